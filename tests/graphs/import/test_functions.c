@@ -39,14 +39,12 @@ static const char loop[] =
        "function less c go; test = Less c,c T; return go test:z:0";
 
 static const char unrolled[] =
-    IN "end = Identity loop/body_2/sum T; loop/cond/test = Less in,in T;"
-       "loop/body/sum = Add in,in T; loop/body/log = Relu loop/body/sum T;"
-       "loop/cond_1/test = Less loop/body/sum,loop/body/sum T;"
-       "loop/body_1/sum = Add loop/body/sum,loop/body/sum T;"
-       "loop/body_1/log = Relu loop/body_1/sum T;"
-       "loop/cond_2/test = Less loop/body_1/sum,loop/body_1/sum T;"
-       "loop/body_2/sum = Add loop/body_1/sum,loop/body_1/sum T;"
-       "loop/body_2/log = Relu loop/body_2/sum T";
+    IN "end = Identity loop/body_2/sum T; loop/cond/test = Less in,in T;loop/body/sum "
+       "= Add in,in T; loop/body/log = Relu loop/body/sum T;loop/cond_1/test = Less "
+       "loop/body/sum,loop/body/sum T;loop/body_1/sum = Add "
+       "loop/body/sum,loop/body/sum T;loop/body_1/log = Relu loop/body_1/sum "
+       "T;loop/cond_2/test = Less loop/body_1/sum,loop/body_1/sum T;loop/body_2/sum = "
+       "Add loop/body_1/sum,loop/body_1/sum T;loop/body_2/log = Relu loop/body_2/sum T";
 
 static const char branch[] =
     IN "which = Less in,in T; if = If which,in then_branch=@double else_branch=@same;"
@@ -146,8 +144,7 @@ Test(functions, what_cannot_be_inlined_is_refused_by_name)
         {IN "c = double -;" DOUBLE, "node \"c/sum\", input 0, \"x\""},
         {IN "function f - y", "function \"f\": nothing is said of its result \"y\""},
         {"node { name: 'c' op: 'f' } library { function { signature { name: 'f' "
-         "input_arg {"
-         " name: 'x' number_attr: 'N' } } } }",
+         "input_arg { name: 'x' number_attr: 'N' } } } }",
          "takes or gives lists"},
         /* a second signature that breaks off */
         {"node { name: 'c' op: 'NoOp' } library { function { signature { name: 'f' } "

@@ -151,15 +151,13 @@ Test(saved_model, types_of_tensorflow_2_are_known)
 {
     const char *text = sample_text(VARIABLE("t", "[1000,16]") VARIABLE(
         "v",
-        "[1,16]") "i = Placeholder - dtype=DT_INT32 shape=[4,2];"
-                  "rows = ResourceGather t,i dtype=DT_FLOAT Tindices=DT_INT32;"
-                  "sum = AddV2 rows,rows T; quotient = DivNoNan sum,rows T;"
-                  "same = EnsureShape quotient T;"
-                  "flip = BatchMatMulV3 same,same Ta=DT_FLOAT Tb=DT_FLOAT adj_y=true;"
-                  "image = Placeholder - dtype=DT_FLOAT shape=[2,8,8,16];"
-                  "scale = Placeholder - dtype=DT_FLOAT shape=[16];"
-                  "norm = FusedBatchNormV3 image,scale,scale,scale,scale T; end = "
-                  "Identity norm:5 T");
+        "[1,16]") "i = Placeholder - dtype=DT_INT32 shape=[4,2];rows = ResourceGather "
+                  "t,i dtype=DT_FLOAT Tindices=DT_INT32;sum = AddV2 rows,rows T; "
+                  "quotient = DivNoNan sum,rows T;same = EnsureShape quotient T;flip = "
+                  "BatchMatMulV3 same,same Ta=DT_FLOAT Tb=DT_FLOAT adj_y=true;image = "
+                  "Placeholder - dtype=DT_FLOAT shape=[2,8,8,16];scale = Placeholder - "
+                  "dtype=DT_FLOAT shape=[16];norm = FusedBatchNormV3 "
+                  "image,scale,scale,scale,scale T; end = Identity norm:5 T");
 
     scratch_write("graph.pbtxt", text, strlen(text));
     emp_graph *g = graph_load(scratch_path("graph.pbtxt"), NULL, NULL);

@@ -65,9 +65,8 @@ Test(papers, have_the_published_parameters)
          "vocab=32000,phase=decode",
          6738415616},
         /* Mixtral-8x7B */
-        {"transformer:gated=1,tied=0,layers=32,hidden=4096,heads=32,kv_heads=8,inner="
-         "14336,"
-         "vocab=32000,experts=8,phase=decode",
+        {"transformer:gated=1,tied=0,layers=32,hidden=4096,heads=32,kv_heads=8,"
+         "inner=14336,vocab=32000,experts=8,phase=decode",
          46702792704},
     };
 

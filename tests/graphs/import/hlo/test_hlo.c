@@ -105,36 +105,33 @@ static const struct {
      {{"f", EMP_OP_REDUCTION, 4.0 * 60, 2 * 240, 24, {0}}}},
     /* two products of 2 x 3 x 4 and 2 x 4 x 40: the larger one tells the sizes, FLOPs are of both */
     {HEAD
-     "%body {\n%a = f32[2,3] parameter(0)\n%b = f32[3,4] parameter(1)\n%c = f32[4,40] "
-     "parameter(2)\n"
-     "%d = f32[2,4] dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-     "ROOT %e = f32[2,40] dot(%d, %c), lhs_contracting_dims={1}, "
-     "rhs_contracting_dims={0}\n}\n"
-     "ENTRY %main {\n%x = f32[2,3] parameter(0)\n%y = f32[3,4] parameter(1)\n"
-     "%z = f32[4,40] parameter(2)\n"
-     "ROOT %f = f32[2,40] fusion(%x, %y, %z), kind=kOutput, calls=%body\n}\n",
+     "%body {\n%a = f32[2,3] parameter(0)\n%b = f32[3,4] parameter(1)\n"
+     "%c = f32[4,40] parameter(2)\n%d = f32[2,4] dot(%a, %b), "
+     "lhs_contracting_dims={1}, rhs_contracting_dims={0}\nROOT %e = f32[2,40] dot(%d, "
+     "%c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\nENTRY %main {\n"
+     "%x = f32[2,3] parameter(0)\n%y = f32[3,4] parameter(1)\n"
+     "%z = f32[4,40] parameter(2)\nROOT %f = f32[2,40] fusion(%x, %y, %z), "
+     "kind=kOutput, calls=%body\n}\n",
      {{"f", EMP_OP_GEMM, 2.0 * 2 * 3 * 4 + 2.0 * 2 * 4 * 40, 0, 0, {2, 2, 40, 4}}}},
     /* 3 x 3 windows of 6 x 6, at every second place: 2 x 2; a sort takes four passes, as PyTorch's */
     {HEAD REDUCE(
          "max",
-         "maximum") "ENTRY %main {\n%x = f32[5,6,6] parameter(0)\n%z = f32[] "
-                    "constant(0)\n"
-                    "%w = f32[5,2,2] reduce-window(%x, %z), window={size=1x3x3 "
-                    "stride=1x2x2}, to_apply=%max\n"
+         "maximum") "ENTRY %main {\n%x = f32[5,6,6] parameter(0)\n"
+                    "%z = f32[] constant(0)\n%w = f32[5,2,2] reduce-window(%x, %z), "
+                    "window={size=1x3x3 stride=1x2x2}, to_apply=%max\n"
                     "ROOT %s = f32[5,2,2] sort(%w), dimensions={2}, to_apply=%max\n}\n",
      {{"w", EMP_OP_POOL, 5.0 * 2 * 2 * 9, 0, 0, {0}},
       {"s", EMP_OP_NORM, -1, 4 * 80, 0, {0}}}},
     /* a stack of 100 matrices, of which a step reads one: twice the same row is one row of bytes more */
-    {HEAD "%body {\n%w = f32[100,8,8] parameter(0)\n%i = s32[] parameter(1)\n%z = s32[] "
-          "constant(0)\n"
-          "%s = f32[1,8,8] dynamic-slice(%w, %i, %z, %z), dynamic_slice_sizes={1,8,8}\n"
-          "ROOT %n = f32[1,8,8] negate(%s)\n}\n"
+    {HEAD "%body {\n%w = f32[100,8,8] parameter(0)\n%i = s32[] parameter(1)\n"
+          "%z = s32[] constant(0)\n%s = f32[1,8,8] dynamic-slice(%w, %i, %z, %z), "
+          "dynamic_slice_sizes={1,8,8}\nROOT %n = f32[1,8,8] negate(%s)\n}\n"
           "ENTRY %main {\n%w = f32[100,8,8] parameter(0)\n%i = s32[] parameter(1)\n"
-          "%rows = s32[5,1] parameter(2)\n"
-          "%f = f32[1,8,8] fusion(%w, %i), kind=kLoop, calls=%body\n"
-          "%g = f32[5,8,8] gather(%w, %rows), offset_dims={1,2}, slice_sizes={1,8,8}\n"
-          "%l = f32[2,8,8] slice(%w), slice={[0:2], [0:8], [0:8]}\n"
-          "ROOT %t = (f32[1,8,8], f32[5,8,8], f32[2,8,8]) tuple(%f, %g, %l)\n}\n",
+          "%rows = s32[5,1] parameter(2)\n%f = f32[1,8,8] fusion(%w, %i), kind=kLoop, "
+          "calls=%body\n%g = f32[5,8,8] gather(%w, %rows), offset_dims={1,2}, "
+          "slice_sizes={1,8,8}\n%l = f32[2,8,8] slice(%w), slice={[0:2], [0:8], "
+          "[0:8]}\nROOT %t = (f32[1,8,8], f32[5,8,8], f32[2,8,8]) tuple(%f, %g, %l)\n"
+          "}\n",
      {{"f", EMP_OP_ELEMENTWISE, 64.0, 256 + 4, 0, {0}},
       {"g", EMP_OP_MOVEMENT, -1, 5 * 256 + 20, 5 * 256, {0}},
       {"l", EMP_OP_MOVEMENT, -1, 2 * 256, 0, {0}}}},
@@ -160,15 +157,13 @@ Test(hlo, kernels_have_the_costs_of_their_formulas)
 Test(hlo, a_call_of_cublas_is_a_product)
 {
     emp_graph *g = hlo_graph(
-        ENTRY "%a = f16[8,16] parameter(0)\n"
-              "%b = f16[32,16] parameter(1)\n"
+        ENTRY "%a = f16[8,16] parameter(0)\n%b = f16[32,16] parameter(1)\n"
               "%g = (f16[8,32]{1,0}, s8[4194304]{0}) custom-call(%a, %b), "
-              "custom_call_target=\"__cublas$lt$matmul\", "
-              "backend_config={\"gemm_backend_config\":{\"dot_dimension_numbers\":" DIMS
-              "}}\n"
-              "%h = (f16[8,32]{1,0}, u8[1024]{0}) custom-call(%a, %b), "
-              "custom_call_target=\"__cublas$gemm\", "
-              "backend_config=\"{\\\"dot_dimension_numbers\\\":" QUOTED "}\"\n"
+              "custom_call_target=\"__cublas$lt$matmul\", backend_config={\"gemm_backen"
+              "d_config\":{\"dot_dimension_numbers\":" DIMS
+              "}}\n%h = (f16[8,32]{1,0}, u8[1024]{0}) custom-call(%a, %b), "
+              "custom_call_target=\"__cublas$gemm\", backend_config=\"{\\\"dot_dimensio"
+              "n_numbers\\\":" QUOTED "}\"\n"
               "%u = f16[8,32]{1,0} get-tuple-element(%g), index=0\n"
               "%v = f16[8,32]{1,0} get-tuple-element(%h), index=0\n"
               "ROOT %t = (f16[8,32], f16[8,32]) tuple(%u, %v)\n}\n",
@@ -195,8 +190,7 @@ Test(hlo, calls_of_cudnn_are_the_products_of_a_convolution)
     "custom_call_target=\"__cudnn$conv" target "\"\n"                \
     "%" name "0 = " result " get-tuple-element(%" name "), index=0\n"
     emp_graph *g = hlo_graph(
-        ENTRY "%x = f32[4,8,6,6] parameter(0)\n"
-              "%w = f32[16,8,3,3] parameter(1)\n"
+        ENTRY "%x = f32[4,8,6,6] parameter(0)\n%w = f32[16,8,3,3] parameter(1)\n"
               "%dy = f32[4,16,6,6] parameter(2)\n" CONV("y", "f32[4,16,6,6]", "%x, %w",
                                                         "Forward")
                   CONV("dx", "f32[4,8,6,6]", "%dy, %w", "BackwardInput")
@@ -269,20 +263,16 @@ Test(hlo, an_update_is_written_in_place)
     emp_graph *g = hlo_graph(
         HEAD REDUCE(
             "sum",
-            "add") "%body {\n%i = s32[] parameter(0)\n%b = f32[100,8] parameter(1)\n%v = "
-                   "f32[8] "
-                   "parameter(2)\n"
-                   "%z = s32[] constant(0)\n%e = f32[8] exponential(%v)\n%r = f32[1,8] "
-                   "bitcast(%e)\n"
+            "add") "%body {\n%i = s32[] parameter(0)\n%b = f32[100,8] parameter(1)\n"
+                   "%v = f32[8] parameter(2)\n%z = s32[] constant(0)\n"
+                   "%e = f32[8] exponential(%v)\n%r = f32[1,8] bitcast(%e)\n"
                    "%u = f32[100,8] dynamic-update-slice(%b, %r, %i, %z)\n"
-                   "ROOT %c = f32[100,8] bitcast(%u)\n}\n"
-                   "ENTRY %main {\n%i = s32[] parameter(0)\n%b = f32[100,8] "
-                   "parameter(1)\n"
-                   "%v = f32[8] parameter(2)\n%rows = s32[3,1] parameter(3)\n%add = "
-                   "f32[3,8] "
-                   "parameter(4)\n"
-                   "%f = f32[100,8] fusion(%i, %b, %v), kind=kLoop, calls=%body\n"
-                   "ROOT %s = f32[100,8] scatter(%f, %rows, %add), to_apply=%sum\n}\n",
+                   "ROOT %c = f32[100,8] bitcast(%u)\n}\nENTRY %main {\n"
+                   "%i = s32[] parameter(0)\n%b = f32[100,8] parameter(1)\n"
+                   "%v = f32[8] parameter(2)\n%rows = s32[3,1] parameter(3)\n"
+                   "%add = f32[3,8] parameter(4)\n%f = f32[100,8] fusion(%i, %b, %v), "
+                   "kind=kLoop, calls=%body\nROOT %s = f32[100,8] scatter(%f, %rows, "
+                   "%add), to_apply=%sum\n}\n",
         NULL);
     emp_op_id f = hlo_find(g, "f");
 

@@ -129,36 +129,34 @@ Test(hlo_control, a_loop_within_a_loop_is_counted_by_the_state_of_the_outer_one)
 {
     expect_iterations(
         HEAD
-        "%less {\n%a = s32[] parameter(0)\n%b = s32[] parameter(1)\nROOT %c = pred[] "
-        "compare(%a, %b), direction=GT\n}\n"
-        "%down {\n%a = s32[] parameter(0)\n%two = s32[] constant(2)\nROOT %c = s32[] "
-        "subtract(%a, %two)\n}\n"
-        "%test.1 {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] "
-        "get-tuple-element(%s), index=0\n%zero = s32[] constant(0)\nROOT %c = pred[] "
-        "call(%n, %zero), to_apply=%less\n}\n"
-        "%body.1 {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] "
-        "get-tuple-element(%s), index=0\n%x = f32[4,4] get-tuple-element(%s), "
-        "index=1\n%m = s32[] fusion(%n), kind=kLoop, calls=%down\n%y = f32[4,4] "
-        "dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-        "ROOT %t = (s32[], f32[4,4]) tuple(%m, %y)\n}\n"
-        "%test.2 {\n%s = (f32[4,4], (s64[], s64[])) parameter(0)\n%p = (s64[], s64[]) "
-        "get-tuple-element(%s), index=1\n%n = s64[] get-tuple-element(%p), index=0\n"
-        "%e = s64[] get-tuple-element(%p), index=1\nROOT %c = pred[] compare(%n, %e), "
-        "direction=LT\n}\n"
-        "%body.2 {\n%s = (f32[4,4], (s64[], s64[])) parameter(0)\n%x = f32[4,4] "
+        "%less {\n%a = s32[] parameter(0)\n%b = s32[] parameter(1)\n"
+        "ROOT %c = pred[] compare(%a, %b), direction=GT\n}\n%down {\n"
+        "%a = s32[] parameter(0)\n%two = s32[] constant(2)\n"
+        "ROOT %c = s32[] subtract(%a, %two)\n}\n%test.1 {\n%s = (s32[], "
+        "f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), index=0\n"
+        "%zero = s32[] constant(0)\nROOT %c = pred[] call(%n, %zero), to_apply=%less\n"
+        "}\n%body.1 {\n%s = (s32[], f32[4,4]) parameter(0)\n"
+        "%n = s32[] get-tuple-element(%s), index=0\n%x = f32[4,4] "
+        "get-tuple-element(%s), index=1\n%m = s32[] fusion(%n), kind=kLoop, "
+        "calls=%down\n%y = f32[4,4] dot(%x, %x), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0}\nROOT %t = (s32[], f32[4,4]) tuple(%m, %y)\n}\n"
+        "%test.2 {\n%s = (f32[4,4], (s64[], s64[])) parameter(0)\n"
+        "%p = (s64[], s64[]) get-tuple-element(%s), index=1\n"
+        "%n = s64[] get-tuple-element(%p), index=0\n%e = s64[] get-tuple-element(%p), "
+        "index=1\nROOT %c = pred[] compare(%n, %e), direction=LT\n}\n%body.2 {\n"
+        "%s = (f32[4,4], (s64[], s64[])) parameter(0)\n%x = f32[4,4] "
         "get-tuple-element(%s), index=0\n%p = (s64[], s64[]) get-tuple-element(%s), "
-        "index=1\n%n = s64[] get-tuple-element(%p), index=0\n%e = s64[] "
-        "get-tuple-element(%p), index=1\n%one = s64[] constant(1)\n%m = s64[] add(%n, "
-        "%one)\n%i = s32[] convert(%m)\n%two = s32[] constant(2)\n%d = s32[] "
-        "multiply(%i, %two)\n%t = (s32[], f32[4,4]) tuple(%d, %x)\n%w = (s32[], "
-        "f32[4,4]) while(%t), condition=%test.1, body=%body.1\n%y = f32[4,4] "
-        "get-tuple-element(%w), index=1\n%q = (s64[], s64[]) tuple(%m, %e)\nROOT %r = "
-        "(f32[4,4], (s64[], s64[])) tuple(%y, %q)\n}\n"
-        "ENTRY %main {\n%x = f32[4,4] parameter(0)\n%k = s64[] constant(0)\n%e = s64[] "
-        "constant(3)\n%p = (s64[], s64[]) tuple(%k, %e)\n%t = (f32[4,4], (s64[], "
-        "s64[])) tuple(%x, %p)\n%w = (f32[4,4], (s64[], s64[])) while(%t), "
-        "condition=%test.2, body=%body.2\nROOT %r = f32[4,4] get-tuple-element(%w), "
-        "index=0\n}\n",
+        "index=1\n%n = s64[] get-tuple-element(%p), index=0\n"
+        "%e = s64[] get-tuple-element(%p), index=1\n%one = s64[] constant(1)\n"
+        "%m = s64[] add(%n, %one)\n%i = s32[] convert(%m)\n%two = s32[] constant(2)\n"
+        "%d = s32[] multiply(%i, %two)\n%t = (s32[], f32[4,4]) tuple(%d, %x)\n"
+        "%w = (s32[], f32[4,4]) while(%t), condition=%test.1, body=%body.1\n"
+        "%y = f32[4,4] get-tuple-element(%w), index=1\n%q = (s64[], s64[]) tuple(%m, "
+        "%e)\nROOT %r = (f32[4,4], (s64[], s64[])) tuple(%y, %q)\n}\nENTRY %main {\n"
+        "%x = f32[4,4] parameter(0)\n%k = s64[] constant(0)\n%e = s64[] constant(3)\n"
+        "%p = (s64[], s64[]) tuple(%k, %e)\n%t = (f32[4,4], (s64[], s64[])) tuple(%x, "
+        "%p)\n%w = (f32[4,4], (s64[], s64[])) while(%t), condition=%test.2, "
+        "body=%body.2\nROOT %r = f32[4,4] get-tuple-element(%w), index=0\n}\n",
         1 + 2 + 3);
 }
 
@@ -199,12 +197,10 @@ Test(hlo_control, a_conditional_takes_its_longest_branch)
     emp_import_notes notes = {0};
 
     emp_graph *g = hlo_graph(
-        HEAD "%short {\nROOT %a = f32[4] parameter(0)\n}\n"
-             "%long {\n%a = f32[9] parameter(0)\nROOT %b = f32[4] slice(%a), "
-             "slice={[0:4]}\n}\n"
+        HEAD "%short {\nROOT %a = f32[4] parameter(0)\n}\n%long {\n"
+             "%a = f32[9] parameter(0)\nROOT %b = f32[4] slice(%a), slice={[0:4]}\n}\n"
              "ENTRY %main {\n%i = s32[] parameter(0)\n%x = f32[4] parameter(1)\n"
-             "%y = f32[9] parameter(2)\n"
-             "ROOT %c = f32[4] conditional(%i, %x, %y), "
+             "%y = f32[9] parameter(2)\nROOT %c = f32[4] conditional(%i, %x, %y), "
              "branch_computations={%short, %long}\n}\n",
         &notes);
     cr_expect(graph_is_noted(&notes, "c takes the longest of its branches, long"));
@@ -218,15 +214,13 @@ Test(hlo_control, calls_and_starts_run_in_their_place)
 {
     emp_graph *g = hlo_graph(
         HEAD "%twice {\n%a = f32[4] parameter(0)\nROOT %b = f32[4] add(%a, %a)\n}\n"
-             "ENTRY %main {\n%x = f32[4] parameter(0)\n"
-             "%c = f32[4] call(%x), to_apply=%twice\n"
-             "%s = ((f32[4]), f32[4], u32[]) async-start(%c), calls=%twice\n"
-             "%u = ((f32[4]), f32[4], u32[]) async-update(%s)\n"
-             "%d = f32[4] async-done(%u)\n"
-             "%k = (f32[4]{0:S(5)}, f32[4], u32[]) copy-start(%d)\n"
-             "%l = f32[4]{0:S(5)} copy-done(%k)\n"
-             "%f = ((f32[4]), f32[4], u32[]) fusion-start(%l), kind=kLoop, calls=%twice\n"
-             "ROOT %e = f32[4] fusion-done(%f)\n}\n",
+             "ENTRY %main {\n%x = f32[4] parameter(0)\n%c = f32[4] call(%x), "
+             "to_apply=%twice\n%s = ((f32[4]), f32[4], u32[]) async-start(%c), "
+             "calls=%twice\n%u = ((f32[4]), f32[4], u32[]) async-update(%s)\n"
+             "%d = f32[4] async-done(%u)\n%k = (f32[4]{0:S(5)}, f32[4], "
+             "u32[]) copy-start(%d)\n%l = f32[4]{0:S(5)} copy-done(%k)\n"
+             "%f = ((f32[4]), f32[4], u32[]) fusion-start(%l), kind=kLoop, "
+             "calls=%twice\nROOT %e = f32[4] fusion-done(%f)\n}\n",
         NULL);
 
     cr_expect_eq(g->op_count, 5);
@@ -256,16 +250,12 @@ Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
 
     emp_graph *g = hlo_graph(
         "HloModule m, is_scheduled=true, num_partitions=4\n" SUM
-        "ENTRY %main {\n%x = f32[8] parameter(0)\n"
-        "%r = f32[8] all-reduce-start(%x), replica_groups=[4,2]<=[8], to_apply=%sum\n"
-        "%s = f32[8] all-reduce-done(%r)\n"
-        "%g = (f32[8], f32[32]) all-gather-start(%s), "
-        "replica_groups={{0,1,2,3},{4,5,6,7}}, "
-        "dimensions={0}\n"
-        "%h = f32[32] all-gather-done(%g)\n"
+        "ENTRY %main {\n%x = f32[8] parameter(0)\n%r = f32[8] all-reduce-start(%x), "
+        "replica_groups=[4,2]<=[8], to_apply=%sum\n%s = f32[8] all-reduce-done(%r)\n"
+        "%g = (f32[8], f32[32]) all-gather-start(%s), replica_groups={{0,1,2,3},{4,5,6,"
+        "7}}, dimensions={0}\n%h = f32[32] all-gather-done(%g)\n"
         "%c = f32[8] reduce-scatter(%h), replica_groups={}, dimensions={0}, "
-        "to_apply=%sum\n"
-        "ROOT %p = f32[8] collective-permute(%c), "
+        "to_apply=%sum\nROOT %p = f32[8] collective-permute(%c), "
         "source_target_pairs={{0,1},{1,0}}\n}\n",
         &notes);
     cr_expect_eq(g->op_count, 5);
@@ -310,22 +300,19 @@ Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
 
     emp_graph *g = hlo_graph(
         "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, "
-        "may-alias), "
-        "{2}: (1, {}, may-alias), {3}: (3, {}) }\n"
-        "%both {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
-        "%g = f32[4,4] parameter(2)\n%n = f32[4,4] add(%m, %g)\n%v = f32[4,4] "
-        "subtract(%w, %n)\n"
-        "ROOT %t = (f32[4,4], f32[4,4]) tuple(%v, %n)\n}\n"
-        "ENTRY %main {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
-        "%x = f32[4,4] parameter(2)\n%b = f32[16] parameter(3)\n"
-        "%y = f32[4,4] dot(%x, %w), lhs_contracting_dims={1}, "
-        "rhs_contracting_dims={0}\n"
+        "may-alias), {2}: (1, {}, may-alias), {3}: (3, {}) }\n%both {\n"
+        "%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
+        "%g = f32[4,4] parameter(2)\n%n = f32[4,4] add(%m, %g)\n"
+        "%v = f32[4,4] subtract(%w, %n)\nROOT %t = (f32[4,4], f32[4,4]) tuple(%v, "
+        "%n)\n}\nENTRY %main {\n%w = f32[4,4] parameter(0)\n"
+        "%m = f32[4,4] parameter(1)\n%x = f32[4,4] parameter(2)\n"
+        "%b = f32[16] parameter(3)\n%y = f32[4,4] dot(%x, %w), "
+        "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
         "%f = (f32[4,4], f32[4,4]) fusion(%w, %m, %y), kind=kLoop, calls=%both\n"
-        "%v = f32[4,4] get-tuple-element(%f), index=0\n"
-        "%n = f32[4,4] get-tuple-element(%f), index=1\n"
-        "%a = f32[16] negate(%b)\n%c = f32[16] bitcast(%a)\n"
-        "ROOT %t = (f32[4,4], f32[4,4], f32[4,4], f32[16]) tuple(%v, %y, %n, "
-        "%c)\n}\n",
+        "%v = f32[4,4] get-tuple-element(%f), index=0\n%n = f32[4,4] "
+        "get-tuple-element(%f), index=1\n%a = f32[16] negate(%b)\n"
+        "%c = f32[16] bitcast(%a)\nROOT %t = (f32[4,4], f32[4,4], f32[4,4], "
+        "f32[16]) tuple(%v, %y, %n, %c)\n}\n",
         &notes);
     cr_expect(graph_is_noted(&notes, "of its 4 parameters 3 are given back in place"));
     emp_op_id w = hlo_find(g, "w"), m = hlo_find(g, "m"), b = hlo_find(g, "b");

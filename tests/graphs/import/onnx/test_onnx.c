@@ -58,9 +58,8 @@ Test(onnx, sizes_of_symbols_are_given_or_assumed_aloud)
 
 Test(onnx, arithmetic_of_shapes_leaves_no_op)
 {
-    onnx_text(&w, "in x N,3,8; ints zero 0; ints rest -1; s = Shape x;"
-                  "n = Gather s,zero axis=0; to = Concat n,rest axis=0;"
-                  "y = Reshape x,to; out y");
+    onnx_text(&w, "in x N,3,8; ints zero 0; ints rest -1; s = Shape x;n = Gather "
+                  "s,zero axis=0; to = Concat n,rest axis=0;y = Reshape x,to; out y");
     emp_graph *g = onnx_load(&w, 13, NULL, NULL), *step = NULL;
     cr_assert_eq(emp_graph_prune(&step, g, NULL), EMP_OK);
     cr_expect_str_eq(onnx_shape_of(g, "Reshape"), "[32,24]");

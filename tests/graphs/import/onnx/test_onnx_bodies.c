@@ -110,9 +110,8 @@ static void expect_one_weight(int32_t products)
 Test(onnx_bodies, a_weight_is_one_however_often_its_graph_runs)
 {
     onnx_text(&w, "in x 4,8; ints trips 3; out y");
-    onnx_text(&first, "weight m.weight 8,8; in i 7:; in c 9:; in h 4,8;"
-                      "h_out = MatMul h,m.weight; c_out = Identity c; out c_out 9:;"
-                      "out h_out");
+    onnx_text(&first, "weight m.weight 8,8; in i 7:; in c 9:; in h 4,8;h_out = MatMul "
+                      "h,m.weight; c_out = Identity c; out c_out 9:;out h_out");
     onnx_node_of(&w, "", "Loop", "trips,,x", "y", "", "body", &first);
     expect_one_weight(3);
 

@@ -372,11 +372,10 @@ static const char *graph(const char *inputs, const char *outputs, const char *no
 /* A model with the weights u and w, 4 x 4 each, and an input. */
 static const char *model(const char *input, const char *nodes, const char *output)
 {
-    return print("{'graph_module':{'graph':{'outputs':[%s],'nodes':[%s],'tensor_values':{"
-                 "%s}},'signature':{'input_specs':["
-                 "{'parameter':{'arg':{'name':'u'},'parameter_name':'u'}},"
-                 "{'parameter':{'arg':{'name':'w'},'parameter_name':'w'}},"
-                 "{'user_input':{'arg':%s}}]}}}",
+    return print("{'graph_module':{'graph':{'outputs':[%s],'nodes':[%s],"
+                 "'tensor_values':{%s}},'signature':{'input_specs':[{'parameter':{'arg'"
+                 ":{'name':'u'},'parameter_name':'u'}},{'parameter':{'arg':{'name':'w'}"
+                 ",'parameter_name':'w'}},{'user_input':{'arg':%s}}]}}}",
                  list("", output, ""), nodes,
                  values("u w x rows rows_out p n out state end"), list("", input, ""));
 }

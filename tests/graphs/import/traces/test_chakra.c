@@ -14,9 +14,8 @@ TestSuite(chakra, .init = scratch_create, .fini = scratch_remove);
 
 static const char json[] =
     "{'workload_graph':[{'Id':216,'Name':'aten::copy_(0)','NodeType':4,'ctrlDeps':[3],"
-    "'data_deps':[],'runtime':318,'is_cpu_op':true},"
-    "{'Id':430,'Name':'void at::copy<int>(int)','NodeType':4,'data_deps':[216],"
-    "'runtime':4,'is_cpu_op':false},"
+    "'data_deps':[],'runtime':318,'is_cpu_op':true},{'Id':430,'Name':'void "
+    "at::copy<int>(int)','NodeType':4,'data_deps':[216],'runtime':4,'is_cpu_op':false},"
     "{'Id':435,'Name':'ncclKernel_Broadcast(x*)','NodeType':7,'data_deps':[430,216],"
     "'is_cpu_op':false,'comm_size':4096}]}";
 
@@ -125,11 +124,8 @@ Test(chakra, collectives_without_times_are_the_machines)
         "{'workload_graph':[" COLLECTIVE(1, "sum", "'data_deps':[],'comm_type':7") "," COLLECTIVE(
             2, "timed",
             "'data_deps':[1],'comm_type':0,'runtime':3") "," COLLECTIVE(3, "cast",
-                                                                        "'data_"
-                                                                        "deps':["
-                                                                        "2],'"
-                                                                        "comm_"
-                                                                        "type':"
+                                                                        "'data_deps':[2"
+                                                                        "],'comm_type':"
                                                                         "5") "," COLLECTIVE(4,
                                                                                             "text",
                                                                                             "'data_deps':[3],'comm_type':'0'") "]}";
