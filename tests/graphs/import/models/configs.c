@@ -53,53 +53,20 @@ const char *config_spec(const char *config, const char *options)
     return spec;
 }
 
-static emp_graph *load(emp_graph **whole, const char *config, const char *options)
-{
-    emp_graph *step = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(emp_source_load(&step, whole, NULL, config_spec(config, options), &err),
-                 EMP_OK, "%.256s %s: %s", config, options, err.msg);
-    return step;
-}
-
 emp_graph *config_load(const char *config, const char *options)
 {
-    return load(NULL, config, options);
+    return graph_load(config_spec(config, options), NULL, NULL);
 }
 
 emp_graph *config_load_whole(const char *config, const char *options)
 {
-    emp_graph *whole = NULL;
-
-    emp_graph_destroy(load(&whole, config, options));
-    return whole;
-}
-
-void config_expect_refused(const char *config, const char *options, emp_status status,
-                           const char *part)
-{
-    emp_graph *step = NULL;
+    emp_graph *whole = NULL, *step = NULL;
     emp_error  err = {0};
 
-    cr_expect_eq(emp_source_load(&step, NULL, NULL, config_spec(config, options), &err),
-                 status, "%s%s: %s", config, options, err.msg);
-    cr_expect_not_null(strstr(err.msg, part), "no \"%s\" in \"%s\"", part, err.msg);
-    cr_expect_null(step);
+    cr_assert_eq(emp_source_load(&step, &whole, NULL, config_spec(config, options), &err),
+                 EMP_OK, "%.256s %s: %s", config, options, err.msg);
     emp_graph_destroy(step);
-}
-
-emp_op_id config_find(const emp_graph *g, const char *name)
-{
-    emp_op_id op = emp_graph_find(g, name);
-
-    cr_assert_geq(op, 0, "no op \"%s\"", name);
-    return op;
-}
-
-int32_t config_class_of(const emp_graph *g, const char *name)
-{
-    return g->op[config_find(g, name)].colocation_class;
+    return whole;
 }
 
 int64_t config_persistent_bytes(const emp_graph *g)

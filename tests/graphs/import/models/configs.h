@@ -6,7 +6,7 @@
 #ifndef EMP_TESTS_GRAPHS_IMPORT_MODELS_CONFIGS_H
 #define EMP_TESTS_GRAPHS_IMPORT_MODELS_CONFIGS_H
 
-#include "graphs/load.h"
+#include "tests/support/graphs.h"
 
 typedef struct {
     char    name[64]; /**< "Qwen/Qwen3.5-27B" */
@@ -27,19 +27,9 @@ const published_model *published_model_named(const char *name);
  * \return the spec of its step; valid until the next call. */
 const char *config_spec(const char *config, const char *options);
 
-/** The step of the config; fails the test if there is none. */
+/** The step of the config, and the graph that it is a part of. */
 emp_graph *config_load(const char *config, const char *options);
-
-/** The graph that the step is a part of. */
 emp_graph *config_load_whole(const char *config, const char *options);
-
-/** Expects that status, and a message with \a part in it. */
-void config_expect_refused(const char *config, const char *options, emp_status status,
-                           const char *part);
-
-/** The op of that name; fails the test if there is none. */
-emp_op_id config_find(const emp_graph *g, const char *name);
-int32_t   config_class_of(const emp_graph *g, const char *name);
 
 /** Bytes that ops hold from step to step. */
 int64_t config_persistent_bytes(const emp_graph *g);

@@ -2,6 +2,7 @@
 #include "tests/graphs/import/models/gguf_writer.h"
 
 #include <criterion/criterion.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -134,10 +135,15 @@ static const struct {
              {"Q8_0", 8, 8.5},   {"Q4_K", 12, 4.5}, {"Q6_K", 14, 6.5625},
              {"MXFP4", 39, 4.25}};
 
-void gguf_tensors(gguf_writer *w, int layer, const char *text)
+void gguf_tensors(gguf_writer *w, int layer, const char *format, ...)
 {
-    char type[16], leaf[64], name[128];
+    char        type[16], leaf[64], name[128], whole[1024];
+    const char *text = whole;
+    va_list     arguments;
 
+    va_start(arguments, format);
+    vsnprintf(whole, sizeof whole, format, arguments);
+    va_end(arguments);
     while (*text != '\0') {
         unsigned long columns = 0, rows = 0, depth = 0;
         size_t        i = 0;

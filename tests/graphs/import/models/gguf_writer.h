@@ -38,9 +38,9 @@ void gguf_tensor(gguf_writer *w, const char *name, uint32_t type, double bits,
 /** The same in layer \a layer. */
 void gguf_layer_tensor(gguf_writer *w, int layer, const char *leaf, uint32_t type,
                        double bits, uint64_t columns, uint64_t rows, uint64_t depth);
-/** Tensors of layer \a layer, or of none if that is negative: "attn_q Q4_K 4096x1024; attn_q.bias F32 1024".
- * A name without an ending is a weight's. */
-void gguf_tensors(gguf_writer *w, int layer, const char *text);
+/** Tensors of layer \a layer, or of none if that is negative, by a format of printf():
+ * "attn_q Q4_K 4096x1024; attn_q.bias F32 1024". A name without an ending is a weight's. */
+void gguf_tensors(gguf_writer *w, int layer, const char *format, ...);
 /** Puts the counts into the header. */
 void gguf_finish(gguf_writer *w);
 

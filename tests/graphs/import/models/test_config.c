@@ -16,8 +16,6 @@ enum { LONG_BYTES = 3 << 19 };
 
 TestSuite(config, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* A model of 86,848 parameters. */
 #define TINY_SIZES                                                      \
     "'hidden_size':64,'intermediate_size':128,'num_attention_heads':4," \
@@ -106,12 +104,8 @@ static const char *warnings_of(const char *config, const char *options)
 {
     static char      text[2048];
     emp_import_notes notes = {0};
-    emp_graph       *step = NULL;
-    emp_error        err = {0};
+    emp_graph       *step = graph_load(config_spec(config, options), &notes, NULL);
 
-    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes,
-                                       config_spec(config, options), &err),
-                 EMP_OK, "%s", err.msg);
     text[0] = '\0';
     for (int32_t i = 0; i < notes.warning_count; i++) strcat(text, notes.warning[i]);
     emp_import_notes_clear(&notes);
@@ -260,8 +254,7 @@ Test(config, a_module_is_bound_to_one_device)
         const char *config = cases[i].config;
         if (config[0] != '{') config = published_model_named(config)->config;
         emp_graph *g = config_load_whole(config, cases[i].options);
-        cr_expect_eq(config_class_of(g, cases[i].first) ==
-                         config_class_of(g, cases[i].second),
+        cr_expect_eq(graph_is_bound(g, cases[i].first, cases[i].second),
                      cases[i].is_bound, "%s, %s", cases[i].first, cases[i].second);
         cr_expect(config != tied || emp_graph_find(g, "lm_head.weight") == -1);
         cr_expect_eq(emp_graph_find(g, "model.layers.3.linear_attn"), -1, "attention");
@@ -278,7 +271,7 @@ Test(config, long_prompts_attend_to_shared_keys)
     const char *cache = "model.layers.0.self_attn.key_cache";
 
     cr_expect_geq(emp_graph_find(g, "model.layers.0.self_attn.kv_b_proj"), 0);
-    cr_expect_eq(g->op[config_find(g, cache)].persistent_bytes, 2048LL * 576 * 4);
+    cr_expect_eq(g->op[graph_find(g, cache)].persistent_bytes, 2048LL * 576 * 4);
     emp_graph_destroy(g);
     g = config_load_whole(k->config, ",phase=prefill,batch=1,seq=2049,dtype=fp32");
     cr_expect_eq(emp_graph_find(g, "model.layers.0.self_attn.kv_b_proj"), -1);
@@ -363,27 +356,20 @@ static const struct {
 
 Test(config, faults_are_named)
 {
-    emp_graph *step = NULL;
-    emp_error  err = {0};
-
     for (size_t i = 0; i < COUNT(refused); i++)
-        config_expect_refused(refused[i].config, refused[i].options, refused[i].status,
-                              refused[i].part);
-    cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf", &err), EMP_EINVAL);
-    cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:batch=3", &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "path"), "%s", err.msg);
-    cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:path=/nowhere.json", &err),
-                 EMP_EIO);
+        graph_expect_refused(config_spec(refused[i].config, refused[i].options),
+                             refused[i].status, refused[i].part);
+    graph_expect_refused("hf", EMP_EINVAL, "path");
+    graph_expect_refused("hf:batch=3", EMP_EINVAL, "path");
+    graph_expect_refused("hf:path=/nowhere.json", EMP_EIO, "/nowhere.json");
 }
 
 /* ---- equal configs ---- */
 
 static void expect_hash(const char *source, uint64_t hash)
 {
-    emp_graph *g = NULL;
-    emp_error  err = {0};
+    emp_graph *g = graph_load(source, NULL, NULL);
 
-    cr_assert_eq(emp_source_load(&g, NULL, NULL, source, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(g->hash, hash, "%s", source);
     emp_graph_destroy(g);
 }

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do headers of GGUF files give the models of their tensors, with their bytes? */
 #include <criterion/criterion.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graphs/import/models/gguf.h"
-#include "graphs/load.h"
 #include "tests/graphs/import/models/gguf_writer.h"
+#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 TestSuite(gguf, .init = scratch_create, .fini = scratch_remove);
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static gguf_writer writer; /* too large for a stack */
 
@@ -51,82 +48,66 @@ static void write_facts(gguf_writer *w, const shape *s)
     gguf_texts(w, "tokens", 1000);
 }
 
-/* Tensors by a format of printf(). */
-static void put(gguf_writer *w, int layer, const char *format, ...)
-{
-    char    text[512];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    gguf_tensors(w, layer, text);
-}
-
 static void write_attention(gguf_writer *w, const shape *s, int i)
 {
     uint32_t h = s->hidden, q = s->heads * s->size, k = s->kv_heads * s->size;
 
-    put(w, i,
+    gguf_tensors(
+        w, i,
         "attn_norm F32 %u; attn_q Q4_K %ux%u; attn_k Q4_K %ux%u; attn_v Q6_K %ux%u;"
         "attn_output Q4_K %ux%u",
         h, h, q, h, k, h, k, q, h);
     if (s->has_qkv_bias)
-        put(w, i, "attn_q.bias F32 %u; attn_k.bias F32 %u; attn_v.bias F32 %u", q, k, k);
+        gguf_tensors(w, i, "attn_q.bias F32 %u; attn_k.bias F32 %u; attn_v.bias F32 %u",
+                     q, k, k);
     if (s->has_qk_norm)
-        put(w, i, "attn_q_norm F32 %u; attn_k_norm F32 %u", s->size, s->size);
+        gguf_tensors(w, i, "attn_q_norm F32 %u; attn_k_norm F32 %u", s->size, s->size);
 }
 
 static void write_feed_forward(gguf_writer *w, const shape *s, int i)
 {
     uint32_t h = s->hidden, f = s->inner, e = s->experts;
 
-    put(w, i, "ffn_norm F32 %u", h);
+    gguf_tensors(w, i, "ffn_norm F32 %u", h);
     if (s->is_sandwich)
-        put(w, i, "post_attention_norm F32 %u; post_ffw_norm F32 %u", h, h);
+        gguf_tensors(w, i, "post_attention_norm F32 %u; post_ffw_norm F32 %u", h, h);
     if (e > 0)
-        put(w, i,
-            "ffn_gate_inp F32 %ux%u; ffn_gate_exps Q4_K %ux%ux%u;"
-            "ffn_up_exps Q4_K %ux%ux%u; ffn_down_exps Q6_K %ux%ux%u",
-            h, e, h, f, e, h, f, e, f, h, e);
+        gguf_tensors(w, i,
+                     "ffn_gate_inp F32 %ux%u; ffn_gate_exps Q4_K %ux%ux%u;"
+                     "ffn_up_exps Q4_K %ux%ux%u; ffn_down_exps Q6_K %ux%ux%u",
+                     h, e, h, f, e, h, f, e, f, h, e);
     else
-        put(w, i, "ffn_gate Q4_K %ux%u; ffn_up Q4_K %ux%u; ffn_down Q6_K %ux%u", h, f, h,
-            f, f, h);
+        gguf_tensors(w, i, "ffn_gate Q4_K %ux%u; ffn_up Q4_K %ux%u; ffn_down Q6_K %ux%u",
+                     h, f, h, f, f, h);
 }
 
 static void write_model(gguf_writer *w, const shape *s)
 {
     write_facts(w, s);
-    put(w, -1, "token_embd Q4_K %ux%u", s->hidden, s->vocabulary);
+    gguf_tensors(w, -1, "token_embd Q4_K %ux%u", s->hidden, s->vocabulary);
     for (uint32_t i = 0; i < s->layers; i++) {
         write_attention(w, s, (int)i);
         write_feed_forward(w, s, (int)i);
     }
-    put(w, -1, "output_norm F32 %u", s->hidden);
-    if (!s->is_tied) put(w, -1, "output Q6_K %ux%u", s->hidden, s->vocabulary);
+    gguf_tensors(w, -1, "output_norm F32 %u", s->hidden);
+    if (!s->is_tied) gguf_tensors(w, -1, "output Q6_K %ux%u", s->hidden, s->vocabulary);
     gguf_finish(w);
 }
 
-static emp_status load_writer(emp_graph **whole, const char *options, emp_error *err)
+/* The spec of the file that was written; static storage. */
+static const char *spec_of(const char *options)
 {
-    char       spec[512];
-    emp_graph *step = NULL;
+    static char spec[SCRATCH_PATH_BYTES + 64];
 
     scratch_write("m.gguf", writer.bytes, writer.size);
     snprintf(spec, sizeof spec, "%s%s%s",
              options[0] == '\0' ? "" : "hf:path=", scratch_path("m.gguf"), options);
-    emp_status st = emp_source_load(&step, whole, NULL, spec, err);
-    emp_graph_destroy(step);
-    return st;
+    return spec;
 }
 
 static emp_graph *load(const char *options)
 {
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(load_writer(&g, options, &err), EMP_OK, "%s", err.msg);
-    return g;
+    return graph_load(spec_of(options), NULL, NULL);
 }
 
 /* Published sizes: Llama-3.1-8B, Qwen2.5-7B, Qwen3-8B, Gemma-2-9B, Mixtral-8x7B. */
@@ -247,7 +228,7 @@ Test(gguf, gives_the_parameters_and_the_bytes_of_its_tensors)
     /* a header of more than the first megabyte is read on */
     write_facts(&writer, &tiny);
     gguf_texts(&writer, "merges", 100000);
-    put(&writer, -1, "token_embd Q4_K 256x256; output_norm F32 256");
+    gguf_tensors(&writer, -1, "token_embd Q4_K 256x256; output_norm F32 256");
     write_attention(&writer, &tiny, 0);
     write_feed_forward(&writer, &tiny, 0);
     gguf_finish(&writer);
@@ -280,9 +261,8 @@ Test(gguf, decoding_reads_the_bytes_of_its_weights)
 Test(gguf, logits_are_copied_to_the_host_that_draws)
 {
     write_model(&writer, llama);
-    emp_graph      *g = load(",seq=16");
-    const emp_op_id op = emp_graph_find(g, "sample");
-    cr_assert_geq(op, 0);
+    emp_graph        *g = load(",seq=16");
+    const emp_op_id   op = graph_find(g, "sample");
     const emp_tensor *logits = &g->tensor[g->input[g->input_offset[op]]];
     cr_expect_eq(g->op[op].kinds, EMP_KIND_CPU);
     cr_expect(g->is_target[op]);
@@ -308,16 +288,6 @@ Test(gguf, holds_a_cache_of_float16)
 
 /* ---- what cannot be read ---- */
 
-static void expect_refused(const char *options, emp_status want, const char *part)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_expect_eq(load_writer(&g, options, &err), want, "%s", err.msg);
-    cr_expect_not_null(strstr(err.msg, part), "\"%s\" in \"%s\"", part, err.msg);
-    cr_expect_null(g);
-}
-
 Test(gguf, faults_of_headers_are_named)
 {
     static const struct {
@@ -335,34 +305,24 @@ Test(gguf, faults_of_headers_are_named)
         write_facts(&writer, llama);
         gguf_tensors(&writer, -1, cases[i].tensors);
         gguf_finish(&writer);
-        expect_refused("", cases[i].status, cases[i].part);
+        graph_expect_refused(spec_of(""), cases[i].status, cases[i].part);
     }
     write_facts(&writer, llama);
     gguf_tensor(&writer, "token_embd.weight", 77, 16, 4096, 100, 0);
     gguf_finish(&writer);
-    expect_refused("", EMP_EUNSUPPORTED, "ggml's type 77");
+    graph_expect_refused(spec_of(""), EMP_EUNSUPPORTED, "ggml's type 77");
     write_model(&writer, llama);
-    expect_refused(",phase=train", EMP_EUNSUPPORTED, "trained");
-    put(&writer, 3, "attn_extra F16 4096x100");
+    graph_expect_refused(spec_of(",phase=train"), EMP_EUNSUPPORTED, "trained");
+    gguf_tensors(&writer, 3, "attn_extra F16 4096x100");
     gguf_finish(&writer);
-    expect_refused("", EMP_EUNSUPPORTED, "\"blk.3.attn_extra.weight\"");
-    put(&writer, -1, "output F16 4096x100");
+    graph_expect_refused(spec_of(""), EMP_EUNSUPPORTED, "\"blk.3.attn_extra.weight\"");
+    gguf_tensors(&writer, -1, "output F16 4096x100");
     gguf_finish(&writer);
-    expect_refused("", EMP_EFORMAT, "two tensors \"output.weight\"");
+    graph_expect_refused(spec_of(""), EMP_EFORMAT, "two tensors \"output.weight\"");
     writer.size /= 2;
-    expect_refused("", EMP_EFORMAT, "ends too early");
+    graph_expect_refused(spec_of(""), EMP_EFORMAT, "ends too early");
     writer.bytes[4] = 9;
-    expect_refused("", EMP_EUNSUPPORTED, "version 9");
-}
-
-static void expect_source_refused(const char *source, const char *part)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_expect_neq(emp_source_load(&g, NULL, NULL, source, &err), EMP_OK, "%s", source);
-    cr_expect_not_null(strstr(err.msg, part), "%s, not %s", err.msg, part);
-    cr_expect_null(g);
+    graph_expect_refused(spec_of(""), EMP_EUNSUPPORTED, "version 9");
 }
 
 Test(gguf, is_no_onnx_model_and_safetensors_need_a_config)
@@ -372,9 +332,10 @@ Test(gguf, is_no_onnx_model_and_safetensors_need_a_config)
     write_model(&writer, &tiny);
     scratch_write("m.gguf", writer.bytes, writer.size);
     snprintf(spec, sizeof spec, "onnx:path=%s,train=adam", scratch_path("m.gguf"));
-    expect_source_refused(spec, "ONNX");
+    graph_expect_refused(spec, EMP_OK, "ONNX");
     scratch_write("m.safetensors", "\2\0\0\0\0\0\0\0{}", 10);
-    expect_source_refused(scratch_path("m.safetensors"), "hf:path=config.json,weights=");
+    graph_expect_refused(scratch_path("m.safetensors"), EMP_OK,
+                         "hf:path=config.json,weights=");
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -394,12 +355,12 @@ static int64_t write_parts(uint32_t tensors)
             gguf_begin(&writer, "llama");
         gguf_split(&writer, part, 3, tensors);
         if (part == 1) {
-            put(&writer, -1, "token_embd Q4_K 256x256");
+            gguf_tensors(&writer, -1, "token_embd Q4_K 256x256");
             write_attention(&writer, &tiny, 0);
         }
         if (part == 2) {
             write_feed_forward(&writer, &tiny, 0);
-            put(&writer, -1, "output_norm F32 256");
+            gguf_tensors(&writer, -1, "output_norm F32 256");
         }
         gguf_finish(&writer);
         elements += writer.elements;
@@ -423,24 +384,21 @@ static void rename_part(const char *from, const char *to)
 
 Test(gguf, all_parts_are_read_from_the_first)
 {
-    emp_graph *g = NULL;
-    emp_error  err = {0};
     int64_t    elements = write_parts(11);
+    emp_graph *g = graph_load(scratch_path(FIRST), NULL, NULL);
 
-    cr_assert_eq(emp_source_load(&g, NULL, NULL, scratch_path(FIRST), &err), EMP_OK, "%s",
-                 err.msg);
     cr_expect_eq(g->parameter_count, elements);
     emp_graph_destroy(g);
-    expect_source_refused(scratch_path(SECOND), "part 2 of 3");
+    graph_expect_refused(scratch_path(SECOND), EMP_OK, "part 2 of 3");
     (void)write_parts(12);
-    expect_source_refused(scratch_path(FIRST),
-                          "11 tensors, and the first says that they are 12");
+    graph_expect_refused(scratch_path(FIRST), EMP_OK,
+                         "11 tensors, and the first says that they are 12");
     rename_part(THIRD, SECOND);
-    expect_source_refused(scratch_path(FIRST), "part 3 of 3");
+    graph_expect_refused(scratch_path(FIRST), EMP_OK, "part 3 of 3");
     cr_assert_eq(remove(scratch_path(SECOND)), 0);
-    expect_source_refused(scratch_path(FIRST), "part 2 is not found");
+    graph_expect_refused(scratch_path(FIRST), EMP_OK, "part 2 is not found");
     rename_part(FIRST, "m.gguf");
-    expect_source_refused(scratch_path("m.gguf"), "part 1 of 3");
+    graph_expect_refused(scratch_path("m.gguf"), EMP_OK, "part 1 of 3");
 }
 
 /* llama.cpp reads the key of the window for some kinds only, and gives their layers a window by turns. */
@@ -461,9 +419,8 @@ Test(gguf, layers_have_windows_where_llama_cpp_has_them)
         emp_graph *g = load(",seq=4096");
         for (int layer = 0; layer < 8; layer++) {
             snprintf(name, sizeof name, "blk.%d.attn.key_cache", layer);
-            const emp_op_id op = emp_graph_find(g, name);
-            cr_assert_geq(op, 0, "%s", name);
-            if (g->op[op].persistent_bytes < 4096 * 2 * 64 * 2) windowed[layer] = 'w';
+            if (g->op[graph_find(g, name)].persistent_bytes < 4096 * 2 * 64 * 2)
+                windowed[layer] = 'w';
         }
         cr_expect_str_eq(windowed, kinds[i].windowed, "%s: %s", s.arch, windowed);
         emp_graph_destroy(g);

@@ -16,8 +16,6 @@
 
 TestSuite(published_models, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* They write no tokens, and have no loss. */
 static bool is_encoder(const published_model *m)
 {

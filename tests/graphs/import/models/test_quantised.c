@@ -12,8 +12,6 @@
 
 TestSuite(quantised, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* Bits per weight of the whole file; 0 = not published. Its norms are float32, 0.0005 bits or less; two digits are
  * rounded. Llama 2: examples/quantize/README.md of llama.cpp at b8c1476e. Llama 3.1: tools/quantize/README.md
  * at 311c2c9f. Q2_K of Llama 2 is of an older mix. */
@@ -159,7 +157,7 @@ Test(quantised, activations_of_4_bits_are_those_that_the_config_says)
         emp_graph *g =
             config_load(cases[i].config, ",batch=1,seq=16,dtype=config,phase=prefill");
         const emp_op_cost *cost =
-            g->op[config_find(g, "model.layers.0.mlp.down_proj")].cost;
+            g->op[graph_find(g, "model.layers.0.mlp.down_proj")].cost;
         cr_expect_eq(cost->computed, cases[i].computed, "%s", cases[i].config);
         cr_expect_eq(cost->weight_bytes, (int64_t)HIDDEN * INNER * 9 / 16);
         emp_graph_destroy(g);
@@ -176,15 +174,11 @@ Test(quantised, activations_of_4_bits_are_those_that_the_config_says)
 static void expect_beside(const char *beside, const char *config, double want,
                           const char *said)
 {
-    emp_graph       *g = NULL;
     emp_import_notes notes = {0};
-    emp_error        err = {0};
 
     scratch_write_json("hf_quant_config.json", beside);
-    cr_assert_eq(
-        emp_source_load_noted(&g, NULL, NULL, &notes,
-                              config_spec(config, ",phase=decode,batch=1,seq=16"), &err),
-        EMP_OK, "%s", err.msg);
+    emp_graph *g =
+        graph_load(config_spec(config, ",phase=decode,batch=1,seq=16"), &notes, NULL);
     cr_expect_float_eq((double)g->parameter_bytes, want + 2.0 * NORMS, 0.5,
                        "%s: %lld, not %g", beside, (long long)g->parameter_bytes,
                        want + 2.0 * NORMS);
@@ -235,8 +229,8 @@ Test(quantised, a_file_beside_the_config_says_how_weights_are_stored)
 Test(quantised, a_damaged_file_beside_the_config_is_named)
 {
     scratch_write_json("hf_quant_config.json", "{\n'quantization':");
-    config_expect_refused(TINY(""), ",phase=decode", EMP_EFORMAT,
-                          "hf_quant_config.json: line ");
+    graph_expect_refused(config_spec(TINY(""), ",phase=decode"), EMP_EFORMAT,
+                         "hf_quant_config.json: line ");
     /* a type that the spec gives leaves it unread */
     emp_graph *g = config_load(TINY(""), ",phase=decode,dtype=bf16");
     cr_expect_eq(g->parameter_bytes, 2 * (MATRICES + TABLES + NORMS));

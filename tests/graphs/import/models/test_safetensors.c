@@ -6,13 +6,12 @@
 
 #include "base/mem.h"
 #include "graphs/import/models/safetensors.h"
-#include "graphs/load.h"
+#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 TestSuite(safetensors, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define TENSOR(name, type, shape, offsets) \
     "'" name "':{'dtype':'" type "','shape':[" shape "],'data_offsets':[" offsets "]}"
 
