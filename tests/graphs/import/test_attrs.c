@@ -41,33 +41,16 @@ static void read_ok(void (*write)(proto_writer *), int syntax, emp_node_attrs *n
     cr_assert_eq(read_attrs(write, syntax == 1, node, &err), EMP_OK, "%s", err.msg);
 }
 
-static void write_flags(proto_writer *w)
+static void write_attrs(proto_writer *w)
 {
-    proto_attr_bool(w, "transpose_a", true);
-    proto_attr_bool(w, "adj_y", true);
-    proto_attr_bool(w, "keep_dims", true);
+    static const char *const flags[] = {"transpose_a", "adj_y", "keep_dims", "unique"};
+    const int64_t            dims[] = {-1, 3}, many[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+    for (int i = 0; i < 4; i++) proto_attr_bool(w, flags[i], true);
     proto_attr_bool(w, "is_training", false);
-    proto_attr_bool(w, "unique", true);
     proto_attr_string(w, "padding", "SAME");
     proto_attr_string(w, "data_format", "NCHW");
     proto_attr_string(w, "container", "");
-}
-
-Test(attrs, reads_flags_and_words)
-{
-    for (int syntax = 0; syntax < SYNTAXES; syntax++) {
-        emp_node_attrs node = {0};
-        read_ok(write_flags, syntax, &node);
-        cr_expect(node.attrs.transpose_a && node.attrs.transpose_b);
-        cr_expect(node.attrs.keep_dims && node.attrs.is_inference && node.attrs.unique);
-        cr_expect(node.attrs.padding_is_same && node.attrs.is_nchw);
-        cr_expect_eq(node.output_count, -1, "no _output_shapes");
-        emp_node_attrs_clear(&node);
-    }
-}
-
-static void write_numbers(proto_writer *w)
-{
     proto_attr_int(w, "num_split", 4);
     proto_attr_int(w, "axis", -1);
     proto_attr_int(w, "num_sampled", 8192);
@@ -77,19 +60,38 @@ static void write_numbers(proto_writer *w)
     proto_attr_ints(w, "strides", (int64_t[]){1, 2, 3, 1}, 4);
     proto_attr_ints(w, "ksize", (int64_t[]){1, 5, 7, 1}, 4);
     proto_attr_ints(w, "squeeze_dims", (int64_t[]){1, 2, -1}, 3);
+    proto_attr attr = proto_begin_attr(w, "_output_shapes");
+    size_t     list = proto_begin(w, 1, "list");
+    proto_shape(w, 7, "shape", dims, 2);
+    proto_shape(w, 7, "shape", NULL, 0);
+    proto_shape(w, 7, "shape", NULL, -1);
+    proto_shape(w, 7, "shape", many, 9);
+    proto_end(w, list);
+    proto_end_attr(w, attr);
+    proto_attr_shape(w, "shape", dims, 2);
 }
 
-Test(attrs, reads_numbers_and_lists)
+Test(attrs, reads_flags_words_numbers_lists_and_shapes)
 {
     for (int syntax = 0; syntax < SYNTAXES; syntax++) {
-        emp_node_attrs node = {0};
-        read_ok(write_numbers, syntax, &node);
-        cr_expect(node.attrs.count == 4 && node.attrs.axis == -1);
-        cr_expect(node.attrs.num_sampled == 8192 && node.attrs.num_true == 1);
-        cr_expect(node.attrs.begin_mask == 5 && node.attrs.shrink_axis_mask == 1);
-        cr_expect(node.attrs.strides[1] == 2 && node.attrs.strides[2] == 3);
-        cr_expect(node.attrs.ksize[1] == 5 && node.attrs.ksize[2] == 7);
-        cr_expect_eq(node.attrs.squeeze_dims, 1U << 1 | 1U << 2 | 1U << 31);
+        emp_node_attrs      node = {0};
+        const emp_op_attrs *a = &node.attrs;
+        read_ok(write_attrs, syntax, &node);
+        cr_expect(a->transpose_a && a->transpose_b);
+        cr_expect(a->keep_dims && a->is_inference && a->unique);
+        cr_expect(a->padding_is_same && a->is_nchw);
+        cr_expect(a->count == 4 && a->axis == -1);
+        cr_expect(a->num_sampled == 8192 && a->num_true == 1);
+        cr_expect(a->begin_mask == 5 && a->shrink_axis_mask == 1);
+        cr_expect(a->strides[1] == 2 && a->strides[2] == 3);
+        cr_expect(a->ksize[1] == 5 && a->ksize[2] == 7);
+        cr_expect_eq(a->squeeze_dims, 1U << 1 | 1U << 2 | 1U << 31);
+        cr_assert_eq(node.output_count, 4);
+        cr_expect(emp_shape_equal(&node.output[0], &EMP_SHAPE(-1, 3)));
+        cr_expect(emp_shape_equal(&node.output[1], &EMP_SHAPE_SCALAR));
+        cr_expect_eq(node.output[2].rank, -1);
+        cr_expect_eq(node.output[3].rank, -1, "more dimensions than fit are not known");
+        cr_expect(a->has_shape && emp_shape_equal(&a->shape, &EMP_SHAPE(-1, 3)));
         emp_node_attrs_clear(&node);
     }
 }
@@ -153,40 +155,9 @@ Test(attrs, finds_the_element_type_of_the_outputs)
                     &node);
             cr_expect_eq(node.attrs.dtype, cases[i].dtype, "case %zu", i);
             cr_expect_eq(node.attrs.out_type, cases[i].out_type, "case %zu", i);
+            cr_expect_eq(node.output_count, -1, "no _output_shapes");
             emp_node_attrs_clear(&node);
         }
-    }
-}
-
-static void write_shapes(proto_writer *w)
-{
-    const int64_t dims[] = {-1, 3};
-    const int64_t many[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-    proto_attr    attr = proto_begin_attr(w, "_output_shapes");
-    size_t        list = proto_begin(w, 1, "list");
-
-    proto_shape(w, 7, "shape", dims, 2);
-    proto_shape(w, 7, "shape", NULL, 0);
-    proto_shape(w, 7, "shape", NULL, -1);
-    proto_shape(w, 7, "shape", many, 9);
-    proto_end(w, list);
-    proto_end_attr(w, attr);
-    proto_attr_shape(w, "shape", dims, 2);
-}
-
-Test(attrs, reads_shapes)
-{
-    for (int syntax = 0; syntax < SYNTAXES; syntax++) {
-        emp_node_attrs node = {0};
-        read_ok(write_shapes, syntax, &node);
-        cr_assert_eq(node.output_count, 4);
-        cr_expect(emp_shape_equal(&node.output[0], &EMP_SHAPE(-1, 3)));
-        cr_expect(emp_shape_equal(&node.output[1], &EMP_SHAPE_SCALAR));
-        cr_expect_eq(node.output[2].rank, -1);
-        cr_expect_eq(node.output[3].rank, -1, "more dimensions than fit are not known");
-        cr_expect(node.attrs.has_shape &&
-                  emp_shape_equal(&node.attrs.shape, &EMP_SHAPE(-1, 3)));
-        emp_node_attrs_clear(&node);
     }
 }
 

@@ -32,30 +32,6 @@ TestSuite(hlo_control, .init = scratch_create, .fini = scratch_remove);
         "ROOT %r = f32[4,4] get-tuple-element(%w), index=1\n}\n"
 #define TRIPS(n) ", backend_config={\"known_trip_count\":{\"n\":\"" n "\"}}"
 
-static void expect_iterations(const char *text, int count)
-{
-    emp_graph *g = hlo_graph(text, NULL);
-
-    cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM), count * 2.0 * 4 * 4 * 4,
-                 "%.0f for %d iterations", graph_class_flops(g, EMP_OP_GEMM), count);
-    emp_graph_destroy(g);
-}
-
-Test(hlo_control, a_loop_is_as_many_bodies_as_it_has_iterations)
-{
-    emp_graph *g = hlo_graph(LOOP(TRIPS("25")), NULL);
-
-    cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM), 25 * 2.0 * 4 * 4 * 4);
-    cr_expect_eq(g->op_count, 3 + 25 * 2, "a parameter, two constants, and %d",
-                 g->op_count);
-    cr_expect(hlo_reads(g, "w.0/y", "x") && hlo_reads(g, "w.24/y", "w.23/y"));
-    cr_expect(g->is_target[hlo_find(g, "w.24/y")]);
-    emp_graph_destroy(g);
-    g = hlo_graph(LOOP(TRIPS("0")), NULL);
-    cr_expect(g->is_target[hlo_find(g, "x")]);
-    emp_graph_destroy(g);
-}
-
 /* Modules that XLA has not compiled have no known_trip_count: lax.scan and lax.fori_loop are loops by a
  * counter, whose bound stands in the condition or in the state. */
 #define UNTIL(bound, direction)                                                        \
@@ -69,95 +45,98 @@ Test(hlo_control, a_loop_is_as_many_bodies_as_it_has_iterations)
                    "%w = (s32[], f32[4,4]) while(%t), condition=%test, body=%body\n" \
                    "ROOT %r = f32[4,4] get-tuple-element(%w), index=1\n}\n"
 
-Test(hlo_control, a_counted_loop_has_as_many_iterations)
-{
-    expect_iterations(COUNTED(UNTIL("32", "LT"), "0"), 32);
-    expect_iterations(COUNTED(UNTIL("32", "LE"), "30"), 3);
-    expect_iterations(COUNTED(UNTIL("-1", "LT"), "-4"), 3);
-    expect_iterations(COUNTED(UNTIL("7", "NE"), "0"), 7);
-    expect_iterations(COUNTED(UNTIL("0", "LT"), "0"), 0);
-}
-
-/* As a decoder that writes at most so many tokens, and ends when all sequences have ended. */
-Test(hlo_control, a_loop_that_data_may_end_earlier_has_its_bound)
-{
-    emp_import_notes  notes = {0};
-    static const char text[] = COUNTED(
-        "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), "
-        "index=0\n%x = f32[4,4] get-tuple-element(%s), index=1\n%e = s32[] "
-        "constant(6)\n%c = pred[] compare(%n, %e), direction=LT\n%f = f32[] slice(%x)\n"
-        "%d = pred[] compare(%f, %f), direction=EQ\nROOT %b = pred[] and(%d, %c)\n}\n",
-        "0");
-
-    emp_graph *g = hlo_graph(text, &notes);
-    cr_expect_eq(hlo_cost(g, "w.5/y")->flops, 2.0 * 4 * 4 * 4);
-    cr_expect_eq(emp_graph_find(g, "w.6/y"), -1);
-    cr_expect(graph_is_noted(&notes, "w has all of its 6 iterations"));
-    emp_graph_destroy(g);
-    emp_import_notes_clear(&notes);
-}
-
-/* Newton's method, say: nothing but data ends it. Two of them, as one must not use up what the other needs. */
-Test(hlo_control, a_loop_that_only_data_end_has_one_iteration)
-{
-    emp_import_notes  notes = {0};
-    static const char text[] =
-        HEAD "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%x = f32[4,4] "
-             "get-tuple-element(%s), index=1\n%f = f32[] slice(%x)\nROOT %d = pred[] "
-             "compare(%f, %f), direction=EQ\n}\n" BODY
-             "ENTRY %main {\n%k = s32[] constant(0)\n%x = f32[4,4] parameter(0)\n"
-             "%t = (s32[], f32[4,4]) tuple(%k, %x)\n"
-             "%w = (s32[], f32[4,4]) while(%t), condition=%test, body=%body\n"
-             "%v = (s32[], f32[4,4]) while(%w), condition=%test, body=%body\n"
-             "ROOT %r = f32[4,4] get-tuple-element(%v), index=1\n}\n";
-
-    emp_graph *g = hlo_graph(text, &notes);
-    cr_expect_eq(hlo_cost(g, "w.0/y")->flops, 2.0 * 4 * 4 * 4);
-    cr_expect(hlo_reads(g, "v.0/y", "w.0/y"));
-    cr_expect_eq(emp_graph_find(g, "w.1/y"), -1);
-    cr_expect(
-        graph_is_noted(&notes, "w has one iteration, as its length depends on data"));
-    cr_expect(
-        graph_is_noted(&notes, "v has one iteration, as its length depends on data"));
-    emp_graph_destroy(g);
-    emp_import_notes_clear(&notes);
-}
+/* Data may end a loop earlier than its counter, as a decoder that writes at most so many tokens ends when all sequences
+ * have ended; nothing but data ends Newton's method, say. */
+#define EARLIER                                                                        \
+    "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), " \
+    "index=0\n%x = f32[4,4] get-tuple-element(%s), index=1\n%e = s32[] constant(6)\n"  \
+    "%c = pred[] compare(%n, %e), direction=LT\n%f = f32[] slice(%x)\n"                \
+    "%d = pred[] compare(%f, %f), direction=EQ\nROOT %b = pred[] and(%d, %c)\n}\n"
+#define BY_DATA                                                               \
+    "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%x = f32[4,4] "            \
+    "get-tuple-element(%s), index=1\n%f = f32[] slice(%x)\nROOT %d = pred[] " \
+    "compare(%f, %f), direction=EQ\n}\n"
 
 /* An outer loop whose counter is the bound of the inner one, which counts down by 2 in a fusion: 1 + 2 + 3
  * products, and a condition behind a call. */
-Test(hlo_control, a_loop_within_a_loop_is_counted_by_the_state_of_the_outer_one)
+static const char nested[] =
+    HEAD "%less {\n%a = s32[] parameter(0)\n%b = s32[] parameter(1)\n"
+         "ROOT %c = pred[] compare(%a, %b), direction=GT\n}\n%down {\n"
+         "%a = s32[] parameter(0)\n%two = s32[] constant(2)\n"
+         "ROOT %c = s32[] subtract(%a, %two)\n}\n%test.1 {\n%s = (s32[], "
+         "f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), index=0\n"
+         "%zero = s32[] constant(0)\nROOT %c = pred[] call(%n, %zero), to_apply=%less\n"
+         "}\n%body.1 {\n%s = (s32[], f32[4,4]) parameter(0)\n"
+         "%n = s32[] get-tuple-element(%s), index=0\n%x = f32[4,4] "
+         "get-tuple-element(%s), index=1\n%m = s32[] fusion(%n), kind=kLoop, "
+         "calls=%down\n%y = f32[4,4] dot(%x, %x), lhs_contracting_dims={1}, "
+         "rhs_contracting_dims={0}\nROOT %t = (s32[], f32[4,4]) tuple(%m, %y)\n}\n"
+         "%test.2 {\n%s = (f32[4,4], (s64[], s64[])) parameter(0)\n"
+         "%p = (s64[], s64[]) get-tuple-element(%s), index=1\n"
+         "%n = s64[] get-tuple-element(%p), index=0\n%e = s64[] get-tuple-element(%p), "
+         "index=1\nROOT %c = pred[] compare(%n, %e), direction=LT\n}\n%body.2 {\n"
+         "%s = (f32[4,4], (s64[], s64[])) parameter(0)\n%x = f32[4,4] "
+         "get-tuple-element(%s), index=0\n%p = (s64[], s64[]) get-tuple-element(%s), "
+         "index=1\n%n = s64[] get-tuple-element(%p), index=0\n"
+         "%e = s64[] get-tuple-element(%p), index=1\n%one = s64[] constant(1)\n"
+         "%m = s64[] add(%n, %one)\n%i = s32[] convert(%m)\n%two = s32[] constant(2)\n"
+         "%d = s32[] multiply(%i, %two)\n%t = (s32[], f32[4,4]) tuple(%d, %x)\n"
+         "%w = (s32[], f32[4,4]) while(%t), condition=%test.1, body=%body.1\n"
+         "%y = f32[4,4] get-tuple-element(%w), index=1\n%q = (s64[], s64[]) tuple(%m, "
+         "%e)\nROOT %r = (f32[4,4], (s64[], s64[])) tuple(%y, %q)\n}\nENTRY %main {\n"
+         "%x = f32[4,4] parameter(0)\n%k = s64[] constant(0)\n%e = s64[] constant(3)\n"
+         "%p = (s64[], s64[]) tuple(%k, %e)\n%t = (f32[4,4], (s64[], s64[])) tuple(%x, "
+         "%p)\n%w = (f32[4,4], (s64[], s64[])) while(%t), condition=%test.2, "
+         "body=%body.2\nROOT %r = f32[4,4] get-tuple-element(%w), index=0\n}\n";
+
+Test(hlo_control, loops_have_as_many_bodies_as_iterations)
 {
-    expect_iterations(
-        HEAD
-        "%less {\n%a = s32[] parameter(0)\n%b = s32[] parameter(1)\n"
-        "ROOT %c = pred[] compare(%a, %b), direction=GT\n}\n%down {\n"
-        "%a = s32[] parameter(0)\n%two = s32[] constant(2)\n"
-        "ROOT %c = s32[] subtract(%a, %two)\n}\n%test.1 {\n%s = (s32[], "
-        "f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), index=0\n"
-        "%zero = s32[] constant(0)\nROOT %c = pred[] call(%n, %zero), to_apply=%less\n"
-        "}\n%body.1 {\n%s = (s32[], f32[4,4]) parameter(0)\n"
-        "%n = s32[] get-tuple-element(%s), index=0\n%x = f32[4,4] "
-        "get-tuple-element(%s), index=1\n%m = s32[] fusion(%n), kind=kLoop, "
-        "calls=%down\n%y = f32[4,4] dot(%x, %x), lhs_contracting_dims={1}, "
-        "rhs_contracting_dims={0}\nROOT %t = (s32[], f32[4,4]) tuple(%m, %y)\n}\n"
-        "%test.2 {\n%s = (f32[4,4], (s64[], s64[])) parameter(0)\n"
-        "%p = (s64[], s64[]) get-tuple-element(%s), index=1\n"
-        "%n = s64[] get-tuple-element(%p), index=0\n%e = s64[] get-tuple-element(%p), "
-        "index=1\nROOT %c = pred[] compare(%n, %e), direction=LT\n}\n%body.2 {\n"
-        "%s = (f32[4,4], (s64[], s64[])) parameter(0)\n%x = f32[4,4] "
-        "get-tuple-element(%s), index=0\n%p = (s64[], s64[]) get-tuple-element(%s), "
-        "index=1\n%n = s64[] get-tuple-element(%p), index=0\n"
-        "%e = s64[] get-tuple-element(%p), index=1\n%one = s64[] constant(1)\n"
-        "%m = s64[] add(%n, %one)\n%i = s32[] convert(%m)\n%two = s32[] constant(2)\n"
-        "%d = s32[] multiply(%i, %two)\n%t = (s32[], f32[4,4]) tuple(%d, %x)\n"
-        "%w = (s32[], f32[4,4]) while(%t), condition=%test.1, body=%body.1\n"
-        "%y = f32[4,4] get-tuple-element(%w), index=1\n%q = (s64[], s64[]) tuple(%m, "
-        "%e)\nROOT %r = (f32[4,4], (s64[], s64[])) tuple(%y, %q)\n}\nENTRY %main {\n"
-        "%x = f32[4,4] parameter(0)\n%k = s64[] constant(0)\n%e = s64[] constant(3)\n"
-        "%p = (s64[], s64[]) tuple(%k, %e)\n%t = (f32[4,4], (s64[], s64[])) tuple(%x, "
-        "%p)\n%w = (f32[4,4], (s64[], s64[])) while(%t), condition=%test.2, "
-        "body=%body.2\nROOT %r = f32[4,4] get-tuple-element(%w), index=0\n}\n",
-        1 + 2 + 3);
+    static const struct {
+        const char *text;
+        int         iterations;
+        const char *assumed;
+    } cases[] = {{LOOP(TRIPS("25")), 25, NULL},
+                 {COUNTED(UNTIL("32", "LT"), "0"), 32, NULL},
+                 {COUNTED(UNTIL("32", "LE"), "30"), 3, NULL},
+                 {COUNTED(UNTIL("-1", "LT"), "-4"), 3, NULL},
+                 {COUNTED(UNTIL("7", "NE"), "0"), 7, NULL},
+                 {COUNTED(UNTIL("0", "LT"), "0"), 0, NULL},
+                 {COUNTED(EARLIER, "0"), 6, "w has all of its 6 iterations"},
+                 {COUNTED(BY_DATA, "0"), 1, "w has one iteration"},
+                 {nested, 1 + 2 + 3, NULL}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_import_notes notes = {0};
+        emp_graph       *g = hlo_graph(cases[i].text, &notes);
+        cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM),
+                     cases[i].iterations * 2.0 * 4 * 4 * 4, "case %zu: %g", i,
+                     graph_class_flops(g, EMP_OP_GEMM));
+        if (cases[i].assumed != NULL) cr_expect(graph_is_noted(&notes, cases[i].assumed));
+        emp_graph_destroy(g);
+        emp_import_notes_clear(&notes);
+    }
+}
+
+Test(hlo_control, iterations_read_those_before)
+{
+    emp_graph *g = hlo_graph(LOOP(TRIPS("25")), NULL);
+
+    cr_expect_eq(g->op_count, 3 + 25 * 2, "a parameter, two constants, and %d",
+                 g->op_count);
+    cr_expect(hlo_reads(g, "w.0/y", "x") && hlo_reads(g, "w.24/y", "w.23/y"));
+    cr_expect(g->is_target[hlo_find(g, "w.24/y")]);
+    emp_graph_destroy(g);
+    g = hlo_graph(LOOP(TRIPS("0")), NULL);
+    cr_expect(g->is_target[hlo_find(g, "x")]);
+    emp_graph_destroy(g);
+    /* of two loops that data end one must not use up what the other needs */
+    g = hlo_graph(
+        graph_replace(COUNTED(BY_DATA, "0"), "ROOT %r = f32[4,4] get-tuple-element(%w)",
+                      "%v = (s32[], f32[4,4]) while(%w), condition=%test, body=%body\n"
+                      "ROOT %r = f32[4,4] get-tuple-element(%v)"),
+        NULL);
+    cr_expect(hlo_reads(g, "v.0/y", "w.0/y"));
+    emp_graph_destroy(g);
 }
 
 Test(hlo_control, loops_that_cannot_be_read_are_refused)
