@@ -51,6 +51,22 @@ static void expect_costs(const emp_graph *g, const cost *costs)
     }
 }
 
+#define CONV(name, result, operands, target)                         \
+    "%" name " = (" result ", u8[0]{0}) custom-call(" operands       \
+    "), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01, " \
+    "custom_call_target=\"__cudnn$conv" target "\"\n"                \
+    "%" name "0 = " result " get-tuple-element(%" name "), index=0\n"
+#define FMHA(name, keys, more, target)                                                  \
+    "%" name " = (bf16[2,16,4,8], u8[8]{0}) custom-call(%q, %k, %v), "                  \
+    "custom_call_target=\"__cudnn$fmha" target                                          \
+    "\", backend_config={\"cudnn_fmha_backend_config\":{\"intermediate_tensor_shape\":" \
+    "{\"dimensions\":[\"2\",\"4\",\"16\",\"" keys "\"]}" more "}}\n"                    \
+    "%" name "0 = bf16[2,16,4,8] get-tuple-element(%" name "), index=0\n"
+#define ATTENTION(keys, first, second)                                                 \
+    ENTRY "%q = bf16[2,16,4,8] parameter(0)\n%k = bf16[2," keys ",4,8] parameter(1)\n" \
+          "%v = bf16[2," keys ",4,8] parameter(2)\n" first second                      \
+          "ROOT %t = (bf16[2,16,4,8], bf16[2,16,4,8]) tuple(%a0, %b0)\n}\n"
+
 static const struct {
     const char *text;
     cost        costs[4];
@@ -135,6 +151,26 @@ static const struct {
      {{"f", EMP_OP_ELEMENTWISE, 64.0, 256 + 4, 0, {0}},
       {"g", EMP_OP_MOVEMENT, -1, 5 * 256 + 20, 5 * 256, {0}},
       {"l", EMP_OP_MOVEMENT, -1, 2 * 256, 0, {0}}}},
+    /* forward and backward calls describe the forward convolution: 4 images, 6 x 6, 3 x 3 of 8 to 16 channels */
+    {ENTRY
+     "%x = f32[4,8,6,6] parameter(0)\n%w = f32[16,8,3,3] parameter(1)\n"
+     "%dy = f32[4,16,6,6] parameter(2)\n" CONV("y", "f32[4,16,6,6]", "%x, %w", "Forward")
+         CONV("dx", "f32[4,8,6,6]", "%dy, %w", "BackwardInput")
+             CONV("dw", "f32[16,8,3,3]", "%x, %dy",
+                  "BackwardFilter") "ROOT %t = (f32[4,16,6,6], f32[4,8,6,6], "
+                                    "f32[16,8,3,3]) tuple(%y0, %dx0, %dw0)\n}\n",
+     {{"y", EMP_OP_CONV, 2.0 * 4 * 36 * 16 * 8 * 9, 0, 0, {1, 144, 16, 72}},
+      {"dx", EMP_OP_CONV, 2.0 * 4 * 36 * 16 * 8 * 9, 0, 0, {1, 144, 8, 144}},
+      {"dw", EMP_OP_CONV, 2.0 * 4 * 36 * 16 * 8 * 9, 0, 0, {1, 72, 16, 144}}}},
+    /* attention of 2 x 4 heads, 16 queries and 32 keys of width 8; 16 keys with a causal mask, of which 8 are seen */
+    {ATTENTION("32", FMHA("a", "32", "", "Softmax"),
+               FMHA("b", "32", ",\"mask_type\":\"NO_MASK\"", "SoftmaxBackward")),
+     {{"a", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 32 * 8, 0, 0, {0}},
+      {"b", EMP_OP_GEMM, 5 * 2.0 * 8 * 16 * 32 * 8, 0, 0, {0}}}},
+    {ATTENTION("16", FMHA("a", "16", ",\"mask_type\":\"CAUSAL\"", "Softmax"),
+               FMHA("b", "16", ",\"is_causal_mask\":true", "Softmax")),
+     {{"a", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 8 * 8, 0, 0, {0}},
+      {"b", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 8 * 8, 0, 0, {0}}}},
 };
 
 Test(hlo, kernels_have_the_costs_of_their_formulas)
@@ -143,6 +179,9 @@ Test(hlo, kernels_have_the_costs_of_their_formulas)
         emp_graph *g = hlo_graph(costly[i].text, NULL);
         expect_costs(g, costly[i].costs);
         if (emp_graph_find(g, "f") >= 0) cr_expect_eq(hlo_cost(g, "f")->kernels, 1);
+        if (strcmp(costly[i].costs[0].name, "y") == 0)
+            cr_expect_eq(hlo_cost(g, "y")->window, EMP_CONV_WINOGRAD);
+        if (i == 1) cr_expect_eq(hlo_cost(g, "c")->window, EMP_CONV_WIDE);
         emp_graph_destroy(g);
     }
 }
@@ -178,66 +217,6 @@ Test(hlo, a_call_of_cublas_is_a_product)
     cr_expect_eq(hlo_cost(g, "h")->workspace_bytes, 1024);
     emp_op_id op = hlo_find(g, "h");
     cr_expect_eq(g->output_offset[op + 1] - g->output_offset[op], 1, "the result alone");
-    emp_graph_destroy(g);
-}
-
-/* Forward and backward calls describe the forward convolution: 4 images, 6 x 6, 3 x 3 of 8 to 16 channels. */
-Test(hlo, calls_of_cudnn_are_the_products_of_a_convolution)
-{
-#define CONV(name, result, operands, target)                         \
-    "%" name " = (" result ", u8[0]{0}) custom-call(" operands       \
-    "), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01, " \
-    "custom_call_target=\"__cudnn$conv" target "\"\n"                \
-    "%" name "0 = " result " get-tuple-element(%" name "), index=0\n"
-    emp_graph *g = hlo_graph(
-        ENTRY "%x = f32[4,8,6,6] parameter(0)\n%w = f32[16,8,3,3] parameter(1)\n"
-              "%dy = f32[4,16,6,6] parameter(2)\n" CONV("y", "f32[4,16,6,6]", "%x, %w",
-                                                        "Forward")
-                  CONV("dx", "f32[4,8,6,6]", "%dy, %w", "BackwardInput")
-                      CONV("dw", "f32[16,8,3,3]", "%x, %dy",
-                           "BackwardFilter") "ROOT %t = (f32[4,16,6,6], f32[4,8,6,6], "
-                                             "f32[16,8,3,3]) tuple(%y0, %dx0, %dw0)\n}\n",
-        NULL);
-    const double flops = 2.0 * 4 * 36 * 16 * 8 * 9;
-
-    expect_costs(g, (cost[]){{"y", EMP_OP_CONV, flops, 0, 0, {1, 144, 16, 72}},
-                             {"dx", EMP_OP_CONV, flops, 0, 0, {1, 144, 8, 144}},
-                             {"dw", EMP_OP_CONV, flops, 0, 0, {1, 72, 16, 144}},
-                             {0}});
-    cr_expect_eq(hlo_cost(g, "y")->window, EMP_CONV_WINOGRAD);
-    emp_graph_destroy(g);
-}
-
-/* 2 x 4 heads, 16 queries and 32 keys of width 8; 16 keys with a causal mask, of which 8 are seen. */
-Test(hlo, calls_of_cudnns_attention_count_all_their_products)
-{
-#define FMHA(name, keys, more, target)                                                  \
-    "%" name " = (bf16[2,16,4,8], u8[8]{0}) custom-call(%q, %k, %v), "                  \
-    "custom_call_target=\"__cudnn$fmha" target                                          \
-    "\", backend_config={\"cudnn_fmha_backend_config\":{\"intermediate_tensor_shape\":" \
-    "{\"dimensions\":[\"2\",\"4\",\"16\",\"" keys "\"]}" more "}}\n"                    \
-    "%" name "0 = bf16[2,16,4,8] get-tuple-element(%" name "), index=0\n"
-    emp_graph *g = hlo_graph(
-        ENTRY "%q = bf16[2,16,4,8] parameter(0)\n%k = bf16[2,32,4,8] parameter(1)\n"
-              "%v = bf16[2,32,4,8] parameter(2)\n" FMHA("a", "32", "", "Softmax")
-                  FMHA("b", "32", ",\"mask_type\":\"NO_MASK\"",
-                       "SoftmaxBackward") "ROOT %t = (bf16[2,16,4,8], bf16[2,16,4,8]) "
-                                          "tuple(%a0, %b0)\n}\n",
-        NULL);
-
-    cr_expect_eq(hlo_cost(g, "a")->flops, 2 * 2.0 * 8 * 16 * 32 * 8);
-    cr_expect_eq(hlo_cost(g, "b")->flops, 5 * 2.0 * 8 * 16 * 32 * 8);
-    emp_graph_destroy(g);
-    g = hlo_graph(ENTRY
-                  "%q = bf16[2,16,4,8] parameter(0)\n%k = bf16[2,16,4,8] parameter(1)\n"
-                  "%v = bf16[2,16,4,8] parameter(2)\n" FMHA(
-                      "a", "16", ",\"mask_type\":\"CAUSAL\"", "Softmax")
-                      FMHA("b", "16", ",\"is_causal_mask\":true",
-                           "Softmax") "ROOT %t = (bf16[2,16,4,8], bf16[2,16,4,8]) "
-                                      "tuple(%a0, %b0)\n}\n",
-                  NULL);
-    cr_expect_eq(hlo_cost(g, "a")->flops, 2 * 2.0 * 8 * 16 * 8 * 8);
-    cr_expect_eq(hlo_cost(g, "b")->flops, 2 * 2.0 * 8 * 16 * 8 * 8);
     emp_graph_destroy(g);
 }
 
