@@ -18,8 +18,8 @@
 #include "graphs/transformer/parts.h"
 #include "sim/problem/placement.h"
 #include "tests/cli/emplace.h"
+#include "tests/graphs/import/models/configs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -510,8 +510,8 @@ static const char *const machines[] = {
     "rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100", "k40x4", "k40x4x2", "dgx-h100x2"};
 
 /* Dense and routed, tied and not, with latent attention, and one with norms in other places. */
-static const char *const models[] = {"Qwen--Qwen3-0.6B", "Llama-2-7b",
-                                     "openai--gpt-oss-20b", "Qwen--Qwen3-30B-A3B",
+static const char *const models[] = {"Qwen/Qwen3-0.6B", "Llama-2-7b",
+                                     "openai/gpt-oss-20b", "Qwen/Qwen3-30B-A3B",
                                      "deepseek-ai--DeepSeek-V3"};
 
 static void load_stage(stage *s, const form *f, const char *machine)
@@ -580,15 +580,6 @@ static void expect_written(stage *s, const form *f)
     free(again);
 }
 
-static const char *config_of(const char *file)
-{
-    for (int32_t i = 0; i < known_model_count; i++)
-        if (known_models[i].file != NULL && strcmp(known_models[i].file, file) == 0)
-            return known_models[i].config;
-    cr_assert_fail("no model %s", file);
-    return NULL;
-}
-
 /* The last two machines have two hosts, which only llama.cpp reaches. */
 static void draw_and_write(stage *s, const form *f, emp_rng *rng, int *count)
 {
@@ -608,7 +599,6 @@ static void expect_all_written(const form *f)
 {
     static stage s;
     emp_rng      rng;
-    char         text[4096];
     int          count = 0;
 
     emp_rng_init(&rng, 11, 0, 0);
@@ -618,8 +608,7 @@ static void expect_all_written(const form *f)
         if (strstr(f->options, "ubatch=") != NULL &&
             strstr(models[m], "DeepSeek") != NULL)
             continue;
-        snprintf(text, sizeof text, "{%s}", config_of(models[m]));
-        scratch_write("config.json", text, strlen(text));
+        scratch_write_json("config.json", published_model_named(models[m])->config);
         draw_and_write(&s, f, &rng, &count);
     }
     cr_expect_geq(count, strstr(f->options, "ubatch=") != NULL ? 80 : 100);
@@ -701,10 +690,9 @@ static void expect_said(const char *part)
 Test(forms, no_search_ends_without_a_file)
 {
     static const char *const methods[] = {"random", "anneal", "metis"};
-    char                     text[4096], command[512];
+    char                     command[512];
 
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
+    scratch_write_json("config.json", published_model_named("Qwen/Qwen3-0.6B")->config);
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
         for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
             snprintf(command, sizeof command,
@@ -728,10 +716,9 @@ Test(forms, what_no_placement_can_have_is_refused_before_the_search)
          "options of vLLM are of one computer, and k40x4x2 has 2"},
         {"phase=decode,batch=1,seq=16 -m k40x2 --out p.sh --decide devices,order",
          "p.sh states devices, and no order and no fusion"}};
-    char text[4096], command[512];
+    char command[512];
 
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
+    scratch_write_json("config.json", published_model_named("Qwen/Qwen3-0.6B")->config);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(command, sizeof command,
                  "place hf:path=config.json,%s --method anneal --budget 20", wrong[i][0]);
@@ -749,10 +736,8 @@ Test(forms, survive_every_allocation_failure)
 {
     static const int numbers[] = {0, 2, 3, 4};
     static stage     s;
-    char             text[4096];
 
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
+    scratch_write_json("config.json", published_model_named("Qwen/Qwen3-0.6B")->config);
     snprintf(s.file, sizeof s.file, "%s", scratch_path("config.json"));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const form *f = &forms[numbers[i]];
@@ -792,10 +777,8 @@ Test(forms, of_gpus_alone_need_one)
  * there. */
 Test(forms, a_record_of_another_search_has_a_placement_near_by)
 {
-    char text[4096];
 
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
+    scratch_write_json("config.json", published_model_named("Qwen/Qwen3-0.6B")->config);
     cr_assert_eq(emplace_run("place hf:path=config.json,phase=decode,batch=1,seq=16 -m "
                              "rtx4090x2+rtx3060 --method random --budget 1 --no-bound "
                              "--record r.h5"),
