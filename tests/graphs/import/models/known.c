@@ -7,34 +7,42 @@
 #define ATTENTION(hidden, q, kv)   ((hidden) * (2.0 * (q) + 2.0 * (kv)))
 #define MATRICES(n, hidden, inner) ((double)(n) * (hidden) * (inner))
 
+/* Layers of attention and three matrices, or so many of experts and a router. */
+#define DENSE(name, layers, hidden, q, kv, inner, vocab, windowed, window)      \
+    {                                                                           \
+        name, 0, layers, ATTENTION(hidden, q, kv) + MATRICES(3, hidden, inner), \
+            (double)(vocab) * (hidden), 2 * (q), windowed, window               \
+    }
+#define EXPERTS(name, layers, hidden, q, kv, chosen, inner, experts, vocab, windowed, \
+                window)                                                               \
+    {                                                                                 \
+        name, 0, layers,                                                              \
+            ATTENTION(hidden, q, kv) + MATRICES(3 * (chosen), hidden, inner) +        \
+                (double)(experts) * (hidden),                                         \
+            (double)(vocab) * (hidden), 2 * (q), windowed, window                     \
+    }
+
 /* clang-format off */
 const known_model known_models[] = {
-    {"Llama-2-7b", 0, 32, ATTENTION(4096, 4096, 4096) + MATRICES(3, 4096, 11008), 32000.0 * 4096, 2 * 4096, 0, 0},
-    {"Llama-2-13b", 0, 40, ATTENTION(5120, 5120, 5120) + MATRICES(3, 5120, 13824), 32000.0 * 5120, 2 * 5120, 0, 0},
-    {"Llama-2-70b", 0, 80, ATTENTION(8192, 8192, 1024) + MATRICES(3, 8192, 28672), 32000.0 * 8192, 2 * 8192, 0, 0},
-    {"meta-llama/Meta-Llama-3.1-8B", 0, 32, ATTENTION(4096, 4096, 1024) + MATRICES(3, 4096, 14336), 128256.0 * 4096, 2 * 4096,
-     0, 0},
-    {"meta-llama/Meta-Llama-3.1-70B", 0, 80, ATTENTION(8192, 8192, 1024) + MATRICES(3, 8192, 28672), 128256.0 * 8192, 2 * 8192,
-     0, 0},
-    {"meta-llama/Meta-Llama-3.1-405B", 0, 126, ATTENTION(16384, 16384, 1024) + MATRICES(3, 16384, 53248), 128256.0 * 16384, 2 *
-     16384, 0, 0},
+    DENSE("Llama-2-7b", 32, 4096, 4096, 4096, 11008, 32000, 0, 0),
+    DENSE("Llama-2-13b", 40, 5120, 5120, 5120, 13824, 32000, 0, 0),
+    DENSE("Llama-2-70b", 80, 8192, 8192, 1024, 28672, 32000, 0, 0),
+    DENSE("meta-llama/Meta-Llama-3.1-8B", 32, 4096, 4096, 1024, 14336, 128256, 0, 0),
+    DENSE("meta-llama/Meta-Llama-3.1-70B", 80, 8192, 8192, 1024, 28672, 128256, 0, 0),
+    DENSE("meta-llama/Meta-Llama-3.1-405B", 126, 16384, 16384, 1024, 53248, 128256, 0, 0),
     /* 48 layers: attention, 16 + 1 experts of three matrices, router, two norms; embeddings, head, norm */
     {"meta-llama/Llama-4-Scout-17B-16E-Instruct", 48 * (5120LL * (2 * 5120 + 2 * 1024) + 17 * 3LL * 5120 * 8192 + 16 * 5120 + 2
      * 5120) + 2 * 202048LL * 5120 + 5120, 48, ATTENTION(5120, 5120, 1024) + MATRICES(3 * 2, 5120, 8192) + 16 * 5120, 202048.0 *
      5120, 2 * 5120, 36, 8192},
-    {"Mistral-7B-v0.3", 0, 32, ATTENTION(4096, 4096, 1024) + MATRICES(3, 4096, 14336), 32768.0 * 4096, 2 * 4096, 0, 0},
-    {"mistralai/Mixtral-8x7B-v0.1", 0, 32, ATTENTION(4096, 4096, 1024) + MATRICES(3 * 2, 4096, 14336) + 8 * 4096, 32000.0 *
-     4096, 2 * 4096, 0, 0},
-    {"mistralai/Mixtral-8x22B-v0.1", 0, 56, ATTENTION(6144, 6144, 1024) + MATRICES(3 * 2, 6144, 16384) + 8 * 6144, 32000.0 *
-     6144, 2 * 6144, 0, 0},
-    {"Qwen/Qwen3-0.6B", 0, 28, ATTENTION(1024, 2048, 1024) + MATRICES(3, 1024, 3072), 151936.0 * 1024, 2 * 2048, 0, 0},
-    {"Qwen/Qwen3-1.7B", 0, 28, ATTENTION(2048, 2048, 1024) + MATRICES(3, 2048, 6144), 151936.0 * 2048, 2 * 2048, 0, 0},
-    {"Qwen/Qwen3-8B", 0, 36, ATTENTION(4096, 4096, 1024) + MATRICES(3, 4096, 12288), 151936.0 * 4096, 2 * 4096, 0, 0},
-    {"Qwen/Qwen3-32B", 0, 64, ATTENTION(5120, 8192, 1024) + MATRICES(3, 5120, 25600), 151936.0 * 5120, 2 * 8192, 0, 0},
-    {"Qwen/Qwen3-30B-A3B", 0, 48, ATTENTION(2048, 4096, 512) + MATRICES(3 * 8, 2048, 768) + 128 * 2048, 151936.0 * 2048, 2 *
-     4096, 0, 0},
-    {"Qwen/Qwen3-235B-A22B", 0, 94, ATTENTION(4096, 8192, 512) + MATRICES(3 * 8, 4096, 1536) + 128 * 4096, 151936.0 * 4096, 2 *
-     8192, 0, 0},
+    DENSE("Mistral-7B-v0.3", 32, 4096, 4096, 1024, 14336, 32768, 0, 0),
+    EXPERTS("mistralai/Mixtral-8x7B-v0.1", 32, 4096, 4096, 1024, 2, 14336, 8, 32000, 0, 0),
+    EXPERTS("mistralai/Mixtral-8x22B-v0.1", 56, 6144, 6144, 1024, 2, 16384, 8, 32000, 0, 0),
+    DENSE("Qwen/Qwen3-0.6B", 28, 1024, 2048, 1024, 3072, 151936, 0, 0),
+    DENSE("Qwen/Qwen3-1.7B", 28, 2048, 2048, 1024, 6144, 151936, 0, 0),
+    DENSE("Qwen/Qwen3-8B", 36, 4096, 4096, 1024, 12288, 151936, 0, 0),
+    DENSE("Qwen/Qwen3-32B", 64, 5120, 8192, 1024, 25600, 151936, 0, 0),
+    EXPERTS("Qwen/Qwen3-30B-A3B", 48, 2048, 4096, 512, 8, 768, 128, 151936, 0, 0),
+    EXPERTS("Qwen/Qwen3-235B-A22B", 94, 4096, 8192, 512, 8, 1536, 128, 151936, 0, 0),
     {"deepseek-ai/DeepSeek-V3", 0, 61, 7168.0 * 1536 + 1536.0 * 128 * 192 + 7168.0 * 576 + 512.0 * 128 * 256 + 128.0 * 128 *
      7168 + (3 * MATRICES(3, 7168, 18432) + 58 * (MATRICES(3 * 9, 7168, 2048) + 256 * 7168)) / 61, 129280.0 * 7168, 128 * (192 +
      128), 0, 0},
@@ -43,12 +51,10 @@ const known_model known_models[] = {
      * 128 * 7168LL + 2 * 7168) + 3LL * 7168 * 18432 + 60 * (385 * 3LL * 7168 * 2048 + 384 * 7168LL + 384) + 2 * 163840LL * 7168
      + 7168, 61, 7168.0 * 1536 + 1536.0 * 64 * 192 + 7168.0 * 576 + 512.0 * 64 * 256 + 64.0 * 128 * 7168 + (MATRICES(3, 7168,
      18432) + 60 * (MATRICES(3 * 9, 7168, 2048) + 384 * 7168)) / 61, 163840.0 * 7168, 64 * (192 + 128), 0, 0},
-    {"openai/gpt-oss-20b", 0, 24, ATTENTION(2880, 4096, 512) + MATRICES(3 * 4, 2880, 2880) + 32 * 2880, 201088.0 * 2880, 2 *
-     4096, 12, 128},
-    {"openai/gpt-oss-120b", 0, 36, ATTENTION(2880, 4096, 512) + MATRICES(3 * 4, 2880, 2880) + 128 * 2880, 201088.0 * 2880, 2 *
-     4096, 18, 128},
-    {"gemma-2-9b", 0, 42, ATTENTION(3584, 4096, 2048) + MATRICES(3, 3584, 14336), 256000.0 * 3584, 2 * 4096, 21, 4096},
-    {"gemma-2-27b", 0, 46, ATTENTION(4608, 4096, 2048) + MATRICES(3, 4608, 36864), 256000.0 * 4608, 2 * 4096, 23, 4096},
+    EXPERTS("openai/gpt-oss-20b", 24, 2880, 4096, 512, 4, 2880, 32, 201088, 12, 128),
+    EXPERTS("openai/gpt-oss-120b", 36, 2880, 4096, 512, 4, 2880, 128, 201088, 18, 128),
+    DENSE("gemma-2-9b", 42, 3584, 4096, 2048, 14336, 256000, 21, 4096),
+    DENSE("gemma-2-27b", 46, 4608, 4096, 2048, 36864, 256000, 23, 4096),
     /* 25 layers with a window, 5 whose keys are their values; 2 + 256 of q and k norms, 7 norms, dense, experts, router */
     {"google/gemma-4-26B-A4B", 0, 30, (25 * ATTENTION(2816, 4096, 2048) + 5 * 2816.0 * (2 * 8192 + 1024)) / 30 + MATRICES(3,
      2816, 2112) + MATRICES(3 * 8, 2816, 704) + 128 * 2816, 262144.0 * 2816, (25 * 2 * 4096 + 5 * 2 * 8192) / 30.0, 25, 1024},

@@ -19,17 +19,18 @@ static const char json[] =
     "{'Id':435,'Name':'ncclKernel_Broadcast(x*)','NodeType':7,'data_deps':[430,216],"
     "'is_cpu_op':false,'comm_size':4096}]}";
 
+/* What is -1 is left out. */
 typedef struct {
-    int64_t     id, deps[2], us, comm_bytes;
+    int64_t     id, type, us, is_cpu, comm_type, comm_bytes;
     const char *name;
     int         dep_count;
-    bool        is_cpu;
+    int64_t     deps[2];
 } node;
 
 static const node nodes[] = {
-    {216, {0}, 318, -1, "aten::copy_(0)", 0, true},
-    {430, {216}, 4, -1, "void at::copy<int>(int)", 1, false},
-    {435, {430, 216}, -1, 4096, "ncclKernel_Broadcast(x*)", 2, false}};
+    {216, 4, 318, true, -1, -1, "aten::copy_(0)", 0, {0}},
+    {430, 4, 4, false, -1, -1, "void at::copy<int>(int)", 1, {216}},
+    {435, 4, -1, false, -1, 4096, "ncclKernel_Broadcast(x*)", 2, {430, 216}}};
 
 static void put_attr(proto_writer *w, const char *name, int field, int64_t value)
 {
@@ -41,39 +42,43 @@ static void put_attr(proto_writer *w, const char *name, int field, int64_t value
 }
 
 /* A message behind its length. */
-static void put_message(proto_writer *file, const proto_writer *message)
+static void put_message(proto_writer *file, proto_writer *message)
 {
     proto_varint(file, message->size);
     proto_append(file, message->data, message->size);
+    message->size = 0;
 }
 
-static void put_trace(proto_writer *file)
+static proto_writer make_trace(const node *n, size_t count)
 {
-    proto_writer metadata = {0};
+    proto_writer file = {0}, w = {0};
 
-    put_attr(&metadata, "pid", 9, 7);
-    put_message(file, &metadata);
-    proto_clear(&metadata);
-    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
-        const node  *n = &nodes[i];
-        proto_writer w = {0};
-        proto_int(&w, 1, "id", n->id);
+    /* known by this alone where the first node leaves its id out */
+    proto_string(&w, 1, "version", "0.0.4");
+    put_message(&file, &w);
+    for (; count > 0; count--, n++) {
+        if (n->id >= 0) proto_int(&w, 1, "id", n->id);
         proto_string(&w, 2, "name", n->name);
-        proto_int(&w, 3, "type", 4);
+        proto_int(&w, 3, "type", n->type);
         /* one alone is not packed, which readers must accept */
         if (n->dep_count == 1) proto_int(&w, 5, "data_deps", n->deps[0]);
         if (n->dep_count > 1) proto_ints(&w, 5, "data_deps", n->deps, n->dep_count);
         if (n->us >= 0) proto_int(&w, 7, "duration_micros", n->us);
-        put_attr(&w, "is_cpu_op", 27, n->is_cpu);
+        if (n->is_cpu >= 0) put_attr(&w, "is_cpu_op", 27, n->is_cpu);
+        if (n->comm_type >= 0) put_attr(&w, "comm_type", 9, n->comm_type);
         if (n->comm_bytes >= 0) put_attr(&w, "comm_size", 9, n->comm_bytes);
-        put_message(file, &w);
-        proto_clear(&w);
+        put_message(&file, &w);
     }
+    proto_clear(&w);
+    return file;
 }
 
-static emp_graph *load(const void *bytes, size_t size, emp_import_devices *devices)
+static emp_graph *load(const node *n, size_t count, emp_import_devices *devices)
 {
-    scratch_write("trace", bytes, size);
+    proto_writer file = make_trace(n, count);
+
+    scratch_write("trace", file.data, file.size);
+    proto_clear(&file);
     return graph_load(scratch_path("trace"), NULL, devices);
 }
 
@@ -105,31 +110,22 @@ static void expect_graph(emp_graph *g, const emp_import_devices *devices)
 Test(chakra, both_forms_are_the_same_graph)
 {
     emp_import_devices devices;
-    proto_writer       file = {0};
 
-    put_trace(&file);
     expect_graph(load_text(json, &devices), &devices);
-    expect_graph(load(file.data, file.size, &devices), &devices);
-    proto_clear(&file);
+    expect_graph(load(nodes, COUNT(nodes), &devices), &devices);
 }
 
-#define COLLECTIVE(id, name, more) \
-    "{'Id':" #id ",'Name':'" name  \
-    "','NodeType':7,'is_cpu_op':false,'comm_size':4096," more "}"
+#define COLLECTIVE "'NodeType':7,'is_cpu_op':false,'comm_size':4096"
 
 /* One of all GPUs where the trace states no time, in both forms. */
 Test(chakra, collectives_without_times_are_the_machines)
 {
     static const char text[] =
-        "{'workload_graph':[" COLLECTIVE(1, "sum", "'data_deps':[],'comm_type':7") "," COLLECTIVE(
-            2, "timed",
-            "'data_deps':[1],'comm_type':0,'runtime':3") "," COLLECTIVE(3, "cast",
-                                                                        "'data_deps':[2"
-                                                                        "],'comm_type':"
-                                                                        "5") "," COLLECTIVE(4,
-                                                                                            "text",
-                                                                                            "'data_deps':[3],'comm_type':'0'") "]}";
-    proto_writer       file = {0}, w = {0};
+        "{'workload_graph':[{'Id':1,'Name':'sum','data_deps':[],'comm_type':7," COLLECTIVE
+        "},{'Id':2,'Name':'timed','data_deps':[1],'comm_type':0,'runtime':3," COLLECTIVE
+        "},{'Id':3,'Name':'cast','data_deps':[2],'comm_type':5," COLLECTIVE
+        "},{'Id':4,'Name':'text','data_deps':[3],'comm_type':'0'," COLLECTIVE "}]}";
+    static const node  gather[] = {{1, 7, -1, -1, 2, 512, "gather", 0, {0}}};
     emp_import_devices devices;
     emp_graph         *g = load_text(text, &devices);
 
@@ -145,53 +141,24 @@ Test(chakra, collectives_without_times_are_the_machines)
     cr_expect_not_null(strstr(devices.note, "2 state no time"), "%s", devices.note);
     emp_graph_destroy(g);
 
-    put_attr(&w, "pid", 9, 7);
-    put_message(&file, &w);
-    proto_clear(&w);
-    proto_int(&w, 1, "id", 1);
-    proto_string(&w, 2, "name", "gather");
-    proto_int(&w, 3, "type", 7);
-    put_attr(&w, "comm_type", 9, 2);
-    put_attr(&w, "comm_size", 9, 512);
-    put_message(&file, &w);
-    proto_clear(&w);
-    g = load(file.data, file.size, &devices);
+    g = load(gather, 1, NULL);
     cr_expect_eq(g->collective[0].op, EMP_COLLECTIVE_ALL_GATHER);
     cr_expect_eq(g->collective[0].bytes, 512);
     emp_graph_destroy(g);
-    proto_clear(&file);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* proto3 writes no number that is 0: ASTRA-sim's traces begin with a node of id 0, which others read. */
 Test(chakra, an_id_of_zero_is_left_out)
 {
-    proto_writer file = {0}, w = {0};
+    static const node sum[] = {{-1, 7, -1, 0, 0, 1 << 20, "sum_of_gradients", 0, {0}},
+                               {1, 4, 5, -1, -1, -1, "update", 1, {0}}};
+    emp_graph        *g = load(sum, 2, NULL);
 
-    proto_string(&w, 1, "version", "0.0.4");
-    put_message(&file, &w);
-    proto_clear(&w);
-    proto_string(&w, 2, "name", "sum_of_gradients");
-    proto_int(&w, 3, "type", 7);
-    put_attr(&w, "is_cpu_op", 27, 0);
-    put_attr(&w, "comm_type", 9, 0);
-    put_attr(&w, "comm_size", 9, 1 << 20);
-    put_message(&file, &w);
-    proto_clear(&w);
-    proto_int(&w, 1, "id", 1);
-    proto_string(&w, 2, "name", "update");
-    proto_int(&w, 3, "type", 4);
-    proto_ints(&w, 5, "data_deps", (int64_t[]){0}, 1);
-    proto_int(&w, 7, "duration_micros", 5);
-    put_message(&file, &w);
-    proto_clear(&w);
-    emp_graph *g = load(file.data, file.size, NULL);
     cr_expect_eq(g->op_count, 2);
     cr_expect_eq(g->edge_count, 1);
-    cr_expect_eq(g->collective[emp_graph_find(g, "gpu/sum_of_gradients.0")].bytes,
-                 1 << 20);
+    cr_expect_eq(g->collective[graph_find(g, "gpu/sum_of_gradients.0")].bytes, 1 << 20);
     emp_graph_destroy(g);
-    proto_clear(&file);
 }
 
 /* The machine knows how long it takes, so that a step of nothing else computes something. */
@@ -199,8 +166,8 @@ Test(chakra, a_collective_alone_is_a_step)
 {
     emp_import_notes notes = {0};
 
-    scratch_write_json("trace", "{'workload_graph':[" COLLECTIVE(
-                                    1, "sum", "'data_deps':[],'comm_type':0") "]}");
+    scratch_write_json("trace", "{'workload_graph':[{'Id':1,'Name':'sum','data_deps':[],"
+                                "'comm_type':0," COLLECTIVE "}]}");
     emp_graph_destroy(graph_load(scratch_path("trace"), &notes, NULL));
     cr_expect_eq(notes.warning_count, 0, "%s", notes.warning[0]);
     emp_import_notes_clear(&notes);
@@ -230,10 +197,9 @@ Test(chakra, faults_are_named)
 
 Test(chakra, every_truncation_is_an_error_or_a_shorter_trace)
 {
-    proto_writer file = {0};
+    proto_writer file = make_trace(nodes, COUNT(nodes));
     int          refused = 0;
 
-    put_trace(&file);
     for (size_t size = 1; size < file.size; size++) {
         emp_graph *g = NULL;
         scratch_write("trace", file.data, size);
@@ -257,9 +223,8 @@ Test(chakra, a_dependency_on_a_node_that_is_not_there_is_told)
 Test(chakra, survives_every_allocation_failure)
 {
     emp_graph   *g = NULL;
-    proto_writer file = {0};
+    proto_writer file = make_trace(nodes, COUNT(nodes));
 
-    put_trace(&file);
     scratch_write("trace", file.data, file.size);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_source_load(&g, NULL, NULL, scratch_path("trace"), NULL),
