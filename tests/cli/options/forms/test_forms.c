@@ -512,7 +512,7 @@ static const char *const machines[] = {
 /* Dense and routed, tied and not, with latent attention, and one with norms in other places. */
 static const char *const models[] = {"Qwen/Qwen3-0.6B", "Llama-2-7b",
                                      "openai/gpt-oss-20b", "Qwen/Qwen3-30B-A3B",
-                                     "deepseek-ai--DeepSeek-V3"};
+                                     "deepseek-ai/DeepSeek-V3"};
 
 static void load_stage(stage *s, const form *f, const char *machine)
 {
