@@ -198,105 +198,7 @@ Test(pt2, what_is_wrong_with_an_archive_is_said)
     }
 }
 
-/* ---- tied weights ---- */
-
-/* Two weights of one shape, the second read by a product; both in the file "weight_0". */
-static const char tied_json[] =
-    "{'graph_module':{'graph':{'outputs':[{'as_tensor':{'name':'linear'}}],"
-    "'nodes':[{'target':'torch.ops.aten.embedding.default', 'inputs':[ {'name':"
-    "'weight', 'arg':{'as_tensor':{'name':'p_wte'}}}, {'name':'indices', 'arg':{"
-    "'as_tensor':{'name':'x'}}}], 'outputs':[{'as_tensor':{'name':'embedding'}}], "
-    "'metadata':{}},{'target':'torch.ops.aten.linear.default', 'inputs':[ {'name':"
-    "'input', 'arg':{'as_tensor':{'name':'embedding'}}}, {'name':'weight', 'arg':{"
-    "'as_tensor':{'name':'p_head'}}}], 'outputs':[{'as_tensor':{'name':"
-    "'linear'}}], 'metadata':{}}],'tensor_values':{'x':{'dtype':5, 'sizes':[{"
-    "'as_int':2}]},'p_wte':{'dtype':7, 'sizes':[{'as_int':8}, {'as_int':4}]},"
-    "'p_head':{'dtype':7, 'sizes':[{'as_int':8}, {'as_int':4}]},'embedding':{"
-    "'dtype':7, 'sizes':[{'as_int':2}, {'as_int':4}]},'linear':{'dtype':7, "
-    "'sizes':[{'as_int':2}, {'as_int':8}]}}},'signature':{'input_specs':[{"
-    "'parameter':{'arg':{'name':'p_wte'}, 'parameter_name':'wte.weight'}},{"
-    "'parameter':{'arg':{'name':'p_head'}, 'parameter_name':'head.weight'}},{"
-    "'user_input':{'arg':{'as_tensor':{'name':'x'}}}}]}}}";
-
-#define WEIGHT(name, file, offset)                                          \
-    "'" name "':{'path_name':'" file "','tensor_meta':{'dtype':7,'sizes':[" \
-    "{'as_int':8},{'as_int':4}],'strides':[{'as_int':4},{'as_int':1}],"     \
-    "'storage_offset':{'as_int':" offset "}}}"
-#define LIST(head) "{'config':{" WEIGHT("wte.weight", "weight_0", "0") "," head "}}"
-#define TIED       LIST(WEIGHT("head.weight", "weight_0", "0"))
-
-static archive make_tied(const char *list, const char *bytes)
-{
-    const file files[] = {{"m/data/weights/model_weights_config.json", list},
-                          {"m/data/weights/weight_0", bytes},
-                          {"m/models/model.json", tied_json}};
-
-    return make_of(files, 3, false);
-}
-
-/* Reads an archive; all assumptions, or what it tells of devices, are put into \a said. */
-static emp_graph *read_noted(const archive *a, char said[1024])
-{
-    emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
-    memory_reading     m = {0};
-    emp_reading        r = read_memory_begin(&m, a->bytes, a->size, NULL);
-    emp_error          err = {0};
-
-    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
-    cr_assert_eq(emp_pytorch_read(b, &r, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
-    snprintf(said, 1024, "%s", m.devices.note);
-    for (int32_t i = 0; i < m.notes.assumption_count; i++)
-        strncat(said, m.notes.assumption[i], 1023 - strlen(said));
-    cr_expect_eq(m.notes.warning_count, 0, "%s", m.notes.warning[0]);
-    emp_graph_builder_destroy(b);
-    read_memory_end(&m);
-    return g;
-}
-
-Test(pt2, tied_weights_are_one_variable_with_two_readers)
-{
-    static const struct {
-        const char *list, *bytes;
-        int64_t     parameters;
-    } cases[] = {
-        {TIED, "bytes", 32},
-        {LIST(WEIGHT("head.weight", "weight_1", "0")), "bytes", 64},
-        {LIST(WEIGHT("head.weight", "weight_0", "32")), "bytes",
-         64}, /* parts of a file */
-        {TIED, "",
-         64}, /* exported on "meta", so that ties are not known, which is said */
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        char       said[1024];
-        archive    a = make_tied(cases[i].list, cases[i].bytes);
-        emp_graph *g = read_noted(&a, said);
-        cr_expect_eq(g->parameter_count, cases[i].parameters, "case %zu: %lld", i,
-                     (long long)g->parameter_count);
-        int32_t tensor = g->output_offset[graph_find(g, "wte/p_wte")];
-        cr_expect_eq(g->consumer_offset[tensor + 1] - g->consumer_offset[tensor],
-                     cases[i].parameters == 32 ? 2 : 1);
-        cr_expect_eq(strstr(said, "\"meta\"") != NULL, i == 3, "%s", said);
-        emp_graph_destroy(g);
-    }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(pt2, a_list_of_weights_that_is_none_is_refused)
-{
-    static const char *const lists[] = {"{", "[]", "{'config':[1]}"};
-
-    for (size_t i = 0; i < COUNT(lists); i++) {
-        emp_graph *g = NULL;
-        archive    a = make_tied(lists[i], "bytes");
-        cr_expect_eq(read_bytes(&g, a.bytes, a.size, NULL), EMP_EFORMAT, "%s", lists[i]);
-    }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* ---- graphs within nodes ---- */
+/* ---- models ---- */
 
 /* What printf() makes of it; it stays until the test ends. */
 static const char *print(const char *format, ...)
@@ -385,6 +287,90 @@ static const char *product(const char *output)
 {
     return node("torch.ops.aten.mm.default", "a w", output);
 }
+
+/* Reads an archive; all assumptions, or what it tells of devices, are put into \a said. */
+static emp_graph *read_noted(const archive *a, char said[1024])
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    memory_reading     m = {0};
+    emp_reading        r = read_memory_begin(&m, a->bytes, a->size, NULL);
+    emp_error          err = {0};
+
+    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+    cr_assert_eq(emp_pytorch_read(b, &r, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
+    snprintf(said, 1024, "%s", m.devices.note);
+    for (int32_t i = 0; i < m.notes.assumption_count; i++)
+        strncat(said, m.notes.assumption[i], 1023 - strlen(said));
+    cr_expect_eq(m.notes.warning_count, 0, "%s", m.notes.warning[0]);
+    emp_graph_builder_destroy(b);
+    read_memory_end(&m);
+    return g;
+}
+
+/* ---- tied weights ---- */
+
+#define WEIGHT(name, file, offset)                                          \
+    "'" name "':{'path_name':'" file "','tensor_meta':{'dtype':7,'sizes':[" \
+    "{'as_int':4},{'as_int':4}],'strides':[{'as_int':4},{'as_int':1}],"     \
+    "'storage_offset':{'as_int':" offset "}}}"
+#define LIST(head) "{'config':{" WEIGHT("u", "weight_0", "0") "," head "}}"
+#define TIED       LIST(WEIGHT("w", "weight_0", "0"))
+
+/* Two weights of one shape, the second read by a product; both in the file "weight_0". */
+static archive make_tied(const char *list, const char *bytes)
+{
+    const char *nodes =
+        print("%s,%s", node("torch.ops.aten.embedding.default", "u x", "state"),
+              node("torch.ops.aten.linear.default", "state w", "out"));
+    const file files[] = {{"m/data/weights/model_weights_config.json", list},
+                          {"m/data/weights/weight_0", bytes},
+                          {"m/models/model.json", model("x", nodes, "out")}};
+
+    return make_of(files, 3, false);
+}
+
+Test(pt2, tied_weights_are_one_variable_with_two_readers)
+{
+    static const struct {
+        const char *list, *bytes;
+        int64_t     parameters;
+    } cases[] = {{TIED, "bytes", 16},
+                 {LIST(WEIGHT("w", "weight_1", "0")), "bytes", 32},
+                 /* parts of a file */
+                 {LIST(WEIGHT("w", "weight_0", "16")), "bytes", 32},
+                 /* exported on "meta", so that ties are not known, which is said */
+                 {TIED, "", 32}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char       said[1024];
+        archive    a = make_tied(cases[i].list, cases[i].bytes);
+        emp_graph *g = read_noted(&a, said);
+        cr_expect_eq(g->parameter_count, cases[i].parameters, "case %zu: %lld", i,
+                     (long long)g->parameter_count);
+        int32_t tensor = g->output_offset[graph_find(g, "u")];
+        cr_expect_eq(g->consumer_offset[tensor + 1] - g->consumer_offset[tensor],
+                     cases[i].parameters == 16 ? 2 : 1);
+        cr_expect_eq(strstr(said, "\"meta\"") != NULL, i == 3, "%s", said);
+        emp_graph_destroy(g);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(pt2, a_list_of_weights_that_is_none_is_refused)
+{
+    static const char *const lists[] = {"{", "[]", "{'config':[1]}"};
+
+    for (size_t i = 0; i < COUNT(lists); i++) {
+        emp_graph *g = NULL;
+        archive    a = make_tied(lists[i], "bytes");
+        cr_expect_eq(read_bytes(&g, a.bytes, a.size, NULL), EMP_EFORMAT, "%s", lists[i]);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- graphs within nodes ---- */
 
 static emp_graph *graph_within(const char *text, char said[1024])
 {
