@@ -103,10 +103,19 @@ bool graph_is_noted(const emp_import_notes *notes, const char *words)
 
 emp_op_id graph_find(const emp_graph *g, const char *name)
 {
-    emp_op_id op = emp_graph_find(g, name);
+    emp_op_id    found = emp_graph_find(g, name);
+    const size_t length = strlen(name);
 
-    cr_assert_geq(op, 0, "no op \"%s\"", name);
-    return op;
+    for (emp_op_id op = 0, end = found < 0 ? g->op_count : 0; op < end; op++) {
+        const size_t size = strlen(g->name[op]);
+        if (size <= length || g->name[op][size - length - 1] != '/' ||
+            strcmp(g->name[op] + size - length, name) != 0)
+            continue;
+        cr_assert_lt(found, 0, "two ops are \"%s\"", name);
+        found = op;
+    }
+    cr_assert_geq(found, 0, "no op \"%s\"", name);
+    return found;
 }
 
 const char *graph_type(const emp_graph *g, const char *name)

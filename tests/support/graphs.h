@@ -43,6 +43,7 @@ bool graph_is_noted(const emp_import_notes *notes, const char *words);
 
 /* ---- questions ---- */
 
+/** The op of a name, or the only one with this behind a "/". */
 emp_op_id   graph_find(const emp_graph *g, const char *name);
 const char *graph_type(const emp_graph *g, const char *name);
 int32_t     graph_count_type(const emp_graph *g, const char *type);

@@ -10,10 +10,7 @@
 emp_graph *hlo_graph(const char *text, emp_import_notes *notes);
 emp_graph *hlo_file(const char *name, emp_import_notes *notes);
 
-/** The only op whose name is that behind some "/", and its cost; fails if there is none. */
-emp_op_id          hlo_find(const emp_graph *g, const char *ending);
-const emp_op_cost *hlo_cost(const emp_graph *g, const char *ending);
-bool hlo_reads(const emp_graph *g, const char *consumer, const char *producer);
-bool hlo_waits(const emp_graph *g, const char *op, const char *before);
+/** The cost of graph_find(). */
+const emp_op_cost *hlo_cost(const emp_graph *g, const char *name);
 
 #endif /* EMP_TESTS_GRAPHS_IMPORT_HLO_SAMPLE_H */

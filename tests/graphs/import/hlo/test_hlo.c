@@ -215,7 +215,7 @@ Test(hlo, a_call_of_cublas_is_a_product)
                     {0}});
     cr_expect_eq(hlo_cost(g, "g")->workspace_bytes, 4194304);
     cr_expect_eq(hlo_cost(g, "h")->workspace_bytes, 1024);
-    emp_op_id op = hlo_find(g, "h");
+    emp_op_id op = graph_find(g, "h");
     cr_expect_eq(g->output_offset[op + 1] - g->output_offset[op], 1, "the result alone");
     emp_graph_destroy(g);
 }
@@ -253,12 +253,12 @@ Test(hlo, an_update_is_written_in_place)
                    "kind=kLoop, calls=%body\nROOT %s = f32[100,8] scatter(%f, %rows, "
                    "%add), to_apply=%sum\n}\n",
         NULL);
-    emp_op_id f = hlo_find(g, "f");
+    emp_op_id f = graph_find(g, "f");
 
     cr_expect(g->op[f].is_alias);
-    cr_expect_eq(g->tensor[g->input[g->input_offset[f]]].producer, hlo_find(g, "b"),
+    cr_expect_eq(g->tensor[g->input[g->input_offset[f]]].producer, graph_find(g, "b"),
                  "what is written comes first");
-    cr_expect(g->op[hlo_find(g, "s")].is_alias);
+    cr_expect(g->op[graph_find(g, "s")].is_alias);
     cr_expect_eq(hlo_cost(g, "f")->flops, 8.0, "views compute nothing");
     cr_expect_eq(hlo_cost(g, "f")->bytes_read, 32 + 4);
     cr_expect_eq(hlo_cost(g, "f")->bytes_written, 32);
@@ -279,9 +279,9 @@ Test(hlo, views_and_tuples_are_no_ops)
                              NULL);
 
     cr_expect_eq(g->op_count, 3);
-    cr_expect_str_eq(g->type_name[g->type[hlo_find(g, "p")]], "hlo.parameter");
-    cr_expect(g->op[hlo_find(g, "k")].is_folded);
-    cr_expect(g->is_target[hlo_find(g, "p")] && g->is_target[hlo_find(g, "b")]);
+    cr_expect_str_eq(graph_type(g, "p"), "hlo.parameter");
+    cr_expect(g->op[graph_find(g, "k")].is_folded);
+    cr_expect(g->is_target[graph_find(g, "p")] && g->is_target[graph_find(g, "b")]);
     emp_graph_destroy(g);
 }
 
@@ -317,10 +317,10 @@ Test(hlo, scopes_of_metadata_are_in_names)
                         "ROOT %c = f32[4] abs(%b), control-predecessors={%a}\n}\n",
                   NULL);
 
-    cr_expect_str_eq(g->name[hlo_find(g, "b")], "jit(f)/dense_0/b");
-    cr_expect_str_eq(g->name[hlo_find(g, "c")], "c");
-    cr_expect_str_eq(g->name[hlo_find(g, "a")], "a");
-    cr_expect(hlo_waits(g, "c", "a"));
+    cr_expect_str_eq(g->name[graph_find(g, "b")], "jit(f)/dense_0/b");
+    cr_expect_str_eq(g->name[graph_find(g, "c")], "c");
+    cr_expect_str_eq(g->name[graph_find(g, "a")], "a");
+    cr_expect(graph_waits(g, "c", "a"));
     emp_graph_destroy(g);
 }
 
@@ -498,13 +498,13 @@ Test(hlo, a_row_of_a_loops_result_is_written_in_place)
     for (int n = 0; n < 10; n++) {
         char name[64];
         snprintf(name, sizeof name, "while.12.%d/fusion-start.1", n);
-        emp_op_id op = hlo_find(g, name);
+        emp_op_id op = graph_find(g, name);
         cr_expect(g->op[op].is_alias);
         cr_expect_eq(g->op[op].cost->bytes_written, 4 * 8 * 64);
         cr_expect_eq(g->op[op].cost->bytes_read, 4 * 8 * 64 + 4, "%lld",
                      (long long)g->op[op].cost->bytes_read);
         snprintf(name, sizeof name, "while.18.%d/fusion-start", n);
-        op = hlo_find(g, name);
+        op = graph_find(g, name);
         cr_expect_not(g->op[op].is_alias);
         cr_expect_eq(g->op[op].cost->bytes_read, 4 * 8 * 64 + 4);
     }

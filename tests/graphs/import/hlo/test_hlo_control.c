@@ -123,11 +123,11 @@ Test(hlo_control, iterations_read_those_before)
 
     cr_expect_eq(g->op_count, 3 + 25 * 2, "a parameter, two constants, and %d",
                  g->op_count);
-    cr_expect(hlo_reads(g, "w.0/y", "x") && hlo_reads(g, "w.24/y", "w.23/y"));
-    cr_expect(g->is_target[hlo_find(g, "w.24/y")]);
+    graph_expect_reads(g, "w.0/y<x w.24/y<w.23/y");
+    cr_expect(g->is_target[graph_find(g, "w.24/y")]);
     emp_graph_destroy(g);
     g = hlo_graph(LOOP(TRIPS("0")), NULL);
-    cr_expect(g->is_target[hlo_find(g, "x")]);
+    cr_expect(g->is_target[graph_find(g, "x")]);
     emp_graph_destroy(g);
     /* of two loops that data end one must not use up what the other needs */
     g = hlo_graph(
@@ -135,7 +135,7 @@ Test(hlo_control, iterations_read_those_before)
                       "%v = (s32[], f32[4,4]) while(%w), condition=%test, body=%body\n"
                       "ROOT %r = f32[4,4] get-tuple-element(%v)"),
         NULL);
-    cr_expect(hlo_reads(g, "v.0/y", "w.0/y"));
+    cr_expect(graph_reads(g, "v.0/y", "w.0/y"));
     emp_graph_destroy(g);
 }
 
@@ -183,7 +183,7 @@ Test(hlo_control, a_conditional_takes_its_longest_branch)
              "branch_computations={%short, %long}\n}\n",
         &notes);
     cr_expect(graph_is_noted(&notes, "c takes the longest of its branches, long"));
-    cr_expect(hlo_reads(g, "c/b", "y"));
+    cr_expect(graph_reads(g, "c/b", "y"));
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
 }
@@ -203,11 +203,10 @@ Test(hlo_control, calls_and_starts_run_in_their_place)
         NULL);
 
     cr_expect_eq(g->op_count, 5);
-    cr_expect(hlo_reads(g, "s/b", "c/b") && hlo_reads(g, "k", "s/b") &&
-              hlo_reads(g, "f", "k"));
+    graph_expect_reads(g, "s/b<c/b k<s/b f<k");
     cr_expect_eq(hlo_cost(g, "k")->bytes_read, 16);
     cr_expect_eq(hlo_cost(g, "k")->bytes_written, 16);
-    cr_expect_str_eq(g->type_name[g->type[hlo_find(g, "k")]], "hlo.copy");
+    cr_expect_str_eq(graph_type(g, "k"), "hlo.copy");
     cr_expect_eq(hlo_cost(g, "f")->bytes_written, 16);
     emp_graph_destroy(g);
 }
@@ -215,7 +214,7 @@ Test(hlo_control, calls_and_starts_run_in_their_place)
 static void expect_part(const emp_graph *g, const char *name, emp_collective op,
                         int32_t ranks, int64_t bytes)
 {
-    const emp_collective_part *part = &g->collective[hlo_find(g, name)];
+    const emp_collective_part *part = &g->collective[graph_find(g, name)];
 
     cr_expect_eq(part->op, op, "%s", name);
     cr_expect_eq(part->ranks, ranks, "%s: %d", name, part->ranks);
@@ -294,21 +293,19 @@ Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
         "f32[16]) tuple(%v, %y, %n, %c)\n}\n",
         &notes);
     cr_expect(graph_is_noted(&notes, "of its 4 parameters 3 are given back in place"));
-    emp_op_id w = hlo_find(g, "w"), m = hlo_find(g, "m"), b = hlo_find(g, "b");
-    emp_op_id f = hlo_find(g, "f"), x = hlo_find(g, "x"), y = hlo_find(g, "y");
-    cr_expect_str_eq(g->type_name[g->type[w]], "hlo.state");
-    cr_expect_str_eq(g->type_name[g->type[x]], "hlo.parameter");
+    emp_op_id w = graph_find(g, "w"), m = graph_find(g, "m"), b = graph_find(g, "b");
+    emp_op_id f = graph_find(g, "f"), x = graph_find(g, "x"), y = graph_find(g, "y");
+    cr_expect_str_eq(graph_type(g, "w"), "hlo.state");
+    cr_expect_str_eq(graph_type(g, "x"), "hlo.parameter");
     cr_expect(g->op[w].persistent_bytes == 64 && g->op[m].persistent_bytes == 64 &&
               g->op[b].persistent_bytes == 64 && g->op[x].persistent_bytes == 0);
     cr_expect_eq(g->tensor[g->output_offset[f]].bytes, 0, "written where w is");
     cr_expect_eq(g->tensor[g->output_offset[f] + 1].bytes, 0);
     cr_expect_eq(g->tensor[g->output_offset[y]].bytes, 64);
-    cr_expect(g->op[f].colocation_class == g->op[w].colocation_class &&
-              g->op[f].colocation_class == g->op[m].colocation_class);
-    cr_expect_eq(g->op[hlo_find(g, "a")].colocation_class, g->op[b].colocation_class);
-    cr_expect_neq(g->op[b].colocation_class, g->op[w].colocation_class);
-    cr_expect_neq(g->op[y].colocation_class, g->op[w].colocation_class);
-    cr_expect(hlo_waits(g, "f", "y"), "what reads the old w comes first");
+    cr_expect(graph_is_bound(g, "f", "w") && graph_is_bound(g, "f", "m") &&
+              graph_is_bound(g, "a", "b"));
+    cr_expect(!graph_is_bound(g, "b", "w") && !graph_is_bound(g, "y", "w"));
+    cr_expect(graph_waits(g, "f", "y"), "what reads the old w comes first");
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
 }
@@ -332,8 +329,7 @@ Test(hlo_control, aliases_of_nothing_are_no_states)
             "b = f32[2] abs(a)\nROOT r = (f32[2]) tuple(b)\n}\n",
             aliases[i]);
         emp_graph *g = hlo_graph(text, NULL);
-        cr_expect_str_eq(g->type_name[g->type[hlo_find(g, "a")]], "hlo.parameter", "%s",
-                         aliases[i]);
+        cr_expect_str_eq(graph_type(g, "a"), "hlo.parameter", "%s", aliases[i]);
         emp_graph_destroy(g);
     }
 }
