@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 /* ---- loading ---- */
 
@@ -71,6 +72,15 @@ void graph_expect_faults(const char *name, const graph_fault *faults, size_t cou
         graph_expect_refused(path, status, faults[i].part);
         cr_expect_eq(emp_mem_live_blocks(), 0, "%s", faults[i].part);
     }
+}
+
+void graph_survives(const char *source)
+{
+    emp_graph *step = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_source_load(&step, NULL, NULL, source, NULL),
+                                      cr_assert_null(step));
+    emp_graph_destroy(step);
 }
 
 const char *graph_replace(const char *text, const char *from, const char *to)

@@ -35,6 +35,9 @@ typedef struct {
 void graph_expect_faults(const char *name, const graph_fault *faults, size_t count,
                          emp_status status);
 
+/** Expects that every failure of an allocation is reported, where the source is loaded. */
+void graph_survives(const char *source);
+
 /** \a text with the first \a from in it replaced; static storage. Fails if there is none. */
 const char *graph_replace(const char *text, const char *from, const char *to);
 

@@ -11,7 +11,6 @@
 #include "tests/graphs/import/read_memory.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 enum { CHANGES = 5 }; /* of each byte of a file */
 
@@ -259,23 +258,13 @@ Test(instances, every_fault_is_one_sentence)
             1, strcmp(faults[i].part, "cycle") == 0 ? EMP_ECYCLE : EMP_EFORMAT);
 }
 
-static emp_status load_again(emp_graph **graph)
-{
-    emp_import_params  params = emp_import_params_default();
-    emp_import_devices devices;
-
-    return emp_import_load(graph, &devices, scratch_path("instance"), &params, NULL);
-}
-
 Test(instances, survive_every_allocation_failure)
 {
     const char *const texts[] = {json, profile, doppler};
 
-    for (size_t i = 0; i < 3; i++) {
-        emp_graph *graph = NULL;
+    for (size_t i = 0; i < COUNT(texts); i++) {
         scratch_write_json("instance", texts[i]);
-        SURVIVES_EVERY_ALLOCATION_FAILURE(load_again(&graph), (void)0);
-        emp_graph_destroy(graph);
+        graph_survives(scratch_path("instance"));
     }
 }
 

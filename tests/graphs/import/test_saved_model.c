@@ -8,7 +8,6 @@
 #include "tests/graphs/import/sample.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 TestSuite(saved_model, .init = scratch_create, .fini = scratch_remove);
 
@@ -171,10 +170,5 @@ Test(saved_model, types_of_tensorflow_2_are_known)
 
 Test(saved_model, survives_every_allocation_failure)
 {
-    const char *spec = write_file(MODEL, one, ",signature=serving_default");
-    emp_graph  *g = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_source_load(&g, NULL, NULL, spec, NULL),
-                                      emp_graph_destroy(g));
-    emp_graph_destroy(g);
+    graph_survives(write_file(MODEL, one, ",signature=serving_default"));
 }

@@ -7,7 +7,6 @@
 #include "tests/graphs/import/hlo/sample.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 TestSuite(hlo, .init = scratch_create, .fini = scratch_remove);
 
@@ -511,13 +510,6 @@ Test(hlo, a_row_of_a_loops_result_is_written_in_place)
     emp_graph_destroy(g);
 }
 
-static emp_status load(emp_graph **graph, const char *path)
-{
-    emp_import_params params = emp_import_params_default();
-
-    return emp_import_load(graph, NULL, path, &params, NULL);
-}
-
 Test(hlo, survives_every_allocation_failure)
 {
     static const char *const names[] = {
@@ -525,9 +517,5 @@ Test(hlo, survives_every_allocation_failure)
         "tests/graphs/import/hlo/seeds/control.hlo.txt",
         "tests/graphs/import/hlo/samples/conv.hlo.txt.gz"};
 
-    for (size_t i = 0; i < COUNT(names); i++) {
-        emp_graph *g = NULL;
-        SURVIVES_EVERY_ALLOCATION_FAILURE(load(&g, graph_source_path(names[i])), (void)0);
-        emp_graph_destroy(g);
-    }
+    for (size_t i = 0; i < COUNT(names); i++) graph_survives(graph_source_path(names[i]));
 }

@@ -11,7 +11,6 @@
 #include "graphs/import/pytorch/lower.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 TestSuite(fx, .init = scratch_create, .fini = scratch_remove);
 
@@ -305,25 +304,12 @@ Test(fx, results_may_be_elsewhere)
     }
 }
 
-static emp_status load(emp_graph **graph, const char *path)
-{
-    emp_import_params params = emp_import_params_default();
-
-    return emp_import_load(graph, &devices, path, &params, NULL);
-}
-
 Test(fx, survives_every_allocation_failure)
 {
     static const char *const names[] = {SAMPLES "linear_momentum.json",
                                         SAMPLES "in_place.json"};
 
-    for (size_t i = 0; i < COUNT(names); i++) {
-        emp_graph *graph = NULL;
-        SURVIVES_EVERY_ALLOCATION_FAILURE(load(&graph, graph_source_path(names[i])),
-                                          (void)0);
-        emp_graph_destroy(graph);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
-    }
+    for (size_t i = 0; i < COUNT(names); i++) graph_survives(graph_source_path(names[i]));
 }
 
 /* ---- steps that scripts/export/export_torch.py has written: samples/make_samples.py has the models ---- */

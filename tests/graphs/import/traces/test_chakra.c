@@ -8,7 +8,6 @@
 #include "tests/support/graphs.h"
 #include "tests/support/proto_writer.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 TestSuite(chakra, .init = scratch_create, .fini = scratch_remove);
 
@@ -222,13 +221,6 @@ Test(chakra, a_dependency_on_a_node_that_is_not_there_is_told)
 
 Test(chakra, survives_every_allocation_failure)
 {
-    emp_graph   *g = NULL;
-    proto_writer file = make_trace(nodes, COUNT(nodes));
-
-    scratch_write("trace", file.data, file.size);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_source_load(&g, NULL, NULL, scratch_path("trace"), NULL),
-        emp_graph_destroy(g));
-    emp_graph_destroy(g);
-    proto_clear(&file);
+    emp_graph_destroy(load(nodes, COUNT(nodes), NULL));
+    graph_survives(scratch_path("trace"));
 }

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 TestSuite(execution, .init = scratch_create, .fini = scratch_remove);
 
@@ -316,11 +315,5 @@ Test(execution, a_real_trace_has_the_flops_and_parameters_of_its_model)
 
 Test(execution, survives_every_allocation_failure)
 {
-    emp_graph *g = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_source_load(&g, NULL, NULL, graph_source_path(SEEDS "linear_1.0.et.json"),
-                        NULL),
-        emp_graph_destroy(g));
-    emp_graph_destroy(g);
+    graph_survives(graph_source_path(SEEDS "linear_1.0.et.json"));
 }
