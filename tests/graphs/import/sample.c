@@ -195,22 +195,13 @@ emp_status sample_load(emp_graph **out, const proto_writer *w,
     return st;
 }
 
-emp_status sample_read(const char *bytes, size_t size)
+emp_status sample_read(emp_graph **graph, const void *bytes, size_t size, emp_error *err)
 {
     static memory_reading m;
-    char                 *exact = malloc(size > 0 ? size : 1);
-    emp_graph            *graph = NULL;
-    emp_error             err = {0};
+    emp_reading           r = read_memory_begin(&m, bytes, size, emp_graph_def_options);
+    emp_status            st = emp_graph_def_load(graph, &r, err);
 
-    if (exact == NULL) abort();
-    memcpy(exact, bytes, size);
-    emp_reading r = read_memory_begin(&m, exact, size, emp_graph_def_options);
-    emp_status  st = emp_graph_def_load(&graph, &r, &err);
-    if ((st == EMP_OK) != (graph != NULL) || (st != EMP_OK && err.msg[0] == '\0'))
-        abort();
-    emp_graph_destroy(graph);
     read_memory_end(&m);
     m = (memory_reading){0};
-    free(exact);
     return st;
 }

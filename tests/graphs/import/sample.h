@@ -24,10 +24,8 @@ const char *sample_text(const char *statements);
 emp_status sample_load(emp_graph **out, const proto_writer *w,
                        const emp_import_params *params, emp_error *err);
 
-/** Reads a graph from a block of exactly \a size bytes, and destroys it: what
- * emp_import_load() does between the file and the targets. Aborts where a failure has no
- * message, NULL, or success no graph. */
-emp_status sample_read(const char *bytes, size_t size);
+/** Reads a graph as emp_import_load() does between the file and the targets. */
+emp_status sample_read(emp_graph **graph, const void *bytes, size_t size, emp_error *err);
 
 /** Where sample_load() puts its file; messages begin with it. */
 const char *sample_path(void);
