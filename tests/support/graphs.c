@@ -74,6 +74,12 @@ void graph_expect_faults(const char *name, const graph_fault *faults, size_t cou
     }
 }
 
+void graph_tear_down(void)
+{
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 void graph_survives(const char *source)
 {
     emp_graph *step = NULL;

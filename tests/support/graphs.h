@@ -35,6 +35,9 @@ typedef struct {
 void graph_expect_faults(const char *name, const graph_fault *faults, size_t count,
                          emp_status status);
 
+/** Removes the folder of scratch.h, if there is one, and expects that no memory is left; as a Criterion .fini. */
+void graph_tear_down(void);
+
 /** Expects that every failure of an allocation is reported, where the source is loaded. */
 void graph_survives(const char *source);
 

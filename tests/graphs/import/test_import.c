@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/graphs/import/sample.h"
+#include "tests/support/graphs.h"
 #include "tests/support/survive.h"
+
+TestSuite(import, .fini = graph_tear_down);
 
 static const emp_import_params *defaults(void)
 {
@@ -97,7 +99,6 @@ Test(import, reads_the_sample)
     cr_expect(emp_shape_equal(output(graph, "logits")->shape, &EMP_SHAPE(7, 10)));
     emp_graph_destroy(graph);
     proto_clear(&w);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(import, gives_the_same_graph_from_every_container_and_syntax)
@@ -306,7 +307,6 @@ Test(import, names_the_node_and_the_input_that_are_wrong)
             proto_clear(&w);
         }
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(import, refuses_every_truncation_within_a_node)
@@ -333,7 +333,6 @@ Test(import, refuses_every_truncation_within_a_node)
         emp_graph_destroy(graph);
     }
     proto_clear(&w);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(import, survives_every_allocation_failure)

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
 #include "tests/support/graphs.h"
+
+TestSuite(indexed, .fini = graph_tear_down);
 
 enum { LINE_BYTES = 4096 };
 
@@ -77,7 +78,6 @@ Test(indexed, have_the_counts_of_the_index)
     }
     fclose(index);
     cr_expect_gt(loaded, 5);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Which of them load, and what is in them, tests of their formats say. */
@@ -113,7 +113,6 @@ Test(indexed, of_other_formats_load_or_are_refused_in_one_sentence)
     }
     fclose(index);
     cr_expect_gt(tried, 15);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(indexed, have_the_shapes_that_inference_finds)
@@ -142,5 +141,4 @@ Test(indexed, onnx_models_train_as_the_traced_steps_of_their_models)
         emp_graph_destroy(derived);
         emp_graph_destroy(traced);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

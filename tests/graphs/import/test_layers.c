@@ -28,7 +28,7 @@ static const char table[] =
     "524288,0,1024\nFAST,1,1,0,1,0.0005,0.001,0.00025,524288,0,1024\n"
     "Slow-1,1,2,0,1,0.002,0.004,0.0005,524288,0,1024\n";
 
-TestSuite(layers, .init = scratch_create, .fini = scratch_remove);
+TestSuite(layers, .init = scratch_create, .fini = graph_tear_down);
 
 static const char *spec_of(const char *text, const char *options)
 {
@@ -73,7 +73,6 @@ static void release(emp_graph *graph, emp_machine *machine, emp_problem *problem
     emp_problem_destroy(problem);
     emp_machine_destroy(machine);
     emp_graph_destroy(graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* A step on two GPUs; what has \a second in its name is on the other. */
@@ -194,7 +193,6 @@ Test(layers, gpus_take_the_times_of_their_models)
     cr_expect_eq(graph->stated_model_count, 1);
     cr_expect_eq(emp_graph_stated_gpu_ns(graph, 0, 0), MS);
     emp_graph_destroy(graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* A machine of two models, made from one by a name. */
@@ -320,7 +318,6 @@ Test(layers, faults_are_named)
         graph_expect_refused(spec_of(faults[i].text, faults[i].options), faults[i].status,
                              faults[i].part);
     graph_expect_refused("layers:micro_batches=2", EMP_EINVAL, "path");
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* The content of a file says that it is such a table. */

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"
 #include "tests/graphs/import/models/gguf_writer.h"
+#include "tests/support/graphs.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(compute_buffers, .init = scratch_create, .fini = scratch_remove);
+TestSuite(compute_buffers, .init = scratch_create, .fini = graph_tear_down);
 
 static gguf_writer writer; /* too large for a stack */
 
@@ -222,5 +222,4 @@ Test(compute_buffers, survive_every_failure_of_an_allocation)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
     emp_sim_destroy(sim);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/graphs/import/models/configs.h"
+#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
-TestSuite(quantised, .init = scratch_create, .fini = scratch_remove);
+TestSuite(quantised, .init = scratch_create, .fini = graph_tear_down);
 
 /* Bits per weight of the whole file; 0 = not published. Its norms are float32, 0.0005 bits or less; two digits are
  * rounded. Llama 2: examples/quantize/README.md of llama.cpp at b8c1476e. Llama 3.1: tools/quantize/README.md
@@ -43,7 +43,6 @@ Test(quantised, mixes_have_the_published_bits_per_weight)
                          published[i].model, mixes[m], bits, want);
             emp_graph_destroy(g);
         }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Two layers of hidden size 256; each has a matrix of 512 inputs. */
@@ -223,7 +222,6 @@ Test(quantised, a_file_beside_the_config_says_how_weights_are_stored)
     expect_beside(BESIDE("'quant_algo':'FP8'"),
                   QUANTISED("'awq','bits':4,'group_size':128,'zero_point':true"),
                   n * (4 + 20.0 / 128) / 8 + kept, NULL);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(quantised, a_damaged_file_beside_the_config_is_named)

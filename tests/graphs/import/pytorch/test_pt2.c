@@ -14,6 +14,8 @@
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
+TestSuite(pt2, .fini = graph_tear_down);
+
 enum { BYTES = 1 << 16 };
 
 /* A linear layer with a buffer, and a tuple of two. */
@@ -355,7 +357,6 @@ Test(pt2, tied_weights_are_one_variable_with_two_readers)
         cr_expect_eq(strstr(said, "\"meta\"") != NULL, i == 3, "%s", said);
         emp_graph_destroy(g);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(pt2, a_list_of_weights_that_is_none_is_refused)
@@ -367,7 +368,6 @@ Test(pt2, a_list_of_weights_that_is_none_is_refused)
         archive    a = make_tied(lists[i], "bytes");
         cr_expect_eq(read_bytes(&g, a.bytes, a.size, NULL), EMP_EFORMAT, "%s", lists[i]);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* ---- graphs within nodes ---- */
@@ -497,7 +497,6 @@ Test(pt2, a_while_loop_runs_as_often_as_its_counter_says_or_else_once)
     expect_products(g, 1);
     cr_expect_not_null(strstr(said, "one iteration"), "%s", said);
     emp_graph_destroy(g);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Eight megabytes of blanks pack to eight kilobytes. */
@@ -516,7 +515,6 @@ Test(pt2, an_archive_that_unpacks_to_far_more_is_refused)
     cr_expect(strstr(err.msg, "which no export has") != NULL, "%s", err.msg);
     cr_expect_null(unpacked);
     emp_free(blanks);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(pt2, damaged_archives_are_survived)
