@@ -37,7 +37,7 @@ static void tear_down(void)
     emp_runtime_destroy(runtime);
     emp_machine_destroy(machine);
     emp_graph_destroy(graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    end_without_memory();
 }
 
 TestSuite(library, .init = set_up, .fini = tear_down);

@@ -77,7 +77,7 @@ void graph_expect_faults(const char *name, const graph_fault *faults, size_t cou
 void graph_tear_down(void)
 {
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    end_without_memory();
 }
 
 void graph_survives(const char *source)

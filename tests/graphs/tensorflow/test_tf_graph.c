@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_train.h"
+#include "tests/support/survive.h"
 
 static emp_tf    tf;
 static emp_error err;
@@ -20,7 +21,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     emp_tf_clear(&tf);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    end_without_memory();
 }
 
 TestSuite(tf_graph, .init = set_up, .fini = tear_down);
