@@ -17,7 +17,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(chakra_files, .init = scratch_create, .fini = scratch_remove);
+TestSuite(chakra_files, .init = scratch_create, .fini = graph_tear_down);
 
 enum { NODES_MAX = 4096, DEPS_MAX = 64 };
 enum { COMP = 4, SEND = 5, RECEIVE = 6 };

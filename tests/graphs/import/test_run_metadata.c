@@ -10,7 +10,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(run_metadata, .init = scratch_create, .fini = scratch_remove);
+TestSuite(run_metadata, .init = scratch_create, .fini = graph_tear_down);
 
 /* A node that began and ended so many microseconds after its scheduling. */
 static void put_node(proto_writer *w, const char *name, int64_t start, int64_t end)

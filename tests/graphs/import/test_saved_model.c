@@ -9,7 +9,7 @@
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
-TestSuite(saved_model, .init = scratch_create, .fini = scratch_remove);
+TestSuite(saved_model, .init = scratch_create, .fini = graph_tear_down);
 
 /* A product with a variable, and a count of the calls, which nobody reads. */
 #define PRODUCT                                                                 \

@@ -8,7 +8,7 @@
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
-TestSuite(hlo, .init = scratch_create, .fini = scratch_remove);
+TestSuite(hlo, .init = scratch_create, .fini = graph_tear_down);
 
 #define HEAD  "HloModule m, is_scheduled=true\n"
 #define ENTRY HEAD "ENTRY %main {\n"

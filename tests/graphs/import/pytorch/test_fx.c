@@ -12,7 +12,7 @@
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
-TestSuite(fx, .init = scratch_create, .fini = scratch_remove);
+TestSuite(fx, .init = scratch_create, .fini = graph_tear_down);
 
 #define SAMPLES "tests/graphs/import/pytorch/samples/"
 

@@ -11,7 +11,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(kineto, .init = scratch_create, .fini = scratch_remove);
+TestSuite(kineto, .init = scratch_create, .fini = graph_tear_down);
 
 enum { TEXT_BYTES = 1 << 13 };
 

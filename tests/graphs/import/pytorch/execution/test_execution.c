@@ -10,7 +10,7 @@
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
-TestSuite(execution, .init = scratch_create, .fini = scratch_remove);
+TestSuite(execution, .init = scratch_create, .fini = graph_tear_down);
 
 #define SEEDS "tests/graphs/import/pytorch/execution/seeds/"
 
