@@ -74,8 +74,18 @@ void graph_expect_faults(const char *name, const graph_fault *faults, size_t cou
     }
 }
 
+static emp_graph *kept[512];
+static int        kept_count;
+
+emp_graph *graph_keep(emp_graph *g)
+{
+    cr_assert_lt(kept_count, (int)COUNT(kept));
+    return kept[kept_count++] = g;
+}
+
 void graph_tear_down(void)
 {
+    while (kept_count > 0) emp_graph_destroy(kept[--kept_count]);
     scratch_remove();
     end_without_memory();
 }

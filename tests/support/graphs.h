@@ -35,7 +35,11 @@ typedef struct {
 void graph_expect_faults(const char *name, const graph_fault *faults, size_t count,
                          emp_status status);
 
-/** Removes the folder of scratch.h, if there is one, and expects that no memory is left; as a Criterion .fini. */
+/** Leaves the graph to graph_tear_down(). */
+emp_graph *graph_keep(emp_graph *g);
+
+/** Removes the folder of scratch.h, if there is one, and the graphs that are kept, and expects that no memory is left;
+ * as a Criterion .fini. */
 void graph_tear_down(void);
 
 /** Expects that every failure of an allocation is reported, where the source is loaded. */

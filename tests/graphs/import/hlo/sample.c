@@ -11,7 +11,7 @@
 emp_graph *hlo_graph(const char *text, emp_import_notes *notes)
 {
     scratch_write("module.txt", text, strlen(text));
-    return graph_import(scratch_path("module.txt"), notes, NULL);
+    return graph_keep(graph_import(scratch_path("module.txt"), notes, NULL));
 }
 
 emp_graph *hlo_file(const char *name, emp_import_notes *notes)
@@ -19,7 +19,7 @@ emp_graph *hlo_file(const char *name, emp_import_notes *notes)
     char path[128];
 
     snprintf(path, sizeof path, "tests/graphs/import/hlo/%s", name);
-    return graph_import(graph_source_path(path), notes, NULL);
+    return graph_keep(graph_import(graph_source_path(path), notes, NULL));
 }
 
 const emp_op_cost *hlo_cost(const emp_graph *g, const char *name)

@@ -6,7 +6,7 @@
 
 #include "graphs/load.h"
 
-/** The graph of a text, or of a file of this folder. \a notes: OPTIONAL. */
+/** The graph of a text, or of a file of this folder, kept by graph_keep(). \a notes: OPTIONAL. */
 emp_graph *hlo_graph(const char *text, emp_import_notes *notes);
 emp_graph *hlo_file(const char *name, emp_import_notes *notes);
 

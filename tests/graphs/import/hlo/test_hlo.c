@@ -181,7 +181,6 @@ Test(hlo, kernels_have_the_costs_of_their_formulas)
         if (strcmp(costly[i].costs[0].name, "y") == 0)
             cr_expect_eq(hlo_cost(g, "y")->window, EMP_CONV_WINOGRAD);
         if (i == 1) cr_expect_eq(hlo_cost(g, "c")->window, EMP_CONV_WIDE);
-        emp_graph_destroy(g);
     }
 }
 
@@ -216,7 +215,6 @@ Test(hlo, a_call_of_cublas_is_a_product)
     cr_expect_eq(hlo_cost(g, "h")->workspace_bytes, 1024);
     emp_op_id op = graph_find(g, "h");
     cr_expect_eq(g->output_offset[op + 1] - g->output_offset[op], 1, "the result alone");
-    emp_graph_destroy(g);
 }
 
 Test(hlo, a_call_that_is_not_known_is_one_pass_and_is_named)
@@ -230,7 +228,6 @@ Test(hlo, a_call_that_is_not_known_is_one_pass_and_is_named)
     cr_expect(graph_is_noted(&notes, "\"my_kernel\""));
     expect_costs(g, (cost[]){{"c", hlo_cost(g, "c")->op_class, 20.0, 40, 80, {0}}, {0}});
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
 }
 
 /* ---- updates, names ---- */
@@ -264,7 +261,6 @@ Test(hlo, an_update_is_written_in_place)
     cr_expect_eq(hlo_cost(g, "s")->bytes_read, 96 + 12 + 96);
     cr_expect_eq(hlo_cost(g, "s")->bytes_written, 96);
     cr_expect_eq(hlo_cost(g, "s")->flops, 24.0);
-    emp_graph_destroy(g);
 }
 
 Test(hlo, views_and_tuples_are_no_ops)
@@ -281,7 +277,6 @@ Test(hlo, views_and_tuples_are_no_ops)
     cr_expect_str_eq(graph_type(g, "p"), "hlo.parameter");
     cr_expect(g->op[graph_find(g, "k")].is_folded);
     cr_expect(g->is_target[graph_find(g, "p")] && g->is_target[graph_find(g, "b")]);
-    emp_graph_destroy(g);
 }
 
 /* XLA prints the titles of its tables of source files also where the tables are empty. */
@@ -303,7 +298,6 @@ Test(hlo, tables_of_source_files_go_by)
                  tables[i]);
         emp_graph *g = hlo_graph(text, NULL);
         cr_expect_eq(g->op_count, 2);
-        emp_graph_destroy(g);
     }
 }
 
@@ -320,7 +314,6 @@ Test(hlo, scopes_of_metadata_are_in_names)
     cr_expect_str_eq(g->name[graph_find(g, "c")], "c");
     cr_expect_str_eq(g->name[graph_find(g, "a")], "a");
     cr_expect(graph_waits(g, "c", "a"));
-    emp_graph_destroy(g);
 }
 
 Test(hlo, element_types_have_their_bytes)
@@ -340,7 +333,6 @@ Test(hlo, element_types_have_their_bytes)
                  types[i].type);
         emp_graph *g = hlo_graph(text, NULL);
         cr_expect_eq(g->tensor[0].bytes, 15 * types[i].bytes, "%s", types[i].type);
-        emp_graph_destroy(g);
     }
 }
 
@@ -471,7 +463,6 @@ Test(hlo, products_have_the_flops_of_their_closed_forms)
         cr_expect_eq(g->unknown_shape_count, 0);
         cr_expect(graph_is_noted(&notes, "parameters are weights: all are inputs"));
         emp_import_notes_clear(&notes);
-        emp_graph_destroy(g);
     }
 }
 
@@ -486,7 +477,6 @@ Test(hlo, a_product_with_its_update_is_one_kernel)
     cr_expect_eq(c->bytes_read, 4 * (128 * 512 + 128 * 1024 + 512 * 1024));
     cr_expect_eq(c->bytes_written, 4 * 512 * 1024);
     cr_expect_eq(c->kernels, 1);
-    emp_graph_destroy(g);
 }
 
 /* Each of 10 steps writes one row of [10, 8, 64] and reads one of them back. */
@@ -507,7 +497,6 @@ Test(hlo, a_row_of_a_loops_result_is_written_in_place)
         cr_expect_not(g->op[op].is_alias);
         cr_expect_eq(g->op[op].cost->bytes_read, 4 * 8 * 64 + 4);
     }
-    emp_graph_destroy(g);
 }
 
 Test(hlo, survives_every_allocation_failure)

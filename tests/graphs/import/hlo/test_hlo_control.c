@@ -112,7 +112,6 @@ Test(hlo_control, loops_have_as_many_bodies_as_iterations)
                      cases[i].iterations * 2.0 * 4 * 4 * 4, "case %zu: %g", i,
                      graph_class_flops(g, EMP_OP_GEMM));
         if (cases[i].assumed != NULL) cr_expect(graph_is_noted(&notes, cases[i].assumed));
-        emp_graph_destroy(g);
         emp_import_notes_clear(&notes);
     }
 }
@@ -125,10 +124,8 @@ Test(hlo_control, iterations_read_those_before)
                  g->op_count);
     graph_expect_reads(g, "w.0/y<x w.24/y<w.23/y");
     cr_expect(g->is_target[graph_find(g, "w.24/y")]);
-    emp_graph_destroy(g);
     g = hlo_graph(LOOP(TRIPS("0")), NULL);
     cr_expect(g->is_target[graph_find(g, "x")]);
-    emp_graph_destroy(g);
     /* of two loops that data end one must not use up what the other needs */
     g = hlo_graph(
         graph_replace(COUNTED(BY_DATA, "0"), "ROOT %r = f32[4,4] get-tuple-element(%w)",
@@ -136,7 +133,6 @@ Test(hlo_control, iterations_read_those_before)
                       "ROOT %r = f32[4,4] get-tuple-element(%v)"),
         NULL);
     cr_expect(graph_reads(g, "v.0/y", "w.0/y"));
-    emp_graph_destroy(g);
 }
 
 Test(hlo_control, loops_that_cannot_be_read_are_refused)
@@ -185,7 +181,6 @@ Test(hlo_control, a_conditional_takes_its_longest_branch)
     cr_expect(graph_is_noted(&notes, "c takes the longest of its branches, long"));
     cr_expect(graph_reads(g, "c/b", "y"));
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
 }
 
 /* A call runs in its place; what is started is done when it is started. */
@@ -208,7 +203,6 @@ Test(hlo_control, calls_and_starts_run_in_their_place)
     cr_expect_eq(hlo_cost(g, "k")->bytes_written, 16);
     cr_expect_str_eq(graph_type(g, "k"), "hlo.copy");
     cr_expect_eq(hlo_cost(g, "f")->bytes_written, 16);
-    emp_graph_destroy(g);
 }
 
 static void expect_part(const emp_graph *g, const char *name, emp_collective op,
@@ -251,7 +245,6 @@ Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
         &notes, "collective-permute and its like are copies within a device"));
     cr_expect(graph_is_noted(&notes, "the program of one of 4 devices"));
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
 }
 
 Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
@@ -266,7 +259,6 @@ Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
     cr_expect(graph_is_noted(&notes, "the opcode \"frobnicate\" is not known"));
     cr_expect_eq(g->unknown_op_count, 1);
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
 }
 
 /* ---- what is kept from step to step ---- */
@@ -307,7 +299,6 @@ Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
     cr_expect(!graph_is_bound(g, "b", "w") && !graph_is_bound(g, "y", "w"));
     cr_expect(graph_waits(g, "f", "y"), "what reads the old w comes first");
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
 }
 
 /* Numbers that are none, results and parameters that are not there, a parameter twice. */
@@ -330,6 +321,5 @@ Test(hlo_control, aliases_of_nothing_are_no_states)
             aliases[i]);
         emp_graph *g = hlo_graph(text, NULL);
         cr_expect_str_eq(graph_type(g, "a"), "hlo.parameter", "%s", aliases[i]);
-        emp_graph_destroy(g);
     }
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/import/notes/readers.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/graphs.h"
@@ -13,7 +12,7 @@ static onnx_writer w, body;
 
 static void start(void) { onnx_clear(&w), onnx_clear(&body); }
 
-TestSuite(onnx, .init = start);
+TestSuite(onnx, .init = start, .fini = graph_tear_down);
 
 static const char perceptron[] =
     "in x N,8; weight w 4,8; weight b 4; h = Gemm x,w,b transB=1; y = Relu h; out y";
@@ -28,7 +27,6 @@ Test(onnx, products_and_weights_are_counted_exactly)
     cr_expect_str_eq(onnx_shape_of(g, "Relu"), "[32,4]");
     cr_expect_eq(g->unknown_op_count, 0);
     cr_expect_eq(g->unknown_shape_count, 0);
-    emp_graph_destroy(g);
 }
 
 Test(onnx, sizes_of_symbols_are_given_or_assumed_aloud)
@@ -48,7 +46,6 @@ Test(onnx, sizes_of_symbols_are_given_or_assumed_aloud)
         cr_expect_eq(notes.assumption_count, cases[i].assumptions, "case %zu", i);
         if (notes.assumption_count > 0)
             cr_expect_not_null(strstr(notes.assumption[0], "\"N\" is 32"));
-        emp_graph_destroy(g);
         emp_import_notes_clear(&notes);
     }
     onnx_expect_refused(&w, 14, &(emp_onnx_params){.dims = "M=7"}, "\"M\"");
@@ -65,7 +62,6 @@ Test(onnx, arithmetic_of_shapes_leaves_no_op)
     cr_expect_str_eq(onnx_shape_of(g, "Reshape"), "[32,24]");
     cr_expect_eq(step->op_count, 3, "x, its new shape, y");
     emp_graph_destroy(step);
-    emp_graph_destroy(g);
 }
 
 /* Of a layer that is refused, \a expected is the reason. */
@@ -117,9 +113,7 @@ Test(onnx, layers_have_the_shapes_that_the_standard_gives_them)
         emp_graph *g = onnx_load(&w, 12, NULL, NULL);
         cr_expect_str_eq(onnx_shape_of(g, l->made), l->expected, "%s(%s)", l->type, l->x);
         cr_expect_eq(g->unknown_op_count, 0);
-        emp_graph_destroy(g);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* What no checker of models passes: the node and the value are named. */
@@ -212,7 +206,6 @@ Test(onnx, norms_and_gelus_that_are_spelled_out_are_one_op)
                      graph_count_type(g, "Sub"),
                  0);
     cr_expect_eq(g->parameter_count, 16);
-    emp_graph_destroy(g);
 }
 
 Test(onnx, a_loop_is_the_same_as_its_iterations)
@@ -235,7 +228,6 @@ Test(onnx, a_loop_is_the_same_as_its_iterations)
         cr_expect_eq(graph_count_type(g, "MatMul"), 3);
         cr_expect_eq(g->parameter_count, 64);
         flops[unrolled] = g->flops;
-        emp_graph_destroy(g);
     }
     cr_expect_eq(flops[0], flops[1]);
 }
@@ -252,7 +244,6 @@ Test(onnx, functions_of_the_model_are_put_in_their_place)
     emp_graph *g = onnx_load(&w, 14, NULL, NULL);
     cr_expect_eq(graph_count_type(g, "Relu"), 2);
     cr_expect_eq(graph_count_type(g, "Neg"), 2);
-    emp_graph_destroy(g);
 }
 
 Test(onnx, all_problems_are_told_at_once)
@@ -284,7 +275,6 @@ Test(onnx, lenient_takes_unknown_ops_as_element_wise)
     cr_expect_eq(g->flops, 32.0);
     cr_expect_eq(notes.assumption_count, 1);
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
 }
 
 /* ---- training ---- */
@@ -295,8 +285,7 @@ static emp_graph *load_step(int opset, const emp_onnx_params *params,
     emp_graph *whole = onnx_load(&w, opset, params, notes), *step = NULL;
 
     cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
-    emp_graph_destroy(whole);
-    return step;
+    return graph_keep(step);
 }
 
 Test(onnx, a_perceptron_trains_with_the_products_of_its_gradients)
@@ -311,8 +300,6 @@ Test(onnx, a_perceptron_trains_with_the_products_of_its_gradients)
     cr_expect_eq(g->parameter_count, 36);
     cr_expect_eq(notes.assumption_count, 2);
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
     onnx_survive(&w, 14, "adam");
 }
 
@@ -360,6 +347,5 @@ Test(onnx, gradients_pass_every_op)
         emp_graph *g = load_step(opset, &(emp_onnx_params){.train = "momentum"}, NULL);
         cr_expect_eq(graph_count_type(g, "ConvGradFilter"), 1, "%s", between[i]);
         cr_expect_eq(graph_count_type(g, "ApplyMomentum"), 1, "%s", between[i]);
-        emp_graph_destroy(g);
     }
 }

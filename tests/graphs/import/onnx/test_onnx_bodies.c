@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/graphs.h"
 
@@ -18,7 +17,7 @@ static void start(void)
     onnx_clear(&second);
 }
 
-TestSuite(onnx_bodies, .init = start);
+TestSuite(onnx_bodies, .init = start, .fini = graph_tear_down);
 
 /* What one step runs. */
 static emp_graph *load_step(const char *train)
@@ -27,8 +26,7 @@ static emp_graph *load_step(const char *train)
     emp_graph *step = NULL;
 
     cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
-    emp_graph_destroy(whole);
-    return step;
+    return graph_keep(step);
 }
 
 static void expect_parameters(int64_t count)
@@ -36,7 +34,6 @@ static void expect_parameters(int64_t count)
     emp_graph *step = load_step(NULL);
 
     cr_expect_eq(step->parameter_count, count, "%lld", (long long)step->parameter_count);
-    emp_graph_destroy(step);
 }
 
 /* ---- weights ---- */
@@ -70,13 +67,11 @@ Test(onnx_bodies, weights_of_the_branch_that_is_not_taken_are_held)
     emp_graph *step = load_step(NULL);
     cr_expect_eq(step->parameter_count, 8 * 8 + 8 * 3 + 8 + 8 * 3);
     cr_expect_eq(graph_count_type(step, "MatMul"), 1);
-    emp_graph_destroy(step);
     step = load_step("adam");
     for (size_t i = 0; i < COUNT(names); i++)
         cr_expect_geq(emp_graph_find(step, names[i]), 0, "%s", names[i]);
     cr_expect_eq(graph_count_type(step, "FusedAdam"), 1);
     cr_expect_eq(step->parameter_count, 8 * 3);
-    emp_graph_destroy(step);
 }
 
 /* Inputs with names of weights are weights only in a file without any. */
@@ -103,7 +98,6 @@ static void expect_one_weight(int32_t products)
 
     cr_expect_eq(graph_count_type(g, "MatMul"), products);
     cr_expect_eq(g->parameter_count, 64);
-    emp_graph_destroy(g);
 }
 
 /* The weight is an initializer of the body, carried from iteration to iteration, or handed to functions. */
@@ -140,7 +134,6 @@ static void expect_shape(const char *expected)
     onnx_text(&w, "y = Cos tensor; out y");
     emp_graph *g = onnx_load(&w, 17, NULL, NULL);
     cr_expect_str_eq(onnx_shape_of(g, "Cos"), expected);
-    emp_graph_destroy(g);
     start();
 }
 

@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/graphs.h"
 
@@ -11,7 +10,7 @@ static onnx_writer w;
 
 static void start(void) { onnx_clear(&w); }
 
-TestSuite(onnx_sizes, .init = start);
+TestSuite(onnx_sizes, .init = start, .fini = graph_tear_down);
 
 /* A symbol that comes first in one input and last in another. */
 #define ONE_SYMBOL                                              \
@@ -54,7 +53,6 @@ Test(onnx_sizes, open_sizes_go_by_symbol_and_place)
         emp_graph *g = onnx_load(&w, 13, &cases[i].params, NULL);
         cr_expect_str_eq(onnx_shape_of(g, cases[i].type), cases[i].shape, "%s: %s",
                          cases[i].model, onnx_shape_of(g, cases[i].type));
-        emp_graph_destroy(g);
     }
 }
 
@@ -97,9 +95,7 @@ static void expect_parameters(const char *model, int64_t parameters, int32_t buf
     cr_expect_eq(graph_count_type(g, "Buffer"), buffers, "%s", model);
     cr_expect_eq(notes.assumption_count, assumptions, "%s: %d notes", model,
                  notes.assumption_count);
-    emp_graph_destroy(g);
     emp_import_notes_clear(&notes);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(onnx_sizes, weights_are_what_layers_read_as_such)
@@ -207,7 +203,6 @@ Test(onnx_sizes, metadata_that_are_cut_off_are_survived)
 
     for (size_t i = 0; i < COUNT(values); i++) {
         write_exported(values[i], values[i]);
-        emp_graph_destroy(onnx_load(&w, 18, NULL, NULL));
+        (void)onnx_load(&w, 18, NULL, NULL);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -66,7 +66,7 @@ emp_slice onnx_model(onnx_writer *w, int opset);
 
 /* ---- graphs of models ---- */
 
-/** Builds the graph; fails the test if that fails. \a params, \a notes: OPTIONAL. */
+/** Builds the graph, kept by graph_keep(); fails the test if that fails. \a params, \a notes: OPTIONAL. */
 emp_graph *onnx_load(onnx_writer *w, int opset, const emp_onnx_params *params,
                      emp_import_notes *notes);
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "graphs/import/pytorch/lower.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
@@ -20,7 +19,7 @@ static emp_import_devices devices;
 
 static emp_graph *sample(const char *name)
 {
-    return graph_import(graph_source_path(name), NULL, &devices);
+    return graph_keep(graph_import(graph_source_path(name), NULL, &devices));
 }
 
 /* ---- names of ops ---- */
@@ -136,7 +135,6 @@ Test(fx, new_values_tell_parameters_from_states_and_inputs)
     cr_expect_not(graph_is_bound(g, "arg1", "arg0"));
     cr_expect_not(graph_is_bound(g, "addmm", "arg0"));
     graph_expect_waits(g, "sub_1<addmm");
-    emp_graph_destroy(g);
 }
 
 /* ---- views, lists, in place ---- */
@@ -170,7 +168,6 @@ Test(fx, tuples_lists_and_ops_in_place_are_ops_with_an_order)
     cr_expect_str_eq(graph_type(g, "layers.0.attn/mine"), "mylib.fancy");
     cr_expect_not_null(strstr(devices.note, "1 of unknown ops"), "%s", devices.note);
     cr_expect_not_null(strstr(devices.note, "mylib.fancy.default"), "%s", devices.note);
-    emp_graph_destroy(g);
 }
 
 Test(fx, an_op_that_runs_a_graph_of_its_own_is_a_warning)
@@ -365,7 +362,6 @@ Test(samples, products_have_the_flops_of_their_closed_forms)
             kept += g->op[op].persistent_bytes > 0;
         cr_expect_eq(kept, samples[i].kept, "%s keeps %d tensors", samples[i].name, kept);
         cr_expect_null(strstr(devices.note, "assumed"), "%s", devices.note);
-        emp_graph_destroy(g);
     }
 }
 
@@ -380,7 +376,6 @@ Test(samples, a_depthwise_convolution_is_no_product)
             g->op[op].cost->work == EMP_WORK_CONVOLUTION)
             flops += g->op[op].cost->flops;
     cr_expect_eq(flops, 3 * 2.0 * 8 * 256 * 16 * 9, "%g", flops);
-    emp_graph_destroy(g);
 }
 
 /* A module's parameters, their states, and what it computes forward. */
@@ -399,7 +394,6 @@ Test(samples, a_module_is_on_one_device)
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (strncmp(g->name[op], "0.up/", 5) == 0)
             cr_expect_neq(g->op[op].colocation_class, first, "%s", g->name[op]);
-    emp_graph_destroy(g);
 }
 
 /* ---- real steps, where they are beside the repository ---- */
@@ -443,6 +437,5 @@ Test(fx, real_steps_have_the_work_that_their_layers_say)
         cr_expect_float_eq(g->flops, steps[i].flops, steps[i].tolerance * steps[i].flops,
                            "%s: %g FLOP, want %g", steps[i].name, g->flops,
                            steps[i].flops);
-        emp_graph_destroy(g);
     }
 }

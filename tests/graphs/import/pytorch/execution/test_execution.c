@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
@@ -144,7 +143,7 @@ static emp_graph *finish(emp_import_devices *devices)
 {
     put("]}%.*s", "", 0);
     scratch_write_json("et.json", text);
-    return graph_load(scratch_path("et.json"), NULL, devices);
+    return graph_keep(graph_load(scratch_path("et.json"), NULL, devices));
 }
 
 #define ADD_        "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"
@@ -159,7 +158,6 @@ Test(execution, storage_that_is_used_again_is_not_what_it_was)
     emp_graph *g = finish(NULL);
     graph_expect_reads(g, "exp_2<relu_1 tanh_4<sigmoid_3 tanh_4<!relu_1");
     graph_expect_types(g, "torch.input=1");
-    emp_graph_destroy(g);
 }
 
 Test(execution, helpers_are_part_of_what_they_help)
@@ -177,7 +175,6 @@ Test(execution, helpers_are_part_of_what_they_help)
     graph_expect_types(g, "aten.sum=1 aten.zeros=1 aten.fill_=0");
     graph_expect_reads(g, "kernel_6<sum_1");
     cr_expect_not_null(strstr(devices.note, "1 of unknown ops"), "%s", devices.note);
-    emp_graph_destroy(g);
 }
 
 /* Inductor's program of a product and two fused kernels. Its buffers come from an allocator that traces do not have,
@@ -206,7 +203,6 @@ Test(execution, kernels_of_triton_are_ops)
     emp_op_id fused = graph_find(g, "triton_poi_fused_add_cos_0_3");
     cr_expect_eq(g->op[fused].cost->bytes_read, 4 * (16 + 4));
     cr_expect_eq(g->op[fused].cost->bytes_written, 4 * (16 + 16));
-    emp_graph_destroy(g);
 }
 
 /* A kernel of a program's own writes what torch.empty() gave it. */
@@ -217,7 +213,6 @@ Test(execution, a_kernel_writes_memory_that_was_only_allocated)
     node(3, 0, "aten::relu", "2:4,4", "3:4,4", UNARY("relu"));
     emp_graph *g = finish(NULL);
     graph_expect_reads(g, "relu_3<add_kernel_2 add_kernel_2<!empty_like_1");
-    emp_graph_destroy(g);
 }
 
 /* aten::embedding gathers by aten::index_select, whose operand would be any tensor. */
@@ -233,7 +228,6 @@ Test(execution, a_table_of_an_embedding_is_a_parameter)
     emp_graph *g = finish(NULL);
     cr_expect_eq(g->parameter_count, 40 * 8);
     graph_expect_types(g, "aten.embedding=1 aten.index_select=0 torch.optimizer_state=0");
-    emp_graph_destroy(g);
 }
 
 #define MUL_ "aten::mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)"
@@ -261,7 +255,6 @@ Test(execution, what_an_optimizers_step_writes_and_others_read_is_a_parameter)
     graph_expect_types(g, "aten.mul_=3 aten.mul=0 torch.parameter=2 "
                           "torch.optimizer_state=1 torch.input=1");
     cr_expect_eq(g->parameter_count, 8 * 4 + 4);
-    emp_graph_destroy(g);
 }
 
 /* oneDNN's layer of an LSTM adds its two biases by an operator of its own. Its states are no weights. */
@@ -277,7 +270,6 @@ Test(execution, a_recurrent_layer_did_its_products)
     graph_expect_types(g, "aten.add=0");
     cr_expect_eq(g->op[the_op_of(g, "aten.mkldnn_rnn_layer")].cost->flops,
                  2.0 * 7 * 4 * (2048 + 4096));
-    emp_graph_destroy(g);
 }
 
 Test(execution, faults_are_one_sentence)
