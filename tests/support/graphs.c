@@ -7,10 +7,20 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/workloads/workloads.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 /* ---- loading ---- */
+
+static emp_graph *kept[512];
+static int        kept_count;
+
+emp_graph *graph_keep(emp_graph *g)
+{
+    cr_assert_lt(kept_count, (int)COUNT(kept));
+    return kept[kept_count++] = g;
+}
 
 emp_graph *graph_load(const char *source, emp_import_notes *notes,
                       emp_import_devices *devices)
@@ -37,6 +47,15 @@ emp_graph *graph_import(const char *path, emp_import_notes *notes,
     cr_assert_eq(emp_import_load(&graph, devices, path, &params, &err), EMP_OK, "%s",
                  err.msg);
     return graph;
+}
+
+emp_graph *graph_build(const char *spec)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec, err.msg);
+    return graph_keep(graph);
 }
 
 const char *graph_source_path(const char *path)
@@ -72,15 +91,6 @@ void graph_expect_faults(const char *name, const graph_fault *faults, size_t cou
         graph_expect_refused(path, status, faults[i].part);
         cr_expect_eq(emp_mem_live_blocks(), 0, "%s", faults[i].part);
     }
-}
-
-static emp_graph *kept[512];
-static int        kept_count;
-
-emp_graph *graph_keep(emp_graph *g)
-{
-    cr_assert_lt(kept_count, (int)COUNT(kept));
-    return kept[kept_count++] = g;
 }
 
 void graph_tear_down(void)

@@ -19,6 +19,9 @@ emp_graph *graph_load(const char *source, emp_import_notes *notes,
 emp_graph *graph_import(const char *path, emp_import_notes *notes,
                         emp_import_devices *devices);
 
+/** The whole graph of a workload, kept by graph_keep(). */
+emp_graph *graph_build(const char *spec);
+
 /** Path of a file of the sources; static storage. */
 const char *graph_source_path(const char *path);
 

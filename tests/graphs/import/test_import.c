@@ -25,7 +25,7 @@ static emp_graph *load(const proto_writer *w, const emp_import_params *params)
     emp_error  err = {0};
 
     cr_assert_eq(sample_load(&graph, w, params, &err), EMP_OK, "%s", err.msg);
-    return graph;
+    return graph_keep(graph);
 }
 
 static const emp_tensor *output(const emp_graph *graph, const char *name)
@@ -91,13 +91,11 @@ Test(import, reads_the_sample)
     cr_expect(emp_shape_equal(output(graph, "logits")->shape, &EMP_SHAPE(32, 10)));
     cr_expect(emp_shape_equal(output(graph, "gradients/w")->shape, &EMP_SHAPE(20, 10)));
     cr_expect(emp_shape_equal(output(graph, "loss")->shape, &EMP_SHAPE_SCALAR));
-    emp_graph_destroy(graph);
 
     emp_import_params params = emp_import_params_default();
     params.batch_hint = 7;
     graph = load(&w, &params);
     cr_expect(emp_shape_equal(output(graph, "logits")->shape, &EMP_SHAPE(7, 10)));
-    emp_graph_destroy(graph);
     proto_clear(&w);
 }
 
@@ -119,7 +117,6 @@ Test(import, gives_the_same_graph_from_every_container_and_syntax)
             emp_graph *graph = load(&w, defaults());
             if (hash == 0) hash = graph->hash;
             cr_expect_eq(graph->hash, hash, "container %d, syntax %d", container, syntax);
-            emp_graph_destroy(graph);
             proto_clear(&w);
         }
     }
@@ -137,7 +134,6 @@ Test(import, puts_functions_in_place_of_calls)
     cr_expect_eq(graph->op_count, 2);
     cr_expect_geq(emp_graph_find(graph, "b/inner"), 0);
     cr_expect_eq(graph->unknown_op_count, 0);
-    emp_graph_destroy(graph);
 }
 
 Test(import, prefers_the_files_shapes_unless_told_otherwise)
@@ -160,13 +156,11 @@ Test(import, prefers_the_files_shapes_unless_told_otherwise)
     cr_expect(emp_shape_equal(output(graph, "b")->shape, &EMP_SHAPE(32, 9)));
     cr_expect(emp_shape_equal(output(graph, "c")->shape, &EMP_SHAPE(32, 9)),
               "inference fills in what the file leaves open");
-    emp_graph_destroy(graph);
 
     emp_import_params params = emp_import_params_default();
     params.ignore_output_shapes = true;
     graph = load(&w, &params);
     cr_expect_eq(output(graph, "a")->shape->rank, -1);
-    emp_graph_destroy(graph);
     proto_clear(&w);
 }
 
@@ -184,7 +178,6 @@ Test(import, squeezes_dimensions_counted_from_the_end)
     proto_end(&w, node);
     emp_graph *graph = load(&w, defaults());
     cr_expect(emp_shape_equal(output(graph, "b")->shape, &EMP_SHAPE(1, 5)));
-    emp_graph_destroy(graph);
     proto_clear(&w);
 }
 
@@ -201,7 +194,6 @@ Test(import, finds_the_updates_and_the_loss)
     cr_expect_lt(emp_graph_find(step, "save/restore"), 0);
     cr_expect_eq(step->op_count, graph->op_count - 3);
     emp_graph_destroy(step);
-    emp_graph_destroy(graph);
     proto_clear(&w);
 }
 
@@ -212,7 +204,6 @@ Test(import, takes_the_train_op_collection_where_there_is_one)
         write_meta(&w, "train:0");
         emp_graph *graph = load(&w, defaults());
         expect_targets(graph, "train");
-        emp_graph_destroy(graph);
         proto_clear(&w);
     }
 }
@@ -236,7 +227,6 @@ Test(import, takes_what_a_step_is_for)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_graph *graph = load_text(cases[i][0], defaults());
         expect_targets(graph, cases[i][1]);
-        emp_graph_destroy(graph);
     }
 }
 
@@ -250,7 +240,6 @@ Test(import, takes_targets_from_the_caller)
     params.targets = "logits:0,train";
     emp_graph *graph = load(&w, &params);
     expect_targets(graph, "logits train");
-    emp_graph_destroy(graph);
     params.targets = "logits,nonsense";
     cr_expect_eq(sample_load(&graph, &w, &params, &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "\"nonsense\""), "%s", err.msg);
@@ -268,7 +257,6 @@ Test(import, counts_a_loop_body_once)
 
     cr_expect_eq(graph->op_count, 5);
     cr_expect_eq(graph->edge_count + graph->back_edge_count, 5);
-    emp_graph_destroy(graph);
 }
 
 /* A node behind a placeholder "a". */

@@ -6,25 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
+#include "tests/support/graphs.h"
 #include "tests/support/problems.h"
+
+TestSuite(loops, .fini = graph_tear_down);
 
 enum { STEPS = 20, KERNEL_BYTES = 512 * 1024 * 4 };
 
 #define SMALL                                                                     \
     "nmt:layers=1,bidirectional=0,units=256,batch=4,steps=20,vocab=100,per_step_" \
     "softmax=0"
-
-static emp_graph *build(const char *spec)
-{
-    emp_error  err = {0};
-    emp_graph *graph = NULL;
-
-    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec, err.msg);
-    return graph;
-}
 
 static int32_t count(const emp_graph *g, const char *type, const char *part)
 {
@@ -59,21 +52,19 @@ Test(loops, have_the_products_of_the_unrolled_model)
     };
 
     for (size_t i = 0; i < 2; i++) {
-        emp_graph *unrolled = build(specs[i][0]), *loops = build(specs[i][1]);
+        emp_graph *unrolled = graph_build(specs[i][0]), *loops = graph_build(specs[i][1]);
         cr_expect_eq(count(loops, "MatMul", ""), count(unrolled, "MatMul", ""));
         cr_expect_eq(count(loops, "BatchMatMul", ""), count(unrolled, "BatchMatMul", ""));
         cr_expect_eq(count(loops, "VariableV2", ""), count(unrolled, "VariableV2", ""));
         cr_expect_eq(loops->parameter_count, unrolled->parameter_count);
         cr_expect_eq(loops->unknown_shape_count, unrolled->unknown_shape_count);
         cr_expect_eq(loops->back_edge_count, 0);
-        emp_graph_destroy(unrolled);
-        emp_graph_destroy(loops);
     }
 }
 
 Test(loops, add_a_gradient_at_every_iteration)
 {
-    emp_graph *unrolled = build(SMALL), *loops = build(SMALL ",dynamic=1");
+    emp_graph *unrolled = graph_build(SMALL), *loops = graph_build(SMALL ",dynamic=1");
     const char kernel[] = "encoder/rnn/rnn/multi_rnn_cell/cell_0/basic_lstm_cell/while/"
                           "Enter_grad/b_acc";
 
@@ -81,15 +72,14 @@ Test(loops, add_a_gradient_at_every_iteration)
     cr_expect_eq(count(loops, "NextIteration", kernel), STEPS - 1);
     cr_expect_eq(count(loops, "Const", kernel), 1, "zeros to start from");
     cr_expect_lt(count(loops, "AddN", ""), count(unrolled, "AddN", ""));
-    emp_graph_destroy(unrolled);
-    emp_graph_destroy(loops);
 }
 
 /* A stack keeps what a backward iteration reads of its forward one. */
 Test(loops, backward_iterations_pop_what_forward_ones_pushed)
 {
-    emp_graph *g = build("nmt:layers=1,bidirectional=0,units=8,batch=2,steps=3,vocab=20,"
-                         "per_step_softmax=0,dynamic=1");
+    emp_graph *g =
+        graph_build("nmt:layers=1,bidirectional=0,units=8,batch=2,steps=3,vocab=20,"
+                    "per_step_softmax=0,dynamic=1");
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         bool is_backward = strncmp(g->name[op], "gradients/", 10) == 0;
@@ -105,7 +95,6 @@ Test(loops, backward_iterations_pop_what_forward_ones_pushed)
     }
     cr_expect_eq(count(g, "Identity", "StackPushV2"), count(g, "Identity", "StackPopV2"));
     cr_expect_gt(count(g, "Identity", "cell_0/basic_lstm_cell/Sigmoid/StackPushV2"), 0);
-    emp_graph_destroy(g);
 }
 
 /* Also a loop of one iteration enters from outside and leaves to it. */
@@ -117,14 +106,13 @@ Test(loops, enter_and_leave)
                  "nmt:layers=1,bidirectional=0,units=8,batch=2,vocab=20,src_steps=%d,"
                  "tgt_steps=2,per_step_softmax=0,saver=0,dynamic=1",
                  steps);
-        emp_graph *g = build(spec);
+        emp_graph *g = graph_build(spec);
         /* Loop variables of the encoder: c and h, and the counter, which is not left. */
         cr_expect_eq(count(g, "NextIteration", "encoder/rnn/rnn") -
                          count(g, "NextIteration", "gradients/encoder/rnn/rnn"),
                      2 * steps);
         cr_expect_eq(count(g, "NextIteration", "encoder/rnn/while"), steps - 1);
         cr_expect_eq(count(g, "LoopCond", "encoder"), steps);
-        emp_graph_destroy(g);
     }
 }
 
@@ -139,8 +127,8 @@ static bool are_twins(const char *type, const char *first)
 
 Test(loops, all_iterations_of_an_op_share_a_device)
 {
-    emp_graph *g = build("nmt:layers=3,units=8,batch=2,steps=5,vocab=20,dropout=1,"
-                         "architecture=gnmt,attention=normed_bahdanau,dynamic=1");
+    emp_graph *g = graph_build("nmt:layers=3,units=8,batch=2,steps=5,vocab=20,dropout=1,"
+                               "architecture=gnmt,attention=normed_bahdanau,dynamic=1");
     emp_op_id *first = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count + 1);
     char       name[128];
 
@@ -163,18 +151,15 @@ Test(loops, all_iterations_of_an_op_share_a_device)
         cr_expect_eq(g->op[other].colocation_class, g->op[product].colocation_class);
     }
     emp_free(first);
-    emp_graph_destroy(g);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(loops, bind_nothing_in_an_unrolled_model)
 {
-    emp_graph *g = build("nmt:layers=2,units=8,batch=2,steps=3,vocab=20");
+    emp_graph *g = graph_build("nmt:layers=2,units=8,batch=2,steps=3,vocab=20");
 
     for (emp_op_id op = 0; op < g->op_count; op++)
         cr_expect(g->colocation == NULL || g->colocation[op] == 0, "%s", g->name[op]);
     cr_expect_eq(count(g, "NextIteration", "") + count(g, "LoopCond", ""), 0);
-    emp_graph_destroy(g);
 }
 
 /* ---- what it costs ----------------------------------------------------------------- */

@@ -6,28 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/workloads/workloads.h"
 #include "tests/support/graphs.h"
 #include "tests/support/survive.h"
 
-static emp_graph *build(const char *spec)
-{
-    emp_error  err = {0};
-    emp_graph *graph = NULL;
+TestSuite(workloads, .fini = graph_tear_down);
 
-    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec, err.msg);
-    return graph;
-}
-
-static int32_t count_nodes(const char *spec)
-{
-    emp_graph *graph = build(spec);
-    int32_t    count = graph->op_count;
-
-    emp_graph_destroy(graph);
-    return count;
-}
+static int32_t count_nodes(const char *spec) { return graph_build(spec)->op_count; }
 
 /* ---- counts ------------------------------------------------------------------------ */
 
@@ -65,7 +50,6 @@ Test(workloads, have_the_front_ends_and_the_papers_counts)
         int32_t nodes = count_nodes(cases[i].spec);
         cr_expect_leq(fabs((double)nodes / cases[i].nodes - 1), cases[i].tolerance,
                       "%s: %d nodes, not %d", cases[i].spec, nodes, cases[i].nodes);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
     }
 }
 
@@ -97,17 +81,16 @@ Test(workloads, translation_grows_linearly_with_its_layers)
 
 Test(workloads, two_builds_are_the_same)
 {
-    emp_graph *a = build("rnnlm:layers=1,steps=3"), *b = build("rnnlm:layers=1,steps=3");
+    emp_graph *a = graph_build("rnnlm:layers=1,steps=3"),
+              *b = graph_build("rnnlm:layers=1,steps=3");
 
     cr_expect_eq(a->hash, b->hash);
-    emp_graph_destroy(a);
-    emp_graph_destroy(b);
 }
 
 /* One step updates all weights and averages, but saves and initialises nothing. */
 Test(workloads, a_step_trains_and_does_not_save)
 {
-    emp_graph *whole = build("resnet:depth=50,batch=2"), *step = NULL;
+    emp_graph *whole = graph_build("resnet:depth=50,batch=2"), *step = NULL;
     emp_error  err = {0};
 
     cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
@@ -121,7 +104,6 @@ Test(workloads, a_step_trains_and_does_not_save)
     cr_expect_eq(graph_count_type(step, "Assign"), 0);
     cr_expect_eq(step->unknown_shape_count, 0);
     cr_expect_eq(step->parameter_count, whole->parameter_count);
-    emp_graph_destroy(whole);
     emp_graph_destroy(step);
 }
 
@@ -131,7 +113,7 @@ Test(workloads, a_step_trains_and_does_not_save)
 Test(workloads, resnet_v2_has_batch_norm_before_convolutions)
 {
     emp_graph *graph =
-        build("resnet:depth=152,version=2,old_broadcast_grads=0,const_zeros=0");
+        graph_build("resnet:depth=152,version=2,old_broadcast_grads=0,const_zeros=0");
 
     cr_expect_eq(graph->edge_count + graph->control_edge_count, 34306);
     cr_expect_eq(graph->control_edge_count, 6203);
@@ -143,17 +125,16 @@ Test(workloads, resnet_v2_has_batch_norm_before_convolutions)
     cr_expect_geq(
         emp_graph_find(graph, "resnet_v2_152/block3/unit_36/bottleneck_v2/preact/Relu"),
         0);
-    emp_graph_destroy(graph);
 }
 
 Test(workloads, the_saver_can_be_left_out)
 {
-    emp_graph *graph = build("nmt:layers=1,steps=2,units=8,vocab=10,batch=2,saver=0");
+    emp_graph *graph =
+        graph_build("nmt:layers=1,steps=2,units=8,vocab=10,batch=2,saver=0");
 
     cr_expect_eq(graph_count_type(graph, "SaveV2"), 0);
     cr_expect_eq(graph_count_type(graph, "RestoreV2"), 0);
     cr_expect_gt(graph_count_type(graph, "Assign"), 0);
-    emp_graph_destroy(graph);
 }
 
 /* A layer of the default translator is found by its scope, forward and backward. */
@@ -169,12 +150,11 @@ Test(workloads, names_tell_the_layer)
         "basic_lstm_cell/MatMul_1_grad/tuple/control_dependency_1",
         "softmax/MatMul_2",
     };
-    emp_graph *graph = build("nmt:layers=2,steps=3,units=8,vocab=10,batch=2");
+    emp_graph *graph = graph_build("nmt:layers=2,steps=3,units=8,vocab=10,batch=2");
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         cr_expect_geq(emp_graph_find(graph, names[i]), 0, "no op %s", names[i]);
     }
-    emp_graph_destroy(graph);
 }
 
 /* ---- variants of attention --------------------------------------------------------- */
@@ -190,10 +170,9 @@ static int32_t count_forward(const char *attention)
              "nmt:layers=1,steps=7,units=8,vocab=10,batch=2,optimizer=sgd,saver=0,"
              "attention=%s",
              attention);
-    graph = build(spec);
+    graph = graph_build(spec);
     for (emp_op_id op = 0; op < graph->op_count; op++)
         nodes += strncmp(graph->name[op], "gradients/", 10) != 0;
-    emp_graph_destroy(graph);
     return nodes;
 }
 
@@ -217,8 +196,8 @@ Test(workloads, attention_has_the_nodes_of_its_formula)
 /* d(v . v) = 2 v grad, once grad is there; the norm is computed at every step. */
 Test(workloads, normed_attention_trains_its_norm)
 {
-    emp_graph *graph =
-        build("nmt:layers=1,steps=3,units=8,vocab=10,batch=2,attention=normed_bahdanau");
+    emp_graph *graph = graph_build(
+        "nmt:layers=1,steps=3,units=8,vocab=10,batch=2,attention=normed_bahdanau");
     const char square[] =
         "gradients/decoder/step/step/attention/bahdanau_attention/Square_grad/";
     char name[160];
@@ -233,14 +212,13 @@ Test(workloads, normed_attention_trains_its_norm)
     cr_expect_geq(emp_graph_find(graph, "decoder/step/attention/bahdanau_attention/"
                                         "attention_g/Adam_1"),
                   0);
-    emp_graph_destroy(graph);
 }
 
 /* Above the third layer GNMT's decoder adds the input without the attention beside it. */
 Test(workloads, gnmt_adds_what_the_layer_below_put_out)
 {
     emp_graph *graph =
-        build("nmt:layers=4,steps=2,units=8,vocab=10,batch=2,architecture=gnmt");
+        graph_build("nmt:layers=4,steps=2,units=8,vocab=10,batch=2,architecture=gnmt");
 
     cr_expect_eq(graph_count_type(graph, "SplitV"), 2 * 2, "two layers, two steps");
     cr_expect_lt(emp_graph_find(graph, "decoder/cell_1/add"), 0);
@@ -248,7 +226,6 @@ Test(workloads, gnmt_adds_what_the_layer_below_put_out)
     cr_assert_geq(sum, 0);
     emp_op_id split = graph->tensor[graph->input[graph->input_offset[sum]]].producer;
     cr_expect_str_eq(graph->name[split], "decoder/cell_2_1/split");
-    emp_graph_destroy(graph);
 }
 
 /* ---- specs ------------------------------------------------------------------------- */
@@ -329,7 +306,6 @@ Test(workloads, say_what_a_spec_may_be)
                       cases[i][0]);
         cr_expect_not_null(strstr(err.msg, cases[i][1]), "%s: %s", cases[i][0], err.msg);
         cr_expect_null(graph);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
     }
 }
 
@@ -382,6 +358,5 @@ Test(workloads, survive_every_allocation_failure)
         SURVIVES_EVERY_ALLOCATION_FAILURE(emp_workload_build(&graph, specs[i], NULL),
                                           cr_assert_null(graph));
         emp_graph_destroy(graph);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
     }
 }
