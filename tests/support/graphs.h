@@ -11,7 +11,7 @@
 
 /* ---- loading ---- */
 
-/** The step of a source. \a notes, \a devices: OPTIONAL. */
+/** The step of a source, kept by graph_keep(). \a notes, \a devices: OPTIONAL. */
 emp_graph *graph_load(const char *source, emp_import_notes *notes,
                       emp_import_devices *devices);
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/proto/wire.h"
@@ -146,7 +145,8 @@ static emp_time_ns busy_of_file(emp_device_id device, bool is_cpu)
     char        name[32];
 
     snprintf(name, sizeof name, "t.%d.et", device);
-    read.graph = graph_load(scratch_path(name), NULL, NULL);
+    cr_assert_eq(emp_source_load(&read.graph, NULL, NULL, scratch_path(name), &err),
+                 EMP_OK);
     cr_assert_eq(emp_machine_create(&read.machine, "one", 1, 1, INT64_C(1) << 40, &err),
                  EMP_OK);
     cr_assert_eq(emp_runtime_init(&runtime, "traced", &err), EMP_OK);

@@ -138,7 +138,5 @@ Test(indexed, onnx_models_train_as_the_traced_steps_of_their_models)
         cr_expect_float_eq(derived->flops / traced->flops, 1.0, 0.02, "%s: %g", names[i],
                            derived->flops / traced->flops);
         cr_expect_eq(derived->parameter_bytes, traced->parameter_bytes, "%s", names[i]);
-        emp_graph_destroy(derived);
-        emp_graph_destroy(traced);
     }
 }

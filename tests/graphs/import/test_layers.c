@@ -68,11 +68,10 @@ static emp_machine *make_machine(void)
     return machine;
 }
 
-static void release(emp_graph *graph, emp_machine *machine, emp_problem *problem)
+static void release(emp_machine *machine, emp_problem *problem)
 {
     emp_problem_destroy(problem);
     emp_machine_destroy(machine);
-    emp_graph_destroy(graph);
 }
 
 /* A step on two GPUs; what has \a second in its name is on the other. */
@@ -99,7 +98,7 @@ static step simulate(const char *options, const char *second)
     emp_free(device);
     emp_sim_result_destroy(result);
     emp_sim_destroy(sim);
-    release(graph, machine, problem);
+    release(machine, problem);
     return of;
 }
 
@@ -181,10 +180,8 @@ Test(layers, gpus_take_the_times_of_their_models)
     cr_expect_eq(emp_graph_find_stated_model(graph, "SLOW 1"), 0);
     cr_expect_eq(emp_graph_find_stated_model(graph, "slow"), -1);
     cr_expect_eq(emp_graph_stated_gpu_ns(graph, op, -1), 2 * MS);
-    emp_graph_destroy(graph);
     graph = graph_load(spec_of(table, "microbatch=1,gpu=FAST"), NULL, NULL);
     cr_expect_eq(graph->stated[op].gpu_ns, MS);
-    emp_graph_destroy(graph);
     /* names that differ in case are one model, of which the first row counts */
     graph = graph_load(spec_of("gpu,layer_first,layer_last,fwd_s,bwd_s\n"
                                "RTX-3090,0,0,0.001,0.001\nrtx3090,0,0,0.002,0.002\n",
@@ -192,7 +189,6 @@ Test(layers, gpus_take_the_times_of_their_models)
                        NULL, NULL);
     cr_expect_eq(graph->stated_model_count, 1);
     cr_expect_eq(emp_graph_stated_gpu_ns(graph, 0, 0), MS);
-    emp_graph_destroy(graph);
 }
 
 /* A machine of two models, made from one by a name. */
@@ -209,7 +205,7 @@ Test(layers, unlike_gpus_have_unlike_costs)
     emp_op_id    op = graph_find(graph, "layer0/micro0");
     cr_expect_eq(emp_problem_op_time_ns(problem, op, 1), MS);
     cr_expect_eq(emp_problem_op_time_ns(problem, op, 2), MS / 2);
-    release(graph, machine, problem);
+    release(machine, problem);
 }
 
 /* Four ranks on a model with a table of collectives take what the table says of half precision. */
@@ -234,7 +230,7 @@ Test(layers, an_all_reduce_takes_what_the_device_model_says)
     cr_expect_gt(seconds, 10e-6);
     /* on a CPU its copies take longer than those of NVSwitch */
     cr_expect_gt(emp_problem_op_time_ns(problem, op, 0), emp_ns_of_seconds(seconds));
-    release(graph, machine, problem);
+    release(machine, problem);
 }
 
 /* ---- schedules ---- */
@@ -326,7 +322,6 @@ Test(layers, a_file_is_a_step_by_itself)
     scratch_write("table", table, strlen(table));
     emp_graph *graph = graph_load(scratch_path("table"), NULL, NULL);
     cr_expect_eq(graph->op_count, 2 * 4);
-    emp_graph_destroy(graph);
 }
 
 Test(layers, every_allocation_failure_is_reported)
@@ -354,5 +349,4 @@ Test(layers, sailors_table_is_read_as_it_is)
     cr_expect_eq(
         emp_graph_stated_gpu_ns(graph, op, emp_graph_find_stated_model(graph, "rtx3090")),
         5598000);
-    emp_graph_destroy(graph);
 }

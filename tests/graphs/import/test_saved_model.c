@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/graphs/import/sample.h"
 #include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
@@ -114,7 +113,6 @@ Test(saved_model, the_step_is_the_signature_without_savers)
         if (cases[i].assumed != NULL)
             cr_expect(graph_is_noted(&notes, cases[i].assumed), "case %zu", i);
         emp_import_notes_clear(&notes);
-        emp_graph_destroy(g);
     }
 }
 
@@ -127,7 +125,6 @@ Test(saved_model, a_call_does_all_that_it_does)
     cr_expect_eq(g->parameter_count, 8 * 16 + 1);
     cr_expect_eq(g->op[graph_find(g, "w")].persistent_bytes, 4 * 8 * 16);
     cr_expect_eq(g->unknown_shape_count, 0);
-    emp_graph_destroy(g);
 }
 
 Test(saved_model, faults_are_named)
@@ -165,7 +162,6 @@ Test(saved_model, types_of_tensorflow_2_are_known)
     cr_expect_eq(g->op[graph_find(g, "flip")].cost->flops, 4 * 2.0 * 2 * 2 * 16);
     cr_expect_eq(g->tensor[g->output_offset[rows]].bytes, 4 * 4 * 2 * 16);
     cr_expect_eq(g->output_offset[norm + 1] - g->output_offset[norm], 6);
-    emp_graph_destroy(g);
 }
 
 Test(saved_model, survives_every_allocation_failure)

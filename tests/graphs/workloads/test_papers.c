@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/support/graphs.h"
+
+TestSuite(papers, .fini = graph_tear_down);
 
 static void load(emp_graph **whole, emp_graph **step, const char *spec)
 {
@@ -36,7 +37,6 @@ static double products(const char *spec)
         graph_class_flops(step, EMP_OP_GEMM) + graph_class_flops(step, EMP_OP_CONV);
 
     cr_expect_eq(step->unknown_shape_count, 0, "%s", spec);
-    emp_graph_destroy(step);
     return flops;
 }
 
@@ -87,7 +87,6 @@ Test(papers, bert_has_the_flops_that_mobilebert_states)
     emp_graph *step = graph_load("bert:phase=prefill,batch=1,seq=128", NULL, NULL);
 
     cr_expect_lt(fabs(step->flops / 22.5e9 - 1), 0.01, "%g", step->flops);
-    emp_graph_destroy(step);
 }
 
 /* ---- formulas ----
@@ -122,7 +121,6 @@ Test(papers, transformer_xl_remembers_without_a_gradient)
         graph_load("transformer_xl:layers=1,segments=2,dropout=0", NULL, NULL);
 
     cr_expect_geq(graph_find(step, "transformer/segment_0/layer_0/StopGradient"), 0);
-    emp_graph_destroy(step);
 }
 
 Test(papers, wavenet_has_the_products_of_its_formula)
@@ -169,8 +167,6 @@ Test(papers, enas_draws_another_graph_from_another_seed)
         emp_graph *again = graph_load(specs[i], NULL, NULL);
         hash[i] = step->hash;
         cr_expect_eq(again->hash, step->hash, "%s", specs[i]);
-        emp_graph_destroy(step);
-        emp_graph_destroy(again);
     }
     cr_expect_neq(hash[0], hash[1]);
     cr_expect_neq(hash[2], hash[3]);
@@ -240,11 +236,9 @@ static void expect_graph(const drawn *want)
     cr_expect_eq(shape, want->shape, "%s", want->spec);
     cr_expect_str_eq(g->type_name[g->type[0]], want->first_type);
     cr_expect_str_eq(g->type_name[g->type[want->ops - 1]], want->last_type);
-    emp_graph_destroy(g);
 }
 
 Test(papers, giph_graphs_are_those_of_the_released_program)
 {
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) expect_graph(&graphs[i]);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -5,9 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/support/graphs.h"
 #include "tests/support/problems.h"
+
+TestSuite(prompts, .fini = graph_tear_down);
 
 enum { LAYERS = 4, TOKENS = 1024 };
 
@@ -47,10 +48,7 @@ Test(prompts, micro_batches_compute_what_whole_prompts_do)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
             cr_expect_float_eq(flops_of(g, types[t]) / flops_of(whole, types[t]), 1.0,
                                1e-9, "%s: %s", cut[i].spec, types[t]);
-        emp_graph_destroy(g);
     }
-    emp_graph_destroy(whole);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* The first layers on one GPU and the last ones, with the head, on another: the step's time over what the busier

@@ -55,7 +55,12 @@ const char *config_spec(const char *config, const char *options)
 
 emp_graph *config_load(const char *config, const char *options)
 {
-    return graph_load(config_spec(config, options), NULL, NULL);
+    emp_graph *step = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, config_spec(config, options), &err),
+                 EMP_OK, "%s", err.msg);
+    return step;
 }
 
 emp_graph *config_load_whole(const char *config, const char *options)

@@ -187,7 +187,6 @@ static void expect_beside(const char *beside, const char *config, double want,
         cr_expect_not_null(strstr(notes.assumption[0], "hf_quant_config.json"));
     }
     emp_import_notes_clear(&notes);
-    emp_graph_destroy(g);
 }
 
 Test(quantised, a_file_beside_the_config_says_how_weights_are_stored)
