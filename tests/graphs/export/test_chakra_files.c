@@ -11,7 +11,7 @@
 #include "baselines/baselines.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/proto/wire.h"
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 
 /* What inference says without the file's shapes must not contradict them. */
 static int32_t count_contradictions(const emp_graph *inferred, const emp_graph *stated,

@@ -12,9 +12,9 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "graphs/workloads/workloads.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
-#include "tests/support/graphs.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
-#include "tests/support/graphs.h"
 #include "tests/support/survive.h"
 
 TestSuite(import, .fini = graph_tear_down);

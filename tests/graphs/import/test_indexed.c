@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
-#include "tests/support/graphs.h"
 
 TestSuite(indexed, .fini = graph_tear_down);
 

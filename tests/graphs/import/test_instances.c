@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "sim/graph/graph_builder.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/read_memory.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
 /* Nodes 7 -> 3 -> 12 of the forward pass, 7 -> 12; 3 and 12 have backward counterparts; 9 has no

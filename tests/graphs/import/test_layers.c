@@ -15,7 +15,7 @@
 #include "sim/cost/kernel.h"
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/scratch.h"
 
 enum { MS = 1000000, BLOCK = 4096, MICRO_BATCHES_MAX = 9, STAGES_MAX = 5 };

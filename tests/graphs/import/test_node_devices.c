@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "graphs/import/node_devices.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

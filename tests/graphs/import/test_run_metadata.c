@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "graphs/import/run_metadata.h"
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/proto_writer.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

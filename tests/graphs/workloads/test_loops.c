@@ -8,7 +8,7 @@
 
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
 
 TestSuite(loops, .fini = graph_tear_down);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 
 TestSuite(papers, .fini = graph_tear_down);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
 
 TestSuite(prompts, .fini = graph_tear_down);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "graphs/workloads/workloads.h"
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/survive.h"
 
 TestSuite(workloads, .fini = graph_tear_down);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/scratch.h"
 
 emp_graph *hlo_graph(const char *text, emp_import_notes *notes)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/hlo/sample.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
 TestSuite(hlo_control, .init = scratch_create, .fini = graph_tear_down);

@@ -6,7 +6,7 @@
 #ifndef EMP_TESTS_GRAPHS_IMPORT_MODELS_CONFIGS_H
 #define EMP_TESTS_GRAPHS_IMPORT_MODELS_CONFIGS_H
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 
 typedef struct {
     char    name[64]; /**< "Qwen/Qwen3.5-27B" */

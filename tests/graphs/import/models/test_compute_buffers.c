@@ -9,8 +9,8 @@
 
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/support/graphs.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/text/json.h"
 #include "graphs/import/models/families.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/configs.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

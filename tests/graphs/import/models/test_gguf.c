@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "graphs/import/models/gguf.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

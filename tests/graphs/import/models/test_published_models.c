@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "sim/engine/sim.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/configs.h"
 #include "tests/graphs/import/models/known.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
 TestSuite(published_models, .init = scratch_create, .fini = graph_tear_down);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/configs.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
 TestSuite(quantised, .init = scratch_create, .fini = graph_tear_down);

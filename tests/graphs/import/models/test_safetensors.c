@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graphs/import/models/safetensors.h"
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

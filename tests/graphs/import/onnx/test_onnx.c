@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "graphs/import/notes/readers.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
-#include "tests/support/graphs.h"
 
 static onnx_writer w, body;
 

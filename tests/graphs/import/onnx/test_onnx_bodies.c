@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
-#include "tests/support/graphs.h"
 
 static onnx_writer w, first, second;
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
-#include "tests/support/graphs.h"
 
 static onnx_writer w, body;
 

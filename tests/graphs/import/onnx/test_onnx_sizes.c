@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
-#include "tests/support/graphs.h"
 
 static onnx_writer w;
 

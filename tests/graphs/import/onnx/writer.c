@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/survive.h"
 
 void onnx_clear(onnx_writer *w)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "graphs/import/pytorch/lower.h"
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/scratch.h"
 
 TestSuite(fx, .init = scratch_create, .fini = graph_tear_down);

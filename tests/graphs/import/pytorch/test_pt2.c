@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "graphs/import/pytorch/pt2.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/read_memory.h"
-#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/proto_writer.h"
 #include "tests/support/scratch.h"
 

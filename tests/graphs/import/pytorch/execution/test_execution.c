@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/scratch.h"
 
 TestSuite(execution, .init = scratch_create, .fini = graph_tear_down);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/graphs.h"
+#include "tests/graphs/graphs.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/** \file tests/support/graphs.h
+/** \file tests/graphs/graphs.h
  * Graphs of files, and questions about them, in a line each. A graph that is not there, or an op,
  * fails the test.
  */
-#ifndef EMP_TESTS_SUPPORT_GRAPHS_H
-#define EMP_TESTS_SUPPORT_GRAPHS_H
+#ifndef EMP_TESTS_GRAPHS_GRAPHS_H
+#define EMP_TESTS_GRAPHS_GRAPHS_H
 
 #include "graphs/load.h"
 
@@ -78,4 +78,4 @@ void graph_expect_waits(const emp_graph *g, const char *pairs);
 /** FLOPs of the ops of a class. */
 double graph_class_flops(const emp_graph *g, emp_op_class op_class);
 
-#endif /* EMP_TESTS_SUPPORT_GRAPHS_H */
+#endif /* EMP_TESTS_GRAPHS_GRAPHS_H */
