@@ -70,18 +70,6 @@ emp_machine *task_machine(int32_t gpu_count, double bytes_per_s, double latency_
     return m;
 }
 
-emp_sim_result task_run(const task *t)
-{
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-    emp_error      err = {0};
-
-    MUST(emp_sim_create(&sim, t->problem, &err));
-    MUST(emp_sim_run(sim, t->device_of_op, &result, &err));
-    emp_sim_destroy(sim);
-    return result;
-}
-
 void task_pose(task *t, const emp_runtime *runtime, const char *workload)
 {
     emp_error err = {0};

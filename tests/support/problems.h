@@ -149,8 +149,6 @@ emp_device task_device(emp_device_kind kind, int32_t number);
 emp_machine *task_machine(int32_t gpu_count, double bytes_per_s, double latency_s);
 /** The problem, once there are graph and machine. */
 void task_pose(task *t, const emp_runtime *runtime, const char *workload);
-/** Simulates the placement of \a t. */
-emp_sim_result task_run(const task *t);
 /** Room for times on all cores, to be filled in: those of op i begin at i x cores. */
 void task_make_room(task *t);
 /** Gives each device a column of costs of its own, with the times of the first of its kind and room
