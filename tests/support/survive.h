@@ -5,6 +5,8 @@
 #define EMP_TESTS_SUPPORT_SURVIVE_H
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -44,6 +46,15 @@
             cr_assert_eq(emp_mem_live_blocks(), before_);        \
         }                                                        \
     } while (0)
+
+/** As a Criterion .fini, or the end of one: no memory is left. Criterion passes a test whose assertions fail
+ * there; only a crash it does not. */
+static inline void end_without_memory(void)
+{
+    if (emp_mem_live_blocks() == 0) return;
+    fprintf(stderr, "%ld blocks of memory are left\n", emp_mem_live_blocks());
+    abort();
+}
 
 /** Expects that all memory was given back; as a Criterion .fini. */
 static inline void expect_all_freed(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }

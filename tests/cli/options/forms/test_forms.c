@@ -18,8 +18,8 @@
 #include "graphs/transformer/parts.h"
 #include "sim/problem/placement.h"
 #include "tests/cli/emplace.h"
+#include "tests/graphs/import/models/configs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
 #include "tests/support/survive.h"
@@ -509,9 +509,9 @@ static const char *const machines[] = {
     "rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100", "k40x4", "k40x4x2", "dgx-h100x2"};
 
 /* Dense and routed, tied and not, with latent attention, and one with norms in other places. */
-static const char *const models[] = {"Qwen--Qwen3-0.6B", "Llama-2-7b",
-                                     "openai--gpt-oss-20b", "Qwen--Qwen3-30B-A3B",
-                                     "deepseek-ai--DeepSeek-V3"};
+static const char *const models[] = {"Qwen/Qwen3-0.6B", "Llama-2-7b",
+                                     "openai/gpt-oss-20b", "Qwen/Qwen3-30B-A3B",
+                                     "deepseek-ai/DeepSeek-V3"};
 
 static void load_stage(stage *s, const form *f, const char *machine)
 {
@@ -574,17 +574,9 @@ static void expect_written(stage *s, const form *f)
 }
 
 /* Writes the configuration of a model. */
-static void write_config(const char *file)
+static void write_config(const char *name)
 {
-    char text[4096];
-
-    for (int32_t i = 0; i < known_model_count; i++)
-        if (known_models[i].file != NULL && strcmp(known_models[i].file, file) == 0) {
-            snprintf(text, sizeof text, "{%s}", known_models[i].config);
-            emplace_write("config.json", text);
-            return;
-        }
-    cr_assert_fail("no model %s", file);
+    scratch_write_json("config.json", published_model_named(name)->config);
 }
 
 /* The last two machines have two hosts, which only llama.cpp reaches. */
@@ -705,7 +697,7 @@ Test(forms, what_no_placement_can_have_is_refused_before_the_search)
         {"place onnx:path=m.onnx -m k40x2 --out p.py", "m.onnx"},
         {"place m.txt -m k40x2 --out p.py", "m.txt"}};
 
-    write_config("Qwen--Qwen3-0.6B");
+    write_config("Qwen/Qwen3-0.6B");
     emplace_write("m.txt",
                   "HloModule m\nENTRY e {\nROOT a = f32[2] constant({1, 2})\n}\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -716,7 +708,7 @@ Test(forms, survive_every_allocation_failure)
 {
     static const int numbers[] = {0, 2, 3, 4};
     static stage     s;
-    write_config("Qwen--Qwen3-0.6B");
+    write_config("Qwen/Qwen3-0.6B");
     snprintf(s.file, sizeof s.file, "%s", scratch_path("config.json"));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const form *f = &forms[numbers[i]];
@@ -754,7 +746,7 @@ Test(forms, of_gpus_alone_need_one)
  * there. */
 Test(forms, a_record_of_another_search_has_a_placement_near_by)
 {
-    write_config("Qwen--Qwen3-0.6B");
+    write_config("Qwen/Qwen3-0.6B");
     emplace_ok("place hf:path=config.json,phase=decode,batch=1,seq=16 -m "
                "rtx4090x2+rtx3060 --method random --budget 1 --no-bound --record r.h5");
     emplace_warns("record r.h5 --out p.vllm.sh", "p.vllm.sh has a placement near");

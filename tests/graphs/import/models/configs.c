@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/graphs/import/models/published.h"
+#include "tests/graphs/import/models/configs.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/facts.h"
+#include "tests/support/scratch.h"
 
-enum { MODELS_MAX = 64 };
+enum { MODELS_MAX = 96 };
 
 const published_model *published_models(int32_t *count)
 {
@@ -38,4 +40,44 @@ const published_model *published_model_named(const char *name)
         if (strcmp(m[i].name, name) == 0) return &m[i];
     cr_assert_fail("tests/data/published_models.tsv has no model %s", name);
     return NULL;
+}
+
+/* ---- graphs ---- */
+
+const char *config_spec(const char *config, const char *options)
+{
+    static char spec[SCRATCH_PATH_BYTES + 256];
+
+    scratch_write_json("config.json", config);
+    snprintf(spec, sizeof spec, "hf:path=%s%s", scratch_path("config.json"), options);
+    return spec;
+}
+
+emp_graph *config_load(const char *config, const char *options)
+{
+    emp_graph *step = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, config_spec(config, options), &err),
+                 EMP_OK, "%s", err.msg);
+    return step;
+}
+
+emp_graph *config_load_whole(const char *config, const char *options)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_source_load(&step, &whole, NULL, config_spec(config, options), &err),
+                 EMP_OK, "%.256s %s: %s", config, options, err.msg);
+    emp_graph_destroy(step);
+    return whole;
+}
+
+int64_t config_persistent_bytes(const emp_graph *g)
+{
+    int64_t bytes = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) bytes += g->op[op].persistent_bytes;
+    return bytes;
 }
