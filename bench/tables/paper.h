@@ -1,6 +1,9 @@
 /** \file bench/tables/paper.h
  * What Tables 1 and 2 of "A Hierarchical Model for Device Placement" (ICLR 2018) report:
  * six models, the machines they ran on, and seconds per training step of each placement.
+ *
+ * The paper states no sizes. Facts of graphs, memory verdicts and times that are impossible at a
+ * device's peak rate may bound a size; agreement with a time may not choose one.
  */
 #ifndef EMP_BENCH_TABLES_PAPER_H
 #define EMP_BENCH_TABLES_PAPER_H
@@ -9,14 +12,19 @@
 
 #include "bench/tables/table.h"
 
-enum { EMP_PAPER_TASKS = 6 };
+enum { EMP_PAPER_TASKS = 6, EMP_PAPER_ROWS = 7 };
 
 /** Where the figures are from, for notes and files. */
 extern const char emp_paper_source[];  /**< Table 1 */
 extern const char emp_paper_source2[]; /**< Table 2 */
 
-/** The tasks in the order of the paper. Their sizes are the defaults of graphs/workloads. */
+/** The models in the order of the paper, at the published sizes, which are the defaults of
+ * graphs/workloads. Studies that compare nothing with the paper's times use these tasks. */
 extern const emp_task emp_paper_task[EMP_PAPER_TASKS];
+
+/** The rows of Tables 1 and 2. A row has the key of its model. Inception-V3 has two rows, batch 1 and 8, as the
+ * paper's times are impossible with the published batch of 32; all other rows are emp_paper_task. */
+extern const emp_task emp_paper_row[EMP_PAPER_ROWS];
 
 /** The number of the task with that key, or -1. */
 int32_t emp_paper_find(const char *key);
@@ -30,9 +38,21 @@ double emp_paper_step_s(int32_t task, const char *method);
  * ("nmt2:gpu"); graphs/workloads/README.md says which size, and why. */
 bool emp_paper_is_inferred(const char *cell);
 
-/** Why the reported figures of a task must be of other sizes than ours, as a sentence; NULL: they
- * need not be. */
-const char *emp_paper_other_size(int32_t task);
+/** A reported time of one device that is too short for the arithmetic of the step, even at the
+ * device's peak rate. */
+typedef struct {
+    const char *device; /**< "CPU", "GPU" */
+    double      flops;  /**< of the ops that may be on such a device */
+    double      paper_s;
+    double      peak_flops_per_s; /**< of the fastest such device */
+} emp_paper_excess;
+
+enum { EMP_PAPER_SINGLE_DEVICES = 2 };
+
+/** Lists the reported times of the task, on the CPU and on one GPU, that are impossible with the sizes of
+ * this problem, and returns their number. O(V). */
+int32_t emp_paper_find_excesses(emp_paper_excess   out[EMP_PAPER_SINGLE_DEVICES],
+                                const emp_problem *problem, int32_t task);
 
 /** Seconds per step as reported for a task whose ops were grouped at random, over several
  * groupings (Table 2). */

@@ -29,6 +29,11 @@ struct plan {
     int32_t twin[EMP_PAPER_MAX_COLUMNS]; /* first column with the same runs, or itself */
     emp_trials_tasks tasks;
     emp_trials       trials; /* [row][column]; gains and twins have no runs */
+    struct {
+        bool             is_known;
+        int32_t          excess_count;
+        emp_paper_excess excess[EMP_PAPER_SINGLE_DEVICES];
+    } published[EMP_PAPER_TASKS]; /* what is impossible at a task's published size */
 };
 
 static const emp_paper_column *definition_of(const struct plan *plan, int32_t column)
@@ -191,40 +196,122 @@ static bool has_paper_sizes(const emp_task *row)
     return strcmp(row->spec, emp_paper_task[task_of(row)].spec) == 0;
 }
 
+/* Looks whether the reported times rule out the published size of a row's task. */
+static emp_status look_at_published(struct plan *plan, int32_t row,
+                                    const emp_runtime *runtime, emp_error *err)
+{
+    const int32_t   task = task_of(&plan->table->row[row]);
+    emp_loaded_task loaded = {0};
+    emp_problem    *problem = plan->tasks.loaded[row].problem;
+    emp_status      st = EMP_OK;
+
+    if (plan->published[task].is_known) return EMP_OK;
+    if (!has_paper_sizes(&plan->table->row[row])) {
+        EMP_TRY(emp_tasks_load(&loaded, &emp_paper_task[task], 1, runtime, 1, err));
+        problem = loaded.problem;
+    }
+    plan->published[task].excess_count =
+        emp_paper_find_excesses(plan->published[task].excess, problem, task);
+    plan->published[task].is_known = true;
+
+cleanup:
+    emp_tasks_clear(&loaded, 1);
+    return st;
+}
+
+/* The arithmetic of a size that a reported time rules out. */
+static void note_impossible(emp_table *t, const emp_task *row, const emp_paper_excess *e,
+                            int32_t count)
+{
+    const size_t used = strlen(t->impossible_note);
+    emp_text     note = {t->impossible_note, sizeof t->impossible_note, used};
+
+    emp_text_add(&note, "%s%s does %.2f TFLOP; ", used > 0 ? " " : "", row->spec,
+                 e[0].flops * 1e-12);
+    for (int32_t i = 0; i < count; i++)
+        emp_text_add(&note,
+                     "%sthe reported %.2f s ask for %.1f TFLOP/s of a %s whose peak is "
+                     "%.2f",
+                     i > 0 ? ", and " : "", e[i].paper_s,
+                     e[i].flops / e[i].paper_s * 1e-12, e[i].device,
+                     e[i].peak_flops_per_s * 1e-12);
+    emp_text_add(&note, ".");
+}
+
+/* The origin that all cells of a row with a reported figure share; EMP_ORIGIN_BARE: none. */
+static emp_origin row_origin(struct plan *plan, int32_t r)
+{
+    const emp_task  *row = &plan->table->row[r];
+    const int32_t    task = task_of(row);
+    emp_paper_excess excess[EMP_PAPER_SINGLE_DEVICES];
+    const int32_t    count =
+        emp_paper_find_excesses(excess, plan->tasks.loaded[r].problem, task);
+
+    if (count > 0) {
+        note_impossible(plan->table, row, excess, count);
+        return EMP_ORIGIN_OTHER;
+    }
+    return plan->published[task].excess_count > 0 ? EMP_ORIGIN_INFERRED : EMP_ORIGIN_BARE;
+}
+
 /* A cell is fitted if the constants of the row's machine were fitted to it; the model
  * files say so. All machines of the paper have the same models. */
+static emp_origin cell_origin(const struct plan *plan, int32_t r, const char *method)
+{
+    const emp_task *row = &plan->table->row[r];
+    char            name[EMP_FIT_NAME_BYTES];
+
+    if (!has_paper_sizes(row)) return EMP_ORIGIN_BARE;
+    snprintf(name, sizeof name, "%s:%s", row->key, method);
+    if (emp_machine_is_fitted_to(plan->tasks.loaded[r].machine, name))
+        return EMP_ORIGIN_FITTED;
+    return emp_paper_is_inferred(name) ? EMP_ORIGIN_INFERRED : EMP_ORIGIN_BARE;
+}
+
 static void mark_chosen(struct plan *plan)
 {
     emp_table *t = plan->table;
 
     for (int32_t r = 0; r < t->row_count; r++) {
         const emp_problem *problem = plan->tasks.loaded[r].problem;
-        const emp_machine *machine = problem->machine;
+        const emp_origin   shared = row_origin(plan, r);
         t->fitted_constants =
-            machine->fitted_constants + problem->runtime.fitted_constants;
-        if (!has_paper_sizes(&t->row[r])) continue;
+            problem->machine->fitted_constants + problem->runtime.fitted_constants;
         for (int32_t c = 0; c < t->column_count; c++) {
             emp_table_cell *cell = emp_table_at(t, r, c);
-            char            name[EMP_FIT_NAME_BYTES];
-            snprintf(name, sizeof name, "%s:%s", t->row[r].key, t->column[c].method);
-            if (emp_paper_other_size(task_of(&t->row[r])) != NULL &&
-                !isnan(cell->paper_s)) {
-                cell->origin = EMP_ORIGIN_OTHER;
-                t->other_note = emp_paper_other_size(task_of(&t->row[r]));
-            }
-            if (emp_paper_is_inferred(name)) cell->origin = EMP_ORIGIN_INFERRED;
-            if (emp_machine_is_fitted_to(machine, name)) cell->origin = EMP_ORIGIN_FITTED;
+            cell->origin = shared != EMP_ORIGIN_BARE && !isnan(cell->paper_s)
+                               ? shared
+                               : cell_origin(plan, r, t->column[c].method);
         }
     }
 }
 
-static emp_status load_tasks(struct plan *plan, emp_error *err)
+/* Rows of other sizes whose published size is not a row itself need its arithmetic. */
+static void note_published(struct plan *plan)
 {
     emp_table *t = plan->table;
+    bool       is_row[EMP_PAPER_TASKS] = {false};
 
+    for (int32_t r = 0; r < t->row_count; r++)
+        if (has_paper_sizes(&t->row[r])) is_row[task_of(&t->row[r])] = true;
+    for (int32_t task = 0; task < EMP_PAPER_TASKS; task++)
+        if (plan->published[task].excess_count > 0 && !is_row[task])
+            note_impossible(t, &emp_paper_task[task], plan->published[task].excess,
+                            plan->published[task].excess_count);
+}
+
+static emp_status load_tasks(struct plan *plan, emp_error *err)
+{
+    emp_table  *t = plan->table;
+    emp_runtime runtime;
+
+    EMP_CHECK(emp_runtime_init(&runtime, plan->params->runtime, err));
     EMP_CHECK(emp_trials_load(&plan->tasks, plan->params->runtime,
                               plan->params->jobs.threads, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", plan->tasks.runtime);
+    for (int32_t r = 0; r < t->row_count; r++)
+        EMP_CHECK(look_at_published(plan, r, &runtime, err));
+    note_published(plan);
     mark_chosen(plan);
     return EMP_OK;
 }

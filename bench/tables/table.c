@@ -27,7 +27,7 @@ emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_c
         t->cell[i].shown = t->cell[i].typical_s = NAN;
         t->cell[i].paper_s = NAN;
     }
-    t->title = t->source = t->note = t->other_note = "";
+    t->title = t->source = t->note = "";
     snprintf(t->version, sizeof t->version, "%s", manifest.version);
     snprintf(t->commit, sizeof t->commit, "%s", manifest.commit);
     t->is_dirty = manifest.is_dirty;

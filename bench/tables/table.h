@@ -28,9 +28,9 @@ typedef enum {
     EMP_ORIGIN_BARE,      /**< the paper has no figure of it: not comparable */
     EMP_ORIGIN_PREDICTED, /**< nothing was chosen by the paper's figure */
     EMP_ORIGIN_FITTED,    /**< machine constants were fitted to the paper's figure */
-    EMP_ORIGIN_INFERRED,  /**< a size of the workload was inferred from it */
+    EMP_ORIGIN_INFERRED, /**< a size of the workload was bounded by the paper's figures */
     EMP_ORIGIN_REPEATED, /**< the placement is that of a fitted or inferred cell of the row */
-    EMP_ORIGIN_OTHER, /**< the paper's figure must be of another size: not comparable */
+    EMP_ORIGIN_OTHER, /**< a reported time is impossible at this size: not comparable */
     EMP_ORIGIN_COUNT
 } emp_origin;
 
@@ -69,9 +69,10 @@ typedef struct {
     const char       *title;
     const char       *source;              /**< of the paper's figures */
     const char       *note;                /**< what the columns mean, or "" */
-    const char       *other_note;          /**< why cells are EMP_ORIGIN_OTHER, or "" */
     int32_t           fitted_constants;    /**< of the machines and the runtime */
     char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
+    char impossible_note
+        [2 * EMP_RECORD_TEXT_BYTES]; /**< sizes that reported times rule out, or "" */
     char runtime[EMP_RECORD_NAME_BYTES];
     char command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
     char version[EMP_RECORD_NAME_BYTES];

@@ -198,16 +198,21 @@ static void note_origins(emp_sheet *s, const emp_table *t)
             t->fitted_constants, t->fitted_constants == 1 ? "" : "s",
             count[EMP_ORIGIN_FITTED]);
     if (count[EMP_ORIGIN_INFERRED] > 0)
-        emp_sheet_note(s,
-                       "+ Inferred: a size of the workload was inferred from the paper's "
-                       "verdict. Cells: %d.",
-                       count[EMP_ORIGIN_INFERRED]);
+        emp_sheet_note(
+            s,
+            "+ Inferred: a size of the workload was bounded by memory verdicts "
+            "or impossible times of the paper. Cells: %d.",
+            count[EMP_ORIGIN_INFERRED]);
     if (count[EMP_ORIGIN_REPEATED] > 0)
         emp_sheet_note(s, "= Repeats a fitted or inferred cell of its row. Cells: %d.",
                        count[EMP_ORIGIN_REPEATED]);
     if (count[EMP_ORIGIN_OTHER] > 0)
-        emp_sheet_note(s, "~ Not comparable: %s Cells: %d.", t->other_note,
+        emp_sheet_note(s,
+                       "~ Not comparable: a reported time is impossible at this size. "
+                       "Cells: %d.",
                        count[EMP_ORIGIN_OTHER]);
+    if (t->impossible_note[0] != '\0')
+        emp_sheet_note(s, "Impossible sizes. %s", t->impossible_note);
     emp_sheet_note(
         s, "Cells without a mark: %d are predicted, %d have no figure to compare with.",
         count[EMP_ORIGIN_PREDICTED], count[EMP_ORIGIN_BARE]);
