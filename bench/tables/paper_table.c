@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "bench/tables/paper.h"
 #include "bench/tables/table.h"
+#include "sim/bounds/bounds.h"
 
 const emp_paper_table *emp_paper_table_find(const char *name)
 {
@@ -370,6 +371,15 @@ static void fill_gain(struct plan *plan, int32_t row, int32_t column)
         emp_table_at(plan->table, row, column)->shown = 1.0 - of->shown / over->shown;
 }
 
+/* True if the lower bound for placements with GPU kernels on GPUs holds for all runs of a cell. */
+static bool keep_gpu_kernels(const emp_problem *problem, const emp_record *const *records,
+                             int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (!emp_trials_keeps_gpu_kernels(problem, records[i])) return false;
+    return count > 0;
+}
+
 /* Cells that share runs show them each in its own way; gains compare cells. */
 static void fill_row(struct plan *plan, int32_t r)
 {
@@ -383,9 +393,24 @@ static void fill_row(struct plan *plan, int32_t r)
         for (int32_t s = 0; s < count; s++)
             if (job[s].is_ready) records[ready++] = &job[s].record;
         if (ready > 0) emp_table_fill(t, r, c, records, ready);
+        emp_table_at(t, r, c)->keeps_gpu_kernels =
+            keep_gpu_kernels(plan->tasks.loaded[r].problem, records, ready);
     }
     for (int32_t c = 0; c < t->column_count; c++)
         if (t->column[c].shown == EMP_SHOWN_GAIN) fill_gain(plan, r, c);
+}
+
+static emp_status find_bound(void *context, int32_t row, emp_error *err)
+{
+    struct plan *plan = (struct plan *)context;
+    emp_bounds   bounds;
+
+    EMP_CHECK(emp_bounds_compute(&bounds, plan->tasks.loaded[row].problem,
+                                 EMP_BOUNDS_EFFORT, err));
+    plan->table->bound[row] =
+        (emp_table_bound){.any_s = (double)bounds.best_ns * 1e-9,
+                          .gpu_kernels_s = (double)bounds.gpu_kernels_ns * 1e-9};
+    return EMP_OK;
 }
 
 emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,
@@ -400,6 +425,9 @@ emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definiti
     EMP_TRY(add_jobs(&plan, err));
     st = emp_trials_run(&plan.trials, &params->jobs, err);
     if (st != EMP_OK && st != EMP_EINTERRUPTED) goto cleanup;
+    if (st == EMP_OK)
+        EMP_TRY(emp_trials_each(plan.table->row_count, params->jobs.threads, find_bound,
+                                &plan, err));
     for (int32_t r = 0; r < plan.table->row_count; r++) fill_row(&plan, r);
     emp_table_trace_origins(plan.table);
     *out = plan.table;

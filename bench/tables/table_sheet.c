@@ -45,9 +45,16 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("paper_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN(NULL, "ratio", EMP_SHEET_REAL, .form = "%.2f", .width = 5),
     EMP_COLUMN("ratio", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("reference", NULL, EMP_SHEET_WORD, .is_optional = true),
+    EMP_COLUMN("ours_relative", NULL, EMP_SHEET_REAL, .low = "min_relative",
+               .high = "max_relative", .is_optional = true),
+    EMP_COLUMN("paper_relative", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("relative_ratio", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("paper_gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("origin", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("lower_bound_s", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("lower_bound_gpu_kernels_s", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("graph_hash", NULL, EMP_SHEET_HASH),
     EMP_COLUMN("machine_hash", NULL, EMP_SHEET_HASH),
@@ -82,19 +89,30 @@ static emp_value ours_of(const emp_table_column *column, const emp_table_cell *c
     return emp_value_marked(v, origin_text[cell->origin].mark);
 }
 
+/* The time by which a relative table divides those of a row; NULL: none. */
+static const char *reference_of(const emp_table *t, int32_t r)
+{
+    const int32_t column = t->is_relative ? emp_table_reference(t, r) : -1;
+
+    return column >= 0 ? t->column[column].method : NULL;
+}
+
 static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
                      bool is_mixed)
 {
     const emp_task         *row = &t->row[r];
     const emp_table_column *column = &t->column[c];
     const emp_table_cell   *cell = emp_table_at(t, r, c);
+    const emp_table_cell    seen = emp_table_seen(t, r, c);
+    const emp_table_bound  *bound = &t->bound[r];
     bool                    is_best = column->has_median;
     bool                    is_gain = column->shown == EMP_SHOWN_GAIN;
+    bool                    has_bound = bound->gpu_kernels_s > 0;
     char                    shown[EMP_SHEET_CELL_BYTES], paper[EMP_SHEET_CELL_BYTES];
-    emp_value               ours = ours_of(column, cell, shown);
+    emp_value               ours = ours_of(column, &seen, shown);
     /* Paper and ours both out of memory agree; where just one is, there is no ratio. */
     bool      is_same = isinf(cell->paper_s) && isinf(cell->shown);
-    emp_value ratio = is_same ? EMP_V("same") : EMP_V(emp_table_ratio(cell));
+    emp_value ratio = is_same ? EMP_V("same") : EMP_V(emp_table_ratio(&seen));
 
     EMP_SHEET_ADD(
         s, EMP_V(row->title), EMP_V(row->spec), EMP_V(row->machine), EMP_V(t->runtime),
@@ -106,14 +124,22 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
         emp_value_if(is_best, ours),
         emp_value_if(!is_gain,
                      emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max)),
-        emp_value_if(is_best, EMP_V(cell->typical_s)),
-        emp_value_if(column->has_paper, value_of(column, cell->paper_s, paper)),
+        emp_value_if(is_best, EMP_V(seen.typical_s)),
+        emp_value_if(column->has_paper, value_of(column, seen.paper_s, paper)),
         emp_value_if(!is_gain, EMP_V(cell->paper_s)),
         emp_value_if(column->has_paper, ratio), EMP_V(emp_table_ratio(cell)),
+        EMP_V(reference_of(t, r)),
+        emp_value_if(t->is_relative,
+                     emp_value_range(seen.shown, seen.ours_s.min, seen.ours_s.max)),
+        emp_value_if(t->is_relative, EMP_V(seen.paper_s)),
+        emp_value_if(t->is_relative, EMP_V(emp_table_ratio(&seen))),
         emp_value_if(is_gain, EMP_V(cell->shown)),
         emp_value_if(is_gain, EMP_V(cell->paper_s)),
-        EMP_V(origin_text[cell->origin].name), EMP_V(cell->peak_bytes),
-        EMP_V(cell->graph_hash), EMP_V(cell->machine_hash), EMP_V(cell->runtime_hash));
+        EMP_V(origin_text[cell->origin].name),
+        emp_value_if(bound->any_s > 0, EMP_V(bound->any_s)),
+        emp_value_if(has_bound && cell->keeps_gpu_kernels, EMP_V(bound->gpu_kernels_s)),
+        EMP_V(cell->peak_bytes), EMP_V(cell->graph_hash), EMP_V(cell->machine_hash),
+        EMP_V(cell->runtime_hash));
 }
 
 /* ---- notes ---- */
@@ -218,20 +244,72 @@ static void note_origins(emp_sheet *s, const emp_table *t)
         count[EMP_ORIGIN_PREDICTED], count[EMP_ORIGIN_BARE]);
 }
 
-static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
+/* A gain of the paper over the reference that no placement of ours can have. */
+static void note_out_of_reach(emp_sheet *s, const emp_table *t, int32_t r, int32_t c)
 {
-    const char *const notes[] = {t->note, t->gain_note};
+    const emp_table_bound *bound = &t->bound[r];
+    const emp_table_cell   seen = emp_table_seen(t, r, c);
+    const int32_t          by = emp_table_reference(t, r);
+    const double target_s = by >= 0 ? seen.paper_s * emp_table_at(t, r, by)->shown : NAN;
+    char         target[EMP_SHEET_CELL_BYTES], low[EMP_SHEET_CELL_BYTES];
 
+    if (!(target_s < bound->any_s) && !(target_s < bound->gpu_kernels_s)) return;
+    const bool is_any = target_s < bound->any_s;
     emp_sheet_note(
         s,
-        "Ours: seconds of the simulated machine, runtime %s: the best placement found, "
+        "%s, %s: the paper's %.2f of %s would be %s s here, and no placement%s is below "
+        "%s s.",
+        t->row[r].title, t->column[c].title, seen.paper_s, t->column[by].title,
+        emp_sheet_number_fine(target_s, target),
+        is_any ? "" : " that keeps GPU kernels on GPUs",
+        emp_sheet_number_fine(is_any ? bound->any_s : bound->gpu_kernels_s, low));
+}
+
+static void note_relative(emp_sheet *s, const emp_table *t)
+{
+    emp_sheet_note(
+        s, "Relative: each time is divided by that of the human expert of its row "
+           "(GPU only where there is none), ours by ours and the paper's by the "
+           "paper's, because a common factor of the machine cancels there.");
+    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
+        note_out_of_reach(s, t, i / t->column_count, i % t->column_count);
+}
+
+static void note_row(emp_sheet *s, const emp_task *row, const emp_table_bound *bound)
+{
+    char     array[160] = "", text[EMP_SHEET_CELL_BYTES];
+    emp_text line = {array, sizeof array, 0};
+
+    if (bound->any_s > 0)
+        emp_text_add(&line, "; no step is below %s s",
+                     emp_sheet_number_fine(bound->any_s, text));
+    if (bound->any_s > 0 && bound->gpu_kernels_s > bound->any_s)
+        emp_text_add(&line, ", or %s s with GPU kernels on GPUs only",
+                     emp_sheet_number_fine(bound->gpu_kernels_s, text));
+    emp_sheet_note(s, "%s: %s on %s%s.", row->title, row->spec, row->machine, array);
+}
+
+static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
+{
+    const char *const         notes[] = {t->note, t->gain_note};
+    const emp_table_agreement near = emp_table_agree(t);
+
+    if (t->is_relative) note_relative(s, t);
+    emp_sheet_note(
+        s,
+        "Ours: %sthe simulated machine, runtime %s: the best placement found, "
         "median over seeds, with min-max where seeds differ. OOM: nothing that was tried "
         "fits in memory.",
-        t->runtime);
+        t->is_relative ? "" : "seconds of ", t->runtime);
     emp_sheet_note(s, "Paper: reported figures, %s. Ratio: ours / paper.", t->source);
     note_origins(s, t);
     for (int i = 0; i < 2; i++)
         if (notes[i][0] != '\0') emp_sheet_note(s, "%s", notes[i]);
+    if (near.cells > 0)
+        emp_sheet_note(s,
+                       "%d of the %d predicted cells with a time are within %d %% of the "
+                       "paper's; the mean error is %.0f %%.",
+                       near.near, near.cells, EMP_TABLE_NEAR, 100 * near.error_frac);
     if (order.pairs > 0)
         emp_sheet_note(
             s,
@@ -241,9 +319,7 @@ static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
     note_shortened(s, t);
     note_budgets(s, t);
     note_failures(s, t);
-    for (int32_t r = 0; r < t->row_count; r++)
-        emp_sheet_note(s, "%s: %s on %s.", t->row[r].title, t->row[r].spec,
-                       t->row[r].machine);
+    for (int32_t r = 0; r < t->row_count; r++) note_row(s, &t->row[r], &t->bound[r]);
     emp_sheet_note(s, "Sizes that a row does not name are defaults: emplace workloads.");
 }
 
@@ -260,11 +336,12 @@ emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format forma
     s.commit = t->commit;
     s.is_dirty = t->is_dirty;
     s.group_width = 13;
-    emp_sheet_set_title(&s, "%s", t->title);
-    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:i, s:{s:i, s:i}}", "runtime",
+    emp_sheet_set_title(&s, "%s%s", t->title,
+                        t->is_relative ? " Each divided by the expert of its row." : "");
+    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:i, s:{s:i, s:i}, s:b}", "runtime",
                                       t->runtime, "paper", t->source, "fitted_constants",
                                       t->fitted_constants, "order", "pairs", order.pairs,
-                                      "same", order.same));
+                                      "same", order.same, "relative", t->is_relative));
     for (int32_t i = 0; i < t->row_count * t->column_count; i++)
         add_cell(&s, t, i / t->column_count, i % t->column_count, is_mixed);
     add_notes(&s, t, order);
