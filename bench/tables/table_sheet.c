@@ -326,9 +326,10 @@ static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
 emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format format,
                            emp_error *err)
 {
-    emp_table_order order = emp_table_compare_order(t);
-    bool            is_mixed = is_mixed_table(t);
-    emp_sheet       s;
+    emp_table_order           order = emp_table_compare_order(t);
+    const emp_table_agreement near = emp_table_agree(t);
+    bool                      is_mixed = is_mixed_table(t);
+    emp_sheet                 s;
 
     EMP_SHEET_INIT(&s, columns);
     s.command = t->command;
@@ -338,10 +339,12 @@ emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format forma
     s.group_width = 13;
     emp_sheet_set_title(&s, "%s%s", t->title,
                         t->is_relative ? " Each divided by the expert of its row." : "");
-    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:i, s:{s:i, s:i}, s:b}", "runtime",
-                                      t->runtime, "paper", t->source, "fitted_constants",
-                                      t->fitted_constants, "order", "pairs", order.pairs,
-                                      "same", order.same, "relative", t->is_relative));
+    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:i, s:{s:i, s:i}, s:{s:i, s:i}, s:b}",
+                                      "runtime", t->runtime, "paper", t->source,
+                                      "fitted_constants", t->fitted_constants, "order",
+                                      "pairs", order.pairs, "same", order.same,
+                                      "agreement", "cells", near.cells, "near", near.near,
+                                      "relative", t->is_relative));
     for (int32_t i = 0; i < t->row_count * t->column_count; i++)
         add_cell(&s, t, i / t->column_count, i % t->column_count, is_mixed);
     add_notes(&s, t, order);

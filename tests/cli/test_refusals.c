@@ -240,6 +240,8 @@ static struct error_case error_cases[] = {
     {"bench placers --workloads rnnlm",                                     2, "--workloads"},
     {"validate --force=1",                                                  2, "takes no value"},
     {"table 1 --sensitivity",                                               2, "--sensitivity"},
+    {"table 2 --relative",                                                  2, "--relative is for table 1"},
+    {"table 1 --relative --methods mincut,cpu",                             2, "add expert or gpu"},
     /* counts, times and sizes */
     {"place small.pbtxt -m k40x2 -M gpu -b 1.5",                            2, "\"1.5\""},
     {"place small.pbtxt -m k40x2 -M gpu -b 10q",                            2, "\"10q\""},
