@@ -176,13 +176,11 @@ int32_t emp_table_reference(const emp_table *table, int32_t row)
     return -1;
 }
 
-emp_table_cell emp_table_seen(const emp_table *table, int32_t row, int32_t column)
+emp_table_cell emp_table_divide(const emp_table *table, int32_t row, int32_t column)
 {
     emp_table_cell cell = *emp_table_at(table, row, column);
     double         ours = NAN, paper = NAN;
-
-    if (!table->is_relative) return cell;
-    const int32_t reference = emp_table_reference(table, row);
+    const int32_t  reference = emp_table_reference(table, row);
     if (reference >= 0) {
         ours = emp_table_at(table, row, reference)->shown;
         paper = emp_table_at(table, row, reference)->paper_s;
@@ -193,6 +191,12 @@ emp_table_cell emp_table_seen(const emp_table *table, int32_t row, int32_t colum
     cell.typical_s /= ours;
     cell.paper_s /= paper;
     return cell;
+}
+
+emp_table_cell emp_table_seen(const emp_table *table, int32_t row, int32_t column)
+{
+    return table->is_relative ? emp_table_divide(table, row, column)
+                              : *emp_table_at(table, row, column);
 }
 
 emp_table_agreement emp_table_agree(const emp_table *table)

@@ -110,7 +110,7 @@ bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *
 /** What we show over the paper's figure; NaN unless both are numbers of seconds. */
 double emp_table_ratio(const emp_table_cell *cell);
 
-/** Lets a table show each time of a row divided by another time of that row, ours by ours and the paper's by
+/** Lets a table show people each time of a row divided by another time of that row, ours by ours and the paper's by
  * the paper's, because a factor that all times of a machine share cancels there. */
 void emp_table_relate(emp_table *table);
 
@@ -118,8 +118,10 @@ void emp_table_relate(emp_table *table);
  * has no time. -1: neither has. */
 int32_t emp_table_reference(const emp_table *table, int32_t row);
 
-/** A cell as people see it: with its times divided in a relative table, where they are NaN if the row has no
- * reference. */
+/** A cell with its times divided by those of the row's reference; NaN if the row has none. */
+emp_table_cell emp_table_divide(const emp_table *table, int32_t row, int32_t column);
+
+/** A cell as people see it: divided in a relative table. */
 emp_table_cell emp_table_seen(const emp_table *table, int32_t row, int32_t column);
 
 /** How near the predicted cells are that have two times, as people see them; in a relative table references

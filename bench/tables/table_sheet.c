@@ -89,10 +89,10 @@ static emp_value ours_of(const emp_table_column *column, const emp_table_cell *c
     return emp_value_marked(v, origin_text[cell->origin].mark);
 }
 
-/* The time by which a relative table divides those of a row; NULL: none. */
+/* The method whose time divides those of a row; NULL: none. */
 static const char *reference_of(const emp_table *t, int32_t r)
 {
-    const int32_t column = t->is_relative ? emp_table_reference(t, r) : -1;
+    const int32_t column = emp_table_reference(t, r);
 
     return column >= 0 ? t->column[column].method : NULL;
 }
@@ -104,7 +104,9 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
     const emp_table_column *column = &t->column[c];
     const emp_table_cell   *cell = emp_table_at(t, r, c);
     const emp_table_cell    seen = emp_table_seen(t, r, c);
+    const emp_table_cell    divided = emp_table_divide(t, r, c);
     const emp_table_bound  *bound = &t->bound[r];
+    bool                    has_reference = emp_table_reference(t, r) >= 0;
     bool                    is_best = column->has_median;
     bool                    is_gain = column->shown == EMP_SHOWN_GAIN;
     bool                    has_bound = bound->gpu_kernels_s > 0;
@@ -129,10 +131,10 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
         emp_value_if(!is_gain, EMP_V(cell->paper_s)),
         emp_value_if(column->has_paper, ratio), EMP_V(emp_table_ratio(cell)),
         EMP_V(reference_of(t, r)),
-        emp_value_if(t->is_relative,
-                     emp_value_range(seen.shown, seen.ours_s.min, seen.ours_s.max)),
-        emp_value_if(t->is_relative, EMP_V(seen.paper_s)),
-        emp_value_if(t->is_relative, EMP_V(emp_table_ratio(&seen))),
+        emp_value_if(has_reference, emp_value_range(divided.shown, divided.ours_s.min,
+                                                    divided.ours_s.max)),
+        emp_value_if(has_reference, EMP_V(divided.paper_s)),
+        emp_value_if(has_reference, EMP_V(emp_table_ratio(&divided))),
         emp_value_if(is_gain, EMP_V(cell->shown)),
         emp_value_if(is_gain, EMP_V(cell->paper_s)),
         EMP_V(origin_text[cell->origin].name),
@@ -248,10 +250,11 @@ static void note_origins(emp_sheet *s, const emp_table *t)
 static void note_out_of_reach(emp_sheet *s, const emp_table *t, int32_t r, int32_t c)
 {
     const emp_table_bound *bound = &t->bound[r];
-    const emp_table_cell   seen = emp_table_seen(t, r, c);
+    const emp_table_cell   divided = emp_table_divide(t, r, c);
     const int32_t          by = emp_table_reference(t, r);
-    const double target_s = by >= 0 ? seen.paper_s * emp_table_at(t, r, by)->shown : NAN;
-    char         target[EMP_SHEET_CELL_BYTES], low[EMP_SHEET_CELL_BYTES];
+    const double           target_s =
+        by >= 0 ? divided.paper_s * emp_table_at(t, r, by)->shown : NAN;
+    char target[EMP_SHEET_CELL_BYTES], low[EMP_SHEET_CELL_BYTES];
 
     if (!(target_s < bound->any_s) && !(target_s < bound->gpu_kernels_s)) return;
     const bool is_any = target_s < bound->any_s;
@@ -259,7 +262,7 @@ static void note_out_of_reach(emp_sheet *s, const emp_table *t, int32_t r, int32
         s,
         "%s, %s: the paper's %.2f of %s would be %s s here, and no placement%s is below "
         "%s s.",
-        t->row[r].title, t->column[c].title, seen.paper_s, t->column[by].title,
+        t->row[r].title, t->column[c].title, divided.paper_s, t->column[by].title,
         emp_sheet_number_fine(target_s, target),
         is_any ? "" : " that keeps GPU kernels on GPUs",
         emp_sheet_number_fine(is_any ? bound->any_s : bound->gpu_kernels_s, low));
