@@ -106,8 +106,8 @@ const emp_paper_table emp_paper_table2 = {
     .note =
         "Improvement: 1 - learned / best random grouping, as the paper's figures are; "
         "ours is of the median of the learned runs.",
-    .row = emp_paper_row,
-    .row_count = EMP_PAPER_ROWS,
+    .row = emp_paper_task,
+    .row_count = EMP_PAPER_TASKS,
     .column = table2_columns,
     .column_count = sizeof table2_columns / sizeof *table2_columns};
 

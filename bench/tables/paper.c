@@ -89,8 +89,8 @@ static double peak_of(const emp_machine *m, emp_device_kind kind)
     return peak;
 }
 
-int32_t emp_paper_find_excesses(emp_paper_excess   out[EMP_PAPER_SINGLE_DEVICES],
-                                const emp_problem *problem, int32_t task)
+void emp_paper_demands(emp_paper_demand   out[EMP_PAPER_SINGLE_DEVICES],
+                       const emp_problem *problem, int32_t task)
 {
     static const struct {
         const char     *device, *method;
@@ -98,19 +98,25 @@ int32_t emp_paper_find_excesses(emp_paper_excess   out[EMP_PAPER_SINGLE_DEVICES]
         uint32_t        mask;
     } single[EMP_PAPER_SINGLE_DEVICES] = {{"CPU", "cpu", EMP_DEVICE_CPU, EMP_KIND_CPU},
                                           {"GPU", "gpu", EMP_DEVICE_GPU, EMP_KIND_GPU}};
-    int32_t count = 0;
 
-    for (int i = 0; i < EMP_PAPER_SINGLE_DEVICES; i++) {
-        const emp_paper_excess e = {.device = single[i].device,
+    for (int i = 0; i < EMP_PAPER_SINGLE_DEVICES; i++)
+        out[i] = (emp_paper_demand){.method = single[i].method,
+                                    .device = single[i].device,
                                     .flops = flops_on(problem, single[i].mask),
                                     .paper_s = emp_paper_step_s(task, single[i].method),
                                     .peak_flops_per_s =
                                         peak_of(problem->machine, single[i].kind)};
-        /* false where the paper has no figure, or out of memory */
-        if (e.peak_flops_per_s > 0 && e.flops / e.paper_s > e.peak_flops_per_s)
-            out[count++] = e;
-    }
-    return count;
+}
+
+double emp_paper_asked(const emp_paper_demand *demand)
+{
+    return isfinite(demand->paper_s) ? demand->flops / demand->paper_s : NAN;
+}
+
+bool emp_paper_is_impossible(const emp_paper_demand *demand)
+{
+    return demand->peak_flops_per_s > 0 &&
+           emp_paper_asked(demand) > demand->peak_flops_per_s;
 }
 
 /* Table 2: median, best, worst, improvement. */

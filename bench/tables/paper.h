@@ -18,11 +18,11 @@ enum { EMP_PAPER_TASKS = 6, EMP_PAPER_ROWS = 7 };
 extern const char emp_paper_source[];  /**< Table 1 */
 extern const char emp_paper_source2[]; /**< Table 2 */
 
-/** The models in the order of the paper, at the published sizes, which are the defaults of
- * graphs/workloads. Studies that compare nothing with the paper's times use these tasks. */
+/** The models in the order of the paper, at the published sizes, which are the defaults of graphs/workloads.
+ * Table 2 and studies that compare methods with each other use these tasks. */
 extern const emp_task emp_paper_task[EMP_PAPER_TASKS];
 
-/** The rows of Tables 1 and 2. A row has the key of its model. Inception-V3 has two rows, batch 1 and 8, as the
+/** The rows of Table 1, each with the key of its model. Inception-V3 has two rows, batch 1 and 8, because the
  * paper's times are impossible with the published batch of 32; all other rows are emp_paper_task. */
 extern const emp_task emp_paper_row[EMP_PAPER_ROWS];
 
@@ -38,21 +38,25 @@ double emp_paper_step_s(int32_t task, const char *method);
  * ("nmt2:gpu"); graphs/workloads/README.md says which size, and why. */
 bool emp_paper_is_inferred(const char *cell);
 
-/** A reported time of one device that is too short for the arithmetic of the step, even at the
- * device's peak rate. */
+/** The arithmetic that a reported time asks of one device. */
 typedef struct {
-    const char *device; /**< "CPU", "GPU" */
-    double      flops;  /**< of the ops that may be on such a device */
-    double      paper_s;
+    const char *method, *device; /**< "cpu", "CPU" */
+    double      flops;           /**< of the ops that may be on such a device */
+    double      paper_s; /**< NaN: the paper has no figure; infinite: out of memory */
     double      peak_flops_per_s; /**< of the fastest such device */
-} emp_paper_excess;
+} emp_paper_demand;
 
 enum { EMP_PAPER_SINGLE_DEVICES = 2 };
 
-/** Lists the reported times of the task, on the CPU and on one GPU, that are impossible with the sizes of
- * this problem, and returns their number. O(V). */
-int32_t emp_paper_find_excesses(emp_paper_excess   out[EMP_PAPER_SINGLE_DEVICES],
-                                const emp_problem *problem, int32_t task);
+/** Fills in the demands on the CPU and on one GPU with the sizes of a problem. O(V). */
+void emp_paper_demands(emp_paper_demand   out[EMP_PAPER_SINGLE_DEVICES],
+                       const emp_problem *problem, int32_t task);
+
+/** FLOP/s that the reported time asks for; NaN without a time. */
+double emp_paper_asked(const emp_paper_demand *demand);
+
+/** True if that is more than the device's peak rate: the step was of another size. */
+bool emp_paper_is_impossible(const emp_paper_demand *demand);
 
 /** Seconds per step as reported for a task whose ops were grouped at random, over several
  * groupings (Table 2). */

@@ -31,10 +31,9 @@ struct plan {
     emp_trials_tasks tasks;
     emp_trials       trials; /* [row][column]; gains and twins have no runs */
     struct {
-        bool             is_known;
-        int32_t          excess_count;
-        emp_paper_excess excess[EMP_PAPER_SINGLE_DEVICES];
-    } published[EMP_PAPER_TASKS]; /* what is impossible at a task's published size */
+        bool             is_known, is_impossible;
+        emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES];
+    } published[EMP_PAPER_TASKS]; /* of the published size of a task */
 };
 
 static const emp_paper_column *definition_of(const struct plan *plan, int32_t column)
@@ -197,6 +196,11 @@ static bool has_paper_sizes(const emp_task *row)
     return strcmp(row->spec, emp_paper_task[task_of(row)].spec) == 0;
 }
 
+static bool is_one_impossible(const emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES])
+{
+    return emp_paper_is_impossible(&demand[0]) || emp_paper_is_impossible(&demand[1]);
+}
+
 /* Looks whether the reported times rule out the published size of a row's task. */
 static emp_status look_at_published(struct plan *plan, int32_t row,
                                     const emp_runtime *runtime, emp_error *err)
@@ -211,8 +215,8 @@ static emp_status look_at_published(struct plan *plan, int32_t row,
         EMP_TRY(emp_tasks_load(&loaded, &emp_paper_task[task], 1, runtime, 1, err));
         problem = loaded.problem;
     }
-    plan->published[task].excess_count =
-        emp_paper_find_excesses(plan->published[task].excess, problem, task);
+    emp_paper_demands(plan->published[task].demand, problem, task);
+    plan->published[task].is_impossible = is_one_impossible(plan->published[task].demand);
     plan->published[task].is_known = true;
 
 cleanup:
@@ -220,39 +224,50 @@ cleanup:
     return st;
 }
 
-/* The arithmetic of a size that a reported time rules out. */
-static void note_impossible(emp_table *t, const emp_task *row, const emp_paper_excess *e,
-                            int32_t count)
+/* The arithmetic of a size that reported times rule out. */
+static void note_impossible(emp_table *t, const emp_task *row,
+                            const emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES])
 {
     const size_t used = strlen(t->impossible_note);
     emp_text     note = {t->impossible_note, sizeof t->impossible_note, used};
+    const char  *before = "; ";
 
-    emp_text_add(&note, "%s%s does %.2f TFLOP; ", used > 0 ? " " : "", row->spec,
-                 e[0].flops * 1e-12);
-    for (int32_t i = 0; i < count; i++)
+    emp_text_add(&note, "%s%s does %.2f TFLOP", used > 0 ? " " : "", row->spec,
+                 demand[0].flops * 1e-12);
+    for (int32_t i = 0; i < EMP_PAPER_SINGLE_DEVICES; i++) {
+        const emp_paper_demand *d = &demand[i];
+        if (!emp_paper_is_impossible(d)) continue;
         emp_text_add(&note,
                      "%sthe reported %.2f s ask for %.1f TFLOP/s of a %s whose peak is "
                      "%.2f",
-                     i > 0 ? ", and " : "", e[i].paper_s,
-                     e[i].flops / e[i].paper_s * 1e-12, e[i].device,
-                     e[i].peak_flops_per_s * 1e-12);
+                     before, d->paper_s, emp_paper_asked(d) * 1e-12, d->device,
+                     d->peak_flops_per_s * 1e-12);
+        before = ", and ";
+    }
     emp_text_add(&note, ".");
 }
 
-/* The origin that all cells of a row with a reported figure share; EMP_ORIGIN_BARE: none. */
-static emp_origin row_origin(struct plan *plan, int32_t r)
+/* Gives the cells of single devices their demands. Returns the origin that all cells of a row with a reported
+ * figure share; EMP_ORIGIN_BARE: none. */
+static emp_origin look_at_row(struct plan *plan, int32_t r)
 {
-    const emp_task  *row = &plan->table->row[r];
-    const int32_t    task = task_of(row);
-    emp_paper_excess excess[EMP_PAPER_SINGLE_DEVICES];
-    const int32_t    count =
-        emp_paper_find_excesses(excess, plan->tasks.loaded[r].problem, task);
+    emp_table       *t = plan->table;
+    const int32_t    task = task_of(&t->row[r]);
+    emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES];
 
-    if (count > 0) {
-        note_impossible(plan->table, row, excess, count);
+    emp_paper_demands(demand, plan->tasks.loaded[r].problem, task);
+    for (int32_t i = 0; i < t->column_count * EMP_PAPER_SINGLE_DEVICES; i++) {
+        const emp_paper_demand *d = &demand[i % EMP_PAPER_SINGLE_DEVICES];
+        const int32_t           c = i / EMP_PAPER_SINGLE_DEVICES;
+        if (strcmp(t->column[c].method, d->method) != 0) continue;
+        emp_table_at(t, r, c)->asked_flops_per_s = emp_paper_asked(d);
+        emp_table_at(t, r, c)->peak_flops_per_s = d->peak_flops_per_s;
+    }
+    if (is_one_impossible(demand)) {
+        note_impossible(t, &t->row[r], demand);
         return EMP_ORIGIN_OTHER;
     }
-    return plan->published[task].excess_count > 0 ? EMP_ORIGIN_INFERRED : EMP_ORIGIN_BARE;
+    return plan->published[task].is_impossible ? EMP_ORIGIN_INFERRED : EMP_ORIGIN_BARE;
 }
 
 /* A cell is fitted if the constants of the row's machine were fitted to it; the model
@@ -275,7 +290,7 @@ static void mark_chosen(struct plan *plan)
 
     for (int32_t r = 0; r < t->row_count; r++) {
         const emp_problem *problem = plan->tasks.loaded[r].problem;
-        const emp_origin   shared = row_origin(plan, r);
+        const emp_origin   shared = look_at_row(plan, r);
         t->fitted_constants =
             problem->machine->fitted_constants + problem->runtime.fitted_constants;
         for (int32_t c = 0; c < t->column_count; c++) {
@@ -296,9 +311,8 @@ static void note_published(struct plan *plan)
     for (int32_t r = 0; r < t->row_count; r++)
         if (has_paper_sizes(&t->row[r])) is_row[task_of(&t->row[r])] = true;
     for (int32_t task = 0; task < EMP_PAPER_TASKS; task++)
-        if (plan->published[task].excess_count > 0 && !is_row[task])
-            note_impossible(t, &emp_paper_task[task], plan->published[task].excess,
-                            plan->published[task].excess_count);
+        if (plan->published[task].is_impossible && !is_row[task])
+            note_impossible(t, &emp_paper_task[task], plan->published[task].demand);
 }
 
 static emp_status load_tasks(struct plan *plan, emp_error *err)

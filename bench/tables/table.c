@@ -28,6 +28,7 @@ emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_c
         t->cell[i].ours_s = (emp_summary){NAN, NAN, NAN};
         t->cell[i].shown = t->cell[i].typical_s = NAN;
         t->cell[i].paper_s = NAN;
+        t->cell[i].asked_flops_per_s = t->cell[i].peak_flops_per_s = NAN;
     }
     t->title = t->source = t->note = "";
     snprintf(t->version, sizeof t->version, "%s", manifest.version);

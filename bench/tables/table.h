@@ -55,9 +55,11 @@ typedef struct {
     double typical_s; /**< median over the feasible candidates of a run; if has_median */
     double paper_s;   /**< reported */
     emp_origin origin;
-    int32_t    run_count;   /**< seeds that were run */
-    int32_t    oom_count;   /**< of them, those that found nothing that fits */
-    int64_t    peak_bytes;  /**< largest of a device, in the last run */
+    int32_t    run_count;  /**< seeds that were run */
+    int32_t    oom_count;  /**< of them, those that found nothing that fits */
+    int64_t    peak_bytes; /**< largest of a device, in the last run */
+    /** FLOP/s that the paper's time asks of the one device, and its peak; NaN in other columns. */
+    double asked_flops_per_s, peak_flops_per_s;
     bool keeps_gpu_kernels; /**< the best placements of all runs keep them off the CPUs */
     uint64_t graph_hash, machine_hash, runtime_hash;
 } emp_table_cell;

@@ -53,6 +53,8 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("paper_gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("origin", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("asked_flops_per_s", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("peak_flops_per_s", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("lower_bound_s", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("lower_bound_gpu_kernels_s", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
@@ -109,6 +111,7 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
     bool                    has_reference = emp_table_reference(t, r) >= 0;
     bool                    is_best = column->has_median;
     bool                    is_gain = column->shown == EMP_SHOWN_GAIN;
+    bool                    has_rate = isfinite(cell->asked_flops_per_s);
     bool                    has_bound = bound->gpu_kernels_s > 0;
     char                    shown[EMP_SHEET_CELL_BYTES], paper[EMP_SHEET_CELL_BYTES];
     emp_value               ours = ours_of(column, &seen, shown);
@@ -138,6 +141,8 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
         emp_value_if(is_gain, EMP_V(cell->shown)),
         emp_value_if(is_gain, EMP_V(cell->paper_s)),
         EMP_V(origin_text[cell->origin].name),
+        emp_value_if(has_rate, EMP_V(cell->asked_flops_per_s)),
+        emp_value_if(has_rate, EMP_V(cell->peak_flops_per_s)),
         emp_value_if(bound->any_s > 0, EMP_V(bound->any_s)),
         emp_value_if(has_bound && cell->keeps_gpu_kernels, EMP_V(bound->gpu_kernels_s)),
         EMP_V(cell->peak_bytes), EMP_V(cell->graph_hash), EMP_V(cell->machine_hash),
@@ -246,7 +251,8 @@ static void note_origins(emp_sheet *s, const emp_table *t)
         count[EMP_ORIGIN_PREDICTED], count[EMP_ORIGIN_BARE]);
 }
 
-/* A gain of the paper over the reference that no placement of ours can have. */
+/* A gain of the paper over the reference that no placement of ours can have, or none that keeps GPU kernels on
+ * GPUs. */
 static void note_out_of_reach(emp_sheet *s, const emp_table *t, int32_t r, int32_t c)
 {
     const emp_table_bound *bound = &t->bound[r];
@@ -254,28 +260,44 @@ static void note_out_of_reach(emp_sheet *s, const emp_table *t, int32_t r, int32
     const int32_t          by = emp_table_reference(t, r);
     const double           target_s =
         by >= 0 ? divided.paper_s * emp_table_at(t, r, by)->shown : NAN;
-    char target[EMP_SHEET_CELL_BYTES], low[EMP_SHEET_CELL_BYTES];
+    char     array[120] = "", text[EMP_SHEET_CELL_BYTES];
+    emp_text line = {array, sizeof array, 0};
 
-    if (!(target_s < bound->any_s) && !(target_s < bound->gpu_kernels_s)) return;
-    const bool is_any = target_s < bound->any_s;
-    emp_sheet_note(
-        s,
-        "%s, %s: the paper's %.2f of %s would be %s s here, and no placement%s is below "
-        "%s s.",
-        t->row[r].title, t->column[c].title, divided.paper_s, t->column[by].title,
-        emp_sheet_number_fine(target_s, target),
-        is_any ? "" : " that keeps GPU kernels on GPUs",
-        emp_sheet_number_fine(is_any ? bound->any_s : bound->gpu_kernels_s, low));
+    if (target_s < bound->any_s)
+        emp_text_add(&line, ", no placement is below %s s",
+                     emp_sheet_number_fine(bound->any_s, text));
+    if (target_s < bound->gpu_kernels_s && bound->gpu_kernels_s > bound->any_s)
+        emp_text_add(&line, ", none with GPU kernels on GPUs only is below %s s",
+                     emp_sheet_number_fine(bound->gpu_kernels_s, text));
+    if (line.used > 0)
+        emp_sheet_note(
+            s, "%s, %s: the paper's ratio of %.2f to %s would be %s s here, but%s.",
+            t->row[r].title, t->column[c].title, divided.paper_s, t->column[by].title,
+            emp_sheet_number_fine(target_s, text), array + 1);
 }
 
-static void note_relative(emp_sheet *s, const emp_table *t)
+/* The factors between the paper's references and ours, which cancel in the relative form. */
+static void note_factors(emp_sheet *s, const emp_table *t)
+{
+    char     array[512] = "";
+    emp_text line = {array, sizeof array, 0};
+
+    for (int32_t r = 0; r < t->row_count; r++) {
+        const int32_t by = emp_table_reference(t, r);
+        if (by < 0 || emp_table_at(t, r, by)->origin != EMP_ORIGIN_PREDICTED) continue;
+        emp_text_add(&line, "%s %s %.2f", line.used > 0 ? ";" : "", t->row[r].title,
+                     1.0 / emp_table_ratio(emp_table_at(t, r, by)));
+    }
+    if (line.used > 0)
+        emp_sheet_note(s, "The paper's expert (else one GPU) over ours:%s.", array);
+}
+
+static void note_relative(emp_sheet *s)
 {
     emp_sheet_note(
         s, "Relative: each time is divided by that of the human expert of its row "
            "(GPU only where there is none), ours by ours and the paper's by the "
            "paper's, because a common factor of the machine cancels there.");
-    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
-        note_out_of_reach(s, t, i / t->column_count, i % t->column_count);
 }
 
 static void note_row(emp_sheet *s, const emp_task *row, const emp_table_bound *bound)
@@ -297,7 +319,7 @@ static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
     const char *const         notes[] = {t->note, t->gain_note};
     const emp_table_agreement near = emp_table_agree(t);
 
-    if (t->is_relative) note_relative(s, t);
+    if (t->is_relative) note_relative(s);
     emp_sheet_note(
         s,
         "Ours: %sthe simulated machine, runtime %s: the best placement found, "
@@ -313,6 +335,9 @@ static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
                        "%d of the %d predicted cells with a time are within %d %% of the "
                        "paper's; the mean error is %.0f %%.",
                        near.near, near.cells, EMP_TABLE_NEAR, 100 * near.error_frac);
+    note_factors(s, t);
+    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
+        note_out_of_reach(s, t, i / t->column_count, i % t->column_count);
     if (order.pairs > 0)
         emp_sheet_note(
             s,
