@@ -97,6 +97,7 @@ class CheckClaims(unittest.TestCase):
         self.write("docs/questions.md", "# Questions\n")
         self.write("docs/placebench.md", "## Leaderboard\n\n## Splits\n")
         self.write("docs/limits.md", "# Limits\n\n9 lives\n")
+        self.write("graphs/workloads/README.md", "# Workloads\n\n9 sizes\n")
         self.write("docs/claims/sentences.tsv", "\n".join(CLAIMS))
         self.write("bench/results/t.csv", SHEET)
 
@@ -195,6 +196,17 @@ class CheckClaims(unittest.TestCase):
         self.change("docs/claims/sentences.tsv", "len(tasks) == 3", "len(tasks) == 2")
         self.assertEqual(self.run_script(), (0, ""))
 
+    def test_accuracy_leaves_out_rows_without_a_prediction(self):
+        self.make()
+        figures = '\tlen(errors("cpu-median", "hdp-paper-median")) == 3 and compared == tasks\tlen(pairs('
+        self.change("docs/claims/sentences.tsv", "\tlen(pairs(", figures)
+        self.assertEqual(self.run_script(), (0, ""))
+        self.change("bench/results/t.csv", "1,1,1,1.25,0.8,,,predicted", "1,1,1,1.25,0.8,,,inferred")
+        self.expect_error("docs/claims/sentences.tsv:3: " + figures.split("\t")[1] + " does not hold, so the sentence must change")
+        self.change("docs/claims/sentences.tsv", figures.split("\t")[1],
+                    'compared == ["Small net"] and len(errors("cpu-median", "hdp-paper-median")) == 2')
+        self.expect_error('docs/results.md:')
+
     def test_words_must_hold(self):
         self.make()
         self.change("bench/results/t.csv", "3,1,1,1,1.25", "3,121,121,121,1.25")
@@ -234,7 +246,7 @@ class CheckClaims(unittest.TestCase):
     def test_names_unknown_things(self):
         self.change("docs/claims/sentences.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
         self.change("docs/claims/sentences.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
-        self.expect_error("docs/claims/sentences.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/questions.md, docs/mechanisms.md, bench/validate/README.md, docs/placebench.md, docs/limits.md and *",
+        self.expect_error("docs/claims/sentences.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/questions.md, docs/mechanisms.md, bench/validate/README.md, docs/placebench.md, docs/limits.md, graphs/workloads/README.md and *",
                           "docs/claims/sentences.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
 
     def test_says_how_to_remake_a_file_that_lacks_something(self):
