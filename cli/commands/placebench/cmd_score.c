@@ -12,6 +12,7 @@
 #include "cli/format.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/run_options.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "sim/engine/sim.h"

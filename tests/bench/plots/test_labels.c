@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "bench/plots/labels.h"
+#include "bench/plots/axis.h"
 
 static const double slack = 1e-9;
 

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "bench/studies/ablation.h"
-#include "policy/hdp/options.h"
+#include "policy/hdp/hdp.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
