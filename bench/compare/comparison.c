@@ -148,6 +148,7 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     c->change = EMP_ADD_ARRAY(&c->arrays, emp_comparison_change,
                               budgets * rows * EMP_SCORED_KINDS);
     c->bound_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
+    c->bound_gpu_kernels_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
     c->refusal = emp_arrays_add(&c->arrays, rows * entrants, sizeof *c->refusal);
     plan->trial = EMP_ADD_ARRAY(&c->arrays, int32_t, cells);
     return c->arrays.is_short ? EMP_ERROR(EMP_ENOMEM, "comparison of %zu cells", cells)
@@ -232,6 +233,8 @@ static void blank(emp_comparison *c)
                                       .evaluations = NAN,
                                       .cpu_s = NAN,
                                       .gap_frac = NAN,
+                                      .bound_gpu_kernels_s = NAN,
+                                      .gap_gpu_kernels_frac = NAN,
                                       .rank = NAN};
         for (int k = 0; k < EMP_SCORED_KINDS; k++) cell->rescored_s[k] = NAN;
     }
@@ -347,6 +350,7 @@ static emp_status find_bound(void *context, int32_t row, emp_error *err)
     EMP_CHECK(emp_bounds_compute(&bounds, plan->c->tasks.loaded[row].problem,
                                  EMP_BOUNDS_EFFORT, err));
     plan->c->bound_s[row] = (double)bounds.best_ns * 1e-9;
+    plan->c->bound_gpu_kernels_s[row] = (double)bounds.gpu_kernels_ns * 1e-9;
     return EMP_OK;
 }
 

@@ -98,6 +98,19 @@ double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *
 
 /* ---- cells ---- */
 
+/* True if the bound with GPU kernels on GPUs holds for what all runs had found within the budget. */
+static bool keep_gpu_kernels(const emp_comparison *c, int32_t b, int32_t r,
+                             const emp_job *job, int32_t runs)
+{
+    if (!(c->bound_gpu_kernels_s[r] > 0)) return false;
+    for (int32_t s = 0; s < runs; s++)
+        if (emp_comparison_value(&c->budget[b], &job[s]) !=
+                job[s].record.best_step_time_s ||
+            !emp_trials_keeps_gpu_kernels(c->tasks.loaded[r].problem, &job[s].record))
+            return false;
+    return true;
+}
+
 static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e)
 {
     emp_comparison      *c = plan->c;
@@ -133,6 +146,10 @@ static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e
     cell->evaluations = evaluations / cell->run_count;
     cell->cpu_s = cpu_s / cell->run_count;
     if (c->bound_s[r] > 0) cell->gap_frac = cell->step_s.median / c->bound_s[r] - 1;
+    if (keep_gpu_kernels(c, b, r, job, runs)) {
+        cell->bound_gpu_kernels_s = c->bound_gpu_kernels_s[r];
+        cell->gap_gpu_kernels_frac = cell->step_s.median / cell->bound_gpu_kernels_s - 1;
+    }
 }
 
 /* ---- ranks ---- */

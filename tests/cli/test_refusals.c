@@ -153,6 +153,8 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --s 5",                                          2, "may mean"},
     {"simulate small.pbtxt -wq",                                            2, "-q"},
     {"simulate small.pbtxt --=5",                                           2, "option"},
+    {"table 2 --relative",                                                  2, "--relative is for table 1"},
+    {"table 1 --relative --methods mincut,cpu",                             2, "add expert or gpu"},
     /* counts, times and sizes */
     {"place small.pbtxt -m k40x2 -M gpu -b 1.5",                            2, "\"1.5\""},
     {"place small.pbtxt -m k40x2 -M gpu -b 10q",                            2, "\"10q\""},

@@ -76,6 +76,24 @@ Test(score, what_does_not_fit_is_a_result)
     json_decref(o);
 }
 
+/* rules.yaml puts all on one GPU but what has no kernel for it. */
+Test(score, the_bound_with_gpu_kernels_on_gpus_is_there_where_they_are)
+{
+    static const char cpu[] = HEAD "default: \"cpu:0\"\n";
+    static const char gpus[] = "score rules.yaml --instance rnnlm-1-k40x2 -f json";
+
+    scratch_write("cpu.yaml", cpu, sizeof cpu - 1);
+    json_t *o = emplace_json(gpus);
+    cr_expect_geq(number_at(o, "lower_bound_gpu_kernels_s"),
+                  number_at(o, "lower_bound_s"));
+    cr_expect_leq(number_at(o, "lower_bound_gpu_kernels_s"), number_at(o, "step_time_s"));
+    json_decref(o);
+    o = emplace_json("score cpu.yaml --instance rnnlm-1-k40x2 -f json");
+    cr_expect(json_is_null(json_object_get(o, "lower_bound_gpu_kernels_s")));
+    cr_expect_gt(number_at(o, "lower_bound_s"), 0);
+    json_decref(o);
+}
+
 Test(score, what_is_wrong_is_one_sentence)
 {
     emplace_refuses("score rules.yaml --instance giph-30", "\"giph-30-1\"");

@@ -87,6 +87,7 @@ class CheckClaims(script.Case):
         self.write("docs/questions.md", "# Questions\n")
         self.write("docs/placebench.md", "## Leaderboard\n\n## Splits\n")
         self.write("docs/limits.md", "# Limits\n\n9 lives\n")
+        self.write("graphs/workloads/README.md", "# Workloads\n\n9 sizes\n")
         self.write("docs/claims/sentences.tsv", "\n".join(CLAIMS))
         self.write("bench/results/t.csv", SHEET)
 
@@ -156,6 +157,17 @@ class CheckClaims(script.Case):
         self.make()
         self.change("docs/claims/sentences.tsv", "\tlen(pairs(", "\tlen(tasks) == 2\tlen(pairs(")
         self.assertEqual(self.run_script(), (0, ""))
+
+    def test_accuracy_leaves_out_rows_without_a_prediction(self):
+        self.make()
+        figures = '\tlen(errors("cpu-median", "hdp-paper-median")) == 3 and compared == tasks\tlen(pairs('
+        self.change("docs/claims/sentences.tsv", "\tlen(pairs(", figures)
+        self.assertEqual(self.run_script(), (0, ""))
+        self.change("bench/results/t.csv", "1,1,1,1.25,0.8,,,predicted", "1,1,1,1.25,0.8,,,inferred")
+        self.expect_error("docs/claims/sentences.tsv:3: " + figures.split("\t")[1] + " does not hold, so the sentence must change")
+        self.change("docs/claims/sentences.tsv", figures.split("\t")[1],
+                    'compared == ["Small net"] and len(errors("cpu-median", "hdp-paper-median")) == 2')
+        self.expect_error('docs/results.md:')
 
     def test_reads_lists_and_fitted_cells(self):
         self.write("errors.csv", "# percent off; made by a script\nstep, batch 32\t+44.7\nstep, batch 64\t-43.5\n")

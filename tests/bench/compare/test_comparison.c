@@ -282,6 +282,12 @@ Test(comparison, cells_are_what_the_runs_found)
         cr_expect_geq(anneal->gap_frac, 0.0);
         cr_expect_float_eq(anneal->gap_frac, anneal->step_s.median / c->bound_s[0] - 1,
                            1e-12);
+        const emp_comparison_cell *expert = cell_of(c, b, 0, 1);
+        cr_expect(isnan(cpu->bound_gpu_kernels_s), "its kernels are on the CPU");
+        cr_expect_geq(expert->bound_gpu_kernels_s, c->bound_s[0]);
+        cr_expect_float_eq(expert->gap_gpu_kernels_frac,
+                           expert->step_s.median / expert->bound_gpu_kernels_s - 1,
+                           1e-12);
         cr_expect_eq(cell_of(c, b, 0, 0)->rank + cell_of(c, b, 0, 1)->rank +
                          cell_of(c, b, 0, 2)->rank,
                      6.0);

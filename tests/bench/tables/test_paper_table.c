@@ -398,14 +398,14 @@ Test(paper_table, rows_of_definitions_exist)
 {
     emp_runtime     runtime;
     emp_error       err = {0};
-    emp_loaded_task task[6] = {0};
+    emp_loaded_task task[7] = {0};
 
-    cr_assert_eq(emp_paper_table1.row_count, 6);
+    cr_assert_eq(emp_paper_table1.row_count, 7);
     cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_expect_eq(emp_tasks_load(task, emp_paper_table1.row, 6, &runtime, 2, &err), EMP_OK,
+    cr_expect_eq(emp_tasks_load(task, emp_paper_table1.row, 7, &runtime, 2, &err), EMP_OK,
                  "%s", err.msg);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         cr_expect_eq(emp_machine_count(task[i].machine, EMP_DEVICE_GPU),
                      emp_paper_table1.row[i].gpu_count);
-    emp_tasks_clear(task, 6);
+    emp_tasks_clear(task, 7);
 }
