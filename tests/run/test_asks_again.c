@@ -16,6 +16,7 @@
 #include "policy/go/go.h"
 #include "policy/hsdag/hsdag.h"
 #include "run/methods.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum { UPDATES = 3, MOMENTS = 10 };
@@ -77,9 +78,7 @@ static void begin(learner *l, const subject *of)
     cr_assert_eq(emp_method_create(&l->state, of->method, t.problem, &params, &err),
                  EMP_OK, "%s: %s", of->method->name, err.msg);
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-        cr_assert_eq(
-            emp_decision_init(&l->candidate[i], t.graph->op_count, of->decides, NULL),
-            EMP_OK);
+        MUST(emp_decision_init(&l->candidate[i], t.graph->op_count, of->decides, NULL));
 }
 
 static void end(learner *l)
@@ -166,7 +165,7 @@ static void ask_twice(const subject *of)
     begin(&once, of);
     begin(&twice, of);
     for (int32_t u = 0; u < UPDATES; u++) {
-        cr_expect_eq(ask(&twice), EMP_OK);
+        MUST(ask(&twice));
         update(&twice);
         update(&once);
         expect_same_batch(&once, &twice, "asked for twice");
@@ -192,7 +191,7 @@ static void give_up(const subject *of)
     cr_expect_eq(ask(&stopped), EMP_EINTERRUPTED, "%s", of->method->name);
     expect_same_state(&plain, &stopped, "stopped before an ask");
     stop = 0;
-    cr_expect_eq(ask(&stopped), EMP_OK);
+    MUST(ask(&stopped));
     stop = 1;
     cr_expect_eq(tell(&stopped), EMP_EINTERRUPTED, "%s", of->method->name);
     expect_same_state(&plain, &stopped, "stopped before a tell");
@@ -249,7 +248,7 @@ static void give_up_at_random(const subject *of)
         const double telling_s = longest_s * emp_rng_uniform(&rng);
         if (call_stopped_after(asking_s, ask, &stopped) != EMP_OK) {
             expect_same_state(&plain, &stopped, "stopped while asked");
-            cr_assert_eq(ask(&stopped), EMP_OK);
+            MUST(ask(&stopped));
         }
         if (call_stopped_after(telling_s, tell, &stopped) != EMP_OK) {
             expect_same_state(&plain, &stopped, "stopped while told");
@@ -307,10 +306,10 @@ Test(asks_again, refine_when_stopped_before_a_cut)
         if (st != EMP_OK) {
             cr_assert_eq(st, EMP_EINTERRUPTED);
             expect_same_state(&plain, &stopped, "stopped before a cut");
-            cr_assert_eq(ask(&stopped), EMP_OK);
+            MUST(ask(&stopped));
             given_up++;
         }
-        cr_assert_eq(tell(&stopped), EMP_OK);
+        MUST(tell(&stopped));
         update(&plain);
         expect_same_batch(&plain, &stopped, "after a stop");
         expect_same_state(&plain, &stopped, "after a stop");

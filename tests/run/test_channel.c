@@ -11,6 +11,7 @@
 
 #include "base/io/process.h"
 #include "run/outside/channel.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 static void expect_byte(int pipe_end)
@@ -147,7 +148,7 @@ Test(channel, what_a_fork_starts_dies_when_it_is_closed, .timeout = 100)
     int         life[2];
 
     cr_assert_eq(pipe(life), 0);
-    cr_assert_eq(emp_channel_fork(&channel, start_in_a_session, &life[1], NULL), EMP_OK);
+    MUST(emp_channel_fork(&channel, start_in_a_session, &life[1], NULL));
     close(life[1]);
     expect_byte(life[0]);
     emp_channel_close(&channel);
@@ -185,7 +186,7 @@ static void expect_line(const char *command, const char *want)
     char            *line = NULL;
     size_t           length = 0;
 
-    cr_assert_eq(emp_channel_start(&channel, command, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_channel_start(&channel, command, &why));
     cr_assert_eq(emp_channel_receive_line(&channel, &line, &length, 100, &wait, &err),
                  EMP_OK, "%s: %s", command, err.msg);
     cr_expect_str_eq(line, want);
@@ -203,9 +204,8 @@ Test(channel, runs_commands_of_the_shell)
 static void start_and_close(const char *command)
 {
     emp_channel channel = {0};
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_channel_start(&channel, command, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_channel_start(&channel, command, &why));
     cr_assert_eq(poll(&(struct pollfd){channel.socket, POLLIN, 0}, 1, 60000), 1);
     emp_channel_close(&channel);
 }
@@ -271,11 +271,10 @@ Test(channel, a_command_that_is_not_there_ends_with_127)
 {
     emp_channel      channel = {0};
     emp_channel_wait wait = {.until_s = 1e18};
-    emp_error        err = {0};
     char             byte;
 
-    cr_assert_eq(emp_channel_start(&channel, "no-such-program", &err), EMP_OK);
-    cr_expect_eq(emp_channel_receive(&channel, &byte, 1, &wait, &err), EMP_EEXTERNAL);
-    cr_expect_not_null(strstr(err.msg, "status 127"), "%s", err.msg);
+    MUST(emp_channel_start(&channel, "no-such-program", &why));
+    MUST_FAIL(EMP_EEXTERNAL, "status 127",
+              emp_channel_receive(&channel, &byte, 1, &wait, &why));
     emp_channel_close(&channel);
 }

@@ -14,6 +14,7 @@
 #include "policy/hdp/hdp.h"
 #include "policy/placeto/placeto.h"
 #include "run/methods.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum {
@@ -89,11 +90,9 @@ static void begin(subject *s, const emp_method *method)
     *s = (subject){.method = method};
     cr_assert_eq(emp_method_create(&s->state, method, t.problem, &params, &err), EMP_OK,
                  "%s: %s", method->name, err.msg);
-    if (method->complete != NULL)
-        cr_assert_eq(method->complete(s->state, &err), EMP_OK, "%s", err.msg);
+    if (method->complete != NULL) MUST(method->complete(s->state, &why));
     for (int32_t i = 0; i < BATCH; i++)
-        cr_assert_eq(emp_decision_init(&s->candidate[i], t.graph->op_count, 0, NULL),
-                     EMP_OK);
+        MUST(emp_decision_init(&s->candidate[i], t.graph->op_count, 0, NULL));
 }
 
 static void end(subject *s)
@@ -216,7 +215,7 @@ Test(damaged_states, whose_indices_are_wrong_are_refused)
         int32_t         at = 0;
         emp_error       err = {0};
         begin(&s, cases[i].method);
-        cr_assert_eq(take_a_batch(&s, "nothing", &err), EMP_OK, "%s", err.msg);
+        MUST(take_a_batch(&s, "nothing", &why));
         const int32_t count = cases[i].method->list_state(s.state, array);
         while (at < count && strcmp(array[at].name, cases[i].array) != 0) at++;
         cr_assert_lt(at, count, "%s has no %s", cases[i].method->name, cases[i].array);

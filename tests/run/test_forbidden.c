@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 /* Enough for refine to ask the surrogate, and to make several moves; under valgrind a learner would take
@@ -17,11 +18,8 @@ static task model;
 
 static void set_up(void)
 {
-    emp_error err = {0};
-
     task_create(&model, "rnnlm:steps=1", "k40x2", "tf-r1.3");
-    cr_assert_eq(emp_problem_forbid_cpus(model.problem, NULL, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_problem_forbid_cpus(model.problem, NULL, &why));
 }
 
 static void tear_down(void)

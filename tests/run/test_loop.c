@@ -12,6 +12,7 @@
 #include "base/work.h"
 #include "run/methods.h"
 #include "tests/run/scripted.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 enum { CPU = 0, GPU = 1, SMALL = 1000 };
@@ -22,9 +23,8 @@ static const int64_t BIG = INT64_C(4) << 30;
 static emp_record run(const task *t, const emp_run_params *params)
 {
     emp_record record;
-    emp_error  err = {0};
 
-    cr_assert_eq(emp_run(&record, t->problem, params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_run(&record, t->problem, params, &why));
     return record;
 }
 
@@ -52,13 +52,12 @@ Test(runner, preset_of_a_method_without_any_is_refused)
     emp_run_params params = scripted_params(4, 1);
     emp_method     plain = *params.method;
     emp_record     record;
-    emp_error      err = {0};
 
     plain.presets = NULL;
     params.method = &plain;
     params.placer.preset = "paper";
-    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "method scripted has no presets, not \"paper\"");
+    MUST_FAIL(EMP_EINVAL, "method scripted has no presets, not \"paper\"",
+              emp_run(&record, t.problem, &params, &why));
     emp_record_clear(&record);
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -116,9 +115,7 @@ Test(runner, cpu_seconds_end_a_run_and_are_told)
     cr_expect(progress.cpu_s > 0.01 && progress.cpu_s <= used_s, "%g s", progress.cpu_s);
     emp_record_clear(&r);
     params.placer.threads = 2;
-    emp_error err = {0};
-    cr_expect_eq(emp_run(&r, t.problem, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "single thread"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "single thread", emp_run(&r, t.problem, &params, &why));
     emp_record_clear(&r);
     params = scripted_params(6, 2);
     params.progress = keep_progress;
@@ -265,9 +262,8 @@ Test(runner, a_long_path_is_cut_between_characters)
         for (int i = first; i + 2 < (int)sizeof path; i += 2)
             memcpy(path + i, e_acute, 2);
         path[sizeof path - 1] = '\0';
-        cr_assert_eq(emp_problem_create(&problem, t.graph, t.machine, &t.problem->runtime,
-                                        path, NULL),
-                     EMP_OK);
+        MUST(emp_problem_create(&problem, t.graph, t.machine, &t.problem->runtime, path,
+                                NULL));
         emp_run_describe(&record, problem, &params);
         cr_expect(emp_json_is_text(record.workload), "%s", record.workload);
         cr_expect_geq(strlen(record.workload), EMP_RECORD_TEXT_BYTES - 2);
@@ -283,7 +279,6 @@ Test(runner, options_that_a_record_cannot_hold_are_refused)
     task           t = task_chain(SMALL);
     emp_run_params params = scripted_params(4, 1);
     emp_record     refused;
-    emp_error      err = {0};
 
     script = (scripted_plan){.batch = 4};
     memset(options, 'x', sizeof options);
@@ -294,8 +289,7 @@ Test(runner, options_that_a_record_cannot_hold_are_refused)
     emp_record_clear(&r);
     options[EMP_RECORD_TEXT_BYTES - 1] = 'x';
     options[EMP_RECORD_TEXT_BYTES] = '\0';
-    cr_expect_eq(emp_run(&refused, t.problem, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "256 characters"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "256 characters", emp_run(&refused, t.problem, &params, &why));
     emp_record_clear(&refused);
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -330,10 +324,9 @@ Test(runner, record_says_what_was_run)
 static void save_run(const task *t, int32_t threads, const char *path)
 {
     emp_run_params params = scripted_params(100, threads);
-    emp_error      err = {0};
 
     emp_record r = run(t, &params);
-    cr_assert_eq(emp_record_save(path, &r, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_record_save(path, &r, &why));
     emp_record_clear(&r);
 }
 
@@ -469,7 +462,6 @@ Test(runner, method_that_gives_up_its_first_batch_has_no_placement,
     emp_run_params params =
         params_of_one_that_asks_again(scratch_path("run.checkpoint.h5"));
     emp_record record;
-    emp_error  err = {0};
 
     params.budget_evaluations = 8;
     for (int in_tell = 0; in_tell < 2; in_tell++) {
@@ -477,10 +469,9 @@ Test(runner, method_that_gives_up_its_first_batch_has_no_placement,
                                  .stop_after = in_tell ? 0 : 4,
                                  .is_given_up = !in_tell,
                                  .give_up_after = in_tell ? 4 : 0};
-        cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINTERRUPTED);
-        cr_expect_str_eq(err.msg, "interrupted in the first batch");
+        MUST_FAIL(EMP_EINTERRUPTED, "interrupted in the first batch",
+                  emp_run(&record, t.problem, &params, &why));
         emp_record_clear(&record);
-        err = (emp_error){0};
         params.checkpoint.is_resumed = true;
         script = (scripted_plan){.batch = 4};
         record = run(&t, &params);
@@ -567,11 +558,10 @@ Test(runner, failure_of_the_method_is_passed_on)
     task           t = task_chain(SMALL);
     emp_run_params params = scripted_params(8, 1);
     emp_record     record;
-    emp_error      err = {0};
 
     script = (scripted_plan){.batch = 4, .fail_tell = EMP_EEXTERNAL};
-    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EEXTERNAL);
-    cr_expect_str_eq(err.msg, "scripted failure");
+    MUST_FAIL(EMP_EEXTERNAL, "scripted failure",
+              emp_run(&record, t.problem, &params, &why));
     emp_record_clear(&record);
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -582,11 +572,10 @@ Test(runner, method_without_a_proposal_is_named)
     task           t = task_chain(SMALL);
     emp_run_params params = scripted_params(8, 1);
     emp_record     record;
-    emp_error      err = {0};
 
     script = (scripted_plan){.batch = 0};
-    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINFEASIBLE);
-    cr_expect_str_eq(err.msg, "method scripted proposed no placement");
+    MUST_FAIL(EMP_EINFEASIBLE, "method scripted proposed no placement",
+              emp_run(&record, t.problem, &params, &why));
     emp_record_clear(&record);
     task_destroy(&t);
 }
@@ -596,10 +585,9 @@ Test(runner, endless_run_is_refused)
     task           t = task_chain(SMALL);
     emp_run_params params = scripted_params(0, 1);
     emp_record     record;
-    emp_error      err = {0};
 
-    cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "method scripted needs a budget in evaluations or seconds");
+    MUST_FAIL(EMP_EINVAL, "method scripted needs a budget in evaluations or seconds",
+              emp_run(&record, t.problem, &params, &why));
     emp_record_clear(&record);
     task_destroy(&t);
 }

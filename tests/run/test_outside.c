@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "run/methods.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 TestSuite(outside, .init = scratch_create, .fini = scratch_remove);
@@ -16,9 +17,8 @@ TestSuite(outside, .init = scratch_create, .fini = scratch_remove);
 static uint64_t code_of(const char *name)
 {
     const emp_method *method = NULL;
-    emp_error         err = {0};
 
-    cr_assert_eq(emp_method_find(&method, name, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_method_find(&method, name, &why));
     cr_expect_str_eq(method->name, name);
     return method->code_hash;
 }
@@ -93,9 +93,7 @@ Test(outside, a_socket_says_the_name_and_the_code)
     const emp_method *method = NULL;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        emp_error err = {0};
-        cr_assert_eq(emp_method_find(&method, names[i].given, &err), EMP_OK, "%s",
-                     err.msg);
+        MUST(emp_method_find(&method, names[i].given, &why));
         cr_expect_str_eq(method->name, names[i].name);
         cr_expect_eq(method->code_hash, names[i].code);
     }
@@ -117,9 +115,8 @@ Test(outside, other_names_are_refused)
     const emp_method *method = NULL;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        emp_error err = {0};
-        cr_expect_eq(emp_method_find(&method, names[i].given, &err), EMP_EINVAL);
-        cr_expect_not_null(strstr(err.msg, names[i].message), "%s", err.msg);
+        MUST_FAIL(EMP_EINVAL, names[i].message,
+                  emp_method_find(&method, names[i].given, &why));
     }
 }
 

@@ -14,6 +14,7 @@
 #include "run/methods.h"
 #include "sim/engine/sim.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 
@@ -51,10 +52,8 @@ static emp_run_params params_of(int64_t budget, int32_t threads)
 static void run(emp_record *record, const emp_problem *problem,
                 const emp_run_params *params)
 {
-    emp_error err = {0};
-
     stop_flag = 0;
-    cr_assert_eq(emp_run(record, problem, params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_run(record, problem, params, &why));
 }
 
 static const char *winner_of(const emp_record *record)
@@ -84,9 +83,8 @@ static void expect_no_worse(const emp_problem *problem, const emp_record *portfo
 {
     const emp_run_params alone = {.method = member, .placer = {.seed = 3, .threads = 1}};
     emp_record           record = {0};
-    emp_error            err = {0};
 
-    if (emp_run(&record, problem, &alone, &err) == EMP_OK) {
+    if (emp_run(&record, problem, &alone, NULL) == EMP_OK) {
         const emp_score own = best_of(&record), best = best_of(portfolio);
         cr_expect_not(emp_score_is_better(&own, &best), "%s on %s: %g s, not %g s",
                       member->name, problem->machine->name, own.step_time_s,
@@ -144,9 +142,8 @@ static proposer *create_proposer(const atomic_int *stop)
     const emp_method_params params = {.seed = 3, .threads = 1, .stop = stop};
 
     a->proposal.device_of_op = a->device_of_op;
-    cr_assert_eq(
-        emp_method_create(&a->state, &emp_method_portfolio, model.problem, &params, NULL),
-        EMP_OK);
+    MUST(emp_method_create(&a->state, &emp_method_portfolio, model.problem, &params,
+                           NULL));
     return a;
 }
 
@@ -160,8 +157,7 @@ static void tell(proposer *a)
 {
     const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
 
-    cr_assert_eq(emp_method_tell(&emp_method_portfolio, a->state, &score, a->count, NULL),
-                 EMP_OK);
+    MUST(emp_method_tell(&emp_method_portfolio, a->state, &score, a->count, NULL));
 }
 
 static void destroy_proposer(proposer *a)
@@ -184,10 +180,10 @@ Test(portfolio, asks_a_member_again_that_was_stopped)
         stop = 0;
         if (st != EMP_OK) {
             cr_assert_eq(st, EMP_EINTERRUPTED);
-            cr_assert_eq(ask(disturbed), EMP_OK);
+            MUST(ask(disturbed));
             stopped++;
         }
-        cr_assert_eq(ask(plain), EMP_OK);
+        MUST(ask(plain));
         cr_assert_eq(disturbed->count, plain->count);
         cr_expect_arr_eq(disturbed->device_of_op, plain->device_of_op, bytes);
         tell(disturbed);
@@ -222,8 +218,8 @@ static double step_on(const emp_problem *problem, emp_device_id gpu)
 
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) device_of_op[op] = gpu;
     emp_problem_legalize(problem, device_of_op);
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, device_of_op, &result, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, problem, NULL));
+    MUST(emp_sim_run(sim, device_of_op, &result, NULL));
     emp_sim_destroy(sim);
     free(device_of_op);
     return result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
@@ -260,7 +256,7 @@ Test(portfolio, winner_has_made_the_best_placement)
 
     run(&record, model.problem, &params);
     const emp_method *winner = NULL;
-    cr_assert_eq(emp_method_find(&winner, winner_of(&record), NULL), EMP_OK);
+    MUST(emp_method_find(&winner, winner_of(&record), NULL));
     const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
     emp_record           own = {0};
     run(&own, model.problem, &alone);
@@ -356,11 +352,9 @@ static void count_down(void *context, const emp_progress *progress)
 static char *saved_run(const emp_run_params *params, size_t *size)
 {
     emp_record record = {0};
-    emp_error  err = {0};
 
     run(&record, model.problem, params);
-    cr_assert_eq(emp_record_save(scratch_path("run.h5"), &record, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_record_save(scratch_path("run.h5"), &record, &why));
     emp_record_clear(&record);
     return scratch_read("run.h5", size);
 }
@@ -403,16 +397,16 @@ Test(portfolio, the_search_is_created_when_it_is_first_asked)
     emp_named_array          arrays[EMP_MAX_NAMED_ARRAYS];
     void                    *state = NULL;
 
-    cr_assert_eq(emp_method_create(&state, type, model.problem, &params, NULL), EMP_OK);
+    MUST(emp_method_create(&state, type, model.problem, &params, NULL));
     const int32_t own = type->list_state(state, arrays);
     for (int32_t m = 0; m < 5; m++) {
         int32_t asked = 0;
         cr_expect_eq(type->list_state(state, arrays), own, "before ask %d", m);
-        cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &asked, NULL), EMP_OK);
+        MUST(emp_method_ask(type, state, &candidate, 1, &asked, NULL));
         cr_assert_eq(asked, 1);
-        cr_assert_eq(emp_method_tell(type, state, &score, 1, NULL), EMP_OK);
+        MUST(emp_method_tell(type, state, &score, 1, NULL));
     }
-    cr_assert_eq(type->complete(state, NULL), EMP_OK);
+    MUST(type->complete(state, NULL));
     cr_expect_gt(type->list_state(state, arrays), own);
     emp_method_destroy(type, state);
 }
@@ -424,9 +418,7 @@ Test(portfolio, a_damaged_state_is_refused)
     const emp_owned_decision candidate = {.device_of_op = model.device_of_op};
     void                    *state = NULL;
 
-    cr_assert_eq(
-        emp_method_create(&state, &emp_method_portfolio, model.problem, &params, NULL),
-        EMP_OK);
+    MUST(emp_method_create(&state, &emp_method_portfolio, model.problem, &params, NULL));
     int32_t count = emp_method_portfolio.list_state(state, arrays), found = 0;
     for (int32_t i = 0; i < count; i++) {
         if (strcmp(arrays[i].name, "portfolio") != 0) continue;
@@ -434,12 +426,10 @@ Test(portfolio, a_damaged_state_is_refused)
         for (size_t k = 0; k < arrays[i].count; k++, found++) {
             const int64_t good = values[k], bad[] = {-2, count_members() + 1};
             for (int b = 0; b < 2; b++) {
-                int32_t   asked = 0;
-                emp_error err = {0};
+                int32_t asked = 0;
                 values[k] = bad[b];
-                cr_expect_eq(emp_method_portfolio.ask(state, &candidate, 1, &asked, &err),
-                             EMP_EFORMAT);
-                cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
+                MUST_FAIL(EMP_EFORMAT, "damaged",
+                          emp_method_portfolio.ask(state, &candidate, 1, &asked, &why));
             }
             values[k] = good;
         }

@@ -7,15 +7,13 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/searches/ce.h"
+#include "tests/support/expect.h"
 
 enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };
 
 static emp_elites elites;
 
-static void set_up(void)
-{
-    cr_assert_eq(emp_elites_init(&elites, CAPACITY, WIDTH, NULL), EMP_OK);
-}
+static void set_up(void) { MUST(emp_elites_init(&elites, CAPACITY, WIDTH, NULL)); }
 
 static void tear_down(void)
 {

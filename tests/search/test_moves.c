@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "search/moves.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 
 enum { CLIQUES = 6, CLIQUE_OPS = 5, OPS = CLIQUES * CLIQUE_OPS, DRAWS = 4000 };
 
@@ -40,12 +41,9 @@ static emp_moves create(const char *text)
         EMP_MOVE_OPTIONS(struct options, moves, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
     const emp_option_table table = {"test", NULL, list};
     emp_moves              moves;
-    emp_error              err = {0};
 
-    cr_assert_eq(emp_options_parse(&options, &table, NULL, text, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_moves_init(&moves, fixture_problem(f), &options.moves, 1, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_options_parse(&options, &table, NULL, text, &why));
+    MUST(emp_moves_init(&moves, fixture_problem(f), &options.moves, 1, &why));
     return moves;
 }
 
@@ -228,7 +226,7 @@ Test(moves, send_no_op_to_a_forbidden_cpu)
     emp_rng       rng;
 
     fixture_problem(f);
-    cr_assert_eq(emp_problem_forbid_cpus(f->problem, NULL, NULL), EMP_OK);
+    MUST(emp_problem_forbid_cpus(f->problem, NULL, NULL));
     emp_moves m = create("groups=metis,coarsest=6,finest=6");
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 2);
     emp_rng_init(&rng, 1, 0, 0);
@@ -270,7 +268,7 @@ Test(moves, may_be_of_several_cuts_of_each_size)
         .groups = EMP_CLASS_GROUPS_METIS, .coarsest = 3, .finest = 11, .cuts = 2};
     emp_moves m;
 
-    cr_assert_eq(emp_moves_init(&m, fixture_problem(f), &options, 1, NULL), EMP_OK);
+    MUST(emp_moves_init(&m, fixture_problem(f), &options, 1, NULL));
     cr_assert_eq(m.level_count, 4);
     for (int i = 0; i < 4; i++) {
         cr_expect_eq(m.level[i].first[m.level[i].group_count], OPS);
@@ -289,14 +287,13 @@ Test(moves, may_be_made_a_level_at_a_time)
     int              calls = 0;
 
     gradual.at_once = 4;
-    cr_assert_eq(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL), EMP_OK);
-    cr_assert_eq(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL), EMP_OK);
+    MUST(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL));
+    MUST(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL));
     cr_expect_eq(m.grown, 4);
     cr_expect_eq(m.size_count, 8);
     cr_expect_eq(2 * m.level_count, all.level_count);
     cr_expect_lt(all.level_count, 8);
-    for (; m.grown < m.size_count; calls++)
-        cr_assert_eq(emp_moves_grow(&m, NULL), EMP_OK);
+    for (; m.grown < m.size_count; calls++) MUST(emp_moves_grow(&m, NULL));
     cr_expect_eq(calls, 4);
     cr_assert_eq(m.level_count, all.level_count);
     cr_expect_eq(m.groups_hash, all.groups_hash);
@@ -332,12 +329,12 @@ Test(moves, of_groups_are_drawn_by_their_weight)
 
     cr_assert_eq(m.level[0].group_count, 3);
     expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
-    cr_assert_eq(emp_moves_weigh(&m, weight, 0.0, NULL), EMP_OK); /* all of them 0 */
+    MUST(emp_moves_weigh(&m, weight, 0.0, NULL)); /* all of them 0 */
     expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
     for (int g = 0; g < 3; g++) weight[m.level[0].member[m.level[0].first[g]]] = g;
-    cr_assert_eq(emp_moves_weigh(&m, weight, 0.0, NULL), EMP_OK);
+    MUST(emp_moves_weigh(&m, weight, 0.0, NULL));
     expect_shares(&m, (double[]){0.0, 1.0 / 3, 2.0 / 3});
-    cr_assert_eq(emp_moves_weigh(&m, weight, 0.6, NULL), EMP_OK);
+    MUST(emp_moves_weigh(&m, weight, 0.6, NULL));
     expect_shares(&m, (double[]){0.2, 0.2 + 0.4 / 3, 0.2 + 0.8 / 3});
     emp_moves_clear(&m);
 }

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -30,9 +31,7 @@ TestSuite(room, .init = set_up, .fini = tear_down);
 
 static double missing(void)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_room_init(&room, t.problem, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_room_init(&room, t.problem, &why));
     return emp_room_missing(&room, t.device_of_op);
 }
 
@@ -41,11 +40,10 @@ static void simulate(int64_t peak[EMP_MAX_DEVICES])
 {
     emp_sim        *sim = NULL;
     emp_sim_result *result = NULL;
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, result, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_sim_create(&sim, t.problem, &why));
+    MUST(emp_sim_result_create(&result, &why));
+    MUST(emp_sim_run(sim, t.device_of_op, result, &why));
     for (int d = 0; d < t.machine->device_count; d++)
         peak[d] = emp_sim_result_peak_bytes(result, d);
     emp_sim_result_destroy(result);
@@ -158,9 +156,7 @@ Test(room, of_a_training_step_is_near_the_oracles)
 
 Test(room, survives_failed_allocations)
 {
-    emp_error err = {0};
-
     task_create_tiny(&t, (const tiny_op[]){{.device = FIRST}}, 1, &list);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_room_init(&room, t.problem, &err),
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_room_init(&room, t.problem, NULL),
                                       emp_room_clear(&room));
 }

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bench/anchors/check.h"
 #include "bench/anchors/nets.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 #define HEADER "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"
@@ -24,10 +25,8 @@ static emp_status read(emp_anchors *anchors, const char *text, emp_error *err)
 Test(anchors, read_what_the_table_says)
 {
     emp_anchors anchors = {0};
-    emp_error   err = {0};
 
-    cr_assert_eq(read(&anchors, "# remark\n\n" HEADER COPY SQUARE, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(read(&anchors, "# remark\n\n" HEADER COPY SQUARE, &why));
     cr_assert_eq(anchors.count, 2);
     const emp_anchor *a = &anchors.anchor[0];
     cr_expect_str_eq(a->name, "a copy");
@@ -45,10 +44,8 @@ Test(anchors, read_what_the_table_says)
 static void expect_refusal(const char *text, const char *word)
 {
     emp_anchors anchors = {0};
-    emp_error   err = {0};
 
-    cr_expect_eq(read(&anchors, text, &err), EMP_EFORMAT, "%s", text);
-    cr_expect_not_null(strstr(err.msg, word), "\"%s\" lacks \"%s\"", err.msg, word);
+    MUST_FAIL(EMP_EFORMAT, word, read(&anchors, text, &why));
     emp_anchors_clear(&anchors);
 }
 
@@ -72,16 +69,16 @@ Test(anchors, are_of_models_that_machines_have)
 {
     emp_anchors  anchors = {0};
     emp_machine *machine = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(read(&anchors, HEADER COPY SQUARE, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&machine, "k40x4", &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_anchors_check_model(&anchors, machine, &err), EMP_OK, "%s", err.msg);
+    MUST(read(&anchors, HEADER COPY SQUARE, &why));
+    MUST(emp_machine_load(&machine, "k40x4", &why));
+    MUST(emp_anchors_check_model(&anchors, machine, &why));
     emp_machine_destroy(machine);
-    cr_assert_eq(emp_machine_load(&machine, "k80x1", &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_anchors_check_model(&anchors, machine, &err), EMP_EUNSUPPORTED);
-    cr_expect_str_eq(err.msg, "no measurements are known of GPU model k80 of machine "
-                              "k80x1; there are some of k40");
+    MUST(emp_machine_load(&machine, "k80x1", &why));
+    MUST_FAIL(EMP_EUNSUPPORTED,
+              "no measurements are known of GPU model k80 of machine "
+              "k80x1; there are some of k40",
+              emp_anchors_check_model(&anchors, machine, &why));
     emp_machine_destroy(machine);
     emp_anchors_clear(&anchors);
 }
@@ -90,11 +87,9 @@ Test(anchors, refuse_zero_bytes)
 {
     static const char bytes[] = HEADER "a\0b";
     emp_anchors       anchors = {0};
-    emp_error         err = {0};
 
-    cr_expect_eq(emp_anchors_read(&anchors, "t", bytes, sizeof bytes - 1, &err),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "zero byte"));
+    MUST_FAIL(EMP_EFORMAT, "zero byte",
+              emp_anchors_read(&anchors, "t", bytes, sizeof bytes - 1, &why));
     emp_anchors_clear(&anchors);
 }
 
@@ -113,9 +108,8 @@ static emp_status predict(const char *device, const char *spec, emp_anchor_times
 static double model_of(const char *device, const char *spec)
 {
     emp_anchor_times times = {0};
-    emp_error        err = {0};
 
-    cr_assert_eq(predict(device, spec, &times, &err), EMP_OK, "%s", err.msg);
+    MUST(predict(device, spec, &times, &why));
     return times.model_s;
 }
 
@@ -156,9 +150,9 @@ Test(anchors, time_a_convolution_and_both_gradients)
                          .measured = 1e12,
                          .unit = EMP_UNIT_FLOPS_PER_S};
         emp_runtime runtime;
-        cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
+        MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
         emp_anchor_times times = {0};
-        cr_assert_eq(emp_anchor_predict(&times, &a, &runtime, NULL), EMP_OK);
+        MUST(emp_anchor_predict(&times, &a, &runtime, NULL));
         cr_expect_float_eq(times.measured_s, flops / 1e12, 1e-9, "%s", specs[i]);
         cr_expect_lt(model_of("k40x1:clock=1490", specs[i]), 0.55 * own);
     }
@@ -212,17 +206,16 @@ Test(anchors, survive_when_memory_runs_out)
 {
     emp_anchors anchors = {0};
     emp_graph  *graph = NULL;
-    emp_error   err = {0};
 
-    SURVIVES_EVERY_ALLOCATION_FAILURE(read(&anchors, HEADER COPY SQUARE, &err),
+    SURVIVES_EVERY_ALLOCATION_FAILURE(read(&anchors, HEADER COPY SQUARE, NULL),
                                       emp_anchors_clear(&anchors));
     emp_anchors_clear(&anchors);
     static const emp_net_convolution small = {2, 8, 3, 4, 3, true};
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_net_build_convolution(&graph, &small, &err),
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_net_build_convolution(&graph, &small, NULL),
                                       (void)0);
     emp_graph_destroy(graph);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_net_build(&graph, "lstm:steps=1,average=1", &err), (void)0);
+        emp_net_build(&graph, "lstm:steps=1,average=1", NULL), (void)0);
     emp_graph_destroy(graph);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "bench/anchors/check.h"
+#include "tests/support/expect.h"
 
 enum { LINE = 512 };
 
@@ -20,17 +21,15 @@ static emp_anchor_times *times;
 
 static void predict(const char *of, const char *profile)
 {
-    emp_error   err = {0};
     emp_runtime runtime;
     char        folder[512];
 
     emp_data_folder(folder, sizeof folder, of);
-    cr_assert_eq(emp_anchors_load(&anchors, folder, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, profile, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_anchors_load(&anchors, folder, &why));
+    MUST(emp_runtime_init(&runtime, profile, &why));
     times = EMP_NEW_ARRAY(emp_anchor_times, (size_t)anchors.count);
     cr_assert_not_null(times);
-    cr_assert_eq(emp_anchors_predict(times, &anchors, &runtime, 2, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_anchors_predict(times, &anchors, &runtime, 2, &why));
 }
 
 static void set_up(void) { predict("anchors", "tf-r1.3"); }

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "bench/calibrate/calibrate.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 static void set_up(void)
@@ -48,18 +49,15 @@ static void publish(emp_cell *cells)
     emp_runtime      runtime;
     emp_cell_oracle *oracle = NULL;
     emp_sim_result   result[CELLS];
-    emp_error        err = {0};
 
     memcpy(cells, blank_cells, sizeof blank_cells);
-    cr_assert_eq(emp_machine_load(&machine, "k40x1", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    MUST(emp_machine_load(&machine, "k40x1", &why));
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
     for (int j = 0; j < CHANGED; j++) {
         emp_constant_set(&emp_constants[j], machine, &runtime, truth[j]);
     }
-    cr_assert_eq(emp_cell_oracle_create(&oracle, cells, CELLS, machine, &runtime, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_cell_oracle_run(oracle, CELLS, machine, &runtime, 2, result, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_cell_oracle_create(&oracle, cells, CELLS, machine, &runtime, &why));
+    MUST(emp_cell_oracle_run(oracle, CELLS, machine, &runtime, 2, result, &why));
     for (int i = 0; i < CELLS; i++) {
         cells[i].published_s = (double)result[i].step_time_ns * 1e-9;
     }
@@ -80,11 +78,10 @@ Test(calibrate, finds_the_constants_behind_synthetic_times)
 {
     emp_cell         cells[CELLS];
     emp_calibration *c = NULL;
-    emp_error        err = {0};
 
     publish(cells);
     emp_calibrate_params params = make_params(cells, CELLS);
-    cr_assert_eq(emp_calibration_create(&c, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_calibration_create(&c, &params, &why));
     for (int i = 0; i < CELLS; i++) {
         cr_expect_lt(fabs(emp_cell_off(&cells[i], c->outcome[i].step_s)), 1e-3, "%s: %g",
                      cells[i].name, emp_cell_off(&cells[i], c->outcome[i].step_s));
@@ -115,22 +112,16 @@ static void copy_machine(void)
 
 static void load_scratch(emp_machine **machine, emp_runtime *runtime)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_machine_load(machine, scratch_path("machines/k40x1.yaml"), &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(runtime, scratch_path("runtimes/tf-r1.3.yaml"), &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_machine_load(machine, scratch_path("machines/k40x1.yaml"), &why));
+    MUST(emp_runtime_init(runtime, scratch_path("runtimes/tf-r1.3.yaml"), &why));
 }
 
 static void save_to_scratch(const emp_calibration *c)
 {
-    char      folder[SCRATCH_PATH_BYTES];
-    emp_error err = {0};
+    char folder[SCRATCH_PATH_BYTES];
 
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
-    cr_assert_eq(emp_calibration_save(c, folder, "made up", "a test", &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_calibration_save(c, folder, "made up", "a test", &why));
 }
 
 Test(calibrate, files_load_and_say_what_was_fitted)
@@ -139,12 +130,11 @@ Test(calibrate, files_load_and_say_what_was_fitted)
     emp_calibration     *c = NULL;
     emp_machine         *machine = NULL;
     emp_runtime          runtime;
-    emp_error            err = {0};
     emp_calibrate_params params = make_params(cells, CELLS);
 
     copy_machine();
     publish(cells);
-    cr_assert_eq(emp_calibration_create(&c, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_calibration_create(&c, &params, &why));
     for (int time = 0; time < 2; time++) { /* the second time over the first */
         save_to_scratch(c);
         load_scratch(&machine, &runtime);
@@ -178,11 +168,10 @@ Test(calibrate, files_without_fitted_constants_are_not_written)
 {
     emp_cell             cells[CELLS];
     emp_calibration     *c = NULL;
-    emp_error            err = {0};
     emp_calibrate_params params = make_params(cells, 1); /* a CPU cell */
 
     publish(cells);
-    cr_assert_eq(emp_calibration_create(&c, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_calibration_create(&c, &params, &why));
     cr_expect_eq(c->fit.fitted_count, 1);
     save_to_scratch(c);
     free(scratch_read("machines/models/haswell-18.yaml", NULL));
@@ -260,25 +249,23 @@ Test(calibrate, names_the_file_of_a_constant_that_is_out_of_bounds)
 
 Test(calibrate, cells_are_chosen_by_name)
 {
-    emp_cell  cells[EMP_MAX_CELLS];
-    int32_t   count;
-    emp_error err = {0};
+    emp_cell cells[EMP_MAX_CELLS];
+    int32_t  count;
 
-    cr_assert_eq(emp_cells_select("all", cells, &count, &err), EMP_OK);
+    MUST(emp_cells_select("all", cells, &count, &why));
     cr_expect_eq(count, 11); /* the paper has no CPU figure for ResNet */
     cr_expect(isinf(cells[8].published_s) && isfinite(cells[7].published_s));
-    cr_assert_eq(emp_cells_select("cpu,rnnlm:gpu", cells, &count, &err), EMP_OK);
+    MUST(emp_cells_select("cpu,rnnlm:gpu", cells, &count, &why));
     cr_expect_eq(count, 6);
     cr_expect_str_eq(cells[2].name, "rnnlm:gpu");
     cr_expect_eq(cells[2].published_s, 1.57);
-    cr_expect_eq(emp_cells_select("cpu,rnnlm", cells, &count, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg,
-                     "no cell \"rnnlm\"; there are all, cpu, gpu, inception_v3:cpu, "
-                     "inception_v3:gpu, resnet:gpu, rnnlm:cpu, rnnlm:gpu, nmt2:cpu, "
-                     "nmt4:cpu, nmt8:cpu, nmt2:gpu, nmt4:gpu, nmt8:gpu");
-    err = (emp_error){0};
-    cr_expect_eq(emp_cells_select("", cells, &count, &err), EMP_EINVAL);
-    cr_expect_eq(emp_cells_select("resnet:cpu", cells, &count, &err), EMP_EINVAL);
+    MUST_FAIL(EMP_EINVAL,
+              "no cell \"rnnlm\"; there are all, cpu, gpu, inception_v3:cpu, "
+              "inception_v3:gpu, resnet:gpu, rnnlm:cpu, rnnlm:gpu, nmt2:cpu, "
+              "nmt4:cpu, nmt8:cpu, nmt2:gpu, nmt4:gpu, nmt8:gpu",
+              emp_cells_select("cpu,rnnlm", cells, &count, &why));
+    cr_expect_eq(emp_cells_select("", cells, &count, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_cells_select("resnet:cpu", cells, &count, NULL), EMP_EINVAL);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */

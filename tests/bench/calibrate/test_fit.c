@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "bench/calibrate/fit.h"
+#include "tests/support/expect.h"
 
 static void set_up(void) { gsl_set_error_handler_off(); }
 
@@ -94,9 +95,8 @@ Test(fit, equals_the_normal_equations)
     emp_fit_problem problem = make_problem(&five, five_target);
     struct normal   n = solve_five();
     emp_fit         fit;
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_fit_solve(&fit, &problem, &why));
     cr_expect_eq(fit.fitted_count, 2);
     cr_expect(fit.has_converged);
     for (int j = 0; j < 2; j++) {
@@ -111,7 +111,7 @@ Test(fit, left_out_equals_the_hat_matrix)
     struct normal   n = solve_five();
     emp_fit         fit;
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    MUST(emp_fit_solve(&fit, &problem, NULL));
     for (int i = 0; i < 5; i++) {
         double r = fit.value[i] / five_target[i] - 1.0;
         double want = r / (1.0 - leverage(&n, i));
@@ -128,7 +128,7 @@ Test(fit, intervals_are_those_of_student)
     double          square = 0.0;
     const double    t_3 = 3.182446305; /* 97.5 % of Student's t, 5 - 2 degrees */
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    MUST(emp_fit_solve(&fit, &problem, NULL));
     for (int i = 0; i < 5; i++) square += pow(fit.value[i] / five_target[i] - 1.0, 2);
     for (int j = 0; j < 2; j++) {
         /* in ln p: dp / p */
@@ -146,7 +146,7 @@ Test(fit, shares_name_the_cells_that_decide)
     emp_fit_problem problem = make_problem(&model, target);
     emp_fit         fit;
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    MUST(emp_fit_solve(&fit, &problem, NULL));
     cr_expect_float_eq(fit.share[0][0], 1.0, 1e-9);
     cr_expect_float_eq(fit.share[1][1], 0.5, 1e-6);
     cr_expect_float_eq(fit.share[1][2], 0.5, 1e-6);
@@ -161,7 +161,7 @@ Test(fit, keeps_what_the_cells_do_not_determine)
     emp_fit_problem problem = make_problem(&model, target);
     emp_fit         fit;
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    MUST(emp_fit_solve(&fit, &problem, NULL));
     cr_expect_eq(fit.fitted_count, 1);
     cr_expect(fit.is_fitted[0]);
     cr_expect_not(fit.is_fitted[1]);
@@ -176,7 +176,7 @@ Test(fit, as_many_parameters_as_cells_leave_no_interval)
     emp_fit_problem problem = make_problem(&model, target);
     emp_fit         fit;
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    MUST(emp_fit_solve(&fit, &problem, NULL));
     cr_expect_float_eq(fit.parameter[0], 2.0, 1e-6);
     cr_expect_float_eq(fit.parameter[1], 3.0, 1e-6);
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[1]));
@@ -190,7 +190,7 @@ Test(fit, stops_at_a_bound_and_says_so)
     emp_fit_problem problem = make_problem(&model, target);
     emp_fit         fit;
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    MUST(emp_fit_solve(&fit, &problem, NULL));
     cr_expect(fit.is_at_bound[0]);
     cr_expect_eq(fit.parameter[0], high[0]);
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
@@ -210,11 +210,10 @@ Test(fit, what_the_solution_does_not_determine_has_no_interval)
     const double    target[] = {0.3, 3.0, 3.1};
     emp_fit_problem problem = make_problem(&five, target);
     emp_fit         fit;
-    emp_error       err = {0};
 
     problem.cell_count = 3;
     problem.model = run_flat;
-    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_fit_solve(&fit, &problem, &why));
     cr_expect(fit.is_fitted[0] && fit.is_fitted[1]);
     cr_expect_eq(fit.value[0], 0.5);
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
@@ -235,12 +234,11 @@ Test(fit, that_does_not_converge_says_so_and_has_its_best_parameters)
     const double    target[] = {1.0}, begin[] = {20.0};
     emp_fit_problem problem = make_problem(&five, target);
     emp_fit         fit;
-    emp_error       err = {0};
 
     problem.parameter_count = problem.cell_count = 1;
     problem.start = begin;
     problem.model = run_steep;
-    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_fit_solve(&fit, &problem, &why));
     cr_expect_not(fit.has_converged);
     cr_expect(fit.is_fitted[0]);
     cr_expect(fit.parameter[0] > 1.0 && fit.parameter[0] < 1.5, "%g", fit.parameter[0]);
@@ -271,7 +269,7 @@ Test(fit, progress_only_grows)
     problem.model = run_watched;
     problem.on_progress = watch;
     problem.context = &last;
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
+    MUST(emp_fit_solve(&fit, &problem, NULL));
     cr_expect_gt(last, 0.8);
 }
 
@@ -297,13 +295,10 @@ Test(fit, refuses_what_makes_no_sense)
     const double    outside[] = {1.0, 200.0};
     emp_fit_problem problem = make_problem(&five, five_target);
     emp_fit         fit;
-    emp_error       err = {0};
 
     problem.start = outside;
-    cr_expect_eq(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "parameter 1 starts at 200, outside 0.01 .. 100");
+    MUST_FAIL(EMP_EINVAL, "parameter 1 starts at 200, outside 0.01 .. 100",
+              emp_fit_solve(&fit, &problem, &why));
     problem.cell_count = 0;
-    err = (emp_error){0};
-    cr_expect_eq(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "0 cells; fit to 1 to 64");
+    MUST_FAIL(EMP_EINVAL, "0 cells; fit to 1 to 64", emp_fit_solve(&fit, &problem, &why));
 }

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "bench/calibrate/measure.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 enum { CACHE_BYTES = 1 << 20, CORES = 2 };
@@ -30,11 +31,9 @@ static double predict(const emp_micro *m, const emp_machine *machine,
                       const emp_runtime *rules)
 {
     emp_sim_result result;
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_step_predict(&result, m->graph, m->device_of_op, machine, rules,
-                                  m->name, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_step_predict(&result, m->graph, m->device_of_op, machine, rules, m->name,
+                          &why));
     return (double)result.step_time_ns * 1e-9;
 }
 
@@ -57,16 +56,13 @@ static void measure_known_machine(void)
 
 static void set_up(emp_micro_set which, const char *machine, const char *profile)
 {
-    emp_error err = {0};
-
     scratch_create();
     gsl_set_error_handler_off();
     set = which;
     table = &emp_measure_tables[set];
-    cr_assert_eq(emp_machine_load(&start, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, profile, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_micros_build(micro, &count, set, start, &runtime, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_machine_load(&start, machine, &why));
+    MUST(emp_runtime_init(&runtime, profile, &why));
+    MUST(emp_micros_build(micro, &count, set, start, &runtime, &why));
     measure_known_machine();
 }
 
@@ -100,11 +96,10 @@ static emp_measure_params make_params(void)
 
 static emp_measurement *fit(void)
 {
-    emp_error          err = {0};
     emp_measurement   *m = NULL;
     emp_measure_params params = make_params();
 
-    cr_assert_eq(emp_measurement_create(&m, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_measurement_create(&m, &params, &why));
     return m;
 }
 
@@ -144,7 +139,6 @@ Test(measure, noise_of_five_percent_leaves_constants_within_their_intervals)
 
 static void expect_files_load_as_fitted(void)
 {
-    emp_error        err = {0};
     emp_machine     *loaded = NULL;
     emp_runtime      rules;
     char             path[EMP_MEASURE_PATH_BYTES], runtime_path[EMP_MEASURE_PATH_BYTES];
@@ -152,11 +146,10 @@ static void expect_files_load_as_fitted(void)
 
     snprintf(path, sizeof path, "%s", scratch_path("mine.yaml"));
     emp_measurement_runtime_path(runtime_path, path);
-    cr_assert_eq(
-        emp_measurement_save(m, path, &(emp_measure_origin){"here", "us", "test"}, &err),
-        EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&loaded, path, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&rules, runtime_path, &err), EMP_OK, "%s", err.msg);
+    MUST(
+        emp_measurement_save(m, path, &(emp_measure_origin){"here", "us", "test"}, &why));
+    MUST(emp_machine_load(&loaded, path, &why));
+    MUST(emp_runtime_init(&rules, runtime_path, &why));
     cr_expect_eq(loaded->device_count, start->device_count);
     for (int32_t i = 0; i < count; i++) {
         double step_s = predict(&micro[i], loaded, &rules);
@@ -199,29 +192,25 @@ Test(measure_gpu, files_load_as_the_gpu_that_was_fitted)
 
 Test(measure, says_what_cannot_be_fitted)
 {
-    emp_error          err = {0};
     emp_measurement   *m = NULL;
     emp_measure_params params = make_params();
 
     measured_s[3] = 0.0;
-    cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, micro[3].name), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, micro[3].name, emp_measurement_create(&m, &params, &why));
     cr_expect_null(m);
     const emp_runtime other = {.name = "own", .rules = EMP_RULES_BAECHI};
     params.runtime = &other;
-    err = (emp_error){0};
-    cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "rules are 'baechi'"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "rules are 'baechi'",
+              emp_measurement_create(&m, &params, &why));
 }
 
 Test(measure, a_fit_that_is_interrupted_ends)
 {
     const atomic_int   stop = 1;
-    emp_error          err = {0};
     emp_measurement   *m = NULL;
     emp_measure_params params = make_params();
 
     params.stop = &stop;
-    cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_eq(emp_measurement_create(&m, &params, NULL), EMP_EINTERRUPTED);
     cr_expect_null(m);
 }

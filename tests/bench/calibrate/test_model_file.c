@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/calibrate/model_file.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 TestSuite(model_file, .init = scratch_create, .fini = scratch_remove);
@@ -39,11 +40,9 @@ cleanup:
 Test(model_file, changes_values_and_the_section_only)
 {
     const emp_model_change changes[] = {{"factor", "2.25"}, {"rate", "7 GB/s"}};
-    emp_error              err = {0};
 
     scratch_write("in.yaml", source, sizeof source - 1);
-    cr_assert_eq(rewrite(changes, 2, "fit:\n  new: \"x\"\n", &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(rewrite(changes, 2, "fit:\n  new: \"x\"\n", &why));
     char *text = scratch_read("out.yaml", NULL);
     cr_expect_str_eq(text, "# a comment with rate: in it\n"
                            "gpu:\n"
@@ -61,10 +60,9 @@ Test(model_file, changes_bare_values_with_their_units)
     static const char      bare[] = "step: 5 us\nspan: 3 us\t # guessed\nname: a#b  \n";
     const emp_model_change changes[] = {
         {"step", "6.2 us"}, {"span", "4 us"}, {"name", "c"}};
-    emp_error err = {0};
 
     scratch_write("in.yaml", bare, sizeof bare - 1);
-    cr_assert_eq(rewrite(changes, 3, "", &err), EMP_OK, "%s", err.msg);
+    MUST(rewrite(changes, 3, "", &why));
     char *text = scratch_read("out.yaml", NULL);
     cr_expect_str_eq(text, "step: 6.2 us\nspan: 4 us\t # guessed\nname: c  \n");
     free(text);
@@ -73,13 +71,12 @@ Test(model_file, changes_bare_values_with_their_units)
 Test(model_file, refuses_a_file_without_the_key)
 {
     const emp_model_change change = {"speed", "1"};
-    emp_error              err = {0};
 
     scratch_write("in.yaml", source, sizeof source - 1);
-    cr_expect_eq(rewrite(&change, 1, "", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "in.yaml: 0 lines begin with 'speed:'; one is "
-                                       "needed, to write its value"),
-                       "%s", err.msg);
+    MUST_FAIL(EMP_EFORMAT,
+              "in.yaml: 0 lines begin with 'speed:'; one is "
+              "needed, to write its value",
+              rewrite(&change, 1, "", &why));
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -87,18 +84,13 @@ Test(model_file, refuses_a_file_with_the_key_twice)
 {
     static const char      twice[] = "rate: 1\nrate: 2\n";
     const emp_model_change change = {"rate", "3"};
-    emp_error              err = {0};
 
     scratch_write("in.yaml", twice, sizeof twice - 1);
-    cr_expect_eq(rewrite(&change, 1, "", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "2 lines begin with 'rate:'"), "%s", err.msg);
+    MUST_FAIL(EMP_EFORMAT, "2 lines begin with 'rate:'", rewrite(&change, 1, "", &why));
 }
 
 Test(model_file, names_a_file_that_is_not_there)
 {
-    emp_error err = {0};
-
-    cr_expect_eq(rewrite(NULL, 0, "", &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "in.yaml cannot be read: No such file"), "%s",
-                       err.msg);
+    MUST_FAIL(EMP_EIO, "in.yaml cannot be read: No such file",
+              rewrite(NULL, 0, "", &why));
 }

@@ -8,7 +8,7 @@
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/plots/gnuplot.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 enum { SEEDS = 2 };
@@ -45,7 +45,6 @@ static emp_comparison *make(int *made)
 {
     emp_comparison_params p = emp_comparison_params_default();
     emp_comparison       *c = NULL;
-    emp_error             err = {0};
 
     p.row = &row;
     p.row_count = 1;
@@ -60,7 +59,7 @@ static emp_comparison *make(int *made)
     p.jobs.folder = folder;
     p.jobs.on_run = count_made;
     p.jobs.context = made;
-    cr_assert_eq(emp_comparison_make(&c, &p, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_comparison_make(&c, &p, &why));
     return c;
 }
 
@@ -98,92 +97,58 @@ Test(clock, one_run_stands_for_all_clocks)
 }
 
 /* The curve by the clock passes through the cells of all clocks. */
-Test(clock, curve_passes_through_the_cells)
+static int32_t count_cells_on_curve(const emp_comparison *c)
 {
-    int             made = 0;
-    emp_comparison *c = make(&made);
-    int32_t         longest = emp_comparison_largest(c, EMP_BY_CLOCK);
-    int32_t         found = 0;
+    const int32_t longest = emp_comparison_largest(c, EMP_BY_CLOCK);
+    const int32_t index = emp_comparison_cell_index(c, longest, 0, 1);
+    int32_t       found = 0;
 
     cr_assert_eq(longest, 2);
     cr_expect_eq(emp_comparison_largest(c, EMP_BY_EVALUATIONS), 1);
     for (int32_t p = 0; p < c->point_count[EMP_BY_CLOCK]; p++) {
-        int32_t index = emp_comparison_cell_index(c, longest, 0, 1);
-        double  median = c->curve[index * EMP_COMPARISON_POINTS + p].median;
+        double median = c->curve[index * EMP_COMPARISON_POINTS + p].median;
         for (int32_t b = 0; b < c->budget_count; b++) {
             if (c->budget[b].clock_s != c->point[EMP_BY_CLOCK][p]) continue;
             cr_expect_eq(median, cell_of(c, b, 1)->step_s.median);
             found++;
         }
     }
-    cr_expect_eq(found, 3);
-    emp_comparison_destroy(c);
+    return found;
 }
 
-static char *print(const emp_comparison *c, emp_sheet_format format)
+static void remove_timings(void)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
-
-    cr_assert_eq(emp_comparison_print(out, c, format, NULL), EMP_OK);
-    fclose(out);
-    return text;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        char pattern[64], path[2 * SCRATCH_PATH_BYTES];
+        snprintf(pattern, sizeof pattern, "runs/*.anneal.seed%d.0.*.timing.json", seed);
+        char *timing = scratch_find(pattern);
+        cr_assert_not_null(timing);
+        snprintf(path, sizeof path, "%s/%s", folder, timing);
+        cr_assert_eq(remove(path), 0, "%s", path);
+        free(timing);
+    }
 }
 
-/* Also the clock's: records and timings are read, nothing is run again. */
-Test(clock, is_the_same_when_read_again)
+/* Also the clock's are read again; without its timing a run by the clock says nothing of shorter ones. */
+Test(clock, runs_with_their_timings_are_read_again)
 {
     int             made = 0, again = 0;
+    char           *first = NULL, *second = NULL;
     emp_comparison *c = make(&made), *d = make(&again);
-    char           *first = print(c, EMP_SHEET_TEXT), *second = print(d, EMP_SHEET_TEXT);
 
     cr_expect(made > 0 && again == 0);
+    cr_expect_eq(count_cells_on_curve(c), 3);
+    MUST_PRINT(first, emp_comparison_print(out, c, EMP_SHEET_TEXT, &why));
+    MUST_PRINT(second, emp_comparison_print(out, d, EMP_SHEET_TEXT, &why));
     cr_expect_str_eq(first, second);
     cr_expect_not_null(strstr(first, "differ from run to run"));
     free(first);
     free(second);
     emp_comparison_destroy(c);
     emp_comparison_destroy(d);
-}
-
-/* Without its timing a run by the clock says nothing of shorter ones. */
-Test(clock, run_without_a_timing_is_made_again)
-{
-    int   made = 0, again = 0;
-    char *timing;
-
-    emp_comparison_destroy(make(&made));
-    for (int seed = 1; seed <= SEEDS; seed++) {
-        char pattern[64], path[2 * SCRATCH_PATH_BYTES];
-        snprintf(pattern, sizeof pattern, "runs/*.anneal.seed%d.0.*.timing.json", seed);
-        timing = scratch_find(pattern);
-        cr_assert_not_null(timing);
-        snprintf(path, sizeof path, "%s/%s", folder, timing);
-        cr_assert_eq(remove(path), 0, "%s", path);
-        free(timing);
-    }
+    remove_timings();
     emp_comparison_destroy(make(&again));
     cr_expect_eq(again, SEEDS, "not those of 8 evaluations");
-}
-
-Test(clock, figure_has_a_panel_for_each_axis)
-{
-    int             made = 0;
-    emp_comparison *c = make(&made);
-    char           *text = NULL;
-    size_t          size = 0;
-    FILE           *out = open_memstream(&text, &size);
-    emp_error       err = {0};
-
-    if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
-    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_OK, "%s",
-                 err.msg);
-    fclose(out);
-    cr_expect_not_null(strstr(text, ">CPU seconds of one thread<"));
-    cr_expect_not_null(strstr(text, ">placements scored<"));
-    free(text);
-    emp_comparison_destroy(c);
 }
 
 /* ---- the value of a run ---- */
@@ -229,13 +194,8 @@ Test(clock, batch_that_ends_after_it_is_too_late)
     cr_expect_eq(emp_comparison_value(&evaluations, &job), INFINITY);
     job.is_ready = false;
     cr_expect(isnan(value_at(&job, 9)));
-}
-
-/* As the records of older versions, and of methods that stop by themselves on several threads. */
-Test(clock, run_of_unknown_seconds_counts_whole)
-{
-    emp_job job = job_of_three_batches();
-
+    /* as the records of older versions, and of methods that stop by themselves on several threads */
+    job = job_of_three_batches();
     job.timing = (emp_timing){.cpu_s = NAN};
     cr_expect_eq(value_at(&job, 0.1), 1.0);
 }

@@ -8,6 +8,7 @@
 #include "bench/compare/comparison_internal.h"
 #include "run/jobs/jobs.h"
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 static const emp_task row = {
@@ -21,17 +22,14 @@ static emp_device_id      *device_of_op; /* all devices in turn */
 static void set_up(void)
 {
     emp_runtime runtime;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_tasks_load(&task, &row, 1, &runtime, 1, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
+    MUST(emp_tasks_load(&task, &row, 1, &runtime, 1, &why));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)task.graph->op_count);
     for (int32_t op = 0; op < task.graph->op_count; op++)
         device_of_op[op] = op % task.machine->device_count;
     emp_problem_legalize(task.problem, device_of_op);
-    cr_assert_eq(emp_problem_variant_init(&variant, task.problem, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_problem_variant_init(&variant, task.problem, &why));
 }
 
 static void tear_down(void)
@@ -48,10 +46,9 @@ static emp_time_ns step_of(const emp_problem *problem)
 {
     emp_sim       *sim = NULL;
     emp_sim_result result;
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, device_of_op, &result, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_sim_create(&sim, problem, &why));
+    MUST(emp_sim_run(sim, device_of_op, &result, &why));
     emp_sim_destroy(sim);
     return result.step_time_ns;
 }
@@ -136,9 +133,8 @@ Test(noise, routes_are_timed_as_they_were_loaded)
     cr_expect_gt(names.count, 10);
     for (int32_t i = 0; i < names.count; i++) {
         emp_machine *a = NULL, *b = NULL;
-        emp_error    err = {0};
-        cr_assert_eq(emp_machine_load(&a, names.name[i], &err), EMP_OK, "%s", err.msg);
-        cr_assert_eq(emp_machine_load(&b, names.name[i], &err), EMP_OK, "%s", err.msg);
+        MUST(emp_machine_load(&a, names.name[i], &why));
+        MUST(emp_machine_load(&b, names.name[i], &why));
         emp_machine_time_routes(b);
         for (int32_t r = 0; r < a->device_count * a->device_count; r++) {
             const emp_route *x = &a->route[r / a->device_count][r % a->device_count];

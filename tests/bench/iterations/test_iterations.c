@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/text/file.h"
 #include "bench/iterations/iterations.h"
+#include "tests/support/expect.h"
 
 /* A layer in the first stage, two in the second; the larger micro-batch of the last layer was measured
  * faster. A network of 1 GB/s, and gathers of 1 MB within 1 ms. */
@@ -47,19 +48,15 @@ typedef struct {
 
 static world make_world(bool has_gathers)
 {
-    world     w = {0};
-    emp_error err = {0};
+    world w = {0};
 
-    cr_assert_eq(emp_layer_table_parse(&w.layers, (emp_slice){layers, sizeof layers - 1},
-                                       "layers", &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_network_create(&w.network, &err), EMP_OK);
-    cr_assert_eq(emp_network_add_fits(w.network, fits, sizeof fits - 1, "fits", &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_layer_table_parse(&w.layers, (emp_slice){layers, sizeof layers - 1},
+                               "layers", &why));
+    MUST(emp_network_create(&w.network, &why));
+    MUST(emp_network_add_fits(w.network, fits, sizeof fits - 1, "fits", &why));
     if (has_gathers)
-        cr_assert_eq(emp_network_add_collectives(w.network, collectives,
-                                                 sizeof collectives - 1, "gathers", &err),
-                     EMP_OK, "%s", err.msg);
+        MUST(emp_network_add_collectives(w.network, collectives, sizeof collectives - 1,
+                                         "gathers", &why));
     return w;
 }
 
@@ -97,9 +94,8 @@ static emp_status predict(emp_iteration_result *result, const char *rows,
 static emp_iteration_result predict_good(const char *row, bool has_gathers)
 {
     emp_iteration_result result = {0};
-    emp_error            err = {0};
 
-    cr_assert_eq(predict(&result, row, has_gathers, &err), EMP_OK, "%s", err.msg);
+    MUST(predict(&result, row, has_gathers, &why));
     return result;
 }
 
@@ -146,11 +142,9 @@ Test(iterations, buffers_of_the_host_are_waited_for)
     emp_iteration_result without =
         predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
     emp_iteration_result with = {0};
-    emp_error            err = {0};
 
-    cr_assert_eq(predict_by(EMP_ENGINE_SAILOR, &with,
-                            "x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", true, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(predict_by(EMP_ENGINE_SAILOR, &with, "x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n",
+                    true, &why));
     cr_expect_float_eq(with.step_s - without.step_s,
                        2 * (0.008 + 8e6 / 37e9 + 8e6 / 4.5e9), 1e-8, "%.9f",
                        with.step_s - without.step_s);
@@ -196,7 +190,7 @@ Test(iterations, errors_and_orders_are_counted)
     char                       text[1024];
 
     snprintf(text, sizeof text, "%s%s", head, rows);
-    cr_assert_eq(emp_iterations_parse(&it, text, strlen(text), "rows", NULL), EMP_OK);
+    MUST(emp_iterations_parse(&it, text, strlen(text), "rows", NULL));
     emp_iteration_error e = emp_iterations_error(&it, result, "c", true, false);
     cr_expect_eq(e.count, 2);
     cr_expect_float_eq(e.mean_frac, (0.2 + 0.45) / 2, 1e-12);
@@ -218,19 +212,17 @@ Test(iterations, pairs_that_were_not_measured_take_what_is_nearest)
 {
     static const emp_tensor_group a2 = {"A", 2}, b2 = {"B", 2}, a4 = {"A", 4},
                                   c2 = {"C", 2}, c1 = {"C", 1};
-    world     w = make_world(false);
-    double    seconds;
-    emp_error err = {0};
+    world  w = make_world(false);
+    double seconds;
 
-    cr_assert_eq(emp_network_send(&seconds, w.network, &a2, &b2, 1e9, &err), EMP_OK);
+    MUST(emp_network_send(&seconds, w.network, &a2, &b2, 1e9, &why));
     cr_expect_float_eq(seconds, 1.0, 1e-12);
-    cr_assert_eq(emp_network_send(&seconds, w.network, &a4, &c2, 1e9, &err), EMP_OK);
+    MUST(emp_network_send(&seconds, w.network, &a4, &c2, 1e9, &why));
     cr_expect_float_eq(seconds, 0.5, 1e-12);
-    cr_assert_eq(emp_network_send(&seconds, w.network, &c2, &a4, 1e9, &err), EMP_OK);
+    MUST(emp_network_send(&seconds, w.network, &c2, &a4, 1e9, &why));
     cr_expect_float_eq(seconds, 0.5, 1e-12);
-    cr_expect_eq(emp_network_send(&seconds, w.network, &c1, &b2, 1e9, &err),
-                 EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "no rate from 1 C to 2 B"), "%s", err.msg);
+    MUST_FAIL(EMP_EUNSUPPORTED, "no rate from 1 C to 2 B",
+              emp_network_send(&seconds, w.network, &c1, &b2, 1e9, &why));
     clear_world(&w);
 }
 
@@ -265,24 +257,19 @@ Test(iterations, faults_are_named)
 Test(iterations, tables_of_another_kind_are_refused)
 {
     emp_iterations it = {0};
-    emp_error      err = {0};
     emp_network   *network = NULL;
 
-    cr_expect_eq(emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "neither a column devices"), "%s", err.msg);
+    MUST_FAIL(EMP_EFORMAT, "neither a column devices",
+              emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &why));
     emp_iterations_clear(&it);
-    cr_assert_eq(emp_network_create(&network, NULL), EMP_OK);
-    err = (emp_error){0};
-    cr_expect_eq(emp_network_add_fits(network, "a,b\n1,2\n", 8, "fits", &err),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "scope"), "%s", err.msg);
-    err = (emp_error){0};
-    cr_expect_eq(emp_network_add_collectives(network,
-                                             "gpu,op,dtype,gpus,bytes,us\n"
-                                             "A,all_gather,float,2,0,1\n",
-                                             51, "gathers", &err),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "gathers, row 1"), "%s", err.msg);
+    MUST(emp_network_create(&network, NULL));
+    MUST_FAIL(EMP_EFORMAT, "scope",
+              emp_network_add_fits(network, "a,b\n1,2\n", 8, "fits", &why));
+    MUST_FAIL(EMP_EFORMAT, "gathers, row 1",
+              emp_network_add_collectives(network,
+                                          "gpu,op,dtype,gpus,bytes,us\n"
+                                          "A,all_gather,float,2,0,1\n",
+                                          51, "gathers", &why));
     emp_network_destroy(network);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -333,26 +320,20 @@ Test(iterations, published_steps_on_unlike_gpus_are_near)
     size_t                   size[4];
     world                    w = {0};
     emp_iterations           it = {0};
-    emp_error                err = {0};
 
     for (int32_t i = 0; i < 4; i++)
         if (!load_shared(&bytes[i], &size[i], names[i]))
             cr_skip_test("%s is not there", names[i]);
-    cr_assert_eq(emp_iterations_parse(&it, bytes[0], size[0], names[0], &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(
-        emp_layer_table_parse(&w.layers, (emp_slice){bytes[1], size[1]}, names[1], &err),
-        EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_network_create(&w.network, NULL), EMP_OK);
-    cr_assert_eq(emp_network_add_fits(w.network, bytes[2], size[2], names[2], &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_network_add_collectives(w.network, bytes[3], size[3], names[3], &err), EMP_OK,
-        "%s", err.msg);
+    MUST(emp_iterations_parse(&it, bytes[0], size[0], names[0], &why));
+    MUST(
+        emp_layer_table_parse(&w.layers, (emp_slice){bytes[1], size[1]}, names[1], &why));
+    MUST(emp_network_create(&w.network, NULL));
+    MUST(emp_network_add_fits(w.network, bytes[2], size[2], names[2], &why));
+    MUST(emp_network_add_collectives(w.network, bytes[3], size[3], names[3], &why));
     const emp_iteration_sources sources = {
         .layers = &w.layers, .network = w.network, .engine = EMP_ENGINE_SAILOR};
     emp_iteration_result *r = EMP_NEW_ARRAY(emp_iteration_result, (size_t)it.count);
-    cr_assert_eq(emp_iterations_predict(r, &it, &sources, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_iterations_predict(r, &it, &sources, &why));
     cr_expect_lt(emp_iterations_error(&it, r, "gh200", true, false).mean_frac, 0.09);
     cr_expect_lt(emp_iterations_error(&it, r, "rtx", true, false).mean_frac, 0.021);
     cr_expect_lt(emp_iterations_error(&it, r, "gh200", false, false).mean_frac, 0.06);

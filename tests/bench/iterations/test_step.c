@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/iterations/step.h"
+#include "tests/support/expect.h"
 
 enum { MANY = 40 };
 
@@ -14,9 +15,8 @@ static emp_step_result simulate(int32_t stages, int32_t replicas, int32_t micro_
 {
     const emp_step  step = {stages, replicas, micro_batches, stage};
     emp_step_result result = {0};
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_step_simulate(&result, &step, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_step_simulate(&result, &step, &why));
     cr_expect_eq(emp_mem_live_blocks(), 0);
     return result;
 }
@@ -125,17 +125,13 @@ Test(step, what_no_machine_holds_is_refused)
     emp_stage_cost  stage[MANY] = {0};
     const emp_step  step = {MANY, 1, 1, stage};
     emp_step_result result;
-    emp_error       err = {0};
 
     for (int32_t i = 0; i < MANY; i++)
         stage[i].is_output_buffered = stage[i].is_gradient_buffered = true;
-    cr_expect_eq(emp_step_simulate(&result, &step, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "more than 64"), "%s", err.msg);
+    MUST_FAIL(EMP_EUNSUPPORTED, "more than 64", emp_step_simulate(&result, &step, &why));
     stage[0] = (emp_stage_cost){.forward_s = -1.0};
     const emp_step negative = {1, 1, 1, stage};
-    err = (emp_error){0};
-    cr_expect_eq(emp_step_simulate(&result, &negative, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "-1 s"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "-1 s", emp_step_simulate(&result, &negative, &why));
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 

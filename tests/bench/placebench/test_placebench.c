@@ -13,6 +13,7 @@
 #include "bench/placebench/placebench.h"
 #include "run/methods.h"
 #include "sim/bounds/bounds.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -28,10 +29,9 @@ static bool is_held_out(const char *family)
 Test(placebench, the_set_is_as_its_page_says)
 {
     emp_placebench bench = {0};
-    emp_error      err = {0};
     int            of_split[EMP_PLACEBENCH_SPLITS] = {0}, generated = 0;
 
-    cr_assert_eq(emp_placebench_load(&bench, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_placebench_load(&bench, &why));
     for (int32_t i = 0; i < bench.count; i++) {
         const emp_placebench_instance *one = &bench.instance[i];
         const char                    *name = one->task.key;
@@ -61,23 +61,19 @@ Test(placebench, nothing_has_changed_since_it_was_frozen)
 {
     enum { MOST_OPS = 2000, BOUND_OPS = 300 };
     emp_placebench bench = {0};
-    emp_error      err = {0};
     int            checked = 0;
 
-    cr_assert_eq(emp_placebench_load(&bench, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_placebench_load(&bench, &why));
     for (int32_t i = 0; i < bench.count; i++) {
         const emp_placebench_instance *one = &bench.instance[i];
         emp_loaded_task                loaded = {0};
         emp_bounds                     bounds;
         if (one->source != NULL || !one->is_known || one->op_count > MOST_OPS) continue;
-        cr_expect_eq(emp_tasks_load(&loaded, &one->task, 1, NULL, 1, &err), EMP_OK, "%s",
-                     err.msg);
+        MUST(emp_tasks_load(&loaded, &one->task, 1, NULL, 1, &why));
         cr_assert_not_null(loaded.problem);
         cr_expect_eq(loaded.graph->op_count, one->op_count, "%s", one->task.key);
         if (one->op_count <= BOUND_OPS) {
-            cr_expect_eq(
-                emp_bounds_compute(&bounds, loaded.problem, EMP_BOUNDS_EFFORT, &err),
-                EMP_OK);
+            MUST(emp_bounds_compute(&bounds, loaded.problem, EMP_BOUNDS_EFFORT, &why));
             cr_expect_float_eq((double)bounds.best_ns * 1e-9, one->bound_s, 1e-9, "%s",
                                one->task.key);
         }
@@ -115,32 +111,30 @@ Test(placebench, both_tables_are_read)
 {
     emp_placebench                 bench = {0};
     const emp_placebench_instance *small, *file;
-    emp_error                      err = {0};
 
-    cr_assert_eq(read_text(&bench, COLUMNS SMALL PUBLISHED, &err), EMP_OK, "%s", err.msg);
+    MUST(read_text(&bench, COLUMNS SMALL PUBLISHED, &why));
     cr_assert_eq(bench.count, 2);
-    cr_assert_eq(emp_placebench_find(&small, &bench, "small", &err), EMP_OK);
+    MUST(emp_placebench_find(&small, &bench, "small", &why));
     cr_expect_str_eq(small->task.spec, "giph:v=8,seed=1");
     cr_expect_str_eq(small->frozen.runtime, "edges");
     cr_expect(small->is_there && small->source == NULL);
     cr_expect_eq(small->bound_s, 0.1);
     cr_expect_eq(small->best_s, 0.2);
-    cr_assert_eq(emp_placebench_find(&file, &bench, "file", &err), EMP_OK);
+    MUST(emp_placebench_find(&file, &bench, "file", &why));
     cr_expect(!file->is_there);
     cr_expect_eq(file->split, EMP_PLACEBENCH_TEST);
     cr_expect_str_eq(file->workload, "file.json");
     cr_expect_str_eq(strrchr(file->task.spec, '/'), "/file.json");
     cr_expect(file->budget == 10 && file->seed == 2);
-    cr_expect_eq(emp_placebench_need_file(small, &err), EMP_OK);
-    cr_expect_eq(emp_placebench_need_file(file, &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "get it from https://example.org/file"));
-    err = (emp_error){0};
-    cr_expect_eq(emp_placebench_find(&small, &bench, "smal", &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "did you mean \"small\""), "%s", err.msg);
+    MUST(emp_placebench_need_file(small, &why));
+    MUST_FAIL(EMP_EIO, "get it from https://example.org/file",
+              emp_placebench_need_file(file, &why));
+    MUST_FAIL(EMP_EINVAL, "did you mean \"small\"",
+              emp_placebench_find(&small, &bench, "smal", &why));
     emp_placebench_clear(&bench);
 
     scratch_write("file.json", "{}", 2);
-    cr_assert_eq(read_text(&bench, COLUMNS PUBLISHED, &err), EMP_OK, "%s", err.msg);
+    MUST(read_text(&bench, COLUMNS PUBLISHED, &why));
     cr_expect(bench.instance[0].is_there);
     emp_placebench_clear(&bench);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -180,15 +174,11 @@ Test(placebench, wrong_lines_are_named)
 Test(placebench, tables_that_are_not_there_are_named)
 {
     emp_placebench bench = {0};
-    emp_error      err = {0};
 
-    cr_expect_eq(emp_placebench_read(&bench, scratch_path("none.tsv"), "x", "y", &err),
-                 EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "none.tsv"), "%s", err.msg);
+    MUST_FAIL(EMP_EIO, "none.tsv",
+              emp_placebench_read(&bench, scratch_path("none.tsv"), "x", "y", &why));
     emp_placebench_clear(&bench);
-    err = (emp_error){0};
-    cr_expect_eq(read_text(&bench, "name\tsplit\n", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "family"), "%s", err.msg);
+    MUST_FAIL(EMP_EFORMAT, "family", read_text(&bench, "name\tsplit\n", &why));
     emp_placebench_clear(&bench);
 }
 
@@ -250,7 +240,7 @@ Test(placebench, a_changed_task_is_refused)
         loaded = (emp_loaded_task){0};
         *hash[i] = 0;
     }
-    cr_expect_eq(emp_tasks_load(&loaded, &task, 1, NULL, 1, NULL), EMP_OK);
+    MUST(emp_tasks_load(&loaded, &task, 1, NULL, 1, NULL));
     cr_expect_eq(loaded.problem->runtime.rules, EMP_RULES_EDGES);
     emp_tasks_clear(&loaded, 1);
 }
@@ -259,28 +249,26 @@ Test(placebench, splits_are_tasks)
 {
     static emp_task_list list;
     emp_placebench       bench = {0};
-    emp_error            err = {0};
     int32_t              there = 0, absent = 0;
 
     setenv("EMPLACE_INSTANCES", scratch_path(NULL), 1);
-    cr_assert_eq(emp_placebench_load(&bench, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_placebench_load(&bench, &why));
     for (int32_t i = 0; i < bench.count; i++)
         *(bench.instance[i].is_there ? &there : &absent) += 1;
     cr_expect_gt(absent, 0, "the folder is empty");
-    cr_assert_eq(emp_task_list_add(&list, "placebench:all", &err), EMP_OK, "%s", err.msg);
+    MUST(emp_task_list_add(&list, "placebench:all", &why));
     cr_expect_eq(list.count, there);
     cr_expect_eq(list.absent_count, absent);
     cr_expect_not_null(list.absent);
     emp_task_list_clear(&list);
-    cr_assert_eq(emp_task_list_add(&list, "placebench:test,placebench:train", &err),
-                 EMP_OK);
+    MUST(emp_task_list_add(&list, "placebench:test,placebench:train", &why));
     cr_expect_eq(list.task[0].set, EMP_TASKS_TEST);
     cr_expect_eq(list.task[list.count - 1].set, EMP_TASKS_TRAIN);
     cr_expect_str_eq(emp_task_set_name(list.task[0].set), "placebench:test");
     cr_expect_not_null(list.task[0].task.frozen);
     emp_task_list_clear(&list);
-    cr_expect_eq(emp_task_list_add(&list, "placebench:tests", &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "train, validation, test and all"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "train, validation, test and all",
+              emp_task_list_add(&list, "placebench:tests", &why));
     emp_task_list_clear(&list);
     emp_placebench_clear(&bench);
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/plots/bands.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 /* Three seeds that are told at different places. The curves, as steps:
@@ -47,9 +48,7 @@ Test(band, best_so_far_counts_seeds_without_any_as_infinite)
     emp_band       band;
 
     fill(run);
-    cr_assert_eq(
-        emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
+    MUST(emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL));
     cr_assert_eq(band.point_count, 4);
     expect_point(&band, 0, 10, INFINITY, 5, INFINITY);
     expect_point(&band, 1, 20, 5, 4, INFINITY);
@@ -64,9 +63,7 @@ Test(band, means_count_from_their_first_point)
     emp_band       band;
 
     fill(run);
-    cr_assert_eq(
-        emp_band_create(&band, run, 3, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
+    MUST(emp_band_create(&band, run, 3, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL));
     cr_assert_eq(band.point_count, 4);
     expect_point(&band, 0, 10, (9 + 8) / 2.0, 8, 9);
     expect_point(&band, 1, 20, (9 + 6) / 2.0, 6, 9);
@@ -81,9 +78,7 @@ Test(band, by_seconds_runs_without_timing_are_left_out)
     emp_band       band;
 
     fill(run);
-    cr_assert_eq(
-        emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_SECONDS, NULL),
-        EMP_OK);
+    MUST(emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_SECONDS, NULL));
     cr_assert_eq(band.point_count, 3);
     expect_point(&band, 0, 1, INFINITY, 5, INFINITY); /* median of 5 and none */
     expect_point(&band, 1, 3, INFINITY, 3, INFINITY);
@@ -100,8 +95,7 @@ Test(band, by_cpu_seconds_a_value_counts_once_all_of_it_is_done)
     fill(run);
     run[0].timing.point = fast, run[0].timing.point_count = 2;
     run[2].timing.point = slow, run[2].timing.point_count = 2;
-    cr_assert_eq(emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_CPU, NULL),
-                 EMP_OK);
+    MUST(emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_CPU, NULL));
     cr_assert_eq(band.point_count, 3);
     expect_point(&band, 0, 0.5, INFINITY, 5, INFINITY);
     expect_point(&band, 1, 2, INFINITY, 3, INFINITY);
@@ -116,17 +110,13 @@ Test(band, the_best_has_points_where_it_changes_and_its_end)
     emp_report_run run = {.record = {.evaluations = 5, .point_count = 5, .curve = curve}};
     emp_band       band;
 
-    cr_assert_eq(
-        emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
+    MUST(emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL));
     cr_assert_eq(band.point_count, 3);
     expect_point(&band, 0, 1, 5, 5, 5);
     expect_point(&band, 1, 3, 4, 4, 4);
     expect_point(&band, 2, 5, 4, 4, 4);
     emp_band_clear(&band);
-    cr_assert_eq(
-        emp_band_create(&band, &run, 1, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
+    MUST(emp_band_create(&band, &run, 1, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL));
     cr_expect_eq(band.point_count, 5, "means keep all of theirs");
     emp_band_clear(&band);
 }
@@ -144,9 +134,8 @@ Test(band, metrics_are_found_by_name)
     strcpy(run[0].record.metric_name[1], "entropy");
     strcpy(run[1].record.metric_name[0], "entropy");
     strcpy(run[1].record.metric_name[1], "loss");
-    cr_assert_eq(emp_band_create(&band, run, 2, EMP_CURVE_METRIC + 1,
-                                 EMP_CURVE_BY_EVALUATIONS, NULL),
-                 EMP_OK);
+    MUST(emp_band_create(&band, run, 2, EMP_CURVE_METRIC + 1, EMP_CURVE_BY_EVALUATIONS,
+                         NULL));
     cr_assert_eq(band.point_count, 3);
     expect_point(&band, 0, 10, 15, 10, 20);
     expect_point(&band, 1, 20, 25, 10, 40);
@@ -164,9 +153,7 @@ Test(band, long_curves_are_thinned_out_and_keep_their_ends)
     for (int32_t i = 0; i < POINTS; i++)
         curve[i] = (emp_curve_point){i + 1, 1, POINTS - i, 1};
     run.record.curve = curve;
-    cr_assert_eq(
-        emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
+    MUST(emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL));
     cr_assert_eq(band.point_count, EMP_BAND_POINTS);
     expect_point(&band, 0, 1, POINTS, POINTS, POINTS);
     expect_point(&band, EMP_BAND_POINTS - 1, POINTS, 1, 1, 1);

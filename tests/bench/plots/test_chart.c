@@ -9,6 +9,7 @@
 #include "bench/plots/chart.h"
 #include "bench/plots/colours.h"
 #include "bench/plots/labels.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 enum { CURVES = 20 };
@@ -124,7 +125,7 @@ Test(chart, nothing_is_drawn_outside)
         chart.bound *= factor[f];
         emp_drawing_init(&d, "c", "", 700, 500);
         emp_chart_draw(&d, &chart);
-        cr_assert_eq(emp_drawing_check(&d, NULL), EMP_OK);
+        MUST(emp_drawing_check(&d, NULL));
         for (int32_t i = 0; i < d.point_count; i++) {
             cr_assert(d.point[i].x >= box.x - 0.1 &&
                           d.point[i].x <= box.x + box.width + 0.1,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "bench/plots/gnuplot.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 static void pretend(const char *script)
@@ -50,11 +51,10 @@ static emp_status draw_pdf(char **bytes, size_t *size, emp_error *err)
 
 Test(gnuplot, a_figure_is_one_svg_element)
 {
-    char     *text = NULL;
-    emp_error err = {0};
+    char *text = NULL;
 
     if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
-    cr_assert_eq(draw(&text, &err), EMP_OK, "%s", err.msg);
+    MUST(draw(&text, &why));
     cr_expect_eq(strncmp(text, "<svg ", 5), 0, "%.40s", text);
     cr_expect_not_null(strstr(text, "viewBox=\"0 0 400 200\""));
     cr_expect_not_null(strstr(text, "</svg>"));
@@ -66,12 +66,10 @@ Test(gnuplot, a_figure_is_one_svg_element)
 
 Test(gnuplot, its_failure_is_told, .init = scratch_create, .fini = scratch_remove)
 {
-    char     *text = NULL;
-    emp_error err = {0};
+    char *text = NULL;
 
     pretend("#!/bin/sh\ncat >/dev/null\necho 'line 3: no such thing' >&2\nexit 1\n");
-    cr_expect_eq(draw(&text, &err), EMP_EEXTERNAL);
-    cr_expect_str_eq(err.msg, "gnuplot failed: line 3: no such thing ");
+    MUST_FAIL(EMP_EEXTERNAL, "gnuplot failed: line 3: no such thing ", draw(&text, &why));
     cr_expect_str_eq(text, "", "nothing of a figure is written");
     free(text);
 }
@@ -79,21 +77,19 @@ Test(gnuplot, its_failure_is_told, .init = scratch_create, .fini = scratch_remov
 Test(gnuplot, a_figure_that_breaks_off_is_a_failure, .init = scratch_create,
      .fini = scratch_remove)
 {
-    char     *text = NULL;
-    emp_error err = {0};
+    char *text = NULL;
 
     pretend("#!/bin/sh\ncat >/dev/null\necho '<svg viewBox=\"0 0 1 1\">'\n");
-    cr_expect_eq(draw(&text, &err), EMP_EEXTERNAL);
+    cr_expect_eq(draw(&text, NULL), EMP_EEXTERNAL);
     free(text);
 }
 
 Test(gnuplot, an_interrupt_is_one, .init = scratch_create, .fini = scratch_remove)
 {
-    char     *text = NULL;
-    emp_error err = {0};
+    char *text = NULL;
 
     pretend("#!/bin/sh\nkill -INT $$\n");
-    cr_expect_eq(draw(&text, &err), EMP_EINTERRUPTED);
+    cr_expect_eq(draw(&text, NULL), EMP_EINTERRUPTED);
     free(text);
 }
 
@@ -137,7 +133,7 @@ Test(gnuplot, without_pdf_it_says_what_to_install, .init = scratch_create,
     err = (emp_error){0};
     cr_assert_eq(remove(scratch_path("gnuplot")), 0);
     setenv("PATH", scratch_path(""), 1);
-    cr_expect_eq(draw_pdf(&bytes, &size, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "gnuplot is not installed"), "%s", err.msg);
+    MUST_FAIL(EMP_EUNSUPPORTED, "gnuplot is not installed",
+              draw_pdf(&bytes, &size, &why));
     free(bytes);
 }

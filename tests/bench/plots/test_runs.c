@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "bench/plots/runs.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 static emp_device_id placement[] = {1, 2};
@@ -19,14 +20,12 @@ static uint8_t       levels[] = {1, 0};
 
 static void save_record(const char *name, emp_record *r, const char *method)
 {
-    emp_error err = {0};
-
     snprintf(r->method, sizeof r->method, "%s", method);
     snprintf(r->workload, sizeof r->workload, "tiny");
     snprintf(r->machine, sizeof r->machine, "k40x2");
     snprintf(r->runtime, sizeof r->runtime, "ideal");
     snprintf(r->stopped_by, sizeof r->stopped_by, "budget");
-    cr_assert_eq(emp_record_save(scratch_path(name), r, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_record_save(scratch_path(name), r, &why));
 }
 
 static void save(const char *name, const char *method, uint64_t seed, int64_t budget,
@@ -85,7 +84,6 @@ Test(runs, seeds_are_one_series_and_budgets_are_not, .init = scratch_create,
      .fini = scratch_remove)
 {
     emp_report_runs runs = {0};
-    emp_error       err = {0};
 
     save("b.h5", "ce", 2, 100, 0.5, true);
     save("a.h5", "ce", 1, 100, 0.1, false); /* faster, but does not fit */
@@ -93,8 +91,8 @@ Test(runs, seeds_are_one_series_and_budgets_are_not, .init = scratch_create,
     save("d.h5", "expert", 1, 1, 0.4, true);
     save("e.checkpoint.h5", "hdp", 1, 1, 0.4, true);
     scratch_write("a.timing.json", "{\"elapsed_s\": 2.5}", 18);
-    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    MUST(add(&runs, "", &why));
+    MUST(emp_report_runs_group(&runs, &why));
     cr_assert_eq(runs.run_count, 4, "without the checkpoint");
     cr_assert_eq(runs.group_count, 1);
     cr_assert_eq(runs.series_count, 3);
@@ -114,13 +112,12 @@ Test(runs, what_is_decided_and_where_it_begins_make_series, .init = scratch_crea
      .fini = scratch_remove)
 {
     emp_report_runs runs = {0};
-    emp_error       err = {0};
 
     save_decision("a.h5", NULL, 0);
     save_decision("b.h5", levels, 0);
     save_decision("c.h5", NULL, 0x100000001);
-    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    MUST(add(&runs, "", &why));
+    MUST(emp_report_runs_group(&runs, &why));
     cr_assert_eq(runs.run_count, 3);
     cr_assert_eq(runs.series_count, 3);
     cr_expect_str_eq(runs.series[0].label, "anneal");
@@ -140,7 +137,6 @@ Test(runs, methods_whose_code_differs_make_series, .init = scratch_create,
     static const char *const labels[] = {"Mine, code 00000001", "Mine, code 00000002",
                                          "Other"};
     emp_report_runs          runs = {0};
-    emp_error                err = {0};
 
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         emp_curve_point point = {1, 1, 0.5, 0.5};
@@ -148,8 +144,8 @@ Test(runs, methods_whose_code_differs_make_series, .init = scratch_create,
         r.method_hash = saved[i].code;
         save_record(saved[i].file, &r, saved[i].method);
     }
-    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    MUST(add(&runs, "", &why));
+    MUST(emp_report_runs_group(&runs, &why));
     cr_assert_eq(runs.series_count, 3);
     for (int32_t i = 0; i < 3; i++) cr_expect_str_eq(runs.series[i].label, labels[i]);
     emp_report_runs_clear(&runs);
@@ -180,7 +176,6 @@ Test(runs, of_one_run_the_newer_record_counts, .init = scratch_create,
      .fini = scratch_remove)
 {
     emp_report_runs runs = {.warn = note_warning};
-    emp_error       err = {0};
 
     save("a.h5", "ce", 1, 100, 0.5, true);
     save("b.h5", "ce", 1, 100, 0.4, true);
@@ -189,8 +184,8 @@ Test(runs, of_one_run_the_newer_record_counts, .init = scratch_create,
     set_time("a.h5", 1000);
     set_time("b.h5", 3000);
     set_time("c.h5", 2000);
-    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    MUST(add(&runs, "", &why));
+    MUST(emp_report_runs_group(&runs, &why));
     cr_assert_eq(runs.run_count, 2);
     cr_expect_eq(runs.run[0].record.best_step_time_s, 0.4);
     cr_expect_eq(runs.run[1].record.best_step_time_s, 0.6);
@@ -204,16 +199,15 @@ Test(runs, other_files_in_a_folder_are_skipped_in_one_line, .init = scratch_crea
      .fini = scratch_remove)
 {
     emp_report_runs runs = {.warn = note_warning};
-    emp_error       err = {0};
     size_t          size;
 
     save("b.h5", "ce", 1, 100, 0.5, true);
     scratch_write("b.timing.json", "{\"elapsed_s\": 2.5}", 18);
     scratch_write("c.refused.txt", "0\nreason\n", 9);
-    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    MUST(add(&runs, "", &why));
     cr_expect_str_eq(warned, "", "%s", warned);
     scratch_write("a notes.txt", "x", 1);
-    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    MUST(add(&runs, "", &why));
     cr_expect_not_null(strstr(warned, "1 file of "), "%s", warned);
     cr_expect_not_null(strstr(warned, "a notes.txt is no run record"), "%s", warned);
     warned[0] = '\0';
@@ -222,7 +216,7 @@ Test(runs, other_files_in_a_folder_are_skipped_in_one_line, .init = scratch_crea
     free(bytes);
     save("none.h5", "ce", 1, 0, NAN, false);
     scratch_write("foreign.h5", "no record", 9);
-    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    MUST(add(&runs, "", &why));
     cr_expect_not_null(strstr(warned, "4 files of "), "%s", warned);
     cr_expect_not_null(strstr(warned, "foreign.h5 is no run record; and 3 more"), "%s",
                        warned);
@@ -263,11 +257,10 @@ Test(runs, a_broken_timing_counts_as_absent, .init = scratch_create,
      .fini = scratch_remove)
 {
     emp_report_runs runs = {.warn = note_warning};
-    emp_error       err = {0};
 
     save("timed.h5", "ce", 1, 100, 0.5, true);
     scratch_write("timed.timing.json", "{}", 2);
-    cr_expect_eq(add(&runs, "timed.h5", &err), EMP_OK);
+    MUST(add(&runs, "timed.h5", &why));
     cr_expect_not_null(strstr(warned, "timed.timing.json"), "%s", warned);
     cr_expect(isnan(runs.run[0].timing.elapsed_s));
     emp_report_runs_clear(&runs);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "bench/report/cells.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -22,12 +23,10 @@ static void place_by_expert(task *m)
     void                   *state = NULL;
     int32_t                 count = 0;
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_expert, m->problem, &params, NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_method_ask(&emp_method_expert, state,
-                                &(emp_owned_decision){.device_of_op = m->device_of_op}, 1,
-                                &count, NULL),
-                 EMP_OK);
+    MUST(emp_method_create(&state, &emp_method_expert, m->problem, &params, NULL));
+    MUST(emp_method_ask(&emp_method_expert, state,
+                        &(emp_owned_decision){.device_of_op = m->device_of_op}, 1, &count,
+                        NULL));
     cr_assert_eq(count, 1);
     emp_method_destroy(&emp_method_expert, state);
 }
@@ -102,7 +101,7 @@ Test(cells, layers_of_the_expert_have_one_colour_each)
 
     task_create(&m, nmt, "k40x4", "tf-r1.3");
     place_by_expert(&m);
-    cr_assert_eq(emp_cells_create(&c, m.problem, m.device_of_op, NULL), EMP_OK);
+    MUST(emp_cells_create(&c, m.problem, m.device_of_op, NULL));
     cr_assert_eq(c.step_count, STEPS);
     cr_assert_eq(c.row_count, (int32_t)(sizeof rows / sizeof *rows));
     for (int32_t r = 0; r < c.row_count; r++) cr_expect_str_eq(c.row_name[r], rows[r]);
@@ -158,7 +157,7 @@ Test(cells, ops_are_at_the_step_that_their_number_says)
     move(&m,
          "encoder/bidirectional_rnn/bw/bw/multi_rnn_cell/cell_0/basic_lstm_cell/MatMul",
          2);
-    cr_assert_eq(emp_cells_create(&c, m.problem, m.device_of_op, NULL), EMP_OK);
+    MUST(emp_cells_create(&c, m.problem, m.device_of_op, NULL));
     cr_expect_eq(marked_step(&c, "decoder layer 1", EMP_PASS_FORWARD), 2);
     cr_expect_eq(marked_step(&c, "decoder layer 2", EMP_PASS_FORWARD), 1);
     cr_expect_eq(marked_step(&c, "decoder layer 3", EMP_PASS_BACKWARD), 1);
@@ -176,7 +175,7 @@ Test(cells, steps_of_a_layer_are_alike)
 
     task_create(&m, "rnnlm:layers=2,steps=6,units=16,vocab=100,sampled=10,batch=4",
                 "k40x4", "tf-r1.3");
-    cr_assert_eq(emp_cells_create(&c, m.problem, m.device_of_op, NULL), EMP_OK);
+    MUST(emp_cells_create(&c, m.problem, m.device_of_op, NULL));
     cr_assert_eq(c.step_count, 6);
     for (int32_t s = 2; s < 5; s++) {
         int32_t row = find_row(&c, "layer 2");
@@ -196,7 +195,7 @@ Test(cells, other_models_have_a_row_a_scope)
     emp_cells c = {0};
 
     task_create(&m, "inception_v3", "k40x4", "tf-r1.3");
-    cr_assert_eq(emp_cells_create(&c, m.problem, m.device_of_op, NULL), EMP_OK);
+    MUST(emp_cells_create(&c, m.problem, m.device_of_op, NULL));
     cr_expect_eq(c.step_count, 0);
     int32_t first = find_row(&c, "Conv2d_1a_3x3"), last = find_row(&c, "Mixed_7c");
     cr_expect_lt(first, last, "rows are in the order of the graph");
@@ -216,7 +215,7 @@ Test(cells, a_graph_without_scopes_is_one_row)
     emp_cells            c = {0};
 
     task_create_tiny(&t, ops, 2, &runtime);
-    cr_assert_eq(emp_cells_create(&c, t.problem, t.device_of_op, NULL), EMP_OK);
+    MUST(emp_cells_create(&c, t.problem, t.device_of_op, NULL));
     cr_assert_eq(c.row_count, 1);
     cr_expect_str_eq(c.row_name[0], "(top)");
     cr_expect_eq(emp_cells_at(&c, 0, EMP_PASS_FORWARD, 0)[1], 1);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "bench/report/study.h"
 #include "sim/runtime/runtime.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -108,15 +109,14 @@ Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
 {
     static const char *const fast[] = {"anneal", "ce", "ga", "local", "mcmc", "refine"};
     emp_study                s;
-    emp_error                err = {0};
 
     set_up(nmt);
     for (int i = 0; i < 6; i++) add_run(fast[i], 1 + 0.1 * i, true, 3, i % 3);
     add_run("expert", 5, true, 1, 1);
     add_run("hdp", 6, true, 3, 2);
     add_run("gpu", 0.1, false, 1, 1); /* fastest, but does not fit */
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_report_runs_group(&runs, &why));
+    MUST(emp_study_create(&s, &runs, 0, &params, &why));
     const emp_drawing       *d = &s.figure[EMP_FIGURE_PLACEMENTS];
     static const char *const shown[] = {"anneal", "ce", "ga", "local", "expert", "hdp"};
     emp_point                before = place_of(d, shown[0]);
@@ -144,14 +144,13 @@ Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
 Test(study, placements_have_one_scale)
 {
     emp_study s;
-    emp_error err = {0};
     double    widths[2] = {0};
 
     set_up(nmt);
     add_run("ce", 1, true, 3, 1);
     add_run("expert", 2, true, 1, 2);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_report_runs_group(&runs, &why));
+    MUST(emp_study_create(&s, &runs, 0, &params, &why));
     const emp_drawing *d = &s.figure[EMP_FIGURE_PLACEMENTS];
     double             middle = place_of(d, "expert").x;
     double             left[2] = {place_of(d, "ce").x, middle};
@@ -172,13 +171,12 @@ Test(study, placements_have_one_scale)
 Test(study, without_its_graph_it_has_curves_alone)
 {
     emp_study s;
-    emp_error err = {0};
 
     set_up(NULL);
     add_run("ce", 1, true, 3, 0);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK);
+    MUST(emp_report_runs_group(&runs, &why));
     makes = EMP_EIO;
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_study_create(&s, &runs, 0, &params, &why));
     cr_expect_str_eq(absence, "the graph is gone");
     cr_expect_eq(s.absence.status, EMP_EIO);
     cr_expect(isnan(s.bound_s));
@@ -193,13 +191,12 @@ Test(study, without_its_graph_it_has_curves_alone)
 Test(study, a_bound_of_other_constants_is_not_shown)
 {
     emp_study s;
-    emp_error err = {0};
 
     set_up(NULL);
     add_run("ce", 1, true, 3, 0);
     runs.run[0].record.machine_hash++;
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK);
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_report_runs_group(&runs, &why));
+    MUST(emp_study_create(&s, &runs, 0, &params, &why));
     cr_expect(isnan(s.bound_s));
     cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_PLACEMENTS]));
     emp_study_clear(&s);
@@ -213,7 +210,7 @@ Test(study, every_allocation_may_fail)
     set_up(NULL);
     add_run("ce", 1, true, 3, 0);
     add_run("expert", 2, true, 1, 1);
-    cr_assert_eq(emp_report_runs_group(&runs, NULL), EMP_OK);
+    MUST(emp_report_runs_group(&runs, NULL));
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_study_create(&s, &runs, 0, &params, NULL),
                                       emp_study_clear(&s));
     emp_study_clear(&s);

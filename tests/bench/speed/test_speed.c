@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -40,7 +41,7 @@ Test(harness, compares_within_rounds)
     emp_speed_table      table;
 
     emp_speed_table_init(&table, "ms", 1e3);
-    cr_assert_eq(emp_speed_measure(&table, &task, NULL), EMP_OK);
+    MUST(emp_speed_measure(&table, &task, NULL));
     cr_expect_str_eq(calls, "fswfswfswfswfsw");
     cr_assert_eq(table.sheet.line_count, 3);
     const emp_value *fast = emp_sheet_at(&table.sheet, 0, 0);
@@ -107,14 +108,13 @@ Test(oracle, equals_the_textbook_simulator)
     static const char *const sources[] = {"rnnlm:steps=3", "inception_v3"};
     emp_speed_params         params = small();
     emp_speed_table          table;
-    emp_error                err = {0};
 
     params.source = sources;
     params.source_count = 2;
     params.patterns = NULL;
     params.has_bottom_levels = true;
     params.sizes = (emp_speed_list){{20, 2001}, 2};
-    cr_assert_eq(emp_speed_oracle(&table, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_speed_oracle(&table, &params, &why));
     cr_expect_eq(table.sheet.line_count, 4 * 4 * 7);
     cr_expect_eq(count_compared(&table), 4 * 4 * 2, "ideal-models and textbook");
     const emp_value *last = emp_sheet_at(&table.sheet, table.sheet.line_count - 1, 0);
@@ -136,10 +136,8 @@ Test(oracle, refuses_words_that_it_does_not_know)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_speed_params params = small();
         emp_speed_table  table;
-        emp_error        err = {0};
         *(const char **)((char *)&params + cases[i].at) = "x";
-        cr_expect_eq(emp_speed_oracle(&table, &params, &err), EMP_EINVAL);
-        cr_expect_not_null(strstr(err.msg, cases[i].message), "%s", err.msg);
+        MUST_FAIL(EMP_EINVAL, cases[i].message, emp_speed_oracle(&table, &params, &why));
         emp_sheet_clear(&table.sheet);
     }
 }
@@ -172,9 +170,8 @@ Test(search, times_moves_beside_the_oracle)
 {
     emp_speed_params params = small();
     emp_speed_table  table;
-    emp_error        err = {0};
 
-    cr_assert_eq(emp_speed_search(&table, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_speed_search(&table, &params, &why));
     cr_expect_eq(table.sheet.line_count, 2 * 2 * 2, "a move and the oracle, each time");
     for (int32_t i = 0; i < table.sheet.line_count; i++) {
         const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
@@ -186,7 +183,7 @@ Test(search, times_moves_beside_the_oracle)
     params.rows = "rnnlm";
     params.methods = "anneal";
     params.repeats = 1;
-    cr_assert_eq(emp_speed_search(&table, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_speed_search(&table, &params, &why));
     cr_expect_str_eq(emp_sheet_at(&table.sheet, 0, EMP_SPEED_TASK)->word, "rnnlm");
     emp_sheet_clear(&table.sheet);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -196,11 +193,10 @@ Test(search, a_method_that_proposes_once_has_nothing_to_time)
 {
     emp_speed_params params = small();
     emp_speed_table  table;
-    emp_error        err = {0};
 
     params.methods = "gpu";
-    cr_expect_eq(emp_speed_search(&table, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "gpu ended with its first batch"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "gpu ended with its first batch",
+              emp_speed_search(&table, &params, &why));
     emp_sheet_clear(&table.sheet);
 }
 
@@ -229,8 +225,8 @@ Test(network, threads_do_not_change_an_update)
         const emp_network_params params = small_network(n);
         for (int32_t threads = 2; threads <= 7; threads += 5) {
             void *one, *many;
-            cr_assert_eq(emp_network_create(&one, n, &params, NULL), EMP_OK);
-            cr_assert_eq(emp_network_create(&many, n, &params, NULL), EMP_OK);
+            MUST(emp_network_create(&one, n, &params, NULL));
+            MUST(emp_network_create(&many, n, &params, NULL));
             for (int update = 0; update < 3; update++)
                 cr_expect(emp_network_update(one, n, 1) ==
                           emp_network_update(many, n, threads));
@@ -262,7 +258,7 @@ Test(network, learners_descend)
         const emp_network_params params = small_network(n);
         const bool has_good_actions = n != &emp_network_placer && n != &emp_network_go;
         void      *state;
-        cr_assert_eq(emp_network_create(&state, n, &params, NULL), EMP_OK);
+        MUST(emp_network_create(&state, n, &params, NULL));
         const double first = emp_network_update(state, n, 1);
         double       last = first;
         for (int update = 0; update < 5; update++) last = emp_network_update(state, n, 1);
@@ -285,11 +281,10 @@ Test(policy, each_network_has_lines_with_its_size)
                  {"hsdag", "128 x 20, 2 threads", 30}};
     emp_speed_params params = small();
     emp_speed_table  table;
-    emp_error        err = {0};
 
     params.networks = NULL;
     params.peers = "none";
-    cr_assert_eq(emp_speed_policy(&table, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_speed_policy(&table, &params, &why));
     cr_assert_eq(table.sheet.line_count, 5);
     for (int32_t i = 0; i < 5; i++) {
         const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
@@ -305,18 +300,15 @@ Test(policy, refuses_words_that_it_does_not_know)
 {
     emp_speed_params params = small();
     emp_speed_table  table;
-    emp_error        err = {0};
 
     params.networks = "embedder";
-    cr_expect_eq(emp_speed_policy(&table, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "there is no network \"embedder\""), "%s",
-                       err.msg);
+    MUST_FAIL(EMP_EINVAL, "there is no network \"embedder\"",
+              emp_speed_policy(&table, &params, &why));
     emp_sheet_clear(&table.sheet);
     params = small();
     params.peers = "textbook";
-    err = (emp_error){0};
-    cr_expect_eq(emp_speed_policy(&table, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "there is no peer \"textbook\""), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "there is no peer \"textbook\"",
+              emp_speed_policy(&table, &params, &why));
     emp_sheet_clear(&table.sheet);
 }
 
@@ -388,7 +380,6 @@ Test(oracle, leaves_collectives_to_those_that_know_them)
                                "ROOT r = f32[64]{0} all-reduce(x), to_apply=sum }\n";
     emp_speed_params  params = small();
     emp_speed_table   table;
-    emp_error         err = {0};
 
     scratch_create();
     scratch_write("step.hlo.txt", step, sizeof step - 1);
@@ -399,7 +390,7 @@ Test(oracle, leaves_collectives_to_those_that_know_them)
     params.patterns = "random";
     params.profiles = "ideal";
     params.peers = "textbook,python";
-    cr_assert_eq(emp_speed_oracle(&table, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_speed_oracle(&table, &params, &why));
     cr_expect_eq(table.sheet.line_count, 2, "the oracle and the textbook");
     cr_expect_eq(count_compared(&table), 1);
     emp_sheet_clear(&table.sheet);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "bench/studies/ablation.h"
 #include "policy/hdp/options.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -75,9 +76,8 @@ static emp_trials_params make_params(struct counts *counts)
 static emp_ablation_table *make(const emp_trials_params *params)
 {
     emp_ablation_table *t = NULL;
-    emp_error           err = {0};
 
-    cr_assert_eq(emp_ablation_make(&t, &study, params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_ablation_make(&t, &study, params, &why));
     return t;
 }
 
@@ -173,7 +173,7 @@ Test(ablation, enough_tasks_have_a_test)
                        "all eight differences have one sign");
     cr_expect(isinf(overall[1].ratio.mean));
     cell[0].step_s.median = NAN; /* not ready */
-    cr_assert_eq(emp_ablation_sum_up(&t, NULL), EMP_OK);
+    MUST(emp_ablation_sum_up(&t, NULL));
     cr_expect_eq(overall[1].task_count, MANY - 1);
     cr_expect(isfinite(overall[1].ratio.mean));
 }
@@ -204,7 +204,7 @@ Test(ablation, methods_are_compared_by_more_than_step_times)
     emp_ablation_table *t = NULL;
 
     params.budget = 64;
-    cr_assert_eq(emp_ablation_make(&t, &compared, &params, NULL), EMP_OK);
+    MUST(emp_ablation_make(&t, &compared, &params, NULL));
     cr_expect_eq(counts.runs, 2 + SEEDS, "only random draws");
     const emp_ablation_cell *gpu = &t->cell[1], *drawn = &t->cell[2];
     cr_expect(gpu->run_count == 1 && gpu->evaluations == 1);
@@ -235,7 +235,7 @@ static void expect_note(const emp_ablation_table *t, const char *note, bool is_t
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, NULL), EMP_OK);
+    MUST(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, NULL));
     fclose(out);
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
@@ -320,7 +320,7 @@ static char *print(const emp_ablation_table *t, emp_sheet_format format)
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_ablation_print(out, t, NULL, format, NULL), EMP_OK);
+    MUST(emp_ablation_print(out, t, NULL, format, NULL));
     fclose(out);
     return text;
 }

@@ -9,6 +9,7 @@
 #include "bench/studies/anomalies.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -19,8 +20,8 @@ static emp_time_ns step_of(const task *t)
     emp_sim       *sim = NULL;
     emp_sim_result result = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, t->device_of_op, &result, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, t->problem, NULL));
+    MUST(emp_sim_run(sim, t->device_of_op, &result, NULL));
     emp_sim_destroy(sim);
     return result.step_time_ns;
 }
@@ -93,9 +94,7 @@ Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
     cr_expect_eq(step_of(&t), 1660);
     t.problem->costs->task_ns[3 * TINY_CORES] = 200;
     repeat(placements, t.device_of_op);
-    cr_assert_eq(
-        emp_anomalies_measure(first, t.problem, placements, CASES, &params, NULL),
-        EMP_OK);
+    MUST(emp_anomalies_measure(first, t.problem, placements, CASES, &params, NULL));
     cr_expect(first[EMP_SHORTEN_OPS].is_there);
     cr_expect_eq(first[EMP_SHORTEN_OPS].cases, CASES);
     cr_expect_gt(first[EMP_SHORTEN_OPS].longer, 0);
@@ -104,14 +103,10 @@ Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
     cr_expect_float_eq(first[EMP_SHORTEN_OPS].worst_growth, 1660.0 / 1280.0 - 1.0, 0.03);
     cr_expect_eq(first[EMP_SHORTEN_GPU].longer + first[EMP_SHORTEN_GPU].shorter, 0,
                  "no GPU is used");
-    cr_assert_eq(
-        emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL),
-        EMP_OK);
+    MUST(emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL));
     cr_expect_eq(memcmp(first, again, sizeof first), 0);
     params.seed = 2;
-    cr_assert_eq(
-        emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL),
-        EMP_OK);
+    MUST(emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL));
     cr_expect_neq(first[EMP_SHORTEN_OPS].shorter, again[EMP_SHORTEN_OPS].shorter);
     task_destroy(&t);
 }
@@ -138,9 +133,8 @@ Test(anomalies, a_poll_can_save_a_step)
     task_create_tiny(&t, ops, 5, &runtime);
     t.problem->costs->cpu[2].compute_ns = SHORT_READY;
     cr_expect_eq(step_of(&t), with);
-    cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                                       &(emp_anomalies_params){.seed = 1}, NULL),
-                 EMP_OK);
+    MUST(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
+                               &(emp_anomalies_params){.seed = 1}, NULL));
     const emp_anomaly_count *poll = &counts[EMP_SHORTEN_POLL];
     cr_expect_eq(poll->longer, 1);
     cr_expect_float_eq(poll->worst_growth, (double)without / (double)with - 1.0, 1e-12);
@@ -172,9 +166,8 @@ Test(anomalies, each_kind_shortens_what_it_says)
     task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device_count = 2; /* one GPU to draw from */
     double before = (double)step_of(&t);
-    cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                                       &(emp_anomalies_params){.seed = 1}, NULL),
-                 EMP_OK);
+    MUST(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
+                               &(emp_anomalies_params){.seed = 1}, NULL));
     for (int k = EMP_SHORTEN_GPU; k < EMP_SHORTENINGS; k++) {
         cr_expect_eq(counts[k].shorter, 1, "%s", emp_shortening_name((emp_shortening)k));
         cr_expect_float_eq(counts[k].median_change * before, -saved[k], 1e-9, "%s: %g",
@@ -205,17 +198,15 @@ Test(anomalies, families_are_what_they_say)
     for (int i = 0; i < 3; i++)
         devices[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
     for (int i = 0; i < 3; i++) {
-        cr_assert_eq(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2,
-                                         devices[i], NULL),
-                     EMP_OK);
+        MUST(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2, devices[i],
+                                 NULL));
     }
     cr_expect_eq(count_differences(&w, devices[0], devices[1]), 0, "the same again");
     int32_t moved = count_differences(&w, devices[0], devices[2]);
     cr_expect(moved > 0 && moved < w.graph->op_count / 20, "%d ops moved", moved);
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(
-            emp_anomalies_place(w.problem, EMP_ANOMALIES_RANDOM, 1, i, devices[i], NULL),
-            EMP_OK);
+        MUST(
+            emp_anomalies_place(w.problem, EMP_ANOMALIES_RANDOM, 1, i, devices[i], NULL));
     }
     cr_expect_gt(count_differences(&w, devices[0], devices[1]), w.graph->op_count / 3);
     for (int i = 0; i < 3; i++) emp_free(devices[i]);
@@ -231,19 +222,15 @@ Test(anomalies, refuses_no_placement_and_an_illegal_one)
     emp_runtime       runtime = tiny_serial();
     task              t;
     emp_anomaly_count counts[EMP_SHORTENINGS];
-    emp_error         err = {0};
 
     task_create_tiny(&t, ops, 1, &runtime);
-    cr_expect_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 0,
-                                       &(emp_anomalies_params){0}, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "0 placements; at least 1 is needed");
-    err = (emp_error){0};
+    MUST_FAIL(EMP_EINVAL, "0 placements; at least 1 is needed",
+              emp_anomalies_measure(counts, t.problem, &t.device_of_op, 0,
+                                    &(emp_anomalies_params){0}, &why));
     t.device_of_op[0] = 9;
-    cr_expect_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                                       &(emp_anomalies_params){0}, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op 'op0' is on device 9 of 0..2");
+    MUST_FAIL(EMP_EINVAL, "op 'op0' is on device 9 of 0..2",
+              emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
+                                    &(emp_anomalies_params){0}, &why));
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "bench/studies/measure.h"
+#include "tests/support/expect.h"
 
 enum { SEEDS = 2, BUDGET = 16 };
 
@@ -43,11 +44,9 @@ static emp_sheet make(const emp_measure *measure, const emp_measure_params *para
 {
     emp_measure m = small(measure);
     emp_sheet   sheet;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_measure_make(&sheet, &m, params, "What?", &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_sheet_check(&sheet, &err), EMP_OK);
+    MUST(emp_measure_make(&sheet, &m, params, "What?", &why));
+    MUST(emp_sheet_check(&sheet, &why));
     return sheet;
 }
 
@@ -71,7 +70,7 @@ static char *csv_of(const emp_measure *measure)
     FILE     *out = open_memstream(&text, &size);
     emp_sheet sheet = make(measure, &fewest);
 
-    cr_assert_eq(emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL), EMP_OK);
+    MUST(emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL));
     fclose(out);
     emp_sheet_clear(&sheet);
     return text;
@@ -177,12 +176,10 @@ static void expect_refused(const emp_measure *measure, const emp_measure_params 
 {
     emp_measure m = *measure;
     emp_sheet   sheet;
-    emp_error   err = {0};
 
     m.row = rows;
     m.row_count = 2;
-    cr_expect_eq(emp_measure_make(&sheet, &m, params, NULL, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, message);
+    MUST_FAIL(EMP_EINVAL, message, emp_measure_make(&sheet, &m, params, NULL, &why));
     emp_sheet_clear(&sheet);
 }
 

@@ -7,15 +7,15 @@
 #include "bench/studies/mechanisms.h"
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 
 static emp_mechanism_table *make(const char *rows, int32_t threads)
 {
     emp_mechanism_params params = {
         .rows = rows, .runtime = "tf-r1.3", .seed = 1, .threads = threads};
     emp_mechanism_table *t = NULL;
-    emp_error            err = {0};
 
-    cr_assert_eq(emp_mechanism_table_make(&t, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_mechanism_table_make(&t, &params, &why));
     return t;
 }
 
@@ -72,11 +72,10 @@ static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
 
     cr_assert_not_null(device);
     for (emp_op_id op = 0; op < step->op_count; op++) device[op] = 1;
-    cr_assert_eq(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL),
-                 EMP_OK);
+    MUST(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL));
     emp_problem_legalize(problem, device);
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, device, &result, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, problem, NULL));
+    MUST(emp_sim_run(sim, device, &result, NULL));
     emp_sim_destroy(sim);
     emp_problem_destroy(problem);
     emp_free(device);
@@ -90,9 +89,9 @@ Test(mechanisms, are_the_profile_with_one_change)
     emp_machine         *machine = NULL;
     emp_runtime          runtime, changed;
 
-    cr_assert_eq(emp_source_load(&step, NULL, NULL, "rnnlm", NULL), EMP_OK);
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
+    MUST(emp_source_load(&step, NULL, NULL, "rnnlm", NULL));
+    MUST(emp_machine_load(&machine, "k40x2", NULL));
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
     cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
     changed = runtime;
     changed.events.issue_s = changed.events.issue_kernel_s = 0.0;
@@ -140,15 +139,12 @@ Test(mechanisms, unknown_rows_and_interrupts_end_it)
     emp_mechanism_params params = {
         .rows = "rnnlm,vgg", .runtime = "tf-r1.3", .seed = 1, .threads = 1};
     emp_mechanism_table *t = NULL;
-    emp_error            err = {0};
 
-    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "no row \"vgg\"; it has inception_v3, resnet"),
-                       "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "no row \"vgg\"; it has inception_v3, resnet",
+              emp_mechanism_table_make(&t, &params, &why));
     params.rows = "inception_v3";
     params.stop = &stop;
-    err = (emp_error){0};
-    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_eq(emp_mechanism_table_make(&t, &params, NULL), EMP_EINTERRUPTED);
     cr_expect_null(t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

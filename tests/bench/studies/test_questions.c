@@ -9,6 +9,7 @@
 #include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
+#include "tests/support/expect.h"
 
 TestSuite(questions);
 
@@ -59,18 +60,15 @@ Test(questions, each_says_what_answers_it_or_why_nothing_does)
 static void expect_arm(const emp_ablation *d, const emp_arm *arm)
 {
     const emp_method       *type = NULL;
-    emp_error               err = {0};
     _Alignas(double) char   options[4096];
     const emp_method_params params = {.preset = emp_ablation_preset(d, arm),
                                       .options = arm->options};
 
-    cr_assert_eq(emp_method_find(&type, emp_ablation_method(d, arm), &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_method_find(&type, emp_ablation_method(d, arm), &why));
     cr_expect_eq(arm->decides & ~EMP_DECIDES_DEVICES & ~type->decides, 0,
                  "%s cannot decide what %s wants", type->name, arm->name);
     if (type->options != NULL)
-        cr_expect_eq(emp_method_options_parse(options, type, &params, &err), EMP_OK, "%s",
-                     err.msg);
+        MUST(emp_method_options_parse(options, type, &params, &why));
     else
         cr_expect(arm->options == NULL && params.preset == NULL, "%s", arm->name);
 }
@@ -124,18 +122,16 @@ static bool has(const char *list, const char *word)
 
 static void expect_task(const emp_task *task)
 {
-    emp_error    err = {0};
     emp_machine *machine = NULL;
     emp_graph   *graph = NULL;
 
-    cr_assert_eq(emp_machine_load(&machine, task->machine, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_machine_load(&machine, task->machine, &why));
     cr_expect_eq(emp_machine_count(machine, EMP_DEVICE_GPU), task->gpu_count, "%s",
                  task->title);
     emp_machine_destroy(machine);
     if (emp_paper_find(task->key) >= 0)
         return; /* other tests load those, which are large */
-    cr_assert_eq(emp_source_load(&graph, NULL, NULL, task->spec, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_source_load(&graph, NULL, NULL, task->spec, &why));
     emp_graph_destroy(graph);
 }
 

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "bench/tables/table.h"
 #include "run/methods.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 static char folder[SCRATCH_PATH_BYTES];
@@ -54,14 +55,11 @@ Test(paper_table, reads_what_it_has_recorded)
     struct counts     first = {0}, second = {0};
     emp_trials_params params = make_params(&first);
     emp_table        *a = NULL, *b = NULL;
-    emp_error         err = {0};
 
-    cr_assert_eq(emp_paper_table_make(&a, &emp_paper_table1, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_paper_table_make(&a, &emp_paper_table1, &params, &why));
     params.jobs.context = &second;
     params.jobs.threads = 1;
-    cr_assert_eq(emp_paper_table_make(&b, &emp_paper_table1, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_paper_table_make(&b, &emp_paper_table1, &params, &why));
     cr_expect_eq(first.runs, 1 + 2); /* one by gpu, a seed each by random */
     cr_expect_eq(first.read, 0);
     cr_expect_eq(second.read, 3);
@@ -90,12 +88,10 @@ Test(paper_table, other_sizes_are_predictions)
     struct counts     counts = {0};
     emp_trials_params params = make_params(&counts);
     emp_table        *t = NULL;
-    emp_error         err = {0};
 
     params.rows = "nmt2";
     params.arms = "cpu";
-    cr_assert_eq(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &why));
     cr_assert_eq(t->row_count, 6);
     /* the CPU model's file says so */
     cr_expect_eq(emp_table_at(t, 0, 0)->origin, EMP_ORIGIN_FITTED);
@@ -119,8 +115,7 @@ Test(paper_table, fresh_runs_read_nothing)
     for (int i = 0; i < 2; i++) {
         params.jobs.is_fresh = i == 1;
         counts.runs = 0;
-        cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL),
-                     EMP_OK);
+        MUST(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL));
         emp_table_destroy(table);
     }
     cr_expect_eq(counts.read, 0);
@@ -135,7 +130,7 @@ Test(paper_table, checkpoint_beside_a_record_is_removed)
     char              name[SCRATCH_PATH_BYTES];
 
     params.arms = "gpu";
-    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL), EMP_OK);
+    MUST(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL));
     emp_table_destroy(table);
     char *record = scratch_find("*.h5");
     cr_assert_not_null(record);
@@ -144,7 +139,7 @@ Test(paper_table, checkpoint_beside_a_record_is_removed)
     free(record);
     scratch_write(name, "", 0);
     counts.runs = 0;
-    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL), EMP_OK);
+    MUST(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL));
     emp_table_destroy(table);
     cr_expect_eq(counts.read, 1);
     cr_expect_null(scratch_find("*.checkpoint.h5"));
@@ -266,13 +261,11 @@ Test(paper_table, columns_show_different_things_of_the_same_runs)
     struct counts     counts = {0};
     emp_trials_params params = make_params(&counts);
     emp_table        *t = NULL;
-    emp_error         err = {0};
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
     params.is_full = true;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_paper_table_make(&t, &small_table, &params, &why));
     cr_expect_eq(counts.runs, 4 + 2, "best and worst share runs, a gain has none");
     const emp_table_cell *best = emp_table_at(t, 0, 0), *worst = emp_table_at(t, 0, 1);
     const emp_table_cell *gain = emp_table_at(t, 0, 2), *many = emp_table_at(t, 0, 3);
@@ -297,7 +290,7 @@ static void expect_note(const emp_table *t, const char *note, bool is_there)
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_table_print(out, t, EMP_SHEET_MD, NULL), EMP_OK);
+    MUST(emp_table_print(out, t, EMP_SHEET_MD, NULL));
     fclose(out);
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
@@ -312,7 +305,7 @@ Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    MUST(emp_paper_table_make(&t, &small_table, &params, NULL));
     cr_expect_eq(counts.runs, 1 + 1);
     cr_expect_eq(t->column_count, 4);
     cr_expect_str_eq(t->command, "scripts/emplace table small --seeds 1");
@@ -322,7 +315,7 @@ Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
     emp_table_destroy(t);
     counts.runs = 0;
     params.is_full = true;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    MUST(emp_paper_table_make(&t, &small_table, &params, NULL));
     expect_note(t, "This is a first table", false);
     expect_note(t, "- Many: 9 evaluations a run, seeds 1 to 2.", true);
     emp_table_destroy(t);
@@ -337,7 +330,7 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
     params.rows = NULL;
     params.arms = "gain,many";
     params.seed_count = 2;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    MUST(emp_paper_table_make(&t, &small_table, &params, NULL));
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
     cr_expect_eq(counts.runs, 2);
     expect_note(t,
@@ -346,12 +339,12 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
                 true);
     emp_table_destroy(t);
     params.arms = "gain";
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    MUST(emp_paper_table_make(&t, &small_table, &params, NULL));
     cr_expect_eq(counts.runs, 2, "alone it has no runs");
     emp_table_destroy(t);
     params.arms = "many,few,gain";
     counts.runs = 0;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    MUST(emp_paper_table_make(&t, &small_table, &params, NULL));
     cr_expect_str_empty(t->gain_note);
     emp_table_destroy(t);
 }
@@ -368,7 +361,7 @@ static void expect_creates(const emp_problem *problem, const char *method,
     emp_error err = {0};
     void     *state = NULL;
 
-    cr_assert_eq(emp_method_find(&type, method, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_method_find(&type, method, &why));
     cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
                  "%s %s: %s", method, options, err.msg);
     emp_method_destroy(type, state);
@@ -380,8 +373,8 @@ Test(paper_table, definitions_name_what_exists)
     emp_runtime                  runtime;
     emp_loaded_task              task = {0};
 
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_assert_eq(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL), EMP_OK);
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
+    MUST(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL));
     for (int i = 0; i < 2; i++) {
         for (int32_t c = 0; c < tables[i]->column_count; c++) {
             const emp_paper_column *d = &tables[i]->column[c];
@@ -397,13 +390,11 @@ Test(paper_table, definitions_name_what_exists)
 Test(paper_table, rows_of_definitions_exist)
 {
     emp_runtime     runtime;
-    emp_error       err = {0};
     emp_loaded_task task[6] = {0};
 
     cr_assert_eq(emp_paper_table1.row_count, 6);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_expect_eq(emp_tasks_load(task, emp_paper_table1.row, 6, &runtime, 2, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
+    MUST(emp_tasks_load(task, emp_paper_table1.row, 6, &runtime, 2, &why));
     for (int i = 0; i < 6; i++)
         cr_expect_eq(emp_machine_count(task[i].machine, EMP_DEVICE_GPU),
                      emp_paper_table1.row[i].gpu_count);

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "bench/tables/table.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 enum { CAPACITY = 1 << 16 };
@@ -44,7 +45,7 @@ static emp_table *make_table(void)
 {
     emp_table *t = NULL;
 
-    cr_assert_eq(emp_table_create(&t, 2, 6, NULL), EMP_OK);
+    MUST(emp_table_create(&t, 2, 6, NULL));
     t->title = "A small table.";
     t->source = "Nobody, Table 0";
     t->fitted_constants = 5;
@@ -95,7 +96,7 @@ static void print(const emp_table *t, emp_sheet_format format, char *text)
     FILE *out = tmpfile();
 
     cr_assert_not_null(out);
-    cr_assert_eq(emp_table_print(out, t, format, NULL), EMP_OK);
+    MUST(emp_table_print(out, t, format, NULL));
     rewind(out);
     text[fread(text, 1, CAPACITY - 1, out)] = '\0';
     fclose(out);
@@ -144,7 +145,7 @@ Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
                   {"d", 9, 5, EMP_ORIGIN_FITTED},
                   {"e", 4, 20, EMP_ORIGIN_BARE}};
 
-    cr_assert_eq(emp_table_create(&t, 1, 5, NULL), EMP_OK);
+    MUST(emp_table_create(&t, 1, 5, NULL));
     for (int32_t c = 0; c < 5; c++) {
         t->column[c].method = cells[c].method;
         fill(t, 0, c, &cells[c].ours, 1);
@@ -165,7 +166,7 @@ Test(table, origins_of_cells)
     emp_table   *t = NULL;
     const double ours[5] = {1, 1, 2, 3, 1}, paper[5] = {4, 5, 6, NAN, NAN};
 
-    cr_assert_eq(emp_table_create(&t, 1, 5, NULL), EMP_OK);
+    MUST(emp_table_create(&t, 1, 5, NULL));
     for (int32_t c = 0; c < 5; c++) {
         t->column[c].method = "m";
         fill(t, 0, c, &ours[c], 1);
@@ -185,7 +186,7 @@ Test(table, order_does_not_count_pairs_of_the_same_runs)
 {
     emp_table *t = NULL;
 
-    cr_assert_eq(emp_table_create(&t, 1, 3, NULL), EMP_OK);
+    MUST(emp_table_create(&t, 1, 3, NULL));
     for (int32_t c = 0; c < 3; c++) {
         t->column[c] = (emp_table_column){.method = "random", .seed_count = 2};
         emp_table_at(t, 0, c)->paper_s = 1 + c;

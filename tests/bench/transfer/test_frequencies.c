@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -19,8 +20,7 @@ static void set_up(void)
     hand_graph_layers(&shown, SMALL);
     hand_graph_layers(&target, LARGE);
     for (int i = 0; i < EXAMPLES; i++)
-        cr_assert_eq(emp_decision_init(&example[i], shown.graph->op_count, 0, NULL),
-                     EMP_OK);
+        MUST(emp_decision_init(&example[i], shown.graph->op_count, 0, NULL));
 }
 
 static void tear_down(void)
@@ -62,10 +62,8 @@ static emp_op_id first_product(void)
 
 Test(frequencies, a_larger_graph_is_placed_by_type)
 {
-    emp_error err = {0};
-
     part(&example[0], 1, 2);
-    cr_assert_eq(place(1, &err), EMP_OK, "%s", err.msg);
+    MUST(place(1, &why));
     const emp_device_id products = target.device_of_op[first_product()];
     for (emp_op_id op = 0; op < target.graph->op_count; op++) {
         const bool is_here = target.device_of_op[op] == products;
@@ -79,14 +77,13 @@ Test(frequencies, a_larger_graph_is_placed_by_type)
 Test(frequencies, names_of_gpus_do_not_count)
 {
     emp_device_id once[256];
-    emp_error     err = {0};
 
     cr_assert_leq(target.graph->op_count, 256);
     part(&example[0], 1, 2);
-    cr_assert_eq(place(1, &err), EMP_OK);
+    MUST(place(1, &why));
     memcpy(once, target.device_of_op, (size_t)target.graph->op_count * sizeof *once);
     part(&example[1], 2, 1);
-    cr_assert_eq(place(2, &err), EMP_OK);
+    MUST(place(2, &why));
     cr_expect_arr_eq(target.device_of_op, once,
                      (size_t)target.graph->op_count * sizeof *once);
 }
@@ -95,14 +92,13 @@ Test(frequencies, names_of_gpus_do_not_count)
 Test(frequencies, depth_counts)
 {
     const emp_graph *g = shown.graph;
-    emp_error        err = {0};
     int32_t          changes = 0;
 
     for (emp_op_id op = 0, seen = 0; op < g->op_count; op++) {
         seen += is_product(g, op);
         example[0].device_of_op[op] = seen > SMALL / 2 ? 2 : 1;
     }
-    cr_assert_eq(place(1, &err), EMP_OK);
+    MUST(place(1, &why));
     emp_device_id last = target.device_of_op[first_product()];
     for (emp_op_id op = 0; op < target.graph->op_count; op++) {
         if (!is_product(target.graph, op)) continue;
@@ -114,7 +110,5 @@ Test(frequencies, depth_counts)
 
 Test(frequencies, survive_failed_allocations)
 {
-    emp_error err = {0};
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(place(2, &err), (void)0);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(place(2, NULL), (void)0);
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/text/csv.h"
+#include "tests/support/expect.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
 
@@ -192,16 +193,15 @@ static int32_t make_up(const char *name, double factor, double spread)
     enum { LOW_S, MEASURED_S, HIGH_S, SHARED, PREDICTED_S, COLUMNS };
     static const char *const title[COLUMNS] = {"low_s", "measured_s", "high_s", "shared",
                                                "predicted_s"};
-    emp_error                err = {0};
     emp_csv                  csv = {0};
     int32_t                  column[COLUMNS];
     double                   predicted_s;
     FILE                    *out = fopen(scratch_path("v.csv"), "w");
 
     cr_assert_not_null(out);
-    cr_assert_eq(emp_csv_load(&csv, scratch_path(name), &err), EMP_OK, "%s", err.msg);
+    MUST(emp_csv_load(&csv, scratch_path(name), &why));
     for (int i = 0; i < COLUMNS; i++)
-        cr_assert_eq(emp_csv_find(&column[i], &csv, title[i], &err), EMP_OK);
+        MUST(emp_csv_find(&column[i], &csv, title[i], &why));
     for (int32_t row = -1; row < csv.row_count; row++) {
         for (int32_t c = 0; c < csv.column_count; c++) {
             const char *text = emp_csv_text(&csv, row, c);
@@ -209,9 +209,7 @@ static int32_t make_up(const char *name, double factor, double spread)
             int         which = LOW_S;
             while (which < COLUMNS && c != column[which]) which++;
             if (row >= 0 && which <= HIGH_S) {
-                cr_assert_eq(
-                    emp_csv_real(&predicted_s, &csv, row, column[PREDICTED_S], &err),
-                    EMP_OK);
+                MUST(emp_csv_real(&predicted_s, &csv, row, column[PREDICTED_S], &why));
                 fprintf(out, "%.17g,",
                         factor * predicted_s *
                             (1.0 + 0.5 * spread * (which - MEASURED_S)));

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bench/validate/validation_sheet.h"
 #include "run/store/checkpoint.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 enum { ROWS = 5 };
@@ -78,7 +79,6 @@ static emp_status save(emp_error *err)
 
 Test(validation_file, what_is_saved_is_read_again)
 {
-    emp_error   err = {0};
     int64_t     workload[ROWS], device[ROWS], shared[ROWS], peak[ROWS], predicted[ROWS];
     int64_t     hash[ROWS];
     double      measured_s[ROWS], busy_s[ROWS], low_s[ROWS];
@@ -98,8 +98,8 @@ Test(validation_file, what_is_saved_is_read_again)
                                 {"low_s", EMP_COLUMN_DOUBLE, low_s},
                                 {"placement", EMP_COLUMN_TEXT, placement}}};
 
-    cr_assert_eq(save(&err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_columns_load(&c, scratch_path("v.h5"), &err), EMP_OK, "%s", err.msg);
+    MUST(save(&why));
+    MUST(emp_columns_load(&c, scratch_path("v.h5"), &why));
     cr_expect_str_eq(c.text[0].value, "abc");
     cr_expect_str_eq(c.text[1].value, "nmt");
     cr_expect_arr_eq(workload, ((int64_t[]){0, 0, 0, 0, 1}), sizeof workload);
@@ -116,27 +116,23 @@ Test(validation_file, what_is_saved_is_read_again)
 
 static void write_csv(void)
 {
-    emp_error err = {0};
     emp_sheet sheets[2];
     FILE     *file = fopen(scratch_path("v.csv"), "w");
 
     cr_assert_not_null(file);
     tabulate(sheets);
-    cr_assert_eq(emp_sheet_print(file, sheets, EMP_SHEET_CSV, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_sheet_print(file, sheets, EMP_SHEET_CSV, &why));
     clear(sheets);
     fclose(file);
 }
 
 Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
 {
-    emp_error                  err = {0};
     emp_validation_record      r = {0};
     const emp_validation_case *c;
 
     write_csv();
-    cr_assert_eq(emp_validation_record_load(&r, scratch_path("v.csv"), &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_validation_record_load(&r, scratch_path("v.csv"), &why));
     cr_assert_eq(r.count, 3);
     c = emp_validation_record_find(&r, "rnnlm:a=1,b=2", "gpu", cases[0].hash);
     cr_assert_not_null(c);
@@ -188,39 +184,34 @@ ParameterizedTest(struct refusal *c, validation_file, what_is_no_record_is_refus
                   .init = set_up, .fini = tear_down)
 {
     char                  path[SCRATCH_PATH_BYTES];
-    emp_error             err = {0};
     emp_validation_record r = {0};
 
     scratch_write_text(path, sizeof path, "v.csv", c->text);
-    cr_expect_eq(emp_validation_record_load(&r, path, &err), EMP_EFORMAT, "%s", c->text);
-    cr_expect_not_null(strstr(err.msg, c->mentions), "%s", err.msg);
+    MUST_FAIL(EMP_EFORMAT, c->mentions, emp_validation_record_load(&r, path, &why));
     emp_validation_record_clear(&r);
 }
 
 Test(validation_file, tables_say_what_they_lack)
 {
-    emp_error   err = {0};
     double      values[ROWS + 1];
     emp_columns c = {.row_count = ROWS + 1,
                      .column_count = 1,
                      .column = {{"busy_s", EMP_COLUMN_DOUBLE, values}}};
 
-    cr_assert_eq(save(&err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_columns_load(&c, scratch_path("v.h5"), &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "column busy_s of 6"), "%s", err.msg);
+    MUST(save(&why));
+    MUST_FAIL(EMP_EFORMAT, "column busy_s of 6",
+              emp_columns_load(&c, scratch_path("v.h5"), &why));
     c = (emp_columns){.text_count = 1, .text = {{"colour", ""}}};
-    err = (emp_error){0};
-    cr_expect_eq(emp_columns_load(&c, scratch_path("v.h5"), &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "no text colour"), "%s", err.msg);
+    MUST_FAIL(EMP_EFORMAT, "no text colour",
+              emp_columns_load(&c, scratch_path("v.h5"), &why));
 }
 
 Test(validation_file, no_placement_is_no_record)
 {
-    emp_error err = {0};
     emp_sheet empty;
 
     emp_validation_sheet_init(&empty, "nmt");
-    cr_expect_eq(emp_validation_save(scratch_path("v.h5"), &empty, &origin, &err),
+    cr_expect_eq(emp_validation_save(scratch_path("v.h5"), &empty, &origin, NULL),
                  EMP_EINVAL);
     emp_sheet_clear(&empty);
     cr_expect_null(scratch_find("*"), "nothing is written");

@@ -13,6 +13,7 @@
 #include "run/archive.h"
 #include "run/jobs/jobs.h"
 #include "tests/run/scripted.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
@@ -110,14 +111,13 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
 static void run_one(emp_job *job, bool is_lean)
 {
     const emp_jobs_params params = {.folder = folder, .threads = 1, .is_lean = is_lean};
-    emp_error             err = {0};
 
     *job = (emp_job){.row = "tiny",
                      .column = "scripted",
                      .problem = problem.problem,
                      .run = scripted_params(40 * BATCH, 1),
                      .cost = 1};
-    cr_assert_eq(emp_jobs_run(job, 1, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_jobs_run(job, 1, &params, &why));
 }
 
 Test(jobs, lean_records_tell_the_best_so_far)
@@ -299,7 +299,6 @@ static void end_other(void *context, const emp_job_event *event)
 Test(jobs, that_another_program_makes_come_last)
 {
     const emp_jobs_params params = {.folder = folder, .threads = 1, .on_run = end_other};
-    emp_error             err = {0};
     bool                  is_locked = false;
 
     for (int i = 0; i < 2; i++) {
@@ -310,11 +309,10 @@ Test(jobs, that_another_program_makes_come_last)
                            .cost = 1};
         two[i].run.placer.seed = (uint64_t)i + 1;
     }
-    cr_assert_eq(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem,
-                                  &two[0].run, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &two[0].run,
+                          &why));
     cr_assert(is_locked);
-    cr_expect_eq(emp_jobs_run(two, 2, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_jobs_run(two, 2, &params, &why));
     cr_expect_str_eq(first_ready, "ours");
     cr_expect(two[0].is_ready && two[1].is_ready);
     cr_expect_null(scratch_find("*.lock"));
@@ -329,15 +327,13 @@ Test(jobs, stop_ends_the_wait_for_another_program)
                                  .problem = problem.problem,
                                  .run = scripted_params(BUDGET, 1),
                                  .cost = 1};
-    emp_error             err = {0};
     bool                  is_locked = false;
 
-    cr_assert_eq(
-        emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run, &err),
-        EMP_OK, "%s", err.msg);
+    MUST(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run,
+                          &why));
     signal(SIGALRM, stop_at_signal);
     alarm(1);
-    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_eq(emp_jobs_run(&job, 1, &params, NULL), EMP_EINTERRUPTED);
     cr_expect_not(job.is_ready);
     emp_file_lock_release(&elsewhere);
     emp_jobs_clear(&job, 1);
@@ -387,7 +383,7 @@ Test(jobs, cheap_columns_and_first_seeds_come_first)
                             .effort = given[i].effort};
         jobs[i].run.placer.seed = given[i].seed;
     }
-    cr_assert_eq(emp_jobs_run(jobs, ORDERED, &params, NULL), EMP_OK);
+    MUST(emp_jobs_run(jobs, ORDERED, &params, NULL));
     cr_expect_str_eq(came.text, "large cheap 1, small cheap 1, large other 1, "
                                 "small other 1, large dear 1, small dear 1, "
                                 "large cheap 2, small dear 2, ");

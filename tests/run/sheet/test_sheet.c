@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "run/sheet/sheet.h"
+#include "tests/support/expect.h"
 
 static const emp_sheet_column plain[] = {
     EMP_COLUMN("name", "name", EMP_SHEET_WORD),
@@ -57,12 +58,11 @@ static void fill_spread(emp_sheet *s)
 
 static char *print(const emp_sheet *s, emp_sheet_format format)
 {
-    char     *text = NULL;
-    size_t    size = 0;
-    FILE     *out = open_memstream(&text, &size);
-    emp_error err = {0};
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_sheet_print(out, s, format, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_sheet_print(out, s, format, &why));
     fclose(out);
     return text;
 }
@@ -262,7 +262,7 @@ Test(sheet, a_page_has_its_best_row_set_off)
     fill_spread(&s);
     s.best_line = 2;
     emp_sheet_note(&s, "A note.");
-    cr_assert_eq(emp_sheet_print_html(out, &s, write_plain, NULL), EMP_OK);
+    MUST(emp_sheet_print_html(out, &s, write_plain, NULL));
     fclose(out);
     cr_expect_not_null(
         strstr(text, "<th colspan=\"2\">gpu</th><th colspan=\"1\">cpu</th>"), "%s", text);
@@ -398,15 +398,14 @@ Test(sheet, a_file_that_cannot_be_written_is_told)
 
 Test(sheet, json_refuses_what_is_not_utf8)
 {
-    emp_error err = {0};
     emp_sheet s;
 
     EMP_SHEET_INIT(&s, plain);
     EMP_SHEET_ADD(&s, EMP_V("\xff"), EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE,
                   EMP_NONE);
     FILE *out = fopen("/dev/null", "w");
-    cr_expect_eq(emp_sheet_print(out, &s, EMP_SHEET_JSON, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "a text of the table is not valid UTF-8");
+    MUST_FAIL(EMP_EINVAL, "a text of the table is not valid UTF-8",
+              emp_sheet_print(out, &s, EMP_SHEET_JSON, &why));
     fclose(out);
     emp_sheet_clear(&s);
 }
@@ -414,12 +413,10 @@ Test(sheet, json_refuses_what_is_not_utf8)
 Test(sheet, unknown_format_is_named)
 {
     emp_sheet_format format;
-    emp_error        err = {0};
 
-    cr_expect_eq(emp_sheet_format_parse(&format, "latex", &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg,
-                     "there is no format \"latex\"; there are text, md, csv, json");
-    cr_expect_eq(emp_sheet_format_parse(&format, "md", &err), EMP_OK);
+    MUST_FAIL(EMP_EINVAL, "there is no format \"latex\"; there are text, md, csv, json",
+              emp_sheet_format_parse(&format, "latex", &why));
+    MUST(emp_sheet_format_parse(&format, "md", &why));
     cr_expect_eq(format, EMP_SHEET_MD);
 }
 

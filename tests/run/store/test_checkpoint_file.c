@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run/store/checkpoint.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -90,10 +91,9 @@ static void *save_some(void *data)
     emp_checkpoint checkpoint = {.record = &record,
                                  .array_count = 1,
                                  .array = {{"v", EMP_ARRAY_DOUBLE, LARGE, s->values}}};
-    emp_error      err = {0};
 
     for (int i = 0; i < SAVES; i++)
-        s->failed += emp_checkpoint_save(s->path, &checkpoint, &err) != EMP_OK;
+        s->failed += emp_checkpoint_save(s->path, &checkpoint, NULL) != EMP_OK;
     emp_record_clear(&record);
     return NULL;
 }
@@ -122,12 +122,10 @@ static void save_checkpoint(void)
     emp_record     record = record_so_far();
     state          s = saved_state;
     emp_checkpoint c = checkpoint_of(&record, &s);
-    emp_error      err = {0};
 
     c.elapsed_s = 12.5;
     c.cpu_s = 11.25;
-    cr_assert_eq(emp_checkpoint_save(scratch_path("c.h5"), &c, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_checkpoint_save(scratch_path("c.h5"), &c, &why));
     emp_record_clear(&record);
 }
 
@@ -147,10 +145,9 @@ Test(checkpoint_file, comes_back_as_saved)
     emp_record record = record_at_first();
     state      s = {0};
     double     elapsed_s = 0.0;
-    emp_error  err = {0};
 
     save_checkpoint();
-    cr_assert_eq(load_checkpoint(&record, &s, &elapsed_s, &err), EMP_OK, "%s", err.msg);
+    MUST(load_checkpoint(&record, &s, &elapsed_s, &why));
     cr_expect_arr_eq(&s, &saved_state, sizeof s);
     cr_expect_eq(elapsed_s, 12.5);
     cr_expect_eq(record.evaluations, 5);
@@ -160,15 +157,13 @@ Test(checkpoint_file, comes_back_as_saved)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_refused(emp_status status, const char *why)
+static void expect_refused(emp_status status, const char *part)
 {
     emp_record record = record_at_first();
     state      s;
     double     elapsed_s;
-    emp_error  err = {0};
 
-    cr_expect_eq(load_checkpoint(&record, &s, &elapsed_s, &err), status, "%s", err.msg);
-    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
+    MUST_FAIL(status, part, load_checkpoint(&record, &s, &elapsed_s, &why));
     emp_record_clear(&record);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -206,12 +201,10 @@ Test(checkpoint_file, of_another_run_is_refused_by_name)
     emp_record record = record_at_first();
     state      s;
     double     elapsed_s;
-    emp_error  err = {0};
 
     save_checkpoint();
     record.seed = 10;
-    cr_expect_eq(load_checkpoint(&record, &s, &elapsed_s, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "seed"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "seed", load_checkpoint(&record, &s, &elapsed_s, &why));
     emp_record_clear(&record);
 }
 
@@ -220,7 +213,7 @@ Test(checkpoint_file, without_an_array_is_refused)
     emp_record     record = record_so_far();
     emp_checkpoint c = {.record = &record};
 
-    cr_assert_eq(emp_checkpoint_save(scratch_path("c.h5"), &c, NULL), EMP_OK);
+    MUST(emp_checkpoint_save(scratch_path("c.h5"), &c, NULL));
     emp_record_clear(&record);
     expect_refused(EMP_EFORMAT, "lacks the array \"method_state/numbers\"");
 }
@@ -259,29 +252,25 @@ static void save_table(void)
     emp_columns c = columns_of(&t);
 
     strcpy(c.text[0].value, "four rows");
-    cr_assert_eq(emp_columns_save(scratch_path("t.h5"), &c, NULL), EMP_OK);
+    MUST(emp_columns_save(scratch_path("t.h5"), &c, NULL));
 }
 
 Test(columns, come_back_as_saved)
 {
     table       t = {0};
     emp_columns c = columns_of(&t);
-    emp_error   err = {0};
 
     save_table();
-    cr_assert_eq(emp_columns_load(&c, scratch_path("t.h5"), &err), EMP_OK, "%s", err.msg);
+    MUST(emp_columns_load(&c, scratch_path("t.h5"), &why));
     cr_expect_str_eq(c.text[0].value, "four rows");
     cr_expect_str_eq(t.word[3], "d");
     cr_expect(t.whole[1] == -1 && t.whole[2] == INT64_MAX);
     cr_expect(t.real[0] == 0.5 && t.real[2] == 1e300);
 }
 
-static void expect_table_refused(emp_columns *c, const char *why)
+static void expect_table_refused(emp_columns *c, const char *part)
 {
-    emp_error err = {0};
-
-    cr_expect_eq(emp_columns_load(c, scratch_path("t.h5"), &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, why), "%s", err.msg);
+    MUST_FAIL(EMP_EFORMAT, part, emp_columns_load(c, scratch_path("t.h5"), &why));
 }
 
 Test(columns, that_are_missing_or_shorter_are_named)

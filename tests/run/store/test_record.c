@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "run/store/store.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -73,11 +74,7 @@ static emp_record make_record(void)
     return r;
 }
 
-static void save(const emp_record *record)
-{
-    emp_error err = {0};
-    cr_assert_eq(emp_record_save(path, record, &err), EMP_OK, "%s", err.msg);
-}
+static void save(const emp_record *record) { MUST(emp_record_save(path, record, &why)); }
 
 static void expect_refused(const char *sentence_part)
 {
@@ -93,10 +90,9 @@ static void expect_refused(const char *sentence_part)
 Test(record, comes_back_as_saved)
 {
     emp_record r = make_record(), got;
-    emp_error  err = {0};
 
     save(&r);
-    cr_assert_eq(emp_record_load(&got, path, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_record_load(&got, path, &why));
     cr_expect_arr_eq(got.decision.device_of_op, r.decision.device_of_op,
                      OPS * sizeof *r.decision.device_of_op);
     cr_expect_arr_eq(got.curve, r.curve, POINTS * sizeof *r.curve);
@@ -127,7 +123,7 @@ Test(record, names_ranks_only_when_there_are_several)
     save(&r);
     free(scratch_read("record.h5", &shared));
     cr_expect_gt(shared, alone);
-    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    MUST(emp_record_load(&got, path, NULL));
     cr_expect_eq(got.ranks, 3);
     cr_expect(got.is_async);
     emp_record_clear(&got);
@@ -138,22 +134,20 @@ Test(record, keeps_the_text_of_its_machine)
 {
     emp_record r = make_record();
     char      *text = NULL;
-    emp_error  err = {0};
 
     save(&r);
-    cr_expect_eq(emp_record_load_machine(&text, path, &err), EMP_EUNSUPPORTED);
+    cr_expect_eq(emp_record_load_machine(&text, path, NULL), EMP_EUNSUPPORTED);
     cr_expect_null(text);
     r.machine_text = "--- # k40x2.yaml 2\nx\n\n";
     save(&r);
-    cr_assert_eq(emp_record_load_machine(&text, path, NULL), EMP_OK);
+    MUST(emp_record_load_machine(&text, path, NULL));
     cr_expect_str_eq(text, r.machine_text);
     emp_free(text);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_record_load_machine(&text, path, NULL),
                                       (void)0);
     emp_free(text);
     scratch_write("record.h5", "no record", 9);
-    err = (emp_error){0};
-    cr_expect_eq(emp_record_load_machine(&text, path, &err), EMP_EFORMAT);
+    cr_expect_eq(emp_record_load_machine(&text, path, NULL), EMP_EFORMAT);
     emp_record_clear(&r);
 }
 
@@ -164,7 +158,7 @@ Test(record, keeps_not_a_number)
     r.curve[0].best_s = NAN;
     r.median_s = NAN;
     save(&r);
-    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    MUST(emp_record_load(&got, path, NULL));
     cr_expect(isnan(got.curve[0].best_s) && isnan(got.median_s));
     emp_record_clear(&got);
     emp_record_clear(&r);
@@ -193,7 +187,7 @@ Test(record, without_metrics_has_none)
 
     r.metric_count = 0;
     save(&r);
-    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    MUST(emp_record_load(&got, path, NULL));
     cr_expect_eq(got.metric_count, 0);
     emp_record_clear(&got);
     emp_record_clear(&r);
@@ -286,7 +280,7 @@ Test(record, has_levels_if_the_order_was_decided)
     r.decision.level_of_op = EMP_NEW_ARRAY(uint8_t, OPS);
     r.decision.level_of_op[3] = 63;
     save(&r);
-    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    MUST(emp_record_load(&got, path, NULL));
     cr_expect(got.has_order);
     cr_expect_eq(got.start_hash, 77);
     cr_expect_arr_eq(got.decision.level_of_op, r.decision.level_of_op, OPS);
@@ -307,18 +301,17 @@ Test(record, has_levels_if_the_order_was_decided)
 Test(record, has_the_code_of_a_method_from_outside)
 {
     emp_record r = make_record(), got;
-    emp_error  err = {0};
 
     r.method_hash = 77;
     save(&r);
-    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    MUST(emp_record_load(&got, path, NULL));
     cr_expect_eq(got.method_hash, 77);
     cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
-    cr_expect_eq(emp_record_check_replaced(path, &r, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_record_check_replaced(path, &r, &why));
     got.method_hash = 78;
     cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
-    cr_expect_eq(emp_record_check_replaced(path, &got, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "has changed since"), "%s", err.msg);
+    MUST_FAIL(EMP_EINVAL, "has changed since",
+              emp_record_check_replaced(path, &got, &why));
     emp_record_clear(&got);
     emp_record_clear(&r);
 }
@@ -332,7 +325,7 @@ Test(record, has_leaders_if_the_fusion_was_decided)
     for (emp_op_id op = 0; op < OPS; op++) r.decision.leader_of_op[op] = op;
     r.decision.leader_of_op[1] = 3;
     save(&r);
-    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    MUST(emp_record_load(&got, path, NULL));
     cr_expect(got.has_fusion);
     cr_expect_str_eq(emp_record_decides(&got), "devices,fusion");
     cr_expect_arr_eq(got.decision.leader_of_op, r.decision.leader_of_op,
@@ -359,7 +352,7 @@ Test(record, names_the_winner_only_if_there_is_one)
     save(&r);
     free(scratch_read("record.h5", &with));
     cr_expect_gt(with, without);
-    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    MUST(emp_record_load(&got, path, NULL));
     cr_expect_str_eq(got.winner, "metis");
     cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
     emp_record_clear(&got);
@@ -379,20 +372,17 @@ Test(record, op_on_a_missing_device_is_refused)
 Test(record, missing_file_is_named)
 {
     emp_record record;
-    emp_error  err = {0};
 
-    cr_expect_eq(emp_record_load(&record, "/nowhere/x.h5", &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "/nowhere/x.h5 cannot be read: No such file or directory");
+    MUST_FAIL(EMP_EIO, "/nowhere/x.h5 cannot be read: No such file or directory",
+              emp_record_load(&record, "/nowhere/x.h5", &why));
 }
 
 Test(record, missing_folder_is_named)
 {
     emp_record r = make_record();
-    emp_error  err = {0};
 
-    cr_expect_eq(emp_record_save("/nowhere/x.h5", &r, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg,
-                     "/nowhere/x.h5 cannot be written: No such file or directory");
+    MUST_FAIL(EMP_EIO, "/nowhere/x.h5 cannot be written: No such file or directory",
+              emp_record_save("/nowhere/x.h5", &r, &why));
     emp_record_clear(&r);
 }
 
@@ -410,9 +400,8 @@ Test(record, loading_survives_every_allocation_failure)
 static void *load(void *unused)
 {
     emp_record loaded;
-    emp_error  err = {0};
 
-    cr_expect_eq(emp_record_load(&loaded, path, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_record_load(&loaded, path, &why));
     emp_record_clear(&loaded);
     return unused;
 }
@@ -445,11 +434,10 @@ Test(record, names_of_ops_come_back_on_request)
 {
     emp_record   r = make_record();
     emp_op_names names;
-    emp_error    err = {0};
 
     r.op_name = some_names;
     save(&r);
-    cr_assert_eq(emp_record_load_names(&names, path, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_record_load_names(&names, path, &why));
     cr_assert_eq(names.count, OPS);
     for (int op = 0; op < OPS; op++) cr_expect_str_eq(names.name[op], some_names[op]);
     emp_op_names_clear(&names);
@@ -461,12 +449,11 @@ Test(record, without_names_is_read_and_says_so)
 {
     emp_record   r = make_record(), got;
     emp_op_names names;
-    emp_error    err = {0};
 
     save(&r);
-    cr_expect_eq(emp_record_load(&got, path, &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_record_load_names(&names, path, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "does not name its ops"), "%s", err.msg);
+    MUST(emp_record_load(&got, path, &why));
+    MUST_FAIL(EMP_EUNSUPPORTED, "does not name its ops",
+              emp_record_load_names(&names, path, &why));
     emp_record_clear(&got);
     emp_record_clear(&r);
 }

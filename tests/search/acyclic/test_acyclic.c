@@ -13,6 +13,7 @@
 #include "search/acyclic/acyclic_refine.h"
 #include "search/acyclic/flow_graph.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 enum { MOST = 160, RANDOM_GRAPHS = 300 };
@@ -128,8 +129,8 @@ Test(flow_graph, what_comes_back_to_a_class_binds_no_order)
     emp_flow_graph      *g = NULL;
     int32_t              order[4], level[4];
 
-    cr_assert_eq(emp_partition_graph_create(&vertices, problem, false, NULL), EMP_OK);
-    cr_assert_eq(emp_flow_graph_create(&g, vertices, problem, NULL, 0, NULL), EMP_OK);
+    MUST(emp_partition_graph_create(&vertices, problem, false, NULL));
+    MUST(emp_flow_graph_create(&g, vertices, problem, NULL, 0, NULL));
     cr_expect_eq(g->vertex_count, 4);
     cr_expect_eq(flow(g, 0, 1), 1);
     cr_expect_eq(flow(g, 1, 0), -1);
@@ -158,8 +159,8 @@ Test(flow_graph, groups_stand_where_their_first_op_does)
     emp_partition_graph *vertices = NULL;
     emp_flow_graph      *g = NULL;
 
-    cr_assert_eq(emp_partition_graph_create(&vertices, problem, false, NULL), EMP_OK);
-    cr_assert_eq(emp_flow_graph_create(&g, vertices, problem, group, 3, NULL), EMP_OK);
+    MUST(emp_partition_graph_create(&vertices, problem, false, NULL));
+    MUST(emp_flow_graph_create(&g, vertices, problem, group, 3, NULL));
     cr_expect_eq(g->vertex_count, 3);
     cr_expect_eq(g->load[1], vertices->load[1] + vertices->load[3]);
     cr_expect_eq(flow(g, 0, 1), 1);
@@ -174,15 +175,13 @@ Test(flow_graph, sort_finds_cycles)
 {
     static matrix m = {.count = 3, .load = {1, 1, 1}};
     int32_t       order[3], level[3], part[3];
-    emp_error     err = {0};
 
     m.traffic[0][1] = m.traffic[1][2] = m.traffic[2][0] = 5;
     emp_flow_graph *g = flow_graph_of(&m);
     cr_expect_not(emp_flow_graph_sort(g, order, level));
-    cr_expect_eq(
-        emp_acyclic_cut(g, 2, (const double[]){0.5, 0.5}, 0.1, 1, NULL, part, &err),
-        EMP_ECYCLE);
-    cr_expect_str_eq(err.msg, "flows of 3 vertices form a cycle");
+    MUST_FAIL(
+        EMP_ECYCLE, "flows of 3 vertices form a cycle",
+        emp_acyclic_cut(g, 2, (const double[]){0.5, 0.5}, 0.1, 1, NULL, part, &why));
     emp_flow_graph_destroy(g);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -200,11 +199,10 @@ Test(flow_clusters, close_no_cycle_and_keep_to_the_limit)
         draw_matrix(&m, seed, 9);
         emp_flow_graph *g = flow_graph_of(&m);
         cr_assert(emp_flow_graph_sort(g, order, level));
-        cr_assert_eq(emp_flow_clusters(cluster, &count, g, level, 30, seed, 0, NULL),
-                     EMP_OK);
+        MUST(emp_flow_clusters(cluster, &count, g, level, 30, seed, 0, NULL));
         for (int32_t v = 0; v < m.count; v++) load[cluster[v]] += m.load[v];
         for (int32_t c = 0; c < count; c++) cr_expect_leq(load[c], 30);
-        cr_assert_eq(emp_flow_graph_contract(&coarse, g, cluster, count, NULL), EMP_OK);
+        MUST(emp_flow_graph_contract(&coarse, g, cluster, count, NULL));
         for (int32_t c = 0; c < count; c++) {
             cr_expect_eq(coarse->load[c], load[c]);
             for (int32_t i = coarse->row[c]; i < coarse->row[c + 1]; i++)
@@ -230,7 +228,7 @@ Test(gain_queue, gives_vertices_in_the_order_of_their_gains)
 
     emp_rng_init(&rng, 3, 0, 0);
     for (int32_t v = 0; v < COUNT; v++) gain[v] = 0;
-    cr_assert_eq(emp_gain_queue_init(&q, gain, COUNT, NULL), EMP_OK);
+    MUST(emp_gain_queue_init(&q, gain, COUNT, NULL));
     for (int32_t step = 0; step < 5000; step++) {
         int32_t v = (int32_t)emp_rng_below(&rng, COUNT), best = -1;
         switch (emp_rng_below(&rng, 3)) {
@@ -272,15 +270,13 @@ Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
             emp_acyclic_score score;
             memset(side, start, (size_t)m.count);
             if (start >= 2) {
-                cr_assert_eq(emp_acyclic_start_metis(g, 0.5, seed, NULL, side, NULL),
-                             EMP_OK);
+                MUST(emp_acyclic_start_metis(g, 0.5, seed, NULL, side, NULL));
                 emp_acyclic_start_mend(g, order, start == 2, side);
             }
             for (int32_t v = 0; v < m.count; v++) part[v] = side[v];
             cr_expect(is_in_order(&m, part), "start %d", start);
-            cr_assert_eq(
-                emp_acyclic_refine(g, (const int64_t[]){half, half}, side, &score, NULL),
-                EMP_OK);
+            MUST(
+                emp_acyclic_refine(g, (const int64_t[]){half, half}, side, &score, NULL));
             for (int32_t v = 0; v < m.count; v++) part[v] = side[v];
             cr_expect(is_in_order(&m, part));
             cr_expect_eq(score.excess, 0);
@@ -323,8 +319,7 @@ Test(acyclic_cut, of_random_graphs_is_acyclic_balanced_and_no_worse_than_chunks)
         draw_matrix(&m, seed, 1); /* unit loads: any order can be cut anywhere */
         emp_flow_graph *g = flow_graph_of(&m);
         double          limit = 1.1 * m.count / part_count;
-        cr_assert_eq(emp_acyclic_cut(g, part_count, share, 0.1, seed, NULL, part, NULL),
-                     EMP_OK);
+        MUST(emp_acyclic_cut(g, part_count, share, 0.1, seed, NULL, part, NULL));
         cr_expect(is_in_order(&m, part), "graph %d", (int)seed);
         for (int32_t p = 0; p < part_count; p++)
             cr_expect_leq((double)load_of(&m, part, p), ceil(limit), "graph %d",
@@ -350,7 +345,7 @@ Test(acyclic_cut, follows_shares_as_far_as_vertices_allow)
         draw_matrix(&m, seed, 12);
         emp_flow_graph *g = flow_graph_of(&m);
         double          total = (double)load_of(&m, NULL, -1);
-        cr_assert_eq(emp_acyclic_cut(g, 3, share, 0.05, seed, NULL, part, NULL), EMP_OK);
+        MUST(emp_acyclic_cut(g, 3, share, 0.05, seed, NULL, part, NULL));
         cr_expect(is_in_order(&m, part));
         for (int32_t p = 0; p < 3; p++)
             cr_expect_leq((double)load_of(&m, part, p), 1.05 * share[p] * total + 12.0);
@@ -373,7 +368,7 @@ Test(acyclic_cut, finds_rows_of_a_grid)
         if (v >= 3) m.traffic[v - 3][v] = 50;
     }
     emp_flow_graph *g = flow_graph_of(&m);
-    cr_assert_eq(emp_acyclic_cut(g, 3, third, 0.02, 1, NULL, part, NULL), EMP_OK);
+    MUST(emp_acyclic_cut(g, 3, third, 0.02, 1, NULL, part, NULL));
     for (int32_t v = 0; v < m.count; v++) cr_expect_eq(part[v], v % 3, "vertex %d", v);
     emp_flow_graph_destroy(g);
 }
@@ -388,10 +383,10 @@ Test(acyclic_cut, depends_on_its_seed_alone)
         draw_matrix(&m, graph, 5);
         emp_flow_graph *g = flow_graph_of(&m);
         size_t          bytes = (size_t)m.count * sizeof *part;
-        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, part, NULL), EMP_OK);
-        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, again, NULL), EMP_OK);
+        MUST(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, part, NULL));
+        MUST(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, again, NULL));
         cr_expect_eq(memcmp(part, again, bytes), 0);
-        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 2, NULL, again, NULL), EMP_OK);
+        MUST(emp_acyclic_cut(g, 2, half, 0.1, 2, NULL, again, NULL));
         differing += memcmp(part, again, bytes) != 0;
         emp_flow_graph_destroy(g);
     }

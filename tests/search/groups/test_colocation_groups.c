@@ -12,6 +12,7 @@
 #include "search/groups/colocation_groups.h"
 #include "sim/graph/op.h"
 #include "sim/machine/machine.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -26,13 +27,11 @@ typedef struct {
 
 static grouping *group(const emp_problem *problem)
 {
-    emp_error err = {0};
     grouping *g = EMP_NEW(grouping);
 
     g->class_count = problem->graph->class_count;
     g->group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
-    cr_assert_eq(emp_colocation_groups(g->group_of_class, &g->group_count, problem, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_colocation_groups(g->group_of_class, &g->group_count, problem, &why));
     return g;
 }
 
@@ -306,17 +305,13 @@ typedef struct {
 
 static void make(workload *w, const char *spec)
 {
-    emp_error   err = {0};
     emp_runtime runtime;
 
     memset(w, 0, sizeof *w);
-    cr_assert_eq(emp_source_load(&w->graph, NULL, NULL, spec, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_machine_load(&w->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_problem_create(&w->problem, w->graph, w->machine, &runtime, spec, &err),
-        EMP_OK, "%s", err.msg);
+    MUST(emp_source_load(&w->graph, NULL, NULL, spec, &why));
+    MUST(emp_machine_load(&w->machine, "k40x2", &why));
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
+    MUST(emp_problem_create(&w->problem, w->graph, w->machine, &runtime, spec, &why));
     w->groups = group(w->problem);
 }
 
@@ -509,12 +504,10 @@ Test(colocation_groups, of_table_1_are_as_many_as_stated)
 
 static int32_t count_by(const emp_problem *problem, uint32_t rules)
 {
-    emp_error err = {0};
-    int32_t   count = 0, *group_of_class;
+    int32_t count = 0, *group_of_class;
 
     group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->class_count);
-    cr_assert_eq(emp_colocation_groups_by(group_of_class, &count, problem, rules, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_colocation_groups_by(group_of_class, &count, problem, rules, &why));
     emp_free(group_of_class);
     return count;
 }

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 Test(members, are_listed_by_hand)
@@ -15,7 +16,7 @@ Test(members, are_listed_by_hand)
     int32_t       value[] = {0, 1, 2, 3, 4, 5};
     emp_members   m;
 
-    cr_assert_eq(emp_members_init(&m, group_of_item, 6, 4, NULL), EMP_OK);
+    MUST(emp_members_init(&m, group_of_item, 6, 4, NULL));
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 2, 5}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 4, 0, 3, 5}), 5 * sizeof(int32_t));
@@ -35,7 +36,7 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
         emp_rng_init(&rng, seed, 0, 0);
         for (int32_t i = 0; i < 40; i++)
             group_of_item[i] = (int32_t)emp_rng_below(&rng, 12) - 1;
-        cr_assert_eq(emp_members_init(&m, group_of_item, 40, 11, NULL), EMP_OK);
+        MUST(emp_members_init(&m, group_of_item, 40, 11, NULL));
         for (int32_t g = 0; g < 11; g++) {
             int32_t begin = next;
             for (int32_t i = 0; i < 40; i++)
@@ -53,7 +54,7 @@ Test(members, of_nothing_are_none)
 {
     emp_members m;
 
-    cr_assert_eq(emp_members_init(&m, NULL, 0, 3, NULL), EMP_OK);
+    MUST(emp_members_init(&m, NULL, 0, 3, NULL));
     cr_expect_eq(m.group_count, 0);
     emp_members_clear(&m);
 }
@@ -69,7 +70,7 @@ Test(members, of_classes_are_their_live_ops)
     fixture_op(f, NULL, 1);
     fixture_colocate(f, fixture_op(f, NULL, 1), leader);
     const emp_problem *p = fixture_problem(f);
-    cr_assert_eq(emp_members_init_ops(&m, p->graph, group_of_class, 2, NULL), EMP_OK);
+    MUST(emp_members_init_ops(&m, p->graph, group_of_class, 2, NULL));
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 1, 3}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 0, 2}), 3 * sizeof(int32_t));
@@ -107,7 +108,7 @@ Test(clusters, are_the_cliques_and_pairs_of_them)
     const emp_problem *p = fixture_problem(f);
     emp_clusters      *c = NULL;
 
-    cr_assert_eq(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL), EMP_OK);
+    MUST(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL));
     cr_expect_eq(c->fine_count, 4);
     cr_expect_eq(c->coarse_count, 2);
     cr_assert_eq(c->class_count, 21);
@@ -128,7 +129,7 @@ Test(clusters, with_room_for_all_are_single_classes)
     const emp_problem *p = fixture_problem(f);
     emp_clusters      *c = NULL;
 
-    cr_assert_eq(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL, NULL), EMP_OK);
+    MUST(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL, NULL));
     cr_expect_eq(c->fine_count, 20);
     cr_expect_eq(c->coarse_count, 1);
     for (int32_t i = 0; i < 20; i++) cr_expect_eq(c->fine_of_class[i], i);
@@ -173,7 +174,7 @@ Test(class_groups, by_cuts_keep_to_their_number)
         int32_t     group_of_class[21], count = 0;
         uint64_t    hash = 1, again = 1;
         emp_members ops;
-        cr_assert_eq(emp_class_groups(group_of_class, &count, p, &params, NULL), EMP_OK);
+        MUST(emp_class_groups(group_of_class, &count, p, &params, NULL));
         cr_expect_leq(count, 4);
         cr_expect_eq(group_of_class[20], -1);
         for (int32_t i = 0; i < 20; i++) {
@@ -181,11 +182,11 @@ Test(class_groups, by_cuts_keep_to_their_number)
             cr_expect_eq(group_of_class[i], group_of_class[i / 5 * 5], "kind %d: %d",
                          kind, i);
         }
-        cr_assert_eq(emp_class_groups_ops(&ops, &hash, p, &params, NULL), EMP_OK);
+        MUST(emp_class_groups_ops(&ops, &hash, p, &params, NULL));
         cr_expect_eq(ops.group_count, 4);
         cr_expect_eq(ops.first[4], 20);
         emp_members_clear(&ops);
-        cr_assert_eq(emp_class_groups_ops(&ops, &again, p, &params, NULL), EMP_OK);
+        MUST(emp_class_groups_ops(&ops, &again, p, &params, NULL));
         cr_expect(hash == again && hash != 1, "equal groups leave equal hashes");
         emp_members_clear(&ops);
     }

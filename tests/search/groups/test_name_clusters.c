@@ -11,6 +11,7 @@
 #include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
@@ -22,11 +23,9 @@ TestSuite(name_clusters, .fini = check_leaks);
 static int32_t cluster(const fixture *f, int32_t *of, int32_t most, int32_t block)
 {
     const emp_name_cluster_params params = {most, block};
-    emp_error                     err = {0};
     int32_t                       count = 0;
 
-    cr_assert_eq(emp_name_clusters(of, &count, f->problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_name_clusters(of, &count, f->problem, &params, &why));
     for (int32_t c = 0; c < f->graph->class_count; c++)
         cr_assert(of[c] >= -1 && of[c] < count);
     return count;
@@ -146,16 +145,14 @@ ParameterizedTestParameters(name_clusters, are_some_dozens_on_every_workload)
 /* No cluster holds both forward ops and gradients: leaders of classes say which. */
 ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_workload)
 {
-    task      w;
-    int32_t   count = 0, is_forward[200] = {0}, is_backward[200] = {0};
-    emp_error err = {0};
+    task    w;
+    int32_t count = 0, is_forward[200] = {0}, is_backward[200] = {0};
 
     task_create(&w, c->spec, "k40x2", "ideal");
     int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
     const emp_class_groups_params params = {
         .kind = EMP_CLASS_GROUPS_NAMES, .count = c->most, .imbalance = 2.0, .seed = 1};
-    cr_assert_eq(emp_class_groups(of, &count, w.problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_class_groups(of, &count, w.problem, &params, &why));
     cr_expect(count >= c->low && count <= c->high, "%s: %d clusters", c->spec, count);
     for (int32_t k = 0; k < w.graph->class_count; k++) {
         if (of[k] < 0) continue;
@@ -189,7 +186,7 @@ Test(name_clusters, of_a_language_model_are_eight_steps_of_a_layer)
 
     task_create(&w, "rnnlm", "k40x2", "ideal");
     int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    cr_assert_eq(emp_name_clusters(of, &count, w.problem, &params, NULL), EMP_OK);
+    MUST(emp_name_clusters(of, &count, w.problem, &params, NULL));
     cr_expect_eq(cluster_of(&w, of, CELL "MatMul"), cluster_of(&w, of, CELL "MatMul_7"));
     cr_expect_neq(cluster_of(&w, of, CELL "MatMul_7"),
                   cluster_of(&w, of, CELL "MatMul_8"));

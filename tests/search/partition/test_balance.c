@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "search/partition/partition_graph.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 /* a -30-> b -10-> c, and d alone: each 1 ms on a GPU. Weights are one more than bytes.
@@ -22,7 +23,7 @@ Test(balance, counts_cut_traffic_and_the_fullest_device)
     f->op[folded].is_folded = true;
     fixture_edge(f, a, b);
     fixture_edge(f, b, c);
-    cr_assert_eq(emp_balance_init(&balance, fixture_problem(f), NULL), EMP_OK);
+    MUST(emp_balance_init(&balance, fixture_problem(f), NULL));
 
     score = emp_balance_judge(&balance, (const emp_device_id[]){1, 1, 1, 1, 0});
     cr_expect_eq(score.cut_frac, 0.0);
@@ -51,7 +52,7 @@ Test(balance, a_class_is_where_its_leader_is)
     fixture_colocate(f, read, a);
     fixture_edge(f, a, read);
     fixture_edge(f, read, b);
-    cr_assert_eq(emp_balance_init(&balance, fixture_problem(f), NULL), EMP_OK);
+    MUST(emp_balance_init(&balance, fixture_problem(f), NULL));
     cr_expect_eq(emp_balance_judge(&balance, (const emp_device_id[]){1, 1, 1}).cut_frac,
                  0.0);
     cr_expect_eq(emp_balance_judge(&balance, (const emp_device_id[]){2, 2, 1}).cut_frac,

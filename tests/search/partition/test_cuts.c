@@ -6,6 +6,7 @@
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 enum { SIDE = 6, VERTICES = 2 * SIDE };
@@ -24,13 +25,9 @@ static void set_up(cut_case *c)
     emp_op_id second = fixture_clique(c->f, SIDE, 1000);
     fixture_edge(c->f, first, second);
     c->f->tensor[first].bytes = 10;
-    cr_assert_eq(
-        emp_partition_graph_create(&c->graph, fixture_problem(c->f), false, NULL),
-        EMP_OK);
+    MUST(emp_partition_graph_create(&c->graph, fixture_problem(c->f), false, NULL));
     cr_assert_eq(c->graph->vertex_count, VERTICES);
-    cr_assert_eq(
-        emp_partition_target_init(&c->target, c->f->machine, false, "test", NULL),
-        EMP_OK);
+    MUST(emp_partition_target_init(&c->target, c->f->machine, false, "test", NULL));
 }
 
 static void tear_down(cut_case *c)
@@ -84,7 +81,7 @@ Test(metis, cuts_where_brute_force_does)
     set_up(&c);
     for (int is_kway = 0; is_kway < 2; is_kway++) {
         const emp_metis_cut cut = {.share = equal_shares, .is_kway = is_kway};
-        cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+        MUST(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL));
         cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
         cr_expect_eq(load_of(c.graph, part, 0), load_of(c.graph, part, 1));
     }
@@ -99,7 +96,7 @@ Test(metis, follows_shares)
     int32_t             part[VERTICES], count = 0;
 
     set_up(&c);
-    cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+    MUST(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL));
     for (int32_t v = 0; v < VERTICES; v++) count += part[v] == 0;
     cr_expect_eq(count, VERTICES / 4);
     cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, VERTICES / 4));
@@ -116,7 +113,7 @@ Test(metis, shares_memory_too)
 
     set_up(&c);
     for (int32_t v = 0; v < VERTICES; v++) memory[v] = v < SIDE ? 100 : 0;
-    cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+    MUST(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL));
     for (int32_t v = 0; v < VERTICES; v++) held += part[v] == 0 ? memory[v] : 0;
     cr_expect_eq(held, 100 * SIDE / 2);
     tear_down(&c);
@@ -151,7 +148,7 @@ Test(metis, keeps_the_best_of_several_cuts)
     for (int32_t several = 0; several < 2; several++) {
         const emp_metis_cut cut = {.share = equal_shares, .cut_count = several ? 20 : 0};
         for (uint64_t seed = 1; seed <= 5; seed++) {
-            cr_assert_eq(emp_metis_parts(&graph, 2, &cut, seed, part, NULL), EMP_OK);
+            MUST(emp_metis_parts(&graph, 2, &cut, seed, part, NULL));
             sum[several] += cut_of(&graph, part);
         }
     }
@@ -166,7 +163,7 @@ Test(metis, k_way_keeps_to_its_imbalance)
 
     set_up(&c);
     for (uint64_t seed = 0; seed < 5; seed++) {
-        cr_assert_eq(emp_metis_kway(c.graph, 3, 1.1, seed, NULL, part, NULL), EMP_OK);
+        MUST(emp_metis_kway(c.graph, 3, 1.1, seed, NULL, part, NULL));
         for (int32_t p = 0; p < 3; p++) {
             cr_expect_leq(load_of(c.graph, part, p) * VERTICES,
                           (VERTICES / 3 + 1) *
@@ -182,9 +179,9 @@ Test(metis, depends_on_its_seed_alone_and_leaves_signals_alone)
     int32_t  once[VERTICES], again[VERTICES];
 
     set_up(&c);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, once, NULL), EMP_OK);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 8, NULL, again, NULL), EMP_OK);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, again, NULL), EMP_OK);
+    MUST(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, once, NULL));
+    MUST(emp_metis_kway(c.graph, 4, 1.3, 8, NULL, again, NULL));
+    MUST(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, again, NULL));
     cr_expect_arr_eq(once, again, sizeof once);
     tear_down(&c);
 }
@@ -212,11 +209,10 @@ Test(scotch, maps_where_brute_force_does)
     for (int architecture = 0; architecture < 2; architecture++) {
         const emp_scotch_options options = {
             .architecture = (emp_scotch_architecture)architecture, .imbalance = 0.05};
-        cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL),
-                     EMP_OK);
+        MUST(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL));
         cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
     }
-    cr_assert_eq(emp_scotch_parts(c.graph, 2, 0.05, 1, NULL, part, NULL), EMP_OK);
+    MUST(emp_scotch_parts(c.graph, 2, 0.05, 1, NULL, part, NULL));
     cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
     tear_down(&c);
 }
@@ -230,8 +226,7 @@ Test(scotch, follows_powers)
     set_up(&c);
     c.target.power[0] = 0.25;
     c.target.power[1] = 0.75;
-    cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL),
-                 EMP_OK);
+    MUST(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL));
     int64_t first = load_of(c.graph, part, 0), second = load_of(c.graph, part, 1);
     cr_expect(2 * first < second && 4 * first > second, "%lld and %lld", (long long)first,
               (long long)second);
@@ -249,11 +244,9 @@ Test(scotch, fixes_what_only_runs_on_the_cpu)
     fixture_clique(f, VERTICES, 1000);
     fixture_cpu_only(f, 3);
     fixture_cpu_only(f, 8);
-    cr_assert_eq(emp_partition_graph_create(&graph, fixture_problem(f), true, NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "test", NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL), EMP_OK);
+    MUST(emp_partition_graph_create(&graph, fixture_problem(f), true, NULL));
+    MUST(emp_partition_target_init(&target, f->machine, true, "test", NULL));
+    MUST(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL));
     cr_expect(part[3] == 0 && part[8] == 0);
     emp_partition_graph_destroy(graph);
     fixture_destroy(f);
@@ -265,9 +258,9 @@ Test(scotch, depends_on_its_seed_alone)
     int32_t  once[VERTICES], again[VERTICES];
 
     set_up(&c);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, once, NULL), EMP_OK);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 8, NULL, again, NULL), EMP_OK);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, again, NULL), EMP_OK);
+    MUST(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, once, NULL));
+    MUST(emp_scotch_parts(c.graph, 4, 0.1, 8, NULL, again, NULL));
+    MUST(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, again, NULL));
     cr_expect_arr_eq(once, again, sizeof once);
     tear_down(&c);
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "search/partition/partition_graph.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/expect.h"
 
 /* The traffic of the edge u - v; 0 = no edge. */
 static int32_t traffic(const emp_partition_graph *g, int32_t u, int32_t v)
@@ -31,10 +32,8 @@ static void expect_sorted_and_symmetric(const emp_partition_graph *g)
 static emp_partition_graph *create(const emp_problem *problem, bool with_cpu)
 {
     emp_partition_graph *g = NULL;
-    emp_error            err = {0};
 
-    cr_assert_eq(emp_partition_graph_create(&g, problem, with_cpu, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_partition_graph_create(&g, problem, with_cpu, &why));
     expect_sorted_and_symmetric(g);
     return g;
 }
@@ -148,12 +147,11 @@ Test(partition_graph, target_lists_devices_with_their_share_of_power)
     emp_partition_target target;
 
     f->machine->device[0].peak_flops_per_s = 0.5e12; /* and three GPUs of 1e12 */
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, true, "x", NULL));
     cr_expect_eq(target.count, 4);
     cr_expect_float_eq(target.power[0], 0.5 / 3.5, 1e-12);
     cr_expect_float_eq(target.power[3], 1.0 / 3.5, 1e-12);
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, false, "x", NULL),
-                 EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, false, "x", NULL));
     cr_expect_eq(target.count, 3);
     cr_expect_eq(target.device[0], 1);
     fixture_destroy(f);
@@ -163,14 +161,11 @@ Test(partition_graph, target_needs_a_gpu)
 {
     fixture             *f = fixture_create(0);
     emp_partition_target target;
-    emp_error            err = {0};
 
     for (int with_cpu = 0; with_cpu < 2; with_cpu++) {
-        err = (emp_error){0};
-        cr_expect_eq(
-            emp_partition_target_init(&target, f->machine, with_cpu, "metis", &err),
-            EMP_EUNSUPPORTED);
-        cr_expect_str_eq(err.msg, "method metis: machine test0 has no GPU");
+        MUST_FAIL(
+            EMP_EUNSUPPORTED, "method metis: machine test0 has no GPU",
+            emp_partition_target_init(&target, f->machine, with_cpu, "metis", &why));
     }
     fixture_destroy(f);
 }

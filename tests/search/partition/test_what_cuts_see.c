@@ -9,6 +9,7 @@
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
+#include "tests/support/expect.h"
 
 static double cost_of(const emp_graph *g, const char *name, const emp_device *device)
 {
@@ -25,7 +26,7 @@ Test(grappler_cost, is_arithmetic_plus_bytes)
     const emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
     emp_graph_builder *b = NULL;
 
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    MUST(emp_graph_builder_create(&b, NULL));
     emp_port x = kit_tensor(b, "x", "f[2,3]"), y = kit_tensor(b, "y", "f[3,5]");
     emp_port product = kit_op(b, "product", "MatMul", &attrs, 2, x, y);
     kit_op(b, "tanh", "Tanh", &attrs, 1, product);
@@ -77,7 +78,7 @@ Test(scotch_arch, is_written_as_stated)
     f->machine->device[0].peak_flops_per_s = 1e11;
     f->machine->route[1][2] = f->machine->route[2][1] =
         (emp_route){.bytes_per_s = 1e10 / 3, .latency_s = 3e-5};
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, true, "x", NULL));
     emp_scotch_arch_write(&target, file);
     fclose(file);
     /* Domains: {cpu:0, gpu:0} is node 2 with leaves 4 and 5, gpu:1 is node 3. */
