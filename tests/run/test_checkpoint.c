@@ -517,7 +517,9 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
     MUST(read_contents(&c, &params, 1, NULL, &why));
     c.proposed[0] = -1;
     write_contents(&c);
-    expect_resume_refused(EMP_EFORMAT, "state of scripted is damaged");
+    params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
+    MUST_FAIL(EMP_EFORMAT, path, try_run(&params, &why));
+    MUST_FAIL(EMP_EFORMAT, "state of scripted", try_run(&params, &why));
 }
 
 /* Leaves a checkpoint of which a program with another compiler or other kernels says that it has written it. */

@@ -195,18 +195,13 @@ Test(portfolio, asks_a_member_again_that_was_stopped)
 }
 
 /* A slow GPU, then two fast ones, of which the second has the better link. */
-#define UNLIKE                                                                           \
-    "description: a test\n"                                                              \
-    "nodes:\n"                                                                           \
-    "  - {name: \"socket:0\"}\n"                                                         \
-    "devices:\n"                                                                         \
-    "  - {model: \"ryzen-16\", at: \"socket:0\"}\n"                                      \
-    "  - {model: \"rtx3060\", at: \"socket:0\", bandwidth: \"12.6 GB/s\", latency: "     \
-    "\"10 us\"}\n"                                                                       \
-    "  - {model: \"rtx4090\", at: \"socket:0\", bandwidth: \"6.3 GB/s\", latency: \"10 " \
-    "us\"}\n"                                                                            \
-    "  - {model: \"rtx4090\", at: \"socket:0\", bandwidth: \"25.2 GB/s\", latency: "     \
+#define GPU(model, rate)                                                              \
+    "  - {model: \"" model "\", at: \"socket:0\", bandwidth: \"" rate "\", latency: " \
     "\"10 us\"}\n"
+#define UNLIKE                                                                  \
+    "description: a test\nnodes:\n  - {name: \"socket:0\"}\ndevices:\n"         \
+    "  - {model: \"ryzen-16\", at: \"socket:0\"}\n" GPU("rtx3060", "12.6 GB/s") \
+        GPU("rtx4090", "6.3 GB/s") GPU("rtx4090", "25.2 GB/s")
 
 /* Infinite where the model does not fit. */
 static double step_on(const emp_problem *problem, emp_device_id gpu)
@@ -249,33 +244,24 @@ Test(portfolio, tries_the_fastest_of_unlike_gpus_alone)
     task_destroy(&t);
 }
 
+/* The winner of all proposals has made the best of them, from which refine goes on. */
 Test(portfolio, winner_has_made_the_best_placement)
 {
-    emp_record     record = {0};
-    emp_run_params params = params_of(count_members() - 1, 1);
-
-    run(&record, model.problem, &params);
+    emp_record        proposed = {0}, own = {0}, refined = {0};
+    emp_run_params    few = params_of(count_members() - 1, 1), many = params_of(200, 1);
     const emp_method *winner = NULL;
-    MUST(emp_method_find(&winner, winner_of(&record), NULL));
-    const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
-    emp_record           own = {0};
-    run(&own, model.problem, &alone);
-    cr_expect_eq(own.best_step_time_s, record.best_step_time_s, "%s", winner->name);
-    cr_expect_eq(own.fingerprint, record.fingerprint);
-    emp_record_clear(&own);
-    emp_record_clear(&record);
-}
-
-Test(portfolio, refine_goes_on_from_the_best_proposal)
-{
-    emp_record     proposed = {0}, refined = {0};
-    emp_run_params few = params_of(count_members() - 1, 1), many = params_of(200, 1);
 
     run(&proposed, model.problem, &few);
+    MUST(emp_method_find(&winner, winner_of(&proposed), &why));
+    const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
+    run(&own, model.problem, &alone);
+    cr_expect_eq(own.best_step_time_s, proposed.best_step_time_s, "%s", winner->name);
+    cr_expect_eq(own.fingerprint, proposed.fingerprint);
     run(&refined, model.problem, &many);
     cr_expect_str_neq(winner_of(&proposed), "refine");
     cr_expect_str_eq(winner_of(&refined), "refine");
     cr_expect_lt(refined.best_step_time_s, proposed.best_step_time_s);
+    emp_record_clear(&own);
     emp_record_clear(&proposed);
     emp_record_clear(&refined);
 }
@@ -283,22 +269,21 @@ Test(portfolio, refine_goes_on_from_the_best_proposal)
 /* The first records have the winner's position as a metric. */
 Test(portfolio, old_records_name_the_winner_of_their_last_point)
 {
-    double              position[] = {0, 7, 2, 0};
-    emp_record          record = {.method = "portfolio",
-                                  .point_count = 2,
-                                  .metric_count = 2,
-                                  .metric_name = {"member", "winner"},
-                                  .metric = position};
-    static const double none[] = {-1, 14, NAN, INFINITY};
+    static const struct {
+        double      position;
+        const char *winner;
+    } cases[] = {{0, "expert"},  {2, "metis"},    {13, "refine"},      {-1, "nobody"},
+                 {14, "nobody"}, {NAN, "nobody"}, {INFINITY, "nobody"}};
+    double     position[] = {0, 7, 2, 0};
+    emp_record record = {.method = "portfolio",
+                         .point_count = 2,
+                         .metric_count = 2,
+                         .metric_name = {"member", "winner"},
+                         .metric = position};
 
-    cr_expect_str_eq(winner_of(&record), "expert");
-    position[3] = 2;
-    cr_expect_str_eq(winner_of(&record), "metis");
-    position[3] = 13;
-    cr_expect_str_eq(winner_of(&record), "refine");
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        position[3] = none[i];
-        cr_expect_str_eq(winner_of(&record), "nobody", "%g", none[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        position[3] = cases[i].position;
+        cr_expect_str_eq(winner_of(&record), cases[i].winner, "%g", cases[i].position);
     }
     position[3] = 2;
     snprintf(record.method, sizeof record.method, "anneal");
@@ -409,33 +394,6 @@ Test(portfolio, the_search_is_created_when_it_is_first_asked)
     MUST(type->complete(state, NULL));
     cr_expect_gt(type->list_state(state, arrays), own);
     emp_method_destroy(type, state);
-}
-
-Test(portfolio, a_damaged_state_is_refused)
-{
-    const emp_method_params  params = {.seed = 3, .threads = 1};
-    emp_named_array          arrays[EMP_MAX_NAMED_ARRAYS];
-    const emp_owned_decision candidate = {.device_of_op = model.device_of_op};
-    void                    *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_portfolio, model.problem, &params, NULL));
-    int32_t count = emp_method_portfolio.list_state(state, arrays), found = 0;
-    for (int32_t i = 0; i < count; i++) {
-        if (strcmp(arrays[i].name, "portfolio") != 0) continue;
-        int64_t *values = arrays[i].values;
-        for (size_t k = 0; k < arrays[i].count; k++, found++) {
-            const int64_t good = values[k], bad[] = {-2, count_members() + 1};
-            for (int b = 0; b < 2; b++) {
-                int32_t asked = 0;
-                values[k] = bad[b];
-                MUST_FAIL(EMP_EFORMAT, "damaged",
-                          emp_method_portfolio.ask(state, &candidate, 1, &asked, &why));
-            }
-            values[k] = good;
-        }
-    }
-    cr_expect_eq(found, 3);
-    emp_method_destroy(&emp_method_portfolio, state);
 }
 
 /* ---- members that cannot ---- */

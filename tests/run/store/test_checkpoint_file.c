@@ -157,67 +157,6 @@ Test(checkpoint_file, comes_back_as_saved)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_refused(emp_status status, const char *part)
-{
-    emp_record record = record_at_first();
-    state      s;
-    double     elapsed_s;
-
-    MUST_FAIL(status, part, load_checkpoint(&record, &s, &elapsed_s, &why));
-    emp_record_clear(&record);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(checkpoint_file, torn_is_refused_at_any_length)
-{
-    size_t size;
-
-    save_checkpoint();
-    char *bytes = scratch_read("c.h5", &size);
-    for (size_t length = 0; length < size; length += size / 19 + 1) {
-        scratch_write("c.h5", bytes, length);
-        expect_refused(EMP_EFORMAT,
-                       length < HEADER_BYTES ? "is no checkpoint" : "is torn");
-    }
-    free(bytes);
-}
-
-/* The seal is the header's hash of all that follows it. */
-Test(checkpoint_file, with_a_wrong_seal_is_refused)
-{
-    size_t size;
-
-    save_checkpoint();
-    char *bytes = scratch_read("c.h5", &size);
-    char *seal = strchr(bytes, ' ') + 1;
-    seal[0] = seal[0] == '0' ? '1' : '0';
-    scratch_write("c.h5", bytes, size);
-    expect_refused(EMP_EFORMAT, "is torn or damaged");
-    free(bytes);
-}
-
-Test(checkpoint_file, of_another_run_is_refused_by_name)
-{
-    emp_record record = record_at_first();
-    state      s;
-    double     elapsed_s;
-
-    save_checkpoint();
-    record.seed = 10;
-    MUST_FAIL(EMP_EINVAL, "seed", load_checkpoint(&record, &s, &elapsed_s, &why));
-    emp_record_clear(&record);
-}
-
-Test(checkpoint_file, without_an_array_is_refused)
-{
-    emp_record     record = record_so_far();
-    emp_checkpoint c = {.record = &record};
-
-    MUST(emp_checkpoint_save(scratch_path("c.h5"), &c, NULL));
-    emp_record_clear(&record);
-    expect_refused(EMP_EFORMAT, "lacks the array \"method_state/numbers\"");
-}
-
 Test(checkpoint_file, survives_every_allocation_failure)
 {
     emp_record record = record_at_first();

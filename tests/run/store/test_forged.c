@@ -81,25 +81,6 @@ Test(forged, files_of_200_kinds_are_read_or_refused)
     }
 }
 
-Test(forged, files_with_a_damaged_byte_are_read_or_refused)
-{
-    enum { STRIDE = 7 };
-
-    for (store_kind kind = STORE_RECORD; kind < STORE_KINDS; kind++) {
-        size_t         size;
-        unsigned char *bytes = make_sample(kind, &size);
-        for (size_t at = STORE_SEAL_BYTES; at < size; at += STRIDE) {
-            const unsigned char good = bytes[at];
-            bytes[at] = at % 3 == 0   ? (unsigned char)(good ^ 0x80)
-                        : at % 3 == 1 ? 0xff
-                                      : (unsigned char)(good + 1);
-            expect_answer(kind, bytes, size);
-            bytes[at] = good;
-        }
-        free(bytes);
-    }
-}
-
 /* Where the value of an attribute begins: behind its padded name, an integer's type, and the space. */
 static unsigned char *find_value(unsigned char *bytes, size_t size, const char *attribute)
 {
