@@ -218,45 +218,36 @@ Test(anomalies, families_are_what_they_say)
 
 Test(anomalies, refuses_no_placement_and_an_illegal_one)
 {
-    const tiny_op     ops[] = {{.device = 1}};
-    emp_runtime       runtime = tiny_serial();
-    task              t;
-    emp_anomaly_count counts[EMP_SHORTENINGS];
+    const emp_anomalies_params params = {0};
+    const tiny_op              ops[] = {{.device = 1}};
+    emp_runtime                runtime = tiny_serial();
+    task                       t;
+    emp_anomaly_count          counts[EMP_SHORTENINGS];
 
     task_create_tiny(&t, ops, 1, &runtime);
-    MUST_FAIL(EMP_EINVAL, "0 placements; at least 1 is needed",
-              emp_anomalies_measure(counts, t.problem, &t.device_of_op, 0,
-                                    &(emp_anomalies_params){0}, &why));
-    t.device_of_op[0] = 9;
-    MUST_FAIL(EMP_EINVAL, "op 'op0' is on device 9 of 0..2",
-              emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                                    &(emp_anomalies_params){0}, &why));
+    for (int count = 0; count < 2; count++) {
+        t.device_of_op[0] = 9;
+        MUST_FAIL(EMP_EINVAL, count == 0 ? "0 placements" : "'op0' is on device 9",
+                  emp_anomalies_measure(counts, t.problem, &t.device_of_op, count,
+                                        &params, &why));
+    }
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(anomalies, measuring_survives_every_allocation_failure)
+Test(anomalies, measuring_and_placing_survive_every_allocation_failure)
 {
-    task              r;
-    emp_anomaly_count counts[EMP_SHORTENINGS];
-    emp_device_id    *placements[2];
+    const emp_anomalies_params params = {.seed = 1};
+    task                       r, w;
+    emp_anomaly_count          counts[EMP_SHORTENINGS];
 
     random_problem_create(&r, 7);
-    placements[0] = placements[1] = r.device_of_op;
+    emp_device_id *placements[] = {r.device_of_op, r.device_of_op};
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_anomalies_measure(counts, r.problem, placements, 2,
-                              &(emp_anomalies_params){.seed = 1}, NULL), );
+        emp_anomalies_measure(counts, r.problem, placements, 2, &params, NULL), );
     task_destroy(&r);
-}
-
-Test(anomalies, placing_survives_every_allocation_failure)
-{
-    task w;
-
     task_create(&w, "nmt:layers=2,steps=2", "k40x2", "tf-r1.3");
-    emp_device_id *devices = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, 1, devices, NULL), );
-    emp_free(devices);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT,
+                                                          1, 1, w.device_of_op, NULL), );
     task_destroy(&w);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

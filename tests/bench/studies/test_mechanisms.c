@@ -84,31 +84,27 @@ static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
 
 Test(mechanisms, are_the_profile_with_one_change)
 {
-    emp_mechanism_table *t = make("rnnlm", 1);
-    emp_graph           *step = NULL;
-    emp_machine         *machine = NULL;
-    emp_runtime          runtime, changed;
+    static const char *const names[] = {"issue", "drain_copies", "poll", "send, receive"};
+    emp_mechanism_table     *t = make("rnnlm", 1);
+    emp_graph               *step = NULL;
+    emp_machine             *machine = NULL;
+    emp_runtime              runtime;
 
-    MUST(emp_source_load(&step, NULL, NULL, "rnnlm", NULL));
-    MUST(emp_machine_load(&machine, "k40x2", NULL));
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
+    MUST(emp_source_load(&step, NULL, NULL, "rnnlm", &why));
+    MUST(emp_machine_load(&machine, "k40x2", &why));
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
     cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
-    changed = runtime;
-    changed.events.issue_s = changed.events.issue_kernel_s = 0.0;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("issue")][GPU].step_s);
-    changed = runtime;
-    changed.events.drain_copies = false;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("drain_copies")][GPU].step_s);
-    changed = runtime;
-    changed.events.poll_s = 0.0;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("poll")][GPU].step_s);
-    changed = runtime;
-    changed.events.send_s = changed.events.receive_s = 0.0;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("send, receive")][GPU].step_s);
+    for (int i = 0; i < 4; i++) {
+        emp_runtime changed = runtime;
+        switch (i) {
+        case 0: changed.events.issue_s = changed.events.issue_kernel_s = 0.0; break;
+        case 1: changed.events.drain_copies = false; break;
+        case 2: changed.events.poll_s = 0.0; break;
+        default: changed.events.send_s = changed.events.receive_s = 0.0;
+        }
+        cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                     t->row[0].after[number_of(names[i])][GPU].step_s, "%s", names[i]);
+    }
     emp_machine_destroy(machine);
     emp_graph_destroy(step);
     emp_mechanism_table_destroy(t);
