@@ -14,11 +14,6 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "policy/colocrl/colocrl.h"
-#include "policy/doppler/doppler.h"
-#include "policy/go/go.h"
-#include "policy/hdp/hdp.h"
-#include "policy/hsdag/hsdag.h"
 #include "run/sheet/sheet.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
@@ -223,73 +218,6 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 
     for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
         expect_same_bytes(&searches[i]);
-}
-
-static const emp_method *in_the_middle;
-static int               asks_left, tells_left;
-
-static emp_status stop_and_ask(void *state, const emp_owned_decision *candidates,
-                               int32_t max, int32_t *count, emp_error *err)
-{
-    if (--asks_left == 0) stop_flag = 1;
-    return in_the_middle->ask(state, candidates, max, count, err);
-}
-
-static emp_status ask_and_stop(void *state, const emp_owned_decision *candidates,
-                               int32_t max, int32_t *count, emp_error *err)
-{
-    const emp_status st = in_the_middle->ask(state, candidates, max, count, err);
-
-    if (--asks_left == 0) stop_flag = 1;
-    return st;
-}
-
-static emp_status stop_and_tell(void *state, const emp_score *scores, int32_t count,
-                                emp_error *err)
-{
-    if (--tells_left == 0) stop_flag = 1;
-    return in_the_middle->tell(state, scores, count, err);
-}
-
-/* Where the third batch is given up: before and after it is asked for, and while it is told. */
-typedef enum { STOP_AND_ASK, ASK_AND_STOP, STOP_AND_TELL, MOMENTS } moment;
-
-/* No part of that batch stays. */
-static void expect_same_bytes_without_a_batch(const small_steps *how, moment m)
-{
-    emp_run_params plain = scripted_params(BUDGET, 1);
-    emp_method     stopping = *how->method;
-    int            rest = 0;
-
-    use(&plain, how);
-    run_undisturbed(&plain);
-    emp_run_params params = stopped_after(&rest, false);
-    use(&params, how);
-    params.method = &stopping;
-    in_the_middle = how->method;
-    asks_left = tells_left = 3;
-    if (m == STOP_AND_TELL)
-        stopping.tell = stop_and_tell;
-    else
-        stopping.ask = m == STOP_AND_ASK ? stop_and_ask : ask_and_stop;
-    free(run(&params, NULL));
-    cr_expect_eq(rest, -2, "%d batches were told", -rest);
-    expect_same_end(how, 2);
-}
-
-Test(checkpoint, resumed_record_is_the_same_bytes_after_a_batch_that_was_not_told)
-{
-    static const small_steps learners[] = {
-        {&emp_method_colocrl, "samples=3,hidden=8", 8},
-        {&emp_method_hsdag, "samples=3,width=8", 8},
-        {&emp_method_doppler, "samples=3,width=8,imitation=6", 8},
-        {&emp_method_go, "samples=3,width=8,heads=2,hidden=8,failure=graded", 8}};
-
-    for (size_t i = 0; i < sizeof learners / sizeof *learners; i++) {
-        cr_assert(learners[i].method->asks_again);
-        for (int m = 0; m < MOMENTS; m++)
-            expect_same_bytes_without_a_batch(&learners[i], (moment)m);
-    }
 }
 
 static void expect_loaded(int64_t evaluations)

@@ -168,27 +168,6 @@ Test(cells, ops_are_at_the_step_that_their_number_says)
     task_destroy(&m);
 }
 
-Test(cells, steps_of_a_layer_are_alike)
-{
-    task      m;
-    emp_cells c = {0};
-
-    task_create(&m, "rnnlm:layers=2,steps=6,units=16,vocab=100,sampled=10,batch=4",
-                "k40x4", "tf-r1.3");
-    MUST(emp_cells_create(&c, m.problem, m.device_of_op, NULL));
-    cr_assert_eq(c.step_count, 6);
-    for (int32_t s = 2; s < 5; s++) {
-        int32_t row = find_row(&c, "layer 2");
-        cr_expect_eq(sum_of(&c, row, EMP_PASS_FORWARD, s),
-                     sum_of(&c, row, EMP_PASS_FORWARD, 1));
-        cr_expect_eq(sum_of(&c, row, EMP_PASS_BACKWARD, s),
-                     sum_of(&c, row, EMP_PASS_BACKWARD, 1));
-    }
-    expect_all_counted(&c, m.graph);
-    emp_cells_clear(&c);
-    task_destroy(&m);
-}
-
 Test(cells, other_models_have_a_row_a_scope)
 {
     task      m;

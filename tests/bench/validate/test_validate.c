@@ -24,20 +24,27 @@ static emp_validation_case timed(double predicted_s, double measured_s)
                                  .device_count = 1};
 }
 
+static emp_validation_summary summarize(const emp_validation_case *cases, int32_t count)
+{
+    emp_validation_summary s;
+
+    MUST(emp_validation_summarize(&s, cases, count, &why));
+    return s;
+}
+
 /* Errors +10 %, -20 %, +50 %, 0. Ranks predicted 1 2 4 3, measured 1 3 2 4: differences
  * 0 1 2 1, Spearman 1 - 6 * 6 / (4 * 15) = 0.4; of 6 pairs (2, 3) and (3, 4) are wrong,
  * Kendall (4 - 2) / 6. */
 Test(validate, errors_and_ranks_are_as_worked_out_by_hand)
 {
-    emp_validation_summary s;
-    emp_validation_case    c[] = {timed(1.1, 1.0), timed(2.4, 3.0), timed(3.75, 2.5),
-                                  timed(3.5, 3.5)};
+    emp_validation_case c[] = {timed(1.1, 1.0), timed(2.4, 3.0), timed(3.75, 2.5),
+                               timed(3.5, 3.5)};
 
     c[0].predicted_busy_s[0] = 0.5, c[0].busy_s[0] = 0.4;
     c[1].predicted_busy_s[0] = 0.5, c[1].busy_s[0] = 1.6;
     c[0].predicted_peak_bytes[0] = 110, c[0].peak_bytes[0] = 100;
     c[1].predicted_peak_bytes[0] = 60, c[1].peak_bytes[0] = 80;
-    MUST(emp_validation_summarize(&s, c, 4, &why));
+    emp_validation_summary s = summarize(c, 4);
     cr_expect_eq(s.timed_count, 4);
     cr_expect_float_eq(s.mean_abs_error_frac, 0.2, 1e-12);
     cr_expect_float_eq(s.bias_frac, 0.1, 1e-12);
@@ -52,25 +59,23 @@ Test(validate, errors_and_ranks_are_as_worked_out_by_hand)
 /* Of three steps of 1.00, 1.05 and 1.20 s the first two are alike. */
 Test(validate, pairs_that_are_apart_count_if_they_are_in_order)
 {
-    emp_validation_summary s;
-    emp_validation_case    c[] = {timed(1.1, 1.0), timed(1.0, 1.05), timed(1.05, 1.2)};
+    emp_validation_case c[] = {timed(1.1, 1.0), timed(1.0, 1.05), timed(1.05, 1.2)};
 
-    MUST(emp_validation_summarize(&s, c, 3, &why));
+    emp_validation_summary s = summarize(c, 3);
     cr_expect_eq(s.apart_count, 2);
     cr_expect_eq(s.apart_in_order, 1);
 }
 
 Test(validate, steps_that_do_not_fit_count_for_verdicts_alone)
 {
-    emp_validation_summary s;
-    emp_validation_case    c[] = {timed(1.1, 1.0), timed(9.0, 0.0), timed(9.0, 1.0),
-                                  timed(9.0, 0.0), timed(9.0, 0.0)};
+    emp_validation_case c[] = {timed(1.1, 1.0), timed(9.0, 0.0), timed(9.0, 1.0),
+                               timed(9.0, 0.0), timed(9.0, 0.0)};
 
     c[1].is_feasible = false;
     c[2].is_predicted_feasible = false;
     c[3].is_feasible = c[3].is_predicted_feasible = false;
     c[4].is_feasible = c[4].is_predicted_feasible = false;
-    MUST(emp_validation_summarize(&s, c, 5, &why));
+    emp_validation_summary s = summarize(c, 5);
     cr_expect_eq(s.timed_count, 1);
     cr_expect_eq(s.both_fit, 1);
     cr_expect_eq(s.missed_oom, 1);
@@ -82,10 +87,9 @@ Test(validate, steps_that_do_not_fit_count_for_verdicts_alone)
 
 Test(validate, devices_on_shared_cores_count_for_memory_alone)
 {
-    emp_validation_summary s;
-    emp_sim_result         predicted = {.is_feasible = true, .step_time_ns = 1000000000};
-    emp_replay_result      r = {.device_count = 2, .is_feasible = true, .median_s = 2.0};
-    emp_validation_case    c[2];
+    emp_sim_result      predicted = {.is_feasible = true, .step_time_ns = 1000000000};
+    emp_replay_result   r = {.device_count = 2, .is_feasible = true, .median_s = 2.0};
+    emp_validation_case c[2];
 
     strcpy(r.device[0].runs_on, "core 0");
     strcpy(r.device[1].runs_on, "core 0");
@@ -99,7 +103,7 @@ Test(validate, devices_on_shared_cores_count_for_memory_alone)
     r.device[1].busy_s = 1.0;
     emp_validation_case_measured(&c[1], "shared", &r);
     emp_validation_case_predicted(&c[1], &predicted);
-    MUST(emp_validation_summarize(&s, c, 2, &why));
+    emp_validation_summary s = summarize(c, 2);
     cr_expect_eq(s.timed_count, 1);
     cr_expect_eq(s.shared_count, 1);
     cr_expect_float_eq(s.shared_error_frac, 0.5, 1e-12);
@@ -108,7 +112,7 @@ Test(validate, devices_on_shared_cores_count_for_memory_alone)
     strcpy(r.device[1].runs_on, "core 1");
     emp_validation_case_measured(&c[1], "apart", &r);
     emp_validation_case_predicted(&c[1], &predicted);
-    MUST(emp_validation_summarize(&s, c, 2, &why));
+    s = summarize(c, 2);
     cr_expect_eq(s.shared_count, 0);
 }
 
@@ -116,9 +120,8 @@ Test(validate, devices_on_shared_cores_count_for_memory_alone)
  * and 0. 1 is best: 1.25 / 3. No other constant is better. */
 Test(validate, the_best_constant_is_as_worked_out_by_hand)
 {
-    emp_validation_summary s;
-    emp_validation_case    c[] = {timed(1.0, 4.0), timed(1.0, 1.0), timed(1.0, 2.0)};
-    double                 error, times[] = {4.0, 1.0, 2.0}, alike[] = {1.0, 1.0, 1.0};
+    emp_validation_case c[] = {timed(1.0, 4.0), timed(1.0, 1.0), timed(1.0, 2.0)};
+    double              error, times[] = {4.0, 1.0, 2.0}, alike[] = {1.0, 1.0, 1.0};
 
     cr_expect_eq(emp_guess_scale(&error, alike, times, 3), 1.0);
     cr_expect_float_eq(error, 1.25 / 3.0, 1e-12);
@@ -127,7 +130,7 @@ Test(validate, the_best_constant_is_as_worked_out_by_hand)
         for (int i = 0; i < 3; i++) sum += fabs(other / times[i] - 1.0);
         cr_expect_geq(sum / 3.0, error - 1e-12, "%g is better", other);
     }
-    MUST(emp_validation_summarize(&s, c, 3, &why));
+    emp_validation_summary s = summarize(c, 3);
     cr_expect_eq(s.constant_s, 1.0);
     cr_expect_float_eq(s.constant_error_frac, s.mean_abs_error_frac, 1e-12,
                        "a model that says the same of all is no better");
@@ -139,10 +142,9 @@ Test(validate, the_best_constant_is_as_worked_out_by_hand)
 /* Guesses of 1, 2 and 3 s for 2, 4 and 9 s: twice is right of two, and a third off of the last. */
 Test(validate, one_factor_takes_the_bias_out_of_predictions)
 {
-    emp_validation_summary s;
-    emp_validation_case    c[] = {timed(1.0, 2.0), timed(2.0, 4.0), timed(3.0, 9.0)};
+    emp_validation_case c[] = {timed(1.0, 2.0), timed(2.0, 4.0), timed(3.0, 9.0)};
 
-    MUST(emp_validation_summarize(&s, c, 3, &why));
+    emp_validation_summary s = summarize(c, 3);
     cr_expect_eq(s.scale, 2.0);
     cr_expect_float_eq(s.scaled_error_frac, 1.0 / 9.0, 1e-12);
     cr_expect_gt(s.mean_abs_error_frac, s.scaled_error_frac);
@@ -150,12 +152,11 @@ Test(validate, one_factor_takes_the_bias_out_of_predictions)
 
 Test(validate, guesses_are_judged_as_the_model_is)
 {
-    emp_validation_summary s;
-    emp_validation_case    c[] = {timed(1.0, 1.0), timed(2.0, 2.0), timed(4.0, 4.0)};
+    emp_validation_case c[] = {timed(1.0, 1.0), timed(2.0, 2.0), timed(4.0, 4.0)};
 
     c[0].roofline_s = 0.5, c[1].roofline_s = 3.0, c[2].roofline_s = 1.0;
     c[0].copies_s = 3.0, c[1].copies_s = 2.0, c[2].copies_s = 1.0;
-    MUST(emp_validation_summarize(&s, c, 3, &why));
+    emp_validation_summary s = summarize(c, 3);
     cr_expect_eq(s.mean_abs_error_frac, 0.0);
     cr_expect_float_eq(s.spearman, 1.0, 1e-12);
     cr_expect_float_eq(s.roofline_error_frac, (0.5 + 0.5 + 0.75) / 3.0, 1e-12);
@@ -165,13 +166,12 @@ Test(validate, guesses_are_judged_as_the_model_is)
 
 Test(validate, steps_that_spread_are_counted)
 {
-    emp_validation_summary s;
-    emp_validation_case    c[] = {timed(1.0, 1.0), timed(1.0, 2.0), timed(1.0, 0.0)};
+    emp_validation_case c[] = {timed(1.0, 1.0), timed(1.0, 2.0), timed(1.0, 0.0)};
 
     c[0].low_s = 0.96, c[0].high_s = 1.05;
     c[1].low_s = 1.8, c[1].high_s = 2.1;
     c[2].is_feasible = false;
-    MUST(emp_validation_summarize(&s, c, 3, &why));
+    emp_validation_summary s = summarize(c, 3);
     cr_expect_eq(s.unsteady_count, 1);
     cr_expect_float_eq(s.worst_spread, 0.15, 1e-12);
     cr_expect_eq(emp_validation_spread(&c[2]), 0.0, "what does not fit has no steps");

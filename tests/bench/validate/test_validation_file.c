@@ -2,7 +2,6 @@
 /* A validation that is saved has every figure of every device in its columns, and what was
  * measured can be read from its CSV again. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "run/store/checkpoint.h"
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { ROWS = 5 };
 
@@ -154,41 +154,31 @@ Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
     emp_validation_record_clear(&r);
 }
 
-struct refusal {
-    char text[256];
-    char mentions[48];
-};
-
 #define HEAD                                                                       \
     "workload,placement,hash,device,feasible,shared,keeps_rates,measured_s,low_s," \
     "high_s,copies_s,busy_s,peak_bytes\n"
-/* clang-format off */
-static struct refusal refusals[] = {
-    {"workload,placement\nnmt,gpu\n",                        "no column hash"},
-    {HEAD "nmt,gpu,00000000000000ff,1,1,0,0,1,1,1,0,0,9\n",   "device 1 of placement gpu"},
-    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,1,1,1,0,0,9\n"
-          "nmt,gpu,00000000000000ff,2,1,0,0,1,1,1,0,0,9\n",   "row 2: device 2"},
-    {HEAD "nmt,gpu,ff,0,1,0,0,1,1,1,0,0,9\n",                 "hash is \"ff\""},
-    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,x,1,1,0,0,9\n",   "measured_s is \"x\""},
-    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,1,1,1,0,0,1.5\n", "peak_bytes is \"1.5\""},
-};
-/* clang-format on */
+#define ROW(hash, device, measured, peak) \
+    "nmt,gpu," hash "," device ",1,0,0," measured ",1,1,0,0," peak "\n"
+#define FF "00000000000000ff"
 
-ParameterizedTestParameters(validation_file, what_is_no_record_is_refused)
+Test(validation_file, what_is_no_record_is_refused)
 {
-    return cr_make_param_array(struct refusal, refusals,
-                               sizeof refusals / sizeof *refusals);
-}
+    static const struct {
+        const char *text, *part;
+    } texts[] = {{"workload,placement\nnmt,gpu\n", "no column hash"},
+                 {HEAD ROW(FF, "1", "1", "9"), "device 1 of placement gpu"},
+                 {HEAD ROW(FF, "0", "1", "9") ROW(FF, "2", "1", "9"), "row 2: device 2"},
+                 {HEAD ROW("ff", "0", "1", "9"), "hash is \"ff\""},
+                 {HEAD ROW(FF, "0", "x", "9"), "measured_s is \"x\""},
+                 {HEAD ROW(FF, "0", "1", "1.5"), "peak_bytes is \"1.5\""}};
 
-ParameterizedTest(struct refusal *c, validation_file, what_is_no_record_is_refused,
-                  .init = set_up, .fini = tear_down)
-{
-    char                  path[SCRATCH_PATH_BYTES];
-    emp_validation_record r = {0};
-
-    scratch_write_text(path, sizeof path, "v.csv", c->text);
-    MUST_FAIL(EMP_EFORMAT, c->mentions, emp_validation_record_load(&r, path, &why));
-    emp_validation_record_clear(&r);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char                  path[SCRATCH_PATH_BYTES];
+        emp_validation_record r = {0};
+        scratch_write_text(path, sizeof path, "v.csv", texts[i].text);
+        MUST_FAIL(EMP_EFORMAT, texts[i].part, emp_validation_record_load(&r, path, &why));
+        emp_validation_record_clear(&r);
+    }
 }
 
 Test(validation_file, tables_say_what_they_lack)
@@ -219,14 +209,5 @@ Test(validation_file, no_placement_is_no_record)
 
 Test(validation_file, every_allocation_may_fail)
 {
-    emp_status st = EMP_ENOMEM;
-
-    for (long successes = 0; st != EMP_OK; successes++) {
-        emp_error err = {0};
-        emp_mem_fail_after(successes);
-        st = save(&err);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "%ld: %s", successes, err.msg);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(save(NULL), );
 }
