@@ -44,19 +44,6 @@ Test(interval, infinite_values_are_the_largest)
     cr_expect(isnan(emp_median_interval(some, 0, 1).median));
 }
 
-Test(interval, a_seed_gives_the_same_bits)
-{
-    double  values[40];
-    emp_rng rng;
-
-    emp_rng_init(&rng, 1, 0, 0);
-    for (int i = 0; i < 40; i++) values[i] = emp_rng_uniform(&rng);
-    emp_interval a = emp_median_interval(values, 40, 7);
-    emp_interval b = emp_median_interval(values, 40, 7);
-    cr_expect(a.low == b.low && a.median == b.median && a.high == b.high);
-    cr_expect(a.low < a.median && a.median < a.high);
-}
-
 /* ---- ratios ---- */
 
 Test(ratio, is_the_geometric_mean_in_its_interval)
@@ -121,38 +108,29 @@ static double wilcoxon(const double *difference, int32_t count)
     return p;
 }
 
-/* Hollander and Wolfe, Nonparametric Statistical Methods, 1973, 29f: depression before and
- * after; R's wilcox.test() says V = 40, p = 0.03906. */
-Test(wilcoxon, depression_scores)
+/* Hollander and Wolfe, Nonparametric Statistical Methods, 1973, 29f: depression before and after; R's
+ * wilcox.test() says V = 40, p = 0.03906. 25 sets of the ranks 1 .. 10 sum up to 8 or less: the critical
+ * value of the tables. Zeros are dropped, and infinite differences are the largest. */
+Test(wilcoxon, published_and_closed_forms)
 {
-    const double before[] = {1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30};
-    const double after[] = {0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29};
-    double       difference[9];
+    static const struct {
+        const char *what;
+        int32_t     count;
+        double      difference[10], p;
+    } cases[] = {{"depression",
+                  9,
+                  {1.83 - 0.878, 0.50 - 0.647, 1.62 - 0.598, 2.48 - 2.05, 1.68 - 1.06,
+                   1.88 - 1.29, 1.55 - 1.06, 3.06 - 3.14, 1.30 - 1.29},
+                  0.0390625},
+                 {"tables", 10, {1, 2, 3, 4, 5, 6, 7, -8, 9, 10}, 2 * 25 / 1024.0},
+                 {"five are never significant", 7, {0, 1, 2, 3, 0, 4, 5}, 2 / 32.0},
+                 {"infinite ones", 3, {INFINITY, -1, INFINITY}, 2 * 2 / 8.0},
+                 {"no differences", 3, {0, 0, 0}, 1.0}};
 
-    for (int i = 0; i < 9; i++) difference[i] = before[i] - after[i];
-    cr_expect_float_eq(wilcoxon(difference, 9), 0.0390625, 1e-15);
-}
-
-/* 25 sets of the ranks 1 .. 10 sum up to 8 or less: the critical value of the tables. */
-Test(wilcoxon, tables_for_ten)
-{
-    const double difference[] = {1, 2, 3, 4, 5, 6, 7, -8, 9, 10};
-
-    cr_expect_float_eq(wilcoxon(difference, 10), 2 * 25 / 1024.0, 1e-15);
-}
-
-Test(wilcoxon, five_pairs_are_never_significant)
-{
-    const double difference[] = {0, 1, 2, 3, 0, 4, 5}; /* zeros are dropped */
-
-    cr_expect_float_eq(wilcoxon(difference, 7), 2 / 32.0, 1e-15);
-}
-
-Test(wilcoxon, infinite_differences_are_the_largest)
-{
-    const double difference[] = {INFINITY, -1, INFINITY};
-
-    cr_expect_float_eq(wilcoxon(difference, 3), 2 * 2 / 8.0, 1e-15);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_float_eq(wilcoxon(cases[i].difference, cases[i].count), cases[i].p,
+                           1e-15, "%s", cases[i].what);
+    cr_expect(isnan(wilcoxon(cases[0].difference, 0)));
 }
 
 /* Demsar, 2006, Table 2: areas of C4.5 with and without a parameter, of which two do not differ.
@@ -184,14 +162,6 @@ Test(wilcoxon, least_number_of_differences)
         emp_holm(corrected, p, tests);
         cr_expect_geq(corrected[0], 0.05, "%d tests", tests);
     }
-}
-
-Test(wilcoxon, without_differences)
-{
-    const double zeros[] = {0, 0, 0};
-
-    cr_expect_eq(wilcoxon(zeros, 3), 1.0);
-    cr_expect(isnan(wilcoxon(zeros, 0)));
 }
 
 /* Share of all signs whose sum of ranks is as far from the middle as the one at hand. */
@@ -251,30 +221,22 @@ Test(wilcoxon, survives_every_allocation_failure)
 
 /* ---- many tests ---- */
 
-Test(holm, steps_down)
+Test(holm, steps_down_and_keeps_equal_values_equal)
 {
-    const double p[] = {0.01, 0.04, NAN, 0.03, 0.005};
-    const double expected[] = {0.03, 0.06, NAN, 0.06, 0.02};
-    double       corrected[5];
+    static const double cases[][2][5] = {
+        {{0.01, 0.04, NAN, 0.03, 0.005}, {0.03, 0.06, NAN, 0.06, 0.02}},
+        {{0.02, 0.9, 0.02, 0.8, NAN}, {0.08, 1, 0.08, 1, NAN}}};
+    double corrected[5];
 
-    emp_holm(corrected, p, 5);
-    for (int i = 0; i < 5; i++) {
-        if (isnan(expected[i]))
-            cr_expect(isnan(corrected[i]), "%d", i);
-        else
-            cr_expect_float_eq(corrected[i], expected[i], 1e-15, "%d", i);
+    for (int c = 0; c < 2; c++) {
+        emp_holm(corrected, cases[c][0], 5);
+        for (int i = 0; i < 5; i++) {
+            const double want = cases[c][1][i];
+            cr_expect(isnan(want) ? isnan(corrected[i])
+                                  : fabs(corrected[i] - want) < 1e-15,
+                      "case %d, %d: %g", c, i, corrected[i]);
+        }
     }
-}
-
-Test(holm, equal_values_stay_equal_and_none_is_above_one)
-{
-    const double p[] = {0.02, 0.9, 0.02, 0.8};
-    const double expected[] = {0.08, 1, 0.08, 1};
-    double       corrected[4];
-
-    emp_holm(corrected, p, 4);
-    for (int i = 0; i < 4; i++)
-        cr_expect_float_eq(corrected[i], expected[i], 1e-15, "%d: %g", i, corrected[i]);
 }
 
 /* ---- Friedman's test ---- */
@@ -444,11 +406,7 @@ Test(nemenyi, two_by_the_closed_form)
     cr_expect_float_eq(emp_nemenyi_difference(2, 24, 0.05), q * sqrt(6 / (6.0 * 24)),
                        1e-9);
     cr_expect(isnan(emp_nemenyi_difference(1, 24, 0.05)));
-}
-
-/* Of Demsar's example: 1.25 at 5 %, 1.12 at 10 %. */
-Test(nemenyi, demsars_example)
-{
+    /* of Demsar's example */
     cr_expect_float_eq(emp_nemenyi_difference(4, 14, 0.05), 1.25, 0.005);
     cr_expect_float_eq(emp_nemenyi_difference(4, 14, 0.10), 1.12, 0.005);
 }

@@ -31,18 +31,20 @@ TestSuite(trials, .init = set_up, .fini = scratch_remove);
 
 Test(trials, tasks_are_chosen_by_their_keys)
 {
+    static const struct {
+        const char *keys, *fallback;
+        int32_t     count, first;
+    } cases[] = {{NULL, "two", 1, 1}, {"one", "two", 1, 0}, {NULL, NULL, TASKS, 0}};
     emp_trials_tasks tasks = {0};
 
-    MUST(emp_trials_choose(&tasks, two, TASKS, NULL, "two", "no row", &why));
-    cr_expect(tasks.count == 1 && tasks.task[0].key == two[1].key, "the fallback");
-    emp_trials_tasks_clear(&tasks);
-    MUST(emp_trials_choose(&tasks, two, TASKS, "one", "two", "no row", &why));
-    cr_expect(tasks.count == 1 && tasks.task[0].key == two[0].key);
-    emp_trials_tasks_clear(&tasks);
-    MUST(emp_trials_choose(&tasks, two, TASKS, NULL, NULL, "no row", &why));
-    cr_expect_eq(tasks.count, TASKS);
-    emp_trials_tasks_clear(&tasks);
-    MUST_FAIL(EMP_EINVAL, "no row \"six\"; it has one, two",
+    for (int i = 0; i < 3; i++) {
+        MUST(emp_trials_choose(&tasks, two, TASKS, cases[i].keys, cases[i].fallback,
+                               "no row", &why));
+        cr_expect_eq(tasks.count, cases[i].count, "case %d", i);
+        cr_expect_eq(tasks.task[0].key, two[cases[i].first].key, "case %d", i);
+        emp_trials_tasks_clear(&tasks);
+    }
+    MUST_FAIL(EMP_EINVAL, "no row \"six\"",
               emp_trials_choose(&tasks, two, TASKS, "six", NULL, "no row", &why));
     emp_trials_tasks_clear(&tasks);
     cr_expect_eq(emp_mem_live_blocks(), 0);
