@@ -192,25 +192,18 @@ Test(measure_gpu, files_load_as_the_gpu_that_was_fitted)
 
 Test(measure, says_what_cannot_be_fitted)
 {
-    emp_measurement   *m = NULL;
-    emp_measure_params params = make_params();
-
-    measured_s[3] = 0.0;
-    MUST_FAIL(EMP_EINVAL, micro[3].name, emp_measurement_create(&m, &params, &why));
-    cr_expect_null(m);
-    const emp_runtime other = {.name = "own", .rules = EMP_RULES_BAECHI};
-    params.runtime = &other;
-    MUST_FAIL(EMP_EINVAL, "rules are 'baechi'",
-              emp_measurement_create(&m, &params, &why));
-}
-
-Test(measure, a_fit_that_is_interrupted_ends)
-{
+    const emp_runtime  other = {.name = "own", .rules = EMP_RULES_BAECHI};
     const atomic_int   stop = 1;
     emp_measurement   *m = NULL;
     emp_measure_params params = make_params();
 
     params.stop = &stop;
-    cr_expect_eq(emp_measurement_create(&m, &params, NULL), EMP_EINTERRUPTED);
+    MUST_FAIL(EMP_EINTERRUPTED, "", emp_measurement_create(&m, &params, &why));
+    params = make_params();
+    params.runtime = &other;
+    MUST_FAIL(EMP_EINVAL, "'baechi'", emp_measurement_create(&m, &params, &why));
+    params = make_params();
+    measured_s[3] = 0.0;
+    MUST_FAIL(EMP_EINVAL, micro[3].name, emp_measurement_create(&m, &params, &why));
     cr_expect_null(m);
 }
