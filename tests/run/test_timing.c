@@ -120,17 +120,6 @@ static emp_status load_text(emp_timing *t, const char *text, emp_error *err)
     return emp_timing_load(t, scratch_path("b.timing.json"), err);
 }
 
-/* Files of older versions have no CPU seconds. */
-Test(timing, what_a_file_lacks_is_not_known)
-{
-    emp_timing t;
-
-    MUST(load_text(&t, "{\"elapsed_s\": 2.5, \"threads\": 3}", NULL));
-    cr_expect(t.elapsed_s == 2.5 && isnan(t.cpu_s) && t.threads == 3);
-    cr_expect_null(emp_timing_within(&t, 1e9));
-    emp_timing_clear(&t);
-}
-
 Test(timing, damaged_files_are_refused)
 {
     static const char *const bad[] = {
@@ -146,39 +135,17 @@ Test(timing, damaged_files_are_refused)
         "{\"elapsed_s\": 1, \"curve\": [[1, null]]}",
         "{\"elapsed_s\": 1, \"curve\": [7]}"};
 
+    emp_timing old; /* of a version that knew no CPU seconds */
+
+    MUST(load_text(&old, "{\"elapsed_s\": 2.5, \"threads\": 3}", &why));
+    cr_expect(old.elapsed_s == 2.5 && isnan(old.cpu_s) && old.threads == 3);
+    cr_expect_null(emp_timing_within(&old, 1e9));
+    emp_timing_clear(&old);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         emp_timing t;
         MUST_FAIL(EMP_EFORMAT, "b.timing.json", load_text(&t, bad[i], &why));
         emp_timing_clear(&t);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* Random damage: a timing or a refusal, and what is read rises. */
-Test(timing, any_bytes_are_read_or_refused)
-{
-    const char good[] = "{\"elapsed_s\": 1.5, \"cpu_s\": 1.25, \"evaluations\": 12, "
-                        "\"threads\": 1, \"curve\": [[4, 0.25], [8, 0.75], [12, 1.25]]}";
-    char       bytes[sizeof good];
-    emp_rng    rng;
-    int        refused = 0;
-
-    emp_rng_init(&rng, 9, 0, 0);
-    for (int round = 0; round < 500; round++) {
-        emp_timing t;
-        memcpy(bytes, good, sizeof good);
-        for (uint32_t k = 1 + emp_rng_below(&rng, 3); k > 0; k--)
-            bytes[emp_rng_below(&rng, sizeof good - 1)] = (char)emp_rng_below(&rng, 256);
-        scratch_write("c.timing.json", bytes, sizeof good - 1);
-        emp_status st = emp_timing_load(&t, scratch_path("c.timing.json"), NULL);
-        cr_assert(st == EMP_OK || st == EMP_EFORMAT);
-        refused += st != EMP_OK;
-        for (int32_t i = 1; st == EMP_OK && i < t.point_count; i++)
-            cr_assert(t.point[i].evaluations > t.point[i - 1].evaluations &&
-                      t.point[i].cpu_s >= t.point[i - 1].cpu_s);
-        emp_timing_clear(&t);
-    }
-    cr_expect(refused > 250 && refused < 500, "%d refused", refused);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 

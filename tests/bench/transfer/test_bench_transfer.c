@@ -151,31 +151,25 @@ Test(bench_transfer, a_table_of_frequencies_is_one_arm_more)
     emp_transfer_destroy(with);
 }
 
-static emp_status status_of(const emp_transfer_params *params, emp_error *err)
-{
-    emp_transfer_table *table = NULL;
-    const emp_status    st = emp_transfer_make(&table, params, err);
-
-    emp_transfer_destroy(table);
-    return st;
-}
-
 Test(bench_transfer, who_cannot_imitate_or_be_imitated_is_refused)
 {
-    emp_transfer_params params = imitating("nosuch", 1);
+    emp_transfer_params params[3] = {imitating("nosuch", 1), imitating("random", 1),
+                                     imitating(NULL, 0)};
+    static const struct {
+        emp_status  status;
+        const char *part;
+    } wants[] = {{EMP_EINVAL, "nosuch"},
+                 {EMP_EUNSUPPORTED, "imitates nobody"},
+                 {EMP_EINVAL, "--imitate"}}; /* what frequencies need */
 
-    MUST_FAIL(EMP_EINVAL, "nosuch", status_of(&params, &why));
-    params = imitating("random", 1);
-    params.methods = "giph";
-    params.options = NULL;
-    MUST_FAIL(EMP_EUNSUPPORTED, "imitates nobody", status_of(&params, &why));
-}
-
-Test(bench_transfer, frequencies_need_what_is_imitated)
-{
-    emp_transfer_params params = imitating(NULL, 0);
-
-    params.training_budget = 80;
-    params.has_frequencies = true;
-    MUST_FAIL(EMP_EINVAL, "--imitate", status_of(&params, &why));
+    params[1].methods = "giph";
+    params[1].options = NULL;
+    params[2].training_budget = 80;
+    params[2].has_frequencies = true;
+    for (int i = 0; i < 3; i++) {
+        emp_transfer_table *table = NULL;
+        MUST_FAIL(wants[i].status, wants[i].part,
+                  emp_transfer_make(&table, &params[i], &why));
+        emp_transfer_destroy(table);
+    }
 }
