@@ -220,6 +220,11 @@ Test(moves, scatter_keeps_the_coarsest_groups_together)
     emp_moves_clear(&m);
 }
 
+static void expect_off_the_cpu(const emp_device_id *device)
+{
+    for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0, "op %d", op);
+}
+
 Test(moves, send_no_op_to_a_forbidden_cpu)
 {
     emp_device_id device[OPS];
@@ -231,15 +236,15 @@ Test(moves, send_no_op_to_a_forbidden_cpu)
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 2);
     emp_rng_init(&rng, 1, 0, 0);
     emp_moves_scatter(&m, &rng, device);
-    for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+    expect_off_the_cpu(device);
     for (uint32_t i = 0; i < 200; i++) {
         draw(&m, i, device);
-        for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+        expect_off_the_cpu(device);
     }
     for (int64_t i = 0; i < emp_moves_count(&m); i++) {
         for (int op = 0; op < OPS; op++) device[op] = 1;
         emp_moves_make(&m, i, device);
-        for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+        expect_off_the_cpu(device);
     }
     emp_moves_clear(&m);
 }
@@ -337,4 +342,43 @@ Test(moves, of_groups_are_drawn_by_their_weight)
     MUST(emp_moves_weigh(&m, weight, 0.6, NULL));
     expect_shares(&m, (double[]){0.2, 0.2 + 0.4 / 3, 0.2 + 0.8 / 3});
     emp_moves_clear(&m);
+}
+
+/* ---- devices by their power ---- */
+
+enum { ALL = EMP_KIND_CPU | EMP_KIND_GPU };
+
+/* Odds are running sums of shares; each number falls to the first device whose sum is above it. */
+Test(odds, draw_devices_by_their_share_of_power)
+{
+    static const struct {
+        int32_t  count, device_count;
+        uint32_t of_kinds;
+        double   peak[4], up_to[4]; /* devices 1 and 3 are GPUs */
+    } cases[] = {{3, 3, ALL, {1e12, 3e12, 4e12}, {0.125, 0.5, 1}},
+                 {4, 4, ALL, {1e12, 0, 3e12, 4e12}, {0.125, 0.125, 0.5, 1}},
+                 {4, 2, EMP_KIND_GPU, {8e12, 1e12, 8e12, 3e12}, {0.25, 1}},
+                 {1, 1, ALL, {7}, {1}}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_machine m = {.device_count = cases[i].count};
+        emp_rng     rng, same;
+        for (int d = 0; d < cases[i].count; d++) {
+            m.device[d].peak_flops_per_s = cases[i].peak[d];
+            m.device[d].kind = d % 2 == 1 ? EMP_DEVICE_GPU : EMP_DEVICE_CPU;
+        }
+        const emp_device_odds odds = emp_device_odds_of(&m, cases[i].of_kinds);
+        cr_assert_eq(odds.device_count, cases[i].device_count, "case %zu", i);
+        for (int d = 0; d < odds.device_count; d++)
+            cr_expect_eq(odds.up_to[d], cases[i].up_to[d], "case %zu, device %d", i, d);
+        emp_rng_init(&rng, 5, 0, 0);
+        emp_rng_init(&same, 5, 0, 0);
+        for (int draw = 0; draw < 1000; draw++) {
+            const double  u = emp_rng_uniform(&same);
+            emp_device_id want = 0;
+            while (u >= odds.up_to[want]) want++;
+            if (cases[i].of_kinds == EMP_KIND_GPU) want = 2 * want + 1;
+            cr_assert_eq(emp_device_odds_draw(&odds, &rng), want, "case %zu, %g", i, u);
+        }
+    }
 }

@@ -25,25 +25,27 @@ typedef struct {
     int64_t traffic[MOST][MOST];
 } matrix;
 
-static emp_flow_graph *flow_graph_of(const matrix *m)
+static matrix m;
+
+static emp_flow_graph *flow_graph_of(void)
 {
     emp_flow_graph *g = EMP_NEW(emp_flow_graph);
-    size_t          n = (size_t)m->count;
+    size_t          n = (size_t)m.count;
 
-    g->vertex_count = m->count;
+    g->vertex_count = m.count;
     g->load = EMP_ADD_ARRAY(&g->arrays, int64_t, n);
     g->row = EMP_ADD_ARRAY(&g->arrays, int32_t, n + 1);
     g->neighbor = EMP_ADD_ARRAY(&g->arrays, int32_t, n * n);
     g->traffic = EMP_ADD_ARRAY(&g->arrays, int64_t, n * n);
     g->flow = EMP_ADD_ARRAY(&g->arrays, int8_t, n * n);
-    for (int32_t v = 0; v < m->count; v++) {
+    for (int32_t v = 0; v < m.count; v++) {
         int32_t at = g->row[v];
-        g->load[v] = m->load[v];
-        for (int32_t u = 0; u < m->count; u++) {
-            if (m->traffic[v][u] == 0 && m->traffic[u][v] == 0) continue;
+        g->load[v] = m.load[v];
+        for (int32_t u = 0; u < m.count; u++) {
+            if (m.traffic[v][u] == 0 && m.traffic[u][v] == 0) continue;
             g->neighbor[at] = u;
-            g->traffic[at] = m->traffic[v][u] + m->traffic[u][v];
-            g->flow[at++] = m->traffic[v][u] > 0 ? 1 : -1;
+            g->traffic[at] = m.traffic[v][u] + m.traffic[u][v];
+            g->flow[at++] = m.traffic[v][u] > 0 ? 1 : -1;
         }
         g->row[v + 1] = at;
     }
@@ -51,50 +53,51 @@ static emp_flow_graph *flow_graph_of(const matrix *m)
 }
 
 /* A random graph whose vertices feed higher ones, mostly near; loads 1 .. \a most_load. */
-static void draw_matrix(matrix *m, uint64_t seed, int64_t most_load)
+static emp_flow_graph *draw_graph(uint64_t seed, int64_t most_load)
 {
     emp_rng rng;
 
-    memset(m, 0, sizeof *m);
+    memset(&m, 0, sizeof m);
     emp_rng_init(&rng, seed, 1, 0);
-    m->count = 20 + (int32_t)emp_rng_below(&rng, MOST - 20 + 1);
+    m.count = 20 + (int32_t)emp_rng_below(&rng, MOST - 20 + 1);
     uint32_t near = 2 + emp_rng_below(&rng, 40), edges = 1 + emp_rng_below(&rng, 4);
-    for (int32_t v = 0; v < m->count; v++) {
-        m->load[v] = 1 + emp_rng_below(&rng, (uint32_t)most_load);
+    for (int32_t v = 0; v < m.count; v++) {
+        m.load[v] = 1 + emp_rng_below(&rng, (uint32_t)most_load);
         for (uint32_t k = 0; v > 0 && k < edges; k++) {
             int32_t back = 1 + (int32_t)emp_rng_below(&rng, near);
             int32_t u =
                 v - back >= 0 ? v - back : (int32_t)emp_rng_below(&rng, (uint32_t)v);
-            m->traffic[u][v] = 1 + emp_rng_below(&rng, 100);
+            m.traffic[u][v] = 1 + emp_rng_below(&rng, 100);
         }
     }
+    return flow_graph_of();
 }
 
 /* Whether every flow leads from a part to the same or a higher one. */
-static bool is_in_order(const matrix *m, const int32_t *part)
+static bool is_in_order(const int32_t *part)
 {
-    for (int32_t u = 0; u < m->count; u++)
-        for (int32_t v = 0; v < m->count; v++)
-            if (m->traffic[u][v] > 0 && part[u] > part[v]) return false;
+    for (int32_t u = 0; u < m.count; u++)
+        for (int32_t v = 0; v < m.count; v++)
+            if (m.traffic[u][v] > 0 && part[u] > part[v]) return false;
     return true;
 }
 
-static int64_t cut_of(const matrix *m, const int32_t *part)
+static int64_t cut_of(const int32_t *part)
 {
     int64_t cut = 0;
 
-    for (int32_t u = 0; u < m->count; u++)
-        for (int32_t v = 0; v < m->count; v++)
-            if (part[u] != part[v]) cut += m->traffic[u][v];
+    for (int32_t u = 0; u < m.count; u++)
+        for (int32_t v = 0; v < m.count; v++)
+            if (part[u] != part[v]) cut += m.traffic[u][v];
     return cut;
 }
 
-static int64_t load_of(const matrix *m, const int32_t *part, int32_t which)
+static int64_t load_of(const int32_t *part, int32_t which)
 {
     int64_t load = 0;
 
-    for (int32_t v = 0; v < m->count; v++)
-        if (which < 0 || part[v] == which) load += m->load[v];
+    for (int32_t v = 0; v < m.count; v++)
+        if (which < 0 || part[v] == which) load += m.load[v];
     return load;
 }
 
@@ -173,11 +176,11 @@ Test(flow_graph, groups_stand_where_their_first_op_does)
 
 Test(flow_graph, sort_finds_cycles)
 {
-    static matrix m = {.count = 3, .load = {1, 1, 1}};
-    int32_t       order[3], level[3], part[3];
+    int32_t order[3], level[3], part[3];
 
+    m = (matrix){.count = 3, .load = {1, 1, 1}};
     m.traffic[0][1] = m.traffic[1][2] = m.traffic[2][0] = 5;
-    emp_flow_graph *g = flow_graph_of(&m);
+    emp_flow_graph *g = flow_graph_of();
     cr_expect_not(emp_flow_graph_sort(g, order, level));
     MUST_FAIL(
         EMP_ECYCLE, "flows of 3 vertices form a cycle",
@@ -190,14 +193,12 @@ Test(flow_graph, sort_finds_cycles)
 
 Test(flow_clusters, close_no_cycle_and_keep_to_the_limit)
 {
-    static matrix m;
-    int32_t       order[MOST], level[MOST], cluster[MOST], count, fewer = 0;
+    int32_t order[MOST], level[MOST], cluster[MOST], count, fewer = 0;
 
     for (uint64_t seed = 0; seed < 100; seed++) {
         int64_t         load[MOST] = {0}, total = 0;
         emp_flow_graph *coarse = NULL;
-        draw_matrix(&m, seed, 9);
-        emp_flow_graph *g = flow_graph_of(&m);
+        emp_flow_graph *g = draw_graph(seed, 9);
         cr_assert(emp_flow_graph_sort(g, order, level));
         MUST(emp_flow_clusters(cluster, &count, g, level, 30, seed, 0, NULL));
         for (int32_t v = 0; v < m.count; v++) load[cluster[v]] += m.load[v];
@@ -208,7 +209,7 @@ Test(flow_clusters, close_no_cycle_and_keep_to_the_limit)
             for (int32_t i = coarse->row[c]; i < coarse->row[c + 1]; i++)
                 total += coarse->traffic[i];
         }
-        cr_expect_eq(total, 2 * cut_of(&m, cluster));
+        cr_expect_eq(total, 2 * cut_of(cluster));
         cr_expect(emp_flow_graph_sort(coarse, order, level), "seed %d", (int)seed);
         fewer += count < m.count * 9 / 10;
         emp_flow_graph_destroy(coarse);
@@ -257,14 +258,12 @@ Test(gain_queue, gives_vertices_in_the_order_of_their_gains)
 /* From all on one side, and from METIS's sides mended either way. */
 Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
 {
-    static matrix m;
-    int8_t        side[MOST];
-    int32_t       part[MOST], order[MOST], level[MOST];
+    int8_t  side[MOST];
+    int32_t part[MOST], order[MOST], level[MOST];
 
     for (uint64_t seed = 0; seed < 50; seed++) {
-        draw_matrix(&m, seed, 3);
-        emp_flow_graph *g = flow_graph_of(&m);
-        int64_t         half = load_of(&m, NULL, -1) / 2 + 3;
+        emp_flow_graph *g = draw_graph(seed, 3);
+        int64_t         half = load_of(NULL, -1) / 2 + 3;
         cr_assert(emp_flow_graph_sort(g, order, level));
         for (int start = 0; start < 4; start++) {
             emp_acyclic_score score;
@@ -274,15 +273,15 @@ Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
                 emp_acyclic_start_mend(g, order, start == 2, side);
             }
             for (int32_t v = 0; v < m.count; v++) part[v] = side[v];
-            cr_expect(is_in_order(&m, part), "start %d", start);
+            cr_expect(is_in_order(part), "start %d", start);
             MUST(
                 emp_acyclic_refine(g, (const int64_t[]){half, half}, side, &score, NULL));
             for (int32_t v = 0; v < m.count; v++) part[v] = side[v];
-            cr_expect(is_in_order(&m, part));
+            cr_expect(is_in_order(part));
             cr_expect_eq(score.excess, 0);
-            cr_expect_leq(load_of(&m, part, 0), half);
-            cr_expect_leq(load_of(&m, part, 1), half);
-            cr_expect_eq(score.cut, cut_of(&m, part));
+            cr_expect_leq(load_of(part, 0), half);
+            cr_expect_leq(load_of(part, 1), half);
+            cr_expect_eq(score.cut, cut_of(part));
         }
         emp_flow_graph_destroy(g);
     }
@@ -293,41 +292,39 @@ Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
 
 /* What chunks of the order of vertices cut: part p ends with the vertex that reaches its
  * share. */
-static int64_t cut_of_chunks(const matrix *m, int32_t part_count)
+static int64_t cut_of_chunks(int32_t part_count)
 {
     int32_t part[MOST];
-    double  total = (double)load_of(m, NULL, -1), before = 0.0;
+    double  total = (double)load_of(NULL, -1), before = 0.0;
 
-    for (int32_t v = 0; v < m->count; v++) {
-        part[v] = (int32_t)((before + 0.5 * (double)m->load[v]) / total * part_count);
-        before += (double)m->load[v];
+    for (int32_t v = 0; v < m.count; v++) {
+        part[v] = (int32_t)((before + 0.5 * (double)m.load[v]) / total * part_count);
+        before += (double)m.load[v];
     }
-    cr_assert(is_in_order(m, part));
-    return cut_of(m, part);
+    cr_assert(is_in_order(part));
+    return cut_of(part);
 }
 
 Test(acyclic_cut, of_random_graphs_is_acyclic_balanced_and_no_worse_than_chunks)
 {
-    static matrix m;
-    int32_t       part[MOST];
-    double        better = 0.0;
+    int32_t part[MOST];
+    double  better = 0.0;
 
     for (uint64_t seed = 0; seed < RANDOM_GRAPHS; seed++) {
-        int32_t part_count = 2 + (int32_t)(seed % 4);
-        double  share[] = {1.0 / part_count, 1.0 / part_count, 1.0 / part_count,
-                           1.0 / part_count, 1.0 / part_count};
-        draw_matrix(&m, seed, 1); /* unit loads: any order can be cut anywhere */
-        emp_flow_graph *g = flow_graph_of(&m);
-        double          limit = 1.1 * m.count / part_count;
+        int32_t         part_count = 2 + (int32_t)(seed % 4);
+        double          share[] = {1.0 / part_count, 1.0 / part_count, 1.0 / part_count,
+                                   1.0 / part_count, 1.0 / part_count};
+        emp_flow_graph *g =
+            draw_graph(seed, 1); /* unit loads: any order can be cut anywhere */
+        double limit = 1.1 * m.count / part_count;
         MUST(emp_acyclic_cut(g, part_count, share, 0.1, seed, NULL, part, NULL));
-        cr_expect(is_in_order(&m, part), "graph %d", (int)seed);
+        cr_expect(is_in_order(part), "graph %d", (int)seed);
         for (int32_t p = 0; p < part_count; p++)
-            cr_expect_leq((double)load_of(&m, part, p), ceil(limit), "graph %d",
-                          (int)seed);
-        int64_t chunks = cut_of_chunks(&m, part_count);
-        cr_expect_leq(cut_of(&m, part), chunks, "graph %d: %lld against %lld", (int)seed,
-                      (long long)cut_of(&m, part), (long long)chunks);
-        better += (double)cut_of(&m, part) / (double)chunks / RANDOM_GRAPHS;
+            cr_expect_leq((double)load_of(part, p), ceil(limit), "graph %d", (int)seed);
+        int64_t chunks = cut_of_chunks(part_count);
+        cr_expect_leq(cut_of(part), chunks, "graph %d: %lld against %lld", (int)seed,
+                      (long long)cut_of(part), (long long)chunks);
+        better += (double)cut_of(part) / (double)chunks / RANDOM_GRAPHS;
         emp_flow_graph_destroy(g);
     }
     cr_expect_lt(better, 0.8, "cuts are %.2f of those of chunks in the mean", better);
@@ -337,18 +334,16 @@ Test(acyclic_cut, of_random_graphs_is_acyclic_balanced_and_no_worse_than_chunks)
 /* Large vertices: a part may be over its limit by less than the largest. */
 Test(acyclic_cut, follows_shares_as_far_as_vertices_allow)
 {
-    static matrix m;
-    const double  share[] = {0.5, 0.3, 0.2};
-    int32_t       part[MOST];
+    const double share[] = {0.5, 0.3, 0.2};
+    int32_t      part[MOST];
 
     for (uint64_t seed = 0; seed < 50; seed++) {
-        draw_matrix(&m, seed, 12);
-        emp_flow_graph *g = flow_graph_of(&m);
-        double          total = (double)load_of(&m, NULL, -1);
+        emp_flow_graph *g = draw_graph(seed, 12);
+        double          total = (double)load_of(NULL, -1);
         MUST(emp_acyclic_cut(g, 3, share, 0.05, seed, NULL, part, NULL));
-        cr_expect(is_in_order(&m, part));
+        cr_expect(is_in_order(part));
         for (int32_t p = 0; p < 3; p++)
-            cr_expect_leq((double)load_of(&m, part, p), 1.05 * share[p] * total + 12.0);
+            cr_expect_leq((double)load_of(part, p), 1.05 * share[p] * total + 12.0);
         emp_flow_graph_destroy(g);
     }
 }
@@ -358,16 +353,16 @@ Test(acyclic_cut, follows_shares_as_far_as_vertices_allow)
 Test(acyclic_cut, finds_rows_of_a_grid)
 {
     enum { ROW = 30 };
-    static matrix m = {.count = 3 * ROW};
-    const double  third[] = {1.0 / 3, 1.0 / 3, 1.0 / 3};
-    int32_t       part[MOST];
+    const double third[] = {1.0 / 3, 1.0 / 3, 1.0 / 3};
+    int32_t      part[MOST];
 
+    m = (matrix){.count = 3 * ROW};
     for (int32_t v = 0; v < m.count; v++) {
         m.load[v] = 10;
         if (v % 3 != 2) m.traffic[v][v + 1] = 1; /* v % 3 is the row */
         if (v >= 3) m.traffic[v - 3][v] = 50;
     }
-    emp_flow_graph *g = flow_graph_of(&m);
+    emp_flow_graph *g = flow_graph_of();
     MUST(emp_acyclic_cut(g, 3, third, 0.02, 1, NULL, part, NULL));
     for (int32_t v = 0; v < m.count; v++) cr_expect_eq(part[v], v % 3, "vertex %d", v);
     emp_flow_graph_destroy(g);
@@ -375,13 +370,11 @@ Test(acyclic_cut, finds_rows_of_a_grid)
 
 Test(acyclic_cut, depends_on_its_seed_alone)
 {
-    static matrix m;
-    const double  half[] = {0.5, 0.5};
-    int32_t       part[MOST], again[MOST], differing = 0;
+    const double half[] = {0.5, 0.5};
+    int32_t      part[MOST], again[MOST], differing = 0;
 
     for (uint64_t graph = 0; graph < 20; graph++) {
-        draw_matrix(&m, graph, 5);
-        emp_flow_graph *g = flow_graph_of(&m);
+        emp_flow_graph *g = draw_graph(graph, 5);
         size_t          bytes = (size_t)m.count * sizeof *part;
         MUST(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, part, NULL));
         MUST(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, again, NULL));
@@ -393,32 +386,19 @@ Test(acyclic_cut, depends_on_its_seed_alone)
     cr_expect_gt(differing, 0, "the seed is ignored");
 }
 
-Test(acyclic_cut, ends_when_its_caller_is_to_stop)
+Test(acyclic_cut, stops_when_told_and_survives_every_allocation_failure)
 {
-    static matrix    m;
-    const double     half[] = {0.5, 0.5};
+    const double     quarter[] = {0.25, 0.25, 0.25, 0.25};
     const atomic_int stop = 1;
     int32_t          part[MOST];
 
-    draw_matrix(&m, 1, 5);
-    emp_flow_graph *g = flow_graph_of(&m);
-    cr_expect_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, &stop, part, NULL),
-                 EMP_EINTERRUPTED);
-    emp_flow_graph_destroy(g);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(acyclic_cut, survives_every_allocation_failure)
-{
-    static matrix m;
-    const double  quarter[] = {0.25, 0.25, 0.25, 0.25};
-    int32_t       part[MOST];
-
-    draw_matrix(&m, 1, 5);
-    emp_flow_graph *g = flow_graph_of(&m);
+    emp_flow_graph *g = draw_graph(1, 5);
+    MUST_FAIL(EMP_EINTERRUPTED, "",
+              emp_acyclic_cut(g, 4, quarter, 0.1, 1, &stop, part, &why));
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_acyclic_cut(g, 4, quarter, 0.1, 1, NULL, part, NULL), );
     emp_flow_graph_destroy(g);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* ---- the method -------------------------------------------------------------------- */
