@@ -372,30 +372,6 @@ Test(portfolio, goes_on_from_a_checkpoint_as_if_nothing_had_disturbed_it)
     free(undisturbed);
 }
 
-/* Groups of large graphs take long to make: who asks for proposals alone does not wait for them. */
-Test(portfolio, the_search_is_created_when_it_is_first_asked)
-{
-    const emp_method        *type = &emp_method_portfolio;
-    const emp_method_params  params = {.seed = 3, .threads = 1};
-    const emp_owned_decision candidate = {.device_of_op = model.device_of_op};
-    const emp_score          score = {.step_time_s = 1.0, .is_feasible = true};
-    emp_named_array          arrays[EMP_MAX_NAMED_ARRAYS];
-    void                    *state = NULL;
-
-    MUST(emp_method_create(&state, type, model.problem, &params, NULL));
-    const int32_t own = type->list_state(state, arrays);
-    for (int32_t m = 0; m < 5; m++) {
-        int32_t asked = 0;
-        cr_expect_eq(type->list_state(state, arrays), own, "before ask %d", m);
-        MUST(emp_method_ask(type, state, &candidate, 1, &asked, NULL));
-        cr_assert_eq(asked, 1);
-        MUST(emp_method_tell(type, state, &score, 1, NULL));
-    }
-    MUST(type->complete(state, NULL));
-    cr_expect_gt(type->list_state(state, arrays), own);
-    emp_method_destroy(type, state);
-}
-
 /* ---- members that cannot ---- */
 
 Test(portfolio, says_what_came_closest_where_nothing_fits)

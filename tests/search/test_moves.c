@@ -266,22 +266,6 @@ Test(moves, leave_alone_what_has_no_choice)
 
 /* ---- groups of more cuts, drawn by weight ---- */
 
-/* Sizes 3 and 6, twice each, as 12 would be too many. */
-Test(moves, may_be_of_several_cuts_of_each_size)
-{
-    const emp_move_options options = {
-        .groups = EMP_CLASS_GROUPS_METIS, .coarsest = 3, .finest = 11, .cuts = 2};
-    emp_moves m;
-
-    MUST(emp_moves_init(&m, fixture_problem(f), &options, 1, NULL));
-    cr_assert_eq(m.level_count, 4);
-    for (int i = 0; i < 4; i++) {
-        cr_expect_eq(m.level[i].first[m.level[i].group_count], OPS);
-        cr_expect_leq(m.level[i].group_count, i % 2 == 0 ? 3 : 6);
-    }
-    emp_moves_clear(&m);
-}
-
 /* The six cliques are no more groups when 12 are asked for: 12 and 24 are spare in both cuts. */
 Test(moves, may_be_made_a_level_at_a_time)
 {

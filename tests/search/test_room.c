@@ -62,19 +62,6 @@ static void expect_oracle(void)
                      (long long)room.peak_bytes[d], (long long)peak[d]);
 }
 
-Test(room, of_a_chain_is_two_tensors_at_a_time)
-{
-    const tiny_op ops[] = {{.device = FIRST},
-                           {.device = FIRST, .input_count = 1, .input = {0}},
-                           {.device = FIRST, .input_count = 1, .input = {1}},
-                           {.device = FIRST, .input_count = 1, .input = {2}}};
-
-    task_create_tiny(&t, ops, 4, &list);
-    expect_oracle();
-    cr_expect_eq(room.peak_bytes[FIRST], 2 * TENSOR);
-    cr_expect_eq(room.peak_bytes[SECOND], 0);
-}
-
 /* The first tensor waits for the last op, as activations do. */
 Test(room, keeps_what_is_read_later)
 {

@@ -61,13 +61,6 @@ static void add(double most_frac, uint64_t seed)
     emp_noise_add(&variant, most_frac, &rng);
 }
 
-Test(noise, a_variant_is_its_original_until_it_is_changed)
-{
-    cr_expect_eq(step_of(&variant.problem), step_of(task.problem));
-    add(0.0, 1);
-    cr_expect_eq(step_of(&variant.problem), step_of(task.problem), "of no size");
-}
-
 static void expect_within(double value, double before, double slack, const char *what)
 {
     cr_expect(value >= before / 1.1 - slack && value <= before * 1.1 + slack,

@@ -232,33 +232,6 @@ Test(overall, rows_that_are_not_whole_do_not_count)
     cr_expect_eq(f.test[EMP_TASKS_FRESH].row_count, 7);
 }
 
-static void expect_p(double p, double f_p, const char *said)
-{
-    char     *text = NULL;
-    emp_sheet sheet;
-
-    f.test[EMP_TASKS_FRESH].friedman = (emp_friedman_test){12.34, p, 5.678, f_p};
-    emp_comparison_rank(&sheet, &f.c, 0, EMP_TASKS_FRESH);
-    sheet.line_width = 1000;
-    MUST_PRINT(text, emp_sheet_print(out, &sheet, EMP_SHEET_TEXT, &why));
-    cr_expect_not_null(strstr(text, said), "%s in %s", said, text);
-    free(text);
-    emp_sheet_clear(&sheet);
-}
-
-Test(overall, tests_are_told_without_exponents)
-{
-    static const emp_method method = {.name = "some"};
-
-    lay_out(12, 3);
-    for (int e = 0; e < 3; e++) f.entrant[e].method = &method;
-    draw_rows(9);
-    sum_up();
-    expect_p(0.0123, 0.5, "p = 0.012; F = 5.68, p = 0.5.");
-    expect_p(1e-40, 9.9e-5, "p < 0.0001; F = 5.68, p < 0.0001.");
-    expect_p(1e-4, 0.00012, "p = 0.0001; F = 5.68, p = 0.00012.");
-}
-
 Test(overall, survives_every_allocation_failure)
 {
     lay_out(12, 3);

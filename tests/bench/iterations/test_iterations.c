@@ -141,22 +141,6 @@ Test(iterations, parts_of_an_activation_are_gathered)
                        with.step_s - without.step_s);
 }
 
-Test(iterations, engines_have_names_and_links)
-{
-    emp_engine engine;
-
-    cr_assert(emp_engine_find(&engine, "sailor"));
-    cr_expect_eq(engine, EMP_ENGINE_SAILOR);
-    cr_expect_float_eq(emp_engine_fill_s(engine, "GH-96", 1e9), 1 / 37.0 + 1 / 346.0,
-                       1e-12);
-    cr_expect_float_eq(emp_engine_fill_s(engine, "RTX-3090", 1e9), 1 / 37.0 + 1 / 4.5,
-                       1e-12);
-    cr_assert(emp_engine_find(&engine, "deepspeed"));
-    cr_expect_eq(engine, EMP_ENGINE_DEEPSPEED);
-    cr_expect_eq(emp_engine_fill_s(engine, "GH-96", 1e9), 0.0);
-    cr_expect_not(emp_engine_find(&engine, "deepspeeds"));
-}
-
 /* Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
  * of 0.3 s is seven words a parameter: the second micro-batch adds its gradients with three of them, and their
  * sum takes four for the bucket and two for the mean. */

@@ -78,26 +78,6 @@ Test(chart, names_do_not_overlap_and_stay_inside)
     }
 }
 
-Test(chart, a_long_name_is_cut_and_whole_in_its_tooltip)
-{
-    emp_chart      chart = crowd(1);
-    emp_chart_name name[EMP_CHART_NAMES];
-    emp_drawing    d;
-    bool           is_whole = false;
-
-    memset(label[0], 'M', sizeof label[0] - 1);
-    cr_assert_eq(emp_chart_place_names(&chart, name), 2);
-    int32_t which = name[0].curve == 0 ? 0 : 1;
-    cr_expect_lt(emp_label_width(name[which].text, EMP_CHART_FONT), 300);
-    emp_drawing_init(&d, "c", "", 700, 500);
-    emp_chart_draw(&d, &chart);
-    for (int32_t i = 0; i < d.shape_count; i++)
-        is_whole |= d.shape[i].kind == EMP_DRAWING_BEGIN &&
-                    strcmp(d.shape[i].text, label[0]) == 0;
-    cr_expect(is_whole);
-    emp_drawing_clear(&d);
-}
-
 /* Every shape is inside the box, whatever the values are. */
 Test(chart, nothing_is_drawn_outside)
 {

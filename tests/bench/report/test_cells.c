@@ -185,24 +185,6 @@ Test(cells, other_models_have_a_row_a_scope)
     task_destroy(&m);
 }
 
-Test(cells, a_graph_without_scopes_is_one_row)
-{
-    static const tiny_op ops[] = {{.device = 1},
-                                  {.device = 2, .input_count = 1, .input = {0}}};
-    emp_runtime          runtime = tiny_serial();
-    task                 t;
-    emp_cells            c = {0};
-
-    task_create_tiny(&t, ops, 2, &runtime);
-    MUST(emp_cells_create(&c, t.problem, t.device_of_op, NULL));
-    cr_assert_eq(c.row_count, 1);
-    cr_expect_str_eq(c.row_name[0], "(top)");
-    cr_expect_eq(emp_cells_at(&c, 0, EMP_PASS_FORWARD, 0)[1], 1);
-    cr_expect_eq(emp_cells_at(&c, 0, EMP_PASS_FORWARD, 0)[2], 1);
-    emp_cells_clear(&c);
-    task_destroy(&t);
-}
-
 Test(cells, every_allocation_may_fail)
 {
     task m;

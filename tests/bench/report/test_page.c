@@ -165,23 +165,6 @@ Test(page, another_graph_or_machine_is_told, .init = set_up, .fini = scratch_rem
     expect_part("err.txt", "k40x4 has 5 devices");
 }
 
-/* A record keeps the file of its machine, also where that was a user's own. */
-Test(page, a_machine_that_is_gone_costs_nothing, .init = scratch_create,
-     .fini = scratch_remove)
-{
-    char line[SCRATCH_PATH_BYTES];
-
-    snprintf(line, sizeof line,
-             "cp \"%s/data/machines/k40x2.yaml\" mine.yaml && $E place %s --machine "
-             "./mine.yaml --method expert --record expert.h5 && rm mine.yaml && "
-             "$E report expert.h5 --out page.html",
-             getenv("EMP_SOURCE_DIR"), small_spec);
-    must_run(line);
-    expect_part("page.html", "encoder layer 2");
-    expect_part("page.html", "Lower bound: ");
-    cr_expect_eq(run("grep . err.txt"), 1, "nothing is left out");
-}
-
 Test(page, runs_of_the_papers_tasks_stand_beside_its_figures, .init = scratch_create,
      .fini = scratch_remove)
 {

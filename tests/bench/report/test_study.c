@@ -142,31 +142,6 @@ Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
     emp_study_clear(&s);
 }
 
-/* All cells of a row are as high, and all grids as wide. */
-Test(study, placements_have_one_scale)
-{
-    emp_study s;
-    double    widths[2] = {0};
-
-    add_run("ce", 1, true, 3, 1);
-    add_run("expert", 2, true, 1, 2);
-    create(&s);
-    const emp_drawing *d = &s.figure[EMP_FIGURE_PLACEMENTS];
-    double             middle = place_of(d, "expert").x;
-    double             left[2] = {place_of(d, "ce").x, middle};
-    cr_expect_eq(place_of(d, "ce").y, place_of(d, "expert").y, "side by side");
-    for (int32_t i = 0; i < d->shape_count; i++) {
-        const emp_drawing_shape *shape = &d->shape[i];
-        const emp_point         *p = &d->point[shape->first_point];
-        if (shape->kind != EMP_DRAWING_AREA || p[0].y < place_of(d, "expert").y) continue;
-        int grid = p[0].x >= middle;
-        widths[grid] = fmax(widths[grid], p[1].x - left[grid]);
-    }
-    cr_expect_gt(widths[0], 100);
-    cr_expect_float_eq(widths[0], widths[1], 1e-6);
-    emp_study_clear(&s);
-}
-
 Test(study, without_its_graph_it_has_curves_alone)
 {
     emp_study s;

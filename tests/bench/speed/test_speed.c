@@ -248,52 +248,6 @@ Test(network, every_failed_allocation_is_reported_and_freed)
     }
 }
 
-/* Every update moves the weights, towards the actions where all of them count as good. */
-Test(network, learners_descend)
-{
-    for (int i = 0; i < EMP_NETWORKS; i++) {
-        const emp_network       *n = emp_networks[i];
-        const emp_network_params params = small_network(n);
-        const bool has_good_actions = n != &emp_network_placer && n != &emp_network_go;
-        void      *state;
-        MUST(emp_network_create(&state, n, &params, NULL));
-        const double first = emp_network_update(state, n, 1);
-        double       last = first;
-        for (int update = 0; update < 5; update++) last = emp_network_update(state, n, 1);
-        cr_expect(has_good_actions ? last < first : last != first, "%s: %g, %g", n->name,
-                  first, last);
-        emp_network_destroy(state, n);
-    }
-}
-
-Test(policy, each_network_has_lines_with_its_size)
-{
-    static const struct {
-        const char *name, *variant;
-        int64_t     size;
-    } lines[] = {{"placer", "12 x 1, 2 threads", 8},
-                 {"placer", "12 x 3, 2 threads", 8},
-                 {"grouper", "64 x 1, 2 threads", 300},
-                 {"go", "512 x 64, 2 threads", 40},
-
-                 {"hsdag", "128 x 20, 2 threads", 30}};
-    emp_speed_params params = small();
-    emp_speed_table  table;
-
-    params.networks = NULL;
-    params.peers = "none";
-    MUST(emp_speed_policy(&table, &params, &why));
-    cr_assert_eq(table.sheet.line_count, 5);
-    for (int32_t i = 0; i < 5; i++) {
-        const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
-        cr_expect_str_eq(line[EMP_SPEED_TASK].word, lines[i].name);
-        cr_expect_str_eq(line[EMP_SPEED_VARIANT].word, lines[i].variant);
-        cr_expect_eq(line[EMP_SPEED_SIZE].count, lines[i].size);
-        cr_expect_gt(line[EMP_SPEED_SECONDS].real, 0);
-    }
-    emp_sheet_clear(&table.sheet);
-}
-
 /* ---- the program ---- */
 
 /* Runs it; returns whether it succeeded. What it prints is in \a text. */

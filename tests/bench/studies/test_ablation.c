@@ -161,25 +161,6 @@ Test(ablation, wrong_names_are_refused)
 
 /* ---- over tasks, and beside step times ---- */
 
-Test(ablation, ratios_are_averaged_over_tasks)
-{
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
-    double            product = 1;
-
-    params.rows = "one,two";
-    emp_ablation_table *t = make(&params);
-    for (int32_t r = 0; r < ROWS; r++) product *= t->cell[r * ARMS + 1].ratio;
-    cr_expect_eq(t->overall[1].task_count, ROWS);
-    cr_expect_float_eq(t->overall[1].ratio.mean, sqrt(product), 1e-9);
-    cr_expect(t->overall[1].ratio.low <= t->overall[1].ratio.mean &&
-              t->overall[1].ratio.mean <= t->overall[1].ratio.high);
-    cr_expect_eq(t->overall[0].ratio.mean, 1.0);
-    cr_expect_gt(t->test_least, ROWS);
-    cr_expect(isnan(t->overall[1].p_holm), "two tasks are too few");
-    emp_ablation_destroy(t);
-}
-
 enum { MANY = 8 };
 
 Test(ablation, enough_tasks_have_a_test)

@@ -128,19 +128,3 @@ Test(mechanisms, do_not_depend_on_threads)
     emp_mechanism_table_destroy(a);
     emp_mechanism_table_destroy(b);
 }
-
-Test(mechanisms, unknown_rows_and_interrupts_end_it)
-{
-    atomic_int           stop = 1;
-    emp_mechanism_params params = {
-        .rows = "rnnlm,vgg", .runtime = "tf-r1.3", .seed = 1, .threads = 1};
-    emp_mechanism_table *t = NULL;
-
-    MUST_FAIL(EMP_EINVAL, "no row \"vgg\"; it has inception_v3, resnet",
-              emp_mechanism_table_make(&t, &params, &why));
-    params.rows = "inception_v3";
-    params.stop = &stop;
-    cr_expect_eq(emp_mechanism_table_make(&t, &params, NULL), EMP_EINTERRUPTED);
-    cr_expect_null(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}

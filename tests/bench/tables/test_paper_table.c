@@ -105,46 +105,6 @@ Test(paper_table, other_sizes_are_predictions)
     emp_table_destroy(t);
 }
 
-static void make_table1(const emp_trials_params *params)
-{
-    emp_table *table = NULL;
-
-    MUST(emp_paper_table_make(&table, &emp_paper_table1, params, &why));
-    emp_table_destroy(table);
-}
-
-/* As after a kill between saving the record and removing its checkpoint. */
-static void leave_checkpoint_beside_record(void)
-{
-    char *record = scratch_find("*.h5");
-    char  name[SCRATCH_PATH_BYTES];
-
-    cr_assert_not_null(record);
-    *strrchr(record, '.') = '\0';
-    snprintf(name, sizeof name, "%s.checkpoint.h5", record);
-    free(record);
-    scratch_write(name, "", 0);
-}
-
-Test(paper_table, fresh_runs_read_nothing_and_checkpoints_beside_records_are_removed)
-{
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
-
-    params.arms = "gpu";
-    make_table1(&params);
-    params.jobs.is_fresh = true;
-    counts.runs = 0;
-    make_table1(&params);
-    cr_expect_eq(counts.read, 0);
-    params.jobs.is_fresh = false;
-    leave_checkpoint_beside_record();
-    counts.runs = 0;
-    make_table1(&params);
-    cr_expect_eq(counts.read, 1);
-    cr_expect_null(scratch_find("*.checkpoint.h5"));
-}
-
 static atomic_int stop_flag;
 
 Test(paper_table, stop_leaves_the_rest_blank)
@@ -368,18 +328,4 @@ Test(paper_table, definitions_name_what_exists)
     }
     emp_tasks_clear(&task, 1);
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(paper_table, rows_of_definitions_exist)
-{
-    emp_runtime     runtime;
-    emp_loaded_task task[6] = {0};
-
-    cr_assert_eq(emp_paper_table1.row_count, 6);
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
-    MUST(emp_tasks_load(task, emp_paper_table1.row, 6, &runtime, 2, &why));
-    for (int i = 0; i < 6; i++)
-        cr_expect_eq(emp_machine_count(task[i].machine, EMP_DEVICE_GPU),
-                     emp_paper_table1.row[i].gpu_count);
-    emp_tasks_clear(task, 6);
 }

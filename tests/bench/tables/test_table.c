@@ -189,16 +189,3 @@ Test(table, create_survives_every_allocation_failure)
                                       cr_assert_null(t));
     emp_table_destroy(t);
 }
-
-Test(table, median_counts_out_of_memory_as_slowest)
-{
-    emp_table *t = make_table();
-
-    cr_expect_eq(emp_table_at(t, 0, 2)->ours_s.median, 2.0);
-    cr_expect(isinf(emp_table_at(t, 1, 2)->ours_s.median));
-    cr_expect_eq(emp_table_at(t, 1, 2)->oom_count, 2);
-    cr_expect_eq(emp_table_at(t, 1, 5)->ours_s.median, 110.0);
-    cr_expect_float_eq(emp_table_ratio(emp_table_at(t, 0, 0)), 5.0 / 6.25, 1e-12);
-    cr_expect(isnan(emp_table_ratio(emp_table_at(t, 0, 1))));
-    emp_table_destroy(t);
-}

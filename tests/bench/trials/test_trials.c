@@ -29,27 +29,6 @@ static void set_up(void)
 
 TestSuite(trials, .init = set_up, .fini = scratch_remove);
 
-Test(trials, tasks_are_chosen_by_their_keys)
-{
-    static const struct {
-        const char *keys, *fallback;
-        int32_t     count, first;
-    } cases[] = {{NULL, "two", 1, 1}, {"one", "two", 1, 0}, {NULL, NULL, TASKS, 0}};
-    emp_trials_tasks tasks = {0};
-
-    for (int i = 0; i < 3; i++) {
-        MUST(emp_trials_choose(&tasks, two, TASKS, cases[i].keys, cases[i].fallback,
-                               "no row", &why));
-        cr_expect_eq(tasks.count, cases[i].count, "case %d", i);
-        cr_expect_eq(tasks.task[0].key, two[cases[i].first].key, "case %d", i);
-        emp_trials_tasks_clear(&tasks);
-    }
-    MUST_FAIL(EMP_EINVAL, "no row \"six\"",
-              emp_trials_choose(&tasks, two, TASKS, "six", NULL, "no row", &why));
-    emp_trials_tasks_clear(&tasks);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 static emp_status run_grid(emp_trials *trials, emp_trials_tasks *tasks, emp_error *err)
 {
     static const emp_job_method random = {
@@ -130,26 +109,4 @@ Test(trials, survives_every_allocation_failure)
 {
     SURVIVES_EVERY_ALLOCATION_FAILURE(choose_and_reserve(NULL), );
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(trials, a_proposal_is_legal)
-{
-    emp_trials_tasks tasks = {0};
-    emp_device_id    device_of_op[4096];
-    emp_sim         *sim = NULL;
-    double           step_s = 0;
-
-    MUST(emp_trials_choose(&tasks, two, 1, NULL, NULL, "no row", &why));
-    MUST(emp_trials_load(&tasks, NULL, 1, &why));
-    const emp_problem *problem = tasks.loaded[0].problem;
-    cr_assert_leq(problem->graph->op_count, 4096);
-    MUST(emp_trials_propose(problem, "metis", "cpu=1", 1, device_of_op, &why));
-    MUST(emp_sim_create(&sim, problem, &why));
-    const emp_decision decision = {.device_of_op = device_of_op};
-    MUST(emp_trials_simulate(&step_s, sim, &decision, &why));
-    cr_expect_gt(step_s, 0);
-    cr_expect_eq(emp_trials_propose(problem, "metes", NULL, 1, device_of_op, NULL),
-                 EMP_EINVAL);
-    emp_sim_destroy(sim);
-    emp_trials_tasks_clear(&tasks);
 }

@@ -164,19 +164,6 @@ Test(validate, guesses_are_judged_as_the_model_is)
     cr_expect_float_eq(s.copies_spearman, -1.0, 1e-12);
 }
 
-Test(validate, steps_that_spread_are_counted)
-{
-    emp_validation_case c[] = {timed(1.0, 1.0), timed(1.0, 2.0), timed(1.0, 0.0)};
-
-    c[0].low_s = 0.96, c[0].high_s = 1.05;
-    c[1].low_s = 1.8, c[1].high_s = 2.1;
-    c[2].is_feasible = false;
-    emp_validation_summary s = summarize(c, 3);
-    cr_expect_eq(s.unsteady_count, 1);
-    cr_expect_float_eq(s.worst_spread, 0.15, 1e-12);
-    cr_expect_eq(emp_validation_spread(&c[2]), 0.0, "what does not fit has no steps");
-}
-
 Test(validate, a_measured_time_of_nothing_is_an_error)
 {
     emp_validation_summary s;
@@ -257,23 +244,6 @@ Test(diverse, placements_differ_are_legal_and_come_again)
     cr_expect_leq(same, 2, "%d pairs are the same", same);
 }
 
-Test(diverse, mixed_ones_move_about_the_share_that_they_are_named_after)
-{
-    char    name[EMP_DIVERSE_NAME_BYTES];
-    double  share = 0.0;
-    int32_t count = 0;
-
-    for (int32_t i = 0; count < 40; i++) { /* 30 % dealt anew, to 3 devices */
-        deal(first, name, i, 1);
-        if (strncmp(name, "mixed 30 %", 10) != 0) continue;
-        share += (double)moved(first, base) / step->op_count;
-        count++;
-    }
-    /* two thirds of what is dealt leaves its device; variables pull their class along */
-    cr_expect_gt(share / count, 0.10);
-    cr_expect_lt(share / count, 0.35);
-}
-
 /* All on one device, its sum; and each device has its own. */
 Test(diverse, rooflines_are_sums_of_each_device)
 {
@@ -312,18 +282,6 @@ Test(diverse, copies_take_their_links_one_after_the_other)
     }
     cr_expect_float_eq(emp_guess_copies_s(plan), sum_s, 1e-12);
     emp_replay_plan_destroy(plan);
-}
-
-Test(diverse, placements_and_graphs_have_hashes_of_their_own)
-{
-    int32_t live = 0;
-
-    while (step->op[live].is_folded) live++;
-    memcpy(first, base, (size_t)step->op_count * sizeof *first);
-    uint64_t hash = emp_validation_hash(step, base);
-    cr_expect_eq(emp_validation_hash(step, first), hash);
-    first[live] = 2;
-    cr_expect_neq(emp_validation_hash(step, first), hash);
 }
 
 /* Constants of the machine change nothing of what is dealt. */

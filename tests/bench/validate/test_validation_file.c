@@ -181,21 +181,6 @@ Test(validation_file, what_is_no_record_is_refused)
     }
 }
 
-Test(validation_file, tables_say_what_they_lack)
-{
-    double      values[ROWS + 1];
-    emp_columns c = {.row_count = ROWS + 1,
-                     .column_count = 1,
-                     .column = {{"busy_s", EMP_COLUMN_DOUBLE, values}}};
-
-    MUST(save(&why));
-    MUST_FAIL(EMP_EFORMAT, "column busy_s of 6",
-              emp_columns_load(&c, scratch_path("v.h5"), &why));
-    c = (emp_columns){.text_count = 1, .text = {{"colour", ""}}};
-    MUST_FAIL(EMP_EFORMAT, "no text colour",
-              emp_columns_load(&c, scratch_path("v.h5"), &why));
-}
-
 Test(validation_file, no_placement_is_no_record)
 {
     emp_sheet empty;

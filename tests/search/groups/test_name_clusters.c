@@ -156,38 +156,6 @@ Test(name_clusters, are_some_dozens_on_every_workload)
     expect_clusters("resnet:depth=50", 200, 40, 200);
 }
 
-static int32_t cluster_of(const task *w, const int32_t *of, const char *name)
-{
-    emp_op_id op = emp_graph_find(w->graph, name);
-
-    cr_assert_geq(op, 0, "no op %s", name);
-    return of[w->graph->op[op].colocation_class];
-}
-
-#define CELL "rnn/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/"
-
-Test(name_clusters, of_a_language_model_are_eight_steps_of_a_layer)
-{
-    task                          w;
-    int32_t                       count;
-    const emp_name_cluster_params params = {200, 8};
-
-    task_create(&w, "rnnlm", "k40x2", "ideal");
-    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    MUST(emp_name_clusters(of, &count, w.problem, &params, NULL));
-    cr_expect_eq(cluster_of(&w, of, CELL "MatMul"), cluster_of(&w, of, CELL "MatMul_7"));
-    cr_expect_neq(cluster_of(&w, of, CELL "MatMul_7"),
-                  cluster_of(&w, of, CELL "MatMul_8"));
-    /* Three products of gates a step. */
-    cr_expect_eq(cluster_of(&w, of, CELL "MatMul_8"), cluster_of(&w, of, CELL "Mul_24"));
-    cr_expect_eq(cluster_of(&w, of, CELL "MatMul_7"), cluster_of(&w, of, CELL "Mul_23"));
-    cr_expect_neq(cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul"),
-                  cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul_1"));
-    cr_expect_eq(cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul_1"),
-                 cluster_of(&w, of, "gradients/" CELL "MatMul_15_grad/MatMul_1"));
-    emp_free(of);
-    task_destroy(&w);
-}
 
 Test(name_clusters, survive_every_allocation_failure)
 {

@@ -93,33 +93,11 @@ Test(metis_child, has_no_files_of_its_parent)
     close(fd[1]);
 }
 
-static void end(int signal_number) { _exit(signal_number); }
-
 static void *cut_once(void *status)
 {
     *(emp_status *)status = emp_metis_kway(&graph, RING_PARTS, 1.03, 1, NULL, part, NULL);
     is_over = true;
     return NULL;
-}
-
-/* A terminal sends SIGINT to the whole group. The program finishes what it does and then ends. */
-Test(metis_child, leaves_ctrl_c_to_its_parent)
-{
-    struct sigaction is_deadly = {.sa_handler = end};
-    pthread_t        thread;
-    emp_status       st = EMP_EEXTERNAL;
-    int              sent = 0;
-
-    sigaction(SIGINT, &is_deadly, NULL);
-    cr_assert_eq(pthread_create(&thread, NULL, cut_once, &st), 0);
-    while (!is_over) {
-        const pid_t child = find_child(getpid());
-        if (child != 0 && count_files(child) == OWN_FILES)
-            sent += kill(child, SIGINT) == 0;
-    }
-    pthread_join(thread, NULL);
-    cr_expect_eq(st, EMP_OK);
-    cr_expect_gt(sent, 0);
 }
 
 static void let_pass(int signal_number) { (void)signal_number; }

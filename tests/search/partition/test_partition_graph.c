@@ -235,13 +235,6 @@ Test(balance, a_class_is_where_its_leader_is)
     emp_balance_clear(&balance);
 }
 
-/* Up to the tolerance of 5 % balance costs nothing. */
-Test(balance, tolerance_is_free)
-{
-    cr_expect_eq(emp_balance_cost((emp_balance_score){0.25, 0.04}), 0.25);
-    cr_expect_float_eq(emp_balance_cost((emp_balance_score){0.25, 0.15}), 0.35, 1e-12);
-}
-
 Test(balance, survives_every_allocation_failure)
 {
     emp_balance        balance;
