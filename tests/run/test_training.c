@@ -245,78 +245,56 @@ Test(training, begins_with_weights_and_keeps_to_the_budget)
     emp_weights_clear(&after);
 }
 
-static void expect_refused(const emp_training_params *params, emp_status status,
-                           const char *part)
-{
-    emp_weights w = {0};
-
-    MUST_FAIL(status, part, emp_training_run(&w, params, &why));
-    emp_weights_clear(&w);
-}
-
 Test(training, refuses_what_cannot_share)
 {
     emp_training_params params = params_for(12);
     emp_method          other = method;
+    emp_weights         w = {0};
     task                wide;
 
     other.learning = NULL;
     params.method = &other;
-    expect_refused(&params, EMP_EUNSUPPORTED, "adder has no weights");
+    MUST_FAIL(EMP_EUNSUPPORTED, "adder", emp_training_run(&w, &params, &why));
     task_create(&wide, "rnnlm:steps=2", "k40x4", "ideal");
     params = params_for(12);
     problems[1] = wide.problem;
-    expect_refused(&params, EMP_EINVAL, "\"weight\" are 3 values in the weights, and 5");
+    MUST_FAIL(EMP_EINVAL, "\"weight\" are 3", emp_training_run(&w, &params, &why));
+    emp_weights_clear(&w);
     problems[1] = tasks[1].problem;
     asks_allowed = 1;
-    expect_refused(&params, EMP_EINVAL, "proposes nothing more");
-    asks_allowed = 1000;
+    MUST_FAIL(EMP_EINVAL, "proposes nothing more", emp_training_run(&w, &params, &why));
+    emp_weights_clear(&w);
     task_destroy(&wide);
 }
 
-Test(training, stops_when_asked)
-{
-    emp_training_params params = params_for(12);
-    emp_weights         w = {0};
-
-    stop = 1;
-    params.stop = &stop;
-    MUST(emp_training_run(&w, &params, NULL));
-    cr_expect_eq(w.evaluations, 0);
-    cr_expect_eq(*(double *)w.array[0].values, 0.0);
-    emp_weights_clear(&w);
-}
-
-static void expect_given_up(int64_t evaluations, double weight, int32_t finished_turns)
-{
-    emp_training_params params = params_for(36);
-    emp_weights         w = {0};
-
-    params.stop = &stop;
-    stop = 0;
-    MUST(emp_training_run(&w, &params, &why));
-    cr_expect_eq(w.evaluations, evaluations);
-    cr_expect_eq(*(double *)w.array[0].values, weight);
-    cr_assert_eq(turn_count, finished_turns);
-    if (finished_turns > 0)
-        cr_expect_float_eq(turns[finished_turns - 1].mean_s,
-                           turns[finished_turns - 1].best_s, 1e-15);
-    emp_weights_clear(&w);
-}
-
-/* What was learned before stays: two batches are a turn, and a quarter. */
+/* What was learned before stays: two batches are a turn, and a quarter. Who has stopped before learns nothing. */
 Test(training, a_batch_that_is_given_up_teaches_nothing)
 {
-    stop_in_ask = 1;
-    expect_given_up(0, 0.0, 0);
-    stop_in_tell = 1;
-    expect_given_up(0, 0.0, 0);
-    stop_in_ask = 6;
-    expect_given_up(15, 0.5, 3); /* in the middle of the third turn */
-    stop_in_tell = 6;
-    expect_given_up(15, 0.5, 3);
-    stop_in_tell = 7;
-    expect_given_up(18, 0.75, 3);
+    static const struct {
+        int32_t stopped, in_ask, in_tell;
+        int64_t evaluations;
+        double  weight;
+        int32_t turns;
+    } cases[] = {{1, 0, 0, 0, 0.0, 0},  {0, 1, 0, 0, 0.0, 0},  {0, 0, 1, 0, 0.0, 0},
+                 {0, 6, 0, 15, 0.5, 3}, /* in the middle of the third turn */
+                 {0, 0, 6, 15, 0.5, 3}, {0, 0, 7, 18, 0.75, 3}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_training_params params = params_for(36);
+        emp_weights         w = {0};
+        params.stop = &stop;
+        stop = cases[i].stopped;
+        stop_in_ask = cases[i].in_ask;
+        stop_in_tell = cases[i].in_tell;
+        MUST(emp_training_run(&w, &params, &why));
+        cr_expect_eq(w.evaluations, cases[i].evaluations, "case %zu", i);
+        cr_expect_eq(*(double *)w.array[0].values, cases[i].weight, "case %zu", i);
+        cr_assert_eq(turn_count, cases[i].turns, "case %zu", i);
+        if (turn_count > 0)
+            cr_expect_float_eq(turns[turn_count - 1].mean_s, turns[turn_count - 1].best_s,
+                               1e-15);
+        emp_weights_clear(&w);
+    }
 }
 
 Test(training, survives_every_allocation_failure)

@@ -13,35 +13,29 @@
 
 /* ---- intervals ---- */
 
-static void expect_interval(const double *values, int32_t count, double low,
-                            double median, double high)
-{
-    emp_interval i = emp_median_interval(values, count, 1);
-
-    cr_expect(i.low == low && i.median == median && i.high == high,
-              "%d values: %g in %g .. %g", count, i.median, i.low, i.high);
-}
-
 /* A resample's median is the lowest of n values when most draws are: of 5 with a chance of
  * 5.8 %, of 7 with 1.0 %, and of 7 the lowest two with 11 %. So 2.5 % lies at the lowest of
- * 5 and at the second of 7. */
+ * 5 and at the second of 7. Infinite values are the largest. */
 Test(interval, ends_are_where_the_bootstrap_distribution_has_them)
 {
-    const double values[] = {4, 1, 3, 7, 2, 6, 5};
+    static const struct {
+        int32_t count;
+        double  value[7], low, median, high;
+    } cases[] = {{7, {4, 1, 3, 7, 2, 6, 5}, 2, 4, 6},
+                 {5, {4, 1, 3, 7, 2}, 1, 3, 7},
+                 {1, {4}, 4, 4, 4},
+                 {2, {4, 1}, 1, 2.5, 4},
+                 {5, {INFINITY, 1, 2, INFINITY, 3}, 1, 3, INFINITY},
+                 {3, {INFINITY, 1, INFINITY}, 1, INFINITY, INFINITY}};
 
-    expect_interval(values, 7, 2, 4, 6);
-    expect_interval(values, 5, 1, 3, 7);
-    expect_interval(values, 1, 4, 4, 4);
-    expect_interval(values, 2, 1, 2.5, 4);
-}
-
-Test(interval, infinite_values_are_the_largest)
-{
-    const double some[] = {INFINITY, 1, 2, INFINITY, 3}, most[] = {INFINITY, 1, INFINITY};
-
-    expect_interval(some, 5, 1, 3, INFINITY);
-    expect_interval(most, 3, 1, INFINITY, INFINITY);
-    cr_expect(isnan(emp_median_interval(some, 0, 1).median));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int again = 0; again < 2; again++) { /* a seed gives the same bits */
+            emp_interval at = emp_median_interval(cases[i].value, cases[i].count, 1);
+            cr_expect(at.low == cases[i].low && at.median == cases[i].median &&
+                          at.high == cases[i].high,
+                      "case %zu: %g in %g .. %g", i, at.median, at.low, at.high);
+        }
+    cr_expect(isnan(emp_median_interval(cases[0].value, 0, 1).median));
 }
 
 /* ---- ratios ---- */
@@ -49,14 +43,16 @@ Test(interval, infinite_values_are_the_largest)
 Test(ratio, is_the_geometric_mean_in_its_interval)
 {
     const double logs[] = {0, log(2), log(4), 0, log(8)};
+    const double some[10] = {0, INFINITY}, both[] = {-INFINITY, INFINITY, 0};
     emp_ratio    ratio = emp_ratio_interval(logs, 5, 1);
 
     cr_expect_float_eq(ratio.mean, pow(64, 1 / 5.0), 1e-12);
     cr_expect(1 <= ratio.low && ratio.low < ratio.mean && ratio.mean < ratio.high &&
               ratio.high <= 8);
-    emp_ratio again = emp_ratio_interval(logs, 5, 1);
-    cr_expect(again.low == ratio.low && again.high == ratio.high, "the same bits");
     cr_expect(isnan(emp_ratio_interval(logs, 0, 1).mean));
+    ratio = emp_ratio_interval(some, 10, 1);
+    cr_expect(ratio.mean == INFINITY && ratio.low == 1 && ratio.high == INFINITY);
+    cr_expect(isnan(emp_ratio_interval(both, 3, 1).mean));
 }
 
 /* Of n logs that are 1 or 0, the number of ones in a resample is binomial. */
@@ -73,17 +69,6 @@ Test(ratio, ends_are_where_the_bootstrap_distribution_has_them)
     cr_expect_float_eq(log(ratio.mean), (double)ONES / N, 1e-12);
     cr_expect_float_eq(log(ratio.low) * N, low, 1 + 1e-9, "%g", log(ratio.low) * N);
     cr_expect_float_eq(log(ratio.high) * N, high, 1 + 1e-9, "%g", log(ratio.high) * N);
-}
-
-Test(ratio, infinite_ratios_are_the_largest)
-{
-    const double some[] = {0, INFINITY, 0, 0, 0, 0, 0, 0, 0, 0};
-    const double both[] = {-INFINITY, INFINITY, 0};
-    emp_ratio    ratio = emp_ratio_interval(some, 10, 1);
-
-    cr_expect(ratio.mean == INFINITY && ratio.low == 1 && ratio.high == INFINITY);
-    cr_expect(isnan(emp_ratio_interval(both, 3, 1).mean));
-    cr_expect(isnan(emp_ratio_interval(both, 3, 1).high));
 }
 
 /* ---- ranks ---- */
@@ -261,18 +246,13 @@ Test(friedman, rounding_times)
     cr_expect_float_eq(test.p, 0.003805, 0.0000005, "%g", test.p);
 }
 
-Test(friedman, equal_ranks_say_nothing)
+Test(friedman, equal_ranks_say_nothing_and_equal_rankings_all)
 {
-    const double rank[] = {1.5, 1.5, 1.5, 1.5}, one[] = {1, 2};
+    const double equal[] = {1.5, 1.5, 1.5, 1.5};
+    double       rank[12 * 3];
 
-    cr_expect(isnan(emp_friedman(rank, 2, 2).p));
-    cr_expect(isnan(emp_friedman(one, 1, 2).p) && isnan(emp_friedman(one, 1, 2).f_p));
-}
-
-Test(friedman, equal_rankings_say_all)
-{
-    double rank[12 * 3];
-
+    cr_expect(isnan(emp_friedman(equal, 2, 2).p));
+    cr_expect(isnan(emp_friedman(equal, 1, 2).p) && isnan(emp_friedman(equal, 1, 2).f_p));
     for (int i = 0; i < 36; i++) rank[i] = 1 + i % 3;
     emp_friedman_test test = emp_friedman(rank, 12, 3);
     cr_expect_float_eq(test.statistic, 24, 1e-12, "rows (count - 1)");
