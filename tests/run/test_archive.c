@@ -8,7 +8,7 @@
 
 #include "run/archive.h"
 #include "tests/run/scripted.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH };
@@ -113,8 +113,8 @@ Test(archive, a_record_that_is_out_of_date_is_not_found)
     do {                                                   \
         size_t after_;                                     \
         scratch_write(name, text, size);                   \
-        MUST_FAIL(status, name, call);                     \
-        MUST_FAIL(status, part, call);                     \
+        MUST_FAIL(call, status, name);                     \
+        MUST_FAIL(call, status, part);                     \
         char *kept_ = scratch_read(name, &after_);         \
         cr_assert_eq(after_, size);                        \
         cr_expect_arr_eq(kept_, text, size);               \
@@ -172,8 +172,8 @@ Test(archive, folder_that_cannot_be_made_is_named)
 {
     const emp_record record = {0};
 
-    MUST_FAIL(EMP_EIO, "/nowhere/deep",
-              emp_archive_put("/nowhere/deep", &record, &a_second, &why));
+    MUST_FAIL(emp_archive_put("/nowhere/deep", &record, &a_second, &why), EMP_EIO,
+              "/nowhere/deep");
 }
 
 /* ---- checkpoints ---- */

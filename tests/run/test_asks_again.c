@@ -16,7 +16,7 @@
 #include "policy/go/go.h"
 #include "policy/hsdag/hsdag.h"
 #include "run/methods.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 
 enum { UPDATES = 3, MOMENTS = 10 };

@@ -11,7 +11,7 @@
 
 #include "base/io/process.h"
 #include "run/outside/channel.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 static void expect_byte(int pipe_end)
@@ -274,7 +274,7 @@ Test(channel, a_command_that_is_not_there_ends_with_127)
     char             byte;
 
     MUST(emp_channel_start(&channel, "no-such-program", &why));
-    MUST_FAIL(EMP_EEXTERNAL, "status 127",
-              emp_channel_receive(&channel, &byte, 1, &wait, &why));
+    MUST_FAIL(emp_channel_receive(&channel, &byte, 1, &wait, &why), EMP_EEXTERNAL,
+              "status 127");
     emp_channel_close(&channel);
 }

@@ -17,7 +17,7 @@
 #include "run/sheet/sheet.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 enum { SMALL = 1000, BATCH = 3, BATCHES = 6, BUDGET = BATCH * BATCHES - 1 };
@@ -118,8 +118,8 @@ static void expect_refused(const emp_run_params *params, emp_status want,
     size_t size, again;
     char  *before = scratch_read("run.checkpoint.h5", &size);
 
-    MUST_FAIL(want, part, try_run(params, &why));
-    MUST_FAIL(want, path, try_run(params, &why));
+    MUST_FAIL(try_run(params, &why), want, part);
+    MUST_FAIL(try_run(params, &why), want, path);
     char *after = scratch_read("run.checkpoint.h5", &again);
     cr_assert_eq(size, again, "the file was written to");
     cr_expect_arr_eq(before, after, size);
@@ -286,12 +286,12 @@ Test(checkpoint, in_the_way_missing_or_nowhere_is_named_before_the_run)
     emp_method     plain = scripted_method;
     emp_run_params params = scripted_params(BUDGET, 1);
 
-    MUST_FAIL(EMP_EIO, path, start(path, true, &why));
-    MUST_FAIL(EMP_EIO, "/nowhere/x.h5", start("/nowhere/x.h5", false, &why));
+    MUST_FAIL(start(path, true, &why), EMP_EIO, path);
+    MUST_FAIL(start("/nowhere/x.h5", false, &why), EMP_EIO, "/nowhere/x.h5");
     plain.list_state = NULL;
     params.method = &plain;
     params.checkpoint.path = path;
-    MUST_FAIL(EMP_EINVAL, "scripted", try_run(&params, &why));
+    MUST_FAIL(try_run(&params, &why), EMP_EINVAL, "scripted");
     cr_expect_eq(script.asked, 0);
     leave_checkpoint(1);
     params = stopped_after(&(int){1}, false);
@@ -438,16 +438,16 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
     contents       c;
 
     leave_checkpoint(2);
-    MUST_FAIL(EMP_EFORMAT, "proposed", read_contents(&c, &params, 2, NULL, &why));
+    MUST_FAIL(read_contents(&c, &params, 2, NULL, &why), EMP_EFORMAT, "proposed");
     emp_record_clear(&c.record);
-    MUST_FAIL(EMP_EINVAL, "\"0123\" here", read_contents(&c, &params, 1, "0123", &why));
+    MUST_FAIL(read_contents(&c, &params, 1, "0123", &why), EMP_EINVAL, "\"0123\" here");
     emp_record_clear(&c.record);
     MUST(read_contents(&c, &params, 1, NULL, &why));
     c.proposed[0] = -1;
     write_contents(&c);
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
-    MUST_FAIL(EMP_EFORMAT, path, try_run(&params, &why));
-    MUST_FAIL(EMP_EFORMAT, "state of scripted", try_run(&params, &why));
+    MUST_FAIL(try_run(&params, &why), EMP_EFORMAT, path);
+    MUST_FAIL(try_run(&params, &why), EMP_EFORMAT, "state of scripted");
 }
 
 /* Leaves a checkpoint of which a program with another compiler or other kernels says that it has written it. */
@@ -636,8 +636,8 @@ Test(checkpoint, is_saved_when_other_ranks_have_gone)
 {
     emp_record record;
 
-    MUST_FAIL(EMP_EEXTERNAL, "rank 1 has gone",
-              serve_alone(tell_that_all_have_gone, &why));
+    MUST_FAIL(serve_alone(tell_that_all_have_gone, &why), EMP_EEXTERNAL,
+              "rank 1 has gone");
     MUST(emp_record_load(&record, path, &why));
     emp_record_clear(&record);
 }

@@ -14,7 +14,7 @@
 #include "policy/hdp/hdp.h"
 #include "policy/placeto/placeto.h"
 #include "run/methods.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 
 /* Enough for refine to ask the surrogate, and to make several moves; under valgrind a learner would take

@@ -12,7 +12,7 @@
 #include "base/work.h"
 #include "run/methods.h"
 #include "tests/run/scripted.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 enum { CPU = 0, GPU = 1, SMALL = 1000, BATCH = 4 };
@@ -53,7 +53,7 @@ static void expect_refused(const emp_run_params *params, emp_status status,
                            const char *part)
 {
     emp_record_clear(&r);
-    MUST_FAIL(status, part, emp_run(&r, t.problem, params, &why));
+    MUST_FAIL(emp_run(&r, t.problem, params, &why), status, part);
 }
 
 /* All ops of the chain and the tensors of a large one. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "run/methods.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 TestSuite(outside, .init = scratch_create, .fini = scratch_remove);
@@ -112,8 +112,8 @@ Test(outside, other_names_are_refused)
     const emp_method *method = NULL;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        MUST_FAIL(EMP_EINVAL, names[i].message,
-                  emp_method_find(&method, names[i].given, &why));
+        MUST_FAIL(emp_method_find(&method, names[i].given, &why), EMP_EINVAL,
+                  names[i].message);
     }
 }
 

@@ -14,7 +14,7 @@
 #include "run/methods.h"
 #include "sim/engine/sim.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "run/sensitivity.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -117,8 +117,8 @@ Test(sensitivity, nothing_derived_is_refused)
 
     task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
     const emp_decision cpu = {.device_of_op = t.device_of_op};
-    MUST_FAIL(EMP_EUNSUPPORTED, "machine k40x2 has no derived constant",
-              emp_sensitivity_check(t.problem, &why));
+    MUST_FAIL(emp_sensitivity_check(t.problem, &why), EMP_EUNSUPPORTED,
+              "machine k40x2 has no derived constant");
     cr_expect_eq(emp_sensitivity_find(&s, t.problem, &cpu, NULL), EMP_EUNSUPPORTED);
     task_destroy(&t);
 }

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "run/timing.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -143,7 +143,7 @@ Test(timing, damaged_files_are_refused)
     emp_timing_clear(&old);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         emp_timing t;
-        MUST_FAIL(EMP_EFORMAT, "b.timing.json", load_text(&t, bad[i], &why));
+        MUST_FAIL(load_text(&t, bad[i], &why), EMP_EFORMAT, "b.timing.json");
         emp_timing_clear(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);

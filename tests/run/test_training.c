@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -166,7 +166,7 @@ Test(training, imitates_before_it_learns)
     params.example = example;
     params.imitation_rounds = 2;
     params.on_imitation = on_imitation;
-    MUST_FAIL(EMP_EUNSUPPORTED, "imitates nobody", emp_training_run(&w, &params, &why));
+    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EUNSUPPORTED, "imitates nobody");
     imitator.learning =
         &(const emp_method_learning){.list_weights = list_weights, .imitate = imitate};
     params.method = &imitator;
@@ -254,15 +254,15 @@ Test(training, refuses_what_cannot_share)
 
     other.learning = NULL;
     params.method = &other;
-    MUST_FAIL(EMP_EUNSUPPORTED, "adder", emp_training_run(&w, &params, &why));
+    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EUNSUPPORTED, "adder");
     task_create(&wide, "rnnlm:steps=2", "k40x4", "ideal");
     params = params_for(12);
     problems[1] = wide.problem;
-    MUST_FAIL(EMP_EINVAL, "\"weight\" are 3", emp_training_run(&w, &params, &why));
+    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EINVAL, "\"weight\" are 3");
     emp_weights_clear(&w);
     problems[1] = tasks[1].problem;
     asks_allowed = 1;
-    MUST_FAIL(EMP_EINVAL, "proposes nothing more", emp_training_run(&w, &params, &why));
+    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EINVAL, "proposes nothing more");
     emp_weights_clear(&w);
     task_destroy(&wide);
 }

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/searches/ce.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "search/moves.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 enum { CLIQUES = 6, CLIQUE_OPS = 5, OPS = CLIQUES * CLIQUE_OPS, DRAWS = 4000 };
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "search/order.h"
 #include "sim/problem/decision.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

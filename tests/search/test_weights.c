@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
@@ -91,9 +91,9 @@ Test(weights, are_not_given_to_other_networks)
         arrays[0].count = cases[i].values;
         arrays[1].name = cases[i].name;
         arrays[1].type = (emp_array_type)cases[i].type;
-        MUST_FAIL(EMP_EINVAL, cases[i].part,
-                  emp_weights_give(&w, arrays, cases[i].count, &why));
-        MUST_FAIL(EMP_EINVAL, "", emp_weights_take(&w, arrays, cases[i].count, &why));
+        MUST_FAIL(emp_weights_give(&w, arrays, cases[i].count, &why), EMP_EINVAL,
+                  cases[i].part);
+        MUST_FAIL(emp_weights_take(&w, arrays, cases[i].count, &why), EMP_EINVAL, "");
         cr_expect_arr_eq(&n, &(networks){0}, sizeof n, "nothing is half given");
         emp_weights_clear(&w);
     }
@@ -113,8 +113,8 @@ Test(weights, refuse_what_is_no_array)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         MUST_FAIL(
-            EMP_EINVAL, "",
-            emp_weights_add(&w, cases[i].name, EMP_ARRAY_FLOAT, cases[i].count, &why));
+            emp_weights_add(&w, cases[i].name, EMP_ARRAY_FLOAT, cases[i].count, &why),
+            EMP_EINVAL, "");
     cr_expect_eq(w.array_count, ARRAYS);
     emp_weights_clear(&w);
 }

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "bench/anchors/check.h"
 #include "bench/anchors/nets.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 #define HEADER "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"
@@ -60,11 +60,11 @@ Test(anchors, refuse_tables_that_make_no_sense)
     emp_anchors       anchors = {0};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        MUST_FAIL(EMP_EFORMAT, cases[i][1], read(&anchors, cases[i][0], &why));
+        MUST_FAIL(read(&anchors, cases[i][0], &why), EMP_EFORMAT, cases[i][1]);
         emp_anchors_clear(&anchors);
     }
-    MUST_FAIL(EMP_EFORMAT, "zero byte",
-              emp_anchors_read(&anchors, "t", bytes, sizeof bytes - 1, &why));
+    MUST_FAIL(emp_anchors_read(&anchors, "t", bytes, sizeof bytes - 1, &why), EMP_EFORMAT,
+              "zero byte");
     emp_anchors_clear(&anchors);
 }
 
@@ -78,10 +78,9 @@ Test(anchors, are_of_models_that_machines_have)
     MUST(emp_anchors_check_model(&anchors, machine, &why));
     emp_machine_destroy(machine);
     MUST(emp_machine_load(&machine, "k80x1", &why));
-    MUST_FAIL(EMP_EUNSUPPORTED,
+    MUST_FAIL(emp_anchors_check_model(&anchors, machine, &why), EMP_EUNSUPPORTED,
               "no measurements are known of GPU model k80 of machine "
-              "k80x1; there are some of k40",
-              emp_anchors_check_model(&anchors, machine, &why));
+              "k80x1; there are some of k40");
     emp_machine_destroy(machine);
     emp_anchors_clear(&anchors);
 }

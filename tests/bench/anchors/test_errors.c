@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "bench/anchors/check.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 enum { LINE = 512 };
 

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "bench/calibrate/calibrate.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -246,10 +246,10 @@ Test(calibrate, cells_are_chosen_by_name)
     cr_expect_eq(count, 6);
     cr_expect_str_eq(cells[2].name, "rnnlm:gpu");
     cr_expect_eq(cells[2].published_s, 1.57);
-    MUST_FAIL(EMP_EINVAL, "\"rnnlm\"; there are all, cpu, gpu, inception_v3:cpu",
-              emp_cells_select("cpu,rnnlm", cells, &count, &why));
-    MUST_FAIL(EMP_EINVAL, "", emp_cells_select("", cells, &count, &why));
-    MUST_FAIL(EMP_EINVAL, "", emp_cells_select("resnet:cpu", cells, &count, &why));
+    MUST_FAIL(emp_cells_select("cpu,rnnlm", cells, &count, &why), EMP_EINVAL,
+              "\"rnnlm\"; there are all, cpu, gpu, inception_v3:cpu");
+    MUST_FAIL(emp_cells_select("", cells, &count, &why), EMP_EINVAL, "");
+    MUST_FAIL(emp_cells_select("resnet:cpu", cells, &count, &why), EMP_EINVAL, "");
 }
 
 /* ---- memory ------------------------------------------------------------------------ */

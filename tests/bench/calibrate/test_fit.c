@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "bench/calibrate/fit.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 static void set_up(void) { gsl_set_error_handler_off(); }
 
@@ -281,8 +281,8 @@ Test(fit, refuses_what_makes_no_sense)
     emp_fit         fit;
 
     problem.start = outside;
-    MUST_FAIL(EMP_EINVAL, "parameter 1 starts at 200, outside 0.01 .. 100",
-              emp_fit_solve(&fit, &problem, &why));
+    MUST_FAIL(emp_fit_solve(&fit, &problem, &why), EMP_EINVAL,
+              "parameter 1 starts at 200, outside 0.01 .. 100");
     problem.cell_count = 0;
-    MUST_FAIL(EMP_EINVAL, "0 cells; fit to 1 to 64", emp_fit_solve(&fit, &problem, &why));
+    MUST_FAIL(emp_fit_solve(&fit, &problem, &why), EMP_EINVAL, "0 cells; fit to 1 to 64");
 }

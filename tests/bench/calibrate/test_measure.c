@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "bench/calibrate/measure.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 enum { CACHE_BYTES = 1 << 20, CORES = 2 };
@@ -198,12 +198,12 @@ Test(measure, says_what_cannot_be_fitted)
     emp_measure_params params = make_params();
 
     params.stop = &stop;
-    MUST_FAIL(EMP_EINTERRUPTED, "", emp_measurement_create(&m, &params, &why));
+    MUST_FAIL(emp_measurement_create(&m, &params, &why), EMP_EINTERRUPTED, "");
     params = make_params();
     params.runtime = &other;
-    MUST_FAIL(EMP_EINVAL, "'baechi'", emp_measurement_create(&m, &params, &why));
+    MUST_FAIL(emp_measurement_create(&m, &params, &why), EMP_EINVAL, "'baechi'");
     params = make_params();
     measured_s[3] = 0.0;
-    MUST_FAIL(EMP_EINVAL, micro[3].name, emp_measurement_create(&m, &params, &why));
+    MUST_FAIL(emp_measurement_create(&m, &params, &why), EMP_EINVAL, micro[3].name);
     cr_expect_null(m);
 }

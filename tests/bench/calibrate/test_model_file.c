@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/calibrate/model_file.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 TestSuite(model_file, .init = scratch_create, .fini = scratch_remove);
@@ -71,11 +71,11 @@ Test(model_file, needs_each_key_once)
     static const char      twice[] = "rate: 1\nrate: 2\n";
     const emp_model_change speed = {"speed", "1"}, rate = {"rate", "3"};
 
-    MUST_FAIL(EMP_EIO, "in.yaml", rewrite(NULL, 0, "", &why));
+    MUST_FAIL(rewrite(NULL, 0, "", &why), EMP_EIO, "in.yaml");
     scratch_write("in.yaml", source, sizeof source - 1);
-    MUST_FAIL(EMP_EFORMAT, "in.yaml: 0 lines begin with 'speed:'",
-              rewrite(&speed, 1, "", &why));
+    MUST_FAIL(rewrite(&speed, 1, "", &why), EMP_EFORMAT,
+              "in.yaml: 0 lines begin with 'speed:'");
     scratch_write("in.yaml", twice, sizeof twice - 1);
-    MUST_FAIL(EMP_EFORMAT, "2 lines begin with 'rate:'", rewrite(&rate, 1, "", &why));
+    MUST_FAIL(rewrite(&rate, 1, "", &why), EMP_EFORMAT, "2 lines begin with 'rate:'");
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

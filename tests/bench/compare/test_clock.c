@@ -8,7 +8,7 @@
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 enum { SEEDS = 2 };

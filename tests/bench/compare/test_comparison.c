@@ -13,7 +13,7 @@
 #include "bench/compare/comparison_internal.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 enum { ROWS = 3, SEEDS = 2, SETS = 2 };
@@ -339,7 +339,7 @@ Test(comparison, where_nobody_finds_anything_nobody_is_best)
     compare("huge", "gpu,dp-contiguous");
     cr_expect_not(cell_of(0, 0, 0)->is_best || cell_of(0, 0, 1)->is_best);
     cr_expect_eq(cell_of(0, 0, 0)->rank, 1.5);
-    MUST_FAIL(EMP_EINVAL, "Huge", emp_comparison_draw_figure(out, c, 0, false, &why));
+    MUST_FAIL(emp_comparison_draw_figure(out, c, 0, false, &why), EMP_EINVAL, "Huge");
     fclose(out);
 }
 
@@ -397,7 +397,7 @@ static void expect_refused(const char *part)
 {
     emp_comparison *none = NULL;
 
-    MUST_FAIL(EMP_EINVAL, part, emp_comparison_make(&none, &p, &why));
+    MUST_FAIL(emp_comparison_make(&none, &p, &why), EMP_EINVAL, part);
     cr_expect_null(none);
     cr_expect_eq(run_count, 0, "refused before any run");
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "bench/compare/comparison.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static emp_entrant entrant[EMP_COMPARISON_ENTRANTS];
@@ -66,8 +66,8 @@ Test(entrants, wrong_arms_are_refused)
 
     for (int i = 0; i < EMP_COMPARISON_ENTRANTS; i++) strcat(many, ";groups=48");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        MUST_FAIL(EMP_EINVAL, cases[i].part,
-                  split(cases[i].method, NULL, cases[i].text, &why));
+        MUST_FAIL(split(cases[i].method, NULL, cases[i].text, &why), EMP_EINVAL,
+                  cases[i].part);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 

@@ -8,7 +8,7 @@
 #include "bench/compare/comparison_internal.h"
 #include "run/jobs/jobs.h"
 #include "sim/engine/sim.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static const emp_task row = {

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/compare/comparison_internal.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { MOST_ROWS = 40, MOST_ENTRANTS = 8 };

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "bench/compare/tasks.h"
 #include "bench/tables/paper.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -124,11 +124,11 @@ Test(tasks, wrong_lines_and_words_are_named)
     expect_refused(text, EMP_EINVAL, "longer than 255");
     memset(text + 2, 'x', sizeof text - 3);
     expect_refused(text, EMP_EINVAL, "line 1");
-    MUST_FAIL(EMP_EIO, "tuned", emp_task_list_add(&list, "tuned", &why));
-    MUST_FAIL(EMP_EINVAL, "", emp_task_list_add(&list, ",", &why));
-    MUST_FAIL(EMP_EINVAL, "already", emp_task_list_add(&list, "all,fresh", &why));
+    MUST_FAIL(emp_task_list_add(&list, "tuned", &why), EMP_EIO, "tuned");
+    MUST_FAIL(emp_task_list_add(&list, ",", &why), EMP_EINVAL, "");
+    MUST_FAIL(emp_task_list_add(&list, "all,fresh", &why), EMP_EINVAL, "already");
     emp_task_list_clear(&list);
-    MUST_FAIL(EMP_EIO, "", emp_task_list_add(&list, scratch_path(""), &why));
+    MUST_FAIL(emp_task_list_add(&list, scratch_path(""), &why), EMP_EIO, "");
     emp_task_list_clear(&list);
 }
 

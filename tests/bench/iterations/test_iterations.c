@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/file.h"
 #include "bench/iterations/iterations.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 /* A layer in the first stage, two in the second; the larger micro-batch of the last layer was measured
@@ -196,8 +196,8 @@ Test(iterations, pairs_that_were_not_measured_take_what_is_nearest)
     cr_expect_float_eq(seconds, 0.5, 1e-12);
     MUST(emp_network_send(&seconds, w.network, &c2, &a4, 1e9, &why));
     cr_expect_float_eq(seconds, 0.5, 1e-12);
-    MUST_FAIL(EMP_EUNSUPPORTED, "no rate from 1 C to 2 B",
-              emp_network_send(&seconds, w.network, &c1, &b2, 1e9, &why));
+    MUST_FAIL(emp_network_send(&seconds, w.network, &c1, &b2, 1e9, &why),
+              EMP_EUNSUPPORTED, "no rate from 1 C to 2 B");
     clear_world(&w);
 }
 
@@ -235,15 +235,15 @@ Test(iterations, tables_of_another_kind_are_refused)
     emp_iterations    it = {0};
     emp_network      *network = NULL;
 
-    MUST_FAIL(EMP_EFORMAT, "column devices",
-              emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &why));
+    MUST_FAIL(emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &why), EMP_EFORMAT,
+              "column devices");
     emp_iterations_clear(&it);
     MUST(emp_network_create(&network, &why));
-    MUST_FAIL(EMP_EFORMAT, "scope",
-              emp_network_add_fits(network, "a,b\n1,2\n", 8, "fits", &why));
+    MUST_FAIL(emp_network_add_fits(network, "a,b\n1,2\n", 8, "fits", &why), EMP_EFORMAT,
+              "scope");
     MUST_FAIL(
-        EMP_EFORMAT, "gathers, row 1",
-        emp_network_add_collectives(network, zero, sizeof zero - 1, "gathers", &why));
+        emp_network_add_collectives(network, zero, sizeof zero - 1, "gathers", &why),
+        EMP_EFORMAT, "gathers, row 1");
     emp_network_destroy(network);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/iterations/step.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { MANY = 40 };
@@ -129,10 +129,10 @@ Test(step, what_no_machine_holds_is_refused)
 
     for (int32_t i = 0; i < MANY; i++)
         stage[i].is_output_buffered = stage[i].is_gradient_buffered = true;
-    MUST_FAIL(EMP_EUNSUPPORTED, "more than 64", emp_step_simulate(&result, &step, &why));
+    MUST_FAIL(emp_step_simulate(&result, &step, &why), EMP_EUNSUPPORTED, "more than 64");
     stage[0] = (emp_stage_cost){.forward_s = -1.0};
     const emp_step negative = {1, 1, 1, stage};
-    MUST_FAIL(EMP_EINVAL, "-1 s", emp_step_simulate(&result, &negative, &why));
+    MUST_FAIL(emp_step_simulate(&result, &negative, &why), EMP_EINVAL, "-1 s");
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 

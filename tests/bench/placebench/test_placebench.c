@@ -12,7 +12,7 @@
 #include "bench/placebench/placebench.h"
 #include "run/methods.h"
 #include "sim/bounds/bounds.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -126,10 +126,10 @@ Test(placebench, both_tables_are_read)
     cr_expect_str_eq(strrchr(file->task.spec, '/'), "/file.json");
     cr_expect(file->budget == 10 && file->seed == 2);
     MUST(emp_placebench_need_file(small, &why));
-    MUST_FAIL(EMP_EIO, "get it from https://example.org/file",
-              emp_placebench_need_file(file, &why));
-    MUST_FAIL(EMP_EINVAL, "did you mean \"small\"",
-              emp_placebench_find(&small, &bench, "smal", &why));
+    MUST_FAIL(emp_placebench_need_file(file, &why), EMP_EIO,
+              "get it from https://example.org/file");
+    MUST_FAIL(emp_placebench_find(&small, &bench, "smal", &why), EMP_EINVAL,
+              "did you mean \"small\"");
     emp_placebench_clear(&bench);
 
     scratch_write("file.json", "{}", 2);
@@ -171,14 +171,14 @@ Test(placebench, wrong_lines_and_tables_are_named)
     emp_placebench bench = {0};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        MUST_FAIL(EMP_EFORMAT, cases[i].part,
-                  read_with(cases[i].from, cases[i].to, &why));
-        MUST_FAIL(EMP_EFORMAT, "both.tsv", read_with(cases[i].from, cases[i].to, &why));
+        MUST_FAIL(read_with(cases[i].from, cases[i].to, &why), EMP_EFORMAT,
+                  cases[i].part);
+        MUST_FAIL(read_with(cases[i].from, cases[i].to, &why), EMP_EFORMAT, "both.tsv");
     }
-    MUST_FAIL(EMP_EIO, "none.tsv",
-              emp_placebench_read(&bench, scratch_path("none.tsv"), "x", "y", &why));
+    MUST_FAIL(emp_placebench_read(&bench, scratch_path("none.tsv"), "x", "y", &why),
+              EMP_EIO, "none.tsv");
     emp_placebench_clear(&bench);
-    MUST_FAIL(EMP_EFORMAT, "family", read_text(&bench, "name\tsplit\n", &why));
+    MUST_FAIL(read_text(&bench, "name\tsplit\n", &why), EMP_EFORMAT, "family");
     emp_placebench_clear(&bench);
 }
 
@@ -242,8 +242,8 @@ Test(placebench, splits_are_tasks)
     cr_expect_str_eq(emp_task_set_name(list.task[0].set), "placebench:test");
     cr_expect_not_null(list.task[0].task.frozen);
     emp_task_list_clear(&list);
-    MUST_FAIL(EMP_EINVAL, "train, validation, test and all",
-              emp_task_list_add(&list, "placebench:tests", &why));
+    MUST_FAIL(emp_task_list_add(&list, "placebench:tests", &why), EMP_EINVAL,
+              "train, validation, test and all");
     emp_task_list_clear(&list);
     emp_placebench_clear(&bench);
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/plots/bands.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 /* Three seeds that are told at different places. The curves, as steps:

@@ -9,7 +9,7 @@
 #include "bench/plots/chart.h"
 #include "bench/plots/colours.h"
 #include "bench/plots/labels.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { CURVES = 20 };

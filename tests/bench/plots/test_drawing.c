@@ -9,7 +9,7 @@
 
 #include "bench/plots/drawing.h"
 #include "bench/plots/gnuplot.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -88,7 +88,7 @@ Test(drawing, memory_that_was_out_is_told_when_it_is_printed)
     emp_mem_fail_after(1);
     build(&d);
     emp_mem_fail_after(-1);
-    MUST_FAIL(EMP_ENOMEM, "sample", emp_drawing_print_file(stdout, &d, &why));
+    MUST_FAIL(emp_drawing_print_file(stdout, &d, &why), EMP_ENOMEM, "sample");
     emp_drawing_clear(&d);
 }
 
@@ -176,7 +176,7 @@ Test(gnuplot, its_failures_are_told, .init = scratch_create, .fini = scratch_rem
 
     setenv("PATH", scratch_path(""), 1);
     cr_expect_not(emp_gnuplot_exists());
-    MUST_FAIL(EMP_EUNSUPPORTED, "not installed", draw_pdf(stdout, &why));
+    MUST_FAIL(draw_pdf(stdout, &why), EMP_EUNSUPPORTED, "not installed");
     setenv("PATH", "/bin:/usr/bin", 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char   script[256], *text = NULL;
@@ -184,8 +184,8 @@ Test(gnuplot, its_failures_are_told, .init = scratch_create, .fini = scratch_rem
         FILE  *file = open_memstream(&text, &size);
         snprintf(script, sizeof script, "#!/bin/sh\n%s", cases[i].script);
         pretend(script);
-        MUST_FAIL(cases[i].status, cases[i].part,
-                  cases[i].is_pdf ? draw_pdf(file, &why) : draw_svg(file, &why));
+        MUST_FAIL(cases[i].is_pdf ? draw_pdf(file, &why) : draw_svg(file, &why),
+                  cases[i].status, cases[i].part);
         fclose(file);
         if (i == 0) cr_expect_str_eq(text, "", "nothing of a figure is written");
         free(text);

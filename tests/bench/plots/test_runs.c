@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "bench/plots/runs.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -248,9 +248,9 @@ Test(runs, what_is_no_run_is_named)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_report_runs runs = {0};
         if (i == 1) leave_bad_files();
-        MUST_FAIL(cases[i].status, cases[i].part, add(&runs, cases[i].name, &why));
-        MUST_FAIL(cases[i].status, scratch_path(cases[i].name),
-                  add(&runs, cases[i].name, &why));
+        MUST_FAIL(add(&runs, cases[i].name, &why), cases[i].status, cases[i].part);
+        MUST_FAIL(add(&runs, cases[i].name, &why), cases[i].status,
+                  scratch_path(cases[i].name));
         cr_expect_eq(runs.run_count, 0);
         emp_report_runs_clear(&runs);
     }

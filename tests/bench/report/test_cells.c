@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "bench/report/cells.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "bench/report/study.h"
 #include "sim/runtime/runtime.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

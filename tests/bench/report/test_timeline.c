@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "bench/report/timeline.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

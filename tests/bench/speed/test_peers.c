@@ -14,7 +14,7 @@
 #include "bench/speed/synthetic.h"
 #include "sim/engine/sim.h"
 #include "sim/graph/graph_builder.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 enum { OPS = 400, GRAPHS = 20, CHAIN = 40 };
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -141,9 +141,9 @@ Test(oracle, and_policy_refuse_words_that_they_do_not_know)
         emp_speed_table  table;
         if (cases[i].is_policy) params.peers = "none";
         *(const char **)(void *)((char *)&params + cases[i].at) = cases[i].word;
-        MUST_FAIL(EMP_EINVAL, cases[i].part,
-                  cases[i].is_policy ? emp_speed_policy(&table, &params, &why)
-                                     : emp_speed_oracle(&table, &params, &why));
+        MUST_FAIL(cases[i].is_policy ? emp_speed_policy(&table, &params, &why)
+                                     : emp_speed_oracle(&table, &params, &why),
+                  EMP_EINVAL, cases[i].part);
         emp_sheet_clear(&table.sheet);
     }
 }
@@ -193,7 +193,7 @@ Test(search, times_moves_beside_the_oracle)
     cr_expect_str_eq(emp_sheet_at(&table.sheet, 0, EMP_SPEED_TASK)->word, "rnnlm");
     emp_sheet_clear(&table.sheet);
     params.methods = "gpu"; /* it proposes once: there is nothing to time */
-    MUST_FAIL(EMP_EINVAL, "gpu", emp_speed_search(&table, &params, &why));
+    MUST_FAIL(emp_speed_search(&table, &params, &why), EMP_EINVAL, "gpu");
     emp_sheet_clear(&table.sheet);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

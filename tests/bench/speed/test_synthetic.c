@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "bench/speed/synthetic.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 Test(synthetic, has_the_size_and_degree_that_were_asked_for)
 {
@@ -50,7 +50,7 @@ Test(synthetic, depends_on_the_seed_alone)
     cr_expect_eq(g[0]->hash, g[1]->hash);
     cr_expect_neq(g[0]->hash, g[2]->hash);
     for (int i = 0; i < 3; i++) emp_graph_destroy(g[i]);
-    MUST_FAIL(EMP_EINVAL, "", emp_synthetic_graph(&none, 1, 1, &why));
+    MUST_FAIL(emp_synthetic_graph(&none, 1, 1, &why), EMP_EINVAL, "");
 }
 
 enum { OPS = 5000, DEVICES = 5 };

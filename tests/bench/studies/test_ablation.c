@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "bench/studies/ablation.h"
 #include "policy/hdp/options.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -152,8 +152,8 @@ Test(ablation, wrong_names_are_refused)
         params.rows = cases[i].rows;
         params.arms = cases[i].arms;
         params.seed_count = cases[i].seeds;
-        MUST_FAIL(EMP_EINVAL, cases[i].part,
-                  emp_ablation_make(&t, cases[i].definition, &params, &why));
+        MUST_FAIL(emp_ablation_make(&t, cases[i].definition, &params, &why), EMP_EINVAL,
+                  cases[i].part);
         cr_expect_null(t);
         cr_expect_eq(emp_mem_live_blocks(), 0);
     }

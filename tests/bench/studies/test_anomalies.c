@@ -9,7 +9,7 @@
 #include "bench/studies/anomalies.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -227,9 +227,9 @@ Test(anomalies, refuses_no_placement_and_an_illegal_one)
     task_create_tiny(&t, ops, 1, &runtime);
     for (int count = 0; count < 2; count++) {
         t.device_of_op[0] = 9;
-        MUST_FAIL(EMP_EINVAL, count == 0 ? "0 placements" : "'op0' is on device 9",
-                  emp_anomalies_measure(counts, t.problem, &t.device_of_op, count,
-                                        &params, &why));
+        MUST_FAIL(emp_anomalies_measure(counts, t.problem, &t.device_of_op, count,
+                                        &params, &why),
+                  EMP_EINVAL, count == 0 ? "0 placements" : "'op0' is on device 9");
     }
     task_destroy(&t);
 }

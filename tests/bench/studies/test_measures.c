@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "bench/studies/measure.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 enum { SEEDS = 2, BUDGET = 16 };
 
@@ -187,8 +187,8 @@ Test(measures, say_what_is_wrong)
         m.row_count = 2;
         params.runtime = few.runtime;
         params.threads = 1;
-        MUST_FAIL(EMP_EINVAL, cases[i].part,
-                  emp_measure_make(&sheet, &m, &params, NULL, &why));
+        MUST_FAIL(emp_measure_make(&sheet, &m, &params, NULL, &why), EMP_EINVAL,
+                  cases[i].part);
         emp_sheet_clear(&sheet);
     }
 }

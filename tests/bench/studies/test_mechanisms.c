@@ -7,7 +7,7 @@
 #include "bench/studies/mechanisms.h"
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 static emp_mechanism_table *make(const char *rows, int32_t threads)
 {

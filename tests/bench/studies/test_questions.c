@@ -9,7 +9,7 @@
 #include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 TestSuite(questions);
 

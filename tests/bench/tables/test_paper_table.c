@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "bench/tables/table.h"
 #include "run/methods.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 static char folder[SCRATCH_PATH_BYTES];
@@ -140,8 +140,8 @@ Test(paper_table, wrong_names_are_refused)
         params.rows = cases[i].rows;
         params.arms = cases[i].arms;
         params.seed_count = cases[i].seeds;
-        MUST_FAIL(EMP_EINVAL, cases[i].part,
-                  emp_paper_table_make(&table, &emp_paper_table1, &params, &why));
+        MUST_FAIL(emp_paper_table_make(&table, &emp_paper_table1, &params, &why),
+                  EMP_EINVAL, cases[i].part);
         cr_expect_null(table);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/file.h"
 #include "bench/tables/table.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static emp_record fake_record(double best_s, double median_s)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 #define SMALL \
@@ -168,8 +168,8 @@ Test(bench_transfer, who_cannot_imitate_or_be_imitated_is_refused)
     params[2].has_frequencies = true;
     for (int i = 0; i < 3; i++) {
         emp_transfer_table *table = NULL;
-        MUST_FAIL(wants[i].status, wants[i].part,
-                  emp_transfer_make(&table, &params[i], &why));
+        MUST_FAIL(emp_transfer_make(&table, &params[i], &why), wants[i].status,
+                  wants[i].part);
         emp_transfer_destroy(table);
     }
 }

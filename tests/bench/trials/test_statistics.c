@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/trials/statistics.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 /* ---- intervals ---- */

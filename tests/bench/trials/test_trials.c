@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -84,7 +84,7 @@ Test(trials, each_item_is_worked_on_and_the_lowest_failure_reported)
 {
     int visits[6] = {0};
 
-    MUST_FAIL(EMP_EIO, "item 1", emp_trials_each(6, 2, fail_at_odd, visits, &why));
+    MUST_FAIL(emp_trials_each(6, 2, fail_at_odd, visits, &why), EMP_EIO, "item 1");
     for (int i = 0; i < 6; i++) cr_expect_eq(visits[i], 1);
     MUST(emp_trials_each(1, 2, fail_at_odd, visits, &why));
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/text/csv.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
 

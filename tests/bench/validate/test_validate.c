@@ -9,7 +9,7 @@
 #include "bench/validate/validate.h"
 #include "graphs/load.h"
 #include "replay/planner/plan_from_problem.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 static void check_memory(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 
@@ -170,7 +170,7 @@ Test(validate, a_measured_time_of_nothing_is_an_error)
     emp_validation_case    c = timed(1.0, 0.0);
 
     strcpy(c.name, "metis");
-    MUST_FAIL(EMP_EINVAL, "metis", emp_validation_summarize(&s, &c, 1, &why));
+    MUST_FAIL(emp_validation_summarize(&s, &c, 1, &why), EMP_EINVAL, "metis");
 }
 
 /* ---- on a problem ------------------------------------------------------------------ */

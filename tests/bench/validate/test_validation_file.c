@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "bench/validate/validation_sheet.h"
 #include "run/store/checkpoint.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -176,7 +176,7 @@ Test(validation_file, what_is_no_record_is_refused)
         char                  path[SCRATCH_PATH_BYTES];
         emp_validation_record r = {0};
         scratch_write_text(path, sizeof path, "v.csv", texts[i].text);
-        MUST_FAIL(EMP_EFORMAT, texts[i].part, emp_validation_record_load(&r, path, &why));
+        MUST_FAIL(emp_validation_record_load(&r, path, &why), EMP_EFORMAT, texts[i].part);
         emp_validation_record_clear(&r);
     }
 }

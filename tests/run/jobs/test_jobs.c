@@ -13,7 +13,7 @@
 #include "run/archive.h"
 #include "run/jobs/jobs.h"
 #include "tests/run/scripted.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "run/ranks/deal.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 enum { RANKS = 4, PIECES = 20, SLOTS = 64, BLOCK_BYTES = 32 };
 
@@ -340,8 +340,8 @@ Test(deal, rank_0_ends_in_good_order_when_others_have_gone_after_a_stop)
     const emp_deal deal = {.stop = &world.stop};
     emp_error      err = {0};
 
-    MUST_FAIL(EMP_EEXTERNAL, "other ranks have gone",
-              emp_deal_share(&ranks, &deal, &why));
+    MUST_FAIL(emp_deal_share(&ranks, &deal, &why), EMP_EEXTERNAL,
+              "other ranks have gone");
     world.stop = SIGTERM;
     cr_expect_eq(emp_deal_share(&ranks, &deal, &err), EMP_EINTERRUPTED);
     cr_expect_str_empty(err.msg);

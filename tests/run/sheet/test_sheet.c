@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "run/sheet/sheet.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 static const emp_sheet_column plain[] = {
     EMP_COLUMN("name", "name", EMP_SHEET_WORD),
@@ -361,18 +361,18 @@ Test(sheet, what_cannot_be_written_is_told)
         FILE *out = fopen("/dev/full", "w");
         cr_assert_not_null(out);
         setvbuf(out, NULL, _IONBF, 0);
-        MUST_FAIL(EMP_EIO, "",
-                  i < 4 ? emp_sheet_print(out, &s, (emp_sheet_format)i, &why)
-                        : emp_sheet_print_html(out, &s, write_plain, &why));
+        MUST_FAIL(i < 4 ? emp_sheet_print(out, &s, (emp_sheet_format)i, &why)
+                        : emp_sheet_print_html(out, &s, write_plain, &why),
+                  EMP_EIO, "");
         fclose(out);
     }
     emp_sheet_clear(&s);
     EMP_SHEET_INIT(&s, plain);
     EMP_SHEET_ADD(&s, EMP_V("\xff"), EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE,
                   EMP_NONE);
-    MUST_FAIL(EMP_EINVAL, "UTF-8", emp_sheet_print(stdout, &s, EMP_SHEET_JSON, &why));
+    MUST_FAIL(emp_sheet_print(stdout, &s, EMP_SHEET_JSON, &why), EMP_EINVAL, "UTF-8");
     emp_sheet_clear(&s);
-    MUST_FAIL(EMP_EINVAL, "\"latex\"", emp_sheet_format_parse(&format, "latex", &why));
+    MUST_FAIL(emp_sheet_format_parse(&format, "latex", &why), EMP_EINVAL, "\"latex\"");
     MUST(emp_sheet_format_parse(&format, "md", &why));
     cr_expect_eq(format, EMP_SHEET_MD);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "run/store/checkpoint.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -209,7 +209,7 @@ Test(columns, come_back_as_saved)
 
 static void expect_table_refused(emp_columns *c, const char *part)
 {
-    MUST_FAIL(EMP_EFORMAT, part, emp_columns_load(c, scratch_path("t.h5"), &why));
+    MUST_FAIL(emp_columns_load(c, scratch_path("t.h5"), &why), EMP_EFORMAT, part);
 }
 
 Test(columns, that_are_missing_or_shorter_are_named)

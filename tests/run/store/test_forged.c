@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "base/work.h"
 #include "run/store/checkpoint.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/store_samples.h"
 #include "tests/support/survive.h"
@@ -94,7 +94,7 @@ static unsigned char *find_value(unsigned char *bytes, size_t size, const char *
 static void expect_refused(store_kind kind, unsigned char *bytes, size_t size,
                            const char *part)
 {
-    MUST_FAIL(EMP_EFORMAT, part, load(kind, bytes, size, &why));
+    MUST_FAIL(load(kind, bytes, size, &why), EMP_EFORMAT, part);
 }
 
 /* What a field promises is looked for before memory is taken: only the file itself is. */
@@ -252,7 +252,7 @@ static void expect_nonsense(emp_record *record, const char *part)
 {
     MUST(emp_record_save(scratch_path("x.h5"), record, NULL));
     emp_record_clear(record);
-    MUST_FAIL(EMP_EFORMAT, part, emp_record_load(record, scratch_path("x.h5"), &why));
+    MUST_FAIL(emp_record_load(record, scratch_path("x.h5"), &why), EMP_EFORMAT, part);
     emp_record_clear(record);
     *record = make_record();
 }

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "run/store/store.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -96,8 +96,8 @@ static void reload(void)
 static void expect_refused(const char *part)
 {
     emp_record_clear(&got);
-    MUST_FAIL(EMP_EFORMAT, part, emp_record_load(&got, path, &why));
-    MUST_FAIL(EMP_EFORMAT, path, emp_record_load(&got, path, &why));
+    MUST_FAIL(emp_record_load(&got, path, &why), EMP_EFORMAT, part);
+    MUST_FAIL(emp_record_load(&got, path, &why), EMP_EFORMAT, path);
 }
 
 /* The size of its file. */
@@ -148,7 +148,7 @@ Test(record, keeps_the_text_of_its_machine)
     char *text = NULL;
 
     save();
-    MUST_FAIL(EMP_EUNSUPPORTED, "", emp_record_load_machine(&text, path, &why));
+    MUST_FAIL(emp_record_load_machine(&text, path, &why), EMP_EUNSUPPORTED, "");
     cr_expect_null(text);
     r.machine_text = "--- # k40x2.yaml 2\nx\n\n";
     save();
@@ -158,7 +158,7 @@ Test(record, keeps_the_text_of_its_machine)
     cr_expect_str_eq(text, "--- # k40x2.yaml 2\nx\n\n");
     emp_free(text);
     scratch_write("record.h5", "no record", 9);
-    MUST_FAIL(EMP_EFORMAT, "", emp_record_load_machine(&text, path, &why));
+    MUST_FAIL(emp_record_load_machine(&text, path, &why), EMP_EFORMAT, "");
 }
 
 Test(record, is_the_same_file_every_time)
@@ -231,8 +231,8 @@ Test(record, long_file_takes_no_memory)
 
 Test(record, missing_file_or_folder_is_named)
 {
-    MUST_FAIL(EMP_EIO, "/nowhere/x.h5", emp_record_load(&got, "/nowhere/x.h5", &why));
-    MUST_FAIL(EMP_EIO, "/nowhere/x.h5", emp_record_save("/nowhere/x.h5", &r, &why));
+    MUST_FAIL(emp_record_load(&got, "/nowhere/x.h5", &why), EMP_EIO, "/nowhere/x.h5");
+    MUST_FAIL(emp_record_save("/nowhere/x.h5", &r, &why), EMP_EIO, "/nowhere/x.h5");
 }
 
 /* ---- what is decided, and by what ---- */
@@ -273,8 +273,8 @@ Test(record, has_the_code_of_a_method_from_outside)
     cr_expect_eq(got.method_hash, 77);
     MUST(emp_record_check_replaced(path, &r, &why));
     got.method_hash = 78;
-    MUST_FAIL(EMP_EINVAL, "has changed since",
-              emp_record_check_replaced(path, &got, &why));
+    MUST_FAIL(emp_record_check_replaced(path, &got, &why), EMP_EINVAL,
+              "has changed since");
 }
 
 /* Of the run, not of its result. */
@@ -331,8 +331,8 @@ Test(record, names_of_ops_come_back_on_request)
     emp_op_names names;
 
     reload();
-    MUST_FAIL(EMP_EUNSUPPORTED, "does not name its ops",
-              emp_record_load_names(&names, path, &why));
+    MUST_FAIL(emp_record_load_names(&names, path, &why), EMP_EUNSUPPORTED,
+              "does not name its ops");
     r.op_name = some_names;
     save();
     MUST(emp_record_load_names(&names, path, &why));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -74,7 +74,7 @@ static void expect_refused(emp_status status, const char *part)
 {
     emp_weights w = {0};
 
-    MUST_FAIL(status, part, emp_weights_load(&w, scratch_path("w.h5"), &why));
+    MUST_FAIL(emp_weights_load(&w, scratch_path("w.h5"), &why), status, part);
     emp_weights_clear(&w);
 }
 

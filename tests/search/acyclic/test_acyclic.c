@@ -13,7 +13,7 @@
 #include "search/acyclic/acyclic_refine.h"
 #include "search/acyclic/flow_graph.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { MOST = 160, RANDOM_GRAPHS = 300 };
@@ -182,9 +182,8 @@ Test(flow_graph, sort_finds_cycles)
     m.traffic[0][1] = m.traffic[1][2] = m.traffic[2][0] = 5;
     emp_flow_graph *g = flow_graph_of();
     cr_expect_not(emp_flow_graph_sort(g, order, level));
-    MUST_FAIL(
-        EMP_ECYCLE, "flows of 3 vertices form a cycle",
-        emp_acyclic_cut(g, 2, (const double[]){0.5, 0.5}, 0.1, 1, NULL, part, &why));
+    MUST_FAIL(emp_acyclic_cut(g, 2, (const double[]){0.5, 0.5}, 0.1, 1, NULL, part, &why),
+              EMP_ECYCLE, "flows of 3 vertices form a cycle");
     emp_flow_graph_destroy(g);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -393,8 +392,8 @@ Test(acyclic_cut, stops_when_told_and_survives_every_allocation_failure)
     int32_t          part[MOST];
 
     emp_flow_graph *g = draw_graph(1, 5);
-    MUST_FAIL(EMP_EINTERRUPTED, "",
-              emp_acyclic_cut(g, 4, quarter, 0.1, 1, &stop, part, &why));
+    MUST_FAIL(emp_acyclic_cut(g, 4, quarter, 0.1, 1, &stop, part, &why), EMP_EINTERRUPTED,
+              "");
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_acyclic_cut(g, 4, quarter, 0.1, 1, NULL, part, NULL), );
     emp_flow_graph_destroy(g);

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "search/groups/colocation_groups.h"
 #include "sim/graph/op.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -10,7 +10,7 @@
 #include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -155,7 +155,6 @@ Test(name_clusters, are_some_dozens_on_every_workload)
     expect_clusters("inception_v3", 24, 8, 24);
     expect_clusters("resnet:depth=50", 200, 40, 200);
 }
-
 
 Test(name_clusters, survive_every_allocation_failure)
 {

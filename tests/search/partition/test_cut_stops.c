@@ -13,7 +13,7 @@
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/search/partition/ring_graph.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 
 enum { UNTOUCHED = -7, MOST_TRIES = 20 };
 
@@ -112,7 +112,7 @@ Test(cut_stops, scotch_is_counted)
 Test(cut_stops, metis)
 {
     stop = 1;
-    MUST_FAIL(EMP_EINTERRUPTED, "interrupted", cut_by_metis(&why));
+    MUST_FAIL(cut_by_metis(&why), EMP_EINTERRUPTED, "interrupted");
     cr_expect_eq(part[0], UNTOUCHED);
 }
 

@@ -12,7 +12,7 @@
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static fixture *f; /* on two GPUs if nothing else is said */
@@ -179,9 +179,8 @@ Test(partition_graph, target_needs_a_gpu)
     emp_partition_target target;
 
     for (int with_cpu = 0; with_cpu < 2; with_cpu++) {
-        MUST_FAIL(
-            EMP_EUNSUPPORTED, "method metis: machine test0 has no GPU",
-            emp_partition_target_init(&target, f->machine, with_cpu, "metis", &why));
+        MUST_FAIL(emp_partition_target_init(&target, f->machine, with_cpu, "metis", &why),
+                  EMP_EUNSUPPORTED, "method metis: machine test0 has no GPU");
     }
 }
 

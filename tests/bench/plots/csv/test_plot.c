@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "bench/plots/csv/plot.h"
-#include "tests/support/expect.h"
+#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static const char            runs[] = "task,method,preset,ours_s,low_s,high_s,paper_s\n"
@@ -100,7 +100,7 @@ static void expect_refusal(const char *table, emp_plot_form form,
     emp_csv     csv = parse(table);
     emp_drawing drawing = {0};
 
-    MUST_FAIL(status, word, emp_plot_draw(&drawing, &csv, form, choice, NULL, &why));
+    MUST_FAIL(emp_plot_draw(&drawing, &csv, form, choice, NULL, &why), status, word);
     emp_drawing_clear(&drawing);
     emp_csv_clear(&csv);
 }

@@ -1,9 +1,9 @@
-/** \file tests/support/expect.h
+/** \file tests/support/calls.h
  * Calls that end with a status (base/error.h): those that must succeed and those that must be
  * refused. Within the arguments of these macros, `why` is the error of the call.
  */
-#ifndef EMP_TESTS_SUPPORT_EXPECT_H
-#define EMP_TESTS_SUPPORT_EXPECT_H
+#ifndef EMP_TESTS_SUPPORT_CALLS_H
+#define EMP_TESTS_SUPPORT_CALLS_H
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 /** Expects that the call ends with the status and that its error has the text \a part: the
  * value, file, line or op that is wrong. */
-#define MUST_FAIL(status, part, call)                                     \
+#define MUST_FAIL(call, status, part)                                     \
     do {                                                                  \
         emp_error        why = {0};                                       \
         const emp_status status_ = (call);                                \
@@ -40,4 +40,4 @@
         fclose(out);                                           \
     } while (0)
 
-#endif /* EMP_TESTS_SUPPORT_EXPECT_H */
+#endif /* EMP_TESTS_SUPPORT_CALLS_H */
