@@ -289,32 +289,3 @@ static void give_up_first_ask(const subject *of)
 }
 
 Test(asks_again, when_stopped_in_the_first_ask) { of_each(give_up_first_ask); }
-
-/* Refine does not ask again. It gives up an ask in which it was to cut the graph. */
-Test(asks_again, refine_when_stopped_before_a_cut)
-{
-    static const subject refine = {&emp_method_refine, NULL, 0};
-    learner              plain, stopped;
-    int32_t              given_up = 0;
-
-    begin(&plain, &refine);
-    begin(&stopped, &refine);
-    for (int32_t i = 0; i < MOMENTS; i++) {
-        stop = 1;
-        const emp_status st = ask(&stopped);
-        stop = 0;
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_EINTERRUPTED);
-            expect_same_state(&plain, &stopped, "stopped before a cut");
-            MUST(ask(&stopped));
-            given_up++;
-        }
-        MUST(tell(&stopped));
-        update(&plain);
-        expect_same_batch(&plain, &stopped, "after a stop");
-        expect_same_state(&plain, &stopped, "after a stop");
-    }
-    cr_expect_gt(given_up, 0);
-    end(&plain);
-    end(&stopped);
-}

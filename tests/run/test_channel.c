@@ -178,28 +178,6 @@ Test(channel, the_end_of_a_watcher_is_that_of_its_child)
     cr_expect_eq(waitpid(endless, &how, 0), -1, "it is waited for");
 }
 
-static void expect_line(const char *command, const char *want)
-{
-    emp_channel      channel = {0};
-    emp_channel_wait wait = {.until_s = 1e18};
-    emp_error        err = {0};
-    char            *line = NULL;
-    size_t           length = 0;
-
-    MUST(emp_channel_start(&channel, command, &why));
-    cr_assert_eq(emp_channel_receive_line(&channel, &line, &length, 100, &wait, &err),
-                 EMP_OK, "%s: %s", command, err.msg);
-    cr_expect_str_eq(line, want);
-    emp_channel_close(&channel);
-}
-
-Test(channel, runs_commands_of_the_shell)
-{
-    expect_line("echo one", "one");
-    expect_line("A=2 printenv A", "2");
-    expect_line("printf 3; echo 4", "34");
-}
-
 /* The program says more than is read. */
 static void start_and_close(const char *command)
 {

@@ -165,22 +165,6 @@ Test(calibrate, files_load_and_say_what_was_fitted)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(calibrate, files_without_fitted_constants_are_not_written)
-{
-    emp_cell             cells[CELLS];
-    emp_calibration     *c = NULL;
-    emp_calibrate_params params = make_params(cells, 1); /* a CPU cell */
-
-    publish(cells);
-    MUST(emp_calibration_create(&c, &params, &why));
-    cr_expect_eq(c->fit.fitted_count, 1);
-    save_to_scratch(c);
-    free(scratch_read("machines/models/haswell-18.yaml", NULL));
-    cr_expect_null(fopen(scratch_path("machines/models/k40.yaml"), "r"));
-    cr_expect_null(fopen(scratch_path("runtimes/tf-r1.3.yaml"), "r"));
-    emp_calibration_destroy(c);
-}
-
 /* ---- refusals ---------------------------------------------------------------------- */
 
 /* The machine k40x1 of the data folder, or its CPU alone, with another exponent. */

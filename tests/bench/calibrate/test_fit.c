@@ -229,34 +229,6 @@ Test(fit, that_does_not_converge_says_so_and_has_its_best_parameters)
     cr_expect_lt(fit.value[0], 1.01);
 }
 
-static void watch(void *context, double done_frac)
-{
-    double *last = (double *)context;
-
-    cr_expect(done_frac >= *last && done_frac <= 1.0, "%g after %g", done_frac, *last);
-    *last = done_frac;
-}
-
-static emp_status run_watched(void *context, const double *p, double *value,
-                              emp_error *err)
-{
-    (void)context;
-    return run_linear(&five, p, value, err);
-}
-
-Test(fit, progress_only_grows)
-{
-    emp_fit_problem problem = make_problem(&five, five_target);
-    emp_fit         fit;
-    double          last = 0.0;
-
-    problem.model = run_watched;
-    problem.on_progress = watch;
-    problem.context = &last;
-    MUST(emp_fit_solve(&fit, &problem, NULL));
-    cr_expect_gt(last, 0.8);
-}
-
 Test(fit, passes_on_every_failure_of_the_model)
 {
     struct linear   model = five;

@@ -186,24 +186,3 @@ Test(colours, of_curves_are_far_apart_for_everybody)
         }
     }
 }
-
-static bool is_same_dash(const double *a, const double *b)
-{
-    int i = 0;
-
-    if (a == NULL || b == NULL) return a == b;
-    while (a[i] > 0 && a[i] == b[i]) i++;
-    return a[i] == b[i];
-}
-
-Test(colours, twelve_curves_also_differ_in_dashes_and_many_in_either)
-{
-    for (int32_t i = 0; i < 3 * EMP_LINE_STYLES; i++) {
-        for (int32_t k = 0; k < i; k++) {
-            emp_line_style a = emp_report_line_style(i), b = emp_report_line_style(k);
-            bool           is_same = is_same_dash(a.dash, b.dash);
-            cr_expect(i >= EMP_LINE_STYLES || !is_same, "%d and %d", k, i);
-            cr_expect(strcmp(a.colour, b.colour) != 0 || !is_same, "%d and %d", k, i);
-        }
-    }
-}

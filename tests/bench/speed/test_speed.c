@@ -200,54 +200,6 @@ Test(search, times_moves_beside_the_oracle)
 
 /* ---- networks ---- */
 
-/* Hidden units that make panels and vectors incomplete. */
-static emp_network_params small_network(const emp_network *n)
-{
-    const bool has_many = n == &emp_network_grouper;
-    const bool has_nodes = n == &emp_network_go || n == &emp_network_hsdag;
-
-    return (emp_network_params){.hidden = n == &emp_network_hsdag ? 13 : 210,
-                                .samples = 5,
-                                .size = has_many    ? 700
-                                        : has_nodes ? 90
-                                                    : 21,
-                                .groups = 21,
-                                .threads = 7,
-                                .seed = 3};
-}
-
-Test(network, threads_do_not_change_an_update)
-{
-    for (int i = 0; i < EMP_NETWORKS; i++) {
-        const emp_network       *n = emp_networks[i];
-        const emp_network_params params = small_network(n);
-        for (int32_t threads = 2; threads <= 7; threads += 5) {
-            void *one, *many;
-            MUST(emp_network_create(&one, n, &params, NULL));
-            MUST(emp_network_create(&many, n, &params, NULL));
-            for (int update = 0; update < 3; update++)
-                cr_expect(emp_network_update(one, n, 1) ==
-                          emp_network_update(many, n, threads));
-            const emp_params *a = n->params(one), *b = n->params(many);
-            cr_expect_eq(memcmp(a->value, b->value, a->count * sizeof *a->value), 0,
-                         "%s on %d threads", n->name, threads);
-            emp_network_destroy(one, n);
-            emp_network_destroy(many, n);
-        }
-    }
-}
-
-Test(network, every_failed_allocation_is_reported_and_freed)
-{
-    for (int i = 0; i < EMP_NETWORKS; i++) {
-        const emp_network_params params = small_network(emp_networks[i]);
-        void                    *state;
-        SURVIVES_EVERY_ALLOCATION_FAILURE(
-            emp_network_create(&state, emp_networks[i], &params, NULL), );
-        emp_network_destroy(state, emp_networks[i]);
-    }
-}
-
 /* ---- the program ---- */
 
 /* Runs it; returns whether it succeeded. What it prints is in \a text. */

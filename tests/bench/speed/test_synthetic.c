@@ -20,27 +20,6 @@ Test(synthetic, has_the_size_and_degree_that_were_asked_for)
     }
 }
 
-Test(synthetic, is_a_training_graph)
-{
-    emp_graph *g = NULL;
-    int32_t    most_readers = 0, activations = 0;
-
-    MUST(emp_synthetic_graph(&g, 10000, 1, NULL));
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        int32_t readers = g->consumer_offset[op + 1] - g->consumer_offset[op];
-        if (readers > most_readers) most_readers = readers;
-        cr_expect_eq(g->output_offset[op + 1] - g->output_offset[op], 1);
-        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-            emp_op_id from = g->tensor[g->input[i]].producer;
-            cr_expect_lt(from, op, "an edge runs backwards");
-            activations += from == g->op_count - 1 - op;
-        }
-    }
-    cr_expect_gt(most_readers, 100, "no hub: %d readers", most_readers);
-    cr_expect_gt(activations, 4000, "only %d activations", activations);
-    emp_graph_destroy(g);
-}
-
 Test(synthetic, depends_on_the_seed_alone)
 {
     emp_graph *g[3] = {NULL}, *none = NULL;

@@ -113,40 +113,6 @@ Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
 
 /* ---- one mechanism's cost ---- */
 
-/* gpu:1 serves a long op that waits for a copy, and a short one that the rest of the step
- * waits for. The poll holds the copy back just long enough. */
-Test(anomalies, a_poll_can_save_a_step)
-{
-    enum { GPU = 10, COPY = 5 + 256, POLL = 7, CPU = 20, SHORT_READY = 275 };
-    const tiny_op     ops[] = {{.device = 1},
-                               {.device = 2, .input_count = 1, .input = {0}, .weight = 50},
-                               {.device = 0},
-                               {.device = 2, .control = 3},
-                               {.device = 0, .input_count = 1, .input = {3}}};
-    emp_runtime       runtime = tiny_list_scheduling();
-    task              t;
-    emp_anomaly_count counts[EMP_SHORTENINGS];
-    emp_time_ns       with = SHORT_READY + GPU + 50 * GPU;
-    emp_time_ns       without = GPU + COPY + 50 * GPU + GPU + COPY + CPU;
-
-    runtime.events.poll_s = 7e-9;
-    task_create_tiny(&t, ops, 5, &runtime);
-    t.problem->costs->cpu[2].compute_ns = SHORT_READY;
-    cr_expect_eq(step_of(&t), with);
-    MUST(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                               &(emp_anomalies_params){.seed = 1}, NULL));
-    const emp_anomaly_count *poll = &counts[EMP_SHORTEN_POLL];
-    cr_expect_eq(poll->longer, 1);
-    cr_expect_float_eq(poll->worst_growth, (double)without / (double)with - 1.0, 1e-12);
-    cr_expect_float_eq(poll->median_growth, poll->worst_growth, 1e-12);
-    cr_expect_float_eq(poll->median_change, poll->worst_growth, 1e-12);
-    cr_expect_not(counts[EMP_SHORTEN_SEND].is_there);
-    cr_expect_not(counts[EMP_SHORTEN_RECEIVE].is_there);
-    cr_expect_not(counts[EMP_SHORTEN_ISSUE].is_there, "list scheduling has no issue");
-    cr_expect(counts[EMP_SHORTEN_LATENCY].is_there);
-    task_destroy(&t);
-}
-
 /* A chain has no alternatives: what is shortened is what is saved. */
 Test(anomalies, each_kind_shortens_what_it_says)
 {
