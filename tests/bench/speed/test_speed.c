@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
 #include "tests/support/calls.h"
 #include "tests/support/scratch.h"

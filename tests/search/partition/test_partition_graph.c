@@ -66,76 +66,45 @@ static emp_partition_graph *create(const emp_problem *problem, bool with_cpu)
     return g;
 }
 
-Test(partition_graph, a_tensor_counts_once_per_reading_vertex)
-{
-    emp_op_id a = fixture_op(f, NULL, 100), b = fixture_op(f, NULL, 7);
-    emp_op_id c = fixture_op(f, NULL, 0);
-
-    fixture_edge(f, a, b);
-    fixture_edge(f, a, b); /* read twice by one op: sent once */
-    fixture_edge(f, a, c);
-    fixture_control(f, b, c);
-    emp_partition_graph *g = create(fixture_problem(f), true);
-    cr_assert_eq(g->vertex_count, 3);
-    cr_expect_eq(traffic(g, a, b), 1 + 100);
-    cr_expect_eq(traffic(g, a, c), 1 + 100);
-    cr_expect_eq(traffic(g, b, c), 1, "a control edge weighs least");
-    emp_partition_graph_destroy(g);
-}
-
-Test(partition_graph, classes_merge_their_ops_and_parallel_edges)
+/* A variable that is read and updated, a folded constant, and an op of the CPU alone:
+ *
+ *     {variable -> read, update} =30= user -30-> host -7-> last; user ..> last by a control edge */
+Test(partition_graph, has_a_vertex_a_class_and_a_weight_a_tensor)
 {
     emp_op_id variable = fixture_op(f, NULL, 10), read = fixture_op(f, NULL, 20);
-    emp_op_id user = fixture_op(f, NULL, 30), update = fixture_op(f, NULL, 0);
+    emp_op_id constant = fixture_op(f, NULL, 1000), user = fixture_op(f, NULL, 30);
+    emp_op_id host = fixture_op(f, NULL, 7), last = fixture_op(f, NULL, 0);
+    emp_op_id update = fixture_op(f, NULL, 0);
 
     fixture_colocate(f, read, variable);
     fixture_colocate(f, update, variable);
+    fixture_cpu_only(f, host);
+    f->op[constant].is_folded = true;
+    fixture_edge(f, constant, user);
     fixture_edge(f, variable, read);
     fixture_edge(f, read, user);
+    fixture_edge(f, read, user); /* read twice by one op: sent once */
     fixture_edge(f, user, update);
+    fixture_edge(f, user, host);
+    fixture_edge(f, host, last);
+    fixture_control(f, user, last);
     emp_partition_graph *g = create(fixture_problem(f), true);
-    cr_assert_eq(g->vertex_count, 2);
-    cr_expect_eq(g->row[2], 2, "one edge, no loop");
-    cr_expect_eq(traffic(g, 0, 1), 1 + 20 + 30);
+    cr_assert_eq(g->vertex_count, 4);
+    cr_expect_eq(g->vertex_of_class[f->op[constant].colocation_class], -1,
+                 "it is folded");
+    cr_expect_eq(traffic(g, 0, 1), 1 + 20 + 30, "one edge, and no loop");
+    cr_expect_eq(traffic(g, 1, 2), 1 + 30);
+    cr_expect_eq(traffic(g, 2, 3), 1 + 7);
+    cr_expect_eq(traffic(g, 1, 3), 1, "a control edge weighs least");
+    cr_expect(!g->is_cpu_only[0] && !g->is_cpu_only[1] && g->is_cpu_only[2]);
     cr_expect_eq(g->load[0] - 1, 3 * (g->load[1] - 1), "three ops weigh three times one");
-    emp_partition_graph_destroy(g);
-}
-
-Test(partition_graph, folded_ops_have_no_vertex_and_no_edges)
-{
-    emp_op_id constant = fixture_op(f, NULL, 1000), a = fixture_op(f, NULL, 5);
-    emp_op_id b = fixture_op(f, NULL, 0);
-
-    f->op[constant].is_folded = true;
-    fixture_edge(f, constant, a);
-    fixture_edge(f, a, b);
-    emp_partition_graph *g = create(fixture_problem(f), true);
-    cr_expect_eq(g->vertex_count, 2);
-    cr_expect_eq(g->vertex_of_class[constant], -1);
-    cr_expect_eq(traffic(g, g->vertex_of_class[a], g->vertex_of_class[b]), 1 + 5);
-    emp_partition_graph_destroy(g);
-}
-
-Test(partition_graph, cpu_only_classes_are_marked_or_left_out)
-{
-    emp_op_id a = fixture_op(f, NULL, 5), host = fixture_op(f, NULL, 5);
-    emp_op_id b = fixture_op(f, NULL, 5);
-
-    fixture_cpu_only(f, host);
-    fixture_edge(f, a, host);
-    fixture_edge(f, host, b);
-    const emp_problem   *problem = fixture_problem(f);
-    emp_partition_graph *g = create(problem, true);
-    cr_assert_eq(g->vertex_count, 3);
-    cr_expect(!g->is_cpu_only[a] && g->is_cpu_only[host] && !g->is_cpu_only[b]);
     /* 4 ms on a CPU as strong as a GPU against 1 ms. */
-    cr_expect_eq(g->load[host] - 1, 4 * (g->load[a] - 1));
+    cr_expect_eq(g->load[2] - 1, 4 * (g->load[1] - 1));
     emp_partition_graph_destroy(g);
 
-    g = create(problem, false);
-    cr_assert_eq(g->vertex_count, 2);
-    cr_expect_eq(g->vertex_of_class[host], -1);
-    cr_expect_eq(g->row[2], 0, "the edges to the CPU are gone");
+    g = create(f->problem, false);
+    cr_assert_eq(g->vertex_count, 3);
+    cr_expect_eq(g->row[3], 4, "the edges to the CPU are gone");
     emp_partition_graph_destroy(g);
 }
 
@@ -160,28 +129,21 @@ Test(partition_graph, huge_weights_are_scaled_into_32_bits)
 
 Test(partition_graph, target_lists_devices_with_their_share_of_power)
 {
-    set_gpus(3);
     emp_partition_target target;
 
+    set_gpus(3);
     f->machine->device[0].peak_flops_per_s = 0.5e12; /* and three GPUs of 1e12 */
-    MUST(emp_partition_target_init(&target, f->machine, true, "x", NULL));
+    MUST(emp_partition_target_init(&target, f->machine, true, "x", &why));
     cr_expect_eq(target.count, 4);
     cr_expect_float_eq(target.power[0], 0.5 / 3.5, 1e-12);
     cr_expect_float_eq(target.power[3], 1.0 / 3.5, 1e-12);
-    MUST(emp_partition_target_init(&target, f->machine, false, "x", NULL));
+    MUST(emp_partition_target_init(&target, f->machine, false, "x", &why));
     cr_expect_eq(target.count, 3);
     cr_expect_eq(target.device[0], 1);
-}
-
-Test(partition_graph, target_needs_a_gpu)
-{
     set_gpus(0);
-    emp_partition_target target;
-
-    for (int with_cpu = 0; with_cpu < 2; with_cpu++) {
+    for (int with_cpu = 0; with_cpu < 2; with_cpu++)
         MUST_FAIL(emp_partition_target_init(&target, f->machine, with_cpu, "metis", &why),
-                  EMP_EUNSUPPORTED, "method metis: machine test0 has no GPU");
-    }
+                  EMP_EUNSUPPORTED, "test0 has no GPU");
 }
 
 /* ---- what a partitioner minimises ---- */
