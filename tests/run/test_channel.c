@@ -24,19 +24,6 @@ static void expect_byte(int pipe_end)
 
 enum { HELD = 9 }; /* a shell knows no descriptor of two digits */
 
-/* Starts a command that holds the pipe \a life open, and is killed. */
-static void start_and_die(const char *command, int life, const int go_on[2])
-{
-    emp_channel channel = {0};
-    char        byte;
-
-    close(go_on[1]);
-    dup2(life, HELD);
-    if (emp_channel_start(&channel, command, NULL) != EMP_OK) _exit(1);
-    if (read(go_on[0], &byte, 1) == 1) raise(SIGKILL);
-    _exit(2);
-}
-
 /* Until nobody holds the other end. */
 static void expect_end(int life, const char *command)
 {
@@ -48,63 +35,33 @@ static void expect_end(int life, const char *command)
     close(life);
 }
 
-static void expect_death_with_parent(const char *command)
-{
-    int life[2], go_on[2], status = 0;
-
-    cr_assert_eq(pipe(life), 0);
-    cr_assert_eq(pipe(go_on), 0);
-    cr_assert_neq(go_on[0], HELD);
-    const pid_t parent = fork();
-    if (parent == 0) start_and_die(command, life[1], go_on);
-    close(life[1]);
-    expect_byte(life[0]); /* the program works */
-    cr_assert_eq(write(go_on[1], "!", 1), 1);
-    cr_assert_eq(waitpid(parent, &status, 0), parent);
-    cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    expect_end(life[0], command);
-    close(go_on[0]);
-    close(go_on[1]);
-}
-
-/* What a program starts: beside itself, in a session of its own, and as somebody else's child. */
-static const char *const starting[] = {
-    "printf ! >&9; exec sleep 600",
-    "(printf ! >&9; sleep 600) & sleep 600; true",
-    "setsid sh -c 'printf ! >&9; exec sleep 600' & sleep 600; true",
-    "setsid sh -c '(trap \"\" TERM HUP INT; printf ! >&9; exec sleep 600) &'; cat",
-};
-enum { STARTING = sizeof starting / sizeof *starting };
-
-Test(channel, programs_and_what_they_start_die_with_their_parent, .timeout = 100)
-{
-    for (int i = 0; i < STARTING; i++) expect_death_with_parent(starting[i]);
-}
-
-/* Starts a command that holds the pipe \a life open, and closes the channel. A child by other means, which
- * ends with this process at the latest, is none of the command's. */
-static void start_and_end(const char *command, const int life[2], int begun)
+/* Starts a command that holds the pipe \a life open, and then is killed or closes the channel. A child by
+ * other means, which ends with this process at the latest, is none of the command's. */
+static void start_and_end(const char *command, const int life[2], const int go_on[2],
+                          bool is_killed)
 {
     emp_channel channel = {0};
     int         status = 0;
     char        byte;
-    const pid_t other = emp_program_fork();
+    const pid_t other = is_killed ? -1 : emp_program_fork();
 
+    close(go_on[1]);
     if (other == 0) {
         close(life[1]);
         for (;;) pause();
     }
     dup2(life[1], HELD);
     if (emp_channel_start(&channel, command, NULL) != EMP_OK) _exit(1);
-    close(HELD);
+    if (!is_killed) close(HELD);
     close(life[1]);
-    if (read(begun, &byte, 1) != 1) _exit(2);
+    if (read(go_on[0], &byte, 1) != 1) _exit(2);
+    if (is_killed) raise(SIGKILL);
     emp_channel_close(&channel);
     if (poll(&(struct pollfd){life[0], POLLIN, 0}, 1, 0) != 1) _exit(4); /* it lives */
     _exit(waitpid(other, &status, WNOHANG) == 0 ? 0 : 3);
 }
 
-static void expect_death_at_close(const char *command)
+static void expect_death(const char *command, bool is_killed)
 {
     int life[2], go_on[2], status = 0;
 
@@ -112,20 +69,34 @@ static void expect_death_at_close(const char *command)
     cr_assert_eq(pipe(go_on), 0);
     cr_assert_neq(go_on[0], HELD);
     const pid_t parent = fork();
-    if (parent == 0) start_and_end(command, life, go_on[0]);
+    if (parent == 0) start_and_end(command, life, go_on, is_killed);
     close(life[1]);
-    expect_byte(life[0]);
+    expect_byte(life[0]); /* the program works */
     cr_assert_eq(write(go_on[1], "!", 1), 1);
     cr_assert_eq(waitpid(parent, &status, 0), parent);
-    cr_expect_eq(status, 0, "%s: %d", command, WEXITSTATUS(status));
+    if (is_killed)
+        cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    else
+        cr_expect_eq(status, 0, "%s: %d", command, WEXITSTATUS(status));
     expect_end(life[0], command);
     close(go_on[0]);
     close(go_on[1]);
 }
 
-Test(channel, programs_and_what_they_start_die_when_it_is_closed, .timeout = 100)
+/* What a program starts: beside itself, in a session of its own, and as somebody else's child. */
+Test(channel, programs_and_what_they_start_die_with_parent_and_channel, .timeout = 100)
 {
-    for (int i = 0; i < STARTING; i++) expect_death_at_close(starting[i]);
+    static const char *const starting[] = {
+        "printf ! >&9; exec sleep 600",
+        "(printf ! >&9; sleep 600) & sleep 600; true",
+        "setsid sh -c 'printf ! >&9; exec sleep 600' & sleep 600; true",
+        "setsid sh -c '(trap \"\" TERM HUP INT; printf ! >&9; exec sleep 600) &'; cat",
+    };
+
+    for (size_t i = 0; i < sizeof starting / sizeof *starting; i++) {
+        expect_death(starting[i], true);
+        expect_death(starting[i], false);
+    }
 }
 
 static void start_in_a_session(emp_channel *channel, void *context)
