@@ -104,25 +104,35 @@ static emp_iteration_result predict_good(const char *row, bool has_gathers)
 
 /* One micro-batch: F 1, 8 MB in 8 ms, F 2 (the last layer's is that of the larger micro-batch), B 4, 8 ms,
  * B 2. The update of 0.3 s was of all three layers: the second stage would take 0.2 s, the first, which
- * is last, 0.1 s, and four sevenths of it for the gradients' way into a bucket and back. */
-Test(iterations, a_pipeline_takes_what_a_hand_computes)
+ * is last, 0.1 s, and four sevenths of it for the gradients' way into a bucket and back.
+ *
+ * Layer 1 alone was measured with four sequences: forward passes of 1, 0.5 and 1 s. The second row of it
+ * does not count.
+ *
+ * Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
+ * of 0.3 s is seven words a parameter: the second micro-batch adds its gradients with three of them, and their
+ * sum takes four for the bucket and two for the mean. */
+Test(iterations, pipelines_and_replicas_take_what_a_hand_computes)
 {
-    emp_iteration_result r = predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
+    static const struct {
+        const char *row;
+        double      step_s;
+    } cases[] = {
+        {"x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n",
+         1.0 + 0.008 + 2.0 + 4.0 + 0.008 + 2.0 + 0.1 * 11 / 7},
+        {"x,c,m,1,1,1,1,3,all D*2,9,,,\n", 2.5 + 6.0},
+        {"x,c,m,4,1,1,2,3,all A*2,9,,,\n", 2 * (3.0 + 6.0) + 0.024 + 0.3 * 16 / 7},
+        {"x,c,m,4,1,1,2,3,A*2+B*2,9,,,\n", 2 * (6.0 + 12.0) + 0.024 + 0.3 * 16 / 7}};
 
-    cr_expect_float_eq(r.step_s, 1.0 + 0.008 + 2.0 + 4.0 + 0.008 + 2.0 + 0.1 * 11 / 7,
-                       1e-9, "%.9f", r.step_s);
-    /* 2 layers with 20 bytes a parameter, their activations, and one layer's again */
-    cr_expect_float_eq(r.peak_bytes, 2e6 * 20 + 2 * 4e6 + 4e6 + EMP_PROCESS_BYTES, 512.0,
-                       "%.0f", r.peak_bytes);
-}
-
-/* Layer 1 alone was measured with four sequences: forward passes of 1, 0.5 and 1 s. The second row of it
- * does not count. */
-Test(iterations, a_larger_micro_batch_may_have_gaps)
-{
-    emp_iteration_result r = predict_good("x,c,m,1,1,1,1,3,all D*2,9,,,\n", false);
-
-    cr_expect_float_eq(r.step_s, 2.5 + 6.0, 1e-9, "%.9f", r.step_s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_iteration_result r = predict_good(cases[i].row, false);
+        cr_expect_float_eq(r.step_s, cases[i].step_s, 1e-9, "%s: %.9f", cases[i].row,
+                           r.step_s);
+        if (i > 0) continue;
+        /* 2 layers with 20 bytes a parameter, their activations, and one layer's again */
+        cr_expect_float_eq(r.peak_bytes, 2e6 * 20 + 2 * 4e6 + 4e6 + EMP_PROCESS_BYTES,
+                           512.0, "%.0f", r.peak_bytes);
+    }
 }
 
 /* Gathers of 8 MB take 8 ms: one before the forward pass, two before the backward pass. Sailor gathers one
@@ -139,20 +149,6 @@ Test(iterations, parts_of_an_activation_are_gathered)
     MUST(predict_by(EMP_ENGINE_SAILOR, &with, row, true, &why));
     cr_expect_float_eq(with.step_s - without.step_s, 2 * (0.008 + fill_s), 1e-8, "%.9f",
                        with.step_s - without.step_s);
-}
-
-/* Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
- * of 0.3 s is seven words a parameter: the second micro-batch adds its gradients with three of them, and their
- * sum takes four for the bucket and two for the mean. */
-Test(iterations, replicas_share_the_network_of_their_hosts)
-{
-    emp_iteration_result alike = predict_good("x,c,m,4,1,1,2,3,all A*2,9,,,\n", false);
-    emp_iteration_result unlike = predict_good("x,c,m,4,1,1,2,3,A*2+B*2,9,,,\n", false);
-
-    cr_expect_float_eq(alike.step_s, 2 * (3.0 + 6.0) + 0.024 + 0.3 * 16 / 7, 1e-9, "%.9f",
-                       alike.step_s);
-    cr_expect_float_eq(unlike.step_s, 2 * (6.0 + 12.0) + 0.024 + 0.3 * 16 / 7, 1e-9,
-                       "%.9f", unlike.step_s);
 }
 
 Test(iterations, errors_and_orders_are_counted)
@@ -185,18 +181,21 @@ Test(iterations, errors_and_orders_are_counted)
 /* The other way round, and with fewer GPUs, where nothing else was measured. */
 Test(iterations, pairs_that_were_not_measured_take_what_is_nearest)
 {
-    static const emp_tensor_group a2 = {"A", 2}, b2 = {"B", 2}, a4 = {"A", 4},
-                                  c2 = {"C", 2}, c1 = {"C", 1};
-    world  w = make_world(false);
-    double seconds;
+    static const struct {
+        emp_tensor_group from, to;
+        double           seconds;
+    } cases[] = {
+        {{"A", 2}, {"B", 2}, 1.0}, {{"A", 4}, {"C", 2}, 0.5}, {{"C", 2}, {"A", 4}, 0.5}};
+    const emp_tensor_group c1 = {"C", 1};
+    world                  w = make_world(false);
+    double                 seconds;
 
-    MUST(emp_network_send(&seconds, w.network, &a2, &b2, 1e9, &why));
-    cr_expect_float_eq(seconds, 1.0, 1e-12);
-    MUST(emp_network_send(&seconds, w.network, &a4, &c2, 1e9, &why));
-    cr_expect_float_eq(seconds, 0.5, 1e-12);
-    MUST(emp_network_send(&seconds, w.network, &c2, &a4, 1e9, &why));
-    cr_expect_float_eq(seconds, 0.5, 1e-12);
-    MUST_FAIL(emp_network_send(&seconds, w.network, &c1, &b2, 1e9, &why),
+    for (int i = 0; i < 3; i++) {
+        MUST(emp_network_send(&seconds, w.network, &cases[i].from, &cases[i].to, 1e9,
+                              &why));
+        cr_expect_float_eq(seconds, cases[i].seconds, 1e-12, "case %d: %g", i, seconds);
+    }
+    MUST_FAIL(emp_network_send(&seconds, w.network, &c1, &cases[0].to, 1e9, &why),
               EMP_EUNSUPPORTED, "no rate from 1 C to 2 B");
     clear_world(&w);
 }

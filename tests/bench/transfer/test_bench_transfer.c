@@ -67,39 +67,10 @@ static void expect_file(const char *pattern)
     free(name);
 }
 
-static void count_made(void *context, const emp_job_event *event)
-{
-    *(int *)context += !event->is_read;
-}
-
-/* The parts in one folder are all that the whole needs. A part makes no table. */
-static emp_transfer_table *make_by_parts(const emp_transfer_params *whole)
-{
-    emp_transfer_params params = *whole;
-    int                 made[2] = {0}, more = 0;
-
-    params.jobs.on_run = count_made;
-    params.jobs.shard_count = 2;
-    for (params.jobs.shard = 2; params.jobs.shard >= 1; params.jobs.shard--) {
-        emp_transfer_table *none = NULL;
-        emp_error           err = {0};
-        params.jobs.context = &made[params.jobs.shard - 1];
-        cr_assert_eq(emp_transfer_make(&none, &params, &err), EMP_EINTERRUPTED, "%s",
-                     err.msg);
-        cr_expect_null(none);
-    }
-    cr_expect(made[0] > 10 && made[1] > 10, "%d and %d", made[0], made[1]);
-    params.jobs.shard_count = 0;
-    params.jobs.context = &more;
-    emp_transfer_table *table = make(&params);
-    cr_expect_eq(more, 0);
-    return table;
-}
-
 Test(bench_transfer, imitation_is_a_training_of_its_own)
 {
     emp_transfer_params params = imitating("refine", 60);
-    emp_transfer_table *imitated = make_by_parts(&params);
+    emp_transfer_table *imitated = make(&params);
     emp_transfer_table *again = make(&params);
 
     cr_expect_str_eq(imitated->imitated, "refine::30:60");
@@ -133,7 +104,7 @@ Test(bench_transfer, a_table_of_frequencies_is_one_arm_more)
 
     params.trainings = 2;
     params.has_frequencies = true;
-    emp_transfer_table *with = make_by_parts(&params);
+    emp_transfer_table *with = make(&params);
     params.has_frequencies = false;
     emp_transfer_table *without = make(&params);
     for (int32_t i = 0; i < with->row_count; i++) {
