@@ -403,35 +403,24 @@ static void expect_refused(const char *part)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* tests/cli/test_refusals.c has the rest. */
 Test(comparison, wrong_choices_are_refused)
 {
-    static const struct {
-        size_t      at; /* of a number that is to be 0, or of a word */
-        const char *word, *part;
-    } cases[] = {{offsetof(emp_comparison_params, rows), "three", "\"three\""},
-                 {offsetof(emp_comparison_params, methods), "hdp-paper", "\"hdp-paper\""},
-                 {offsetof(emp_comparison_params, options), "width=8", "\"width=8\""},
-                 {offsetof(emp_comparison_params, options), "hdp:groups=4", "\"hdp\""},
-                 {offsetof(emp_comparison_params, options), "go:width=wide", "go: "},
-                 {offsetof(emp_comparison_params, options), "cpu:width=8", "cpu"},
-                 {offsetof(emp_comparison_params, seed_count), NULL, "0 seeds"},
-                 {offsetof(emp_comparison_params, row_count), NULL, "0 tasks"},
-                 {offsetof(emp_comparison_params, budget_count), NULL, "0 budgets"}};
+    static const char *const options[][2] = {{"width=8", "\"width=8\""},
+                                             {"go:width=wide", "go: "},
+                                             {"cpu:width=8", "cpu"},
+                                             {"go:width=8", "go has options twice"}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        void *field = (char *)&p + cases[i].at;
+    for (int i = 0; i < 4; i++) {
         choose("one", "cpu,go,anneal");
-        p.options[p.options_count++] = "go:width=8";
-        if (cases[i].word != NULL)
-            *(const char **)field = cases[i].word;
-        else
-            *(int32_t *)field = 0;
-        expect_refused(cases[i].part);
+        p.options[0] = options[i][0];
+        p.options[1] = "go:width=8";
+        p.options_count = 2;
+        expect_refused(options[i][1]);
     }
-    choose("one", "cpu,go,anneal");
-    p.options[0] = p.options[1] = "go:width=8";
-    p.options_count = 2;
-    expect_refused("go has options twice");
+    choose(NULL, NULL);
+    p.seed_count = 0;
+    expect_refused("0 seeds");
     choose(NULL, NULL);
     p.budget[1].clock_s = 1;
     expect_refused("budget 2");

@@ -93,29 +93,6 @@ Test(paper_table, other_sizes_are_predictions)
     emp_table_destroy(t);
 }
 
-Test(paper_table, wrong_names_are_refused)
-{
-    static const struct {
-        const char *rows, *arms;
-        int32_t     seeds;
-        const char *part;
-    } cases[] = {{"rnnlm,nmt3", "gpu", 2, "\"nmt3\""},
-                 {"rnnlm", "gpus", 2, "\"gpus\""},
-                 {"rnnlm", "gpu", 101, "101 seeds"}};
-
-    for (int i = 0; i < 3; i++) {
-        emp_trials_params params = make_params(NULL);
-        emp_table        *table = NULL;
-        params.rows = cases[i].rows;
-        params.arms = cases[i].arms;
-        params.seed_count = cases[i].seeds;
-        MUST_FAIL(emp_paper_table_make(&table, &emp_paper_table1, &params, &why),
-                  EMP_EINVAL, cases[i].part);
-        cr_expect_null(table);
-    }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 /* ---- table 2 ---- */
 
 Test(paper_table, table_2_has_the_figures_of_the_paper)
