@@ -14,6 +14,7 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "run/methods.h"
 #include "run/sheet/sheet.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
@@ -202,7 +203,8 @@ static void expect_same_bytes(const small_steps *how)
 }
 
 /* Walks score where they begin alone; the local search restarts, refining begins twice; Post refits
- * after every second batch; a generation of five ends with a batch of two or one. */
+ * after every second batch; a generation of five ends with a batch of two or one; the portfolio goes
+ * from its proposals over to refining. */
 Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 {
     static const small_steps searches[] = {
@@ -215,9 +217,12 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
         {&emp_method_ce, "samples=3,starts=2,start_samples=6,fine=3,coarse=2", 8},
         {&emp_method_post, "samples=3,batches=2,count=4", 8},
         {&emp_method_brkga, "population=5,elite=0.2,mutants=0.2,count=4", 6}};
+    small_steps portfolio = {NULL, NULL, 16};
 
     for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
         expect_same_bytes(&searches[i]);
+    MUST(emp_method_find(&portfolio.method, "portfolio", &why));
+    expect_same_bytes(&portfolio);
 }
 
 static void expect_loaded(int64_t evaluations)

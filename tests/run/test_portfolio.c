@@ -327,51 +327,6 @@ Test(portfolio, any_number_of_threads_gives_the_same_placement)
     emp_record_clear(&one);
 }
 
-static void count_down(void *context, const emp_progress *progress)
-{
-    int *batches_left = context;
-
-    if (progress->evaluations > progress->resumed && --*batches_left == 0) stop_flag = 1;
-}
-
-static char *saved_run(const emp_run_params *params, size_t *size)
-{
-    emp_record record = {0};
-
-    run(&record, model.problem, params);
-    MUST(emp_record_save(scratch_path("run.h5"), &record, &why));
-    emp_record_clear(&record);
-    return scratch_read("run.h5", size);
-}
-
-/* Among proposals, at the border to refine, and within it. */
-Test(portfolio, goes_on_from_a_checkpoint_as_if_nothing_had_disturbed_it)
-{
-    static const int batches[] = {1, 6, 12, 13, 14, 15};
-    char             path[SCRATCH_PATH_BYTES];
-    emp_run_params   plain = params_of(BUDGET, 1), params = plain;
-    size_t           size, again;
-    char            *undisturbed = saved_run(&plain, &size);
-
-    snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
-    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
-        int left = batches[i];
-        params.checkpoint = (emp_run_checkpoint){.path = path};
-        params.progress = count_down;
-        params.context = &left;
-        free(saved_run(&params, NULL));
-        params.checkpoint.is_resumed = true;
-        params.progress = NULL;
-        char *resumed = saved_run(&params, &again);
-        cr_assert_eq(size, again, "stopped after %d batches", batches[i]);
-        cr_expect_eq(memcmp(undisturbed, resumed, size), 0, "stopped after %d batches",
-                     batches[i]);
-        free(resumed);
-        remove(path);
-    }
-    free(undisturbed);
-}
-
 /* ---- members that cannot ---- */
 
 Test(portfolio, says_what_came_closest_where_nothing_fits)
