@@ -289,3 +289,35 @@ static void give_up_first_ask(const subject *of)
 }
 
 Test(asks_again, when_stopped_in_the_first_ask) { of_each(give_up_first_ask); }
+
+/* Refining and the portfolio do not ask again. They give up an ask in which they were to cut the graph. */
+Test(asks_again, others_when_stopped_before_a_cut)
+{
+    subject others[2] = {{&emp_method_refine, NULL, 0}, {NULL, NULL, 0}};
+
+    MUST(emp_method_find(&others[1].method, "portfolio", &why));
+    for (int k = 0; k < 2; k++) {
+        learner plain, stopped;
+        int32_t given_up = 0;
+        begin(&plain, &others[k]);
+        begin(&stopped, &others[k]);
+        for (int32_t i = 0; i < 2 * MOMENTS; i++) {
+            stop = 1;
+            const emp_status st = ask(&stopped);
+            stop = 0;
+            if (st != EMP_OK) {
+                cr_assert_eq(st, EMP_EINTERRUPTED);
+                if (k == 0) expect_same_state(&plain, &stopped, "stopped before a cut");
+                cr_assert_eq(ask(&stopped), EMP_OK);
+                given_up++;
+            }
+            cr_assert_eq(tell(&stopped), EMP_OK);
+            update(&plain);
+            expect_same_batch(&plain, &stopped, "after a stop");
+            expect_same_state(&plain, &stopped, "after a stop");
+        }
+        cr_expect_gt(given_up, k, "%s", others[k].method->name);
+        end(&plain);
+        end(&stopped);
+    }
+}

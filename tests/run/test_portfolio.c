@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a portfolio keep to the budget, never end worse than the best of its members that propose
- * at once, pass over members that cannot place the problem, and ask those again that were stopped? */
+ * at once, and pass over members that cannot place the problem? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -123,75 +123,6 @@ Test(portfolio, never_ends_worse_than_a_member_that_proposes_at_once)
         emp_record_clear(&record);
         task_destroy(&t);
     }
-}
-
-/* ---- members that are stopped ---- */
-
-/* A portfolio, and what it has proposed. */
-typedef struct {
-    void              *state;
-    emp_owned_decision proposal;
-    int32_t            count;
-    emp_device_id      device_of_op[];
-} proposer;
-
-static proposer *create_proposer(const atomic_int *stop)
-{
-    const size_t            ops = (size_t)model.problem->graph->op_count;
-    proposer               *a = calloc(1, sizeof *a + ops * sizeof *a->device_of_op);
-    const emp_method_params params = {.seed = 3, .threads = 1, .stop = stop};
-
-    a->proposal.device_of_op = a->device_of_op;
-    MUST(emp_method_create(&a->state, &emp_method_portfolio, model.problem, &params,
-                           NULL));
-    return a;
-}
-
-static emp_status ask(proposer *a)
-{
-    return emp_method_ask(&emp_method_portfolio, a->state, &a->proposal, 1, &a->count,
-                          NULL);
-}
-
-static void tell(proposer *a)
-{
-    const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
-
-    MUST(emp_method_tell(&emp_method_portfolio, a->state, &score, a->count, NULL));
-}
-
-static void destroy_proposer(proposer *a)
-{
-    emp_method_destroy(&emp_method_portfolio, a->state);
-    free(a);
-}
-
-/* One that cuts the graph can be stopped. */
-Test(portfolio, asks_a_member_again_that_was_stopped)
-{
-    const size_t bytes = (size_t)model.problem->graph->op_count * sizeof(emp_device_id);
-    atomic_int   stop = 0;
-    proposer    *plain = create_proposer(NULL), *disturbed = create_proposer(&stop);
-    int32_t      stopped = 0;
-
-    for (int32_t i = 0; i < count_members(); i++) {
-        stop = 1;
-        const emp_status st = ask(disturbed);
-        stop = 0;
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_EINTERRUPTED);
-            MUST(ask(disturbed));
-            stopped++;
-        }
-        MUST(ask(plain));
-        cr_assert_eq(disturbed->count, plain->count);
-        cr_expect_arr_eq(disturbed->device_of_op, plain->device_of_op, bytes);
-        tell(disturbed);
-        tell(plain);
-    }
-    cr_expect_geq(stopped, 2);
-    destroy_proposer(plain);
-    destroy_proposer(disturbed);
 }
 
 /* A slow GPU, then two fast ones, of which the second has the better link. */
