@@ -81,6 +81,29 @@ Test(forged, files_of_200_kinds_are_read_or_refused)
     }
 }
 
+/* With the seal that they had. */
+static void expect_no_file(store_kind kind, const unsigned char *bytes, size_t size)
+{
+    scratch_write("x.h5", bytes, size);
+    MUST_FAIL(store_sample_load(kind, scratch_path("x.h5"), &why), EMP_EFORMAT, "x.h5");
+}
+
+Test(forged, torn_and_damaged_files_are_refused)
+{
+    for (store_kind kind = STORE_RECORD; kind < STORE_KINDS; kind++) {
+        size_t         size;
+        unsigned char *bytes = make_sample(kind, &size);
+        for (size_t length = 0; length < size; length += size / 97 + 1)
+            expect_no_file(kind, bytes, length);
+        for (size_t at = STORE_SEAL_BYTES; at < size; at += size / 211 + 1) {
+            bytes[at] ^= 0x5a;
+            expect_no_file(kind, bytes, size);
+            bytes[at] ^= 0x5a;
+        }
+        free(bytes);
+    }
+}
+
 /* Where the value of an attribute begins: behind its padded name, an integer's type, and the space. */
 static unsigned char *find_value(unsigned char *bytes, size_t size, const char *attribute)
 {

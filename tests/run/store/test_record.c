@@ -178,25 +178,6 @@ Test(record, is_the_same_file_every_time)
 
 /* ---- files that are no record ---- */
 
-Test(record, cut_short_or_damaged_is_refused)
-{
-    size_t size;
-
-    save();
-    char *bytes = scratch_read("record.h5", &size);
-    for (size_t length = 0; length < size; length += size / 97 + 1) {
-        scratch_write("record.h5", bytes, length);
-        expect_refused("");
-    }
-    for (size_t at = 512; at < size; at += size / 211 + 1) { /* past the seal's padding */
-        bytes[at] = (char)(bytes[at] ^ 0x5a);
-        scratch_write("record.h5", bytes, size);
-        bytes[at] = (char)(bytes[at] ^ 0x5a);
-        expect_refused("");
-    }
-    free(bytes);
-}
-
 Test(record, of_another_kind_or_version_is_refused)
 {
     size_t size;
