@@ -8,6 +8,7 @@
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
+#include "tests/bench/counted.h"
 #include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
@@ -19,29 +20,15 @@ enum { SEEDS = 2 };
 #endif
 static const double clocks_s[] = {0.2 * SLOWNESS, 0.8 * SLOWNESS, 0.4 * SLOWNESS};
 
-static char folder[SCRATCH_PATH_BYTES];
-
-static void set_up(void)
-{
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path("runs"));
-}
-
-TestSuite(clock, .init = set_up, .fini = scratch_remove);
+TestSuite(clock, .init = counted_set_up, .fini = scratch_remove);
 
 static const emp_compared_task row = {
     {"two", "Two layers", "rnnlm:layers=2,steps=2,units=64,vocab=16,sampled=0", "k40x2",
      2, NULL},
     EMP_TASKS_FRESH};
 
-static void count_made(void *context, const emp_job_event *event)
-{
-    *(int *)context += !event->is_read;
-}
-
 /* The three clocks, and 8 evaluations between them. */
-static emp_comparison *make(int *made)
+static emp_comparison *make(void)
 {
     emp_comparison_params p = emp_comparison_params_default();
     emp_comparison       *c = NULL;
@@ -56,9 +43,7 @@ static emp_comparison *make(int *made)
     p.budget[2] = (emp_comparison_budget){.clock_s = clocks_s[1]};
     p.budget[3] = (emp_comparison_budget){.clock_s = clocks_s[2]};
     p.draws = 1;
-    p.jobs.folder = folder;
-    p.jobs.on_run = count_made;
-    p.jobs.context = made;
+    p.jobs = counted_jobs(p.jobs.threads);
     MUST(emp_comparison_make(&c, &p, &why));
     return c;
 }
@@ -72,10 +57,10 @@ Test(clock, one_run_stands_for_all_clocks)
 {
     static const int32_t rising[] = {0, 3, 2};
     char                 options[128];
-    int                  made = 0;
-    emp_comparison      *c = make(&made);
+    emp_comparison      *c = make();
 
-    cr_expect_eq(made, 1 + SEEDS + SEEDS, "expert, 8 evaluations, the longest clock");
+    cr_expect_eq(counted_runs, 1 + SEEDS + SEEDS,
+                 "expert, 8 evaluations, the longest clock");
     for (int i = 0; i < 3; i++) {
         int32_t                    b = rising[i];
         const emp_comparison_cell *anneal = cell_of(c, b, 1), *expert = cell_of(c, b, 0);
@@ -123,7 +108,7 @@ static void remove_timings(void)
         snprintf(pattern, sizeof pattern, "runs/*.anneal.seed%d.0.*.timing.json", seed);
         char *timing = scratch_find(pattern);
         cr_assert_not_null(timing);
-        snprintf(path, sizeof path, "%s/%s", folder, timing);
+        snprintf(path, sizeof path, "%s/%s", counted_folder, timing);
         cr_assert_eq(remove(path), 0, "%s", path);
         free(timing);
     }
@@ -132,11 +117,10 @@ static void remove_timings(void)
 /* Also the clock's are read again; without its timing a run by the clock says nothing of shorter ones. */
 Test(clock, runs_with_their_timings_are_read_again)
 {
-    int             made = 0, again = 0;
     char           *first = NULL, *second = NULL;
-    emp_comparison *c = make(&made), *d = make(&again);
+    emp_comparison *c = make(), *d = make();
 
-    cr_expect(made > 0 && again == 0);
+    cr_expect(counted_runs > 0 && counted_reads == counted_runs);
     cr_expect_eq(count_cells_on_curve(c), 3);
     MUST_PRINT(first, emp_comparison_print(out, c, EMP_SHEET_TEXT, &why));
     MUST_PRINT(second, emp_comparison_print(out, d, EMP_SHEET_TEXT, &why));
@@ -147,8 +131,8 @@ Test(clock, runs_with_their_timings_are_read_again)
     emp_comparison_destroy(c);
     emp_comparison_destroy(d);
     remove_timings();
-    emp_comparison_destroy(make(&again));
-    cr_expect_eq(again, SEEDS, "not those of 8 evaluations");
+    emp_comparison_destroy(make());
+    cr_expect_eq(counted_runs - counted_reads, SEEDS, "not those of 8 evaluations");
 }
 
 /* ---- the value of a run ---- */

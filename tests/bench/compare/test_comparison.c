@@ -13,8 +13,8 @@
 #include "bench/compare/comparison_internal.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
+#include "tests/bench/counted.h"
 #include "tests/support/calls.h"
-#include "tests/support/scratch.h"
 
 enum { ROWS = 3, SEEDS = 2, SETS = 2 };
 
@@ -30,18 +30,9 @@ static const emp_compared_task rows[ROWS] = {
       "k40x2", 2, NULL},
      EMP_TASKS_FRESH}};
 
-static char                  folder[SCRATCH_PATH_BYTES];
-static int                   run_count, read_count;
 static double                rescored_frac;
 static emp_comparison_params p;
 static emp_comparison       *c; /* made with them */
-
-static void set_up(void)
-{
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path("runs"));
-}
 
 static void tear_down(void)
 {
@@ -50,14 +41,7 @@ static void tear_down(void)
     scratch_remove();
 }
 
-TestSuite(comparison, .init = set_up, .fini = tear_down);
-
-static void count_run(void *context, const emp_job_event *event)
-{
-    (void)context;
-    run_count++;
-    read_count += event->is_read;
-}
+TestSuite(comparison, .init = counted_set_up, .fini = tear_down);
 
 static void note_rescored(void *context, double done_frac)
 {
@@ -76,15 +60,14 @@ static void choose(const char *row_keys, const char *methods)
     p.draws = 3;
     p.budget[0] = (emp_comparison_budget){.evaluations = 8};
     p.budget[1] = (emp_comparison_budget){.evaluations = 20};
-    p.jobs.folder = folder;
-    p.jobs.on_run = count_run;
+    p.jobs = counted_jobs(p.jobs.threads);
     p.on_rescored = note_rescored;
 }
 
 /* Makes it in place of the one before. */
 static void make(void)
 {
-    run_count = read_count = 0;
+    counted_runs = counted_reads = 0;
     emp_comparison_destroy(c);
     c = NULL;
     MUST(emp_comparison_make(&c, &p, &why));
@@ -231,14 +214,14 @@ Test(comparison, is_the_same_byte_for_byte_when_read_again_and_on_two_threads)
 
     compare("one,two", "expert,metis,anneal");
     char *text = print();
-    cr_expect(run_count == runs && read_count == 0, "%d runs", run_count);
+    cr_expect(counted_runs == runs && counted_reads == 0, "%d runs", counted_runs);
     cr_expect_eq(rescored_frac, 1.0);
     for (int is_fresh = 0; is_fresh < 2; is_fresh++) {
         p.jobs.threads = 1 + is_fresh;
         p.jobs.is_fresh = is_fresh;
         make();
         char *same = print();
-        cr_expect_eq(read_count, is_fresh ? 0 : runs);
+        cr_expect_eq(counted_reads, is_fresh ? 0 : runs);
         cr_expect_str_eq(same, text);
         free(same);
     }
@@ -326,7 +309,7 @@ Test(comparison, what_finds_nothing_is_infinitely_slow)
     cr_expect_not_null(strstr(text, ",OOM,OOM,OOM,OOM,OOM,1,"), "%s", text);
     make();
     char *same = print();
-    cr_expect(run_count == 3 && read_count == 3, "the refusal, too");
+    cr_expect(counted_runs == 3 && counted_reads == 3, "the refusal, too");
     cr_expect_str_eq(same, text);
     free(text);
     free(same);
@@ -399,7 +382,7 @@ static void expect_refused(const char *part)
 
     MUST_FAIL(emp_comparison_make(&none, &p, &why), EMP_EINVAL, part);
     cr_expect_null(none);
-    cr_expect_eq(run_count, 0, "refused before any run");
+    cr_expect_eq(counted_runs, 0, "refused before any run");
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -445,7 +428,7 @@ Test(comparison, an_entrant_takes_its_options)
     free(text);
     p.options[0] = "go-emplace:width=4,heads=2,hidden=8,samples=4";
     make();
-    cr_expect_eq(run_count - read_count, SEEDS);
+    cr_expect_eq(counted_runs - counted_reads, SEEDS);
 }
 
 static atomic_int stop_flag;
@@ -457,7 +440,7 @@ Test(comparison, stop_leaves_the_rest_blank)
     p.jobs.stop = &stop_flag;
     cr_assert_eq(emp_comparison_make(&c, &p, NULL), EMP_EINTERRUPTED);
     cr_assert_not_null(c);
-    cr_expect(run_count == 0 && rescored_frac == 0);
+    cr_expect(counted_runs == 0 && rescored_frac == 0);
     cr_expect(isnan(cell_of(0, 0, 0)->step_s.median));
     cr_expect(isnan(cell_of(0, 0, 0)->rank) && isnan(c->overall[0].mean_rank));
     free(print());

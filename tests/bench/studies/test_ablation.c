@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "bench/studies/ablation.h"
 #include "policy/hdp/options.h"
+#include "tests/bench/counted.h"
 #include "tests/support/calls.h"
-#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
@@ -40,36 +40,14 @@ static const emp_ablation study = {.name = "small",
                                    .budget = BUDGET,
                                    .first_budget = BUDGET / 2};
 
-static char folder[SCRATCH_PATH_BYTES];
+TestSuite(ablation, .init = counted_set_up, .fini = scratch_remove);
 
-static void set_up(void)
+static emp_trials_params make_params(void)
 {
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-}
-
-TestSuite(ablation, .init = set_up, .fini = scratch_remove);
-
-struct counts {
-    int runs, read;
-};
-
-static void count_run(void *context, const emp_job_event *event)
-{
-    struct counts *counts = (struct counts *)context;
-
-    counts->runs++;
-    counts->read += event->is_read;
-}
-
-static emp_trials_params make_params(struct counts *counts)
-{
-    return (emp_trials_params){
-        .runtime = "tf-r1.3",
-        .seed_count = SEEDS,
-        .budget = BUDGET,
-        .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
+    return (emp_trials_params){.runtime = "tf-r1.3",
+                               .seed_count = SEEDS,
+                               .budget = BUDGET,
+                               .jobs = counted_jobs(2)};
 }
 
 static emp_ablation_table *make(const emp_trials_params *params)
@@ -82,13 +60,12 @@ static emp_ablation_table *make(const emp_trials_params *params)
 
 Test(ablation, runs_every_arm)
 {
-    struct counts       first = {0};
-    emp_trials_params   params = make_params(&first);
+    emp_trials_params   params = make_params();
     emp_ablation_table *a = make(&params);
 
     cr_assert_eq(a->arm_count, ARMS);
     cr_assert_eq(a->row_count, 1, "the rows of the definition");
-    cr_expect(first.runs == ARMS * SEEDS && first.read == 0);
+    cr_expect(counted_runs == ARMS * SEEDS && counted_reads == 0);
     cr_expect_str_eq(a->cell[0].row->key, "two");
     cr_expect_eq(a->cell[0].ratio, 1.0);
     for (int i = 0; i < ARMS; i++) {
@@ -111,14 +88,13 @@ Test(ablation, arms_and_rows_can_be_chosen)
     } cases[] = {{"grouping", "one,two", 2, 2}, {"groups=2", "two", 1, 1}};
 
     for (int i = 0; i < 2; i++) {
-        struct counts     counts = {0};
-        emp_trials_params params = make_params(&counts);
+        emp_trials_params params = make_params();
         params.rows = cases[i].rows;
         params.arms = cases[i].arms;
         params.seed_count = 1;
         emp_ablation_table *t = make(&params);
         cr_assert(t->arm_count == 2 && t->row_count == cases[i].row_count);
-        cr_expect_eq(counts.runs, 2 * t->row_count, "%s", cases[i].arms);
+        cr_expect_eq(counted_runs, 2 * t->row_count, "%s", cases[i].arms);
         cr_expect_eq(t->cell[0].arm, &arms[0], "the default is always there");
         cr_expect_eq(t->cell[1].arm, &arms[cases[i].second]);
         cr_expect_str_eq(t->cell[2 * t->row_count - 2].row->key, "two");
@@ -140,7 +116,7 @@ Test(ablation, wrong_names_are_refused)
         {&study, NULL, NULL, -1, "-1 seeds"}};
 
     for (int i = 0; i < 4; i++) {
-        emp_trials_params   params = make_params(NULL);
+        emp_trials_params   params = make_params();
         emp_ablation_table *t = NULL;
         params.rows = cases[i].rows;
         params.arms = cases[i].arms;
@@ -198,13 +174,12 @@ static const emp_ablation compared = {.name = "compared",
 
 Test(ablation, methods_are_compared_by_more_than_step_times)
 {
-    struct counts       counts = {0};
-    emp_trials_params   params = make_params(&counts);
+    emp_trials_params   params = make_params();
     emp_ablation_table *t = NULL;
 
     params.budget = 64;
     MUST(emp_ablation_make(&t, &compared, &params, NULL));
-    cr_expect_eq(counts.runs, 2 + SEEDS, "only random draws");
+    cr_expect_eq(counted_runs, 2 + SEEDS, "only random draws");
     const emp_ablation_cell *gpu = &t->cell[1], *drawn = &t->cell[2];
     cr_expect(gpu->run_count == 1 && gpu->evaluations == 1);
     cr_expect_eq(gpu->balance, 2.0, "one of two GPUs is busy");
@@ -239,20 +214,19 @@ static void expect_note(const emp_ablation_table *t, const char *note, bool is_t
 
 Test(ablation, a_first_study_is_shorter_and_says_so)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
 
     params.seed_count = 0;
     params.budget = 0;
     emp_ablation_table *t = make(&params);
-    cr_expect_eq(counts.runs, ARMS);
+    cr_expect_eq(counted_runs, ARMS);
     cr_expect_eq(t->cell[0].evaluations, BUDGET / 2);
     expect_note(t, "first study: 4 of 8 evaluations a run, 1 of 2 seeds", true);
     emp_ablation_destroy(t);
-    counts.runs = 0;
+    counted_runs = 0;
     params.is_full = true;
     t = make(&params);
-    cr_expect_eq(counts.runs, ARMS * SEEDS);
+    cr_expect_eq(counted_runs, ARMS * SEEDS);
     cr_expect_eq(t->cell[0].evaluations, BUDGET * SEEDS);
     expect_note(t, "first study", false);
     emp_ablation_destroy(t);

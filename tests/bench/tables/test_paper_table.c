@@ -12,51 +12,27 @@
 #include "base/mem.h"
 #include "bench/tables/table.h"
 #include "run/methods.h"
+#include "tests/bench/counted.h"
 #include "tests/support/calls.h"
-#include "tests/support/scratch.h"
 
-static char folder[SCRATCH_PATH_BYTES];
+TestSuite(paper_table, .init = counted_set_up, .fini = scratch_remove);
 
-static void set_up(void)
+static emp_trials_params make_params(void)
 {
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-}
-
-TestSuite(paper_table, .init = set_up, .fini = scratch_remove);
-
-struct counts {
-    int runs, read;
-};
-
-static void count_run(void *context, const emp_job_event *event)
-{
-    struct counts *counts = (struct counts *)context;
-
-    counts->runs++;
-    if (event->is_read) counts->read++;
-    cr_expect_eq(event->done, counts->runs);
-}
-
-static emp_trials_params make_params(struct counts *counts)
-{
-    return (emp_trials_params){
-        .rows = "rnnlm",
-        .arms = "gpu,random",
-        .runtime = "tf-r1.3",
-        .seed_count = 2,
-        .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
+    return (emp_trials_params){.rows = "rnnlm",
+                               .arms = "gpu,random",
+                               .runtime = "tf-r1.3",
+                               .seed_count = 2,
+                               .jobs = counted_jobs(2)};
 }
 
 Test(paper_table, has_what_is_chosen_beside_the_paper)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
     MUST(emp_paper_table_make(&t, &emp_paper_table1, &params, &why));
-    cr_expect_eq(counts.runs, 1 + 2); /* one by gpu, a seed each by random */
+    cr_expect_eq(counted_runs, 1 + 2); /* one by gpu, a seed each by random */
     cr_expect(t->row_count == 1 && t->column_count == 2);
     cr_expect_eq(emp_table_at(t, 0, 0)->paper_s, 1.57);
     /* no constant of a GPU is fitted to a cell */
@@ -73,8 +49,7 @@ Test(paper_table, has_what_is_chosen_beside_the_paper)
 /* Only rows of the paper's own sizes can have been fitted; more words take longer. */
 Test(paper_table, other_sizes_are_predictions)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
     params.rows = "nmt2";
@@ -155,15 +130,14 @@ static const emp_paper_table small_table = {.name = "small",
 
 Test(paper_table, columns_show_different_things_of_the_same_runs)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
     params.is_full = true;
     MUST(emp_paper_table_make(&t, &small_table, &params, &why));
-    cr_expect_eq(counts.runs, 4 + 2, "best and worst share runs, a gain has none");
+    cr_expect_eq(counted_runs, 4 + 2, "best and worst share runs, a gain has none");
     const emp_table_cell *best = emp_table_at(t, 0, 0), *worst = emp_table_at(t, 0, 1);
     const emp_table_cell *gain = emp_table_at(t, 0, 2), *many = emp_table_at(t, 0, 3);
     cr_expect_eq(best->shown, best->ours_s.min);
@@ -193,17 +167,16 @@ static void expect_note(const emp_table *t, const char *note, bool is_there)
 /* All rows and columns, and what is left out is said. */
 Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
     for (int is_full = 0; is_full < 2; is_full++) {
         params.is_full = is_full;
-        counts.runs = 0;
+        counted_runs = 0;
         MUST(emp_paper_table_make(&t, &small_table, &params, &why));
-        if (!is_full) cr_expect_eq(counts.runs, 1 + 1);
+        if (!is_full) cr_expect_eq(counted_runs, 1 + 1);
         cr_expect_eq(t->column_count, 4);
         expect_note(t, "This is a first table", !is_full);
         expect_note(t, "3 evaluations a run, seed 1 of 4", !is_full);
@@ -215,8 +188,7 @@ Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 
 Test(paper_table, a_gain_needs_both_of_its_columns)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
     params.rows = NULL;
@@ -224,15 +196,15 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
     params.seed_count = 2;
     MUST(emp_paper_table_make(&t, &small_table, &params, &why));
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
-    cr_expect_eq(counts.runs, 2);
+    cr_expect_eq(counted_runs, 2);
     expect_note(t, "\"Many\" and \"Best\": --methods many,few,gain", true);
     emp_table_destroy(t);
     params.arms = "gain";
     MUST(emp_paper_table_make(&t, &small_table, &params, &why));
-    cr_expect_eq(counts.runs, 2, "alone it has no runs");
+    cr_expect_eq(counted_runs, 2, "alone it has no runs");
     emp_table_destroy(t);
     params.arms = "many,few,gain";
-    counts.runs = 0;
+    counted_runs = 0;
     MUST(emp_paper_table_make(&t, &small_table, &params, &why));
     cr_expect_str_empty(t->gain_note);
     emp_table_destroy(t);

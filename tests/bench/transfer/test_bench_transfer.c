@@ -9,21 +9,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tests/bench/counted.h"
 #include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 
 #define SMALL \
     "width=8,type_width=4,graph_layers=1,layers=1,heads=2,hidden=8,segment=16,samples=8"
 
-static char folder[SCRATCH_PATH_BYTES];
-
-static void set_up(void)
-{
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-}
-
-TestSuite(bench_transfer, .init = set_up, .fini = scratch_remove);
+TestSuite(bench_transfer, .init = counted_set_up, .fini = scratch_remove);
 
 static emp_transfer_params imitating(const char *method, int64_t rounds)
 {
@@ -36,7 +29,7 @@ static emp_transfer_params imitating(const char *method, int64_t rounds)
                                  .trainings = 1,
                                  .budget = {1},
                                  .budget_count = 1,
-                                 .jobs = {.folder = folder, .threads = 1}};
+                                 .jobs = counted_jobs(1)};
 }
 
 static emp_transfer_table *make(const emp_transfer_params *params)
@@ -75,7 +68,7 @@ Test(bench_transfer, imitation_is_a_training_of_its_own)
 
     cr_expect_str_eq(imitated->imitated, "refine::30:60");
     cr_expect_eq(imitated->training_budget, 0);
-    expect_file("weights.giph.go.seed1.0.*.h5");
+    expect_file("runs/weights.giph.go.seed1.0.*.h5");
     cr_expect_eq(sum_of(again, "trained"), sum_of(imitated, "trained"));
     cr_expect_neq(sum_of(imitated, "trained"), sum_of(imitated, "untrained"));
 
@@ -88,7 +81,7 @@ Test(bench_transfer, imitation_is_a_training_of_its_own)
     params.training_budget = 80;
     emp_transfer_table *scored = make(&params);
     cr_expect_str_eq(scored->imitated, "");
-    expect_file("weights.giph.go.seed1.80.*.h5");
+    expect_file("runs/weights.giph.go.seed1.80.*.h5");
     emp_transfer_destroy(scored);
     emp_transfer_destroy(less);
     emp_transfer_destroy(again);

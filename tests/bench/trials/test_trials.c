@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "tests/bench/counted.h"
 #include "tests/support/calls.h"
-#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 #define TASK(key, layers)                                                        \
@@ -18,23 +18,15 @@
     }
 enum { TASKS = 2, SEEDS = 3 };
 static const emp_task two[TASKS] = {TASK("one", 1), TASK("two", 2)};
-static char           folder[SCRATCH_PATH_BYTES];
 
-static void set_up(void)
-{
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-}
-
-TestSuite(trials, .init = set_up, .fini = scratch_remove);
+TestSuite(trials, .init = counted_set_up, .fini = scratch_remove);
 
 static emp_status run_grid(emp_trials *trials, emp_trials_tasks *tasks, emp_error *err)
 {
     static const emp_job_method random = {
         .title = "random", .method = "random", .options = "groups=4", .budget = 4};
     static const emp_job_method gpu = {.title = "gpu", .method = "gpu"};
-    const emp_jobs_params       jobs = {.folder = folder, .threads = 1};
+    const emp_jobs_params       jobs = counted_jobs(1);
 
     EMP_CHECK(emp_trials_choose(tasks, two, TASKS, NULL, NULL, "no row", err));
     EMP_CHECK(emp_trials_load(tasks, "tf-r1.3", 1, err));

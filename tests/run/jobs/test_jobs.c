@@ -55,6 +55,7 @@ static void on_run(void *context, const emp_job_event *event)
 
     w->ready++;
     w->read += event->is_read;
+    cr_expect_eq(event->done, w->ready);
 }
 
 static void on_progress(void *context, const emp_jobs_progress *progress)
