@@ -197,8 +197,6 @@ Test(search, times_moves_beside_the_oracle)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* ---- networks ---- */
-
 /* ---- the program ---- */
 
 /* Runs it; returns whether it succeeded. What it prints is in \a text. */

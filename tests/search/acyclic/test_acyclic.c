@@ -110,68 +110,51 @@ static int8_t flow(const emp_flow_graph *g, int32_t u, int32_t v)
     return 2;
 }
 
-/* variable -> forward -> loss -> gradient -> update, the update in the class of the variable. */
-static fixture *create_step(void)
+static fixture *create_chain(int32_t gpu_count, int32_t op_count)
 {
-    fixture *f = fixture_create(2);
+    fixture *f = fixture_create(gpu_count);
 
-    for (int32_t i = 0; i < 5; i++) {
+    for (int32_t i = 0; i < op_count; i++) {
         fixture_op(f, NULL, 10 * (i + 1));
         if (i > 0) fixture_edge(f, i - 1, i);
     }
-    fixture_colocate(f, 4, 0);
-    fixture_edge(f, 1, 3);
     return f;
 }
 
-Test(flow_graph, what_comes_back_to_a_class_binds_no_order)
+/* variable -> forward -> loss -> gradient -> update, the update in the class of the variable. What comes back
+ * to a class binds no order, and groups stand where their first op does. */
+Test(flow_graph, follows_data_from_classes_to_classes)
 {
-    fixture             *f = create_step();
-    const emp_problem   *problem = fixture_problem(f);
+    fixture             *f = create_chain(2, 5);
+    const int32_t        group[] = {0, 1, 2, 1}; /* the gradient with its forward op */
     emp_partition_graph *vertices = NULL;
-    emp_flow_graph      *g = NULL;
+    emp_flow_graph      *g = NULL, *grouped = NULL;
     int32_t              order[4], level[4];
+    int64_t              traffic = 0; /* of vertex 0 */
 
-    MUST(emp_partition_graph_create(&vertices, problem, false, NULL));
-    MUST(emp_flow_graph_create(&g, vertices, problem, NULL, 0, NULL));
+    fixture_colocate(f, 4, 0);
+    fixture_edge(f, 1, 3);
+    const emp_problem *problem = fixture_problem(f);
+    MUST(emp_partition_graph_create(&vertices, problem, false, &why));
+    MUST(emp_flow_graph_create(&g, vertices, problem, NULL, 0, &why));
     cr_expect_eq(g->vertex_count, 4);
-    cr_expect_eq(flow(g, 0, 1), 1);
-    cr_expect_eq(flow(g, 1, 0), -1);
-    cr_expect_eq(flow(g, 1, 3), 1);
-    cr_expect_eq(flow(g, 0, 3), 0, "the gradient returns to the variable");
-    cr_expect_eq(flow(g, 3, 0), 0);
+    cr_expect(flow(g, 0, 1) == 1 && flow(g, 1, 0) == -1 && flow(g, 1, 3) == 1);
+    cr_expect(flow(g, 0, 3) == 0 && flow(g, 3, 0) == 0, "the gradient returns");
     cr_assert(emp_flow_graph_sort(g, order, level));
-    for (int32_t v = 0; v < 4; v++) {
-        cr_expect_eq(order[v], v);
-        cr_expect_eq(level[v], v);
-    }
-    int64_t traffic = 0; /* of vertex 0 */
+    for (int32_t v = 0; v < 4; v++) cr_expect(order[v] == v && level[v] == v);
     for (int32_t i = g->row[0]; i < g->row[1]; i++) traffic += g->traffic[i];
     cr_expect_eq(traffic, 1 + 10 + 1 + 40, "traffic that returns counts");
+    MUST(emp_flow_graph_create(&grouped, vertices, problem, group, 3, &why));
+    cr_expect_eq(grouped->vertex_count, 3);
+    cr_expect_eq(grouped->load[1], vertices->load[1] + vertices->load[3]);
+    cr_expect_eq(flow(grouped, 0, 1), 1);
+    cr_expect_eq(flow(grouped, 1, 2), 1, "not back to the gradient");
+    cr_expect_eq(flow(grouped, 0, 2), 2, "no edge");
     emp_flow_graph_destroy(g);
+    emp_flow_graph_destroy(grouped);
     emp_partition_graph_destroy(vertices);
     fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(flow_graph, groups_stand_where_their_first_op_does)
-{
-    fixture             *f = create_step();
-    const emp_problem   *problem = fixture_problem(f);
-    const int32_t        group[] = {0, 1, 2, 1}; /* the gradient with its forward op */
-    emp_partition_graph *vertices = NULL;
-    emp_flow_graph      *g = NULL;
-
-    MUST(emp_partition_graph_create(&vertices, problem, false, NULL));
-    MUST(emp_flow_graph_create(&g, vertices, problem, group, 3, NULL));
-    cr_expect_eq(g->vertex_count, 3);
-    cr_expect_eq(g->load[1], vertices->load[1] + vertices->load[3]);
-    cr_expect_eq(flow(g, 0, 1), 1);
-    cr_expect_eq(flow(g, 1, 2), 1, "not back to the gradient");
-    cr_expect_eq(flow(g, 0, 2), 2, "no edge");
-    emp_flow_graph_destroy(g);
-    emp_partition_graph_destroy(vertices);
-    fixture_destroy(f);
 }
 
 Test(flow_graph, sort_finds_cycles)
@@ -402,31 +385,40 @@ Test(acyclic_cut, stops_when_told_and_survives_every_allocation_failure)
 
 /* ---- the method -------------------------------------------------------------------- */
 
-/* A chain of 99 on three GPUs, of which each third is a stage; ops without GPU kernels stay. */
+static void expect_devices(const fixture *f, const char *options,
+                           const emp_device_id *want, int32_t count)
+{
+    emp_device_id device[FIXTURE_MAX_OPS];
+
+    fixture_place(&emp_method_acyclic, f->problem, 1, options, device);
+    for (int32_t i = 0; i < count; i++) cr_expect_eq(device[i], want[i], "op %d", i);
+}
+
+/* A chain of 99 on three GPUs, of which each third is a stage; ops without GPU kernels stay. Without layers
+ * a chain of 10 is one group, which would be all on one device. */
 Test(acyclic, makes_stages_of_a_pipeline)
 {
-    fixture      *f = fixture_create(3);
+    fixture      *f = create_chain(3, 99), *small = create_chain(2, 10);
     emp_device_id device[FIXTURE_MAX_OPS];
     int32_t       count[4] = {0};
 
-    for (int32_t i = 0; i < 99; i++) {
-        fixture_op(f, NULL, 100);
-        if (i > 0) fixture_edge(f, i - 1, i);
-    }
     fixture_cpu_only(f, 50);
-    const emp_problem *problem = fixture_problem(f);
-    fixture_place(&emp_method_acyclic, problem, 1, "units=classes", device);
+    fixture_place(&emp_method_acyclic, fixture_problem(f), 1, "units=classes", device);
     for (int32_t i = 0; i < 99; i++) count[device[i]]++;
     cr_expect_eq(device[50], 0);
     cr_expect_eq(count[0], 1);
     for (int32_t d = 1; d <= 3; d++) cr_expect(count[d] >= 30 && count[d] <= 35);
     for (int32_t i = 1; i < 50; i++) cr_expect_geq(device[i], device[i - 1]);
     for (int32_t i = 52; i < 99; i++) cr_expect_geq(device[i], device[i - 1]);
+    fixture_problem(small);
+    expect_devices(small, NULL, (const emp_device_id[]){1, 1, 1, 1, 1, 2, 2, 2, 2, 2},
+                   10);
     fixture_destroy(f);
+    fixture_destroy(small);
 }
 
 /* Four poolings, each a layer, and the gradients of each. */
-static fixture *create_layers(void)
+Test(acyclic, puts_gradients_where_their_forward_ops_are)
 {
     static const char *const names[] = {"a/p",
                                         "b/p",
@@ -444,34 +436,9 @@ static fixture *create_layers(void)
         if (i > 0) fixture_edge(f, i - 1, i);
         if (i > 4) fixture_edge(f, 7 - i, i); /* what it differentiates */
     }
-    return f;
-}
-
-Test(acyclic, puts_gradients_where_their_forward_ops_are)
-{
-    fixture           *f = create_layers();
-    const emp_problem *problem = fixture_problem(f);
-    emp_device_id      device[FIXTURE_MAX_OPS];
-
-    fixture_place(&emp_method_acyclic, problem, 1, NULL, device);
-    for (int32_t i = 0; i < 8; i++)
-        cr_expect_eq(device[i], i == 0 || i == 1 || i == 6 || i == 7 ? 1 : 2, "op %d", i);
-    fixture_place(&emp_method_acyclic, problem, 1, "units=classes", device);
-    for (int32_t i = 0; i < 8; i++) cr_expect_eq(device[i], i < 4 ? 1 : 2, "op %d", i);
-    fixture_destroy(f);
-}
-
-/* Without layers a chain is one group, which would be all on one device. */
-Test(acyclic, takes_classes_where_a_group_is_too_large)
-{
-    fixture      *f = fixture_create(2);
-    emp_device_id device[FIXTURE_MAX_OPS];
-
-    for (int32_t i = 0; i < 10; i++) {
-        fixture_op(f, NULL, 100);
-        if (i > 0) fixture_edge(f, i - 1, i);
-    }
-    fixture_place(&emp_method_acyclic, fixture_problem(f), 1, NULL, device);
-    for (int32_t i = 0; i < 10; i++) cr_expect_eq(device[i], i < 5 ? 1 : 2, "op %d", i);
+    fixture_problem(f);
+    expect_devices(f, NULL, (const emp_device_id[]){1, 1, 2, 2, 2, 2, 1, 1}, 8);
+    expect_devices(f, "units=classes", (const emp_device_id[]){1, 1, 1, 1, 2, 2, 2, 2},
+                   8);
     fixture_destroy(f);
 }
