@@ -252,27 +252,19 @@ Test(emplace_validate, measurements_are_judged_again_and_nothing_is_measured)
     double constant_s = number(part, "constant_s");
     cr_expect_geq(constant_s, number(part, "least_s"));
     cr_expect_leq(constant_s, number(part, "most_s"));
-    cr_expect_eq(run("validate " FEW "--measured v.csv -m cpu2-slow --format json"), 0,
-                 "%s", program_err);
+    must_run("validate " FEW "--measured v.csv -m cpu2-slow --format json");
     cr_expect_neq(number(read_out(), "bias"), -0.2, "another model");
-    cr_expect_eq(run("validate " FEW "--seed 2 --measured v.csv --format json"), 0, "%s",
-                 program_err);
+    must_run("validate " FEW "--seed 2 --measured v.csv --format json");
     cr_expect_geq(number(read_out(), "missing"), 1, "another placement");
-}
 
-Test(emplace_validate, measurements_that_spread_are_refused)
-{
-    must_run("validate " FEW "--steps 1 --unsteady --format csv");
-    save_out("measured.csv");
-    make_up("measured.csv", 1.0, 0.11);
+    make_up("measured.csv", 1.0, 0.11); /* what spreads is refused */
     cr_expect_eq(
         run("validate " FEW "--measured v.csv --summary --format csv --record v.h5"), 1);
     expect_out(program_err, "8 of 8 measurements are not steady");
     expect_out(program_err, "--unsteady");
     expect_out(program_out, "constant_error");
     cr_expect_null(scratch_find("v.h5"), "and not recorded");
-    cr_expect_eq(run("validate " FEW "--measured v.csv --unsteady --record v.h5"), 0,
-                 "%s", program_err);
+    must_run("validate " FEW "--measured v.csv --unsteady --record v.h5");
     expect_out(program_out, "8 measurements spread by more than 10 %");
 }
 
