@@ -76,38 +76,38 @@ Test(anomalies, grahams_example_takes_longer_when_all_tasks_are_shorter)
  * shorter, they come first. */
 static const int64_t close_race[GRAHAM] = {200, 200, 380, 200, 400, 400, 400, 400, 900};
 
-static void repeat(emp_device_id **placements, emp_device_id *placement)
+static void measure(emp_anomaly_count counts[EMP_SHORTENINGS], const task *t,
+                    int32_t cases, uint64_t seed)
 {
-    for (int i = 0; i < CASES; i++) placements[i] = placement;
+    const emp_anomalies_params params = {.seed = seed};
+    emp_device_id             *placements[CASES];
+
+    memset(counts, 0, EMP_SHORTENINGS * sizeof *counts);
+    for (int i = 0; i < CASES; i++) placements[i] = t->device_of_op;
+    MUST(emp_anomalies_measure(counts, t->problem, placements, cases, &params, &why));
 }
 
 Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
 {
-    task                 t;
-    emp_device_id       *placements[CASES];
-    emp_anomalies_params params = {.seed = 1};
-    emp_anomaly_count    first[EMP_SHORTENINGS] = {{0}}, again[EMP_SHORTENINGS] = {{0}};
+    task                     t;
+    emp_anomaly_count        first[EMP_SHORTENINGS], again[EMP_SHORTENINGS];
+    const emp_anomaly_count *ops = &first[EMP_SHORTEN_OPS];
 
     create_graham(&t, close_race);
     cr_expect_eq(step_of(&t), 1280);
     t.problem->costs->task_ns[3 * TINY_CORES] = 160;
     cr_expect_eq(step_of(&t), 1660);
     t.problem->costs->task_ns[3 * TINY_CORES] = 200;
-    repeat(placements, t.device_of_op);
-    MUST(emp_anomalies_measure(first, t.problem, placements, CASES, &params, NULL));
-    cr_expect(first[EMP_SHORTEN_OPS].is_there);
-    cr_expect_eq(first[EMP_SHORTEN_OPS].cases, CASES);
-    cr_expect_gt(first[EMP_SHORTEN_OPS].longer, 0);
-    cr_expect_lt(first[EMP_SHORTEN_OPS].longer, CASES / 2);
-    cr_expect_gt(first[EMP_SHORTEN_OPS].shorter, 0);
-    cr_expect_float_eq(first[EMP_SHORTEN_OPS].worst_growth, 1660.0 / 1280.0 - 1.0, 0.03);
+    measure(first, &t, CASES, 1);
+    cr_expect(ops->is_there && ops->cases == CASES);
+    cr_expect(ops->longer > 0 && ops->longer < CASES / 2 && ops->shorter > 0);
+    cr_expect_float_eq(ops->worst_growth, 1660.0 / 1280.0 - 1.0, 0.03);
     cr_expect_eq(first[EMP_SHORTEN_GPU].longer + first[EMP_SHORTEN_GPU].shorter, 0,
                  "no GPU is used");
-    MUST(emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL));
+    measure(again, &t, CASES, 1);
     cr_expect_eq(memcmp(first, again, sizeof first), 0);
-    params.seed = 2;
-    MUST(emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL));
-    cr_expect_neq(first[EMP_SHORTEN_OPS].shorter, again[EMP_SHORTEN_OPS].shorter);
+    measure(again, &t, CASES, 2);
+    cr_expect_neq(ops->shorter, again[EMP_SHORTEN_OPS].shorter);
     task_destroy(&t);
 }
 
@@ -132,8 +132,7 @@ Test(anomalies, each_kind_shortens_what_it_says)
     task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device_count = 2; /* one GPU to draw from */
     double before = (double)step_of(&t);
-    MUST(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                               &(emp_anomalies_params){.seed = 1}, NULL));
+    measure(counts, &t, 1, 1);
     for (int k = EMP_SHORTEN_GPU; k < EMP_SHORTENINGS; k++) {
         cr_expect_eq(counts[k].shorter, 1, "%s", emp_shortening_name((emp_shortening)k));
         cr_expect_float_eq(counts[k].median_change * before, -saved[k], 1e-9, "%s: %g",

@@ -152,8 +152,8 @@ static void expect_checkpoint(bool is_there)
 Test(jobs, plain_call_after_a_fresh_one_reads_what_that_has_made)
 {
     static const struct {
-        int reports,
-            made; /* reports: 2 in the first run, 6 in the second, 0: it is not stopped */
+        int reports; /* 2: in the first run, 6: in the second, 0: it is not stopped */
+        int made;
     } cases[] = {{2, 0}, {6, 1}, {0, JOBS}};
 
     for (int i = 0; i < 3; i++) {
@@ -211,40 +211,41 @@ static emp_status stop_while_it_is_made(void *state, const emp_problem *of,
     return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
 }
 
-Test(jobs, stop_while_a_method_is_made_is_no_failure)
+/* One that is stopped has not failed. */
+static void run_stopped(emp_job *job, const atomic_int *stop, emp_status want,
+                        bool is_ready)
 {
     const emp_jobs_params params = {
-        .folder = folder, .threads = 1, .stop = &stop_flag, .keeping = &kept_count};
+        .folder = folder, .threads = 1, .stop = stop, .keeping = &kept_count};
+    emp_error err = {0};
+
+    cr_expect_eq(emp_jobs_run(job, 1, &params, &err), want, "%s", err.msg);
+    cr_expect_eq(err.status, EMP_OK, "%s", err.msg);
+    cr_expect_eq(job->status, EMP_OK);
+    cr_expect_eq(job->is_ready, is_ready);
+    cr_expect_eq(atomic_load(&kept_count), 0);
+    emp_jobs_clear(job, 1);
+}
+
+Test(jobs, stop_while_a_method_is_made_is_no_failure)
+{
     emp_job    job = make_job(BUDGET);
     emp_method method = *job.run.method;
-    emp_error  err = {0};
 
     method.init = stop_while_it_is_made;
     method.clear = NULL;
     job.run.method = &method;
-    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), EMP_EINTERRUPTED);
-    cr_expect_eq(err.status, EMP_OK, "%s", err.msg);
-    cr_expect_eq(job.status, EMP_OK);
-    cr_expect_not(job.is_ready);
-    emp_jobs_clear(&job, 1);
+    run_stopped(&job, &stop_flag, EMP_EINTERRUPTED, false);
 }
 
 static void run_job_that_asks_again(emp_status want, bool is_ready)
 {
-    const emp_jobs_params params = {
-        .folder = folder, .threads = 1, .stop = &script.stop, .keeping = &kept_count};
     emp_method again = scripted_method;
-    emp_error  err = {0};
     emp_job    job = make_job(BUDGET);
 
     again.asks_again = true;
     job.run.method = &again;
-    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), want, "%s", err.msg);
-    cr_expect_eq(err.status, EMP_OK, "a job that was stopped has not failed: %s",
-                 err.msg);
-    cr_expect_eq(job.is_ready, is_ready);
-    cr_expect_eq(atomic_load(&kept_count), 0);
-    emp_jobs_clear(&job, 1);
+    run_stopped(&job, &script.stop, want, is_ready);
 }
 
 Test(jobs, one_that_gives_up_its_first_batch_is_gone_on_with)
@@ -294,18 +295,15 @@ Test(jobs, that_another_program_makes_come_last)
 
 Test(jobs, stop_ends_the_wait_for_another_program)
 {
-    const emp_jobs_params params = {.folder = folder, .threads = 1, .stop = &stop_flag};
-    emp_job               job = make_job(BUDGET);
-    bool                  is_locked = false;
+    emp_job job = make_job(BUDGET);
+    bool    is_locked = false;
 
     MUST(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run,
                           &why));
     signal(SIGALRM, stop_at_signal);
     alarm(1);
-    cr_expect_eq(emp_jobs_run(&job, 1, &params, NULL), EMP_EINTERRUPTED);
-    cr_expect_not(job.is_ready);
+    run_stopped(&job, &stop_flag, EMP_EINTERRUPTED, false);
     emp_file_lock_release(&elsewhere);
-    emp_jobs_clear(&job, 1);
 }
 
 /* ---- order ---- */
