@@ -75,29 +75,18 @@ static emp_calibrate_params make_params(const emp_cell *cells, int32_t count)
                                   .threads = 1};
 }
 
-Test(calibrate, finds_the_constants_behind_synthetic_times)
+static void expect_constants_found(const emp_calibration *c, const emp_cell *cells)
 {
-    emp_cell         cells[CELLS];
-    emp_calibration *c = NULL;
-
-    publish(cells);
-    emp_calibrate_params params = make_params(cells, CELLS);
-    MUST(emp_calibration_create(&c, &params, &why));
-    for (int i = 0; i < CELLS; i++) {
+    for (int i = 0; i < CELLS; i++)
         cr_expect_lt(fabs(emp_cell_off(&cells[i], c->outcome[i].step_s)), 1e-3, "%s: %g",
                      cells[i].name, emp_cell_off(&cells[i], c->outcome[i].step_s));
-    }
     for (int j = 0; j < CHANGED; j++) {
         cr_expect(c->fit.is_fitted[j], "%s", emp_constants[j].name);
         cr_expect_lt(fabs(c->fit.parameter[j] / truth[j] - 1.0), 1e-3, "%s: %g, not %g",
                      emp_constants[j].name, c->fit.parameter[j], truth[j]);
     }
     cr_expect_eq(c->fit.fitted_count, CHANGED); /* not the scaling exponent */
-    emp_calibration_destroy(c);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- files ------------------------------------------------------------------------- */
 
 /* A data folder with the machine file only: the fit writes what it changes. */
 static void copy_machine(void)
@@ -111,55 +100,50 @@ static void copy_machine(void)
     cr_assert_eq(system(command), 0);
 }
 
-static void load_scratch(emp_machine **machine, emp_runtime *runtime)
+static void expect_files_load(const emp_calibration *c, const emp_cell *cells)
 {
-    MUST(emp_machine_load(machine, scratch_path("machines/k40x1.yaml"), &why));
-    MUST(emp_runtime_init(runtime, scratch_path("runtimes/tf-r1.3.yaml"), &why));
-}
-
-static void save_to_scratch(const emp_calibration *c)
-{
-    char folder[SCRATCH_PATH_BYTES];
+    emp_machine *machine = NULL;
+    emp_runtime  runtime;
+    char         folder[SCRATCH_PATH_BYTES];
 
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
     MUST(emp_calibration_save(c, folder, "made up", "a test", &why));
+    MUST(emp_machine_load(&machine, scratch_path("machines/k40x1.yaml"), &why));
+    MUST(emp_runtime_init(&runtime, scratch_path("runtimes/tf-r1.3.yaml"), &why));
+    for (int j = 0; j < EMP_CONSTANTS; j++)
+        cr_expect_eq(emp_constant_get(&emp_constants[j], machine, &runtime),
+                     c->fit.parameter[j], "%s", emp_constants[j].name);
+    for (int i = 0; i < CELLS; i++)
+        cr_expect(emp_machine_is_fitted_to(machine, cells[i].name));
+    cr_expect_not(emp_machine_is_fitted_to(machine, "net"));
+    emp_machine_destroy(machine);
 }
 
-Test(calibrate, files_load_and_say_what_was_fitted)
+/* The files are written twice, the second time over the first. */
+Test(calibrate, finds_the_constants_behind_synthetic_times_and_writes_them)
 {
+    static const char *const parts[] = {
+        "command: \"a test\"",
+        "{name: \"skinny_factor\", low: ", "{name: \"lstm:gpu\", published: "};
     emp_cell             cells[CELLS];
     emp_calibration     *c = NULL;
-    emp_machine         *machine = NULL;
-    emp_runtime          runtime;
     emp_calibrate_params params = make_params(cells, CELLS);
 
     copy_machine();
     publish(cells);
     MUST(emp_calibration_create(&c, &params, &why));
-    for (int time = 0; time < 2; time++) { /* the second time over the first */
-        save_to_scratch(c);
-        load_scratch(&machine, &runtime);
-        for (int j = 0; j < EMP_CONSTANTS; j++) {
-            cr_expect_eq(emp_constant_get(&emp_constants[j], machine, &runtime),
-                         c->fit.parameter[j], "%s", emp_constants[j].name);
-        }
-        for (int i = 0; i < CELLS; i++) {
-            cr_expect(emp_machine_is_fitted_to(machine, cells[i].name));
-        }
-        cr_expect_not(emp_machine_is_fitted_to(machine, "net"));
-        emp_machine_destroy(machine);
-        for (int32_t i = 0; i < c->machine->model_count; i++)
-            if (c->machine->model[i].kind == EMP_DEVICE_GPU)
-                snprintf(c->machine->model[i].path, sizeof c->machine->model[i].path,
-                         "%s", scratch_path("machines/models/k40.yaml"));
-    }
+    expect_constants_found(c, cells);
+    expect_files_load(c, cells);
+    for (int32_t i = 0; i < c->machine->model_count; i++)
+        if (c->machine->model[i].kind == EMP_DEVICE_GPU)
+            snprintf(c->machine->model[i].path, sizeof c->machine->model[i].path, "%s",
+                     scratch_path("machines/models/k40.yaml"));
+    expect_files_load(c, cells);
     char *text = scratch_read("machines/models/k40.yaml", NULL);
     char *section = strstr(text, "\nfit:\n");
     cr_assert_not_null(section);
     cr_expect_null(strstr(section + 1, "\nfit:\n"));
-    cr_expect_not_null(strstr(section, "command: \"a test\""));
-    cr_expect_not_null(strstr(section, "{name: \"skinny_factor\", low: "));
-    cr_expect_not_null(strstr(section, "{name: \"lstm:gpu\", published: "));
+    for (int i = 0; i < 3; i++) cr_expect_not_null(strstr(section, parts[i]), "%s", text);
     free(text);
     emp_calibration_destroy(c);
     cr_expect_eq(emp_mem_live_blocks(), 0);
