@@ -119,15 +119,10 @@ Test(page, it_is_well_formed_whole_and_on_its_own, .init = set_up, .fini = scrat
     expect_part("page.html", "Lower bound: ");
     expect_part("page.html", ">lower bound</text>");
     expect_part("page.html", "<code>emplace report random1.h5 random2.h5 expert.h5");
+    expect_part("page.html", "no run has a .timing.json");
     expect_no_loads("page.html");
     cr_expect(is_well_formed("page.html"));
-}
 
-Test(page, has_a_figure_against_time_where_there_are_timings, .init = set_up,
-     .fini = scratch_remove)
-{
-    must_run("$E report random1.h5 random2.h5 expert.h5 --out page.html");
-    expect_part("page.html", "no run has a .timing.json");
     scratch_write("random1.timing.json", "{\"elapsed_s\": 2, \"curve\": [[64, 1]]}", 36);
     must_run("export SOURCE_DATE_EPOCH=1000000000; $E report random1.h5 random2.h5 "
              "expert.h5 --force --out page.html");
