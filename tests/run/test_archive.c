@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Records are found again for the same run, and only for it. */
-#include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,8 @@
 
 #include "run/archive.h"
 #include "tests/run/scripted.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH };
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do methods that ask again ask for the same? Is a batch that such a method gives up, at any moment, one that never
  * was? */
-#include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "base/work.h"
 #include "baselines/baselines.h"
@@ -16,8 +14,8 @@
 #include "policy/go/go.h"
 #include "policy/hsdag/hsdag.h"
 #include "run/methods.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { UPDATES = 3, MOMENTS = 10 };
 

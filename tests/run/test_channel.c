@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a program at the other end of a channel, and what it has started, end with who has started it? */
-#include <criterion/criterion.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,8 +10,8 @@
 
 #include "base/io/process.h"
 #include "run/outside/channel.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 static void expect_byte(int pipe_end)
 {

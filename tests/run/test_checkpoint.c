@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A run that goes on from its checkpoint leaves the record of one that nothing disturbed;
  * any other file is refused with a sentence, and nothing is lost. */
-#include <criterion/criterion.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,17 +8,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/blas/openblas.h"
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/methods.h"
 #include "run/sheet/sheet.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { SMALL = 1000, BATCH = 3, BATCHES = 6, BUDGET = BATCH * BATCHES - 1 };
 

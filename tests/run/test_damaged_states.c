@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A checkpoint can be forged. Does each method, whatever its state then holds, refuse to go on or propose devices that
  * exist? Sanitizers see what it reads. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "policy/doppler/doppler.h"
@@ -14,8 +12,8 @@
 #include "policy/hdp/hdp.h"
 #include "policy/placeto/placeto.h"
 #include "run/methods.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum {
     TRIALS = 2,

@@ -2,15 +2,13 @@
 /* Runs of all methods. Do those that are made at once find what each finds alone, as comparisons and
  * studies make them so, one on a thread? Does a run of every method that reads no weights end with no op on
  * a forbidden CPU, also where the GPUs are too small? */
-#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 static task t;
 

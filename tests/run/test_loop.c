@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The loop that all methods share: what a budget, a best and a seed mean. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/json.h"
 #include "base/work.h"
-#include "run/methods.h"
 #include "tests/run/scripted.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { CPU = 0, GPU = 1, SMALL = 1000, BATCH = 4 };
 

@@ -2,15 +2,13 @@
 /* Does a method from outside have the name that its other end gives, and a hash of the files of its
  * code, whichever way a command names them? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "run/methods.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 TestSuite(outside, .init = scratch_create, .fini = scratch_remove);
 

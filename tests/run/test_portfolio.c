@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a portfolio keep to the budget, never end worse than the best of its members that propose
  * at once, and pass over members that cannot place the problem? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/loop.h"
 #include "run/methods.h"
 #include "sim/engine/sim.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { BUDGET = 40, OPS = 24 };
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a study of derived constants change what it says it changes, and find rankings that turn? */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "run/sensitivity.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

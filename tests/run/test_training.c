@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

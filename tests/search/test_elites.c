@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the elites the best placements of all that were seen, best first? */
-#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/searches/ce.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do moves touch what they should, all of it and nothing else, and with the shares that
  * the options say? */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "search/moves.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 enum { CLIQUES = 6, CLIQUE_OPS = 5, OPS = CLIQUES * CLIQUE_OPS, DRAWS = 4000 };
 

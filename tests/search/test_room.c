@@ -3,12 +3,9 @@
  * they do not? */
 #include "search/room.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }

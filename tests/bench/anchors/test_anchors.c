@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do tables of anchors read as they are written, and is what makes no sense refused by name? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/anchors/check.h"
 #include "bench/anchors/nets.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 #define HEADER "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"

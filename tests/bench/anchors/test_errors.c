@@ -3,16 +3,14 @@
  *     emplace calibrate check --machine k40 --format csv
  * cut to names and errors by tests/bench/anchors/anchor-errors: what a change of the model changes. torch_errors.csv is the same of
  * the steps of PyTorch. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "bench/anchors/check.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 enum { LINE = 512 };
 

@@ -2,16 +2,13 @@
 /* Does a fit to the oracle's own times, made with other constants, find those constants;
  * do the files that it writes load and say so; is nonsense refused by name? Small graphs:
  * an LSTM, and ResNet-50. */
-#include <criterion/criterion.h>
 #include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/calibrate/calibrate.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Least squares on models whose answer is known in closed form. */
-#include <criterion/criterion.h>
 #include <gsl/gsl_errno.h>
 #include <math.h>
 
 #include "bench/calibrate/fit.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 static void set_up(void) { gsl_set_error_handler_off(); }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Constants of a machine of cores, or of a GPU, from times of benchmarks: times that a known
  * machine would give lead back to it, files that are written load as what was fitted. */
-#include <criterion/criterion.h>
 #include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/calibrate/measure.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { CACHE_BYTES = 1 << 20, CORES = 2 };
 

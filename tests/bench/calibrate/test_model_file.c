@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are values changed in place, all else kept, and files without the key refused? */
-#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/calibrate/model_file.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 TestSuite(model_file, .init = scratch_create, .fini = scratch_remove);
 

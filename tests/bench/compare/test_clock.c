@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Budgets in CPU seconds: does one run of the longest clock say what shorter ones found? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +8,8 @@
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
 #include "tests/bench/counted.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 2 };
 

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A comparison on small tasks: are runs shared, resumed and counted by the rules of
  * comparison.h, whatever the number of threads, and is what is printed what was found? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
 #include "tests/bench/counted.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 enum { ROWS = 3, SEEDS = 2, SETS = 2 };
 

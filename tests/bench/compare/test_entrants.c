@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Arms of one method: series are named by the options in which arms differ, and wrong arms are
  * refused before any run. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/compare/comparison.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static emp_entrant entrant[EMP_COMPARISON_ENTRANTS];

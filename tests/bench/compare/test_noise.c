@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does noise reach every cost, by no more than it may? Are variants their own? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "bench/compare/comparison_internal.h"
 #include "run/jobs/jobs.h"
 #include "sim/engine/sim.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static const emp_task row = {

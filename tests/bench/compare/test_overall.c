@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What holds over tasks: is it of tasks alone, apart for tuned and fresh ones, and as the tests
  * of statistics.h say? */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "bench/compare/comparison_internal.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { MOST_ROWS = 40, MOST_ENTRANTS = 8 };

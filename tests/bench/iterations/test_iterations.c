@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Measured iterations: are small rows predicted as by hand, are faults one sentence, and how far off
  * are published measurements, where they are? */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/text/file.h"
 #include "bench/iterations/iterations.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 /* A layer in the first stage, two in the second; the larger micro-batch of the last layer was measured

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Pipelines of one forward and one backward pass in turn: do steps of the oracle take what a hand
  * computes, in time and in memory? Times are in seconds. */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/iterations/step.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { MANY = 40 };

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is PlaceBench what its page says? Does it notice a change of what it is made of? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/compare/tasks.h"
 #include "bench/placebench/placebench.h"
 #include "run/methods.h"
 #include "sim/bounds/bounds.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are medians and ranges over seeds those worked out by hand? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/plots/bands.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 /* Three seeds that are told at different places. The curves, as steps:

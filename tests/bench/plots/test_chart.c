@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Can a chart be read: do names not overlap and stay inside, are curves told apart? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,6 @@
 #include "bench/plots/chart.h"
 #include "bench/plots/colours.h"
 #include "bench/plots/labels.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { CURVES = 20 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a drawing well-formed, the same each time, and whole in both formats? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 
 #include "bench/plots/drawing.h"
 #include "bench/plots/gnuplot.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

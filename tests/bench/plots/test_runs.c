@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are runs put together that belong together, and is anything else refused by name? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,9 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/mem.h"
 #include "bench/plots/runs.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the right placements side by side, on one scale, and is what is missing told? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/report/study.h"
 #include "sim/runtime/runtime.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

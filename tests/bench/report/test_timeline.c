@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the shares of the timeline add up to what the oracle says devices did? */
-#include <criterion/criterion.h>
-#include <math.h>
-
-#include "base/mem.h"
 #include "bench/report/timeline.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

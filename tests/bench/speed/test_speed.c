@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the tables of `emplace-speed` whole and their answers right, and do the updates that it times come out the same
  * on any number of threads? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/speed/speed.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

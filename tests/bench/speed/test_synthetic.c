@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the graphs of the benchmark and their placements as described? */
-#include <criterion/criterion.h>
-
 #include "bench/speed/synthetic.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 Test(synthetic, has_the_size_and_degree_that_were_asked_for)
 {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A study made up here, on a small graph: arms and rows are chosen, ratios are to the
  * default, records are read again, wrong names are refused, and both forms are printed. */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/ablation.h"
 #include "policy/hdp/options.h"
 #include "tests/bench/counted.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };

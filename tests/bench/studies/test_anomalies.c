@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Problems made by hand in which less work takes longer: does the engine have them, and
  * does the measurement find them? */
-#include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/anomalies.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do measures say what placements are like? Of a task so small that each takes a moment: figures keep
  * their bounds, descents go down, noise of 0 changes nothing, and equal parameters give equal lines. */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/measure.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 2, BUDGET = 16 };
 

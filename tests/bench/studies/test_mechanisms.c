@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <criterion/criterion.h>
-#include <stdatomic.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/mechanisms.h"
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 static emp_mechanism_table *make(const char *rows, int32_t threads)
 {

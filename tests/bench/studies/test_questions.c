@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do all studies name what there is: methods, options, tasks, and one study for each question? */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/study.h"
 #include "bench/tables/paper.h"
 #include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 TestSuite(questions);
 

@@ -3,17 +3,14 @@
  * kept and read again, wrong names are refused. Table 2: the paper's figures, and columns
  * that show different things of the same runs, on a small table made up here. All
  * definitions: whatever they name exists. */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/tables/table.h"
 #include "run/methods.h"
 #include "tests/bench/counted.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 TestSuite(paper_table, .init = counted_set_up, .fini = scratch_remove);
 

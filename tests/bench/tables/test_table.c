@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The printed forms of a small table against golden files. To renew them after a wanted
  * change: EMP_RENEW_GOLDEN=1 build/test/tests/bench/tables/test_table. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/file.h"
 #include "bench/tables/table.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static emp_record fake_record(double best_s, double median_s)

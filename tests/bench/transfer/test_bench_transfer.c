@@ -3,15 +3,13 @@
  * the runs, and the whole that reads them. */
 #include "bench/transfer/transfer.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/bench/counted.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 #define SMALL \
     "width=8,type_width=4,graph_layers=1,layers=1,heads=2,hidden=8,segment=16,samples=8"

@@ -2,11 +2,8 @@
 /* Does the table put ops where most of their kind were, whatever the GPUs were called? */
 #include "bench/transfer/transfer.h"
 
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are intervals, tests and ranks those of the books, of other people's programs, and of
  * brute force? */
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "bench/trials/statistics.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 /* ---- intervals ---- */

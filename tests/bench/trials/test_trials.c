@@ -3,12 +3,9 @@
  * reported, and every failed allocation leaves nothing behind. */
 #include "bench/trials/trials.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "tests/bench/counted.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 #define TASK(key, layers)                                                        \

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace calibrate measure and emplace validate as a user meets them. */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/text/csv.h"
-#include "tests/support/calls.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 #define WORKLOAD "rnnlm:layers=1,units=16,batch=4,steps=2,vocab=64,sampled=16"
 #define FEW      "--workloads " WORKLOAD " --placements 8 --memory 1024 "

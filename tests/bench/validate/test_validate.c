@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Statistics against values worked out by hand; placements to judge by. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/validate/diverse.h"
 #include "bench/validate/validate.h"
 #include "graphs/load.h"
 #include "replay/planner/plan_from_problem.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 static void check_memory(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A validation that is saved has every figure of every device in its columns, and what was
  * measured can be read from its CSV again. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/validate/validation_sheet.h"
 #include "run/store/checkpoint.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Many runs: those on record are read, fresh ones leave nothing old behind, and what a stop
  * leaves is gone on from. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,8 +12,8 @@
 #include "run/archive.h"
 #include "run/jobs/jobs.h"
 #include "tests/run/scripted.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
 

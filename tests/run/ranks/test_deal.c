@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does rank 0 hand out every piece once, in order, and nothing after a stop or a failure? Do all
  * ranks end when one was stopped? Ranks are threads here, with a mailbox each. */
-#include <criterion/criterion.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "run/ranks/deal.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 enum { RANKS = 4, PIECES = 20, SLOTS = 64, BLOCK_BYTES = 32 };
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A sheet in all its forms: plain, spread, and several in a chain; what is missing or infinite,
  * marked or a range; that what went wrong while it was built is told when it is printed. */
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "run/sheet/sheet.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 static const emp_sheet_column plain[] = {
     EMP_COLUMN("name", "name", EMP_SHEET_WORD),

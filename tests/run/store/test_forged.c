@@ -9,7 +9,6 @@
 #include "base/rng.h"
 #include "base/work.h"
 #include "run/store/checkpoint.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/store_samples.h"
 #include "tests/support/survive.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A record comes back as it was saved; anything else is refused with a sentence. */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,9 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "run/store/store.h"
-#include "tests/support/calls.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -2,18 +2,15 @@
 /* Acyclic partitions: what flows and what returns, clusters that close no cycle, moves that
  * keep the direction, and parts of many random graphs: acyclic, balanced, and no worse than
  * chunks of an order. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "search/acyclic/acyclic_cut.h"
 #include "search/acyclic/acyclic_refine.h"
 #include "search/acyclic/flow_graph.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { MOST = 160, RANDOM_GRAPHS = 300 };

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the co-location rules kept: what must stand together does, what must not does not,
  * and no rule is left that could be applied once more? */
-#include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "search/groups/colocation_groups.h"
 #include "sim/graph/op.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 Test(members, are_listed_by_hand)

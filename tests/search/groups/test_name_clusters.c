@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Clusters by names: layers apart, forward from backward, steps in blocks; on names made
  * by hand and on the workloads. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "search/groups/class_groups.h"
 #include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/calls.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a cut end when its caller is to stop, and is its CPU time counted? */
 #define _GNU_SOURCE
-#include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/search/partition/ring_graph.h"
-#include "tests/support/calls.h"
+#include "tests/support/survive.h"
 
 enum { UNTOUCHED = -7, MOST_TRIES = 20 };
 

@@ -6,7 +6,6 @@
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 enum { SIDE = 6, VERTICES = 2 * SIDE };

@@ -2,17 +2,14 @@
 /* The graph that partitioners see: which ops make a vertex, what edges weigh, that the rows are
  * sorted and symmetric and the weights fit 32 bits. What partitioners minimise and take ops to cost, and
  * what Scotch is told of a machine: all worked out by hand. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "search/partition/op_costs.h"
 #include "search/partition/partition_graph.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static fixture *f; /* on two GPUs if nothing else is said */

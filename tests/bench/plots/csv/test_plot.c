@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a table drawn as it is, and what cannot be drawn refused by name? */
 #define _POSIX_C_SOURCE 200809L /* open_memstream() */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/plots/csv/plot.h"
-#include "tests/support/calls.h"
 #include "tests/support/survive.h"
 
 static const char            runs[] = "task,method,preset,ours_s,low_s,high_s,paper_s\n"
