@@ -250,9 +250,6 @@ void emp_comparison_changes(emp_sheet *sheet, const emp_comparison *c);
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
                                       bool is_embedded, emp_error *err);
 
-/** Whether some run on the row found a placement that fits. */
-bool emp_comparison_has_figure(const emp_comparison *c, int32_t row);
-
 /** Writes XHTML that opens without a network. Without gnuplot (\a has_figures false) a
  * sentence stands in place of the figures. \retval those of emp_comparison_draw_figure() */
 emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,

@@ -109,8 +109,9 @@ static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
                        array);
 }
 
-void emp_comparison_name_budget(char                         text[EMP_SHEET_CELL_BYTES],
-                                const emp_comparison_budget *budget)
+/* "1000 evaluations", "30 CPU seconds". */
+static void emp_comparison_name_budget(char text[EMP_SHEET_CELL_BYTES],
+                                       const emp_comparison_budget *budget)
 {
     enum { BUDGET_DIGITS = 6 };
     char number[EMP_UNITS_TEXT_BYTES];

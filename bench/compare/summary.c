@@ -7,9 +7,56 @@
 #include "base/mem.h"
 #include "bench/compare/comparison_internal.h"
 
+int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32_t row,
+                                  int32_t entrant)
+{
+    return (budget * c->row_count + row) * c->entrant_count + entrant;
+}
+
+int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
+{
+    return c->entrant[entrant].is_drawn ? c->seed_count : 1;
+}
+
+int32_t emp_comparison_overall_index(const emp_comparison *c, int32_t budget,
+                                     emp_task_set set, int32_t entrant)
+{
+    return (budget * EMP_TASK_SETS + (int32_t)set) * c->entrant_count + entrant;
+}
+
+emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget)
+{
+    return budget->clock_s > 0 ? EMP_BY_CLOCK : EMP_BY_EVALUATIONS;
+}
+
+int32_t emp_comparison_largest(const emp_comparison *c, emp_comparison_axis axis)
+{
+    int32_t largest = -1;
+
+    for (int32_t b = 0; b < c->budget_count; b++) {
+        const emp_comparison_budget *budget = &c->budget[b];
+        if (emp_comparison_axis_of(budget) != axis) continue;
+        if (largest < 0 || budget->evaluations > c->budget[largest].evaluations ||
+            budget->clock_s > c->budget[largest].clock_s)
+            largest = b;
+    }
+    return largest;
+}
+
+/* True if every run of the row within the budget is ready. */
+static bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row)
+{
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        if (c->cell[emp_comparison_cell_index(c, budget, row, e)].run_count <
+            emp_comparison_runs_of(c, e))
+            return false;
+    }
+    return true;
+}
+
 /* ---- runs ---- */
 
-double emp_comparison_best_after(const emp_record *r, int64_t evaluations)
+static double emp_comparison_best_after(const emp_record *r, int64_t evaluations)
 {
     int32_t from = 0, to = r->point_count;
 

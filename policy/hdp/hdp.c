@@ -8,9 +8,8 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "policy/features/op_features.h"
-#include "policy/hdp/options.h"
 #include "policy/nn/threads.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "search/partition/partition_graph.h"
 
 /* Streams of random numbers: initial weights, and one per update. */

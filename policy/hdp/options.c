@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hdp/options.h"
+#include "policy/hdp/hdp.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -23,11 +23,6 @@
 void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
                            const emp_real *c_previous, int32_t H);
 
-/** \a gates: activations in, gradients of the sums out. \a dc: gradient of c_t in, of
- * c_{t-1} out. \a dh is the gradient of h_t. */
-void emp_lstm_cell_backward(emp_real *gates, emp_real *dc, const emp_real *dh,
-                            const emp_real *c, const emp_real *c_previous, int32_t H);
-
 /** Sequences of equal length that go through the same weights side by side. Of arrays
  * that a function takes, those of sequence n start n x T positions further (cells T + 1). */
 typedef struct {

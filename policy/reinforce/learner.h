@@ -19,7 +19,6 @@
 #include "policy/features/op_features.h"
 #include "policy/nn/params.h"
 #include "policy/nn/real.h"
-#include "search/learning.h"
 #include "search/method.h"
 
 /* From the scores of an update's samples to their advantages (Williams, 1992; the rules of

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/parse.h"
 #include "tests/cli/emplace.h"
 
 enum { MOST = 1024, LINE = 80 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/parse.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/cpu/elements.h"
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"

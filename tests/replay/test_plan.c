@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "graphs/workloads/workloads.h"
-#include "replay/planner/kernel_of_op.h"
 #include "replay/planner/plan_from_problem.h"
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/placement_input.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "sim/engine/sim.h"

@@ -9,7 +9,6 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/blocks.h"
-#include "baselines/partitioners/ideals.h"
 #include "sim/engine/sim.h"
 #include "sim/graph/op.h"
 #include "tests/support/problems.h"

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "baselines/schedulers/baechi.h"
 #include "baselines/schedulers/list_schedule.h"
-#include "baselines/schedulers/sct_lp.h"
 #include "tests/baselines/schedulers/plain_list.h"
 
 enum { SEEDS = 300 };

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
 #include "bench/plots/colours.h"
-#include "bench/plots/labels.h"
 #include "tests/support/survive.h"
 
 enum { CURVES = 20 };

@@ -10,7 +10,6 @@
 
 #include "bench/plots/axis.h"
 #include "bench/plots/html.h"
-#include "bench/plots/labels.h"
 
 static const double slack = 1e-9;
 

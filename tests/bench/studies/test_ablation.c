@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/studies/ablation.h"
-#include "policy/hdp/options.h"
+#include "policy/hdp/hdp.h"
 #include "tests/bench/counted.h"
 #include "tests/support/survive.h"
 

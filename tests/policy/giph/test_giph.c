@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "policy/giph/giph.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "tests/policy/giph/stage.h"
 #include "tests/support/survive.h"
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "policy/go/go.h"
 #include "policy/go/updates.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "tests/support/problems.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "graphs/load.h"
-#include "policy/hdp/options.h"
+#include "policy/hdp/hdp.h"
 #include "sim/machine/machine.h"
 
 static const char *const SPEC = "nmt:layers=1,steps=2,units=16,vocab=100";

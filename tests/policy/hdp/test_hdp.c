@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "policy/hdp/hdp.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "search/partition/partition_graph.h"
 #include "tests/policy/hdp/planner.h"
 

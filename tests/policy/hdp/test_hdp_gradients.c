@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "policy/hdp/hdp.h"
-#include "policy/hdp/options.h"
 #include "policy/seq2seq/device_net.h"
 
 static const double STEP = 1e-5, TOLERANCE = 1e-6;

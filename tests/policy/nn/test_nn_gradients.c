@@ -198,28 +198,6 @@ Test(lstm, gradients)
     }
 }
 
-/* A cell from a given state: x the gate sums, w the previous cell. */
-static double cell_loss(void)
-{
-    memcpy(gates, x, 4 * H * sizeof *gates);
-    emp_lstm_cell_forward(gates, cell, hidden, w, H);
-    return dot(hidden, r, H) + dot(cell, b, H);
-}
-
-Test(lstm, cell_gradients)
-{
-    fill(x, 4 * H, 11);
-    fill(w, H, 12);
-    fill(r, H, 13);
-    fill(b, H, 14);
-    cell_loss();
-    memcpy(dw, b, H * sizeof *dw);
-    emp_lstm_cell_backward(gates, dw, r, cell, w, H);
-    memcpy(dx, gates, 4 * H * sizeof *dx);
-    check("gate sums", cell_loss, x, dx, 4 * H);
-    check("previous cell", cell_loss, w, dw, H);
-}
-
 /* A GRU of sums x and w on the state b. */
 enum { CELLS = 4 };
 

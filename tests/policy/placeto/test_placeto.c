@@ -11,7 +11,7 @@
 #include "baselines/baselines.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "sim/bounds/area.h"
+#include "sim/bounds/inside.h"
 
 enum { BOTH = EMP_KIND_CPU | EMP_KIND_GPU, ITEMS = 9 };
 

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "sim/cost/cost.h"
+#include "sim/cost/kernel.h"
 #include "tests/sim/cost/one_op.h"
 #include "tests/support/survive.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
-#include "sim/explain/scope_dot.h"
+#include "sim/explain/explain.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "sim/machine/queries/device_name.h"
+#include "sim/machine/queries/check.h"
 
 static emp_machine *load(const char *name)
 {

@@ -7,8 +7,7 @@
 
 #include "base/mem.h"
 #include "sim/machine/import/import.h"
-#include "sim/machine/import/matrix.h"
-#include "sim/machine/import/plan_internal.h"
+#include "sim/machine/import/import_internal.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/queries/check.h"
 #include "tests/support/scratch.h"
