@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "policy/dyna/imagine.h"
 #include "policy/nn/threads.h"
-#include "search/learning.h"
 
 enum {
     LENGTHS = 5,             /* of walks: 1, 2, 4, 8, 16 */

@@ -36,13 +36,13 @@ static emp_record make_record(const emp_run_params *of)
 {
     emp_record record;
 
-    MUST(emp_run(&record, t.problem, of, &why));
+    ASSERT_OK(emp_run(&record, t.problem, of, &err));
     return record;
 }
 
 static void put(const emp_record *record)
 {
-    MUST(emp_archive_put(folder, record, &a_second, &why));
+    ASSERT_OK(emp_archive_put(folder, record, &a_second, &err));
 }
 
 static void put_run(const emp_run_params *of)
@@ -58,7 +58,7 @@ static bool can_find(const task *on, const emp_run_params *of)
     emp_record record;
     bool       is_found = false;
 
-    MUST(emp_archive_find(&record, &is_found, folder, on->problem, of, &why));
+    ASSERT_OK(emp_archive_find(&record, &is_found, folder, on->problem, of, &err));
     emp_record_clear(&record);
     return is_found;
 }
@@ -112,8 +112,8 @@ Test(archive, a_record_that_is_out_of_date_is_not_found)
     do {                                                   \
         size_t after_;                                     \
         scratch_write(name, text, size);                   \
-        MUST_FAIL(call, status, name);                     \
-        MUST_FAIL(call, status, part);                     \
+        EXPECT_REFUSED(call, status, name);                \
+        EXPECT_REFUSED(call, status, part);                \
         char *kept_ = scratch_read(name, &after_);         \
         cr_assert_eq(after_, size);                        \
         cr_expect_arr_eq(kept_, text, size);               \
@@ -150,8 +150,8 @@ Test(archive, what_is_no_record_of_the_run_stays)
     put_run(&other);
     char *name = scratch_find("*.seed7.*.h5"), *of_other = scratch_find("*.seed8.*.h5");
     char *bytes = scratch_read(of_other, &size);
-    EXPECT_STAYS(name, "precious", 8, EMP_EFORMAT, "remove the file", find(&why));
-    EXPECT_STAYS(name, bytes, size, EMP_EINVAL, "seed 8 there, 7 here", find(&why));
+    EXPECT_STAYS(name, "precious", 8, EMP_EFORMAT, "remove the file", find(&err));
+    EXPECT_STAYS(name, bytes, size, EMP_EINVAL, "seed 8 there, 7 here", find(&err));
     free(bytes);
     free(of_other);
     free(name);
@@ -160,10 +160,10 @@ Test(archive, what_is_no_record_of_the_run_stays)
 Test(archive, another_file_in_place_of_a_reason_stays)
 {
     for (int i = 0; i < 2; i++) /* one may replace itself */
-        MUST(emp_archive_put_refusal(folder, t.problem, &params, "none", &why));
+        ASSERT_OK(emp_archive_put_refusal(folder, t.problem, &params, "none", &err));
     char *name = scratch_find("*.refused.txt");
     EXPECT_STAYS(name, "mine", 4, EMP_EINVAL, "",
-                 emp_archive_put_refusal(folder, t.problem, &params, "none", &why));
+                 emp_archive_put_refusal(folder, t.problem, &params, "none", &err));
     free(name);
 }
 
@@ -171,8 +171,8 @@ Test(archive, folder_that_cannot_be_made_is_named)
 {
     const emp_record record = {0};
 
-    MUST_FAIL(emp_archive_put("/nowhere/deep", &record, &a_second, &why), EMP_EIO,
-              "/nowhere/deep");
+    EXPECT_REFUSED(emp_archive_put("/nowhere/deep", &record, &a_second, &err), EMP_EIO,
+                   "/nowhere/deep");
 }
 
 /* ---- checkpoints ---- */
@@ -183,7 +183,7 @@ static int64_t run_in_folder(const emp_run_params *of, bool is_stopped)
     emp_record record;
 
     stop_flag = is_stopped;
-    MUST(emp_archive_run(&record, folder, t.problem, of, &why));
+    ASSERT_OK(emp_archive_run(&record, folder, t.problem, of, &err));
     int64_t evaluations = record.evaluations;
     if (!is_stopped) {
         put(&record);
@@ -219,15 +219,16 @@ Test(archive, interrupted_run_goes_on_from_its_checkpoint)
 
 Test(archive, forgets_one_run_and_keeps_the_others)
 {
-    MUST(emp_archive_forget(folder, t.problem, &params, &why)); /* there is nothing yet */
+    ASSERT_OK(
+        emp_archive_forget(folder, t.problem, &params, &err)); /* there is nothing yet */
     run_in_folder(&other, false);
     run_in_folder(&params, false);
-    MUST(emp_archive_forget(folder, t.problem, &params, &why));
+    ASSERT_OK(emp_archive_forget(folder, t.problem, &params, &err));
     cr_expect_not(can_find(&t, &params));
     cr_expect(can_find(&t, &other));
     cr_expect_null(scratch_find("*.seed7.*"), "nor how long it took");
     run_in_folder(&params, true);
-    MUST(emp_archive_forget(folder, t.problem, &params, &why));
+    ASSERT_OK(emp_archive_forget(folder, t.problem, &params, &err));
     cr_expect_null(scratch_find("*.checkpoint.h5"));
 }
 
@@ -245,7 +246,7 @@ Test(archive, checkpoint_that_is_damaged_counts_as_absent_and_of_another_run_sta
     stop_flag = 0;
     char *of_other = scratch_find("*.seed8.*.checkpoint.h5");
     char *bytes = scratch_read(of_other, &size);
-    EXPECT_STAYS(name, bytes, size, EMP_EINVAL, "seed 8 there, 7 here", go_on(&why));
+    EXPECT_STAYS(name, bytes, size, EMP_EINVAL, "seed 8 there, 7 here", go_on(&err));
     free(bytes);
     free(of_other);
     free(name);

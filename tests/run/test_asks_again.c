@@ -70,13 +70,14 @@ static void begin(learner *l, const subject *of)
                                       .stop = &stop,
                                       .options = of->options,
                                       .decides = of->decides};
-    emp_error               err = {0};
+    emp_error               why = {0};
 
     *l = (learner){.of = of};
-    cr_assert_eq(emp_method_create(&l->state, of->method, t.problem, &params, &err),
-                 EMP_OK, "%s: %s", of->method->name, err.msg);
+    cr_assert_eq(emp_method_create(&l->state, of->method, t.problem, &params, &why),
+                 EMP_OK, "%s: %s", of->method->name, why.msg);
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-        MUST(emp_decision_init(&l->candidate[i], t.graph->op_count, of->decides, NULL));
+        ASSERT_OK(
+            emp_decision_init(&l->candidate[i], t.graph->op_count, of->decides, NULL));
 }
 
 static void end(learner *l)
@@ -163,7 +164,7 @@ static void ask_twice(const subject *of)
     begin(&once, of);
     begin(&twice, of);
     for (int32_t u = 0; u < UPDATES; u++) {
-        MUST(ask(&twice));
+        ASSERT_OK(ask(&twice));
         update(&twice);
         update(&once);
         expect_same_batch(&once, &twice, "asked for twice");
@@ -189,7 +190,7 @@ static void give_up(const subject *of)
     cr_expect_eq(ask(&stopped), EMP_EINTERRUPTED, "%s", of->method->name);
     expect_same_state(&plain, &stopped, "stopped before an ask");
     stop = 0;
-    MUST(ask(&stopped));
+    ASSERT_OK(ask(&stopped));
     stop = 1;
     cr_expect_eq(tell(&stopped), EMP_EINTERRUPTED, "%s", of->method->name);
     expect_same_state(&plain, &stopped, "stopped before a tell");
@@ -246,7 +247,7 @@ static void give_up_at_random(const subject *of)
         const double telling_s = longest_s * emp_rng_uniform(&rng);
         if (call_stopped_after(asking_s, ask, &stopped) != EMP_OK) {
             expect_same_state(&plain, &stopped, "stopped while asked");
-            MUST(ask(&stopped));
+            ASSERT_OK(ask(&stopped));
         }
         if (call_stopped_after(telling_s, tell, &stopped) != EMP_OK) {
             expect_same_state(&plain, &stopped, "stopped while told");
@@ -293,7 +294,7 @@ Test(asks_again, others_when_stopped_before_a_cut)
 {
     subject others[2] = {{&emp_method_refine, NULL, 0}, {NULL, NULL, 0}};
 
-    MUST(emp_method_find(&others[1].method, "portfolio", &why));
+    ASSERT_OK(emp_method_find(&others[1].method, "portfolio", &err));
     for (int k = 0; k < 2; k++) {
         learner plain, stopped;
         int32_t given_up = 0;

@@ -118,7 +118,7 @@ Test(channel, what_a_fork_starts_dies_when_it_is_closed, .timeout = 100)
     int         life[2];
 
     cr_assert_eq(pipe(life), 0);
-    MUST(emp_channel_fork(&channel, start_in_a_session, &life[1], NULL));
+    ASSERT_OK(emp_channel_fork(&channel, start_in_a_session, &life[1], NULL));
     close(life[1]);
     expect_byte(life[0]);
     emp_channel_close(&channel);
@@ -153,7 +153,7 @@ static void start_and_close(const char *command)
 {
     emp_channel channel = {0};
 
-    MUST(emp_channel_start(&channel, command, &why));
+    ASSERT_OK(emp_channel_start(&channel, command, &err));
     cr_assert_eq(poll(&(struct pollfd){channel.socket, POLLIN, 0}, 1, 60000), 1);
     emp_channel_close(&channel);
 }
@@ -221,8 +221,8 @@ Test(channel, a_command_that_is_not_there_ends_with_127)
     emp_channel_wait wait = {.until_s = 1e18};
     char             byte;
 
-    MUST(emp_channel_start(&channel, "no-such-program", &why));
-    MUST_FAIL(emp_channel_receive(&channel, &byte, 1, &wait, &why), EMP_EEXTERNAL,
-              "status 127");
+    ASSERT_OK(emp_channel_start(&channel, "no-such-program", &err));
+    EXPECT_REFUSED(emp_channel_receive(&channel, &byte, 1, &wait, &err), EMP_EEXTERNAL,
+                   "status 127");
     emp_channel_close(&channel);
 }

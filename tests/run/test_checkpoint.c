@@ -79,8 +79,8 @@ static char *run(const emp_run_params *params, size_t *size)
 {
     emp_record record;
 
-    MUST(emp_run(&record, problem.problem, params, &why));
-    MUST(emp_record_save(scratch_path("run.h5"), &record, &why));
+    ASSERT_OK(emp_run(&record, problem.problem, params, &err));
+    ASSERT_OK(emp_record_save(scratch_path("run.h5"), &record, &err));
     emp_record_clear(&record);
     return scratch_read("run.h5", size);
 }
@@ -116,8 +116,8 @@ static void expect_refused(const emp_run_params *params, emp_status want,
     size_t size, again;
     char  *before = scratch_read("run.checkpoint.h5", &size);
 
-    MUST_FAIL(try_run(params, &why), want, part);
-    MUST_FAIL(try_run(params, &why), want, path);
+    EXPECT_REFUSED(try_run(params, &err), want, part);
+    EXPECT_REFUSED(try_run(params, &err), want, path);
     char *after = scratch_read("run.checkpoint.h5", &again);
     cr_assert_eq(size, again, "the file was written to");
     cr_expect_arr_eq(before, after, size);
@@ -218,7 +218,7 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 
     for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
         expect_same_bytes(&searches[i]);
-    MUST(emp_method_find(&portfolio.method, "portfolio", &why));
+    ASSERT_OK(emp_method_find(&portfolio.method, "portfolio", &err));
     expect_same_bytes(&portfolio);
 }
 
@@ -226,7 +226,7 @@ static void expect_loaded(int64_t evaluations)
 {
     emp_record record;
 
-    MUST(emp_record_load(&record, path, &why));
+    ASSERT_OK(emp_record_load(&record, path, &err));
     cr_expect_eq(record.evaluations, evaluations);
     cr_expect(record.is_feasible);
     emp_record_clear(&record);
@@ -288,12 +288,12 @@ Test(checkpoint, in_the_way_missing_or_nowhere_is_named_before_the_run)
     emp_method     plain = scripted_method;
     emp_run_params params = scripted_params(BUDGET, 1);
 
-    MUST_FAIL(start(path, true, &why), EMP_EIO, path);
-    MUST_FAIL(start("/nowhere/x.h5", false, &why), EMP_EIO, "/nowhere/x.h5");
+    EXPECT_REFUSED(start(path, true, &err), EMP_EIO, path);
+    EXPECT_REFUSED(start("/nowhere/x.h5", false, &err), EMP_EIO, "/nowhere/x.h5");
     plain.list_state = NULL;
     params.method = &plain;
     params.checkpoint.path = path;
-    MUST_FAIL(try_run(&params, &why), EMP_EINVAL, "scripted");
+    EXPECT_REFUSED(try_run(&params, &err), EMP_EINVAL, "scripted");
     cr_expect_eq(script.asked, 0);
     leave_checkpoint(1);
     params = stopped_after(&(int){1}, false);
@@ -370,7 +370,7 @@ Test(checkpoint, of_placements_that_are_forbidden_now_is_refused)
     script.device[0] = 0;
     script.device_count = 1;
     leave_checkpoint(2);
-    MUST(emp_problem_forbid_cpus(problem.problem, NULL, NULL));
+    ASSERT_OK(emp_problem_forbid_cpus(problem.problem, NULL, NULL));
     expect_resume_refused(EMP_EINVAL, "cpu:0");
 }
 
@@ -400,7 +400,7 @@ static emp_status read_contents(contents *c, const emp_run_params *params, size_
 
 static void write_contents(contents *c)
 {
-    MUST(emp_checkpoint_save(path, &c->file, &why));
+    ASSERT_OK(emp_checkpoint_save(path, &c->file, &err));
     emp_record_clear(&c->record);
 }
 
@@ -418,7 +418,7 @@ Test(checkpoint, seconds_already_spent_count)
     params.context = &batches;
     stop_flag = 0;
     free(run(&params, NULL));
-    MUST(read_contents(&c, &params, 1, NULL, &why));
+    ASSERT_OK(read_contents(&c, &params, 1, NULL, &err));
     cr_expect(c.file.elapsed_s > 0 && c.file.elapsed_s < 1000);
     cr_expect_eq(c.proposed[0], 2 * BATCH);
     c.file.elapsed_s = 1000;
@@ -426,7 +426,7 @@ Test(checkpoint, seconds_already_spent_count)
 
     stop_flag = 0;
     params.checkpoint.is_resumed = true;
-    MUST(emp_run(&record, problem.problem, &params, NULL));
+    ASSERT_OK(emp_run(&record, problem.problem, &params, NULL));
     cr_expect_str_eq(record.stopped_by, "budget");
     cr_expect_eq(record.evaluations, 2 * BATCH);
     emp_record_clear(&record);
@@ -440,16 +440,17 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
     contents       c;
 
     leave_checkpoint(2);
-    MUST_FAIL(read_contents(&c, &params, 2, NULL, &why), EMP_EFORMAT, "proposed");
+    EXPECT_REFUSED(read_contents(&c, &params, 2, NULL, &err), EMP_EFORMAT, "proposed");
     emp_record_clear(&c.record);
-    MUST_FAIL(read_contents(&c, &params, 1, "0123", &why), EMP_EINVAL, "\"0123\" here");
+    EXPECT_REFUSED(read_contents(&c, &params, 1, "0123", &err), EMP_EINVAL,
+                   "\"0123\" here");
     emp_record_clear(&c.record);
-    MUST(read_contents(&c, &params, 1, NULL, &why));
+    ASSERT_OK(read_contents(&c, &params, 1, NULL, &err));
     c.proposed[0] = -1;
     write_contents(&c);
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
-    MUST_FAIL(try_run(&params, &why), EMP_EFORMAT, path);
-    MUST_FAIL(try_run(&params, &why), EMP_EFORMAT, "state of scripted");
+    EXPECT_REFUSED(try_run(&params, &err), EMP_EFORMAT, path);
+    EXPECT_REFUSED(try_run(&params, &err), EMP_EFORMAT, "state of scripted");
 }
 
 /* Leaves a checkpoint of which a program with another compiler or other kernels says that it has written it. */
@@ -459,7 +460,7 @@ static void leave_checkpoint_of(const char *code, const char *kernels)
     contents       c;
 
     leave_checkpoint(2);
-    MUST(read_contents(&c, &params, 1, NULL, &why));
+    ASSERT_OK(read_contents(&c, &params, 1, NULL, &err));
     if (code != NULL) snprintf(c.file.code, sizeof c.file.code, "%s", code);
     snprintf(c.file.kernels, sizeof c.file.kernels, "%s", kernels);
     write_contents(&c);
@@ -574,7 +575,7 @@ Test(checkpoint, who_is_interrupted_on_a_full_disk_keeps_the_result)
     params.context = &stop_flag;
     params.warn = empty_the_disk;
     params.stop = &stop_flag;
-    MUST(emp_run(&record, problem.problem, &params, &why));
+    ASSERT_OK(emp_run(&record, problem.problem, &params, &err));
     cr_expect_eq(disk.warnings, 1);
     cr_expect_str_eq(record.stopped_by, "interrupt");
     cr_expect_eq(record.evaluations, 2 * BATCH);
@@ -638,9 +639,9 @@ Test(checkpoint, is_saved_when_other_ranks_have_gone)
 {
     emp_record record;
 
-    MUST_FAIL(serve_alone(tell_that_all_have_gone, &why), EMP_EEXTERNAL,
-              "rank 1 has gone");
-    MUST(emp_record_load(&record, path, &why));
+    EXPECT_REFUSED(serve_alone(tell_that_all_have_gone, &err), EMP_EEXTERNAL,
+                   "rank 1 has gone");
+    ASSERT_OK(emp_record_load(&record, path, &err));
     emp_record_clear(&record);
 }
 
@@ -695,7 +696,7 @@ Test(checkpoint, starting_and_resuming_survive_every_allocation_failure)
                          allowed);
             if (is_resumed == 0) continue;
             emp_record record; /* still one to go on from */
-            MUST(emp_record_load(&record, path, &why));
+            ASSERT_OK(emp_record_load(&record, path, &err));
             cr_assert_geq(record.evaluations, 2 * BATCH);
             emp_record_clear(&record);
         }

@@ -83,14 +83,14 @@ static void begin(subject *s, const emp_method *method)
                                       .threads = 1,
                                       .options = options_of(method),
                                       .budget_evaluations = 200};
-    emp_error               err = {0};
+    emp_error               why = {0};
 
     *s = (subject){.method = method};
-    cr_assert_eq(emp_method_create(&s->state, method, t.problem, &params, &err), EMP_OK,
-                 "%s: %s", method->name, err.msg);
-    if (method->complete != NULL) MUST(method->complete(s->state, &why));
+    cr_assert_eq(emp_method_create(&s->state, method, t.problem, &params, &why), EMP_OK,
+                 "%s: %s", method->name, why.msg);
+    if (method->complete != NULL) ASSERT_OK(method->complete(s->state, &err));
     for (int32_t i = 0; i < BATCH; i++)
-        MUST(emp_decision_init(&s->candidate[i], t.graph->op_count, 0, NULL));
+        ASSERT_OK(emp_decision_init(&s->candidate[i], t.graph->op_count, 0, NULL));
 }
 
 static void end(subject *s)
@@ -211,14 +211,14 @@ Test(damaged_states, whose_indices_are_wrong_are_refused)
         subject         s;
         emp_named_array array[EMP_MAX_NAMED_ARRAYS];
         int32_t         at = 0;
-        emp_error       err = {0};
+        emp_error       why = {0};
         begin(&s, cases[i].method);
-        MUST(take_a_batch(&s, "nothing", &why));
+        ASSERT_OK(take_a_batch(&s, "nothing", &err));
         const int32_t count = cases[i].method->list_state(s.state, array);
         while (at < count && strcmp(array[at].name, cases[i].array) != 0) at++;
         cr_assert_lt(at, count, "%s has no %s", cases[i].method->name, cases[i].array);
         damage_value(&array[at], 0, LOWEST);
-        cr_expect_eq(take_a_batch(&s, cases[i].array, &err), EMP_EFORMAT,
+        cr_expect_eq(take_a_batch(&s, cases[i].array, &why), EMP_EFORMAT,
                      "%s of %s is not looked at", cases[i].array, cases[i].method->name);
         end(&s);
     }

@@ -21,7 +21,7 @@ static void set_up_small(void)
 static void set_up_forbidden(void)
 {
     task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
-    MUST(emp_problem_forbid_cpus(t.problem, NULL, &why));
+    ASSERT_OK(emp_problem_forbid_cpus(t.problem, NULL, &err));
 }
 
 static void tear_down(void)

@@ -33,7 +33,7 @@ TestSuite(runner, .init = set_up, .fini = tear_down);
 static void run(const emp_run_params *params)
 {
     emp_record_clear(&r);
-    MUST(emp_run(&r, t.problem, params, &why));
+    ASSERT_OK(emp_run(&r, t.problem, params, &err));
 }
 
 /* Runs, and expects that it ends so. */
@@ -50,7 +50,7 @@ static void expect_refused(const emp_run_params *params, emp_status status,
                            const char *part)
 {
     emp_record_clear(&r);
-    MUST_FAIL(emp_run(&r, t.problem, params, &why), status, part);
+    EXPECT_REFUSED(emp_run(&r, t.problem, params, &err), status, part);
 }
 
 /* All ops of the chain and the tensors of a large one. */
@@ -233,8 +233,8 @@ Test(runner, a_long_path_is_cut_between_characters)
         for (int i = first; i + 2 < (int)sizeof path; i += 2)
             memcpy(path + i, "\xc3\xa9", 2); /* e with an acute accent */
         path[sizeof path - 1] = '\0';
-        MUST(emp_problem_create(&problem, t.graph, t.machine, &t.problem->runtime, path,
-                                &why));
+        ASSERT_OK(emp_problem_create(&problem, t.graph, t.machine, &t.problem->runtime,
+                                     path, &err));
         emp_run_describe(&record, problem, &params);
         cr_expect(emp_text_is_utf8(record.workload), "%s", record.workload);
         cr_expect_geq(strlen(record.workload), EMP_RECORD_TEXT_BYTES - 2);
@@ -293,7 +293,7 @@ Test(runner, records_are_the_same_bytes_with_one_and_two_threads)
     for (int i = 0; i < 2; i++) {
         const emp_run_params params = scripted_params(100, i + 1);
         run(&params);
-        MUST(emp_record_save(scratch_path("record.h5"), &r, &why));
+        ASSERT_OK(emp_record_save(scratch_path("record.h5"), &r, &err));
         bytes[i] = scratch_read("record.h5", &size[i]);
     }
     cr_expect_eq(size[0], size[1]);

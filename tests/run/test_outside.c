@@ -16,7 +16,7 @@ static uint64_t code_of(const char *name)
 {
     const emp_method *method = NULL;
 
-    MUST(emp_method_find(&method, name, &why));
+    ASSERT_OK(emp_method_find(&method, name, &err));
     cr_expect_str_eq(method->name, name);
     return method->code_hash;
 }
@@ -88,7 +88,7 @@ Test(outside, a_socket_says_the_name_and_the_code)
     const emp_method *method = NULL;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        MUST(emp_method_find(&method, names[i].given, &why));
+        ASSERT_OK(emp_method_find(&method, names[i].given, &err));
         cr_expect_str_eq(method->name, names[i].name);
         cr_expect_eq(method->code_hash, names[i].code);
     }
@@ -110,8 +110,8 @@ Test(outside, other_names_are_refused)
     const emp_method *method = NULL;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        MUST_FAIL(emp_method_find(&method, names[i].given, &why), EMP_EINVAL,
-                  names[i].message);
+        EXPECT_REFUSED(emp_method_find(&method, names[i].given, &err), EMP_EINVAL,
+                       names[i].message);
     }
 }
 

@@ -51,7 +51,7 @@ static void run(emp_record *record, const emp_problem *problem,
                 const emp_run_params *params)
 {
     stop_flag = 0;
-    MUST(emp_run(record, problem, params, &why));
+    ASSERT_OK(emp_run(record, problem, params, &err));
 }
 
 static const char *winner_of(const emp_record *record)
@@ -142,8 +142,8 @@ static double step_on(const emp_problem *problem, emp_device_id gpu)
 
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) device_of_op[op] = gpu;
     emp_problem_legalize(problem, device_of_op);
-    MUST(emp_sim_create(&sim, problem, NULL));
-    MUST(emp_sim_run(sim, device_of_op, &result, NULL));
+    ASSERT_OK(emp_sim_create(&sim, problem, NULL));
+    ASSERT_OK(emp_sim_run(sim, device_of_op, &result, NULL));
     emp_sim_destroy(sim);
     free(device_of_op);
     return result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
@@ -181,7 +181,7 @@ Test(portfolio, winner_has_made_the_best_placement)
     const emp_method *winner = NULL;
 
     run(&proposed, model.problem, &few);
-    MUST(emp_method_find(&winner, winner_of(&proposed), &why));
+    ASSERT_OK(emp_method_find(&winner, winner_of(&proposed), &err));
     const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
     run(&own, model.problem, &alone);
     cr_expect_eq(own.best_step_time_s, proposed.best_step_time_s, "%s", winner->name);

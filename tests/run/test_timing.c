@@ -34,7 +34,7 @@ static void make_run(history *h, emp_timing *t)
         h->cpu_s[i] = cpu_s;
         emp_timing_note(t, 4 * (i + 1), 2 * cpu_s, cpu_s, best_s);
     }
-    MUST(emp_timing_check(t, NULL));
+    ASSERT_OK(emp_timing_check(t, NULL));
 }
 
 static double best_within(const history *h, double cpu_s, int64_t evaluations)
@@ -89,8 +89,8 @@ Test(timing, comes_back_as_saved)
 
     make_run(h, &t);
     snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
-    MUST(emp_timing_save(&t, path, 4 * BATCHES, &why));
-    MUST(emp_timing_load(&read, path, &why));
+    ASSERT_OK(emp_timing_save(&t, path, 4 * BATCHES, &err));
+    ASSERT_OK(emp_timing_load(&read, path, &err));
     expect_same(&t, &read);
     emp_timing_clear(&t);
     emp_timing_clear(&read);
@@ -104,8 +104,8 @@ Test(timing, several_threads_have_no_cpu_seconds)
 
     emp_timing_note(&t, 4, 1.5, NAN, 2.0);
     snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
-    MUST(emp_timing_save(&t, path, 4, NULL));
-    MUST(emp_timing_load(&read, path, NULL));
+    ASSERT_OK(emp_timing_save(&t, path, 4, NULL));
+    ASSERT_OK(emp_timing_load(&read, path, NULL));
     cr_expect(read.elapsed_s == 1.5 && isnan(read.cpu_s) && read.point_count == 0);
     cr_expect_eq(read.threads, 2);
     emp_timing_clear(&t);
@@ -135,13 +135,13 @@ Test(timing, damaged_files_are_refused)
 
     emp_timing old; /* of a version that knew no CPU seconds */
 
-    MUST(load_text(&old, "{\"elapsed_s\": 2.5, \"threads\": 3}", &why));
+    ASSERT_OK(load_text(&old, "{\"elapsed_s\": 2.5, \"threads\": 3}", &err));
     cr_expect(old.elapsed_s == 2.5 && isnan(old.cpu_s) && old.threads == 3);
     cr_expect_null(emp_timing_within(&old, 1e9));
     emp_timing_clear(&old);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         emp_timing t;
-        MUST_FAIL(load_text(&t, bad[i], &why), EMP_EFORMAT, "b.timing.json");
+        EXPECT_REFUSED(load_text(&t, bad[i], &err), EMP_EFORMAT, "b.timing.json");
         emp_timing_clear(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);

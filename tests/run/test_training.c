@@ -165,11 +165,12 @@ Test(training, imitates_before_it_learns)
     params.example = example;
     params.imitation_rounds = 2;
     params.on_imitation = on_imitation;
-    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EUNSUPPORTED, "imitates nobody");
+    EXPECT_REFUSED(emp_training_run(&w, &params, &err), EMP_EUNSUPPORTED,
+                   "imitates nobody");
     imitator.learning =
         &(const emp_method_learning){.list_weights = list_weights, .imitate = imitate};
     params.method = &imitator;
-    MUST(emp_training_run(&w, &params, &why));
+    ASSERT_OK(emp_training_run(&w, &params, &err));
     cr_expect_eq(turn_count, 0);
     cr_expect_eq(last_round.round, 2);
     cr_expect_float_eq(last_round.first_loss, (1.0 + 0.5 + 0.25) / 3, 1e-12);
@@ -180,7 +181,7 @@ Test(training, imitates_before_it_learns)
     params.stop = &stop;
     stop = 0;
     stop_in_imitation = 5; /* the second of the second round */
-    MUST(emp_training_run(&w, &params, &why));
+    ASSERT_OK(emp_training_run(&w, &params, &err));
     cr_expect_eq(last_round.round, 1);
     cr_expect_float_eq(((double *)w.array[0].values)[0], 1.0 - 1.0 / 16, 1e-12);
     emp_weights_clear(&w);
@@ -211,7 +212,7 @@ Test(training, visits_every_problem_once_a_round)
     emp_weights         w = {0};
     int32_t             visits[PROBLEMS] = {0};
 
-    MUST(emp_training_run(&w, &params, &why));
+    ASSERT_OK(emp_training_run(&w, &params, &err));
     cr_assert_eq(turn_count, 6);
     for (int32_t i = 0; i < turn_count; i++) {
         visits[turns[i].problem]++;
@@ -233,11 +234,11 @@ Test(training, begins_with_weights_and_keeps_to_the_budget)
     emp_training_params params = params_for(7);
     emp_weights         before = {0}, after = {0};
 
-    MUST(emp_training_run(&before, &params, &why));
+    ASSERT_OK(emp_training_run(&before, &params, &err));
     cr_expect_eq(before.evaluations, 7, "6, and a batch of one");
     cr_expect_eq(*(double *)before.array[0].values, 0.25);
     params.placer.weights = &before;
-    MUST(emp_training_run(&after, &params, &why));
+    ASSERT_OK(emp_training_run(&after, &params, &err));
     cr_expect_eq(*(double *)after.array[0].values, 0.5);
     cr_expect_eq(after.evaluations, 14);
     emp_weights_clear(&before);
@@ -253,15 +254,16 @@ Test(training, refuses_what_cannot_share)
 
     other.learning = NULL;
     params.method = &other;
-    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EUNSUPPORTED, "adder");
+    EXPECT_REFUSED(emp_training_run(&w, &params, &err), EMP_EUNSUPPORTED, "adder");
     task_create(&wide, "rnnlm:steps=2", "k40x4", "ideal");
     params = params_for(12);
     problems[1] = wide.problem;
-    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EINVAL, "\"weight\" are 3");
+    EXPECT_REFUSED(emp_training_run(&w, &params, &err), EMP_EINVAL, "\"weight\" are 3");
     emp_weights_clear(&w);
     problems[1] = tasks[1].problem;
     asks_allowed = 1;
-    MUST_FAIL(emp_training_run(&w, &params, &why), EMP_EINVAL, "proposes nothing more");
+    EXPECT_REFUSED(emp_training_run(&w, &params, &err), EMP_EINVAL,
+                   "proposes nothing more");
     emp_weights_clear(&w);
     task_destroy(&wide);
 }
@@ -285,7 +287,7 @@ Test(training, a_batch_that_is_given_up_teaches_nothing)
         stop = cases[i].stopped;
         stop_in_ask = cases[i].in_ask;
         stop_in_tell = cases[i].in_tell;
-        MUST(emp_training_run(&w, &params, &why));
+        ASSERT_OK(emp_training_run(&w, &params, &err));
         cr_expect_eq(w.evaluations, cases[i].evaluations, "case %zu", i);
         cr_expect_eq(*(double *)w.array[0].values, cases[i].weight, "case %zu", i);
         cr_assert_eq(turn_count, cases[i].turns, "case %zu", i);

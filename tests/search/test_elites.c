@@ -11,7 +11,7 @@ enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };
 
 static emp_elites elites;
 
-static void set_up(void) { MUST(emp_elites_init(&elites, CAPACITY, WIDTH, NULL)); }
+static void set_up(void) { ASSERT_OK(emp_elites_init(&elites, CAPACITY, WIDTH, NULL)); }
 
 static void tear_down(void)
 {

@@ -39,8 +39,8 @@ static emp_moves create(const char *text)
     const emp_option_table table = {"test", NULL, list};
     emp_moves              moves;
 
-    MUST(emp_options_parse(&options, &table, NULL, text, &why));
-    MUST(emp_moves_init(&moves, fixture_problem(f), &options.moves, 1, &why));
+    ASSERT_OK(emp_options_parse(&options, &table, NULL, text, &err));
+    ASSERT_OK(emp_moves_init(&moves, fixture_problem(f), &options.moves, 1, &err));
     return moves;
 }
 
@@ -228,7 +228,7 @@ Test(moves, send_no_op_to_a_forbidden_cpu)
     emp_rng       rng;
 
     fixture_problem(f);
-    MUST(emp_problem_forbid_cpus(f->problem, NULL, NULL));
+    ASSERT_OK(emp_problem_forbid_cpus(f->problem, NULL, NULL));
     emp_moves m = create("groups=metis,coarsest=6,finest=6");
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 2);
     emp_rng_init(&rng, 1, 0, 0);
@@ -273,13 +273,13 @@ Test(moves, may_be_made_a_level_at_a_time)
     int              calls = 0;
 
     gradual.at_once = 4;
-    MUST(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL));
-    MUST(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL));
+    ASSERT_OK(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL));
+    ASSERT_OK(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL));
     cr_expect_eq(m.grown, 4);
     cr_expect_eq(m.size_count, 8);
     cr_expect_eq(2 * m.level_count, all.level_count);
     cr_expect_lt(all.level_count, 8);
-    for (; m.grown < m.size_count; calls++) MUST(emp_moves_grow(&m, NULL));
+    for (; m.grown < m.size_count; calls++) ASSERT_OK(emp_moves_grow(&m, NULL));
     cr_expect_eq(calls, 4);
     cr_assert_eq(m.level_count, all.level_count);
     cr_expect_eq(m.groups_hash, all.groups_hash);
@@ -315,12 +315,12 @@ Test(moves, of_groups_are_drawn_by_their_weight)
 
     cr_assert_eq(m.level[0].group_count, 3);
     expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
-    MUST(emp_moves_weigh(&m, weight, 0.0, NULL)); /* all of them 0 */
+    ASSERT_OK(emp_moves_weigh(&m, weight, 0.0, NULL)); /* all of them 0 */
     expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
     for (int g = 0; g < 3; g++) weight[m.level[0].member[m.level[0].first[g]]] = g;
-    MUST(emp_moves_weigh(&m, weight, 0.0, NULL));
+    ASSERT_OK(emp_moves_weigh(&m, weight, 0.0, NULL));
     expect_shares(&m, (double[]){0.0, 1.0 / 3, 2.0 / 3});
-    MUST(emp_moves_weigh(&m, weight, 0.6, NULL));
+    ASSERT_OK(emp_moves_weigh(&m, weight, 0.6, NULL));
     expect_shares(&m, (double[]){0.2, 0.2 + 0.4 / 3, 0.2 + 0.8 / 3});
     emp_moves_clear(&m);
 }

@@ -16,7 +16,7 @@ Test(orders, keys_are_cut_into_levels_of_equal_length)
     uint8_t level[OPS];
 
     for (int op = 0; op < OPS; op++) key[op] = -3.0 * op;
-    MUST(emp_order_of_keys(level, key, OPS, NULL));
+    ASSERT_OK(emp_order_of_keys(level, key, OPS, NULL));
     for (int op = 0; op < OPS; op++) cr_expect_eq(level[op], (OPS - 1 - op) / 10);
 }
 
@@ -28,7 +28,7 @@ Test(orders, ops_of_one_key_share_a_level)
                             5 * EMP_LEVELS / 6, 2 * EMP_LEVELS / 6};
     uint8_t       level[6];
 
-    MUST(emp_order_of_keys(level, key, 6, NULL));
+    ASSERT_OK(emp_order_of_keys(level, key, 6, NULL));
     cr_expect_arr_eq(level, want, sizeof want);
 }
 
@@ -50,7 +50,7 @@ Test(orders, bottom_levels_count_ops_and_copies)
     task          t;
 
     task_create_tiny(&t, ops, 5, &list);
-    MUST(emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL));
+    ASSERT_OK(emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL));
     cr_expect_arr_eq(level, want, sizeof want);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL), );
@@ -61,8 +61,8 @@ Test(orders, proposals_have_what_is_decided)
 {
     emp_owned_decision with, without;
 
-    MUST(emp_decision_init(&with, 3, EMP_DECIDES_MORE, NULL));
-    MUST(emp_decision_init(&without, 3, EMP_DECIDES_DEVICES, NULL));
+    ASSERT_OK(emp_decision_init(&with, 3, EMP_DECIDES_MORE, NULL));
+    ASSERT_OK(emp_decision_init(&without, 3, EMP_DECIDES_DEVICES, NULL));
     cr_expect_null(without.level_of_op);
     cr_expect_null(without.leader_of_op);
     cr_expect_eq(with.leader_of_op[2], 2);

@@ -28,7 +28,7 @@ TestSuite(room, .init = set_up, .fini = tear_down);
 
 static double missing(void)
 {
-    MUST(emp_room_init(&room, t.problem, &why));
+    ASSERT_OK(emp_room_init(&room, t.problem, &err));
     return emp_room_missing(&room, t.device_of_op);
 }
 
@@ -38,9 +38,9 @@ static void simulate(int64_t peak[EMP_MAX_DEVICES])
     emp_sim        *sim = NULL;
     emp_sim_result *result = NULL;
 
-    MUST(emp_sim_create(&sim, t.problem, &why));
-    MUST(emp_sim_result_create(&result, &why));
-    MUST(emp_sim_run(sim, t.device_of_op, result, &why));
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_sim_result_create(&result, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, result, &err));
     for (int d = 0; d < t.machine->device_count; d++)
         peak[d] = emp_sim_result_peak_bytes(result, d);
     emp_sim_result_destroy(result);

@@ -1,7 +1,5 @@
 /** \file tests/support/survive.h
- * Calls that end with a status (base/error.h): those that must succeed, those that must be refused,
- * and those of which every allocation fails in turn (base/mem.h): each failure must be reported, and
- * leave no memory behind. Within the arguments of MUST... `why` is the error of the call.
+ * Calls that must succeed, be refused, or survive a lack of memory, in a line each.
  */
 #ifndef EMP_TESTS_SUPPORT_SURVIVE_H
 #define EMP_TESTS_SUPPORT_SURVIVE_H
@@ -13,37 +11,35 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/** Ends the test unless the call succeeds. */
-#define MUST(call)                                                   \
-    do {                                                             \
-        emp_error        why = {0};                                  \
-        const emp_status status_ = (call);                           \
-        cr_assert_eq(status_, EMP_OK, "%s: %s (%s)", #call, why.msg, \
-                     emp_status_str(status_));                       \
+/** Stops the test with the message of the error unless the status is EMP_OK. The expression \a call
+ * may pass &err, an error that the macro declares. */
+#define ASSERT_OK(call)                              \
+    do {                                             \
+        emp_error err = {0};                         \
+        cr_assert_eq((call), EMP_OK, "%s", err.msg); \
     } while (0)
 
-/** Expects that the call ends with the status and that its error has the text \a part: the
- * value, file, line or op that is wrong. */
-#define MUST_FAIL(call, status, part)                                     \
-    do {                                                                  \
-        emp_error        why = {0};                                       \
-        const emp_status status_ = (call);                                \
-        cr_expect(status_ == (status) && strstr(why.msg, (part)) != NULL, \
-                  "%s ends with %s: %s; no \"%s\" there", #call,          \
-                  emp_status_str(status_), why.msg, (part));              \
+/** Expects of such a call the status \a want and a message that contains \a part. */
+#define EXPECT_REFUSED(call, want, part)                                            \
+    do {                                                                            \
+        emp_error err = {0};                                                        \
+        cr_expect_eq((call), (want), "with the message: %s", err.msg);              \
+        cr_expect_not_null(strstr(err.msg, (part)), "\"%s\" lacks \"%s\"", err.msg, \
+                           (part));                                                 \
     } while (0)
 
-/** Lets \a text be all that a call writes to the stream `out`; release with free(). */
-#define MUST_PRINT(text, call)                                 \
+/** Lets \a text be all that such a call writes to the stream `out`; release with free(). */
+#define ASSERT_PRINTED(text, call)                             \
     do {                                                       \
         size_t printed_bytes_ = 0;                             \
         FILE  *out = open_memstream(&(text), &printed_bytes_); \
-        MUST(call);                                            \
+        ASSERT_OK(call);                                       \
         fclose(out);                                           \
     } while (0)
 
-/** Evaluates \a call, an emp_status, until no allocation of it fails; \a undo is a statement
- * that releases what a failed call may leave. What the last call made is the caller's. */
+/** Lets every allocation of \a call fail in turn (base/mem.h): each failure must be reported, and
+ * leave no memory behind. \a undo is a statement that releases what a failed call may leave. What
+ * the last call made, which succeeds, is the caller's. */
 #define SURVIVES_EVERY_ALLOCATION_FAILURE(call, undo)            \
     do {                                                         \
         const long before_ = emp_mem_live_blocks();              \
@@ -58,5 +54,8 @@
             cr_assert_eq(emp_mem_live_blocks(), before_);        \
         }                                                        \
     } while (0)
+
+/** Expects that all memory was given back; as a Criterion .fini. */
+static inline void expect_all_freed(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 
 #endif /* EMP_TESTS_SUPPORT_SURVIVE_H */

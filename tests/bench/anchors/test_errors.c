@@ -23,11 +23,11 @@ static void predict(const char *of, const char *profile)
     char        folder[512];
 
     emp_data_folder(folder, sizeof folder, of);
-    MUST(emp_anchors_load(&anchors, folder, &why));
-    MUST(emp_runtime_init(&runtime, profile, &why));
+    ASSERT_OK(emp_anchors_load(&anchors, folder, &err));
+    ASSERT_OK(emp_runtime_init(&runtime, profile, &err));
     times = EMP_NEW_ARRAY(emp_anchor_times, (size_t)anchors.count);
     cr_assert_not_null(times);
-    MUST(emp_anchors_predict(times, &anchors, &runtime, 2, &why));
+    ASSERT_OK(emp_anchors_predict(times, &anchors, &runtime, 2, &err));
 }
 
 static void set_up(void) { predict("anchors", "tf-r1.3"); }

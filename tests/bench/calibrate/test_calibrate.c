@@ -49,13 +49,13 @@ static void publish(emp_cell *cells)
     emp_sim_result   result[CELLS];
 
     memcpy(cells, blank_cells, sizeof blank_cells);
-    MUST(emp_machine_load(&machine, "k40x1", &why));
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
+    ASSERT_OK(emp_machine_load(&machine, "k40x1", &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
     for (int j = 0; j < CHANGED; j++) {
         emp_constant_set(&emp_constants[j], machine, &runtime, truth[j]);
     }
-    MUST(emp_cell_oracle_create(&oracle, cells, CELLS, machine, &runtime, &why));
-    MUST(emp_cell_oracle_run(oracle, CELLS, machine, &runtime, 2, result, &why));
+    ASSERT_OK(emp_cell_oracle_create(&oracle, cells, CELLS, machine, &runtime, &err));
+    ASSERT_OK(emp_cell_oracle_run(oracle, CELLS, machine, &runtime, 2, result, &err));
     for (int i = 0; i < CELLS; i++) {
         cells[i].published_s = (double)result[i].step_time_ns * 1e-9;
     }
@@ -104,9 +104,9 @@ static void expect_files_load(const emp_calibration *c, const emp_cell *cells)
     char         folder[SCRATCH_PATH_BYTES];
 
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
-    MUST(emp_calibration_save(c, folder, "made up", "a test", &why));
-    MUST(emp_machine_load(&machine, scratch_path("machines/k40x1.yaml"), &why));
-    MUST(emp_runtime_init(&runtime, scratch_path("runtimes/tf-r1.3.yaml"), &why));
+    ASSERT_OK(emp_calibration_save(c, folder, "made up", "a test", &err));
+    ASSERT_OK(emp_machine_load(&machine, scratch_path("machines/k40x1.yaml"), &err));
+    ASSERT_OK(emp_runtime_init(&runtime, scratch_path("runtimes/tf-r1.3.yaml"), &err));
     for (int j = 0; j < EMP_CONSTANTS; j++)
         cr_expect_eq(emp_constant_get(&emp_constants[j], machine, &runtime),
                      c->fit.parameter[j], "%s", emp_constants[j].name);
@@ -128,7 +128,7 @@ Test(calibrate, finds_the_constants_behind_synthetic_times_and_writes_them)
 
     copy_machine();
     publish(cells);
-    MUST(emp_calibration_create(&c, &params, &why));
+    ASSERT_OK(emp_calibration_create(&c, &params, &err));
     expect_constants_found(c, cells);
     expect_files_load(c, cells);
     for (int32_t i = 0; i < c->machine->model_count; i++)
@@ -204,17 +204,17 @@ Test(calibrate, cells_are_chosen_by_name)
     emp_cell cells[EMP_MAX_CELLS];
     int32_t  count;
 
-    MUST(emp_cells_select("all", cells, &count, &why));
+    ASSERT_OK(emp_cells_select("all", cells, &count, &err));
     cr_expect_eq(count, 11); /* the paper has no CPU figure for ResNet */
     cr_expect(isinf(cells[8].published_s) && isfinite(cells[7].published_s));
-    MUST(emp_cells_select("cpu,rnnlm:gpu", cells, &count, &why));
+    ASSERT_OK(emp_cells_select("cpu,rnnlm:gpu", cells, &count, &err));
     cr_expect_eq(count, 6);
     cr_expect_str_eq(cells[2].name, "rnnlm:gpu");
     cr_expect_eq(cells[2].published_s, 1.57);
-    MUST_FAIL(emp_cells_select("cpu,rnnlm", cells, &count, &why), EMP_EINVAL,
-              "\"rnnlm\"; there are all, cpu, gpu, inception_v3:cpu");
-    MUST_FAIL(emp_cells_select("", cells, &count, &why), EMP_EINVAL, "");
-    MUST_FAIL(emp_cells_select("resnet:cpu", cells, &count, &why), EMP_EINVAL, "");
+    EXPECT_REFUSED(emp_cells_select("cpu,rnnlm", cells, &count, &err), EMP_EINVAL,
+                   "\"rnnlm\"; there are all, cpu, gpu, inception_v3:cpu");
+    EXPECT_REFUSED(emp_cells_select("", cells, &count, &err), EMP_EINVAL, "");
+    EXPECT_REFUSED(emp_cells_select("resnet:cpu", cells, &count, &err), EMP_EINVAL, "");
 }
 
 /* ---- memory ------------------------------------------------------------------------ */

@@ -30,8 +30,8 @@ static double predict(const emp_micro *m, const emp_machine *machine,
 {
     emp_sim_result result;
 
-    MUST(emp_step_predict(&result, m->graph, m->device_of_op, machine, rules, m->name,
-                          &why));
+    ASSERT_OK(emp_step_predict(&result, m->graph, m->device_of_op, machine, rules,
+                               m->name, &err));
     return (double)result.step_time_ns * 1e-9;
 }
 
@@ -58,9 +58,9 @@ static void set_up(emp_micro_set which, const char *machine, const char *profile
     gsl_set_error_handler_off();
     set = which;
     table = &emp_measure_tables[set];
-    MUST(emp_machine_load(&start, machine, &why));
-    MUST(emp_runtime_init(&runtime, profile, &why));
-    MUST(emp_micros_build(micro, &count, set, start, &runtime, &why));
+    ASSERT_OK(emp_machine_load(&start, machine, &err));
+    ASSERT_OK(emp_runtime_init(&runtime, profile, &err));
+    ASSERT_OK(emp_micros_build(micro, &count, set, start, &runtime, &err));
     measure_known_machine();
 }
 
@@ -97,7 +97,7 @@ static emp_measurement *fit(void)
     emp_measurement   *m = NULL;
     emp_measure_params params = make_params();
 
-    MUST(emp_measurement_create(&m, &params, &why));
+    ASSERT_OK(emp_measurement_create(&m, &params, &err));
     return m;
 }
 
@@ -127,10 +127,10 @@ static void expect_times_and_files(const emp_measurement *m, double most_off)
 
     snprintf(path, sizeof path, "%s", scratch_path("mine.yaml"));
     emp_measurement_runtime_path(runtime_path, path);
-    MUST(
-        emp_measurement_save(m, path, &(emp_measure_origin){"here", "us", "test"}, &why));
-    MUST(emp_machine_load(&loaded, path, &why));
-    MUST(emp_runtime_init(&rules, runtime_path, &why));
+    ASSERT_OK(
+        emp_measurement_save(m, path, &(emp_measure_origin){"here", "us", "test"}, &err));
+    ASSERT_OK(emp_machine_load(&loaded, path, &err));
+    ASSERT_OK(emp_runtime_init(&rules, runtime_path, &err));
     cr_expect_eq(loaded->device_count, start->device_count);
     for (int32_t i = 0; i < count; i++) {
         double step_s = predict(&micro[i], loaded, &rules);
@@ -190,12 +190,12 @@ Test(measure, says_what_cannot_be_fitted)
     emp_measure_params params = make_params();
 
     params.stop = &stop;
-    MUST_FAIL(emp_measurement_create(&m, &params, &why), EMP_EINTERRUPTED, "");
+    EXPECT_REFUSED(emp_measurement_create(&m, &params, &err), EMP_EINTERRUPTED, "");
     params = make_params();
     params.runtime = &other;
-    MUST_FAIL(emp_measurement_create(&m, &params, &why), EMP_EINVAL, "'baechi'");
+    EXPECT_REFUSED(emp_measurement_create(&m, &params, &err), EMP_EINVAL, "'baechi'");
     params = make_params();
     measured_s[3] = 0.0;
-    MUST_FAIL(emp_measurement_create(&m, &params, &why), EMP_EINVAL, micro[3].name);
+    EXPECT_REFUSED(emp_measurement_create(&m, &params, &err), EMP_EINVAL, micro[3].name);
     cr_expect_null(m);
 }

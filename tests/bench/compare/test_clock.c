@@ -43,7 +43,7 @@ static emp_comparison *make(void)
     p.budget[3] = (emp_comparison_budget){.clock_s = clocks_s[2]};
     p.draws = 1;
     p.jobs = counted_jobs(p.jobs.threads);
-    MUST(emp_comparison_make(&c, &p, &why));
+    ASSERT_OK(emp_comparison_make(&c, &p, &err));
     return c;
 }
 
@@ -120,8 +120,8 @@ Test(clock, one_run_stands_for_all_clocks_and_is_read_again)
     d = make();
     cr_expect(counted_runs > 0 && counted_reads == counted_runs);
     cr_expect_eq(count_cells_on_curve(c), 3);
-    MUST_PRINT(first, emp_comparison_print(out, c, EMP_SHEET_TEXT, &why));
-    MUST_PRINT(second, emp_comparison_print(out, d, EMP_SHEET_TEXT, &why));
+    ASSERT_PRINTED(first, emp_comparison_print(out, c, EMP_SHEET_TEXT, &err));
+    ASSERT_PRINTED(second, emp_comparison_print(out, d, EMP_SHEET_TEXT, &err));
     cr_expect_str_eq(first, second);
     cr_expect_not_null(strstr(first, "differ from run to run"));
     free(first);

@@ -68,7 +68,7 @@ static void make(void)
     counted_runs = counted_reads = 0;
     emp_comparison_destroy(c);
     c = NULL;
-    MUST(emp_comparison_make(&c, &p, &why));
+    ASSERT_OK(emp_comparison_make(&c, &p, &err));
 }
 
 static void compare(const char *row_keys, const char *methods)
@@ -103,7 +103,7 @@ static char *print(void)
 {
     char *text = NULL;
 
-    MUST_PRINT(text, print_all(out, &why));
+    ASSERT_PRINTED(text, print_all(out, &err));
     return text;
 }
 
@@ -111,7 +111,7 @@ static void expect_text(const char *part)
 {
     char *text = NULL;
 
-    MUST_PRINT(text, emp_comparison_print(out, c, EMP_SHEET_TEXT, &why));
+    ASSERT_PRINTED(text, emp_comparison_print(out, c, EMP_SHEET_TEXT, &err));
     cr_expect_not_null(strstr(text, part), "no \"%s\" in %s", part, text);
     free(text);
 }
@@ -173,7 +173,7 @@ static void place(emp_record *record, const emp_problem *problem, const emp_entr
     emp_run_params run = {.method = e->method,
                           .placer = {.seed = seed, .threads = 1, .options = options}};
 
-    MUST(emp_run(record, problem, &run, &why));
+    ASSERT_OK(emp_run(record, problem, &run, &err));
     cr_expect_eq(record->evaluations, 1, "%s", e->key);
 }
 
@@ -185,8 +185,8 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
     emp_loaded_task task = {0};
     emp_record      a = {0}, b = {0};
 
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
-    MUST(emp_tasks_load(&task, &rows[1].task, 1, &runtime, 1, &why));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
+    ASSERT_OK(emp_tasks_load(&task, &rows[1].task, 1, &runtime, 1, &err));
     for (int32_t i = 0; i < count; i++) {
         if (entrant[i].is_drawn) continue;
         undrawn++;
@@ -320,7 +320,8 @@ Test(comparison, where_nobody_finds_anything_nobody_is_best)
     compare("huge", "gpu,dp-contiguous");
     cr_expect_not(cell_of(0, 0, 0)->is_best || cell_of(0, 0, 1)->is_best);
     cr_expect_eq(cell_of(0, 0, 0)->rank, 1.5);
-    MUST_FAIL(emp_comparison_draw_figure(out, c, 0, false, &why), EMP_EINVAL, "Huge");
+    EXPECT_REFUSED(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_EINVAL,
+                   "Huge");
     fclose(out);
 }
 
@@ -361,7 +362,7 @@ Test(comparison, sheets_and_pages_have_all_cells_figures_and_reasons)
     expect_text("Ranking after 20 evaluations on 1 fresh task\n");
     for (int has_figures = 0; has_figures <= emp_gnuplot_exists(); has_figures++) {
         char *text = NULL;
-        MUST_PRINT(text, emp_comparison_write_page(out, c, has_figures, &why));
+        ASSERT_PRINTED(text, emp_comparison_write_page(out, c, has_figures, &err));
         cr_expect_eq(count_words(text, "<tr"), 2 * (1 + 2) + 2 + 2 * 2 + rankings);
         cr_expect_eq(count_words(text, "</tr>"), count_words(text, "<tr"));
         cr_expect_eq(count_words(text, "<svg class=\"plot\""), has_figures);
@@ -378,7 +379,7 @@ static void expect_refused(const char *part)
 {
     emp_comparison *none = NULL;
 
-    MUST_FAIL(emp_comparison_make(&none, &p, &why), EMP_EINVAL, part);
+    EXPECT_REFUSED(emp_comparison_make(&none, &p, &err), EMP_EINVAL, part);
     cr_expect_null(none);
     cr_expect_eq(counted_runs, 0, "refused before any run");
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -17,13 +17,13 @@ static void set_up(void)
 {
     emp_runtime runtime;
 
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
-    MUST(emp_tasks_load(&task, &row, 1, &runtime, 1, &why));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
+    ASSERT_OK(emp_tasks_load(&task, &row, 1, &runtime, 1, &err));
     device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)task.graph->op_count);
     for (int32_t op = 0; op < task.graph->op_count; op++)
         device_of_op[op] = op % task.machine->device_count;
     emp_problem_legalize(task.problem, device_of_op);
-    MUST(emp_problem_variant_init(&variant, task.problem, &why));
+    ASSERT_OK(emp_problem_variant_init(&variant, task.problem, &err));
 }
 
 static void tear_down(void)
@@ -41,8 +41,8 @@ static emp_time_ns step_of(const emp_problem *problem)
     emp_sim       *sim = NULL;
     emp_sim_result result;
 
-    MUST(emp_sim_create(&sim, problem, &why));
-    MUST(emp_sim_run(sim, device_of_op, &result, &why));
+    ASSERT_OK(emp_sim_create(&sim, problem, &err));
+    ASSERT_OK(emp_sim_run(sim, device_of_op, &result, &err));
     emp_sim_destroy(sim);
     return result.step_time_ns;
 }
@@ -120,8 +120,8 @@ Test(noise, routes_are_timed_as_they_were_loaded)
     cr_expect_gt(names.count, 10);
     for (int32_t i = 0; i < names.count; i++) {
         emp_machine *a = NULL, *b = NULL;
-        MUST(emp_machine_load(&a, names.name[i], &why));
-        MUST(emp_machine_load(&b, names.name[i], &why));
+        ASSERT_OK(emp_machine_load(&a, names.name[i], &err));
+        ASSERT_OK(emp_machine_load(&b, names.name[i], &err));
         emp_machine_time_routes(b);
         for (int32_t r = 0; r < a->device_count * a->device_count; r++) {
             const emp_route *x = &a->route[r / a->device_count][r % a->device_count];

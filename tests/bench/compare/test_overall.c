@@ -90,7 +90,7 @@ static void sum_up(void)
     for (int32_t i = 0; i < EMP_TASK_SETS; i++)
         f.test[i] =
             (emp_comparison_test){.friedman = {NAN, NAN, NAN, NAN}, .difference = NAN};
-    MUST(emp_comparison_sum_up(&f.c, &why));
+    ASSERT_OK(emp_comparison_sum_up(&f.c, &err));
 }
 
 /* p by all 2^12 signs of the differences of logs, and Holm's by hand: least first. */

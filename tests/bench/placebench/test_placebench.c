@@ -26,7 +26,7 @@ Test(placebench, the_set_is_as_its_page_says)
     emp_placebench bench = {0};
     int            of_split[EMP_PLACEBENCH_SPLITS] = {0}, generated = 0;
 
-    MUST(emp_placebench_load(&bench, &why));
+    ASSERT_OK(emp_placebench_load(&bench, &err));
     for (int32_t i = 0; i < bench.count; i++) {
         const emp_placebench_instance *one = &bench.instance[i];
         const char                    *name = one->task.key;
@@ -58,17 +58,18 @@ Test(placebench, nothing_has_changed_since_it_was_frozen)
     emp_placebench bench = {0};
     int            checked = 0;
 
-    MUST(emp_placebench_load(&bench, &why));
+    ASSERT_OK(emp_placebench_load(&bench, &err));
     for (int32_t i = 0; i < bench.count; i++) {
         const emp_placebench_instance *one = &bench.instance[i];
         emp_loaded_task                loaded = {0};
         emp_bounds                     bounds;
         if (one->source != NULL || !one->is_known || one->op_count > MOST_OPS) continue;
-        MUST(emp_tasks_load(&loaded, &one->task, 1, NULL, 1, &why));
+        ASSERT_OK(emp_tasks_load(&loaded, &one->task, 1, NULL, 1, &err));
         cr_assert_not_null(loaded.problem);
         cr_expect_eq(loaded.graph->op_count, one->op_count, "%s", one->task.key);
         if (one->op_count <= BOUND_OPS) {
-            MUST(emp_bounds_compute(&bounds, loaded.problem, EMP_BOUNDS_EFFORT, &why));
+            ASSERT_OK(
+                emp_bounds_compute(&bounds, loaded.problem, EMP_BOUNDS_EFFORT, &err));
             cr_expect_float_eq((double)bounds.best_ns * 1e-9, one->bound_s, 1e-9, "%s",
                                one->task.key);
         }
@@ -107,29 +108,29 @@ Test(placebench, both_tables_are_read)
     emp_placebench                 bench = {0};
     const emp_placebench_instance *small, *file;
 
-    MUST(read_text(&bench, COLUMNS SMALL PUBLISHED, &why));
+    ASSERT_OK(read_text(&bench, COLUMNS SMALL PUBLISHED, &err));
     cr_assert_eq(bench.count, 2);
-    MUST(emp_placebench_find(&small, &bench, "small", &why));
+    ASSERT_OK(emp_placebench_find(&small, &bench, "small", &err));
     cr_expect_str_eq(small->task.spec, "giph:v=8,seed=1");
     cr_expect_str_eq(small->frozen.runtime, "edges");
     cr_expect(small->is_there && small->source == NULL);
     cr_expect_eq(small->bound_s, 0.1);
     cr_expect_eq(small->best_s, 0.2);
-    MUST(emp_placebench_find(&file, &bench, "file", &why));
+    ASSERT_OK(emp_placebench_find(&file, &bench, "file", &err));
     cr_expect(!file->is_there);
     cr_expect_eq(file->split, EMP_PLACEBENCH_TEST);
     cr_expect_str_eq(file->workload, "file.json");
     cr_expect_str_eq(strrchr(file->task.spec, '/'), "/file.json");
     cr_expect(file->budget == 10 && file->seed == 2);
-    MUST(emp_placebench_need_file(small, &why));
-    MUST_FAIL(emp_placebench_need_file(file, &why), EMP_EIO,
-              "get it from https://example.org/file");
-    MUST_FAIL(emp_placebench_find(&small, &bench, "smal", &why), EMP_EINVAL,
-              "did you mean \"small\"");
+    ASSERT_OK(emp_placebench_need_file(small, &err));
+    EXPECT_REFUSED(emp_placebench_need_file(file, &err), EMP_EIO,
+                   "get it from https://example.org/file");
+    EXPECT_REFUSED(emp_placebench_find(&small, &bench, "smal", &err), EMP_EINVAL,
+                   "did you mean \"small\"");
     emp_placebench_clear(&bench);
 
     scratch_write("file.json", "{}", 2);
-    MUST(read_text(&bench, COLUMNS PUBLISHED, &why));
+    ASSERT_OK(read_text(&bench, COLUMNS PUBLISHED, &err));
     cr_expect(bench.instance[0].is_there);
     emp_placebench_clear(&bench);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -167,14 +168,15 @@ Test(placebench, wrong_lines_and_tables_are_named)
     emp_placebench bench = {0};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        MUST_FAIL(read_with(cases[i].from, cases[i].to, &why), EMP_EFORMAT,
-                  cases[i].part);
-        MUST_FAIL(read_with(cases[i].from, cases[i].to, &why), EMP_EFORMAT, "both.tsv");
+        EXPECT_REFUSED(read_with(cases[i].from, cases[i].to, &err), EMP_EFORMAT,
+                       cases[i].part);
+        EXPECT_REFUSED(read_with(cases[i].from, cases[i].to, &err), EMP_EFORMAT,
+                       "both.tsv");
     }
-    MUST_FAIL(emp_placebench_read(&bench, scratch_path("none.tsv"), "x", "y", &why),
-              EMP_EIO, "none.tsv");
+    EXPECT_REFUSED(emp_placebench_read(&bench, scratch_path("none.tsv"), "x", "y", &err),
+                   EMP_EIO, "none.tsv");
     emp_placebench_clear(&bench);
-    MUST_FAIL(read_text(&bench, "name\tsplit\n", &why), EMP_EFORMAT, "family");
+    EXPECT_REFUSED(read_text(&bench, "name\tsplit\n", &err), EMP_EFORMAT, "family");
     emp_placebench_clear(&bench);
 }
 
@@ -201,17 +203,17 @@ Test(placebench, a_changed_task_is_refused)
                                 &frozen.runtime_hash};
 
     for (int i = 0; i < 3; i++) {
-        emp_error err = {0};
+        emp_error why = {0};
         char      part[64];
         *hash[i] = 1;
-        cr_expect_eq(emp_tasks_load(&loaded, &task, 1, NULL, 1, &err), EMP_EINVAL);
+        cr_expect_eq(emp_tasks_load(&loaded, &task, 1, NULL, 1, &why), EMP_EINVAL);
         snprintf(part, sizeof part, "the %s of small has changed", what[i]);
-        cr_expect_not_null(strstr(err.msg, part), "%s", err.msg);
+        cr_expect_not_null(strstr(why.msg, part), "%s", why.msg);
         emp_tasks_clear(&loaded, 1);
         loaded = (emp_loaded_task){0};
         *hash[i] = 0;
     }
-    MUST(emp_tasks_load(&loaded, &task, 1, NULL, 1, NULL));
+    ASSERT_OK(emp_tasks_load(&loaded, &task, 1, NULL, 1, NULL));
     cr_expect_eq(loaded.problem->runtime.rules, EMP_RULES_EDGES);
     emp_tasks_clear(&loaded, 1);
 }
@@ -223,23 +225,23 @@ Test(placebench, splits_are_tasks)
     int32_t              there = 0, absent = 0;
 
     setenv("EMPLACE_INSTANCES", scratch_path(NULL), 1);
-    MUST(emp_placebench_load(&bench, &why));
+    ASSERT_OK(emp_placebench_load(&bench, &err));
     for (int32_t i = 0; i < bench.count; i++)
         *(bench.instance[i].is_there ? &there : &absent) += 1;
     cr_expect_gt(absent, 0, "the folder is empty");
-    MUST(emp_task_list_add(&list, "placebench:all", &why));
+    ASSERT_OK(emp_task_list_add(&list, "placebench:all", &err));
     cr_expect_eq(list.count, there);
     cr_expect_eq(list.absent_count, absent);
     cr_expect_not_null(list.absent);
     emp_task_list_clear(&list);
-    MUST(emp_task_list_add(&list, "placebench:test,placebench:train", &why));
+    ASSERT_OK(emp_task_list_add(&list, "placebench:test,placebench:train", &err));
     cr_expect_eq(list.task[0].set, EMP_TASKS_TEST);
     cr_expect_eq(list.task[list.count - 1].set, EMP_TASKS_TRAIN);
     cr_expect_str_eq(emp_task_set_name(list.task[0].set), "placebench:test");
     cr_expect_not_null(list.task[0].task.frozen);
     emp_task_list_clear(&list);
-    MUST_FAIL(emp_task_list_add(&list, "placebench:tests", &why), EMP_EINVAL,
-              "train, validation, test and all");
+    EXPECT_REFUSED(emp_task_list_add(&list, "placebench:tests", &err), EMP_EINVAL,
+                   "train, validation, test and all");
     emp_task_list_clear(&list);
     emp_placebench_clear(&bench);
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -52,7 +52,7 @@ static emp_band make(const emp_report_run *run, int32_t count, int32_t what,
 {
     emp_band band;
 
-    MUST(emp_band_create(&band, run, count, what, by, &why));
+    ASSERT_OK(emp_band_create(&band, run, count, what, by, &err));
     return band;
 }
 

@@ -95,7 +95,7 @@ Test(chart, nothing_is_drawn_outside)
         chart.bound *= factor[f];
         emp_drawing_init(&d, "c", "", 700, 500);
         emp_chart_draw(&d, &chart);
-        MUST(emp_drawing_check(&d, NULL));
+        ASSERT_OK(emp_drawing_check(&d, NULL));
         for (int32_t i = 0; i < d.point_count; i++) {
             cr_assert(d.point[i].x >= box.x - 0.1 &&
                           d.point[i].x <= box.x + box.width + 0.1,

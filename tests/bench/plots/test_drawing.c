@@ -36,13 +36,13 @@ Test(drawing, both_forms_of_svg_are_well_formed, .init = scratch_create,
 {
     emp_drawing d;
 
-    MUST(build(&d));
+    ASSERT_OK(build(&d));
     for (int i = 0; i < 2; i++) {
         char command[2 * SCRATCH_PATH_BYTES], *text = NULL;
         if (i == 0)
-            MUST_PRINT(text, emp_drawing_print_element(out, &d, &why));
+            ASSERT_PRINTED(text, emp_drawing_print_element(out, &d, &err));
         else
-            MUST_PRINT(text, emp_drawing_print_file(out, &d, &why));
+            ASSERT_PRINTED(text, emp_drawing_print_file(out, &d, &err));
         cr_expect_not_null(
             strstr(text, "<rect x=\"40\" y=\"10\" width=\"30\" height=\"20\""));
         cr_expect_not_null(strstr(text, "points=\"10,10 20,30.13 0,30\""), "%s", text);
@@ -67,7 +67,7 @@ Test(drawing, equal_drawings_give_equal_bytes)
     for (int i = 0; i < 2; i++) {
         emp_drawing d;
         cr_expect_eq(build(&d), EMP_OK);
-        MUST_PRINT(text[i], emp_drawing_print_file(out, &d, &why));
+        ASSERT_PRINTED(text[i], emp_drawing_print_file(out, &d, &err));
         cr_expect_not(emp_drawing_is_empty(&d));
         emp_drawing_clear(&d);
         cr_expect(emp_drawing_is_empty(&d));
@@ -86,7 +86,7 @@ Test(drawing, memory_that_was_out_is_told_when_it_is_printed)
     emp_mem_fail_after(1);
     build(&d);
     emp_mem_fail_after(-1);
-    MUST_FAIL(emp_drawing_print_file(stdout, &d, &why), EMP_ENOMEM, "sample");
+    EXPECT_REFUSED(emp_drawing_print_file(stdout, &d, &err), EMP_ENOMEM, "sample");
     emp_drawing_clear(&d);
 }
 
@@ -124,7 +124,7 @@ Test(gnuplot, a_figure_is_one_svg_element)
     char *text = NULL;
 
     if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
-    MUST_PRINT(text, draw_svg(out, &why));
+    ASSERT_PRINTED(text, draw_svg(out, &err));
     cr_expect_eq(strncmp(text, "<svg ", 5), 0, "%.40s", text);
     cr_expect_not_null(strstr(text, "viewBox=\"0 0 400 200\""));
     cr_expect_not_null(strstr(text, "</svg>"));
@@ -174,7 +174,7 @@ Test(gnuplot, its_failures_are_told, .init = scratch_create, .fini = scratch_rem
 
     setenv("PATH", scratch_path(""), 1);
     cr_expect_not(emp_gnuplot_exists());
-    MUST_FAIL(draw_pdf(stdout, &why), EMP_EUNSUPPORTED, "not installed");
+    EXPECT_REFUSED(draw_pdf(stdout, &err), EMP_EUNSUPPORTED, "not installed");
     setenv("PATH", "/bin:/usr/bin", 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char   script[256], *text = NULL;
@@ -182,8 +182,8 @@ Test(gnuplot, its_failures_are_told, .init = scratch_create, .fini = scratch_rem
         FILE  *file = open_memstream(&text, &size);
         snprintf(script, sizeof script, "#!/bin/sh\n%s", cases[i].script);
         pretend(script);
-        MUST_FAIL(cases[i].is_pdf ? draw_pdf(file, &why) : draw_svg(file, &why),
-                  cases[i].status, cases[i].part);
+        EXPECT_REFUSED(cases[i].is_pdf ? draw_pdf(file, &err) : draw_svg(file, &err),
+                       cases[i].status, cases[i].part);
         fclose(file);
         if (i == 0) cr_expect_str_eq(text, "", "nothing of a figure is written");
         free(text);

@@ -43,7 +43,7 @@ static void save_record(const char *name, emp_record *r)
     snprintf(r->machine, sizeof r->machine, "k40x2");
     snprintf(r->runtime, sizeof r->runtime, "ideal");
     snprintf(r->stopped_by, sizeof r->stopped_by, "budget");
-    MUST(emp_record_save(scratch_path(name), r, &why));
+    ASSERT_OK(emp_record_save(scratch_path(name), r, &err));
 }
 
 static void save(const char *name, const char *method, uint64_t seed, int64_t budget,
@@ -63,8 +63,8 @@ static emp_status add(emp_report_runs *runs, const char *name, emp_error *err)
 
 static void read_folder(emp_report_runs *runs)
 {
-    MUST(add(runs, "", &why));
-    MUST(emp_report_runs_group(runs, &why));
+    ASSERT_OK(add(runs, "", &err));
+    ASSERT_OK(emp_report_runs_group(runs, &err));
 }
 
 static void expect_labels(const emp_report_runs *runs, const char *const *labels,
@@ -214,18 +214,18 @@ Test(runs, other_files_in_a_folder_are_skipped_in_one_line)
     save("b.h5", "ce", 1, 100, 0.5);
     scratch_write("b.timing.json", "{\"elapsed_s\": 2.5}", 18);
     scratch_write("c.refused.txt", "0\nreason\n", 9);
-    MUST(add(&runs, "", &why));
+    ASSERT_OK(add(&runs, "", &err));
     cr_expect_str_eq(warned, "", "%s", warned);
     scratch_write("a notes.txt", "x", 1);
-    MUST(add(&runs, "", &why));
+    ASSERT_OK(add(&runs, "", &err));
     expect_warned("a notes.txt is no run record");
     leave_bad_files();
-    MUST(add(&runs, "", &why));
+    ASSERT_OK(add(&runs, "", &err));
     expect_warned("4 files of ");
     expect_warned("foreign.h5 is no run record; and 3 more");
     cr_expect_eq(runs.run_count, 3, "b.h5, each time");
     scratch_write("b.timing.json", "{}", 2);
-    MUST(add(&runs, "b.h5", &why));
+    ASSERT_OK(add(&runs, "b.h5", &err));
     expect_warned("b.timing.json");
     cr_expect(isnan(runs.run[3].timing.elapsed_s), "a broken timing counts as absent");
     emp_report_runs_clear(&runs);
@@ -245,9 +245,9 @@ Test(runs, what_is_no_run_is_named)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_report_runs runs = {0};
         if (i == 1) leave_bad_files();
-        MUST_FAIL(add(&runs, cases[i].name, &why), cases[i].status, cases[i].part);
-        MUST_FAIL(add(&runs, cases[i].name, &why), cases[i].status,
-                  scratch_path(cases[i].name));
+        EXPECT_REFUSED(add(&runs, cases[i].name, &err), cases[i].status, cases[i].part);
+        EXPECT_REFUSED(add(&runs, cases[i].name, &err), cases[i].status,
+                       scratch_path(cases[i].name));
         cr_expect_eq(runs.run_count, 0);
         emp_report_runs_clear(&runs);
     }

@@ -32,13 +32,16 @@ static void place_by_expert(void)
     void                    *state = NULL;
     int32_t                  count = 0;
 
-    MUST(emp_method_create(&state, &emp_method_expert, m.problem, &params, &why));
-    MUST(emp_method_ask(&emp_method_expert, state, &own, 1, &count, &why));
+    ASSERT_OK(emp_method_create(&state, &emp_method_expert, m.problem, &params, &err));
+    ASSERT_OK(emp_method_ask(&emp_method_expert, state, &own, 1, &count, &err));
     cr_assert_eq(count, 1);
     emp_method_destroy(&emp_method_expert, state);
 }
 
-static void create(void) { MUST(emp_cells_create(&c, m.problem, m.device_of_op, &why)); }
+static void create(void)
+{
+    ASSERT_OK(emp_cells_create(&c, m.problem, m.device_of_op, &err));
+}
 
 static int32_t find_row(const char *name)
 {

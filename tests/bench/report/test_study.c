@@ -86,8 +86,8 @@ TestSuite(study, .init = set_up, .fini = tear_down);
 
 static void create(emp_study *s)
 {
-    MUST(emp_report_runs_group(&runs, &why));
-    MUST(emp_study_create(s, &runs, 0, &params, &why));
+    ASSERT_OK(emp_report_runs_group(&runs, &err));
+    ASSERT_OK(emp_study_create(s, &runs, 0, &params, &err));
 }
 
 static const emp_drawing_shape *find_text(const emp_drawing *d, const char *text)
@@ -156,7 +156,7 @@ Test(study, without_its_graph_it_has_curves_alone)
     emp_study_clear(&s);
     makes = EMP_OK;
     runs.run[0].record.machine_hash++;
-    MUST(emp_study_create(&s, &runs, 0, &params, &why));
+    ASSERT_OK(emp_study_create(&s, &runs, 0, &params, &err));
     cr_expect(isnan(s.bound_s), "a bound of other constants is not shown");
     cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_PLACEMENTS]));
     emp_study_clear(&s);
@@ -170,7 +170,7 @@ Test(study, every_allocation_may_fail)
     t = task_chain(8);
     add_run("ce", 1, true, 3, 0);
     add_run("expert", 2, true, 1, 1);
-    MUST(emp_report_runs_group(&runs, NULL));
+    ASSERT_OK(emp_report_runs_group(&runs, NULL));
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_study_create(&s, &runs, 0, &params, NULL),
                                       emp_study_clear(&s));
     emp_study_clear(&s);

@@ -37,7 +37,7 @@ Test(harness, compares_within_rounds)
     emp_speed_table      table;
 
     emp_speed_table_init(&table, "ms", 1e3);
-    MUST(emp_speed_measure(&table, &task, NULL));
+    ASSERT_OK(emp_speed_measure(&table, &task, NULL));
     cr_expect_str_eq(calls, "fswfswfswfswfsw");
     cr_assert_eq(table.sheet.line_count, 3);
     const emp_value *fast = emp_sheet_at(&table.sheet, 0, 0);
@@ -110,7 +110,7 @@ Test(oracle, equals_the_textbook_simulator)
     params.patterns = NULL;
     params.has_bottom_levels = true;
     params.sizes = (emp_speed_list){{20, 2001}, 2};
-    MUST(emp_speed_oracle(&table, &params, &why));
+    ASSERT_OK(emp_speed_oracle(&table, &params, &err));
     cr_expect_eq(table.sheet.line_count, 4 * 4 * 7);
     cr_expect_eq(count_compared(&table), 4 * 4 * 2, "ideal-models and textbook");
     const emp_value *last = emp_sheet_at(&table.sheet, table.sheet.line_count - 1, 0);
@@ -137,9 +137,9 @@ Test(oracle, and_policy_refuse_words_that_they_do_not_know)
         emp_speed_table  table;
         if (cases[i].is_policy) params.peers = "none";
         *(const char **)(void *)((char *)&params + cases[i].at) = cases[i].word;
-        MUST_FAIL(cases[i].is_policy ? emp_speed_policy(&table, &params, &why)
-                                     : emp_speed_oracle(&table, &params, &why),
-                  EMP_EINVAL, cases[i].part);
+        EXPECT_REFUSED(cases[i].is_policy ? emp_speed_policy(&table, &params, &err)
+                                          : emp_speed_oracle(&table, &params, &err),
+                       EMP_EINVAL, cases[i].part);
         emp_sheet_clear(&table.sheet);
     }
 }
@@ -173,7 +173,7 @@ Test(search, times_moves_beside_the_oracle)
     emp_speed_params params = small();
     emp_speed_table  table;
 
-    MUST(emp_speed_search(&table, &params, &why));
+    ASSERT_OK(emp_speed_search(&table, &params, &err));
     cr_expect_eq(table.sheet.line_count, 2 * 2 * 2, "a move and the oracle, each time");
     for (int32_t i = 0; i < table.sheet.line_count; i++) {
         const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
@@ -185,11 +185,11 @@ Test(search, times_moves_beside_the_oracle)
     params.rows = "rnnlm";
     params.methods = "anneal";
     params.repeats = 1;
-    MUST(emp_speed_search(&table, &params, &why));
+    ASSERT_OK(emp_speed_search(&table, &params, &err));
     cr_expect_str_eq(emp_sheet_at(&table.sheet, 0, EMP_SPEED_TASK)->word, "rnnlm");
     emp_sheet_clear(&table.sheet);
     params.methods = "gpu"; /* it proposes once: there is nothing to time */
-    MUST_FAIL(emp_speed_search(&table, &params, &why), EMP_EINVAL, "gpu");
+    EXPECT_REFUSED(emp_speed_search(&table, &params, &err), EMP_EINVAL, "gpu");
     emp_sheet_clear(&table.sheet);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -265,7 +265,7 @@ Test(oracle, leaves_collectives_to_those_that_know_them)
     params.patterns = "random";
     params.profiles = "ideal";
     params.peers = "textbook,python";
-    MUST(emp_speed_oracle(&table, &params, &why));
+    ASSERT_OK(emp_speed_oracle(&table, &params, &err));
     cr_expect_eq(table.sheet.line_count, 2, "the oracle and the textbook");
     cr_expect_eq(count_compared(&table), 1);
     emp_sheet_clear(&table.sheet);

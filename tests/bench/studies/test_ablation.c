@@ -50,7 +50,7 @@ static emp_ablation_table *make(const emp_trials_params *params)
 {
     emp_ablation_table *t = NULL;
 
-    MUST(emp_ablation_make(&t, &study, params, &why));
+    ASSERT_OK(emp_ablation_make(&t, &study, params, &err));
     return t;
 }
 
@@ -117,8 +117,8 @@ Test(ablation, wrong_names_are_refused)
         params.rows = cases[i].rows;
         params.arms = cases[i].arms;
         params.seed_count = cases[i].seeds;
-        MUST_FAIL(emp_ablation_make(&t, cases[i].definition, &params, &why), EMP_EINVAL,
-                  cases[i].part);
+        EXPECT_REFUSED(emp_ablation_make(&t, cases[i].definition, &params, &err),
+                       EMP_EINVAL, cases[i].part);
         cr_expect_null(t);
         cr_expect_eq(emp_mem_live_blocks(), 0);
     }
@@ -144,7 +144,7 @@ Test(ablation, enough_tasks_have_a_test)
                        "all eight differences have one sign");
     cr_expect(isinf(overall[1].ratio.mean));
     cell[0].step_s.median = NAN; /* not ready */
-    MUST(emp_ablation_sum_up(&t, NULL));
+    ASSERT_OK(emp_ablation_sum_up(&t, NULL));
     cr_expect_eq(overall[1].task_count, MANY - 1);
     cr_expect(isfinite(overall[1].ratio.mean));
 }
@@ -174,7 +174,7 @@ Test(ablation, methods_are_compared_by_more_than_step_times)
     emp_ablation_table *t = NULL;
 
     params.budget = 64;
-    MUST(emp_ablation_make(&t, &compared, &params, NULL));
+    ASSERT_OK(emp_ablation_make(&t, &compared, &params, NULL));
     cr_expect_eq(counted_runs, 2 + SEEDS, "only random draws");
     const emp_ablation_cell *gpu = &t->cell[1], *drawn = &t->cell[2];
     cr_expect(gpu->run_count == 1 && gpu->evaluations == 1);
@@ -203,7 +203,7 @@ static void expect_note(const emp_ablation_table *t, const char *note, bool is_t
 {
     char *text = NULL;
 
-    MUST_PRINT(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &why));
+    ASSERT_PRINTED(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
 }
@@ -265,7 +265,7 @@ Test(ablation, prints_text_and_csv)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *text = NULL;
-        MUST_PRINT(text, emp_ablation_print(out, &t, NULL, cases[i].format, &why));
+        ASSERT_PRINTED(text, emp_ablation_print(out, &t, NULL, cases[i].format, &err));
         cr_expect_not_null(strstr(text, cases[i].part), "no \"%s\": %s", cases[i].part,
                            text);
         free(text);

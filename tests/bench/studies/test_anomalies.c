@@ -17,8 +17,8 @@ static emp_time_ns step_of(const task *t)
     emp_sim       *sim = NULL;
     emp_sim_result result = {0};
 
-    MUST(emp_sim_create(&sim, t->problem, NULL));
-    MUST(emp_sim_run(sim, t->device_of_op, &result, NULL));
+    ASSERT_OK(emp_sim_create(&sim, t->problem, NULL));
+    ASSERT_OK(emp_sim_run(sim, t->device_of_op, &result, NULL));
     emp_sim_destroy(sim);
     return result.step_time_ns;
 }
@@ -81,7 +81,8 @@ static void measure(emp_anomaly_count counts[EMP_SHORTENINGS], const task *t,
 
     memset(counts, 0, EMP_SHORTENINGS * sizeof *counts);
     for (int i = 0; i < CASES; i++) placements[i] = t->device_of_op;
-    MUST(emp_anomalies_measure(counts, t->problem, placements, cases, &params, &why));
+    ASSERT_OK(
+        emp_anomalies_measure(counts, t->problem, placements, cases, &params, &err));
 }
 
 Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
@@ -160,14 +161,14 @@ Test(anomalies, families_are_what_they_say)
     for (int i = 0; i < 3; i++)
         devices[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
     for (int i = 0; i < 3; i++) {
-        MUST(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2, devices[i],
-                                 NULL));
+        ASSERT_OK(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2,
+                                      devices[i], NULL));
     }
     cr_expect_eq(count_differences(&w, devices[0], devices[1]), 0, "the same again");
     int32_t moved = count_differences(&w, devices[0], devices[2]);
     cr_expect(moved > 0 && moved < w.graph->op_count / 20, "%d ops moved", moved);
     for (int i = 0; i < 2; i++) {
-        MUST(
+        ASSERT_OK(
             emp_anomalies_place(w.problem, EMP_ANOMALIES_RANDOM, 1, i, devices[i], NULL));
     }
     cr_expect_gt(count_differences(&w, devices[0], devices[1]), w.graph->op_count / 3);
@@ -189,9 +190,9 @@ Test(anomalies, refuses_no_placement_and_an_illegal_one)
     task_create_tiny(&t, ops, 1, &runtime);
     for (int count = 0; count < 2; count++) {
         t.device_of_op[0] = 9;
-        MUST_FAIL(emp_anomalies_measure(counts, t.problem, &t.device_of_op, count,
-                                        &params, &why),
-                  EMP_EINVAL, count == 0 ? "0 placements" : "'op0' is on device 9");
+        EXPECT_REFUSED(emp_anomalies_measure(counts, t.problem, &t.device_of_op, count,
+                                             &params, &err),
+                       EMP_EINVAL, count == 0 ? "0 placements" : "'op0' is on device 9");
     }
     task_destroy(&t);
 }

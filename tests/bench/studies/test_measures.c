@@ -42,8 +42,8 @@ static emp_sheet make(const emp_measure *measure, const emp_measure_params *para
     emp_measure m = small(measure);
     emp_sheet   sheet;
 
-    MUST(emp_measure_make(&sheet, &m, params, "What?", &why));
-    MUST(emp_sheet_check(&sheet, &why));
+    ASSERT_OK(emp_measure_make(&sheet, &m, params, "What?", &err));
+    ASSERT_OK(emp_sheet_check(&sheet, &err));
     return sheet;
 }
 
@@ -65,7 +65,7 @@ static char *csv_of(const emp_measure *measure)
     char     *text = NULL;
     emp_sheet sheet = make(measure, &fewest);
 
-    MUST_PRINT(text, emp_sheet_print(out, &sheet, EMP_SHEET_CSV, &why));
+    ASSERT_PRINTED(text, emp_sheet_print(out, &sheet, EMP_SHEET_CSV, &err));
     emp_sheet_clear(&sheet);
     return text;
 }
@@ -184,8 +184,8 @@ Test(measures, say_what_is_wrong)
         m.row_count = 2;
         params.runtime = few.runtime;
         params.threads = 1;
-        MUST_FAIL(emp_measure_make(&sheet, &m, &params, NULL, &why), EMP_EINVAL,
-                  cases[i].part);
+        EXPECT_REFUSED(emp_measure_make(&sheet, &m, &params, NULL, &err), EMP_EINVAL,
+                       cases[i].part);
         emp_sheet_clear(&sheet);
     }
 }

@@ -12,7 +12,7 @@ static emp_mechanism_table *make(const char *rows, int32_t threads)
         .rows = rows, .runtime = "tf-r1.3", .seed = 1, .threads = threads};
     emp_mechanism_table *t = NULL;
 
-    MUST(emp_mechanism_table_make(&t, &params, &why));
+    ASSERT_OK(emp_mechanism_table_make(&t, &params, &err));
     return t;
 }
 
@@ -67,10 +67,10 @@ static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
 
     cr_assert_not_null(device);
     for (emp_op_id op = 0; op < step->op_count; op++) device[op] = 1;
-    MUST(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL));
+    ASSERT_OK(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL));
     emp_problem_legalize(problem, device);
-    MUST(emp_sim_create(&sim, problem, NULL));
-    MUST(emp_sim_run(sim, device, &result, NULL));
+    ASSERT_OK(emp_sim_create(&sim, problem, NULL));
+    ASSERT_OK(emp_sim_run(sim, device, &result, NULL));
     emp_sim_destroy(sim);
     emp_problem_destroy(problem);
     emp_free(device);
@@ -85,9 +85,9 @@ Test(mechanisms, are_the_profile_with_one_change)
     emp_machine             *machine = NULL;
     emp_runtime              runtime;
 
-    MUST(emp_source_load(&step, NULL, NULL, "rnnlm", &why));
-    MUST(emp_machine_load(&machine, "k40x2", &why));
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
+    ASSERT_OK(emp_source_load(&step, NULL, NULL, "rnnlm", &err));
+    ASSERT_OK(emp_machine_load(&machine, "k40x2", &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
     cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
     for (int i = 0; i < 4; i++) {
         emp_runtime changed = runtime;

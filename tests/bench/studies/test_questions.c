@@ -58,11 +58,11 @@ static void expect_arm(const emp_ablation *d, const emp_arm *arm)
     const emp_method_params params = {.preset = emp_ablation_preset(d, arm),
                                       .options = arm->options};
 
-    MUST(emp_method_find(&type, emp_ablation_method(d, arm), &why));
+    ASSERT_OK(emp_method_find(&type, emp_ablation_method(d, arm), &err));
     cr_expect_eq(arm->decides & ~EMP_DECIDES_DEVICES & ~type->decides, 0,
                  "%s cannot decide what %s wants", type->name, arm->name);
     if (type->options != NULL)
-        MUST(emp_method_options_parse(options, type, &params, &why));
+        ASSERT_OK(emp_method_options_parse(options, type, &params, &err));
     else
         cr_expect(arm->options == NULL && params.preset == NULL, "%s", arm->name);
 }
@@ -119,13 +119,13 @@ static void expect_task(const emp_task *task)
     emp_machine *machine = NULL;
     emp_graph   *graph = NULL;
 
-    MUST(emp_machine_load(&machine, task->machine, &why));
+    ASSERT_OK(emp_machine_load(&machine, task->machine, &err));
     cr_expect_eq(emp_machine_count(machine, EMP_DEVICE_GPU), task->gpu_count, "%s",
                  task->title);
     emp_machine_destroy(machine);
     if (emp_paper_find(task->key) >= 0)
         return; /* other tests load those, which are large */
-    MUST(emp_source_load(&graph, NULL, NULL, task->spec, &why));
+    ASSERT_OK(emp_source_load(&graph, NULL, NULL, task->spec, &err));
     emp_graph_destroy(graph);
 }
 

@@ -28,7 +28,7 @@ Test(paper_table, has_what_is_chosen_beside_the_paper)
     emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
-    MUST(emp_paper_table_make(&t, &emp_paper_table1, &params, &why));
+    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_table1, &params, &err));
     cr_expect_eq(counted_runs, 1 + 2); /* one by gpu, a seed each by random */
     cr_expect(t->row_count == 1 && t->column_count == 2);
     cr_expect_eq(emp_table_at(t, 0, 0)->paper_s, 1.57);
@@ -51,7 +51,7 @@ Test(paper_table, other_sizes_are_predictions)
 
     params.rows = "nmt2";
     params.arms = "cpu";
-    MUST(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &why));
+    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err));
     cr_assert_eq(t->row_count, 6);
     /* the CPU model's file says so */
     cr_expect_eq(emp_table_at(t, 0, 0)->origin, EMP_ORIGIN_FITTED);
@@ -133,7 +133,7 @@ Test(paper_table, columns_show_different_things_of_the_same_runs)
     params.rows = params.arms = NULL;
     params.seed_count = 0;
     params.is_full = true;
-    MUST(emp_paper_table_make(&t, &small_table, &params, &why));
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
     cr_expect_eq(counted_runs, 4 + 2, "best and worst share runs, a gain has none");
     const emp_table_cell *best = emp_table_at(t, 0, 0), *worst = emp_table_at(t, 0, 1);
     const emp_table_cell *gain = emp_table_at(t, 0, 2), *many = emp_table_at(t, 0, 3);
@@ -156,7 +156,7 @@ static void expect_note(const emp_table *t, const char *note, bool is_there)
 {
     char *text = NULL;
 
-    MUST_PRINT(text, emp_table_print(out, t, EMP_SHEET_MD, NULL));
+    ASSERT_PRINTED(text, emp_table_print(out, t, EMP_SHEET_MD, NULL));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
 }
@@ -172,7 +172,7 @@ Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
     for (int is_full = 0; is_full < 2; is_full++) {
         params.is_full = is_full;
         counted_runs = 0;
-        MUST(emp_paper_table_make(&t, &small_table, &params, &why));
+        ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
         if (!is_full) cr_expect_eq(counted_runs, 1 + 1);
         cr_expect_eq(t->column_count, 4);
         expect_note(t, "This is a first table", !is_full);
@@ -191,18 +191,18 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
     params.rows = NULL;
     params.arms = "gain,many";
     params.seed_count = 2;
-    MUST(emp_paper_table_make(&t, &small_table, &params, &why));
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
     cr_expect_eq(counted_runs, 2);
     expect_note(t, "\"Many\" and \"Best\": --methods many,few,gain", true);
     emp_table_destroy(t);
     params.arms = "gain";
-    MUST(emp_paper_table_make(&t, &small_table, &params, &why));
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
     cr_expect_eq(counted_runs, 2, "alone it has no runs");
     emp_table_destroy(t);
     params.arms = "many,few,gain";
     counted_runs = 0;
-    MUST(emp_paper_table_make(&t, &small_table, &params, &why));
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
     cr_expect_str_empty(t->gain_note);
     emp_table_destroy(t);
 }
@@ -216,12 +216,12 @@ static void expect_creates(const emp_problem *problem, const char *method,
     const emp_method       *type = NULL;
     const emp_method_params params = {
         .seed = 1, .threads = 1, .preset = preset, .options = options};
-    emp_error err = {0};
+    emp_error why = {0};
     void     *state = NULL;
 
-    MUST(emp_method_find(&type, method, &why));
-    cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
-                 "%s %s: %s", method, options, err.msg);
+    ASSERT_OK(emp_method_find(&type, method, &err));
+    cr_assert_eq(emp_method_create(&state, type, problem, &params, &why), EMP_OK,
+                 "%s %s: %s", method, options, why.msg);
     emp_method_destroy(type, state);
 }
 
@@ -231,8 +231,8 @@ Test(paper_table, definitions_name_what_exists)
     emp_runtime                  runtime;
     emp_loaded_task              task = {0};
 
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
-    MUST(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", NULL));
+    ASSERT_OK(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL));
     for (int i = 0; i < 2; i++) {
         for (int32_t c = 0; c < tables[i]->column_count; c++) {
             const emp_paper_column *d = &tables[i]->column[c];

@@ -41,7 +41,7 @@ static emp_table *make_table(void)
 {
     emp_table *t = NULL;
 
-    MUST(emp_table_create(&t, 2, 6, NULL));
+    ASSERT_OK(emp_table_create(&t, 2, 6, NULL));
     t->title = "A small table.";
     t->source = "Nobody, Table 0";
     t->fitted_constants = 5;
@@ -107,8 +107,8 @@ Test(table, text_and_csv_are_the_golden_files)
     for (int i = 0; i < 2; i++) {
         char   path[512], *got = NULL, *want = NULL;
         size_t size;
-        MUST_PRINT(
-            got, emp_table_print(out, t, i == 0 ? EMP_SHEET_TEXT : EMP_SHEET_CSV, &why));
+        ASSERT_PRINTED(
+            got, emp_table_print(out, t, i == 0 ? EMP_SHEET_TEXT : EMP_SHEET_CSV, &err));
         snprintf(path, sizeof path, "%s/tests/bench/tables/golden/%s",
                  getenv("EMP_SOURCE_DIR"), names[i]);
         if (getenv("EMP_RENEW_GOLDEN") != NULL) {
@@ -117,7 +117,7 @@ Test(table, text_and_csv_are_the_golden_files)
             fputs(got, renewed);
             fclose(renewed);
         }
-        MUST(emp_file_load(path, &want, &size, &why));
+        ASSERT_OK(emp_file_load(path, &want, &size, &err));
         cr_expect_eq(strncmp(got, want, size), 0, "%s differs:\n%s", names[i], got);
         cr_expect_eq(strlen(got), size);
         if (i == 0) expect_short_lines(got);
@@ -141,7 +141,7 @@ Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
                   {"e", 4, 20, EMP_ORIGIN_BARE}, {"e", 4, 30, EMP_ORIGIN_BARE}};
     emp_table *t = NULL;
 
-    MUST(emp_table_create(&t, 1, 6, &why));
+    ASSERT_OK(emp_table_create(&t, 1, 6, &err));
     for (int32_t c = 0; c < 6; c++) {
         t->column[c].method = cells[c].method;
         fill(t, 0, c, &cells[c].ours, 1);
@@ -163,7 +163,7 @@ Test(table, origins_of_cells)
     emp_table   *t = NULL;
     const double ours[5] = {1, 1, 2, 3, 1}, paper[5] = {4, 5, 6, NAN, NAN};
 
-    MUST(emp_table_create(&t, 1, 5, NULL));
+    ASSERT_OK(emp_table_create(&t, 1, 5, NULL));
     for (int32_t c = 0; c < 5; c++) {
         t->column[c].method = "m";
         fill(t, 0, c, &ours[c], 1);

@@ -86,7 +86,7 @@ static double wilcoxon(const double *difference, int32_t count)
 {
     double p = -1;
 
-    MUST(emp_wilcoxon(&p, difference, count, &why));
+    ASSERT_OK(emp_wilcoxon(&p, difference, count, &err));
     return p;
 }
 

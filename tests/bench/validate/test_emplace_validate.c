@@ -197,9 +197,9 @@ static int32_t make_up(const char *name, double factor, double spread)
     FILE                    *out = fopen(scratch_path("v.csv"), "w");
 
     cr_assert_not_null(out);
-    MUST(emp_csv_load(&csv, scratch_path(name), &why));
+    ASSERT_OK(emp_csv_load(&csv, scratch_path(name), &err));
     for (int i = 0; i < COLUMNS; i++)
-        MUST(emp_csv_find(&column[i], &csv, title[i], &why));
+        ASSERT_OK(emp_csv_find(&column[i], &csv, title[i], &err));
     for (int32_t row = -1; row < csv.row_count; row++) {
         for (int32_t c = 0; c < csv.column_count; c++) {
             const char *text = emp_csv_text(&csv, row, c);
@@ -207,7 +207,8 @@ static int32_t make_up(const char *name, double factor, double spread)
             int         which = LOW_S;
             while (which < COLUMNS && c != column[which]) which++;
             if (row >= 0 && which <= HIGH_S) {
-                MUST(emp_csv_real(&predicted_s, &csv, row, column[PREDICTED_S], &why));
+                ASSERT_OK(
+                    emp_csv_real(&predicted_s, &csv, row, column[PREDICTED_S], &err));
                 fprintf(out, "%.17g,",
                         factor * predicted_s *
                             (1.0 + 0.5 * spread * (which - MEASURED_S)));

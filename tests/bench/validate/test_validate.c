@@ -26,7 +26,7 @@ static emp_validation_summary summarize(const emp_validation_case *cases, int32_
 {
     emp_validation_summary s;
 
-    MUST(emp_validation_summarize(&s, cases, count, &why));
+    ASSERT_OK(emp_validation_summarize(&s, cases, count, &err));
     return s;
 }
 
@@ -168,7 +168,7 @@ Test(validate, a_measured_time_of_nothing_is_an_error)
     emp_validation_case    c = timed(1.0, 0.0);
 
     strcpy(c.name, "metis");
-    MUST_FAIL(emp_validation_summarize(&s, &c, 1, &why), EMP_EINVAL, "metis");
+    EXPECT_REFUSED(emp_validation_summarize(&s, &c, 1, &err), EMP_EINVAL, "metis");
 }
 
 /* ---- on a problem ------------------------------------------------------------------ */
@@ -182,11 +182,11 @@ static void create_problem(void)
 {
     emp_runtime runtime;
 
-    MUST(emp_source_load(&step, NULL, NULL,
-                         "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &why));
-    MUST(emp_machine_load(&machine, "cpu2", &why));
-    MUST(emp_runtime_init(&runtime, "replay-cpu", &why));
-    MUST(emp_problem_create(&problem, step, machine, &runtime, "nmt", &why));
+    ASSERT_OK(emp_source_load(&step, NULL, NULL,
+                              "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &err));
+    ASSERT_OK(emp_machine_load(&machine, "cpu2", &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "replay-cpu", &err));
+    ASSERT_OK(emp_problem_create(&problem, step, machine, &runtime, "nmt", &err));
     base = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
     first = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
     second = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
@@ -210,7 +210,7 @@ TestSuite(diverse, .init = create_problem, .fini = destroy_problem);
 
 static void deal(emp_device_id *out, char *name, int32_t index, uint64_t seed)
 {
-    MUST(emp_diverse_placement(out, name, problem, base, index, seed, &why));
+    ASSERT_OK(emp_diverse_placement(out, name, problem, base, index, seed, &err));
 }
 
 static int32_t moved(const emp_device_id *a, const emp_device_id *b)
@@ -271,7 +271,7 @@ Test(diverse, copies_take_their_links_one_after_the_other)
 
     for (int32_t op = 0; op < step->op_count; op++) first[op] = 1 + op / 8 % 2;
     emp_problem_legalize(problem, first);
-    MUST(emp_replay_plan_from_problem(&plan, problem, first, &why));
+    ASSERT_OK(emp_replay_plan_from_problem(&plan, problem, first, &err));
     cr_assert_gt(plan->copy_count, 10);
     for (int32_t c = 0; c < plan->copy_count; c++) {
         int32_t          from = emp_replay_memory_of_place(plan, plan->copy[c].tensor);
@@ -294,15 +294,15 @@ Test(diverse, placements_dealt_on_a_plain_machine_do_not_change_with_constants)
     for (int i = 0; i < 2; i++) {
         plain[i] = emp_diverse_machine(machine);
         cr_assert_not_null(plain[i]);
-        MUST(emp_problem_create(&dealt[i], step, plain[i], &runtime, "nmt", &why));
+        ASSERT_OK(emp_problem_create(&dealt[i], step, plain[i], &runtime, "nmt", &err));
         machine->device[1].gemm_per_wave_s *= 3.0;
         machine->device[1].kernel_minimum_s *= 9.0;
         machine->link[0].bytes_per_s *= 0.1;
         machine->link[0].latency_s += 1e-3;
     }
     for (int32_t i = 0; i < 20; i++) {
-        MUST(emp_diverse_placement(first, name, dealt[0], base, i, 1, &why));
-        MUST(emp_diverse_placement(second, name, dealt[1], base, i, 1, &why));
+        ASSERT_OK(emp_diverse_placement(first, name, dealt[0], base, i, 1, &err));
+        ASSERT_OK(emp_diverse_placement(second, name, dealt[1], base, i, 1, &err));
         cr_expect_arr_eq(first, second, bytes, "%s", name);
     }
     for (int i = 0; i < 2; i++) {
@@ -319,7 +319,7 @@ Test(diverse, op_times_are_summed_by_type)
     double               predicted_s = 0.0;
 
     for (int32_t op = 0; op < step->op_count; op++) live += !step->op[op].is_folded;
-    MUST(emp_replay_result_init(&r, 1, live, 0, &why));
+    ASSERT_OK(emp_replay_result_init(&r, 1, live, 0, &err));
     r.op_count = live;
     for (int32_t i = 0; i < step->op_count; i++) {
         emp_op_id op = step->topo[i];
@@ -329,7 +329,7 @@ Test(diverse, op_times_are_summed_by_type)
         products += is_product;
         if (is_product) predicted_s += 1e-9 * (double)problem->costs->gpu[op].compute_ns;
     }
-    MUST(emp_validation_add_ops(&types, problem, base, &r, &why));
+    ASSERT_OK(emp_validation_add_ops(&types, problem, base, &r, &err));
     cr_expect_eq(types.count, 1, "the others were not timed");
     cr_expect_str_eq(types.type[0].type, "MatMul");
     cr_expect_eq(types.type[0].count, products);

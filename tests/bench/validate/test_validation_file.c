@@ -95,8 +95,8 @@ Test(validation_file, what_is_saved_is_read_again)
                                 {"low_s", EMP_COLUMN_DOUBLE, low_s},
                                 {"placement", EMP_COLUMN_TEXT, placement}}};
 
-    MUST(save(&why));
-    MUST(emp_columns_load(&c, scratch_path("v.h5"), &why));
+    ASSERT_OK(save(&err));
+    ASSERT_OK(emp_columns_load(&c, scratch_path("v.h5"), &err));
     cr_expect_str_eq(c.text[0].value, "abc");
     cr_expect_str_eq(c.text[1].value, "nmt");
     cr_expect_arr_eq(workload, ((int64_t[]){0, 0, 0, 0, 1}), sizeof workload);
@@ -118,7 +118,7 @@ static void write_csv(void)
 
     cr_assert_not_null(file);
     tabulate(sheets);
-    MUST(emp_sheet_print(file, sheets, EMP_SHEET_CSV, &why));
+    ASSERT_OK(emp_sheet_print(file, sheets, EMP_SHEET_CSV, &err));
     clear(sheets);
     fclose(file);
 }
@@ -129,7 +129,7 @@ Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
     const emp_validation_case *c;
 
     write_csv();
-    MUST(emp_validation_record_load(&r, scratch_path("v.csv"), &why));
+    ASSERT_OK(emp_validation_record_load(&r, scratch_path("v.csv"), &err));
     cr_assert_eq(r.count, 3);
     c = emp_validation_record_find(&r, "rnnlm:a=1,b=2", "gpu", cases[0].hash);
     cr_assert_not_null(c);
@@ -173,7 +173,8 @@ Test(validation_file, what_is_no_record_is_refused)
         char                  path[SCRATCH_PATH_BYTES];
         emp_validation_record r = {0};
         scratch_write_text(path, sizeof path, "v.csv", texts[i].text);
-        MUST_FAIL(emp_validation_record_load(&r, path, &why), EMP_EFORMAT, texts[i].part);
+        EXPECT_REFUSED(emp_validation_record_load(&r, path, &err), EMP_EFORMAT,
+                       texts[i].part);
         emp_validation_record_clear(&r);
     }
 }

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "policy/dyna/dyna.h"
-#include "search/learning.h"
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

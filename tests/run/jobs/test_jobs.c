@@ -118,7 +118,7 @@ static void run_one(emp_job *job, bool is_lean)
     const emp_jobs_params params = {.folder = folder, .threads = 1, .is_lean = is_lean};
 
     *job = make_job(40 * BATCH);
-    MUST(emp_jobs_run(job, 1, &params, &why));
+    ASSERT_OK(emp_jobs_run(job, 1, &params, &err));
 }
 
 Test(jobs, lean_records_tell_the_best_so_far)
@@ -282,10 +282,10 @@ Test(jobs, that_another_program_makes_come_last)
         two[i].row = i == 0 ? "theirs" : "ours";
         two[i].run.placer.seed = (uint64_t)i + 1;
     }
-    MUST(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &two[0].run,
-                          &why));
+    ASSERT_OK(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem,
+                               &two[0].run, &err));
     cr_assert(is_locked);
-    MUST(emp_jobs_run(two, 2, &params, &why));
+    ASSERT_OK(emp_jobs_run(two, 2, &params, &err));
     cr_expect_str_eq(first_ready, "ours");
     cr_expect(two[0].is_ready && two[1].is_ready);
     cr_expect_null(scratch_find("*.lock"));
@@ -297,8 +297,8 @@ Test(jobs, stop_ends_the_wait_for_another_program)
     emp_job job = make_job(BUDGET);
     bool    is_locked = false;
 
-    MUST(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run,
-                          &why));
+    ASSERT_OK(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run,
+                               &err));
     signal(SIGALRM, stop_at_signal);
     alarm(1);
     run_stopped(&job, &stop_flag, EMP_EINTERRUPTED, false);
@@ -348,7 +348,7 @@ Test(jobs, cheap_columns_and_first_seeds_come_first)
         jobs[i].effort = given[i].effort;
         jobs[i].run.placer.seed = given[i].seed;
     }
-    MUST(emp_jobs_run(jobs, ORDERED, &params, NULL));
+    ASSERT_OK(emp_jobs_run(jobs, ORDERED, &params, NULL));
     cr_expect_str_eq(came.text, "large cheap 1, small cheap 1, large other 1, "
                                 "small other 1, large dear 1, small dear 1, "
                                 "large cheap 2, small dear 2, ");

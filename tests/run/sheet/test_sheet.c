@@ -60,7 +60,7 @@ static char *print(const emp_sheet *s, emp_sheet_format format)
 {
     char *text = NULL;
 
-    MUST_PRINT(text, emp_sheet_print(out, s, format, &why));
+    ASSERT_PRINTED(text, emp_sheet_print(out, s, format, &err));
     return text;
 }
 
@@ -286,7 +286,7 @@ Test(sheet, a_page_has_its_best_row_set_off)
     fill_spread(&s);
     s.best_line = 2;
     emp_sheet_note(&s, "A note.");
-    MUST_PRINT(text, emp_sheet_print_html(out, &s, write_plain, &why));
+    ASSERT_PRINTED(text, emp_sheet_print_html(out, &s, write_plain, &err));
     for (int i = 0; i < 4; i++) cr_expect_not_null(strstr(text, parts[i]), "%s", text);
     free(text);
     emp_sheet_clear(&s);
@@ -359,19 +359,21 @@ Test(sheet, what_cannot_be_written_is_told)
         FILE *out = fopen("/dev/full", "w");
         cr_assert_not_null(out);
         setvbuf(out, NULL, _IONBF, 0);
-        MUST_FAIL(i < 4 ? emp_sheet_print(out, &s, (emp_sheet_format)i, &why)
-                        : emp_sheet_print_html(out, &s, write_plain, &why),
-                  EMP_EIO, "");
+        EXPECT_REFUSED(i < 4 ? emp_sheet_print(out, &s, (emp_sheet_format)i, &err)
+                             : emp_sheet_print_html(out, &s, write_plain, &err),
+                       EMP_EIO, "");
         fclose(out);
     }
     emp_sheet_clear(&s);
     EMP_SHEET_INIT(&s, plain);
     EMP_SHEET_ADD(&s, EMP_V("\xff"), EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE,
                   EMP_NONE);
-    MUST_FAIL(emp_sheet_print(stdout, &s, EMP_SHEET_JSON, &why), EMP_EINVAL, "UTF-8");
+    EXPECT_REFUSED(emp_sheet_print(stdout, &s, EMP_SHEET_JSON, &err), EMP_EINVAL,
+                   "UTF-8");
     emp_sheet_clear(&s);
-    MUST_FAIL(emp_sheet_format_parse(&format, "latex", &why), EMP_EINVAL, "\"latex\"");
-    MUST(emp_sheet_format_parse(&format, "md", &why));
+    EXPECT_REFUSED(emp_sheet_format_parse(&format, "latex", &err), EMP_EINVAL,
+                   "\"latex\"");
+    ASSERT_OK(emp_sheet_format_parse(&format, "md", &err));
     cr_expect_eq(format, EMP_SHEET_MD);
 }
 

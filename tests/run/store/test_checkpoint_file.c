@@ -124,7 +124,7 @@ static void save_checkpoint(void)
 
     c.elapsed_s = 12.5;
     c.cpu_s = 11.25;
-    MUST(emp_checkpoint_save(scratch_path("c.h5"), &c, &why));
+    ASSERT_OK(emp_checkpoint_save(scratch_path("c.h5"), &c, &err));
     emp_record_clear(&record);
 }
 
@@ -146,7 +146,7 @@ Test(checkpoint_file, comes_back_as_saved)
     double     elapsed_s = 0.0;
 
     save_checkpoint();
-    MUST(load_checkpoint(&record, &s, &elapsed_s, &why));
+    ASSERT_OK(load_checkpoint(&record, &s, &elapsed_s, &err));
     cr_expect_arr_eq(&s, &saved_state, sizeof s);
     cr_expect_eq(elapsed_s, 12.5);
     cr_expect_eq(record.evaluations, 5);
@@ -190,7 +190,7 @@ static void save_table(void)
     emp_columns c = columns_of(&t);
 
     strcpy(c.text[0].value, "four rows");
-    MUST(emp_columns_save(scratch_path("t.h5"), &c, NULL));
+    ASSERT_OK(emp_columns_save(scratch_path("t.h5"), &c, NULL));
 }
 
 Test(columns, come_back_as_saved)
@@ -199,7 +199,7 @@ Test(columns, come_back_as_saved)
     emp_columns c = columns_of(&t);
 
     save_table();
-    MUST(emp_columns_load(&c, scratch_path("t.h5"), &why));
+    ASSERT_OK(emp_columns_load(&c, scratch_path("t.h5"), &err));
     cr_expect_str_eq(c.text[0].value, "four rows");
     cr_expect_str_eq(t.word[3], "d");
     cr_expect(t.whole[1] == -1 && t.whole[2] == INT64_MAX);
@@ -217,12 +217,12 @@ Test(columns, that_are_missing_or_shorter_are_named)
         if (i == 0) c.column[1].name = "broken";
         if (i == 1) c.row_count = ROWS - 1;
         if (i == 2) strcpy(c.text[0].key, "author");
-        MUST_FAIL(emp_columns_load(&c, scratch_path("t.h5"), &why), EMP_EFORMAT,
-                  parts[i]);
+        EXPECT_REFUSED(emp_columns_load(&c, scratch_path("t.h5"), &err), EMP_EFORMAT,
+                       parts[i]);
     }
     save_checkpoint();
     emp_columns c = {.row_count = ROWS};
-    MUST_FAIL(emp_columns_load(&c, scratch_path("c.h5"), &why), EMP_EFORMAT, "c.h5");
+    EXPECT_REFUSED(emp_columns_load(&c, scratch_path("c.h5"), &err), EMP_EFORMAT, "c.h5");
 }
 
 /* ---- weights ---- */
@@ -238,9 +238,9 @@ static emp_weights some_weights(void)
     const int64_t step[] = {77};
     const uint8_t flag[] = {1, 0, 1, 1};
 
-    MUST(emp_weights_add(&w, "value", EMP_ARRAY_FLOAT, 3, NULL));
-    MUST(emp_weights_add(&w, "step", EMP_ARRAY_INT64, 1, NULL));
-    MUST(emp_weights_add(&w, "flag", EMP_ARRAY_UINT8, 4, NULL));
+    ASSERT_OK(emp_weights_add(&w, "value", EMP_ARRAY_FLOAT, 3, NULL));
+    ASSERT_OK(emp_weights_add(&w, "step", EMP_ARRAY_INT64, 1, NULL));
+    ASSERT_OK(emp_weights_add(&w, "flag", EMP_ARRAY_UINT8, 4, NULL));
     memcpy(w.array[0].values, value, sizeof value);
     memcpy(w.array[1].values, step, sizeof step);
     memcpy(w.array[2].values, flag, sizeof flag);
@@ -251,7 +251,7 @@ static void save_weights(void)
 {
     emp_weights w = some_weights();
 
-    MUST(emp_weights_save(scratch_path("w.h5"), &w, &why));
+    ASSERT_OK(emp_weights_save(scratch_path("w.h5"), &w, &err));
     emp_weights_clear(&w);
 }
 
@@ -260,7 +260,7 @@ Test(weights_file, comes_back_as_saved)
     emp_weights before = some_weights(), after = {0};
 
     save_weights();
-    MUST(emp_weights_load(&after, scratch_path("w.h5"), &why));
+    ASSERT_OK(emp_weights_load(&after, scratch_path("w.h5"), &err));
     cr_expect_str_eq(after.method, "go");
     cr_expect_str_eq(after.preset, "paper");
     cr_expect_str_eq(after.options, "hidden=8");
@@ -282,10 +282,10 @@ Test(weights_file, missing_file_and_another_table_are_refused)
                            .column = {{"value", EMP_COLUMN_DOUBLE, value}}};
     emp_weights w = {0};
 
-    MUST_FAIL(emp_weights_load(&w, scratch_path("w.h5"), &why), EMP_EIO, "w.h5");
-    MUST(emp_columns_save(scratch_path("w.h5"), &columns, &why));
-    MUST_FAIL(emp_weights_load(&w, scratch_path("w.h5"), &why), EMP_EFORMAT,
-              "file of weights");
+    EXPECT_REFUSED(emp_weights_load(&w, scratch_path("w.h5"), &err), EMP_EIO, "w.h5");
+    ASSERT_OK(emp_columns_save(scratch_path("w.h5"), &columns, &err));
+    EXPECT_REFUSED(emp_weights_load(&w, scratch_path("w.h5"), &err), EMP_EFORMAT,
+                   "file of weights");
 }
 
 Test(weights_file, survives_every_allocation_failure)

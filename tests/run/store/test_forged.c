@@ -32,7 +32,7 @@ TestSuite(forged, .init = set_up, .fini = tear_down);
 static unsigned char *make_sample(store_kind kind, size_t *size)
 {
     cr_assert(store_sample_save(kind, scratch_path("x.h5")));
-    MUST(store_sample_load(kind, scratch_path("x.h5"), &why));
+    ASSERT_OK(store_sample_load(kind, scratch_path("x.h5"), &err));
     return (unsigned char *)scratch_read("x.h5", size);
 }
 
@@ -84,7 +84,8 @@ Test(forged, files_of_200_kinds_are_read_or_refused)
 static void expect_no_file(store_kind kind, const unsigned char *bytes, size_t size)
 {
     scratch_write("x.h5", bytes, size);
-    MUST_FAIL(store_sample_load(kind, scratch_path("x.h5"), &why), EMP_EFORMAT, "x.h5");
+    EXPECT_REFUSED(store_sample_load(kind, scratch_path("x.h5"), &err), EMP_EFORMAT,
+                   "x.h5");
 }
 
 Test(forged, torn_and_damaged_files_are_refused)
@@ -135,9 +136,10 @@ Test(forged, counts_take_no_memory)
         store_seal_anew(bytes, size);
         scratch_write("x.h5", bytes, size);
         emp_mem_fail_after(1); /* of the file */
-        MUST_FAIL(is_names ? emp_record_load_names(&names, scratch_path("x.h5"), &why)
-                           : emp_record_load(&record, scratch_path("x.h5"), &why),
-                  EMP_EFORMAT, cases[i].array);
+        EXPECT_REFUSED(is_names
+                           ? emp_record_load_names(&names, scratch_path("x.h5"), &err)
+                           : emp_record_load(&record, scratch_path("x.h5"), &err),
+                       EMP_EFORMAT, cases[i].array);
         emp_mem_fail_after(-1);
         emp_record_clear(&record);
         emp_op_names_clear(&names);
@@ -237,7 +239,8 @@ Test(forged, values_that_are_elsewhere_are_refused)
         size_t         size;
         unsigned char *bytes = make_sample(STORE_RECORD, &size);
         cases[i].forge(bytes, size);
-        MUST_FAIL(load(STORE_RECORD, bytes, size, &why), EMP_EFORMAT, cases[i].lacks);
+        EXPECT_REFUSED(load(STORE_RECORD, bytes, size, &err), EMP_EFORMAT,
+                       cases[i].lacks);
         free(bytes);
     }
 }
@@ -255,9 +258,10 @@ static emp_record make_record(void)
 
 static void expect_nonsense(emp_record *record, const char *part)
 {
-    MUST(emp_record_save(scratch_path("x.h5"), record, NULL));
+    ASSERT_OK(emp_record_save(scratch_path("x.h5"), record, NULL));
     emp_record_clear(record);
-    MUST_FAIL(emp_record_load(record, scratch_path("x.h5"), &why), EMP_EFORMAT, part);
+    EXPECT_REFUSED(emp_record_load(record, scratch_path("x.h5"), &err), EMP_EFORMAT,
+                   part);
     emp_record_clear(record);
     *record = make_record();
 }

@@ -81,20 +81,20 @@ static void tear_down(void)
 
 TestSuite(record, .init = set_up, .fini = tear_down);
 
-static void save(void) { MUST(emp_record_save(path, &r, &why)); }
+static void save(void) { ASSERT_OK(emp_record_save(path, &r, &err)); }
 
 static void reload(void)
 {
     save();
     emp_record_clear(&got);
-    MUST(emp_record_load(&got, path, &why));
+    ASSERT_OK(emp_record_load(&got, path, &err));
 }
 
 static void expect_refused(const char *part)
 {
     emp_record_clear(&got);
-    MUST_FAIL(emp_record_load(&got, path, &why), EMP_EFORMAT, part);
-    MUST_FAIL(emp_record_load(&got, path, &why), EMP_EFORMAT, path);
+    EXPECT_REFUSED(emp_record_load(&got, path, &err), EMP_EFORMAT, part);
+    EXPECT_REFUSED(emp_record_load(&got, path, &err), EMP_EFORMAT, path);
 }
 
 /* The size of its file. */
@@ -145,7 +145,7 @@ Test(record, keeps_the_text_of_its_machine)
     char *text = NULL;
 
     save();
-    MUST_FAIL(emp_record_load_machine(&text, path, &why), EMP_EUNSUPPORTED, "");
+    EXPECT_REFUSED(emp_record_load_machine(&text, path, &err), EMP_EUNSUPPORTED, "");
     cr_expect_null(text);
     r.machine_text = "--- # k40x2.yaml 2\nx\n\n";
     save();
@@ -155,7 +155,7 @@ Test(record, keeps_the_text_of_its_machine)
     cr_expect_str_eq(text, "--- # k40x2.yaml 2\nx\n\n");
     emp_free(text);
     scratch_write("record.h5", "no record", 9);
-    MUST_FAIL(emp_record_load_machine(&text, path, &why), EMP_EFORMAT, "");
+    EXPECT_REFUSED(emp_record_load_machine(&text, path, &err), EMP_EFORMAT, "");
 }
 
 Test(record, is_the_same_file_every_time)
@@ -209,8 +209,9 @@ Test(record, long_file_takes_no_memory)
 
 Test(record, missing_file_or_folder_is_named)
 {
-    MUST_FAIL(emp_record_load(&got, "/nowhere/x.h5", &why), EMP_EIO, "/nowhere/x.h5");
-    MUST_FAIL(emp_record_save("/nowhere/x.h5", &r, &why), EMP_EIO, "/nowhere/x.h5");
+    EXPECT_REFUSED(emp_record_load(&got, "/nowhere/x.h5", &err), EMP_EIO,
+                   "/nowhere/x.h5");
+    EXPECT_REFUSED(emp_record_save("/nowhere/x.h5", &r, &err), EMP_EIO, "/nowhere/x.h5");
 }
 
 /* ---- what is decided, and by what ---- */
@@ -249,10 +250,10 @@ Test(record, has_the_code_of_a_method_from_outside)
     r.method_hash = 77;
     reload();
     cr_expect_eq(got.method_hash, 77);
-    MUST(emp_record_check_replaced(path, &r, &why));
+    ASSERT_OK(emp_record_check_replaced(path, &r, &err));
     got.method_hash = 78;
-    MUST_FAIL(emp_record_check_replaced(path, &got, &why), EMP_EINVAL,
-              "has changed since");
+    EXPECT_REFUSED(emp_record_check_replaced(path, &got, &err), EMP_EINVAL,
+                   "has changed since");
 }
 
 /* Of the run, not of its result. */
@@ -280,7 +281,7 @@ Test(record, identity_follows_all_that_makes_the_run)
  * asked for them, keeps by thread whether it prints. */
 static void *load(void *unused)
 {
-    MUST(emp_record_load(&got, path, &why));
+    ASSERT_OK(emp_record_load(&got, path, &err));
     return unused;
 }
 
@@ -309,11 +310,11 @@ Test(record, names_of_ops_come_back_on_request)
     emp_op_names names;
 
     reload();
-    MUST_FAIL(emp_record_load_names(&names, path, &why), EMP_EUNSUPPORTED,
-              "does not name its ops");
+    EXPECT_REFUSED(emp_record_load_names(&names, path, &err), EMP_EUNSUPPORTED,
+                   "does not name its ops");
     r.op_name = some_names;
     save();
-    MUST(emp_record_load_names(&names, path, &why));
+    ASSERT_OK(emp_record_load_names(&names, path, &err));
     cr_assert_eq(names.count, OPS);
     for (int op = 0; op < OPS; op++) cr_expect_str_eq(names.name[op], some_names[op]);
     emp_op_names_clear(&names);

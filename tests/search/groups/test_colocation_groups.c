@@ -27,7 +27,7 @@ static void group(void)
 {
     emp_free(group_of_class);
     group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)t.graph->class_count);
-    MUST(emp_colocation_groups(group_of_class, &group_count, t.problem, &why));
+    ASSERT_OK(emp_colocation_groups(group_of_class, &group_count, t.problem, &err));
 }
 
 static int32_t group_of(emp_op_id op)
@@ -422,7 +422,7 @@ static int32_t count_by(uint32_t rules)
 {
     int32_t count = 0;
 
-    MUST(emp_colocation_groups_by(group_of_class, &count, t.problem, rules, &why));
+    ASSERT_OK(emp_colocation_groups_by(group_of_class, &count, t.problem, rules, &err));
     return count;
 }
 

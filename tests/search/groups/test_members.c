@@ -15,14 +15,14 @@ Test(members, are_listed_by_hand)
     int32_t       value[] = {0, 1, 2, 3, 4, 5};
     emp_members   m;
 
-    MUST(emp_members_init(&m, group_of_item, 6, 4, NULL));
+    ASSERT_OK(emp_members_init(&m, group_of_item, 6, 4, NULL));
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 2, 5}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 4, 0, 3, 5}), 5 * sizeof(int32_t));
     emp_members_spread(&m, value_of_group, value);
     cr_expect_arr_eq(value, ((int32_t[]){70, 50, 2, 70, 50, 70}), sizeof value);
     emp_members_clear(&m);
-    MUST(emp_members_init(&m, NULL, 0, 3, NULL));
+    ASSERT_OK(emp_members_init(&m, NULL, 0, 3, NULL));
     cr_expect_eq(m.group_count, 0, "of nothing");
     emp_members_clear(&m);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -38,7 +38,7 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
         emp_rng_init(&rng, seed, 0, 0);
         for (int32_t i = 0; i < 40; i++)
             group_of_item[i] = (int32_t)emp_rng_below(&rng, 12) - 1;
-        MUST(emp_members_init(&m, group_of_item, 40, 11, NULL));
+        ASSERT_OK(emp_members_init(&m, group_of_item, 40, 11, NULL));
         for (int32_t g = 0; g < 11; g++) {
             int32_t begin = next;
             for (int32_t i = 0; i < 40; i++)
@@ -62,7 +62,7 @@ Test(members, of_classes_are_their_live_ops)
     emp_op_id leader = fixture_op(three, NULL, 1);
     fixture_op(three, NULL, 1);
     fixture_colocate(three, fixture_op(three, NULL, 1), leader);
-    MUST(
+    ASSERT_OK(
         emp_members_init_ops(&m, fixture_problem(three)->graph, group_of_class, 2, NULL));
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 1, 3}), 3 * sizeof(int32_t));
@@ -110,7 +110,7 @@ Test(clusters, are_the_cliques_and_pairs_of_them)
 {
     emp_clusters *c = NULL;
 
-    MUST(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL));
+    ASSERT_OK(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL));
     cr_expect_eq(c->fine_count, 4);
     cr_expect_eq(c->coarse_count, 2);
     cr_assert_eq(c->class_count, 21);
@@ -127,7 +127,7 @@ Test(clusters, with_room_for_all_are_single_classes)
 {
     emp_clusters *c = NULL;
 
-    MUST(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL, NULL));
+    ASSERT_OK(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL, NULL));
     cr_expect_eq(c->fine_count, 20);
     cr_expect_eq(c->coarse_count, 1);
     for (int32_t i = 0; i < 20; i++) cr_expect_eq(c->fine_of_class[i], i);
@@ -161,7 +161,7 @@ Test(class_groups, by_cuts_keep_to_their_number)
         int32_t     group_of_class[21], count = 0;
         uint64_t    hash = 1, again = 1;
         emp_members ops;
-        MUST(emp_class_groups(group_of_class, &count, p, &params, NULL));
+        ASSERT_OK(emp_class_groups(group_of_class, &count, p, &params, NULL));
         cr_expect_leq(count, 4);
         cr_expect_eq(group_of_class[20], -1);
         for (int32_t i = 0; i < 20; i++) {
@@ -169,11 +169,11 @@ Test(class_groups, by_cuts_keep_to_their_number)
             cr_expect_eq(group_of_class[i], group_of_class[i / 5 * 5], "kind %d: %d",
                          kind, i);
         }
-        MUST(emp_class_groups_ops(&ops, &hash, p, &params, NULL));
+        ASSERT_OK(emp_class_groups_ops(&ops, &hash, p, &params, NULL));
         cr_expect_eq(ops.group_count, 4);
         cr_expect_eq(ops.first[4], 20);
         emp_members_clear(&ops);
-        MUST(emp_class_groups_ops(&ops, &again, p, &params, NULL));
+        ASSERT_OK(emp_class_groups_ops(&ops, &again, p, &params, NULL));
         cr_expect(hash == again && hash != 1, "equal groups leave equal hashes");
         emp_members_clear(&ops);
     }

@@ -22,7 +22,7 @@ static int32_t cluster(const fixture *f, int32_t *of, int32_t most, int32_t bloc
     const emp_name_cluster_params params = {most, block};
     int32_t                       count = 0;
 
-    MUST(emp_name_clusters(of, &count, f->problem, &params, &why));
+    ASSERT_OK(emp_name_clusters(of, &count, f->problem, &params, &err));
     for (int32_t c = 0; c < f->graph->class_count; c++)
         cr_assert(of[c] >= -1 && of[c] < count);
     return count;
@@ -127,7 +127,7 @@ static void expect_clusters(const char *spec, int32_t most, int32_t low, int32_t
 
     task_create(&w, spec, "k40x2", "ideal");
     int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    MUST(emp_class_groups(of, &count, w.problem, &params, &why));
+    ASSERT_OK(emp_class_groups(of, &count, w.problem, &params, &err));
     cr_expect(count >= low && count <= high, "%s: %d clusters", spec, count);
     for (int32_t k = 0; k < w.graph->class_count; k++) {
         if (of[k] < 0) continue;

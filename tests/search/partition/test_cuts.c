@@ -22,9 +22,9 @@ static void set_up(void)
     emp_op_id second = fixture_clique(f, SIDE, 1000);
     fixture_edge(f, first, second);
     f->tensor[first].bytes = 10;
-    MUST(emp_partition_graph_create(&graph, fixture_problem(f), false, &why));
+    ASSERT_OK(emp_partition_graph_create(&graph, fixture_problem(f), false, &err));
     cr_assert_eq(graph->vertex_count, VERTICES);
-    MUST(emp_partition_target_init(&target, f->machine, false, "test", &why));
+    ASSERT_OK(emp_partition_target_init(&target, f->machine, false, "test", &err));
 }
 
 static void tear_down(void)
@@ -79,7 +79,7 @@ Test(metis, cuts_where_brute_force_does)
 
     for (int is_kway = 0; is_kway < 2; is_kway++) {
         const emp_metis_cut cut = {.share = equal_shares, .is_kway = is_kway};
-        MUST(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
+        ASSERT_OK(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
         cr_expect_eq(cut_of(graph, part), least_cut(graph, SIDE));
         cr_expect_eq(load_of(graph, part, 0), load_of(graph, part, 1));
     }
@@ -91,7 +91,7 @@ Test(metis, follows_shares)
     const emp_metis_cut cut = {.share = shares};
     int32_t             part[VERTICES], count = 0;
 
-    MUST(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
+    ASSERT_OK(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
     for (int32_t v = 0; v < VERTICES; v++) count += part[v] == 0;
     cr_expect_eq(count, VERTICES / 4);
     cr_expect_eq(cut_of(graph, part), least_cut(graph, VERTICES / 4));
@@ -105,7 +105,7 @@ Test(metis, shares_memory_too)
         .share = equal_shares, .memory = memory, .memory_share = equal_shares};
 
     for (int32_t v = 0; v < VERTICES; v++) memory[v] = v < SIDE ? 100 : 0;
-    MUST(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
+    ASSERT_OK(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
     for (int32_t v = 0; v < VERTICES; v++) held += part[v] == 0 ? memory[v] : 0;
     cr_expect_eq(held, 100 * SIDE / 2);
 }
@@ -139,7 +139,7 @@ Test(metis, keeps_the_best_of_several_cuts)
     for (int32_t several = 0; several < 2; several++) {
         const emp_metis_cut cut = {.share = equal_shares, .cut_count = several ? 20 : 0};
         for (uint64_t seed = 1; seed <= 5; seed++) {
-            MUST(emp_metis_parts(&torus, 2, &cut, seed, part, NULL));
+            ASSERT_OK(emp_metis_parts(&torus, 2, &cut, seed, part, NULL));
             sum[several] += cut_of(&torus, part);
         }
     }
@@ -152,7 +152,7 @@ Test(metis, k_way_keeps_to_its_imbalance)
     int32_t part[VERTICES];
 
     for (uint64_t seed = 0; seed < 5; seed++) {
-        MUST(emp_metis_kway(graph, 3, 1.1, seed, NULL, part, NULL));
+        ASSERT_OK(emp_metis_kway(graph, 3, 1.1, seed, NULL, part, NULL));
         for (int32_t p = 0; p < 3; p++) {
             cr_expect_leq(load_of(graph, part, p) * VERTICES,
                           (VERTICES / 3 + 1) * load_of(graph, (int32_t[VERTICES]){0}, 0));
@@ -164,13 +164,13 @@ Test(metis, and_scotch_depend_on_their_seed_alone)
 {
     int32_t once[VERTICES], again[VERTICES];
 
-    MUST(emp_metis_kway(graph, 4, 1.3, 7, NULL, once, &why));
-    MUST(emp_metis_kway(graph, 4, 1.3, 8, NULL, again, &why));
-    MUST(emp_metis_kway(graph, 4, 1.3, 7, NULL, again, &why));
+    ASSERT_OK(emp_metis_kway(graph, 4, 1.3, 7, NULL, once, &err));
+    ASSERT_OK(emp_metis_kway(graph, 4, 1.3, 8, NULL, again, &err));
+    ASSERT_OK(emp_metis_kway(graph, 4, 1.3, 7, NULL, again, &err));
     cr_expect_arr_eq(once, again, sizeof once);
-    MUST(emp_scotch_parts(graph, 4, 0.1, 7, NULL, once, &why));
-    MUST(emp_scotch_parts(graph, 4, 0.1, 8, NULL, again, &why));
-    MUST(emp_scotch_parts(graph, 4, 0.1, 7, NULL, again, &why));
+    ASSERT_OK(emp_scotch_parts(graph, 4, 0.1, 7, NULL, once, &err));
+    ASSERT_OK(emp_scotch_parts(graph, 4, 0.1, 8, NULL, again, &err));
+    ASSERT_OK(emp_scotch_parts(graph, 4, 0.1, 7, NULL, again, &err));
     cr_expect_arr_eq(once, again, sizeof once);
 }
 
@@ -192,10 +192,10 @@ Test(scotch, maps_where_brute_force_does)
     for (int architecture = 0; architecture < 2; architecture++) {
         const emp_scotch_options options = {
             .architecture = (emp_scotch_architecture)architecture, .imbalance = 0.05};
-        MUST(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL));
+        ASSERT_OK(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL));
         cr_expect_eq(cut_of(graph, part), least_cut(graph, SIDE));
     }
-    MUST(emp_scotch_parts(graph, 2, 0.05, 1, NULL, part, NULL));
+    ASSERT_OK(emp_scotch_parts(graph, 2, 0.05, 1, NULL, part, NULL));
     cr_expect_eq(cut_of(graph, part), least_cut(graph, SIDE));
 }
 
@@ -206,7 +206,7 @@ Test(scotch, follows_powers)
 
     target.power[0] = 0.25;
     target.power[1] = 0.75;
-    MUST(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL));
+    ASSERT_OK(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL));
     int64_t first = load_of(graph, part, 0), second = load_of(graph, part, 1);
     cr_expect(2 * first < second && 4 * first > second, "%lld and %lld", (long long)first,
               (long long)second);
@@ -222,9 +222,9 @@ Test(scotch, fixes_what_only_runs_on_the_cpu)
     fixture_clique(f, VERTICES, 1000);
     fixture_cpu_only(f, 3);
     fixture_cpu_only(f, 8);
-    MUST(emp_partition_graph_create(&graph, fixture_problem(f), true, &why));
-    MUST(emp_partition_target_init(&target, f->machine, true, "test", &why));
-    MUST(emp_scotch_map(graph, &target, &options, 1, NULL, part, &why));
+    ASSERT_OK(emp_partition_graph_create(&graph, fixture_problem(f), true, &err));
+    ASSERT_OK(emp_partition_target_init(&target, f->machine, true, "test", &err));
+    ASSERT_OK(emp_scotch_map(graph, &target, &options, 1, NULL, part, &err));
     cr_expect(part[3] == 0 && part[8] == 0);
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does the allocator hand out blocks as PyTorch's does? By hand, and against a list of all blocks that is
- * searched from end to end. */
+/* Do the allocators of TensorFlow and PyTorch hand out blocks as their rules say? By hand, and against a
+ * list of all blocks that is searched from end to end. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "sim/engine/allocator.h"
+#include "tests/support/survive.h"
 
-enum { KIB = 1024, MIB = 1024 * KIB, LIVE = 40, STEPS = 3000 };
+enum { KIB = 1024, MIB = 1024 * KIB, LIVE = 60, STEPS = 3000, REGION = 64 * KIB };
+
+TestSuite(caching, .fini = expect_all_freed);
+TestSuite(bfc, .fini = expect_all_freed);
 
 static emp_caching *create(int64_t memory, int64_t requests)
 {
@@ -43,7 +46,6 @@ Test(caching, segments_have_three_sizes)
                      cases[i].request);
         emp_caching_destroy(c);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* 4,096 requests of a byte take 512 each: 2 MiB. One more takes a segment more. */
@@ -90,7 +92,6 @@ Test(caching, what_is_cached_goes_back_when_memory_is_short)
     emp_caching_free(c, a);
     cr_expect_eq(reserved_after(c, 40 * MIB), 40 * MIB, "the 30 went back");
     emp_caching_destroy(c);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* ---- against a plain one ---- */
@@ -150,6 +151,17 @@ static int add_piece(struct plain *p, int64_t bytes)
     return p->count - 1;
 }
 
+/* Takes the first bytes of a piece that is free; the rest becomes a piece behind it. */
+static void split(struct plain *p, int at, int64_t bytes)
+{
+    struct piece behind = p->piece[at];
+
+    behind.address += bytes;
+    behind.bytes -= bytes;
+    p->piece[at].bytes = bytes;
+    insert(p, at + 1, behind);
+}
+
 /* \return the address, or -1. */
 static int64_t plain_allocate(struct plain *p, int64_t bytes)
 {
@@ -163,14 +175,9 @@ static int64_t plain_allocate(struct plain *p, int64_t bytes)
     }
     if (best < 0) best = add_piece(p, bytes);
     if (best < 0) return -1;
-    struct piece *b = &p->piece[best];
-    int64_t       rest = b->bytes - bytes;
-    b->is_used = true;
-    if (b->is_small ? rest >= 512 : rest > MIB) {
-        struct piece behind = {b->address + bytes, rest, b->segment, b->is_small, false};
-        b->bytes = bytes;
-        insert(p, best + 1, behind);
-    }
+    int64_t rest = p->piece[best].bytes - bytes;
+    if (p->piece[best].is_small ? rest >= 512 : rest > MIB) split(p, best, bytes);
+    p->piece[best].is_used = true;
     return p->piece[best].address;
 }
 
@@ -183,14 +190,28 @@ static void join_behind(struct plain *p, int i)
     erase(p, i + 1);
 }
 
-static void plain_free(struct plain *p, int64_t address)
+static void plain_free(struct plain *p, int at)
+{
+    cr_assert(at < p->count && p->piece[at].is_used);
+    p->piece[at].is_used = false;
+    join_behind(p, at);
+    join_behind(p, at - 1);
+}
+
+static int find_address(const struct plain *p, int64_t address)
 {
     int at = 0;
 
     while (p->piece[at].address != address) at++;
-    p->piece[at].is_used = false;
-    join_behind(p, at);
-    join_behind(p, at - 1);
+    return at;
+}
+
+static int find_end(const struct plain *p, int64_t end)
+{
+    int at = 0;
+
+    while (p->piece[at].address + p->piece[at].bytes != end) at++;
+    return at;
 }
 
 static int64_t draw_bytes(emp_rng *rng)
@@ -226,7 +247,7 @@ Test(caching, equals_a_plain_one)
             } else {
                 int which = (int)emp_rng_below(&rng, (uint32_t)live--);
                 emp_caching_free(c, block[which]);
-                plain_free(&p, address[which]);
+                plain_free(&p, find_address(&p, address[which]));
                 block[which] = block[live];
                 address[which] = address[live];
             }
@@ -236,5 +257,77 @@ Test(caching, equals_a_plain_one)
         emp_caching_destroy(c);
     }
     cr_expect_gt(refused, 0, "memory was short");
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- TensorFlow's ---- */
+
+static int bin_of(int64_t bytes)
+{
+    int bin = 0;
+
+    while (bin < 20 && bytes >= INT64_C(512) << bin) bin++;
+    return bin;
+}
+
+/* \return the end of the chunk, or -1. */
+static int64_t plain_bfc_allocate(struct plain *p, int64_t bytes)
+{
+    int best = -1;
+
+    for (int i = 0; i < p->count; i++) {
+        if (p->piece[i].is_used || p->piece[i].bytes < bytes) continue;
+        if (bin_of(p->piece[i].bytes) < bin_of(bytes)) continue;
+        if (best < 0 || p->piece[i].bytes < p->piece[best].bytes) best = i;
+    }
+    if (best < 0) return -1;
+    if (p->piece[best].bytes >= 2 * bytes) split(p, best, bytes);
+    p->piece[best].is_used = true;
+    return p->piece[best].address + p->piece[best].bytes;
+}
+
+Test(bfc, equals_a_search_of_all_chunks)
+{
+    emp_bfc     *bfc = NULL;
+    struct plain plain = {.count = 1, .piece = {{.bytes = REGION}}};
+    int32_t      live[LIVE];
+    int          live_count = 0, refused = 0;
+    emp_rng      rng;
+
+    emp_rng_init(&rng, 1, 0, 0);
+    cr_assert_eq(emp_bfc_create(&bfc, 2, LIVE, NULL), EMP_OK);
+    emp_bfc_add_region(bfc, 0, 1024);
+    emp_bfc_add_region(bfc, 1, REGION + 100); /* the odd bytes are of no use */
+    for (int step = 0; step < 4000; step++) {
+        bool grows = emp_rng_below(&rng, 100) < (step / 500 % 2 == 0 ? 70u : 35u);
+        if (live_count > 0 && (!grows || live_count == LIVE)) {
+            int k = (int)emp_rng_below(&rng, (uint32_t)live_count);
+            plain_free(&plain, find_end(&plain, emp_bfc_end(bfc, live[k])));
+            emp_bfc_free(bfc, live[k]);
+            live[k] = live[--live_count];
+            continue;
+        }
+        int64_t bytes =
+            256 * (1 + (int64_t)emp_rng_below(&rng, 1u << emp_rng_below(&rng, 6)));
+        int64_t want = plain_bfc_allocate(&plain, bytes);
+        int32_t chunk = emp_bfc_allocate(bfc, 1, bytes);
+        refused += want < 0;
+        cr_assert_eq(chunk < 0 ? -1 : emp_bfc_end(bfc, chunk), want, "step %d", step);
+        if (chunk >= 0) live[live_count++] = chunk;
+    }
+    cr_expect_gt(refused, 20);
+    while (live_count > 0) emp_bfc_free(bfc, live[--live_count]);
+    cr_expect_eq(emp_bfc_end(bfc, emp_bfc_allocate(bfc, 1, REGION)), REGION);
+    emp_bfc_destroy(bfc);
+}
+
+/* A request is never given half of a chunk that is less than twice as large. */
+Test(bfc, splits_only_what_is_twice_as_large)
+{
+    emp_bfc *bfc = NULL;
+
+    cr_assert_eq(emp_bfc_create(&bfc, 1, 4, NULL), EMP_OK);
+    emp_bfc_add_region(bfc, 0, 256 * 7);
+    cr_expect_eq(emp_bfc_end(bfc, emp_bfc_allocate(bfc, 0, 256 * 4)), 256 * 7);
+    cr_expect_eq(emp_bfc_allocate(bfc, 0, 256), -1);
+    emp_bfc_destroy(bfc);
 }
