@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "policy/hdp/options.h"
+#include "policy/hdp/hdp.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
 
