@@ -29,6 +29,15 @@
                            (part));                                                 \
     } while (0)
 
+/** Lets \a text be all that such a call writes to the stream `out`; release with free(). */
+#define ASSERT_PRINTED(text, call)                             \
+    do {                                                       \
+        size_t printed_bytes_ = 0;                             \
+        FILE  *out = open_memstream(&(text), &printed_bytes_); \
+        ASSERT_OK(call);                                       \
+        fclose(out);                                           \
+    } while (0)
+
 /** Lets every allocation of \a call fail in turn (base/mem.h): each failure must be reported, and
  * leave no memory behind. \a undo is a statement that releases what a failed call may leave. What
  * the last call made, which succeeds, is the caller's. */
