@@ -112,7 +112,9 @@ void emp_proposer_clear(emp_proposer *p)
 {
     for (int32_t l = 0; l < p->level_count; l++) {
         emp_members_clear(&p->nodes_of_group[l]);
-        emp_free(p->group_of_node[l]);
+        emp_free(p->border[l].first);
+        emp_free(p->border[l].node);
+        emp_free(p->border[l].bytes);
     }
     emp_node_graph_destroy(p->nodes);
     emp_params_clear(&p->policy.params);
@@ -121,25 +123,60 @@ void emp_proposer_clear(emp_proposer *p)
     *p = (emp_proposer){0};
 }
 
-/* The nodes of the groups of a level. A group has ops of a node, or has not: groups consist of classes. */
-static emp_status add_level(emp_proposer *p, int32_t level, emp_error *err)
+/* Counts the edges that leave each group, or lists them where there is room. */
+static void list_border(const emp_proposer *p, const emp_members *g,
+                        const int32_t *group_of_node, emp_proposer_border *border)
 {
-    const emp_members *ops = &p->moves->level[level];
-    const int32_t      nodes = p->nodes->node_count;
-    int32_t           *group = NULL;
+    const emp_node_edges *edges = &p->nodes->neighbors;
+    int32_t               count = 0;
 
-    EMP_CHECK(EMP_ALLOC(group, (size_t)nodes));
-    p->group_of_node[level] = group;
-    p->level_count = level + 1;
-    for (int32_t v = 0; v < nodes; v++) group[v] = -1;
-    for (int32_t g = 0; g < ops->group_count; g++) {
-        for (int32_t i = ops->first[g]; i < ops->first[g + 1]; i++) {
-            const int32_t node = p->nodes->node_of_op[ops->member[i]];
-            if (node >= 0) group[node] = g;
+    for (int32_t group = 0; group < g->group_count; group++) {
+        border->first[group] = count;
+        for (int32_t i = g->first[group]; i < g->first[group + 1]; i++) {
+            const int32_t v = g->member[i];
+            for (int32_t e = edges->first[v]; e < edges->first[v + 1]; e++) {
+                if (group_of_node[edges->node[e]] == group) continue;
+                if (border->node != NULL) {
+                    border->node[count] = edges->node[e];
+                    border->bytes[count] = (double)edges->bytes[e];
+                }
+                count++;
+            }
         }
     }
-    return emp_members_init(&p->nodes_of_group[level], group, nodes, ops->group_count,
-                            err);
+    border->first[g->group_count] = count;
+}
+
+/* The nodes of the groups of a level, and their edges. Groups consist of classes, as nodes do. */
+static emp_status add_level(emp_proposer *p, int32_t level, emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    const emp_members   *ops = &p->moves->level[level];
+    emp_members         *g = &p->nodes_of_group[level];
+    emp_proposer_border *border = &p->border[level];
+    const int32_t        nodes = p->nodes->node_count;
+    int32_t             *group = NULL;
+
+    EMP_TRY(EMP_ALLOC(group, (size_t)nodes));
+    p->level_count = level + 1;
+    for (int32_t v = 0; v < nodes; v++) group[v] = -1;
+    for (int32_t k = 0; k < ops->group_count; k++) {
+        for (int32_t i = ops->first[k]; i < ops->first[k + 1]; i++) {
+            const int32_t node = p->nodes->node_of_op[ops->member[i]];
+            if (node >= 0) group[node] = k;
+        }
+    }
+    EMP_TRY(emp_members_init(g, group, nodes, ops->group_count, err));
+    EMP_TRY(EMP_ALLOC(border->first, (size_t)g->group_count + 1));
+    list_border(p, g, group, border);
+    const size_t count = (size_t)border->first[g->group_count];
+    EMP_TRY(EMP_ALLOC(border->node, count));
+    EMP_TRY(EMP_ALLOC(border->bytes, count));
+    list_border(p, g, group, border);
+
+cleanup:
+    emp_free(group);
+    return st;
 }
 
 emp_status emp_proposer_grow(emp_proposer *p, emp_error *err)
@@ -228,13 +265,13 @@ typedef struct {
 
 static emp_device_id look_at(const emp_proposer *p, const emp_move *m, view *w)
 {
-    const int32_t             level = level_of(p, m);
-    const emp_members        *g = &p->nodes_of_group[level];
-    const emp_node_edges     *edges = &p->nodes->neighbors;
-    const emp_proposer_scene *s = &p->scene;
-    double                    traffic[EMP_MAX_DEVICES] = {0}, held[EMP_MAX_DEVICES] = {0};
-    const int32_t             first = g->first[m->group], end = g->first[m->group + 1];
-    emp_device_id             from = s->device_of_node[g->member[first]];
+    const int32_t              level = level_of(p, m);
+    const emp_members         *g = &p->nodes_of_group[level];
+    const emp_proposer_border *border = &p->border[level];
+    const emp_proposer_scene  *s = &p->scene;
+    double        traffic[EMP_MAX_DEVICES] = {0}, held[EMP_MAX_DEVICES] = {0};
+    const int32_t first = g->first[m->group], end = g->first[m->group + 1];
+    emp_device_id from = s->device_of_node[g->member[first]];
 
     for (int32_t i = first; i < end; i++) {
         const int32_t       v = g->member[i];
@@ -248,13 +285,10 @@ static emp_device_id look_at(const emp_proposer *p, const emp_move *m, view *w)
         w->blame_s += p->blame_of_node[v];
         w->end += p->end_of_node[v] / (end - first);
         w->bytes += bytes_of(p, v);
-        for (int32_t e = edges->first[v]; e < edges->first[v + 1]; e++) {
-            const int32_t u = edges->node[e];
-            if (p->group_of_node[level][u] == m->group) continue;
-            traffic[s->device_of_node[u]] += (double)edges->bytes[e];
-            w->traffic += (double)edges->bytes[e];
-        }
     }
+    for (int32_t e = border->first[m->group]; e < border->first[m->group + 1]; e++)
+        traffic[s->device_of_node[border->node[e]]] += border->bytes[e];
+    for (emp_device_id d = 0; d < p->nodes->device_count; d++) w->traffic += traffic[d];
     w->to_there = traffic[m->to];
     w->to_here = traffic[from];
     return from;

@@ -45,13 +45,21 @@ typedef struct {
     double         blame_s[EMP_MAX_DEVICES]; /**< of its nodes on the critical path */
 } emp_proposer_scene;
 
+/** The edges that leave the groups of a level: those of group g are first[g] .. first[g + 1] - 1. */
+typedef struct {
+    int32_t *first; /**< [group + 1] */
+    int32_t *node;  /**< [edge] the end outside of the group */
+    double  *bytes; /**< [edge] */
+} emp_proposer_border;
+
 typedef struct {
     const emp_problem *problem; /**< borrowed */
     const emp_moves   *moves;   /**< borrowed; its levels may grow */
     emp_node_graph    *nodes;   /**< each a colocation class with a choice of devices */
     int32_t            level_count;
     emp_members        nodes_of_group[EMP_MOVES_MAX_LEVELS];
-    int32_t           *group_of_node[EMP_MOVES_MAX_LEVELS]; /**< [node] -1: none */
+    emp_proposer_border
+        border[EMP_MOVES_MAX_LEVELS]; /**< edges between nodes of a group and others */
 
     double             step_s;                      /**< of the parent */
     double            *blame_of_node, *end_of_node; /**< [node] s, share of the step */
