@@ -49,8 +49,10 @@ static emp_status init_run(emp_doppler_agent *a, emp_doppler_run *r, emp_error *
     const int32_t nodes = node_count(a), devices = a->scene.graph->device_count;
 
     EMP_CHECK(emp_doppler_episode_init(&r->episode, &a->scene, err));
-    EMP_CHECK(emp_doppler_choices_init(&r->choices, nodes > devices ? nodes : devices,
-                                       a->options.width, err));
+    for (int i = 0; i < NETS; i++)
+        EMP_CHECK(emp_doppler_choices_init(&r->choices[i],
+                                           i == SELECTOR ? nodes : devices,
+                                           &a->net[i].head, err));
     EMP_CHECK(emp_doppler_loads_init(&r->loads, &a->net[PLACER], err));
     for (int i = 0; i < NETS; i++)
         EMP_CHECK(emp_doppler_gradient_init(&r->gradient[i], &a->net[i], err));
@@ -63,7 +65,7 @@ static emp_status init_run(emp_doppler_agent *a, emp_doppler_run *r, emp_error *
 static void clear_run(emp_doppler_run *r)
 {
     emp_doppler_episode_clear(&r->episode);
-    emp_doppler_choices_clear(&r->choices);
+    for (int i = 0; i < NETS; i++) emp_doppler_choices_clear(&r->choices[i]);
     emp_doppler_loads_clear(&r->loads);
     for (int i = 0; i < NETS; i++) emp_doppler_gradient_clear(&r->gradient[i]);
     emp_arrays_clear(&r->arrays);
@@ -137,7 +139,8 @@ static void begin(const emp_doppler_agent *a, emp_doppler_run *r)
     r->log_prob = 0.0;
     for (int i = 0; i < NETS; i++) {
         r->entropy[i] = 0.0;
-        r->taught[i] = 0;
+        r->taught[i] = r->agreed[i] = 0;
+        r->choices[i].rows = r->choices[i].steps = 0;
     }
 }
 
@@ -150,47 +153,6 @@ static void book(const emp_doppler_agent *a, emp_doppler_run *r, int32_t ready,
 
     emp_doppler_episode_book(&r->episode, ready, device);
     emp_doppler_loads_add(&r->loads, &a->net[PLACER], v, device);
-}
-
-static void play(const emp_doppler_agent *a, emp_doppler_run *r, exploration x,
-                 emp_rng rng)
-{
-    emp_doppler_episode *e = &r->episode;
-    emp_doppler_choices *c = &r->choices;
-
-    begin(a, r);
-    for (int32_t t = 0; t < node_count(a) && !is_stopped(a); t++) {
-        r->entropy[SELECTOR] += emp_doppler_select(&a->net[SELECTOR], c, e);
-        int32_t ready = choose(c, x, &rng), v = e->ready[ready];
-        r->log_prob += log_of(c->p[ready]);
-        emp_doppler_episode_look(e, v);
-        r->entropy[PLACER] += emp_doppler_place(&a->net[PLACER], c, e, &r->loads, v);
-        int32_t candidate = choose(c, x, &rng);
-        r->log_prob += log_of(c->p[candidate]);
-        r->node_of_step[t] = v;
-        r->device_of_step[t] = e->candidate[candidate];
-        book(a, r, ready, e->candidate[candidate]);
-    }
-}
-
-/* Of several episodes, with the embeddings of now. */
-static void play_all(emp_doppler_agent *a, int32_t samples, exploration x, uint64_t seed,
-                     uint32_t stream, uint32_t substream)
-{
-    unsigned saved = emp_flush_begin();
-
-    a->learner.drawn = samples;
-    for (int i = 0; i < NETS && !is_stopped(a); i++)
-        emp_doppler_net_embed(&a->net[i], a->learner.threads);
-#pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
-    for (int32_t k = 0; k < samples; k++) {
-        unsigned own = emp_flush_begin();
-        emp_rng  rng;
-        emp_rng_init(&rng, seed, stream, substream + (uint32_t)k);
-        play(a, &a->run[k], x, rng);
-        emp_flush_end(own);
-    }
-    emp_flush_end(saved);
 }
 
 /* ---- what an episode teaches ---- */
@@ -214,7 +176,8 @@ static int32_t find(const int32_t *list, int32_t item)
  * Returns the sum of target ln p. */
 static double aim(emp_doppler_choices *c, const lesson *l, double factor)
 {
-    double total = 0.0, objective = 0.0;
+    emp_real *d_logit = c->d_logit + c->rows;
+    double    total = 0.0, objective = 0.0;
 
     for (int32_t i = 0; i < c->count; i++) {
         c->target[i] *= l->weight * factor;
@@ -222,117 +185,149 @@ static double aim(emp_doppler_choices *c, const lesson *l, double factor)
         if (c->target[i] != 0.0) objective += c->target[i] * log_of(c->p[i]);
     }
     for (int32_t i = 0; i < c->count; i++)
-        c->d_logit[i] = (emp_real)(c->target[i] - total * (double)c->p[i]);
+        d_logit[i] = (emp_real)(c->target[i] - total * (double)c->p[i]);
     if (l->entropy != 0.0)
-        emp_categorical_entropy_gradient(c->d_logit, c->p, c->count, l->entropy);
+        emp_categorical_entropy_gradient(d_logit, c->p, c->count, l->entropy);
     return objective;
 }
 
-static void aim_at(emp_doppler_choices *c, int32_t chosen)
+/* The choice made, or those that the teacher may make, become targets. Returns the objective. */
+static double aim_at(emp_doppler_run *r, int kind, int32_t chosen, int32_t node,
+                     const lesson *l, double factor)
 {
+    emp_doppler_choices       *c = &r->choices[kind];
+    const emp_doppler_episode *e = &r->episode;
+
     for (int32_t i = 0; i < c->count; i++) c->target[i] = i == chosen ? 1.0 : 0.0;
+    if (l->is_imitation && kind == SELECTOR)
+        emp_doppler_episode_teach_node(e, c->target);
+    if (l->is_imitation && kind == PLACER)
+        emp_doppler_episode_teach_device(e, node, c->target);
+    r->taught[kind] += c->target[chosen] > 0.0;
+    r->agreed[kind] += c->target[most_probable(c->p, c->count)] > 0.0;
+    return aim(c, l, factor);
 }
 
-static double learn_node(const emp_doppler_agent *a, emp_doppler_run *r, int32_t ready,
-                         const lesson *l, double factor)
-{
-    emp_doppler_choices *c = &r->choices;
+/* Episodes that are drawn, or played again as they were drawn, and what is learned from them. */
+typedef struct {
+    bool          is_again;
+    exploration   explore;
+    uint64_t      seed;
+    uint32_t      stream, substream;
+    bool          learns;
+    const double *weight; /* [samples]; NULL: imitation, all alike */
+    double        entropy;
+} pass;
 
-    aim_at(c, ready);
-    if (l->is_imitation) emp_doppler_episode_teach_node(&r->episode, c->target);
-    r->taught[SELECTOR] += c->target[ready] > 0.0;
-    const double objective = aim(c, l, factor);
-    if (c->count > 1)
-        emp_doppler_select_backward(&a->net[SELECTOR], c, &r->episode,
-                                    &r->gradient[SELECTOR]);
-    return objective;
+/* Returns the ready node to take, or the candidate. */
+static int32_t take(const pass *p, emp_doppler_run *r, int kind, const int32_t *list,
+                    int32_t item, emp_rng *rng)
+{
+    const emp_doppler_choices *c = &r->choices[kind];
+    const int32_t at = p->is_again ? find(list, item) : choose(c, p->explore, rng);
+
+    r->log_prob += log_of(c->p[at]);
+    return at;
 }
 
-static double learn_device(const emp_doppler_agent *a, emp_doppler_run *r, int32_t node,
-                           int32_t candidate, const lesson *l, double factor)
+/* Plays an episode. Returns its objective, without entropy, where there is a lesson. */
+static double play(const emp_doppler_agent *a, emp_doppler_run *r, const pass *p,
+                   const lesson *l, emp_rng rng)
 {
-    emp_doppler_choices *c = &r->choices;
-
-    aim_at(c, candidate);
-    if (l->is_imitation) emp_doppler_episode_teach_device(&r->episode, node, c->target);
-    r->taught[PLACER] += c->target[candidate] > 0.0;
-    const double objective = aim(c, l, factor);
-    if (c->count > 1)
-        emp_doppler_place_backward(&a->net[PLACER], c, &r->episode, &r->loads, node,
-                                   &r->gradient[PLACER]);
-    return objective;
-}
-
-/* Plays the episode again, as it was drawn. Returns its objective, without entropy. */
-static double learn(const emp_doppler_agent *a, emp_doppler_run *r, const lesson *l)
-{
-    const double         gamma = l->is_imitation ? 1.0 : a->options.gamma;
-    emp_doppler_episode *e = &r->episode;
-    const int32_t        steps = node_count(a);
-    double               objective = 0.0;
+    const emp_doppler_net *selector = &a->net[SELECTOR], *placer = &a->net[PLACER];
+    const double           gamma = l == NULL || l->is_imitation ? 1.0 : a->options.gamma;
+    emp_doppler_choices   *nodes = &r->choices[SELECTOR], *devices = &r->choices[PLACER];
+    emp_doppler_episode   *e = &r->episode;
+    const int32_t          steps = node_count(a);
+    double                 objective = 0.0;
 
     begin(a, r);
-    for (int i = 0; i < NETS; i++) emp_doppler_gradient_zero(&r->gradient[i], &a->net[i]);
+    for (int i = 0; i < NETS && l != NULL; i++)
+        emp_doppler_gradient_zero(&r->gradient[i], &a->net[i]);
     for (int32_t t = 0; t < steps && !is_stopped(a); t++) {
-        const double        factor = pow(gamma, steps - 1 - t);
-        const int32_t       v = r->node_of_step[t], ready = find(e->ready, v);
-        const emp_device_id device = r->device_of_step[t];
-        r->entropy[SELECTOR] += emp_doppler_select(&a->net[SELECTOR], &r->choices, e);
-        r->log_prob += log_of(r->choices.p[ready]);
-        objective += learn_node(a, r, ready, l, factor);
+        const double factor = pow(gamma, steps - 1 - t);
+        r->entropy[SELECTOR] += emp_doppler_select(selector, nodes, e);
+        const int32_t ready = take(p, r, SELECTOR, e->ready, r->node_of_step[t], &rng);
+        const int32_t v = e->ready[ready];
+        if (l != NULL) {
+            objective += aim_at(r, SELECTOR, ready, v, l, factor);
+            emp_doppler_select_keep(selector, nodes, &r->gradient[SELECTOR]);
+        }
         emp_doppler_episode_look(e, v);
-        const int32_t candidate = find(e->candidate, device);
-        r->entropy[PLACER] +=
-            emp_doppler_place(&a->net[PLACER], &r->choices, e, &r->loads, v);
-        r->log_prob += log_of(r->choices.p[candidate]);
-        objective += learn_device(a, r, v, candidate, l, factor);
-        emp_doppler_loads_skip(&r->loads, &a->net[PLACER], v, device,
-                               &r->gradient[PLACER]);
+        r->entropy[PLACER] += emp_doppler_place(placer, devices, e, &r->loads, v);
+        const int32_t candidate =
+            take(p, r, PLACER, e->candidate, r->device_of_step[t], &rng);
+        const emp_device_id device = e->candidate[candidate];
+        if (l != NULL) {
+            objective += aim_at(r, PLACER, candidate, v, l, factor);
+            emp_doppler_place_keep(placer, devices, &r->loads, v, device,
+                                   &r->gradient[PLACER]);
+        }
+        r->node_of_step[t] = v;
+        r->device_of_step[t] = device;
         book(a, r, ready, device);
     }
-    if (is_stopped(a)) return objective; /* nodes are without devices */
-    emp_doppler_loads_learn(&r->loads, &a->net[PLACER], e, &r->gradient[PLACER]);
+    if (l == NULL || is_stopped(a)) return objective; /* nodes are without devices */
+    emp_doppler_select_learn(selector, nodes, &r->gradient[SELECTOR]);
+    emp_doppler_place_learn(placer, devices, e, &r->loads, &r->gradient[PLACER]);
     return objective;
 }
 
-/* Of all episodes drawn last. \a weight [samples]; NULL: imitation, all alike. */
-static double learn_all(emp_doppler_agent *a, int32_t samples, const double *weight,
-                        double entropy)
+static void learn_nets(emp_doppler_agent *a, int32_t samples)
 {
-    double                objective[EMP_MAX_BATCH], sum = 0.0;
     emp_doppler_gradient *gradient[EMP_MAX_BATCH];
 
-#pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
-    for (int32_t k = 0; k < samples; k++) {
-        unsigned     own = emp_flush_begin();
-        const lesson l = {.is_imitation = weight == NULL,
-                          .weight = weight == NULL ? 1.0 / samples : weight[k],
-                          .entropy = entropy / samples};
-        objective[k] = learn(a, &a->run[k], &l);
-        emp_flush_end(own);
-    }
-    for (int32_t k = 0; k < samples; k++) sum += objective[k];
     for (int i = 0; i < NETS && !is_stopped(a); i++) {
         for (int32_t k = 0; k < samples; k++) gradient[k] = &a->run[k].gradient[i];
         emp_doppler_net_learn(&a->net[i], gradient, samples, a->learner.threads);
     }
+}
+
+/* Plays so many episodes, those drawn with the embeddings of now, and sets the gradients where they
+ * are learned from. Returns their objective, without entropy. */
+static double play_all(emp_doppler_agent *a, int32_t samples, const pass *p)
+{
+    double   objective[EMP_MAX_BATCH], sum = 0.0;
+    unsigned saved = emp_flush_begin();
+
+    if (!p->is_again) a->learner.drawn = samples;
+    for (int i = 0; i < NETS && !p->is_again && !is_stopped(a); i++)
+        emp_doppler_net_embed(&a->net[i], a->learner.threads);
+#pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
+    for (int32_t k = 0; k < samples; k++) {
+        unsigned     own = emp_flush_begin();
+        const lesson l = {.is_imitation = p->weight == NULL,
+                          .weight = p->weight == NULL ? 1.0 / samples : p->weight[k],
+                          .entropy = p->entropy / samples};
+        emp_rng      rng;
+        emp_rng_init(&rng, p->seed, p->stream, p->substream + (uint32_t)k);
+        objective[k] = play(a, &a->run[k], p, p->learns ? &l : NULL, rng);
+        emp_flush_end(own);
+    }
+    for (int32_t k = 0; k < samples; k++) sum += objective[k];
+    if (p->learns) learn_nets(a, samples);
+    emp_flush_end(saved);
     return sum;
 }
 
 /* ---- imitation ---- */
 
-double emp_doppler_agent_imitation(emp_doppler_agent *a, int32_t samples, double entropy)
+static double imitate(emp_doppler_agent *a, int32_t samples, const pass *p)
 {
-    unsigned saved = emp_flush_begin();
-    double   objective = learn_all(a, samples, NULL, entropy);
+    const double objective = play_all(a, samples, p);
 
     for (int i = 0; i < NETS; i++) {
         int32_t taught = 0;
         for (int32_t k = 0; k < samples; k++) taught += a->run[k].taught[i];
         a->match[i] = (double)taught / samples / node_count(a);
     }
-    emp_flush_end(saved);
     return objective;
+}
+
+double emp_doppler_agent_imitation(emp_doppler_agent *a, int32_t samples, double entropy)
+{
+    return imitate(a, samples,
+                   &(pass){.is_again = true, .learns = true, .entropy = entropy});
 }
 
 /* \return whether there was an update. */
@@ -346,9 +341,13 @@ static bool imitate_once(emp_doppler_agent *a)
     emp_adam                   adam = o->learner.adam;
 
     adam.learning_rate = o->imitation_rate;
-    play_all(a, samples, (exploration){o->explore, o->imitation_epsilon * left},
-             a->learner.seed, STREAM_IMITATION, (uint32_t)a->imitated);
-    emp_doppler_agent_imitation(a, samples, o->imitation_entropy);
+    imitate(a, samples,
+            &(pass){.explore = {o->explore, o->imitation_epsilon * left},
+                    .seed = a->learner.seed,
+                    .stream = STREAM_IMITATION,
+                    .substream = (uint32_t)a->imitated,
+                    .learns = true,
+                    .entropy = o->imitation_entropy});
     if (is_stopped(a)) return false;
     for (int i = 0; i < NETS; i++)
         emp_params_ascend(&a->net[i].params, o->learner.clip, &adam);
@@ -381,8 +380,10 @@ void emp_doppler_agent_propose(emp_doppler_agent *a, int32_t samples)
     const double               drawn = (double)a->learner.update * o->learner.samples;
     const double left = a->budget > 0 ? fmax(1.0 - drawn / (double)a->budget, 0.0) : 1.0;
 
-    play_all(a, samples, (exploration){o->explore, o->epsilon * left},
-             a->learner.draw_seed, (uint32_t)(STREAM_UPDATES + a->learner.update), 0);
+    play_all(a, samples,
+             &(pass){.explore = {o->explore, o->epsilon * left},
+                     .seed = a->learner.draw_seed,
+                     .stream = (uint32_t)(STREAM_UPDATES + a->learner.update)});
 }
 
 static void propose(emp_learner *learner, int32_t samples)
@@ -401,7 +402,11 @@ static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t 
 static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
                              double entropy)
 {
-    return -learn_all((emp_doppler_agent *)learner, own, weight, entropy);
+    return -play_all((emp_doppler_agent *)learner, own,
+                     &(pass){.is_again = true,
+                             .learns = true,
+                             .weight = weight,
+                             .entropy = entropy});
 }
 
 static void report(emp_learner *learner)

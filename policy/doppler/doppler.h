@@ -48,7 +48,7 @@ typedef struct {
 /** One of the episodes of an update, with all that it needs. */
 typedef struct {
     emp_doppler_episode  episode;
-    emp_doppler_choices  choices;
+    emp_doppler_choices  choices[2];   /**< [emp_doppler_kind] */
     emp_doppler_loads    loads;
     emp_doppler_gradient gradient[2];  /**< [emp_doppler_kind] */
     int32_t             *node_of_step; /**< [step] */
@@ -56,6 +56,7 @@ typedef struct {
     double               log_prob,
         entropy[2];       /**< of all choices; sums over steps, [emp_doppler_kind] */
     int32_t    taught[2]; /**< choices that the teacher may make, likewise */
+    int32_t    agreed[2]; /**< steps whose most probable choice the teacher may make */
     emp_arrays arrays;    /**< steps */
 } emp_doppler_run;
 
@@ -82,8 +83,8 @@ void       emp_doppler_agent_clear(emp_doppler_agent *agent);
 /** Draws \a samples episodes. */
 void emp_doppler_agent_propose(emp_doppler_agent *agent, int32_t samples);
 
-/** Sets the gradients to those of the mean over \a samples episodes drawn last of the objective of
- * imitation; returns it without entropy. For tests, too. */
+/** Plays the \a samples episodes drawn last once more, and sets the gradients to those of their mean
+ * objective of imitation; returns it without entropy. */
 double emp_doppler_agent_imitation(emp_doppler_agent *agent, int32_t samples,
                                    double entropy);
 

@@ -325,7 +325,8 @@ void emp_doppler_head_slices(emp_param_slice s[EMP_DOPPLER_HEAD_SLICES], int32_t
     s[OUT_B] = (emp_param_slice){"out_b", 1, 1, 0};
 }
 
-emp_doppler_head emp_doppler_head_of(const emp_params *params, int32_t first, int32_t H)
+emp_doppler_head emp_doppler_head_of(const emp_params *params, int32_t first, int32_t H,
+                                     int32_t fixed)
 {
     const int32_t after = first + EMP_DOPPLER_HEAD_SLICES;
     const size_t  end =
@@ -334,6 +335,7 @@ emp_doppler_head emp_doppler_head_of(const emp_params *params, int32_t first, in
     return (emp_doppler_head){.params = params,
                               .first = first,
                               .width = H,
+                              .fixed = fixed,
                               .gradient_count = end - params->slice[first].offset};
 }
 
@@ -344,25 +346,36 @@ void emp_doppler_head_randomize(emp_params *params, int32_t first, emp_rng *rng)
     emp_params_orthogonal(params, first + OUT_W, rng);
 }
 
-emp_status emp_doppler_choices_init(emp_doppler_choices *c, int32_t most, int32_t width,
-                                    emp_error *err)
+int32_t emp_doppler_head_inner(const emp_doppler_head *h) { return inner(h->width); }
+
+static int32_t shifting_width(const emp_doppler_head *h)
 {
-    const size_t n = (size_t)most, H = (size_t)width, G = (size_t)inner(width);
+    return (EMP_DOPPLER_BLOCKS - 1 - h->fixed) * h->width;
+}
+
+emp_status emp_doppler_choices_init(emp_doppler_choices *c, int32_t most,
+                                    const emp_doppler_head *h, emp_error *err)
+{
+    const size_t n = (size_t)most, H = (size_t)h->width, G = (size_t)inner(h->width);
+    const size_t rows = n + EMP_DOPPLER_KEPT_ROWS, S = (size_t)shifting_width(h);
 
     *c = (emp_doppler_choices){0};
+    c->step = EMP_ADD_ARRAY(&c->arrays, emp_doppler_kept, EMP_DOPPLER_KEPT_STEPS);
+    c->item = EMP_ADD_ARRAY(&c->arrays, int32_t, rows);
     c->plain = EMP_ADD_ARRAY(&c->arrays, double, n *F);
-    c->feature = EMP_ADD_ARRAY(&c->arrays, emp_real, n * F);
-    c->row = EMP_ADD_ARRAY(&c->arrays, emp_real, n * EMP_DOPPLER_BLOCKS * H);
-    c->d_row = EMP_ADD_ARRAY(&c->arrays, emp_real, n * EMP_DOPPLER_BLOCKS * H);
-    c->d_first = EMP_ADD_ARRAY(&c->arrays, emp_real, n * H);
-    c->hidden = EMP_ADD_ARRAY(&c->arrays, emp_real, n * G);
-    c->d_hidden = EMP_ADD_ARRAY(&c->arrays, emp_real, n * G);
-    c->p = EMP_ADD_ARRAY(&c->arrays, emp_real, n);
-    c->d_logit = EMP_ADD_ARRAY(&c->arrays, emp_real, n);
     c->target = EMP_ADD_ARRAY(&c->arrays, double, n);
-    c->deviation = EMP_ADD_ARRAY(&c->arrays, emp_real, EMP_DOPPLER_BLOCKS * H);
+    c->p = EMP_ADD_ARRAY(&c->arrays, emp_real, n);
+    c->feature = EMP_ADD_ARRAY(&c->arrays, emp_real, rows * F);
+    c->described = EMP_ADD_ARRAY(&c->arrays, emp_real, rows * H);
+    c->d_described = EMP_ADD_ARRAY(&c->arrays, emp_real, rows * H);
+    c->shifting = EMP_ADD_ARRAY(&c->arrays, emp_real, rows * S);
+    c->d_shifting = EMP_ADD_ARRAY(&c->arrays, emp_real, rows * S);
+    c->hidden = EMP_ADD_ARRAY(&c->arrays, emp_real, rows * G);
+    c->d_hidden = EMP_ADD_ARRAY(&c->arrays, emp_real, rows * G);
+    c->d_logit = EMP_ADD_ARRAY(&c->arrays, emp_real, rows);
+    c->deviation = EMP_ADD_ARRAY(&c->arrays, emp_real, EMP_DOPPLER_KEPT_STEPS * S);
     if (c->arrays.is_short)
-        return EMP_ERROR(EMP_ENOMEM, "%d choices of width %d", most, width);
+        return EMP_ERROR(EMP_ENOMEM, "%d choices of width %d", most, h->width);
     return EMP_OK;
 }
 
@@ -380,44 +393,83 @@ static emp_real *part(const emp_doppler_head *h, emp_real *gradient, int32_t sli
     return gradient + (s[slice].offset - s[0].offset);
 }
 
-/* The first block of rows, to and from rows of H. */
-static void copy_first(emp_real *to, int64_t to_stride, const emp_real *from,
-                       int64_t from_stride, int32_t rows, int32_t H)
+/* A block's rows of a matrix whose rows are those of ROW_W: its values, or its gradients. */
+static int64_t rows_of_block(const emp_doppler_head *h, int32_t block)
 {
+    return (int64_t)block * h->width * inner(h->width);
+}
+
+static int64_t rows_of_shifting(const emp_doppler_head *h)
+{
+    return rows_of_block(h, 1 + h->fixed);
+}
+
+void emp_doppler_head_fix(const emp_doppler_head *h, emp_real *fixed,
+                          const emp_real *const *block, int32_t rows, int32_t threads)
+{
+    const int32_t H = h->width, G = inner(H);
+
     for (int64_t i = 0; i < rows; i++)
-        for (int32_t k = 0; k < H; k++) to[i * to_stride + k] = from[i * from_stride + k];
+        memcpy(fixed + i * G, value(h, ROW_B), (size_t)G * sizeof *fixed);
+    for (int32_t b = 0; b < h->fixed; b++)
+        emp_blas_gemm_shared(false, false, rows, G, H, block[b], H,
+                             value(h, ROW_W) + rows_of_block(h, 1 + b), G, 1, fixed, G,
+                             threads);
+}
+
+void emp_doppler_head_fix_backward(const emp_doppler_head *h, emp_params *params,
+                                   const emp_real *d_fixed, emp_real *const *d_block,
+                                   const emp_real *const *block, emp_real *scratch,
+                                   int32_t rows, int32_t threads)
+{
+    const int32_t   H = h->width, G = inner(H);
+    emp_real *const dw = emp_params_gradient(params, h->first + ROW_W);
+
+    emp_outer_add_rows(emp_params_gradient(params, h->first + ROW_B), d_fixed, G, G,
+                       rows);
+    for (int32_t b = 0; b < h->fixed; b++) {
+        const int64_t at = rows_of_block(h, 1 + b);
+        emp_linear_backward(scratch, dw + at, NULL, d_fixed, block[b],
+                            value(h, ROW_W) + at, rows, H, G, threads);
+        emp_vector_add(d_block[b], scratch, (int64_t)rows * H);
+    }
 }
 
 double emp_doppler_head_forward(const emp_doppler_head *h, emp_doppler_choices *c)
 {
-    const int32_t n = c->count, H = h->width, G = inner(H), R = EMP_DOPPLER_BLOCKS * H;
+    const int32_t n = c->count, H = h->width, G = inner(H), S = shifting_width(h);
+    const int64_t at = c->rows;
+    emp_real     *described = c->described + at * H, *hidden = c->hidden + at * G;
 
-    emp_linear_forward(c->d_first, c->feature, value(h, FEATURE_W), value(h, FEATURE_B),
-                       n, F, H, 1);
-    emp_activation_forward(EMP_ACTIVATION_LEAKY, c->d_first, (int64_t)n * H);
-    copy_first(c->row, R, c->d_first, H, n, H);
-    emp_linear_forward(c->hidden, c->row, value(h, ROW_W), value(h, ROW_B), n, R, G, 1);
-    emp_activation_forward(EMP_ACTIVATION_LEAKY, c->hidden, (int64_t)n * G);
-    emp_linear_forward(c->p, c->hidden, value(h, OUT_W), value(h, OUT_B), n, G, 1, 1);
+    emp_linear_forward(described, c->feature + at * F, value(h, FEATURE_W),
+                       value(h, FEATURE_B), n, F, H, 1);
+    emp_activation_forward(EMP_ACTIVATION_LEAKY, described, (int64_t)n * H);
+    emp_blas_gemm(false, false, n, G, H, described, H, value(h, ROW_W), G, 1, hidden, G);
+    emp_blas_gemm(false, false, n, G, S, c->shifting + at * S, S,
+                  value(h, ROW_W) + rows_of_shifting(h), G, 1, hidden, G);
+    emp_activation_forward(EMP_ACTIVATION_LEAKY, hidden, (int64_t)n * G);
+    emp_linear_forward(c->p, hidden, value(h, OUT_W), value(h, OUT_B), n, G, 1, 1);
     return emp_categorical_softmax(c->p, n);
 }
 
 void emp_doppler_head_backward(const emp_doppler_head *h, emp_doppler_choices *c,
                                emp_real *gradient)
 {
-    const int32_t n = c->count, H = h->width, G = inner(H), R = EMP_DOPPLER_BLOCKS * H;
+    const int32_t n = c->rows, H = h->width, G = inner(H), S = shifting_width(h);
+    const int64_t shifting = rows_of_shifting(h);
+    emp_real     *dw = part(h, gradient, ROW_W);
 
     emp_linear_backward(c->d_hidden, part(h, gradient, OUT_W), part(h, gradient, OUT_B),
                         c->d_logit, c->hidden, value(h, OUT_W), n, G, 1, 1);
     emp_activation_backward(EMP_ACTIVATION_LEAKY, c->d_hidden, c->hidden, (int64_t)n * G);
-    emp_linear_backward(c->d_row, part(h, gradient, ROW_W), part(h, gradient, ROW_B),
-                        c->d_hidden, c->row, value(h, ROW_W), n, R, G, 1);
-    for (int64_t i = 0; i < n; i++)
-        emp_activation_backward(EMP_ACTIVATION_LEAKY, c->d_row + i * R, c->row + i * R,
-                                H);
-    copy_first(c->d_first, H, c->d_row, R, n, H);
+    emp_linear_backward(c->d_described, dw, NULL, c->d_hidden, c->described,
+                        value(h, ROW_W), n, H, G, 1);
+    emp_linear_backward(c->d_shifting, dw + shifting, NULL, c->d_hidden, c->shifting,
+                        value(h, ROW_W) + shifting, n, S, G, 1);
+    emp_activation_backward(EMP_ACTIVATION_LEAKY, c->d_described, c->described,
+                            (int64_t)n * H);
     emp_linear_backward(NULL, part(h, gradient, FEATURE_W), part(h, gradient, FEATURE_B),
-                        c->d_first, c->feature, value(h, FEATURE_W), n, F, H, 1);
+                        c->d_described, c->feature, value(h, FEATURE_W), n, F, H, 1);
 }
 
 void emp_doppler_head_add(const emp_doppler_head *h, emp_params *params,

@@ -63,34 +63,59 @@ void emp_doppler_mpnn_forward(emp_doppler_mpnn *mpnn, int32_t threads);
 void emp_doppler_mpnn_backward(emp_doppler_mpnn *mpnn, emp_real *dx, int32_t threads);
 
 /* The last layers of both policies: a score for each of several choices. Row i of a choice has four
- * blocks of H numbers, of which the caller fills the last three:
+ * blocks of H numbers:
  *
- *     row_i = [leaky(feature_i A + a), block 1, block 2, block 3]
- *     logit_i = leaky(row_i W + w) o + b,    the inner width is H / 2, at least 1
+ *     row_i = [leaky(feature_i A + a), fixed blocks, shifting blocks]
+ *     logit_i = leaky(row_i W + w) o + b,    the inner width G is H / 2, at least 1
+ *
+ * Fixed blocks are embeddings of a node, whose part of row_i W + w is computed once for all steps.
+ * Shifting blocks change from step to step. The selector has one fixed block, the placer two.
+ *
+ * Choices from which an episode learns are kept, step by step, and go backward together: one large
+ * product in place of many small ones.
  *
  * Its parameters are EMP_DOPPLER_HEAD_SLICES slices of a block, one behind another. Gradients are
  * summed in an array of \a gradient_count reals, so that episodes of a batch can have one each. */
 
-enum { EMP_DOPPLER_HEAD_SLICES = 6, EMP_DOPPLER_BLOCKS = 4 };
+enum {
+    EMP_DOPPLER_HEAD_SLICES = 6,
+    EMP_DOPPLER_BLOCKS = 4,
+    EMP_DOPPLER_KEPT_ROWS = 512, /**< kept rows from which they should go backward */
+    EMP_DOPPLER_KEPT_STEPS = 64  /**< most kept steps */
+};
 
 typedef struct {
     const emp_params *params; /**< borrowed */
     int32_t           first;  /**< slice */
     int32_t           width;  /**< H */
+    int32_t           fixed;  /**< blocks */
     size_t            gradient_count;
 } emp_doppler_head;
 
-/** Choices that are scored together. */
+/** A step that is kept: the node, the device chosen for it, and its rows. */
 typedef struct {
-    int32_t    count;   /**< set by the caller, at most as many as there is room for */
-    double    *plain;   /**< [choice][EMP_DOPPLER_FEATURES] scratch of the caller's */
-    emp_real  *feature; /**< [choice][EMP_DOPPLER_FEATURES] */
-    emp_real  *row;     /**< [choice][4 H] */
-    emp_real  *hidden;  /**< [choice][H / 2] */
-    emp_real  *p;       /**< [choice] logits, then probabilities */
-    emp_real  *d_logit, *d_hidden, *d_row, *d_first;
-    emp_real  *deviation; /**< [4 H] of blocks that the caller scales */
-    double    *target;    /**< [choice] */
+    int32_t       node, first, count;
+    emp_device_id device;
+} emp_doppler_kept;
+
+/** Choices that are scored together, and kept ones before them. Arrays by row begin with the kept
+ * rows; the rows of the current step follow. */
+typedef struct {
+    int32_t           count; /**< of the current step; set by the caller */
+    int32_t           rows;  /**< kept */
+    int32_t           steps; /**< kept */
+    emp_doppler_kept *step;  /**< [kept step] */
+    int32_t          *item;  /**< [row] node or device */
+    double           *plain; /**< [choice][EMP_DOPPLER_FEATURES] scratch of the caller's */
+    double           *target;   /**< [choice] */
+    emp_real         *p;        /**< [choice] logits, then probabilities */
+    emp_real         *feature;  /**< [row][EMP_DOPPLER_FEATURES] */
+    emp_real         *described; /**< [row][H] the first block */
+    emp_real         *shifting; /**< [row][shifting blocks][H] */
+    emp_real         *hidden;   /**< [row][G] */
+    emp_real         *d_logit;  /**< [row] */
+    emp_real  *d_described, *d_shifting, *d_hidden; /**< of all kept rows */
+    emp_real  *deviation; /**< [step][shifting blocks][H] for the caller */
     emp_arrays arrays;    /**< all of these */
 } emp_doppler_choices;
 
@@ -99,19 +124,34 @@ void emp_doppler_head_slices(emp_param_slice slices[EMP_DOPPLER_HEAD_SLICES],
                              int32_t         width);
 /** \a params has these slices from \a first on. */
 emp_doppler_head emp_doppler_head_of(const emp_params *params, int32_t first,
-                                     int32_t width);
+                                     int32_t width, int32_t fixed);
 /** Orthogonal weights, biases 0. */
 void emp_doppler_head_randomize(emp_params *params, int32_t first, emp_rng *rng);
 
-/** Room for so many choices. \retval EMP_ENOMEM */
+/** G. */
+int32_t emp_doppler_head_inner(const emp_doppler_head *head);
+
+/** Room for so many choices a step. \retval EMP_ENOMEM */
 emp_status emp_doppler_choices_init(emp_doppler_choices *choices, int32_t most,
-                                    int32_t width, emp_error *err);
+                                    const emp_doppler_head *head, emp_error *err);
 void       emp_doppler_choices_clear(emp_doppler_choices *choices);
 
-/** From features and blocks 1 to 3 to probabilities. Returns their entropy. */
+/** The part of \a rows rows that the fixed blocks have: \a fixed (rows, G) of the embeddings
+ * \a block [fixed blocks], (rows, H) each; and its gradients, which are added to those of the
+ * parameters and to \a d_block. */
+void emp_doppler_head_fix(const emp_doppler_head *head, emp_real *fixed,
+                          const emp_real *const *block, int32_t rows, int32_t threads);
+void emp_doppler_head_fix_backward(const emp_doppler_head *head, emp_params *params,
+                                   const emp_real *d_fixed, emp_real *const *d_block,
+                                   const emp_real *const *block, emp_real *scratch,
+                                   int32_t rows, int32_t threads);
+
+/** From features, shifting blocks, and the fixed part in \a hidden, of the current step to its
+ * probabilities. Returns their entropy. */
 double emp_doppler_head_forward(const emp_doppler_head *head, emp_doppler_choices *c);
 
-/** From d_logit to d_row, whose blocks 1 to 3 are the caller's; adds to \a gradient. */
+/** From the d_logit of all kept rows to d_hidden, which is the gradient of the fixed part, and
+ * d_shifting; adds to \a gradient. */
 void emp_doppler_head_backward(const emp_doppler_head *head, emp_doppler_choices *c,
                                emp_real *gradient);
 

@@ -111,7 +111,6 @@ void emp_zscore_backward(emp_real *dy, const emp_real *y, int64_t stride,
 
 enum {
     F = EMP_DOPPLER_FEATURES,
-    B = EMP_DOPPLER_BLOCKS,
     LATENT_SLICES = 2, /* weights and bias of the placer's latent features */
     MOST_SLICES = EMP_DOPPLER_MPNN_SLICES + LATENT_SLICES + EMP_DOPPLER_HEAD_SLICES
 };
@@ -128,6 +127,18 @@ static int32_t node_count(const emp_doppler_net *n)
 static size_t embedding_size(const emp_doppler_net *n)
 {
     return (size_t)node_count(n) * (size_t)width(n);
+}
+
+static size_t fixed_size(const emp_doppler_net *n)
+{
+    return (size_t)node_count(n) * (size_t)emp_doppler_head_inner(&n->head);
+}
+
+/* Whether steps have a gradient of the embedding beside that of the fixed part. */
+static bool is_shifting(const emp_doppler_net *n, int32_t embedding)
+{
+    return n->kind == EMP_DOPPLER_SELECTOR ? embedding != EMP_DOPPLER_X
+                                           : embedding == EMP_DOPPLER_X;
 }
 
 static int32_t embedding_count(const emp_doppler_net *n)
@@ -154,7 +165,8 @@ static emp_status init_params(emp_doppler_net *n, emp_doppler_mpnn_shape shape,
     }
     emp_doppler_head_slices(slice + count, shape.width);
     EMP_CHECK(emp_params_init(&n->params, slice, count + EMP_DOPPLER_HEAD_SLICES, err));
-    n->head = emp_doppler_head_of(&n->params, count, shape.width);
+    n->head = emp_doppler_head_of(&n->params, count, shape.width,
+                                  n->kind == EMP_DOPPLER_SELECTOR ? 1 : 2);
     return EMP_OK;
 }
 
@@ -172,6 +184,9 @@ emp_status emp_doppler_net_init(emp_doppler_net *n, const emp_doppler_scene *sce
         if (i == EMP_DOPPLER_X) continue;
         n->embedding[i] = EMP_ADD_ARRAY(&n->arrays, emp_real, embedding_size(n));
     }
+    n->fixed = EMP_ADD_ARRAY(&n->arrays, emp_real, fixed_size(n));
+    n->d_fixed = EMP_ADD_ARRAY(&n->arrays, emp_real, fixed_size(n));
+    n->scratch = EMP_ADD_ARRAY(&n->arrays, emp_real, embedding_size(n));
     if (n->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "embeddings of %d nodes", node_count(n));
     return EMP_OK;
@@ -198,7 +213,9 @@ emp_status emp_doppler_gradient_init(emp_doppler_gradient *g, const emp_doppler_
     *g = (emp_doppler_gradient){0};
     g->head = EMP_ADD_ARRAY(&g->arrays, emp_real, n->head.gradient_count);
     for (int32_t i = 0; i < embedding_count(n); i++)
-        g->embedding[i] = EMP_ADD_ARRAY(&g->arrays, emp_real, embedding_size(n));
+        if (is_shifting(n, i))
+            g->embedding[i] = EMP_ADD_ARRAY(&g->arrays, emp_real, embedding_size(n));
+    g->fixed = EMP_ADD_ARRAY(&g->arrays, emp_real, fixed_size(n));
     if (g->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "gradients of %d nodes", node_count(n));
     return EMP_OK;
@@ -209,8 +226,10 @@ void emp_doppler_gradient_clear(emp_doppler_gradient *g) { emp_arrays_clear(&g->
 void emp_doppler_gradient_zero(emp_doppler_gradient *g, const emp_doppler_net *n)
 {
     memset(g->head, 0, n->head.gradient_count * sizeof *g->head);
+    memset(g->fixed, 0, fixed_size(n) * sizeof *g->fixed);
     for (int32_t i = 0; i < embedding_count(n); i++)
-        memset(g->embedding[i], 0, embedding_size(n) * sizeof *g->embedding[i]);
+        if (is_shifting(n, i))
+            memset(g->embedding[i], 0, embedding_size(n) * sizeof *g->embedding[i]);
 }
 
 /* ---- vectors ---- */
@@ -220,37 +239,30 @@ EMP_KERNEL static void subtract(emp_real *y, const emp_real *x, int64_t count)
     for (int64_t i = 0; i < count; i++) y[i] -= x[i];
 }
 
-/* Block of row i of the choices. */
-static emp_real *block(const emp_doppler_net *n, emp_real *rows, int32_t i,
-                       int32_t number)
-{
-    return rows + ((int64_t)i * B + number) * width(n);
-}
-
 static emp_real *row_of(const emp_doppler_net *n, emp_real *embedding, int32_t node)
 {
     return embedding + (int64_t)node * width(n);
 }
 
-static void copy_block(const emp_doppler_net *n, emp_doppler_choices *c, int32_t i,
-                       int32_t number, const emp_real *from)
+static emp_real *fixed_of(const emp_doppler_net *n, emp_real *fixed, int32_t node)
 {
-    memcpy(block(n, c->row, i, number), from, (size_t)width(n) * sizeof *from);
+    return fixed + (int64_t)node * emp_doppler_head_inner(&n->head);
 }
 
-/* Scales blocks \a first .. first + count - 1 over the choices. */
-static void scale(const emp_doppler_net *n, emp_doppler_choices *c, int32_t first,
-                  int32_t count)
+/* Numbers of a row's shifting blocks. */
+static int32_t shifting_width(const emp_doppler_net *n)
 {
-    emp_zscore_forward(block(n, c->row, 0, first), (int64_t)B * width(n), c->deviation,
-                       c->count, count * width(n));
+    return (EMP_DOPPLER_BLOCKS - 1 - n->head.fixed) * width(n);
 }
 
-static void scale_backward(const emp_doppler_net *n, emp_doppler_choices *c,
-                           int32_t first, int32_t count)
+/* Where the embeddings of the fixed blocks are: x, and the placer's latent features before it. */
+static void list_fixed(const emp_doppler_net *n, emp_real *const *embedding,
+                       emp_real *block[2])
 {
-    emp_zscore_backward(block(n, c->d_row, 0, first), block(n, c->row, 0, first),
-                        (int64_t)B * width(n), c->deviation, c->count, count * width(n));
+    int32_t count = 0;
+
+    if (n->kind == EMP_DOPPLER_PLACER) block[count++] = embedding[EMP_DOPPLER_LATENT];
+    block[count] = embedding[EMP_DOPPLER_X];
 }
 
 /* ---- embeddings ---- */
@@ -334,13 +346,33 @@ static void learn_latent(emp_doppler_net *n, int32_t threads)
 
 void emp_doppler_net_embed(emp_doppler_net *n, int32_t threads)
 {
+    emp_real *block[2] = {NULL, NULL};
+
     emp_doppler_mpnn_forward(&n->mpnn, threads);
     if (n->kind == EMP_DOPPLER_PLACER) {
         embed_latent(n, threads);
-        return;
+    } else {
+        embed_paths(n, EMP_DOPPLER_BELOW);
+        embed_paths(n, EMP_DOPPLER_ABOVE);
     }
-    embed_paths(n, EMP_DOPPLER_BELOW);
-    embed_paths(n, EMP_DOPPLER_ABOVE);
+    list_fixed(n, n->embedding, block);
+    emp_doppler_head_fix(&n->head, n->fixed, (const emp_real *const *)block,
+                         node_count(n), threads);
+}
+
+static void learn_fixed(emp_doppler_net *n, emp_doppler_gradient *const *gradients,
+                        int32_t count, int32_t threads)
+{
+    emp_real *block[2] = {NULL, NULL}, *d_block[2] = {NULL, NULL};
+
+    memset(n->d_fixed, 0, fixed_size(n) * sizeof *n->d_fixed);
+    for (int32_t k = 0; k < count; k++)
+        emp_vector_add(n->d_fixed, gradients[k]->fixed, (int64_t)fixed_size(n));
+    list_fixed(n, n->embedding, block);
+    list_fixed(n, n->d_embedding, d_block);
+    emp_doppler_head_fix_backward(&n->head, &n->params, n->d_fixed, d_block,
+                                  (const emp_real *const *)block, n->scratch,
+                                  node_count(n), threads);
 }
 
 void emp_doppler_net_learn(emp_doppler_net *n, emp_doppler_gradient *const *gradients,
@@ -349,12 +381,13 @@ void emp_doppler_net_learn(emp_doppler_net *n, emp_doppler_gradient *const *grad
     emp_params_zero_gradient(&n->params);
     for (int32_t i = 0; i < embedding_count(n); i++) {
         memset(n->d_embedding[i], 0, embedding_size(n) * sizeof *n->d_embedding[i]);
-        for (int32_t k = 0; k < count; k++)
+        for (int32_t k = 0; k < count && is_shifting(n, i); k++)
             emp_vector_add(n->d_embedding[i], gradients[k]->embedding[i],
                            (int64_t)embedding_size(n));
     }
     for (int32_t k = 0; k < count; k++)
         emp_doppler_head_add(&n->head, &n->params, gradients[k]->head);
+    learn_fixed(n, gradients, count, threads);
     if (n->kind == EMP_DOPPLER_PLACER) {
         learn_latent(n, threads);
     } else {
@@ -364,33 +397,109 @@ void emp_doppler_net_learn(emp_doppler_net *n, emp_doppler_gradient *const *grad
     emp_doppler_mpnn_backward(&n->mpnn, n->d_embedding[EMP_DOPPLER_X], threads);
 }
 
+/* ---- the choices of a step ---- */
+
+/* Fills block \a number of the shifting ones of choice i, and its fixed part. */
+static void copy_shifting(const emp_doppler_net *n, emp_doppler_choices *c, int32_t i,
+                          int32_t number, const emp_real *from)
+{
+    emp_real *row = c->shifting + (int64_t)(c->rows + i) * shifting_width(n);
+
+    memcpy(row + number * width(n), from, (size_t)width(n) * sizeof *from);
+}
+
+static void copy_fixed(const emp_doppler_net *n, emp_doppler_choices *c, int32_t i,
+                       int32_t node)
+{
+    memcpy(fixed_of(n, c->hidden, c->rows + i), fixed_of(n, n->fixed, node),
+           (size_t)emp_doppler_head_inner(&n->head) * sizeof *c->hidden);
+}
+
+/* One choice has probability 1, whatever its score. */
+static bool is_settled(emp_doppler_choices *c)
+{
+    c->p[0] = 1;
+    return c->count == 1;
+}
+
+static double score(const emp_doppler_net *n, emp_doppler_choices *c, const double *plain)
+{
+    const int32_t S = shifting_width(n);
+
+    emp_doppler_scale(c->feature + (int64_t)c->rows * F, plain, c->count);
+    emp_zscore_forward(c->shifting + (int64_t)c->rows * S, S,
+                       c->deviation + (int64_t)c->steps * S, c->count, S);
+    return emp_doppler_head_forward(&n->head, c);
+}
+
+/* The gradients of all kept rows, before they were scaled. */
+static void score_backward(const emp_doppler_net *n, emp_doppler_choices *c,
+                           emp_doppler_gradient *g)
+{
+    const int32_t S = shifting_width(n);
+
+    if (c->rows > 0) emp_doppler_head_backward(&n->head, c, g->head);
+    for (int64_t i = 0; i < c->steps; i++) {
+        const int64_t at = (int64_t)c->step[i].first * S;
+        if (c->step[i].count > 0)
+            emp_zscore_backward(c->d_shifting + at, c->shifting + at, S,
+                                c->deviation + i * S, c->step[i].count, S);
+    }
+}
+
+/* \return whether the kept steps have to go backward. */
+static bool keep(emp_doppler_choices *c, int32_t node, emp_device_id device)
+{
+    const int32_t count = c->count > 1 ? c->count : 0;
+
+    c->step[c->steps++] = (emp_doppler_kept){
+        .node = node, .device = device, .first = c->rows, .count = count};
+    c->rows += count;
+    return c->rows >= EMP_DOPPLER_KEPT_ROWS || c->steps == EMP_DOPPLER_KEPT_STEPS;
+}
+
+static void forget(emp_doppler_choices *c) { c->rows = c->steps = 0; }
+
 /* ---- the selector's steps ---- */
 
 double emp_doppler_select(const emp_doppler_net *n, emp_doppler_choices *c,
                           const emp_doppler_episode *e)
 {
     c->count = e->ready_count;
+    if (is_settled(c)) return 0.0;
     for (int32_t i = 0; i < c->count; i++) {
         const int32_t v = e->ready[i];
+        c->item[c->rows + i] = v;
         memcpy(c->plain + (size_t)i * F, n->mpnn.scene->plain + (size_t)v * F,
                F * sizeof *c->plain);
-        for (int32_t k = 0; k < EMP_DOPPLER_EMBEDDINGS; k++)
-            copy_block(n, c, i, 1 + k, row_of(n, n->embedding[k], v));
+        copy_fixed(n, c, i, v);
+        copy_shifting(n, c, i, 0, row_of(n, n->embedding[EMP_DOPPLER_BELOW], v));
+        copy_shifting(n, c, i, 1, row_of(n, n->embedding[EMP_DOPPLER_ABOVE], v));
     }
-    emp_doppler_scale(c->feature, c->plain, c->count);
-    scale(n, c, 1 + EMP_DOPPLER_BELOW, 2);
-    return emp_doppler_head_forward(&n->head, c);
+    return score(n, c, c->plain);
 }
 
-void emp_doppler_select_backward(const emp_doppler_net *n, emp_doppler_choices *c,
-                                 const emp_doppler_episode *e, emp_doppler_gradient *g)
+void emp_doppler_select_learn(const emp_doppler_net *n, emp_doppler_choices *c,
+                              emp_doppler_gradient *g)
 {
-    emp_doppler_head_backward(&n->head, c, g->head);
-    scale_backward(n, c, 1 + EMP_DOPPLER_BELOW, 2);
-    for (int32_t i = 0; i < c->count; i++)
-        for (int32_t k = 0; k < EMP_DOPPLER_EMBEDDINGS; k++)
-            emp_vector_add(row_of(n, g->embedding[k], e->ready[i]),
-                           block(n, c->d_row, i, 1 + k), width(n));
+    const int32_t G = emp_doppler_head_inner(&n->head), S = shifting_width(n);
+
+    score_backward(n, c, g);
+    for (int64_t i = 0; i < c->rows; i++) {
+        const int32_t   v = c->item[i];
+        const emp_real *d = c->d_shifting + i * S;
+        emp_vector_add(fixed_of(n, g->fixed, v), c->d_hidden + i * G, G);
+        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_BELOW], v), d, width(n));
+        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_ABOVE], v), d + width(n),
+                       width(n));
+    }
+    forget(c);
+}
+
+void emp_doppler_select_keep(const emp_doppler_net *n, emp_doppler_choices *c,
+                             emp_doppler_gradient *g)
+{
+    if (c->count > 1 && keep(c, 0, 0)) emp_doppler_select_learn(n, c, g);
 }
 
 /* ---- the placer's steps ---- */
@@ -400,30 +509,51 @@ double emp_doppler_place(const emp_doppler_net *n, emp_doppler_choices *c,
                          int32_t node)
 {
     c->count = e->candidate_count;
+    if (is_settled(c)) return 0.0;
     for (int32_t i = 0; i < c->count; i++) {
-        copy_block(n, c, i, 1, row_of(n, n->embedding[EMP_DOPPLER_LATENT], node));
-        copy_block(n, c, i, 2, row_of(n, n->embedding[EMP_DOPPLER_X], node));
-        copy_block(n, c, i, 3, row_of(n, loads->sum, e->candidate[i]));
+        c->item[c->rows + i] = e->candidate[i];
+        copy_fixed(n, c, i, node);
+        copy_shifting(n, c, i, 0, row_of(n, loads->sum, e->candidate[i]));
     }
-    emp_doppler_scale(c->feature, e->device_feature, c->count);
-    scale(n, c, 3, 1);
-    return emp_doppler_head_forward(&n->head, c);
+    return score(n, c, e->device_feature);
 }
 
-void emp_doppler_place_backward(const emp_doppler_net *n, emp_doppler_choices *c,
-                                const emp_doppler_episode *e, emp_doppler_loads *loads,
-                                int32_t node, emp_doppler_gradient *g)
+/* Sums contain a node from the step on that follows its own, so that it has the gradients of later
+ * steps: all of them without the earlier ones, which are taken away here. */
+static void learn_steps(const emp_doppler_net *n, emp_doppler_choices *c,
+                        emp_doppler_loads *loads, emp_doppler_gradient *g)
 {
-    emp_doppler_head_backward(&n->head, c, g->head);
-    scale_backward(n, c, 3, 1);
-    for (int32_t i = 0; i < c->count; i++) {
-        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_LATENT], node),
-                       block(n, c->d_row, i, 1), width(n));
-        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_X], node),
-                       block(n, c->d_row, i, 2), width(n));
-        emp_vector_add(row_of(n, loads->d_sum, e->candidate[i]), block(n, c->d_row, i, 3),
-                       width(n));
+    const int32_t G = emp_doppler_head_inner(&n->head);
+
+    score_backward(n, c, g);
+    for (int32_t i = 0; i < c->steps; i++) {
+        const emp_doppler_kept *s = &c->step[i];
+        for (int64_t r = s->first; r < s->first + s->count; r++) {
+            emp_vector_add(fixed_of(n, g->fixed, s->node), c->d_hidden + r * G, G);
+            emp_vector_add(row_of(n, loads->d_sum, c->item[r]),
+                           row_of(n, c->d_shifting, (int32_t)r), width(n));
+        }
+        subtract(row_of(n, g->embedding[EMP_DOPPLER_X], s->node),
+                 row_of(n, loads->d_sum, s->device), width(n));
     }
+    forget(c);
+}
+
+void emp_doppler_place_keep(const emp_doppler_net *n, emp_doppler_choices *c,
+                            emp_doppler_loads *loads, int32_t node, emp_device_id device,
+                            emp_doppler_gradient *g)
+{
+    if (keep(c, node, device)) learn_steps(n, c, loads, g);
+}
+
+void emp_doppler_place_learn(const emp_doppler_net *n, emp_doppler_choices *c,
+                             const emp_doppler_episode *e, emp_doppler_loads *loads,
+                             emp_doppler_gradient *g)
+{
+    learn_steps(n, c, loads, g);
+    for (int32_t v = 0; v < node_count(n); v++)
+        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_X], v),
+                       row_of(n, loads->d_sum, e->device_of_node[v]), width(n));
 }
 
 /* ---- sums over devices ---- */
@@ -459,19 +589,4 @@ void emp_doppler_loads_add(emp_doppler_loads *loads, const emp_doppler_net *n,
 {
     emp_vector_add(row_of(n, loads->sum, device),
                    row_of(n, n->embedding[EMP_DOPPLER_X], node), width(n));
-}
-
-void emp_doppler_loads_skip(const emp_doppler_loads *loads, const emp_doppler_net *n,
-                            int32_t node, emp_device_id device, emp_doppler_gradient *g)
-{
-    subtract(row_of(n, g->embedding[EMP_DOPPLER_X], node),
-             row_of(n, loads->d_sum, device), width(n));
-}
-
-void emp_doppler_loads_learn(const emp_doppler_loads *loads, const emp_doppler_net *n,
-                             const emp_doppler_episode *e, emp_doppler_gradient *g)
-{
-    for (int32_t v = 0; v < node_count(n); v++)
-        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_X], v),
-                       row_of(n, loads->d_sum, e->device_of_node[v]), width(n));
 }

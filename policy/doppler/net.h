@@ -52,13 +52,16 @@ typedef struct {
     emp_real  *embedding[EMP_DOPPLER_EMBEDDINGS];   /**< (N, H); the first is mpnn.x */
     emp_real  *d_embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H) */
     emp_real  *deviation[EMP_DOPPLER_EMBEDDINGS];   /**< [H] of those scaled */
+    emp_real  *fixed, *d_fixed;                     /**< (N, G) see emp_doppler_head_fix() */
+    emp_real  *scratch;                             /**< (N, H) */
     emp_arrays arrays;                              /**< all of these but mpnn.x */
 } emp_doppler_net;
 
 /** What an episode adds to the gradients of a net. */
 typedef struct {
     emp_real  *head;
-    emp_real  *embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H) */
+    emp_real  *embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H); NULL where it gets nothing */
+    emp_real  *fixed;                             /**< (N, G) */
     emp_arrays arrays;                            /**< all of these */
 } emp_doppler_gradient;
 
@@ -99,25 +102,22 @@ double emp_doppler_place(const emp_doppler_net *placer, emp_doppler_choices *c,
                          const emp_doppler_episode *episode,
                          const emp_doppler_loads *loads, int32_t node);
 
-/** After one of these: from d_logit to the gradients of an episode. */
-void emp_doppler_select_backward(const emp_doppler_net *selector, emp_doppler_choices *c,
-                                 const emp_doppler_episode *episode,
-                                 emp_doppler_gradient      *gradient);
-void emp_doppler_place_backward(const emp_doppler_net *placer, emp_doppler_choices *c,
-                                const emp_doppler_episode *episode,
-                                emp_doppler_loads *loads, int32_t node,
-                                emp_doppler_gradient *gradient);
-
-/** In an episode that is played again: to the gradient of x of a node what sums take from it, when
- * it has been given a device, and once at the end of the episode. Sums contain a node from the next
- * step on, so that it has the gradients of later steps: all of them without the earlier ones. */
-void emp_doppler_loads_skip(const emp_doppler_loads *loads, const emp_doppler_net *placer,
-                            int32_t node, emp_device_id device,
+/** After one of these, with its d_logit and the device chosen for \a node: keeps the choices of the
+ * step. Once there is no room for another step, all kept ones go backward, as they do with
+ * emp_doppler_select_learn() and emp_doppler_place_learn() at the end of an episode. */
+void emp_doppler_select_keep(const emp_doppler_net *selector, emp_doppler_choices *c,
+                             emp_doppler_gradient *gradient);
+void emp_doppler_place_keep(const emp_doppler_net *placer, emp_doppler_choices *c,
+                            emp_doppler_loads *loads, int32_t node, emp_device_id device,
                             emp_doppler_gradient *gradient);
-void emp_doppler_loads_learn(const emp_doppler_loads   *loads,
-                             const emp_doppler_net     *placer,
-                             const emp_doppler_episode *episode,
-                             emp_doppler_gradient      *gradient);
+
+/** From the kept choices to the gradients of an episode; of the placer also what sums take from x of
+ * a node, from the step on that follows its own. \a episode is complete. */
+void emp_doppler_select_learn(const emp_doppler_net *selector, emp_doppler_choices *c,
+                              emp_doppler_gradient *gradient);
+void emp_doppler_place_learn(const emp_doppler_net *placer, emp_doppler_choices *c,
+                             const emp_doppler_episode *episode, emp_doppler_loads *loads,
+                             emp_doppler_gradient *gradient);
 
 /** Sets the gradients of the parameters to the sum over episodes, in their order. \a gradients
  * [count] are pointers. Once after each emp_doppler_net_embed(). */
