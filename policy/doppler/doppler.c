@@ -324,6 +324,44 @@ static double imitate(emp_doppler_agent *a, int32_t samples, const pass *p)
     return objective;
 }
 
+/* Weight of an earlier episode in the moving average of agreements. */
+static const double DECAY = 0.9;
+
+void emp_doppler_progress_enter(emp_doppler_progress *p, double agreement,
+                                int32_t samples)
+{
+    const double decay = pow(DECAY, samples), before = decay * p->weight;
+
+    p->weight = before + 1.0 - decay;
+    p->average = (before * p->average + (1.0 - decay) * agreement) / p->weight;
+    p->since += samples;
+    if (p->average < p->best + EMP_DOPPLER_RISE) return;
+    p->best = p->average;
+    p->since = 0.0;
+}
+
+bool emp_doppler_progress_is_over(const emp_doppler_progress *p,
+                                  const emp_doppler_options  *o)
+{
+    const bool is_settled = p->weight > 0.6; /* nine episodes */
+
+    if (o->imitation_patience == 0 || !is_settled) return false;
+    return p->average >= o->imitation_agreement || p->since >= o->imitation_patience;
+}
+
+/* The lesser of both policies' agreements in the episodes played last. */
+static double agreement_of(const emp_doppler_agent *a, int32_t samples)
+{
+    double least = 1.0;
+
+    for (int i = 0; i < NETS; i++) {
+        double agreed = 0.0;
+        for (int32_t k = 0; k < samples; k++) agreed += a->run[k].agreed[i];
+        least = fmin(least, agreed / samples / node_count(a));
+    }
+    return least;
+}
+
 double emp_doppler_agent_imitation(emp_doppler_agent *a, int32_t samples, double entropy)
 {
     return imitate(a, samples,
@@ -352,12 +390,15 @@ static bool imitate_once(emp_doppler_agent *a)
     for (int i = 0; i < NETS; i++)
         emp_params_ascend(&a->net[i].params, o->learner.clip, &adam);
     a->imitated += samples;
+    emp_doppler_progress_enter(&a->progress, agreement_of(a, samples), samples);
     return true;
 }
 
 static bool is_taught(const emp_doppler_agent *a)
 {
-    return a->has_weights || a->learner.update > 0 || a->imitated >= a->options.imitation;
+    return a->has_weights || a->learner.update > 0 ||
+           a->imitated >= a->options.imitation ||
+           emp_doppler_progress_is_over(&a->progress, &a->options);
 }
 
 /* What is left of the stage of imitation: nothing for an agent that has learned from scores, or
@@ -523,6 +564,8 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 
     arrays[count++] = (emp_named_array){"imitated", EMP_ARRAY_DOUBLE, 2, a->match};
     arrays[count++] = (emp_named_array){"imitations", EMP_ARRAY_INT64, 1, &a->imitated};
+    arrays[count++] =
+        (emp_named_array){"imitation_progress", EMP_ARRAY_DOUBLE, 4, &a->progress};
     return count;
 }
 
@@ -543,7 +586,17 @@ static const emp_option option_list[] = {
                     "epsilon; softmax: choices are drawn by their probability",
                     EMP_DOPPLER_EPSILON, EMP_DOPPLER_SOFTMAX),
     EMP_INTEGER_OPTION("imitation", emp_doppler_options, imitation, 0, 1e9,
-                       "episodes that imitate the teacher first, without scores", 2000),
+                       "most episodes that imitate the teacher first, without scores",
+                       2000),
+    EMP_INTEGER_OPTION("imitation_patience", emp_doppler_options, imitation_patience, 0,
+                       1e9,
+                       "episodes without a rise of the agreement with the teacher, after "
+                       "which imitation ends; 0: it has all its episodes",
+                       50),
+    EMP_REAL_OPTION("imitation_agreement", emp_doppler_options, imitation_agreement, 0, 2,
+                    "share of the steps with the teacher's choice at which imitation "
+                    "ends, too",
+                    0.95),
     EMP_REAL_OPTION("imitation_lr", emp_doppler_options, imitation_rate, 0, 10,
                     "learning rate of Adam while imitating", 1e-3),
     EMP_REAL_OPTION("imitation_epsilon", emp_doppler_options, imitation_epsilon, 0, 1,

@@ -41,7 +41,9 @@ typedef struct {
     double                  gamma;
     double                  epsilon;   /**< falls to 0 over so many episodes ... */
     int32_t                 episodes;  /**< ... 0: those of the run */
-    int32_t                 imitation; /**< episodes of the stage before */
+    int32_t                 imitation; /**< most episodes of the stage before ... */
+    double imitation_agreement; /**< ... which ends once this share is reached ... */
+    int32_t imitation_patience; /**< ... or after so many episodes without a rise; 0: neither */
     double                  imitation_rate, imitation_epsilon, imitation_entropy;
 } emp_doppler_options;
 
@@ -60,6 +62,27 @@ typedef struct {
     emp_arrays arrays;    /**< steps */
 } emp_doppler_run;
 
+/** How far imitation has come, which a checkpoint holds. The agreement is the share of steps in which
+ * the most probable choice is one that the teacher may make, of the selector or of the placer, whichever
+ * agrees less. */
+typedef struct {
+    double average; /**< moving average of the agreement, without a bias to 0 */
+    double best;    /**< its highest value that rose by at least EMP_DOPPLER_RISE */
+    double since;   /**< episodes after that */
+    double weight;  /**< of the episodes in the average, up to 1 */
+} emp_doppler_progress;
+
+#define EMP_DOPPLER_RISE 0.005
+
+/** Enters an update of \a samples episodes. */
+void emp_doppler_progress_enter(emp_doppler_progress *progress, double agreement,
+                                int32_t samples);
+
+/** True once the average has reached the wanted agreement, or has not risen for as many episodes as
+ * \a options have patience. */
+bool emp_doppler_progress_is_over(const emp_doppler_progress *progress,
+                                  const emp_doppler_options  *options);
+
 typedef struct {
     emp_learner         learner; /**< first; its ops are NULL */
     emp_doppler_options options;
@@ -70,6 +93,7 @@ typedef struct {
     bool                has_weights; /**< those of one that was taught */
     int64_t             imitated;    /**< episodes so far */
     double match[2]; /**< share of the last imitated choices that are the teacher's */
+    emp_doppler_progress progress;
 } emp_doppler_agent;
 
 /** Its place must not change afterwards. Clear it, also after a failure.

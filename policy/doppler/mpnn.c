@@ -74,6 +74,7 @@ emp_status emp_doppler_mpnn_init(emp_doppler_mpnn *n, const emp_doppler_scene *s
     n->sent = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     n->sums = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     n->d_m = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
+    n->d_sums = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     n->d_h = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     if (n->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "messages of %zu nodes, width %zu", nodes, H);
@@ -274,21 +275,33 @@ static void step_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh, int32_t 
     const int32_t     H = n->shape.width, N = node_count(n);
     const int64_t     size = (int64_t)N * H;
     const emp_params *p = n->params;
-    const emp_real   *h = n->h + t * size;
-    emp_real         *m = n->m + t * size, *d_m = n->sent;
+    const emp_real   *h = n->h + t * size, *m = n->m + t * size;
+    emp_real         *d_m = n->d_sums;
     emp_real         *gates = n->gates + 3 * t * size, *u = n->u + 3 * t * size;
 
     emp_gru_backward(gates, u, dh, h, N, H);
-    emp_linear_backward(n->d_h, emp_params_gradient(p, GRU_H_W),
-                        emp_params_gradient(p, GRU_H_B), u, h,
-                        emp_params_value(p, GRU_H_W), N, H, 3 * H, threads);
+    emp_blas_gemm_shared(false, true, N, H, 3 * H, u, 3 * H, emp_params_value(p, GRU_H_W),
+                         3 * H, 0, n->d_h, H, threads);
     add_message(dh, n->d_h, 1, (int32_t)size);
-    emp_linear_backward(d_m, emp_params_gradient(p, GRU_X_W),
-                        emp_params_gradient(p, GRU_X_B), gates, m,
-                        emp_params_value(p, GRU_X_W), N, H, 3 * H, threads);
+    emp_blas_gemm_shared(false, true, N, H, 3 * H, gates, 3 * H,
+                         emp_params_value(p, GRU_X_W), 3 * H, 0, d_m, H, threads);
     emp_activation_backward(EMP_ACTIVATION_RELU, d_m, m, size);
-    memcpy(m, d_m, (size_t)size * sizeof *m); /* relu(m) has been used up */
-    send_backward(n, h, m, dh, threads);
+    send_backward(n, h, d_m, dh, threads);
+}
+
+/* The weights of the cells, of all steps at once. */
+static void learn_cells(emp_doppler_mpnn *n, int32_t threads)
+{
+    const int32_t     H = n->shape.width, rows = n->shape.steps * node_count(n);
+    const emp_params *p = n->params;
+
+    if (rows == 0) return;
+    emp_linear_backward(NULL, emp_params_gradient(p, GRU_H_W),
+                        emp_params_gradient(p, GRU_H_B), n->u, n->h, NULL, rows, H, 3 * H,
+                        threads);
+    emp_linear_backward(NULL, emp_params_gradient(p, GRU_X_W),
+                        emp_params_gradient(p, GRU_X_B), n->gates, n->m, NULL, rows, H,
+                        3 * H, threads);
 }
 
 void emp_doppler_mpnn_backward(emp_doppler_mpnn *n, emp_real *dx, int32_t threads)
@@ -302,6 +315,7 @@ void emp_doppler_mpnn_backward(emp_doppler_mpnn *n, emp_real *dx, int32_t thread
                (size_t)n->scene->class_count * (size_t)(H * H) * sizeof *n->d_matrix);
     emp_activation_backward(EMP_ACTIVATION_LEAKY, dx, n->x, size);
     for (int32_t t = n->shape.steps - 1; t >= 0; t--) step_backward(n, t, dx, threads);
+    learn_cells(n, threads);
     emp_activation_backward(EMP_ACTIVATION_RELU, dx, n->h, size);
     emp_linear_backward(NULL, emp_params_gradient(p, NODE_W),
                         emp_params_gradient(p, NODE_B), dx, n->scene->feature,

@@ -37,7 +37,7 @@ typedef struct {
     emp_real                *x;                 /**< (N, H) */
     emp_real                *hidden, *d_hidden; /**< (classes, H) relu(e w + b) */
     emp_real  *matrix, *d_matrix;       /**< (classes, H, H); gated: the gradient alone */
-    emp_real  *sent, *sums, *d_m, *d_h; /**< (N, H) scratch */
+    emp_real  *sent, *sums, *d_m, *d_sums, *d_h; /**< (N, H) scratch */
     emp_arrays arrays;                  /**< all of these */
 } emp_doppler_mpnn;
 
