@@ -401,9 +401,7 @@ static bool is_taught(const emp_doppler_agent *a)
            emp_doppler_progress_is_over(&a->progress, &a->options);
 }
 
-/* What is left of the stage of imitation: nothing for an agent that has learned from scores, or
- * begins with the weights of one. After a stop the next call goes on with the episodes that are left. */
-static void emp_doppler_agent_imitate(emp_doppler_agent *a)
+void emp_doppler_agent_imitate(emp_doppler_agent *a)
 {
     if (is_taught(a)) return;
     const char *before = emp_stage_set("doppler: learning from the teacher");

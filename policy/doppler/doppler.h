@@ -107,6 +107,10 @@ void       emp_doppler_agent_clear(emp_doppler_agent *agent);
 /** Draws \a samples episodes. */
 void emp_doppler_agent_propose(emp_doppler_agent *agent, int32_t samples);
 
+/** Does what is left of the stage of imitation: nothing for an agent that has learned from scores, or
+ * begins with the weights of one. After a stop the next call goes on with the episodes that are left. */
+void emp_doppler_agent_imitate(emp_doppler_agent *agent);
+
 /** Plays the \a samples episodes drawn last once more, and sets the gradients to those of their mean
  * objective of imitation; returns it without entropy. */
 double emp_doppler_agent_imitation(emp_doppler_agent *agent, int32_t samples,

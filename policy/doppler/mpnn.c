@@ -373,7 +373,7 @@ emp_status emp_doppler_choices_init(emp_doppler_choices *c, int32_t most,
     const size_t n = (size_t)most, H = (size_t)h->width, G = (size_t)inner(h->width);
     const size_t rows = n + EMP_DOPPLER_KEPT_ROWS, S = (size_t)shifting_width(h);
 
-    *c = (emp_doppler_choices){0};
+    *c = (emp_doppler_choices){.most_steps = EMP_DOPPLER_KEPT_STEPS};
     c->step = EMP_ADD_ARRAY(&c->arrays, emp_doppler_kept, EMP_DOPPLER_KEPT_STEPS);
     c->item = EMP_ADD_ARRAY(&c->arrays, int32_t, rows);
     c->plain = EMP_ADD_ARRAY(&c->arrays, double, n *F);

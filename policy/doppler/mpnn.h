@@ -81,7 +81,7 @@ enum {
     EMP_DOPPLER_HEAD_SLICES = 6,
     EMP_DOPPLER_BLOCKS = 4,
     EMP_DOPPLER_KEPT_ROWS = 512, /**< kept rows from which they should go backward */
-    EMP_DOPPLER_KEPT_STEPS = 64  /**< most kept steps */
+    EMP_DOPPLER_KEPT_STEPS = 64  /**< most steps that are kept */
 };
 
 typedef struct {
@@ -104,6 +104,7 @@ typedef struct {
     int32_t           count; /**< of the current step; set by the caller */
     int32_t           rows;  /**< kept */
     int32_t           steps; /**< kept */
+    int32_t           most_steps; /**< EMP_DOPPLER_KEPT_STEPS, or fewer in a test */
     emp_doppler_kept *step;  /**< [kept step] */
     int32_t          *item;  /**< [row] node or device */
     double           *plain; /**< [choice][EMP_DOPPLER_FEATURES] scratch of the caller's */

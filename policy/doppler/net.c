@@ -455,7 +455,7 @@ static bool keep(emp_doppler_choices *c, int32_t node, emp_device_id device)
     c->step[c->steps++] = (emp_doppler_kept){
         .node = node, .device = device, .first = c->rows, .count = count};
     c->rows += count;
-    return c->rows >= EMP_DOPPLER_KEPT_ROWS || c->steps == EMP_DOPPLER_KEPT_STEPS;
+    return c->rows >= EMP_DOPPLER_KEPT_ROWS || c->steps >= c->most_steps;
 }
 
 static void forget(emp_doppler_choices *c) { c->rows = c->steps = 0; }

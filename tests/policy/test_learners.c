@@ -55,6 +55,8 @@ static const subject subjects[] = {
     {&emp_method_hsdag, "paper", HSDAG, 5},
     {&emp_method_hsdag, "emplace", HSDAG, 5},
     {&emp_method_doppler, NULL, "width=8,steps=2,samples=4,imitation=40", 4},
+    {&emp_method_doppler, NULL,
+     "width=8,steps=2,samples=4,imitation=400,imitation_patience=8", 4},
     {&emp_method_dyna, NULL, DYNA, 8},
     {&emp_method_dyna, NULL, DYNA ",longest=0", 8},
     {&emp_method_go, "paper", GO ",lr=0.01", 8},

@@ -12,7 +12,8 @@
 
 enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 
-#define SMALL "width=8,steps=2,samples=4,imitation=40"
+#define NARROW "width=8,steps=2,samples=4"
+#define SMALL  NARROW ",imitation=40"
 
 static task                     t;
 static emp_sim                 *sim;
@@ -163,6 +164,52 @@ Test(doppler, imitation_makes_the_teacher)
     cr_expect_gt(agent->match[0], 0.9, "%g of the nodes", agent->match[0]);
     cr_expect_gt(agent->match[1], 0.9, "%g of the devices", agent->match[1]);
     emp_method_destroy(&emp_method_doppler, state);
+}
+
+/* The stage is over when the agreement does, with a patience, no longer rise. */
+Test(doppler, imitation_ends_when_nothing_more_is_learned)
+{
+    static const struct {
+        const char *options;
+        bool        is_shorter;
+    } cases[] = {{NARROW ",imitation_patience=12,imitation_agreement=1", true},
+                 {NARROW ",imitation_patience=1000,imitation_agreement=0.3", true},
+                 {NARROW ",imitation_patience=1000,imitation_agreement=2", false},
+                 {NARROW ",imitation_patience=0,imitation_agreement=0", false}};
+
+    pose_net();
+    for (int i = 0; i < 4; i++) {
+        char options[256];
+        snprintf(options, sizeof options, "%s,imitation=200", cases[i].options);
+        void                    *state = create(options);
+        const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
+        update(state);
+        cr_expect_eq(agent->imitated < 200, cases[i].is_shorter, "%s: %d episodes",
+                     options, (int)agent->imitated);
+        const int64_t imitated = agent->imitated;
+        update(state);
+        cr_expect_eq(agent->imitated, imitated, "imitation begins again");
+        emp_method_destroy(&emp_method_doppler, state);
+    }
+}
+
+/* Agreements 0.5, 0.9, then 0.9 again: no rise since about the 30th episode. */
+Test(doppler, patience_counts_episodes_without_a_rise)
+{
+    const emp_doppler_options o = {.imitation_agreement = 0.95, .imitation_patience = 20};
+    emp_doppler_progress      p = {0};
+    int                       episodes = 0;
+
+    for (; episodes < 10; episodes++) emp_doppler_progress_enter(&p, 0.5, 1);
+    cr_expect_float_eq(p.average, 0.5, 1e-12, "the average has no bias");
+    for (; episodes < 500 && !emp_doppler_progress_is_over(&p, &o); episodes++)
+        emp_doppler_progress_enter(&p, 0.9, 1);
+    cr_expect_gt(p.best, 0.89);
+    cr_expect_eq(p.since, 20);
+    cr_expect_lt(episodes, 100);
+    emp_doppler_progress_enter(&p, 1.0, 100);
+    cr_expect_gt(p.average, 0.99, "an update counts as all its episodes");
+    cr_expect(emp_doppler_progress_is_over(&p, &o));
 }
 
 /* Two chains, whose messages take longer than an op: 60 us if each keeps to a device. */

@@ -42,15 +42,15 @@ static void pose(void)
     for (int i = 0; i < EDGES; i++) graph.reads[edge[i].to][edge[i].from] = true;
 }
 
-static void create_agent(const char *messages)
+static void create_agent(const char *more)
 {
     emp_doppler_options options = {0};
     char                text[256];
 
     snprintf(text, sizeof text,
-             "width=%d,steps=%d,samples=%d,imitation=0,lr=0.01,gamma=0.9,entropy=0.03,"
-             "explore=softmax,adam_epsilon=1e-3,mpnn=%s",
-             PLAIN_WIDTH, PLAIN_STEPS, SAMPLES, messages);
+             "width=%d,steps=%d,samples=%d,imitation=3,lr=0.01,gamma=0.9,entropy=0.03,"
+             "explore=softmax,adam_epsilon=1e-3,%s",
+             PLAIN_WIDTH, PLAIN_STEPS, SAMPLES, more);
     const emp_method_params params = {.options = text};
     MUST(emp_method_options_parse(&options, &emp_method_doppler, &params, NULL));
     MUST(emp_doppler_agent_init(&agent, t.problem, &options, 5, 0, 1, NULL));
@@ -88,7 +88,8 @@ static double objective(void)
     return sum;
 }
 
-static void expect_gradients(void)
+/* \a sign is -1 after a step of Adam up the gradient. */
+static void expect_gradients(double sign)
 {
     static double gradient[MAX_PARAMETERS];
 
@@ -97,7 +98,7 @@ static void expect_gradients(void)
         const double largest =
             differentiate(gradient, p->value, p->count, STEP, objective);
         cr_assert_gt(largest, 1e-3, "net %d has no gradient", n);
-        expect_gradient(p, gradient, 1.0, 2e-6 * largest);
+        expect_gradient(p, gradient, sign, 2e-6 * largest);
     }
 }
 
@@ -105,20 +106,35 @@ static void expect_gradients(void)
 
 Test(doppler_update, imitation_has_the_plain_gradients)
 {
-    static const char *const messages[] = {"matrices", "gated"};
+    static const struct {
+        const char *messages;
+        int32_t     most_steps; /* that go backward together */
+    } cases[] = {{"mpnn=matrices", 64}, {"mpnn=gated", 64}, {"mpnn=gated", 2}};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         double entropy = 0.0;
-        create_agent(messages[i]);
+        create_agent(cases[i].messages);
+        for (int k = 0; k < 2 * SAMPLES; k++)
+            agent.run[k / 2].choices[k % 2].most_steps = cases[i].most_steps;
         emp_doppler_agent_propose(&agent, SAMPLES);
         is_imitation = true;
         const double value = emp_doppler_agent_imitation(&agent, SAMPLES, ENTROPY);
-        expect_gradients();
+        expect_gradients(1.0);
         for (int k = 0; k < SAMPLES; k++)
             entropy += (agent.run[k].entropy[0] + agent.run[k].entropy[1]) / SAMPLES;
         cr_expect_float_eq(value + ENTROPY * entropy, objective(), 1e-9);
-        if (i == 0) emp_doppler_agent_clear(&agent);
+        if (i < 2) emp_doppler_agent_clear(&agent);
     }
+}
+
+/* The one update of the stage draws its episodes and learns from them in one pass. */
+Test(doppler_update, imitation_learns_from_episodes_while_it_draws_them)
+{
+    create_agent("mpnn=matrices,imitation_lr=0,imitation_entropy=0.03");
+    emp_doppler_agent_imitate(&agent);
+    cr_assert_eq(agent.imitated, SAMPLES);
+    is_imitation = true;
+    expect_gradients(-1.0);
 }
 
 /* R = -t; b is the mean of all so far, these included; a failure counts as 100 s. */
@@ -145,7 +161,7 @@ Test(doppler_update, two_updates_follow_the_formulas)
     double             sum = 0.0;
     int                ran = 0;
 
-    create_agent("matrices");
+    create_agent("mpnn=matrices");
     for (int number = 1; number <= 2; number++) {
         emp_doppler_agent_propose(&agent, SAMPLES);
         weigh(score[number - 1], &sum, &ran);
