@@ -50,9 +50,8 @@ static emp_status init_run(emp_doppler_agent *a, emp_doppler_run *r, emp_error *
 
     EMP_CHECK(emp_doppler_episode_init(&r->episode, &a->scene, err));
     for (int i = 0; i < NETS; i++)
-        EMP_CHECK(emp_doppler_choices_init(&r->choices[i],
-                                           i == SELECTOR ? nodes : devices,
-                                           &a->net[i].head, err));
+        EMP_CHECK(emp_doppler_choices_init(
+            &r->choices[i], i == SELECTOR ? nodes : devices, &a->net[i].head, err));
     EMP_CHECK(emp_doppler_loads_init(&r->loads, &a->net[PLACER], err));
     for (int i = 0; i < NETS; i++)
         EMP_CHECK(emp_doppler_gradient_init(&r->gradient[i], &a->net[i], err));
@@ -199,8 +198,7 @@ static double aim_at(emp_doppler_run *r, int kind, int32_t chosen, int32_t node,
     const emp_doppler_episode *e = &r->episode;
 
     for (int32_t i = 0; i < c->count; i++) c->target[i] = i == chosen ? 1.0 : 0.0;
-    if (l->is_imitation && kind == SELECTOR)
-        emp_doppler_episode_teach_node(e, c->target);
+    if (l->is_imitation && kind == SELECTOR) emp_doppler_episode_teach_node(e, c->target);
     if (l->is_imitation && kind == PLACER)
         emp_doppler_episode_teach_device(e, node, c->target);
     r->taught[kind] += c->target[chosen] > 0.0;
@@ -441,11 +439,9 @@ static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t 
 static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
                              double entropy)
 {
-    return -play_all((emp_doppler_agent *)learner, own,
-                     &(pass){.is_again = true,
-                             .learns = true,
-                             .weight = weight,
-                             .entropy = entropy});
+    return -play_all(
+        (emp_doppler_agent *)learner, own,
+        &(pass){.is_again = true, .learns = true, .weight = weight, .entropy = entropy});
 }
 
 static void report(emp_learner *learner)
@@ -590,8 +586,8 @@ static const emp_option option_list[] = {
                        1e9,
                        "episodes without a rise of the agreement with the teacher, after "
                        "which imitation ends; 0: it has all its episodes",
-                       50),
-    EMP_REAL_OPTION("imitation_agreement", emp_doppler_options, imitation_agreement, 0, 2,
+                       20),
+    EMP_REAL_OPTION("imitation_agreement", emp_doppler_options, imitation_agreement, 0, 1,
                     "share of the steps with the teacher's choice at which imitation "
                     "ends, too",
                     0.95),

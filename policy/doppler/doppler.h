@@ -43,14 +43,15 @@ typedef struct {
     int32_t                 episodes;  /**< ... 0: those of the run */
     int32_t                 imitation; /**< most episodes of the stage before ... */
     double imitation_agreement; /**< ... which ends once this share is reached ... */
-    int32_t imitation_patience; /**< ... or after so many episodes without a rise; 0: neither */
-    double                  imitation_rate, imitation_epsilon, imitation_entropy;
+    int32_t
+        imitation_patience; /**< ... or after so many episodes without a rise; 0: neither */
+    double imitation_rate, imitation_epsilon, imitation_entropy;
 } emp_doppler_options;
 
 /** One of the episodes of an update, with all that it needs. */
 typedef struct {
     emp_doppler_episode  episode;
-    emp_doppler_choices  choices[2];   /**< [emp_doppler_kind] */
+    emp_doppler_choices  choices[2]; /**< [emp_doppler_kind] */
     emp_doppler_loads    loads;
     emp_doppler_gradient gradient[2];  /**< [emp_doppler_kind] */
     int32_t             *node_of_step; /**< [step] */

@@ -36,9 +36,9 @@ typedef struct {
     emp_real                *gates, *u;         /**< (steps, N, 3H), see gru.h */
     emp_real                *x;                 /**< (N, H) */
     emp_real                *hidden, *d_hidden; /**< (classes, H) relu(e w + b) */
-    emp_real  *matrix, *d_matrix;       /**< (classes, H, H); gated: the gradient alone */
+    emp_real  *matrix, *d_matrix; /**< (classes, H, H); gated: the gradient alone */
     emp_real  *sent, *sums, *d_m, *d_sums, *d_h; /**< (N, H) scratch */
-    emp_arrays arrays;                  /**< all of these */
+    emp_arrays arrays;                           /**< all of these */
 } emp_doppler_mpnn;
 
 /** Fills the first slices of a block and returns their number. */
@@ -101,20 +101,20 @@ typedef struct {
 /** Choices that are scored together, and kept ones before them. Arrays by row begin with the kept
  * rows; the rows of the current step follow. */
 typedef struct {
-    int32_t           count; /**< of the current step; set by the caller */
-    int32_t           rows;  /**< kept */
-    int32_t           steps; /**< kept */
+    int32_t           count;      /**< of the current step; set by the caller */
+    int32_t           rows;       /**< kept */
+    int32_t           steps;      /**< kept */
     int32_t           most_steps; /**< EMP_DOPPLER_KEPT_STEPS, or fewer in a test */
-    emp_doppler_kept *step;  /**< [kept step] */
-    int32_t          *item;  /**< [row] node or device */
-    double           *plain; /**< [choice][EMP_DOPPLER_FEATURES] scratch of the caller's */
-    double           *target;   /**< [choice] */
-    emp_real         *p;        /**< [choice] logits, then probabilities */
-    emp_real         *feature;  /**< [row][EMP_DOPPLER_FEATURES] */
-    emp_real         *described; /**< [row][H] the first block */
-    emp_real         *shifting; /**< [row][shifting blocks][H] */
-    emp_real         *hidden;   /**< [row][G] */
-    emp_real         *d_logit;  /**< [row] */
+    emp_doppler_kept *step;       /**< [kept step] */
+    int32_t          *item;       /**< [row] node or device */
+    double    *plain;     /**< [choice][EMP_DOPPLER_FEATURES] scratch of the caller's */
+    double    *target;    /**< [choice] */
+    emp_real  *p;         /**< [choice] logits, then probabilities */
+    emp_real  *feature;   /**< [row][EMP_DOPPLER_FEATURES] */
+    emp_real  *described; /**< [row][H] the first block */
+    emp_real  *shifting;  /**< [row][shifting blocks][H] */
+    emp_real  *hidden;    /**< [row][G] */
+    emp_real  *d_logit;   /**< [row] */
     emp_real  *d_described, *d_shifting, *d_hidden; /**< of all kept rows */
     emp_real  *deviation; /**< [step][shifting blocks][H] for the caller */
     emp_arrays arrays;    /**< all of these */

@@ -52,17 +52,18 @@ typedef struct {
     emp_real  *embedding[EMP_DOPPLER_EMBEDDINGS];   /**< (N, H); the first is mpnn.x */
     emp_real  *d_embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H) */
     emp_real  *deviation[EMP_DOPPLER_EMBEDDINGS];   /**< [H] of those scaled */
-    emp_real  *fixed, *d_fixed;                     /**< (N, G) see emp_doppler_head_fix() */
-    emp_real  *scratch;                             /**< (N, H) */
-    emp_arrays arrays;                              /**< all of these but mpnn.x */
+    emp_real  *fixed, *d_fixed; /**< (N, G) see emp_doppler_head_fix() */
+    emp_real  *scratch;         /**< (N, H) */
+    emp_arrays arrays;          /**< all of these but mpnn.x */
 } emp_doppler_net;
 
 /** What an episode adds to the gradients of a net. */
 typedef struct {
-    emp_real  *head;
-    emp_real  *embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H); NULL where it gets nothing */
-    emp_real  *fixed;                             /**< (N, G) */
-    emp_arrays arrays;                            /**< all of these */
+    emp_real *head;
+    emp_real
+        *embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H); NULL where it gets nothing */
+    emp_real  *fixed;                       /**< (N, G) */
+    emp_arrays arrays;                      /**< all of these */
 } emp_doppler_gradient;
 
 /** Sums of x over the nodes of each device, for the placer, and their gradients. */

@@ -174,7 +174,7 @@ Test(doppler, imitation_ends_when_nothing_more_is_learned)
         bool        is_shorter;
     } cases[] = {{NARROW ",imitation_patience=12,imitation_agreement=1", true},
                  {NARROW ",imitation_patience=1000,imitation_agreement=0.3", true},
-                 {NARROW ",imitation_patience=1000,imitation_agreement=2", false},
+                 {NARROW ",imitation_patience=1000,imitation_agreement=1", false},
                  {NARROW ",imitation_patience=0,imitation_agreement=0", false}};
 
     pose_net();
