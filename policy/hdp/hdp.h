@@ -11,6 +11,7 @@
 #define EMP_POLICY_HDP_HDP_H
 
 #include "policy/hdp/grouper.h"
+#include "policy/hdp/guide.h"
 #include "policy/hdp/options.h"
 #include "policy/reinforce/learner.h"
 #include "policy/seq2seq/device_net.h"
@@ -36,6 +37,9 @@ typedef struct {
     int32_t        *step_of_group;
     double         *group_sums; /**< scratch */
     emp_real       *x;          /**< (used, features) of the last grouping */
+    emp_guide       guide;
+    int32_t         told;   /**< scores of the last update */
+    int32_t        *target; /**< [elite][step] their devices, of groups */
 } emp_hdp_agent;
 
 /** Takes \a ops over, even on failure. */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "policy/seq2seq/device_net.h"
 #include "search/groups/class_groups.h"
 
 /* Away from the streams of the agent. */
@@ -202,6 +203,51 @@ const emp_option emp_hdp_option_list[] = {
                     "what rewards are for: short steps, or little traffic cut under "
                     "balanced load, as partitioners have it",
                     EMP_OBJECTIVE_TIME),
+    EMP_REAL_OPTION("cap", emp_hdp_options, learner.rules.cap, 0, 1e6,
+                    "largest advantage, in deviations of the rewards of placements that "
+                    "ran; 0: advantages are rewards less the baseline, unlimited",
+                    2, 0),
+    EMP_REAL_OPTION("failures_share", emp_hdp_options, learner.rules.failures_share, 0, 1,
+                    "after updates_failures, failures still take part in updates of whose "
+                    "placements at least this share failed; 0: never",
+                    0.5, 0),
+    EMP_REAL_OPTION("heat", emp_hdp_options, heat.first, 0, 1,
+                    "share of the groups whose device is drawn other than the most "
+                    "probable one, at first, kept by the scale of Gumbel numbers; 0: that "
+                    "is 1, and more by noise",
+                    0.2, 0),
+    EMP_REAL_OPTION("heat_last", emp_hdp_options, heat.last, 1e-6, 1,
+                    "and in the end", 0.05),
+    EMP_INTEGER_OPTION("heat_updates", emp_hdp_options, heat.updates, 1, 1e9,
+                       "updates until then", 500),
+    EMP_REAL_OPTION("heat_gain", emp_hdp_options, heat.gain, 0, 1,
+                    "how fast the scale follows", 0.1),
+    EMP_REAL_OPTION("stretches", emp_hdp_options, stretches, 0, EMP_MAX_STRETCHES,
+                    "after updates_noise, a sample draws so many stretches of groups, and "
+                    "takes the most probable device of the others; 0: all are drawn",
+                    1.5, 0),
+    EMP_INTEGER_OPTION("elites", emp_hdp_options, elites, 0, EMP_GUIDE_MAX_ELITES,
+                       "best placements so far that the placer imitates", 2, 0),
+    EMP_REAL_OPTION("imitation", emp_hdp_options, imitation, 0, 1e6,
+                    "weight of all of them in the objective", 1),
+    EMP_INTEGER_OPTION("rehearsals", emp_hdp_options, rehearsals, 0, 64,
+                       "further steps an update that only imitate", 0),
+    EMP_REAL_OPTION("gradient_bound", emp_hdp_options, gradient_bound, 0, 1e6,
+                    "largest gradient that a step of an LSTM hands to the one before; 0: "
+                    "unlimited",
+                    0.1, 0),
+    EMP_BOOL_OPTION("costs", emp_hdp_options, costs,
+                    "1: the placer sees a group's time on a CPU and a GPU, its bytes and "
+                    "its place in the order, too",
+                    1, 0),
+    EMP_BOOL_OPTION("standardize", emp_hdp_options, standardize,
+                    "1: a group's type counts, sizes and costs have mean 0 and variance 1 "
+                    "over groups",
+                    1, 0),
+    EMP_BOOL_OPTION("aligned", emp_hdp_options, aligned,
+                    "1: the placer's output reads the encoder's at the same group, too, 0: "
+                    "only by attention",
+                    1, 0),
     EMP_BOOL_OPTION("redraw", emp_hdp_options, redraw,
                     "1: a defect of the released code: an update teaches groups and "
                     "devices that are drawn anew, from blank groups, not those that were "

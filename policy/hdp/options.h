@@ -7,6 +7,7 @@
 
 #include "base/text/options.h"
 #include "policy/features/op_features.h"
+#include "policy/hdp/guide.h"
 #include "policy/reinforce/learner.h"
 #include "search/method.h"
 
@@ -43,9 +44,11 @@ typedef enum { EMP_NOISE_GUMBEL, EMP_NOISE_GAUSSIAN } emp_noise_form;
 typedef struct {
     emp_learner_options learner;
     int32_t             groups, grouper_hidden, type_width, hidden, updates_noise, window;
+    int32_t             elites, rehearsals;
+    emp_heat_rule       heat;
     double temperature, tanh_constant, noise, run_shortest, run_longest, placer_gain,
-        imbalance;
-    bool               ranges, empty_groups, redraw;
+        imbalance, gradient_bound, imitation, stretches;
+    bool               ranges, empty_groups, redraw, costs, standardize, aligned;
     emp_noise_form     noise_form;
     emp_absent         absent;
     emp_grouping       grouping;
