@@ -118,17 +118,17 @@ static emp_exploration explore(emp_hdp_agent *a)
     const emp_hdp_options *o = &a->options;
     double                 noise = a->learner.update < o->updates_noise ? o->noise : 0.0;
     bool                   is_gaussian = o->noise_form == EMP_NOISE_GAUSSIAN;
+    bool                   is_early = a->learner.update < o->updates_noise;
 
     a->grouper.noise = is_gaussian ? noise : 0.0;
-    if (o->heat.first > 0 && a->learner.update >= o->updates_noise)
+    if (o->heat.first > 0 && !is_early)
         noise = a->guide.scale - 1.0;
     return (emp_exploration){.noise = is_gaussian ? 0.0 : noise,
                              .logits_noise = is_gaussian ? noise : 0.0,
                              .run_shortest = o->run_shortest,
                              .run_longest = o->run_longest,
-                             .stretches = a->learner.update < o->updates_noise
-                                              ? 0.0
-                                              : o->stretches};
+                             .stretches = is_early ? 0.0 : o->stretches,
+                             .stretch_longest = o->stretch_longest};
 }
 
 void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *groups,
@@ -466,14 +466,14 @@ static void clear(void *state)
     emp_free(p->legal);
 }
 
-static emp_status fix_groups(planner *p, const emp_method_params *params, emp_error *err)
+/* Also settles how many there are. */
+static emp_status make_groups(planner *p, const emp_op_features *ops,
+                              const emp_method_params *params, emp_error *err)
 {
-    const emp_hdp_options *o = &p->options;
-    const emp_op_features *ops = p->learner->ops;
+    emp_hdp_options *o = &p->options;
 
-    EMP_CHECK(emp_fixed_groups_create(&p->groups, o->grouping, p->problem, ops, o->groups,
-                                      o->imbalance, params, err));
-    emp_hdp_agent_fix_groups(&p->agent, p->groups);
+    EMP_CHECK(emp_fixed_groups_create(&p->groups, o->grouping, p->problem, ops,
+                                      &o->groups, o->imbalance, params, err));
     p->groups_hash = emp_hash_bytes(EMP_HASH_SEED, p->groups,
                                     (size_t)ops->row_count * sizeof *p->groups);
     p->saved_hash = (int64_t)p->groups_hash;
@@ -486,9 +486,16 @@ static emp_status create_agent(planner *p, const emp_method_params *params,
     const emp_hdp_options *o = &p->options;
     const int32_t          devices = p->problem->machine->device_count;
     const bool             has_groups = o->grouping != EMP_GROUPING_NONE;
+    const bool             learns = o->grouping == EMP_GROUPING_LEARNED;
     emp_op_features       *ops;
+    emp_status             st = EMP_OK;
 
     EMP_CHECK(emp_op_features_create_window(&ops, p->problem, o->window, o->absent, err));
+    if (has_groups && !learns) st = make_groups(p, ops, params, err);
+    if (st != EMP_OK) {
+        emp_op_features_destroy(ops);
+        return st;
+    }
     p->learner = has_groups ? &p->agent.learner : &p->single.learner;
     if (has_groups)
         EMP_CHECK(emp_hdp_agent_init(&p->agent, ops, devices, o, params->seed,
@@ -497,8 +504,7 @@ static emp_status create_agent(planner *p, const emp_method_params *params,
         EMP_CHECK(emp_op_agent_init(&p->single, ops, devices, o, params->seed,
                                     params->threads, err));
     p->learner->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    if (has_groups && o->grouping != EMP_GROUPING_LEARNED)
-        EMP_CHECK(fix_groups(p, params, err));
+    if (p->groups != NULL) emp_hdp_agent_fix_groups(&p->agent, p->groups);
     return EMP_OK;
 }
 

@@ -26,15 +26,16 @@ typedef enum {
     EMP_GROUPING_NONE        /**< no groups at all: hdp.h */
 } emp_grouping;
 
-/** A group of 0 .. group_count-1 for each row of \a ops; the caller frees it. The largest
+/** A group of 0 .. *group_count-1 for each row of \a ops; the caller frees it. The largest
  * of METIS or Scotch has about \a imbalance times the mean load. On a machine of several
  * CPUs, rows that only a CPU can run are no part of the graph that METIS, Scotch and the
- * rules cut: they share group_count-1. Equal seeds give equal groups. \a problem is that of \a ops.
+ * rules cut: they share the last group. With EMP_GROUPING_COLOCATION \a group_count may be 0 before and is then
+ * set to as many as the rules make. Equal seeds give equal groups. \a problem is that of \a ops.
  * \param params  Of these the seed, and what stops a cut.
  * \retval EMP_ENOMEM, and those of metis_cut.h and scotch_cut.h */
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
-                                   int32_t group_count, double imbalance,
+                                   int32_t *group_count, double imbalance,
                                    const emp_method_params *params, emp_error *err);
 
 typedef enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE } emp_hdp_objective;
@@ -47,7 +48,7 @@ typedef struct {
     int32_t             elites, rehearsals;
     emp_heat_rule       heat;
     double temperature, tanh_constant, noise, run_shortest, run_longest, placer_gain,
-        imbalance, gradient_bound, imitation, stretches;
+        imbalance, gradient_bound, imitation, stretches, stretch_longest;
     bool               ranges, empty_groups, redraw, costs, standardize, aligned;
     emp_noise_form     noise_form;
     emp_absent         absent;

@@ -223,17 +223,17 @@ static void renew(chooser *c, int32_t count)
         c->gumbel[d] = -log(-log(fmax(emp_rng_uniform(&c->rng), SMALLEST_UNIFORM)));
 }
 
-static void draw_stretches(chooser *c, const emp_device_net *net, double mean,
-                           double shortest, double longest)
+static void draw_stretches(chooser *c, const emp_device_net *net,
+                           const emp_exploration *explore)
 {
-    double count = fmax(1.0, floor(mean + emp_rng_uniform(&c->rng)));
+    double count = fmax(1.0, floor(explore->stretches + emp_rng_uniform(&c->rng)));
+    double longest = fmax(1.0, explore->stretch_longest * net->steps);
 
     c->covered = 0;
     memset(c->gumbel, 0, sizeof c->gumbel);
     c->stretch_count = (int32_t)fmin(EMP_MAX_STRETCHES, count);
     for (int32_t i = 0; i < c->stretch_count; i++) {
-        double  ratio = pow(longest / shortest, emp_rng_uniform(&c->rng));
-        int64_t length = (int64_t)ceil(shortest * ratio - 0.5);
+        int64_t length = (int64_t)(pow(longest, emp_rng_uniform(&c->rng)) + 0.5);
         double  starts = (double)(net->steps + length - 1);
         int64_t first =
             (int64_t)(emp_rng_uniform(&c->rng) * starts) - (length - 1);
@@ -255,7 +255,7 @@ static void start_chooser(chooser *c, const emp_device_net *net, int32_t sample,
                  UINT32_MAX - EMP_MAX_BATCH - (uint32_t)sample);
     c->stretch_count = 0;
     if (explore->stretches > 0) {
-        draw_stretches(c, net, explore->stretches, shortest, longest);
+        draw_stretches(c, net, explore);
         return;
     }
     c->renewal = 1.0 / (shortest * pow(longest / shortest, emp_rng_uniform(&c->rng)));

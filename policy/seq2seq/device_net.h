@@ -63,9 +63,10 @@ typedef struct {
         run_shortest; /**< part of the steps that share Gumbel numbers on average: ... */
     double run_longest; /**< ... each sample draws its own, log-uniform between the two */
     double stretches; /**< if above 0, only so many stretches of a sample on average, at least
-                         one, are drawn: anywhere, of log-uniform lengths between the two,
+                         one, are drawn: anywhere, of log-uniform lengths from one step on,
                          with Gumbel numbers of their own; all other steps take the most
                          probable device. At most EMP_MAX_STRETCHES */
+    double stretch_longest; /**< part of the steps that the longest of them has */
 } emp_exploration;
 
 enum { EMP_MAX_STRETCHES = 8 };
