@@ -12,8 +12,15 @@
 
 enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 
-/** Options of small networks. */
-#define PLANNER_SMALL "groups=12,hidden=10,grouper_hidden=9,type_width=4"
+/** Options of small networks, with all that "paper" has. */
+#define PLANNER_FULL "groups=12,hidden=10,grouper_hidden=9,type_width=4"
+/** The same without elites, heat, cap and what the placer sees and reads beside the paper. */
+#define PLANNER_SMALL                                                                   \
+    PLANNER_FULL ",cap=0,failures_share=0,heat=0,stretches=0,elites=0,gradient_bound=0," \
+                 "costs=0,standardize=0,aligned=0"
+/** Both with learned groups. */
+#define PLANNER_LEARNED      PLANNER_SMALL ",grouping=learned"
+#define PLANNER_FULL_LEARNED PLANNER_FULL ",grouping=learned"
 
 extern task planner_problem;
 /** What was asked last. */

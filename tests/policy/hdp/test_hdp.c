@@ -36,17 +36,17 @@ static void expect_threads_change_nothing(const char *preset, const char *option
 
 Test(hdp_placer, threads_do_not_change_candidates)
 {
-    expect_threads_change_nothing("paper", PLANNER_SMALL);
-    expect_threads_change_nothing("literal", PLANNER_SMALL);
-    expect_threads_change_nothing("literal", PLANNER_SMALL ",redraw=1");
+    expect_threads_change_nothing("paper", PLANNER_LEARNED);
+    expect_threads_change_nothing("paper", PLANNER_FULL_LEARNED ",updates_noise=2");
+    expect_threads_change_nothing("literal", PLANNER_LEARNED);
+    expect_threads_change_nothing("literal", PLANNER_LEARNED ",redraw=1");
 }
 
 /* What a checkpoint saves, put into a planner that has just been created. */
-static void expect_resumed(const char *preset)
+static void expect_resumed(const char *preset, const char *options)
 {
     static emp_device_id undisturbed[3][PLANNER_SAMPLES][PLANNER_MAX_OPS];
     emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-    const char          *options = PLANNER_SMALL ",updates_noise=4,updates_failures=4";
     void                *state = planner_create_preset(7, 1, preset, options);
     void                *resumed = planner_create_preset(7, 2, preset, options);
 
@@ -73,8 +73,12 @@ static void expect_resumed(const char *preset)
 
 Test(hdp_placer, listed_state_is_all_that_the_next_updates_depend_on)
 {
-    expect_resumed("paper");
-    expect_resumed("literal");
+    static const char plain[] = PLANNER_LEARNED ",updates_noise=4,updates_failures=4";
+
+    expect_resumed("paper", plain);
+    expect_resumed("literal", plain);
+    expect_resumed("paper",
+                   PLANNER_FULL_LEARNED ",updates_noise=1,updates_failures=4,cap=1");
 }
 
 /* Asks a rank of two; it is told what update() would say, twice. */
@@ -112,9 +116,9 @@ static void add_gradients(void *into, void *from)
 /* Each has half the weight, and both make the same step. */
 Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
 {
-    void     *alone = planner_create(7, 1, PLANNER_SMALL);
-    void     *rank[2] = {planner_create(7, 1, PLANNER_SMALL),
-                         planner_create(7, 1, PLANNER_SMALL)};
+    void     *alone = planner_create(7, 1, PLANNER_LEARNED);
+    void     *rank[2] = {planner_create(7, 1, PLANNER_LEARNED),
+                         planner_create(7, 1, PLANNER_LEARNED)};
     double    before = planner_weight_sum(alone);
     emp_score score[2 * PLANNER_SAMPLES];
 
@@ -143,11 +147,11 @@ Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
 Test(hdp_placer, ranks_draw_differently_and_may_have_no_samples)
 {
     const emp_method_params params = {
-        .seed = 7, .rank = 1, .threads = 1, .options = PLANNER_SMALL};
+        .seed = 7, .rank = 1, .threads = 1, .options = PLANNER_LEARNED};
     static emp_device_id other[PLANNER_SAMPLES][PLANNER_MAX_OPS];
     emp_named_array      array[EMP_MAX_NAMED_ARRAYS];
     emp_score            score[2 * PLANNER_SAMPLES];
-    void                *state = planner_create(7, 1, PLANNER_SMALL), *rank = NULL;
+    void                *state = planner_create(7, 1, PLANNER_LEARNED), *rank = NULL;
 
     cr_assert_eq(
         emp_method_create(&rank, &emp_method_hdp, planner_problem.problem, &params, NULL),
@@ -173,12 +177,12 @@ Test(hdp_placer, ranks_draw_differently_and_may_have_no_samples)
 Test(hdp_placer, seeds_differ)
 {
     static emp_device_id other[PLANNER_SAMPLES][PLANNER_MAX_OPS];
-    void                *state = planner_create(1, 1, PLANNER_SMALL);
+    void                *state = planner_create(1, 1, PLANNER_LEARNED);
 
     planner_update(state, true);
     memcpy(other, planner_storage, sizeof other);
     emp_method_destroy(&emp_method_hdp, state);
-    state = planner_create(2, 1, PLANNER_SMALL);
+    state = planner_create(2, 1, PLANNER_LEARNED);
     planner_update(state, true);
     cr_expect_neq(memcmp(other, planner_storage, sizeof other), 0);
     emp_method_destroy(&emp_method_hdp, state);
@@ -186,7 +190,7 @@ Test(hdp_placer, seeds_differ)
 
 Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
 {
-    void  *state = planner_create(3, 1, PLANNER_SMALL ",updates_failures=3");
+    void  *state = planner_create(3, 1, PLANNER_LEARNED ",updates_failures=3");
     double weights, baseline;
 
     planner_update(state, true);
@@ -215,7 +219,7 @@ Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
 Test(hdp_placer, noise_explores_and_stops)
 {
     void *state = planner_create(
-        3, 1, PLANNER_SMALL ",lr=0,updates_noise=40,noise=9,placer_gain=300");
+        3, 1, PLANNER_LEARNED ",lr=0,updates_noise=40,noise=9,placer_gain=300");
     double placer[2] = {0.0, 0.0};
 
     for (int u = 0; u < 80; u++) {
@@ -255,14 +259,14 @@ static void expect_balance(const char *options)
 
 Test(hdp_placer, rewards_may_be_for_balance)
 {
-    expect_balance(PLANNER_SMALL ",objective=balance");
+    expect_balance(PLANNER_LEARNED ",objective=balance");
     expect_balance(PLANNER_SMALL ",objective=balance,grouping=none");
 }
 
 Test(hdp_placer, rewards_may_have_other_forms)
 {
-    static const char *const options[] = {PLANNER_SMALL ",reward=identity",
-                                          PLANNER_SMALL ",reward=log"};
+    static const char *const options[] = {PLANNER_LEARNED ",reward=identity",
+                                          PLANNER_LEARNED ",reward=log"};
     static const double      failure[] = {-100.0, -4.605170185988092};
 
     for (int i = 0; i < 2; i++) {
@@ -276,7 +280,7 @@ Test(hdp_placer, rewards_may_have_other_forms)
 /* Failures alone teach nothing; the first placements that ran are the first baseline. */
 Test(hdp_placer, the_baseline_starts_with_placements_that_ran)
 {
-    void  *state = planner_create(3, 1, PLANNER_SMALL);
+    void  *state = planner_create(3, 1, PLANNER_LEARNED);
     double weights = planner_weight_sum(state), reward;
 
     planner_update(state, false);
@@ -291,7 +295,7 @@ Test(hdp_placer, the_baseline_starts_with_placements_that_ran)
 
 Test(hdp_placer, step_times_fall)
 {
-    void  *state = planner_create(5, 1, PLANNER_SMALL ",lr=0.01,noise=0,epsilon=1e-8");
+    void  *state = planner_create(5, 1, PLANNER_LEARNED ",lr=0.01,noise=0,epsilon=1e-8");
     double first = planner_update(state, true), last = 0.0;
 
     for (int u = 0; u < 200; u++) planner_update(state, true);
@@ -303,7 +307,7 @@ Test(hdp_placer, step_times_fall)
 
 Test(hdp_placer, a_small_batch_is_filled)
 {
-    void     *state = planner_create(5, 1, PLANNER_SMALL);
+    void     *state = planner_create(5, 1, PLANNER_LEARNED);
     int32_t   count = 0;
     emp_score score[2] = {{.step_time_s = 1.0, .is_feasible = true},
                           {.step_time_s = 2.0, .is_feasible = true}};
@@ -342,8 +346,9 @@ static void survive_allocation_failures(const char *options)
 
 Test(hdp_placer, survives_every_allocation_failure)
 {
-    survive_allocation_failures(PLANNER_SMALL);
-    survive_allocation_failures(PLANNER_SMALL
+    survive_allocation_failures(PLANNER_LEARNED);
+    survive_allocation_failures(PLANNER_FULL);
+    survive_allocation_failures(PLANNER_LEARNED
                                 ",noise_form=gaussian,redraw=1,empty_groups=1");
     survive_allocation_failures(PLANNER_SMALL ",grouping=chunks");
     survive_allocation_failures(PLANNER_SMALL ",grouping=metis");
@@ -351,5 +356,5 @@ Test(hdp_placer, survives_every_allocation_failure)
     survive_allocation_failures(PLANNER_SMALL ",grouping=names");
     survive_allocation_failures(PLANNER_SMALL ",grouping=colocation");
     survive_allocation_failures(PLANNER_SMALL ",grouping=none");
-    survive_allocation_failures(PLANNER_SMALL ",objective=balance");
+    survive_allocation_failures(PLANNER_LEARNED ",objective=balance");
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "policy/hdp/hdp.h"
+#include "policy/nn/recurrent.h"
 #include "policy/hdp/options.h"
 #include "policy/seq2seq/device_net.h"
 
@@ -120,7 +121,7 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     for (int32_t i = 0; i < ROWS * ops->width; i++)
         ops->value[i] = emp_rng_normal(&rng) * 0.5;
     cr_assert_eq(emp_hdp_options_parse(&options, "paper",
-                                       "grouper_hidden=3,type_width=2,lr=0,clip=1e9",
+                                       "grouper_hidden=3,type_width=2,lr=0,clip=1e9,cap=0",
                                        NULL),
                  EMP_OK);
     cr_assert_eq(emp_op_agent_init(&c.agent, ops, OP_DEVICES, &options, 1, 1, NULL),
@@ -144,7 +145,7 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     emp_op_agent_clear(&c.agent);
 }
 
-enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3, LEARNED = 4 };
+enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3, LEARNED = 4, ELITES = 2 };
 
 typedef struct {
     emp_device_net net;
@@ -152,6 +153,8 @@ typedef struct {
     double         weight[SAMPLES];
     double         entropy_weight;
     int32_t        device[SAMPLES * STEPS];
+    int32_t        taught[ELITES * STEPS];
+    double         lesson_weight;
 } net_case;
 
 static double objective(void *context)
@@ -164,6 +167,9 @@ static double objective(void *context)
     for (int k = 0; k < SAMPLES; k++) {
         sum += c->weight[k] * c->net.log_prob[k] +
                c->entropy_weight * c->net.entropy[k] / SAMPLES;
+        for (int i = 0; i < ELITES * STEPS; i++)
+            sum += c->lesson_weight / SAMPLES *
+                   log(c->net.p[(k * STEPS + i % STEPS) * DEVICES + c->taught[i]]);
     }
     return sum;
 }
@@ -185,11 +191,14 @@ static void check_inputs(net_case *c)
     }
 }
 
-static void check_net(double entropy_weight)
+static void check_net(double entropy_weight, double lesson_weight, bool is_aligned)
 {
-    net_case c = {.weight = {0.7, -1.3, 0.4}, .entropy_weight = entropy_weight};
-    const emp_device_net_shape shape = {INPUTS,  HIDDEN, DEVICES, STEPS + 2,
-                                        SAMPLES, 1.5,    2.0,     LEARNED};
+    net_case c = {.weight = {0.7, -1.3, 0.4},
+                  .entropy_weight = entropy_weight,
+                  .lesson_weight = lesson_weight};
+    const emp_device_net_shape shape = {INPUTS, HIDDEN, DEVICES, STEPS + 2,  SAMPLES,
+                                        1.5,    2.0,    LEARNED, is_aligned, 0.0};
+    const emp_device_lesson    lesson = {c.taught, ELITES, lesson_weight};
     emp_rng                    rng;
 
     emp_rng_init(&rng, 11, 0, 0);
@@ -197,14 +206,52 @@ static void check_net(double entropy_weight)
     for (int i = 0; i < SAMPLES * STEPS; i++) {
         c.device[i] = (int32_t)emp_rng_below(&rng, DEVICES);
     }
+    for (int i = 0; i < ELITES * STEPS; i++)
+        c.taught[i] = (int32_t)emp_rng_below(&rng, DEVICES);
     cr_assert_eq(emp_device_net_init(&c.net, &shape, NULL), EMP_OK);
     emp_device_net_randomize(&c.net, 1.0, &rng);
     objective(&c);
-    emp_device_net_backward(&c.net, c.weight, entropy_weight, 1);
+    if (lesson_weight > 0)
+        emp_device_net_teach(&c.net, c.weight, entropy_weight, &lesson, 1);
+    else
+        emp_device_net_backward(&c.net, c.weight, entropy_weight, 1);
     check(&c.net.params, objective, &c);
     check_inputs(&c);
     emp_device_net_clear(&c.net);
 }
 
-Test(device_net, gradients) { check_net(0.0); }
-Test(device_net, gradients_with_entropy) { check_net(0.8); }
+Test(device_net, gradients) { check_net(0.0, 0.0, false); }
+Test(device_net, gradients_with_entropy) { check_net(0.8, 0.0, false); }
+Test(device_net, gradients_of_a_lesson_and_aligned_outputs) { check_net(0.8, 1.7, true); }
+
+/* Largest gradient of the gates of a cell that stays half open for 40 steps, with weights that
+ * make the gradient grow from step to step. */
+static double largest_gradient(double bound)
+{
+    enum { T = 40, H = 4 };
+    const emp_lstm_shape shape = {.count = 1, .T = T, .H = H, .threads = 1, .bound = bound};
+    double     gates[T * 4 * H], dh[T * H] = {0}, dc[H] = {0}, cell[(T + 1) * H], w[H * 4 * H];
+    double     largest = 0.0;
+    emp_panels panels;
+
+    for (int i = 0; i < T * 4 * H; i++) gates[i] = 0.5;
+    for (int i = 0; i < (T + 1) * H; i++) cell[i] = 0.5;
+    for (int i = 0; i < H * 4 * H; i++) w[i] = 2.0;
+    dh[(T - 1) * H] = 0.004;
+    cr_assert_eq(emp_panels_init(&panels, 4 * H, H, NULL), EMP_OK);
+    emp_panels_pack(&panels, w, true);
+    emp_lstm_backward(gates, dh, H, dc, cell, &panels, &shape);
+    emp_panels_clear(&panels);
+    for (int i = 0; i < T * 4 * H; i++) largest = fmax(largest, fabs(gates[i]));
+    return largest;
+}
+
+Test(device_net, gradients_are_bounded)
+{
+    double unlimited = largest_gradient(0.0), bounded = largest_gradient(0.01);
+
+    cr_expect_gt(unlimited, 1e9, "%g", unlimited);
+    cr_expect_lt(bounded, 0.01, "%g", bounded);
+    cr_expect_gt(bounded, 1e-3, "%g", bounded);
+    cr_expect_eq(largest_gradient(1e300), unlimited, "a bound that is never reached");
+}

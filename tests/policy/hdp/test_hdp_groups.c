@@ -47,8 +47,8 @@ static draws draw_devices(const char *options)
 Test(hdp_groups, runs_share_draws_and_follow_the_policy)
 {
     static const char *const options[] = {
-        PLANNER_SMALL ",noise=0,placer_gain=100,run_longest=0",
-        PLANNER_SMALL ",noise=0,placer_gain=100,run_shortest=1"};
+        PLANNER_LEARNED ",noise=0,placer_gain=100,run_longest=0",
+        PLANNER_LEARNED ",noise=0,placer_gain=100,run_shortest=1"};
     draws d[2];
 
     for (int r = 0; r < 2; r++) {
@@ -99,11 +99,11 @@ static void expect_ranges(const char *options)
     emp_method_destroy(&emp_method_hdp, state);
 }
 
-Test(hdp_groups, first_groups_are_ranges) { expect_ranges(PLANNER_SMALL); }
+Test(hdp_groups, first_groups_are_ranges) { expect_ranges(PLANNER_LEARNED); }
 
 Test(hdp_groups, first_groups_may_be_random)
 {
-    void *state = planner_create(3, 1, PLANNER_SMALL ",ranges=0");
+    void *state = planner_create(3, 1, PLANNER_LEARNED ",ranges=0");
 
     planner_update(state, true);
     cr_expect_gt(planner_metric(state, "grouper_entropy"), 0.5 * log(12));
@@ -296,11 +296,11 @@ Test(hdp_groups, window_says_what_the_grouper_sees)
     static const struct {
         const char *options;
         int32_t     width;
-    } cases[] = {{PLANNER_SMALL, 36},
-                 {PLANNER_SMALL ",window=3", 30},
-                 {PLANNER_SMALL ",window=16", 56},
-                 {PLANNER_SMALL ",window=0,ranges=0", 24}};
-    const emp_method_params params = {.seed = 1, .options = PLANNER_SMALL ",window=0"};
+    } cases[] = {{PLANNER_LEARNED, 36},
+                 {PLANNER_LEARNED ",window=3", 30},
+                 {PLANNER_LEARNED ",window=16", 56},
+                 {PLANNER_LEARNED ",window=0,ranges=0", 24}};
+    const emp_method_params params = {.seed = 1, .options = PLANNER_LEARNED ",window=0"};
     emp_error               err = {0};
     void                   *state = NULL;
 

@@ -14,7 +14,7 @@ TestSuite(hdp_literal, .init = planner_problem_create, .fini = planner_problem_d
 Test(hdp_literal, the_literal_baseline_starts_at_a_failure_and_averages_all)
 {
     void *state =
-        planner_create_preset(3, 1, "literal", PLANNER_SMALL ",updates_failures=2");
+        planner_create_preset(3, 1, "literal", PLANNER_LEARNED ",updates_failures=2");
     double want = -10.0;
 
     for (int u = 0; u < 4; u++) {
@@ -32,9 +32,9 @@ Test(hdp_literal, the_literal_baseline_starts_at_a_failure_and_averages_all)
 Test(hdp_literal, redrawing_teaches_nothing)
 {
     const char *const options =
-        PLANNER_SMALL ",lr=0.01,noise=0,epsilon=1e-8,run_longest=0";
+        PLANNER_LEARNED ",lr=0.01,noise=0,epsilon=1e-8,run_longest=0";
     static emp_device_id first[PLANNER_SAMPLES][PLANNER_MAX_OPS];
-    char                 redraw[200];
+    char                 redraw[400];
     double               last[2] = {0.0, 0.0}, weights[2];
 
     snprintf(redraw, sizeof redraw, "%s,redraw=1", options);
@@ -58,10 +58,10 @@ Test(hdp_literal, redrawing_teaches_nothing)
 Test(hdp_literal, gaussian_noise_of_the_placer_is_as_large_as_its_logits)
 {
     enum { UPDATES = 99 };
-    void *clean = planner_create(3, 1, PLANNER_SMALL ",noise=0,lr=0,placer_gain=300");
+    void *clean = planner_create(3, 1, PLANNER_LEARNED ",noise=0,lr=0,placer_gain=300");
     void *noisy =
         planner_create(3, 1,
-                       PLANNER_SMALL ",noise=0.5,noise_form=gaussian,updates_noise=99,"
+                       PLANNER_LEARNED ",noise=0.5,noise_form=gaussian,updates_noise=99,"
                                      "lr=0,placer_gain=300");
     emp_hdp_agent *a = (emp_hdp_agent *)clean, *b = (emp_hdp_agent *)noisy;
     int32_t        rows = a->learner.ops->row_count, group[PLANNER_MAX_OPS];
@@ -109,7 +109,7 @@ Test(hdp_literal, gaussian_noise_of_the_grouper_is_as_large_as_its_logits)
 {
     enum { UPDATES = 100, OUT_WEIGHT = 4, OUT_BIAS = 5 };
     void          *state = planner_create(3, 1,
-                                          "groups=2,hidden=4,grouper_hidden=3,noise_form=gaussian,"
+                                          "groups=2,hidden=4,grouper_hidden=3,grouping=learned,noise_form=gaussian,"
                                                    "updates_noise=100");
     emp_hdp_agent *a = (emp_hdp_agent *)state;
     emp_params    *p = &a->grouper.params;
@@ -146,8 +146,10 @@ Test(hdp_options, name_what_is_wrong)
     expect_refusal(NULL, "lrr=1",
                    "hdp has no option \"lrr\" (did you mean \"lr\"?); it has groups, "
                    "grouper_hidden");
-    expect_refusal(NULL, "lr=0.1,groups=0",
-                   "hdp: option groups is 0, must be a whole number in 1..4096");
+    expect_refusal(NULL, "lr=0.1,groups=-1",
+                   "hdp: option groups is -1, must be a whole number in 0..4096");
+    expect_refusal(NULL, "groups=0,grouping=chunks", "hdp: groups=0 leaves the number");
+    expect_refusal("literal", "groups=0", "hdp: groups=0 leaves the number");
     expect_refusal(NULL, "grouping=kahip",
                    "hdp: option grouping is kahip, must be one of learned|random|chunks");
     expect_refusal("best", NULL, "hdp has no preset \"best\"; it has paper");
@@ -161,9 +163,9 @@ Test(hdp_options, paper_preset_holds_the_paper_constants)
     cr_assert_eq(emp_hdp_options_parse(&o, NULL, NULL, NULL), EMP_OK);
     cr_expect(o.groups == 256 && o.grouper_hidden == 64 && o.hidden == 256);
     cr_expect(o.type_width == 20 && o.learner.samples == 4 && o.temperature == 10);
-    cr_expect(o.tanh_constant == 5 && o.learner.adam.learning_rate == 0.1 &&
-              o.learner.clip == 1 && o.learner.rules.failure == 10);
-    cr_expect(o.learner.rules.baseline_decay == 0.9 && o.updates_noise == 500 &&
+    cr_expect(o.tanh_constant == 5 && o.learner.clip == 1 &&
+              o.learner.rules.failure == 10);
+    cr_expect(o.learner.rules.baseline_decay == 0.9 &&
               o.learner.rules.updates_failures == 500);
     cr_expect(o.learner.entropy == 0, "the paper has no entropy bonus");
 }
@@ -177,6 +179,13 @@ Test(hdp_options, literal_preset_holds_what_the_released_code_does)
     cr_assert_eq(emp_hdp_options_parse(&o, "literal", NULL, NULL), EMP_OK);
     cr_expect(o.learner.adam.epsilon == 1e-8 && o.learner.adam.epsilon_hat,
               "tf.train.AdamOptimizer's defaults");
+    cr_expect(o.learner.adam.learning_rate == 0.1 && o.updates_noise == 500,
+              "of the paper");
+    cr_expect(o.grouping == EMP_GROUPING_LEARNED && o.learner.rules.cap == 0 &&
+              o.learner.rules.failures_share == 0);
+    cr_expect(o.heat.first == 0 && o.stretches == 0 && o.elites == 0 &&
+              o.gradient_bound == 0);
+    cr_expect(!o.costs && !o.standardize && !o.aligned);
     cr_expect(o.run_shortest == 0 && o.run_longest == 0, "independent draws");
     cr_expect_not(o.ranges, "Glorot weights");
     cr_expect_not(o.learner.rules.baseline_first);
@@ -188,7 +197,9 @@ Test(hdp_options, literal_preset_holds_what_the_released_code_does)
     for (const emp_option *i = emp_hdp_option_list; i->name != NULL; i++) {
         static const char differ[] =
             " epsilon epsilon_hat run_shortest run_longest ranges baseline_first "
-            "baseline_failures noise_form order empty_groups absent ";
+            "baseline_failures noise_form order empty_groups absent lr updates_noise "
+            "grouping cap failures_share heat stretches elites gradient_bound costs "
+            "standardize aligned ";
         char text[EMP_OPTION_TEXT_BYTES], other[EMP_OPTION_TEXT_BYTES], name[64];
         emp_option_write_default(text, i, 0);
         emp_option_write_default(other, i, 1);
