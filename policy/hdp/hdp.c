@@ -238,30 +238,12 @@ static void look(emp_learner *learner, const emp_score *scores, int32_t count,
         g->candidate[r] = is_own ? (int32_t)device(learner, best - first, r) : 0;
 }
 
-/* Steps that only imitate, the same on each rank. */
-static void rehearse(emp_hdp_agent *a)
-{
-    emp_learner          *l = &a->learner;
-    const emp_draw        draw = draw_of(l, l->draw_seed);
-    const emp_exploration none = {0};
-    const double          weight[EMP_GUIDE_MAX_ELITES] = {0};
-    emp_device_lesson     lesson;
-
-    for (int32_t i = 0; i < a->options.rehearsals; i++) {
-        if (find_lesson(a, 1.0, &lesson) == NULL) return;
-        emp_device_net_run(&a->net, a->x, a->used, lesson.count, &draw, &none, a->target);
-        emp_device_net_teach(&a->net, weight, 0.0, &lesson, l->threads);
-        emp_params_ascend(&a->net.params, l->options.clip, &l->options.adam);
-    }
-}
-
 static void finish(emp_learner *learner)
 {
     emp_hdp_agent *a = (emp_hdp_agent *)learner;
 
     if (learner->update < a->options.updates_noise) a->guide.drawn = 0.0;
     emp_guide_take(&a->guide, learner->update);
-    rehearse(a);
 }
 
 static void report(emp_learner *learner)

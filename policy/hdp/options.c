@@ -241,8 +241,6 @@ const emp_option emp_hdp_option_list[] = {
                        "best placements so far that the placer imitates", 2, 0),
     EMP_REAL_OPTION("imitation", emp_hdp_options, imitation, 0, 1e6,
                     "weight of all of them in the objective", 3),
-    EMP_INTEGER_OPTION("rehearsals", emp_hdp_options, rehearsals, 0, 64,
-                       "further steps an update that only imitate", 0),
     EMP_REAL_OPTION("gradient_bound", emp_hdp_options, gradient_bound, 0, 1e6,
                     "largest gradient that a step of an LSTM hands to the one before; 0: "
                     "unlimited",

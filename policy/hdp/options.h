@@ -45,7 +45,7 @@ typedef enum { EMP_NOISE_GUMBEL, EMP_NOISE_GAUSSIAN } emp_noise_form;
 typedef struct {
     emp_learner_options learner;
     int32_t             groups, grouper_hidden, type_width, hidden, updates_noise, window;
-    int32_t             elites, rehearsals;
+    int32_t             elites;
     emp_heat_rule       heat;
     double temperature, tanh_constant, noise, run_shortest, run_longest, placer_gain,
         imbalance, gradient_bound, imitation, stretches, stretch_longest;

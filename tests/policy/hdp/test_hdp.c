@@ -106,25 +106,28 @@ static void add_gradients(void *into, void *from)
 
     emp_method_hdp.learning->sharing->list_gradient(from, b);
     for (int32_t i = 0; i < count; i++) {
-        if (a[i].type != EMP_ARRAY_FLOAT) continue;
-        for (size_t k = 0; k < a[i].count; k++)
-            ((float *)a[i].values)[k] += ((const float *)b[i].values)[k];
-        memcpy(b[i].values, a[i].values, a[i].count * sizeof(float));
+        for (size_t k = 0; k < a[i].count; k++) {
+            if (a[i].type == EMP_ARRAY_FLOAT)
+                ((float *)a[i].values)[k] += ((const float *)b[i].values)[k];
+            if (a[i].type == EMP_ARRAY_DOUBLE)
+                ((double *)a[i].values)[k] += ((const double *)b[i].values)[k];
+            if (a[i].type == EMP_ARRAY_INT32)
+                ((int32_t *)a[i].values)[k] += ((const int32_t *)b[i].values)[k];
+        }
+        memcpy(b[i].values, a[i].values, a[i].count * emp_array_type_bytes(a[i].type));
     }
 }
 
 /* Each has half the weight, and both make the same step. */
-Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
+static void expect_ranks_learn_what_one_does(const char *options, int updates)
 {
-    void     *alone = planner_create(7, 1, PLANNER_LEARNED);
-    void     *rank[2] = {planner_create(7, 1, PLANNER_LEARNED),
-                         planner_create(7, 1, PLANNER_LEARNED)};
+    void     *alone = planner_create(7, 1, options);
+    void     *rank[2] = {planner_create(7, 1, options), planner_create(7, 1, options)};
     double    before = planner_weight_sum(alone);
     emp_score score[2 * PLANNER_SAMPLES];
 
-    planner_update(alone, true);
-    planner_update(alone, true);
-    for (int u = 0; u < 2; u++) {
+    for (int u = 0; u < updates; u++) planner_update(alone, true);
+    for (int u = 0; u < updates; u++) {
         for (int32_t r = 0; r < 2; r++) {
             ask_rank(rank[r], score);
             cr_assert_eq(emp_method_hdp.learning->sharing->backward(
@@ -141,6 +144,15 @@ Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
                        1e-4 * fabs(planner_weight_sum(alone) - before));
     emp_method_destroy(&emp_method_hdp, alone);
     for (int r = 0; r < 2; r++) emp_method_destroy(&emp_method_hdp, rank[r]);
+}
+
+/* With elites, of which one rank alone has the best, and the scale of draws. A deviation of
+ * twice as many samples is another one, and half a gradient reaches a bound later, so there is
+ * neither. */
+Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
+{
+    expect_ranks_learn_what_one_does(PLANNER_LEARNED, 2);
+    expect_ranks_learn_what_one_does(PLANNER_FULL_LEARNED ",cap=0,updates_noise=1,gradient_bound=0", 3);
 }
 
 /* The same parameters, other candidates; none of one's own is no gradient. */

@@ -134,8 +134,7 @@ Test(hdp_guided, only_stretches_are_drawn)
 Test(hdp_guided, elites_are_imitated)
 {
     void *state = planner_create(3, 1,
-                                 PLANNER_FULL_LEARNED ",cap=1,elites=1,lr=0.01,updates_noise=2,"
-                                              "rehearsals=1");
+                                 PLANNER_FULL_LEARNED ",cap=1,elites=1,lr=0.01,updates_noise=2");
     emp_hdp_agent *a = (emp_hdp_agent *)state;
     double         same = 0.0, best;
 
