@@ -282,6 +282,7 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
     EMP_TRY(init_networks(a, device_count, err));
     emp_learner_add(&a->learner,
                     EMP_LEARNER_NET("grouper_", &a->grouper.params, GROUPER_NORM));
+    a->learner.net[0].rate = options->grouper_lr;
     emp_learner_add(&a->learner, EMP_LEARNER_NET("placer_", &a->net.params, PLACER_NORM));
     EMP_TRY(EMP_ALLOC(a->order, groups));
     EMP_TRY(EMP_ALLOC(a->step_of_group, groups));

@@ -166,6 +166,10 @@ const emp_option emp_hdp_option_list[] = {
     EMP_LEARNER_OPTIONS(emp_hdp_options, learner, EMP_LEARNER_DEFAULTS(0.001, 0.1), EMP_LEARNER_DEFAULTS(3e-4, 1e-8),
                         EMP_LEARNER_DEFAULTS(0, 1), EMP_LEARNER_DEFAULTS(1, 0),
                         EMP_LEARNER_DEFAULTS(0, 1), 500),
+    EMP_REAL_OPTION("grouper_lr", emp_hdp_options, grouper_lr, 0, 1e6,
+                    "learning rate of the grouper, whose weights start in the thousands with "
+                    "ranges=1; 0: that of the placer",
+                    0),
     EMP_REAL_OPTION("noise", emp_hdp_options, noise, 0, 100,
                     "exploration in the first updates: how much, see noise_form", 0.5),
     EMP_WORD_OPTION("noise_form", emp_hdp_options, noise_form, "gumbel|gaussian",
@@ -222,21 +226,21 @@ const emp_option emp_hdp_option_list[] = {
                     "after updates_noise, share of the groups whose device is drawn other "
                     "than the most probable one, at first; the scale of Gumbel numbers "
                     "keeps it; 0: the scale is 1",
-                    0.02, 0),
+                    0.05, 0),
     EMP_REAL_OPTION("heat_last", emp_hdp_options, heat.last, 1e-6, 1,
-                    "and in the end", 0.02),
+                    "and in the end", 0.015),
     EMP_INTEGER_OPTION("heat_updates", emp_hdp_options, heat.updates, 1, 1e9,
-                       "updates until then", 500),
+                       "updates until then", 250),
     EMP_REAL_OPTION("heat_gain", emp_hdp_options, heat.gain, 0, 1,
                     "how fast the scale follows", 0.1),
     EMP_REAL_OPTION("stretches", emp_hdp_options, stretches, 0, EMP_MAX_STRETCHES,
                     "after updates_noise, a sample draws so many stretches of groups, and "
                     "takes the most probable device of the others; 0: all are drawn",
-                    1.5, 0),
+                    2.5, 0),
     EMP_REAL_OPTION("stretch_longest", emp_hdp_options, stretch_longest, 0, 1,
                     "part of the groups that the longest stretch has; the shortest is one "
                     "group",
-                    0.1),
+                    0.5),
     EMP_INTEGER_OPTION("elites", emp_hdp_options, elites, 0, EMP_GUIDE_MAX_ELITES,
                        "best placements so far that the placer imitates", 2, 0),
     EMP_REAL_OPTION("imitation", emp_hdp_options, imitation, 0, 1e6,

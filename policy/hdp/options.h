@@ -48,7 +48,8 @@ typedef struct {
     int32_t             elites;
     emp_heat_rule       heat;
     double temperature, tanh_constant, noise, run_shortest, run_longest, placer_gain,
-        imbalance, gradient_bound, imitation, stretches, stretch_longest;
+        imbalance, gradient_bound, imitation, stretches, stretch_longest,
+        grouper_lr;
     bool               ranges, empty_groups, redraw, costs, standardize, aligned;
     emp_noise_form     noise_form;
     emp_absent         absent;

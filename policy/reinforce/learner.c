@@ -236,8 +236,10 @@ void emp_learner_step(void *state)
     for (int32_t i = 0; i < l->net_count; i++) {
         const emp_learner_net *net = &l->net[i];
         bool                   is_learning = l->has_gradient != 0 && !net->is_fixed;
+        emp_adam               adam = o->adam;
+        if (net->rate > 0) adam.learning_rate = net->rate;
         l->metric[net->norm].value =
-            is_learning ? emp_params_ascend(net->params, o->clip, &o->adam) : 0.0;
+            is_learning ? emp_params_ascend(net->params, o->clip, &adam) : 0.0;
     }
     if (l->type->finish != NULL) l->type->finish(l);
     l->update++;

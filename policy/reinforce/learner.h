@@ -135,6 +135,7 @@ typedef struct {
     const char *step, *value, *moment1, *moment2, *gradient;
     int32_t     norm;     /**< the metric that is the norm of their gradient */
     bool        is_fixed; /**< they are kept, but learn nothing */
+    double      rate;     /**< of their own; 0: the learner's */
 } emp_learner_net;
 
 /** One whose names begin with \a prefix, a literal. */
@@ -142,7 +143,7 @@ typedef struct {
     (emp_learner_net)                                                              \
     {                                                                              \
         params, prefix "step", prefix "value", prefix "moment1", prefix "moment2", \
-            prefix "gradient", norm, false                                         \
+            prefix "gradient", norm, false, 0.0                                    \
     }
 
 typedef struct emp_learner emp_learner;
