@@ -14,7 +14,6 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "cli/parse.h"
 #include "run/sheet/sheet.h"
 
 /** A command, or a group of commands: what lists of them and tests of all options read. */

@@ -9,8 +9,8 @@
 
 #include "base/io/input.h"
 #include "base/io/terminal.h"
-#include "base/text/json.h"
 #include "base/text/nearest.h"
+#include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/parse.h"
@@ -176,7 +176,7 @@ static void check_stack(void)
 static void check_arguments(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        if (!emp_json_is_text(argv[i]))
+        if (!emp_text_is_utf8(argv[i]))
             cli_usage_error("argument %d is not valid UTF-8: %s", i, argv[i]);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/collections.h"
 #include "base/mem.h"
-#include "replay/cpu/elements.h"
+#include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
 #include "replay/plan/kernel.h"
 

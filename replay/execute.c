@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _POSIX_C_SOURCE 200809L /* clocks */
 #include "replay/execute.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/collections.h"
 #include "base/mem.h"
@@ -11,14 +9,6 @@
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
-
-int64_t emp_replay_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int32_t place_count(const emp_replay_plan *p)
 {

@@ -154,6 +154,9 @@ struct emp_replay {
 
 /* execute_memory.c */
 
+/** The step is over because of \a why. From any thread. */
+void emp_replay_fail(emp_replay *r, const emp_error *why);
+
 /** Regions, pools, variables and constants. */
 emp_status emp_replay_memory_create(emp_replay *r, emp_error *err);
 void       emp_replay_memory_destroy(emp_replay *r);
@@ -180,8 +183,6 @@ emp_status emp_replay_step(emp_replay *r, emp_error *err);
 /** Threads of all devices. */
 emp_status emp_replay_start_threads(emp_replay *r, emp_error *err);
 void       emp_replay_stop_threads(emp_replay *r);
-/** The step is over because of \a why. From any thread. */
-void emp_replay_fail(emp_replay *r, const emp_error *why);
 /** Hooks of the backend. */
 void emp_replay_copied(void *replay, int32_t copy);
 void emp_replay_failed(void *replay, const emp_error *why);

@@ -1,14 +1,46 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Buffers: who has one, who shares it, and the verdict when memory does not suffice. */
+#define _POSIX_C_SOURCE 200809L /* clocks */
+/* Buffers: who has one, who shares it, and the verdict when memory does not suffice; the clock of a step and its
+ * failure, on which the other files of the executor build. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
-#include "replay/cpu/elements.h"
+#include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
 #include "replay/plan/plan.h"
 
 enum { CLASSES = 48, NONE = -1 };
+
+int64_t emp_replay_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void wake_all(emp_replay *r)
+{
+    for (int32_t d = 0; d < r->plan->device_count; d++) {
+        pthread_mutex_lock(&r->server[d].lock);
+        pthread_cond_broadcast(&r->server[d].more);
+        pthread_mutex_unlock(&r->server[d].lock);
+    }
+    pthread_mutex_lock(&r->lock);
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void emp_replay_fail(emp_replay *r, const emp_error *why)
+{
+    pthread_mutex_lock(&r->lock);
+    if (why != NULL && r->error.status == EMP_OK && !r->is_out_of_memory) r->error = *why;
+    pthread_mutex_unlock(&r->lock);
+    atomic_store(&r->is_over, true);
+    wake_all(r);
+}
 
 struct part {
     int64_t offset, bytes;

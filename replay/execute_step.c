@@ -14,27 +14,6 @@
 
 enum { TASKS_PER_CORE = 4, STOP_POLL_NS = 100 * 1000 * 1000 };
 
-static void wake_all(emp_replay *r)
-{
-    for (int32_t d = 0; d < r->plan->device_count; d++) {
-        pthread_mutex_lock(&r->server[d].lock);
-        pthread_cond_broadcast(&r->server[d].more);
-        pthread_mutex_unlock(&r->server[d].lock);
-    }
-    pthread_mutex_lock(&r->lock);
-    pthread_cond_broadcast(&r->changed);
-    pthread_mutex_unlock(&r->lock);
-}
-
-void emp_replay_fail(emp_replay *r, const emp_error *why)
-{
-    pthread_mutex_lock(&r->lock);
-    if (why != NULL && r->error.status == EMP_OK && !r->is_out_of_memory) r->error = *why;
-    pthread_mutex_unlock(&r->lock);
-    atomic_store(&r->is_over, true);
-    wake_all(r);
-}
-
 void emp_replay_failed(void *replay, const emp_error *why)
 {
     emp_replay_fail((emp_replay *)replay, why);
@@ -336,8 +315,7 @@ emp_status emp_replay_start_threads(emp_replay *r, emp_error *err)
 
 void emp_replay_stop_threads(emp_replay *r)
 {
-    atomic_store(&r->is_over, true);
-    wake_all(r);
+    emp_replay_fail(r, NULL);
     for (int32_t i = 0; i < r->worker_count; i++) {
         if (r->worker[i].is_started) pthread_join(r->worker[i].thread, NULL);
         r->worker[i].is_started = false;

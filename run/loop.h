@@ -19,7 +19,7 @@
 
 #include "run/ranks/ranks.h"
 #include "run/store/store.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "sim/engine/sim.h"
 
 /** Where a run stands. */

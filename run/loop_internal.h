@@ -1,7 +1,7 @@
 /** \file run/loop_internal.h
- * A run under way, for the files that make one. loop.c has the loop. loop.c asks the oracle,
- * log.c writes the record, checkpoint.c saves the state. shared.c, shared.c and
- * shared.c have the loops of a run that several ranks share.
+ * A run under way, for the files that make one: loop.c has the loop, batch.c asks the method and the oracle,
+ * log.c writes the record, checkpoint.c saves the state, and shared.c has the loops of a run that several ranks
+ * share.
  */
 #ifndef EMP_RUN_LOOP_INTERNAL_H
 #define EMP_RUN_LOOP_INTERNAL_H
@@ -67,18 +67,20 @@ void emp_run_clear(emp_run_state *run);
  * to propose, or was stopped, or the run asks for the batch again when it is resumed. */
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
 
+/* ---- batch.c ---- */
+
 emp_run_end emp_run_end_now(const emp_run_state *run);
 /** How many candidates the budget still allows when \a underway are not yet told; 0 ends
  * the run and notes why. */
 int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway);
-
-/* ---- loop.c ---- */
 
 /** Has the method propose at most \a max candidates. */
 emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err);
 /** Legalizes and scores the first \a count candidates: results, and score[0] on.
  * \retval EMP_EINTERRUPTED  The run is to end, and some are not scored. */
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err);
+/** EMP_OK if all ranks are well (emp_ranks); alone, \a st. */
+emp_status emp_run_agree(const emp_run_state *run, emp_status st, emp_error *err);
 /** Takes from scores what only their own rank knows, by pointers. */
 void emp_run_forget(emp_score *scores, int32_t count);
 
@@ -108,20 +110,10 @@ emp_status emp_run_checkpoint_save_last(emp_run_state *run, emp_error *err);
 /* ---- shared.c ---- */
 
 emp_status emp_run_check_ranks(const emp_run_params *params, emp_error *err);
-/** EMP_OK if all ranks are well (emp_ranks); alone, \a st. */
-emp_status emp_run_agree(const emp_run_state *run, emp_status st, emp_error *err);
 /** The loop that this rank's place among the others gives it. */
 emp_status emp_run_shared(emp_run_state *run, emp_error *err);
 
-/* ---- shared.c ---- */
-
 /** The most candidates of one batch of ranks that work together. */
 int32_t emp_run_together_limit(const emp_ranks *ranks);
-
-/* ---- shared.c ---- */
-
-/** The loop of a parameter server: gives controllers parameters, and makes a step from each
- * gradient as it comes. */
-emp_status emp_run_serve(emp_run_state *run, emp_error *err);
 
 #endif /* EMP_RUN_LOOP_INTERNAL_H */

@@ -10,6 +10,7 @@
 #include "baselines/baselines.h"
 #include "policy/colocrl/colocrl.h"
 #include "policy/doppler/doppler.h"
+#include "policy/dyna/dyna.h"
 #include "policy/giph/giph.h"
 #include "policy/go/go.h"
 #include "policy/hdp/hdp.h"
@@ -19,7 +20,7 @@
 
 static const emp_method *const policies[] = {
     &emp_method_hdp,  &emp_method_hsdag,   &emp_method_colocrl, &emp_method_placeto,
-    &emp_method_giph, &emp_method_doppler, &emp_method_go};
+    &emp_method_giph, &emp_method_doppler, &emp_method_go,      &emp_method_dyna};
 enum { POLICY_COUNT = sizeof policies / sizeof *policies };
 enum { NAME_BYTES = 256 };
 

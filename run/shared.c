@@ -8,6 +8,7 @@
 #include "run/loop_internal.h"
 
 static emp_status emp_run_work(emp_run_state *run, emp_error *err);
+static emp_status emp_run_serve(emp_run_state *run, emp_error *err);
 static emp_status emp_run_together(emp_run_state *run, emp_error *err);
 
 emp_status emp_run_check_ranks(const emp_run_params *params, emp_error *err)
@@ -30,11 +31,6 @@ emp_status emp_run_check_ranks(const emp_run_params *params, emp_error *err)
                          params->ranks->count, EMP_MAX_TOLD);
     }
     return EMP_OK;
-}
-
-emp_status emp_run_agree(const emp_run_state *run, emp_status st, emp_error *err)
-{
-    return run->ranks != NULL ? run->ranks->agree(st, err) : st;
 }
 
 /* Saves what was learned before the others went; \a err already says that they did. */
@@ -229,7 +225,9 @@ static emp_status take_report(emp_run_state *run, crew *c, int32_t *from, emp_er
     return EMP_OK;
 }
 
-emp_status emp_run_serve(emp_run_state *run, emp_error *err)
+/* The loop of a parameter server: gives controllers parameters, and makes a step from each
+ * gradient as it comes. */
+static emp_status emp_run_serve(emp_run_state *run, emp_error *err)
 {
     emp_status st = EMP_OK;
     crew       c = {.ordered = EMP_NEW_ARRAY(int32_t, (size_t)run->ranks->count)};

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails if a folder includes one that it may not know or has too many files, if a file includes
-# another folder's _internal.h, or if a function or macro of a header lacks its prefix. The table is
-# the architecture.
+# Fails if a folder includes one that it may not know or has too many files, if folders or files
+# include each other in a circle, if a file includes another folder's _internal.h, or if a function
+# or macro of a header lacks its prefix. The table is the architecture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -101,6 +101,13 @@ if ! git ls-files '*.[ch]' '*.cu' | grep -v '^tests/' | xargs grep -E '^#include
   awk -F'[:"]' '{ sub(/\/[^\/]*$/, "", $1); sub(/\/[^\/]*$/, "", $3); print $1, $3 }' |
   sort -u | tsort >/dev/null; then
   fail "folders include each other in a circle"
+fi
+
+# Pairs of a source file and its header, each with one that it includes. NAME_internal.h belongs to the pair NAME.
+if ! git ls-files '*.[ch]' '*.cu' | grep -v '^tests/' | xargs grep -E '^#include "' /dev/null |
+  awk -F'[:"]' '{ sub(/(_internal)?\.(c|h|cu)$/, "", $1); sub(/(_internal)?\.h$/, "", $3); print $1, $3 }' |
+  sort -u | tsort >/dev/null; then
+  fail "files include each other in a circle"
 fi
 
 if git ls-files -z '*.[ch]' | grep -zv '^tests/' | xargs -0 grep -nE '^#include ".*_internal\.h"' |

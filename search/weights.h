@@ -1,6 +1,6 @@
 /** \file search/weights.h
  * Weights: what a learner carries from graph to graph, apart from any state of it. A method
- * with list_weights() (search/learning.h) has some.
+ * with list_weights() (search/method.h) has some.
  *
  *     emp_weights w = {0};
  *     emp_method_take_weights(&w, method, state, err);    a copy of those of a state

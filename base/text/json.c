@@ -10,6 +10,7 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/file.h"
+#include "base/text/text.h"
 #include "base/text/units.h"
 
 /* Members of one list follow one another, each with what is in it. */
@@ -34,32 +35,6 @@ typedef struct {
 } reader;
 
 /* ---- characters ---- */
-
-/* Bytes of the UTF-8 character at the beginning of \a at; 0 = it is none (RFC 3629). */
-static size_t character_length(const unsigned char *at, size_t left)
-{
-    static const struct {
-        unsigned char first, last, least, most; /* of the second byte */
-        size_t        length;
-    } forms[] = {
-        {0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2},
-        {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
-        {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4},
-        {0xF4, 0xF4, 0x80, 0x8F, 4},
-    };
-
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (at[0] < forms[i].first || at[0] > forms[i].last) continue;
-        if (forms[i].length == 1) return 1;
-        if (left < forms[i].length) return 0;
-        if (at[1] < forms[i].least || at[1] > forms[i].most) return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if ((at[k] & 0xC0) != 0x80) return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
 
 static char *put_character(char *to, uint32_t code)
 {
@@ -90,20 +65,9 @@ static void write_escape(FILE *stream, char c)
         fprintf(stream, "\\u%04X", (unsigned)(unsigned char)c);
 }
 
-bool emp_json_is_text(const char *text)
-{
-    size_t length = strlen(text);
-
-    for (size_t i = 0, step; i < length; i += step) {
-        step = character_length((const unsigned char *)text + i, length - i);
-        if (step == 0) return false;
-    }
-    return true;
-}
-
 bool emp_json_write_string(FILE *stream, const char *text)
 {
-    if (!emp_json_is_text(text)) return false;
+    if (!emp_text_is_utf8(text)) return false;
     fputc('"', stream);
     while (*text != '\0') {
         const size_t plain = plain_length(text);
@@ -212,8 +176,7 @@ static emp_status read_string(reader *r, const char **string, emp_error *err)
 {
     *string = r->free;
     while (r->at < r->end && *r->at != '"') {
-        size_t length =
-            character_length((const unsigned char *)r->at, (size_t)(r->end - r->at));
+        size_t length = emp_utf8_length(r->at, (size_t)(r->end - r->at));
         if (length == 0) return FAULT(r, "a string that is not valid UTF-8");
         if ((unsigned char)*r->at < 0x20)
             return FAULT(r, "a control character in a string");

@@ -88,9 +88,6 @@ int64_t emp_json_integer(const emp_json *value);
 /** A finite number, whole or not; 0 of all else. */
 double emp_json_number(const emp_json *value);
 
-/** Whether \a text is valid UTF-8, as all text in JSON is. */
-bool emp_json_is_text(const char *text);
-
 /** Writes a string with its quotes; errors of the stream are the caller's.
  * \return  Whether \a text is valid UTF-8; if not, nothing is written. */
 bool emp_json_write_string(FILE *stream, const char *text);

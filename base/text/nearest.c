@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/json.h"
 #include "base/text/text.h"
 
 enum { MOST_LETTERS = 63 };
@@ -123,7 +122,7 @@ const char *emp_nearest_file(const char *path, char text[EMP_NEAREST_BYTES])
         const int32_t distance = distance_of_file(meant, file->d_name);
         const bool    is_before = strcmp(file->d_name, best) < 0; /* of equals */
         if (file->d_name[0] == '.' || distance > least_distance) continue;
-        if (!emp_json_is_text(file->d_name)) continue; /* sentences are UTF-8 */
+        if (!emp_text_is_utf8(file->d_name)) continue; /* sentences are UTF-8 */
         if (distance == least_distance && !is_before) continue;
         snprintf(best, sizeof best, "%s", file->d_name);
         least_distance = distance;

@@ -65,6 +65,43 @@ bool emp_text_copy(char *to, size_t size, const char *from, size_t length)
     return kept == length;
 }
 
+size_t emp_utf8_length(const char *text, size_t left)
+{
+    static const struct {
+        unsigned char first, last, least, most; /* of the second byte */
+        size_t        length;
+    } forms[] = {
+        {0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2},
+        {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
+        {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4},
+        {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    const unsigned char *at = (const unsigned char *)text;
+
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (at[0] < forms[i].first || at[0] > forms[i].last) continue;
+        if (forms[i].length == 1) return 1;
+        if (left < forms[i].length) return 0;
+        if (at[1] < forms[i].least || at[1] > forms[i].most) return 0;
+        for (size_t k = 2; k < forms[i].length; k++)
+            if ((at[k] & 0xC0) != 0x80) return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+bool emp_text_is_utf8(const char *text)
+{
+    size_t length = strlen(text);
+
+    for (size_t i = 0, step; i < length; i += step) {
+        step = emp_utf8_length(text + i, length - i);
+        if (step == 0) return false;
+    }
+    return true;
+}
+
 bool emp_text_ends_in(const char *name, const char *ending)
 {
     const size_t length = strlen(name), tail = strlen(ending);

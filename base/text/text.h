@@ -35,6 +35,13 @@ const char *emp_text_shorten(const char *name, size_t length, size_t width, char
  * fit, as many whole characters as do. \return Whether all fit. */
 bool emp_text_copy(char *to, size_t size, const char *from, size_t length);
 
+/** Length in bytes of the UTF-8 character (RFC 3629) at the beginning of \a text, of which \a left bytes,
+ * one or more, are there; 0: they begin with no valid character. */
+size_t emp_utf8_length(const char *text, size_t left);
+
+/** True if all of \a text is valid UTF-8. */
+bool emp_text_is_utf8(const char *text);
+
 /** Whether a name has this ending, and something before it. */
 bool emp_text_ends_in(const char *name, const char *ending);
 

@@ -16,7 +16,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/partitioners/ideals.h"
+#include "baselines/partitioners/blocks.h"
 
 typedef enum { ORDER_ANY, ORDER_ONE, ORDER_EITHER } order;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "baselines/partitioners/ideals.h"
+#include "baselines/partitioners/blocks.h"
 
 #include <string.h>
 

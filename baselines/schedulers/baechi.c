@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
-#include "baselines/schedulers/sct_lp.h"
 
 enum { NOT_THERE = -1 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "baselines/schedulers/sct_lp.h"
+#include "baselines/schedulers/baechi.h"
 
 #include <glpk.h>
 

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/searches/grouped.h"
 #include "search/method.h"
 #include "sim/machine/machine.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/anchors/predict.h"
+#include "bench/anchors/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

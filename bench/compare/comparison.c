@@ -21,12 +21,6 @@ emp_comparison_params emp_comparison_params_default(void)
         .jobs = {.folder = "runs", .threads = 1}};
 }
 
-int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32_t row,
-                                  int32_t entrant)
-{
-    return (budget * c->row_count + row) * c->entrant_count + entrant;
-}
-
 int32_t emp_comparison_find_row(const emp_comparison *c, const char *key)
 {
     for (int32_t r = 0; r < c->row_count; r++)
@@ -39,49 +33,9 @@ const char *emp_comparison_runtime_of(const emp_comparison *c, int32_t row)
     return c->tasks.loaded[row].problem->runtime.name;
 }
 
-int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
-{
-    return c->entrant[entrant].is_drawn ? c->seed_count : 1;
-}
-
 const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES])
 {
     return isinf(value) ? "none" : emp_sheet_number_fine(value, text);
-}
-
-int32_t emp_comparison_overall_index(const emp_comparison *c, int32_t budget,
-                                     emp_task_set set, int32_t entrant)
-{
-    return (budget * EMP_TASK_SETS + (int32_t)set) * c->entrant_count + entrant;
-}
-
-emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget)
-{
-    return budget->clock_s > 0 ? EMP_BY_CLOCK : EMP_BY_EVALUATIONS;
-}
-
-int32_t emp_comparison_largest(const emp_comparison *c, emp_comparison_axis axis)
-{
-    int32_t largest = -1;
-
-    for (int32_t b = 0; b < c->budget_count; b++) {
-        const emp_comparison_budget *budget = &c->budget[b];
-        if (emp_comparison_axis_of(budget) != axis) continue;
-        if (largest < 0 || budget->evaluations > c->budget[largest].evaluations ||
-            budget->clock_s > c->budget[largest].clock_s)
-            largest = b;
-    }
-    return largest;
-}
-
-bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row)
-{
-    for (int32_t e = 0; e < c->entrant_count; e++) {
-        if (c->cell[emp_comparison_cell_index(c, budget, row, e)].run_count <
-            emp_comparison_runs_of(c, e))
-            return false;
-    }
-    return true;
 }
 
 emp_task_set emp_comparison_main_set(const emp_comparison *c)
@@ -194,6 +148,7 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     c->change = EMP_ADD_ARRAY(&c->arrays, emp_comparison_change,
                               budgets * rows * EMP_SCORED_KINDS);
     c->bound_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
+    c->bound_gpu_kernels_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
     c->refusal = emp_arrays_add(&c->arrays, rows * entrants, sizeof *c->refusal);
     plan->trial = EMP_ADD_ARRAY(&c->arrays, int32_t, cells);
     return c->arrays.is_short ? EMP_ERROR(EMP_ENOMEM, "comparison of %zu cells", cells)
@@ -278,6 +233,8 @@ static void blank(emp_comparison *c)
                                       .evaluations = NAN,
                                       .cpu_s = NAN,
                                       .gap_frac = NAN,
+                                      .bound_gpu_kernels_s = NAN,
+                                      .gap_gpu_kernels_frac = NAN,
                                       .rank = NAN};
         for (int k = 0; k < EMP_SCORED_KINDS; k++) cell->rescored_s[k] = NAN;
     }
@@ -393,6 +350,7 @@ static emp_status find_bound(void *context, int32_t row, emp_error *err)
     EMP_CHECK(emp_bounds_compute(&bounds, plan->c->tasks.loaded[row].problem,
                                  EMP_BOUNDS_EFFORT, err));
     plan->c->bound_s[row] = (double)bounds.best_ns * 1e-9;
+    plan->c->bound_gpu_kernels_s[row] = (double)bounds.gpu_kernels_ns * 1e-9;
     return EMP_OK;
 }
 

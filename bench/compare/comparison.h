@@ -147,10 +147,13 @@ typedef struct {
     double       evaluations; /**< mean of the runs; of a clock, within it */
     double       cpu_s;       /**< likewise, CPU seconds; NaN: some run's are not known */
     double       gap_frac; /**< of the median over the row's lower bound; NaN without */
-    double       rank;     /**< on the row, by median; 1 = lowest */
-    bool         is_best;
-    double       rescored_s[EMP_SCORED_KINDS]; /**< median over seeds; noise: and draws */
-    const char  *refusal; /**< what the method says that found none, or NULL */
+    /** The bound of placements that keep GPU kernels off the CPUs, as the best of all runs do, and the gap of
+     * the median to it; NaN: not all do. */
+    double      bound_gpu_kernels_s, gap_gpu_kernels_frac;
+    double      rank; /**< on the row, by median; 1 = lowest */
+    bool        is_best;
+    double      rescored_s[EMP_SCORED_KINDS]; /**< median over seeds; noise: and draws */
+    const char *refusal; /**< what the method says that found none, or NULL */
 } emp_comparison_cell;
 
 /** An entrant within a budget, over the rows of a set of which all runs are ready. */
@@ -189,8 +192,9 @@ typedef struct {
     const emp_task        *row;   /**< [row_count] those of `tasks` */
     emp_task_set          *set;   /**< [row] */
     emp_comparison_budget *budget;
-    double              *bound_s; /**< [row]; no placement that fits is below; 0 = none */
-    emp_comparison_cell *cell;    /**< [budget][row][entrant] */
+    double *bound_s;             /**< [row]; no placement that fits is below; 0 = none */
+    double *bound_gpu_kernels_s; /**< [row] likewise, with GPU kernels on GPUs */
+    emp_comparison_cell *cell;   /**< [budget][row][entrant] */
     double *step_s; /**< [budget][row][entrant][seed]; infinity: nothing fits,
                                          NaN: not ready */
     emp_comparison_overall *overall; /**< [budget][set][entrant] */
@@ -249,9 +253,6 @@ void emp_comparison_changes(emp_sheet *sheet, const emp_comparison *c);
  *                     emp_gnuplot_draw(). */
 emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
                                       bool is_embedded, emp_error *err);
-
-/** Whether some run on the row found a placement that fits. */
-bool emp_comparison_has_figure(const emp_comparison *c, int32_t row);
 
 /** Writes XHTML that opens without a network. Without gnuplot (\a has_figures false) a
  * sentence stands in place of the figures. \retval those of emp_comparison_draw_figure() */

@@ -28,10 +28,6 @@ double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *
 /** True if the first scores of the run came after the budget's clock. */
 bool emp_comparison_is_late(const emp_comparison_budget *budget, const emp_job *job);
 
-/** The best of a run that is ready after so many evaluations, infinity while nothing fits, NaN
- * before the first scores. O(log points). */
-double emp_comparison_best_after(const emp_record *record, int64_t evaluations);
-
 /** As in the tables, but "none" for what is infinite: who found nothing may also have said
  * so. \return \a text or static storage */
 const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES]);
@@ -43,15 +39,8 @@ void emp_comparison_sort(const emp_comparison *c, int32_t budget, emp_task_set s
 /** The set by which lines are sorted: fresh, unless no row of a budget is of it. */
 emp_task_set emp_comparison_main_set(const emp_comparison *c);
 
-/** True if every run of the row within the budget is ready. */
-bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row);
-
 /** Of the row's best over its lower bound; NaN = not known. */
 double emp_comparison_least_gap(const emp_comparison *c, int32_t budget, int32_t row);
-
-/** "1000 evaluations", "30 CPU seconds". */
-void emp_comparison_name_budget(char                         text[EMP_SHEET_CELL_BYTES],
-                                const emp_comparison_budget *budget);
 
 /** A sheet of who is how good over the rows of a set within a budget; to be cleared. */
 void emp_comparison_rank(emp_sheet *sheet, const emp_comparison *c, int32_t budget,

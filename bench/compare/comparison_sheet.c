@@ -49,6 +49,8 @@ static const emp_sheet_column cell_columns[] = {
     EMP_COLUMN("evaluations", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("bound_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("gap_frac", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("bound_gpu_kernels_s", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("gap_gpu_kernels_frac", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("rank", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("is_best", NULL, EMP_SHEET_FLAG),
     EMP_COLUMN("noise_s", NULL, EMP_SHEET_REAL),
@@ -75,19 +77,20 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
     const emp_interval        *step = &cell->step_s;
     const emp_problem         *problem = c->tasks.loaded[r].problem;
 
-    EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
-                  EMP_V(entrant->method->name), EMP_V(entrant->preset),
-                  EMP_V(entrant->options), EMP_V(cell->run_count),
-                  EMP_V(cell->failed_count), EMP_V(cell->late_count),
-                  emp_value_marked(emp_value_range(step->median, step->low, step->high),
-                                   mark_of(cell)),
-                  EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),
-                  EMP_V(c->bound_s[r]), EMP_V(cell->gap_frac), EMP_V(cell->rank),
-                  EMP_V(cell->is_best), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
-                  EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
-                  EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
-                  EMP_V(problem->graph->hash), EMP_V(problem->machine->hash),
-                  EMP_V(emp_runtime_hash(&problem->runtime)));
+    EMP_SHEET_ADD(
+        s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
+        EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(entrant->options),
+        EMP_V(cell->run_count), EMP_V(cell->failed_count), EMP_V(cell->late_count),
+        emp_value_marked(emp_value_range(step->median, step->low, step->high),
+                         mark_of(cell)),
+        EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),
+        EMP_V(c->bound_s[r]), EMP_V(cell->gap_frac), EMP_V(cell->bound_gpu_kernels_s),
+        EMP_V(cell->gap_gpu_kernels_frac), EMP_V(cell->rank), EMP_V(cell->is_best),
+        EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
+        EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
+        EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
+        EMP_V(problem->graph->hash), EMP_V(problem->machine->hash),
+        EMP_V(emp_runtime_hash(&problem->runtime)));
 }
 
 static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
@@ -109,8 +112,9 @@ static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
                        array);
 }
 
-void emp_comparison_name_budget(char                         text[EMP_SHEET_CELL_BYTES],
-                                const emp_comparison_budget *budget)
+/* "1000 evaluations", "30 CPU seconds". */
+static void emp_comparison_name_budget(char text[EMP_SHEET_CELL_BYTES],
+                                       const emp_comparison_budget *budget)
 {
     enum { BUDGET_DIGITS = 6 };
     char number[EMP_UNITS_TEXT_BYTES];

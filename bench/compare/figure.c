@@ -279,7 +279,8 @@ static struct figure figure_of(const emp_comparison *c, int32_t row)
     return f;
 }
 
-bool emp_comparison_has_figure(const emp_comparison *c, int32_t row)
+/* Whether some run on the row found a placement that fits. */
+static bool emp_comparison_has_figure(const emp_comparison *c, int32_t row)
 {
     return figure_of(c, row).count > 0;
 }

@@ -7,9 +7,56 @@
 #include "base/mem.h"
 #include "bench/compare/comparison_internal.h"
 
+int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32_t row,
+                                  int32_t entrant)
+{
+    return (budget * c->row_count + row) * c->entrant_count + entrant;
+}
+
+int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
+{
+    return c->entrant[entrant].is_drawn ? c->seed_count : 1;
+}
+
+int32_t emp_comparison_overall_index(const emp_comparison *c, int32_t budget,
+                                     emp_task_set set, int32_t entrant)
+{
+    return (budget * EMP_TASK_SETS + (int32_t)set) * c->entrant_count + entrant;
+}
+
+emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget)
+{
+    return budget->clock_s > 0 ? EMP_BY_CLOCK : EMP_BY_EVALUATIONS;
+}
+
+int32_t emp_comparison_largest(const emp_comparison *c, emp_comparison_axis axis)
+{
+    int32_t largest = -1;
+
+    for (int32_t b = 0; b < c->budget_count; b++) {
+        const emp_comparison_budget *budget = &c->budget[b];
+        if (emp_comparison_axis_of(budget) != axis) continue;
+        if (largest < 0 || budget->evaluations > c->budget[largest].evaluations ||
+            budget->clock_s > c->budget[largest].clock_s)
+            largest = b;
+    }
+    return largest;
+}
+
+/* True if every run of the row within the budget is ready. */
+static bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row)
+{
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        if (c->cell[emp_comparison_cell_index(c, budget, row, e)].run_count <
+            emp_comparison_runs_of(c, e))
+            return false;
+    }
+    return true;
+}
+
 /* ---- runs ---- */
 
-double emp_comparison_best_after(const emp_record *r, int64_t evaluations)
+static double emp_comparison_best_after(const emp_record *r, int64_t evaluations)
 {
     int32_t from = 0, to = r->point_count;
 
@@ -51,6 +98,19 @@ double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *
 
 /* ---- cells ---- */
 
+/* True if the bound with GPU kernels on GPUs holds for what all runs had found within the budget. */
+static bool keep_gpu_kernels(const emp_comparison *c, int32_t b, int32_t r,
+                             const emp_job *job, int32_t runs)
+{
+    if (!(c->bound_gpu_kernels_s[r] > 0)) return false;
+    for (int32_t s = 0; s < runs; s++)
+        if (emp_comparison_value(&c->budget[b], &job[s]) !=
+                job[s].record.best_step_time_s ||
+            !emp_trials_keeps_gpu_kernels(c->tasks.loaded[r].problem, &job[s].record))
+            return false;
+    return true;
+}
+
 static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e)
 {
     emp_comparison      *c = plan->c;
@@ -86,6 +146,10 @@ static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e
     cell->evaluations = evaluations / cell->run_count;
     cell->cpu_s = cpu_s / cell->run_count;
     if (c->bound_s[r] > 0) cell->gap_frac = cell->step_s.median / c->bound_s[r] - 1;
+    if (keep_gpu_kernels(c, b, r, job, runs)) {
+        cell->bound_gpu_kernels_s = c->bound_gpu_kernels_s[r];
+        cell->gap_gpu_kernels_frac = cell->step_s.median / cell->bound_gpu_kernels_s - 1;
+    }
 }
 
 /* ---- ranks ---- */

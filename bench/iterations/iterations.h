@@ -9,7 +9,6 @@
 #define EMP_BENCH_ITERATIONS_ITERATIONS_H
 
 #include "bench/iterations/layers_plan.h"
-#include "bench/iterations/transformer_plan.h"
 #include "run/sheet/sheet.h"
 
 /** What predictions are made from: layers and network, or hosts. Borrowed. */

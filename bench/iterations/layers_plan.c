@@ -149,6 +149,12 @@ static void add_layers(const planner *p, emp_stage_cost *c, double *gradient_byt
 
 /* ---- exchanges ---- */
 
+/* How many tensors a stage gathers before a backward pass. */
+static int32_t emp_engine_count_gathers(emp_engine engine)
+{
+    return engine == EMP_ENGINE_DEEPSPEED ? 2 : 1;
+}
+
 static emp_status add_boundary(const planner *p, int32_t replica, int32_t stage,
                                double bytes, emp_error *err)
 {
@@ -288,9 +294,4 @@ double emp_engine_fill_s(emp_engine engine, const char *gpu, double bytes)
 
     if (engine == EMP_ENGINE_DEEPSPEED) return 0.0;
     return bytes / CORE_BYTES_PER_S + bytes / link_bytes_per_s;
-}
-
-int32_t emp_engine_count_gathers(emp_engine engine)
-{
-    return engine == EMP_ENGINE_DEEPSPEED ? 2 : 1;
 }

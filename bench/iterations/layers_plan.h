@@ -29,8 +29,10 @@
 #include <stdint.h>
 
 #include "bench/iterations/network.h"
+#include "bench/iterations/rows.h"
 #include "bench/iterations/step.h"
 #include "graphs/import/instances/layers.h"
+#include "sim/machine/machine.h"
 
 /* Engines that run pipelines, as far as they differ: how a stage puts together a tensor that its GPUs have
  * received in parts.
@@ -44,8 +46,7 @@
  * Rates: a core writes 37 GB/s (Neoverse V2, the core of Grace; learn.arm.com, "memory-subsystem", on
  * Graviton4). A copy to the GPU has 346 GB/s over NVLink-C2C (GPUs "GH..." and "GB...";
  * github.com/NVIDIA/nvbandwidth/issues/23), and else 4.5 GB/s from pageable memory over PCIe
- * (github.com/tensorflow/tensorflow/issues/17233). Faults of fresh pages are not counted.
- */
+ * (github.com/tensorflow/tensorflow/issues/17233). Faults of fresh pages are not counted. */
 
 typedef enum { EMP_ENGINE_DEEPSPEED, EMP_ENGINE_SAILOR } emp_engine;
 
@@ -54,9 +55,6 @@ bool emp_engine_find(emp_engine *out, const char *name);
 
 /** Seconds in which a GPU of that name waits for a buffer of so many bytes. */
 double emp_engine_fill_s(emp_engine engine, const char *gpu, double bytes);
-
-/** How many tensors a stage gathers before a backward pass. */
-int32_t emp_engine_count_gathers(emp_engine engine);
 
 /** What a process needs besides tensors. */
 #define EMP_PROCESS_BYTES INT64_C(4140000000)
@@ -68,5 +66,35 @@ int32_t emp_engine_count_gathers(emp_engine engine);
 emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
                            const emp_iteration *iteration, const emp_layer_table *layers,
                            const emp_network *network, emp_engine engine, emp_error *err);
+
+/* What the stages of a training step of a GPT take on GPUs of one model, from the tables of the model
+ * (sim/cost/kernel.h) alone: no layer was measured. What is assumed of Megatron-DeepSpeed:
+ *
+ *  - half precision with Adam in fp32; blocks of attention and of a feed-forward network of 4 hidden sizes;
+ *    scores of attention are written to memory, 51,200 words in the vocabulary;
+ *  - products take what the table says; all else takes its bytes at 0.8 of the rate of memory (what
+ *    aiconfigurator found), a backward pass half as many again as a forward pass;
+ *  - activations are recomputed: a backward pass is a forward pass and two products for each one of it;
+ *  - the GPUs that share a layer sum its activations twice in each pass. Within a host that takes what the
+ *    table of collectives says; beyond it there is a ring of hosts on top;
+ *  - a host has one network, whose rate all its GPUs share; activations between stages cross it in parts;
+ *  - gradients are added up within the products (gradient_accumulation_fusion), and summed in half
+ *    precision at the end. */
+
+/** The computers. */
+typedef struct {
+    const emp_device *gpu; /**< borrowed */
+    int32_t           gpus_per_host;
+    double            host_bytes_per_s; /**< of a host's network, each way */
+} emp_hosts;
+
+/** Fills the stages of an iteration of a transformer, whose replicas are all alike and so one.
+ * \param[out] step  Its stages are the caller's, to be released by emp_free().
+ * \retval EMP_EUNSUPPORTED  The device model knows no half precision, or no such collective.
+ * \retval EMP_EINVAL        More stages than layers.
+ * \retval EMP_ENOMEM */
+emp_status emp_transformer_plan(emp_step *step, emp_stage_cost **stages,
+                                const emp_iteration *iteration, const emp_hosts *hosts,
+                                emp_error *err);
 
 #endif /* EMP_BENCH_ITERATIONS_LAYERS_PLAN_H */

@@ -8,7 +8,6 @@
 
 #include "bench/plots/axis.h"
 #include "bench/plots/colours.h"
-#include "bench/plots/labels.h"
 
 /* Pixels. */
 enum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/plots/labels.h"
+#include "bench/plots/axis.h"
 
 #include <math.h>
 #include <string.h>

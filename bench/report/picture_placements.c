@@ -5,8 +5,8 @@
 
 #include "base/text/text.h"
 #include "base/text/units.h"
+#include "bench/plots/axis.h"
 #include "bench/plots/colours.h"
-#include "bench/plots/labels.h"
 #include "bench/report/cells.h"
 #include "bench/report/timeline.h"
 

@@ -279,9 +279,9 @@ static emp_summary best_of_seeds(const emp_report_runs *runs, const emp_report_s
 static void add_cell(emp_sheet *sheet, const emp_report_runs *runs,
                      const emp_report_series *s, int32_t task, int column, double *value)
 {
-    const emp_task *row = &emp_paper_task[task];
+    const emp_task *row = &emp_paper_row[task];
     emp_summary     ours = {NAN, NAN, NAN};
-    double          paper_s = emp_paper_step_s(task, columns[column].method);
+    double paper_s = emp_paper_step_s(emp_paper_find(row->key), columns[column].method);
 
     if (s != NULL) ours = best_of_seeds(runs, s, value);
     bool has_ratio = isfinite(ours.median) && isfinite(paper_s);
@@ -294,8 +294,8 @@ static void add_cell(emp_sheet *sheet, const emp_report_runs *runs,
 /* Whether there are runs of the column on any task. */
 static bool has_column(const emp_report_runs *runs, int column)
 {
-    for (int32_t t = 0; t < EMP_PAPER_TASKS; t++) {
-        const emp_report_group *g = find_group(runs, &emp_paper_task[t]);
+    for (int32_t t = 0; t < EMP_PAPER_ROWS; t++) {
+        const emp_report_group *g = find_group(runs, &emp_paper_row[t]);
         if (g != NULL && find_series(runs, g, column) != NULL) return true;
     }
     return false;
@@ -304,7 +304,7 @@ static bool has_column(const emp_report_runs *runs, int column)
 static void add_row(emp_sheet *sheet, const emp_report_runs *runs, int32_t task,
                     double *value)
 {
-    const emp_report_group *g = find_group(runs, &emp_paper_task[task]);
+    const emp_report_group *g = find_group(runs, &emp_paper_row[task]);
 
     for (int column = 0; g != NULL && column < COLUMNS; column++) {
         if (has_column(runs, column))
@@ -320,12 +320,11 @@ static void add_paper_notes(emp_sheet *sheet, const emp_report_runs *runs)
         "of the best that each found, with their range. OOM: nothing that was "
         "tried fits in memory. Paper: %s.",
         emp_paper_source);
-    for (int32_t t = 0; t < EMP_PAPER_TASKS; t++) {
-        const char *other = emp_paper_other_size(t);
-        if (other != NULL && find_group(runs, &emp_paper_task[t]) != NULL)
-            emp_sheet_note(sheet, "%s is not comparable: %s", emp_paper_task[t].title,
-                           other);
-    }
+    for (int32_t t = 0; t < EMP_PAPER_ROWS; t++)
+        if (strcmp(emp_paper_row[t].key, "inception_v3") == 0 &&
+            find_group(runs, &emp_paper_row[t]) != NULL)
+            emp_sheet_note(sheet, "%s: the batch is inferred (emplace table 1).",
+                           emp_paper_row[t].title);
 }
 
 emp_status emp_report_paper(emp_sheet *sheet, const emp_report_runs *runs, emp_error *err)
@@ -335,7 +334,7 @@ emp_status emp_report_paper(emp_sheet *sheet, const emp_report_runs *runs, emp_e
     EMP_SHEET_INIT(sheet, sheet_columns);
     emp_sheet_set_title(sheet, "Seconds a training step, beside Table 1 of the paper");
     EMP_CHECK(EMP_ALLOC(value, (size_t)runs->run_count));
-    for (int32_t t = 0; t < EMP_PAPER_TASKS; t++) add_row(sheet, runs, t, value);
+    for (int32_t t = 0; t < EMP_PAPER_ROWS; t++) add_row(sheet, runs, t, value);
     if (sheet->line_count > 0) add_paper_notes(sheet, runs);
     emp_free(value);
     return emp_sheet_check(sheet, err);

@@ -9,7 +9,6 @@
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
 #include "bench/plots/colours.h"
-#include "bench/plots/labels.h"
 
 enum { FIRST_SPANS = 1024 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/speed/harness.h"
+#include "bench/speed/speed.h"
 
 #include "base/mem.h"
 #include "base/text/options.h"

@@ -5,9 +5,6 @@
 #include "base/mem.h"
 #include "policy/nn/threads.h"
 
-const emp_network *const emp_networks[EMP_NETWORKS] = {
-    &emp_network_placer, &emp_network_grouper, &emp_network_go, &emp_network_hsdag};
-
 const int32_t emp_network_offset[EMP_NETWORK_NEIGHBORS] = {-17, -1, 1, 17};
 
 emp_status emp_network_create(void **state, const emp_network *network,

@@ -12,6 +12,9 @@
 #include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
 
+const emp_network *const emp_networks[EMP_NETWORKS] = {
+    &emp_network_placer, &emp_network_grouper, &emp_network_go, &emp_network_hsdag};
+
 enum { LINE_BYTES = 256, OURS, TORCH };
 
 /* Losses agree to five digits. */

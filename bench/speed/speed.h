@@ -4,7 +4,65 @@
 #ifndef EMP_BENCH_SPEED_SPEED_H
 #define EMP_BENCH_SPEED_SPEED_H
 
-#include "bench/speed/harness.h"
+#include "run/sheet/sheet.h"
+
+/* Compares how long several ways to do the same work take. In each round every way does it once, one after
+ * the other, so that other work on the computer slows all of them alike. A ratio is taken within a
+ * round; tables have medians and quartiles over rounds. */
+
+typedef struct {
+    double seconds; /**< for one unit of work */
+    double
+        answer; /**< the result of the work; NaN = it is not compared with the first way's */
+} emp_speed_sample;
+
+/** One way to do the work. */
+typedef struct {
+    const char *name;
+    int32_t     number;    /**< for the caller */
+    double      tolerance; /**< of the answer, relative to the first way's */
+} emp_speed_way;
+
+typedef struct {
+    const char          *name, *variant;
+    int32_t              size;
+    const emp_speed_way *way; /**< the first one is the base of ratios */
+    int32_t              way_count, rounds;
+    /** Does the work in the way of this number. */
+    emp_status (*take)(emp_speed_sample *sample, void *context, int32_t number,
+                       int32_t round, emp_error *err);
+    void *context;
+} emp_speed_task;
+
+typedef struct {
+    emp_sheet sheet;
+    double    scale; /**< seconds to the unit that people see */
+} emp_speed_table;
+
+/** Columns of EMP_SPEED_COLUMN_... in the sheet. */
+enum {
+    EMP_SPEED_TASK,
+    EMP_SPEED_SIZE,
+    EMP_SPEED_VARIANT,
+    EMP_SPEED_WAY,
+    EMP_SPEED_ROUNDS,
+    EMP_SPEED_SECONDS,
+    EMP_SPEED_TIME,
+    EMP_SPEED_RATIO,
+    EMP_SPEED_DIFFERENCE
+};
+
+/** \param unit  For people, as "ns/op". The sheet is to be cleared. */
+void emp_speed_table_init(emp_speed_table *table, const char *unit, double scale);
+
+/** Adds a line for each way. A way that is not the first and has taken 10 s ends with its third round, and so
+ * does the task after a minute. */
+emp_status emp_speed_measure(emp_speed_table *table, const emp_speed_task *task,
+                             emp_error *err);
+
+/** As emp_word_list_check(), of names up to NULL. */
+emp_status emp_speed_check_words(const char *list, const char *what,
+                                 const char *const *names, emp_error *err);
 
 enum { EMP_SPEED_MAX = 12 };
 

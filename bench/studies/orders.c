@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/studies/orders.h"
+#include "bench/studies/mechanisms.h"
 
 #include <math.h>
 

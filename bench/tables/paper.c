@@ -12,14 +12,22 @@ const char emp_paper_source[] = "Mirhoseini et al., A Hierarchical Model for Dev
 const char emp_paper_source2[] = "Mirhoseini et al., A Hierarchical Model for Device "
                                  "Placement, ICLR 2018, Table 2 (learned: Table 1)";
 
+#define OTHER_MODELS                                                 \
+    {"resnet", "ResNet-152", "resnet:depth=152", "k40x2", 2, NULL},  \
+        {"rnnlm", "RNNLM", "rnnlm", "k40x2", 2, NULL},               \
+        {"nmt2", "NMT, 2 layers", "nmt:layers=2", "k40x2", 2, NULL}, \
+        {"nmt4", "NMT, 4 layers", "nmt:layers=4", "k40x4", 4, NULL}, \
+    {                                                                \
+        "nmt8", "NMT, 8 layers", "nmt:layers=8", "k40x8", 8, NULL    \
+    }
+
 const emp_task emp_paper_task[EMP_PAPER_TASKS] = {
-    {"inception_v3", "Inception-V3", "inception_v3", "k40x2", 2, NULL},
-    {"resnet", "ResNet-152", "resnet:depth=152", "k40x2", 2, NULL},
-    {"rnnlm", "RNNLM", "rnnlm", "k40x2", 2, NULL},
-    {"nmt2", "NMT, 2 layers", "nmt:layers=2", "k40x2", 2, NULL},
-    {"nmt4", "NMT, 4 layers", "nmt:layers=4", "k40x4", 4, NULL},
-    {"nmt8", "NMT, 8 layers", "nmt:layers=8", "k40x8", 8, NULL},
-};
+    {"inception_v3", "Inception-V3", "inception_v3", "k40x2", 2, NULL}, OTHER_MODELS};
+
+const emp_task emp_paper_row[EMP_PAPER_ROWS] = {
+    {"inception_v3", "Inception-V3, batch 1", "inception_v3:batch=1", "k40x2", 2, NULL},
+    {"inception_v3", "Inception-V3, batch 8", "inception_v3:batch=8", "k40x2", 2, NULL},
+    OTHER_MODELS};
 
 int32_t emp_paper_find(const char *key)
 {
@@ -60,16 +68,55 @@ bool emp_paper_is_inferred(const char *cell)
     return false;
 }
 
-/* 3 x 11.44 GFLOP an image (the layers of graphs/workloads/inception_v3.c) x 32 images / 0.61 s
- * is 1.8 TFLOP/s; 18 cores x 32 FLOP x 2.3 GHz are 1.3. */
-const char *emp_paper_other_size(int32_t task)
+static double flops_on(const emp_problem *p, uint32_t kind)
 {
-    return strcmp(emp_paper_task[task].key, "inception_v3") == 0
-               ? "the published step of Inception-V3 on the CPU would be 1.8 TFLOP/s "
-                 "with the "
-                 "published 32 images, and the CPU's peak is 1.3. So its batch was "
-                 "another."
-               : NULL;
+    double sum = 0.0;
+
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const int32_t c = p->class_of_op[op];
+        if (c >= 0 && (p->kinds_of_class[c] & kind) != 0)
+            sum += p->graph->op[op].cost->flops;
+    }
+    return sum;
+}
+
+static double peak_of(const emp_machine *m, emp_device_kind kind)
+{
+    double peak = 0.0;
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (m->device[d].kind == kind) peak = fmax(peak, m->device[d].peak_flops_per_s);
+    return peak;
+}
+
+void emp_paper_demands(emp_paper_demand   out[EMP_PAPER_SINGLE_DEVICES],
+                       const emp_problem *problem, int32_t task)
+{
+    static const struct {
+        const char     *device, *method;
+        emp_device_kind kind;
+        uint32_t        mask;
+    } single[EMP_PAPER_SINGLE_DEVICES] = {{"CPU", "cpu", EMP_DEVICE_CPU, EMP_KIND_CPU},
+                                          {"GPU", "gpu", EMP_DEVICE_GPU, EMP_KIND_GPU}};
+
+    for (int i = 0; i < EMP_PAPER_SINGLE_DEVICES; i++)
+        out[i] = (emp_paper_demand){.method = single[i].method,
+                                    .device = single[i].device,
+                                    .flops = flops_on(problem, single[i].mask),
+                                    .paper_s = emp_paper_step_s(task, single[i].method),
+                                    .peak_flops_per_s =
+                                        peak_of(problem->machine, single[i].kind)};
+}
+
+double emp_paper_asked(const emp_paper_demand *demand)
+{
+    return isfinite(demand->paper_s) ? demand->flops / demand->paper_s : NAN;
+}
+
+bool emp_paper_is_impossible(const emp_paper_demand *demand)
+{
+    return demand->peak_flops_per_s > 0 &&
+           emp_paper_asked(demand) > demand->peak_flops_per_s;
 }
 
 /* Table 2: median, best, worst, improvement. */

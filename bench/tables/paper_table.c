@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "bench/tables/paper.h"
 #include "bench/tables/table.h"
+#include "sim/bounds/bounds.h"
 
 const emp_paper_table *emp_paper_table_find(const char *name)
 {
@@ -29,6 +30,10 @@ struct plan {
     int32_t twin[EMP_PAPER_MAX_COLUMNS]; /* first column with the same runs, or itself */
     emp_trials_tasks tasks;
     emp_trials       trials; /* [row][column]; gains and twins have no runs */
+    struct {
+        bool             is_known, is_impossible;
+        emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES];
+    } published[EMP_PAPER_TASKS]; /* of the published size of a task */
 };
 
 static const emp_paper_column *definition_of(const struct plan *plan, int32_t column)
@@ -191,40 +196,137 @@ static bool has_paper_sizes(const emp_task *row)
     return strcmp(row->spec, emp_paper_task[task_of(row)].spec) == 0;
 }
 
+static bool is_one_impossible(const emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES])
+{
+    return emp_paper_is_impossible(&demand[0]) || emp_paper_is_impossible(&demand[1]);
+}
+
+/* Looks whether the reported times rule out the published size of a row's task. */
+static emp_status look_at_published(struct plan *plan, int32_t row,
+                                    const emp_runtime *runtime, emp_error *err)
+{
+    const int32_t   task = task_of(&plan->table->row[row]);
+    emp_loaded_task loaded = {0};
+    emp_problem    *problem = plan->tasks.loaded[row].problem;
+    emp_status      st = EMP_OK;
+
+    if (plan->published[task].is_known) return EMP_OK;
+    if (!has_paper_sizes(&plan->table->row[row])) {
+        EMP_TRY(emp_tasks_load(&loaded, &emp_paper_task[task], 1, runtime, 1, err));
+        problem = loaded.problem;
+    }
+    emp_paper_demands(plan->published[task].demand, problem, task);
+    plan->published[task].is_impossible = is_one_impossible(plan->published[task].demand);
+    plan->published[task].is_known = true;
+
+cleanup:
+    emp_tasks_clear(&loaded, 1);
+    return st;
+}
+
+/* The arithmetic of a size that reported times rule out. */
+static void note_impossible(emp_table *t, const emp_task *row,
+                            const emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES])
+{
+    const size_t used = strlen(t->impossible_note);
+    emp_text     note = {t->impossible_note, sizeof t->impossible_note, used};
+    const char  *before = "; ";
+
+    emp_text_add(&note, "%s%s does %.2f TFLOP", used > 0 ? " " : "", row->spec,
+                 demand[0].flops * 1e-12);
+    for (int32_t i = 0; i < EMP_PAPER_SINGLE_DEVICES; i++) {
+        const emp_paper_demand *d = &demand[i];
+        if (!emp_paper_is_impossible(d)) continue;
+        emp_text_add(&note,
+                     "%sthe reported %.2f s ask for %.1f TFLOP/s of a %s whose peak is "
+                     "%.2f",
+                     before, d->paper_s, emp_paper_asked(d) * 1e-12, d->device,
+                     d->peak_flops_per_s * 1e-12);
+        before = ", and ";
+    }
+    emp_text_add(&note, ".");
+}
+
+/* Gives the cells of single devices their demands. Returns the origin that all cells of a row with a reported
+ * figure share; EMP_ORIGIN_BARE: none. */
+static emp_origin look_at_row(struct plan *plan, int32_t r)
+{
+    emp_table       *t = plan->table;
+    const int32_t    task = task_of(&t->row[r]);
+    emp_paper_demand demand[EMP_PAPER_SINGLE_DEVICES];
+
+    emp_paper_demands(demand, plan->tasks.loaded[r].problem, task);
+    for (int32_t i = 0; i < t->column_count * EMP_PAPER_SINGLE_DEVICES; i++) {
+        const emp_paper_demand *d = &demand[i % EMP_PAPER_SINGLE_DEVICES];
+        const int32_t           c = i / EMP_PAPER_SINGLE_DEVICES;
+        if (strcmp(t->column[c].method, d->method) != 0) continue;
+        emp_table_at(t, r, c)->asked_flops_per_s = emp_paper_asked(d);
+        emp_table_at(t, r, c)->peak_flops_per_s = d->peak_flops_per_s;
+    }
+    if (is_one_impossible(demand)) {
+        note_impossible(t, &t->row[r], demand);
+        return EMP_ORIGIN_OTHER;
+    }
+    return plan->published[task].is_impossible ? EMP_ORIGIN_INFERRED : EMP_ORIGIN_BARE;
+}
+
 /* A cell is fitted if the constants of the row's machine were fitted to it; the model
  * files say so. All machines of the paper have the same models. */
+static emp_origin cell_origin(const struct plan *plan, int32_t r, const char *method)
+{
+    const emp_task *row = &plan->table->row[r];
+    char            name[EMP_FIT_NAME_BYTES];
+
+    if (!has_paper_sizes(row)) return EMP_ORIGIN_BARE;
+    snprintf(name, sizeof name, "%s:%s", row->key, method);
+    if (emp_machine_is_fitted_to(plan->tasks.loaded[r].machine, name))
+        return EMP_ORIGIN_FITTED;
+    return emp_paper_is_inferred(name) ? EMP_ORIGIN_INFERRED : EMP_ORIGIN_BARE;
+}
+
 static void mark_chosen(struct plan *plan)
 {
     emp_table *t = plan->table;
 
     for (int32_t r = 0; r < t->row_count; r++) {
         const emp_problem *problem = plan->tasks.loaded[r].problem;
-        const emp_machine *machine = problem->machine;
+        const emp_origin   shared = look_at_row(plan, r);
         t->fitted_constants =
-            machine->fitted_constants + problem->runtime.fitted_constants;
-        if (!has_paper_sizes(&t->row[r])) continue;
+            problem->machine->fitted_constants + problem->runtime.fitted_constants;
         for (int32_t c = 0; c < t->column_count; c++) {
             emp_table_cell *cell = emp_table_at(t, r, c);
-            char            name[EMP_FIT_NAME_BYTES];
-            snprintf(name, sizeof name, "%s:%s", t->row[r].key, t->column[c].method);
-            if (emp_paper_other_size(task_of(&t->row[r])) != NULL &&
-                !isnan(cell->paper_s)) {
-                cell->origin = EMP_ORIGIN_OTHER;
-                t->other_note = emp_paper_other_size(task_of(&t->row[r]));
-            }
-            if (emp_paper_is_inferred(name)) cell->origin = EMP_ORIGIN_INFERRED;
-            if (emp_machine_is_fitted_to(machine, name)) cell->origin = EMP_ORIGIN_FITTED;
+            cell->origin = shared != EMP_ORIGIN_BARE && !isnan(cell->paper_s)
+                               ? shared
+                               : cell_origin(plan, r, t->column[c].method);
         }
     }
 }
 
-static emp_status load_tasks(struct plan *plan, emp_error *err)
+/* Rows of other sizes whose published size is not a row itself need its arithmetic. */
+static void note_published(struct plan *plan)
 {
     emp_table *t = plan->table;
+    bool       is_row[EMP_PAPER_TASKS] = {false};
 
+    for (int32_t r = 0; r < t->row_count; r++)
+        if (has_paper_sizes(&t->row[r])) is_row[task_of(&t->row[r])] = true;
+    for (int32_t task = 0; task < EMP_PAPER_TASKS; task++)
+        if (plan->published[task].is_impossible && !is_row[task])
+            note_impossible(t, &emp_paper_task[task], plan->published[task].demand);
+}
+
+static emp_status load_tasks(struct plan *plan, emp_error *err)
+{
+    emp_table  *t = plan->table;
+    emp_runtime runtime;
+
+    EMP_CHECK(emp_runtime_init(&runtime, plan->params->runtime, err));
     EMP_CHECK(emp_trials_load(&plan->tasks, plan->params->runtime,
                               plan->params->jobs.threads, err));
     snprintf(t->runtime, sizeof t->runtime, "%s", plan->tasks.runtime);
+    for (int32_t r = 0; r < t->row_count; r++)
+        EMP_CHECK(look_at_published(plan, r, &runtime, err));
+    note_published(plan);
     mark_chosen(plan);
     return EMP_OK;
 }
@@ -283,6 +385,15 @@ static void fill_gain(struct plan *plan, int32_t row, int32_t column)
         emp_table_at(plan->table, row, column)->shown = 1.0 - of->shown / over->shown;
 }
 
+/* True if the lower bound for placements with GPU kernels on GPUs holds for all runs of a cell. */
+static bool keep_gpu_kernels(const emp_problem *problem, const emp_record *const *records,
+                             int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (!emp_trials_keeps_gpu_kernels(problem, records[i])) return false;
+    return count > 0;
+}
+
 /* Cells that share runs show them each in its own way; gains compare cells. */
 static void fill_row(struct plan *plan, int32_t r)
 {
@@ -296,9 +407,24 @@ static void fill_row(struct plan *plan, int32_t r)
         for (int32_t s = 0; s < count; s++)
             if (job[s].is_ready) records[ready++] = &job[s].record;
         if (ready > 0) emp_table_fill(t, r, c, records, ready);
+        emp_table_at(t, r, c)->keeps_gpu_kernels =
+            keep_gpu_kernels(plan->tasks.loaded[r].problem, records, ready);
     }
     for (int32_t c = 0; c < t->column_count; c++)
         if (t->column[c].shown == EMP_SHOWN_GAIN) fill_gain(plan, r, c);
+}
+
+static emp_status find_bound(void *context, int32_t row, emp_error *err)
+{
+    struct plan *plan = (struct plan *)context;
+    emp_bounds   bounds;
+
+    EMP_CHECK(emp_bounds_compute(&bounds, plan->tasks.loaded[row].problem,
+                                 EMP_BOUNDS_EFFORT, err));
+    plan->table->bound[row] =
+        (emp_table_bound){.any_s = (double)bounds.best_ns * 1e-9,
+                          .gpu_kernels_s = (double)bounds.gpu_kernels_ns * 1e-9};
+    return EMP_OK;
 }
 
 emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,
@@ -313,6 +439,9 @@ emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definiti
     EMP_TRY(add_jobs(&plan, err));
     st = emp_trials_run(&plan.trials, &params->jobs, err);
     if (st != EMP_OK && st != EMP_EINTERRUPTED) goto cleanup;
+    if (st == EMP_OK)
+        EMP_TRY(emp_trials_each(plan.table->row_count, params->jobs.threads, find_bound,
+                                &plan, err));
     for (int32_t r = 0; r < plan.table->row_count; r++) fill_row(&plan, r);
     emp_table_trace_origins(plan.table);
     *out = plan.table;

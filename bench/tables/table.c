@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "run/sheet/sheet.h"
 
 emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_count,
@@ -20,14 +21,16 @@ emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_c
     t->row_count = row_count;
     t->column_count = column_count;
     EMP_TRY(EMP_ALLOC(t->row, (size_t)row_count));
+    EMP_TRY(EMP_ALLOC(t->bound, (size_t)row_count));
     EMP_TRY(EMP_ALLOC(t->column, (size_t)column_count));
     EMP_TRY(EMP_ALLOC(t->cell, cell_count));
     for (size_t i = 0; i < cell_count; i++) {
         t->cell[i].ours_s = (emp_summary){NAN, NAN, NAN};
         t->cell[i].shown = t->cell[i].typical_s = NAN;
         t->cell[i].paper_s = NAN;
+        t->cell[i].asked_flops_per_s = t->cell[i].peak_flops_per_s = NAN;
     }
-    t->title = t->source = t->note = t->other_note = "";
+    t->title = t->source = t->note = "";
     snprintf(t->version, sizeof t->version, "%s", manifest.version);
     snprintf(t->commit, sizeof t->commit, "%s", manifest.commit);
     t->is_dirty = manifest.is_dirty;
@@ -43,6 +46,7 @@ void emp_table_destroy(emp_table *t)
 {
     if (t == NULL) return;
     emp_free(t->row);
+    emp_free(t->bound);
     emp_free(t->column);
     emp_free(t->cell);
     emp_free(t);
@@ -147,6 +151,79 @@ static bool is_prediction(const emp_table_cell *cell)
 {
     return cell->origin == EMP_ORIGIN_PREDICTED && isfinite(emp_table_ratio(cell));
 }
+
+/* ---- the relative form ---- */
+
+void emp_table_relate(emp_table *table)
+{
+    emp_text command = {table->command, sizeof table->command, strlen(table->command)};
+
+    table->is_relative = true;
+    emp_text_add(&command, " --relative");
+}
+
+int32_t emp_table_reference(const emp_table *table, int32_t row)
+{
+    static const char *const methods[] = {"expert", "gpu"};
+
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        for (int32_t c = 0; c < table->column_count; c++) {
+            const emp_table_cell *cell = emp_table_at(table, row, c);
+            if (strcmp(table->column[c].method, methods[i]) == 0 &&
+                isfinite(cell->shown) && isfinite(cell->paper_s))
+                return c;
+        }
+    }
+    return -1;
+}
+
+emp_table_cell emp_table_divide(const emp_table *table, int32_t row, int32_t column)
+{
+    emp_table_cell cell = *emp_table_at(table, row, column);
+    double         ours = NAN, paper = NAN;
+    const int32_t  reference = emp_table_reference(table, row);
+    if (reference >= 0) {
+        ours = emp_table_at(table, row, reference)->shown;
+        paper = emp_table_at(table, row, reference)->paper_s;
+    }
+    cell.ours_s = (emp_summary){cell.ours_s.median / ours, cell.ours_s.min / ours,
+                                cell.ours_s.max / ours};
+    cell.shown /= ours;
+    cell.typical_s /= ours;
+    cell.paper_s /= paper;
+    return cell;
+}
+
+emp_table_cell emp_table_seen(const emp_table *table, int32_t row, int32_t column)
+{
+    return table->is_relative ? emp_table_divide(table, row, column)
+                              : *emp_table_at(table, row, column);
+}
+
+emp_table_agreement emp_table_agree(const emp_table *table)
+{
+    emp_table_agreement a = {0, 0, NAN};
+    double              sum = 0.0;
+
+    for (int32_t r = 0; r < table->row_count; r++) {
+        const int32_t one = table->is_relative ? emp_table_reference(table, r) : -1;
+        for (int32_t c = 0; c < table->column_count; c++) {
+            const emp_table_cell cell = emp_table_seen(table, r, c);
+            if (!is_prediction(&cell)) continue;
+            if (one >= 0 &&
+                is_same_step(emp_table_at(table, r, one), emp_table_at(table, r, c)))
+                continue;
+            const double error = fabs(emp_table_ratio(&cell) - 1.0);
+            a.cells++;
+            a.near += error <= EMP_TABLE_NEAR / 100.0;
+            sum += error;
+        }
+    }
+    if (a.cells > 0) a.error_frac = sum / a.cells;
+    return a;
+}
+
+/* ---- order ---- */
 
 static int sign_of(double x) { return (x > 0.0) - (x < 0.0); }
 

@@ -28,9 +28,9 @@ typedef enum {
     EMP_ORIGIN_BARE,      /**< the paper has no figure of it: not comparable */
     EMP_ORIGIN_PREDICTED, /**< nothing was chosen by the paper's figure */
     EMP_ORIGIN_FITTED,    /**< machine constants were fitted to the paper's figure */
-    EMP_ORIGIN_INFERRED,  /**< a size of the workload was inferred from it */
+    EMP_ORIGIN_INFERRED, /**< a size of the workload was bounded by the paper's figures */
     EMP_ORIGIN_REPEATED, /**< the placement is that of a fitted or inferred cell of the row */
-    EMP_ORIGIN_OTHER, /**< the paper's figure must be of another size: not comparable */
+    EMP_ORIGIN_OTHER, /**< a reported time is impossible at this size: not comparable */
     EMP_ORIGIN_COUNT
 } emp_origin;
 
@@ -58,25 +58,37 @@ typedef struct {
     int32_t    run_count;  /**< seeds that were run */
     int32_t    oom_count;  /**< of them, those that found nothing that fits */
     int64_t    peak_bytes; /**< largest of a device, in the last run */
-    uint64_t   graph_hash, machine_hash, runtime_hash;
+    /** FLOP/s that the paper's time asks of the one device, and its peak; NaN in other columns. */
+    double asked_flops_per_s, peak_flops_per_s;
+    bool keeps_gpu_kernels; /**< the best placements of all runs keep them off the CPUs */
+    uint64_t graph_hash, machine_hash, runtime_hash;
 } emp_table_cell;
+
+/** Lower bounds on the step time of a row's problem (docs/bounds.md); 0 = not known. */
+typedef struct {
+    double any_s;
+    double gpu_kernels_s; /**< of placements that keep GPU kernels off the CPUs */
+} emp_table_bound;
 
 typedef struct {
     int32_t           row_count, column_count;
     emp_task         *row;
+    emp_table_bound  *bound; /**< [row] */
     emp_table_column *column;
     emp_table_cell   *cell; /**< [row][column] */
     const char       *title;
     const char       *source;              /**< of the paper's figures */
     const char       *note;                /**< what the columns mean, or "" */
-    const char       *other_note;          /**< why cells are EMP_ORIGIN_OTHER, or "" */
     int32_t           fitted_constants;    /**< of the machines and the runtime */
     char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
+    char impossible_note
+        [2 * EMP_RECORD_TEXT_BYTES]; /**< sizes that reported times rule out, or "" */
     char runtime[EMP_RECORD_NAME_BYTES];
     char command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
     char version[EMP_RECORD_NAME_BYTES];
     char commit[EMP_RECORD_NAME_BYTES];
     bool is_dirty;
+    bool is_relative; /**< times are divided: emp_table_reference() */
 } emp_table;
 
 /** An empty table of that size; fill in the rows and columns. */
@@ -99,6 +111,29 @@ bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *
 
 /** What we show over the paper's figure; NaN unless both are numbers of seconds. */
 double emp_table_ratio(const emp_table_cell *cell);
+
+/** Lets a table show people each time of a row divided by another time of that row, ours by ours and the paper's by
+ * the paper's, because a factor that all times of a machine share cancels there. */
+void emp_table_relate(emp_table *table);
+
+/** The column whose time divides those of a row: the human expert's, or one GPU's if ours or the paper's expert
+ * has no time. -1: neither has. */
+int32_t emp_table_reference(const emp_table *table, int32_t row);
+
+/** A cell with its times divided by those of the row's reference; NaN if the row has none. */
+emp_table_cell emp_table_divide(const emp_table *table, int32_t row, int32_t column);
+
+/** A cell as people see it: divided in a relative table. */
+emp_table_cell emp_table_seen(const emp_table *table, int32_t row, int32_t column);
+
+/** How near the predicted cells are that have two times, as people see them; in a relative table references
+ * are left out, and placements that repeat one, as they are 1 by construction. */
+typedef struct {
+    int32_t cells, near; /**< near: at most EMP_TABLE_NEAR percent above or below */
+    double  error_frac;  /**< mean of |ratio - 1|; NaN without cells */
+} emp_table_agreement;
+enum { EMP_TABLE_NEAR = 20 };
+emp_table_agreement emp_table_agree(const emp_table *table);
 
 /** Pairs of columns within a row, predicted both and by different runs, that the paper puts in
  * an order, and how many of them we put in the same order. */

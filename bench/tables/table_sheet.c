@@ -45,9 +45,18 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("paper_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN(NULL, "ratio", EMP_SHEET_REAL, .form = "%.2f", .width = 5),
     EMP_COLUMN("ratio", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("reference", NULL, EMP_SHEET_WORD, .is_optional = true),
+    EMP_COLUMN("ours_relative", NULL, EMP_SHEET_REAL, .low = "min_relative",
+               .high = "max_relative", .is_optional = true),
+    EMP_COLUMN("paper_relative", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("relative_ratio", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("paper_gain_frac", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("origin", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("asked_flops_per_s", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("peak_flops_per_s", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("lower_bound_s", NULL, EMP_SHEET_REAL, .is_optional = true),
+    EMP_COLUMN("lower_bound_gpu_kernels_s", NULL, EMP_SHEET_REAL, .is_optional = true),
     EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("graph_hash", NULL, EMP_SHEET_HASH),
     EMP_COLUMN("machine_hash", NULL, EMP_SHEET_HASH),
@@ -82,19 +91,33 @@ static emp_value ours_of(const emp_table_column *column, const emp_table_cell *c
     return emp_value_marked(v, origin_text[cell->origin].mark);
 }
 
+/* The method whose time divides those of a row; NULL: none. */
+static const char *reference_of(const emp_table *t, int32_t r)
+{
+    const int32_t column = emp_table_reference(t, r);
+
+    return column >= 0 ? t->column[column].method : NULL;
+}
+
 static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
                      bool is_mixed)
 {
     const emp_task         *row = &t->row[r];
     const emp_table_column *column = &t->column[c];
     const emp_table_cell   *cell = emp_table_at(t, r, c);
+    const emp_table_cell    seen = emp_table_seen(t, r, c);
+    const emp_table_cell    divided = emp_table_divide(t, r, c);
+    const emp_table_bound  *bound = &t->bound[r];
+    bool                    has_reference = emp_table_reference(t, r) >= 0;
     bool                    is_best = column->has_median;
     bool                    is_gain = column->shown == EMP_SHOWN_GAIN;
+    bool                    has_rate = isfinite(cell->asked_flops_per_s);
+    bool                    has_bound = bound->gpu_kernels_s > 0;
     char                    shown[EMP_SHEET_CELL_BYTES], paper[EMP_SHEET_CELL_BYTES];
-    emp_value               ours = ours_of(column, cell, shown);
+    emp_value               ours = ours_of(column, &seen, shown);
     /* Paper and ours both out of memory agree; where just one is, there is no ratio. */
     bool      is_same = isinf(cell->paper_s) && isinf(cell->shown);
-    emp_value ratio = is_same ? EMP_V("same") : EMP_V(emp_table_ratio(cell));
+    emp_value ratio = is_same ? EMP_V("same") : EMP_V(emp_table_ratio(&seen));
 
     EMP_SHEET_ADD(
         s, EMP_V(row->title), EMP_V(row->spec), EMP_V(row->machine), EMP_V(t->runtime),
@@ -106,14 +129,24 @@ static void add_cell(emp_sheet *s, const emp_table *t, int32_t r, int32_t c,
         emp_value_if(is_best, ours),
         emp_value_if(!is_gain,
                      emp_value_range(cell->shown, cell->ours_s.min, cell->ours_s.max)),
-        emp_value_if(is_best, EMP_V(cell->typical_s)),
-        emp_value_if(column->has_paper, value_of(column, cell->paper_s, paper)),
+        emp_value_if(is_best, EMP_V(seen.typical_s)),
+        emp_value_if(column->has_paper, value_of(column, seen.paper_s, paper)),
         emp_value_if(!is_gain, EMP_V(cell->paper_s)),
         emp_value_if(column->has_paper, ratio), EMP_V(emp_table_ratio(cell)),
+        EMP_V(reference_of(t, r)),
+        emp_value_if(has_reference, emp_value_range(divided.shown, divided.ours_s.min,
+                                                    divided.ours_s.max)),
+        emp_value_if(has_reference, EMP_V(divided.paper_s)),
+        emp_value_if(has_reference, EMP_V(emp_table_ratio(&divided))),
         emp_value_if(is_gain, EMP_V(cell->shown)),
         emp_value_if(is_gain, EMP_V(cell->paper_s)),
-        EMP_V(origin_text[cell->origin].name), EMP_V(cell->peak_bytes),
-        EMP_V(cell->graph_hash), EMP_V(cell->machine_hash), EMP_V(cell->runtime_hash));
+        EMP_V(origin_text[cell->origin].name),
+        emp_value_if(has_rate, EMP_V(cell->asked_flops_per_s)),
+        emp_value_if(has_rate, EMP_V(cell->peak_flops_per_s)),
+        emp_value_if(bound->any_s > 0, EMP_V(bound->any_s)),
+        emp_value_if(has_bound && cell->keeps_gpu_kernels, EMP_V(bound->gpu_kernels_s)),
+        EMP_V(cell->peak_bytes), EMP_V(cell->graph_hash), EMP_V(cell->machine_hash),
+        EMP_V(cell->runtime_hash));
 }
 
 /* ---- notes ---- */
@@ -198,35 +231,113 @@ static void note_origins(emp_sheet *s, const emp_table *t)
             t->fitted_constants, t->fitted_constants == 1 ? "" : "s",
             count[EMP_ORIGIN_FITTED]);
     if (count[EMP_ORIGIN_INFERRED] > 0)
-        emp_sheet_note(s,
-                       "+ Inferred: a size of the workload was inferred from the paper's "
-                       "verdict. Cells: %d.",
-                       count[EMP_ORIGIN_INFERRED]);
+        emp_sheet_note(
+            s,
+            "+ Inferred: a size of the workload was bounded by memory verdicts "
+            "or impossible times of the paper. Cells: %d.",
+            count[EMP_ORIGIN_INFERRED]);
     if (count[EMP_ORIGIN_REPEATED] > 0)
         emp_sheet_note(s, "= Repeats a fitted or inferred cell of its row. Cells: %d.",
                        count[EMP_ORIGIN_REPEATED]);
     if (count[EMP_ORIGIN_OTHER] > 0)
-        emp_sheet_note(s, "~ Not comparable: %s Cells: %d.", t->other_note,
+        emp_sheet_note(s,
+                       "~ Not comparable: a reported time is impossible at this size. "
+                       "Cells: %d.",
                        count[EMP_ORIGIN_OTHER]);
+    if (t->impossible_note[0] != '\0')
+        emp_sheet_note(s, "Impossible sizes. %s", t->impossible_note);
     emp_sheet_note(
         s, "Cells without a mark: %d are predicted, %d have no figure to compare with.",
         count[EMP_ORIGIN_PREDICTED], count[EMP_ORIGIN_BARE]);
 }
 
+/* A gain of the paper over the reference that no placement of ours can have, or none that keeps GPU kernels on
+ * GPUs. */
+static void note_out_of_reach(emp_sheet *s, const emp_table *t, int32_t r, int32_t c)
+{
+    const emp_table_bound *bound = &t->bound[r];
+    const emp_table_cell   divided = emp_table_divide(t, r, c);
+    const int32_t          by = emp_table_reference(t, r);
+    const double           target_s =
+        by >= 0 ? divided.paper_s * emp_table_at(t, r, by)->shown : NAN;
+    char     array[120] = "", text[EMP_SHEET_CELL_BYTES];
+    emp_text line = {array, sizeof array, 0};
+
+    if (target_s < bound->any_s)
+        emp_text_add(&line, ", no placement is below %s s",
+                     emp_sheet_number_fine(bound->any_s, text));
+    if (target_s < bound->gpu_kernels_s && bound->gpu_kernels_s > bound->any_s)
+        emp_text_add(&line, ", none with GPU kernels on GPUs only is below %s s",
+                     emp_sheet_number_fine(bound->gpu_kernels_s, text));
+    if (line.used > 0)
+        emp_sheet_note(
+            s, "%s, %s: the paper's ratio of %.2f to %s would be %s s here, but%s.",
+            t->row[r].title, t->column[c].title, divided.paper_s, t->column[by].title,
+            emp_sheet_number_fine(target_s, text), array + 1);
+}
+
+/* The factors between the paper's references and ours, which cancel in the relative form. */
+static void note_factors(emp_sheet *s, const emp_table *t)
+{
+    char     array[512] = "";
+    emp_text line = {array, sizeof array, 0};
+
+    for (int32_t r = 0; r < t->row_count; r++) {
+        const int32_t by = emp_table_reference(t, r);
+        if (by < 0 || emp_table_at(t, r, by)->origin != EMP_ORIGIN_PREDICTED) continue;
+        emp_text_add(&line, "%s %s %.2f", line.used > 0 ? ";" : "", t->row[r].title,
+                     1.0 / emp_table_ratio(emp_table_at(t, r, by)));
+    }
+    if (line.used > 0)
+        emp_sheet_note(s, "The paper's expert (else one GPU) over ours:%s.", array);
+}
+
+static void note_relative(emp_sheet *s)
+{
+    emp_sheet_note(
+        s, "Relative: each time is divided by that of the human expert of its row "
+           "(GPU only where there is none), ours by ours and the paper's by the "
+           "paper's, because a common factor of the machine cancels there.");
+}
+
+static void note_row(emp_sheet *s, const emp_task *row, const emp_table_bound *bound)
+{
+    char     array[160] = "", text[EMP_SHEET_CELL_BYTES];
+    emp_text line = {array, sizeof array, 0};
+
+    if (bound->any_s > 0)
+        emp_text_add(&line, "; no step is below %s s",
+                     emp_sheet_number_fine(bound->any_s, text));
+    if (bound->any_s > 0 && bound->gpu_kernels_s > bound->any_s)
+        emp_text_add(&line, ", or %s s with GPU kernels on GPUs only",
+                     emp_sheet_number_fine(bound->gpu_kernels_s, text));
+    emp_sheet_note(s, "%s: %s on %s%s.", row->title, row->spec, row->machine, array);
+}
+
 static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
 {
-    const char *const notes[] = {t->note, t->gain_note};
+    const char *const         notes[] = {t->note, t->gain_note};
+    const emp_table_agreement near = emp_table_agree(t);
 
+    if (t->is_relative) note_relative(s);
     emp_sheet_note(
         s,
-        "Ours: seconds of the simulated machine, runtime %s: the best placement found, "
+        "Ours: %sthe simulated machine, runtime %s: the best placement found, "
         "median over seeds, with min-max where seeds differ. OOM: nothing that was tried "
         "fits in memory.",
-        t->runtime);
+        t->is_relative ? "" : "seconds of ", t->runtime);
     emp_sheet_note(s, "Paper: reported figures, %s. Ratio: ours / paper.", t->source);
     note_origins(s, t);
     for (int i = 0; i < 2; i++)
         if (notes[i][0] != '\0') emp_sheet_note(s, "%s", notes[i]);
+    if (near.cells > 0)
+        emp_sheet_note(s,
+                       "%d of the %d predicted cells with a time are within %d %% of the "
+                       "paper's; the mean error is %.0f %%.",
+                       near.near, near.cells, EMP_TABLE_NEAR, 100 * near.error_frac);
+    note_factors(s, t);
+    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
+        note_out_of_reach(s, t, i / t->column_count, i % t->column_count);
     if (order.pairs > 0)
         emp_sheet_note(
             s,
@@ -236,18 +347,17 @@ static void add_notes(emp_sheet *s, const emp_table *t, emp_table_order order)
     note_shortened(s, t);
     note_budgets(s, t);
     note_failures(s, t);
-    for (int32_t r = 0; r < t->row_count; r++)
-        emp_sheet_note(s, "%s: %s on %s.", t->row[r].title, t->row[r].spec,
-                       t->row[r].machine);
+    for (int32_t r = 0; r < t->row_count; r++) note_row(s, &t->row[r], &t->bound[r]);
     emp_sheet_note(s, "Sizes that a row does not name are defaults: emplace workloads.");
 }
 
 emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format format,
                            emp_error *err)
 {
-    emp_table_order order = emp_table_compare_order(t);
-    bool            is_mixed = is_mixed_table(t);
-    emp_sheet       s;
+    emp_table_order           order = emp_table_compare_order(t);
+    const emp_table_agreement near = emp_table_agree(t);
+    bool                      is_mixed = is_mixed_table(t);
+    emp_sheet                 s;
 
     EMP_SHEET_INIT(&s, columns);
     s.command = t->command;
@@ -255,11 +365,14 @@ emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format forma
     s.commit = t->commit;
     s.is_dirty = t->is_dirty;
     s.group_width = 13;
-    emp_sheet_set_title(&s, "%s", t->title);
-    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:i, s:{s:i, s:i}}", "runtime",
-                                      t->runtime, "paper", t->source, "fitted_constants",
-                                      t->fitted_constants, "order", "pairs", order.pairs,
-                                      "same", order.same));
+    emp_sheet_set_title(&s, "%s%s", t->title,
+                        t->is_relative ? " Each divided by the expert of its row." : "");
+    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:i, s:{s:i, s:i}, s:{s:i, s:i}, s:b}",
+                                      "runtime", t->runtime, "paper", t->source,
+                                      "fitted_constants", t->fitted_constants, "order",
+                                      "pairs", order.pairs, "same", order.same,
+                                      "agreement", "cells", near.cells, "near", near.near,
+                                      "relative", t->is_relative));
     for (int32_t i = 0; i < t->row_count * t->column_count; i++)
         add_cell(&s, t, i / t->column_count, i % t->column_count, is_mixed);
     add_notes(&s, t, order);

@@ -181,6 +181,13 @@ cleanup:
     return st;
 }
 
+bool emp_trials_keeps_gpu_kernels(const emp_problem *problem, const emp_record *record)
+{
+    return record->is_feasible && !record->has_fusion &&
+           record->decision.device_of_op != NULL &&
+           emp_problem_keeps_gpu_kernels(problem, record->decision.device_of_op);
+}
+
 emp_status emp_trials_simulate(double *step_s, emp_sim *sim, const emp_decision *decision,
                                emp_error *err)
 {

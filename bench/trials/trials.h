@@ -113,6 +113,10 @@ emp_status emp_trials_propose(const emp_problem *problem, const char *method,
                               const char *options, uint64_t seed,
                               emp_device_id *device_of_op, emp_error *err);
 
+/** True if the lower bound of placements that keep GPU kernels off the CPUs (docs/bounds.md) holds for the best
+ * of a run: it fits in memory, fuses no ops, and is such a placement. O(V). */
+bool emp_trials_keeps_gpu_kernels(const emp_problem *problem, const emp_record *record);
+
 /** Simulates a step; infinite seconds if it does not fit in memory. */
 emp_status emp_trials_simulate(double *step_s, emp_sim *sim, const emp_decision *decision,
                                emp_error *err);

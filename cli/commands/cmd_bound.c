@@ -7,6 +7,7 @@
 #include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/run_options.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
 
 struct args {

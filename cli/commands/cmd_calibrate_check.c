@@ -7,6 +7,7 @@
 #include "bench/anchors/check.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/parse.h"
 
 enum { KEY_ANCHORS = 256 };
 

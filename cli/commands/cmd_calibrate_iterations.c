@@ -8,6 +8,7 @@
 #include "bench/iterations/iterations.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/parse.h"
 
 enum {
     KEY_LAYERS = 256,

@@ -12,6 +12,7 @@
 #include "bench/calibrate/measure.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_runner.h"
 #include "cli/stop.h"

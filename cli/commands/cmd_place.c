@@ -17,6 +17,7 @@
 #include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
+#include "cli/parse.h"
 
 enum {
     KEY_BY = 256,

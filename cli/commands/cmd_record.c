@@ -14,6 +14,7 @@
 #include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
 #include "cli/options/run_options.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "run/methods.h"
 #include "sim/engine/sim.h"

@@ -15,6 +15,7 @@
 #include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
+#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_runner.h"
 #include "replay/planner/plan_from_problem.h"

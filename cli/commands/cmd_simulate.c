@@ -11,16 +11,15 @@
 #include "cli/format.h"
 #include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
-#include "cli/report/report_why.h"
 #include "cli/stop.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/import/traces/step_graph.h"
 #include "graphs/load.h"
 #include "run/methods.h"
-#include "sim/explain/scope_dot.h"
-#include "sim/explain/trace_chrome.h"
+#include "sim/explain/explain.h"
 
 #define OWN_DEVICES "file" /* of --placement */
 

@@ -2,18 +2,309 @@
 /* emplace train SPEC: place for long runs of learners and searches, with a checkpoint
  * beside the record, alone or on several ranks. */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "bench/compare/tasks.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
-#include "cli/commands/train_tasks.h"
+#include "cli/options/jobs_options.h"
+#include "cli/options/placement_input.h"
+#include "cli/parse.h"
+#include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "run/ranks/ranks.h"
+#include "run/sheet/sheet.h"
+#include "run/store/checkpoint.h"
+#include "run/training.h"
+
+/* emplace train --tasks: one set of weights, trained on several tasks in turn. */
+
+enum { DEFAULT_BUDGET = 10000, IMITATE_BUDGET = 1000, PATH_BYTES = 1024 };
+
+/* How a task has fared. */
+typedef struct {
+    int64_t turns;
+    double  first_mean_s, last_mean_s; /* of a turn */
+    double  best_s;
+} progress_of_task;
+
+typedef struct {
+    const cli_place_args  *args;
+    emp_task_list          list;
+    emp_runtime            runtime;
+    emp_loaded_task       *loaded;   /* [task] */
+    const emp_problem    **problem;  /* [task] */
+    progress_of_task      *of_task;  /* [task] */
+    emp_examples           examples; /* [task] what is imitated; empty: nothing */
+    emp_training_imitation imitation;
+    emp_weights            before, weights;
+    int64_t                budget, evaluations;
+    bool                   is_keeping;
+    cli_bar                bar;
+} trainer;
+
+static emp_status load(trainer *t, emp_error *err)
+{
+    const cli_place_args *args = t->args;
+    const char           *runtime = args->run.task.runtime;
+    const char *const     inputs[] = {runtime, args->weights};
+    const char *const     outputs[] = {args->weights_out};
+    emp_task              task[EMP_TASK_LIST_MOST];
+
+    EMP_CHECK(emp_output_check_all(outputs, 1, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 2, outputs, 1, err));
+    EMP_CHECK(emp_output_check_replaced(outputs, 1, args->is_forced, err));
+    EMP_CHECK(cli_task_list_add(&t->list, args->run.task.tasks, err));
+    EMP_CHECK(
+        cli_task_list_check_inputs(&t->list, args->run.task.tasks, outputs, 1, err));
+    if (runtime != NULL) EMP_CHECK(emp_runtime_init(&t->runtime, runtime, err));
+    if (args->weights != NULL)
+        EMP_CHECK(emp_weights_load(&t->before, args->weights, err));
+    const size_t count = (size_t)t->list.count;
+    EMP_CHECK(EMP_ALLOC(t->loaded, count));
+    EMP_CHECK(EMP_ALLOC(t->problem, count));
+    EMP_CHECK(EMP_ALLOC(t->of_task, count));
+    for (int32_t i = 0; i < t->list.count; i++) task[i] = t->list.task[i].task;
+    EMP_CHECK(emp_tasks_load(t->loaded, task, t->list.count,
+                             runtime != NULL ? &t->runtime : NULL, args->run.threads,
+                             err));
+    for (int32_t i = 0; i < t->list.count; i++) t->problem[i] = t->loaded[i].problem;
+    return EMP_OK;
+}
+
+static void clear(trainer *t)
+{
+    if (t->loaded != NULL) emp_tasks_clear(t->loaded, t->list.count);
+    emp_free(t->loaded);
+    emp_free(t->problem);
+    emp_free(t->of_task);
+    emp_examples_clear(&t->examples);
+    emp_task_list_clear(&t->list);
+    emp_weights_clear(&t->before);
+    emp_weights_clear(&t->weights);
+    emp_free(t);
+}
+
+/* From now on there are weights to save. */
+static void begin_keeping(trainer *t)
+{
+    if (!t->is_keeping) atomic_fetch_add(cli_stop_kept(), 1);
+    t->is_keeping = true;
+}
+
+static void on_turn(void *context, const emp_training_turn *turn)
+{
+    trainer          *t = (trainer *)context;
+    progress_of_task *p = &t->of_task[turn->problem];
+
+    begin_keeping(t);
+    if (p->turns++ == 0) p->first_mean_s = turn->mean_s;
+    p->last_mean_s = turn->mean_s;
+    p->best_s = turn->best_s;
+    t->evaluations = turn->evaluations;
+    cli_bar_draw_share(&t->bar, (double)turn->evaluations / (double)t->budget,
+                       t->list.task[turn->problem].task.key);
+}
+
+static void on_imitation(void *context, const emp_training_imitation *round)
+{
+    trainer *t = (trainer *)context;
+
+    begin_keeping(t);
+    t->imitation = *round;
+    cli_bar_draw_share(&t->bar, (double)round->round / (double)t->args->imitate_rounds,
+                       "imitation");
+}
+
+/* ---- examples ---- */
+
+static emp_status show_runs(trainer *t, const emp_method *method, emp_error *err)
+{
+    const cli_run_options *run = &t->args->run;
+    const int64_t          budget = t->args->imitate_budget;
+    const emp_run_params   params = {.method = method,
+                                     .placer = {.seed = run->seed,
+                                                .threads = run->threads,
+                                                .decides = run->decides,
+                                                .options = t->args->imitate_options},
+                                     .budget_evaluations =
+                                       budget > 0 ? budget : IMITATE_BUDGET,
+                                     .stop = cli_stop_flag()};
+
+    return emp_examples_make(&t->examples, t->problem, t->list.count, &params, err);
+}
+
+/* Where a file says nothing of the order or the fusion, the example has none. */
+static emp_status read_example(trainer *t, int32_t i, const char *path, emp_error *err)
+{
+    emp_owned_decision read;
+    const emp_status   st = cli_decision_load(&read, path, t->problem[i], err);
+
+    if (st == EMP_OK) emp_decision_copy(&t->examples.decision[i], &read);
+    emp_decision_clear(&read);
+    return st;
+}
+
+static int32_t count_words(const char *list)
+{
+    char    word[PATH_BYTES];
+    int32_t count = 0;
+
+    while (cli_next_word(&list, word, sizeof word)) count++;
+    return count;
+}
+
+/* A file for each task, in the order of tasks. */
+static emp_status show_files(trainer *t, emp_error *err)
+{
+    const char   *list = t->args->imitate;
+    const int32_t count = count_words(list);
+    char          path[PATH_BYTES];
+
+    if (t->args->imitate_options != NULL || t->args->imitate_budget > 0)
+        return EMP_ERROR(EMP_EINVAL, "--imitate-%s for a method, and %s is no method",
+                         t->args->imitate_options != NULL ? "options are" : "budget is",
+                         list);
+    if (count != t->list.count)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--imitate %.128s is no method, and as placement files it is %d "
+                         "for %d tasks; give one a task, in their order",
+                         list, count, t->list.count);
+    EMP_CHECK(
+        emp_examples_init(&t->examples, t->problem, count, t->args->run.decides, err));
+    for (int32_t i = 0; cli_next_word(&list, path, sizeof path); i++)
+        EMP_CHECK(read_example(t, i, path, err));
+    return EMP_OK;
+}
+
+static emp_status show_all(trainer *t, emp_error *err)
+{
+    const char       *what = t->args->imitate;
+    const emp_method *method = NULL;
+    emp_error         why = {0};
+
+    if (what == NULL) return EMP_OK;
+    const emp_status st = emp_method_find(&method, what, &why);
+    if (st != EMP_OK && (strchr(what, ',') != NULL || access(what, R_OK) == 0))
+        return show_files(t, err);
+    if (st != EMP_OK) return EMP_ERROR(st, "%s; nor is it a placement file", why.msg);
+    EMP_CHECK(show_runs(t, method, err));
+    for (int32_t i = 0; i < t->list.count; i++)
+        t->of_task[i].best_s = t->examples.step_time_s[i];
+    return EMP_OK;
+}
+
+static emp_status print(const trainer *t, const emp_method *method, emp_error *err)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("task", "task", EMP_SHEET_WORD),
+        EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),
+        EMP_COLUMN("machine", "machine", EMP_SHEET_WORD),
+        EMP_COLUMN("runtime", "runtime", EMP_SHEET_WORD),
+        EMP_COLUMN("method", "method", EMP_SHEET_WORD),
+        EMP_COLUMN("updates", "updates", EMP_SHEET_COUNT),
+        EMP_COLUMN("first_mean_s", "mean of the first, s", EMP_SHEET_REAL),
+        EMP_COLUMN("last_mean_s", "of the last, s", EMP_SHEET_REAL),
+        EMP_COLUMN("best_s", "best, s", EMP_SHEET_REAL)};
+    emp_sheet sheet;
+
+    EMP_SHEET_INIT(&sheet, columns);
+    for (int32_t i = 0; i < t->list.count; i++) {
+        const emp_task         *task = &t->list.task[i].task;
+        const progress_of_task *p = &t->of_task[i];
+        const bool              has_turn = p->turns > 0;
+        EMP_SHEET_ADD(&sheet, EMP_V(task->key), EMP_V(task->spec), EMP_V(task->machine),
+                      EMP_V(t->problem[i]->runtime.name), EMP_V(method->name),
+                      EMP_V(p->turns), EMP_V(has_turn ? p->first_mean_s : NAN),
+                      EMP_V(has_turn ? p->last_mean_s : NAN),
+                      EMP_V(has_turn || t->examples.count > 0 ? p->best_s : NAN));
+    }
+    emp_sheet_note(&sheet, "%s has the weights after %lld evaluations in all.",
+                   t->args->weights_out, (long long)t->weights.evaluations);
+    if (t->examples.count > 0)
+        emp_sheet_note(&sheet,
+                       "%lld rounds of imitating %s: %.3f nats a decision in the first, "
+                       "%.3f in the last.",
+                       (long long)t->imitation.round, t->args->imitate,
+                       t->imitation.first_loss, t->imitation.loss);
+    const emp_status st = emp_sheet_print(stdout, &sheet, t->args->run.task.format, err);
+    emp_sheet_clear(&sheet);
+    return st;
+}
+
+static emp_status train_in_turns(trainer *t, const emp_method *method, emp_error *err)
+{
+    cli_run_options run = t->args->run;
+    if (t->args->weights != NULL) cli_run_begin_with(&run, &t->before);
+    const emp_training_params params = {.method = method,
+                                        .placer = {.seed = run.seed,
+                                                   .threads = run.threads,
+                                                   .preset = run.preset,
+                                                   .options = run.options,
+                                                   .decides = run.decides,
+                                                   .weights = run.weights},
+                                        .problem = t->problem,
+                                        .problem_count = t->list.count,
+                                        .budget_evaluations = t->budget,
+                                        .example = t->examples.decision,
+                                        .imitation_rounds = t->args->imitate_rounds,
+                                        .stop = cli_stop_flag(),
+                                        .on_turn = on_turn,
+                                        .on_imitation = on_imitation,
+                                        .context = t};
+
+    cli_bar_init(&t->bar, NULL);
+    const emp_status st = emp_training_run(&t->weights, &params, err);
+    cli_bar_clear(&t->bar);
+    cli_stop_unwatch();
+    return st;
+}
+
+static bool is_half(const trainer *t)
+{
+    return t->evaluations < t->budget ||
+           (t->examples.count > 0 && t->imitation.round < t->args->imitate_rounds);
+}
+
+/* Trains, writes the weights, and prints a line a task.
+ * \retval EMP_EINTERRUPTED  Ctrl-C has ended it; the weights so far are written. */
+static emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    const emp_method *method = NULL;
+    trainer          *t = EMP_NEW(trainer);
+
+    if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "training on tasks");
+    t->args = args;
+    t->budget = args->run.budget > 0    ? args->run.budget
+                : args->imitate != NULL ? 0
+                                        : DEFAULT_BUDGET;
+    EMP_TRY(emp_method_find(&method, args->method, err));
+    EMP_TRY(load(t, err));
+    EMP_TRY(show_all(t, err));
+    EMP_TRY(train_in_turns(t, method, err));
+    if (is_half(t) && !t->is_keeping) EMP_TRY(EMP_EINTERRUPTED);
+    EMP_TRY(emp_weights_save(args->weights_out, &t->weights, err));
+    EMP_TRY(print(t, method, err));
+    if (is_half(t)) st = EMP_EINTERRUPTED;
+
+cleanup:
+    if (st == EMP_EINTERRUPTED && t->is_keeping)
+        cli_warn("interrupted; --weights %s goes on from the weights so far",
+                 args->weights_out);
+    else if (st == EMP_EINTERRUPTED)
+        cli_say("emplace: ",
+                "interrupted before anything was learned; no file was written");
+    clear(t);
+    return st;
+}
 
 enum {
     KEY_EVERY = 768,

@@ -19,7 +19,7 @@
 #include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/cost/given.h"
-#include "sim/machine/queries/device_name.h"
+#include "sim/machine/queries/check.h"
 
 enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT, KEY_SIGNATURE };
 

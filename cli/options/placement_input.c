@@ -19,7 +19,7 @@
 #include "graphs/import/traces/step_graph.h"
 #include "run/methods.h"
 #include "run/store/store.h"
-#include "sim/machine/queries/device_name.h"
+#include "sim/machine/queries/check.h"
 
 enum {
     MOST_GPUS = 1 << 16, /* a larger number is a mistake */

@@ -16,7 +16,7 @@
 #include "graphs/transformer/parts.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/sheet.h"
-#include "sim/machine/queries/device_name.h"
+#include "sim/machine/queries/check.h"
 
 enum { NOWHERE = -1, LAYERS_MAX = EMP_TRANSFORMER_LAYERS_MAX };
 

@@ -10,8 +10,6 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/report/report_machine.h"
-#include "cli/report/report_why.h"
 #include "run/methods.h"
 
 static const double LEAST_CHANGE = 0.005;

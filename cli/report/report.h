@@ -12,6 +12,8 @@
 #include "run/store/store.h"
 #include "sim/bounds/bounds.h"
 #include "sim/explain/explain.h"
+#include "sim/explain/what_if.h"
+#include "sim/machine/machine.h"
 
 /** Object with step_time_s, feasible, oom, peak_bytes, busy_s, traffic_bytes,
  * transfer_count, fingerprint, op_count, edge_count, lower_bound_s and gap_frac,
@@ -39,5 +41,46 @@ void cli_add_winner(json_t *object, const emp_record *record);
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
  * infeasible; NULL when memory is out. */
 json_t *cli_bounds_json(const emp_bounds *bounds);
+
+/* `emplace machines show` and `emplace machines check`. */
+
+/** Prints the way between each pair of devices: links, rate, and the time of three sizes. */
+emp_status cli_machine_show(const emp_machine *machine, emp_sheet_format format,
+                            emp_error *err);
+
+/** The constants that follow from cards: a list of model, constant, value and rule. */
+json_t *cli_machine_derived(const emp_machine *machine);
+
+/** Prints a line that counts the derived constants of each model, for the report of a placement. The machine
+ * has some. */
+void cli_machine_print_derived(const emp_machine *machine);
+
+/** Prints all that is implausible: as text a line for each, or that nothing is.
+ * \retval EMP_EINVAL  Something is. */
+emp_status cli_machine_check(const emp_machine *machine, emp_sheet_format format,
+                             emp_error *err);
+
+/* Why a step takes as long and needs as much memory as it does, for people and as JSON. */
+
+/** Explains the step if it \a is_wanted or if \a result is out of memory; else, and where
+ * an out-of-memory step cannot be explained, *out is NULL. */
+emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
+                          const emp_decision *decision, const emp_sim_result *result,
+                          bool is_wanted, emp_error *err);
+
+/** The object under "why" of docs/explain.md; NULL when memory is out. */
+json_t *cli_why_json(const emp_problem *problem, const emp_explain *why,
+                     const emp_what_if *what_if);
+
+/** The same in tables on standard output, at most 80 characters wide but for names of
+ * devices and links. */
+void cli_why_print(const emp_problem *problem, const emp_explain *why,
+                   const emp_what_if *what_if);
+
+/** What a memory holds, as members of \a object, or as lines. \return false when memory
+ * is out. */
+bool cli_why_add_memory(json_t *object, const emp_problem *problem,
+                        const emp_explain_memory *memory);
+void cli_why_print_memory(const emp_problem *problem, const emp_explain_memory *memory);
 
 #endif /* EMP_CLI_REPORT_REPORT_H */

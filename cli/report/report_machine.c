@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/report/report_machine.h"
+#include "cli/report/report.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/text/json.h"
 #include "run/outside/channel.h"
 
 typedef struct cli_desk cli_desk;

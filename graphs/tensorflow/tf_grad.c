@@ -165,13 +165,6 @@ static const emp_tf_grad_entry *tf_grad_find(const char *type)
                                               sizeof table[0], compare_types);
 }
 
-emp_port emp_tf_input(const emp_tf *tf, emp_op_id op, int32_t i)
-{
-    return emp_graph_builder_input(tf->builder, op, i);
-}
-
-emp_tf_grad emp_tf_dense(emp_port values) { return (emp_tf_grad){values, EMP_TF_NONE}; }
-
 static bool exists(emp_tf_grad grad) { return grad.values.op >= 0; }
 
 /* ---- bookkeeping ------------------------------------------------------------------- */

@@ -23,6 +23,8 @@ typedef struct {
     emp_tf_grad_fn *fn; /**< NULL: gradients end here */
 } emp_tf_grad_entry;
 
+/* What gradient functions are made of (tf_grad_model.c). */
+
 /** Input i of an op. */
 emp_port    emp_tf_input(const emp_tf *tf, emp_op_id op, int32_t i);
 emp_tf_grad emp_tf_dense(emp_port values);
@@ -33,11 +35,12 @@ emp_tf_grad_fn emp_tf_grad_add, emp_tf_grad_add_n, emp_tf_grad_batch_matmul,
     emp_tf_grad_rsqrt, emp_tf_grad_select, emp_tf_grad_sigmoid, emp_tf_grad_square,
     emp_tf_grad_squared_difference, emp_tf_grad_sub, emp_tf_grad_sum, emp_tf_grad_tanh;
 
+/* tf_grad_model.c */
+
 /** Both gradients of a product of that type, for each of the four ways to transpose its factors. */
 void emp_tf_matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port grad,
                          emp_tf_grad *in);
 
-/* tf_grad_model.c */
 emp_tf_grad_fn emp_tf_grad_abs, emp_tf_grad_avg_pool_nd, emp_tf_grad_band_part,
     emp_tf_grad_batch_matmul_v2, emp_tf_grad_broadcast_to, emp_tf_grad_cast,
     emp_tf_grad_clip, emp_tf_grad_conv, emp_tf_grad_conv_transpose, emp_tf_grad_cos,

@@ -158,21 +158,6 @@ EMP_TF_GRAD(add_n)
     }
 }
 
-void emp_tf_matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port grad,
-                         emp_tf_grad *in)
-{
-    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
-    bool                ta = attrs->transpose_a, tb = attrs->transpose_b;
-    emp_port            a = emp_tf_input(tf, op, 0), b = emp_tf_input(tf, op, 1);
-    emp_port            grad_a = ta ? emp_tf_matmul(tf, type, b, grad, tb, true)
-                                    : emp_tf_matmul(tf, type, grad, b, false, !tb);
-    emp_port            grad_b = tb ? emp_tf_matmul(tf, type, grad, a, true, ta)
-                                    : emp_tf_matmul(tf, type, a, grad, !ta, false);
-
-    in[0] = emp_tf_dense(grad_a);
-    in[1] = emp_tf_dense(grad_b);
-}
-
 EMP_TF_GRAD(matmul) { emp_tf_matmul_grads(tf, op, "MatMul", out[0].values, in); }
 
 EMP_TF_GRAD(batch_matmul)

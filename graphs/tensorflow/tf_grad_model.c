@@ -3,6 +3,28 @@
 #include "graphs/tensorflow/tf_grad_internal.h"
 #include "graphs/tensorflow/tf_ops.h"
 
+emp_port emp_tf_input(const emp_tf *tf, emp_op_id op, int32_t i)
+{
+    return emp_graph_builder_input(tf->builder, op, i);
+}
+
+emp_tf_grad emp_tf_dense(emp_port values) { return (emp_tf_grad){values, EMP_TF_NONE}; }
+
+void emp_tf_matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port grad,
+                         emp_tf_grad *in)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    bool                ta = attrs->transpose_a, tb = attrs->transpose_b;
+    emp_port            a = emp_tf_input(tf, op, 0), b = emp_tf_input(tf, op, 1);
+    emp_port            grad_a = ta ? emp_tf_matmul(tf, type, b, grad, tb, true)
+                                    : emp_tf_matmul(tf, type, grad, b, false, !tb);
+    emp_port            grad_b = tb ? emp_tf_matmul(tf, type, grad, a, true, ta)
+                                    : emp_tf_matmul(tf, type, a, grad, !ta, false);
+
+    in[0] = emp_tf_dense(grad_a);
+    in[1] = emp_tf_dense(grad_b);
+}
+
 /* A kernel of its own: (dy, x), or (dy, y). */
 static emp_tf_grad of_input(emp_tf *tf, const char *type, emp_op_id op, emp_port dy)
 {

@@ -161,6 +161,16 @@ void emp_tf_leave(emp_tf *tf, const char *previous);
 void emp_tf_begin_controls(emp_tf *tf, const emp_op_id *ops, int32_t count);
 void emp_tf_end_controls(emp_tf *tf);
 
+/* One device for all iterations of an op (tf_loop.h). */
+
+enum { EMP_TF_ANY_NAME = 1 << 30 };
+/** Makes ops that follow twins of those that other iterations made for \a part and \a output
+ * of the op \a like: those with the same name behind the first \a skip bytes, which
+ * EMP_TF_ANY_NAME leaves out. Nothing binds them if \a like is outside of loops. Returns what
+ * was set before. */
+emp_tf_twin emp_tf_loop_twin(emp_tf *tf, emp_op_id like, const char *part, int32_t output,
+                             size_t skip);
+
 /* Ops. */
 
 /** Adds an op of exactly that full name. \a attrs NULL: all default. */

@@ -11,52 +11,9 @@ static emp_port pass(emp_tf *tf, const char *name, emp_port value)
     return emp_tf_op1(tf, "Identity", name, value);
 }
 
-/* ---- one device for all iterations of an op ---------------------------------------- */
-
-/* The n-th op of each iteration. */
-static int32_t forward_group(emp_tf *tf)
-{
-    emp_tf_loop *loop = tf->loop;
-    int32_t      number = loop->first_group + loop->op_count++;
-
-    if (number > tf->group_count) tf->group_count = number;
-    return number;
-}
-
 void emp_tf_loop_set_outside(emp_tf *tf, bool is_outside)
 {
     if (tf->loop != NULL) tf->loop->is_outside = is_outside;
-}
-
-int32_t emp_tf_loop_colocation(emp_tf *tf, const char *full_name)
-{
-    if (tf->loop != NULL && tf->loop->iteration > 0)
-        return tf->loop->is_outside ? 0 : forward_group(tf);
-    if (tf->twin.key == NULL) return 0;
-    size_t      length = strlen(full_name);
-    const char *rest = tf->twin.skip < length ? full_name + tf->twin.skip : "";
-    const char *key = emp_tf_join(tf, tf->twin.key, "/", rest);
-    int32_t     group = emp_strmap_get(&tf->group_of_key, key, strlen(key));
-    if (group > 0) return group;
-    emp_tf_fail(tf, emp_strmap_set(&tf->group_of_key, key, strlen(key), ++tf->group_count,
-                                   tf->err));
-    return tf->group_count;
-}
-
-emp_tf_twin emp_tf_loop_twin(emp_tf *tf, emp_op_id like, const char *part, int32_t output,
-                             size_t skip)
-{
-    emp_tf_twin         before = tf->twin;
-    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, like);
-    char                key[64];
-
-    tf->twin = (emp_tf_twin){.skip = skip};
-    if (attrs->colocation == 0 && !attrs->is_constant) return before;
-    /* An invariant's Enter is no part of an iteration: it goes by itself. */
-    snprintf(key, sizeof key, "%s%d %s %d", attrs->is_constant ? "Enter " : "",
-             attrs->is_constant ? like : attrs->colocation, part, output);
-    tf->twin.key = emp_tf_join(tf, key, "", "");
-    return before;
 }
 
 /* ---- forward ----------------------------------------------------------------------- */
@@ -186,48 +143,6 @@ void emp_tf_loop_set_stacks(emp_tf *tf, const int32_t *first_output, emp_port *p
 {
     tf->stacks =
         (emp_tf_stacks){first_output, popped, tf->loop_count > 0 ? forward_count : 0};
-}
-
-/* Whether a loop made it, other than what all iterations share. */
-static bool is_of_an_iteration(const emp_tf *tf, emp_op_id op)
-{
-    const char *type = emp_graph_builder_type(tf->builder, op);
-    bool        is_inside = false;
-
-    for (int32_t i = 0; i < tf->loop_count; i++)
-        is_inside |= tf->loops[i].begin <= op && op < tf->loops[i].end;
-    return is_inside && strcmp(type, "Const") != 0 && strcmp(type, "Enter") != 0;
-}
-
-static emp_port push_and_pop(emp_tf *tf, emp_port port)
-{
-    const char *name = emp_graph_builder_name(tf->builder, port.op);
-    const char *outer = emp_tf_reenter(tf, "");
-
-    emp_tf_loop_twin(tf, port.op, "push", port.index, EMP_TF_ANY_NAME);
-    emp_port popped = pass(tf, emp_tf_join(tf, name, "/StackPushV2", ""), port);
-    emp_tf_loop_twin(tf, port.op, "pop", port.index, EMP_TF_ANY_NAME);
-    popped = pass(tf, emp_tf_join(tf, "gradients/", name, "_grad/StackPopV2"), popped);
-    emp_tf_leave(tf, outer);
-    return popped;
-}
-
-emp_port emp_tf_loop_pop(emp_tf *tf, emp_port port)
-{
-    const emp_tf_stacks stacks = tf->stacks;
-    const emp_tf_twin   twin = tf->twin;
-
-    if (port.op < 0 || port.op >= stacks.forward_count ||
-        !is_of_an_iteration(tf, port.op))
-        return port;
-    emp_port *popped = &stacks.popped[stacks.first_output[port.op] + port.index];
-    if (popped->op < 0) {
-        tf->stacks = (emp_tf_stacks){0}; /* the push reads the tensor itself */
-        *popped = push_and_pop(tf, port);
-        tf->stacks = stacks;
-        tf->twin = twin;
-    }
-    return *popped;
 }
 
 emp_port emp_tf_loop_accumulate(emp_tf *tf, emp_port of, emp_port sum, emp_port grad)

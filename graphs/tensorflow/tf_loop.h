@@ -46,15 +46,6 @@ emp_port emp_tf_loop_write(emp_tf *tf, emp_port value);
 
 /** Whether what is made now belongs to no iteration: the first one makes variables. */
 void emp_tf_loop_set_outside(emp_tf *tf, bool is_outside);
-/** The colocation of an op of that name that is made now; 0 = none. */
-int32_t emp_tf_loop_colocation(emp_tf *tf, const char *full_name);
-enum { EMP_TF_ANY_NAME = 1 << 30 };
-/** Makes ops that follow twins of those that other iterations made for \a part and \a output
- * of the op \a like: those with the same name behind the first \a skip bytes, which
- * EMP_TF_ANY_NAME leaves out. Nothing binds them if \a like is outside of loops. Returns what
- * was set before. */
-emp_tf_twin emp_tf_loop_twin(emp_tf *tf, emp_op_id like, const char *part, int32_t output,
-                             size_t skip);
 
 /* Of the gradients' loop. */
 
@@ -63,8 +54,6 @@ emp_tf_twin emp_tf_loop_twin(emp_tf *tf, emp_op_id like, const char *part, int32
  * \a first_output [op + 1] the tensors' numbers; both are borrowed. */
 void emp_tf_loop_set_stacks(emp_tf *tf, const int32_t *first_output, emp_port *popped,
                             int32_t forward_count);
-/** What an op made now reads in the place of \a port. */
-emp_port emp_tf_loop_pop(emp_tf *tf, emp_port port);
 /** sum + grad, the gradient of the invariant \a of; \a sum EMP_TF_NONE: the first of all. */
 emp_port emp_tf_loop_accumulate(emp_tf *tf, emp_port of, emp_port sum, emp_port grad);
 

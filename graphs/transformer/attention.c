@@ -67,7 +67,7 @@ static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t hea
 {
     return emp_tape_view(
         s->t, indexer_leaf(s, leaf), x,
-        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, s->m->index.size));
+        EMP_SHAPE(s->t->step->batch, s->new_tokens, heads, s->m->index.size));
 }
 
 static emp_port turn_key(emp_stack *s, const char *leaf, emp_port x)
@@ -156,17 +156,6 @@ static void stack_choose(emp_stack *s, emp_port x, emp_port latent)
     if (latent.op >= 0) latent = emp_tape_detach(s->t, indexer_leaf(s, "latent"), latent);
     s->chosen =
         s->m->index.block > 1 ? choose_blocks(s, x) : choose_lightning(s, x, latent);
-}
-
-int64_t emp_stack_new_tokens(const emp_stack *s) { return s->new_tokens; }
-
-int64_t emp_stack_tokens(const emp_stack *s) { return s->t->step->batch * s->new_tokens; }
-
-emp_port emp_stack_by_heads(emp_stack *s, const char *name, emp_port x, int64_t heads,
-                            int64_t size)
-{
-    return emp_tape_view(s->t, name, x,
-                         EMP_SHAPE(s->t->step->batch, s->new_tokens, heads, size));
 }
 
 /* Tokens that a layer with that window has of a sequence. */
@@ -591,7 +580,7 @@ static emp_port project_part(emp_stack *s, const char *module, const char *leaf,
     emp_port    y = emp_tape_linear(s->t, name, x, width, false);
 
     return emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/tokens"), y,
-                         EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), width));
+                         EMP_SHAPE(s->t->step->batch, s->new_tokens, width));
 }
 
 /* Keys of windows, [batch, windows, 1, size]. */
@@ -599,7 +588,7 @@ static emp_port compress(emp_stack *s, const char *module, emp_port x, int64_t s
 {
     const int64_t stride = s->m->layer[s->layer].stride, batch = s->t->step->batch;
     const int64_t overlap = stride == OVERLAPPING ? 2 : 1, width = overlap * size;
-    const int64_t windows = (emp_stack_new_tokens(s) + stride - 1) / stride;
+    const int64_t windows = (s->new_tokens + stride - 1) / stride;
     const char   *name = name_of(s, module);
     const char   *norm = emp_tape_join_names(s->t, module, ".kv_norm");
     int32_t       unit = emp_tape_unit(s->t), count = 3;

@@ -10,36 +10,9 @@
 
 enum { BATCH_MAX = 1 << 20, SEQUENCE_MAX = 1 << 24, ROUNDS_MAX = 4096 };
 
-emp_transformer_step emp_transformer_step_default(void)
-{
-    return (emp_transformer_step){.phase = EMP_PHASE_TRAIN,
-                                  .batch = 8,
-                                  .sequence = 2048,
-                                  .dtype = EMP_DTYPE_BFLOAT16,
-                                  .update = EMP_UPDATE_ADAM,
-                                  .has_master = true};
-}
-
 static int64_t transformer_tokens(const emp_transformer_step *step)
 {
     return step->phase == EMP_PHASE_DECODE ? step->batch : step->batch * step->sequence;
-}
-
-/* Tokens of each sequence in a micro-batch. */
-static int64_t round_tokens(const emp_transformer_step *step)
-{
-    if (step->phase == EMP_PHASE_DECODE) return 1;
-    if (step->micro_batch == 0 || step->micro_batch >= step->batch * step->sequence)
-        return step->sequence;
-    return step->micro_batch > step->batch ? step->micro_batch / step->batch : 1;
-}
-
-int64_t emp_transformer_rounds(const emp_transformer_step *step)
-{
-    const int64_t tokens = round_tokens(step);
-
-    if (step->phase == EMP_PHASE_DECODE) return 1;
-    return (step->sequence + tokens - 1) / tokens;
 }
 
 /* ---- what cannot be built ---- */
@@ -262,7 +235,7 @@ static emp_port emit_round(emp_stack *s)
 {
     if (s->t->step->phase != EMP_PHASE_TRAIN && !s->m->is_encoder)
         s->positions = emp_tape_placeholder(s->t, "cache_positions", EMP_DTYPE_INT32,
-                                            EMP_SHAPE(emp_stack_new_tokens(s)));
+                                            EMP_SHAPE(s->new_tokens));
     emp_port x = embed(s);
     for (s->layer = 0; s->layer < s->m->layer_count && emp_tape_is_ok(s->t); s->layer++) {
         snprintf(s->prefix, sizeof s->prefix, "%s.%d.", s->m->names.layer, s->layer);
@@ -275,7 +248,7 @@ static emp_port emit_round(emp_stack *s)
 
 static void emit(emp_stack *s)
 {
-    const int64_t tokens = round_tokens(s->t->step),
+    const int64_t tokens = emp_transformer_round_tokens(s->t->step),
                   rounds = emp_transformer_rounds(s->t->step);
     emp_port x = EMP_TAPE_NONE;
 

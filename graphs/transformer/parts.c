@@ -255,6 +255,21 @@ bool emp_model_part_is_router(const emp_model_part *part)
     .k_b = "self_attn.k_b_proj", .v_b = "self_attn.v_b_proj"
 
 /* clang-format off */
+/* The names that several kinds of files share. */
+#define EXPERTS_OF_MLP                                                               \
+    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj",          \
+    .shared_gate = "mlp.shared_experts_gate"
+#define NEOX_LAYER(attention_name)                                                   \
+    .attention = attention_name, .norm_1 = "input_layernorm", .post_1 = "post_1",    \
+    .norm_2 = "post_attention_layernorm", .post_2 = "post_2",                        \
+    .q = attention_name ".query", .k = attention_name ".key",                        \
+    .v = attention_name ".value", .qkv = attention_name ".query_key_value",          \
+    .output = attention_name ".dense", .q_norm = attention_name ".q_norm",           \
+    .k_norm = attention_name ".k_norm", .gate = "mlp.gate",                          \
+    .up = "mlp.dense_h_to_4h", .gate_up = "mlp.gate_up",                             \
+    .down = "mlp.dense_4h_to_h", .router = "mlp.router",                             \
+    .correction = "mlp.router.e_score_correction_bias", EXPERTS_OF_MLP, LATENT
+
 const emp_transformer_names emp_names_llama = {
     .embedding = "model.embed_tokens", .positions = "model.embed_positions",
     .types = "model.embed_types", .embedding_norm = "model.embed_norm",
@@ -266,8 +281,7 @@ const emp_transformer_names emp_names_llama = {
     .q_norm = "self_attn.q_norm", .k_norm = "self_attn.k_norm",
     .gate = "mlp.gate_proj", .up = "mlp.up_proj", .gate_up = "mlp.gate_up_proj", .down = "mlp.down_proj",
     .router = "mlp.gate", .correction = "mlp.gate.e_score_correction_bias",
-    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
-    LATENT};
+    EXPERTS_OF_MLP, LATENT};
 
 const emp_transformer_names emp_names_gpt2 = {
     .embedding = "transformer.wte", .positions = "transformer.wpe", .types = "transformer.wtt",
@@ -277,36 +291,19 @@ const emp_transformer_names emp_names_gpt2 = {
     .qkv = "attn.c_attn", .output = "attn.c_proj", .q_norm = "attn.q_norm", .k_norm = "attn.k_norm",
     .gate = "mlp.c_gate", .up = "mlp.c_fc", .gate_up = "mlp.c_gate_fc", .down = "mlp.c_proj",
     .router = "mlp.gate", .correction = "mlp.gate.e_score_correction_bias",
-    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
-    LATENT};
+    EXPERTS_OF_MLP, LATENT};
 
 const emp_transformer_names emp_names_neox = {
     .embedding = "gpt_neox.embed_in", .positions = "gpt_neox.embed_positions",
     .types = "gpt_neox.embed_types", .embedding_norm = "gpt_neox.embed_norm",
     .final_norm = "gpt_neox.final_layer_norm", .head = "embed_out", .layer = "gpt_neox.layers",
-    .attention = "attention", .norm_1 = "input_layernorm", .post_1 = "post_1",
-    .norm_2 = "post_attention_layernorm", .post_2 = "post_2",
-    .q = "attention.query", .k = "attention.key", .v = "attention.value",
-    .qkv = "attention.query_key_value", .output = "attention.dense",
-    .q_norm = "attention.q_norm", .k_norm = "attention.k_norm",
-    .gate = "mlp.gate", .up = "mlp.dense_h_to_4h", .gate_up = "mlp.gate_up", .down = "mlp.dense_4h_to_h",
-    .router = "mlp.router", .correction = "mlp.router.e_score_correction_bias",
-    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
-    LATENT};
+    NEOX_LAYER("attention")};
 
 const emp_transformer_names emp_names_falcon = {
     .embedding = "transformer.word_embeddings", .positions = "transformer.positions",
     .types = "transformer.types", .embedding_norm = "transformer.word_embeddings_layernorm",
     .final_norm = "transformer.ln_f", .head = "lm_head", .layer = "transformer.h",
-    .attention = "self_attention", .norm_1 = "input_layernorm", .post_1 = "post_1",
-    .norm_2 = "post_attention_layernorm", .post_2 = "post_2",
-    .q = "self_attention.query", .k = "self_attention.key", .v = "self_attention.value",
-    .qkv = "self_attention.query_key_value", .output = "self_attention.dense",
-    .q_norm = "self_attention.q_norm", .k_norm = "self_attention.k_norm",
-    .gate = "mlp.gate", .up = "mlp.dense_h_to_4h", .gate_up = "mlp.gate_up", .down = "mlp.dense_4h_to_h",
-    .router = "mlp.router", .correction = "mlp.router.e_score_correction_bias",
-    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
-    LATENT};
+    NEOX_LAYER("self_attention")};
 
 const emp_transformer_names emp_names_mpt = {
     .embedding = "transformer.wte", .positions = "transformer.wpe", .types = "transformer.wtt",

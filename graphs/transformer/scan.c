@@ -39,9 +39,8 @@ static emp_port convolve(emp_stack *s, const char *leaf, emp_port x)
     emp_op_attrs                attrs = {.dtype = s->t->step->dtype};
     emp_port                    in[4];
 
-    in[0] =
-        emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/input"), x,
-                      EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), channels));
+    in[0] = emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/input"), x,
+                          EMP_SHAPE(s->t->step->batch, s->new_tokens, channels));
     in[1] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, name, ".weight"),
                                EMP_SHAPE(channels, 1, c->taps), unit, EMP_WEIGHT_TRAINED);
     if (c->has_taps_bias)

@@ -47,9 +47,7 @@ emp_port emp_stack_compressed_attention(emp_stack *s, emp_port x);
 /** Mixers that scan (scan.c). */
 emp_port emp_stack_delta_rule(emp_stack *s, emp_port x);
 emp_port emp_stack_state_space(emp_stack *s, emp_port x);
-/** Tokens of a sequence that a round computes: all of a step, unless prompts have micro-batches. */
-int64_t emp_stack_new_tokens(const emp_stack *s);
-/** The same of all sequences. */
+/** Tokens of all sequences that a round computes. */
 int64_t emp_stack_tokens(const emp_stack *s);
 /** A view of [tokens, heads x size] as [batch, new, heads, size], with that full name. */
 emp_port emp_stack_by_heads(emp_stack *s, const char *name, emp_port x, int64_t heads,
@@ -69,7 +67,7 @@ emp_port emp_stack_join_blocks(emp_stack *s, emp_port x);
  *     emp_transformer_model m = {0};
  *     EMP_TRY(emp_transformer_model_init(&m, 32, err));
  *     m.hidden = 4096; ...
- *     emp_transformer_step step = emp_transformer_step_default();
+ *     emp_transformer_step step = {.phase = EMP_PHASE_DECODE, .batch = 1, .sequence = 512, ...};
  *     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, NULL, err));
  *
  * What is modelled. Kernels are fused as in today's runtimes: attention is one kernel that keeps

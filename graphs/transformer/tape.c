@@ -521,3 +521,19 @@ void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labe
         emp_tape_op(t, "Mean", emp_tape_join_names(t, name, "/mean"), unit, NULL, all, 2);
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, mean.op);
 }
+
+int64_t emp_transformer_round_tokens(const emp_transformer_step *step)
+{
+    if (step->phase == EMP_PHASE_DECODE) return 1;
+    if (step->micro_batch == 0 || step->micro_batch >= step->batch * step->sequence)
+        return step->sequence;
+    return step->micro_batch > step->batch ? step->micro_batch / step->batch : 1;
+}
+
+int64_t emp_transformer_rounds(const emp_transformer_step *step)
+{
+    const int64_t tokens = emp_transformer_round_tokens(step);
+
+    if (step->phase == EMP_PHASE_DECODE) return 1;
+    return (step->sequence + tokens - 1) / tokens;
+}

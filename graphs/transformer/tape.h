@@ -64,10 +64,9 @@ typedef struct {
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
 } emp_transformer_step;
 
-/** A step that trains 8 sequences of 2,048 tokens in bfloat16 by Adam with float32 copies. */
-emp_transformer_step emp_transformer_step_default(void);
-
-/** Tokens of a step, and micro-batches that prompts are read in. */
+/** Tokens of each sequence in a micro-batch. */
+int64_t emp_transformer_round_tokens(const emp_transformer_step *step);
+/** Number of micro-batches that prompts are read in. */
 int64_t emp_transformer_rounds(const emp_transformer_step *step);
 
 /** What stands before the number of a round in names. */

@@ -458,7 +458,8 @@ void emp_group_standardize(emp_real *x, int64_t stride, int32_t count, int32_t c
         }
         double scale = squares > 0 ? sqrt(count / squares) : 0.0;
         for (int64_t s = 0; s < count; s++)
-            x[s * stride + c] = (emp_real)(((double)x[s * stride + c] - sum / count) * scale);
+            x[s * stride + c] =
+                (emp_real)(((double)x[s * stride + c] - sum / count) * scale);
     }
 }
 

@@ -48,11 +48,12 @@ enum {
     EMP_OP_FEATURES = EMP_FEATURE_SIZES + 2 * EMP_FEATURE_NEIGHBOURS,
     EMP_MAX_OP_FEATURES = EMP_FEATURE_SIZES + 2 * EMP_MAX_FEATURE_NEIGHBOURS,
     EMP_ROW_SIZES = 16, /**< 4 outputs x 4 dimensions, which groups add up */
-    EMP_ROW_COSTS = 4,  /**< time on the first GPU, on the first CPU, bytes of variables and
+    EMP_ROW_COSTS =
+        4, /**< time on the first GPU, on the first CPU, bytes of variables and
                            of outputs, which groups add up, too */
     EMP_GROUP_WAVES = 7,
-    EMP_GROUP_COSTS =
-        EMP_ROW_COSTS + 1 + 2 * EMP_GROUP_WAVES, /**< and the group's place in the order */
+    EMP_GROUP_COSTS = EMP_ROW_COSTS + 1 +
+                      2 * EMP_GROUP_WAVES, /**< and the group's place in the order */
     EMP_MAX_TYPES =
         200 /**< size of the vocabulary; the last index stands for all others */
 };
@@ -67,8 +68,8 @@ typedef struct {
     int32_t    width; /**< values of a row: EMP_OP_FEATURES, or as the window says */
     emp_real  *value; /**< [row][width] standardized */
     double     mean[EMP_MAX_OP_FEATURES], deviation[EMP_MAX_OP_FEATURES]; /**< undo it */
-    float     *sizes;    /**< [row][EMP_ROW_SIZES] raw sizes, 0 where there is nothing */
-    float     *cost;     /**< [row][EMP_ROW_COSTS] of all ops of the row's class, as shares of
+    float     *sizes; /**< [row][EMP_ROW_SIZES] raw sizes, 0 where there is nothing */
+    float     *cost; /**< [row][EMP_ROW_COSTS] of all ops of the row's class, as shares of
                             the sum over rows */
     float     *position; /**< [row] own place in the numbering, 0 .. 1 */
     int32_t    edge_count;

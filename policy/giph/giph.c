@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/threads.h"
-#include "search/learning.h"
 #include "search/method.h"
 
 /* Streams of random numbers: initial weights, and one per update. Substreams of it are moves. */

@@ -131,10 +131,9 @@ int32_t emp_guide_list_sums(emp_guide *g, emp_named_array *arrays, int32_t n)
         arrays[n++] = (emp_named_array){"moved", EMP_ARRAY_DOUBLE, 1, &g->moved};
     }
     if (g->capacity == 0) return n;
+    arrays[n++] = (emp_named_array){"candidate_s", EMP_ARRAY_DOUBLE, 1, &g->candidate_s};
     arrays[n++] =
-        (emp_named_array){"candidate_s", EMP_ARRAY_DOUBLE, 1, &g->candidate_s};
-    arrays[n++] = (emp_named_array){"candidate", EMP_ARRAY_INT32, (size_t)g->rows,
-                                    g->candidate};
+        (emp_named_array){"candidate", EMP_ARRAY_INT32, (size_t)g->rows, g->candidate};
     return n;
 }
 
@@ -144,8 +143,8 @@ emp_status emp_guide_check(const emp_guide *g, int32_t devices, emp_error *err)
 
     for (int32_t e = 0; e < g->capacity; e++)
         is_sound = is_sound && g->step_s[e] >= 0 && isfinite(g->step_s[e]);
-    is_sound = is_sound && emp_choices_are_valid(
-                               g->device, (int64_t)g->capacity * g->rows, devices);
+    is_sound = is_sound &&
+               emp_choices_are_valid(g->device, (int64_t)g->capacity * g->rows, devices);
     return is_sound ? EMP_OK
                     : EMP_ERROR(EMP_EFORMAT, "the saved state of hdp is damaged: its "
                                              "best placements or its heat make no sense");

@@ -8,9 +8,8 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "policy/features/op_features.h"
-#include "policy/hdp/options.h"
 #include "policy/nn/threads.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "search/partition/partition_graph.h"
 
 /* Streams of random numbers: initial weights, and one per update. */
@@ -121,8 +120,7 @@ static emp_exploration explore(emp_hdp_agent *a)
     bool                   is_early = a->learner.update < o->updates_noise;
 
     a->grouper.noise = is_gaussian ? noise : 0.0;
-    if (o->heat.first > 0 && !is_early)
-        noise = a->guide.scale - 1.0;
+    if (o->heat.first > 0 && !is_early) noise = a->guide.scale - 1.0;
     return (emp_exploration){.noise = is_gaussian ? 0.0 : noise,
                              .logits_noise = is_gaussian ? noise : 0.0,
                              .run_shortest = o->run_shortest,
@@ -196,8 +194,9 @@ static const emp_device_lesson *find_lesson(emp_hdp_agent *a, double part,
     if (count == 0) return NULL;
     emp_guide_project(&a->guide, a->target, a->grouper.group_of_row, a->step_of_group,
                       a->used, a->net.shape.devices);
-    *lesson = (emp_device_lesson){
-        .device = a->target, .count = count, .weight = part * a->options.imitation / count};
+    *lesson = (emp_device_lesson){.device = a->target,
+                                  .count = count,
+                                  .weight = part * a->options.imitation / count};
     return lesson;
 }
 
@@ -256,7 +255,8 @@ static void report(emp_learner *learner)
     metric[GROUPER_LOG_PROB].value = a->grouper.log_prob;
     metric[PLACER_LOG_PROB].value = emp_learner_mean(a->net.log_prob, a->net.samples);
     metric[GROUPS_USED].value = a->used;
-    metric[MOVED_SHARE].value = a->guide.drawn > 0 ? a->guide.moved / a->guide.drawn : NAN;
+    metric[MOVED_SHARE].value =
+        a->guide.drawn > 0 ? a->guide.moved / a->guide.drawn : NAN;
     metric[DRAW_SCALE].value = a->options.heat.first > 0 ? a->guide.scale : NAN;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hdp/options.h"
+#include "policy/hdp/hdp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,10 +149,11 @@ cleanup:
 }
 
 const emp_option emp_hdp_option_list[] = {
-    EMP_INTEGER_OPTION("groups", emp_hdp_options, groups, 0, 4096,
-                       "groups that ops are put into; 0, with grouping=colocation: as many "
-                       "as the rules make",
-                       256),
+    EMP_INTEGER_OPTION(
+        "groups", emp_hdp_options, groups, 0, 4096,
+        "groups that ops are put into; 0, with grouping=colocation: as many "
+        "as the rules make",
+        256),
     EMP_INTEGER_OPTION("grouper_hidden", emp_hdp_options, grouper_hidden, 1, 4096,
                        "hidden units of the grouper", 64),
     EMP_INTEGER_OPTION("type_width", emp_hdp_options, type_width, 1, 256,
@@ -163,13 +164,14 @@ const emp_option emp_hdp_option_list[] = {
                     "T in C tanh(logit / T)", 10),
     EMP_REAL_OPTION("tanh_constant", emp_hdp_options, tanh_constant, 1e-3, 1e6,
                     "C in C tanh(logit / T)", 5),
-    EMP_LEARNER_OPTIONS(emp_hdp_options, learner, EMP_LEARNER_DEFAULTS(0.001, 0.1), EMP_LEARNER_DEFAULTS(3e-4, 1e-8),
-                        EMP_LEARNER_DEFAULTS(0, 1), EMP_LEARNER_DEFAULTS(1, 0),
-                        EMP_LEARNER_DEFAULTS(0, 1), 500),
-    EMP_REAL_OPTION("grouper_lr", emp_hdp_options, grouper_lr, 0, 1e6,
-                    "learning rate of the grouper, whose weights start in the thousands with "
-                    "ranges=1; 0: that of the placer",
-                    0),
+    EMP_LEARNER_OPTIONS(emp_hdp_options, learner, EMP_LEARNER_DEFAULTS(0.001, 0.1),
+                        EMP_LEARNER_DEFAULTS(3e-4, 1e-8), EMP_LEARNER_DEFAULTS(0, 1),
+                        EMP_LEARNER_DEFAULTS(1, 0), EMP_LEARNER_DEFAULTS(0, 1), 500),
+    EMP_REAL_OPTION(
+        "grouper_lr", emp_hdp_options, grouper_lr, 0, 1e6,
+        "learning rate of the grouper, whose weights start in the thousands with "
+        "ranges=1; 0: that of the placer",
+        0),
     EMP_REAL_OPTION("noise", emp_hdp_options, noise, 0, 100,
                     "exploration in the first updates: how much, see noise_form", 0.5),
     EMP_WORD_OPTION("noise_form", emp_hdp_options, noise_form, "gumbel|gaussian",
@@ -218,29 +220,33 @@ const emp_option emp_hdp_option_list[] = {
                     "largest advantage, in deviations of the rewards of placements that "
                     "ran; 0: advantages are rewards less the baseline, unlimited",
                     1, 0),
-    EMP_REAL_OPTION("failures_share", emp_hdp_options, learner.rules.failures_share, 0, 1,
-                    "after updates_failures, failures still take part in updates of whose "
-                    "placements at least this share failed; 0: never",
-                    0.5, 0),
-    EMP_REAL_OPTION("heat", emp_hdp_options, heat.first, 0, 1,
-                    "after updates_noise, share of the groups whose device is drawn other "
-                    "than the most probable one, at first; the scale of Gumbel numbers "
-                    "keeps it; 0: the scale is 1",
-                    0.05, 0),
-    EMP_REAL_OPTION("heat_last", emp_hdp_options, heat.last, 1e-6, 1,
-                    "and in the end", 0.015),
+    EMP_REAL_OPTION(
+        "failures_share", emp_hdp_options, learner.rules.failures_share, 0, 1,
+        "after updates_failures, failures still take part in updates of whose "
+        "placements at least this share failed; 0: never",
+        0.5, 0),
+    EMP_REAL_OPTION(
+        "heat", emp_hdp_options, heat.first, 0, 1,
+        "after updates_noise, share of the groups whose device is drawn other "
+        "than the most probable one, at first; the scale of Gumbel numbers "
+        "keeps it; 0: the scale is 1",
+        0.05, 0),
+    EMP_REAL_OPTION("heat_last", emp_hdp_options, heat.last, 1e-6, 1, "and in the end",
+                    0.015),
     EMP_INTEGER_OPTION("heat_updates", emp_hdp_options, heat.updates, 1, 1e9,
                        "updates until then", 250),
     EMP_REAL_OPTION("heat_gain", emp_hdp_options, heat.gain, 0, 1,
                     "how fast the scale follows", 0.1),
-    EMP_REAL_OPTION("stretches", emp_hdp_options, stretches, 0, EMP_MAX_STRETCHES,
-                    "after updates_noise, a sample draws so many stretches of groups, and "
-                    "takes the most probable device of the others; 0: all are drawn",
-                    2.5, 0),
-    EMP_REAL_OPTION("stretch_longest", emp_hdp_options, stretch_longest, 0, 1,
-                    "part of the groups that the longest stretch has; the shortest is one "
-                    "group",
-                    0.5),
+    EMP_REAL_OPTION(
+        "stretches", emp_hdp_options, stretches, 0, EMP_MAX_STRETCHES,
+        "after updates_noise, a sample draws so many stretches of groups, and "
+        "takes the most probable device of the others; 0: all are drawn",
+        2.5, 0),
+    EMP_REAL_OPTION(
+        "stretch_longest", emp_hdp_options, stretch_longest, 0, 1,
+        "part of the groups that the longest stretch has; the shortest is one "
+        "group",
+        0.5),
     EMP_INTEGER_OPTION("elites", emp_hdp_options, elites, 0, EMP_GUIDE_MAX_ELITES,
                        "best placements so far that the placer imitates", 2, 0),
     EMP_REAL_OPTION("imitation", emp_hdp_options, imitation, 0, 1e6,
@@ -253,14 +259,16 @@ const emp_option emp_hdp_option_list[] = {
                     "1: the placer sees a group's time on a CPU and a GPU, its bytes and "
                     "its place in the order, too",
                     1, 0),
-    EMP_BOOL_OPTION("standardize", emp_hdp_options, standardize,
-                    "1: a group's type counts, sizes and costs have mean 0 and variance 1 "
-                    "over groups",
-                    1, 0),
-    EMP_BOOL_OPTION("aligned", emp_hdp_options, aligned,
-                    "1: the placer's output reads the encoder's at the same group, too, 0: "
-                    "only by attention",
-                    1, 0),
+    EMP_BOOL_OPTION(
+        "standardize", emp_hdp_options, standardize,
+        "1: a group's type counts, sizes and costs have mean 0 and variance 1 "
+        "over groups",
+        1, 0),
+    EMP_BOOL_OPTION(
+        "aligned", emp_hdp_options, aligned,
+        "1: the placer's output reads the encoder's at the same group, too, 0: "
+        "only by attention",
+        1, 0),
     EMP_BOOL_OPTION("redraw", emp_hdp_options, redraw,
                     "1: a defect of the released code: an update teaches groups and "
                     "devices that are drawn anew, from blank groups, not those that were "

@@ -7,7 +7,7 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/threads.h"
-#include "search/learning.h"
+#include "search/method.h"
 
 const emp_option emp_hsdag_option_list[] = {
     EMP_WORD_OPTION(

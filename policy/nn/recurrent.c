@@ -60,12 +60,6 @@ void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
     cell_forward(gates, c, h, c_previous, H, 0, H);
 }
 
-void emp_lstm_cell_backward(emp_real *gates, emp_real *dc, const emp_real *dh,
-                            const emp_real *c, const emp_real *c_previous, int32_t H)
-{
-    cell_backward(gates, dc, dh, c, c_previous, H, 0, H, (emp_real)INFINITY);
-}
-
 /* What one thread of a team does: its part of the columns, and of the cells. */
 typedef struct {
     emp_panels_pass pass;

@@ -23,11 +23,6 @@
 void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
                            const emp_real *c_previous, int32_t H);
 
-/** \a gates: activations in, gradients of the sums out. \a dc: gradient of c_t in, of
- * c_{t-1} out. \a dh is the gradient of h_t. */
-void emp_lstm_cell_backward(emp_real *gates, emp_real *dc, const emp_real *dh,
-                            const emp_real *c, const emp_real *c_previous, int32_t H);
-
 /** Sequences of equal length that go through the same weights side by side. Of arrays
  * that a function takes, those of sequence n start n x T positions further (cells T + 1). */
 typedef struct {
@@ -35,7 +30,7 @@ typedef struct {
     int32_t T, H;
     bool    reverse; /**< from the last position to the first */
     int32_t threads; /**< that share the columns of each step */
-    double  bound;   /**< largest gradient of a cell or an output that the way back hands to
+    double  bound; /**< largest gradient of a cell or an output that the way back hands to
                         the step before, in absolute value; 0: unlimited */
 } emp_lstm_shape;
 

@@ -7,7 +7,6 @@
 #include "base/blas/openblas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/threads.h"
-#include "search/learning.h"
 #include "search/method.h"
 
 static void emp_placeto_fill_constants(emp_placeto_agent *a);

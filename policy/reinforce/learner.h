@@ -19,7 +19,6 @@
 #include "policy/features/op_features.h"
 #include "policy/nn/params.h"
 #include "policy/nn/real.h"
-#include "search/learning.h"
 #include "search/method.h"
 
 /* From the scores of an update's samples to their advantages (Williams, 1992; the rules of
@@ -65,7 +64,8 @@ typedef struct {
 typedef struct {
     double  value;
     int32_t ran; /**< placements that ran so far; it is a failure's reward before */
-    double  square; /**< moving average of the squared distance from the mean of an update, of
+    double
+        square; /**< moving average of the squared distance from the mean of an update, of
                        placements that ran; 0 before the first update with several */
 } emp_baseline;
 

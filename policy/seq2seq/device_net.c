@@ -207,7 +207,8 @@ typedef struct {
     emp_rng normal;  /* for noise of the logits: the same whether devices are given */
     double  renewal; /* probability that a run ends */
     double  gumbel[EMP_MAX_DEVICES]; /* of the run, or of the last stretch, or 0 */
-    int32_t stretch_count, covered;  /* stretches; 1 + the one that gumbel is of, 0: none */
+    int32_t stretch_count,
+        covered; /* stretches; 1 + the one that gumbel is of, 0: none */
     struct {
         int64_t  first, end;
         uint64_t seed;
@@ -235,8 +236,7 @@ static void draw_stretches(chooser *c, const emp_device_net *net,
     for (int32_t i = 0; i < c->stretch_count; i++) {
         int64_t length = (int64_t)(pow(longest, emp_rng_uniform(&c->rng)) + 0.5);
         double  starts = (double)(net->steps + length - 1);
-        int64_t first =
-            (int64_t)(emp_rng_uniform(&c->rng) * starts) - (length - 1);
+        int64_t first = (int64_t)(emp_rng_uniform(&c->rng) * starts) - (length - 1);
         c->stretch[i].first = first;
         c->stretch[i].end = first + length;
         c->stretch[i].seed = emp_rng_u32(&c->rng);
@@ -620,8 +620,8 @@ static void aligned_gradients(emp_device_net *net, int32_t threads)
     emp_blas_gemm_shared(true, false, 2 * H, D, S, net->states, 2 * H, net->d_aligned, D,
                          1, emp_params_gradient(p, EMP_NET_ALIGNED), D, threads);
     emp_blas_gemm_shared(false, true, S, 2 * H, D, net->d_aligned, D,
-                         emp_params_value(p, EMP_NET_ALIGNED), D, 1, net->d_states,
-                         2 * H, threads);
+                         emp_params_value(p, EMP_NET_ALIGNED), D, 1, net->d_states, 2 * H,
+                         threads);
 }
 
 static void encoder_backward(emp_device_net *net, int32_t threads)

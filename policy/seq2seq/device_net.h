@@ -43,8 +43,8 @@ typedef struct {
     int32_t max_steps, max_samples;
     double  temperature, tanh_constant; /**< T = 10, C = 5 */
     int32_t learned_inputs; /**< the first of them whose gradient is wanted; 0: none */
-    bool    is_aligned; /**< a step's logits read the encoder's outputs of the step, too */
-    double  gradient_bound; /**< emp_lstm_shape's, of all three LSTMs; 0: unlimited */
+    bool   is_aligned; /**< a step's logits read the encoder's outputs of the step, too */
+    double gradient_bound; /**< emp_lstm_shape's, of all three LSTMs; 0: unlimited */
 } emp_device_net_shape;
 
 /** Placements that the network imitates. */
@@ -62,7 +62,8 @@ typedef struct {
     double
         run_shortest; /**< part of the steps that share Gumbel numbers on average: ... */
     double run_longest; /**< ... each sample draws its own, log-uniform between the two */
-    double stretches; /**< if above 0, only so many stretches of a sample on average, at least
+    double
+        stretches; /**< if above 0, only so many stretches of a sample on average, at least
                          one, are drawn: anywhere, of log-uniform lengths from one step on,
                          with Gumbel numbers of their own; all other steps take the most
                          probable device. At most EMP_MAX_STRETCHES */
@@ -102,8 +103,8 @@ typedef struct {
     int32_t             *device;         /**< [sample][step] */
     double              *log_prob;       /**< [sample] summed over steps */
     double              *entropy;        /**< [sample] mean over steps, nats */
-    int32_t             *moved; /**< [sample] steps whose device is not the most probable */
-    emp_real            *d_x; /**< (steps, learned_inputs) set by the backward pass */
+    int32_t  *moved; /**< [sample] steps whose device is not the most probable */
+    emp_real *d_x;   /**< (steps, learned_inputs) set by the backward pass */
     /** OPTIONAL; borrowed. Once set, passes end early, and what they leave is worth nothing. */
     const atomic_int *stop;
 
@@ -121,13 +122,13 @@ typedef struct {
     /* Decoder, all starting with [sample]. */
     emp_real *image; /**< (D+1,4H) device embedding x W + b */
     emp_real *d_image;
-    emp_real *gates;     /**< (K,S,4H) */
-    emp_real *cell;      /**< (K,S+1,H) */
-    emp_real *query;     /**< (K,S,H), then its gradient */
-    emp_real *weights;   /**< (K,S,S) attention */
-    emp_real *output;    /**< (K,S,2H) [h, context] */
+    emp_real *gates;               /**< (K,S,4H) */
+    emp_real *cell;                /**< (K,S+1,H) */
+    emp_real *query;               /**< (K,S,H), then its gradient */
+    emp_real *weights;             /**< (K,S,S) attention */
+    emp_real *output;              /**< (K,S,2H) [h, context] */
     emp_real *aligned, *d_aligned; /**< (S,D) their part of the logits' sums */
-    emp_real *squashed;  /**< (K,S,D) tanh(logits / T) */
+    emp_real *squashed;            /**< (K,S,D) tanh(logits / T) */
     emp_real *p;         /**< (K,S,D) probabilities, then gradient of the logits */
     emp_real *d_output;  /**< (K,S,2H) */
     emp_real *d_weights; /**< (K,S,S) */

@@ -1,9 +1,51 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Arrays out of the library and into it, by Python's buffers. */
+/* What the types share: errors, the release of objects, and arrays out of the library and into it, by Python's
+ * buffers. */
 #include <stdint.h>
 #include <string.h>
 
 #include "python/src/extension.h"
+
+/* ---- types, errors, objects ---- */
+
+PyTypeObject *emp_py_graph_type, *emp_py_machine_type, *emp_py_problem_type;
+
+PyObject *emp_py_error_type;
+
+static const char *name_of(emp_status status)
+{
+    switch (status) {
+#define X(name, value, text) \
+    case name: return #name;
+        EMP_STATUS_LIST(X)
+#undef X
+    default: return "unknown";
+    }
+}
+
+PyObject *emp_py_raise(const emp_error *err)
+{
+    if (err->status == EMP_ENOMEM) return PyErr_NoMemory();
+
+    const char *text = err->msg[0] != '\0' ? err->msg : emp_status_str(err->status);
+    PyObject   *error = PyObject_CallFunction(emp_py_error_type, "s", text);
+    PyObject   *status = PyUnicode_FromString(name_of(err->status));
+    if (error != NULL && status != NULL &&
+        PyObject_SetAttrString(error, "status", status) == 0)
+        PyErr_SetObject(emp_py_error_type, error);
+    Py_XDECREF(status);
+    Py_XDECREF(error);
+    return NULL;
+}
+
+void emp_py_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc      release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+
+    release(self);
+    Py_DECREF(type);
+}
 
 /* ---- out ---- */
 

@@ -29,6 +29,9 @@ typedef struct {
 /** The types, created once with the module. */
 extern PyTypeObject *emp_py_graph_type, *emp_py_machine_type, *emp_py_problem_type;
 
+/** emplace.Error */
+extern PyObject *emp_py_error_type;
+
 extern PyType_Spec emp_py_graph_spec, emp_py_machine_spec, emp_py_problem_spec,
     emp_py_oracle_spec;
 

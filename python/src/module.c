@@ -2,45 +2,6 @@
 /* The module: its types, its exception, random streams. */
 #include "python/src/extension.h"
 
-PyTypeObject *emp_py_graph_type, *emp_py_machine_type, *emp_py_problem_type;
-
-static PyObject *error_type; /* emplace.Error */
-
-static const char *name_of(emp_status status)
-{
-    switch (status) {
-#define X(name, value, text) \
-    case name: return #name;
-        EMP_STATUS_LIST(X)
-#undef X
-    default: return "unknown";
-    }
-}
-
-PyObject *emp_py_raise(const emp_error *err)
-{
-    if (err->status == EMP_ENOMEM) return PyErr_NoMemory();
-
-    const char *text = err->msg[0] != '\0' ? err->msg : emp_status_str(err->status);
-    PyObject   *error = PyObject_CallFunction(error_type, "s", text);
-    PyObject   *status = PyUnicode_FromString(name_of(err->status));
-    if (error != NULL && status != NULL &&
-        PyObject_SetAttrString(error, "status", status) == 0)
-        PyErr_SetObject(error_type, error);
-    Py_XDECREF(status);
-    Py_XDECREF(error);
-    return NULL;
-}
-
-void emp_py_free(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc      release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-
-    release(self);
-    Py_DECREF(type);
-}
-
 /* ---- random streams ---- */
 
 typedef struct {
@@ -144,11 +105,13 @@ static int add_type(PyObject *module, PyType_Spec *spec, const char *name,
 
 static int add_error(PyObject *module)
 {
-    error_type = PyErr_NewExceptionWithDoc(
+    emp_py_error_type = PyErr_NewExceptionWithDoc(
         "emplace.Error",
         "What the library refuses. str() is its sentence, status the name of its code.",
         NULL, NULL);
-    return error_type == NULL ? -1 : PyModule_AddObjectRef(module, "Error", error_type);
+    return emp_py_error_type == NULL
+               ? -1
+               : PyModule_AddObjectRef(module, "Error", emp_py_error_type);
 }
 
 static struct PyModuleDef definition = {

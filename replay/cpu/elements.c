@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clones.h"
-#include "replay/cpu/elements.h"
+#include "replay/cpu/kernels.h"
 #include "replay/cpu/kernels_internal.h"
 
 enum { BLOCK = 1024, GRAIN = 64, TILE = 16, LANES = 16 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clones.h"
-#include "replay/cpu/elements.h"
+#include "replay/cpu/kernels.h"
 #include "replay/cpu/kernels_internal.h"
 
 enum { CHANNEL_GRAIN = 16, LANES = 64 };

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "replay/planner/kernel_of_op.h"
 
 /* What is left of the graph when folded ops are gone, and numbers by the graph's. */
 struct draft {

@@ -7,6 +7,83 @@
 #include "base/text/units.h"
 #include "run/sheet/sheet_internal.h"
 
+emp_status emp_sheet_check(const emp_sheet *s, emp_error *err)
+{
+    if (s->failure == EMP_OK) return EMP_OK;
+    return EMP_ERROR(s->failure, s->failure == EMP_ENOMEM
+                                     ? "table"
+                                     : "a table has other values than columns, or more "
+                                       "columns than there is room for");
+}
+
+static bool is_same(const emp_value *a, const emp_value *b)
+{
+    if (a->tag != b->tag) return false;
+    if (a->tag == EMP_VALUE_WORD) return strcmp(a->word, b->word) == 0;
+    return a->count == b->count && !(a->real < b->real) && !(a->real > b->real);
+}
+
+/* True if both lines agree in the columns of that place. */
+static bool agree(const emp_sheet *s, int32_t a, int32_t b, emp_sheet_place place)
+{
+    for (int32_t c = 0; c < s->column_count; c++) {
+        if (s->column[c].place == place &&
+            !is_same(emp_sheet_at(s, a, c), emp_sheet_at(s, b, c)))
+            return false;
+    }
+    return true;
+}
+
+/* The number of the row or group of a line, which may begin one. */
+static int32_t find(const emp_sheet *s, int32_t *first, int32_t *count, int32_t line,
+                    emp_sheet_place place)
+{
+    for (int32_t i = 0; i < *count; i++)
+        if (agree(s, first[i], line, place)) return i;
+    first[*count] = line;
+    return (*count)++;
+}
+
+emp_status emp_sheet_grid_create(emp_sheet_grid *g, const emp_sheet *s, emp_error *err)
+{
+    size_t lines = (size_t)s->line_count + 1;
+
+    *g = (emp_sheet_grid){.sheet = s, .across = -1};
+    for (int32_t c = 0; c < s->column_count; c++)
+        if (s->column[c].place == EMP_SHEET_ACROSS) g->across = c;
+    EMP_CHECK(EMP_ALLOC(g->first, 2 * lines));
+    g->group = g->first + lines;
+    bool is_spread = g->across >= 0;
+    for (int32_t i = 0; i < s->line_count; i++) {
+        if (is_spread) {
+            find(s, g->first, &g->row_count, i, EMP_SHEET_ROW);
+            find(s, g->group, &g->group_count, i, EMP_SHEET_ACROSS);
+        } else
+            g->first[g->row_count++] = i;
+    }
+    if (!is_spread) g->group_count = 1;
+    size_t cells = (size_t)g->row_count * (size_t)g->group_count;
+    g->line = EMP_NEW_ARRAY(int32_t, cells + 1);
+    if (g->line == NULL) {
+        emp_sheet_grid_clear(g);
+        return EMP_ERROR(EMP_ENOMEM, "table of %zu cells", cells);
+    }
+    for (size_t i = 0; i < cells; i++) g->line[i] = -1;
+    for (int32_t i = 0; i < s->line_count; i++) {
+        int32_t row = is_spread ? find(s, g->first, &g->row_count, i, EMP_SHEET_ROW) : i;
+        int32_t group =
+            is_spread ? find(s, g->group, &g->group_count, i, EMP_SHEET_ACROSS) : 0;
+        g->line[row * g->group_count + group] = i;
+    }
+    return EMP_OK;
+}
+
+void emp_sheet_grid_clear(emp_sheet_grid *g)
+{
+    emp_free(g->first);
+    emp_free(g->line);
+}
+
 enum { LINE_WIDTH = 110, LINE_BYTES = 1024, GAP = 2, MOST_ITEMS = 256 };
 
 /* ---- values ---- */

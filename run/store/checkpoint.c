@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run/store/checkpoint.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "run/store/h5_internal.h"
+#include "run/store/store_internal.h"
 
 static const emp_h5_field times_spent[] = {
     {"elapsed_s", EMP_H5_DOUBLE, offsetof(emp_checkpoint, elapsed_s), 0},
@@ -89,6 +90,23 @@ static emp_status read_times(const emp_h5_image *image, emp_record *r, const cha
                                             : emp_h5_lacks_array(&times, path, err);
 }
 
+static emp_status check_progress(const emp_checkpoint *checkpoint,
+                                 const emp_record *so_far, const char *path,
+                                 emp_error *err)
+{
+    if (!emp_h5_is_amount(checkpoint->elapsed_s) ||
+        !emp_h5_is_amount_or_none(checkpoint->cpu_s))
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: it took %g s, %g s of a CPU", path,
+                         checkpoint->elapsed_s, checkpoint->cpu_s);
+    for (int64_t i = 0; i < so_far->feasible_count; i++) {
+        if (!emp_h5_is_amount(so_far->feasible_s[i]))
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s is damaged: candidate %" PRId64 " takes %g s", path, i,
+                             so_far->feasible_s[i]);
+    }
+    return EMP_OK;
+}
+
 static emp_status read_checkpoint(const emp_h5_image *image, void *object,
                                   const char *path, emp_error *err)
 {
@@ -110,7 +128,7 @@ static emp_status read_checkpoint(const emp_h5_image *image, void *object,
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
                      times_spent[i].name);
     }
-    EMP_TRY(emp_h5_check_progress(c, so_far, path, err));
+    EMP_TRY(check_progress(c, so_far, path, err));
     for (int32_t i = 0; i < c->array_count; i++) {
         const emp_h5_array array = emp_h5_of_named(&c->array[i], "method_state", name);
         if (!emp_h5_read_array(image, &array))

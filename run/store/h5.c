@@ -13,7 +13,7 @@
 #include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/file.h"
-#include "run/store/h5_internal.h"
+#include "run/store/h5.h"
 
 /* The first bytes, HDF5's user block, hold the format and a checksum of all that follows. */
 enum { SEAL_BYTES = 512, HASH_BYTES = 4096 /* hashed in pieces of that size */ };

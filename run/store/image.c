@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "run/store/h5_internal.h"
+#include "run/store/h5.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 #include "base/collections.h"
 #include "base/mem.h"
-#include "run/store/h5_internal.h"
+#include "run/store/store_internal.h"
 
 /* The scalars of a record, one HDF5 attribute each. The first ones say what run it is. */
 #define FIELD(type, member)                                                          \
@@ -158,9 +158,6 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
 }
 
 /* ---- reading ---- */
-
-const char *const emp_h5_record_formats[] = {EMP_H5_RECORD_FORMAT,
-                                             EMP_H5_CHECKPOINT_FORMAT, NULL};
 
 static bool sizes_are_sane(const emp_record *r)
 {

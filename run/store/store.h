@@ -14,17 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "run/store/h5.h"
 #include "sim/problem/decision.h"
 
 enum { EMP_RECORD_NAME_BYTES = 64, EMP_RECORD_TEXT_BYTES = 256, EMP_MAX_METRICS = 16 };
-
-/** The learning curve after one tell. */
-typedef struct {
-    int64_t evaluations;    /**< so far */
-    int64_t feasible_count; /**< in this batch */
-    double  best_s; /**< best feasible step time so far; NaN while there is none */
-    double  mean_s; /**< of the batch, out-of-memory candidates included */
-} emp_curve_point;
 
 /** One run. Zero-initialise; emp_record_clear() releases the arrays. */
 typedef struct {
@@ -147,11 +140,5 @@ emp_status emp_record_check_replaced(const char *path, const emp_record *run,
 
 /** Releases the arrays and zeroes the rest. */
 void emp_record_clear(emp_record *record);
-
-/** Keeps the HDF5 library from printing, in all threads; main() calls it once. */
-void emp_store_silence(void);
-
-/** Version of the HDF5 library; static storage. */
-const char *emp_store_library_version(void);
 
 #endif /* EMP_RUN_STORE_STORE_H */

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The texts that a record carries and its load leaves out: the names of its ops and its machine. */
 #include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "run/store/h5_internal.h"
+#include "run/store/store_internal.h"
 
 enum { MAX_MACHINE_BYTES = 1 << 24 };
+
+const char *const emp_h5_record_formats[] = {EMP_H5_RECORD_FORMAT,
+                                             EMP_H5_CHECKPOINT_FORMAT, NULL};
 
 /* Only records that are saved with the names of their ops have this field, the size of the array
  * "op_name": all names, each with a 0 behind it. */
@@ -170,10 +172,6 @@ emp_status emp_record_load_machine(char **text, const char *path, emp_error *err
 }
 
 /* Whether what a file says can be said of a run. */
-static bool is_amount(double value) { return isfinite(value) && value >= 0; }
-
-static bool is_amount_or_none(double value) { return isnan(value) || is_amount(value); }
-
 static emp_status check_counts(const emp_record *r, const char *path, emp_error *err)
 {
     const struct {
@@ -198,13 +196,13 @@ static emp_status check_counts(const emp_record *r, const char *path, emp_error 
 
 static emp_status check_times(const emp_record *r, const char *path, emp_error *err)
 {
-    if (!is_amount(r->budget_s))
+    if (!emp_h5_is_amount(r->budget_s))
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: its budget_s is %g", path,
                          r->budget_s);
-    if (!is_amount(r->best_step_time_s))
+    if (!emp_h5_is_amount(r->best_step_time_s))
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: its best_step_time_s is %g", path,
                          r->best_step_time_s);
-    if (!is_amount_or_none(r->median_s))
+    if (!emp_h5_is_amount_or_none(r->median_s))
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: its median_s is %g", path,
                          r->median_s);
     return EMP_OK;
@@ -213,7 +211,7 @@ static emp_status check_times(const emp_record *r, const char *path, emp_error *
 static emp_status check_devices(const emp_record *r, const char *path, emp_error *err)
 {
     for (int32_t d = 0; d < r->device_count; d++) {
-        if (r->peak_bytes[d] < 0 || !is_amount(r->busy_s[d]))
+        if (r->peak_bytes[d] < 0 || !emp_h5_is_amount(r->busy_s[d]))
             return EMP_ERROR(EMP_EFORMAT,
                              "%s is damaged: device %d has %" PRId64
                              " bytes and is busy for %g s",
@@ -244,7 +242,7 @@ static emp_status check_curve(const emp_record *r, const char *path, emp_error *
         const emp_curve_point *p = &r->curve[i];
         if (p->evaluations < before || p->evaluations > r->evaluations ||
             p->feasible_count < 0 || p->feasible_count > p->evaluations ||
-            !is_amount_or_none(p->best_s) || !is_amount_or_none(p->mean_s))
+            !emp_h5_is_amount_or_none(p->best_s) || !emp_h5_is_amount_or_none(p->mean_s))
             return EMP_ERROR(EMP_EFORMAT,
                              "%s is damaged: point %d of its curve has %" PRId64
                              " evaluations, %" PRId64 " that fit, best %g s, mean %g s",
@@ -261,20 +259,4 @@ emp_status emp_h5_check_sense(const emp_record *record, const char *path, emp_er
     EMP_CHECK(check_times(record, path, err));
     EMP_CHECK(check_devices(record, path, err));
     return check_curve(record, path, err);
-}
-
-emp_status emp_h5_check_progress(const emp_checkpoint *checkpoint,
-                                 const emp_record *so_far, const char *path,
-                                 emp_error *err)
-{
-    if (!is_amount(checkpoint->elapsed_s) || !is_amount_or_none(checkpoint->cpu_s))
-        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: it took %g s, %g s of a CPU", path,
-                         checkpoint->elapsed_s, checkpoint->cpu_s);
-    for (int64_t i = 0; i < so_far->feasible_count; i++) {
-        if (!is_amount(so_far->feasible_s[i]))
-            return EMP_ERROR(EMP_EFORMAT,
-                             "%s is damaged: candidate %" PRId64 " takes %g s", path, i,
-                             so_far->feasible_s[i]);
-    }
-    return EMP_OK;
 }

@@ -115,10 +115,10 @@ static void await_end(pid_t child)
     emp_clock_count_s(seconds_of(used.ru_utime) + seconds_of(used.ru_stime));
 }
 
-emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
+emp_status emp_metis_run(const emp_metis_task *t, int *code, emp_error *err)
 {
     emp_status st = EMP_OK;
-    int        fd[2] = {-1, -1}, result = METIS_ERROR;
+    int        fd[2] = {-1, -1};
     pid_t      child = -1;
 
     if (pipe2(fd, O_CLOEXEC) != 0 || (child = emp_program_fork()) < 0)
@@ -128,12 +128,11 @@ emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
     fd[1] = -1;
     const bool is_over = is_stopped(t->stop, fd[0]);
     if (is_over) kill(child, SIGKILL);
-    bool is_told = !is_over && read_all(fd[0], &result, sizeof result) &&
+    bool is_told = !is_over && read_all(fd[0], code, sizeof *code) &&
                    read_all(fd[0], t->part, (size_t)t->vertex_count * sizeof *t->part);
     await_end(child);
     if (is_over) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
     if (!is_told) EMP_FAIL(EMP_EEXTERNAL, "METIS ended without a result");
-    EMP_TRY(emp_metis_result(t, result, err));
 
 cleanup:
     if (fd[0] >= 0) close(fd[0]);

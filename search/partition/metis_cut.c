@@ -40,7 +40,7 @@ static emp_status init_task(emp_metis_task *t, emp_metis_function *function,
     return EMP_OK;
 }
 
-emp_status emp_metis_result(const emp_metis_task *t, int code, emp_error *err)
+static emp_status result_of(const emp_metis_task *t, int code, emp_error *err)
 {
     if (code == METIS_OK) return EMP_OK;
     if (code == METIS_ERROR_MEMORY)
@@ -54,10 +54,12 @@ static emp_status run_task(const emp_metis_task *t, int32_t *part_of_vertex,
                            emp_error *err)
 {
     const char *before = emp_stage_set("partitioning by METIS");
-    emp_status  st = emp_metis_run(t, err);
+    int         code = METIS_ERROR;
+    emp_status  st = emp_metis_run(t, &code, err);
 
     (void)emp_stage_set(before);
     EMP_CHECK(st);
+    EMP_CHECK(result_of(t, code, err));
     for (int32_t v = 0; v < t->vertex_count; v++) part_of_vertex[v] = (int32_t)t->part[v];
     return EMP_OK;
 }

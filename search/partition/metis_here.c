@@ -46,7 +46,7 @@ static void restore(const surroundings *kept)
     pthread_mutex_unlock(&library_lock);
 }
 
-emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
+emp_status emp_metis_run(const emp_metis_task *t, int *code, emp_error *err)
 {
     idx_t        vertices = t->vertex_count, parts = t->part_count, weight = 0;
     idx_t        constraints = t->constraint_count;
@@ -56,9 +56,9 @@ emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
     if (emp_stop_is_set(t->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     memcpy(options, t->options, sizeof options);
     keep(&kept);
-    const int code = t->function(&vertices, &constraints, t->row, t->neighbor, t->load,
-                                 NULL, t->traffic, &parts, t->share, t->tolerance,
-                                 options, &weight, t->part);
+    *code = t->function(&vertices, &constraints, t->row, t->neighbor, t->load, NULL,
+                        t->traffic, &parts, t->share, t->tolerance, options, &weight,
+                        t->part);
     restore(&kept);
-    return emp_metis_result(t, code, err);
+    return EMP_OK;
 }

@@ -30,19 +30,15 @@ typedef struct {
     emp_arrays        arrays;
 } emp_metis_task;
 
-/** Calls METIS and fills the part of each vertex.
+/** Calls METIS and fills the part of each vertex and \a code, which METIS returned.
  *
  * METIS traps signals process-wide, and draws from rand(): two threads cannot call it. So it runs in a
  * child process (metis_child.c), which is killed when the task is to stop. A child that was forked while
  * another thread had a lock of the sanitizers' allocator would wait for it for ever. Builds with
  * sanitizers call METIS here, one thread after another (metis_here.c). A call that has begun is not stopped.
  * \retval EMP_EIO           There is no process for it.
- * \retval EMP_ENOMEM        METIS had too little memory.
- * \retval EMP_EEXTERNAL     METIS failed, or ended without a result.
+ * \retval EMP_EEXTERNAL     METIS ended without a result.
  * \retval EMP_EINTERRUPTED  The task's \a stop was set. */
-emp_status emp_metis_run(const emp_metis_task *task, emp_error *err);
-
-/** What METIS's code says of a task, as a status. */
-emp_status emp_metis_result(const emp_metis_task *task, int code, emp_error *err);
+emp_status emp_metis_run(const emp_metis_task *task, int *code, emp_error *err);
 
 #endif /* EMP_SEARCH_PARTITION_METIS_INTERNAL_H */

@@ -138,8 +138,4 @@ int32_t emp_cost_lanes(const emp_op_cost *cost, const emp_device *cpu);
 emp_time_ns emp_cost_fill_row(emp_time_ns *row, const emp_op_cost *cost, int32_t lanes,
                               const emp_device *cpu, const emp_runtime_events *runtime);
 
-/** Seconds of a product on a GPU; the formula above, without the bound by bytes. */
-double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
-                       int64_t batch, bool is_conv);
-
 #endif /* EMP_SIM_COST_COST_H */

@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-#include "sim/cost/cost.h"
-
 /* Of the peak that a kernel without a table reaches: assumed, as in the files of the models. */
 static const double REACHED = 0.8;
 
 /* Rows of the smallest tile that tensor cores multiply: mma.m16n8k16 with the operands swapped
  * (PTX ISA 8.5, section 9.7.14). */
 enum { LEAST_ROWS = 8 };
+
+enum { TILE_COLUMNS = 64, LEAST_COLUMNS = 16, FLOAT_BYTES = 4 };
 
 const char *emp_form_name(emp_form form)
 {
@@ -61,6 +61,44 @@ bool emp_has_formats(const emp_device *gpu)
     for (int32_t f = 0; f < EMP_FORMATS; f++)
         if (gpu->format_flops_per_s[f] > 0.0) return true;
     return false;
+}
+
+/* cuDNN has narrow tiles for few channels, cuBLAS has not. */
+static double columns_of(int64_t n, bool is_conv)
+{
+    double columns = is_conv ? LEAST_COLUMNS : TILE_COLUMNS;
+
+    while (columns < (double)n && columns < TILE_COLUMNS) columns *= 2.0;
+    return columns;
+}
+
+double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
+                       int64_t batch, bool is_conv)
+{
+    /* counts in double: those of an imported graph may be beyond 64 bits */
+    double rows = is_conv ? gpu->conv_tile_rows : gpu->gemm_tile_rows;
+    double columns = columns_of(n, is_conv);
+    double tiles = ceil((double)m / rows) * ceil((double)n / columns) * (double)batch;
+    double area = /* of a tile, in 64 x 64 tiles */
+        rows * columns / (TILE_COLUMNS * TILE_COLUMNS);
+    double outputs = (double)m * (double)n * (double)batch;
+    double pass_s = outputs * FLOAT_BYTES / gpu->memory_bytes_per_s;
+    double best = INFINITY;
+
+    double least_part = is_conv ? 1.0 : fmax(1.0, gpu->gemm_split_least);
+    for (int64_t s = 1; s <= gpu->split_limit; s++) {
+        double part = (double)k / (double)s;
+        if (s > 1 && part < least_part) break;
+        double waves = area * ceil(tiles * (double)s / gpu->multiprocessors);
+        double t = gpu->gemm_base_s + gpu->gemm_per_k_s * part +
+                   gpu->gemm_per_wave_s * part * waves +
+                   (s > 1 ? (double)(s + 1) * pass_s : 0.0);
+        if (t < best) best = t;
+    }
+    int64_t least = m < n ? m : n;
+    if (k < least) least = k;
+    if (is_conv) return best * gpu->conv_factor;
+    return least <= gpu->gemm_skinny_limit ? best * gpu->gemm_skinny_factor : best;
 }
 
 /* Seconds of \a batch products by the formula, without the bound by bytes; the peak of the format is
@@ -383,4 +421,67 @@ double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_devi
     return fmax(many_rows_s(seconds, of, c, gpu),
                 (double)(c->bytes_read + c->bytes_written) / gpu->memory_bytes_per_s +
                     unpacking_s(of, c, gpu));
+}
+
+/* ---- collectives on a machine ---- */
+
+static int32_t count_ranks(const emp_collective_part *part, const emp_machine *machine)
+{
+    return part->ranks == EMP_RANKS_ALL ? emp_machine_count(machine, EMP_DEVICE_GPU)
+                                        : part->ranks;
+}
+
+static double ring_s(const emp_collective_part *part, int32_t ranks, double bytes_per_s,
+                     double latency_s)
+{
+    double sends = part->op == EMP_COLLECTIVE_ALL_REDUCE ? 2.0 : 1.0;
+
+    return sends * (ranks - 1.0) *
+           ((double)part->bytes / ranks / bytes_per_s + latency_s);
+}
+
+/* The longest over all pairs of devices, or of GPUs alone; 0 if no pair has a route. */
+static double slowest_ring_s(const emp_collective_part *part, int32_t ranks,
+                             const emp_machine *m, bool of_gpus)
+{
+    double longest = 0.0;
+
+    for (int32_t a = 0; a < m->device_count; a++) {
+        for (int32_t b = 0; b < m->device_count; b++) {
+            const emp_route *route = &m->route[a][b];
+            bool             are_gpus = m->device[a].kind == EMP_DEVICE_GPU &&
+                            m->device[b].kind == EMP_DEVICE_GPU;
+            if (route->link_count == 0 || (of_gpus && !are_gpus)) continue;
+            longest =
+                fmax(longest, ring_s(part, ranks, route->bytes_per_s, route->latency_s));
+        }
+    }
+    return longest;
+}
+
+static double on_gpu_s(const emp_collective_part *part, int32_t ranks,
+                       const emp_machine *machine, const emp_device *gpu)
+{
+    emp_exchange exchange = {.op = part->op,
+                             .format = EMP_FORMAT_FP16,
+                             .gpus = ranks,
+                             .bytes = (double)part->bytes};
+    emp_form     form;
+    double       seconds;
+
+    if (emp_exchange_time(&seconds, &form, gpu, &exchange, NULL) == EMP_OK)
+        return seconds;
+    seconds = slowest_ring_s(part, ranks, machine, true);
+    return seconds > 0.0 ? seconds : slowest_ring_s(part, ranks, machine, false);
+}
+
+double emp_collective_s(const emp_collective_part *part, const emp_machine *machine,
+                        const emp_device *device)
+{
+    int32_t ranks = count_ranks(part, machine);
+
+    if (ranks <= 1 || part->bytes == 0) return 0.0;
+    if (device->kind == EMP_DEVICE_GPU) return on_gpu_s(part, ranks, machine, device);
+    double seconds = slowest_ring_s(part, ranks, machine, false);
+    return seconds > 0.0 ? seconds : ring_s(part, ranks, device->core_bytes_per_s, 0.0);
 }

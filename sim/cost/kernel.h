@@ -47,6 +47,10 @@ typedef struct {
 /** Whether the model says anything of formats; the K40's and others of its age do not. */
 bool emp_has_formats(const emp_device *gpu);
 
+/** Seconds of a product on a GPU; the formula of sim/cost/cost.h, without the bound by bytes. */
+double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
+                       int64_t batch, bool is_conv);
+
 /** Seconds of a product C[m,n] = A[m,k] B[k,n] on a GPU.
  * \retval EMP_EUNSUPPORTED  The model has neither table nor peak of the format. */
 emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *gpu,

@@ -7,15 +7,6 @@
 #include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 
-emp_status emp_explain_refuse(const emp_problem *problem, emp_error *err)
-{
-    return EMP_ERROR(
-        EMP_EUNSUPPORTED,
-        "the rules of runtime profile \"%s\" do not tell what waits for what; use "
-        "--runtime tf-r1.3, whose event rules do",
-        problem->runtime.name);
-}
-
 /* \retval EMP_EUNSUPPORTED  The readiness or the end of an op was not told: other rules
  * than those of events. */
 static emp_status explain_check_complete(const emp_explain_schedule *s, emp_error *err)
@@ -106,16 +97,6 @@ const char *emp_explain_cause_words(emp_explain_cause cause)
 #undef X
     };
     return all[cause];
-}
-
-emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause)
-{
-    static const emp_explain_idle idle_of_cause[] = {
-#define X(name, key, words, idle) EMP_IDLE_##idle,
-        EMP_EXPLAIN_CAUSE_LIST(X)
-#undef X
-    };
-    return idle_of_cause[cause];
 }
 
 const char *emp_explain_idle_key(emp_explain_idle idle)

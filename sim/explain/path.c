@@ -472,3 +472,13 @@ cleanup:
     emp_free(type_ns);
     return st;
 }
+
+emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause)
+{
+    static const emp_explain_idle idle_of_cause[] = {
+#define X(name, key, words, idle) EMP_IDLE_##idle,
+        EMP_EXPLAIN_CAUSE_LIST(X)
+#undef X
+    };
+    return idle_of_cause[cause];
+}

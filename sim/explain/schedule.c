@@ -8,6 +8,15 @@
 #include "sim/engine/sim.h"
 #include "sim/explain/explain_internal.h"
 
+emp_status emp_explain_refuse(const emp_problem *problem, emp_error *err)
+{
+    return EMP_ERROR(
+        EMP_EUNSUPPORTED,
+        "the rules of runtime profile \"%s\" do not tell what waits for what; use "
+        "--runtime tf-r1.3, whose event rules do",
+        problem->runtime.name);
+}
+
 enum { STREAMS = 3 };
 
 struct stream {

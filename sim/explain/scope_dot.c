@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/explain/scope_dot.h"
+#include "sim/explain/explain.h"
 
 #include <inttypes.h>
 #include <math.h>

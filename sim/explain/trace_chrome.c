@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/explain/trace_chrome.h"
+#include "sim/explain/explain.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/graph/dtype.h"
 
-#include <stddef.h>
-
-#include "sim/graph/op_entry.h"
+#include <inttypes.h>
+#include <stdio.h>
 
 /* ggml's types of blocks (ggml-common.h); those without a name are no longer in use. */
 static const struct {
@@ -263,4 +262,88 @@ const char *emp_dtype_name(emp_dtype dtype)
         if (is_grouped(dtype)) return grouping_of(dtype).name;
         return block_of(dtype) < 0 ? "other" : blocks[block_of(dtype)].name;
     }
+}
+
+int64_t emp_mul_saturating(int64_t a, int64_t b)
+{
+    int64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+int64_t emp_add_saturating(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+int64_t emp_shape_elements(const emp_shape *shape)
+{
+    int64_t elements = 1;
+
+    for (int32_t d = 0; d < shape->rank; d++) /* a 0 behind an overflow still gives 0 */
+        if (shape->dim[d] == 0) return 0;
+    for (int32_t d = 0; d < shape->rank; d++)
+        if (shape->dim[d] > 0) elements = emp_mul_saturating(elements, shape->dim[d]);
+    return elements;
+}
+
+bool emp_shape_is_known(const emp_shape *shape)
+{
+    for (int32_t d = 0; d < shape->rank; d++)
+        if (shape->dim[d] < 0) return false;
+    return shape->rank >= 0;
+}
+
+bool emp_shape_equal(const emp_shape *a, const emp_shape *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int32_t d = 0; d < a->rank; d++)
+        if (a->dim[d] != b->dim[d]) return false;
+    return true;
+}
+
+int64_t emp_shape_size(const emp_shape *shape, int32_t d)
+{
+    return d >= 0 && d < shape->rank && shape->dim[d] > 0 ? shape->dim[d] : 1;
+}
+
+int64_t emp_shape_last(const emp_shape *shape)
+{
+    return emp_shape_size(shape, shape->rank - 1);
+}
+
+int64_t emp_shape_dim(const emp_shape *shape, int32_t d)
+{
+    return d >= 0 && d < shape->rank ? shape->dim[d] : -1;
+}
+
+bool emp_sizes_differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
+
+emp_shape emp_shape_of_rank(int64_t rank)
+{
+    if (rank < 0 || rank > EMP_MAX_RANK) return EMP_SHAPE_UNKNOWN;
+    emp_shape shape = {.rank = (int32_t)rank};
+    for (int32_t d = 0; d < shape.rank; d++) shape.dim[d] = -1;
+    return shape;
+}
+
+const char *emp_shape_format(const emp_shape *shape, char text[EMP_SHAPE_TEXT_BYTES])
+{
+    size_t used = 0;
+
+    if (shape->rank < 0) return "[unknown rank]";
+    text[used++] = '[';
+    for (int32_t d = 0; d < shape->rank; d++) {
+        const char *comma = d > 0 ? "," : "";
+        int         n = shape->dim[d] < 0
+                            ? snprintf(text + used, EMP_SHAPE_TEXT_BYTES - used, "%s?", comma)
+                            : snprintf(text + used, EMP_SHAPE_TEXT_BYTES - used, "%s%" PRId64,
+                                       comma, shape->dim[d]);
+        used += (size_t)n; /* 8 sizes of at most 20 characters always fit */
+    }
+    text[used++] = ']';
+    text[used] = '\0';
+    return text;
 }

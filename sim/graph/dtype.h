@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** Products and sums that stop at INT64_MAX; sizes in files may be anything. */
+int64_t emp_mul_saturating(int64_t a, int64_t b);
+int64_t emp_add_saturating(int64_t a, int64_t b);
+
 /** Element types, numbered as TensorFlow's DataType (without the +100 of references). */
 typedef enum {
     EMP_DTYPE_NONE = 0,
@@ -100,6 +104,17 @@ typedef struct {
 int64_t emp_shape_elements(const emp_shape *shape);
 bool    emp_shape_is_known(const emp_shape *shape); /**< rank and every dim known */
 bool    emp_shape_equal(const emp_shape *a, const emp_shape *b);
+
+/** Size \a d of a shape, and its last size; 1 where it is not known. */
+int64_t emp_shape_size(const emp_shape *shape, int32_t d);
+int64_t emp_shape_last(const emp_shape *shape);
+/** Size \a d of a shape, or -1. */
+int64_t emp_shape_dim(const emp_shape *shape, int32_t d);
+/** True if both sizes are known and unequal. */
+bool emp_sizes_differ(int64_t a, int64_t b);
+
+/** A shape of that rank with all sizes unknown; unknown when the rank is out of range. */
+emp_shape emp_shape_of_rank(int64_t rank);
 
 enum { EMP_SHAPE_TEXT_BYTES = 192 };
 /** Writes a shape such as "[32,?,4]" into \a text and returns it. */

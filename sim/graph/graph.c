@@ -86,7 +86,8 @@ emp_graph_store *emp_graph_store_share(emp_graph_store *store)
     return store;
 }
 
-void emp_graph_store_release(emp_graph_store *store)
+/* Has one user less; the last one releases it. NULL is allowed. */
+static void emp_graph_store_release(emp_graph_store *store)
 {
     if (store == NULL || --store->users > 0) return;
     emp_graph_store_seal(store);
@@ -110,7 +111,8 @@ const emp_op_cost *emp_graph_store_cost(emp_graph_store *store, const emp_op_cos
     return keep(&store->costs, &store->values, cost);
 }
 
-emp_op_cost *emp_graph_store_own(emp_graph_store *store, const emp_op_cost *cost)
+/* A copy of the cost beside those that are shared; NULL: out of memory. */
+static emp_op_cost *emp_graph_store_own(emp_graph_store *store, const emp_op_cost *cost)
 {
     emp_op_cost *copy = emp_arena_alloc(&store->values, sizeof *copy);
 

@@ -6,7 +6,6 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
-#include "sim/graph/op_entry.h"
 
 /* TensorFlow's constant folding keeps no tensor larger than this (kMaxConstantSize). */
 static const int64_t MAX_FOLDED_BYTES = 10 * 1024 * 1024;

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
-#include "sim/graph/op_entry.h"
 
 /* The ops to visit: every op enters once. */
 typedef struct {

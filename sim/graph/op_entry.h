@@ -129,10 +129,6 @@ emp_op_charge emp_op_cost_product, emp_op_cost_biased_product, emp_op_cost_convo
 /** Eigen's cost of moving one byte to or from memory, in CPU cycles (TensorCostModel). */
 #define EMP_CYCLES_PER_BYTE (11.0 / 64.0)
 
-/** Products and sums that stop at INT64_MAX; sizes in files may be anything. */
-int64_t emp_mul_saturating(int64_t a, int64_t b);
-int64_t emp_add_saturating(int64_t a, int64_t b);
-
 /** Bytes of a tensor; 0 for elements without a fixed size. Saturates. */
 int64_t emp_info_bytes(const emp_tensor_info *info);
 /** Bytes of all inputs, and of all outputs. */
@@ -163,17 +159,6 @@ int64_t *emp_view_new_value(const emp_op_view *op, int64_t count);
 
 /** Sets the shape and type of an output, without a value. Always EMP_OK. */
 emp_status emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dtype);
-
-/** Size \a d of a shape, and its last size; 1 where it is not known. */
-int64_t emp_shape_size(const emp_shape *shape, int32_t d);
-int64_t emp_shape_last(const emp_shape *shape);
-/** Size \a d of a shape, or -1. */
-int64_t emp_shape_dim(const emp_shape *shape, int32_t d);
-/** True if both sizes are known and unequal. */
-bool emp_sizes_differ(int64_t a, int64_t b);
-
-/** A shape of that rank with all sizes unknown; unknown when the rank is out of range. */
-emp_shape emp_shape_of_rank(int64_t rank);
 
 /** The shape that an integer vector spells out: exact when its value is known, of known
  * rank when only its length is. */

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/collections.h"
-#include "sim/graph/graph_internal.h"
-#include "sim/graph/op_entry.h"
+#include "sim/graph/graph_builder_internal.h"
 
 /* ---- names of device models ---- */
 

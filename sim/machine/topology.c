@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/machine/topology.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +9,6 @@
 #include "base/random.h"
 #include "base/text/options.h"
 #include "sim/machine/machine.h"
-#include "sim/machine/machine_internal.h"
 
 /* Not inlined: GCC would warn of names that this cuts off on purpose. */
 __attribute__((noinline)) emp_status

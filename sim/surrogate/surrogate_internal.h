@@ -77,8 +77,23 @@ struct emp_surrogate {
 };
 
 /** \retval EMP_EINVAL  An entry of an op that is not folded is no device. */
-emp_status emp_surrogate_check(const emp_surrogate *s, emp_device_id *const *placements,
-                               int32_t count, emp_error *err);
+static inline emp_status emp_surrogate_check(const emp_surrogate  *s,
+                                             emp_device_id *const *placements,
+                                             int32_t count, emp_error *err)
+{
+    for (int32_t k = 0; k < count; k++) {
+        for (int32_t i = 0; i < s->op_count; i++) {
+            emp_op_id     id = s->order[i];
+            emp_device_id device = placements[k][id];
+            if (device < 0 || device >= s->device_count) {
+                return EMP_ERROR(EMP_EINVAL, "op '%s' is on device %d of 0..%d",
+                                 s->problem->graph->name[id], device,
+                                 s->device_count - 1);
+            }
+        }
+    }
+    return EMP_OK;
+}
 
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[EMP_SURROGATE_LANES],

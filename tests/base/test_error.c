@@ -33,26 +33,14 @@ Test(error, keeps_the_first_failure_with_its_place)
     cr_expect_gt(err.line, 0);
 }
 
-Test(error, may_be_null) { cr_expect_eq(inner(NULL), EMP_EFORMAT); }
-
-Test(error, try_leaves_at_the_first_failure)
+Test(error, may_be_null_and_is_left_at_by_a_check)
 {
     emp_error err = {0};
     bool      reached_end = false;
 
+    cr_expect_eq(inner(NULL), EMP_EFORMAT);
     cr_expect_eq(trying(&err, &reached_end), EMP_EFORMAT);
     cr_expect_not(reached_end);
-}
-
-Test(error, cuts_long_messages)
-{
-    emp_error err = {0};
-    char      text[2 * EMP_ERROR_MSG_BYTES];
-
-    memset(text, 'a', sizeof text);
-    text[sizeof text - 1] = '\0';
-    emp_error_set(&err, EMP_EINVAL, "file.c", 1, "%s", text);
-    cr_expect_eq(strlen(err.msg), (size_t)EMP_ERROR_MSG_BYTES - 1);
 }
 
 Test(error, of_a_long_message_both_ends_stay)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Counted, zeroed, aligned allocation that fails on demand and on overflow. */
+/* Counted, zeroed, aligned allocation that fails on demand and on overflow; arenas and arrays whose
+ * pieces are freed together. */
 #include <criterion/criterion.h>
+#include <stdalign.h>
 #include <stdint.h>
 
 #include "base/mem.h"
@@ -113,5 +115,98 @@ Test(mem, fails_after_the_given_number_of_allocations)
     emp_free(a);
     emp_free(b);
     emp_free(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(arena, pieces_are_zeroed_aligned_and_disjoint)
+{
+    enum { PIECES = 2000 };
+    emp_arena      arena = {0};
+    unsigned char *piece[PIECES];
+
+    for (size_t i = 0; i < PIECES; i++) {
+        size_t size = i * 7 % 900 + 1;
+        piece[i] = emp_arena_alloc(&arena, size);
+        cr_assert_not_null(piece[i]);
+        cr_assert_eq((uintptr_t)piece[i] % alignof(max_align_t), 0u);
+        for (size_t k = 0; k < size; k++) cr_assert_eq(piece[i][k], 0);
+        memset(piece[i], (int)(i % 251 + 1), size);
+    }
+    for (size_t i = 0; i < PIECES; i++)
+        for (size_t k = 0; k < i * 7 % 900 + 1; k++)
+            cr_assert_eq(piece[i][k], i % 251 + 1, "piece %zu was overwritten", i);
+    emp_arena_clear(&arena);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(arena, holds_pieces_larger_than_a_chunk)
+{
+    emp_arena      arena = {0};
+    unsigned char *large = emp_arena_alloc(&arena, 3000000);
+
+    cr_assert_not_null(large);
+    large[2999999] = 1;
+    cr_expect_not_null(emp_arena_alloc(&arena, 16));
+    cr_expect_null(emp_arena_alloc(&arena, SIZE_MAX - 3), "sizes near the end overflow");
+    emp_arena_clear(&arena);
+}
+
+Test(arena, strndup_copies_and_terminates)
+{
+    emp_arena arena = {0};
+
+    cr_expect_str_eq(emp_arena_strndup(&arena, "abcdef", 3), "abc");
+    cr_expect_str_eq(emp_arena_strndup(&arena, "", 0), "");
+    emp_arena_clear(&arena);
+}
+
+Test(arena, can_be_used_again_after_clear_and_survives_failure)
+{
+    emp_arena arena = {0};
+
+    emp_mem_fail_after(0);
+    cr_expect_null(emp_arena_alloc(&arena, 8));
+    emp_mem_fail_after(-1);
+    cr_expect_not_null(emp_arena_alloc(&arena, 8));
+    emp_arena_clear(&arena);
+    emp_arena_clear(&arena);
+    cr_expect_not_null(emp_arena_alloc(&arena, 8));
+    emp_arena_clear(&arena);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(arrays, are_zeroed_aligned_and_freed_together)
+{
+    emp_arrays arrays = {0};
+    int32_t   *few = EMP_ADD_ARRAY(&arrays, int32_t, 3);
+    double    *many = EMP_ADD_ARRAY(&arrays, double, 10000);
+    bool      *none = EMP_ADD_ARRAY(&arrays, bool, 0);
+
+    cr_assert(!arrays.is_short && few != NULL && many != NULL && none != NULL);
+    cr_expect_eq((uintptr_t)many % 64, 0u);
+    for (int32_t i = 0; i < 3; i++) cr_expect_eq(few[i], 0);
+    for (int32_t i = 0; i < 10000; i++) cr_expect_eq(many[i], 0.0);
+    cr_expect_eq(emp_mem_live_blocks(), 3);
+    emp_arrays_clear(&arrays);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+    emp_arrays_clear(&arrays);
+}
+
+Test(arrays, remember_that_memory_was_out_for_one)
+{
+    emp_arrays arrays = {0};
+
+    cr_expect_null(EMP_ADD_ARRAY(&arrays, double, SIZE_MAX / 8),
+                   "sizes near the end overflow");
+    cr_expect(arrays.is_short);
+    emp_arrays_clear(&arrays);
+    cr_expect(!arrays.is_short);
+    cr_assert_not_null(EMP_ADD_ARRAY(&arrays, double, 1));
+    emp_mem_fail_after(0);
+    cr_expect_null(EMP_ADD_ARRAY(&arrays, double, 1));
+    emp_mem_fail_after(-1);
+    cr_expect_not_null(EMP_ADD_ARRAY(&arrays, double, 1));
+    cr_expect(arrays.is_short);
+    emp_arrays_clear(&arrays);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

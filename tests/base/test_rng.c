@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The generator is Philox4x32-10, streams are independent, distributions are right. */
+/* The generator is Philox4x32-10, streams are independent, distributions are right; the Mersenne
+ * twister draws as NumPy and Python do. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
+#include "base/random.h"
 #include "base/rng.h"
 
-struct known_answer {
-    uint32_t counter[4], key[2], answer[4];
-};
-
 /* Known answers published with Random123 (Salmon et al.). */
-static struct known_answer known_answers[] = {
+static const struct {
+    uint32_t counter[4], key[2], answer[4];
+} known_answers[] = {
     {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
     {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
      {0xffffffff, 0xffffffff},
@@ -22,20 +21,15 @@ static struct known_answer known_answers[] = {
      {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 };
 
-ParameterizedTestParameters(rng, known_answer)
+Test(rng, gives_the_known_answers)
 {
-    return cr_make_param_array(struct known_answer, known_answers,
-                               sizeof known_answers / sizeof known_answers[0]);
-}
-
-ParameterizedTest(struct known_answer *c, rng, known_answer)
-{
-    emp_rng rng = {.used = 4};
-
-    memcpy(rng.counter, c->counter, sizeof rng.counter);
-    memcpy(rng.key, c->key, sizeof rng.key);
-    for (int i = 0; i < 4; i++)
-        cr_expect_eq(emp_rng_u32(&rng), c->answer[i], "word %d", i);
+    for (size_t k = 0; k < sizeof known_answers / sizeof *known_answers; k++) {
+        emp_rng rng = {.used = 4};
+        memcpy(rng.counter, known_answers[k].counter, sizeof rng.counter);
+        memcpy(rng.key, known_answers[k].key, sizeof rng.key);
+        for (int i = 0; i < 4; i++)
+            cr_expect_eq(emp_rng_u32(&rng), known_answers[k].answer[i], "word %d", i);
+    }
 }
 
 Test(rng, seed_stream_and_substream_name_the_counter)
@@ -55,11 +49,12 @@ Test(rng, the_block_counter_carries)
     cr_expect_eq(emp_rng_u32(&a), emp_rng_u32(&b));
 }
 
-Test(rng, streams_differ)
+Test(rng, streams_and_ranks_differ)
 {
     enum { STREAMS = 50 };
-    uint32_t first[3 * STREAMS];
+    uint64_t first[5 * STREAMS];
 
+    cr_expect_eq(emp_rng_seed_of_rank(7, 0), 7);
     for (uint32_t i = 0; i < STREAMS; i++) {
         emp_rng rng;
         emp_rng_init(&rng, i, 0, 0);
@@ -68,67 +63,33 @@ Test(rng, streams_differ)
         first[STREAMS + i] = emp_rng_u32(&rng);
         emp_rng_init(&rng, 0, 0, i + 1);
         first[2 * STREAMS + i] = emp_rng_u32(&rng);
+        first[3 * STREAMS + i] = emp_rng_seed_of_rank(7, (int32_t)i);
+        first[4 * STREAMS + i] = emp_rng_seed_of_rank(8, (int32_t)i);
     }
-    for (int i = 0; i < 3 * STREAMS; i++)
+    for (int i = 0; i < 5 * STREAMS; i++)
         for (int k = 0; k < i; k++) cr_assert_neq(first[i], first[k]);
 }
 
-Test(rng, ranks_have_seeds_of_their_own)
-{
-    enum { RANKS = 50 };
-    uint64_t seed[2 * RANKS];
-
-    cr_expect_eq(emp_rng_seed_of_rank(7, 0), 7);
-    for (int32_t i = 0; i < RANKS; i++) {
-        seed[i] = emp_rng_seed_of_rank(7, i);
-        seed[RANKS + i] = emp_rng_seed_of_rank(8, i);
-    }
-    for (int i = 0; i < 2 * RANKS; i++)
-        for (int k = 0; k < i; k++) cr_assert_neq(seed[i], seed[k]);
-}
-
-Test(rng, a_copy_continues_alike)
-{
-    emp_rng a, b;
-
-    emp_rng_init(&a, 1, 2, 3);
-    for (int i = 0; i < 7; i++) emp_rng_u32(&a);
-    b = a;
-    for (int i = 0; i < 20; i++) cr_expect_eq(emp_rng_uniform(&a), emp_rng_uniform(&b));
-}
-
 /* 200,000 draws: the mean of a uniform variable then has a deviation of 0.00065. */
-Test(rng, uniform_has_the_right_moments_and_range)
+Test(rng, distributions_have_the_right_moments)
 {
     enum { DRAWS = 200000 };
     emp_rng rng;
-    double  sum = 0.0, squares = 0.0;
+    double  uniform[2] = {0}, normal[2] = {0};
 
     emp_rng_init(&rng, 42, 0, 0);
     for (int i = 0; i < DRAWS; i++) {
-        double u = emp_rng_uniform(&rng);
+        double u = emp_rng_uniform(&rng), x = emp_rng_normal(&rng);
         cr_assert(u >= 0.0 && u < 1.0);
-        sum += u;
-        squares += u * u;
+        uniform[0] += u / DRAWS;
+        uniform[1] += u * u / DRAWS;
+        normal[0] += x / DRAWS;
+        normal[1] += x * x / DRAWS;
     }
-    cr_expect_float_eq(sum / DRAWS, 1.0 / 2.0, 0.004);
-    cr_expect_float_eq(squares / DRAWS, 1.0 / 3.0, 0.004);
-}
-
-Test(rng, normal_has_the_right_moments)
-{
-    enum { DRAWS = 200000 };
-    emp_rng rng;
-    double  sum = 0.0, squares = 0.0;
-
-    emp_rng_init(&rng, 42, 1, 0);
-    for (int i = 0; i < DRAWS; i++) {
-        double x = emp_rng_normal(&rng);
-        sum += x;
-        squares += x * x;
-    }
-    cr_expect_float_eq(sum / DRAWS, 0.0, 0.012);
-    cr_expect_float_eq(squares / DRAWS, 1.0, 0.02);
+    cr_expect_float_eq(uniform[0], 1.0 / 2.0, 0.004);
+    cr_expect_float_eq(uniform[1], 1.0 / 3.0, 0.004);
+    cr_expect_float_eq(normal[0], 0.0, 0.012);
+    cr_expect_float_eq(normal[1], 1.0, 0.02);
 }
 
 /* Chi-square with 6 degrees of freedom: above 22.5 with probability 0.001. */
@@ -166,4 +127,32 @@ Test(rng, feeds_gsl_distributions)
     }
     cr_expect_float_eq(sum / 100000, 2.0, 0.04);
     cr_expect_eq(gsl_rng_max(&gsl), 0xffffffffUL);
+}
+
+Test(mt19937, draws_as_numpy_does)
+{
+    static const uint32_t below_5[] = {4, 0, 3, 3, 3, 1, 3, 2, 4, 0};
+    emp_mt19937           mt;
+
+    emp_mt19937_seed_numpy(&mt, 0);
+    cr_expect_eq(emp_mt19937_uniform(&mt), 0.5488135039273248);
+    emp_mt19937_seed_numpy(&mt, 42);
+    cr_expect_eq(emp_mt19937_uniform(&mt), 0.3745401188473625);
+    emp_mt19937_seed_numpy(&mt, 0);
+    for (int i = 0; i < 10; i++)
+        cr_expect_eq(emp_mt19937_below_numpy(&mt, 5), below_5[i], "%d", i);
+    emp_mt19937_seed_numpy(&mt, 0);
+    cr_expect_eq(emp_mt19937_below_numpy(&mt, 1), 0);
+    cr_expect_eq(emp_mt19937_between(&mt, 10.0, 12.0), 10.0 + 2.0 * 0.5488135039273248);
+}
+
+Test(mt19937, draws_as_python_does)
+{
+    static const uint32_t below_10[] = {5, 2, 6, 0, 1, 8, 1, 5, 9, 0};
+    emp_mt19937           mt;
+
+    emp_mt19937_seed_python(&mt, 7);
+    for (int i = 0; i < 10; i++)
+        cr_expect_eq(emp_mt19937_below_python(&mt, 10), below_10[i], "%d", i);
+    cr_expect_eq(emp_mt19937_uniform(&mt), 0.9097040631431023);
 }

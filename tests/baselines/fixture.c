@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tests/support/status.h"
 
 enum { GPU_NS = 1000000, CPU_NS = 4000000 };
 
@@ -16,13 +17,12 @@ static void expect(emp_status st, const emp_error *err)
 
 fixture *fixture_create(int32_t gpu_count)
 {
-    fixture  *f = EMP_NEW(fixture);
-    emp_error err = {0};
+    fixture *f = EMP_NEW(fixture);
 
     cr_assert_not_null(f);
     f->machine = task_machine(gpu_count, 1e10, 1e-5);
     snprintf(f->machine->name, sizeof f->machine->name, "test%d", gpu_count);
-    expect(emp_graph_builder_create(&f->builder, &err), &err);
+    expect(emp_graph_builder_create(&f->builder, &why), &why);
     f->op = f->stated_op;
     f->tensor = f->stated_tensor;
     f->gpu_cost = f->stated_gpu_cost;
@@ -43,7 +43,6 @@ emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
 {
     char               number[8];
     emp_op_id          op;
-    emp_error          err = {0};
     const emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
     const emp_shape    shape = EMP_SHAPE(1);
 
@@ -51,8 +50,8 @@ emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
     snprintf(number, sizeof number, "op%d", f->op_count++);
     if (name == NULL) name = number;
     expect(emp_graph_builder_declare(f->builder, name, strlen(name), "Thing", 5, &attrs,
-                                     &shape, 1, &op, &err),
-           &err);
+                                     &shape, 1, &op, &why),
+           &why);
     emp_graph_builder_set_target(f->builder, op);
     f->op[op] = (emp_op){.cost = &f->cost[op],
                          .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
@@ -66,19 +65,15 @@ emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
 
 void fixture_edge(fixture *f, emp_op_id from, emp_op_id to)
 {
-    emp_error err = {0};
-
     cr_assert(from < to && f->edge_count < FIXTURE_MAX_EDGES);
     f->from[f->edge_count] = from;
     f->to[f->edge_count++] = to;
-    expect(emp_graph_builder_connect(f->builder, (emp_port){from, 0}, to, &err), &err);
+    expect(emp_graph_builder_connect(f->builder, (emp_port){from, 0}, to, &why), &why);
 }
 
 void fixture_control(fixture *f, emp_op_id from, emp_op_id to)
 {
-    emp_error err = {0};
-
-    expect(emp_graph_builder_add_control(f->builder, from, to, &err), &err);
+    expect(emp_graph_builder_add_control(f->builder, from, to, &why), &why);
 }
 
 void fixture_colocate(fixture *f, emp_op_id op, emp_op_id leader)
@@ -119,10 +114,9 @@ static void state_facts(fixture *f)
 const emp_problem *fixture_problem(fixture *f)
 {
     const emp_runtime plain = {.name = ""};
-    emp_error         err = {0};
 
     if (f->problem != NULL) return f->problem;
-    expect(emp_graph_builder_finish(f->builder, &f->graph, &err), &err);
+    expect(emp_graph_builder_finish(f->builder, &f->graph, &why), &why);
     state_facts(f);
     task t = {.graph = f->graph, .machine = f->machine};
     task_pose(&t, &plain, "");
@@ -140,15 +134,14 @@ const emp_problem *fixture_problem(fixture *f)
 void fixture_place(const emp_method *type, const emp_problem *problem, uint64_t seed,
                    const char *options, emp_device_id *device_of_op)
 {
-    emp_error          err = {0};
     emp_method_params  params = {.seed = seed, .threads = 1, .options = options};
     emp_owned_decision candidate = {.device_of_op = device_of_op};
     void              *state = NULL;
     int32_t            count = 0;
 
-    cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
-                 "%s: %s", type->name, err.msg);
-    cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &count, &err), EMP_OK);
+    cr_assert_eq(emp_method_create(&state, type, problem, &params, &why), EMP_OK,
+                 "%s: %s", type->name, why.msg);
+    MUST(emp_method_ask(type, state, &candidate, 1, &count, &why));
     cr_assert_eq(count, 1, "%s gives a placement", type->name);
     emp_method_destroy(type, state);
 }

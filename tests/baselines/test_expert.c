@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The expert's rules on names, and what they make of small models of each family. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,15 +9,15 @@
 #include "baselines/expert.h"
 #include "sim/graph/op.h"
 #include "tests/baselines/fixture.h"
-
-struct role_case {
-    char     name[120];
-    emp_role role;
-    int32_t  cell;
-};
+#include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 /* clang-format off */
-static struct role_case role_cases[] = {
+static const struct {
+    const char *name;
+    emp_role    role;
+    int32_t     cell;
+} role_cases[] = {
     {"encoder/rnn/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/MatMul_3", EMP_ROLE_CELL, 1},
     {"decoder/step/step/attention/attention/multi_rnn_cell/cell_12/basic_lstm_cell/Sigmoid", EMP_ROLE_CELL, 12},
     {"gradients/encoder/rnn/rnn/multi_rnn_cell/cell_0/basic_lstm_cell/Mul_1_grad/Reshape", EMP_ROLE_CELL, 0},
@@ -45,18 +44,14 @@ static struct role_case role_cases[] = {
 };
 /* clang-format on */
 
-ParameterizedTestParameters(expert, roles_of_names)
+Test(expert, roles_of_names)
 {
-    return cr_make_param_array(struct role_case, role_cases,
-                               sizeof role_cases / sizeof role_cases[0]);
-}
-
-ParameterizedTest(struct role_case *c, expert, roles_of_names)
-{
-    int32_t cell = -2;
-
-    cr_expect_eq(emp_role_of_name(c->name, &cell), c->role, "%s", c->name);
-    cr_expect_eq(cell, c->cell, "%s: cell %d", c->name, cell);
+    for (size_t i = 0; i < sizeof role_cases / sizeof *role_cases; i++) {
+        int32_t cell = -2;
+        cr_expect_eq(emp_role_of_name(role_cases[i].name, &cell), role_cases[i].role,
+                     "%s", role_cases[i].name);
+        cr_expect_eq(cell, role_cases[i].cell, "%s: cell %d", role_cases[i].name, cell);
+    }
 }
 
 Test(expert, finds_the_forward_op_of_a_gradient)
@@ -71,58 +66,6 @@ Test(expert, finds_the_forward_op_of_a_gradient)
     cr_expect_eq(emp_forward_of_gradient("gradients", &forward), 0);
 }
 
-/* The skeleton of an encoder-decoder model of \a layers layers: input -> embedding ->
- * encoder cells -> decoder cells -> attention -> MatMul -> softmax, a gradient and a
- * clipped update per cell. */
-static fixture *create_translator(int32_t layers, int32_t gpu_count)
-{
-    static char names[8][8][64];
-    const char *format[8] = {
-        "encoder/multi_rnn_cell/cell_%d/kernel",
-        "encoder/multi_rnn_cell/cell_%d/MatMul",
-        "decoder/multi_rnn_cell/cell_%d/MatMul",
-        "gradients/decoder/multi_rnn_cell/cell_%d/MatMul_grad/MatMul",
-        "gradients/encoder/multi_rnn_cell/cell_%d/MatMul_grad/MatMul",
-        "gradients/AddN_%d",
-        "clip_by_global_norm/mul_%d",
-        "Adam/update_encoder/multi_rnn_cell/cell_%d/kernel/ApplyAdam"};
-    fixture  *f = fixture_create(gpu_count);
-    emp_op_id last, kernel[8], op;
-
-    for (int32_t k = 0; k < layers; k++) {
-        for (int32_t i = 0; i < 8; i++) snprintf(names[k][i], 64, format[i], k);
-        kernel[k] = fixture_op(f, names[k][0], 100);
-    }
-    last = fixture_op(f, "src", 10);
-    op = fixture_op(f, "embedding_lookup", 10);
-    fixture_edge(f, last, op);
-    last = op;
-    for (int32_t i = 1; i < 3; i++) {
-        for (int32_t k = 0; k < layers; k++) {
-            op = fixture_op(f, names[k][i], 10);
-            fixture_edge(f, last, op);
-            if (i == 1) fixture_edge(f, kernel[k], op);
-            last = op;
-        }
-    }
-    const char *head[] = {"decoder/attention/concat", "MatMul", "softmax/xent"};
-    for (int32_t i = 0; i < 3; i++) {
-        op = fixture_op(f, head[i], 10);
-        fixture_edge(f, last, op);
-        last = op;
-    }
-    for (int32_t k = layers - 1; k >= 0; k--) {
-        for (int32_t i = 3; i < 8; i++) {
-            op = fixture_op(f, names[k][i], 10);
-            fixture_edge(f, last, op);
-            last = op;
-        }
-        fixture_colocate(f, op, kernel[k]);
-        last = op - 3; /* the encoder's gradient goes on to the next layer */
-    }
-    return f;
-}
-
 static emp_device_id device_of(const fixture *f, const emp_device_id *device,
                                const char *name)
 {
@@ -131,43 +74,6 @@ static emp_device_id device_of(const fixture *f, const emp_device_id *device,
     }
     cr_assert_fail("no op %s", name);
     return -1;
-}
-
-Test(expert, gives_each_layer_its_gpu)
-{
-    static const int32_t layers[] = {2, 4, 8, 8, 3, 2};
-    static const int32_t gpus[] = {2, 4, 8, 2, 2, 4};
-    emp_device_id        device[FIXTURE_MAX_OPS];
-    char                 name[64];
-
-    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
-        fixture *f = create_translator(layers[i], gpus[i]);
-        int32_t  used = gpus[i] < layers[i] ? gpus[i] : layers[i];
-        fixture_place(&emp_method_expert, fixture_problem(f), 1, NULL, device);
-        for (int32_t k = 0; k < layers[i]; k++) {
-            for (int32_t j = 0; j < 8; j++) { /* AddN and clipping follow their input */
-                const char *of_layer[] = {
-                    "encoder/multi_rnn_cell/cell_%d/kernel",
-                    "encoder/multi_rnn_cell/cell_%d/MatMul",
-                    "decoder/multi_rnn_cell/cell_%d/MatMul",
-                    "gradients/decoder/multi_rnn_cell/cell_%d/MatMul_grad/MatMul",
-                    "gradients/encoder/multi_rnn_cell/cell_%d/MatMul_grad/MatMul",
-                    "gradients/AddN_%d",
-                    "clip_by_global_norm/mul_%d",
-                    "Adam/update_encoder/multi_rnn_cell/cell_%d/kernel/ApplyAdam"};
-                snprintf(name, sizeof name, of_layer[j], k);
-                cr_expect_eq(device_of(f, device, name), 1 + k * used / layers[i],
-                             "%d layers on %d GPUs: %s on %d", layers[i], gpus[i], name,
-                             device_of(f, device, name));
-            }
-        }
-        cr_expect_eq(device_of(f, device, "src"), 1);
-        cr_expect_eq(device_of(f, device, "embedding_lookup"), 1);
-        cr_expect_eq(device_of(f, device, "decoder/attention/concat"), used);
-        cr_expect_eq(device_of(f, device, "MatMul"), used, "follows its input");
-        cr_expect_eq(device_of(f, device, "softmax/xent"), used);
-        fixture_destroy(f);
-    }
 }
 
 Test(expert, keeps_language_models_and_convolutions_on_one_gpu)
@@ -258,38 +164,26 @@ Test(expert, needs_a_gpu)
 {
     fixture                *f = fixture_create(0);
     const emp_method_params params = {0};
-    emp_error               err = {0};
     void                   *state = NULL;
 
     fixture_clique(f, 3, 1);
-    cr_expect_eq(
-        emp_method_create(&state, &emp_method_expert, fixture_problem(f), &params, &err),
-        EMP_EUNSUPPORTED);
-    cr_expect_str_eq(err.msg, "method expert: machine test0 has no GPU");
+    MUST_FAIL(
+        emp_method_create(&state, &emp_method_expert, fixture_problem(f), &params, &why),
+        EMP_EUNSUPPORTED, "test0");
     fixture_destroy(f);
 }
 
 Test(expert, survives_every_allocation_failure)
 {
     const emp_method_params params = {0};
-    fixture *models[] = {create_translator(2, 2), create_unknown_model(8, 1 << 30)};
+    fixture                *f = create_unknown_model(8, 1 << 30);
+    const emp_problem      *problem = fixture_problem(f);
+    void                   *state = NULL;
 
-    for (size_t i = 0; i < 2; i++) {
-        const emp_problem *problem = fixture_problem(models[i]);
-        const long         own = emp_mem_live_blocks();
-        emp_status         st = EMP_ENOMEM;
-        void              *state = NULL;
-        for (long allowed = 0; st != EMP_OK; allowed++) {
-            emp_mem_fail_after(allowed);
-            st = emp_method_create(&state, &emp_method_expert, problem, &params, NULL);
-            emp_mem_fail_after(-1);
-            if (st == EMP_OK) break;
-            cr_assert_eq(st, EMP_ENOMEM);
-            cr_assert_null(state);
-            cr_assert_eq(emp_mem_live_blocks(), own, "leak after %ld", allowed);
-        }
-        emp_method_destroy(&emp_method_expert, state);
-    }
-    for (size_t i = 0; i < 2; i++) fixture_destroy(models[i]);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_method_create(&state, &emp_method_expert, problem, &params, NULL),
+        cr_assert_null(state));
+    emp_method_destroy(&emp_method_expert, state);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

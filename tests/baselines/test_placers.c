@@ -3,16 +3,17 @@
  * results for equal seeds, one proposal or endless ones, and no leak when memory runs
  * out. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "run/methods.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/methods.h"
+#include "tests/support/survive.h"
 
 enum { CLIQUE = 12, MANY = 1024 };
 
@@ -37,69 +38,26 @@ static int32_t count_cut_edges(const fixture *f, const emp_device_id *device_of_
     return cut;
 }
 
-static const emp_method *find_type(const char *name)
-{
-    int32_t                  count;
-    const emp_method *const *types = emp_baselines(&count);
-
-    for (int32_t t = 0; t < count; t++) {
-        if (strcmp(types[t]->name, name) == 0) return types[t];
-    }
-    cr_assert_fail("no method %s", name);
-    return NULL;
-}
-
 /* For graphs as wide as a tangle: dp-contiguous takes one order of them, and has tests of its own. */
 static const char *options_for_wide(const emp_method *type)
 {
     return type == &emp_method_dp_contiguous ? "order=one" : NULL;
 }
 
-struct cut_case {
-    char    method[8];
-    int32_t gpu_count;
-};
-
-ParameterizedTestParameters(partitioners, cut_a_chain_of_cliques_at_its_links)
+Test(partitioners, cut_a_chain_of_cliques_at_its_links)
 {
-    static struct cut_case cases[] = {{"mincut", 2}, {"mincut", 4}, {"mincut", 8},
-                                      {"metis", 2},  {"metis", 4},  {"metis", 8}};
+    const emp_method *types[] = {&emp_method_mincut, &emp_method_metis};
+    emp_device_id     device[FIXTURE_MAX_OPS];
 
-    return cr_make_param_array(struct cut_case, cases, sizeof cases / sizeof cases[0]);
-}
-
-ParameterizedTest(struct cut_case *c, partitioners, cut_a_chain_of_cliques_at_its_links)
-{
-    fixture      *f = create_chain_of_cliques(c->gpu_count, c->gpu_count);
-    emp_device_id device[FIXTURE_MAX_OPS];
-
-    fixture_place(find_type(c->method), fixture_problem(f), 7, NULL, device);
-    cr_expect_eq(count_cut_edges(f, device), c->gpu_count - 1, "%s cuts %d of %d",
-                 c->method, count_cut_edges(f, device), c->gpu_count - 1);
-    for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_geq(device[op], 1);
-    fixture_destroy(f);
-}
-
-/* A chain for three devices of equal power; its last op has no GPU kernel. Scotch grows
- * its parts before it minds what is fixed: the last op may hang on by an edge of its own.
- */
-Test(partitioners, scotch_maps_around_what_is_fixed_to_the_cpu)
-{
-    fixture      *f = fixture_create(2);
-    emp_device_id device[FIXTURE_MAX_OPS];
-    int32_t       count[3] = {0};
-
-    for (int32_t i = 0; i < 99; i++) {
-        fixture_op(f, NULL, 100);
-        if (i > 0) fixture_edge(f, i - 1, i);
+    for (int i = 0; i < 6; i++) {
+        const int32_t gpus = 2 << i / 2;
+        fixture      *f = create_chain_of_cliques(gpus, gpus);
+        fixture_place(types[i % 2], fixture_problem(f), 7, NULL, device);
+        cr_expect_eq(count_cut_edges(f, device), gpus - 1, "%s cuts %d of %d",
+                     types[i % 2]->name, count_cut_edges(f, device), gpus - 1);
+        for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_geq(device[op], 1);
+        fixture_destroy(f);
     }
-    fixture_cpu_only(f, 98);
-    fixture_place(&emp_method_scotch, fixture_problem(f), 7, NULL, device);
-    for (int32_t i = 0; i < 99; i++) count[device[i]]++;
-    cr_expect_eq(device[98], 0);
-    cr_expect_leq(count_cut_edges(f, device), 3);
-    for (int32_t d = 0; d < 3; d++) cr_expect(count[d] >= 29 && count[d] <= 37);
-    fixture_destroy(f);
 }
 
 Test(partitioners, without_the_cpu_only_what_must_stays_there)
@@ -267,27 +225,6 @@ Test(placers, concurrent_calls_give_the_same_placements)
     fixture_destroy(f);
 }
 
-Test(placers, partitioners_use_their_seed)
-{
-    const emp_method  *types[] = {&emp_method_scotch, &emp_method_mincut,
-                                  &emp_method_metis};
-    fixture           *f = create_tangle(4, TANGLE);
-    const emp_problem *problem = fixture_problem(f);
-    emp_device_id      device[FIXTURE_MAX_OPS], other[FIXTURE_MAX_OPS];
-    size_t             bytes = (size_t)f->op_count * sizeof device[0];
-
-    for (size_t t = 0; t < 3; t++) {
-        int differing = 0;
-        fixture_place(types[t], problem, 0, NULL, device);
-        for (uint64_t seed = 1; seed < 8; seed++) {
-            fixture_place(types[t], problem, seed, NULL, other);
-            differing += memcmp(device, other, bytes) != 0;
-        }
-        cr_expect_gt(differing, 0, "%s ignores its seed", types[t]->name);
-    }
-    fixture_destroy(f);
-}
-
 Test(placers, all_but_searches_propose_once)
 {
     fixture                 *f = create_chain_of_cliques(2, 2);
@@ -298,22 +235,18 @@ Test(placers, all_but_searches_propose_once)
     emp_device_id            device[2][FIXTURE_MAX_OPS];
     const emp_owned_decision candidates[2] = {{.device_of_op = device[0]},
                                               {.device_of_op = device[1]}};
-    const emp_method_params  params = {.seed = 1, .threads = 1};
     const emp_score          score[2] = {{.step_time_s = 1.0, .is_feasible = true},
                                          {.step_time_s = 2.0, .is_feasible = true}};
 
     for (int32_t t = 0; t < type_count; t++) {
-        void   *state = NULL;
-        int32_t count = 0;
-        cr_assert_eq(emp_method_create(&state, types[t], problem, &params, NULL), EMP_OK);
-        cr_assert_eq(emp_method_ask(types[t], state, candidates, 2, &count, NULL),
-                     EMP_OK);
+        void *state =
+            method_begin(types[t], problem, (emp_method_params){.seed = 1, .threads = 1});
+        int32_t count = method_ask(types[t], state, candidates, 2);
         cr_expect(count == 1 || (count == 2 && types[t]->uses_budget), "%s",
                   types[t]->name);
-        cr_assert_eq(emp_method_tell(types[t], state, score, count, NULL), EMP_OK);
-        cr_assert_eq(emp_method_ask(types[t], state, candidates, 2, &count, NULL),
-                     EMP_OK);
-        cr_expect(types[t]->uses_budget ? count > 0 : count == 0, "%s", types[t]->name);
+        MUST(emp_method_tell(types[t], state, score, count, NULL));
+        count = method_ask(types[t], state, candidates, 2);
+        cr_expect_eq(count > 0, types[t]->uses_budget, "%s", types[t]->name);
         emp_method_destroy(types[t], state);
         cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
@@ -337,20 +270,16 @@ Test(single, puts_every_op_on_one_device)
 static void draw_many(const emp_problem *problem, uint64_t seed, const char *options,
                       emp_device_id (*device)[FIXTURE_MAX_OPS])
 {
-    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    void                   *state = NULL;
-    emp_owned_decision      candidates[MANY];
-    int32_t                 count;
+    emp_owned_decision candidates[MANY];
+    void              *state =
+        method_begin(&emp_method_random, problem,
+                     (emp_method_params){.seed = seed, .threads = 1, .options = options});
 
     for (size_t i = 0; i < MANY; i++)
         candidates[i] = (emp_owned_decision){.device_of_op = device[i]};
-    cr_assert_eq(emp_method_create(&state, &emp_method_random, problem, &params, NULL),
-                 EMP_OK);
-    for (int32_t i = 0; i < MANY; i += count) {
-        int32_t batch = MANY - i < 7 ? MANY - i : 7;
-        cr_assert_eq(emp_method_random.ask(state, &candidates[i], batch, &count, NULL),
-                     EMP_OK);
-    }
+    for (int32_t i = 0; i < MANY;)
+        i += method_ask(&emp_method_random, state, &candidates[i],
+                        MANY - i < 7 ? MANY - i : 7);
     emp_method_destroy(&emp_method_random, state);
 }
 
@@ -405,25 +334,21 @@ Test(random, a_batch_of_a_large_graph_is_small)
 {
     const emp_method_params params = {.seed = 5, .threads = 1};
     emp_owned_decision      proposal[EMP_MAX_BATCH] = {{0}};
-    void                   *all = NULL, *one = NULL;
-    emp_device_id          *room, *alone;
-    int32_t                 count = 0;
     task                    t;
 
     task_create(&t, "nmt:layers=4", "k40x2", "tf-r1.3");
-    const size_t ops = (size_t)t.graph->op_count;
-    room = calloc(EMP_MAX_BATCH + 1, ops * sizeof *room);
-    alone = room + EMP_MAX_BATCH * ops;
+    const size_t   ops = (size_t)t.graph->op_count;
+    emp_device_id *room = calloc(EMP_MAX_BATCH + 1, ops * sizeof *room);
+    emp_device_id *alone = room + EMP_MAX_BATCH * ops;
+    void          *all = method_begin(&emp_method_random, t.problem, params);
+    void          *one = method_begin(&emp_method_random, t.problem, params);
     for (size_t i = 0; i < EMP_MAX_BATCH; i++) proposal[i].device_of_op = room + i * ops;
-    emp_method_create(&all, &emp_method_random, t.problem, &params, NULL);
-    emp_method_create(&one, &emp_method_random, t.problem, &params, NULL);
-    emp_method_ask(&emp_method_random, all, proposal, EMP_MAX_BATCH, &count, NULL);
+    const int32_t count = method_ask(&emp_method_random, all, proposal, EMP_MAX_BATCH);
     cr_expect(count >= 8 && count < EMP_MAX_BATCH, "%d candidates of %zu ops", count,
               ops);
     for (int32_t i = 0; i < count; i++) {
-        int32_t single = 0;
-        emp_method_ask(&emp_method_random, one,
-                       &(emp_owned_decision){.device_of_op = alone}, 1, &single, NULL);
+        method_ask(&emp_method_random, one, &(emp_owned_decision){.device_of_op = alone},
+                   1);
         cr_expect_eq(memcmp(proposal[i].device_of_op, alone, ops * sizeof *alone), 0);
     }
     emp_method_destroy(&emp_method_random, all);
@@ -453,52 +378,46 @@ Test(random, groups_move_together)
     fixture_destroy(f);
 }
 
-struct option_case {
-    char method[8];
-    char options[32];
-    char message[112];
-};
-
-ParameterizedTestParameters(placers, wrong_options_are_named)
+Test(placers, wrong_options_are_named)
 {
-    static struct option_case cases[] = {
-        {"cpu", "groups=3", "cpu takes no options, not \"groups=3\""},
-        {"heft", "groups=3", "heft takes no options, not \"groups=3\""},
-        {"random", "group=3",
-         "random has no option \"group\" (did you mean \"groups\"?); it has groups"},
-        {"random", "groups=-1",
-         "random: option groups is -1, must be a whole number in 0..1048576"},
-        {"random", "groups",
-         "random: option groups has no value, must be a whole number in 0..1048576"},
-        {"metis", "cpu=1,cpu=2", "metis: option cpu is 2, must be one of 0|1"},
-        {"anneal", "moves=edges",
-         "anneal: option moves is edges, must be one of ops|groups|mixed"},
-        {"ce", "rate=20", "ce: option rate is 20, must lie in 0.01..1; 5 % is 0.05"},
-        {"mcmc", "coarsest=9,finest=8", "coarsest=9 groups are more than finest=8"},
-        {"brkga", "elite=0.5,mutants=0.5",
-         "brkga: an elite of 0.5 and mutants of 0.5 of a population leave no room for "
-         "children"}};
+    static const char *const cases[][3] = {
+        {"cpu", "groups=3", "groups=3"},
+        {"heft", "groups=3", "groups=3"},
+        {"random", "group=3", "\"groups\""},
+        {"random", "groups=-1", "groups is -1"},
+        {"random", "groups", "groups has no value"},
+        {"anneal", "moves=edges", "ops|groups|mixed"},
+        {"ce", "rate=20", "5 % is 0.05"},
+        {"mcmc", "coarsest=9,finest=8", "finest=8"},
+        {"refine", "coarsest=30,finest=20", "finest=20"},
+        {"brkga", "elite=0.5,mutants=0.5", "0.5"},
+        {"scotch", "arch=tleaf", "machine|complete"},
+        {"scotch", "imbalance=0", "0.001..1"},
+        {"scotch", "costs=time_ns", "time|flops|grappler"},
+        {"mincut", "strategy=best", "quality|default|speed|balance"},
+        {"mincut", "power=", "peak|measured"},
+        {"metis", "cpu=1,cpu=2", "cpu is 2"},
+        {"metis", "strategy=quality", "recursive|kway"},
+        {"metis", "memory_imbalance=0.05", "memory=1"},
+        {"metis", "cuts=0", "1..1000"},
+        {"metis", "imbalance=50", "5 % is 0.05"},
+        {"acyclic", "units=ops", "groups|classes"},
+        {"acyclic", "imbalance=-1", "0..1"}};
+    fixture           *f = create_chain_of_cliques(2, 2);
+    const emp_problem *problem = fixture_problem(f);
 
-    return cr_make_param_array(struct option_case, cases, sizeof cases / sizeof cases[0]);
-}
-
-ParameterizedTest(struct option_case *c, placers, wrong_options_are_named)
-{
-    fixture                *f = create_chain_of_cliques(2, 2);
-    const emp_method_params params = {.options = c->options};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_expect_eq(emp_method_create(&state, find_type(c->method), fixture_problem(f),
-                                   &params, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, c->message);
-    cr_expect_null(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const emp_method       *type = NULL;
+        const emp_method_params params = {.options = cases[i][1]};
+        void                   *state = NULL;
+        MUST(emp_method_find(&type, cases[i][0], &why));
+        MUST_FAIL(emp_method_create(&state, type, problem, &params, &why), EMP_EINVAL,
+                  cases[i][2]);
+        cr_expect_null(state);
+    }
     fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-static void on_signal(int number) { (void)number; }
 
 /* What a method says of its options is what it takes. */
 Test(placers, take_the_defaults_that_they_list)
@@ -510,29 +429,17 @@ Test(placers, take_the_defaults_that_they_list)
 
     for (int32_t t = 0; t < count; t++) {
         for (const emp_option *o = types[t]->options; o != NULL && o->name != NULL; o++) {
-            char      value[EMP_OPTION_TEXT_BYTES], option[2 * EMP_OPTION_TEXT_BYTES];
-            void     *state = NULL;
-            emp_error err = {0};
+            char  value[EMP_OPTION_TEXT_BYTES], option[2 * EMP_OPTION_TEXT_BYTES];
+            void *state = NULL;
             emp_option_write_default(value, o, 0);
             snprintf(option, sizeof option, "%s=%s", o->name, value);
             const emp_method_params params = {.seed = 1, .threads = 1, .options = option};
-            cr_expect_eq(emp_method_create(&state, types[t], problem, &params, &err),
-                         EMP_OK, "%s: %s", types[t]->name, err.msg);
+            cr_expect_eq(emp_method_create(&state, types[t], problem, &params, &why),
+                         EMP_OK, "%s: %s", types[t]->name, why.msg);
             emp_method_destroy(types[t], state);
         }
     }
     fixture_destroy(f);
-}
-
-/* "emplace methods" has a line for each. */
-Test(placers, advice_fits_a_line)
-{
-    int32_t                  count;
-    const emp_method *const *types = emp_baselines(&count);
-
-    for (int32_t t = 0; t < count; t++)
-        cr_expect_leq(strlen(types[t]->advice), EMP_ADVICE_CHARACTERS, "%s: \"%s\"",
-                      types[t]->name, types[t]->advice);
 }
 
 static emp_status init_nothing(void *state, const emp_problem *problem,
@@ -548,31 +455,11 @@ Test(placers, state_without_a_size_is_refused)
     const emp_method        type = {.name = "forgetful", .init = init_nothing};
     const emp_method_params params = {.threads = 1};
     fixture                *f = create_chain_of_cliques(2, 2);
-    emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_expect_eq(emp_method_create(&state, &type, fixture_problem(f), &params, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "method forgetful has init() and no state_bytes; its table "
-                              "must say the size of its state");
+    MUST_FAIL(emp_method_create(&state, &type, fixture_problem(f), &params, &why),
+              EMP_EINVAL, "forgetful");
     cr_expect_null(state);
-    fixture_destroy(f);
-}
-
-Test(metis, leaves_signal_handlers_as_they_were)
-{
-    const int        signals[] = {SIGABRT, SIGTERM};
-    struct sigaction mine = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, after;
-    fixture         *f = create_chain_of_cliques(2, 2);
-    emp_device_id    device[FIXTURE_MAX_OPS];
-
-    for (size_t i = 0; i < 2; i++) sigaction(signals[i], &mine, NULL);
-    fixture_place(&emp_method_metis, fixture_problem(f), 1, NULL, device);
-    for (size_t i = 0; i < 2; i++) {
-        sigaction(signals[i], NULL, &after);
-        cr_expect_eq(after.sa_handler, on_signal);
-        cr_expect(after.sa_flags & SA_RESTART, "flags of signal %d are lost", signals[i]);
-    }
     fixture_destroy(f);
 }
 
@@ -580,30 +467,18 @@ Test(placers, survive_every_allocation_failure)
 {
     fixture                 *f = create_tangle(2, SMALL_TANGLE);
     const emp_problem       *problem = fixture_problem(f);
-    const long               own = emp_mem_live_blocks();
     int32_t                  count;
     const emp_method *const *types = emp_baselines(&count);
 
     for (int32_t t = 0; t < count; t++) {
         const emp_method_params params = {
             .seed = 1, .threads = 1, .options = options_for_wide(types[t])};
-        void      *state = NULL;
-        emp_status st = EMP_ENOMEM;
-        long       allowed = 0;
-        for (; st != EMP_OK; allowed++) {
-            emp_mem_fail_after(allowed);
-            st = emp_method_create(&state, types[t], problem, &params, NULL);
-            emp_mem_fail_after(-1);
-            if (st == EMP_OK) break;
-            cr_assert_eq(st, EMP_ENOMEM, "%s after %ld: %s", types[t]->name, allowed,
-                         emp_status_str(st));
-            cr_assert_null(state);
-            cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks after %ld", types[t]->name,
-                         allowed);
-        }
-        cr_expect_gt(allowed, 1);
+        void *state = NULL;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_method_create(&state, types[t], problem, &params, NULL),
+            cr_assert_null(state, "%s", types[t]->name));
         emp_method_destroy(types[t], state);
-        cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
     fixture_destroy(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

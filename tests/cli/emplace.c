@@ -2,12 +2,17 @@
 #include "tests/cli/emplace.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "tests/support/scratch.h"
 
 enum { PATH = SCRATCH_PATH_BYTES };
+
+#define TEXT(array) array, sizeof array - 1
 
 /* Two small branches that meet, all sizes given. */
 static const char small_graph[] =
@@ -100,27 +105,30 @@ void emplace_set_up(void)
 
     static const char garbage[] = "\x7f\x45LF\x02\x01\x00\xff\xfe\x80\x81\n\x00\xc3\x28:";
 
+    static const struct {
+        const char *name, *bytes;
+        size_t      size;
+    } files[] = {{"small.pbtxt", TEXT(small_graph)},
+                 {"cycle.pbtxt", TEXT(cyclic_graph)},
+                 {"unknown.pbtxt", TEXT(unknown_type_graph)},
+                 {"pointer.pb", TEXT(lfs_pointer)},
+                 {"truncated.pb", TEXT(truncated)},
+                 {"hostile.pb", TEXT(hostile)},
+                 {"empty.pb", "", 0},
+                 {"empty.yaml", "", 0},
+                 {"binary.pb", TEXT(garbage)},
+                 {"binary.yaml", TEXT(garbage)},
+                 {"unknown_op.json", TEXT(unknown_op_placement)},
+                 {"missing_device.json", TEXT(missing_device_placement)},
+                 {"missing_op.json", TEXT(missing_op_placement)},
+                 {"instance.json", TEXT(instance)},
+                 {"expert.json", TEXT(expert_split)},
+                 {"crowded.json", TEXT(crowded_split)},
+                 {"broken.json", "{\"format\": ", 11}};
+
     scratch_create();
-    scratch_write("small.pbtxt", small_graph, sizeof small_graph - 1);
-    scratch_write("cycle.pbtxt", cyclic_graph, sizeof cyclic_graph - 1);
-    scratch_write("unknown.pbtxt", unknown_type_graph, sizeof unknown_type_graph - 1);
-    scratch_write("pointer.pb", lfs_pointer, sizeof lfs_pointer - 1);
-    scratch_write("truncated.pb", truncated, sizeof truncated - 1);
-    scratch_write("hostile.pb", hostile, sizeof hostile - 1);
-    scratch_write("empty.pb", "", 0);
-    scratch_write("empty.yaml", "", 0);
-    scratch_write("binary.pb", garbage, sizeof garbage - 1);
-    scratch_write("binary.yaml", garbage, sizeof garbage - 1);
-    scratch_write("unknown_op.json", unknown_op_placement,
-                  sizeof unknown_op_placement - 1);
-    scratch_write("missing_device.json", missing_device_placement,
-                  sizeof missing_device_placement - 1);
-    scratch_write("missing_op.json", missing_op_placement,
-                  sizeof missing_op_placement - 1);
-    scratch_write("instance.json", instance, sizeof instance - 1);
-    scratch_write("expert.json", expert_split, sizeof expert_split - 1);
-    scratch_write("crowded.json", crowded_split, sizeof crowded_split - 1);
-    scratch_write("broken.json", "{\"format\": ", 11);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        scratch_write(files[i].name, files[i].bytes, files[i].size);
     write_bad_machine();
 }
 
@@ -137,19 +145,128 @@ int emplace_interrupt(const char *arguments)
     return program_interrupt("cli/emplace", arguments);
 }
 
+void emplace_ok(const char *arguments)
+{
+    cr_assert_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
+}
+
+void emplace_expect_parts(const char *text, const char *parts)
+{
+    char part[512];
+
+    for (const char *at = parts; *at != '\0'; at += *at == '|') {
+        const size_t length = strcspn(at, "|");
+        snprintf(part, sizeof part, "%.*s", (int)length, at);
+        cr_expect_not_null(strstr(text, part), "no \"%s\" in: %s", part, text);
+        at += length;
+    }
+}
+
+void emplace_prints(const char *arguments, const char *parts)
+{
+    emplace_ok(arguments);
+    emplace_expect_parts(program_out, parts);
+}
+
+void emplace_warns(const char *arguments, const char *parts)
+{
+    emplace_ok(arguments);
+    emplace_expect_parts(program_err, parts);
+}
+
+void emplace_refuses(const char *arguments, const char *parts)
+{
+    const int status = emplace_run(arguments);
+
+    cr_expect(status == 1 || status == 2, "%s: %d", arguments, status);
+    cr_expect(program_is_one_sentence(program_err, "emplace"), "%s: %s", arguments,
+              program_err);
+    cr_expect_str_empty(program_out, "%s", arguments);
+    emplace_expect_parts(program_err, parts);
+}
+
 json_t *emplace_json(const char *arguments)
 {
     json_error_t where;
 
-    cr_assert_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
+    emplace_ok(arguments);
     json_t *object = json_loads(program_out, 0, &where);
     cr_assert_not_null(object, "%s: %s\n%s", arguments, where.text, program_out);
     return object;
 }
 
-void emplace_expect_keys(const json_t *object, const char *const *keys, size_t count)
+double emplace_number(const char *arguments, const char *path)
 {
-    for (size_t i = 0; i < count; i++) {
-        cr_expect_not_null(json_object_get(object, keys[i]), "no key %s", keys[i]);
+    json_t      *object = emplace_json(arguments);
+    const double value = number_at(object, path);
+
+    json_decref(object);
+    return value;
+}
+
+const json_t *json_at(const json_t *object, const char *path)
+{
+    char key[128];
+
+    for (const char *at = path; object != NULL && *at != '\0'; at += *at == '/') {
+        const size_t length = strcspn(at, "/");
+        snprintf(key, sizeof key, "%.*s", (int)length, at);
+        object = json_is_array(object) ? json_array_get(object, (size_t)atoi(key))
+                                       : json_object_get(object, key);
+        at += length;
     }
+    return object;
+}
+
+double number_at(const json_t *object, const char *path)
+{
+    const json_t *value = json_at(object, path);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+const char *text_at(const json_t *object, const char *path)
+{
+    const json_t *value = json_at(object, path);
+
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+bool is_null_at(const json_t *object, const char *path)
+{
+    return json_is_null(json_at(object, path));
+}
+
+void emplace_expect_keys(const json_t *object, const char *keys)
+{
+    char key[128];
+
+    for (int length = 0; sscanf(keys, "%127s%n", key, &length) == 1; keys += length)
+        cr_expect_not_null(json_object_get(object, key), "no key %s", key);
+}
+
+void emplace_write(const char *name, const char *text)
+{
+    scratch_write(name, text, strlen(text));
+}
+
+bool emplace_has_file(const char *name) { return access(scratch_path(name), F_OK) == 0; }
+
+bool emplace_same_files(const char *name, const char *other)
+{
+    size_t size, other_size;
+    char  *bytes = scratch_read(name, &size), *others = scratch_read(other, &other_size);
+    const bool is_same = size == other_size && memcmp(bytes, others, size) == 0;
+
+    free(bytes);
+    free(others);
+    return is_same;
+}
+
+void emplace_expect_file(const char *name, const char *parts)
+{
+    char *text = scratch_read(name, NULL);
+
+    emplace_expect_parts(text, parts);
+    free(text);
 }

@@ -10,6 +10,7 @@
 #include "sim/problem/problem.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 #define WORKLOAD "nmt:layers=1,src_steps=2,tgt_steps=2"
 
@@ -22,11 +23,10 @@ static void set_up(void)
     emp_runtime runtime;
 
     emplace_set_up();
-    cr_assert_eq(emp_source_load(&graph, NULL, NULL, WORKLOAD, NULL), EMP_OK);
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, WORKLOAD, NULL),
-                 EMP_OK);
+    MUST(emp_source_load(&graph, NULL, NULL, WORKLOAD, NULL));
+    MUST(emp_machine_load(&machine, "k40x2", NULL));
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
+    MUST(emp_problem_create(&problem, graph, machine, &runtime, WORKLOAD, NULL));
 }
 
 static void tear_down(void)
@@ -39,30 +39,12 @@ static void tear_down(void)
 
 TestSuite(graph_output, .init = set_up, .fini = tear_down);
 
-static json_t *load(const char *name)
-{
-    json_error_t where;
-    json_t      *root = json_load_file(scratch_path(name), 0, &where);
-
-    cr_assert_not_null(root, "%s:%d: %s", name, where.line, where.text);
-    return root;
-}
-
-static int64_t integer(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    cr_assert(json_is_integer(value), "%s", key);
-    return json_integer_value(value);
-}
-
 static void expect_output(const json_t *output, const emp_tensor *t)
 {
-    const json_t *shape = json_object_get(output, "shape");
+    const json_t *shape = json_at(output, "shape");
 
-    cr_expect_str_eq(json_string_value(json_object_get(output, "dtype")),
-                     emp_dtype_name(t->dtype));
-    cr_expect_eq(integer(output, "bytes"), t->copy_bytes);
+    cr_expect_str_eq(text_at(output, "dtype"), emp_dtype_name(t->dtype));
+    cr_expect_eq((int64_t)number_at(output, "bytes"), t->copy_bytes);
     cr_assert_eq((int32_t)json_array_size(shape), t->shape->rank);
     for (int32_t d = 0; d < t->shape->rank; d++)
         cr_expect_eq(json_integer_value(json_array_get(shape, (size_t)d)),
@@ -86,19 +68,18 @@ static void expect_op(const json_t *entry, emp_op_id id)
     int32_t       first = graph->output_offset[id];
     bool          on_gpu = (problem->kinds_of_class[op->colocation_class] & EMP_KIND_GPU);
 
-    cr_assert_eq(integer(entry, "id"), id);
-    cr_expect_str_eq(json_string_value(json_object_get(entry, "name")), graph->name[id]);
-    cr_expect_str_eq(json_string_value(json_object_get(entry, "type")),
-                     graph->type_name[graph->type[id]]);
+    cr_assert_eq((int64_t)number_at(entry, "id"), id);
+    cr_expect_str_eq(text_at(entry, "name"), graph->name[id]);
+    cr_expect_str_eq(text_at(entry, "type"), graph->type_name[graph->type[id]]);
     cr_assert_eq((int32_t)json_array_size(outputs), graph->output_offset[id + 1] - first);
     for (size_t i = 0; i < json_array_size(outputs); i++)
         expect_output(json_array_get(outputs, i), &graph->tensor[first + (int32_t)i]);
-    cr_expect_float_eq(json_number_value(json_object_get(entry, "flops")),
-                       op->cost->flops, 1e-12 * op->cost->flops);
-    cr_expect_eq(integer(entry, "bytes_read"), op->cost->bytes_read);
-    cr_expect_eq(integer(entry, "bytes_written"), op->cost->bytes_written);
-    cr_expect_eq(integer(entry, "persistent_bytes"), op->persistent_bytes);
-    cr_expect_eq(integer(entry, "colocation_class"), op->colocation_class);
+    cr_expect_float_eq(number_at(entry, "flops"), op->cost->flops,
+                       1e-12 * op->cost->flops);
+    cr_expect_eq((int64_t)number_at(entry, "bytes_read"), op->cost->bytes_read);
+    cr_expect_eq((int64_t)number_at(entry, "bytes_written"), op->cost->bytes_written);
+    cr_expect_eq((int64_t)number_at(entry, "persistent_bytes"), op->persistent_bytes);
+    cr_expect_eq((int64_t)number_at(entry, "colocation_class"), op->colocation_class);
     cr_expect_eq(json_is_true(json_object_get(entry, "folded")), op->is_folded);
     cr_expect_eq(json_array_size(json_object_get(entry, "devices")),
                  op->is_folded || on_gpu ? 3 : 1, "%s", graph->name[id]);
@@ -120,34 +101,33 @@ static void expect_edges(const json_t *edges)
             const json_t     *e = json_array_get(edges, at++);
             const emp_tensor *t = &graph->tensor[graph->input[i]];
             cr_assert(json_is_false(json_object_get(e, "control")));
-            cr_expect_eq(integer(e, "from"), t->producer);
-            cr_expect_eq(integer(e, "output"),
+            cr_expect_eq((int32_t)number_at(e, "from"), t->producer);
+            cr_expect_eq((int32_t)number_at(e, "output"),
                          graph->input[i] - graph->output_offset[t->producer]);
-            cr_expect_eq(integer(e, "to"), op);
-            cr_expect_eq(integer(e, "input"), i - graph->input_offset[op]);
-            cr_expect_eq(integer(e, "bytes"), t->copy_bytes);
+            cr_expect_eq((int32_t)number_at(e, "to"), op);
+            cr_expect_eq((int32_t)number_at(e, "input"), i - graph->input_offset[op]);
+            cr_expect_eq((int64_t)number_at(e, "bytes"), t->copy_bytes);
         }
         for (int32_t i = graph->control_offset[op]; i < graph->control_offset[op + 1];
              i++) {
             const json_t *e = json_array_get(edges, at++);
             cr_assert(json_is_true(json_object_get(e, "control")));
-            cr_expect_eq(integer(e, "from"), graph->control[i]);
-            cr_expect_eq(integer(e, "to"), op);
+            cr_expect_eq((int32_t)number_at(e, "from"), graph->control[i]);
+            cr_expect_eq((int32_t)number_at(e, "to"), op);
         }
     }
 }
 
 Test(graph_output, json_holds_the_graph_with_its_costs)
 {
-    cr_assert_eq(emplace_run("graph " WORKLOAD " --machine k40x2 --out g.json"), 0, "%s",
-                 program_err);
-    json_t       *root = load("g.json");
+    emplace_ok("graph " WORKLOAD " --machine k40x2 --out g.json");
+    json_t       *root = json_load_file(scratch_path("g.json"), 0, NULL);
     const json_t *ops = json_object_get(root, "ops");
     char          hash[24];
 
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)graph->hash);
-    cr_expect_str_eq(json_string_value(json_object_get(root, "graph_hash")), hash);
-    cr_expect_str_eq(json_string_value(json_object_get(root, "machine")), "k40x2");
+    cr_expect_str_eq(text_at(root, "graph_hash"), hash);
+    cr_expect_str_eq(text_at(root, "machine"), "k40x2");
     cr_assert_eq((int32_t)json_array_size(ops), graph->op_count);
     for (emp_op_id op = 0; op < graph->op_count; op++)
         expect_op(json_array_get(ops, (size_t)op), op);
@@ -157,9 +137,7 @@ Test(graph_output, json_holds_the_graph_with_its_costs)
 
 static void read_csv(emp_csv *csv, const char *name)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_csv_load(csv, scratch_path(name), &err), EMP_OK, "%s", err.msg);
+    MUST(emp_csv_load(csv, scratch_path(name), &why));
 }
 
 static int64_t count_of(const emp_csv *csv, int32_t row, const char *key)
@@ -177,11 +155,11 @@ Test(graph_output, csv_holds_ops_and_edges)
     emp_csv ops = {0}, edges = {0};
     int32_t name = 0, column = 0, control = 0;
 
-    cr_assert_eq(emplace_run("graph " WORKLOAD " --out g.csv"), 0, "%s", program_err);
+    emplace_ok("graph " WORKLOAD " --out g.csv");
     read_csv(&ops, "g.csv");
     read_csv(&edges, "g.edges.csv");
     cr_assert_eq(ops.row_count, graph->op_count);
-    cr_assert_eq(emp_csv_find(&name, &ops, "name", NULL), EMP_OK);
+    MUST(emp_csv_find(&name, &ops, "name", NULL));
     cr_expect_neq(emp_csv_find(&column, &ops, "seconds_k40", NULL), EMP_OK,
                   "there is no machine");
     for (emp_op_id op = 0; op < graph->op_count; op++) {
@@ -196,29 +174,12 @@ Test(graph_output, csv_holds_ops_and_edges)
     emp_csv_clear(&edges);
 }
 
-Test(graph_output, either_file_is_kept_without_force)
-{
-    scratch_write("g.edges.csv", "mine", 4);
-    cr_expect_eq(emplace_run("graph small.pbtxt --out g.csv"), 1);
-    cr_expect_not_null(strstr(program_err, "g.edges.csv is there already"), "%s",
-                       program_err);
-    cr_expect_eq(emplace_run("graph small.pbtxt --out g.csv --force"), 0, "%s",
-                 program_err);
-}
-
 Test(graph_output, a_graph_with_stated_costs_is_written)
 {
-    cr_assert_eq(
-        emplace_run("graph instance.json --machine instance --out g.json --format json"),
-        0, "%s", program_err);
-    json_t       *root = load("g.json");
-    const json_t *op = json_array_get(json_object_get(root, "ops"), 0);
+    emplace_ok("graph instance.json --machine instance --out g.json");
+    json_t *root = json_load_file(scratch_path("g.json"), 0, NULL);
 
-    cr_expect_float_eq(
-        json_real_value(json_object_get(json_object_get(op, "seconds"), "gpu")), 9e-3,
-        1e-12);
-    cr_expect_float_eq(
-        json_real_value(json_object_get(json_object_get(op, "seconds"), "cpu")), 90e-3,
-        1e-12);
+    cr_expect_float_eq(number_at(root, "ops/0/seconds/gpu"), 9e-3, 1e-12);
+    cr_expect_float_eq(number_at(root, "ops/0/seconds/cpu"), 90e-3, 1e-12);
     json_decref(root);
 }

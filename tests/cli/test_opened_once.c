@@ -11,11 +11,6 @@
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
 
-static void write_text(const char *name, const char *text)
-{
-    scratch_write(name, text, strlen(text));
-}
-
 #define NODE(name, op, input, device)                                      \
     "node { name: \"" name "\" op: \"" op "\" " input " device: \"" device \
     "\" attr { key: \"T\" value { type: DT_FLOAT } } }\n"
@@ -62,16 +57,15 @@ static void write_packed(void)
 static void set_up(void)
 {
     emplace_set_up();
-    write_text("graph.pbtxt", graph);
-    write_text("copy.pbtxt", graph);
-    write_text("named.json", named);
+    emplace_write("graph.pbtxt", graph);
+    emplace_write("copy.pbtxt", graph);
+    emplace_write("named.json", named);
     write_packed();
-    write_text("rules.yaml", rules);
-    write_text("split.json", split);
-    write_text("map.py", map);
-    cr_assert_eq(emplace_run("place graph.pbtxt -m k40x2 --method heft "
-                             "--decide devices,order --record run.h5"),
-                 0, "%s", program_err);
+    emplace_write("rules.yaml", rules);
+    emplace_write("split.json", split);
+    emplace_write("map.py", map);
+    emplace_ok("place graph.pbtxt -m k40x2 --method heft --decide devices,order "
+               "--record run.h5");
 }
 
 TestSuite(opened_once, .init = set_up, .fini = emplace_tear_down);
@@ -98,29 +92,19 @@ static int count_openings(const char *name, const char *command)
     return count;
 }
 
-/* \a format has the file's name once. */
-static void expect_one_opening(const char *format)
+/* By a simulation, by a search that begins there, and by a replay. */
+Test(opened_once, by_every_command)
 {
-    for (int i = 0; i < FILES; i++) {
-        char command[200];
-        snprintf(command, sizeof command, format, files[i]);
-        cr_expect_eq(count_openings(files[i], command), 1, "%s", command);
+    static const char *const formats[] = {
+        "simulate graph.pbtxt -m k40x2 --no-bound -p %s",
+        "place graph.pbtxt -m k40x2 --no-bound --method refine --budget 1 --start %s",
+        "replay %s --workload graph.pbtxt -m k40x2 --export plan.txt --force"};
+
+    for (int i = 0; i < 3 * FILES; i++) {
+        const char *file = files[i % FILES], *at = strstr(formats[i / FILES], "%s");
+        char        command[200];
+        snprintf(command, sizeof command, "%.*s%s%s", (int)(at - formats[i / FILES]),
+                 formats[i / FILES], file, at + 2);
+        cr_expect_eq(count_openings(file, command), 1, "%s", command);
     }
-}
-
-Test(opened_once, by_a_simulation)
-{
-    expect_one_opening("simulate graph.pbtxt -m k40x2 --no-bound -p %s");
-}
-
-Test(opened_once, by_a_search_that_begins_there)
-{
-    expect_one_opening("place graph.pbtxt -m k40x2 --no-bound --method refine --budget 1 "
-                       "--start %s");
-}
-
-Test(opened_once, by_a_replay)
-{
-    expect_one_opening("replay %s --workload graph.pbtxt -m k40x2 --export plan.txt "
-                       "--force");
 }

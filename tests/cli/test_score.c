@@ -23,51 +23,28 @@ static void set_up(void)
 
 TestSuite(score, .init = set_up, .fini = emplace_tear_down);
 
-static double number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    cr_assert(json_is_number(value), "%s", key);
-    return json_number_value(value);
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    cr_assert(json_is_string(value), "%s", key);
-    return json_string_value(value);
-}
-
-static void expect_refusal(const char *arguments, const char *part)
-{
-    cr_expect_eq(emplace_run(arguments), 1, "%s", arguments);
-    cr_expect(program_is_one_sentence(program_err, "emplace"), "%s", program_err);
-    cr_expect_not_null(strstr(program_err, part), "%s", program_err);
-}
-
 Test(score, a_placement_gets_the_step_time_of_its_run)
 {
     json_t *placed = emplace_json("place " GIPH "-M heft --out p.json --format json");
     json_t *scored = emplace_json("score p.json --instance giph-30-1 --format json");
     json_t *list = emplace_json("instances giph-30-1 --format json");
     const json_t *known = json_object_get(list, "giph-30-1");
-    const double  step_s = number(placed, "step_time_s");
+    const double  step_s = number_at(placed, "step_time_s");
 
-    cr_expect_eq(number(scored, "step_time_s"), step_s);
+    cr_expect_eq(number_at(scored, "step_time_s"), step_s);
     cr_expect(json_is_true(json_object_get(scored, "feasible")));
-    cr_expect_str_eq(text(scored, "split"), "train");
-    cr_expect_float_eq(number(scored, "lower_bound_s"), number(placed, "lower_bound_s"),
-                       1e-9);
-    cr_expect_float_eq(number(scored, "gap_frac"), number(placed, "gap_frac"), 1e-6);
-    cr_expect_eq(number(scored, "best_known_s"), number(known, "best_known_s"));
-    cr_expect_float_eq(number(scored, "best_known_gap_frac"),
-                       step_s / number(known, "best_known_s") - 1, 1e-12);
+    cr_expect_str_eq(text_at(scored, "split"), "train");
+    cr_expect_float_eq(number_at(scored, "lower_bound_s"),
+                       number_at(placed, "lower_bound_s"), 1e-9);
+    cr_expect_float_eq(number_at(scored, "gap_frac"), number_at(placed, "gap_frac"),
+                       1e-6);
+    cr_expect_eq(number_at(scored, "best_known_s"), number_at(known, "best_known_s"));
+    cr_expect_float_eq(number_at(scored, "best_known_gap_frac"),
+                       step_s / number_at(known, "best_known_s") - 1, 1e-12);
     json_decref(placed);
     json_decref(scored);
     json_decref(list);
-    cr_expect_eq(emplace_run("score p.json --instance giph-30-1"), 0);
-    cr_expect_not_null(strstr(program_out, "\nbest known "), "%s", program_out);
+    emplace_prints("score p.json --instance giph-30-1", "\nbest known ");
 }
 
 /* The command that the set names gives the best step time known. */
@@ -76,12 +53,13 @@ Test(score, the_best_known_can_be_found_again)
     char        arguments[512];
     json_t     *list = emplace_json("instances giph-30-1 --format json");
     json_t     *known = json_object_get(list, "giph-30-1");
-    const char *command = text(known, "best_known_by");
+    const char *command = text_at(known, "best_known_by");
 
     cr_assert_eq(strncmp(command, "emplace ", 8), 0, "%s", command);
     snprintf(arguments, sizeof arguments, "%s --format json", command + 8);
     json_t *found = emplace_json(arguments);
-    cr_expect_float_eq(number(found, "step_time_s"), number(known, "best_known_s"), 1e-9);
+    cr_expect_float_eq(number_at(found, "step_time_s"), number_at(known, "best_known_s"),
+                       1e-9);
     json_decref(found);
     json_decref(list);
 }
@@ -94,26 +72,39 @@ Test(score, what_does_not_fit_is_a_result)
     cr_expect(json_is_false(json_object_get(o, "feasible")));
     cr_expect(json_is_null(json_object_get(o, "gap_frac")));
     cr_expect(json_is_null(json_object_get(o, "best_known_gap_frac")));
-    cr_expect_gt(number(o, "best_known_s"), 0);
+    cr_expect_gt(number_at(o, "best_known_s"), 0);
+    json_decref(o);
+}
+
+/* rules.yaml puts all on one GPU but what has no kernel for it. */
+Test(score, the_bound_with_gpu_kernels_on_gpus_is_there_where_they_are)
+{
+    static const char cpu[] = HEAD "default: \"cpu:0\"\n";
+    static const char gpus[] = "score rules.yaml --instance rnnlm-1-k40x2 -f json";
+
+    scratch_write("cpu.yaml", cpu, sizeof cpu - 1);
+    json_t *o = emplace_json(gpus);
+    cr_expect_geq(number_at(o, "lower_bound_gpu_kernels_s"),
+                  number_at(o, "lower_bound_s"));
+    cr_expect_leq(number_at(o, "lower_bound_gpu_kernels_s"), number_at(o, "step_time_s"));
+    json_decref(o);
+    o = emplace_json("score cpu.yaml --instance rnnlm-1-k40x2 -f json");
+    cr_expect(json_is_null(json_object_get(o, "lower_bound_gpu_kernels_s")));
+    cr_expect_gt(number_at(o, "lower_bound_s"), 0);
     json_decref(o);
 }
 
 Test(score, what_is_wrong_is_one_sentence)
 {
-    static const char ordered[] = "{\"format\": \"emplace-placement-1\", \"rules\": [], "
-                                  "\"default\": \"gpu:0\", \"levels\": {\"1\": []}}";
-
-    expect_refusal("score rules.yaml --instance giph-30", "did you mean \"giph-30-1\"?");
-    expect_refusal("score none.json --instance giph-30-1", "none.json");
-    expect_refusal("score rules.yaml --instance pipedream-gnmt",
-                   "pipedream-gnmt is a published instance, and there is no ");
-    cr_assert_eq(
-        emplace_run("place small.pbtxt -m k40x2 -M gpu --record r.h5 --out g.json"), 0);
-    expect_refusal("score r.h5 --instance giph-30-1", "r.h5 is of small.pbtxt");
-    expect_refusal("score g.json --instance giph-30-1", "g.json");
-    scratch_write("ordered.json", ordered, sizeof ordered - 1);
-    expect_refusal("score ordered.json --instance giph-30-1",
-                   "PlaceBench compares devices alone");
+    emplace_refuses("score rules.yaml --instance giph-30", "\"giph-30-1\"");
+    emplace_refuses("score none.json --instance giph-30-1", "none.json");
+    emplace_refuses("score rules.yaml --instance pipedream-gnmt", "pipedream-gnmt");
+    emplace_ok("place small.pbtxt -m k40x2 -M gpu --record r.h5 --out g.json");
+    emplace_refuses("score r.h5 --instance giph-30-1", "r.h5|small.pbtxt");
+    emplace_refuses("score g.json --instance giph-30-1", "g.json");
+    emplace_write("ordered.json", "{\"format\": \"emplace-placement-1\", \"rules\": [], "
+                                  "\"default\": \"gpu:0\", \"levels\": {\"1\": []}}");
+    emplace_refuses("score ordered.json --instance giph-30-1", "ordered.json");
     cr_expect_eq(emplace_run("score rules.yaml"), 2);
     cr_expect_eq(emplace_run("score --instance giph-30-1"), 2);
 }
@@ -123,14 +114,10 @@ Test(score, instances_are_listed)
     json_t *list = emplace_json("instances --format json");
 
     cr_expect_geq(json_object_size(list), 40);
-    const json_t *one = json_object_get(list, "pipedream-gnmt");
-    cr_expect(json_is_false(json_object_get(one, "is_there")));
-    cr_expect_eq(strlen(text(one, "sha256")), 64);
+    cr_expect(json_is_false(json_at(list, "pipedream-gnmt/is_there")));
+    cr_expect_eq(strlen(text_at(list, "pipedream-gnmt/sha256")), 64);
     json_decref(list);
-    cr_assert_eq(emplace_run("instances wavenet-2-p100x4"), 0);
-    cr_expect_not_null(strstr(program_out, "found by     emplace place wavenet:"), "%s",
-                       program_out);
-    cr_assert_eq(emplace_run("instances msr-gnmt-training"), 0);
-    cr_expect_not_null(strstr(program_out, "sha256       4529"), "%s", program_out);
-    expect_refusal("instances wavenet-2", "no instance \"wavenet-2\"");
+    emplace_prints("instances wavenet-2-p100x4", "found by     emplace place wavenet:");
+    emplace_prints("instances msr-gnmt-training", "sha256       4529");
+    emplace_refuses("instances wavenet-2", "\"wavenet-2\"");
 }

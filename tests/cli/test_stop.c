@@ -20,6 +20,7 @@
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 static int status_of(void (*live)(int signal), int signal)
 {
@@ -37,13 +38,6 @@ static int status_of(void (*live)(int signal), int signal)
     return WEXITSTATUS(status);
 }
 
-static void expect_status(void (*live)(int signal), int expected)
-{
-    cr_expect_eq(status_of(live, SIGINT), expected);
-    cr_expect_eq(status_of(live, SIGTERM), expected);
-    cr_expect_eq(status_of(live, SIGHUP), expected);
-}
-
 static void sleep_ms(long ms)
 {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000};
@@ -53,8 +47,6 @@ static void sleep_ms(long ms)
 }
 
 static void is_hit(int signal) { raise(signal); }
-
-Test(stop, a_program_that_saves_nothing_ends_at_once) { expect_status(is_hit, 130); }
 
 Test(stop, nohup_keeps_the_end_of_a_terminal_away)
 {
@@ -70,14 +62,6 @@ static void is_hit_by_the_limit_every_second(int signal)
     raise(signal);
     raise(SIGXCPU);
     _exit(*stop == signal ? 0 : 1);
-}
-
-Test(stop, a_limit_of_time_ends_it_once_and_one_of_files_never)
-{
-    cr_expect_eq(status_of(is_hit, SIGXCPU), 130);
-    cr_expect_eq(status_of(is_hit_by_the_limit_every_second, SIGXCPU), 0);
-    cr_expect_eq(status_of(is_hit_by_the_limit_every_second, SIGTERM), 0);
-    cr_expect_eq(status_of(is_hit, SIGXFSZ), 0);
 }
 
 static int life[2]; /* a pipe that a program holds open */
@@ -124,16 +108,6 @@ static void is_hit_in_a_busy_part(int signal)
     _exit(cli_stop_is_asked() ? cli_stop_status() : 1);
 }
 
-Test(stop, a_part_of_a_study_can_be_given_again)
-{
-    cr_expect_eq(status_of(is_hit_in_a_part, SIGINT), 130);
-    cr_expect_eq(status_of(is_hit_in_a_part, SIGTERM), 75);
-    cr_expect_eq(status_of(is_hit_in_a_part, SIGUSR1), 75);
-    cr_expect_eq(status_of(is_hit_in_a_part, SIGHUP), 75);
-    cr_expect_eq(status_of(is_hit_in_a_busy_part, SIGINT), 130);
-    cr_expect_eq(status_of(is_hit_in_a_busy_part, SIGUSR1), 75);
-}
-
 static void is_hit_twice(int signal)
 {
     const atomic_int *stop = cli_stop_flag();
@@ -145,18 +119,11 @@ static void is_hit_twice(int signal)
     _exit(2);
 }
 
-Test(stop, the_second_signal_ends_it_in_every_state) { expect_status(is_hit_twice, 130); }
-
 static void is_busy_in_a_library(int signal)
 {
     (void)cli_stop_flag();
     raise(signal);
     sleep_ms(30000);
-}
-
-Test(stop, work_that_looks_at_no_flag_is_ended)
-{
-    expect_status(is_busy_in_a_library, 130);
 }
 
 static void saves_for_longer_than_patience(int signal)
@@ -167,11 +134,6 @@ static void saves_for_longer_than_patience(int signal)
     sleep_ms(1000);
     cli_stop_unwatch();
     atomic_fetch_sub(cli_stop_kept(), 1);
-}
-
-Test(stop, a_run_with_something_to_save_is_waited_for)
-{
-    expect_status(saves_for_longer_than_patience, 0);
 }
 
 /* What the program has said on a terminal, which is \a terminal's standard error. */
@@ -212,24 +174,14 @@ static void gives_up(int signal)
     sleep_ms(30000);
 }
 
-Test(stop, a_run_is_given_up_after_its_time) { expect_status(gives_up, 1); }
-
 static void writes_half(int signal)
 {
     emp_atomic_file file = {0};
-    emp_error       err = {0};
 
-    if (emp_atomic_file_open(&file, "stop_half.txt", &err) != EMP_OK) _exit(3);
+    if (emp_atomic_file_open(&file, "stop_half.txt", &why) != EMP_OK) _exit(3);
     fputs("half", file.stream);
     fflush(file.stream);
     raise(signal);
-}
-
-Test(stop, a_file_that_is_half_written_is_gone)
-{
-    expect_status(writes_half, 130);
-    cr_expect_eq(access("stop_half.txt", F_OK), -1);
-    cr_expect_eq(access("stop_half.txt.tmp0", F_OK), -1);
 }
 
 static void has_a_child(int signal)
@@ -245,20 +197,56 @@ static void has_a_child(int signal)
     _exit(WIFSIGNALED(status) && WTERMSIG(status) == signal ? 0 : 1);
 }
 
-Test(stop, a_forked_child_dies_as_without_handlers) { expect_status(has_a_child, 0); }
+enum { ALL = -1 }; /* SIGINT, SIGTERM and SIGHUP */
+
+/* The second signal ends it in every state, and so does a limit of time; a limit of files never does. A part of a study
+ * can be given again. */
+static const struct {
+    const char *name;
+    void (*live)(int signal);
+    int signal, status;
+} lives[] = {{"saves nothing", is_hit, ALL, 130},
+             {"has spent its time", is_hit, SIGXCPU, 130},
+             {"may write no more", is_hit, SIGXFSZ, 0},
+             {"is reminded every second", is_hit_by_the_limit_every_second, SIGXCPU, 0},
+             {"is reminded every second", is_hit_by_the_limit_every_second, SIGTERM, 0},
+             {"is a part of a study", is_hit_in_a_part, SIGINT, 130},
+             {"is a part of a study", is_hit_in_a_part, SIGTERM, 75},
+             {"is a part of a study", is_hit_in_a_part, SIGUSR1, 75},
+             {"is a part of a study", is_hit_in_a_part, SIGHUP, 75},
+             {"is a busy part", is_hit_in_a_busy_part, SIGINT, 130},
+             {"is a busy part", is_hit_in_a_busy_part, SIGUSR1, 75},
+             {"is hit twice", is_hit_twice, ALL, 130},
+             {"looks at no flag", is_busy_in_a_library, ALL, 130},
+             {"has something to save", saves_for_longer_than_patience, ALL, 0},
+             {"finds nothing in its time", gives_up, ALL, 1},
+             {"has written half a file", writes_half, ALL, 130},
+             {"has a forked child, which dies as without handlers", has_a_child, ALL, 0}};
+
+Test(stop, a_signal_is_answered_in_every_state)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++)
+        for (int k = 0; k < (lives[i].signal == ALL ? 3 : 1); k++) {
+            const int number = lives[i].signal == ALL ? all[k] : lives[i].signal;
+            cr_expect_eq(status_of(lives[i].live, number), lives[i].status,
+                         "signal %d to a program that %s", number, lives[i].name);
+        }
+    cr_expect_eq(access("stop_half.txt", F_OK), -1);
+    cr_expect_eq(access("stop_half.txt.tmp0", F_OK), -1);
+}
 
 Test(stop, a_run_that_has_ended_keeps_nothing)
 {
     const emp_method     *method = NULL;
     const cli_run_options options = cli_run_options_default();
     emp_record            record = {0};
-    emp_error             err = {0};
     task                  t;
 
     task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
-    cr_assert_eq(emp_method_find(&method, "gpu", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(cli_run(&record, NULL, &options, t.problem, method, 1, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_method_find(&method, "gpu", &why));
+    MUST(cli_run(&record, NULL, &options, t.problem, method, 1, &why));
     cr_expect_eq(atomic_load(cli_stop_kept()), 0);
     emp_record_clear(&record);
     task_destroy(&t);

@@ -1,40 +1,23 @@
 """Does docs/gallery/make make the pictures of its page, and find those that are not what it shows?"""
-import contextlib
-import importlib.machinery
-import importlib.util
-import io
 import os
 import sys
-import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "gallery", "make")
-LOADER = importlib.machinery.SourceFileLoader("gallery", PATH)
-SCRIPT = importlib.util.module_from_spec(importlib.util.spec_from_loader("gallery", LOADER))
-LOADER.exec_module(SCRIPT)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts"))
+import script  # pylint: disable=wrong-import-position
+
+SCRIPT = script.load("docs/gallery/make")
 PAGE = "![a net](net.svg)\n\n```sh\nscripts/emplace net > net.svg\n```\n"
 
 
-class Gallery(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        os.makedirs(self.path(""))
-
+class Gallery(script.Case):
     def path(self, name):
-        return os.path.join(self.folder.name, "docs/gallery", name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
+        return super().path(os.path.join("docs/gallery", name))
 
     def gallery(self, page, *options):
         """The status and the report, with /bin/echo in the place of the program."""
         self.write("README.md", page)
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            status = SCRIPT.main(["--root", self.folder.name, "--program", "/bin/echo", *options])
-        return status, out.getvalue()
+        return self.run_main(SCRIPT, "--program", "/bin/echo", *options)
 
     def bad(self, page, sentence, *options):
         status, report = self.gallery(page, *options)
@@ -43,8 +26,7 @@ class Gallery(unittest.TestCase):
 
     def test_makes_the_pictures_and_finds_them_made(self):
         self.assertEqual(self.gallery(PAGE), (0, "1 pictures, 0 wrong\n"))
-        with open(self.path("net.svg"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), "net\n")
+        self.assertEqual(self.read("net.svg"), "net\n")
         self.assertEqual(self.gallery(PAGE, "--check"), (0, "1 pictures, 0 wrong\n"))
 
     def test_finds_what_has_changed(self):

@@ -7,12 +7,13 @@
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
+#include "tests/graphs/graphs.h"
+#include "tests/graphs/import/sample.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(load, .init = scratch_create, .fini = scratch_remove);
+TestSuite(load, .init = scratch_create, .fini = graph_tear_down);
 
 Test(load, spec_gives_the_graph_and_its_step)
 {
@@ -26,123 +27,76 @@ Test(load, spec_gives_the_graph_and_its_step)
     cr_expect_eq(devices.cpu_count, 0);
     emp_graph_destroy(whole);
     emp_graph_destroy(step);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(load, file_is_read_when_no_family_has_its_name)
+/* A placeholder with an open batch of rows of 10 floats. */
+static void write_open(void)
 {
-    static const char text[] = "node { name: \"a\" op: \"NoOp\" }\n";
-    emp_graph        *step = NULL;
-    emp_error         err = {0};
+    const char *text =
+        sample_text("x = Placeholder - dtype=DT_FLOAT shape=[-1,10]; y = Relu x T");
 
-    scratch_write("text.pbtxt", text, strlen(text));
-    cr_assert_eq(emp_source_load(&step, NULL, NULL, scratch_path("text.pbtxt"), &err),
-                 EMP_OK, "%s", err.msg);
-    cr_expect_eq(step->op_count, 1);
-    emp_graph_destroy(step);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-static const char open_batch[] =
-    "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }\n"
-    " attr { key: 'shape' value { shape { dim { size: -1 } dim { size: 10 } } } } }\n"
-    "node { name: 'y' op: 'Relu' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }";
-
-static int64_t bytes_of_y(const char *tail, emp_import_notes *notes)
-{
-    char       source[SCRATCH_PATH_BYTES + 64];
-    emp_graph *step = NULL;
-    emp_error  err = {0};
-
-    scratch_write("open.pbtxt", open_batch, strlen(open_batch));
-    snprintf(source, sizeof source, "%s%s%s",
-             tail == NULL ? "" : "tf:path=", scratch_path("open.pbtxt"),
-             tail == NULL ? "" : tail);
-    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, notes, source, &err), EMP_OK,
-                 "%s", err.msg);
-    int64_t bytes = step->tensor[step->output_offset[emp_graph_find(step, "y")]].bytes;
-    emp_graph_destroy(step);
-    return bytes;
+    scratch_write("open.pbtxt", text, strlen(text));
 }
 
 Test(load, a_batch_that_a_tensorflow_graph_leaves_open_is_given_or_told)
 {
-    emp_import_notes notes = {0};
+    static const struct {
+        const char *head, *tail;
+        int64_t     bytes;
+        int32_t     assumptions;
+    } cases[] = {{"tf:path=", ",batch=7", 280, 0},
+                 {"", "", 1280, 1},
+                 {"tf:path=", ",loops=2", 1280, 1}};
 
-    cr_expect_eq(bytes_of_y(",batch=7", &notes), 280);
-    cr_expect_eq(notes.assumption_count, 0);
-    cr_expect_eq(bytes_of_y(NULL, &notes), 1280);
-    cr_expect_eq(bytes_of_y(",loops=2", &notes), 1280);
-    cr_assert_eq(notes.assumption_count, 1, "told once");
-    cr_expect_str_eq(notes.assumption[0], "a batch that the file leaves open is 32");
-    emp_import_notes_clear(&notes);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    write_open();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char             source[SCRATCH_PATH_BYTES + 64];
+        emp_import_notes notes = {0};
+        snprintf(source, sizeof source, "%s%s%s", cases[i].head,
+                 scratch_path("open.pbtxt"), cases[i].tail);
+        emp_graph *step = graph_load(source, &notes, NULL);
+        cr_expect_eq(step->tensor[step->output_offset[graph_find(step, "y")]].bytes,
+                     cases[i].bytes, "%s", source);
+        cr_expect_eq(notes.assumption_count, cases[i].assumptions, "%s", source);
+        cr_expect_eq(graph_is_noted(&notes, "is 32"), cases[i].assumptions > 0);
+        emp_import_notes_clear(&notes);
+    }
 }
 
 /* ---- the runtime that fits ---- */
 
-static const char *runtime_of(const char *source)
+/* Specs, and files of the sources, by what their readers are. */
+Test(load, steps_have_the_runtime_that_fits_them)
 {
-    emp_graph  *step = NULL;
-    emp_error   err = {0};
-    const char *runtime;
+    static const char *const cases[][3] = {
+        {"rnnlm:steps=2", NULL, "tf-r1.3"},
+        {"nmt:layers=1,steps=2", NULL, "tf-r1.3"},
+        {"giph", NULL, "tf-r1.3"},
+        {"bert:layers=1", NULL, "torch-eager"},
+        {"transformer:layers=1", NULL, "torch-eager"},
+        {"transformer:layers=1,phase=prefill", NULL, "torch-eager"},
+        {"transformer:layers=1,phase=decode", NULL, "graph-launch"},
+#define IMPORT "tests/graphs/import/"
+        {"", IMPORT "pytorch/samples/linear_momentum.json", "torch-eager"},
+        {"", IMPORT "pytorch/execution/seeds/linear_1.1.et.json", "torch-eager"},
+        {"", IMPORT "traces/samples/resnet50_h200.kineto.json.gz", "traced"},
+        {"", IMPORT "hlo/seeds/kernels.hlo.txt", "graph-launch"},
+        {"", "docs/examples/small-llama.json", "torch-eager"},
+        {"hf:path=", "docs/examples/small-llama.json,phase=decode", "graph-launch"},
+        {"layers:path=", "docs/examples/layers.csv", "tf-r1.3"}};
 
-    cr_assert_eq(emp_source_load(&step, NULL, NULL, source, &err), EMP_OK, "%s", err.msg);
-    runtime = emp_graph_default_runtime(step);
-    cr_expect_neq(emp_graph_source_why(step)[0], '\0');
-    emp_graph_destroy(step);
-    return runtime;
-}
-
-Test(load, specs_have_the_runtime_that_fits_them)
-{
-    static const struct {
-        const char *spec, *runtime;
-    } all[] = {
-        {"rnnlm:steps=2", "tf-r1.3"},
-        {"nmt:layers=1,steps=2", "tf-r1.3"},
-        {"giph", "tf-r1.3"},
-        {"bert:layers=1", "torch-eager"},
-        {"transformer:layers=1", "torch-eager"},
-        {"transformer:layers=1,phase=prefill", "torch-eager"},
-        {"transformer:layers=1,phase=decode", "graph-launch"},
-    };
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        cr_expect_str_eq(runtime_of(all[i].spec), all[i].runtime, "%s", all[i].spec);
-    cr_expect_null(emp_graph_default_runtime(NULL));
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* Samples of other tests, by what their readers are. */
-Test(load, files_have_the_runtime_that_fits_them)
-{
-    static const struct {
-        const char *file, *runtime;
-    } all[] = {
-        {"pytorch/samples/linear_momentum.json", "torch-eager"},
-        {"pytorch/execution/seeds/linear_1.1.et.json", "torch-eager"},
-        {"traces/samples/resnet50_h200.kineto.json.gz", "traced"},
-        {"hlo/seeds/kernels.hlo.txt", "graph-launch"},
-    };
-    char path[SCRATCH_PATH_BYTES];
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        snprintf(path, sizeof path, "%s/tests/graphs/import/%s", getenv("EMP_SOURCE_DIR"),
-                 all[i].file);
-        cr_expect_str_eq(runtime_of(path), all[i].runtime, "%s", path);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char source[SCRATCH_PATH_BYTES + 64];
+        snprintf(source, sizeof source, "%s%s", cases[i][0],
+                 cases[i][1] != NULL ? graph_source_path(cases[i][1]) : "");
+        emp_graph *step = graph_load(source, NULL, NULL);
+        cr_expect_str_eq(emp_graph_default_runtime(step), cases[i][2], "%s", source);
+        cr_expect_neq(emp_graph_source_why(step)[0], '\0');
     }
-    scratch_write("open.pbtxt", open_batch, strlen(open_batch));
-    cr_expect_str_eq(runtime_of(scratch_path("open.pbtxt")), "tf-r1.3");
-    snprintf(path, sizeof path, "%s/docs/examples/small-llama.json",
-             getenv("EMP_SOURCE_DIR"));
-    cr_expect_str_eq(runtime_of(path), "torch-eager");
-    snprintf(path, sizeof path, "hf:path=%s/docs/examples/small-llama.json,phase=decode",
-             getenv("EMP_SOURCE_DIR"));
-    cr_expect_str_eq(runtime_of(path), "graph-launch");
-    snprintf(path, sizeof path, "layers:path=%s/docs/examples/layers.csv",
-             getenv("EMP_SOURCE_DIR"));
-    cr_expect_str_eq(runtime_of(path), "tf-r1.3");
+    write_open();
+    emp_graph *step = graph_load(scratch_path("open.pbtxt"), NULL, NULL);
+    cr_expect_str_eq(emp_graph_default_runtime(step), "tf-r1.3");
+    cr_expect_null(emp_graph_default_runtime(NULL));
 }
 
 /* A constant is computed before the step, so that its step takes the runtime's own time. */
@@ -154,51 +108,59 @@ Test(load, a_graph_in_which_nothing_is_computed_is_a_warning)
         "float_val: 1 } } } }\n"
         "node { name: 'b' op: 'Neg' input: 'a' attr { key: 'T' value { type: DT_FLOAT } "
         "} }";
-    emp_import_notes notes = {0};
-    emp_graph       *step = NULL;
-    emp_error        err = {0};
+    const struct {
+        const char *source;
+        int32_t     warnings;
+    } cases[] = {{"constants.pbtxt", 1}, {"open.pbtxt", 0}, {"rnnlm:steps=2", 0}};
 
     scratch_write("constants.pbtxt", constants, strlen(constants));
-    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes,
-                                       scratch_path("constants.pbtxt"), &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(notes.warning_count, 1);
-    cr_expect_not_null(strstr(notes.warning[0], "constants.pbtxt: nothing is computed"),
-                       "%s", notes.warning[0]);
-    emp_graph_destroy(step);
-    emp_import_notes_clear(&notes);
-    (void)bytes_of_y(NULL, &notes);
-    cr_expect_eq(notes.warning_count, 0, "a Relu computes");
-    emp_import_notes_clear(&notes);
-    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes, "rnnlm:steps=2", &err),
-                 EMP_OK, "%s", err.msg);
-    cr_expect_eq(notes.warning_count, 0);
-    emp_graph_destroy(step);
-    emp_import_notes_clear(&notes);
+    write_open(); /* a Relu computes */
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_import_notes notes = {0};
+        bool             is_file = strstr(cases[i].source, "pbtxt") != NULL;
+        (void)graph_load(is_file ? scratch_path(cases[i].source) : cases[i].source,
+                         &notes, NULL);
+        cr_expect_eq(notes.warning_count, cases[i].warnings, "%s", cases[i].source);
+        cr_expect_eq(graph_is_noted(&notes, "constants.pbtxt: nothing is computed"),
+                     cases[i].warnings > 0);
+        emp_import_notes_clear(&notes);
+    }
 }
 
-Test(load, wrong_specs_of_tensorflow_graphs_are_refused)
+/* Options of other formats are refused by what the file is. */
+Test(load, wrong_specs_are_refused)
 {
     static const struct {
-        const char *source, *wants;
-    } faults[] = {
-        {"tf:", "needs the path"},
-        {"tf:path=x,batch=-1", "batch"},
-        {"tf:path=x,turns=3", "turns"},
-        {"tf:path=/nowhere/x.pb", "/nowhere/x.pb: cannot be read: No such file"},
-        {"tf:path=other.json", "JSON of no known kind"}};
+        const char *head, *file; /* a file of the scratch folder */
+        emp_status  status;
+        const char *part;
+    } cases[] = {
+        {"tf:", NULL, EMP_EINVAL, "path"},
+        {"tf:path=x,batch=-1", NULL, EMP_EINVAL, "batch"},
+        {"tf:path=x,turns=3", NULL, EMP_EINVAL, "turns"},
+        {"tf:path=/nowhere/x.pb", NULL, EMP_EIO, "/nowhere/x.pb"},
+        {"tf:path=", "mlp.json", EMP_EINVAL, "JSON of no known kind"},
+        {"hf:path=", "open.pbtxt", EMP_EINVAL, "this is a TensorFlow graph"},
+        {"onnx:path=", "open.pbtxt", EMP_EINVAL, "this is a TensorFlow graph"},
+        {"layers:path=", "open.pbtxt", EMP_EINVAL, "this is a TensorFlow graph"},
+        {"trace:kineto=", "open.pbtxt", EMP_EINVAL, "this is a TensorFlow graph"},
+        /* neither a file nor a family */
+        {"nmtt", NULL, EMP_EIO, "did you mean \"nmt\"?"},
+        {"nmtt", NULL, EMP_EIO,
+         "wavenet, cells, enas, giph; of a file: hf, tf, onnx, layers, trace"},
+        {"onx:path=m.onnx", NULL, EMP_EIO, "did you mean \"onnx\"?"},
+        /* a file of nearly that name is meant */
+        {"", "mpl.json", EMP_EIO, "mlp.json\"?"},
+        {"tf:path=", "mpl.json", EMP_EIO, "mlp.json\"?"},
+        {"layers:path=", "mpl.json", EMP_EIO, "mlp.json\"?"}};
 
-    scratch_write("other.json", "{}", 2);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        char       source[SCRATCH_PATH_BYTES + 64];
-        emp_graph *step = NULL;
-        emp_error  err = {0};
-        snprintf(source, sizeof source, "%s", faults[i].source);
-        if (strstr(source, "other") != NULL)
-            snprintf(source, sizeof source, "tf:path=%s", scratch_path("other.json"));
-        cr_expect_neq(emp_source_load(&step, NULL, NULL, source, &err), EMP_OK);
-        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s: %s", source, err.msg);
-        cr_expect_null(step);
+    scratch_write("mlp.json", "{}", 2);
+    write_open();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char source[SCRATCH_PATH_BYTES + 64];
+        snprintf(source, sizeof source, "%s%s", cases[i].head,
+                 cases[i].file != NULL ? scratch_path(cases[i].file) : "");
+        graph_expect_refused(source, cases[i].status, cases[i].part);
     }
 }
 
@@ -258,56 +220,41 @@ Test(load, formats_that_are_not_read_are_named_with_what_would_do)
          "layers:path=layers.tsv"},
         {BYTES("x: 1\ndevices:\n  - cpu\n"), EMP_EFORMAT, "YAML", "--machine"},
         {BYTES("PK\3\4"), EMP_EFORMAT, "a truncated zip archive", ""},
+        /* files of Emplace, and what is none of any program */
+        {BYTES(" {\"node\": 1}"), EMP_EFORMAT, "JSON of no known kind", "\"model_type\""},
+        {BYTES("[1]"), EMP_EFORMAT, "JSON of no known kind", ""},
+        {BYTES("{\"format\": \"pytorch fx\", \"nodes\": []}"), EMP_EFORMAT,
+         "its format is \"pytorch fx\"", "torch.fx"},
+        {BYTES("{\"workload\": \"nmt\", \"format\": \"emplace-placement-1\"}"),
+         EMP_EFORMAT, "a placement", "--placement"},
+        {BYTES("{\"format\": \"emplace-graph-1\", \"ops\": [], \"edges\": []}"),
+         EMP_EFORMAT, "emplace graph --out", "SPEC"},
+        {BYTES("emplace-replay-plan-1\nworkload nmt\n"), EMP_EFORMAT, "a plan",
+         "emplace-replay"},
+        {BYTES("emplace-replay-result-1\nplan 7\n"), EMP_EFORMAT, "the result of a plan",
+         "emplace validate --import"},
+        {BYTES("# a box\nname: box\ndevices:\n  - {name: gpu}\n"), EMP_EFORMAT, "YAML",
+         "--machine"},
+        {BYTES("format: \"emplace-placement-1\"\r\nrules:\r\n"), EMP_EFORMAT, "YAML",
+         "--placement"},
+        {BYTES("ir_version: 3"), EMP_EFORMAT, "read as TensorFlow's: no node", ""},
+        {BYTES("versions { producer: 21 }"), EMP_EFORMAT, "read as TensorFlow's: no node",
+         ""},
+        {BYTES("hello world"), EMP_EFORMAT, "line 1: 'world'", ""},
+        {BYTES("\x08\x01"), EMP_EFORMAT, "read as TensorFlow's: no node", ""},
+        {BYTES("\x0a\x7f\x01"), EMP_EFORMAT, "byte 0: field 1 claims 127", ""},
+        /* lines that end with a colon, or items of a list, are no YAML by themselves */
+        {BYTES("import os\n\ndef main():\n    pass\n"), EMP_EFORMAT,
+         "no graph of a known kind", ""},
+        {BYTES("# A page\n\nIt has a list:\n\n- one\n- two\n"), EMP_EFORMAT,
+         "no graph of a known kind", ""},
 #undef BYTES
     };
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        emp_graph *step = NULL;
-        emp_error  err = {0};
+    for (size_t i = 0; i < COUNT(all); i++) {
         scratch_write("file", all[i].bytes, all[i].size);
-        cr_expect_eq(emp_graph_load(&step, scratch_path("file"), &err), all[i].status,
-                     "%s", err.msg);
-        cr_expect_not_null(strstr(err.msg, all[i].name), "%s", err.msg);
-        cr_expect_not_null(strstr(err.msg, all[i].instead), "%s", err.msg);
-    }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* Lines that end with a colon, or items of a list, are no YAML by themselves. */
-Test(load, programs_and_prose_are_not_called_yaml)
-{
-    static const char *const texts[] = {"import os\n\ndef main():\n    pass\n",
-                                        "# A page\n\nIt has a list:\n\n- one\n- two\n"};
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        emp_graph *step = NULL;
-        emp_error  err = {0};
-        scratch_write("text", texts[i], strlen(texts[i]));
-        cr_expect_eq(emp_graph_load(&step, scratch_path("text"), &err), EMP_EFORMAT);
-        cr_expect_not_null(strstr(err.msg, "no graph of a known kind"), "%s", err.msg);
-    }
-}
-
-Test(load, options_of_other_formats_are_refused_by_what_the_file_is)
-{
-    static const struct {
-        const char *prefix, *wants;
-    } all[] = {
-        {"hf:path=", "hf: is for configs of Hugging Face and GGUF files, and this is a "
-                     "TensorFlow graph"},
-        {"onnx:path=", "--lenient are for ONNX models, and this is a TensorFlow graph"},
-        {"layers:path=", "fwd_s and bwd_s, and this is a TensorFlow graph"},
-        {"trace:kineto=", "traces of PyTorch's profiler, and this is a TensorFlow graph"},
-    };
-
-    scratch_write("open.pbtxt", open_batch, strlen(open_batch));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        char       spec[SCRATCH_PATH_BYTES + 16];
-        emp_graph *step = NULL;
-        emp_error  err = {0};
-        snprintf(spec, sizeof spec, "%s%s", all[i].prefix, scratch_path("open.pbtxt"));
-        cr_expect_eq(emp_graph_load(&step, spec, &err), EMP_EINVAL);
-        cr_expect_not_null(strstr(err.msg, all[i].wants), "%s", err.msg);
+        graph_expect_refused(scratch_path("file"), all[i].status, all[i].name);
+        graph_expect_refused(scratch_path("file"), all[i].status, all[i].instead);
     }
 }
 
@@ -319,11 +266,7 @@ Test(load, prefixes_need_a_path)
 
     cr_assert_gt(count, 0);
     for (int32_t i = 0; i < count; i++) {
-        emp_graph *step = NULL;
-        emp_error  err = {0};
-        cr_expect_eq(emp_graph_load(&step, prefix[i].name, &err), EMP_EINVAL);
-        cr_expect_not_null(strstr(err.msg, " needs the path of a file, as in "), "%s",
-                           err.msg);
+        graph_expect_refused(prefix[i].name, EMP_EINVAL, prefix[i].example);
         cr_expect(emp_source_has_prefix(prefix[i].example, prefix[i].name));
     }
 }
@@ -332,46 +275,12 @@ Test(load, prefixes_need_a_path)
 Test(load, headers_are_read_from_packed_files)
 {
     static const char header[] = "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-    emp_graph        *step = NULL;
-    emp_error         err = {0};
     gzFile            file = gzopen(scratch_path("m.gguf.gz"), "wb");
 
     cr_assert_not_null(file);
     cr_assert_eq(gzwrite(file, header, sizeof header - 1), (int)sizeof header - 1);
     gzclose(file);
-    cr_expect_eq(emp_graph_load(&step, scratch_path("m.gguf.gz"), &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "general.architecture"), "%s", err.msg);
-}
-
-Test(load, neither_spec_nor_file_names_the_families)
-{
-    emp_graph *step = NULL;
-    emp_error  err = {0};
-
-    cr_expect_eq(emp_source_load(&step, NULL, NULL, "nmtt", &err), EMP_EIO);
-    cr_expect_str_eq(err.msg,
-                     "\"nmtt\" is neither a file nor a workload family "
-                     "(did you mean \"nmt\"?) (nmt, rnnlm, inception_v3, resnet, "
-                     "transformer, bert, transformer_xl, wavenet, cells, enas, giph; "
-                     "of a file: hf, tf, onnx, layers, trace)");
-    err = (emp_error){0};
-    cr_expect_eq(emp_source_load(&step, NULL, NULL, "onx:path=m.onnx", &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "family (did you mean \"onnx\"?)"), "%s", err.msg);
-}
-
-Test(load, a_file_of_nearly_that_name_is_meant)
-{
-    static const char *const heads[] = {"", "tf:path=", "layers:path="};
-    emp_graph               *step = NULL;
-
-    scratch_write("mlp.json", "{}", 2);
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        char      source[SCRATCH_PATH_BYTES + 16];
-        emp_error err = {0};
-        snprintf(source, sizeof source, "%s%s", heads[i], scratch_path("mpl.json"));
-        cr_expect_eq(emp_source_load(&step, NULL, NULL, source, &err), EMP_EIO);
-        cr_expect_not_null(strstr(err.msg, "mlp.json\"?)"), "%s", err.msg);
-    }
+    graph_expect_refused(scratch_path("m.gguf.gz"), EMP_EFORMAT, "general.architecture");
 }
 
 Test(load, survives_every_allocation_failure)

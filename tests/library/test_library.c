@@ -37,7 +37,7 @@ static void tear_down(void)
     emp_runtime_destroy(runtime);
     emp_machine_destroy(machine);
     emp_graph_destroy(graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    end_without_memory();
 }
 
 TestSuite(library, .init = set_up, .fini = tear_down);
@@ -51,6 +51,23 @@ static emp_device_id *place_all_on(emp_device_id device)
     for (size_t op = 0; op < ops; op++) device_of_op[op] = device;
     emp_problem_legalize(problem, device_of_op);
     return device_of_op;
+}
+
+/* The simulator of the problem, and room for a result. */
+static emp_sim        *sim;
+static emp_sim_result *result;
+
+static void open_sim(void)
+{
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK, "%s", err.msg);
+}
+
+static void close_sim(emp_device_id *device_of_op)
+{
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+    free(device_of_op);
 }
 
 /* ---- graphs, machines, problems ---- */
@@ -156,13 +173,10 @@ Test(library, products_take_less_on_a_gpu)
 
 Test(library, a_step_has_a_time_and_peaks_within_memory)
 {
-    emp_sim        *sim = NULL;
-    emp_sim_result *result = NULL;
-    emp_device_id  *device_of_op = place_all_on(1);
-    emp_oom         oom = {.bytes = -7};
+    emp_device_id *device_of_op = place_all_on(1);
+    emp_oom        oom = {.bytes = -7};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
-    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    open_sim();
     cr_expect_eq(emp_sim_result_step_time_ns(result), 0, "no run yet");
     cr_expect_not(emp_sim_result_oom(result, &oom));
     cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK, "%s", err.msg);
@@ -176,23 +190,17 @@ Test(library, a_step_has_a_time_and_peaks_within_memory)
                   emp_machine_device_memory_bytes(machine, 1));
     cr_expect_eq(emp_sim_result_busy_ns(result, 2), 0);
     cr_expect_gt(emp_sim_result_traffic_bytes(result), 0);
-    emp_sim_result_destroy(result);
-    emp_sim_destroy(sim);
-    free(device_of_op);
+    close_sim(device_of_op);
 }
 
 Test(library, a_step_that_does_not_fit_names_the_op_and_the_bytes)
 {
-    emp_sim        *sim = NULL;
-    emp_sim_result *result = NULL;
-    emp_device_id  *device_of_op;
-    emp_oom         oom = {0};
+    emp_oom oom = {0};
 
     tear_down();
     load("nmt:layers=8", "k40x2");
-    device_of_op = place_all_on(1);
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
-    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    emp_device_id *device_of_op = place_all_on(1);
+    open_sim();
     cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK);
     cr_expect_not(emp_sim_result_is_feasible(result));
     cr_expect(emp_sim_result_oom(result, NULL));
@@ -202,9 +210,7 @@ Test(library, a_step_that_does_not_fit_names_the_op_and_the_bytes)
     cr_expect_not_null(emp_graph_op_name(graph, oom.op));
     cr_expect_gt(emp_sim_result_peak_bytes(result, 1),
                  emp_machine_device_memory_bytes(machine, 1));
-    emp_sim_result_destroy(result);
-    emp_sim_destroy(sim);
-    free(device_of_op);
+    close_sim(device_of_op);
 }
 
 /* Illegal on purpose, and another one for each number. */
@@ -223,15 +229,14 @@ static emp_device_id *scatter(uint32_t seed)
 
 Test(library, a_team_gives_what_one_simulator_gives)
 {
-    emp_sim        *sim = NULL;
     emp_sim_team   *team = NULL;
-    emp_sim_result *alone = NULL, *results[BATCH];
+    emp_sim_result *results[BATCH];
     emp_device_id  *placement[BATCH];
     int32_t         different = 0;
+    emp_op_id       leader = 0;
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
+    open_sim();
     cr_assert_eq(emp_sim_team_create(&team, problem, THREADS, &err), EMP_OK);
-    cr_assert_eq(emp_sim_result_create(&alone, &err), EMP_OK);
     for (uint32_t i = 0; i < BATCH; i++) {
         placement[i] = scatter(i);
         cr_assert_eq(emp_sim_result_create(&results[i], &err), EMP_OK);
@@ -239,16 +244,13 @@ Test(library, a_team_gives_what_one_simulator_gives)
     cr_assert_eq(emp_sim_team_run(team, placement, BATCH, results, &err), EMP_OK, "%s",
                  err.msg);
     for (int32_t i = 0; i < BATCH; i++) {
-        cr_assert_eq(emp_sim_run(sim, placement[i], alone, &err), EMP_OK, "%s", err.msg);
-        cr_expect_eq(emp_sim_result_step_time_ns(results[i]),
-                     emp_sim_result_step_time_ns(alone));
-        different += emp_sim_result_step_time_ns(results[i]) !=
-                     emp_sim_result_step_time_ns(results[0]);
+        emp_time_ns time_ns = emp_sim_result_step_time_ns(results[i]);
+        cr_assert_eq(emp_sim_run(sim, placement[i], result, &err), EMP_OK, "%s", err.msg);
+        cr_expect_eq(time_ns, emp_sim_result_step_time_ns(result));
+        different += time_ns != emp_sim_result_step_time_ns(results[0]);
     }
     cr_expect_gt(different, 0);
 
-    placement[2][0] = placement[5][0] = 99;
-    emp_op_id leader = 0;
     while (emp_problem_class_of_op(problem, leader) < 0) leader++;
     placement[2][leader] = 98;
     placement[5][leader] = 97;
@@ -259,9 +261,8 @@ Test(library, a_team_gives_what_one_simulator_gives)
         free(placement[i]);
         emp_sim_result_destroy(results[i]);
     }
-    emp_sim_result_destroy(alone);
     emp_sim_team_destroy(team);
-    emp_sim_destroy(sim);
+    close_sim(NULL);
 }
 
 Test(library, a_saved_placement_loads_again)
@@ -314,31 +315,21 @@ static emp_status make_chain(emp_graph **out, int32_t ops, emp_error *why)
 
 Test(library, a_chain_of_stated_ops_takes_the_sum_of_their_times)
 {
-    emp_graph      *chain = NULL;
-    emp_machine    *uniform = NULL;
-    emp_runtime    *rules = NULL;
-    emp_problem    *p = NULL;
-    emp_sim        *sim = NULL;
-    emp_sim_result *result = NULL;
-    emp_device_id   device_of_op[3] = {1, 1, 1};
+    emp_device_id device_of_op[3] = {1, 1, 1};
 
-    cr_assert_eq(make_chain(&chain, 3, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_create(&uniform, "mine", 1, 1, 1 << 20, &err), EMP_OK);
-    cr_assert_eq(emp_runtime_load(&rules, "msr-latency", &err), EMP_OK);
-    cr_assert_eq(emp_problem_create(&p, chain, uniform, rules, "chain", &err), EMP_OK);
-    cr_assert_eq(emp_sim_create(&sim, p, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    tear_down();
+    cr_assert_eq(make_chain(&graph, 3, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_create(&machine, "mine", 1, 1, 1 << 20, &err), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&runtime, "msr-latency", &err), EMP_OK);
+    cr_assert_eq(emp_problem_create(&problem, graph, machine, runtime, "chain", &err),
+                 EMP_OK);
+    open_sim();
     cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK);
     cr_expect_eq(emp_sim_result_step_time_ns(result), 3 * 1000);
     device_of_op[1] = 0;
     cr_assert_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_OK);
     cr_expect_eq(emp_sim_result_step_time_ns(result), 2 * 1000 + 5000 + 2 * 300);
-    emp_sim_result_destroy(result);
-    emp_sim_destroy(sim);
-    emp_problem_destroy(p);
-    emp_runtime_destroy(rules);
-    emp_machine_destroy(uniform);
-    emp_graph_destroy(chain);
+    close_sim(NULL);
 }
 
 Test(library, stated_ops_that_cannot_be_are_refused)
@@ -386,9 +377,8 @@ Test(library, pointers_that_must_not_be_null_are_named)
     emp_machine       *m = machine;
     emp_runtime       *r = runtime;
     emp_problem       *p = problem;
-    emp_sim           *sim = NULL;
     emp_sim_team      *team = NULL;
-    emp_sim_result    *result = NULL, *results[] = {NULL};
+    emp_sim_result    *results[] = {NULL};
     emp_graph_builder *b = NULL;
     emp_stated_op      op = stated_op();
     emp_op_id          id;
@@ -420,8 +410,7 @@ Test(library, pointers_that_must_not_be_null_are_named)
     EXPECT_NO_NULL(emp_sim_create(NULL, problem, &err), "out");
     EXPECT_NO_NULL(emp_sim_create(&sim, NULL, &err), "problem");
     EXPECT_NO_NULL(emp_sim_result_create(NULL, &err), "out");
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_result_create(&result, NULL), EMP_OK);
+    open_sim();
     EXPECT_NO_NULL(emp_sim_run(NULL, placement, result, &err), "sim");
     EXPECT_NO_NULL(emp_sim_run(sim, NULL, result, &err), "device_of_op");
     EXPECT_NO_NULL(emp_sim_run(sim, placement, NULL, &err), "result");
@@ -447,8 +436,7 @@ Test(library, pointers_that_must_not_be_null_are_named)
     EXPECT_NO_NULL(emp_graph_builder_finish(b, NULL, &err), "out");
     emp_graph_builder_destroy(b);
     emp_sim_team_destroy(team);
-    emp_sim_result_destroy(result);
-    emp_sim_destroy(sim);
+    close_sim(NULL);
 }
 
 Test(library, queries_of_what_is_not_there_give_nothing)
@@ -499,60 +487,52 @@ Test(library, queries_of_what_is_not_there_give_nothing)
     cr_expect_str_eq(emp_status_str((emp_status)5), "unknown status");
 }
 
-Test(library, what_cannot_be_loaded_is_one_sentence)
+static void expect_error(emp_status st, emp_status want, const char *part)
+{
+    cr_expect_eq(st, want, "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, part), "%s", err.msg);
+    err = (emp_error){0};
+}
+
+Test(library, what_cannot_be_loaded_is_named)
 {
     emp_graph   *g = NULL;
     emp_machine *m = NULL;
     emp_runtime *r = NULL;
 
-    cr_expect_eq(emp_graph_load(&g, "zebra", &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "\"zebra\" is neither a file nor a workload"));
-    err = (emp_error){0};
-    cr_expect_eq(emp_graph_load(&g, "nmt:layers=0", &err), EMP_EINVAL);
-    cr_expect_neq(err.msg[0], '\0');
-    err = (emp_error){0};
-    cr_expect_eq(emp_machine_load(&m, "zebra", &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "zebra"), "%s", err.msg);
-    err = (emp_error){0};
-    cr_expect_eq(emp_runtime_load(&r, "zebra", &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "zebra"), "%s", err.msg);
+    expect_error(emp_graph_load(&g, "zebra", &err), EMP_EIO, "\"zebra\"");
+    expect_error(emp_graph_load(&g, "nmt:layers=0", &err), EMP_EINVAL, "layers");
+    expect_error(emp_machine_load(&m, "zebra", &err), EMP_EIO, "zebra");
+    expect_error(emp_runtime_load(&r, "zebra", &err), EMP_EIO, "zebra");
     cr_expect(g == NULL && m == NULL && r == NULL);
 }
 
 Test(library, an_op_where_it_may_not_be_is_named)
 {
-    emp_sim        *sim = NULL;
-    emp_sim_result *result = NULL;
-    emp_device_id  *device_of_op = place_all_on(0);
-    emp_op_id       bound = 0;
+    emp_device_id *device_of_op = place_all_on(0);
+    emp_op_id      bound = 0;
 
     while (emp_problem_class_of_op(problem, bound) < 0 ||
            emp_problem_allows(problem, bound, 1))
         bound++;
     device_of_op[bound] = 1;
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
-    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    open_sim();
     cr_expect_eq(emp_sim_run(sim, device_of_op, result, &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, emp_graph_op_name(graph, bound)), "%s", err.msg);
     cr_expect_eq(emp_sim_result_step_time_ns(result), 0, "nothing is written");
-    emp_sim_result_destroy(result);
-    emp_sim_destroy(sim);
-    free(device_of_op);
+    close_sim(device_of_op);
 }
 
 Test(library, ops_run_within_the_step_and_the_last_ends_with_it)
 {
-    const size_t    ops = (size_t)emp_graph_op_count(graph);
-    emp_sim        *sim = NULL;
-    emp_sim_result *result = NULL;
-    emp_device_id  *device_of_op = place_all_on(1);
-    emp_time_ns    *start_ns = calloc(ops, sizeof *start_ns), last_ns = 0;
-    emp_time_ns    *end_ns = calloc(ops, sizeof *end_ns);
-    emp_decision    decision = {.device_of_op = device_of_op};
+    const size_t   ops = (size_t)emp_graph_op_count(graph);
+    emp_device_id *device_of_op = place_all_on(1);
+    emp_time_ns   *start_ns = calloc(ops, sizeof *start_ns), last_ns = 0;
+    emp_time_ns   *end_ns = calloc(ops, sizeof *end_ns);
+    emp_decision   decision = {.device_of_op = device_of_op};
 
     cr_assert(start_ns != NULL && end_ns != NULL);
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
-    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    open_sim();
     cr_assert_eq(emp_sim_run_times(sim, &decision, start_ns, end_ns, result, &err),
                  EMP_OK, "%s", err.msg);
     for (size_t op = 0; op < ops; op++) {
@@ -563,11 +543,9 @@ Test(library, ops_run_within_the_step_and_the_last_ends_with_it)
     cr_expect_leq(last_ns, emp_sim_result_step_time_ns(result));
     cr_expect_eq(emp_sim_run_times(sim, &decision, NULL, end_ns, result, &err),
                  EMP_EINVAL);
-    emp_sim_result_destroy(result);
-    emp_sim_destroy(sim);
     free(start_ns);
     free(end_ns);
-    free(device_of_op);
+    close_sim(device_of_op);
 }
 
 Test(library, words_of_a_stream_are_those_of_the_methods)
@@ -593,10 +571,9 @@ Test(library, words_of_a_stream_are_those_of_the_methods)
 
 Test(library, what_is_created_survives_every_allocation_failure)
 {
-    emp_runtime    *r = NULL;
-    emp_sim_result *result = NULL;
-    emp_sim_team   *team = NULL;
-    emp_graph      *chain = NULL;
+    emp_runtime  *r = NULL;
+    emp_sim_team *team = NULL;
+    emp_graph    *chain = NULL;
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_runtime_load(&r, "ideal", NULL),
                                       cr_expect_null(r));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A placer whose second answer is wrong in the way that its options begin with. */
+/* A placer whose second answer is wrong in the way that its options begin with; with the options "best" none is, and
+ * from the second on all of its placements are the best of the first answer, by the scores that it was told. */
+#include <emplace/emplace.h>
 #include <emplace/placer.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,8 +10,9 @@
 #include <unistd.h>
 
 typedef struct {
-    char fault[16];
-    int  rounds;
+    char              fault[16];
+    int               rounds, best;
+    emp_placer_params params;
 } placer;
 
 static bool is(const placer *p, const char *fault)
@@ -22,8 +25,31 @@ static emp_status init(void *state, const emp_placer_params *params, emp_error *
     placer *p = state;
 
     (void)err;
+    p->params = *params;
     snprintf(p->fault, sizeof p->fault, "%s", params->options);
     return strcmp(p->fault, "init") == 0 ? EMP_EINFEASIBLE : EMP_OK;
+}
+
+/* Another placement for each number. */
+static void fill(const placer *p, emp_device_id *device_of_op, int number)
+{
+    const int32_t ops = emp_graph_op_count(p->params.graph);
+    const int32_t devices = emp_machine_device_count(p->params.machine);
+
+    for (int32_t op = 0; op < ops; op++) device_of_op[op] = op / (number + 1) % devices;
+}
+
+static emp_status tell(void *state, const emp_placer_score *scores, int32_t count,
+                       emp_error *err)
+{
+    placer *p = state;
+
+    (void)err;
+    for (int32_t i = 0; p->rounds == 1 && i < count; i++)
+        if (scores[i].is_feasible &&
+            scores[i].step_time_ns < scores[p->best].step_time_ns)
+            p->best = i;
+    return EMP_OK;
 }
 
 static emp_status ask(void *state, emp_device_id *const *device_of_op, int32_t max,
@@ -33,6 +59,9 @@ static emp_status ask(void *state, emp_device_id *const *device_of_op, int32_t m
 
     p->rounds++;
     *count = is(p, "many") ? 65 : max;
+    if (strcmp(p->fault, "best") == 0)
+        for (int32_t i = 0; i < max; i++)
+            fill(p, device_of_op[i], p->rounds == 1 ? i : p->best);
     if (is(p, "device")) device_of_op[0][0] = 9;
     if (is(p, "crash")) raise(SIGSEGV);
     if (is(p, "exit")) _exit(3);
@@ -50,4 +79,5 @@ const emp_placer_type emp_placer = {
     .state_bytes = sizeof(placer),
     .init = init,
     .ask = ask,
+    .tell = tell,
 };

@@ -91,37 +91,25 @@ class Facts(unittest.TestCase):
 
     def test_legal_placements_come_back_from_files(self):
         p = problem()
-        legal = p.legalize([2] * len(p.graph))
+        legal, other = p.legalize([2] * len(p.graph)), p.legalize([1] * len(p.graph))
         self.assertIn(0, legal)
         self.assertEqual(p.legalize(legal).tolist(), legal.tolist())
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "placed.json")
-            p.save_placement(path, legal, 0.5)
+            path = pathlib.Path(folder) / "placed.json"
+            for time in (float("inf"), float("-inf"), float("nan")):  # no reader takes them
+                with self.assertRaisesRegex(emplace.Error, "placed.json .* step time"):
+                    p.save_placement(path, legal, time)
+                self.assertEqual(os.listdir(folder), [])
+            path.touch()  # an empty file is nothing to lose
+            p.save_placement(path, other, 0.5)
+            kept = path.read_text(encoding="utf-8")
+            with self.assertRaisesRegex(FileExistsError, "placed.json .* force=True"):
+                p.save_placement(path, legal, 0.5)
+            self.assertEqual(path.read_text(encoding="utf-8"), kept)
+            p.save_placement(path, legal, 0.5, force=True)
             self.assertEqual(p.load_placement(path).tolist(), legal.tolist())
             with self.assertRaisesRegex(emplace.Error, "none.json"):
                 p.load_placement(os.path.join(folder, "none.json"))
-
-    def test_a_file_is_replaced_by_force_alone(self):
-        p = problem()
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "placed.json"
-            path.touch()  # an empty file is nothing to lose
-            p.save_placement(path, [1] * len(p.graph), 0.5)
-            kept = path.read_text(encoding="utf-8")
-            with self.assertRaisesRegex(FileExistsError, "placed.json is there already; .* force=True"):
-                p.save_placement(path, [2] * len(p.graph), 0.5)
-            self.assertEqual(path.read_text(encoding="utf-8"), kept)
-            p.save_placement(path, [2] * len(p.graph), 0.5, force=True)
-            self.assertEqual(p.load_placement(path).tolist(), p.legalize([2] * len(p.graph)).tolist())
-
-    def test_a_step_time_that_no_reader_takes_is_refused(self):
-        p = problem()
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "placed.json")
-            for time in (float("inf"), float("-inf"), float("nan")):
-                with self.assertRaisesRegex(emplace.Error, "placed.json cannot be written: its step time is"):
-                    p.save_placement(path, [1] * len(p.graph), time)
-                self.assertEqual(os.listdir(folder), [])
 
 
 class Scores(unittest.TestCase):
@@ -137,6 +125,7 @@ class Scores(unittest.TestCase):
         self.assertEqual((times.tolist(), fits.tolist()), (many[0].tolist(), many[1].tolist()))
         for i in (0, 17, 269):
             self.assertEqual(self.oracle.score(self.rows[i])[0].tolist(), [times[i]])
+        self.assertEqual([len(part) for part in self.oracle.score([])], [0, 0])
 
     def test_rows_may_be_lists_or_buffers_of_any_integers(self):
         expected = self.oracle.score(self.rows[:2])[0].tolist()
@@ -149,10 +138,6 @@ class Scores(unittest.TestCase):
             self.assertEqual(self.oracle.score(view)[0].tolist(), expected, code)
             rows = [array.array(code, row) for row in self.rows[:2]]
             self.assertEqual(self.oracle.score(rows)[0].tolist(), expected, code)
-
-    def test_no_rows_have_no_scores(self):
-        times, fits = self.oracle.score([])
-        self.assertEqual((len(times), len(fits)), (0, 0))
 
     def test_groups_stand_for_their_ops(self):
         groups = [op % 5 for op in range(self.ops)]
@@ -277,38 +262,32 @@ class Refusals(unittest.TestCase):
         self.ops = len(self.problem.graph)
         self.oracle = emplace.Oracle(self.problem)
 
-    def refused(self, kind, words, call, *arguments, **keywords):
-        with self.assertRaisesRegex(kind, words):
-            call(*arguments, **keywords)
-
-    def test_the_sentence_is_the_library_s(self):
+    def test_what_is_refused(self):
+        score, ops = self.oracle.score, self.ops
         with self.assertRaises(emplace.Error) as caught:
             emplace.Graph("zebra")
         self.assertEqual(caught.exception.status, "EMP_EIO")
-        self.assertIn('"zebra" is neither a file nor a workload', str(caught.exception))
-        self.refused(emplace.Error, "zebra", emplace.Machine, "zebra")
-        self.refused(emplace.Error, "zebra", emplace.Problem, SPEC, "k40x2", "zebra")
-        self.refused(emplace.Error, "0 threads", emplace.Oracle, self.problem, threads=0)
-        self.refused(emplace.Error, "on device 9", self.oracle.score, [9] * self.ops)
-
-    def test_rows_of_other_forms(self):
-        score = self.oracle.score
-        self.refused(ValueError, "a row has 3 numbers", score, [0, 0, 0])
-        self.refused(ValueError, "a row has 3 numbers", score, [[0, 0, 0]])
-        self.refused(ValueError, "a row has 2 numbers",
-                     score, [[0] * self.ops, array.array("i", [0, 0])])
-        self.refused(TypeError, "not integers", score, array.array("d", [0.0] * self.ops))
-        self.refused(TypeError, "float", score, [0.5] * self.ops)
-        self.refused(TypeError, "", score, 5)
-        self.refused(ValueError, "is no device", score, [[2**40] * self.ops])
-        self.refused(OverflowError, "", score, [[2**80] * self.ops])
-        self.refused(ValueError, "groups: -1", score, [0], groups=[-1] * self.ops)
-        self.refused(ValueError, "levels: 64", score, [0] * self.ops, levels=[64] * self.ops)
-        self.refused(ValueError, "levels: 1 rows for 2",
-                     score, [[0] * self.ops] * 2, levels=[0] * self.ops)
-        self.refused(ValueError, "2 rows, not one", self.oracle.explain, [[0] * self.ops] * 2)
-        self.refused(ValueError, "device 3; there are devices 0 to 2",
-                     self.problem.legalize, [3] * self.ops)
+        self.assertIn('"zebra"', str(caught.exception))
+        for kind, words, call, arguments, keywords in (
+                (emplace.Error, "zebra", emplace.Machine, ("zebra",), {}),
+                (emplace.Error, "zebra", emplace.Problem, (SPEC, "k40x2", "zebra"), {}),
+                (emplace.Error, "0 threads", emplace.Oracle, (self.problem,), {"threads": 0}),
+                (emplace.Error, "on device 9", score, ([9] * ops,), {}),
+                (ValueError, "a row has 3 numbers", score, ([0, 0, 0],), {}),
+                (ValueError, "a row has 3 numbers", score, ([[0, 0, 0]],), {}),
+                (ValueError, "a row has 2 numbers", score, ([[0] * ops, array.array("i", [0, 0])],), {}),
+                (TypeError, "not integers", score, (array.array("d", [0.0] * ops),), {}),
+                (TypeError, "float", score, ([0.5] * ops,), {}),
+                (TypeError, "", score, (5,), {}),
+                (ValueError, "is no device", score, ([[2**40] * ops],), {}),
+                (OverflowError, "", score, ([[2**81] * ops],), {}),
+                (ValueError, "groups: -1", score, ([0],), {"groups": [-1] * ops}),
+                (ValueError, "levels: 64", score, ([0] * ops,), {"levels": [64] * ops}),
+                (ValueError, "levels: 1 rows for 2", score, ([[0] * ops] * 2,), {"levels": [0] * ops}),
+                (ValueError, "2 rows, not one", self.oracle.explain, ([[0] * ops] * 2,), {}),
+                (ValueError, "device 3; there are devices 0 to 2", self.problem.legalize, ([3] * ops,), {})):
+            with self.assertRaisesRegex(kind, words):
+                call(*arguments, **keywords)
 
     def test_an_oracle_that_is_asked_by_its_own_argument(self):
         oracle, ops = self.oracle, self.ops
@@ -320,7 +299,8 @@ class Refusals(unittest.TestCase):
             def __getitem__(self, i):
                 return int(oracle.score([0] * ops)[1][0])
 
-        self.refused(RuntimeError, "while it answers", oracle.score, [Row()])
+        with self.assertRaisesRegex(RuntimeError, "while it answers"):
+            oracle.score([Row()])
         self.assertEqual(len(oracle.score([0] * ops)[0]), 1)
 
 

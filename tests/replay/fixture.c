@@ -74,3 +74,26 @@ emp_replay_plan *replay_fixture_kernel(const emp_kernel *kernel, int64_t floats)
     for (int32_t t = 1; t <= 3; t++) p->copy_offset[t] = 1;
     return p;
 }
+
+const replay_case replay_cases[REPLAY_CASES] = {
+    {REPLAY_SMALL_NMT, 0},
+    {REPLAY_SMALL_NMT, 1},
+    {REPLAY_SMALL_NMT, -2}, /* all on a GPU, but for what has no kernel there */
+    {"nmt:layers=1,units=16,batch=4,steps=3,vocab=100,dropout=1,per_step_softmax=0", 3},
+    {"rnnlm:layers=1,units=32,batch=4,steps=3,vocab=200,sampled=64", 4},
+    {"rnnlm:layers=1,units=32,batch=4,steps=3,vocab=200,sampled=0,dropout=1", 5},
+    {REPLAY_SMALL_NMT, -1}, /* all on the CPU */
+};
+
+emp_status replay_fixture_execute(const emp_replay_plan    *plan,
+                                  const emp_replay_backend *backend,
+                                  const emp_replay_options *options,
+                                  emp_replay_result *result, emp_error *err)
+{
+    emp_replay *replay = NULL;
+    emp_status  st = emp_replay_create(&replay, plan, backend, options, err);
+
+    if (st == EMP_OK) st = emp_replay_run(replay, result, err);
+    emp_replay_destroy(replay);
+    return st;
+}

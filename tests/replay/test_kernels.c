@@ -2,15 +2,14 @@
 /* Products and convolutions, element by element against their definitions, in any number of
  * parts; every kernel writes all of its outputs and nothing else. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/cpu/elements.h"
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
+#include "tests/support/status.h"
 
 enum { OPERANDS = 3, GUARD = 64, POISON = 0xb5 };
 
@@ -18,7 +17,7 @@ static float *scratch;
 
 static void set_up(void)
 {
-    cr_assert_eq(emp_gemm_init(NULL), EMP_OK);
+    MUST(emp_gemm_init(NULL));
     scratch = (float *)malloc(EMP_CPU_SCRATCH_BYTES);
     cr_assert_not_null(scratch);
 }
@@ -82,13 +81,7 @@ static void check_all(const emp_kernel_call *call, const char *name)
     }
 }
 
-ParameterizedTestParameters(kernels, products)
-{
-    return cr_make_param_array(struct product_case, product_cases,
-                               sizeof product_cases / sizeof product_cases[0]);
-}
-
-ParameterizedTest(struct product_case *c, kernels, products)
+static void check_product(const struct product_case *c)
 {
     int64_t        bytes = 4 * c->m * c->n * c->batch;
     float         *a = (float *)malloc((size_t)(4 * c->m * c->k * c->batch));
@@ -122,30 +115,20 @@ ParameterizedTest(struct product_case *c, kernels, products)
     free(out - GUARD);
 }
 
-struct conv_case {
-    int64_t size[EMP_KERNEL_SIZES]; /* n h w c kh kw f oh ow sh sw ph pw */
-};
-
 /* clang-format off */
-static struct conv_case conv_cases[] = {
-    {{1, 5, 5, 3, 3, 3, 4, 5, 5, 1, 1, 1, 1}},
-    {{2, 8, 6, 5, 3, 3, 7, 4, 3, 2, 2, 0, 0}},
-    {{1, 9, 9, 20, 1, 7, 18, 9, 9, 1, 1, 0, 3}},
-    {{3, 7, 7, 2, 7, 7, 33, 1, 1, 1, 1, 0, 0}},
-    {{1, 11, 5, 1, 5, 3, 1, 6, 3, 2, 2, 2, 1}},
-    {{2, 6, 6, 4, 1, 1, 3, 3, 3, 2, 2, 0, 0}},
+static const int64_t conv_cases[][EMP_KERNEL_SIZES] = {
+    {1, 5, 5, 3, 3, 3, 4, 5, 5, 1, 1, 1, 1},
+    {2, 8, 6, 5, 3, 3, 7, 4, 3, 2, 2, 0, 0},
+    {1, 9, 9, 20, 1, 7, 18, 9, 9, 1, 1, 0, 3},
+    {3, 7, 7, 2, 7, 7, 33, 1, 1, 1, 1, 0, 0},
+    {1, 11, 5, 1, 5, 3, 1, 6, 3, 2, 2, 2, 1},
+    {2, 6, 6, 4, 1, 1, 3, 3, 3, 2, 2, 0, 0},
 };
 /* clang-format on */
 
-ParameterizedTestParameters(kernels, convolutions)
+/* Sizes are n h w c kh kw f oh ow sh sw ph pw. */
+static void check_convolution(const int64_t *s)
 {
-    return cr_make_param_array(struct conv_case, conv_cases,
-                               sizeof conv_cases / sizeof conv_cases[0]);
-}
-
-ParameterizedTest(struct conv_case *c, kernels, convolutions)
-{
-    const int64_t *s = c->size;
     int64_t count[OPERANDS] = {s[0] * s[1] * s[2] * s[3], s[4] * s[5] * s[3] * s[6],
                                s[0] * s[7] * s[8] * s[6]};
     float  *data[OPERANDS];
@@ -223,12 +206,6 @@ static struct whole_case whole_cases[] = {
 };
 /* clang-format on */
 
-ParameterizedTestParameters(kernels, each_writes_all_its_outputs_and_nothing_else)
-{
-    return cr_make_param_array(struct whole_case, whole_cases,
-                               sizeof whole_cases / sizeof whole_cases[0]);
-}
-
 /* What is never written keeps its poison whichever that is. */
 static void check_written(const struct whole_case *c, const emp_operand *first,
                           const emp_operand *second)
@@ -249,8 +226,7 @@ static void check_finite(const struct whole_case *c, const emp_operand *out)
     }
 }
 
-ParameterizedTest(struct whole_case *c, kernels,
-                  each_writes_all_its_outputs_and_nothing_else)
+static void check_whole(const struct whole_case *c)
 {
     emp_operand in[OPERANDS] = {{0}}, out[2][2] = {{{0}}};
     int32_t     outputs = 1 + (c->output[1] > 0);
@@ -283,6 +259,20 @@ ParameterizedTest(struct whole_case *c, kernels,
         check_guards(in[i].data, c->input[i], c->name);
         free((unsigned char *)in[i].data - GUARD);
     }
+}
+
+Test(kernels, are_what_their_definitions_say)
+{
+    for (size_t i = 0; i < sizeof product_cases / sizeof *product_cases; i++)
+        check_product(&product_cases[i]);
+    for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++)
+        check_convolution(conv_cases[i]);
+}
+
+Test(kernels, each_writes_all_its_outputs_and_nothing_else)
+{
+    for (size_t i = 0; i < sizeof whole_cases / sizeof *whole_cases; i++)
+        check_whole(&whole_cases[i]);
 }
 
 /* Adam: a variable, two moments and a gradient; and rows of a table. */

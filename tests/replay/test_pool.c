@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "replay/execute_internal.h"
+#include "tests/support/status.h"
 
 enum { PARTS = 64, ROUNDS = 20000, REGION = 1 << 20 };
 
@@ -39,12 +40,11 @@ static int64_t used_by(const struct mirror *m)
 Test(pool, random_parts_never_overlap_and_all_comes_back)
 {
     emp_pool     *pool = NULL;
-    emp_error     err = {0};
     struct mirror m = {.count = 0};
     uint32_t      state = 1;
     int64_t       peak = 0;
 
-    cr_assert_eq(emp_pool_create(&pool, REGION, PARTS, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_pool_create(&pool, REGION, PARTS, &why));
     for (int round = 0; round < ROUNDS; round++) {
         if (m.count < PARTS && next(&state) % 2 == 0) {
             int64_t bytes = 1 + next(&state) % 40000;
@@ -77,21 +77,4 @@ Test(pool, random_parts_never_overlap_and_all_comes_back)
     cr_expect_eq(emp_pool_reach(pool), REGION);
     emp_pool_destroy(pool);
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(pool, what_is_too_large_is_refused_and_changes_nothing)
-{
-    emp_pool *pool = NULL;
-    emp_error err = {0};
-
-    cr_assert_eq(emp_pool_create(&pool, 1024, 4, &err), EMP_OK, "%s", err.msg);
-    int32_t first = emp_pool_allocate(pool, 256), second = emp_pool_allocate(pool, 300);
-    cr_assert(first >= 0 && second >= 0);
-    cr_expect_eq(emp_pool_used(pool), 256 + 512);
-    cr_expect_lt(emp_pool_allocate(pool, 257), 0);
-    cr_expect_eq(emp_pool_used(pool), 256 + 512);
-    emp_pool_free(pool, first);
-    cr_expect_lt(emp_pool_allocate(pool, 512), 0,
-                 "256 + 256 bytes that are not neighbours");
-    emp_pool_destroy(pool);
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do methods that ask again ask for the same? Is a batch that such a method gives up, at any moment, one that never
  * was? */
-#include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "base/work.h"
 #include "baselines/baselines.h"
@@ -17,6 +15,7 @@
 #include "policy/hsdag/hsdag.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { UPDATES = 3, MOMENTS = 10 };
 
@@ -71,15 +70,14 @@ static void begin(learner *l, const subject *of)
                                       .stop = &stop,
                                       .options = of->options,
                                       .decides = of->decides};
-    emp_error               err = {0};
+    emp_error               why = {0};
 
     *l = (learner){.of = of};
-    cr_assert_eq(emp_method_create(&l->state, of->method, t.problem, &params, &err),
-                 EMP_OK, "%s: %s", of->method->name, err.msg);
+    cr_assert_eq(emp_method_create(&l->state, of->method, t.problem, &params, &why),
+                 EMP_OK, "%s: %s", of->method->name, why.msg);
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-        cr_assert_eq(
-            emp_decision_init(&l->candidate[i], t.graph->op_count, of->decides, NULL),
-            EMP_OK);
+        ASSERT_OK(
+            emp_decision_init(&l->candidate[i], t.graph->op_count, of->decides, NULL));
 }
 
 static void end(learner *l)
@@ -166,7 +164,7 @@ static void ask_twice(const subject *of)
     begin(&once, of);
     begin(&twice, of);
     for (int32_t u = 0; u < UPDATES; u++) {
-        cr_expect_eq(ask(&twice), EMP_OK);
+        ASSERT_OK(ask(&twice));
         update(&twice);
         update(&once);
         expect_same_batch(&once, &twice, "asked for twice");
@@ -192,7 +190,7 @@ static void give_up(const subject *of)
     cr_expect_eq(ask(&stopped), EMP_EINTERRUPTED, "%s", of->method->name);
     expect_same_state(&plain, &stopped, "stopped before an ask");
     stop = 0;
-    cr_expect_eq(ask(&stopped), EMP_OK);
+    ASSERT_OK(ask(&stopped));
     stop = 1;
     cr_expect_eq(tell(&stopped), EMP_EINTERRUPTED, "%s", of->method->name);
     expect_same_state(&plain, &stopped, "stopped before a tell");
@@ -249,7 +247,7 @@ static void give_up_at_random(const subject *of)
         const double telling_s = longest_s * emp_rng_uniform(&rng);
         if (call_stopped_after(asking_s, ask, &stopped) != EMP_OK) {
             expect_same_state(&plain, &stopped, "stopped while asked");
-            cr_assert_eq(ask(&stopped), EMP_OK);
+            ASSERT_OK(ask(&stopped));
         }
         if (call_stopped_after(telling_s, tell, &stopped) != EMP_OK) {
             expect_same_state(&plain, &stopped, "stopped while told");
@@ -291,31 +289,34 @@ static void give_up_first_ask(const subject *of)
 
 Test(asks_again, when_stopped_in_the_first_ask) { of_each(give_up_first_ask); }
 
-/* Refine does not ask again. It gives up an ask in which it was to cut the graph. */
-Test(asks_again, refine_when_stopped_before_a_cut)
+/* Refining and the portfolio do not ask again. They give up an ask in which they were to cut the graph. */
+Test(asks_again, others_when_stopped_before_a_cut)
 {
-    static const subject refine = {&emp_method_refine, NULL, 0};
-    learner              plain, stopped;
-    int32_t              given_up = 0;
+    subject others[2] = {{&emp_method_refine, NULL, 0}, {NULL, NULL, 0}};
 
-    begin(&plain, &refine);
-    begin(&stopped, &refine);
-    for (int32_t i = 0; i < MOMENTS; i++) {
-        stop = 1;
-        const emp_status st = ask(&stopped);
-        stop = 0;
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_EINTERRUPTED);
-            expect_same_state(&plain, &stopped, "stopped before a cut");
-            cr_assert_eq(ask(&stopped), EMP_OK);
-            given_up++;
+    ASSERT_OK(emp_method_find(&others[1].method, "portfolio", &err));
+    for (int k = 0; k < 2; k++) {
+        learner plain, stopped;
+        int32_t given_up = 0;
+        begin(&plain, &others[k]);
+        begin(&stopped, &others[k]);
+        for (int32_t i = 0; i < 2 * MOMENTS; i++) {
+            stop = 1;
+            const emp_status st = ask(&stopped);
+            stop = 0;
+            if (st != EMP_OK) {
+                cr_assert_eq(st, EMP_EINTERRUPTED);
+                if (k == 0) expect_same_state(&plain, &stopped, "stopped before a cut");
+                cr_assert_eq(ask(&stopped), EMP_OK);
+                given_up++;
+            }
+            cr_assert_eq(tell(&stopped), EMP_OK);
+            update(&plain);
+            expect_same_batch(&plain, &stopped, "after a stop");
+            expect_same_state(&plain, &stopped, "after a stop");
         }
-        cr_assert_eq(tell(&stopped), EMP_OK);
-        update(&plain);
-        expect_same_batch(&plain, &stopped, "after a stop");
-        expect_same_state(&plain, &stopped, "after a stop");
+        cr_expect_gt(given_up, k, "%s", others[k].method->name);
+        end(&plain);
+        end(&stopped);
     }
-    cr_expect_gt(given_up, 0);
-    end(&plain);
-    end(&stopped);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a program at the other end of a channel, and what it has started, end with who has started it? */
-#include <criterion/criterion.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "base/io/process.h"
 #include "run/outside/channel.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 static void expect_byte(int pipe_end)
 {
@@ -22,19 +22,6 @@ static void expect_byte(int pipe_end)
 }
 
 enum { HELD = 9 }; /* a shell knows no descriptor of two digits */
-
-/* Starts a command that holds the pipe \a life open, and is killed. */
-static void start_and_die(const char *command, int life, const int go_on[2])
-{
-    emp_channel channel = {0};
-    char        byte;
-
-    close(go_on[1]);
-    dup2(life, HELD);
-    if (emp_channel_start(&channel, command, NULL) != EMP_OK) _exit(1);
-    if (read(go_on[0], &byte, 1) == 1) raise(SIGKILL);
-    _exit(2);
-}
 
 /* Until nobody holds the other end. */
 static void expect_end(int life, const char *command)
@@ -47,63 +34,33 @@ static void expect_end(int life, const char *command)
     close(life);
 }
 
-static void expect_death_with_parent(const char *command)
-{
-    int life[2], go_on[2], status = 0;
-
-    cr_assert_eq(pipe(life), 0);
-    cr_assert_eq(pipe(go_on), 0);
-    cr_assert_neq(go_on[0], HELD);
-    const pid_t parent = fork();
-    if (parent == 0) start_and_die(command, life[1], go_on);
-    close(life[1]);
-    expect_byte(life[0]); /* the program works */
-    cr_assert_eq(write(go_on[1], "!", 1), 1);
-    cr_assert_eq(waitpid(parent, &status, 0), parent);
-    cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    expect_end(life[0], command);
-    close(go_on[0]);
-    close(go_on[1]);
-}
-
-/* What a program starts: beside itself, in a session of its own, and as somebody else's child. */
-static const char *const starting[] = {
-    "printf ! >&9; exec sleep 600",
-    "(printf ! >&9; sleep 600) & sleep 600; true",
-    "setsid sh -c 'printf ! >&9; exec sleep 600' & sleep 600; true",
-    "setsid sh -c '(trap \"\" TERM HUP INT; printf ! >&9; exec sleep 600) &'; cat",
-};
-enum { STARTING = sizeof starting / sizeof *starting };
-
-Test(channel, programs_and_what_they_start_die_with_their_parent, .timeout = 100)
-{
-    for (int i = 0; i < STARTING; i++) expect_death_with_parent(starting[i]);
-}
-
-/* Starts a command that holds the pipe \a life open, and closes the channel. A child by other means, which
- * ends with this process at the latest, is none of the command's. */
-static void start_and_end(const char *command, const int life[2], int begun)
+/* Starts a command that holds the pipe \a life open, and then is killed or closes the channel. A child by
+ * other means, which ends with this process at the latest, is none of the command's. */
+static void start_and_end(const char *command, const int life[2], const int go_on[2],
+                          bool is_killed)
 {
     emp_channel channel = {0};
     int         status = 0;
     char        byte;
-    const pid_t other = emp_program_fork();
+    const pid_t other = is_killed ? -1 : emp_program_fork();
 
+    close(go_on[1]);
     if (other == 0) {
         close(life[1]);
         for (;;) pause();
     }
     dup2(life[1], HELD);
     if (emp_channel_start(&channel, command, NULL) != EMP_OK) _exit(1);
-    close(HELD);
+    if (!is_killed) close(HELD);
     close(life[1]);
-    if (read(begun, &byte, 1) != 1) _exit(2);
+    if (read(go_on[0], &byte, 1) != 1) _exit(2);
+    if (is_killed) raise(SIGKILL);
     emp_channel_close(&channel);
     if (poll(&(struct pollfd){life[0], POLLIN, 0}, 1, 0) != 1) _exit(4); /* it lives */
     _exit(waitpid(other, &status, WNOHANG) == 0 ? 0 : 3);
 }
 
-static void expect_death_at_close(const char *command)
+static void expect_death(const char *command, bool is_killed)
 {
     int life[2], go_on[2], status = 0;
 
@@ -111,20 +68,34 @@ static void expect_death_at_close(const char *command)
     cr_assert_eq(pipe(go_on), 0);
     cr_assert_neq(go_on[0], HELD);
     const pid_t parent = fork();
-    if (parent == 0) start_and_end(command, life, go_on[0]);
+    if (parent == 0) start_and_end(command, life, go_on, is_killed);
     close(life[1]);
-    expect_byte(life[0]);
+    expect_byte(life[0]); /* the program works */
     cr_assert_eq(write(go_on[1], "!", 1), 1);
     cr_assert_eq(waitpid(parent, &status, 0), parent);
-    cr_expect_eq(status, 0, "%s: %d", command, WEXITSTATUS(status));
+    if (is_killed)
+        cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    else
+        cr_expect_eq(status, 0, "%s: %d", command, WEXITSTATUS(status));
     expect_end(life[0], command);
     close(go_on[0]);
     close(go_on[1]);
 }
 
-Test(channel, programs_and_what_they_start_die_when_it_is_closed, .timeout = 100)
+/* What a program starts: beside itself, in a session of its own, and as somebody else's child. */
+Test(channel, programs_and_what_they_start_die_with_parent_and_channel, .timeout = 100)
 {
-    for (int i = 0; i < STARTING; i++) expect_death_at_close(starting[i]);
+    static const char *const starting[] = {
+        "printf ! >&9; exec sleep 600",
+        "(printf ! >&9; sleep 600) & sleep 600; true",
+        "setsid sh -c 'printf ! >&9; exec sleep 600' & sleep 600; true",
+        "setsid sh -c '(trap \"\" TERM HUP INT; printf ! >&9; exec sleep 600) &'; cat",
+    };
+
+    for (size_t i = 0; i < sizeof starting / sizeof *starting; i++) {
+        expect_death(starting[i], true);
+        expect_death(starting[i], false);
+    }
 }
 
 static void start_in_a_session(emp_channel *channel, void *context)
@@ -147,7 +118,7 @@ Test(channel, what_a_fork_starts_dies_when_it_is_closed, .timeout = 100)
     int         life[2];
 
     cr_assert_eq(pipe(life), 0);
-    cr_assert_eq(emp_channel_fork(&channel, start_in_a_session, &life[1], NULL), EMP_OK);
+    ASSERT_OK(emp_channel_fork(&channel, start_in_a_session, &life[1], NULL));
     close(life[1]);
     expect_byte(life[0]);
     emp_channel_close(&channel);
@@ -177,35 +148,12 @@ Test(channel, the_end_of_a_watcher_is_that_of_its_child)
     cr_expect_eq(waitpid(endless, &how, 0), -1, "it is waited for");
 }
 
-static void expect_line(const char *command, const char *want)
-{
-    emp_channel      channel = {0};
-    emp_channel_wait wait = {.until_s = 1e18};
-    emp_error        err = {0};
-    char            *line = NULL;
-    size_t           length = 0;
-
-    cr_assert_eq(emp_channel_start(&channel, command, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_channel_receive_line(&channel, &line, &length, 100, &wait, &err),
-                 EMP_OK, "%s: %s", command, err.msg);
-    cr_expect_str_eq(line, want);
-    emp_channel_close(&channel);
-}
-
-Test(channel, runs_commands_of_the_shell)
-{
-    expect_line("echo one", "one");
-    expect_line("A=2 printenv A", "2");
-    expect_line("printf 3; echo 4", "34");
-}
-
 /* The program says more than is read. */
 static void start_and_close(const char *command)
 {
     emp_channel channel = {0};
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_channel_start(&channel, command, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_channel_start(&channel, command, &err));
     cr_assert_eq(poll(&(struct pollfd){channel.socket, POLLIN, 0}, 1, 60000), 1);
     emp_channel_close(&channel);
 }
@@ -271,11 +219,10 @@ Test(channel, a_command_that_is_not_there_ends_with_127)
 {
     emp_channel      channel = {0};
     emp_channel_wait wait = {.until_s = 1e18};
-    emp_error        err = {0};
     char             byte;
 
-    cr_assert_eq(emp_channel_start(&channel, "no-such-program", &err), EMP_OK);
-    cr_expect_eq(emp_channel_receive(&channel, &byte, 1, &wait, &err), EMP_EEXTERNAL);
-    cr_expect_not_null(strstr(err.msg, "status 127"), "%s", err.msg);
+    ASSERT_OK(emp_channel_start(&channel, "no-such-program", &err));
+    EXPECT_REFUSED(emp_channel_receive(&channel, &byte, 1, &wait, &err), EMP_EEXTERNAL,
+                   "status 127");
     emp_channel_close(&channel);
 }

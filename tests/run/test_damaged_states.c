@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A checkpoint can be forged. Does each method, whatever its state then holds, refuse to go on or propose devices that
  * exist? Sanitizers see what it reads. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "policy/doppler/doppler.h"
@@ -15,6 +13,7 @@
 #include "policy/placeto/placeto.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum {
     TRIALS = 2,
@@ -84,16 +83,14 @@ static void begin(subject *s, const emp_method *method)
                                       .threads = 1,
                                       .options = options_of(method),
                                       .budget_evaluations = 200};
-    emp_error               err = {0};
+    emp_error               why = {0};
 
     *s = (subject){.method = method};
-    cr_assert_eq(emp_method_create(&s->state, method, t.problem, &params, &err), EMP_OK,
-                 "%s: %s", method->name, err.msg);
-    if (method->complete != NULL)
-        cr_assert_eq(method->complete(s->state, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_method_create(&s->state, method, t.problem, &params, &why), EMP_OK,
+                 "%s: %s", method->name, why.msg);
+    if (method->complete != NULL) ASSERT_OK(method->complete(s->state, &err));
     for (int32_t i = 0; i < BATCH; i++)
-        cr_assert_eq(emp_decision_init(&s->candidate[i], t.graph->op_count, 0, NULL),
-                     EMP_OK);
+        ASSERT_OK(emp_decision_init(&s->candidate[i], t.graph->op_count, 0, NULL));
 }
 
 static void end(subject *s)
@@ -214,14 +211,14 @@ Test(damaged_states, whose_indices_are_wrong_are_refused)
         subject         s;
         emp_named_array array[EMP_MAX_NAMED_ARRAYS];
         int32_t         at = 0;
-        emp_error       err = {0};
+        emp_error       why = {0};
         begin(&s, cases[i].method);
-        cr_assert_eq(take_a_batch(&s, "nothing", &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(take_a_batch(&s, "nothing", &err));
         const int32_t count = cases[i].method->list_state(s.state, array);
         while (at < count && strcmp(array[at].name, cases[i].array) != 0) at++;
         cr_assert_lt(at, count, "%s has no %s", cases[i].method->name, cases[i].array);
         damage_value(&array[at], 0, LOWEST);
-        cr_expect_eq(take_a_batch(&s, cases[i].array, &err), EMP_EFORMAT,
+        cr_expect_eq(take_a_batch(&s, cases[i].array, &why), EMP_EFORMAT,
                      "%s of %s is not looked at", cases[i].array, cases[i].method->name);
         end(&s);
     }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a portfolio keep to the budget, never end worse than the best of its members that propose
- * at once, pass over members that cannot place the problem, and ask those again that were stopped? */
-#include <criterion/criterion.h>
+ * at once, and pass over members that cannot place the problem? */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/loop.h"
 #include "run/methods.h"
@@ -16,6 +14,7 @@
 #include "tests/baselines/fixture.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { BUDGET = 40, OPS = 24 };
 
@@ -51,10 +50,8 @@ static emp_run_params params_of(int64_t budget, int32_t threads)
 static void run(emp_record *record, const emp_problem *problem,
                 const emp_run_params *params)
 {
-    emp_error err = {0};
-
     stop_flag = 0;
-    cr_assert_eq(emp_run(record, problem, params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_run(record, problem, params, &err));
 }
 
 static const char *winner_of(const emp_record *record)
@@ -84,9 +81,8 @@ static void expect_no_worse(const emp_problem *problem, const emp_record *portfo
 {
     const emp_run_params alone = {.method = member, .placer = {.seed = 3, .threads = 1}};
     emp_record           record = {0};
-    emp_error            err = {0};
 
-    if (emp_run(&record, problem, &alone, &err) == EMP_OK) {
+    if (emp_run(&record, problem, &alone, NULL) == EMP_OK) {
         const emp_score own = best_of(&record), best = best_of(portfolio);
         cr_expect_not(emp_score_is_better(&own, &best), "%s on %s: %g s, not %g s",
                       member->name, problem->machine->name, own.step_time_s,
@@ -127,90 +123,14 @@ Test(portfolio, never_ends_worse_than_a_member_that_proposes_at_once)
     }
 }
 
-/* ---- members that are stopped ---- */
-
-/* A portfolio, and what it has proposed. */
-typedef struct {
-    void              *state;
-    emp_owned_decision proposal;
-    int32_t            count;
-    emp_device_id      device_of_op[];
-} proposer;
-
-static proposer *create_proposer(const atomic_int *stop)
-{
-    const size_t            ops = (size_t)model.problem->graph->op_count;
-    proposer               *a = calloc(1, sizeof *a + ops * sizeof *a->device_of_op);
-    const emp_method_params params = {.seed = 3, .threads = 1, .stop = stop};
-
-    a->proposal.device_of_op = a->device_of_op;
-    cr_assert_eq(
-        emp_method_create(&a->state, &emp_method_portfolio, model.problem, &params, NULL),
-        EMP_OK);
-    return a;
-}
-
-static emp_status ask(proposer *a)
-{
-    return emp_method_ask(&emp_method_portfolio, a->state, &a->proposal, 1, &a->count,
-                          NULL);
-}
-
-static void tell(proposer *a)
-{
-    const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
-
-    cr_assert_eq(emp_method_tell(&emp_method_portfolio, a->state, &score, a->count, NULL),
-                 EMP_OK);
-}
-
-static void destroy_proposer(proposer *a)
-{
-    emp_method_destroy(&emp_method_portfolio, a->state);
-    free(a);
-}
-
-/* One that cuts the graph can be stopped. */
-Test(portfolio, asks_a_member_again_that_was_stopped)
-{
-    const size_t bytes = (size_t)model.problem->graph->op_count * sizeof(emp_device_id);
-    atomic_int   stop = 0;
-    proposer    *plain = create_proposer(NULL), *disturbed = create_proposer(&stop);
-    int32_t      stopped = 0;
-
-    for (int32_t i = 0; i < count_members(); i++) {
-        stop = 1;
-        const emp_status st = ask(disturbed);
-        stop = 0;
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_EINTERRUPTED);
-            cr_assert_eq(ask(disturbed), EMP_OK);
-            stopped++;
-        }
-        cr_assert_eq(ask(plain), EMP_OK);
-        cr_assert_eq(disturbed->count, plain->count);
-        cr_expect_arr_eq(disturbed->device_of_op, plain->device_of_op, bytes);
-        tell(disturbed);
-        tell(plain);
-    }
-    cr_expect_geq(stopped, 2);
-    destroy_proposer(plain);
-    destroy_proposer(disturbed);
-}
-
 /* A slow GPU, then two fast ones, of which the second has the better link. */
-#define UNLIKE                                                                           \
-    "description: a test\n"                                                              \
-    "nodes:\n"                                                                           \
-    "  - {name: \"socket:0\"}\n"                                                         \
-    "devices:\n"                                                                         \
-    "  - {model: \"ryzen-16\", at: \"socket:0\"}\n"                                      \
-    "  - {model: \"rtx3060\", at: \"socket:0\", bandwidth: \"12.6 GB/s\", latency: "     \
-    "\"10 us\"}\n"                                                                       \
-    "  - {model: \"rtx4090\", at: \"socket:0\", bandwidth: \"6.3 GB/s\", latency: \"10 " \
-    "us\"}\n"                                                                            \
-    "  - {model: \"rtx4090\", at: \"socket:0\", bandwidth: \"25.2 GB/s\", latency: "     \
+#define GPU(model, rate)                                                              \
+    "  - {model: \"" model "\", at: \"socket:0\", bandwidth: \"" rate "\", latency: " \
     "\"10 us\"}\n"
+#define UNLIKE                                                                  \
+    "description: a test\nnodes:\n  - {name: \"socket:0\"}\ndevices:\n"         \
+    "  - {model: \"ryzen-16\", at: \"socket:0\"}\n" GPU("rtx3060", "12.6 GB/s") \
+        GPU("rtx4090", "6.3 GB/s") GPU("rtx4090", "25.2 GB/s")
 
 /* Infinite where the model does not fit. */
 static double step_on(const emp_problem *problem, emp_device_id gpu)
@@ -222,8 +142,8 @@ static double step_on(const emp_problem *problem, emp_device_id gpu)
 
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) device_of_op[op] = gpu;
     emp_problem_legalize(problem, device_of_op);
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, device_of_op, &result, NULL), EMP_OK);
+    ASSERT_OK(emp_sim_create(&sim, problem, NULL));
+    ASSERT_OK(emp_sim_run(sim, device_of_op, &result, NULL));
     emp_sim_destroy(sim);
     free(device_of_op);
     return result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
@@ -253,33 +173,24 @@ Test(portfolio, tries_the_fastest_of_unlike_gpus_alone)
     task_destroy(&t);
 }
 
+/* The winner of all proposals has made the best of them, from which refine goes on. */
 Test(portfolio, winner_has_made_the_best_placement)
 {
-    emp_record     record = {0};
-    emp_run_params params = params_of(count_members() - 1, 1);
-
-    run(&record, model.problem, &params);
+    emp_record        proposed = {0}, own = {0}, refined = {0};
+    emp_run_params    few = params_of(count_members() - 1, 1), many = params_of(200, 1);
     const emp_method *winner = NULL;
-    cr_assert_eq(emp_method_find(&winner, winner_of(&record), NULL), EMP_OK);
-    const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
-    emp_record           own = {0};
-    run(&own, model.problem, &alone);
-    cr_expect_eq(own.best_step_time_s, record.best_step_time_s, "%s", winner->name);
-    cr_expect_eq(own.fingerprint, record.fingerprint);
-    emp_record_clear(&own);
-    emp_record_clear(&record);
-}
-
-Test(portfolio, refine_goes_on_from_the_best_proposal)
-{
-    emp_record     proposed = {0}, refined = {0};
-    emp_run_params few = params_of(count_members() - 1, 1), many = params_of(200, 1);
 
     run(&proposed, model.problem, &few);
+    ASSERT_OK(emp_method_find(&winner, winner_of(&proposed), &err));
+    const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
+    run(&own, model.problem, &alone);
+    cr_expect_eq(own.best_step_time_s, proposed.best_step_time_s, "%s", winner->name);
+    cr_expect_eq(own.fingerprint, proposed.fingerprint);
     run(&refined, model.problem, &many);
     cr_expect_str_neq(winner_of(&proposed), "refine");
     cr_expect_str_eq(winner_of(&refined), "refine");
     cr_expect_lt(refined.best_step_time_s, proposed.best_step_time_s);
+    emp_record_clear(&own);
     emp_record_clear(&proposed);
     emp_record_clear(&refined);
 }
@@ -287,22 +198,21 @@ Test(portfolio, refine_goes_on_from_the_best_proposal)
 /* The first records have the winner's position as a metric. */
 Test(portfolio, old_records_name_the_winner_of_their_last_point)
 {
-    double              position[] = {0, 7, 2, 0};
-    emp_record          record = {.method = "portfolio",
-                                  .point_count = 2,
-                                  .metric_count = 2,
-                                  .metric_name = {"member", "winner"},
-                                  .metric = position};
-    static const double none[] = {-1, 14, NAN, INFINITY};
+    static const struct {
+        double      position;
+        const char *winner;
+    } cases[] = {{0, "expert"},  {2, "metis"},    {13, "refine"},      {-1, "nobody"},
+                 {14, "nobody"}, {NAN, "nobody"}, {INFINITY, "nobody"}};
+    double     position[] = {0, 7, 2, 0};
+    emp_record record = {.method = "portfolio",
+                         .point_count = 2,
+                         .metric_count = 2,
+                         .metric_name = {"member", "winner"},
+                         .metric = position};
 
-    cr_expect_str_eq(winner_of(&record), "expert");
-    position[3] = 2;
-    cr_expect_str_eq(winner_of(&record), "metis");
-    position[3] = 13;
-    cr_expect_str_eq(winner_of(&record), "refine");
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        position[3] = none[i];
-        cr_expect_str_eq(winner_of(&record), "nobody", "%g", none[i]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        position[3] = cases[i].position;
+        cr_expect_str_eq(winner_of(&record), cases[i].winner, "%g", cases[i].position);
     }
     position[3] = 2;
     snprintf(record.method, sizeof record.method, "anneal");
@@ -344,108 +254,6 @@ Test(portfolio, any_number_of_threads_gives_the_same_placement)
         emp_record_clear(&other);
     }
     emp_record_clear(&one);
-}
-
-static void count_down(void *context, const emp_progress *progress)
-{
-    int *batches_left = context;
-
-    if (progress->evaluations > progress->resumed && --*batches_left == 0) stop_flag = 1;
-}
-
-static char *saved_run(const emp_run_params *params, size_t *size)
-{
-    emp_record record = {0};
-    emp_error  err = {0};
-
-    run(&record, model.problem, params);
-    cr_assert_eq(emp_record_save(scratch_path("run.h5"), &record, &err), EMP_OK, "%s",
-                 err.msg);
-    emp_record_clear(&record);
-    return scratch_read("run.h5", size);
-}
-
-/* Among proposals, at the border to refine, and within it. */
-Test(portfolio, goes_on_from_a_checkpoint_as_if_nothing_had_disturbed_it)
-{
-    static const int batches[] = {1, 6, 12, 13, 14, 15};
-    char             path[SCRATCH_PATH_BYTES];
-    emp_run_params   plain = params_of(BUDGET, 1), params = plain;
-    size_t           size, again;
-    char            *undisturbed = saved_run(&plain, &size);
-
-    snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
-    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
-        int left = batches[i];
-        params.checkpoint = (emp_run_checkpoint){.path = path};
-        params.progress = count_down;
-        params.context = &left;
-        free(saved_run(&params, NULL));
-        params.checkpoint.is_resumed = true;
-        params.progress = NULL;
-        char *resumed = saved_run(&params, &again);
-        cr_assert_eq(size, again, "stopped after %d batches", batches[i]);
-        cr_expect_eq(memcmp(undisturbed, resumed, size), 0, "stopped after %d batches",
-                     batches[i]);
-        free(resumed);
-        remove(path);
-    }
-    free(undisturbed);
-}
-
-/* Groups of large graphs take long to make: who asks for proposals alone does not wait for them. */
-Test(portfolio, the_search_is_created_when_it_is_first_asked)
-{
-    const emp_method        *type = &emp_method_portfolio;
-    const emp_method_params  params = {.seed = 3, .threads = 1};
-    const emp_owned_decision candidate = {.device_of_op = model.device_of_op};
-    const emp_score          score = {.step_time_s = 1.0, .is_feasible = true};
-    emp_named_array          arrays[EMP_MAX_NAMED_ARRAYS];
-    void                    *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, type, model.problem, &params, NULL), EMP_OK);
-    const int32_t own = type->list_state(state, arrays);
-    for (int32_t m = 0; m < 5; m++) {
-        int32_t asked = 0;
-        cr_expect_eq(type->list_state(state, arrays), own, "before ask %d", m);
-        cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &asked, NULL), EMP_OK);
-        cr_assert_eq(asked, 1);
-        cr_assert_eq(emp_method_tell(type, state, &score, 1, NULL), EMP_OK);
-    }
-    cr_assert_eq(type->complete(state, NULL), EMP_OK);
-    cr_expect_gt(type->list_state(state, arrays), own);
-    emp_method_destroy(type, state);
-}
-
-Test(portfolio, a_damaged_state_is_refused)
-{
-    const emp_method_params  params = {.seed = 3, .threads = 1};
-    emp_named_array          arrays[EMP_MAX_NAMED_ARRAYS];
-    const emp_owned_decision candidate = {.device_of_op = model.device_of_op};
-    void                    *state = NULL;
-
-    cr_assert_eq(
-        emp_method_create(&state, &emp_method_portfolio, model.problem, &params, NULL),
-        EMP_OK);
-    int32_t count = emp_method_portfolio.list_state(state, arrays), found = 0;
-    for (int32_t i = 0; i < count; i++) {
-        if (strcmp(arrays[i].name, "portfolio") != 0) continue;
-        int64_t *values = arrays[i].values;
-        for (size_t k = 0; k < arrays[i].count; k++, found++) {
-            const int64_t good = values[k], bad[] = {-2, count_members() + 1};
-            for (int b = 0; b < 2; b++) {
-                int32_t   asked = 0;
-                emp_error err = {0};
-                values[k] = bad[b];
-                cr_expect_eq(emp_method_portfolio.ask(state, &candidate, 1, &asked, &err),
-                             EMP_EFORMAT);
-                cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
-            }
-            values[k] = good;
-        }
-    }
-    cr_expect_eq(found, 3);
-    emp_method_destroy(&emp_method_portfolio, state);
 }
 
 /* ---- members that cannot ---- */

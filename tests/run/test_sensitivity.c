@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a study of derived constants change what it says it changes, and find rankings that turn? */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "run/sensitivity.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
@@ -38,8 +35,8 @@ static void move_to(task *t, const char *machine)
 
     emp_problem_destroy(t->problem);
     emp_machine_destroy(t->machine);
-    cr_assert_eq(emp_machine_load(&t->machine, machine, NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, "ideal", NULL), EMP_OK);
+    ASSERT_OK(emp_machine_load(&t->machine, machine, NULL));
+    ASSERT_OK(emp_runtime_init(&runtime, "ideal", NULL));
     task_pose(t, &runtime, "chain");
 }
 
@@ -47,17 +44,15 @@ Test(sensitivity, a_slower_constant_makes_a_longer_step)
 {
     task            t;
     emp_sensitivity s;
-    emp_error       err = {0};
     emp_sim        *sim = NULL;
     emp_sim_result  result;
 
     task_create(&t, "rnnlm:steps=1", "rtx5090x1", "tf-r1.3");
     place_on(&t, 1);
     const emp_decision all_gpu = {.device_of_op = t.device_of_op};
-    cr_assert_eq(emp_sensitivity_find(&s, t.problem, &all_gpu, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK);
-    cr_assert_eq(emp_sim_run_decision(sim, &all_gpu, &result, &err), EMP_OK);
+    ASSERT_OK(emp_sensitivity_find(&s, t.problem, &all_gpu, &err));
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_sim_run_decision(sim, &all_gpu, &result, &err));
     cr_expect_float_eq(s.winner_s, (double)result.step_time_ns * 1e-9, 1e-12);
     const emp_sensitivity_row *stream = row_of(&s, "rtx5090", "stream");
     cr_assert_not_null(stream);
@@ -87,7 +82,6 @@ Test(sensitivity, a_ranking_may_turn)
         "  - {model: \"stated\", at: \"n\"}\n";
     task            t;
     emp_sensitivity s;
-    emp_error       err = {0};
     char            path[SCRATCH_PATH_BYTES], file[SCRATCH_PATH_BYTES];
 
     snprintf(path, sizeof path, "mkdir -p '%s/models'", scratch_path(""));
@@ -100,8 +94,7 @@ Test(sensitivity, a_ranking_may_turn)
     move_to(&t, file);
     place_on(&t, 1); /* the slower one; a quick method finds the other */
     const emp_decision slower = {.device_of_op = t.device_of_op};
-    cr_assert_eq(emp_sensitivity_find(&s, t.problem, &slower, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_sensitivity_find(&s, t.problem, &slower, &err));
     cr_assert_not_null(s.other);
     cr_expect_lt(s.other_s, s.winner_s, "%s: %g and %g", s.other, s.other_s, s.winner_s);
     const emp_sensitivity_row *stream = row_of(&s, "by-rule", "stream");
@@ -117,13 +110,11 @@ Test(sensitivity, nothing_derived_is_refused)
 {
     task            t;
     emp_sensitivity s;
-    emp_error       err = {0};
 
     task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
     const emp_decision cpu = {.device_of_op = t.device_of_op};
-    cr_expect_eq(emp_sensitivity_check(t.problem, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "machine k40x2 has no derived constant"), "%s",
-                       err.msg);
+    EXPECT_REFUSED(emp_sensitivity_check(t.problem, &err), EMP_EUNSUPPORTED,
+                   "machine k40x2 has no derived constant");
     cr_expect_eq(emp_sensitivity_find(&s, t.problem, &cpu, NULL), EMP_EUNSUPPORTED);
     task_destroy(&t);
 }

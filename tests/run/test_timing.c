@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a timing say how far a run was after so many CPU seconds, also when it is read again? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
+#include "run/stats.h"
 #include "run/timing.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -35,7 +34,7 @@ static void make_run(history *h, emp_timing *t)
         h->cpu_s[i] = cpu_s;
         emp_timing_note(t, 4 * (i + 1), 2 * cpu_s, cpu_s, best_s);
     }
-    cr_assert_eq(emp_timing_check(t, NULL), EMP_OK);
+    ASSERT_OK(emp_timing_check(t, NULL));
 }
 
 static double best_within(const history *h, double cpu_s, int64_t evaluations)
@@ -87,12 +86,11 @@ Test(timing, comes_back_as_saved)
     history   *h = malloc(sizeof *h);
     emp_timing t = {.threads = 1}, read;
     char       path[SCRATCH_PATH_BYTES];
-    emp_error  err = {0};
 
     make_run(h, &t);
     snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
-    cr_assert_eq(emp_timing_save(&t, path, 4 * BATCHES, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_timing_load(&read, path, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_timing_save(&t, path, 4 * BATCHES, &err));
+    ASSERT_OK(emp_timing_load(&read, path, &err));
     expect_same(&t, &read);
     emp_timing_clear(&t);
     emp_timing_clear(&read);
@@ -106,8 +104,8 @@ Test(timing, several_threads_have_no_cpu_seconds)
 
     emp_timing_note(&t, 4, 1.5, NAN, 2.0);
     snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
-    cr_assert_eq(emp_timing_save(&t, path, 4, NULL), EMP_OK);
-    cr_assert_eq(emp_timing_load(&read, path, NULL), EMP_OK);
+    ASSERT_OK(emp_timing_save(&t, path, 4, NULL));
+    ASSERT_OK(emp_timing_load(&read, path, NULL));
     cr_expect(read.elapsed_s == 1.5 && isnan(read.cpu_s) && read.point_count == 0);
     cr_expect_eq(read.threads, 2);
     emp_timing_clear(&t);
@@ -118,17 +116,6 @@ static emp_status load_text(emp_timing *t, const char *text, emp_error *err)
 {
     scratch_write("b.timing.json", text, strlen(text));
     return emp_timing_load(t, scratch_path("b.timing.json"), err);
-}
-
-/* Files of older versions have no CPU seconds. */
-Test(timing, what_a_file_lacks_is_not_known)
-{
-    emp_timing t;
-
-    cr_assert_eq(load_text(&t, "{\"elapsed_s\": 2.5, \"threads\": 3}", NULL), EMP_OK);
-    cr_expect(t.elapsed_s == 2.5 && isnan(t.cpu_s) && t.threads == 3);
-    cr_expect_null(emp_timing_within(&t, 1e9));
-    emp_timing_clear(&t);
 }
 
 Test(timing, damaged_files_are_refused)
@@ -146,41 +133,17 @@ Test(timing, damaged_files_are_refused)
         "{\"elapsed_s\": 1, \"curve\": [[1, null]]}",
         "{\"elapsed_s\": 1, \"curve\": [7]}"};
 
+    emp_timing old; /* of a version that knew no CPU seconds */
+
+    ASSERT_OK(load_text(&old, "{\"elapsed_s\": 2.5, \"threads\": 3}", &err));
+    cr_expect(old.elapsed_s == 2.5 && isnan(old.cpu_s) && old.threads == 3);
+    cr_expect_null(emp_timing_within(&old, 1e9));
+    emp_timing_clear(&old);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         emp_timing t;
-        emp_error  err = {0};
-        cr_expect_eq(load_text(&t, bad[i], &err), EMP_EFORMAT, "%s", bad[i]);
-        cr_expect_not_null(strstr(err.msg, "b.timing.json"), "%s", err.msg);
+        EXPECT_REFUSED(load_text(&t, bad[i], &err), EMP_EFORMAT, "b.timing.json");
         emp_timing_clear(&t);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* Random damage: a timing or a refusal, and what is read rises. */
-Test(timing, any_bytes_are_read_or_refused)
-{
-    const char good[] = "{\"elapsed_s\": 1.5, \"cpu_s\": 1.25, \"evaluations\": 12, "
-                        "\"threads\": 1, \"curve\": [[4, 0.25], [8, 0.75], [12, 1.25]]}";
-    char       bytes[sizeof good];
-    emp_rng    rng;
-    int        refused = 0;
-
-    emp_rng_init(&rng, 9, 0, 0);
-    for (int round = 0; round < 500; round++) {
-        emp_timing t;
-        memcpy(bytes, good, sizeof good);
-        for (uint32_t k = 1 + emp_rng_below(&rng, 3); k > 0; k--)
-            bytes[emp_rng_below(&rng, sizeof good - 1)] = (char)emp_rng_below(&rng, 256);
-        scratch_write("c.timing.json", bytes, sizeof good - 1);
-        emp_status st = emp_timing_load(&t, scratch_path("c.timing.json"), NULL);
-        cr_assert(st == EMP_OK || st == EMP_EFORMAT);
-        refused += st != EMP_OK;
-        for (int32_t i = 1; st == EMP_OK && i < t.point_count; i++)
-            cr_assert(t.point[i].evaluations > t.point[i - 1].evaluations &&
-                      t.point[i].cpu_s >= t.point[i - 1].cpu_s);
-        emp_timing_clear(&t);
-    }
-    cr_expect(refused > 250 && refused < 500, "%d refused", refused);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
@@ -204,4 +167,36 @@ Test(timing, survives_every_allocation_failure)
     expect_same(&t, &read);
     emp_timing_clear(&t);
     emp_timing_clear(&read);
+}
+
+/* ---- statistics ---- */
+
+Test(stats, median_is_the_middle_one_or_halfway_and_counts_out_of_memory_as_slowest)
+{
+    static const struct {
+        size_t count;
+        double values[4], min, median, max;
+    } cases[] = {{3, {3, 1, 2}, 1, 2, 3},
+                 {4, {4, 1, 2, 9}, 1, 3, 9},
+                 {3, {INFINITY, 1, 2}, 1, 2, INFINITY},
+                 {3, {INFINITY, 1, INFINITY}, 1, INFINITY, INFINITY}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double values[4];
+        memcpy(values, cases[i].values, sizeof values);
+        emp_summary s = emp_summary_of(values, cases[i].count);
+        cr_expect(s.median == cases[i].median && s.min == cases[i].min &&
+                      s.max == cases[i].max,
+                  "case %zu: %g in %g .. %g", i, s.median, s.min, s.max);
+    }
+    cr_expect(isnan(emp_summary_of(NULL, 0).median));
+}
+
+Test(stats, half_of_the_values_lie_between_the_quartiles)
+{
+    double        values[] = {5, 1, 4, 2, 3};
+    emp_quartiles q = emp_quartiles_of(values, 5);
+
+    cr_expect(q.low == 2 && q.median == 3 && q.high == 4 && q.count == 5);
+    cr_expect(isnan(emp_quartiles_of(values, 0).median));
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Do the CSV and the JSON of `emplace graph --out` say the same, as Python reads them?"""
+"""Do the CSV and the JSON of `emplace graph --out` say the same, as Python reads them, and does `emplace place --out
+FILE.py` give each op the device that the JSON gives it?"""
 import csv
+import importlib.util
 import json
 import os
 import subprocess
@@ -24,7 +26,7 @@ def shape(output):
 
 def check(ok, what):
     if not ok:
-        sys.exit(f"CSV and JSON differ: {what}")
+        sys.exit(f"files differ: {what}")
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -50,3 +52,35 @@ check(len(edges) == len(whole["edges"]) > 100, "number of edges")
 for line, edge in zip(edges, whole["edges"]):
     for key, value in edge.items():
         check(int(line[key]) == int(value), f"{key} of {edge}")
+
+# ---- placements ----
+
+
+class Operation:
+    """What tf.device() hands to a device function."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+placed = ["place", "rnnlm:steps=2", "-m", "k40x2", "--method", "random", "--budget", "2", "--record", "run.h5"]
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for arguments in (placed, ["record", "run.h5", "--out", "p.json"], ["record", "run.h5", "--out", "p.py"]):
+        subprocess.run([emplace, *arguments], check=True, stdout=subprocess.DEVNULL)
+    with open("p.json") as file:
+        devices = json.load(file)["devices"]
+    spec = importlib.util.spec_from_file_location("placement", "p.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+ops = 0
+for device, names in devices.items():
+    kind, number = device.split(":")
+    for name in names:
+        ops += 1
+        got = module.device_of(Operation(name))
+        check(got == f"/device:{kind.upper()}:{number}", f"{name} is on {got}, not {device}")
+check(ops >= 100, f"{ops} ops only")
+check(module.device_of(Operation("no/such/op")) == "", "an unknown op has a device")

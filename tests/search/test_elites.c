@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the elites the best placements of all that were seen, best first? */
-#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/searches/ce.h"
+#include "tests/support/survive.h"
 
 enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };
 
 static emp_elites elites;
 
-static void set_up(void)
-{
-    cr_assert_eq(emp_elites_init(&elites, CAPACITY, WIDTH, NULL), EMP_OK);
-}
+static void set_up(void) { ASSERT_OK(emp_elites_init(&elites, CAPACITY, WIDTH, NULL)); }
 
 static void tear_down(void)
 {
@@ -44,33 +40,20 @@ static void expect_marks(const int32_t *mark, int64_t count)
                          k, (int)i);
 }
 
-Test(elites, are_in_order_and_the_worst_gives_way)
+Test(elites, are_copies_in_order_of_which_the_worst_gives_way)
 {
+    int32_t choice[WIDTH] = {9, 9, 9};
+
     cr_expect(keep(0, 3.0) && keep(1, 5.0) && keep(2, 1.0) && keep(3, 4.0));
     expect_marks((const int32_t[]){2, 0, 3, 1}, 4);
     cr_expect_not(keep(4, 6.0), "worse than all, of which there are enough");
+    cr_expect_not(keep(4, 3.0), "of one step time the first stays");
     expect_marks((const int32_t[]){2, 0, 3, 1}, 4);
     cr_expect(keep(5, 2.0));
     expect_marks((const int32_t[]){2, 5, 0, 3}, 4);
-    cr_expect(keep(6, 0.5));
-    expect_marks((const int32_t[]){6, 2, 5, 0}, 4);
-}
-
-Test(elites, of_one_step_time_the_first_stays)
-{
-    cr_expect(keep(0, 2.0) && keep(1, 1.0));
-    cr_expect_not(keep(2, 2.0));
-    cr_expect_not(keep(3, 1.0));
-    expect_marks((const int32_t[]){1, 0}, 2);
-}
-
-Test(elites, are_copies)
-{
-    int32_t choice[WIDTH] = {7, 7, 7};
-
-    cr_assert(emp_elites_keep(&elites, choice, 1.0));
-    choice[0] = choice[1] = choice[2] = 9;
-    expect_marks((const int32_t[]){7}, 1);
+    cr_expect(emp_elites_keep(&elites, choice, 0.5));
+    choice[0] = choice[1] = choice[2] = 7;
+    expect_marks((const int32_t[]){9, 2, 5, 0}, 4);
 }
 
 Test(elites, restart_forgets_and_sets_the_width)
@@ -132,39 +115,30 @@ Test(elites, are_those_that_a_sort_of_all_gives)
 
 Test(elites, of_a_damaged_state_are_not_valid)
 {
+    static const struct {
+        int64_t count;
+        int32_t width, choice; /* the second of all */
+        bool    is_valid;
+    } cases[] = {
+        {2, WIDTH, 0, true},   {2, WIDTH, -1, false},           {2, WIDTH, 3, false},
+        {-1, WIDTH, 0, false}, {CAPACITY + 1, WIDTH, 0, false}, {2, WIDTH + 1, 0, false},
+        {2, -1, 0, false}};
+
     cr_expect(emp_elites_are_valid(&elites, 1), "none at all");
     cr_assert(keep(0, 1.0) && keep(2, 2.0));
-    cr_expect(emp_elites_are_valid(&elites, 3));
-    cr_expect_not(emp_elites_are_valid(&elites, 2), "a choice too large");
-    elites.choice[1] = -1;
-    cr_expect_not(emp_elites_are_valid(&elites, 3), "a choice below 0");
-    elites.choice[1] = 0;
-    elites.count = -1;
-    cr_expect_not(emp_elites_are_valid(&elites, 3));
-    elites.count = CAPACITY + 1;
-    cr_expect_not(emp_elites_are_valid(&elites, 3));
-    elites.count = 2;
-    elites.width = WIDTH + 1;
-    cr_expect_not(emp_elites_are_valid(&elites, 3), "wider than there is room");
-    elites.width = -1;
-    cr_expect_not(emp_elites_are_valid(&elites, 3));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        elites.count = cases[i].count;
+        elites.width = cases[i].width;
+        elites.choice[1] = cases[i].choice;
+        cr_expect_eq(emp_elites_are_valid(&elites, 3), cases[i].is_valid, "case %zu", i);
+    }
 }
 
 Test(elites, survive_every_allocation_failure)
 {
-    emp_status st = EMP_ENOMEM;
     emp_elites other;
-    long       before = emp_mem_live_blocks(), allowed = 0;
 
-    for (; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_elites_init(&other, 5, 7, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), before);
-        emp_elites_clear(&other); /* legal after a failure */
-    }
-    cr_expect_eq(allowed, 2, "choices and times");
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_elites_init(&other, 5, 7, NULL),
+                                      emp_elites_clear(&other));
     emp_elites_clear(&other);
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do moves touch what they should, all of it and nothing else, and with the shares that
  * the options say? */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "search/moves.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/survive.h"
 
 enum { CLIQUES = 6, CLIQUE_OPS = 5, OPS = CLIQUES * CLIQUE_OPS, DRAWS = 4000 };
 
@@ -40,12 +38,9 @@ static emp_moves create(const char *text)
         EMP_MOVE_OPTIONS(struct options, moves, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
     const emp_option_table table = {"test", NULL, list};
     emp_moves              moves;
-    emp_error              err = {0};
 
-    cr_assert_eq(emp_options_parse(&options, &table, NULL, text, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_moves_init(&moves, fixture_problem(f), &options.moves, 1, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_options_parse(&options, &table, NULL, text, &err));
+    ASSERT_OK(emp_moves_init(&moves, fixture_problem(f), &options.moves, 1, &err));
     return moves;
 }
 
@@ -222,26 +217,31 @@ Test(moves, scatter_keeps_the_coarsest_groups_together)
     emp_moves_clear(&m);
 }
 
+static void expect_off_the_cpu(const emp_device_id *device)
+{
+    for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0, "op %d", op);
+}
+
 Test(moves, send_no_op_to_a_forbidden_cpu)
 {
     emp_device_id device[OPS];
     emp_rng       rng;
 
     fixture_problem(f);
-    cr_assert_eq(emp_problem_forbid_cpus(f->problem, NULL, NULL), EMP_OK);
+    ASSERT_OK(emp_problem_forbid_cpus(f->problem, NULL, NULL));
     emp_moves m = create("groups=metis,coarsest=6,finest=6");
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 2);
     emp_rng_init(&rng, 1, 0, 0);
     emp_moves_scatter(&m, &rng, device);
-    for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+    expect_off_the_cpu(device);
     for (uint32_t i = 0; i < 200; i++) {
         draw(&m, i, device);
-        for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+        expect_off_the_cpu(device);
     }
     for (int64_t i = 0; i < emp_moves_count(&m); i++) {
         for (int op = 0; op < OPS; op++) device[op] = 1;
         emp_moves_make(&m, i, device);
-        for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+        expect_off_the_cpu(device);
     }
     emp_moves_clear(&m);
 }
@@ -263,22 +263,6 @@ Test(moves, leave_alone_what_has_no_choice)
 
 /* ---- groups of more cuts, drawn by weight ---- */
 
-/* Sizes 3 and 6, twice each, as 12 would be too many. */
-Test(moves, may_be_of_several_cuts_of_each_size)
-{
-    const emp_move_options options = {
-        .groups = EMP_CLASS_GROUPS_METIS, .coarsest = 3, .finest = 11, .cuts = 2};
-    emp_moves m;
-
-    cr_assert_eq(emp_moves_init(&m, fixture_problem(f), &options, 1, NULL), EMP_OK);
-    cr_assert_eq(m.level_count, 4);
-    for (int i = 0; i < 4; i++) {
-        cr_expect_eq(m.level[i].first[m.level[i].group_count], OPS);
-        cr_expect_leq(m.level[i].group_count, i % 2 == 0 ? 3 : 6);
-    }
-    emp_moves_clear(&m);
-}
-
 /* The six cliques are no more groups when 12 are asked for: 12 and 24 are spare in both cuts. */
 Test(moves, may_be_made_a_level_at_a_time)
 {
@@ -289,14 +273,13 @@ Test(moves, may_be_made_a_level_at_a_time)
     int              calls = 0;
 
     gradual.at_once = 4;
-    cr_assert_eq(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL), EMP_OK);
-    cr_assert_eq(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL), EMP_OK);
+    ASSERT_OK(emp_moves_init(&all, fixture_problem(f), &at_once, 1, NULL));
+    ASSERT_OK(emp_moves_init(&m, fixture_problem(f), &gradual, 1, NULL));
     cr_expect_eq(m.grown, 4);
     cr_expect_eq(m.size_count, 8);
     cr_expect_eq(2 * m.level_count, all.level_count);
     cr_expect_lt(all.level_count, 8);
-    for (; m.grown < m.size_count; calls++)
-        cr_assert_eq(emp_moves_grow(&m, NULL), EMP_OK);
+    for (; m.grown < m.size_count; calls++) ASSERT_OK(emp_moves_grow(&m, NULL));
     cr_expect_eq(calls, 4);
     cr_assert_eq(m.level_count, all.level_count);
     cr_expect_eq(m.groups_hash, all.groups_hash);
@@ -332,12 +315,51 @@ Test(moves, of_groups_are_drawn_by_their_weight)
 
     cr_assert_eq(m.level[0].group_count, 3);
     expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
-    cr_assert_eq(emp_moves_weigh(&m, weight, 0.0, NULL), EMP_OK); /* all of them 0 */
+    ASSERT_OK(emp_moves_weigh(&m, weight, 0.0, NULL)); /* all of them 0 */
     expect_shares(&m, (double[]){1.0 / 3, 1.0 / 3, 1.0 / 3});
     for (int g = 0; g < 3; g++) weight[m.level[0].member[m.level[0].first[g]]] = g;
-    cr_assert_eq(emp_moves_weigh(&m, weight, 0.0, NULL), EMP_OK);
+    ASSERT_OK(emp_moves_weigh(&m, weight, 0.0, NULL));
     expect_shares(&m, (double[]){0.0, 1.0 / 3, 2.0 / 3});
-    cr_assert_eq(emp_moves_weigh(&m, weight, 0.6, NULL), EMP_OK);
+    ASSERT_OK(emp_moves_weigh(&m, weight, 0.6, NULL));
     expect_shares(&m, (double[]){0.2, 0.2 + 0.4 / 3, 0.2 + 0.8 / 3});
     emp_moves_clear(&m);
+}
+
+/* ---- devices by their power ---- */
+
+enum { ALL = EMP_KIND_CPU | EMP_KIND_GPU };
+
+/* Odds are running sums of shares; each number falls to the first device whose sum is above it. */
+Test(odds, draw_devices_by_their_share_of_power)
+{
+    static const struct {
+        int32_t  count, device_count;
+        uint32_t of_kinds;
+        double   peak[4], up_to[4]; /* devices 1 and 3 are GPUs */
+    } cases[] = {{3, 3, ALL, {1e12, 3e12, 4e12}, {0.125, 0.5, 1}},
+                 {4, 4, ALL, {1e12, 0, 3e12, 4e12}, {0.125, 0.125, 0.5, 1}},
+                 {4, 2, EMP_KIND_GPU, {8e12, 1e12, 8e12, 3e12}, {0.25, 1}},
+                 {1, 1, ALL, {7}, {1}}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_machine m = {.device_count = cases[i].count};
+        emp_rng     rng, same;
+        for (int d = 0; d < cases[i].count; d++) {
+            m.device[d].peak_flops_per_s = cases[i].peak[d];
+            m.device[d].kind = d % 2 == 1 ? EMP_DEVICE_GPU : EMP_DEVICE_CPU;
+        }
+        const emp_device_odds odds = emp_device_odds_of(&m, cases[i].of_kinds);
+        cr_assert_eq(odds.device_count, cases[i].device_count, "case %zu", i);
+        for (int d = 0; d < odds.device_count; d++)
+            cr_expect_eq(odds.up_to[d], cases[i].up_to[d], "case %zu, device %d", i, d);
+        emp_rng_init(&rng, 5, 0, 0);
+        emp_rng_init(&same, 5, 0, 0);
+        for (int draw = 0; draw < 1000; draw++) {
+            const double  u = emp_rng_uniform(&same);
+            emp_device_id want = 0;
+            while (u >= odds.up_to[want]) want++;
+            if (cases[i].of_kinds == EMP_KIND_GPU) want = 2 * want + 1;
+            cr_assert_eq(emp_device_odds_draw(&odds, &rng), want, "case %zu, %g", i, u);
+        }
+    }
 }

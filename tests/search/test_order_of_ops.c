@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Orders as levels: by rank of keys, and by bottom levels that are worked out by hand. */
-#include <criterion/criterion.h>
-
-#include "base/mem.h"
 #include "search/order.h"
 #include "sim/problem/decision.h"
 #include "tests/support/problems.h"
@@ -19,7 +16,7 @@ Test(orders, keys_are_cut_into_levels_of_equal_length)
     uint8_t level[OPS];
 
     for (int op = 0; op < OPS; op++) key[op] = -3.0 * op;
-    cr_assert_eq(emp_order_of_keys(level, key, OPS, NULL), EMP_OK);
+    ASSERT_OK(emp_order_of_keys(level, key, OPS, NULL));
     for (int op = 0; op < OPS; op++) cr_expect_eq(level[op], (OPS - 1 - op) / 10);
 }
 
@@ -31,7 +28,7 @@ Test(orders, ops_of_one_key_share_a_level)
                             5 * EMP_LEVELS / 6, 2 * EMP_LEVELS / 6};
     uint8_t       level[6];
 
-    cr_assert_eq(emp_order_of_keys(level, key, 6, NULL), EMP_OK);
+    ASSERT_OK(emp_order_of_keys(level, key, 6, NULL));
     cr_expect_arr_eq(level, want, sizeof want);
 }
 
@@ -53,8 +50,7 @@ Test(orders, bottom_levels_count_ops_and_copies)
     task          t;
 
     task_create_tiny(&t, ops, 5, &list);
-    cr_assert_eq(emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL));
     cr_expect_arr_eq(level, want, sizeof want);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL), );
@@ -65,8 +61,8 @@ Test(orders, proposals_have_what_is_decided)
 {
     emp_owned_decision with, without;
 
-    cr_assert_eq(emp_decision_init(&with, 3, EMP_DECIDES_MORE, NULL), EMP_OK);
-    cr_assert_eq(emp_decision_init(&without, 3, EMP_DECIDES_DEVICES, NULL), EMP_OK);
+    ASSERT_OK(emp_decision_init(&with, 3, EMP_DECIDES_MORE, NULL));
+    ASSERT_OK(emp_decision_init(&without, 3, EMP_DECIDES_DEVICES, NULL));
     cr_expect_null(without.level_of_op);
     cr_expect_null(without.leader_of_op);
     cr_expect_eq(with.leader_of_op[2], 2);

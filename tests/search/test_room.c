@@ -3,10 +3,8 @@
  * they do not? */
 #include "search/room.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
@@ -30,9 +28,7 @@ TestSuite(room, .init = set_up, .fini = tear_down);
 
 static double missing(void)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_room_init(&room, t.problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_room_init(&room, t.problem, &err));
     return emp_room_missing(&room, t.device_of_op);
 }
 
@@ -41,11 +37,10 @@ static void simulate(int64_t peak[EMP_MAX_DEVICES])
 {
     emp_sim        *sim = NULL;
     emp_sim_result *result = NULL;
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, result, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_sim_result_create(&result, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, result, &err));
     for (int d = 0; d < t.machine->device_count; d++)
         peak[d] = emp_sim_result_peak_bytes(result, d);
     emp_sim_result_destroy(result);
@@ -62,19 +57,6 @@ static void expect_oracle(void)
         cr_expect_eq(room.peak_bytes[d], peak[d],
                      "device %d: %lld bytes, the oracle %lld", d,
                      (long long)room.peak_bytes[d], (long long)peak[d]);
-}
-
-Test(room, of_a_chain_is_two_tensors_at_a_time)
-{
-    const tiny_op ops[] = {{.device = FIRST},
-                           {.device = FIRST, .input_count = 1, .input = {0}},
-                           {.device = FIRST, .input_count = 1, .input = {1}},
-                           {.device = FIRST, .input_count = 1, .input = {2}}};
-
-    task_create_tiny(&t, ops, 4, &list);
-    expect_oracle();
-    cr_expect_eq(room.peak_bytes[FIRST], 2 * TENSOR);
-    cr_expect_eq(room.peak_bytes[SECOND], 0);
 }
 
 /* The first tensor waits for the last op, as activations do. */
@@ -158,9 +140,7 @@ Test(room, of_a_training_step_is_near_the_oracles)
 
 Test(room, survives_failed_allocations)
 {
-    emp_error err = {0};
-
     task_create_tiny(&t, (const tiny_op[]){{.device = FIRST}}, 1, &list);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_room_init(&room, t.problem, &err),
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_room_init(&room, t.problem, NULL),
                                       emp_room_clear(&room));
 }

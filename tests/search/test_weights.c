@@ -34,7 +34,7 @@ static emp_weights taken_from(const networks *from)
     emp_named_array arrays[ARRAYS];
 
     list(&n, arrays);
-    cr_assert_eq(emp_weights_take(&w, arrays, ARRAYS, NULL), EMP_OK);
+    ASSERT_OK(emp_weights_take(&w, arrays, ARRAYS, NULL));
     return w;
 }
 
@@ -64,54 +64,57 @@ Test(weights, are_taken_again_without_new_memory)
     const uint64_t  before = emp_weights_hash(&w);
 
     list(&later, arrays);
-    cr_assert_eq(emp_weights_take(&w, arrays, ARRAYS, NULL), EMP_OK);
+    ASSERT_OK(emp_weights_take(&w, arrays, ARRAYS, NULL));
     cr_expect_eq(emp_mem_live_blocks(), blocks);
     cr_expect(emp_weights_equal(&w, arrays));
     cr_expect_neq(emp_weights_hash(&w), before);
     emp_weights_clear(&w);
 }
 
-static void expect_other(const emp_named_array *arrays, int32_t count, const char *why)
-{
-    emp_weights w = taken_from(&trained);
-    emp_error   err = {0};
-
-    cr_expect_eq(emp_weights_give(&w, arrays, count, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
-    cr_expect_eq(emp_weights_take(&w, arrays, count, &err), EMP_EINVAL);
-    emp_weights_clear(&w);
-}
-
 Test(weights, are_not_given_to_other_networks)
 {
-    networks        n = {0};
-    emp_named_array arrays[ARRAYS];
+    static const struct {
+        const char *part, *name;
+        int32_t     count, type;
+        size_t      values;
+    } cases[] = {{"\"value\" are 3 values", "moment", ARRAYS, EMP_ARRAY_DOUBLE, 2},
+                 {"\"moments\"", "moments", ARRAYS, EMP_ARRAY_DOUBLE, 3},
+                 {"moment", "moment", ARRAYS, EMP_ARRAY_INT64, 3},
+                 {"3 arrays", "moment", ARRAYS - 1, EMP_ARRAY_DOUBLE, 3}};
 
-    list(&n, arrays);
-    arrays[0].count = 2;
-    expect_other(arrays, ARRAYS, "\"value\" are 3 values in the weights, and 2 here");
-    arrays[0].count = 3;
-    arrays[1].name = "moments";
-    expect_other(arrays, ARRAYS, "lack \"moments\"");
-    arrays[1].name = "moment";
-    arrays[1].type = EMP_ARRAY_INT64;
-    expect_other(arrays, ARRAYS, "moment");
-    arrays[1].type = EMP_ARRAY_DOUBLE;
-    expect_other(arrays, ARRAYS - 1, "3 arrays, and there are 2 here");
-    cr_expect_arr_eq(&n, &(networks){0}, sizeof n, "nothing is half given");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_weights     w = taken_from(&trained);
+        networks        n = {0};
+        emp_named_array arrays[ARRAYS];
+        list(&n, arrays);
+        arrays[0].count = cases[i].values;
+        arrays[1].name = cases[i].name;
+        arrays[1].type = (emp_array_type)cases[i].type;
+        EXPECT_REFUSED(emp_weights_give(&w, arrays, cases[i].count, &err), EMP_EINVAL,
+                       cases[i].part);
+        EXPECT_REFUSED(emp_weights_take(&w, arrays, cases[i].count, &err), EMP_EINVAL,
+                       "");
+        cr_expect_arr_eq(&n, &(networks){0}, sizeof n, "nothing is half given");
+        emp_weights_clear(&w);
+    }
 }
 
 Test(weights, refuse_what_is_no_array)
 {
+    static const struct {
+        const char *name;
+        int64_t     count;
+    } cases[] = {{"", 1},
+                 {"step", 1},
+                 {"x", -1},
+                 {"x", INT64_MAX},
+                 {"a name of more than thirty letters", 1}};
     emp_weights w = taken_from(&trained);
 
-    cr_expect_eq(emp_weights_add(&w, "", EMP_ARRAY_FLOAT, 1, NULL), EMP_EINVAL);
-    cr_expect_eq(emp_weights_add(&w, "step", EMP_ARRAY_FLOAT, 1, NULL), EMP_EINVAL);
-    cr_expect_eq(emp_weights_add(&w, "x", EMP_ARRAY_FLOAT, -1, NULL), EMP_EINVAL);
-    cr_expect_eq(emp_weights_add(&w, "x", EMP_ARRAY_FLOAT, INT64_MAX, NULL), EMP_EINVAL);
-    cr_expect_eq(emp_weights_add(&w, "a name of more than thirty letters",
-                                 EMP_ARRAY_FLOAT, 1, NULL),
-                 EMP_EINVAL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        EXPECT_REFUSED(
+            emp_weights_add(&w, cases[i].name, EMP_ARRAY_FLOAT, cases[i].count, &err),
+            EMP_EINVAL, "");
     cr_expect_eq(w.array_count, ARRAYS);
     emp_weights_clear(&w);
 }

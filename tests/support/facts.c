@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "base/collections.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/proto_writer.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 enum { PATH_BYTES = 1024 };
 
@@ -303,10 +305,9 @@ static void write_workload(const char *spec, const char *file)
 {
     proto_writer w = {0};
     emp_graph   *graph = NULL;
-    emp_error    err = {0};
 
     captured.is_on = true;
-    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_workload_build(&graph, spec, &why));
     captured.is_on = false;
     for (emp_op_id op = 0; op < graph->op_count; op++) write_node(&w, graph, op);
     scratch_write(file, w.data, w.size);
@@ -321,4 +322,23 @@ const char *fact_graph_path(const fact_graph *g)
     if (fact_is_peer()) return fact_peer_path("graphs", g->name, ".pb.gz");
     write_workload(g->spec, "workload.pb");
     return scratch_path("workload.pb");
+}
+
+/* ---- instances ---- */
+
+void fact_create_instance(task *t, const char *path, int32_t device_count,
+                          const char *runtime)
+{
+    const emp_import_params params = emp_import_params_default();
+    emp_import_devices      own;
+    emp_runtime             rules;
+
+    *t = (task){0};
+    MUST(emp_import_load(&t->graph, &own, path, &params, &why));
+    const int32_t cpus = device_count > 0 ? 1 : own.cpu_count;
+    const int32_t gpus = device_count > 0 ? device_count - 1 : own.gpu_count;
+    MUST(emp_machine_create(&t->machine, "instance", cpus, gpus, own.gpu_memory_bytes,
+                            &why));
+    MUST(emp_runtime_init(&rules, runtime != NULL ? runtime : own.runtime, &why));
+    task_pose(t, &rules, path);
 }

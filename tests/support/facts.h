@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "sim/graph/graph.h"
+#include "tests/support/problems.h"
 
 /** A table of tests/data: tab-separated, with a heading. Its first cells are never empty. */
 typedef struct {
@@ -60,5 +61,10 @@ const char *fact_peer_path(const char *folder, const char *name, const char *end
 /** Path of the graph as a GraphDef: TensorFlow's, or the workload written as one into the
  * scratch folder of the test. */
 const char *fact_graph_path(const fact_graph *g);
+
+/** The problem of a file with costs, on its own devices, or on a CPU and GPUs, \a device_count together, if that is not
+ * 0; by its own rules, or by \a runtime if that is not NULL. */
+void fact_create_instance(task *t, const char *path, int32_t device_count,
+                          const char *runtime);
 
 #endif /* EMP_TESTS_SUPPORT_FACTS_H */

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/problems.h"
 
+#include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graphs/load.h"
+#include "tests/support/plain/textbook.h"
 
 enum { TINY_GPU_NS = 10, TINY_CPU_NS = 20, TINY_ISSUE_NS = 3, MAX_INPUTS = 16 };
 
@@ -322,6 +325,49 @@ static void route_hosts(emp_machine *m, int from, int to)
     r->latency_s = (has_gpu ? 5e-9 : 0) + (is_far ? 20e-9 : 0);
 }
 
+/* What stands behind the device. */
+static void read_feature(tiny_op *op, char **at)
+{
+    switch (*(*at)++) {
+    case '<':
+    case ',': op->input[op->input_count++] = (int)strtol(*at, at, 10); break;
+    case '!': op->control = 1 + (int)strtol(*at, at, 10); break;
+    case '*': op->weight = (int)strtol(*at, at, 10); break;
+    case '|': op->lanes = (int)strtol(*at, at, 10); break;
+    case 'k': op->is_kernelless = true; break;
+    case 'a': op->is_alias = true; break;
+    case 'p': op->is_in_place = true; break;
+    case 'h': op->is_on_host = true; break;
+    case 'v': op->is_variable = true; break;
+    case 'f': op->is_folded = true; break;
+    default: abort();
+    }
+}
+
+int tiny_parse(tiny_op *ops, const char *text)
+{
+    char copy[256], *at = copy;
+    int  count = 0;
+
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy) abort();
+    while (*at != '\0') {
+        if (count == TINY_MAX_OPS) abort();
+        ops[count] = (tiny_op){.device = (int)strtol(at, &at, 10)};
+        while (*at != ';' && *at != '\0') read_feature(&ops[count], &at);
+        at += strspn(at, "; ");
+        count++;
+    }
+    return count;
+}
+
+void task_create_ops(task *t, const char *text, const emp_runtime *runtime)
+{
+    tiny_op   ops[TINY_MAX_OPS];
+    const int count = tiny_parse(ops, text);
+
+    task_create_tiny(t, ops, count, runtime);
+}
+
 void task_split_hosts(task *t)
 {
     static const int host_of[] = {0, 0, 2, 2, 2};
@@ -461,4 +507,82 @@ void hand_graph_comb(task *t, int32_t layers)
 {
     hand_graph_op(t, "end", "Relu", add_layers(t, layers, true)); /* its second reader */
     hand_graph_finish(t);
+}
+
+/* ---- what a task gives ---- */
+
+emp_sim *task_sim(const task *t)
+{
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    MUST(emp_sim_create(&sim, t->problem, &err));
+    return sim;
+}
+
+emp_sim_result task_run(const task *t)
+{
+    emp_sim       *sim = task_sim(t);
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    MUST(emp_sim_run(sim, t->device_of_op, &result, &err));
+    emp_sim_destroy(sim);
+    return result;
+}
+
+emp_sim_result task_trace(const task *t, const emp_sim_trace *trace)
+{
+    emp_sim       *sim = task_sim(t);
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    MUST(emp_sim_run_traced(sim, t->device_of_op, trace, &result, &err));
+    emp_sim_destroy(sim);
+    return result;
+}
+
+emp_explain *task_explain(const task *t)
+{
+    const emp_decision decision = {.device_of_op = t->device_of_op};
+    emp_explain       *why = NULL;
+    emp_error          err = {0};
+
+    MUST(emp_explain_create(&why, t->problem, &decision, &err));
+    return why;
+}
+
+static void expect_equal(const emp_sim_result *got, const emp_sim_result *want,
+                         int number)
+{
+    cr_expect_eq(got->step_time_ns, want->step_time_ns,
+                 "case %d: step time %" PRId64 ", textbook %" PRId64, number,
+                 got->step_time_ns, want->step_time_ns);
+    cr_expect_arr_eq(got->peak_bytes, want->peak_bytes, sizeof want->peak_bytes,
+                     "case %d: peaks", number);
+    cr_expect_arr_eq(got->busy_ns, want->busy_ns, sizeof want->busy_ns,
+                     "case %d: busy times", number);
+    cr_expect_eq(got->traffic_bytes, want->traffic_bytes, "case %d: traffic", number);
+    cr_expect_eq(got->transfer_count, want->transfer_count, "case %d: transfers", number);
+    cr_expect_eq(got->event_count, want->event_count, "case %d: events", number);
+    cr_expect_eq(got->fingerprint, want->fingerprint, "case %d: fingerprint", number);
+    cr_expect_eq(got->is_feasible, want->is_feasible, "case %d: verdict", number);
+    cr_expect_eq(got->oom_device, want->oom_device, "case %d: who is out", number);
+    cr_expect_eq(got->oom_op, want->oom_op, "case %d: op out of memory", number);
+    cr_expect_eq(got->oom_bytes, want->oom_bytes, "case %d: bytes asked for", number);
+    cr_expect_eq(got->oom_at_ns, want->oom_at_ns, "case %d: time out of memory", number);
+}
+
+void task_expect_textbook(const task *t, emp_sim *sim, const emp_decision *decision,
+                          int number)
+{
+    emp_sim_result got = {0}, want;
+    emp_error      err = {0};
+
+    textbook_run(t->problem, decision, &want);
+    MUST(emp_sim_trace_decision(sim, decision, NULL, &got, &err));
+    expect_equal(&got, &want, number);
+    want.fingerprint = 0;
+    MUST(emp_sim_run_decision(sim, decision, &got, &err));
+    expect_equal(&got, &want, number);
 }

@@ -13,6 +13,8 @@
 #ifndef EMP_TESTS_SUPPORT_PROBLEMS_H
 #define EMP_TESTS_SUPPORT_PROBLEMS_H
 
+#include "sim/engine/sim.h"
+#include "sim/explain/explain.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/problem.h"
 
@@ -61,6 +63,17 @@ emp_runtime tiny_serial(void);
  * one tensor of 256 bytes, takes 10 ns on a GPU and 20 ns on one core. */
 void task_create_tiny(task *t, const tiny_op *ops, int op_count,
                       const emp_runtime *runtime);
+
+/** Ops as a text, with semicolons between: a device, and behind it
+ *
+ *     <0,2  inputs     !1  the op it waits for     *5  weight     |4  lanes
+ *     k kernelless     a alias     p in place     h on the host     v variable     f folded
+ *
+ * "1*5; 1; 2<1!0" is a long op and a short one on gpu:0, and one on gpu:1 that reads the second and
+ * waits for the first. Returns how many. */
+int tiny_parse(tiny_op *ops, const char *text);
+/** The problem of such a text. */
+void task_create_ops(task *t, const char *text, const emp_runtime *runtime);
 
 /** Before a simulator is made: lets the machine of a tiny problem be two hosts, cpu:0 with
  * gpu:0 (device 1), and cpu:1 (device 2) with gpu:1 and gpu:2 (devices 3 and 4). Each host has
@@ -112,6 +125,21 @@ void hand_graph_layers(task *t, int32_t layers);
 /** Layers that each have a reader = Relu(relu), so that by the rules of colocation each layer
  * is a group and each reader is one. */
 void hand_graph_comb(task *t, int32_t layers);
+
+/* ---- what a task gives ---- */
+
+/** A simulator of the problem, which the caller destroys. */
+emp_sim *task_sim(const task *t);
+/** The step of the task's placement; \a trace may be NULL. */
+emp_sim_result task_run(const task *t);
+emp_sim_result task_trace(const task *t, const emp_sim_trace *trace);
+/** Likewise explained; the caller destroys it. */
+emp_explain *task_explain(const task *t);
+
+/** Expects of a decision what the textbook simulator says, by runs that are specialised for a
+ * profile and by traced ones, which also have a fingerprint. */
+void task_expect_textbook(const task *t, emp_sim *sim, const emp_decision *decision,
+                          int number);
 
 /* ---- parts ---- */
 

@@ -65,6 +65,37 @@ void scratch_write_text(char *path, size_t size, const char *name, const char *t
     snprintf(path, size, "%s", scratch_path(name));
 }
 
+const char *scratch_json(const char *text)
+{
+    static char json[1 << 16];
+    size_t      size = strlen(text) + 1;
+
+    cr_assert_leq(size, sizeof json);
+    memcpy(json, text, size);
+    for (char *c = json; *c != '\0'; c++)
+        if (*c == '\'') *c = '"';
+    return json;
+}
+
+void scratch_write_json(const char *name, const char *text)
+{
+    scratch_write(name, scratch_json(text), strlen(text));
+}
+
+void scratch_write_changed(char *path, size_t size, const char *name, const char *text,
+                           const char *find, const char *put)
+{
+    const char  *at = strstr(text, find);
+    const size_t room = strlen(text) + strlen(put) + 1;
+    char        *changed = malloc(room);
+
+    cr_assert_not_null(at, "%s", find);
+    cr_assert_not_null(changed);
+    snprintf(changed, room, "%.*s%s%s", (int)(at - text), text, put, at + strlen(find));
+    scratch_write_text(path, size, name, changed);
+    free(changed);
+}
+
 char *scratch_read(const char *name, size_t *size)
 {
     FILE *file = fopen(scratch_path(name), "rb");

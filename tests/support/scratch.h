@@ -25,6 +25,17 @@ void scratch_write(const char *name, const void *bytes, size_t size);
 /** Likewise a text; copies the file's path to \a path. */
 void scratch_write_text(char *path, size_t size, const char *name, const char *text);
 
+/** The text with " in place of each ', so that JSON can be written without escapes; valid until the
+ * next call. */
+const char *scratch_json(const char *text);
+
+/** Writes such a text. */
+void scratch_write_json(const char *name, const char *text);
+
+/** Likewise \a text with \a put in place of the first \a find, which must be there. */
+void scratch_write_changed(char *path, size_t size, const char *name, const char *text,
+                           const char *find, const char *put);
+
 /** The bytes of a file, terminated; release with free(). \a size may be NULL. */
 char *scratch_read(const char *name, size_t *size);
 

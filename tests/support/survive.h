@@ -1,17 +1,46 @@
 /** \file tests/support/survive.h
- * Every allocation of a call fails in turn (base/mem.h): each failure must be reported, and
- * leave no memory behind.
+ * Calls that must succeed, be refused, or survive a lack of memory, in a line each.
  */
 #ifndef EMP_TESTS_SUPPORT_SURVIVE_H
 #define EMP_TESTS_SUPPORT_SURVIVE_H
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 
-/** Evaluates \a call, an emp_status, until no allocation of it fails; \a undo is a statement
- * that releases what a failed call may leave. What the last call made is the caller's. */
+/** Stops the test with the message of the error unless the status is EMP_OK. The expression \a call
+ * may pass &err, an error that the macro declares. */
+#define ASSERT_OK(call)                              \
+    do {                                             \
+        emp_error err = {0};                         \
+        cr_assert_eq((call), EMP_OK, "%s", err.msg); \
+    } while (0)
+
+/** Expects of such a call the status \a want and a message that contains \a part. */
+#define EXPECT_REFUSED(call, want, part)                                            \
+    do {                                                                            \
+        emp_error err = {0};                                                        \
+        cr_expect_eq((call), (want), "with the message: %s", err.msg);              \
+        cr_expect_not_null(strstr(err.msg, (part)), "\"%s\" lacks \"%s\"", err.msg, \
+                           (part));                                                 \
+    } while (0)
+
+/** Lets \a text be all that such a call writes to the stream `out`; release with free(). */
+#define ASSERT_PRINTED(text, call)                             \
+    do {                                                       \
+        size_t printed_bytes_ = 0;                             \
+        FILE  *out = open_memstream(&(text), &printed_bytes_); \
+        ASSERT_OK(call);                                       \
+        fclose(out);                                           \
+    } while (0)
+
+/** Lets every allocation of \a call fail in turn (base/mem.h): each failure must be reported, and
+ * leave no memory behind. \a undo is a statement that releases what a failed call may leave. What
+ * the last call made, which succeeds, is the caller's. */
 #define SURVIVES_EVERY_ALLOCATION_FAILURE(call, undo)            \
     do {                                                         \
         const long before_ = emp_mem_live_blocks();              \
@@ -26,5 +55,17 @@
             cr_assert_eq(emp_mem_live_blocks(), before_);        \
         }                                                        \
     } while (0)
+
+/** As a Criterion .fini, or the end of one: no memory is left. Criterion passes a test whose assertions fail
+ * there; only a crash it does not. */
+static inline void end_without_memory(void)
+{
+    if (emp_mem_live_blocks() == 0) return;
+    fprintf(stderr, "%ld blocks of memory are left\n", emp_mem_live_blocks());
+    abort();
+}
+
+/** Expects that all memory was given back; as a Criterion .fini. */
+static inline void expect_all_freed(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 
 #endif /* EMP_TESTS_SUPPORT_SURVIVE_H */

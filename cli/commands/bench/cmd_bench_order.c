@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench order and bench fusion: what a decision beside devices is worth with the same
  * devices. */
-#include "bench/studies/orders.h"
+#include "bench/studies/mechanisms.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
+#include "cli/parse.h"
 
 enum { KEY_METHODS = 256, DEFAULT_BUDGET = 1000, DEFAULT_SEEDS = 5 };
 

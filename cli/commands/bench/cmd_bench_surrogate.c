@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/options/jobs_options.h"
+#include "cli/parse.h"
 #include "run/stats.h"
 #include "sim/surrogate/surrogate.h"
 

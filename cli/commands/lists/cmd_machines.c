@@ -12,7 +12,8 @@
 #include "cli/cli.h"
 #include "cli/commands/lists/listing.h"
 #include "cli/format.h"
-#include "cli/report/report_machine.h"
+#include "cli/parse.h"
+#include "cli/report/report.h"
 #include "sim/machine/import/import.h"
 #include "sim/machine/machine.h"
 

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/commands/lists/listing.h"
 #include "cli/format.h"
+#include "cli/parse.h"
 
 enum { COMMAND_BYTES = 1024 };
 

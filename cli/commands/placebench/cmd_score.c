@@ -11,6 +11,8 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/placement_input.h"
+#include "cli/options/run_options.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "sim/engine/sim.h"
@@ -79,7 +81,22 @@ static emp_status check_devices_alone(const emp_owned_decision *d, const char *p
                      d->level_of_op != NULL ? "order of ops" : "fusion of ops");
 }
 
-static emp_status simulate(emp_sim_result *result, const char *path,
+/* Finds the bound of placements with GPU kernels on GPUs, which known.tsv has not, if this is one. */
+static emp_status bound(emp_bounds *bounds, const emp_placebench_instance *instance,
+                        const emp_problem *problem, const emp_device_id *device_of_op,
+                        emp_error *err)
+{
+    *bounds = (emp_bounds){0};
+    if (!instance->is_known) return EMP_OK;
+    if (emp_problem_keeps_gpu_kernels(problem, device_of_op))
+        EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err));
+    *bounds = (emp_bounds){.best_ns = (emp_time_ns)llround(instance->bound_s * 1e9),
+                           .gpu_kernels_ns = bounds->gpu_kernels_ns};
+    return EMP_OK;
+}
+
+static emp_status simulate(emp_sim_result *result, emp_bounds *bounds,
+                           const emp_placebench_instance *instance, const char *path,
                            const emp_problem *problem, emp_error *err)
 {
     emp_status         st = EMP_OK;
@@ -90,6 +107,7 @@ static emp_status simulate(emp_sim_result *result, const char *path,
     EMP_TRY(check_devices_alone(&decision, path, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_sim_run(sim, decision.device_of_op, result, err));
+    EMP_TRY(bound(bounds, instance, problem, decision.device_of_op, err));
 
 cleanup:
     emp_sim_destroy(sim);
@@ -149,19 +167,15 @@ static void print_best(const emp_placebench_instance *instance,
 static emp_status print_score(const struct args             *args,
                               const emp_placebench_instance *instance,
                               const emp_problem *problem, const emp_sim_result *result,
-                              emp_error *err)
+                              const emp_bounds *bounds, emp_error *err)
 {
-    const emp_bounds bounds = {
-        .best_ns =
-            instance->is_known ? (emp_time_ns)llround(instance->bound_s * 1e9) : 0};
-
     if (args->format != EMP_SHEET_TEXT)
-        return print_object(args, instance, problem, result, &bounds, err);
+        return print_object(args, instance, problem, result, bounds, err);
     printf("%s, %s: %s on %s, runtime %s, placement %s\n", instance->task.key,
            emp_placebench_split_name(instance->split), instance->task.spec,
            instance->task.machine, instance->frozen.runtime, args->placement);
     print_best(instance, result);
-    cli_report_print(problem, result, NULL, &bounds);
+    cli_report_print(problem, result, NULL, bounds);
     return EMP_OK;
 }
 
@@ -173,14 +187,15 @@ emp_status cmd_score(int argc, char **argv, emp_error *err)
     const emp_placebench_instance *instance = NULL;
     emp_loaded_task                loaded = {0};
     emp_sim_result                 result;
+    emp_bounds                     bounds;
 
     cli_parse(&cmd_score_argp, argc, argv, &args);
     EMP_TRY(emp_placebench_load(&bench, err));
     EMP_TRY(emp_placebench_find(&instance, &bench, args.instance, err));
     EMP_TRY(emp_placebench_need_file(instance, err));
     EMP_TRY(emp_tasks_load(&loaded, &instance->task, 1, NULL, 1, err));
-    EMP_TRY(simulate(&result, args.placement, loaded.problem, err));
-    EMP_TRY(print_score(&args, instance, loaded.problem, &result, err));
+    EMP_TRY(simulate(&result, &bounds, instance, args.placement, loaded.problem, err));
+    EMP_TRY(print_score(&args, instance, loaded.problem, &result, &bounds, err));
 
 cleanup:
     emp_tasks_clear(&loaded, 1);

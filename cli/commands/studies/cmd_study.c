@@ -9,6 +9,7 @@
 #include "cli/commands/lists/listing.h"
 #include "cli/commands/studies/studies.h"
 #include "cli/format.h"
+#include "cli/parse.h"
 
 struct args {
     cli_trials_options trials;

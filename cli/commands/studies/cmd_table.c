@@ -2,15 +2,17 @@
 /* emplace table 1|2: a table of the paper beside ours. */
 #include <stdio.h>
 
+#include "base/text/options.h"
 #include "bench/tables/table.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
+#include "cli/parse.h"
 
-enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL };
+enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL, KEY_RELATIVE };
 
 struct args {
     cli_trials_options     trials;
-    bool                   has_other_sizes;
+    bool                   has_other_sizes, is_relative;
     const emp_paper_table *definition;
     emp_table             *table;
 };
@@ -24,6 +26,10 @@ static const struct argp_option options[] = {
      0},
     {"other-sizes", KEY_SENSITIVITY, NULL, 0,
      "Table 1 under other plausible sizes of its workloads", 0},
+    {"relative", KEY_RELATIVE, NULL, 0,
+     "Table 1 with each time divided by that of the row's human expert, or of one GPU "
+     "where there is none: ours by ours, the paper's by the paper's",
+     0},
     {0},
 };
 
@@ -37,8 +43,27 @@ static const char doc[] =
     "  emplace table 1\n"
     "  emplace table 1 --rows rnnlm,nmt2 --methods expert,hdp --seeds 5\n"
     "  emplace table 1 --full --format csv > bench/results/table1.csv\n"
+    "  emplace table 1 --relative --methods expert,mincut,hdp\n"
     "  emplace table 1 --other-sizes --rows nmt2,nmt4\n"
     "  emplace table 2 --rows nmt2 --budget 2000";
+
+/* Checks options that are for table 1 once all are known. */
+static void check_options(struct args *args)
+{
+    const char *methods = args->trials.run.arms;
+
+    if (args->definition == NULL)
+        cli_usage_error("which table? there are table 1 and table 2");
+    if (args->has_other_sizes && args->definition != &emp_paper_table1)
+        cli_usage_error("--other-sizes is for table 1");
+    if (args->is_relative && args->definition != &emp_paper_table1)
+        cli_usage_error("--relative is for table 1");
+    if (args->is_relative && !emp_word_list_has(methods, "expert") &&
+        !emp_word_list_has(methods, "gpu"))
+        cli_usage_error("--relative divides by the expert or one GPU; add expert or gpu "
+                        "to --methods");
+    if (args->has_other_sizes) args->definition = &emp_paper_sensitivity;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -49,6 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_FULL: args->trials.run.is_full = true; return 0;
     case KEY_METHODS: args->trials.run.arms = arg; return 0;
     case KEY_SENSITIVITY: args->has_other_sizes = true; return 0;
+    case KEY_RELATIVE: args->is_relative = true; return 0;
     case ARGP_KEY_ARG:
         if (args->definition != NULL)
             cli_usage_error("one table only, not also \"%s\"", arg);
@@ -57,14 +83,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error("there is no table \"%s\"; there are table 1 and table 2",
                             arg);
         return 0;
-    case ARGP_KEY_END:
-        if (args->definition == NULL)
-            cli_usage_error("which table? there are table 1 and table 2");
-        if (!args->has_other_sizes) return 0;
-        if (args->definition != &emp_paper_table1)
-            cli_usage_error("--other-sizes is for table 1");
-        args->definition = &emp_paper_sensitivity;
-        return 0;
+    case ARGP_KEY_END: check_options(args); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -76,7 +95,11 @@ static emp_status make(void *study, emp_error *err)
 {
     struct args *args = (struct args *)study;
 
-    return emp_paper_table_make(&args->table, args->definition, &args->trials.run, err);
+    const emp_status st =
+        emp_paper_table_make(&args->table, args->definition, &args->trials.run, err);
+
+    if (args->table != NULL && args->is_relative) emp_table_relate(args->table);
+    return st;
 }
 
 static emp_status print(const void *study, bool is_whole, emp_error *err)

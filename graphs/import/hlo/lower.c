@@ -7,6 +7,68 @@
 #include "base/mem.h"
 #include "graphs/import/hlo/module.h"
 
+/* ---- states of the entry ---- */
+
+bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter)
+{
+    return parameter->tensor_count == 1 && s->m->tensor[parameter->first_tensor].is_ref;
+}
+
+int32_t emp_hlo_states_colocation(const emp_hlo_states *s, const emp_hlo_instruction *i)
+{
+    if (emp_hlo_op(s->m, i)->what == EMP_HLO_PARAMETER)
+        return emp_hlo_is_state(s, i) ? 1 + emp_disjoint_root(s->together, i->number) : 0;
+    for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
+        if (s->of_tensor[t] >= 0)
+            return 1 + emp_disjoint_root(s->together, s->of_tensor[t]);
+    return 0;
+}
+
+void emp_hlo_states_note(emp_hlo_states *s, const emp_hlo_instruction *i, emp_op_id op)
+{
+    if (emp_hlo_op(s->m, i)->what == EMP_HLO_PARAMETER) {
+        if (emp_hlo_is_state(s, i)) s->op[i->number] = op;
+        return;
+    }
+    for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
+        if (s->of_tensor[t] >= 0) s->update[s->of_tensor[t]] = op;
+}
+
+/* [op] what writes the state that the op is; -1: it is none, or nothing writes it. */
+static void find_writers(const emp_hlo_states *s, emp_op_id *writer_of, int32_t op_count)
+{
+    for (emp_op_id op = 0; op < op_count; op++) writer_of[op] = -1;
+    for (int32_t p = 0; p < s->parameter_count; p++)
+        if (s->op[p] >= 0) writer_of[s->op[p]] = s->update[p];
+}
+
+emp_status emp_hlo_states_order(const emp_hlo_states *s, emp_graph_builder *builder,
+                                emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_op_id *writer_of = NULL;
+    int32_t    op_count = emp_graph_builder_op_count(builder);
+
+    if (s->count == 0) return EMP_OK;
+    EMP_TRY(EMP_ALLOC(writer_of, (size_t)op_count));
+    find_writers(s, writer_of, op_count);
+    for (emp_op_id op = 0; op < op_count; op++) {
+        emp_op_id last = -1;
+        for (int32_t n = 0; n < emp_graph_builder_input_count(builder, op); n++) {
+            emp_op_id writer = writer_of[emp_graph_builder_input(builder, op, n).op];
+            if (writer <= op || writer == last) continue;
+            EMP_TRY(emp_graph_builder_add_control(builder, op, writer, err));
+            last = writer;
+        }
+    }
+
+cleanup:
+    emp_free(writer_of);
+    return st;
+}
+
+/* ---- ops ---- */
+
 /* ---- names of ops ---- */
 
 enum { SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };

@@ -211,17 +211,6 @@ static bool from(int32_t layer, int32_t first) { return layer >= first; }
 
 /* ---- decoders with RMS norms, rotary positions and gated layers ---- */
 
-void emp_model_llama_like(emp_fields *f, emp_transformer_model *m)
-{
-    bool has_bias = emp_fields_flag(f, "attention_bias|qkv_bias|use_bias", false);
-
-    m->norm = EMP_NORM_RMS;
-    m->is_gated = m->has_rotary = m->has_final_norm = true;
-    m->has_qkv_bias = has_bias;
-    m->has_output_bias = has_bias;
-    m->has_mlp_bias = emp_fields_flag(f, "mlp_bias|use_bias", false);
-}
-
 static void llama(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
@@ -454,32 +443,7 @@ static void gemma4(emp_fields *f, emp_transformer_model *m)
     }
 }
 
-/* ---- latent attention ---- */
-
-void emp_model_deepseek(emp_fields *f, emp_transformer_model *m)
-{
-    int32_t plain = emp_fields_integer(f, "qk_nope_head_dim", -1);
-    int32_t value = emp_fields_integer(f, "v_head_dim", -1);
-    int32_t inner = emp_fields_integer(f, "moe_intermediate_size", 0);
-
-    emp_model_llama_like(f, m);
-    m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
-    m->query_rank = emp_fields_integer(f, "q_lora_rank", 0);
-    m->key_rank = emp_fields_integer(f, "kv_lora_rank", -1);
-    m->rotary_size = emp_fields_integer(f, "qk_rope_head_dim", -1);
-    m->has_correction_bias = strcmp(f->family, "deepseek_v2") != 0;
-    for (int32_t i = 0; i < m->layer_count; i++) {
-        int64_t size = (int64_t)plain + m->rotary_size;
-        m->layer[i].head_size = size > INT32_MAX ? INT32_MAX : (int32_t)size;
-        m->layer[i].value_size = value;
-        m->layer[i].kv_heads = m->layer[i].heads;
-    }
-    if (emp_fields_find(f, "n_routed_experts") == NULL) return;
-    emp_model_experts(
-        f, m, emp_fields_integer(f, "first_k_dense_replace", 0),
-        emp_fields_integer(f, "moe_layer_freq", 1),
-        emp_model_product(emp_fields_integer(f, "n_shared_experts", 0), inner));
-}
+/* ---- DeepSeek and GLM ---- */
 
 /* DeepSeek's first experts, with plain attention. */
 static void deepseek_moe(emp_fields *f, emp_transformer_model *m)

@@ -32,6 +32,31 @@ static emp_indexer indexer_of(emp_fields *f, int32_t i, int32_t layers)
     return at <= 0 || freq < 2 || at % freq == 0 ? EMP_INDEXER_OWN : EMP_INDEXER_SHARED;
 }
 
+void emp_model_deepseek(emp_fields *f, emp_transformer_model *m)
+{
+    int32_t plain = emp_fields_integer(f, "qk_nope_head_dim", -1);
+    int32_t value = emp_fields_integer(f, "v_head_dim", -1);
+    int32_t inner = emp_fields_integer(f, "moe_intermediate_size", 0);
+
+    emp_model_llama_like(f, m);
+    m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
+    m->query_rank = emp_fields_integer(f, "q_lora_rank", 0);
+    m->key_rank = emp_fields_integer(f, "kv_lora_rank", -1);
+    m->rotary_size = emp_fields_integer(f, "qk_rope_head_dim", -1);
+    m->has_correction_bias = strcmp(f->family, "deepseek_v2") != 0;
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        int64_t size = (int64_t)plain + m->rotary_size;
+        m->layer[i].head_size = size > INT32_MAX ? INT32_MAX : (int32_t)size;
+        m->layer[i].value_size = value;
+        m->layer[i].kv_heads = m->layer[i].heads;
+    }
+    if (emp_fields_find(f, "n_routed_experts") == NULL) return;
+    emp_model_experts(
+        f, m, emp_fields_integer(f, "first_k_dense_replace", 0),
+        emp_fields_integer(f, "moe_layer_freq", 1),
+        emp_model_product(emp_fields_integer(f, "n_shared_experts", 0), inner));
+}
+
 void emp_model_deepseek_sparse(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_deepseek(f, m);

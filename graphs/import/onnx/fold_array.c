@@ -6,6 +6,94 @@
 
 #include "graphs/import/onnx/lower.h"
 
+/* ---- what all foldings do with arrays ---- */
+
+/* To so many bits of fraction, ties to even, with exponents from `least` on. */
+static double round_float(double x, int bits, int least, double largest)
+{
+    int exponent;
+
+    if (x == 0.0 || !isfinite(x)) return x;
+    (void)frexp(x, &exponent);
+    int    last = (exponent - 1 < least ? least : exponent - 1) - bits;
+    double rounded = ldexp(rint(ldexp(x, -last)), last);
+    return fabs(rounded) > largest ? copysign(INFINITY, x) : rounded;
+}
+
+/* The low bits of a whole number, as a number with a sign or without one. */
+static double wrap(double x, int bits, bool is_signed)
+{
+    uint64_t low = (uint64_t)emp_truncate(x) & (((uint64_t)1 << bits) - 1);
+
+    if (is_signed && (low >> (bits - 1) & 1))
+        return (double)low - (double)((uint64_t)1 << bits);
+    return (double)low;
+}
+
+bool emp_onnx_array_in(const emp_onnx_call *c, int32_t i, emp_onnx_array *out)
+{
+    const emp_onnx_value *value = emp_onnx_in(c, i);
+
+    if (value == NULL || value->number == NULL) return false;
+    *out = (emp_onnx_array){value->shape, value->dtype, value->number};
+    return true;
+}
+
+int64_t emp_onnx_place(const emp_shape *shape, const int64_t *stride, int64_t start,
+                       int64_t i)
+{
+    for (int32_t d = shape->rank - 1; d >= 0; d--) {
+        start += i % shape->dim[d] * stride[d];
+        i /= shape->dim[d];
+    }
+    return start;
+}
+
+bool emp_onnx_put(emp_onnx_call *c, emp_shape shape, emp_dtype dtype,
+                  const double *number)
+{
+    emp_onnx_out_numbers(c, 0, shape, dtype, number);
+    return true;
+}
+
+double *emp_onnx_room_for(emp_onnx_call *c, const emp_shape *shape)
+{
+    if (!emp_shape_is_known(shape)) return NULL;
+    return emp_onnx_new_numbers(c->o, emp_shape_elements(shape));
+}
+
+double emp_onnx_round_to(emp_dtype dtype, double x)
+{
+    switch (dtype) {
+    case EMP_DTYPE_FLOAT: return (double)(float)x;
+    case EMP_DTYPE_HALF: return round_float(x, 10, -14, 65504.0);
+    case EMP_DTYPE_BFLOAT16: return round_float(x, 7, -126, 0x1.fep127);
+    case EMP_DTYPE_BOOL: return x != 0.0;
+    case EMP_DTYPE_INT8: return wrap(x, 8, true);
+    case EMP_DTYPE_UINT8: return wrap(x, 8, false);
+    case EMP_DTYPE_INT16: return wrap(x, 16, true);
+    case EMP_DTYPE_UINT16: return wrap(x, 16, false);
+    case EMP_DTYPE_INT32: return wrap(x, 32, true);
+    case EMP_DTYPE_UINT32: return wrap(x, 32, false);
+    case EMP_DTYPE_INT64:
+    case EMP_DTYPE_UINT64: return trunc(x);
+    default: return x;
+    }
+}
+
+void emp_onnx_strides(const emp_shape *of, const emp_shape *to, int64_t *stride)
+{
+    int64_t step = 1;
+
+    for (int32_t d = to->rank - 1; d >= 0; d--) {
+        int32_t own = d - (to->rank - of->rank);
+        stride[d] = own < 0 || of->dim[own] == 1 ? 0 : step;
+        if (own >= 0) step = emp_onnx_times(step, of->dim[own]);
+    }
+}
+
+/* ---- the elements of constants, moved ---- */
+
 typedef emp_onnx_array array;
 
 static int64_t count_of(const array *a) { return emp_shape_elements(&a->shape); }

@@ -130,6 +130,9 @@ void emp_onnx_keep(emp_onnx *o, emp_onnx_value *value);
 
 /* What a lowering asks of its node. */
 
+/** True if none of \a count sizes is below 0; otherwise the node is refused. */
+bool emp_onnx_are_counts(emp_onnx_call *c, const int64_t *number, int32_t count);
+
 emp_onnx_value *emp_onnx_in(const emp_onnx_call *c, int32_t i); /**< NULL: left out */
 emp_port        emp_onnx_in_port(emp_onnx_call *c, int32_t i);
 emp_shape       emp_onnx_in_shape(const emp_onnx_call *c, int32_t i);
@@ -266,8 +269,9 @@ void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body);
 
 /* The rules by theme, each ending with {0}; those of the runtime's own domains come first there. */
 extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
-    emp_onnx_layer_rules[], emp_onnx_other_rules[], emp_onnx_attention_rules[],
-    emp_onnx_einsum_rules[], emp_onnx_sequence_rules[], emp_onnx_runtime_rules[];
+    emp_onnx_made_rules[], emp_onnx_layer_rules[], emp_onnx_other_rules[],
+    emp_onnx_attention_rules[], emp_onnx_einsum_rules[], emp_onnx_sequence_rules[],
+    emp_onnx_runtime_rules[];
 
 /** A rule: the op \a word of the first input. */
 void emp_onnx_lower_unary(emp_onnx_call *c, const char *word);

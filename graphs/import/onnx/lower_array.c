@@ -276,24 +276,13 @@ static void pad(emp_onnx_call *c, const char *word)
                                 emp_onnx_in_port(c, 0), sizes));
 }
 
-/* Whether none is below 0. */
-static bool are_counts(emp_onnx_call *c, const int64_t *number, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++) {
-        if (number[i] >= 0) continue;
-        emp_onnx_refuse(c, "a size of %lld in place %d", (long long)number[i], i);
-        return false;
-    }
-    return true;
-}
-
 static void expand(emp_onnx_call *c, const char *word)
 {
     emp_shape in = emp_onnx_in_shape(c, 0), wanted = {0}, shape;
 
     (void)word;
     wanted.rank = emp_onnx_ints(c, NULL, 1, wanted.dim, EMP_MAX_RANK);
-    if (!are_counts(c, wanted.dim, wanted.rank)) return;
+    if (!emp_onnx_are_counts(c, wanted.dim, wanted.rank)) return;
     if (wanted.rank < 0 || !emp_onnx_broadcast(&in, &wanted, &shape)) {
         emp_onnx_refuse(c, "its new shape depends on data, or does not fit");
         return;
@@ -330,7 +319,7 @@ static void tile(emp_onnx_call *c, const char *word)
         count = shape.rank;
         for (int32_t d = 0; d < count; d++) times[d] = d == along ? often : 1;
     }
-    if (!are_counts(c, times, count)) return;
+    if (!emp_onnx_are_counts(c, times, count)) return;
     emp_onnx_out(c, 0,
                  emp_onnx_emit2(c, "Tile", emp_onnx_in_port(c, 0),
                                 emp_onnx_int_vector(c, times, count)));
@@ -449,57 +438,6 @@ static void top_k(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 1, (emp_port){y.op, y.op < 0 ? 0 : 1});
 }
 
-static void one_hot(emp_onnx_call *c, const char *word)
-{
-    emp_shape             x = emp_onnx_in_shape(c, 0), shape = {0};
-    int64_t               depth[1];
-    const emp_onnx_value *values = emp_onnx_in(c, 2);
-
-    if (emp_onnx_ints(c, NULL, 1, depth, 1) != 1) {
-        emp_onnx_refuse(c, "its depth depends on data");
-        return;
-    }
-    if (x.rank < 0 || x.rank == EMP_MAX_RANK || depth[0] < 0 || depth[0] > INT32_MAX) {
-        emp_onnx_refuse(c, "a depth of %lld for indices of rank %d", (long long)depth[0],
-                        x.rank);
-        return;
-    }
-    int32_t axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), x.rank + 1);
-    for (int32_t d = 0; d <= x.rank; d++)
-        shape.dim[shape.rank++] = d == axis ? depth[0] : x.dim[d < axis ? d : d - 1];
-    emp_dtype dtype = values != NULL ? values->dtype : EMP_DTYPE_FLOAT;
-    emp_port  classes = emp_tf_int(c->o->tf, NULL, "depth", depth[0]);
-    emp_port  on = emp_tf_const(c->o->tf, NULL, "on", dtype, EMP_SHAPE_SCALAR, NULL, 0);
-    emp_onnx_out(
-        c, 0,
-        emp_onnx_emit_shaped(c, word, shape, dtype,
-                             EMP_TF_PORTS(emp_onnx_in_port(c, 0), classes, on, on)));
-}
-
-/* How many elements are not zero is not known before the step; we take all of them. */
-static void non_zero(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = emp_onnx_in_shape(c, 0);
-    emp_port  x = emp_onnx_in_port(c, 0);
-
-    if (shape.rank < 0) {
-        emp_onnx_refuse(c, "the rank of its input is not known");
-        return;
-    }
-    if (shape.rank == 0) shape = EMP_SHAPE(1);
-    emp_import_notes_assume(c->o->notes, "all elements count as not zero in NonZero");
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(c, word,
-                                      EMP_SHAPE(shape.rank, emp_shape_elements(&shape)),
-                                      EMP_DTYPE_INT64, &x, 1));
-}
-
-static void filled(emp_onnx_call *c, const char *word)
-{
-    (void)word;
-    emp_onnx_refuse(c, "its shape depends on data");
-}
-
 static void triangle(emp_onnx_call *c, const char *word)
 {
     int64_t  zero = 0;
@@ -616,173 +554,6 @@ static void resize(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &in, 1));
 }
 
-/* ---- tensors made of nothing but a shape ---- */
-
-/* The element type that an attribute gives, else that of the input, if there is one. */
-static emp_dtype dtype_of(const emp_onnx_call *c, const char *name, bool is_like_input)
-{
-    const emp_onnx_value *x = emp_onnx_in(c, 0);
-    emp_dtype             dtype = emp_onnx_dtype(emp_onnx_int(c, name, 0));
-
-    if (dtype != EMP_DTYPE_NONE) return dtype;
-    return is_like_input && x != NULL ? x->dtype : EMP_DTYPE_FLOAT;
-}
-
-static void random_like(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = emp_onnx_in_shape(c, 0);
-    int64_t   sizes[EMP_MAX_RANK];
-    int32_t   rank = emp_onnx_ints(c, "shape", -1, sizes, EMP_MAX_RANK);
-
-    if (!are_counts(c, sizes, rank)) return;
-    if (rank >= 0) {
-        shape = (emp_shape){.rank = rank};
-        memcpy(shape.dim, sizes, sizeof sizes);
-    }
-    if (shape.rank < 0) {
-        emp_onnx_refuse(c, "its shape is not known");
-        return;
-    }
-    emp_port size = emp_onnx_int_vector(c, shape.dim, shape.rank);
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, word,
-                               &(emp_op_attrs){.dtype = dtype_of(c, "dtype", rank < 0)},
-                               &size, 1));
-}
-
-static void eye_like(emp_onnx_call *c, const char *word)
-{
-    emp_port x = emp_onnx_in_port(c, 0);
-
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, word,
-                               &(emp_op_attrs){.dtype = dtype_of(c, "dtype", true)}, &x,
-                               1));
-}
-
-/* Windows of signals, and the like: constants of so many numbers. */
-static void window(emp_onnx_call *c, const char *word)
-{
-    int64_t size[2] = {0, 0};
-    bool    is_matrix = strcmp(word, "mel") == 0;
-
-    if (emp_onnx_ints(c, NULL, 0, size, 1) != 1 ||
-        (is_matrix && emp_onnx_ints(c, NULL, 1, size + 1, 1) != 1) || size[0] < 0 ||
-        size[1] < 0) {
-        emp_onnx_refuse(c, "its size depends on data, or is below 0");
-        return;
-    }
-    emp_dtype dtype = dtype_of(c, "output_datatype", false);
-    emp_shape shape =
-        is_matrix ? EMP_SHAPE(size[1] / 2 + 1, size[0]) : EMP_SHAPE(size[0]);
-    emp_onnx_out(c, 0, emp_tf_const(c->o->tf, NULL, "window", dtype, shape, NULL, 0));
-}
-
-/* So many numbers from `start` on; how many is not known where they depend on data. */
-static void range(emp_onnx_call *c, const char *word)
-{
-    emp_port part[3] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
-                        emp_onnx_in_port(c, 2)};
-
-    const emp_onnx_value *start = emp_onnx_in(c, 0), *delta = emp_onnx_in(c, 2);
-    if (delta != NULL && delta->number != NULL && delta->number[0] == 0.0) {
-        emp_onnx_refuse(c, "its step is 0");
-        return;
-    }
-    emp_shape shape = EMP_SHAPE(emp_onnx_range_count(c));
-    if (shape.dim[0] < 0) shape.dim[0] = emp_onnx_open_size(c, 0, 0);
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(c, word, shape,
-                                      start != NULL ? start->dtype : EMP_DTYPE_INT64,
-                                      part, 3));
-}
-
-static void multinomial(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = emp_onnx_in_shape(c, 0);
-    emp_dtype dtype = emp_onnx_dtype(emp_onnx_int(c, "dtype", 6));
-    int64_t   samples = emp_onnx_int(c, "sample_size", 1);
-
-    if (shape.rank != 2 || samples < 0) {
-        emp_onnx_refuse(c, "%lld samples of a tensor of rank %d", (long long)samples,
-                        shape.rank);
-        return;
-    }
-    shape.dim[1] = samples;
-    emp_port count = emp_tf_int(c->o->tf, NULL, "count", samples);
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(c, word, shape, dtype,
-                                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), count)));
-}
-
-/* ---- sizes that depend on data, with a bound ---- */
-
-/* All elements count as distinct. With an axis, slices along it are compared. */
-static void unique(emp_onnx_call *c, const char *word)
-{
-    emp_shape    shape = emp_onnx_in_shape(c, 0);
-    emp_port     x = emp_onnx_in_port(c, 0);
-    emp_op_attrs attrs = {.out_type = EMP_DTYPE_INT64};
-    int64_t      axis = emp_onnx_int(c, "axis", INT64_MAX);
-
-    if (!emp_shape_is_known(&shape)) {
-        emp_onnx_refuse(c, "the shape of its input is not known");
-        return;
-    }
-    emp_import_notes_assume(
-        c->o->notes, "all elements count as distinct in Unique: the sizes of what it "
-                     "makes depend on data");
-    if (axis == INT64_MAX) {
-        if (shape.rank != 1)
-            x = emp_onnx_reshape(c, x, EMP_SHAPE(emp_shape_elements(&shape)));
-        emp_port y = emp_onnx_emit(c, word, &attrs, &x, 1);
-        for (int32_t i = 0; i < 4; i++) emp_onnx_out(c, i, (emp_port){y.op, i > 0});
-        return;
-    }
-    int32_t  along = emp_onnx_axis(c, axis, shape.rank);
-    emp_port y = emp_onnx_emit(c, word, &attrs, &x, 1);
-    emp_onnx_out(c, 0, y);
-    if (y.op < 0 || c->node->output_count < 2) return;
-    emp_port rows = emp_onnx_reduce(c, "Max", (emp_port){y.op, 1},
-                                    ((1U << shape.rank) - 1) & ~(1U << along), false);
-    for (int32_t i = 1; i < 4; i++) emp_onnx_out(c, i, rows);
-}
-
-/* Rows that a condition chooses; all are taken. */
-static void compress(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = emp_onnx_in_shape(c, 0), chosen = emp_onnx_in_shape(c, 1);
-    int64_t   axis = emp_onnx_int(c, "axis", INT64_MAX);
-    emp_port  x = emp_onnx_in_port(c, 0), condition = emp_onnx_in_port(c, 1);
-
-    if (!emp_shape_is_known(&shape) || chosen.rank != 1) {
-        emp_onnx_refuse(c, "a condition of rank %d for a tensor of rank %d", chosen.rank,
-                        shape.rank);
-        return;
-    }
-    if (axis == INT64_MAX) {
-        shape = EMP_SHAPE(emp_shape_elements(&shape));
-        x = emp_onnx_reshape(c, x, shape);
-        axis = 0;
-    }
-    int32_t               along = emp_onnx_axis(c, axis, shape.rank);
-    const emp_onnx_value *value = emp_onnx_in(c, 1);
-    int64_t               count = chosen.dim[0];
-    if (count > shape.dim[along]) count = shape.dim[along];
-    if (value->number != NULL) {
-        int64_t taken = 0;
-        for (int64_t i = 0; i < count; i++) taken += value->number[i] != 0.0;
-        count = taken;
-    } else {
-        emp_import_notes_assume(c->o->notes, "Compress takes all rows that it may");
-    }
-    emp_port found = emp_onnx_emit_shaped(c, "Where", EMP_SHAPE(count, 1),
-                                          EMP_DTYPE_INT64, &condition, 1);
-    emp_port rows = emp_onnx_reshape(c, found, EMP_SHAPE(count));
-    emp_port where = emp_tf_int(c->o->tf, NULL, "axis", along);
-    emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, EMP_TF_PORTS(x, rows, where)));
-}
-
 /* ---- images ---- */
 
 /* Columns [N, C * block, L] back to an image. */
@@ -792,7 +563,7 @@ static void col2im(emp_onnx_call *c, const char *word)
     int64_t   image[EMP_MAX_RANK], block[EMP_MAX_RANK], window = 1;
     int32_t   rank = emp_onnx_ints(c, NULL, 1, image, EMP_MAX_RANK - 2);
 
-    if (x.rank != 3 || rank < 1 || !are_counts(c, image, rank) ||
+    if (x.rank != 3 || rank < 1 || !emp_onnx_are_counts(c, image, rank) ||
         emp_onnx_ints(c, NULL, 2, block, EMP_MAX_RANK) != rank) {
         emp_onnx_refuse(
             c, "its sizes depend on data, or its columns have rank %d, need 3", x.rank);
@@ -825,7 +596,7 @@ static void center_crop_pad(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "its sizes depend on data, or do not fit rank %d", shape.rank);
         return;
     }
-    if (!are_counts(c, sizes, count)) return;
+    if (!emp_onnx_are_counts(c, sizes, count)) return;
     for (int32_t d = 0; d < shape.rank; d++) size[d] = shape.dim[d];
     for (int32_t i = 0; i < count; i++) {
         int32_t d = emp_onnx_axis(c, given < 0 ? i : axes[i], shape.rank);
@@ -854,35 +625,19 @@ static void constant(emp_onnx_call *c, const char *word)
 }
 
 const emp_onnx_rule emp_onnx_array_rules[] = {
-    {"Bernoulli", random_like, "RandomUniform"},
-    {"BlackmanWindow", window, "window"},
     {"CenterCropPad", center_crop_pad, "Pad"},
     {"Col2Im", col2im, "Col2Im"},
-    {"Compress", compress, "GatherV2"},
     {"Concat", concat, NULL},
     {"Constant", constant, "its value is none that is read, such as a sparse tensor"},
-    {"ConstantOfShape", filled, NULL},
     {"DepthToSpace", rearrange, "DepthToSpace"},
     {"Dropout", pass, "dropout"},
     {"Expand", expand, NULL},
-    {"EyeLike", eye_like, "ZerosLike"},
     {"Flatten", flatten, NULL},
     {"Gather", gather, NULL},
     {"GatherElements", gather_nd, "GatherElements"},
     {"GatherND", gather_nd_batched, "GatherNd"},
-    {"HammingWindow", window, "window"},
-    {"HannWindow", window, "window"},
     {"Identity", identity, NULL},
-    {"MelWeightMatrix", window, "mel"},
-    {"Multinomial", multinomial, "Multinomial"},
-    {"NonZero", non_zero, "Where"},
-    {"OneHot", one_hot, "OneHot"},
     {"Pad", pad, NULL},
-    {"RandomNormal", random_like, "RandomStandardNormal"},
-    {"RandomNormalLike", random_like, "RandomStandardNormal"},
-    {"RandomUniform", random_like, "RandomUniform"},
-    {"RandomUniformLike", random_like, "RandomUniform"},
-    {"Range", range, "Range"},
     {"Reshape", reshape, NULL},
     {"Resize", resize, "Resize"},
     {"ReverseSequence", gather_nd, "ReverseSequence"},
@@ -900,7 +655,6 @@ const emp_onnx_rule emp_onnx_array_rules[] = {
     {"TopK", top_k, "PartialSort"},
     {"Transpose", transpose, NULL},
     {"Trilu", triangle, "MatrixBandPart"},
-    {"Unique", unique, "Unique"},
     {"Unsqueeze", unsqueeze, NULL},
     {"Upsample", resize, "Resize"},
     {"Where", ternary, "SelectV2"},

@@ -31,29 +31,6 @@ void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
     }
 }
 
-bool emp_onnx_out_tensor(emp_onnx_call *c, const emp_onnx_tensor *tensor)
-{
-    if (c->node->output_count < 1) return true;
-    emp_onnx_bind_tensor(c->o, c->scope, c->node->output[0], tensor, false);
-    return true;
-}
-
-bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double number)
-{
-    int64_t count = emp_shape_elements(&tensor->shape);
-
-    if (c->node->output_count < 1) return true;
-    emp_onnx_value *value = emp_onnx_bind(c->o, c->scope, c->node->output[0]);
-    if (value == NULL) return true;
-    value->shape = tensor->shape;
-    value->dtype = tensor->dtype;
-    emp_onnx_mark_constant(c->o, value);
-    double *list = value->is_weight ? NULL : emp_onnx_new_numbers(c->o, count);
-    for (int64_t i = 0; list != NULL && i < count; i++) list[i] = number;
-    value->number = list;
-    return true;
-}
-
 /* ---- nodes ---- */
 
 /* The standard's own domain, and those of ONNX Runtime. */
@@ -71,9 +48,9 @@ static bool is_read_domain(emp_slice domain)
 const emp_onnx_rule *emp_onnx_find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
-        emp_onnx_runtime_rules,   emp_onnx_math_rules,    emp_onnx_array_rules,
-        emp_onnx_layer_rules,     emp_onnx_other_rules,   emp_onnx_einsum_rules,
-        emp_onnx_attention_rules, emp_onnx_sequence_rules};
+        emp_onnx_runtime_rules, emp_onnx_math_rules,      emp_onnx_array_rules,
+        emp_onnx_made_rules,    emp_onnx_layer_rules,     emp_onnx_other_rules,
+        emp_onnx_einsum_rules,  emp_onnx_attention_rules, emp_onnx_sequence_rules};
 
     if (!is_read_domain(domain)) return NULL;
     for (size_t t = domain.size == 0; t < sizeof tables / sizeof tables[0]; t++)

@@ -458,8 +458,11 @@ static void mark_targets(lowering *l)
     if (!is_marked) emp_graph_builder_set_target(l->builder, l->op_count - 1);
 }
 
-emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *calls,
-                           const emp_torch_roles *roles, emp_error *err)
+/* Adds the ops and marks the targets. O(nodes + arguments) expected.
+ * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_ENOMEM */
+static emp_status emp_torch_lower(emp_graph_builder     *builder,
+                                  const emp_torch_calls *calls,
+                                  const emp_torch_roles *roles, emp_error *err)
 {
     emp_status st = EMP_OK;
     lowering   l = {

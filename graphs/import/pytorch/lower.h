@@ -134,11 +134,6 @@ emp_status emp_torch_roles_find(emp_torch_roles *roles, emp_torch_calls *calls,
                                 emp_error *err);
 void       emp_torch_roles_clear(emp_torch_roles *roles);
 
-/** Adds the ops and marks the targets. O(nodes + arguments) expected.
- * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_ENOMEM */
-emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *calls,
-                           const emp_torch_roles *roles, emp_error *err);
-
 /** Lowers a program that has been read, marks the ops that a step runs, and notes what the file is, how much
  * of it is known, and what was assumed. */
 emp_status emp_pytorch_lower(emp_graph_builder *builder, emp_reading *r,

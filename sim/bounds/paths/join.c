@@ -3,6 +3,116 @@
 
 #include "base/mem.h"
 
+/* Ops that are all on one GPU, where they take turns, or of which one is elsewhere, which
+ * takes its time to get there: the sooner of the two. docs/bounds.md, lemma 6. */
+
+/* What takes turns: a host thread and a stream; without host threads only the first. */
+enum { CROWD_THREAD, CROWD_STREAM, CROWD_SERVERS };
+
+typedef struct {
+    emp_time_ns elsewhere_ns;              /* if it is elsewhere, no less than that */
+    emp_time_ns release_ns[CROWD_SERVERS]; /* its turn begins no sooner */
+    emp_time_ns work_ns[CROWD_SERVERS];
+    emp_time_ns tail_ns[CROWD_SERVERS]; /* what comes after its turn at least */
+} crowd_member;
+
+typedef struct {
+    crowd_member *member; /* who is elsewhere for longest first */
+    int32_t      *order;  /* room to sort in */
+    int32_t       count, limit;
+} emp_crowd;
+
+/* \retval EMP_ENOMEM */
+static emp_status crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
+{
+    *crowd = (emp_crowd){.limit = limit};
+    EMP_CHECK(EMP_ALLOC(crowd->member, (size_t)limit));
+    EMP_CHECK(EMP_ALLOC(crowd->order, (size_t)limit));
+    return EMP_OK;
+}
+
+static void crowd_clear(emp_crowd *crowd)
+{
+    emp_free(crowd->member);
+    emp_free(crowd->order);
+    *crowd = (emp_crowd){0};
+}
+
+/* Beyond the limit those stay that are elsewhere for longest. O(limit). */
+static void crowd_add(emp_crowd *crowd, crowd_member member)
+{
+    crowd_member *all = crowd->member;
+    int32_t       at = crowd->count;
+
+    if (at == crowd->limit) {
+        if (all[at - 1].elsewhere_ns >= member.elsewhere_ns) return;
+        at--;
+    } else {
+        crowd->count++;
+    }
+    for (; at > 0 && all[at - 1].elsewhere_ns < member.elsewhere_ns; at--)
+        all[at] = all[at - 1];
+    all[at] = member;
+}
+
+static void sort_by_release(const emp_crowd *crowd, int32_t count, int32_t server)
+{
+    const crowd_member *all = crowd->member;
+    int32_t            *order = crowd->order;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_time_ns release_ns = all[i].release_ns[server];
+        int32_t           at = i;
+        for (; at > 0 && all[order[at - 1]].release_ns[server] > release_ns; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+/* If the first `count` are all here: those released no sooner than one of them take turns
+ * after that, and one is last. */
+static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
+{
+    emp_time_ns best_ns = 0, work_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
+
+    sort_by_release(crowd, count, server);
+    for (int32_t i = count - 1; i >= 0; i--) {
+        const crowd_member *m = &crowd->member[crowd->order[i]];
+        work_ns = emp_bound_add(work_ns, m->work_ns[server]);
+        tail_ns = emp_time_sooner(tail_ns, m->tail_ns[server]);
+        emp_time_ns end_ns =
+            emp_bound_add(m->release_ns[server], emp_bound_add(work_ns, tail_ns));
+        best_ns = emp_time_later(best_ns, end_ns);
+    }
+    return best_ns;
+}
+
+static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
+{
+    return emp_time_later(serve(crowd, count, CROWD_THREAD),
+                          serve(crowd, count, CROWD_STREAM));
+}
+
+/* Either the first n members are all here or one of them is elsewhere, for at least as long
+ * as the n-th: for every n the sooner of the two. The other falls with n. Where the search
+ * ends, all before are served sooner than the last of them is elsewhere, and with one more it
+ * is not: either time is a bound by itself. */
+static emp_time_ns crowd_least(const emp_crowd *crowd)
+{
+    int32_t here = 0, most = crowd->count; /* served sooner than elsewhere */
+
+    while (here < most) {
+        int32_t middle = (here + most + 1) / 2;
+        if (serve_all(crowd, middle) < crowd->member[middle - 1].elsewhere_ns)
+            here = middle;
+        else
+            most = middle - 1;
+    }
+    emp_time_ns served_ns = serve_all(crowd, here);
+    if (here == crowd->count) return served_ns;
+    return emp_time_later(served_ns, crowd->member[here].elsewhere_ns);
+}
+
 /* Where an op is, seen from the GPU of the op that waits. */
 enum { HERE, OTHER_GPU, ON_CPU, PLACES };
 /* What happens last: the op that waits is ready, or its kernels start. */
@@ -190,22 +300,22 @@ static emp_time_ns least_elsewhere(const joiner *j, const near_op *n, int32_t go
     return least_ns;
 }
 
-static emp_crowd_member describe(const joiner *j, const near_op *n, int32_t goal,
-                                 emp_time_ns elsewhere_ns)
+static crowd_member describe(const joiner *j, const near_op *n, int32_t goal,
+                             emp_time_ns elsewhere_ns)
 {
     const emp_bound_op   *o = &j->model->op[n->op];
     const emp_bound_head *head = &j->paths->head[n->op][EMP_DEVICE_GPU];
     const lag            *l = &n->lag[goal][HERE];
     const emp_time_ns     run_ns = o->run_ns[EMP_DEVICE_GPU];
-    emp_crowd_member      m = {.elsewhere_ns = elsewhere_ns};
+    crowd_member          m = {.elsewhere_ns = elsewhere_ns};
 
-    m.release_ns[EMP_CROWD_THREAD] = head->ready_ns;
-    m.work_ns[EMP_CROWD_THREAD] = j->model->has_thread ? o->issue_ns : run_ns;
-    m.tail_ns[EMP_CROWD_THREAD] = l->told_ns;
+    m.release_ns[CROWD_THREAD] = head->ready_ns;
+    m.work_ns[CROWD_THREAD] = j->model->has_thread ? o->issue_ns : run_ns;
+    m.tail_ns[CROWD_THREAD] = l->told_ns;
     if (!j->model->has_thread || goal == READY) return m;
-    m.release_ns[EMP_CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
-    m.work_ns[EMP_CROWD_STREAM] = run_ns;
-    m.tail_ns[EMP_CROWD_STREAM] = emp_time_later(l->done_ns, 0);
+    m.release_ns[CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
+    m.work_ns[CROWD_STREAM] = run_ns;
+    m.tail_ns[CROWD_STREAM] = emp_time_later(l->done_ns, 0);
     return m;
 }
 
@@ -219,7 +329,7 @@ static bool join_crowds(joiner *j, const near_op *n, emp_time_ns least_ns[GOALS]
         if (elsewhere_ns <= least_ns[goal]) continue;
         is_late = true;
         if (n->places >> HERE & 1u)
-            emp_crowd_add(&j->crowd[goal], describe(j, n, goal, elsewhere_ns));
+            crowd_add(&j->crowd[goal], describe(j, n, goal, elsewhere_ns));
         else
             least_ns[goal] = elsewhere_ns;
     }
@@ -253,10 +363,9 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
 
     j->to = op;
     look_around(j, least_ns);
-    floor->ready_ns = emp_time_later(least_ns[READY], emp_crowd_least(&j->crowd[READY]));
+    floor->ready_ns = emp_time_later(least_ns[READY], crowd_least(&j->crowd[READY]));
     if (j->model->has_thread)
-        floor->queued_ns =
-            emp_time_later(least_ns[START], emp_crowd_least(&j->crowd[START]));
+        floor->queued_ns = emp_time_later(least_ns[START], crowd_least(&j->crowd[START]));
 }
 
 /* ---- all ---- */
@@ -274,7 +383,7 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
     j->is_as_joined = EMP_ADD_ARRAY(&j->arrays, bool, (size_t)g->op_count);
     if (j->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "joins of %d ops", g->op_count);
     for (int32_t goal = 0; goal < GOALS; goal++)
-        EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
+        EMP_CHECK(crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
     for (int32_t i = 0; i < g->op_count; i++) {
         j->rank[g->topo[i]] = i;
         j->slot_of[i] = -1;
@@ -285,7 +394,7 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
 static void joiner_clear(joiner *j)
 {
     emp_arrays_clear(&j->arrays);
-    for (int32_t goal = 0; goal < GOALS; goal++) emp_crowd_clear(&j->crowd[goal]);
+    for (int32_t goal = 0; goal < GOALS; goal++) crowd_clear(&j->crowd[goal]);
 }
 
 /* Whether what holds up an op is as it would be without drains. */

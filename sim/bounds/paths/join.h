@@ -10,36 +10,6 @@
 #include "sim/bounds/paths/model.h"
 #include "sim/bounds/paths/path.h"
 
-/* Ops that are all on one GPU, where they take turns, or of which one is elsewhere, which
- * takes its time to get there: the sooner of the two. docs/bounds.md, lemma 6. */
-
-/** What takes turns: a host thread and a stream; without host threads only the first. */
-enum { EMP_CROWD_THREAD, EMP_CROWD_STREAM, EMP_CROWD_SERVERS };
-
-typedef struct {
-    emp_time_ns elsewhere_ns; /**< if it is elsewhere, no less than that */
-    emp_time_ns release_ns[EMP_CROWD_SERVERS]; /**< its turn begins no sooner */
-    emp_time_ns work_ns[EMP_CROWD_SERVERS];
-    emp_time_ns tail_ns[EMP_CROWD_SERVERS]; /**< what comes after its turn at least */
-} emp_crowd_member;
-
-typedef struct {
-    emp_crowd_member *member; /**< who is elsewhere for longest first */
-    int32_t          *order;  /**< room to sort in */
-    int32_t           count, limit;
-} emp_crowd;
-
-/** \retval EMP_ENOMEM */
-emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err);
-void       emp_crowd_clear(emp_crowd *crowd);
-
-/** Beyond the limit those stay that are elsewhere for longest. O(limit). */
-void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member);
-
-/** When all turns are over and all that comes after, at least, wherever the members are; 0
- * for an empty crowd. O(limit^2 log limit). */
-emp_time_ns emp_crowd_least(const emp_crowd *crowd);
-
 /* What it costs to compute two things of one tensor that both must be told before the next
  * op: on one GPU they take turns; on two the tensor's copy waits for what is queued on the
  * first, where the other comes first. docs/bounds.md, lemma 7.

@@ -6,6 +6,8 @@
 // element).
 #include "sim/graph/op_entry.h"
 
+#include <string.h>
+
 #define BIT(dtype)       (1U << EMP_DTYPE_##dtype)
 #define FLOAT8           (BIT(FLOAT8_E5M2) | BIT(FLOAT8_E4M3)) /* newer than TensorFlow r1.3 */
 #define FLOATS           (BIT(HALF) | BIT(BFLOAT16) | BIT(FLOAT) | BIT(DOUBLE) | FLOAT8)
@@ -541,4 +543,33 @@ const emp_op_type *emp_op_type_table(int32_t *count)
 {
     *count = (int32_t)(sizeof table / sizeof table[0]);
     return table;
+}
+
+const emp_op_type *emp_op_type_find(const char *name)
+{
+    if (strchr(name, '.') != NULL) return emp_op_type_find_torch(name);
+    int32_t low = 0, high = sizeof table / sizeof table[0];
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int     order = strcmp(table[middle].name, name);
+        if (order == 0) return &table[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+const emp_op_type *emp_op_type_unknown(void)
+{
+    static const emp_op_type unknown = {.name = "unknown",
+                                        .flags = EMP_OP_OPEN_OUTPUTS,
+                                        .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+                                        .rates = {.flops = 1.0, .cycles = 1.0},
+                                        .work = EMP_WORK_ELEMENTWISE,
+                                        .cost = emp_op_cost_elementwise,
+                                        .infer = emp_op_infer_same};
+    return &unknown;
 }

@@ -13,7 +13,7 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "sim/machine/card.h"
-#include "sim/machine/import/plan_internal.h"
+#include "sim/machine/import/import_internal.h"
 #include "sim/machine/import/xml.h"
 #include "sim/machine/model.h"
 
@@ -418,13 +418,6 @@ static void find_buses(emp_import_plan *plan)
                 EMP_IMPORT_PCIE_FRAC * plan->lstopo.link_bytes_per_s[i] * 1e-9;
         if (gpu->bus != EMP_BUS_PCIE) gpu->is_pcie_assumed = false;
     }
-}
-
-bool emp_import_has_bus(const emp_import_plan *plan, emp_import_bus bus)
-{
-    for (int32_t i = 0; i < plan->matrix.gpu_count; i++)
-        if (plan->gpu[i].bus == bus) return true;
-    return false;
 }
 
 /* What host GPUs of that generation of PCIe mostly have. */

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/import/matrix.h"
+#include "sim/machine/import/import_internal.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "sim/machine/import/plan_internal.h"
 
 enum { MOST_NVLINKS = 99, WORD_BYTES = 24 };
 

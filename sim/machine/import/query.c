@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE /* FNM_CASEFOLD */
-#include "sim/machine/import/plan_internal.h"
+#include "sim/machine/import/import_internal.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "sim/machine/import/xml.h"
 
 /* Names without "NVIDIA ", which newer drivers print before them. Boards of the same chip with other
  * memory or another power limit are other products: there is no model of an H100 PCIe. */
@@ -109,12 +112,8 @@ const emp_gpu_links *emp_gpu_links_of(const char *model)
         if (strcmp(links[i].model, model) == 0) return &links[i];
     return &other_links;
 }
-#include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
 
-#include "sim/machine/import/plan_internal.h"
-#include "sim/machine/import/xml.h"
+/* ---- nvidia-smi -q ---- */
 
 enum { MOST_DEPTH = 6, GREATEST = 100000000 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/import/plan_internal.h"
+#include "sim/machine/import/import_internal.h"
 
 #include <string.h>
 

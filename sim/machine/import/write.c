@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "sim/machine/card.h"
-#include "sim/machine/import/plan_internal.h"
+#include "sim/machine/import/import_internal.h"
 
 enum { FILE_BYTES = 1 << 16, NAME_BYTES = 64 };
 
@@ -458,4 +458,11 @@ emp_status emp_import_write(char **yaml, const emp_import_plan *plan, emp_error 
     emp_free(*yaml);
     *yaml = NULL;
     return EMP_ERROR(EMP_EUNSUPPORTED, "a machine file longer than %d bytes", FILE_BYTES);
+}
+
+bool emp_import_has_bus(const emp_import_plan *plan, emp_import_bus bus)
+{
+    for (int32_t i = 0; i < plan->matrix.gpu_count; i++)
+        if (plan->gpu[i].bus == bus) return true;
+    return false;
 }

@@ -10,6 +10,7 @@
 #include <threads.h>
 
 #include "base/blas/openblas.h"
+#include "tests/support/survive.h"
 
 /* Megabytes of address space in use. */
 static long used_mib(void)
@@ -39,9 +40,8 @@ Test(openblas, starts_no_threads_and_multiplies)
     const double a[] = {1, 2, 3, 4}, b[] = {1, 0, 2, 1};
     double       c[] = {1, 1, 1, 1};
     const int    threads = count_threads();
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_openblas_open(&err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_openblas_open(&err));
     emp_openblas_dgemm(false, false, 2, 2, 2, 2, a, 2, b, 2, 1, c, 2); /* c = 1 + 2 a b */
     cr_expect(c[0] == 11 && c[1] == 5 && c[2] == 23 && c[3] == 9);
     cr_expect_eq(count_threads(), threads);
@@ -68,11 +68,9 @@ static void leave_mib(long mib)
 /* By itself it would spin in its first product. */
 Test(openblas, without_address_space_is_refused, .timeout = 60)
 {
-    emp_error err = {0};
 
     leave_mib(100);
-    cr_expect_eq(emp_openblas_open(&err), EMP_ENOMEM);
-    cr_expect_not_null(strstr(err.msg, "128 MiB of address space"), "%s", err.msg);
+    EXPECT_REFUSED(emp_openblas_open(&err), EMP_ENOMEM, "128 MiB of address space");
 }
 
 /* Small products take no buffer. */
@@ -96,9 +94,8 @@ static int multiply(void *lock)
 /* There is room for the library and one product. */
 Test(openblas, with_little_address_space_products_wait_for_each_other, .timeout = 60)
 {
-    thrd_t    thread[THREADS];
-    mtx_t     lock;
-    emp_error err = {0};
+    thrd_t thread[THREADS];
+    mtx_t  lock;
 
     for (int i = 0; i < SIZE * SIZE; i++) ones[i] = 1;
     cr_assert_eq(mtx_init(&lock, mtx_plain), thrd_success);
@@ -106,7 +103,7 @@ Test(openblas, with_little_address_space_products_wait_for_each_other, .timeout 
     for (int i = 0; i < THREADS; i++)
         cr_assert_eq(thrd_create(&thread[i], multiply, &lock), thrd_success);
     leave_mib(240);
-    cr_assert_eq(emp_openblas_open(&err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_openblas_open(&err));
     mtx_unlock(&lock);
     for (int i = 0; i < THREADS; i++) {
         int is_right = 0;

@@ -17,11 +17,12 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/mem.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-static char folder[64], path[96], beside[104];
-static int  sync_cause; /* errno of fsync(); 0 = it works */
+static char folder[SCRATCH_PATH_BYTES], path[SCRATCH_PATH_BYTES],
+    beside[SCRATCH_PATH_BYTES];
+static int sync_cause; /* errno of fsync(); 0 = it works */
 
 /* In place of the C library's. */
 int fsync(int file)
@@ -45,41 +46,52 @@ int fchmod(int file, mode_t mode)
 
 static void make_folder(void)
 {
-    snprintf(folder, sizeof folder, P_tmpdir "/emplace-atomic-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/file", folder);
-    snprintf(beside, sizeof beside, "%s.tmp0", path);
+    scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+    folder[strlen(folder) - 1] = '\0';
+    snprintf(path, sizeof path, "%s", scratch_path("file"));
+    snprintf(beside, sizeof beside, "%s", scratch_path("file.tmp0"));
 }
 
 static void remove_folder(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    cr_assert_eq(system(command), 0);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    scratch_remove();
+    expect_all_freed();
 }
 
 TestSuite(atomic_file, .init = make_folder, .fini = remove_folder);
 
 static void put(const char *name, const char *text)
 {
-    FILE *file = fopen(name, "w");
-
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
+    scratch_write(name, text, strlen(text));
 }
 
 static void expect_text(const char *name, const char *want)
 {
-    char  text[64] = "";
-    FILE *file = fopen(name, "r");
+    char *text = scratch_read(name, NULL);
 
-    cr_assert_not_null(file, "%s", name);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
     cr_expect_str_eq(text, want, "%s", name);
+    free(text);
+}
+
+static struct stat status_of(const char *name)
+{
+    struct stat info;
+
+    cr_assert_eq(lstat(name, &info), 0, "%s", name);
+    return info;
+}
+
+/* Writes a file and expects that status of its commit. */
+static void write_text(const char *name, const char *text, emp_status want,
+                       emp_error *err)
+{
+    emp_atomic_file f = {0};
+
+    cr_assert_eq(emp_atomic_file_open(&f, name, err), EMP_OK, "%s", err->msg);
+    fputs(text, f.stream);
+    cr_expect_eq(emp_atomic_file_commit(&f, err), want, "%s", err->msg);
+    emp_atomic_file_abort(&f);
 }
 
 static int files_in_folder(void)
@@ -93,120 +105,85 @@ static int files_in_folder(void)
     return count;
 }
 
-Test(atomic_file, commit_replaces_what_was_there)
+Test(atomic_file, commit_replaces_what_was_there_and_abort_leaves_it)
 {
-    emp_atomic_file f = {0};
+    emp_atomic_file f = {0}, g = {0};
 
-    put(path, "old");
-    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    put("file", "old");
+    ASSERT_OK(emp_atomic_file_open(&f, path, &err));
     fputs("new", f.stream);
-    expect_text(path, "old");
-    cr_expect_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
     emp_atomic_file_abort(&f);
-    expect_text(path, "new");
+    emp_atomic_file_abort(&f);
+    expect_text("file", "old");
     cr_expect_eq(files_in_folder(), 1);
-}
-
-Test(atomic_file, abort_leaves_what_was_there)
-{
-    emp_atomic_file f = {0};
-
-    put(path, "old");
-    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
-    fputs("new", f.stream);
-    emp_atomic_file_abort(&f);
-    emp_atomic_file_abort(&f);
-    expect_text(path, "old");
+    ASSERT_OK(emp_atomic_file_open(&g, path, &err));
+    fputs("new", g.stream);
+    expect_text("file", "old");
+    ASSERT_OK(emp_atomic_file_commit(&g, &err));
+    emp_atomic_file_abort(&g);
+    expect_text("file", "new");
     cr_expect_eq(files_in_folder(), 1);
 }
 
 Test(atomic_file, links_are_followed)
 {
-    emp_atomic_file f = {0};
-    struct stat     info;
+    emp_error err = {0};
 
-    put(path, "old");
+    put("file", "old");
     cr_assert_eq(symlink(path, beside), 0);
-    cr_assert_eq(emp_atomic_file_open(&f, beside, NULL), EMP_OK);
-    fputs("new", f.stream);
-    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
-    emp_atomic_file_abort(&f);
-    expect_text(path, "new");
-    cr_assert_eq(lstat(beside, &info), 0);
-    cr_expect(S_ISLNK(info.st_mode), "the link is gone");
+    write_text(beside, "new", EMP_OK, &err);
+    expect_text("file", "new");
+    cr_expect(S_ISLNK(status_of(beside).st_mode), "the link is gone");
 }
 
 Test(atomic_file, what_is_no_file_is_written_to)
 {
-    emp_atomic_file f = {0};
-    struct stat     info;
-    char            text[8] = "";
+    emp_error err = {0};
+    char      text[8] = "";
 
     cr_assert_eq(mkfifo(path, 0600), 0);
     int reader = open(path, O_RDWR | O_NONBLOCK); /* a pipe needs one */
     cr_assert_geq(reader, 0);
-    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
-    fputs("new", f.stream);
-    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
-    emp_atomic_file_abort(&f);
+    write_text(path, "new", EMP_OK, &err);
     cr_expect_eq(read(reader, text, sizeof text - 1), 3);
     cr_expect_str_eq(text, "new");
     close(reader);
-    cr_assert_eq(stat(path, &info), 0);
-    cr_expect(S_ISFIFO(info.st_mode), "the pipe is gone");
+    cr_expect(S_ISFIFO(status_of(path).st_mode), "the pipe is gone");
 }
 
 static void expect_refused(const char *name, const char *why)
 {
     emp_atomic_file f = {0};
-    emp_error       err = {0};
 
-    cr_expect_eq(emp_atomic_file_open(&f, name, &err), EMP_EIO, "%s", name);
-    cr_expect_not_null(strstr(err.msg, why), "%s", err.msg);
+    EXPECT_REFUSED(emp_atomic_file_open(&f, name, &err), EMP_EIO, why);
 }
 
-Test(atomic_file, a_pipe_that_nobody_reads_is_not_waited_for)
+Test(atomic_file, pipes_without_a_reader_and_links_to_nothing_are_refused)
 {
     cr_assert_eq(mkfifo(path, 0600), 0);
     expect_refused(path, "nobody reads this pipe");
-}
-
-Test(atomic_file, a_link_that_leads_to_nothing_stays)
-{
-    struct stat info;
-
+    cr_assert_eq(remove(path), 0);
     cr_assert_eq(symlink(path, beside), 0);
     expect_refused(beside, "a link that leads to nothing");
-    cr_expect_eq(lstat(beside, &info), 0);
+    cr_expect(S_ISLNK(status_of(beside).st_mode));
     cr_assert_eq(symlink(path, path), 0);
     expect_refused(path, "a link that leads to nothing");
 }
 
 Test(atomic_file, a_private_file_stays_private)
 {
-    emp_atomic_file f = {0};
-    struct stat     info;
+    static const mode_t modes[] = {0600, 0};
+    emp_atomic_file     f = {0};
 
-    put(path, "old");
-    cr_assert_eq(chmod(path, 0600), 0);
-    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
-    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
-    emp_atomic_file_abort(&f);
-    cr_assert_eq(stat(path, &info), 0);
-    cr_expect_eq(info.st_mode & 0777, 0600);
-}
-
-Test(atomic_file, what_nobody_may_read_stays_so)
-{
-    emp_atomic_file f = {0};
-    struct stat     info;
-
-    put(path, "old");
-    cr_assert_eq(chmod(path, 0), 0);
-    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
-    cr_assert_eq(stat(beside, &info), 0);
-    cr_expect_eq(info.st_mode & 0777, 0);
-    emp_atomic_file_abort(&f);
+    put("file", "old");
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(chmod(path, modes[i]), 0);
+        ASSERT_OK(emp_atomic_file_open(&f, path, &err));
+        cr_expect_eq(status_of(beside).st_mode & 0777, modes[i]);
+        ASSERT_OK(emp_atomic_file_commit(&f, &err));
+        emp_atomic_file_abort(&f);
+        cr_expect_eq(status_of(path).st_mode & 0777, modes[i]);
+    }
 }
 
 static void drop_all(int number)
@@ -219,7 +196,7 @@ Test(atomic_file, a_handler_knows_of_every_temporary_file)
 {
     int status = 0;
 
-    put(path, "old");
+    put("file", "old");
     const pid_t child = fork();
     if (child == 0) {
         emp_atomic_file file = {0};
@@ -263,7 +240,7 @@ static void end_beside_a_writer(unsigned delay_us)
 
 Test(atomic_file, a_handler_in_another_thread_leaves_none, .timeout = 300)
 {
-    put(path, "old");
+    put("file", "old");
     for (unsigned i = 0; i < 50; i++) {
         int         status = 0;
         const pid_t child = fork();
@@ -278,7 +255,7 @@ Test(atomic_file, files_of_others_are_left_alone)
 {
     emp_atomic_file f = {0}, g = {0};
 
-    put(beside, "theirs");
+    put("file.tmp0", "theirs");
     cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
     cr_assert_eq(emp_atomic_file_open(&g, path, NULL), EMP_OK, "two writers at once");
     fputs("f", f.stream);
@@ -286,84 +263,57 @@ Test(atomic_file, files_of_others_are_left_alone)
     cr_expect_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
     emp_atomic_file_abort(&g);
     emp_atomic_file_abort(&f);
-    expect_text(path, "f");
-    expect_text(beside, "theirs");
+    expect_text("file", "f");
+    expect_text("file.tmp0", "theirs");
     cr_expect_eq(files_in_folder(), 2);
-}
-
-static void write_text(const char *text, emp_status want, emp_error *err)
-{
-    emp_atomic_file file = {0};
-
-    cr_assert_eq(emp_atomic_file_open(&file, path, err), EMP_OK, "%s", err->msg);
-    fputs(text, file.stream);
-    cr_expect_eq(emp_atomic_file_commit(&file, err), want, "%s", err->msg);
-    emp_atomic_file_abort(&file);
 }
 
 Test(atomic_file, a_file_that_comes_between_is_not_replaced)
 {
     emp_error err = {0};
-    char      kept[112];
 
     emp_atomic_file_expect_none(path);
-    put(path, "theirs");
-    write_text("ours", EMP_EIO, &err);
-    expect_text(path, "theirs");
-    snprintf(kept, sizeof kept, "%s.kept", path);
-    expect_text(kept, "ours");
+    put("file", "theirs");
+    write_text(path, "ours", EMP_EIO, &err);
+    expect_text("file", "theirs");
+    expect_text("file.kept", "ours");
     cr_expect_not_null(strstr(err.msg, "file.kept"), "%s", err.msg);
-    write_text("once more", EMP_EIO, &err);
-    snprintf(kept, sizeof kept, "%s.kept2", path);
-    expect_text(kept, "once more");
+    write_text(path, "once more", EMP_EIO, &err);
+    expect_text("file.kept2", "once more");
     cr_assert_eq(remove(path), 0);
-    write_text("ours", EMP_OK, &err);
-    write_text("ours again", EMP_OK, &err);
-    expect_text(path, "ours again");
+    write_text(path, "ours", EMP_OK, &err);
+    write_text(path, "ours again", EMP_OK, &err);
+    expect_text("file", "ours again");
     cr_expect_neq(access(beside, F_OK), 0, "a temporary file is left");
 }
 
 Test(atomic_file, messages_name_the_path_and_the_reason)
 {
-    emp_atomic_file f = {0};
-    emp_error       err = {0};
-    char            want[192];
+    emp_error err = {0};
 
-    cr_expect_eq(emp_atomic_file_open(&f, "/nowhere/file", &err), EMP_EIO);
-    cr_expect_str_eq(err.msg,
-                     "/nowhere/file cannot be written: No such file or directory");
-    emp_atomic_file_abort(&f);
-
-    err = (emp_error){0};
-    cr_assert_eq(emp_atomic_file_open(&f, folder, &err), EMP_OK);
-    cr_expect_eq(emp_atomic_file_commit(&f, &err), EMP_EIO);
-    snprintf(want, sizeof want, "%s cannot be written: Is a directory", folder);
-    cr_expect_str_eq(err.msg, want);
-    emp_atomic_file_abort(&f);
+    expect_refused("/nowhere/file", "/nowhere/file cannot be written: No such file");
+    write_text(folder, "x", EMP_EIO, &err);
+    cr_expect_not_null(strstr(err.msg, folder), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "Is a directory"), "%s", err.msg);
     cr_expect_eq(files_in_folder(), 0);
 }
 
 /* The write fails long before the commit, which has nothing left to flush. */
 Test(atomic_file, a_write_that_failed_is_reported_by_commit)
 {
-    emp_atomic_file     f = {0};
-    emp_error           err = {0};
     const struct rlimit limit = {4096, RLIM_INFINITY};
     struct rlimit       before;
-    char                want[192];
-    static const char   block[100000];
+    static char         block[100000];
+    emp_error           err = {0};
 
+    memset(block, 'x', sizeof block - 1);
     cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_IGN);
-    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    fwrite(block, 1, sizeof block, f.stream);
-    emp_status st = emp_atomic_file_commit(&f, &err);
+    write_text(path, block, EMP_EIO, &err);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
-    cr_expect_eq(st, EMP_EIO);
-    snprintf(want, sizeof want, "%s cannot be written: File too large", path);
-    cr_expect_str_eq(err.msg, want);
-    emp_atomic_file_abort(&f);
+    cr_expect_not_null(strstr(err.msg, path), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "File too large"), "%s", err.msg);
     cr_expect_eq(files_in_folder(), 0);
 }
 
@@ -372,14 +322,6 @@ static emp_status print_and_fail(FILE *stream, const void *what, emp_error *err)
     for (int i = 0; i < 100000; i++) fputc('x', stream);
     (void)what;
     return EMP_ERROR(EMP_EIO, "cannot write the table");
-}
-
-Test(atomic_file, a_printer_that_cannot_write_gets_the_path_named)
-{
-    emp_error err = {0};
-
-    cr_expect_eq(emp_atomic_file_write("/dev/full", print_and_fail, NULL, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "/dev/full cannot be written: No space left on device");
 }
 
 /* At once, as a report is written: nothing is left to flush. */
@@ -392,12 +334,12 @@ static emp_status print_a_block(FILE *stream, const void *what, emp_error *err)
     return EMP_ERROR(EMP_EIO, "cannot write the block");
 }
 
-Test(atomic_file, a_block_that_cannot_be_written_has_its_cause_named)
+Test(atomic_file, a_printer_that_cannot_write_gets_the_path_named)
 {
-    emp_error err = {0};
-
-    cr_expect_eq(emp_atomic_file_write("/dev/full", print_a_block, NULL, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "/dev/full cannot be written: No space left on device");
+    EXPECT_REFUSED(emp_atomic_file_write("/dev/full", print_and_fail, NULL, &err),
+                   EMP_EIO, "/dev/full cannot be written: No space left on device");
+    EXPECT_REFUSED(emp_atomic_file_write("/dev/full", print_a_block, NULL, &err), EMP_EIO,
+                   "/dev/full cannot be written: No space left on device");
 }
 
 Test(atomic_file, file_systems_without_sync_will_do)
@@ -405,38 +347,24 @@ Test(atomic_file, file_systems_without_sync_will_do)
     static const int causes[] = {0, EINVAL, ENOSYS, EIO};
 
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
-        emp_atomic_file f = {0};
+        emp_error err = {0};
         sync_cause = causes[i];
-        cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
-        cr_expect_eq(emp_atomic_file_commit(&f, NULL),
-                     causes[i] == EIO ? EMP_EIO : EMP_OK, "%s", strerror(causes[i]));
-        emp_atomic_file_abort(&f);
+        write_text(path, "new", causes[i] == EIO ? EMP_EIO : EMP_OK, &err);
         cr_expect_eq(files_in_folder(), 1);
     }
 }
 
 Test(atomic_file, sweep_removes_what_killed_writers_left)
 {
-    char next[104];
-
-    snprintf(next, sizeof next, "%s.tmp7", path);
-    put(path, "whole");
-    put(beside, "half");
-    put(next, "half");
+    put("file", "whole");
+    put("file.tmp0", "half");
+    put("file.tmp7", "half");
     emp_mem_fail_after(0);
     cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_ENOMEM);
     emp_mem_fail_after(-1);
     cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_OK);
-    expect_text(path, "whole");
+    expect_text("file", "whole");
     cr_expect_eq(files_in_folder(), 1);
-}
-
-static void put_in_folder(const char *name)
-{
-    char whole[128];
-
-    snprintf(whole, sizeof whole, "%s/%s", folder, name);
-    put(whole, "half");
 }
 
 static bool is_ours(const char *name, size_t length)
@@ -450,28 +378,27 @@ Test(atomic_file, sweep_of_a_folder_leaves_live_writers_and_other_files)
 
     cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
     fputs("new", f.stream);
-    put_in_folder("other.json.tmp12");
-    put_in_folder("notes.txt.tmp0");
-    put_in_folder("other.json.tmp");
+    put("other.json.tmp12", "half");
+    put("notes.txt.tmp0", "half");
+    put("other.json.tmp", "half");
     emp_atomic_file_sweep_folder(folder, is_ours);
     cr_expect_eq(files_in_folder(), 3);
     cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_OK);
     cr_expect_eq(emp_atomic_file_commit(&f, NULL), EMP_OK,
                  "its temporary file has stayed");
     emp_atomic_file_abort(&f);
-    expect_text(path, "new");
+    expect_text("file", "new");
     emp_atomic_file_sweep_folder("/nowhere", is_ours);
 }
 
 Test(atomic_file, names_of_temporary_files_say_whose_they_are)
 {
+    static const char *const others[] = {"r.h5", "r.h5.tmp", "r.h5.tmp0x", ".tmp0", ""};
+
     cr_expect_eq(emp_atomic_file_owner("r.h5.tmp0"), 4);
     cr_expect_eq(emp_atomic_file_owner("r.tmp1.tmp23"), 6);
-    cr_expect_eq(emp_atomic_file_owner("r.h5"), 0);
-    cr_expect_eq(emp_atomic_file_owner("r.h5.tmp"), 0);
-    cr_expect_eq(emp_atomic_file_owner("r.h5.tmp0x"), 0);
-    cr_expect_eq(emp_atomic_file_owner(".tmp0"), 0);
-    cr_expect_eq(emp_atomic_file_owner(""), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_eq(emp_atomic_file_owner(others[i]), 0, "%s", others[i]);
 }
 
 Test(atomic_file, open_survives_every_allocation_failure)

@@ -16,36 +16,31 @@ static const char *clean_of(const char *text, bool is_page)
     return clean;
 }
 
-Test(clean, control_characters_are_spelt_out)
-{
-    cr_expect_str_eq(clean_of("a\x1b[2Jb\x7f\r", false), "a\\x1b[2Jb\\x7f\\x0d");
-    cr_expect_str_eq(clean_of("two\nlines\t", false), "two\\nlines\\x09");
-    cr_expect_str_eq(clean_of("two\nlines\t\b", true), "two\nlines\t\\x08");
-    cr_expect_str_eq(clean_of("\xc2\x9b"
-                              "31m",
-                              false),
-                     "\xc2\\x9b"
-                     "31m");
-}
+/* Control characters are spelt out, as are marks that turn the direction: "gnp.exe" behind one is read
+ * as "exe.png". Other text stays. */
+static const struct {
+    const char *text;
+    bool        is_page;
+    const char *clean;
+} cases[] = {
+    {"a\x1b[2Jb\x7f\r", false, "a\\x1b[2Jb\\x7f\\x0d"},
+    {"two\nlines\t", false, "two\\nlines\\x09"},
+    {"two\nlines\t\b", true, "two\nlines\t\\x08"},
+    {"\xc2\x9b[31m", false, "\xc2\\x9b[31m"},
+    {"a\xe2\x80\xae.b", true, "a\xe2\x80\\xae.b"},
+    {"\xe2\x80\xa8 \xe2\x81\xa6 \xe2\x81\xa9", false,
+     "\xe2\x80\\xa8 \xe2\x81\\xa6 \xe2\x81\\xa9"},
+    {"\xe2\x80\xa7 \xe2\x81\xaa \xe2\x82\xa9", false,
+     "\xe2\x80\xa7 \xe2\x81\xaa \xe2\x82\xa9"},
+    {"layer/\xce\xb1 \xc3\x9b \xe2\x82\xac", false,
+     "layer/\xce\xb1 \xc3\x9b \xe2\x82\xac"},
+};
 
-/* "gnp.exe" behind such a mark is read as "exe.png". */
-Test(clean, marks_that_turn_the_direction_are_spelt_out)
+Test(clean, what_would_command_a_terminal_is_spelt_out)
 {
-    cr_expect_str_eq(clean_of("a\xe2\x80\xae"
-                              "b",
-                              true),
-                     "a\xe2\x80\\xaeb");
-    cr_expect_str_eq(clean_of("\xe2\x80\xa8 \xe2\x81\xa6 \xe2\x81\xa9", false),
-                     "\xe2\x80\\xa8 \xe2\x81\\xa6 \xe2\x81\\xa9");
-    cr_expect_str_eq(clean_of("\xe2\x80\xa7 \xe2\x81\xaa \xe2\x82\xa9", false),
-                     "\xe2\x80\xa7 \xe2\x81\xaa \xe2\x82\xa9");
-}
-
-Test(clean, other_text_stays)
-{
-    static const char text[] = "layer/\xce\xb1 \xc3\x9b \xe2\x82\xac";
-
-    cr_expect_str_eq(clean_of(text, false), text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_str_eq(clean_of(cases[i].text, cases[i].is_page), cases[i].clean, "%zu",
+                         i);
 }
 
 Test(clean, pieces_are_one_text)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/io/trace_events.h"
-#include "base/mem.h"
 #include "tests/support/survive.h"
 #include "tests/support/timeline.h"
 

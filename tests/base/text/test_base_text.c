@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do names that are too long keep both ends, in exactly the width they are given? What is an
- * ending? Does a copy end with a whole character? Are words of a command quoted? How is a spec cut? */
+ * ending? Does a copy end with a whole character? Are words of a command quoted? How is a spec cut?
+ * Is the distance of words that of its definition, and is only what is near offered? */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/rng.h"
+#include "base/text/nearest.h"
 #include "base/text/options.h"
 #include "base/text/text.h"
+#include "tests/support/scratch.h"
 
 static void expect_short(const char *name, size_t width, const char *want)
 {
@@ -86,4 +91,111 @@ Test(text, a_spec_is_cut_into_texts_and_options)
     cr_expect_str_empty(parts.rest);
     memset(spec + 2, 'x', EMP_SPEC_BYTES);
     cr_expect_eq(emp_spec_cut(&parts, spec, keys, &err), EMP_EINVAL);
+}
+
+/* ---- words that are near ---- */
+
+static int32_t distance(const char *a, const char *b)
+{
+    return emp_edit_distance(a, strlen(a), b, strlen(b));
+}
+
+Test(nearest, distances_are_those_worked_out_by_hand)
+{
+    static const struct {
+        const char *a, *b;
+        int32_t     distance;
+    } cases[] = {{"", "", 0},       {"", "abc", 3}, {"kitten", "sitting", 3},
+                 {"hpd", "hdp", 1},  /* neighbours are exchanged */
+                 {"ca", "abc", 3},   /* but nothing is edited twice */
+                 {"HDP", "hdp", 0}}; /* case does not count */
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(distance(cases[i].a, cases[i].b), cases[i].distance, "%s, %s",
+                     cases[i].a, cases[i].b);
+}
+
+/* The recursion as it is defined. */
+static int32_t plain(const char *a, size_t i, const char *b, size_t j)
+{
+    if (i == 0 || j == 0) return (int32_t)(i + j);
+    int32_t best = plain(a, i - 1, b, j - 1) + (a[i - 1] != b[j - 1]);
+    int32_t less = plain(a, i - 1, b, j) + 1, more = plain(a, i, b, j - 1) + 1;
+    if (less < best) best = less;
+    if (more < best) best = more;
+    if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        int32_t exchanged = plain(a, i - 2, b, j - 2) + 1;
+        if (exchanged < best) best = exchanged;
+    }
+    return best;
+}
+
+Test(nearest, distances_equal_the_plain_recursion)
+{
+    char    a[8] = "", b[8] = "";
+    emp_rng rng;
+
+    emp_rng_init(&rng, 1, 0, 0);
+    for (int k = 0; k < 300; k++) {
+        size_t m = emp_rng_below(&rng, 6), n = emp_rng_below(&rng, 6);
+        for (size_t i = 0; i < m; i++) a[i] = (char)('a' + emp_rng_below(&rng, 3));
+        for (size_t i = 0; i < n; i++) b[i] = (char)('a' + emp_rng_below(&rng, 3));
+        cr_expect_eq(emp_edit_distance(a, m, b, n), plain(a, m, b, n), "%.*s %.*s",
+                     (int)m, a, (int)n, b);
+    }
+}
+
+static const char *nearest_of(const char *word, const char *list)
+{
+    static char text[EMP_NEAREST_BYTES];
+    emp_nearest near = emp_nearest_begin(word, strlen(word), "--");
+
+    emp_nearest_offer_list(&near, list);
+    return emp_nearest_hint(&near, text);
+}
+
+Test(nearest, only_what_is_near_is_offered)
+{
+    cr_expect_str_eq(nearest_of("machin3", "method, machine"),
+                     " (did you mean \"--machine\"?)");
+    cr_expect_str_eq(nearest_of("mach", "method|machine"),
+                     " (did you mean \"--machine\"?)", "it begins so");
+    cr_expect_str_eq(nearest_of("best", "slow|fast"), "");
+    cr_expect_str_eq(nearest_of("", "a|b"), "");
+    cr_expect_str_eq(nearest_of("x", "a|b"), "", "not one letter in common");
+    cr_expect_str_eq(nearest_of("anything", ""), "");
+}
+
+Test(nearest, long_words_are_far_from_all)
+{
+    char word[200];
+
+    memset(word, 'a', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    cr_expect_eq(distance(word, word), INT32_MAX);
+    cr_expect_str_eq(nearest_of(word, "aaa"), "");
+}
+
+Test(nearest, a_file_of_the_same_folder_is_offered, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    char text[EMP_NEAREST_BYTES];
+
+    scratch_write("box.yaml", "", 0);
+    scratch_write("bix.yaml", "", 0);
+    scratch_write(".bx.yaml", "", 0);
+    scratch_write("mlp.json", "", 0);
+    scratch_write("a.txt", "", 0);
+    cr_assert_eq(chdir(scratch_path("")), 0);
+    cr_expect_str_eq(emp_nearest_file("boxx.yaml", text),
+                     " (did you mean \"box.yaml\"?)");
+    cr_expect_str_eq(emp_nearest_file("bx.yaml", text), " (did you mean \"bix.yaml\"?)",
+                     "of equals the first by name");
+    cr_expect_str_eq(emp_nearest_file("./mpl.json", text),
+                     " (did you mean \"./mlp.json\"?)");
+    cr_expect_str_eq(emp_nearest_file("mlp", text), " (did you mean \"mlp.json\"?)");
+    cr_expect_str_eq(emp_nearest_file("b.txt", text), "", "endings alone are alike");
+    cr_expect_str_eq(emp_nearest_file("nowhere/mlp.jsn", text), "");
+    cr_expect_str_eq(emp_nearest_file("", text), "");
+    cr_expect_str_eq(emp_nearest_file("box.yaml", text), "", "it is there");
 }

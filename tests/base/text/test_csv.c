@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are tables read as they were written, and is damage an error with its place? */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/csv.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
-static void tear_down(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
-
-TestSuite(csv, .fini = tear_down);
+TestSuite(csv, .fini = expect_all_freed);
 
 static emp_status parse(emp_csv *csv, const char *text, emp_error *err)
 {
@@ -64,48 +61,31 @@ Test(csv, numbers_are_decimal_and_columns_without_a_name_are_many)
         parse(&csv, "us,,\n0x10,,\n-0X1p4,,\nnan,,\ninf,,\n\"\",,\n1e1,,\n", NULL),
         EMP_OK);
     for (int32_t row = 0; row < 5; row++) {
-        emp_error err = {0};
-        cr_expect_eq(emp_csv_real(&real, &csv, row, 0, &err), EMP_EFORMAT, "%s",
-                     others[row]);
-        cr_expect_not_null(strstr(err.msg, others[row]), "%s", err.msg);
+        EXPECT_REFUSED(emp_csv_real(&real, &csv, row, 0, &err), EMP_EFORMAT, others[row]);
     }
     cr_expect_eq(emp_csv_real(&real, &csv, 5, 0, NULL), EMP_OK);
     cr_expect_eq(real, 10.0);
     emp_csv_clear(&csv);
 }
 
-struct refusal {
-    char text[48];
-    char mentions[32];
+static const char *const refusals[][2] = {
+    {"", "no table"},
+    {"# nothing\n", "no table"},
+    {"a,b\n1\n", "t.csv:2: 1 fields"},
+    {"a,b\n1,2\n1,2,3\n", "t.csv:3: 3 fields"},
+    {"a,b\n\"1,2\n", "t.csv:2: a quote"},
+    {"a,b\n\"1\"x,2\n", "t.csv:2: a quote"},
+    {"op,us,us\n1,2,3\n", "the column us twice"},
+    {"a\tb\ta\n1\t2\t3\n", "the column a twice"},
 };
 
-/* clang-format off */
-static struct refusal refusals[] = {
-    {"",                       "no table"},
-    {"# nothing\n",            "no table"},
-    {"a,b\n1\n",               "t.csv:2: 1 fields"},
-    {"a,b\n1,2\n1,2,3\n",      "t.csv:3: 3 fields"},
-    {"a,b\n\"1,2\n",           "t.csv:2: a quote"},
-    {"a,b\n\"1\"x,2\n",        "t.csv:2: a quote"},
-    {"op,us,us\n1,2,3\n",      "t.csv has the column us twice"},
-    {"a\tb\ta\n1\t2\t3\n",     "t.csv has the column a twice"},
-};
-/* clang-format on */
-
-ParameterizedTestParameters(csv, what_is_no_table_is_refused)
+Test(csv, what_is_no_table_is_refused)
 {
-    return cr_make_param_array(struct refusal, refusals,
-                               sizeof refusals / sizeof *refusals);
-}
-
-ParameterizedTest(struct refusal *r, csv, what_is_no_table_is_refused)
-{
-    emp_error err = {0};
-    emp_csv   csv = {0};
-
-    cr_expect_eq(parse(&csv, r->text, &err), EMP_EFORMAT, "%s", r->text);
-    cr_expect_not_null(strstr(err.msg, r->mentions), "%s", err.msg);
-    emp_csv_clear(&csv);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        emp_csv csv = {0};
+        EXPECT_REFUSED(parse(&csv, refusals[i][0], &err), EMP_EFORMAT, refusals[i][1]);
+        emp_csv_clear(&csv);
+    }
 }
 
 static const char sample[] =
@@ -160,32 +140,22 @@ Test(csv, damaged_bytes_are_an_error_or_a_table)
 
 Test(csv, files_are_read_and_missing_ones_are_named)
 {
-    char      path[SCRATCH_PATH_BYTES];
-    emp_error err = {0};
-    emp_csv   csv = {0};
+    emp_csv csv = {0};
 
     scratch_create();
-    scratch_write_text(path, sizeof path, "t.csv", sample);
-    cr_expect_eq(emp_csv_load(&csv, path, &err), EMP_OK, "%s", err.msg);
+    scratch_write("t.csv", sample, strlen(sample));
+    ASSERT_OK(emp_csv_load(&csv, scratch_path("t.csv"), &err));
     cr_expect_eq(csv.row_count, 2);
     emp_csv_clear(&csv);
-    cr_expect_eq(emp_csv_load(&csv, "nowhere.csv", &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "nowhere.csv"), "%s", err.msg);
+    EXPECT_REFUSED(emp_csv_load(&csv, "nowhere.csv", &err), EMP_EIO, "nowhere.csv");
     emp_csv_clear(&csv);
     scratch_remove();
 }
 
 Test(csv, every_allocation_may_fail)
 {
-    emp_status st = EMP_ENOMEM;
+    emp_csv csv = {0};
 
-    for (long successes = 0; st != EMP_OK; successes++) {
-        emp_csv csv = {0};
-        emp_mem_fail_after(successes);
-        st = parse(&csv, sample, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        emp_csv_clear(&csv);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(parse(&csv, sample, NULL), emp_csv_clear(&csv));
+    emp_csv_clear(&csv);
 }

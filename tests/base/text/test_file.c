@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files: plain and packed, and everything that can stand in their place.
+/* Files: plain and packed, and everything that can stand in their place; files that are too long are
+ * refused before they take memory. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,8 +10,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/mem.h"
+#include "base/text/csv.h"
 #include "base/text/file.h"
+#include "base/text/json.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 static char path[64];
@@ -75,14 +78,13 @@ Test(file, loads_plain_and_packed_files_alike)
     unsigned char *want = make_noise(SIZE);
 
     for (int packed = 0; packed < 2; packed++) {
-        char     *got = NULL;
-        size_t    size = 0;
-        emp_error err = {0};
+        char  *got = NULL;
+        size_t size = 0;
         if (packed)
             write_packed(want, SIZE);
         else
             write_plain(want, SIZE);
-        cr_assert_eq(emp_file_load(path, &got, &size, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_file_load(path, &got, &size, &err));
         cr_assert_eq(size, SIZE);
         cr_expect_eq(memcmp(got, want, SIZE), 0);
         emp_free(got);
@@ -163,4 +165,81 @@ Test(file, survives_every_allocation_failure)
     cr_expect_eq(size, SIZE);
     emp_free(bytes);
     free(zeros);
+}
+
+static void tear_down(void)
+{
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(whole_file, .init = scratch_create, .fini = tear_down);
+
+/* A file of zeros that takes no room on the disk. */
+static const char *write_sparse(off_t size)
+{
+    scratch_write("long", "", 0);
+    cr_assert_eq(truncate(scratch_path("long"), size), 0);
+    return scratch_path("long");
+}
+
+static void expect_too_long(emp_status st, const char *why, emp_error *err)
+{
+    emp_mem_fail_after(-1);
+    cr_expect_eq(st, EMP_EFORMAT, "%s: %s", emp_status_str(st), err->msg);
+    cr_expect_not_null(strstr(err->msg, why), "%s", err->msg);
+    *err = (emp_error){0};
+}
+
+Test(whole_file, that_is_too_long_takes_no_memory)
+{
+    emp_csv           csv = {0};
+    emp_json_document document = {0};
+    char             *text;
+    size_t            size;
+    emp_error         err = {0};
+
+    const char *sparse = write_sparse((off_t)1 << 34);
+    emp_mem_fail_after(0);
+    expect_too_long(emp_whole_file_load(&text, &size, sparse, 1 << 20, &err),
+                    "long: longer than 1048576 bytes", &err);
+    emp_mem_fail_after(0);
+    expect_too_long(emp_csv_load(&csv, sparse, &err), "longer than 268435456 bytes",
+                    &err);
+    emp_mem_fail_after(0);
+    expect_too_long(emp_json_load(&document, sparse, &err),
+                    "longer than 1073741824 bytes", &err);
+}
+
+Test(whole_file, that_is_as_long_as_it_may_be_is_read)
+{
+    char     *text = NULL;
+    size_t    size;
+    emp_error err = {0};
+
+    const char *sparse = write_sparse(1 << 20);
+    emp_mem_fail_after(1);
+    cr_expect_eq(emp_whole_file_load(&text, &size, sparse, 1 << 20, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_mem_fail_after(-1);
+    cr_expect_eq(size, 1 << 20);
+    emp_free(text);
+    expect_too_long(emp_whole_file_load(&text, &size, sparse, (1 << 20) - 1, &err),
+                    "longer than", &err);
+}
+
+/* The system says that this file has no bytes; so says a file that grows. */
+Test(whole_file, of_unknown_size_is_read_to_its_end)
+{
+    char     *text = NULL;
+    size_t    size;
+    emp_error err = {0};
+
+    cr_assert_eq(emp_whole_file_load(&text, &size, "/proc/self/smaps", 1 << 30, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_gt(size, 1 << 14);
+    cr_expect_eq(strlen(text), size);
+    emp_free(text);
+    expect_too_long(emp_whole_file_load(&text, &size, "/proc/self/smaps", 99, &err),
+                    "longer than 99 bytes", &err);
 }

@@ -9,10 +9,11 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/blocks.h"
-#include "baselines/partitioners/ideals.h"
 #include "sim/engine/sim.h"
 #include "sim/graph/op.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
 
@@ -20,10 +21,9 @@ static emp_sim_result simulate(const emp_problem *problem, const emp_device_id *
 {
     emp_sim       *sim = NULL;
     emp_sim_result result;
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, device, &result, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_sim_create(&sim, problem, &why));
+    MUST(emp_sim_run(sim, device, &result, &why));
     emp_sim_destroy(sim);
     return result;
 }
@@ -55,166 +55,124 @@ static const stated_op diamond[] = {
     {.gpu_us = 40, .cpu_us = 400, .copy_us = 4, .bytes = 8}};
 static const stated_edge diamond_edges[] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}, {0, 3}};
 
-/* gpu:0 has 0 and 1: 30, and copies of both out, 1 + 2; gpu:1 has 2 and 3: 70, and both in. */
+/* gpu:0 has 0 and 1: 30, and copies of both out, 1 + 2; gpu:1 has 2 and 3: 70, and both in. The CPU pays no copies; gpu:0
+ * brings 0 in once for its two readers, and 3 is read by none. With latency 0 and 1 take 30 and copies 1 + 2, then 2 and
+ * 3 copies 1 + 2 and 70. GPUs have room for 14 bytes or more. */
 Test(max_load, is_that_worked_out_by_hand)
 {
-    task p;
+    static const struct {
+        const char   *runtime;
+        int64_t       gpu_bytes;
+        emp_device_id device[4];
+        emp_time_ns   step_ns; /* -1: it does not fit */
+    } cases[] = {{"msr-load", ROOMY, {1, 1, 2, 2}, 73000},
+                 {"msr-load", ROOMY, {0, 1, 1, 1}, 100000},
+                 {"msr-load", ROOMY, {1, 1, 1, 0}, 400000},
+                 {"msr-load", ROOMY, {1, 1, 1, 1}, 100000},
+                 {"msr-load", 14, {0, 1, 1, 2}, 100000},
+                 {"msr-load", 14, {1, 1, 2, 2}, -1},
+                 {"msr-load", 14, {0, 0, 0, 0}, 1000000},
+                 {"msr-latency", ROOMY, {1, 1, 2, 2}, 106000}};
 
-    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
-    emp_sim_result r = simulate(p.problem, (emp_device_id[]){1, 1, 2, 2});
-    cr_expect_eq(r.step_time_ns, 73000);
-    cr_expect_eq(r.busy_ns[1], 33000);
-    cr_expect_eq(r.busy_ns[2], 73000);
-    cr_expect_eq(r.peak_bytes[1], 11);
-    cr_expect_eq(r.peak_bytes[2], 15);
-    /* the CPU pays no copies; gpu:0 brings 0 in once for its two readers, and 3 is read by none */
-    r = simulate(p.problem, (emp_device_id[]){0, 1, 1, 1});
-    cr_expect_eq(r.step_time_ns, 100000);
-    r = simulate(p.problem, (emp_device_id[]){1, 1, 1, 0});
-    cr_expect_eq(r.step_time_ns, 400000);
-    r = simulate(p.problem, (emp_device_id[]){1, 1, 1, 1});
-    cr_expect_eq(r.step_time_ns, 100000);
-    task_destroy(&p);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(max_load, knows_the_memory_of_gpus)
-{
-    task p;
-
-    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, 14, "msr-load");
-    cr_expect(simulate(p.problem, (emp_device_id[]){0, 1, 1, 2}).is_feasible);
-    cr_expect_not(simulate(p.problem, (emp_device_id[]){1, 1, 2, 2}).is_feasible);
-    cr_expect(simulate(p.problem, (emp_device_id[]){0, 0, 0, 0}).is_feasible);
-    task_destroy(&p);
-}
-
-/* Latency: 0 and 1 take 30 and copies 1 + 2, then 2 and 3 copies 1 + 2 and 70. */
-Test(latency, has_the_stated_copies)
-{
-    task p;
-
-    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-latency");
-    cr_expect_eq(simulate(p.problem, (emp_device_id[]){1, 1, 2, 2}).step_time_ns, 106000);
-    task_destroy(&p);
-}
-
-/* Two GPUs: the cuts are 10 + 1 | 90 + 1, 30 + 3 | 70 + 3, 40 + 4 | 60 + 4, and 60 + 6 | 40 + 6. */
-Test(dp_contiguous, cuts_the_diamond_best)
-{
-    task          p;
-    emp_device_id device[4];
-
-    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(place(p.problem, NULL, device, NULL), EMP_OK);
-    cr_expect_eq(simulate(p.problem, device).step_time_ns, 64000);
-    task_destroy(&p);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        task p;
+        task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, cases[i].gpu_bytes,
+                           cases[i].runtime);
+        const emp_sim_result r = simulate(p.problem, cases[i].device);
+        cr_expect_eq(r.is_feasible, cases[i].step_ns >= 0, "case %zu", i);
+        if (r.is_feasible) cr_expect_eq(r.step_time_ns, cases[i].step_ns, "case %zu", i);
+        if (i == 0) {
+            cr_expect(r.busy_ns[1] == 33000 && r.busy_ns[2] == 73000);
+            cr_expect(r.peak_bytes[1] == 11 && r.peak_bytes[2] == 15);
+        }
+        task_destroy(&p);
+    }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* ---- blocks and ideals ---- */
 
-static void expect_blocks(const stated_op *ops, int32_t op_count,
-                          const stated_edge *edges, int32_t edge_count,
-                          const int32_t *want, int32_t want_count)
-{
-    task       p;
-    emp_blocks b;
+#define WORK .gpu_us = 1, .cpu_us = 1
 
-    task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
-    cr_expect_eq(b.count, want_count);
-    for (int32_t i = 0; i < op_count; i++)
-        cr_expect_eq(b.block_of_op[i], want[i], "op %d: %d", i, b.block_of_op[i]);
-    emp_blocks_clear(&b);
-    task_destroy(&p);
+/* Blocks of a chain, op by op. Classes that wait for each other are joined (1 has ops 0 and 2, 2 has 1 and 3). Weights
+ * that cost nothing, one behind the other, are where their reader is, unless they have two neighbours. A backward op
+ * without a forward op is placed as its mirror image, or it would come after class 1. */
+Test(blocks, of_chains_are_those_of_the_rules)
+{
+    static const struct {
+        int32_t   count;
+        stated_op op[5];
+        int32_t   block[5];
+    } cases[] = {{5,
+                  {{WORK, .color = 1},
+                   {WORK, .color = 2},
+                   {WORK, .color = 1},
+                   {WORK, .color = 2},
+                   {WORK}},
+                  {0, 0, 0, 0, 1}},
+                 {5,
+                  {{.copy_us = 9}, {.copy_us = 9}, {WORK}, {.copy_us = 9}, {WORK}},
+                  {0, 0, 0, 1, 2}},
+                 {3,
+                  {{WORK, .color = 1},
+                   {"gradients/node1", WORK, .color = 2},
+                   {"gradients/node2", WORK, .color = 1}},
+                  {0, 1, 0}}};
+    static const stated_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        task       p;
+        emp_blocks b;
+        task_create_stated(&p, cases[i].op, cases[i].count, edges, cases[i].count - 1, 1,
+                           2, ROOMY, "msr-load");
+        MUST(emp_blocks_init(&b, p.problem, NULL));
+        cr_expect_arr_eq(b.block_of_op, cases[i].block,
+                         (size_t)cases[i].count * sizeof *b.block_of_op, "case %zu", i);
+        emp_blocks_clear(&b);
+        task_destroy(&p);
+    }
 }
 
-/* Classes 1 (ops 0 and 2) and 2 (ops 1 and 3) wait for each other. */
-Test(blocks, join_classes_that_wait_for_each_other)
+/* The gradients of a transformer are named after their ops, and share no class with them. Tokens, their table and the
+ * lookup stand with the head, which shares the table; two layers are apart. */
+Test(blocks, have_gradients_and_tied_tables_with_their_ops)
 {
-    const stated_op   ops[] = {{.gpu_us = 1, .cpu_us = 1, .color = 1},
-                               {.gpu_us = 1, .cpu_us = 1, .color = 2},
-                               {.gpu_us = 1, .cpu_us = 1, .color = 1},
-                               {.gpu_us = 1, .cpu_us = 1, .color = 2},
-                               {.gpu_us = 1, .cpu_us = 1}};
-    const stated_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}};
-
-    expect_blocks(ops, 5, edges, 4, (int32_t[]){0, 0, 0, 0, 1}, 2);
-}
-
-/* Weights that cost nothing, 0 and 1, one behind the other, are where op 2 is; op 3 costs nothing
- * but has two neighbours. */
-Test(blocks, join_what_costs_nothing_to_its_only_neighbour)
-{
-    const stated_op   ops[] = {{.copy_us = 9},
-                               {.copy_us = 9},
-                               {.gpu_us = 1, .cpu_us = 1},
-                               {.copy_us = 9},
-                               {.gpu_us = 1, .cpu_us = 1}};
-    const stated_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}};
-
-    expect_blocks(ops, 5, edges, 4, (int32_t[]){0, 0, 0, 1, 2}, 3);
-}
-
-/* The backward op of class 2 has no forward op: as the mirror image it would come after class 1. */
-/* The gradients of a transformer are named after their ops, and share no class with them. */
-Test(blocks, have_gradients_with_the_ops_that_they_are_named_after)
-{
-    static const stated_op   ops[] = {{.name = "a", .gpu_us = 1, .cpu_us = 1},
-                                      {.name = "b", .gpu_us = 1, .cpu_us = 1},
-                                      {.name = "b/grad_input", .gpu_us = 1, .cpu_us = 1},
-                                      {.name = "b/grad_weight", .gpu_us = 1, .cpu_us = 1},
-                                      {.name = "a/grad", .gpu_us = 1, .cpu_us = 1},
-                                      {.name = "a/gradual", .gpu_us = 1, .cpu_us = 1}};
-    static const stated_edge edges[] = {{0, 1}, {1, 2}, {1, 3}, {2, 4}, {0, 4}, {1, 5}};
+    static const stated_op   named[] = {{"a", WORK},
+                                        {"b", WORK},
+                                        {"b/grad_input", WORK},
+                                        {"b/grad_weight", WORK},
+                                        {"a/grad", WORK},
+                                        {"a/gradual", WORK}};
+    static const stated_edge named_edges[] = {{0, 1}, {1, 2}, {1, 3},
+                                              {2, 4}, {0, 4}, {1, 5}};
+    static const stated_op   tied[] = {{"tokens", WORK},
+                                       {"table", WORK, .color = 1},
+                                       {"lookup", WORK, .color = 1},
+                                       {"one", WORK},
+                                       {"two", WORK},
+                                       {"head", WORK, .color = 1}};
+    static const stated_edge tied_edges[] = {{0, 2}, {1, 2}, {2, 3},
+                                             {3, 4}, {4, 5}, {1, 5}};
     task                     p;
     emp_blocks               b;
 
-    task_create_stated(&p, ops, 6, edges, 6, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
+    task_create_stated(&p, named, 6, named_edges, 6, 1, 2, ROOMY, "msr-load");
+    MUST(emp_blocks_init(&b, p.problem, NULL));
     cr_expect_eq(b.count, 3);
     cr_expect_eq(b.block_of_op[4], b.block_of_op[0]);
-    cr_expect_eq(b.block_of_op[2], b.block_of_op[1]);
-    cr_expect_eq(b.block_of_op[3], b.block_of_op[1]);
+    cr_expect(b.block_of_op[2] == b.block_of_op[1] &&
+              b.block_of_op[3] == b.block_of_op[1]);
     cr_expect_lt(b.block_of_op[0], b.block_of_op[1]);
     cr_expect_neq(b.block_of_op[5], b.block_of_op[0]);
     emp_blocks_clear(&b);
     task_destroy(&p);
-}
-
-/* Tokens, their table, the lookup, two layers, and the head, which shares the table. */
-Test(blocks, have_a_tied_table_with_the_head_and_layers_apart)
-{
-    static const stated_op ops[] = {
-        {.name = "tokens", .gpu_us = 1, .cpu_us = 1},
-        {.name = "table", .gpu_us = 1, .cpu_us = 1, .color = 1},
-        {.name = "lookup", .gpu_us = 1, .cpu_us = 1, .color = 1},
-        {.name = "one", .gpu_us = 1, .cpu_us = 1},
-        {.name = "two", .gpu_us = 1, .cpu_us = 1},
-        {.name = "head", .gpu_us = 1, .cpu_us = 1, .color = 1}};
-    static const stated_edge edges[] = {{0, 2}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {1, 5}};
-    task                     p;
-    emp_blocks               b;
-
-    task_create_stated(&p, ops, 6, edges, 6, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
+    task_create_stated(&p, tied, 6, tied_edges, 6, 1, 2, ROOMY, "msr-load");
+    MUST(emp_blocks_init(&b, p.problem, NULL));
     cr_expect_eq(b.count, 4);
     cr_expect_eq(b.block_of_op[2], b.block_of_op[5]);
-    cr_expect_lt(b.block_of_op[3], b.block_of_op[4]);
-    cr_expect_lt(b.block_of_op[4], b.block_of_op[5]);
+    cr_expect(b.block_of_op[3] < b.block_of_op[4] && b.block_of_op[4] < b.block_of_op[5]);
     emp_blocks_clear(&b);
     task_destroy(&p);
-}
-
-Test(blocks, order_lone_backward_ops_as_their_mirror_images)
-{
-    const stated_op   ops[] = {{.gpu_us = 1, .cpu_us = 1, .color = 1},
-                               {"gradients/node1", .gpu_us = 1, .cpu_us = 1, .color = 2},
-                               {"gradients/node2", .gpu_us = 1, .cpu_us = 1, .color = 1}};
-    const stated_edge edges[] = {{0, 1}, {1, 2}};
-
-    expect_blocks(ops, 3, edges, 2, (int32_t[]){0, 1, 0}, 2);
 }
 
 static int32_t count_ideals(const stated_op *ops, int32_t op_count,
@@ -226,8 +184,8 @@ static int32_t count_ideals(const stated_op *ops, int32_t op_count,
     bool       is_whole;
 
     task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
-    cr_assert_eq(emp_ideals_init(&ideals, &is_whole, &b, 1 << 20, NULL), EMP_OK);
+    MUST(emp_blocks_init(&b, p.problem, NULL));
+    MUST(emp_ideals_init(&ideals, &is_whole, &b, 1 << 20, NULL));
     cr_assert(is_whole);
     int32_t count = ideals.count, most = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -259,22 +217,18 @@ Test(ideals, are_all_there)
 
 Test(dp_contiguous, gives_up_on_too_many_ideals_in_one_sentence)
 {
-    task          p;
-    stated_op     ops[20];
-    emp_device_id device[20];
-    emp_error     err = {0};
+    static const char *const options[] = {"order=either", "order=one", "ideals=2000000"};
+    task                     p;
+    stated_op                ops[20];
+    emp_device_id            device[20];
 
     for (int32_t i = 0; i < 20; i++) ops[i] = (stated_op){.gpu_us = 1, .cpu_us = 50};
     task_create_stated(&p, ops, 20, NULL, 0, 1, 2, ROOMY, "msr-load");
-    cr_expect_eq(place(p.problem, NULL, device, &err), EMP_EINFEASIBLE);
-    cr_expect_not_null(strstr(err.msg, "20 blocks with more than 50000 ideals"), "%s",
-                       err.msg);
-    cr_expect_eq(place(p.problem, "order=either", device, NULL), EMP_OK);
-    cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
-    cr_expect_eq(place(p.problem, "order=one", device, NULL), EMP_OK);
-    cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
-    cr_expect_eq(place(p.problem, "ideals=2000000", device, NULL), EMP_OK);
-    cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
+    MUST_FAIL(place(p.problem, NULL, device, &why), EMP_EINFEASIBLE, "20 blocks");
+    for (int i = 0; i < 3; i++) {
+        MUST(place(p.problem, options[i], device, NULL));
+        cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000, "%s", options[i]);
+    }
     task_destroy(&p);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -384,7 +338,7 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
     emp_sim      *sim = NULL;
     emp_device_id device_of_op[STATED_MAX_OPS];
 
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, problem, NULL));
     for (int32_t c = 0; c < d->class_count; c++) total *= devices;
     for (int32_t number = 0; number < total; number++) {
         int32_t device_of_class[MAX_CLASSES], rest = number;
@@ -398,7 +352,7 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
         }
         if (!is_legal || !is_contiguous(d, device_of_class)) continue;
         emp_sim_result r;
-        cr_assert_eq(emp_sim_run(sim, device_of_op, &r, NULL), EMP_OK);
+        MUST(emp_sim_run(sim, device_of_op, &r, NULL));
         if (r.is_feasible && r.step_time_ns < best_ns) best_ns = r.step_time_ns;
     }
     emp_sim_destroy(sim);
@@ -418,9 +372,8 @@ static void make_unlike(task *p, uint64_t seed)
         device->time_factor = factors[draw(&rng, 3)];
         if (device->kind == EMP_DEVICE_GPU) device->memory_bytes += draw(&rng, 3) * 4;
     }
-    cr_assert_eq(emp_problem_create(&unlike, p->graph, p->machine, &p->problem->runtime,
-                                    "tiny", NULL),
-                 EMP_OK);
+    MUST(emp_problem_create(&unlike, p->graph, p->machine, &p->problem->runtime, "tiny",
+                            NULL));
     emp_problem_destroy(p->problem);
     p->problem = unlike;
 }
@@ -433,12 +386,11 @@ static void expect_the_best(bool is_unlike)
         draft         d;
         task          p;
         emp_device_id device[STATED_MAX_OPS];
-        emp_error     err = {0};
         draw_draft(&d, seed);
         task_create_stated(&p, d.op, d.op_count, d.edge, d.edge_count, d.cpu_count,
                            d.gpu_count, d.gpu_bytes, "msr-load");
         if (is_unlike) make_unlike(&p, seed);
-        cr_assert_eq(place(p.problem, NULL, device, &err), EMP_OK, "%s", err.msg);
+        MUST(place(p.problem, NULL, device, &why));
         emp_sim_result r = simulate(p.problem, device);
         emp_time_ns    best_ns = search_all(&d, p.problem);
         cr_expect(r.is_feasible, "seed %d", (int)seed);
@@ -464,20 +416,9 @@ Test(dp_contiguous, survives_every_allocation_failure)
     task          p;
     stated_op     ops[12];
     emp_device_id device[12];
-    long          allowed = 0, live;
-    emp_status    st = EMP_ENOMEM;
 
     for (int32_t i = 0; i < 12; i++) ops[i] = (stated_op){.gpu_us = 1, .cpu_us = 50};
     task_create_stated(&p, ops, 12, NULL, 0, 1, 2, ROOMY, "msr-load");
-    live = emp_mem_live_blocks();
-    for (; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = place(p.problem, NULL, device, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM, "after %ld: %s", allowed, emp_status_str(st));
-        cr_assert_eq(emp_mem_live_blocks(), live, "leaks after %ld", allowed);
-    }
-    cr_expect_gt(allowed, 50);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(place(p.problem, NULL, device, NULL), (void)0);
     task_destroy(&p);
 }

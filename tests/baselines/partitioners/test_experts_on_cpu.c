@@ -10,6 +10,7 @@
 #include "run/loop.h"
 #include "search/groups/class_groups.h"
 #include "search/moves.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 
@@ -71,40 +72,33 @@ static void expect_layers_on_cpu(const emp_device_id *device_of_op, int first, i
     }
 }
 
-/* Proposals of all N at once, and that there is no further one. */
-static void expect_proposals(const char *options, bool is_from_first)
+/* Asks for one more than so many, \a count, decisions; there is none after them. */
+static void expect_count(void *state, const task *of, emp_owned_decision *d, int count)
 {
-    const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
-    emp_owned_decision      d[LAYERS + 2] = {0};
-    void                   *state = NULL;
-    emp_error               err = {0};
-    int32_t                 count;
-
-    cr_assert_eq(
-        emp_method_create(&state, &emp_method_experts_on_cpu, t.problem, &params, &err),
-        EMP_OK, "%s", err.msg);
-    for (int i = 0; i < LAYERS + 2; i++)
-        cr_assert_eq(
-            emp_decision_init(&d[i], t.graph->op_count, EMP_DECIDES_DEVICES, &err),
-            EMP_OK);
-    cr_assert_eq(
-        emp_method_ask(&emp_method_experts_on_cpu, state, d, LAYERS + 2, &count, &err),
-        EMP_OK);
-    cr_assert_eq(count, LAYERS + 1);
-    for (int n = 0; n <= LAYERS; n++)
-        expect_layers_on_cpu(d[n].device_of_op, is_from_first ? 0 : LAYERS - n,
-                             is_from_first ? n : LAYERS);
-    cr_assert_eq(emp_method_ask(&emp_method_experts_on_cpu, state, d, 1, &count, &err),
-                 EMP_OK);
-    cr_expect_eq(count, 0);
-    for (int i = 0; i < LAYERS + 2; i++) emp_decision_clear(&d[i]);
+    for (int i = 0; i <= count; i++)
+        MUST(emp_decision_init(&d[i], of->graph->op_count, EMP_DECIDES_DEVICES, &why));
+    cr_assert_eq(method_ask(&emp_method_experts_on_cpu, state, d, count + 1), count);
+    emp_decision_clear(&d[count]);
+    cr_expect_eq(method_ask(&emp_method_experts_on_cpu, state, d, 1), 0);
     emp_method_destroy(&emp_method_experts_on_cpu, state);
 }
 
 Test(experts_on_cpu, of_each_number_of_layers_are_proposed)
 {
-    expect_proposals(NULL, true);
-    expect_proposals("from=last", false);
+    for (int last = 0; last < 2; last++) {
+        emp_owned_decision d[LAYERS + 2] = {0};
+        expect_count(
+            method_begin(&emp_method_experts_on_cpu, t.problem,
+                         (emp_method_params){.seed = 1,
+                                             .threads = 1,
+                                             .options = last ? "from=last" : NULL}),
+            &t, d, LAYERS + 1);
+        for (int n = 0; n <= LAYERS; n++) {
+            expect_layers_on_cpu(d[n].device_of_op, last ? LAYERS - n : 0,
+                                 last ? LAYERS : n);
+            emp_decision_clear(&d[n]);
+        }
+    }
 }
 
 Test(experts_on_cpu, of_as_few_layers_as_fit_are_best)
@@ -112,9 +106,8 @@ Test(experts_on_cpu, of_as_few_layers_as_fit_are_best)
     const emp_run_params params = {.method = &emp_method_experts_on_cpu,
                                    .placer = {.seed = 1, .threads = 1}};
     emp_record           record = {0};
-    emp_error            err = {0};
 
-    cr_assert_eq(emp_run(&record, t.problem, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_run(&record, t.problem, &params, &why));
     cr_expect(record.is_feasible);
     cr_expect_eq(record.evaluations, LAYERS + 1);
     expect_layers_on_cpu(record.decision.device_of_op, 0, 1);
@@ -129,30 +122,20 @@ static void count_warning(void *context, const char *sentence)
 
 Test(experts_on_cpu, of_a_model_without_them_are_none)
 {
-    int                     warnings = 0;
-    const emp_method_params params = {
-        .seed = 1, .threads = 1, .warn = count_warning, .warn_context = &warnings};
+    int                warnings = 0;
     emp_owned_decision d[2] = {0};
-    void              *state = NULL;
-    emp_error          err = {0};
     task               dense = {0};
-    int32_t            count;
 
     task_create(&dense, "rnnlm:steps=1", "k40x2", "tf-r1.3");
     cr_expect_not(emp_has_experts(dense.graph));
-    cr_assert_eq(emp_method_create(&state, &emp_method_experts_on_cpu, dense.problem,
-                                   &params, &err),
-                 EMP_OK, "%s", err.msg);
+    expect_count(method_begin(&emp_method_experts_on_cpu, dense.problem,
+                              (emp_method_params){.seed = 1,
+                                                  .threads = 1,
+                                                  .warn = count_warning,
+                                                  .warn_context = &warnings}),
+                 &dense, d, 1);
     cr_expect_eq(warnings, 1);
-    for (int i = 0; i < 2; i++)
-        cr_assert_eq(
-            emp_decision_init(&d[i], dense.graph->op_count, EMP_DECIDES_DEVICES, &err),
-            EMP_OK);
-    cr_assert_eq(emp_method_ask(&emp_method_experts_on_cpu, state, d, 2, &count, &err),
-                 EMP_OK);
-    cr_expect_eq(count, 1);
-    emp_method_destroy(&emp_method_experts_on_cpu, state);
-    for (int i = 0; i < 2; i++) emp_decision_clear(&d[i]);
+    emp_decision_clear(&d[0]);
     task_destroy(&dense);
 }
 
@@ -163,13 +146,11 @@ Test(experts_on_cpu, move_at_once)
     const emp_move_options options = {
         .kind = EMP_MOVES_GROUPS, .groups = EMP_MOVES_ALL, .coarsest = 8, .finest = 16};
     emp_moves      moves;
-    emp_error      err = {0};
     const size_t   bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
     emp_device_id *device = emp_calloc(1, bytes);
     bool           is_found = false;
 
-    cr_assert_eq(emp_moves_init(&moves, t.problem, &options, 1, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_moves_init(&moves, t.problem, &options, 1, &why));
     for (int64_t i = 0; i < emp_moves_count(&moves) && !is_found; i++) {
         int32_t wrong = 0;
         for (emp_op_id op = 0; op < t.graph->op_count; op++) device[op] = 1;

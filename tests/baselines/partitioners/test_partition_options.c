@@ -3,7 +3,6 @@
  * two constraints, what ops cost and how strong devices count; and that equal seeds give equal
  * placements with all of them. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,11 +12,10 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "search/partition/metis_cut.h"
-#include "search/partition/op_costs.h"
+#include "run/methods.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
-#include "tests/sim/graph/kit.h"
+#include "tests/support/status.h"
 
 /* ---- Scotch's architecture --------------------------------------------------------- */
 
@@ -39,24 +37,6 @@ static fixture *create_machine(void)
     return f;
 }
 
-/* Powers in hundredths of the strongest, distances in quarters of the nearest: 105 us is 4,
- * 525 us is 20, 2098 us is 79.9 and cut off at 64. Domains: the root splits into the CPU with
- * the first pair (node 2) and the second pair (3); node 2 into CPU and GPU 1 (4) and GPU 2 (5). */
-Test(scotch_arch, describes_a_machine_as_worked_out_by_hand)
-{
-    fixture             *f = create_machine();
-    emp_partition_target target;
-    char                 text[EMP_SCOTCH_ARCH_BYTES] = "";
-    FILE                *file = fmemopen(text, sizeof text, "w");
-
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
-    emp_scotch_arch_write(&target, file);
-    fclose(file);
-    cr_expect_str_eq(text, "deco 0\n5 9\n0 5 8\n1 100 9\n2 100 5\n3 100 6\n4 100 7\n"
-                           "64 \n64 4 \n64 20 20 \n64 20 20 4 \n");
-    fixture_destroy(f);
-}
-
 /* What Scotch says of the architecture that it has read. */
 Test(scotch_arch, is_read_back_by_scotch)
 {
@@ -66,8 +46,7 @@ Test(scotch_arch, is_read_back_by_scotch)
     SCOTCH_Arch arch;
     int         parts, version, vertices, power, part, at = 0;
 
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, false, "x", NULL),
-                 EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, false, "x", NULL));
     FILE *file = fmemopen(text, sizeof text, "w");
     emp_scotch_arch_write(&target, file);
     fclose(file);
@@ -118,38 +97,6 @@ Test(scotch, complete_architecture_knows_no_slow_links)
 
 /* ---- METIS's constraints ----------------------------------------------------------- */
 
-/* A chain whose first half works and whose second half holds memory: a cut in the middle is
- * least, but gives neither part its share of either. */
-Test(metis, memory_is_a_second_constraint)
-{
-    enum { OPS = 80 };
-    fixture      *f = fixture_create(2);
-    emp_device_id device[FIXTURE_MAX_OPS];
-
-    for (int32_t i = 0; i < OPS; i++) {
-        fixture_op(f, NULL, 10);
-        if (i > 0) fixture_edge(f, i - 1, i);
-        f->gpu_cost[i].compute_ns = i < OPS / 2 ? 1000000 : 1000000 / 50;
-        f->op[i].persistent_bytes = i < OPS / 2 ? 0 : 1 << 20;
-    }
-    const emp_problem *problem = fixture_problem(f);
-    for (int32_t with_memory = 0; with_memory < 2; with_memory++) {
-        double load[3] = {0.0}, memory[3] = {0.0};
-        fixture_place(&emp_method_metis, problem, 1,
-                      with_memory ? "memory=1,imbalance=0.05,memory_imbalance=0.1" : NULL,
-                      device);
-        for (int32_t i = 0; i < OPS; i++) {
-            load[device[i]] += (double)f->gpu_cost[i].compute_ns;
-            memory[device[i]] += (double)f->op[i].persistent_bytes;
-        }
-        cr_expect_leq(fmax(load[1], load[2]) / (load[1] + load[2]), 0.5 * 1.05 + 0.0125);
-        double share = fmax(memory[1], memory[2]) / (memory[1] + memory[2]);
-        cr_expect_eq(share <= 0.5 * 1.1 + 0.0125, with_memory,
-                     "memory %d: %.3f of it on a GPU", with_memory, share);
-    }
-    fixture_destroy(f);
-}
-
 Test(partition_graph, memory_is_variables_and_all_outputs)
 {
     fixture *f = fixture_create(2);
@@ -162,8 +109,8 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
     f->op[2].persistent_bytes = 100;
     const emp_problem   *problem = fixture_problem(f);
     emp_partition_graph *g = NULL;
-    cr_assert_eq(emp_partition_graph_create(&g, problem, true, NULL), EMP_OK);
-    cr_assert_eq(emp_partition_graph_memory(g, problem, memory, NULL), EMP_OK);
+    MUST(emp_partition_graph_create(&g, problem, true, NULL));
+    MUST(emp_partition_graph_memory(g, problem, memory, NULL));
     cr_expect_eq(memory[0], 1 + 30 + 5 + 100);
     cr_expect_eq(memory[1], 1 + 7);
     emp_partition_graph_destroy(g);
@@ -171,37 +118,6 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
 }
 
 /* ---- costs and powers -------------------------------------------------------------- */
-
-/* On a GPU of 1 TFLOP/s and 100 GB/s, and a CPU of 10 cores at 2 GHz: 20 operations a ns. */
-Test(grappler_cost, is_as_worked_out_by_hand)
-{
-    const emp_device gpu = {
-        .kind = EMP_DEVICE_GPU, .peak_flops_per_s = 1e12, .memory_bytes_per_s = 100e9};
-    const emp_device   cpu = {.kind = EMP_DEVICE_CPU, .cores = 10, .clock_hz = 2e9};
-    emp_graph_builder *b = NULL;
-
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    emp_port   x = kit_tensor(b, "x", "f[64,100]"), w = kit_tensor(b, "w", "&f[100,32]");
-    emp_port   product = kit_op(b, "product", "MatMul", NULL, 2, x, w);
-    emp_port   bent = kit_op(b, "bent", "Tanh", NULL, 1, product);
-    emp_port   same = kit_op(b, "same", "Identity", NULL, 1, bent);
-    emp_port   soft = kit_op(b, "soft", "Softmax", NULL, 1, same);
-    emp_port   shape = kit_op(b, "shape", "Shape", NULL, 1, soft);
-    emp_graph *g = kit_finish(b);
-
-    /* 2 x 64 x 32 x 100 = 409600 FLOP: 410 ns; 4 (6400 + 3200 + 2048) = 46592 bytes */
-    cr_expect_eq(emp_grappler_cost_ns(g, product.op, &gpu), 410 + 466);
-    cr_expect_eq(emp_grappler_cost_ns(g, product.op, &cpu), 20480 + 1456);
-    /* 2048 elements x 22 cycles = 45056: 46 ns; 16384 bytes */
-    cr_expect_eq(emp_grappler_cost_ns(g, bent.op, &gpu), 46 + 164);
-    cr_expect_eq(emp_grappler_cost_ns(g, bent.op, &cpu), 2253 + 512);
-    /* one it does not know: 2048 operations */
-    cr_expect_eq(emp_grappler_cost_ns(g, soft.op, &gpu), 3 + 164);
-    cr_expect_eq(emp_grappler_cost_ns(g, same.op, &gpu), 0);
-    cr_expect_eq(emp_grappler_cost_ns(g, shape.op, &gpu), 1);
-    emp_graph_destroy(g);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
 
 /* Three ops of 1, 2 and 5 ms, 8, 1 and 1 GFLOP; the last can only run on the CPU, in 4 ms. */
 static fixture *create_three_ops(void)
@@ -219,25 +135,6 @@ static fixture *create_three_ops(void)
     return f;
 }
 
-Test(partition_graph, weighs_ops_by_time_or_by_flops)
-{
-    static const double expected[2][3] = {{1.0, 2.0, 0.4}, {8.0, 1.0, 1.0}};
-    fixture            *f = create_three_ops();
-    const emp_problem  *problem = fixture_problem(f);
-
-    for (int32_t costs = EMP_OP_COSTS_TIME; costs <= EMP_OP_COSTS_FLOPS; costs++) {
-        const emp_partition_params params = {.with_cpu = true,
-                                             .costs = (emp_op_costs)costs};
-        emp_partition_graph       *g = NULL;
-        cr_assert_eq(emp_partition_graph_create_with(&g, problem, &params, NULL), EMP_OK);
-        for (int32_t v = 0; v < 3; v++)
-            cr_expect_float_eq((double)(g->load[v] - 1) / (g->load[0] - 1),
-                               expected[costs][v] / expected[costs][0], 1e-5);
-        emp_partition_graph_destroy(g);
-    }
-    fixture_destroy(f);
-}
-
 /* What both can run takes 3 ms on the GPU and 8 on the CPU. */
 Test(partition_graph, measured_power_is_the_speed_on_the_ops)
 {
@@ -247,12 +144,12 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
     emp_partition_target target;
     emp_partition_graph *g = NULL;
 
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, true, "x", NULL));
     cr_expect_float_eq(target.power[0], 0.1 / 1.1, 1e-12);
     emp_partition_target_measure(&target, problem);
     cr_expect_float_eq(target.power[0], 0.375 / 1.375, 1e-12);
     cr_expect_float_eq(target.power[1], 1.0 / 1.375, 1e-12);
-    cr_assert_eq(emp_partition_graph_create_with(&g, problem, &params, NULL), EMP_OK);
+    MUST(emp_partition_graph_create_with(&g, problem, &params, NULL));
     cr_expect_float_eq((double)(g->load[2] - 1) / (g->load[0] - 1), 4 * 0.375, 1e-5);
     emp_partition_graph_destroy(g);
     fixture_destroy(f);
@@ -260,49 +157,28 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
 
 /* ---- all options ------------------------------------------------------------------- */
 
-struct seeded {
-    char method[8], options[48];
-};
-
-ParameterizedTestParameters(partition_options, keep_placements_a_function_of_the_seed)
+Test(partition_options, keep_placements_a_function_of_the_seed)
 {
-    static struct seeded cases[] = {{"scotch", "arch=complete"},
-                                    {"scotch", "strategy=default"},
-                                    {"scotch", "strategy=speed"},
-                                    {"scotch", "strategy=balance"},
-                                    {"scotch", "imbalance=0.2"},
-                                    {"scotch", "costs=flops"},
-                                    {"scotch", "costs=grappler"},
-                                    {"scotch", "power=measured"},
-                                    {"mincut", "arch=complete"},
-                                    {"mincut", "costs=grappler"},
-                                    {"metis", "strategy=kway"},
-                                    {"metis", "imbalance=0.1"},
-                                    {"metis", "cuts=10"},
-                                    {"metis", "memory=1"},
-                                    {"metis", "cpu=1,power=measured"},
-                                    {"acyclic", "units=classes"},
-                                    {"acyclic", "imbalance=0"},
-                                    {"acyclic", "costs=flops"}};
-
-    return cr_make_param_array(struct seeded, cases, sizeof cases / sizeof *cases);
-}
-
-static const emp_method *find_type(const char *name)
-{
-    int32_t                  count;
-    const emp_method *const *types = emp_baselines(&count);
-
-    while (count > 0 && strcmp(types[count - 1]->name, name) != 0) count--;
-    cr_assert_gt(count, 0);
-    return types[count - 1];
-}
-
-ParameterizedTest(struct seeded *c, partition_options,
-                  keep_placements_a_function_of_the_seed)
-{
-    fixture      *f = create_machine();
-    emp_device_id device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
+    static const char *const cases[][2] = {{"scotch", "arch=complete"},
+                                           {"scotch", "strategy=default"},
+                                           {"scotch", "strategy=speed"},
+                                           {"scotch", "strategy=balance"},
+                                           {"scotch", "imbalance=0.2"},
+                                           {"scotch", "costs=flops"},
+                                           {"scotch", "costs=grappler"},
+                                           {"scotch", "power=measured"},
+                                           {"mincut", "arch=complete"},
+                                           {"mincut", "costs=grappler"},
+                                           {"metis", "strategy=kway"},
+                                           {"metis", "imbalance=0.1"},
+                                           {"metis", "cuts=10"},
+                                           {"metis", "memory=1"},
+                                           {"metis", "cpu=1,power=measured"},
+                                           {"acyclic", "units=classes"},
+                                           {"acyclic", "imbalance=0"},
+                                           {"acyclic", "costs=flops"}};
+    fixture                 *f = create_machine();
+    emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
 
     for (int32_t i = 0; i < 120; i++) {
         fixture_op(f, NULL, 100 + 7 * i % 50);
@@ -313,59 +189,15 @@ ParameterizedTest(struct seeded *c, partition_options,
     f->machine->device[0].clock_hz = 1e9;
     for (int32_t d = 1; d <= 4; d++) f->machine->device[d].memory_bytes_per_s = 1e11;
     const emp_problem *problem = fixture_problem(f);
-    size_t             bytes = (size_t)f->op_count * sizeof *device;
-    fixture_place(find_type(c->method), problem, 3, c->options, device);
-    fixture_place(find_type(c->method), problem, 4, c->options, again);
-    fixture_place(find_type(c->method), problem, 3, c->options, again);
-    cr_expect_eq(memcmp(device, again, bytes), 0, "%s, %s", c->method, c->options);
-    fixture_destroy(f);
-}
-
-struct wrong {
-    char method[8], options[32], message[128];
-};
-
-ParameterizedTestParameters(partition_options, are_refused_in_a_sentence)
-{
-    static struct wrong cases[] = {
-        {"scotch", "arch=tleaf",
-         "scotch: option arch is tleaf, must be one of machine|complete"},
-        {"mincut", "strategy=best",
-         "mincut: option strategy is best, must be one of quality|default|speed|balance"},
-        {"scotch", "imbalance=0", "scotch: option imbalance is 0, must lie in 0.001..1"},
-        {"scotch", "costs=time_ns",
-         "scotch: option costs is time_ns, must be one of time|flops|grappler"},
-        {"mincut",
-         "power=", "mincut: option power has no value, must be one of peak|measured"},
-        {"metis", "repair=2", "metis: option repair is 2, must be one of 0|1"},
-        {"metis", "strategy=quality",
-         "metis: option strategy is quality, must be one of recursive|kway"},
-        {"metis", "memory=yes", "metis: option memory is yes, must be one of 0|1"},
-        {"metis", "memory_imbalance=0.05",
-         "metis: option memory_imbalance needs memory=1"},
-        {"metis", "cuts=0", "metis: option cuts is 0, must be a whole number in 1..1000"},
-        {"metis", "imbalance=50",
-         "metis: option imbalance is 50, must lie in 0..1; 5 % is 0.05"},
-        {"acyclic", "units=ops",
-         "acyclic: option units is ops, must be one of groups|classes"},
-        {"acyclic", "imbalance=-1", "acyclic: option imbalance is -1, must lie in 0..1"}};
-
-    return cr_make_param_array(struct wrong, cases, sizeof cases / sizeof *cases);
-}
-
-ParameterizedTest(struct wrong *c, partition_options, are_refused_in_a_sentence)
-{
-    fixture                *f = fixture_create(2);
-    const emp_method_params params = {.options = c->options};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    fixture_op(f, NULL, 1);
-    cr_expect_eq(emp_method_create(&state, find_type(c->method), fixture_problem(f),
-                                   &params, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, c->message);
-    cr_expect_null(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const emp_method *type = NULL;
+        MUST(emp_method_find(&type, cases[i][0], &why));
+        fixture_place(type, problem, 3, cases[i][1], device);
+        fixture_place(type, problem, 4, cases[i][1], again);
+        fixture_place(type, problem, 3, cases[i][1], again);
+        cr_expect_eq(memcmp(device, again, (size_t)f->op_count * sizeof *device), 0,
+                     "%s, %s", cases[i][0], cases[i][1]);
+    }
     fixture_destroy(f);
 }
 
@@ -384,9 +216,7 @@ static void place_by_metis(const fixture *f, const char *options, char sentence[
     const emp_owned_decision proposal = {.device_of_op = device_of_op};
 
     sentence[0] = '\0';
-    cr_assert_eq(
-        emp_method_metis.place(&emp_method_metis, f->problem, &params, &proposal, NULL),
-        EMP_OK);
+    MUST(emp_method_metis.place(&emp_method_metis, f->problem, &params, &proposal, NULL));
 }
 
 /* Two ops for four GPUs leave two of them without any; METIS calls that a success. */

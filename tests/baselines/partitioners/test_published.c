@@ -12,11 +12,11 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/placement.h"
 #include "tests/support/facts.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 TestSuite(published, .init = scratch_create, .fini = scratch_remove);
 
@@ -33,8 +33,7 @@ typedef struct {
 enum { MAX_INSTANCES = 16 };
 
 typedef struct {
-    emp_graph     *graph;
-    emp_machine   *machine;
+    task           t;
     emp_problem   *problem;
     emp_sim       *sim;
     emp_device_id *device_of_op;
@@ -103,38 +102,21 @@ static int32_t read_instances(instance *in)
 /* false: the instance is not among the facts */
 static bool enter(world *w, const instance *in)
 {
-    emp_import_params  params = emp_import_params_default();
-    emp_import_devices devices;
-    emp_runtime        runtime;
-    emp_error          err = {0};
-
     if (!fact_is_peer() && !write_instance(in->name)) return false;
-    const char *path = fact_is_peer() ? fact_peer_path(".", in->file, "")
-                                      : scratch_path("instance.json");
-
-    *w = (world){0};
-    cr_assert_eq(emp_import_load(&w->graph, &devices, path, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_machine_create(&w->machine, "instance", devices.cpu_count,
-                                    devices.gpu_count, devices.gpu_memory_bytes, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "msr-load", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_problem_create(&w->problem, w->graph, w->machine, &runtime, path, &err),
-        EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_create(&w->sim, w->problem, &err), EMP_OK, "%s", err.msg);
-    w->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)w->graph->op_count);
-    cr_assert_not_null(w->device_of_op);
+    fact_create_instance(&w->t,
+                         fact_is_peer() ? fact_peer_path(".", in->file, "")
+                                        : scratch_path("instance.json"),
+                         0, "msr-load");
+    w->problem = w->t.problem;
+    w->device_of_op = w->t.device_of_op;
+    MUST(emp_sim_create(&w->sim, w->problem, &why));
     return true;
 }
 
 static void leave(world *w)
 {
-    emp_free(w->device_of_op);
     emp_sim_destroy(w->sim);
-    emp_problem_destroy(w->problem);
-    emp_machine_destroy(w->machine);
-    emp_graph_destroy(w->graph);
+    task_destroy(&w->t);
 }
 
 /* Of a placement that must fit, in milliseconds. */
@@ -143,7 +125,7 @@ static double max_load_ms(world *w)
     emp_sim_result r;
 
     emp_problem_legalize(w->problem, w->device_of_op);
-    cr_assert_eq(emp_sim_run(w->sim, w->device_of_op, &r, NULL), EMP_OK);
+    MUST(emp_sim_run(w->sim, w->device_of_op, &r, NULL));
     cr_expect(r.is_feasible, "%s", w->problem->workload);
     return (double)r.step_time_ns * 1e-6;
 }
@@ -164,21 +146,19 @@ static double search_ms(world *w, const emp_method *type, const char *options,
     const emp_owned_decision candidate = {.device_of_op = w->device_of_op};
     void                    *state = NULL;
     double                   best_ms = INFINITY;
-    emp_error                err = {0};
 
-    cr_assert_eq(emp_method_create(&state, type, w->problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_method_create(&state, type, w->problem, &params, &why));
     for (int32_t i = 0; i < budget; i++) {
         int32_t        count = 0;
         emp_sim_result r;
-        cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &count, &err), EMP_OK);
+        MUST(emp_method_ask(type, state, &candidate, 1, &count, &why));
         if (count == 0) break;
         emp_problem_legalize(w->problem, w->device_of_op);
-        cr_assert_eq(emp_sim_run(w->sim, w->device_of_op, &r, NULL), EMP_OK);
+        MUST(emp_sim_run(w->sim, w->device_of_op, &r, NULL));
         emp_score score = {.step_time_s = (double)r.step_time_ns * 1e-9,
                            .is_feasible = r.is_feasible};
         if (r.is_feasible) best_ms = fmin(best_ms, (double)r.step_time_ns * 1e-6);
-        cr_assert_eq(emp_method_tell(type, state, &score, 1, &err), EMP_OK);
+        MUST(emp_method_tell(type, state, &score, 1, &why));
     }
     emp_method_destroy(type, state);
     return best_ms;
@@ -188,16 +168,14 @@ static bool has_expert(const instance *in) { return strcmp(in->expert, "-") != 0
 
 static void expect_experts_load(world *w, const instance *in)
 {
-    emp_error err = {0};
-    char      name[64];
+    char name[64];
 
     if (!has_expert(in)) return;
     snprintf(name, sizeof name, "human-experts__%s_expert", in->expert);
     const char *path = fact_is_peer()
                            ? fact_peer_path("profiles/dnn-partitioning", name, ".json")
                            : scratch_path("expert.json");
-    cr_assert_eq(emp_placement_load(w->device_of_op, path, w->problem, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_placement_load(w->device_of_op, path, w->problem, &why));
     expect_ms(max_load_ms(w), in->expert_ms, in->name);
 }
 

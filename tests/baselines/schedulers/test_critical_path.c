@@ -9,18 +9,18 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/baselines/schedulers/plain_list.h"
 #include "tests/support/facts.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum { SEEDS = 300, DRAWS = 1000, MAX_NODES = 512 };
 
 static emp_status schedule(emp_list_schedule *s, const emp_task_graph *graph,
                            uint64_t seed)
 {
-    cr_assert_eq(emp_list_schedule_init(s, graph, NULL), EMP_OK);
+    MUST(emp_list_schedule_init(s, graph, NULL));
     s->options.waits = true;
     emp_rng_init(&s->rng, seed, 0, 0);
     return emp_schedule_critical_path(s, NULL);
@@ -58,7 +58,7 @@ Test(critical_path, ties_are_drawn)
     hand_tasks_finish(&h);
     for (uint64_t seed = 0; seed < TRIES; seed++) {
         emp_list_schedule s = {0};
-        cr_assert_eq(schedule(&s, &h.graph, seed), EMP_OK);
+        MUST(schedule(&s, &h.graph, seed));
         count[s.device_of_task[0] + 3 * s.device_of_task[1] + 9 * s.device_of_task[2]]++;
         emp_list_schedule_clear(&s);
     }
@@ -84,7 +84,7 @@ Test(critical_path, stated_messages_take_what_they_state)
     h.tensor[0].stated_ns = 7;
     h.tensor[1].stated_ns = 2;
     hand_tasks_finish(&h);
-    cr_assert_eq(schedule(&s, &h.graph, 1), EMP_OK);
+    MUST(schedule(&s, &h.graph, 1));
     cr_expect_neq(s.device_of_task[0], s.device_of_task[1]);
     cr_expect_eq(s.device_of_task[2], s.device_of_task[0]);
     cr_expect_eq(s.start_ns[2], 5 + 2);
@@ -103,8 +103,7 @@ Test(critical_path, messages_are_stated_where_the_rules_have_them)
         task            t = {0};
         emp_task_graph *graph = NULL;
         task_create_stated(&t, op, 2, &edge, 1, 1, 2, 1 << 20, runtime[i]);
-        cr_assert_eq(emp_task_graph_create(&graph, t.problem, EMP_TASKS_OPS, NULL),
-                     EMP_OK);
+        MUST(emp_task_graph_create(&graph, t.problem, EMP_TASKS_OPS, NULL));
         cr_assert_eq(graph->tensor_count, 1);
         cr_expect_eq(graph->tensor[0].stated_ns, i == 0 ? 4000 : -1);
         emp_task_graph_destroy(graph);
@@ -129,12 +128,10 @@ static double step_ms(emp_sim *sim, const emp_problem *problem, uint64_t seed,
     const emp_method_params  params = {.seed = seed, .threads = 1, .options = options};
     const emp_method        *type = &emp_method_critical_path;
     emp_sim_result           result;
-    emp_error                err = {0};
 
     cr_assert_leq(problem->graph->op_count, MAX_NODES);
-    cr_assert_eq(type->place(type, problem, &params, &proposal, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_sim_run(sim, device, &result, &err), EMP_OK, "%s", err.msg);
+    MUST(type->place(type, problem, &params, &proposal, &why));
+    MUST(emp_sim_run(sim, device, &result, &why));
     return (double)result.step_time_ns * 1e-6;
 }
 
@@ -143,34 +140,12 @@ static double median_ms(const emp_problem *problem, const char *options)
     emp_sim *sim = NULL;
     double   ms[DRAWS];
 
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, problem, NULL));
     for (uint64_t seed = 0; seed < DRAWS; seed++)
         ms[seed] = step_ms(sim, problem, seed + 1, options);
     qsort(ms, DRAWS, sizeof *ms, by_size);
     emp_sim_destroy(sim);
     return (ms[DRAWS / 2 - 1] + ms[DRAWS / 2]) / 2;
-}
-
-/* The file's graph on so many devices, all alike. */
-static void create_published(task *t, const char *file, int32_t devices)
-{
-    const emp_import_params params = emp_import_params_default();
-    emp_import_devices      stated;
-    emp_runtime             runtime;
-    emp_error               err = {0};
-
-    *t = (task){0};
-    cr_assert_eq(emp_import_load(&t->graph, &stated,
-                                 fact_peer_path("graphs/doppler", file, ".txt"), &params,
-                                 &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_create(&t->machine, "instance", 1, devices - 1,
-                                    stated.gpu_memory_bytes, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, stated.runtime, &err), EMP_OK);
-    cr_assert_eq(
-        emp_problem_create(&t->problem, t->graph, t->machine, &runtime, file, &err),
-        EMP_OK, "%s", err.msg);
 }
 
 /* An independent program drew the known medians, of 50 schedules each, by the released rule,
@@ -190,7 +165,8 @@ Test(published_graphs, medians_are_the_known_ones)
 
     for (size_t i = 0; i < sizeof graph / sizeof *graph; i++) {
         task t;
-        create_published(&t, graph[i].file, graph[i].devices);
+        fact_create_instance(&t, fact_peer_path("graphs/doppler", graph[i].file, ".txt"),
+                             graph[i].devices, NULL);
         double ms = median_ms(t.problem, "waits=0");
         cr_expect_float_eq(ms, graph[i].known_ms, 0.01 * graph[i].known_ms, "%s: %g ms",
                            graph[i].file, ms);

@@ -6,12 +6,14 @@
 #include "base/mem.h"
 #include "baselines/schedulers/task_graph.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 static emp_task_graph *create(const emp_problem *problem, emp_task_units units)
 {
     emp_task_graph *t = NULL;
 
-    cr_assert_eq(emp_task_graph_create(&t, problem, units, NULL), EMP_OK);
+    MUST(emp_task_graph_create(&t, problem, units, NULL));
     return t;
 }
 
@@ -141,11 +143,6 @@ static fixture *create_random(uint32_t seed)
     return f;
 }
 
-static bool are_joined(const bool *edge, int32_t n, int32_t a, int32_t b)
-{
-    return edge[a * n + b];
-}
-
 /* No edge is left between tasks of a pin that is its producer's only way out or its reader's
  * only way in. */
 static void expect_fused(const emp_task_graph *t)
@@ -161,11 +158,10 @@ static void expect_fused(const emp_task_graph *t)
     for (int32_t a = 0; a < n; a++) {
         for (int32_t b = 0; b < n; b++) {
             int32_t out = 0, in = 0;
-            if (!are_joined(edge, n, a, b) || t->pin_of_task[a] != t->pin_of_task[b])
-                continue;
+            if (!edge[a * n + b] || t->pin_of_task[a] != t->pin_of_task[b]) continue;
             for (int32_t c = 0; c < n; c++) {
-                out += are_joined(edge, n, a, c);
-                in += are_joined(edge, n, c, b);
+                out += edge[a * n + c];
+                in += edge[c * n + b];
             }
             cr_expect(out > 1 && in > 1, "%d and %d could be one", a, b);
         }
@@ -204,20 +200,14 @@ Test(task_graph, every_failed_allocation_is_reported)
 {
     fixture           *f = create_random(3);
     const emp_problem *problem = fixture_problem(f);
-    long               blocks = emp_mem_live_blocks();
+    emp_task_graph    *t = NULL;
 
     for (int units = EMP_TASKS_OPS; units <= EMP_TASKS_FUSED; units++) {
-        emp_status st = EMP_ENOMEM;
-        for (long count = 0; st == EMP_ENOMEM; count++) {
-            emp_task_graph *t = NULL;
-            cr_assert_lt(count, 200);
-            emp_mem_fail_after(count);
-            st = emp_task_graph_create(&t, problem, (emp_task_units)units, NULL);
-            emp_mem_fail_after(-1);
-            emp_task_graph_destroy(t);
-            cr_assert_eq(emp_mem_live_blocks(), blocks);
-        }
-        cr_expect_eq(st, EMP_OK);
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_task_graph_create(&t, problem, (emp_task_units)units, NULL),
+            cr_assert_null(t));
+        emp_task_graph_destroy(t);
+        t = NULL;
     }
     fixture_destroy(f);
 }

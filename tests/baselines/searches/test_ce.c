@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Groups on two levels, and the search over them: does it find what a score asks for, go
- * on from a saved state, and keep away from what does not fit? */
+/* The search over groups on two levels: does it find what a score asks for, and keep away from what does not fit? */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/methods.h"
+#include "tests/support/status.h"
 
-enum { OPS = 20, BATCH = 8, CLIQUES = 6, CLIQUE_OPS = 5 };
+enum { OPS = 20, BATCH = 8, CLIQUE_OPS = 5 };
 
 static fixture *lonely_ops(int32_t gpu_count)
 {
@@ -18,61 +18,6 @@ static fixture *lonely_ops(int32_t gpu_count)
     for (int i = 0; i < OPS; i++) fixture_op(f, NULL, 100);
     return f;
 }
-
-/* ---- groups ---- */
-
-static emp_clusters *create(const emp_problem *problem, int32_t fine, int32_t coarse)
-{
-    emp_clusters *c = NULL;
-    emp_error     err = {0};
-
-    cr_assert_eq(emp_clusters_create(&c, problem, fine, coarse, 2.0, 1, NULL, &err),
-                 EMP_OK, "%s", err.msg);
-    return c;
-}
-
-Test(clusters, are_what_exchanges_much)
-{
-    fixture  *f = fixture_create(2);
-    emp_op_id first[CLIQUES];
-
-    for (int i = 0; i < CLIQUES; i++) {
-        first[i] = fixture_clique(f, CLIQUE_OPS, 1000000);
-        if (i > 0) fixture_edge(f, first[i] - 1, first[i]);
-    }
-    emp_clusters *c = create(fixture_problem(f), CLIQUES, 2);
-    cr_assert_eq(c->fine_count, CLIQUES);
-    cr_assert_eq(c->coarse_count, 2);
-    int in_first = 0;
-    for (int i = 0; i < CLIQUES; i++) {
-        for (int k = 1; k < CLIQUE_OPS; k++)
-            cr_expect_eq(c->fine_of_class[first[i] + k], c->fine_of_class[first[i]]);
-        in_first += c->coarse_of_fine[i] == c->coarse_of_fine[0];
-    }
-    cr_expect(in_first > 0 && in_first < CLIQUES, "%d of %d", in_first, CLIQUES);
-    emp_clusters_destroy(c);
-    fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(clusters, of_few_ops_are_the_ops_and_leave_out_what_has_no_choice)
-{
-    fixture *f = lonely_ops(2);
-
-    fixture_cpu_only(f, 3);
-    emp_clusters *c = create(fixture_problem(f), 64, 64);
-    cr_expect_eq(c->fine_count, OPS - 1);
-    cr_expect_eq(c->coarse_count, OPS - 1);
-    for (int i = 0; i < OPS; i++)
-        cr_expect_eq(c->fine_of_class[i], i == 3 ? -1 : i < 3 ? i : i - 1);
-    emp_clusters_destroy(c);
-    c = create(f->problem, 64, 1);
-    cr_expect_eq(c->coarse_count, 1);
-    emp_clusters_destroy(c);
-    fixture_destroy(f);
-}
-
-/* ---- search ---- */
 
 typedef struct {
     void         *state;
@@ -84,11 +29,9 @@ typedef struct {
 static void start(search *s, const emp_problem *problem, uint64_t seed,
                   const char *options)
 {
-    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    emp_error               err = {0};
-
-    cr_assert_eq(emp_method_create(&s->state, &emp_method_ce, problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    s->state =
+        method_begin(&emp_method_ce, problem,
+                     (emp_method_params){.seed = seed, .threads = 1, .options = options});
 }
 
 static void ask(search *s)
@@ -97,7 +40,7 @@ static void ask(search *s)
 
     for (int k = 0; k < BATCH; k++)
         candidates[k] = (emp_owned_decision){.device_of_op = s->device[k]};
-    cr_assert_eq(emp_method_ce.ask(s->state, candidates, BATCH, &s->count, NULL), EMP_OK);
+    s->count = method_ask(&emp_method_ce, s->state, candidates, BATCH);
     cr_assert_eq(s->count, BATCH);
 }
 
@@ -114,7 +57,7 @@ static void score(search *s, bool needs_device_2)
         s->score[k] = (emp_score){.step_time_s = 1.0 + wrong,
                                   .is_feasible = !needs_device_2 || on_2 > 0};
     }
-    cr_assert_eq(emp_method_ce.tell(s->state, s->score, BATCH, NULL), EMP_OK);
+    MUST(emp_method_ce.tell(s->state, s->score, BATCH, NULL));
 }
 
 static double best_of(const search *s)
@@ -175,33 +118,6 @@ Test(ce, goes_from_coarse_to_fine_where_it_was_best)
     fixture_destroy(f);
 }
 
-Test(ce, refuses_a_state_that_is_not_its_own)
-{
-    fixture           *f = lonely_ops(2);
-    search             s = {0};
-    emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS];
-    emp_owned_decision candidates[BATCH];
-    int32_t            refused = 0;
-
-    for (int k = 0; k < BATCH; k++)
-        candidates[k] = (emp_owned_decision){.device_of_op = s.device[k]};
-    start(&s, fixture_problem(f), 1, NULL);
-    int32_t count = emp_method_ce.list_state(s.state, arrays);
-    for (int32_t i = 0; i < count; i++) {
-        bool     is_device = arrays[i].type == EMP_ARRAY_INT32;
-        int64_t *number = arrays[i].values, was = 0;
-        if (arrays[i].type != EMP_ARRAY_INT64 && !is_device) continue;
-        memcpy(&was, number, is_device ? 4 : 8);
-        memset(number, 0x77, is_device ? 4 : 8);
-        refused +=
-            emp_method_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
-        memcpy(number, &was, is_device ? 4 : 8);
-    }
-    cr_expect_eq(refused, 4, "progress, elite_count, best, groups_hash");
-    emp_method_destroy(&emp_method_ce, s.state);
-    fixture_destroy(f);
-}
-
 Test(ce, learns_nothing_from_what_does_not_fit)
 {
     fixture *f = lonely_ops(2);
@@ -220,36 +136,5 @@ Test(ce, learns_nothing_from_what_does_not_fit)
     }
     emp_method_destroy(&emp_method_ce, s.state);
     emp_method_destroy(&emp_method_ce, fresh.state);
-    fixture_destroy(f);
-}
-
-Test(ce, goes_on_from_its_listed_state)
-{
-    fixture        *f = lonely_ops(2);
-    search          s = {0}, other = {0};
-    emp_named_array from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-
-    start(&s, fixture_problem(f), 7, "start_samples=80");
-    for (int i = 0; i < 23; i++) {
-        ask(&s);
-        score(&s, false);
-    }
-    start(&other, f->problem, 7, "start_samples=80");
-    int32_t count = emp_method_ce.list_state(s.state, from);
-    cr_assert_eq(emp_method_ce.list_state(other.state, to), count);
-    for (int32_t i = 0; i < count; i++) {
-        cr_assert_eq(from[i].count, to[i].count);
-        memcpy(to[i].values, from[i].values,
-               from[i].count * emp_array_type_bytes(from[i].type));
-    }
-    for (int i = 0; i < 20; i++) {
-        ask(&s);
-        ask(&other);
-        cr_expect_arr_eq(s.device, other.device, sizeof s.device);
-        score(&s, false);
-        score(&other, false);
-    }
-    emp_method_destroy(&emp_method_ce, s.state);
-    emp_method_destroy(&emp_method_ce, other.state);
     fixture_destroy(f);
 }

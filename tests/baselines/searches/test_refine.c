@@ -10,12 +10,14 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
-#include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"
-#include "sim/machine/machine.h"
 #include "sim/surrogate/surrogate.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/methods.h"
+#include "tests/support/problems.h"
+#include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { SAMPLES = 8 };
 
@@ -26,8 +28,8 @@ enum { SAMPLES = 8 };
 #define MORE "groups=metis,coarsest=12,finest=192,cuts=2"
 #define FINE "groups=metis,coarsest=96,finest=192,cuts=2"
 
-static emp_graph         *whole, *graph;
-static emp_machine       *machine;
+static task               t;
+static emp_graph         *graph;
 static emp_problem       *problem;
 static emp_device_id     *candidate[EMP_MAX_BATCH], *here;
 static emp_owned_decision proposal[EMP_MAX_BATCH]; /* of the candidates */
@@ -35,16 +37,9 @@ static size_t             bytes;                   /* of a placement */
 
 static void create_problem(const char *rules)
 {
-    emp_error   err = {0};
-    emp_runtime runtime;
-
-    cr_assert_eq(emp_workload_build(&whole, "rnnlm:steps=4", &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_graph_prune(&graph, whole, &err), EMP_OK);
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, rules, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, "rnnlm", &err),
-                 EMP_OK, "%s", err.msg);
+    task_create(&t, "rnnlm:steps=4", "k40x2", rules);
+    graph = t.graph;
+    problem = t.problem;
     bytes = (size_t)graph->op_count * sizeof *here;
     here = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
     for (int k = 0; k < SAMPLES; k++) {
@@ -59,10 +54,7 @@ static void tear_down(void)
 {
     for (int k = 0; k < SAMPLES; k++) emp_free(candidate[k]);
     emp_free(here);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(graph);
-    emp_graph_destroy(whole);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 
@@ -70,23 +62,13 @@ TestSuite(refine, .init = set_up, .fini = tear_down);
 
 static void *create(const char *options)
 {
-    const emp_method_params params = {.seed = 3, .threads = 1, .options = options};
-    void                   *state = NULL;
-    emp_error               err = {0};
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_refine, problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    return state;
+    return method_begin(&emp_method_refine, problem,
+                        (emp_method_params){.seed = 3, .threads = 1, .options = options});
 }
 
 static int32_t ask(void *state)
 {
-    emp_error err = {0};
-    int32_t   count;
-
-    cr_assert_eq(emp_method_refine.ask(state, proposal, SAMPLES, &count, &err), EMP_OK,
-                 "%s", err.msg);
-    return count;
+    return method_ask(&emp_method_refine, state, proposal, SAMPLES);
 }
 
 /* Tells that the samples take so many seconds. */
@@ -96,7 +78,7 @@ static void tell(void *state, const double *step_time_s, int32_t count)
 
     for (int32_t k = 0; k < count; k++)
         score[k] = (emp_score){.step_time_s = step_time_s[k], .is_feasible = true};
-    cr_assert_eq(emp_method_refine.tell(state, score, count, NULL), EMP_OK);
+    MUST(emp_method_refine.tell(state, score, count, NULL));
 }
 
 static void tell_all(void *state, double step_time_s, int32_t count)
@@ -116,17 +98,6 @@ static void *start(const char *options)
     memcpy(here, candidate[0], bytes);
     tell_all(state, 100.0, 1);
     return state;
-}
-
-static double metric(const void *state, const char *name)
-{
-    int32_t                  count;
-    const emp_method_metric *m = emp_method_refine.metrics(state, &count);
-
-    for (int32_t i = 0; i < count; i++)
-        if (strcmp(m[i].name, name) == 0) return m[i].value;
-    cr_assert_fail("no metric %s", name);
-    return NAN;
 }
 
 /* Whether some ops have gone from `here` to one device. */
@@ -153,7 +124,7 @@ Test(refine, may_begin_where_another_method_ends)
     cr_assert_eq(ask(state), SAMPLES);
     for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]), "sample %d", k);
     tell_all(state, 60.0, SAMPLES);
-    cr_expect_eq(metric(state, "best_cost_s"), 50.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "best_cost_s"), 50.0);
     emp_method_destroy(&emp_method_refine, state);
 }
 
@@ -211,13 +182,13 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
     memcpy(best, candidate[5], bytes);
     tell(state, (double[]){9, 9, 9, 9, 9, 1, 9, 9}, SAMPLES);
     cr_assert_eq(ask(state), SAMPLES);
-    cr_expect_eq(metric(state, "stage"), 0.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "stage"), 0.0);
     tell_all(state, 9.0, SAMPLES);
     cr_assert_eq(ask(state), 1, "the second start");
     cr_expect_neq(memcmp(candidate[0], here, bytes), 0);
     tell_all(state, 5.0, 1);
-    cr_expect_eq(metric(state, "stage"), 1.0);
-    cr_expect_eq(metric(state, "here_s"), 5.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "stage"), 1.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "here_s"), 5.0);
     for (int u = 0; u < 2; u++) {
         cr_assert_eq(ask(state), SAMPLES);
         tell_all(state, 4.0 - u, SAMPLES);
@@ -227,67 +198,10 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
         cr_assert_eq(ask(state), SAMPLES);
         for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]));
         tell_all(state, 9.0, SAMPLES);
-        cr_expect_eq(metric(state, "stage"), 2.0);
-        cr_expect_eq(metric(state, "here_s"), 1.0);
+        cr_expect_eq(method_metric(&emp_method_refine, state, "stage"), 2.0);
+        cr_expect_eq(method_metric(&emp_method_refine, state, "here_s"), 1.0);
     }
     free(best);
-    emp_method_destroy(&emp_method_refine, state);
-}
-
-/* ---- saved states ---- */
-
-static void copy_state(void *to, void *from)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    const int32_t   count = emp_method_refine.list_state(from, a);
-
-    cr_assert_eq(emp_method_refine.list_state(to, b), count);
-    for (int32_t i = 0; i < count; i++) {
-        const size_t bytes_each = emp_array_type_bytes(a[i].type);
-        cr_assert_eq(a[i].count, b[i].count);
-        memcpy(b[i].values, a[i].values, a[i].count * bytes_each);
-    }
-}
-
-/* Groups are still being made when it stops. */
-Test(refine, goes_on_from_a_saved_state_with_the_same_groups)
-{
-    for (int stop = 0; stop < 8; stop++) {
-        void          *state = start(SMALL), *other = create(SMALL);
-        emp_device_id *kept = malloc(SAMPLES * bytes);
-        for (int u = 0; u < stop; u++) tell_all(state, 50.0 - u, ask(state));
-        copy_state(other, state);
-        for (int u = 0; u < 8; u++) {
-            int32_t count = ask(state);
-            for (int32_t k = 0; k < count; k++)
-                memcpy((char *)kept + (size_t)k * bytes, candidate[k], bytes);
-            cr_assert_eq(ask(other), count);
-            for (int32_t k = 0; k < count; k++)
-                cr_assert_eq(
-                    memcmp((char *)kept + (size_t)k * bytes, candidate[k], bytes), 0,
-                    "stop %d, batch %d, sample %d", stop, u, k);
-            tell_all(state, 30.0 - u, count);
-            tell_all(other, 30.0 - u, count);
-        }
-        free(kept);
-        emp_method_destroy(&emp_method_refine, state);
-        emp_method_destroy(&emp_method_refine, other);
-    }
-}
-
-Test(refine, a_saved_state_has_no_more_groups_than_there_are)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS];
-    void           *state = start(SMALL);
-    emp_error       err = {0};
-    const int32_t   count = emp_method_refine.list_state(state, a);
-    int32_t         asked;
-
-    for (int32_t i = 0; i < count; i++)
-        if (strcmp(a[i].name, "stage") == 0) ((int64_t *)a[i].values)[3] = 1000;
-    cr_expect_eq(emp_method_refine.ask(state, proposal, SAMPLES, &asked, &err),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
     emp_method_destroy(&emp_method_refine, state);
 }
 
@@ -303,8 +217,8 @@ static double moved_blame(const char *options)
     emp_sim *sim = NULL;
     void    *state = start(options);
 
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    cr_assert_eq(emp_explain_blame(blame_s, problem, sim, here, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, problem, NULL));
+    MUST(emp_explain_blame(blame_s, problem, sim, here, NULL));
     for (emp_op_id op = 0; op < graph->op_count; op++) sum += blame_s[op];
     for (int u = 0; u < BATCHES; u++) {
         ask(state);
@@ -340,13 +254,11 @@ static double mean_estimate(const char *options)
     double         sum = 0.0, estimate_s[SAMPLES];
     void          *state = start(options);
 
-    cr_assert_eq(emp_surrogate_create(&surrogate, problem, EMP_SURROGATE_SCALAR, NULL),
-                 EMP_OK);
+    MUST(emp_surrogate_create(&surrogate, problem, EMP_SURROGATE_SCALAR, NULL));
     for (int u = 0; u < BATCHES; u++) {
         ask(state);
         for (int k = 0; k < SAMPLES; k++) emp_problem_legalize(problem, candidate[k]);
-        cr_assert_eq(emp_surrogate_run(surrogate, candidate, SAMPLES, estimate_s, NULL),
-                     EMP_OK);
+        MUST(emp_surrogate_run(surrogate, candidate, SAMPLES, estimate_s, NULL));
         for (int k = 0; k < SAMPLES; k++) sum += estimate_s[k];
         tell_all(state, 200.0, SAMPLES);
     }
@@ -380,71 +292,42 @@ Test(refine_rules, others_are_refined_without_a_guide)
     emp_method_destroy(&emp_method_refine, state);
 }
 
-Test(refine, other_options_are_refused)
-{
-    const emp_method_params params = {.options = "coarsest=30,finest=20"};
-    void                   *state = NULL;
-    emp_error               err = {0};
-
-    cr_expect_eq(emp_method_create(&state, &emp_method_refine, problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "finest=20"));
-}
-
 /* Ops that only a CPU can run have one place on a machine of one host. */
 Test(refine_nothing, what_cannot_be_moved_is_refused)
 {
     fixture                *f = fixture_create(2);
     const emp_method_params params = {.options = SMALL};
     void                   *state = NULL;
-    emp_error               err = {0};
 
     fixture_cpu_only(f, fixture_op(f, "a", 4));
     fixture_cpu_only(f, fixture_op(f, "b", 4));
-    cr_expect_eq(
-        emp_method_create(&state, &emp_method_refine, fixture_problem(f), &params, &err),
-        EMP_EUNSUPPORTED, "%s", err.msg);
+    MUST_FAIL(
+        emp_method_create(&state, &emp_method_refine, fixture_problem(f), &params, &why),
+        EMP_EUNSUPPORTED, "");
     cr_expect_null(state);
     fixture_destroy(f);
 }
 
 /* ---- allocation failures ---- */
 
-/* Of the first batch, which explains a placement. */
-static void ask_in_spite_of_failures(void *state)
-{
-    emp_status st = EMP_ENOMEM;
-    int32_t    count;
-
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_method_refine.ask(state, proposal, SAMPLES, &count, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                  emp_status_str(st));
-    }
-}
-
 Test(refine, survives_every_allocation_failure)
 {
     const emp_method_params params = {
         .seed = 3, .options = "groups=names,coarsest=12,finest=12,cuts=1"};
-    emp_status st = EMP_ENOMEM;
     void      *state = NULL;
-    long       before = emp_mem_live_blocks();
+    int32_t    count;
+    emp_status st = EMP_ENOMEM;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_method_create(&state, &emp_method_refine, problem, &params, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                     emp_status_str(st));
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_method_create(&state, &emp_method_refine, problem, &params, NULL), (void)0);
     cr_assert_eq(ask(state), 1);
     tell_all(state, 100.0, 1);
-    ask_in_spite_of_failures(state);
+    for (long allowed = 0; st != EMP_OK;
+         allowed++) { /* of the first batch, which explains a placement */
+        emp_mem_fail_after(allowed);
+        st = emp_method_refine.ask(state, proposal, SAMPLES, &count, NULL);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld", allowed);
+    }
     emp_method_destroy(&emp_method_refine, state);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A walk by itself: are its samples one move away, and are the members of groups listed as
- * given? */
+/* A walk by itself: are its samples one move away, and does it go on from its listed state? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/mem.h"
 #include "baselines/searches/walk.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 static task w;
 
@@ -51,15 +51,13 @@ static void begin(emp_walk *walk, const emp_owned_decision *candidate)
     const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
     int32_t         count;
     bool            is_new;
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_options_parse(&options, &table, NULL, NULL, &err), EMP_OK);
+    MUST(emp_options_parse(&options, &table, NULL, NULL, &why));
     options.walk.samples = 1;
     options.walk.moves.groups = 3; /* names */
-    cr_assert_eq(emp_walk_init(walk, w.problem, &options.walk, &params, &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(emp_walk_ask(walk, "test", candidate, 1, &count, &err), EMP_OK);
-    cr_assert_eq(emp_walk_begin(walk, &score, count, &is_new, &err), EMP_OK);
+    MUST(emp_walk_init(walk, w.problem, &options.walk, &params, &why));
+    MUST(emp_walk_ask(walk, "test", candidate, 1, &count, &why));
+    MUST(emp_walk_begin(walk, &score, count, &is_new, &why));
     cr_assert(is_new);
 }
 
@@ -73,9 +71,9 @@ static void take_steps(emp_walk *walk, const emp_owned_decision *candidate, int 
         const emp_score faster = {.step_time_s = 0.99 * walk->cost.here_s,
                                   .is_feasible = true};
         bool            is_new;
-        cr_assert_eq(emp_walk_ask(walk, "test", candidate, 1, &count, NULL), EMP_OK);
+        MUST(emp_walk_ask(walk, "test", candidate, 1, &count, NULL));
         cr_expect_not(are_equal(candidate, &walk->here, ops));
-        cr_assert_eq(emp_walk_begin(walk, &faster, count, &is_new, NULL), EMP_OK);
+        MUST(emp_walk_begin(walk, &faster, count, &is_new, NULL));
         cr_expect_not(is_new);
         cr_expect_eq(emp_walk_metropolis(walk, &faster, count, 0.0), 1);
         cr_expect(are_equal(candidate, &walk->here, ops));
@@ -84,21 +82,20 @@ static void take_steps(emp_walk *walk, const emp_owned_decision *candidate, int 
     }
 }
 
-static void expect_steps(int32_t decides)
+Test(walk, goes_where_its_sample_was)
 {
-    emp_walk           walk;
-    emp_owned_decision candidate;
+    static const int32_t decides[] = {0, EMP_DECIDES_ORDER, EMP_DECIDES_FUSION};
 
-    cr_assert_eq(emp_decision_init(&candidate, w.graph->op_count, decides, NULL), EMP_OK);
-    begin(&walk, &candidate);
-    take_steps(&walk, &candidate, 50);
-    emp_walk_clear(&walk);
-    emp_decision_clear(&candidate);
+    for (int i = 0; i < 3; i++) {
+        emp_walk           walk;
+        emp_owned_decision candidate;
+        MUST(emp_decision_init(&candidate, w.graph->op_count, decides[i], NULL));
+        begin(&walk, &candidate);
+        take_steps(&walk, &candidate, 50);
+        emp_walk_clear(&walk);
+        emp_decision_clear(&candidate);
+    }
 }
-
-Test(walk, goes_where_its_sample_was) { expect_steps(0); }
-Test(walk, goes_where_its_sample_was_with_an_order) { expect_steps(EMP_DECIDES_ORDER); }
-Test(walk, goes_where_its_sample_was_with_a_fusion) { expect_steps(EMP_DECIDES_FUSION); }
 
 Test(walk, goes_on_from_its_listed_state_with_order_and_fusion)
 {
@@ -107,8 +104,8 @@ Test(walk, goes_on_from_its_listed_state_with_order_and_fusion)
     emp_owned_decision candidate, others;
     emp_named_array    from[EMP_WALK_ARRAYS], to[EMP_WALK_ARRAYS];
 
-    cr_assert_eq(emp_decision_init(&candidate, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
-    cr_assert_eq(emp_decision_init(&others, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
+    MUST(emp_decision_init(&candidate, ops, EMP_DECIDES_MORE, NULL));
+    MUST(emp_decision_init(&others, ops, EMP_DECIDES_MORE, NULL));
     begin(&walk, &candidate);
     take_steps(&walk, &candidate, 10);
     begin(&other, &others);
@@ -127,24 +124,4 @@ Test(walk, goes_on_from_its_listed_state_with_order_and_fusion)
     emp_walk_clear(&other);
     emp_decision_clear(&candidate);
     emp_decision_clear(&others);
-}
-
-/* ---- members ---- */
-
-Test(members, are_listed_by_group_and_empty_groups_dropped)
-{
-    const int32_t group[] = {2, -1, 0, 2, 4, 2}, value[] = {10, 11, 12};
-    int32_t       spread[] = {7, 7, 7, 7, 7, 7};
-    const int32_t wanted[] = {11, 7, 10, 11, 12, 11};
-    emp_members   m;
-
-    cr_assert_eq(emp_members_init(&m, group, 6, 5, NULL), EMP_OK);
-    cr_assert_eq(m.group_count, 3);
-    const int32_t first[] = {0, 1, 4, 5}, member[] = {2, 0, 3, 5, 4};
-    cr_expect_arr_eq(m.first, first, sizeof first);
-    cr_expect_arr_eq(m.member, member, sizeof member);
-    emp_members_spread(&m, value, spread);
-    cr_expect_arr_eq(spread, wanted, sizeof wanted);
-    emp_members_clear(&m);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

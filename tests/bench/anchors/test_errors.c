@@ -3,15 +3,14 @@
  *     emplace calibrate check --machine k40 --format csv
  * cut to names and errors by tests/bench/anchors/anchor-errors: what a change of the model changes. torch_errors.csv is the same of
  * the steps of PyTorch. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "bench/anchors/check.h"
+#include "tests/support/survive.h"
 
 enum { LINE = 512 };
 
@@ -20,17 +19,15 @@ static emp_anchor_times *times;
 
 static void predict(const char *of, const char *profile)
 {
-    emp_error   err = {0};
     emp_runtime runtime;
     char        folder[512];
 
     emp_data_folder(folder, sizeof folder, of);
-    cr_assert_eq(emp_anchors_load(&anchors, folder, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, profile, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_anchors_load(&anchors, folder, &err));
+    ASSERT_OK(emp_runtime_init(&runtime, profile, &err));
     times = EMP_NEW_ARRAY(emp_anchor_times, (size_t)anchors.count);
     cr_assert_not_null(times);
-    cr_assert_eq(emp_anchors_predict(times, &anchors, &runtime, 2, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_anchors_predict(times, &anchors, &runtime, 2, &err));
 }
 
 static void set_up(void) { predict("anchors", "tf-r1.3"); }

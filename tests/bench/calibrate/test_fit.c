@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Least squares on models whose answer is known in closed form. */
-#include <criterion/criterion.h>
+/* Least squares on models whose answer is known in closed form. Files of models: values change in place,
+ * all else stays, and files without the key are refused. */
 #include <gsl/gsl_errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bench/calibrate/fit.h"
+#include "bench/calibrate/model_file.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 static void set_up(void) { gsl_set_error_handler_off(); }
 
@@ -89,50 +94,37 @@ static double leverage(const struct normal *n, int i)
     return h / (five_target[i] * five_target[i]);
 }
 
-Test(fit, equals_the_normal_equations)
+static emp_fit solve(const emp_fit_problem *problem)
 {
-    emp_fit_problem problem = make_problem(&five, five_target);
-    struct normal   n = solve_five();
-    emp_fit         fit;
-    emp_error       err = {0};
+    emp_fit fit;
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_fit_solve(&fit, problem, &err));
+    return fit;
+}
+
+/* The parameters are those of the normal equations, the left-out residuals those of the hat matrix, and the
+ * intervals Student's. */
+Test(fit, equals_the_closed_forms)
+{
+    const emp_fit_problem problem = make_problem(&five, five_target);
+    const struct normal   n = solve_five();
+    const emp_fit         fit = solve(&problem);
+    const double          t_3 = 3.182446305; /* 97.5 % of Student's t, 5 - 2 degrees */
+    double                square = 0.0;
+
     cr_expect_eq(fit.fitted_count, 2);
     cr_expect(fit.has_converged);
-    for (int j = 0; j < 2; j++) {
-        cr_expect_float_eq(fit.parameter[j], n.p[j], 1e-6);
-        cr_expect_not(fit.is_at_bound[j]);
-    }
-}
-
-Test(fit, left_out_equals_the_hat_matrix)
-{
-    emp_fit_problem problem = make_problem(&five, five_target);
-    struct normal   n = solve_five();
-    emp_fit         fit;
-
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
     for (int i = 0; i < 5; i++) {
         double r = fit.value[i] / five_target[i] - 1.0;
-        double want = r / (1.0 - leverage(&n, i));
-        cr_expect_float_eq(fit.left_out[i] / five_target[i] - 1.0, want, 1e-5, "cell %d",
-                           i);
+        cr_expect_float_eq(fit.left_out[i] / five_target[i] - 1.0,
+                           r / (1.0 - leverage(&n, i)), 1e-5, "cell %d", i);
+        square += r * r;
     }
-}
-
-Test(fit, intervals_are_those_of_student)
-{
-    emp_fit_problem problem = make_problem(&five, five_target);
-    struct normal   n = solve_five();
-    emp_fit         fit;
-    double          square = 0.0;
-    const double    t_3 = 3.182446305; /* 97.5 % of Student's t, 5 - 2 degrees */
-
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
-    for (int i = 0; i < 5; i++) square += pow(fit.value[i] / five_target[i] - 1.0, 2);
     for (int j = 0; j < 2; j++) {
         /* in ln p: dp / p */
         double width = t_3 * sqrt(square / 3.0 * n.inverse[j][j]) / n.p[j];
+        cr_expect_float_eq(fit.parameter[j], n.p[j], 1e-6);
+        cr_expect_not(fit.is_at_bound[j]);
         cr_expect_float_eq(fit.high[j], n.p[j] * exp(width), 1e-3 * n.p[j]);
         cr_expect_float_eq(fit.low[j], n.p[j] * exp(-width), 1e-3 * n.p[j]);
     }
@@ -144,9 +136,8 @@ Test(fit, shares_name_the_cells_that_decide)
     struct linear   model = {3, 2, {{1, 0}, {0, 1}, {0, 1}}, 0};
     const double    target[] = {2.0, 3.0, 3.0};
     emp_fit_problem problem = make_problem(&model, target);
-    emp_fit         fit;
+    emp_fit         fit = solve(&problem);
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
     cr_expect_float_eq(fit.share[0][0], 1.0, 1e-9);
     cr_expect_float_eq(fit.share[1][1], 0.5, 1e-6);
     cr_expect_float_eq(fit.share[1][2], 0.5, 1e-6);
@@ -159,9 +150,8 @@ Test(fit, keeps_what_the_cells_do_not_determine)
     struct linear   model = {2, 2, {{1, 1}, {1, 1}}, 0};
     const double    target[] = {5.0, 5.0};
     emp_fit_problem problem = make_problem(&model, target);
-    emp_fit         fit;
+    emp_fit         fit = solve(&problem);
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
     cr_expect_eq(fit.fitted_count, 1);
     cr_expect(fit.is_fitted[0]);
     cr_expect_not(fit.is_fitted[1]);
@@ -174,9 +164,8 @@ Test(fit, as_many_parameters_as_cells_leave_no_interval)
     struct linear   model = {2, 2, {{1, 0}, {0, 1}}, 0};
     const double    target[] = {2.0, 3.0};
     emp_fit_problem problem = make_problem(&model, target);
-    emp_fit         fit;
+    emp_fit         fit = solve(&problem);
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
     cr_expect_float_eq(fit.parameter[0], 2.0, 1e-6);
     cr_expect_float_eq(fit.parameter[1], 3.0, 1e-6);
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[1]));
@@ -188,9 +177,8 @@ Test(fit, stops_at_a_bound_and_says_so)
     struct linear   model = {2, 1, {{1}, {1}}, 0};
     const double    target[] = {500.0, 500.0}; /* the parameter ends at 100 */
     emp_fit_problem problem = make_problem(&model, target);
-    emp_fit         fit;
+    emp_fit         fit = solve(&problem);
 
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
     cr_expect(fit.is_at_bound[0]);
     cr_expect_eq(fit.parameter[0], high[0]);
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
@@ -210,11 +198,10 @@ Test(fit, what_the_solution_does_not_determine_has_no_interval)
     const double    target[] = {0.3, 3.0, 3.1};
     emp_fit_problem problem = make_problem(&five, target);
     emp_fit         fit;
-    emp_error       err = {0};
 
     problem.cell_count = 3;
     problem.model = run_flat;
-    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_fit_solve(&fit, &problem, &err));
     cr_expect(fit.is_fitted[0] && fit.is_fitted[1]);
     cr_expect_eq(fit.value[0], 0.5);
     cr_expect(isnan(fit.low[0]) && isnan(fit.high[0]));
@@ -235,44 +222,15 @@ Test(fit, that_does_not_converge_says_so_and_has_its_best_parameters)
     const double    target[] = {1.0}, begin[] = {20.0};
     emp_fit_problem problem = make_problem(&five, target);
     emp_fit         fit;
-    emp_error       err = {0};
 
     problem.parameter_count = problem.cell_count = 1;
     problem.start = begin;
     problem.model = run_steep;
-    cr_assert_eq(emp_fit_solve(&fit, &problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_fit_solve(&fit, &problem, &err));
     cr_expect_not(fit.has_converged);
     cr_expect(fit.is_fitted[0]);
     cr_expect(fit.parameter[0] > 1.0 && fit.parameter[0] < 1.5, "%g", fit.parameter[0]);
     cr_expect_lt(fit.value[0], 1.01);
-}
-
-static void watch(void *context, double done_frac)
-{
-    double *last = (double *)context;
-
-    cr_expect(done_frac >= *last && done_frac <= 1.0, "%g after %g", done_frac, *last);
-    *last = done_frac;
-}
-
-static emp_status run_watched(void *context, const double *p, double *value,
-                              emp_error *err)
-{
-    (void)context;
-    return run_linear(&five, p, value, err);
-}
-
-Test(fit, progress_only_grows)
-{
-    emp_fit_problem problem = make_problem(&five, five_target);
-    emp_fit         fit;
-    double          last = 0.0;
-
-    problem.model = run_watched;
-    problem.on_progress = watch;
-    problem.context = &last;
-    cr_assert_eq(emp_fit_solve(&fit, &problem, NULL), EMP_OK);
-    cr_expect_gt(last, 0.8);
 }
 
 Test(fit, passes_on_every_failure_of_the_model)
@@ -297,13 +255,85 @@ Test(fit, refuses_what_makes_no_sense)
     const double    outside[] = {1.0, 200.0};
     emp_fit_problem problem = make_problem(&five, five_target);
     emp_fit         fit;
-    emp_error       err = {0};
 
     problem.start = outside;
-    cr_expect_eq(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "parameter 1 starts at 200, outside 0.01 .. 100");
+    EXPECT_REFUSED(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL,
+                   "parameter 1 starts at 200, outside 0.01 .. 100");
     problem.cell_count = 0;
-    err = (emp_error){0};
-    cr_expect_eq(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "0 cells; fit to 1 to 64");
+    EXPECT_REFUSED(emp_fit_solve(&fit, &problem, &err), EMP_EINVAL,
+                   "0 cells; fit to 1 to 64");
+}
+
+/* ---- files of models ---- */
+
+TestSuite(model_file, .init = scratch_create, .fini = scratch_remove);
+
+static const char source[] = "# a comment with rate: in it\n"
+                             "gpu:\n"
+                             "  rate: \"1.5 GB/s\"  # measured\n"
+                             "  rate_limit: 3\n"
+                             "  factor: 2 # fitted\n"
+                             "fit:\n"
+                             "  old: \"gone\"\n";
+
+static emp_status rewrite(const emp_model_change *changes, int count, const char *section,
+                          emp_error *err)
+{
+    char            in[SCRATCH_PATH_BYTES], out[SCRATCH_PATH_BYTES];
+    emp_atomic_file file = {0};
+    emp_status      st = EMP_OK;
+
+    snprintf(in, sizeof in, "%s", scratch_path("in.yaml"));
+    snprintf(out, sizeof out, "%s", scratch_path("out.yaml"));
+    EMP_TRY(emp_model_file_open(&file, out, in, changes, count, err));
+    fputs(section, file.stream);
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    return st;
+}
+
+Test(model_file, changes_values_and_the_section_only)
+{
+    static const struct {
+        const char      *in;
+        emp_model_change change[3];
+        int              count;
+        const char      *section, *out;
+    } cases[] = {{source,
+                  {{"factor", "2.25"}, {"rate", "7 GB/s"}},
+                  2,
+                  "fit:\n  new: \"x\"\n",
+                  "# a comment with rate: in it\ngpu:\n  rate: \"7 GB/s\"  # measured\n"
+                  "  rate_limit: 3\n  factor: 2.25 # fitted\nfit:\n  new: \"x\"\n"},
+                 {"step: 5 us\nspan: 3 us\t # guessed\nname: a#b  \n",
+                  {{"step", "6.2 us"}, {"span", "4 us"}, {"name", "c"}},
+                  3,
+                  "",
+                  "step: 6.2 us\nspan: 4 us\t # guessed\nname: c  \n"}};
+
+    for (int i = 0; i < 2; i++) {
+        scratch_write("in.yaml", cases[i].in, strlen(cases[i].in));
+        ASSERT_OK(rewrite(cases[i].change, cases[i].count, cases[i].section, &err));
+        char *text = scratch_read("out.yaml", NULL);
+        cr_expect_str_eq(text, cases[i].out);
+        free(text);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(model_file, needs_each_key_once)
+{
+    static const char      twice[] = "rate: 1\nrate: 2\n";
+    const emp_model_change speed = {"speed", "1"}, rate = {"rate", "3"};
+
+    EXPECT_REFUSED(rewrite(NULL, 0, "", &err), EMP_EIO, "in.yaml");
+    scratch_write("in.yaml", source, sizeof source - 1);
+    EXPECT_REFUSED(rewrite(&speed, 1, "", &err), EMP_EFORMAT,
+                   "in.yaml: 0 lines begin with 'speed:'");
+    scratch_write("in.yaml", twice, sizeof twice - 1);
+    EXPECT_REFUSED(rewrite(&rate, 1, "", &err), EMP_EFORMAT,
+                   "2 lines begin with 'rate:'");
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

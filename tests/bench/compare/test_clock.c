@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Budgets in CPU seconds: does one run of the longest clock say what shorter ones found? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,9 @@
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/plots/gnuplot.h"
+#include "tests/bench/counted.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 2 };
 
@@ -19,33 +19,18 @@ enum { SEEDS = 2 };
 #endif
 static const double clocks_s[] = {0.2 * SLOWNESS, 0.8 * SLOWNESS, 0.4 * SLOWNESS};
 
-static char folder[SCRATCH_PATH_BYTES];
-
-static void set_up(void)
-{
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path("runs"));
-}
-
-TestSuite(clock, .init = set_up, .fini = scratch_remove);
+TestSuite(clock, .init = counted_set_up, .fini = scratch_remove);
 
 static const emp_compared_task row = {
     {"two", "Two layers", "rnnlm:layers=2,steps=2,units=64,vocab=16,sampled=0", "k40x2",
      2, NULL},
     EMP_TASKS_FRESH};
 
-static void count_made(void *context, const emp_job_event *event)
-{
-    *(int *)context += !event->is_read;
-}
-
 /* The three clocks, and 8 evaluations between them. */
-static emp_comparison *make(int *made)
+static emp_comparison *make(void)
 {
     emp_comparison_params p = emp_comparison_params_default();
     emp_comparison       *c = NULL;
-    emp_error             err = {0};
 
     p.row = &row;
     p.row_count = 1;
@@ -57,10 +42,8 @@ static emp_comparison *make(int *made)
     p.budget[2] = (emp_comparison_budget){.clock_s = clocks_s[1]};
     p.budget[3] = (emp_comparison_budget){.clock_s = clocks_s[2]};
     p.draws = 1;
-    p.jobs.folder = folder;
-    p.jobs.on_run = count_made;
-    p.jobs.context = made;
-    cr_assert_eq(emp_comparison_make(&c, &p, &err), EMP_OK, "%s", err.msg);
+    p.jobs = counted_jobs(p.jobs.threads);
+    ASSERT_OK(emp_comparison_make(&c, &p, &err));
     return c;
 }
 
@@ -69,14 +52,11 @@ static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, in
     return &c->cell[emp_comparison_cell_index(c, b, 0, e)];
 }
 
-Test(clock, one_run_stands_for_all_clocks)
+static void expect_one_run_for_all_clocks(const emp_comparison *c)
 {
     static const int32_t rising[] = {0, 3, 2};
     char                 options[128];
-    int                  made = 0;
-    emp_comparison      *c = make(&made);
 
-    cr_expect_eq(made, 1 + SEEDS + SEEDS, "expert, 8 evaluations, the longest clock");
     for (int i = 0; i < 3; i++) {
         int32_t                    b = rising[i];
         const emp_comparison_cell *anneal = cell_of(c, b, 1), *expert = cell_of(c, b, 0);
@@ -94,96 +74,63 @@ Test(clock, one_run_stands_for_all_clocks)
     snprintf(options, sizeof options, " --budgets 8 --clock %g,%g,%g --seeds 2",
              clocks_s[0], clocks_s[1], clocks_s[2]);
     cr_expect_not_null(strstr(c->command, options), "%s", c->command);
-    emp_comparison_destroy(c);
 }
 
 /* The curve by the clock passes through the cells of all clocks. */
-Test(clock, curve_passes_through_the_cells)
+static int32_t count_cells_on_curve(const emp_comparison *c)
 {
-    int             made = 0;
-    emp_comparison *c = make(&made);
-    int32_t         longest = emp_comparison_largest(c, EMP_BY_CLOCK);
-    int32_t         found = 0;
+    const int32_t longest = emp_comparison_largest(c, EMP_BY_CLOCK);
+    const int32_t index = emp_comparison_cell_index(c, longest, 0, 1);
+    int32_t       found = 0;
 
     cr_assert_eq(longest, 2);
     cr_expect_eq(emp_comparison_largest(c, EMP_BY_EVALUATIONS), 1);
     for (int32_t p = 0; p < c->point_count[EMP_BY_CLOCK]; p++) {
-        int32_t index = emp_comparison_cell_index(c, longest, 0, 1);
-        double  median = c->curve[index * EMP_COMPARISON_POINTS + p].median;
+        double median = c->curve[index * EMP_COMPARISON_POINTS + p].median;
         for (int32_t b = 0; b < c->budget_count; b++) {
             if (c->budget[b].clock_s != c->point[EMP_BY_CLOCK][p]) continue;
             cr_expect_eq(median, cell_of(c, b, 1)->step_s.median);
             found++;
         }
     }
-    cr_expect_eq(found, 3);
-    emp_comparison_destroy(c);
+    return found;
 }
 
-static char *print(const emp_comparison *c, emp_sheet_format format)
+static void remove_timings(void)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
-
-    cr_assert_eq(emp_comparison_print(out, c, format, NULL), EMP_OK);
-    fclose(out);
-    return text;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        char pattern[64], path[2 * SCRATCH_PATH_BYTES];
+        snprintf(pattern, sizeof pattern, "runs/*.anneal.seed%d.0.*.timing.json", seed);
+        char *timing = scratch_find(pattern);
+        cr_assert_not_null(timing);
+        snprintf(path, sizeof path, "%s/%s", counted_folder, timing);
+        cr_assert_eq(remove(path), 0, "%s", path);
+        free(timing);
+    }
 }
 
-/* Also the clock's: records and timings are read, nothing is run again. */
-Test(clock, is_the_same_when_read_again)
+/* Also the clock's are read again; without its timing a run by the clock says nothing of shorter ones. */
+Test(clock, one_run_stands_for_all_clocks_and_is_read_again)
 {
-    int             made = 0, again = 0;
-    emp_comparison *c = make(&made), *d = make(&again);
-    char           *first = print(c, EMP_SHEET_TEXT), *second = print(d, EMP_SHEET_TEXT);
+    char           *first = NULL, *second = NULL;
+    emp_comparison *c = make(), *d;
 
-    cr_expect(made > 0 && again == 0);
+    cr_expect_eq(counted_runs, 1 + SEEDS + SEEDS, "expert, 8 evaluations, longest clock");
+    expect_one_run_for_all_clocks(c);
+    d = make();
+    cr_expect(counted_runs > 0 && counted_reads == counted_runs);
+    cr_expect_eq(count_cells_on_curve(c), 3);
+    ASSERT_PRINTED(first, emp_comparison_print(out, c, EMP_SHEET_TEXT, &err));
+    ASSERT_PRINTED(second, emp_comparison_print(out, d, EMP_SHEET_TEXT, &err));
     cr_expect_str_eq(first, second);
     cr_expect_not_null(strstr(first, "differ from run to run"));
     free(first);
     free(second);
     emp_comparison_destroy(c);
     emp_comparison_destroy(d);
-}
-
-/* Without its timing a run by the clock says nothing of shorter ones. */
-Test(clock, run_without_a_timing_is_made_again)
-{
-    int   made = 0, again = 0;
-    char *timing;
-
-    emp_comparison_destroy(make(&made));
-    for (int seed = 1; seed <= SEEDS; seed++) {
-        char pattern[64], path[2 * SCRATCH_PATH_BYTES];
-        snprintf(pattern, sizeof pattern, "runs/*.anneal.seed%d.0.*.timing.json", seed);
-        timing = scratch_find(pattern);
-        cr_assert_not_null(timing);
-        snprintf(path, sizeof path, "%s/%s", folder, timing);
-        cr_assert_eq(remove(path), 0, "%s", path);
-        free(timing);
-    }
-    emp_comparison_destroy(make(&again));
-    cr_expect_eq(again, SEEDS, "not those of 8 evaluations");
-}
-
-Test(clock, figure_has_a_panel_for_each_axis)
-{
-    int             made = 0;
-    emp_comparison *c = make(&made);
-    char           *text = NULL;
-    size_t          size = 0;
-    FILE           *out = open_memstream(&text, &size);
-    emp_error       err = {0};
-
-    if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
-    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_OK, "%s",
-                 err.msg);
-    fclose(out);
-    cr_expect_not_null(strstr(text, ">CPU seconds of one thread<"));
-    cr_expect_not_null(strstr(text, ">placements scored<"));
-    free(text);
-    emp_comparison_destroy(c);
+    remove_timings();
+    emp_comparison_destroy(make());
+    cr_expect_eq(counted_runs - counted_reads, SEEDS, "not those of 8 evaluations");
 }
 
 /* ---- the value of a run ---- */
@@ -229,13 +176,8 @@ Test(clock, batch_that_ends_after_it_is_too_late)
     cr_expect_eq(emp_comparison_value(&evaluations, &job), INFINITY);
     job.is_ready = false;
     cr_expect(isnan(value_at(&job, 9)));
-}
-
-/* As the records of older versions, and of methods that stop by themselves on several threads. */
-Test(clock, run_of_unknown_seconds_counts_whole)
-{
-    emp_job job = job_of_three_batches();
-
+    /* as the records of older versions, and of methods that stop by themselves on several threads */
+    job = job_of_three_batches();
     job.timing = (emp_timing){.cpu_s = NAN};
     cr_expect_eq(value_at(&job, 0.1), 1.0);
 }

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A comparison on small tasks: are runs shared, resumed and counted by the rules of
  * comparison.h, whatever the number of threads, and is what is printed what was found? */
-#include <criterion/criterion.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
-#include "tests/support/scratch.h"
+#include "tests/bench/counted.h"
+#include "tests/support/survive.h"
 
 enum { ROWS = 3, SEEDS = 2, SETS = 2 };
 
@@ -30,40 +28,28 @@ static const emp_compared_task rows[ROWS] = {
       "k40x2", 2, NULL},
      EMP_TASKS_FRESH}};
 
-static char folder[SCRATCH_PATH_BYTES];
+static double                rescored_frac;
+static emp_comparison_params p;
+static emp_comparison       *c; /* made with them */
 
-static void set_up(void)
+static void tear_down(void)
 {
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path("runs"));
+    emp_comparison_destroy(c);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+    scratch_remove();
 }
 
-TestSuite(comparison, .init = set_up, .fini = scratch_remove);
-
-struct counts {
-    int    runs, read;
-    double rescored_frac;
-};
-
-static void count_run(void *context, const emp_job_event *event)
-{
-    struct counts *counts = (struct counts *)context;
-
-    counts->runs++;
-    counts->read += event->is_read;
-}
+TestSuite(comparison, .init = counted_set_up, .fini = tear_down);
 
 static void note_rescored(void *context, double done_frac)
 {
-    ((struct counts *)context)->rescored_frac = done_frac;
+    (void)context;
+    rescored_frac = done_frac;
 }
 
-static emp_comparison_params make_params(struct counts *counts, const char *row_keys,
-                                         const char *methods)
+static void choose(const char *row_keys, const char *methods)
 {
-    emp_comparison_params p = emp_comparison_params_default();
-
+    p = emp_comparison_params_default();
     p.row = rows;
     p.row_count = ROWS;
     p.rows = row_keys;
@@ -72,62 +58,65 @@ static emp_comparison_params make_params(struct counts *counts, const char *row_
     p.draws = 3;
     p.budget[0] = (emp_comparison_budget){.evaluations = 8};
     p.budget[1] = (emp_comparison_budget){.evaluations = 20};
-    p.jobs.folder = folder;
-    p.jobs.on_run = count_run;
-    p.jobs.context = counts;
+    p.jobs = counted_jobs(p.jobs.threads);
     p.on_rescored = note_rescored;
-    return p;
 }
 
-static emp_comparison *make(const emp_comparison_params *params)
+/* Makes it in place of the one before. */
+static void make(void)
 {
-    emp_comparison *c = NULL;
-    emp_error       err = {0};
-
-    cr_assert_eq(emp_comparison_make(&c, params, &err), EMP_OK, "%s", err.msg);
-    return c;
+    counted_runs = counted_reads = 0;
+    emp_comparison_destroy(c);
+    c = NULL;
+    ASSERT_OK(emp_comparison_make(&c, &p, &err));
 }
 
-static void print_sheet(FILE *out, const emp_comparison *c,
-                        void (*fill)(emp_sheet *sheet, const emp_comparison *c))
+static void compare(const char *row_keys, const char *methods)
+{
+    choose(row_keys, methods);
+    make();
+}
+
+typedef void filler(emp_sheet *sheet, const emp_comparison *c);
+
+static emp_status print_sheet(FILE *out, filler *fill)
 {
     emp_sheet sheet;
 
     fill(&sheet, c);
-    cr_assert_eq(emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL), EMP_OK);
+    const emp_status st = emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL);
     emp_sheet_clear(&sheet);
+    return st;
+}
+
+static emp_status print_all(FILE *out, emp_error *err)
+{
+    EMP_CHECK(emp_comparison_print(out, c, EMP_SHEET_CSV, err));
+    EMP_CHECK(emp_comparison_print(out, c, EMP_SHEET_JSON, err));
+    EMP_CHECK(print_sheet(out, emp_comparison_rankings));
+    EMP_CHECK(print_sheet(out, emp_comparison_curves));
+    return print_sheet(out, emp_comparison_changes);
 }
 
 /* All that must repeat; release with free(). People see CPU seconds beside it. */
-static char *print(const emp_comparison *c)
+static char *print(void)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
+    char *text = NULL;
 
-    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_CSV, NULL), EMP_OK);
-    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_JSON, NULL), EMP_OK);
-    print_sheet(out, c, emp_comparison_rankings);
-    print_sheet(out, c, emp_comparison_curves);
-    print_sheet(out, c, emp_comparison_changes);
-    fclose(out);
+    ASSERT_PRINTED(text, print_all(out, &err));
     return text;
 }
 
-/* What people see; release with free(). */
-static char *print_text(const emp_comparison *c)
+static void expect_text(const char *part)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
+    char *text = NULL;
 
-    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_TEXT, NULL), EMP_OK);
-    fclose(out);
-    return text;
+    ASSERT_PRINTED(text, emp_comparison_print(out, c, EMP_SHEET_TEXT, &err));
+    cr_expect_not_null(strstr(text, part), "no \"%s\" in %s", part, text);
+    free(text);
 }
 
-static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, int32_t r,
-                                          int32_t e)
+static const emp_comparison_cell *cell_of(int32_t b, int32_t r, int32_t e)
 {
     return &c->cell[emp_comparison_cell_index(c, b, r, e)];
 }
@@ -137,35 +126,23 @@ static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, in
 /* Without a runtime each task has the one that fits its graph. */
 Test(comparison, tasks_have_the_runtimes_that_fit_them)
 {
-    static const emp_compared_task two[] = {
-        {{"tf", "TensorFlow", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0",
-          "k40x2", 2, NULL},
-         EMP_TASKS_FRESH},
+    const emp_compared_task two[] = {
+        rows[0],
         {{"decode", "Decode",
           "transformer:layers=1,hidden=64,heads=4,vocab=100,seq=8,phase=decode", "k40x2",
           2, NULL},
          EMP_TASKS_FRESH}};
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, NULL, "gpu,cpu");
-    char                 *text = NULL;
-    size_t                size = 0;
 
+    choose(NULL, "gpu,cpu");
     p.row = two;
     p.row_count = 2;
-    for (int is_named = 0; is_named < 2; is_named++) {
-        p.runtime = is_named ? "ideal" : NULL;
-        emp_comparison *c = make(&p);
-        cr_expect_str_eq(emp_comparison_runtime_of(c, 0), is_named ? "ideal" : "tf-r1.3");
-        cr_expect_str_eq(emp_comparison_runtime_of(c, 1),
-                         is_named ? "ideal" : "graph-launch");
-        FILE *out = open_memstream(&text, &size);
-        cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_TEXT, NULL), EMP_OK);
-        fclose(out);
-        cr_expect_eq(strstr(text, "on k40x2, runtime graph-launch.") != NULL, !is_named,
-                     "%s", text);
-        free(text);
-        emp_comparison_destroy(c);
-    }
+    make();
+    cr_expect_str_eq(emp_comparison_runtime_of(c, 0), "tf-r1.3");
+    cr_expect_str_eq(emp_comparison_runtime_of(c, 1), "graph-launch");
+    p.runtime = "ideal";
+    make();
+    for (int r = 0; r < 2; r++)
+        cr_expect_str_eq(emp_comparison_runtime_of(c, r), "ideal");
 }
 
 Test(comparison, every_method_but_the_portfolio_takes_part_with_each_of_its_presets)
@@ -176,8 +153,8 @@ Test(comparison, every_method_but_the_portfolio_takes_part_with_each_of_its_pres
 
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
         wanted += method->members == NULL;
-        for (const char *p = method->presets; p != NULL && *p != '\0'; p++)
-            wanted += *p == '|';
+        for (const char *at = method->presets; at != NULL && *at != '\0'; at++)
+            wanted += *at == '|';
     }
     for (int32_t i = 0; i < count; i++) {
         cr_expect((entrant[i].preset[0] != '\0') == (entrant[i].method->presets != NULL));
@@ -195,9 +172,9 @@ static void place(emp_record *record, const emp_problem *problem, const emp_entr
     const char    *options = strcmp(e->key, "dp-contiguous") == 0 ? "order=one" : NULL;
     emp_run_params run = {.method = e->method,
                           .placer = {.seed = seed, .threads = 1, .options = options}};
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_run(record, problem, &run, &err), EMP_OK, "%s: %s", e->key, err.msg);
+    ASSERT_OK(emp_run(record, problem, &run, &err));
+    cr_expect_eq(record->evaluations, 1, "%s", e->key);
 }
 
 Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
@@ -208,19 +185,17 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
     emp_loaded_task task = {0};
     emp_record      a = {0}, b = {0};
 
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_assert_eq(emp_tasks_load(&task, &rows[1].task, 1, &runtime, 1, NULL), EMP_OK);
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
+    ASSERT_OK(emp_tasks_load(&task, &rows[1].task, 1, &runtime, 1, &err));
     for (int32_t i = 0; i < count; i++) {
         if (entrant[i].is_drawn) continue;
         undrawn++;
         cr_expect_not(entrant[i].is_budgeted, "%s", entrant[i].key);
         place(&a, task.problem, &entrant[i], 1);
         place(&b, task.problem, &entrant[i], 2);
-        cr_expect_eq(a.evaluations, 1, "%s", entrant[i].key);
-        cr_expect_eq(
-            memcmp(a.decision.device_of_op, b.decision.device_of_op,
-                   (size_t)a.decision.op_count * sizeof *a.decision.device_of_op),
-            0, "%s", entrant[i].key);
+        cr_expect_arr_eq(a.decision.device_of_op, b.decision.device_of_op,
+                         (size_t)a.decision.op_count * sizeof *a.decision.device_of_op,
+                         "%s", entrant[i].key);
         emp_record_clear(&a);
         emp_record_clear(&b);
     }
@@ -232,111 +207,94 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
 
 Test(comparison, is_the_same_byte_for_byte_when_read_again_and_on_two_threads)
 {
-    struct counts         first = {0}, again = {0}, other = {0};
-    emp_comparison_params p = make_params(&first, "one,two", "expert,metis,anneal");
-    emp_comparison       *c = make(&p);
-    char                 *text = print(c), *same;
     /* rows x (expert + metis of each seed + anneal of each seed and budget) */
     const int runs = 2 * (1 + SEEDS + 2 * SEEDS);
 
-    cr_expect(first.runs == runs && first.read == 0, "%d runs", first.runs);
-    cr_expect_eq(first.rescored_frac, 1.0);
-    emp_comparison_destroy(c);
-    p.jobs.context = &again;
-    c = make(&p);
-    same = print(c);
-    cr_expect_eq(again.read, runs);
-    cr_expect_str_eq(same, text);
-    free(same);
-    emp_comparison_destroy(c);
-    p.jobs.context = &other;
-    p.jobs.threads = 2;
-    p.jobs.is_fresh = true;
-    c = make(&p);
-    same = print(c);
-    cr_expect_eq(other.read, 0);
-    cr_expect_str_eq(same, text);
-    free(same);
+    compare("one,two", "expert,metis,anneal");
+    char *text = print();
+    cr_expect(counted_runs == runs && counted_reads == 0, "%d runs", counted_runs);
+    cr_expect_eq(rescored_frac, 1.0);
+    for (int is_fresh = 0; is_fresh < 2; is_fresh++) {
+        p.jobs.threads = 1 + is_fresh;
+        p.jobs.is_fresh = is_fresh;
+        make();
+        char *same = print();
+        cr_expect_eq(counted_reads, is_fresh ? 0 : runs);
+        cr_expect_str_eq(same, text);
+        free(same);
+    }
     free(text);
-    emp_comparison_destroy(c);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(comparison, cells_are_what_the_runs_found)
+static void expect_cells_of_budget(int32_t b)
 {
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "two", "cpu,expert,anneal");
-    emp_comparison       *c = make(&p);
+    const emp_comparison_cell *cpu = cell_of(b, 0, 0), *expert = cell_of(b, 0, 1),
+                              *anneal = cell_of(b, 0, 2);
+    const double *step_s = &c->step_s[emp_comparison_cell_index(c, b, 0, 2) * SEEDS];
 
-    for (int32_t b = 0; b < 2; b++) {
-        const emp_comparison_cell *cpu = cell_of(c, b, 0, 0),
-                                  *anneal = cell_of(c, b, 0, 2);
-        const double *step_s = &c->step_s[emp_comparison_cell_index(c, b, 0, 2) * SEEDS];
-        cr_expect(cpu->run_count == 1 && anneal->run_count == SEEDS);
-        cr_expect_float_eq(anneal->step_s.median, (step_s[0] + step_s[1]) / 2, 1e-15);
-        cr_expect(anneal->best_s == fmin(step_s[0], step_s[1]) &&
-                  anneal->worst_s == fmax(step_s[0], step_s[1]));
-        cr_expect_eq(anneal->evaluations, (double)p.budget[b].evaluations);
-        cr_expect_eq(cpu->evaluations, 1.0);
-        cr_expect_gt(c->bound_s[0], 0.0);
-        cr_expect_geq(anneal->gap_frac, 0.0);
-        cr_expect_float_eq(anneal->gap_frac, anneal->step_s.median / c->bound_s[0] - 1,
-                           1e-12);
-        cr_expect_eq(cell_of(c, b, 0, 0)->rank + cell_of(c, b, 0, 1)->rank +
-                         cell_of(c, b, 0, 2)->rank,
-                     6.0);
-        cr_expect_eq(cpu->is_best + cell_of(c, b, 0, 1)->is_best + anneal->is_best, 1);
-        for (int32_t e = 0; e < 3; e++) {
-            const emp_comparison_cell *cell = cell_of(c, b, 0, e);
-            cr_expect_eq(cell->is_best, cell->rank < 1.75, "the first of equals");
-            cr_expect_gt(cell->cpu_s, 0.0);
-            int32_t fresh = emp_comparison_overall_index(c, b, EMP_TASKS_FRESH, e);
-            cr_expect_eq(c->overall[fresh].mean_rank, cell->rank, "of one row");
-        }
+    cr_expect(cpu->run_count == 1 && anneal->run_count == SEEDS);
+    cr_expect_float_eq(anneal->step_s.median, (step_s[0] + step_s[1]) / 2, 1e-15);
+    cr_expect(anneal->best_s == fmin(step_s[0], step_s[1]) &&
+              anneal->worst_s == fmax(step_s[0], step_s[1]));
+    cr_expect_eq(anneal->evaluations, (double)p.budget[b].evaluations);
+    cr_expect_eq(cpu->evaluations, 1.0);
+    cr_expect(c->bound_s[0] > 0 && anneal->gap_frac >= 0);
+    cr_expect_float_eq(anneal->gap_frac, anneal->step_s.median / c->bound_s[0] - 1,
+                       1e-12);
+    cr_expect(isnan(cpu->bound_gpu_kernels_s), "its kernels are on the CPU");
+    cr_expect_geq(expert->bound_gpu_kernels_s, c->bound_s[0]);
+    cr_expect_float_eq(expert->gap_gpu_kernels_frac,
+                       expert->step_s.median / expert->bound_gpu_kernels_s - 1, 1e-12);
+    cr_expect_eq(cpu->rank + expert->rank + anneal->rank, 6.0);
+    cr_expect_eq(cpu->is_best + expert->is_best + anneal->is_best, 1);
+    for (int32_t e = 0; e < 3; e++) {
+        const emp_comparison_cell *cell = cell_of(b, 0, e);
+        const int32_t fresh = emp_comparison_overall_index(c, b, EMP_TASKS_FRESH, e);
+        cr_expect_eq(cell->is_best, cell->rank < 1.75, "the first of equals");
+        cr_expect_gt(cell->cpu_s, 0.0);
+        cr_expect_eq(c->overall[fresh].mean_rank, cell->rank, "of one row");
     }
-    emp_comparison_destroy(c);
 }
 
 /* Curves end at what the cell says, never rise, and stop with the budget. */
-Test(comparison, curves_lead_to_the_medians)
+static void expect_curve(int32_t b, int32_t e)
 {
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "two", "cpu,anneal");
-    emp_comparison       *c = make(&p);
-    static const int64_t  points[] = {1, 2, 5, 8, 10, 20};
+    static const int64_t points[] = {1, 2, 5, 8, 10, 20};
+    const int32_t        index = emp_comparison_cell_index(c, b, 0, e);
+    double               last_s = INFINITY;
 
+    for (int32_t i = 0; i < 6; i++) {
+        const emp_interval *at = &c->curve[index * EMP_COMPARISON_POINTS + i];
+        cr_expect_eq(c->point[EMP_BY_EVALUATIONS][i], (double)points[i]);
+        cr_expect_eq(isnan(at->median) && last_s < INFINITY,
+                     e == 2 && points[i] > p.budget[b].evaluations);
+        if (isnan(at->median)) continue;
+        cr_expect_leq(at->median, last_s);
+        last_s = at->median;
+    }
+    cr_expect_eq(last_s, c->cell[index].step_s.median);
+}
+
+Test(comparison, cells_and_curves_are_what_the_runs_found)
+{
+    compare("two", "cpu,expert,anneal");
     cr_assert_eq(c->point_count[EMP_BY_EVALUATIONS], 6);
     cr_assert_eq(c->point_count[EMP_BY_CLOCK], 0);
-    for (int32_t i = 0; i < 6; i++)
-        cr_expect_eq(c->point[EMP_BY_EVALUATIONS][i], (double)points[i]);
     for (int32_t b = 0; b < 2; b++) {
-        for (int32_t e = 0; e < 2; e++) {
-            int32_t index = emp_comparison_cell_index(c, b, 0, e);
-            double  last_s = INFINITY;
-            for (int32_t i = 0; i < 6; i++) {
-                const emp_interval *at = &c->curve[index * EMP_COMPARISON_POINTS + i];
-                cr_expect_eq(isnan(at->median) && last_s < INFINITY,
-                             e == 1 && points[i] > p.budget[b].evaluations);
-                if (isnan(at->median)) continue;
-                cr_expect_leq(at->median, last_s);
-                last_s = at->median;
-            }
-            cr_expect_eq(last_s, c->cell[index].step_s.median);
-        }
+        expect_cells_of_budget(b);
+        for (int32_t e = 0; e < 3; e++) expect_curve(b, e);
     }
-    emp_comparison_destroy(c);
 }
 
 /* ---- what does not fit ---- */
 
 Test(comparison, what_finds_nothing_is_infinitely_slow)
 {
-    struct counts              first = {0}, again = {0};
-    emp_comparison_params      p = make_params(&first, "huge", "cpu,gpu,dp-contiguous");
-    emp_comparison            *c = make(&p);
-    const emp_comparison_cell *cpu = cell_of(c, 1, 0, 0), *gpu = cell_of(c, 1, 0, 1),
-                              *split = cell_of(c, 1, 0, 2);
-
+    compare("huge", "cpu,gpu,dp-contiguous");
+    const emp_comparison_cell *cpu = cell_of(1, 0, 0), *gpu = cell_of(1, 0, 1),
+                              *split = cell_of(1, 0, 2);
+    const int32_t overall = emp_comparison_overall_index(c, 1, EMP_TASKS_FRESH, 1);
+    char         *text = print();
     cr_expect(isfinite(cpu->step_s.median) && cpu->is_best && cpu->rank == 1.0);
     cr_expect(gpu->step_s.median == INFINITY && gpu->failed_count == 1);
     cr_expect(split->step_s.median == INFINITY && split->failed_count == 1);
@@ -344,122 +302,43 @@ Test(comparison, what_finds_nothing_is_infinitely_slow)
     cr_expect_null(gpu->refusal);
     cr_assert_not_null(split->refusal);
     cr_expect_not_null(strstr(split->refusal, "gives up"), "%s", split->refusal);
-    for (int k = 0; k < EMP_SCORED_KINDS; k++) {
-        cr_expect_eq(gpu->rescored_s[k], INFINITY, "nowhere is it credited");
-        cr_expect_eq(split->rescored_s[k], INFINITY);
-    }
-    int32_t gpu_overall = emp_comparison_overall_index(c, 1, EMP_TASKS_FRESH, 1);
-    cr_expect(c->overall[gpu_overall].to_least.mean == INFINITY);
-    cr_expect_eq(c->overall[gpu_overall].solved_count, 0);
-    char *read = print_text(c), *text = print(c);
-    cr_expect_not_null(strstr(read, "none"));
-    free(read);
+    for (int k = 0; k < EMP_SCORED_KINDS; k++)
+        cr_expect(gpu->rescored_s[k] == INFINITY && split->rescored_s[k] == INFINITY,
+                  "nowhere is it credited");
+    cr_expect(c->overall[overall].to_least.mean == INFINITY);
+    cr_expect_eq(c->overall[overall].solved_count, 0);
+    expect_text("none");
     cr_expect_not_null(strstr(text, ",OOM,OOM,OOM,OOM,OOM,1,"), "%s", text);
-    p.jobs.context = &again;
-    emp_comparison *d = make(&p);
-    char           *same = print(d);
-    cr_expect(first.runs == 3 && first.read == 0 && again.read == 3, "the refusal, too");
+    make();
+    char *same = print();
+    cr_expect(counted_runs == 3 && counted_reads == 3, "the refusal, too");
     cr_expect_str_eq(same, text);
     free(text);
     free(same);
-    emp_comparison_destroy(c);
-    emp_comparison_destroy(d);
 }
 
 Test(comparison, where_nobody_finds_anything_nobody_is_best)
 {
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "huge", "gpu,dp-contiguous");
-    emp_comparison       *c = make(&p);
-    FILE                 *out = tmpfile();
-    emp_error             err = {0};
+    FILE *out = tmpfile();
 
-    cr_expect_not(cell_of(c, 0, 0, 0)->is_best || cell_of(c, 0, 0, 1)->is_best);
-    cr_expect_eq(cell_of(c, 0, 0, 0)->rank, 1.5);
-    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "no run found a placement of Huge that fits; there is "
-                              "nothing to draw");
+    compare("huge", "gpu,dp-contiguous");
+    cr_expect_not(cell_of(0, 0, 0)->is_best || cell_of(0, 0, 1)->is_best);
+    cr_expect_eq(cell_of(0, 0, 0)->rank, 1.5);
+    EXPECT_REFUSED(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_EINVAL,
+                   "Huge");
     fclose(out);
-    emp_comparison_destroy(c);
 }
 
 /* ---- what is printed ---- */
 
-/* Fields of a line, quotation marks heeded; the line ends at '\n'. */
-static int count_fields(const char **line)
+static int32_t count_lines(filler *fill)
 {
-    int  fields = 1;
-    bool is_quoted = false;
+    emp_sheet sheet;
 
-    for (; **line != '\0' && (**line != '\n' || is_quoted); (*line)++) {
-        if (**line == '"') is_quoted = !is_quoted;
-        fields += **line == ',' && !is_quoted;
-    }
-    cr_expect_not(is_quoted);
-    *line += **line == '\n';
-    return fields;
-}
-
-/* Lines of CSV, without the comment and the head. */
-static int count_lines(void (*fill)(emp_sheet *sheet, const emp_comparison *c),
-                       const emp_comparison *c)
-{
-    char       *text = NULL;
-    size_t      size = 0;
-    FILE       *out = open_memstream(&text, &size);
-    int         lines = 0;
-    const char *at;
-
-    if (fill != NULL)
-        print_sheet(out, c, fill);
-    else
-        cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_CSV, NULL), EMP_OK);
-    fclose(out);
-    cr_expect_eq(strncmp(text, "# made by: scripts/emplace bench placers", 40), 0);
-    at = strchr(text, '\n') + 1;
-    int fields = count_fields(&at);
-    for (; *at != '\0'; lines++)
-        cr_expect_eq(count_fields(&at), fields, "line %d", lines);
-    free(text);
+    fill(&sheet, c);
+    const int32_t lines = sheet.line_count;
+    emp_sheet_clear(&sheet);
     return lines;
-}
-
-Test(comparison, csv_has_a_line_a_cell_with_all_fields)
-{
-    struct counts         counts = {0};
-    emp_comparison_params p =
-        make_params(&counts, "one,huge", "cpu,dp-contiguous,anneal");
-    emp_comparison *c = make(&p);
-
-    cr_expect_eq(count_lines(NULL, c), 2 * 2 * 3);
-    cr_expect_eq(count_lines(emp_comparison_changes, c), 2 * 2 * EMP_SCORED_KINDS);
-    cr_expect_eq(count_lines(emp_comparison_rankings, c), 2 * SETS * 3);
-    cr_expect_eq(count_lines(emp_comparison_times, c), 2 * (2 * 3 - 2),
-                 "one refuses both");
-    cr_expect_geq(count_lines(emp_comparison_curves, c), 2 * 2 * 3);
-    emp_comparison_destroy(c);
-}
-
-Test(comparison, a_figure_is_an_svg_file_with_the_bound)
-{
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "two", "cpu,expert,anneal");
-    emp_comparison       *c = make(&p);
-    char                 *text = NULL;
-    size_t                size = 0;
-    FILE                 *out = open_memstream(&text, &size);
-    emp_error             err = {0};
-
-    if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
-    cr_expect_eq(emp_comparison_draw_figure(out, c, 0, false, &err), EMP_OK, "%s",
-                 err.msg);
-    fclose(out);
-    cr_expect_not_null(strstr(text, "xmlns=\"http://www.w3.org/2000/svg\""));
-    cr_expect_not_null(strstr(text, ">bound<"));
-    cr_expect_not_null(strstr(text, ">anneal<"));
-    cr_expect_not_null(strstr(text, ">expert<"));
-    free(text);
-    emp_comparison_destroy(c);
 }
 
 /* How often \a word stands in \a text. */
@@ -471,208 +350,104 @@ static int count_words(const char *text, const char *word)
     return count;
 }
 
-/* Budgets x (entrants + head) lines, those of sensitivity and of rankings, a figure for each row but the huge one, where nobody
- * finds anything, and what its methods say. */
-Test(comparison, a_page_has_tables_figures_and_reasons)
+/* Sheets have a line a cell. Pages have budgets x (entrants + head) lines, those of sensitivity and of
+ * rankings, a figure for each row but the huge one, where nobody finds anything, and what its methods
+ * say. Whoever reads must see which tasks flatter our own methods. */
+Test(comparison, sheets_and_pages_have_all_cells_figures_and_reasons)
 {
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one,huge", "dp-contiguous,anneal");
-    emp_comparison       *c = make(&p);
-    emp_error             err = {0};
-    const int             rankings = 2 * SETS * (1 + 2);
+    const int rankings = 2 * SETS * (1 + 2);
 
+    compare("one,huge", "dp-contiguous,anneal");
+    cr_expect_eq(count_lines(emp_comparison_changes), 2 * 2 * EMP_SCORED_KINDS);
+    cr_expect_eq(count_lines(emp_comparison_rankings), 2 * SETS * 2);
+    cr_expect_eq(count_lines(emp_comparison_times), 2 * (2 * 2 - 2), "one refuses both");
+    cr_expect_geq(count_lines(emp_comparison_curves), 2 * 2 * 2);
+    expect_text("Ranking after 8 evaluations on 1 task of Table 1");
+    expect_text("Ranking after 20 evaluations on 1 fresh task\n");
     for (int has_figures = 0; has_figures <= emp_gnuplot_exists(); has_figures++) {
-        char  *text = NULL;
-        size_t size = 0;
-        FILE  *out = open_memstream(&text, &size);
-        cr_expect_eq(emp_comparison_write_page(out, c, has_figures, &err), EMP_OK, "%s",
-                     err.msg);
-        fclose(out);
+        char *text = NULL;
+        ASSERT_PRINTED(text, emp_comparison_write_page(out, c, has_figures, &err));
         cr_expect_eq(count_words(text, "<tr"), 2 * (1 + 2) + 2 + 2 * 2 + rankings);
         cr_expect_eq(count_words(text, "</tr>"), count_words(text, "<tr"));
         cr_expect_eq(count_words(text, "<svg class=\"plot\""), has_figures);
-        cr_expect_eq(count_words(text, "gnuplot is not installed"), !has_figures);
+        cr_expect_eq(count_words(text, ">bound<"), has_figures);
         cr_expect_not_null(strstr(text, ">Huge, dp-contiguous: "));
         cr_expect_not_null(strstr(text, "</html>"));
         free(text);
     }
-    emp_comparison_destroy(c);
-}
-
-static int32_t find_entrant(const emp_comparison *c, const char *key)
-{
-    int32_t e = 0;
-
-    while (strcmp(c->entrant[e].key, key) != 0) e++;
-    return e;
-}
-
-Test(comparison, json_has_what_the_cells_have)
-{
-    struct counts         counts = {0};
-    emp_comparison_params p =
-        make_params(&counts, "one,huge", "cpu,dp-contiguous,anneal");
-    emp_comparison *c = make(&p);
-    char           *text = NULL;
-    size_t          size = 0;
-    FILE           *out = open_memstream(&text, &size);
-
-    cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_JSON, NULL), EMP_OK);
-    fclose(out);
-    json_t *root = json_loads(text, 0, NULL), *budgets = json_object_get(root, "budgets");
-    cr_assert_eq(json_array_size(budgets), 2);
-    for (int32_t i = 0; i < 2 * 2 * 3; i++) {
-        int32_t b = i / 6, r = i % 2;
-        json_t *entrants =
-            json_object_get(json_array_get(budgets, (size_t)b), "entrants");
-        json_t *entrant = json_array_get(entrants, (size_t)(i / 2 % 3));
-        json_t *cell = json_array_get(json_object_get(entrant, "cells"), (size_t)r);
-        json_t *median_s = json_object_get(cell, "median_s");
-        int32_t e =
-            find_entrant(c, json_string_value(json_object_get(entrant, "entrant")));
-        double median = cell_of(c, b, r, e)->step_s.median;
-        cr_expect_str_eq(json_string_value(json_object_get(cell, "task")), c->row[r].key);
-        if (isfinite(median))
-            cr_expect_float_eq(json_real_value(median_s), median, 1e-9 * median);
-        else
-            cr_expect_str_eq(json_string_value(median_s), "OOM");
-    }
-    json_decref(root);
-    free(text);
-    emp_comparison_destroy(c);
-}
-
-/* Whoever reads must see which tasks flatter our own methods. */
-Test(comparison, text_ranks_tuned_and_fresh_tasks_apart)
-{
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one,two", "cpu,anneal");
-    emp_comparison       *c = make(&p);
-    char                 *text = print_text(c);
-
-    cr_expect_eq(count_words(text, "Ranking after 8 evaluations on 1 task of Table 1, on "
-                                   "which constants of our own methods were chosen\n"),
-                 1);
-    cr_expect_eq(count_words(text, "Ranking after 20 evaluations on 1 fresh task\n"), 1);
-    cr_expect_eq(count_words(text,
-                             "Tuned on, as constants of our own methods were chosen "
-                             "there: One layer."),
-                 1);
-    cr_expect_eq(
-        count_words(text, "Too few tasks for p: 1, comparing 1 method with the best "),
-        4);
-    cr_expect_null(strstr(text, "by the clock"));
-    free(text);
-    emp_comparison_destroy(c);
 }
 
 /* ---- what goes wrong ---- */
 
-static void expect_refused(const emp_comparison_params *params, const char *message)
+static void expect_refused(const char *part)
 {
-    emp_comparison *c = NULL;
-    emp_error       err = {0};
+    emp_comparison *none = NULL;
 
-    cr_expect_eq(emp_comparison_make(&c, params, &err), EMP_EINVAL);
-    cr_expect_null(c);
-    cr_expect_eq(strncmp(err.msg, message, strlen(message)), 0, "%s", err.msg);
+    EXPECT_REFUSED(emp_comparison_make(&none, &p, &err), EMP_EINVAL, part);
+    cr_expect_null(none);
+    cr_expect_eq(counted_runs, 0, "refused before any run");
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* tests/cli/test_refusals.c has the rest. */
 Test(comparison, wrong_choices_are_refused)
 {
-    emp_comparison_params p = make_params(NULL, "three", NULL);
+    static const char *const options[][2] = {{"width=8", "\"width=8\""},
+                                             {"go:width=wide", "go: "},
+                                             {"cpu:width=8", "cpu"},
+                                             {"go:width=8", "go has options twice"}};
 
-    expect_refused(&p, "the comparison has no workload \"three\"; it has one, two, huge");
-    p = make_params(NULL, NULL, "hdp-paper");
-    expect_refused(&p, "the comparison has no method \"hdp-paper\"; it has cpu, gpu,");
-    p = make_params(NULL, NULL, NULL);
+    for (int i = 0; i < 4; i++) {
+        choose("one", "cpu,go,anneal");
+        p.options[0] = options[i][0];
+        p.options[1] = "go:width=8";
+        p.options_count = 2;
+        expect_refused(options[i][1]);
+    }
+    choose(NULL, NULL);
     p.seed_count = 0;
-    expect_refused(&p, "0 seeds; give 1 to 100");
-    p = make_params(NULL, NULL, NULL);
-    p.row_count = 0;
-    expect_refused(&p, "0 tasks; give 1 to 128");
-    p = make_params(NULL, NULL, NULL);
-    p.budget_count = 0;
-    expect_refused(&p, "0 budgets; give 1 to 8");
-    p = make_params(NULL, NULL, NULL);
+    expect_refused("0 seeds");
+    choose(NULL, NULL);
     p.budget[1].clock_s = 1;
-    expect_refused(&p,
-                   "budget 2 is not a number above 0 of evaluations or of CPU seconds");
-    p = make_params(NULL, NULL, NULL);
+    expect_refused("budget 2");
     p.budget[1] = p.budget[0];
-    expect_refused(&p, "budgets 1 and 2 are the same");
+    expect_refused("budgets 1 and 2");
 }
 
-/* ---- options ---- */
-
+/* With other options its runs are others. */
 Test(comparison, an_entrant_takes_its_options)
 {
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one", "random,go-emplace");
-    emp_comparison       *c;
-    char                 *text;
+    static const char *const parts[] = {
+        ",go-emplace,go,emplace,\"width=8,heads=2,hidden=8,samples=4\",2,0,",
+        " --options go-emplace:width=8,"};
 
+    choose("one", "random,go-emplace");
     p.budget_count = 1;
     p.options[p.options_count++] = "go-emplace:width=8,heads=2,hidden=8,samples=4";
-    c = make(&p);
-    text = print(c);
-    cr_expect_eq(c->entrant[0].options, NULL);
-    cr_expect_not_null(
-        strstr(text,
-               ",go-emplace,go,emplace,\"width=8,heads=2,hidden=8,samples=4\",2,0,"),
-        "%s", text);
-    cr_expect_not_null(strstr(text, " --options go-emplace:width=8,"), "%s", text);
+    make();
+    char *text = print();
+    cr_expect_null(c->entrant[0].options);
+    for (int i = 0; i < 2; i++) cr_expect_not_null(strstr(text, parts[i]), "%s", text);
     free(text);
-    emp_comparison_destroy(c);
-
-    /* with others its runs are others */
-    const int before = counts.runs - counts.read;
     p.options[0] = "go-emplace:width=4,heads=2,hidden=8,samples=4";
-    emp_comparison_destroy(make(&p));
-    cr_expect_eq(counts.runs - counts.read - before, SEEDS);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(comparison, wrong_options_are_refused_before_any_run)
-{
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one", "cpu,go,anneal");
-
-    p.options_count = 1;
-    p.options[0] = "width=8";
-    expect_refused(&p, "options \"width=8\" name no method; give METHOD:KEY=VALUE,...");
-    p.options[0] = "hdp:groups=4";
-    expect_refused(&p,
-                   "options are given for \"hdp\", which the comparison does not have");
-    p.options[0] = "go:width=wide";
-    expect_refused(&p, "go: ");
-    p.options[0] = "cpu:width=8";
-    expect_refused(&p, "cpu");
-    p.options[0] = p.options[p.options_count++] = "go:width=8";
-    expect_refused(&p, "go has options twice; give all of them at once");
-    cr_expect_eq(counts.runs, 0);
+    make();
+    cr_expect_eq(counted_runs - counted_reads, SEEDS);
 }
 
 static atomic_int stop_flag;
 
 Test(comparison, stop_leaves_the_rest_blank)
 {
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one", "expert,anneal");
-    emp_comparison       *c = NULL;
-
+    choose("one", "expert,anneal");
     stop_flag = 1;
     p.jobs.stop = &stop_flag;
     cr_assert_eq(emp_comparison_make(&c, &p, NULL), EMP_EINTERRUPTED);
     cr_assert_not_null(c);
-    cr_expect(counts.runs == 0 && counts.rescored_frac == 0);
-    cr_expect(isnan(cell_of(c, 0, 0, 0)->step_s.median));
-    cr_expect(isnan(cell_of(c, 0, 0, 0)->rank) && isnan(c->overall[0].mean_rank));
-    free(print(c));
-    free(print_text(c));
-    emp_comparison_destroy(c);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    cr_expect(counted_runs == 0 && rescored_frac == 0);
+    cr_expect(isnan(cell_of(0, 0, 0)->step_s.median));
+    cr_expect(isnan(cell_of(0, 0, 0)->rank) && isnan(c->overall[0].mean_rank));
+    free(print());
+    expect_text("One layer");
 }
 
 /* Runs are on record, so that each trial is short. An allocation may fail where nothing is
@@ -680,14 +455,15 @@ Test(comparison, stop_leaves_the_rest_blank)
 Test(comparison, survives_allocation_failures)
 {
     enum { ENOUGH = 20 };
-    struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one", "expert,anneal");
-    int                   succeeded = 0;
+    int succeeded = 0;
 
+    choose("one", "expert,anneal");
     p.draws = 1;
-    emp_comparison_destroy(make(&p));
+    make();
     for (long allowed = 0; succeeded < ENOUGH; allowed++) {
-        emp_comparison *c = NULL;
+        emp_comparison_destroy(c);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed - 1);
+        c = NULL;
         emp_mem_fail_after(allowed);
         emp_status st = emp_comparison_make(&c, &p, NULL);
         emp_mem_fail_after(-1);
@@ -695,7 +471,5 @@ Test(comparison, survives_allocation_failures)
                   emp_status_str(st));
         cr_assert_eq(c != NULL, st == EMP_OK);
         succeeded = st == EMP_OK ? succeeded + 1 : 0;
-        emp_comparison_destroy(c);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
     }
 }

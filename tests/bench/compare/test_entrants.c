@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Arms of one method: series are named by the options in which arms differ, and wrong arms are
  * refused before any run. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/compare/comparison.h"
 #include "tests/support/survive.h"
 
@@ -22,9 +20,7 @@ static emp_status split(const char *method, const char *preset, const char *text
 
 static void expect_names(const char *text, int32_t wanted, const char *const *name)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(split("hdp", NULL, text, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(split("hdp", NULL, text, &err));
     cr_assert_eq(count, wanted);
     for (int32_t i = 0; i < count; i++) cr_expect_str_eq(entrant[i].key, name[i]);
 }
@@ -41,38 +37,35 @@ Test(entrants, arms_are_named_by_what_differs)
     expect_names("groups=48,lr=0.1;lr=0.1,groups=32;lr=0.1", 3,
                  (const char *[]){"groups=48", "groups=32", "base"});
     expect_names("groups=4; groups=48", 2, (const char *[]){"groups=4", "groups=48"});
-    cr_assert_eq(split("hdp", "literal", "base; groups=48", NULL), EMP_OK);
+    ASSERT_OK(split("hdp", "literal", "base; groups=48", NULL));
     cr_expect_str_eq(entrant[1].preset, "literal");
-}
-
-static void expect_refused(const char *method, const char *text, const char *message)
-{
-    emp_error err = {0};
-
-    cr_expect_eq(split(method, NULL, text, &err), EMP_EINVAL, "%s", text);
-    cr_expect_not_null(strstr(err.msg, message), "%s: %s", text, err.msg);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(entrants, wrong_arms_are_refused)
 {
-    char many[1024] = "base";
+    static char many[1024] = "base";
+    static const struct {
+        const char *method, *text, *part;
+    } cases[] = {{"hdp", "base", "two arms or more"},
+                 {"hdp", "", "arm 1"},
+                 {"hdp", "base; ", "arm 2"},
+                 {"hdp", "base;;groups=48", "arm 2"},
+                 {"hdp", "base; groups=x", "groups"},
+                 {"hdp", "base; colour=red", "colour"},
+                 {"hpd", "base; groups=48", "\"hdp\""},
+                 {"hdp", "groups=48; groups=48", "arms 1 and 2"},
+                 {"hdp", "lr=1,groups=4; groups=4,lr=1", "arms 1 and 2"},
+                 {"hdp", many, "64 arms"},
+                 {"hdp",
+                  "base; grouping=colocation,tanh_constant=10,temperature=3,"
+                  "noise_form=gaussian",
+                  "63 characters"}};
 
-    expect_refused("hdp", "base", "two arms or more");
-    expect_refused("hdp", "", "arm 1 has no options");
-    expect_refused("hdp", "base; ", "arm 2 has no options");
-    expect_refused("hdp", "base;;groups=48", "arm 2 has no options");
-    expect_refused("hdp", "base; groups=x", "groups");
-    expect_refused("hdp", "base; colour=red", "colour");
-    expect_refused("hpd", "base; groups=48", "(did you mean \"hdp\"?)");
-    expect_refused("hdp", "groups=48; groups=48", "arms 1 and 2 are the same");
-    expect_refused("hdp", "lr=1,groups=4; groups=4,lr=1", "arms 1 and 2 are the same");
     for (int i = 0; i < EMP_COMPARISON_ENTRANTS; i++) strcat(many, ";groups=48");
-    expect_refused("hdp", many, "more than 64 arms");
-    expect_refused("hdp",
-                   "base; grouping=colocation,tanh_constant=10,temperature=3,"
-                   "noise_form=gaussian",
-                   "differs from the others by more than 63 characters");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        EXPECT_REFUSED(split(cases[i].method, NULL, cases[i].text, &err), EMP_EINVAL,
+                       cases[i].part);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(entrants, survive_every_allocation_failure)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Measured iterations: are small rows predicted as by hand, are faults one sentence, and how far off
- * are published measurements, where they are? */
-#include <criterion/criterion.h>
+ * are published measurements, where they are? Do steps of the oracle take what a hand computes for pipelines of
+ * one forward and one backward pass in turn, in time and in memory? */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/text/file.h"
 #include "bench/iterations/iterations.h"
+#include "bench/iterations/step.h"
+#include "tests/support/survive.h"
 
 /* A layer in the first stage, two in the second; the larger micro-batch of the last layer was measured
  * faster. A network of 1 GB/s, and gathers of 1 MB within 1 ms. */
@@ -47,19 +48,15 @@ typedef struct {
 
 static world make_world(bool has_gathers)
 {
-    world     w = {0};
-    emp_error err = {0};
+    world w = {0};
 
-    cr_assert_eq(emp_layer_table_parse(&w.layers, (emp_slice){layers, sizeof layers - 1},
-                                       "layers", &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_network_create(&w.network, &err), EMP_OK);
-    cr_assert_eq(emp_network_add_fits(w.network, fits, sizeof fits - 1, "fits", &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_layer_table_parse(&w.layers, (emp_slice){layers, sizeof layers - 1},
+                                    "layers", &err));
+    ASSERT_OK(emp_network_create(&w.network, &err));
+    ASSERT_OK(emp_network_add_fits(w.network, fits, sizeof fits - 1, "fits", &err));
     if (has_gathers)
-        cr_assert_eq(emp_network_add_collectives(w.network, collectives,
-                                                 sizeof collectives - 1, "gathers", &err),
-                     EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_network_add_collectives(w.network, collectives,
+                                              sizeof collectives - 1, "gathers", &err));
     return w;
 }
 
@@ -97,9 +94,8 @@ static emp_status predict(emp_iteration_result *result, const char *rows,
 static emp_iteration_result predict_good(const char *row, bool has_gathers)
 {
     emp_iteration_result result = {0};
-    emp_error            err = {0};
 
-    cr_assert_eq(predict(&result, row, has_gathers, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(predict(&result, row, has_gathers, &err));
     return result;
 }
 
@@ -107,83 +103,51 @@ static emp_iteration_result predict_good(const char *row, bool has_gathers)
 
 /* One micro-batch: F 1, 8 MB in 8 ms, F 2 (the last layer's is that of the larger micro-batch), B 4, 8 ms,
  * B 2. The update of 0.3 s was of all three layers: the second stage would take 0.2 s, the first, which
- * is last, 0.1 s, and four sevenths of it for the gradients' way into a bucket and back. */
-Test(iterations, a_pipeline_takes_what_a_hand_computes)
+ * is last, 0.1 s, and four sevenths of it for the gradients' way into a bucket and back.
+ *
+ * Layer 1 alone was measured with four sequences: forward passes of 1, 0.5 and 1 s. The second row of it
+ * does not count.
+ *
+ * Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
+ * of 0.3 s is seven words a parameter: the second micro-batch adds its gradients with three of them, and their
+ * sum takes four for the bucket and two for the mean. */
+Test(iterations, pipelines_and_replicas_take_what_a_hand_computes)
 {
-    emp_iteration_result r = predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
+    static const struct {
+        const char *row;
+        double      step_s;
+    } cases[] = {
+        {"x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n",
+         1.0 + 0.008 + 2.0 + 4.0 + 0.008 + 2.0 + 0.1 * 11 / 7},
+        {"x,c,m,1,1,1,1,3,all D*2,9,,,\n", 2.5 + 6.0},
+        {"x,c,m,4,1,1,2,3,all A*2,9,,,\n", 2 * (3.0 + 6.0) + 0.024 + 0.3 * 16 / 7},
+        {"x,c,m,4,1,1,2,3,A*2+B*2,9,,,\n", 2 * (6.0 + 12.0) + 0.024 + 0.3 * 16 / 7}};
 
-    cr_expect_float_eq(r.step_s, 1.0 + 0.008 + 2.0 + 4.0 + 0.008 + 2.0 + 0.1 * 11 / 7,
-                       1e-9, "%.9f", r.step_s);
-    /* 2 layers with 20 bytes a parameter, their activations, and one layer's again */
-    cr_expect_float_eq(r.peak_bytes, 2e6 * 20 + 2 * 4e6 + 4e6 + EMP_PROCESS_BYTES, 512.0,
-                       "%.0f", r.peak_bytes);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_iteration_result r = predict_good(cases[i].row, false);
+        cr_expect_float_eq(r.step_s, cases[i].step_s, 1e-9, "%s: %.9f", cases[i].row,
+                           r.step_s);
+        if (i > 0) continue;
+        /* 2 layers with 20 bytes a parameter, their activations, and one layer's again */
+        cr_expect_float_eq(r.peak_bytes, 2e6 * 20 + 2 * 4e6 + 4e6 + EMP_PROCESS_BYTES,
+                           512.0, "%.0f", r.peak_bytes);
+    }
 }
 
-/* Layer 1 alone was measured with four sequences: forward passes of 1, 0.5 and 1 s. The second row of it
- * does not count. */
-Test(iterations, a_larger_micro_batch_may_have_gaps)
-{
-    emp_iteration_result r = predict_good("x,c,m,1,1,1,1,3,all D*2,9,,,\n", false);
-
-    cr_expect_float_eq(r.step_s, 2.5 + 6.0, 1e-9, "%.9f", r.step_s);
-}
-
-/* Gathers of 8 MB take 8 ms: one before the forward pass, two before the backward pass. */
+/* Gathers of 8 MB take 8 ms: one before the forward pass, two before the backward pass. Sailor gathers one
+ * before each pass, and writes 8 MB of zeros, which it copies to the GPU. */
 Test(iterations, parts_of_an_activation_are_gathered)
 {
-    emp_iteration_result without =
-        predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
-    emp_iteration_result with =
-        predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", true);
+    static const char    row[] = "x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n";
+    emp_iteration_result without = predict_good(row, false),
+                         with = predict_good(row, true);
+    const double fill_s = 8e6 / 37e9 + 8e6 / 4.5e9;
 
     cr_expect_float_eq(with.step_s - without.step_s, 0.024, 1e-9, "%.9f",
                        with.step_s - without.step_s);
-}
-
-/* One of 8 MB before each pass, and 8 MB of zeros that the host writes and copies to the GPU. */
-Test(iterations, buffers_of_the_host_are_waited_for)
-{
-    emp_iteration_result without =
-        predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
-    emp_iteration_result with = {0};
-    emp_error            err = {0};
-
-    cr_assert_eq(predict_by(EMP_ENGINE_SAILOR, &with,
-                            "x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", true, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_expect_float_eq(with.step_s - without.step_s,
-                       2 * (0.008 + 8e6 / 37e9 + 8e6 / 4.5e9), 1e-8, "%.9f",
+    ASSERT_OK(predict_by(EMP_ENGINE_SAILOR, &with, row, true, &err));
+    cr_expect_float_eq(with.step_s - without.step_s, 2 * (0.008 + fill_s), 1e-8, "%.9f",
                        with.step_s - without.step_s);
-}
-
-Test(iterations, engines_have_names_and_links)
-{
-    emp_engine engine;
-
-    cr_assert(emp_engine_find(&engine, "sailor"));
-    cr_expect_eq(engine, EMP_ENGINE_SAILOR);
-    cr_expect_float_eq(emp_engine_fill_s(engine, "GH-96", 1e9), 1 / 37.0 + 1 / 346.0,
-                       1e-12);
-    cr_expect_float_eq(emp_engine_fill_s(engine, "RTX-3090", 1e9), 1 / 37.0 + 1 / 4.5,
-                       1e-12);
-    cr_assert(emp_engine_find(&engine, "deepspeed"));
-    cr_expect_eq(engine, EMP_ENGINE_DEEPSPEED);
-    cr_expect_eq(emp_engine_fill_s(engine, "GH-96", 1e9), 0.0);
-    cr_expect_not(emp_engine_find(&engine, "deepspeeds"));
-}
-
-/* Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
- * of 0.3 s is seven words a parameter: the second micro-batch adds its gradients with three of them, and their
- * sum takes four for the bucket and two for the mean. */
-Test(iterations, replicas_share_the_network_of_their_hosts)
-{
-    emp_iteration_result alike = predict_good("x,c,m,4,1,1,2,3,all A*2,9,,,\n", false);
-    emp_iteration_result unlike = predict_good("x,c,m,4,1,1,2,3,A*2+B*2,9,,,\n", false);
-
-    cr_expect_float_eq(alike.step_s, 2 * (3.0 + 6.0) + 0.024 + 0.3 * 16 / 7, 1e-9, "%.9f",
-                       alike.step_s);
-    cr_expect_float_eq(unlike.step_s, 2 * (6.0 + 12.0) + 0.024 + 0.3 * 16 / 7, 1e-9,
-                       "%.9f", unlike.step_s);
 }
 
 Test(iterations, errors_and_orders_are_counted)
@@ -196,7 +160,7 @@ Test(iterations, errors_and_orders_are_counted)
     char                       text[1024];
 
     snprintf(text, sizeof text, "%s%s", head, rows);
-    cr_assert_eq(emp_iterations_parse(&it, text, strlen(text), "rows", NULL), EMP_OK);
+    ASSERT_OK(emp_iterations_parse(&it, text, strlen(text), "rows", NULL));
     emp_iteration_error e = emp_iterations_error(&it, result, "c", true, false);
     cr_expect_eq(e.count, 2);
     cr_expect_float_eq(e.mean_frac, (0.2 + 0.45) / 2, 1e-12);
@@ -216,98 +180,91 @@ Test(iterations, errors_and_orders_are_counted)
 /* The other way round, and with fewer GPUs, where nothing else was measured. */
 Test(iterations, pairs_that_were_not_measured_take_what_is_nearest)
 {
-    static const emp_tensor_group a2 = {"A", 2}, b2 = {"B", 2}, a4 = {"A", 4},
-                                  c2 = {"C", 2}, c1 = {"C", 1};
-    world     w = make_world(false);
-    double    seconds;
-    emp_error err = {0};
+    static const struct {
+        emp_tensor_group from, to;
+        double           seconds;
+    } cases[] = {
+        {{"A", 2}, {"B", 2}, 1.0}, {{"A", 4}, {"C", 2}, 0.5}, {{"C", 2}, {"A", 4}, 0.5}};
+    const emp_tensor_group c1 = {"C", 1};
+    world                  w = make_world(false);
+    double                 seconds;
 
-    cr_assert_eq(emp_network_send(&seconds, w.network, &a2, &b2, 1e9, &err), EMP_OK);
-    cr_expect_float_eq(seconds, 1.0, 1e-12);
-    cr_assert_eq(emp_network_send(&seconds, w.network, &a4, &c2, 1e9, &err), EMP_OK);
-    cr_expect_float_eq(seconds, 0.5, 1e-12);
-    cr_assert_eq(emp_network_send(&seconds, w.network, &c2, &a4, 1e9, &err), EMP_OK);
-    cr_expect_float_eq(seconds, 0.5, 1e-12);
-    cr_expect_eq(emp_network_send(&seconds, w.network, &c1, &b2, 1e9, &err),
-                 EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "no rate from 1 C to 2 B"), "%s", err.msg);
+    for (int i = 0; i < 3; i++) {
+        ASSERT_OK(emp_network_send(&seconds, w.network, &cases[i].from, &cases[i].to, 1e9,
+                                   &err));
+        cr_expect_float_eq(seconds, cases[i].seconds, 1e-12, "case %d: %g", i, seconds);
+    }
+    EXPECT_REFUSED(emp_network_send(&seconds, w.network, &c1, &cases[0].to, 1e9, &err),
+                   EMP_EUNSUPPORTED, "no rate from 1 C to 2 B");
     clear_world(&w);
 }
 
 /* ---- faults ---- */
 
-static void expect_refusal(const char *rows, const char *part)
-{
-    emp_iteration_result result[4];
-    emp_error            err = {0};
-
-    cr_expect_neq(predict(result, rows, true, &err), EMP_OK, "%s", rows);
-    cr_expect_not_null(strstr(err.msg, part), "\"%s\" is not in \"%s\"", part, err.msg);
-}
-
 Test(iterations, faults_are_named)
 {
-    expect_refusal("x,c,m,3,2,1,1,3,all A*2,9,,,\n",
-                   "rows, row 1: global_batch is \"3\"");
-    expect_refusal("x,c,m,1,1,2,1,3,all A*2,9,,,\n", "layers_per_stage is \"3\"");
-    expect_refusal("x,c,m,1,1,1,1,3,A,9,,,\n", "devices is \"A\"");
-    expect_refusal("x,c,m,1,1,1,1,3,A*2;A*2,9,,,\n", "devices is");
-    expect_refusal("x,c,m,1,1,1,1,3,A*2x,9,,,\n", "devices is");
-    expect_refusal("x,c,m,1,1,1,1,3,all A*2,0,,,\n", "iteration_s is \"0\"");
-    expect_refusal("x,c,m,1,1,1,1,3,all A*2,9,-1,,\n", "peak_bytes is \"-1\"");
-    expect_refusal("x,c,m,1,1,1,1,2,all A*2,9,,,\n", "have 2 layers, the table has 3");
-    expect_refusal("x,c,n,1,1,1,1,3,all A*2,9,,,\n", "rows, row 1: layers has no layer");
-    expect_refusal("x,c,m,4,4,1,1,3,all D*2,9,,,\n", "has no layer 0");
-    expect_refusal("x,c,m,1,1,2,1,\"1,2\",B*2;B*2,9,,,\n", "no rate from 2 B to 2 B");
-    expect_refusal("x,c,m,1,1,65,1,3,all A*2,9,,,\n", "stages is \"65\", want 1 to 64");
+    static const char *const cases[][2] = {
+        {"x,c,m,3,2,1,1,3,all A*2,9,,,\n", "rows, row 1: global_batch is \"3\""},
+        {"x,c,m,1,1,2,1,3,all A*2,9,,,\n", "layers_per_stage is \"3\""},
+        {"x,c,m,1,1,1,1,3,A,9,,,\n", "devices is \"A\""},
+        {"x,c,m,1,1,1,1,3,A*2;A*2,9,,,\n", "devices is"},
+        {"x,c,m,1,1,1,1,3,A*2x,9,,,\n", "devices is"},
+        {"x,c,m,1,1,1,1,3,all A*2,0,,,\n", "iteration_s is \"0\""},
+        {"x,c,m,1,1,1,1,3,all A*2,9,-1,,\n", "peak_bytes is \"-1\""},
+        {"x,c,m,1,1,1,1,2,all A*2,9,,,\n", "have 2 layers, the table has 3"},
+        {"x,c,n,1,1,1,1,3,all A*2,9,,,\n", "rows, row 1: layers has no layer"},
+        {"x,c,m,4,4,1,1,3,all D*2,9,,,\n", "has no layer 0"},
+        {"x,c,m,1,1,2,1,\"1,2\",B*2;B*2,9,,,\n", "no rate from 2 B to 2 B"},
+        {"x,c,m,1,1,65,1,3,all A*2,9,,,\n", "stages is \"65\""}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_iteration_result result[4];
+        emp_error            err = {0};
+        cr_expect_neq(predict(result, cases[i][0], true, &err), EMP_OK, "%s",
+                      cases[i][0]);
+        cr_expect_not_null(strstr(err.msg, cases[i][1]), "\"%s\" is not in \"%s\"",
+                           cases[i][1], err.msg);
+    }
 }
 
 Test(iterations, tables_of_another_kind_are_refused)
 {
-    emp_iterations it = {0};
-    emp_error      err = {0};
-    emp_network   *network = NULL;
+    static const char zero[] = "gpu,op,dtype,gpus,bytes,us\nA,all_gather,float,2,0,1\n";
+    emp_iterations    it = {0};
+    emp_network      *network = NULL;
 
-    cr_expect_eq(emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "neither a column devices"), "%s", err.msg);
+    EXPECT_REFUSED(emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &err), EMP_EFORMAT,
+                   "column devices");
     emp_iterations_clear(&it);
-    cr_assert_eq(emp_network_create(&network, NULL), EMP_OK);
-    err = (emp_error){0};
-    cr_expect_eq(emp_network_add_fits(network, "a,b\n1,2\n", 8, "fits", &err),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "scope"), "%s", err.msg);
-    err = (emp_error){0};
-    cr_expect_eq(emp_network_add_collectives(network,
-                                             "gpu,op,dtype,gpus,bytes,us\n"
-                                             "A,all_gather,float,2,0,1\n",
-                                             51, "gathers", &err),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "gathers, row 1"), "%s", err.msg);
+    ASSERT_OK(emp_network_create(&network, &err));
+    EXPECT_REFUSED(emp_network_add_fits(network, "a,b\n1,2\n", 8, "fits", &err),
+                   EMP_EFORMAT, "scope");
+    EXPECT_REFUSED(
+        emp_network_add_collectives(network, zero, sizeof zero - 1, "gathers", &err),
+        EMP_EFORMAT, "gathers, row 1");
     emp_network_destroy(network);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+static emp_status parse_and_predict(const world *w, const char *text)
+{
+    const emp_iteration_sources sources = {.layers = &w->layers, .network = w->network};
+    emp_iterations              it = {0};
+    emp_iteration_result        result;
+
+    emp_status st = emp_iterations_parse(&it, text, strlen(text), "rows", NULL);
+    if (st == EMP_OK) st = emp_iterations_predict(&result, &it, &sources, NULL);
+    emp_iterations_clear(&it);
+    return st;
+}
+
 Test(iterations, every_allocation_failure_is_reported)
 {
-    world                       w = make_world(true);
-    emp_status                  st = EMP_ENOMEM;
-    long                        allowed = 0, before = emp_mem_live_blocks();
-    char                        text[1024];
-    const emp_iteration_sources sources = {.layers = &w.layers, .network = w.network};
+    world w = make_world(true);
+    char  text[1024];
 
     snprintf(text, sizeof text, "%sx,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", head);
-    for (; st != EMP_OK; allowed++) {
-        emp_iterations       it = {0};
-        emp_iteration_result result;
-        emp_mem_fail_after(allowed);
-        st = emp_iterations_parse(&it, text, strlen(text), "rows", NULL);
-        if (st == EMP_OK) st = emp_iterations_predict(&result, &it, &sources, NULL);
-        emp_mem_fail_after(-1);
-        emp_iterations_clear(&it);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld: %d", allowed, (int)st);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leaks after %ld", allowed);
-    }
-    cr_expect_gt(allowed, 30);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(parse_and_predict(&w, text), );
     clear_world(&w);
 }
 
@@ -333,26 +290,20 @@ Test(iterations, published_steps_on_unlike_gpus_are_near)
     size_t                   size[4];
     world                    w = {0};
     emp_iterations           it = {0};
-    emp_error                err = {0};
 
     for (int32_t i = 0; i < 4; i++)
         if (!load_shared(&bytes[i], &size[i], names[i]))
             cr_skip_test("%s is not there", names[i]);
-    cr_assert_eq(emp_iterations_parse(&it, bytes[0], size[0], names[0], &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(
-        emp_layer_table_parse(&w.layers, (emp_slice){bytes[1], size[1]}, names[1], &err),
-        EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_network_create(&w.network, NULL), EMP_OK);
-    cr_assert_eq(emp_network_add_fits(w.network, bytes[2], size[2], names[2], &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_network_add_collectives(w.network, bytes[3], size[3], names[3], &err), EMP_OK,
-        "%s", err.msg);
+    ASSERT_OK(emp_iterations_parse(&it, bytes[0], size[0], names[0], &err));
+    ASSERT_OK(
+        emp_layer_table_parse(&w.layers, (emp_slice){bytes[1], size[1]}, names[1], &err));
+    ASSERT_OK(emp_network_create(&w.network, NULL));
+    ASSERT_OK(emp_network_add_fits(w.network, bytes[2], size[2], names[2], &err));
+    ASSERT_OK(emp_network_add_collectives(w.network, bytes[3], size[3], names[3], &err));
     const emp_iteration_sources sources = {
         .layers = &w.layers, .network = w.network, .engine = EMP_ENGINE_SAILOR};
     emp_iteration_result *r = EMP_NEW_ARRAY(emp_iteration_result, (size_t)it.count);
-    cr_assert_eq(emp_iterations_predict(r, &it, &sources, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_iterations_predict(r, &it, &sources, &err));
     cr_expect_lt(emp_iterations_error(&it, r, "gh200", true, false).mean_frac, 0.09);
     cr_expect_lt(emp_iterations_error(&it, r, "rtx", true, false).mean_frac, 0.021);
     cr_expect_lt(emp_iterations_error(&it, r, "gh200", false, false).mean_frac, 0.06);
@@ -364,4 +315,143 @@ Test(iterations, published_steps_on_unlike_gpus_are_near)
     clear_world(&w);
     for (int32_t i = 0; i < 4; i++) emp_free(bytes[i]);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- steps of the oracle, in seconds ---- */
+
+enum { MANY = 40 };
+
+static emp_step_result simulate(int32_t stages, int32_t replicas, int32_t micro_batches,
+                                const emp_stage_cost *stage)
+{
+    const emp_step  step = {stages, replicas, micro_batches, stage};
+    emp_step_result result = {0};
+
+    ASSERT_OK(emp_step_simulate(&result, &step, &err));
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+    return result;
+}
+
+static void expect_s(emp_step_result result, double seconds)
+{
+    cr_expect_float_eq(result.step_s, seconds, 1e-9, "%.9f, not %.9f", result.step_s,
+                       seconds);
+}
+
+/* (m + S - 1) (F + B), for stages that are alike and exchange nothing. */
+Test(step, stages_that_are_alike_take_their_closed_form)
+{
+    const emp_stage_cost cost = {.forward_s = 1.0, .backward_s = 2.0};
+    const emp_stage_cost stage[] = {cost, cost, cost, cost};
+
+    for (int32_t stages = 1; stages <= 4; stages++)
+        for (int32_t n = 1; n <= 6; n++)
+            expect_s(simulate(stages, 1, n, stage), 3.0 * (n + stages - 1));
+}
+
+/* A stage alone adds gradients n - 1 times. With two stages and four micro-batches, the second adds them
+ * three times before the first one's last backward pass, which adds them once more. */
+Test(step, gradients_are_added_from_the_second_micro_batch_on)
+{
+    const emp_stage_cost cost = {
+        .forward_s = 1.0, .backward_s = 2.0, .accumulate_s = 0.25};
+    const emp_stage_cost stage[] = {cost, cost};
+
+    for (int32_t n = 1; n <= 6; n++)
+        expect_s(simulate(1, 1, n, stage), 3.0 * n + 0.25 * (n - 1));
+    expect_s(simulate(2, 1, 1, stage), 6.0);
+    expect_s(simulate(2, 1, 4, stage), 15.0 + 0.25 * 3 + 0.25);
+}
+
+/* One micro-batch goes forth and back: F0, send, F1, B1, send, B0, then sum and update. */
+Test(step, one_micro_batch_waits_for_every_exchange)
+{
+    const emp_stage_cost stage[] = {{.forward_s = 1.0,
+                                     .backward_s = 2.0,
+                                     .output_s = 0.25,
+                                     .reduce_s = 0.5,
+                                     .update_s = 0.125},
+                                    {.forward_s = 3.0,
+                                     .backward_s = 4.0,
+                                     .gradient_s = 0.75,
+                                     .reduce_s = 0.5,
+                                     .update_s = 0.125}};
+
+    expect_s(simulate(2, 1, 1, stage), 1.0 + 0.25 + 3.0 + 4.0 + 0.75 + 2.0 + 0.625);
+}
+
+/* The first stage: F0 to 1, sends to 1.25, F1 to 2.25. The second has done F0 and B0 by 2.25. They
+ * exchange the gradient to 2.5 and the output to 2.75. B0 lasts to 4.75, when the second has long done
+ * F1 and B1; the gradient is there at 5, and B1 ends at 7. */
+Test(step, a_blocking_exchange_keeps_both_neighbours)
+{
+    const emp_stage_cost stage[] = {
+        {.forward_s = 1.0, .backward_s = 2.0, .output_s = 0.25},
+        {.forward_s = 0.5, .backward_s = 0.5, .gradient_s = 0.25}};
+
+    expect_s(simulate(2, 1, 2, stage), 7.0);
+}
+
+/* Nothing keeps the first stage from its passes but the first gradient, which is there at 2.5. */
+Test(step, a_buffered_message_leaves_its_sender_at_once)
+{
+    const emp_stage_cost stage[] = {{.forward_s = 1.0,
+                                     .backward_s = 2.0,
+                                     .output_s = 0.25,
+                                     .is_output_buffered = true},
+                                    {.forward_s = 0.5,
+                                     .backward_s = 0.5,
+                                     .gradient_s = 0.25,
+                                     .is_gradient_buffered = true}};
+
+    expect_s(simulate(2, 1, 2, stage), 6.5);
+}
+
+/* The sum of gradients waits for the slower replica. */
+Test(step, replicas_wait_for_the_slowest)
+{
+    const emp_stage_cost stage[] = {
+        {.forward_s = 1.0, .backward_s = 2.0, .reduce_s = 0.5, .update_s = 0.125},
+        {.forward_s = 2.0, .backward_s = 4.0, .reduce_s = 0.5, .update_s = 0.125}};
+
+    expect_s(simulate(1, 2, 2, stage), 12.625);
+}
+
+/* Stage s of S keeps S - s micro-batches at most, as far as there are as many. */
+Test(step, memory_is_that_of_the_micro_batches_under_way)
+{
+    const emp_stage_cost cost = {.forward_s = 1.0,
+                                 .backward_s = 2.0,
+                                 .stored_bytes = 1 << 20,
+                                 .state_bytes = 1 << 22};
+    const emp_stage_cost stage[] = {cost, cost, cost};
+
+    cr_expect_eq(simulate(3, 1, 8, stage).peak_bytes, (1 << 22) + 3 * (1 << 20));
+    cr_expect_eq(simulate(3, 1, 2, stage).peak_bytes, (1 << 22) + 2 * (1 << 20));
+    cr_expect_eq(simulate(1, 1, 8, stage).peak_bytes, (1 << 22) + (1 << 20));
+}
+
+Test(step, what_no_machine_holds_is_refused)
+{
+    emp_stage_cost  stage[MANY] = {0};
+    const emp_step  step = {MANY, 1, 1, stage};
+    emp_step_result result;
+
+    for (int32_t i = 0; i < MANY; i++)
+        stage[i].is_output_buffered = stage[i].is_gradient_buffered = true;
+    EXPECT_REFUSED(emp_step_simulate(&result, &step, &err), EMP_EUNSUPPORTED,
+                   "more than 64");
+    stage[0] = (emp_stage_cost){.forward_s = -1.0};
+    const emp_step negative = {1, 1, 1, stage};
+    EXPECT_REFUSED(emp_step_simulate(&result, &negative, &err), EMP_EINVAL, "-1 s");
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(step, every_allocation_failure_is_reported)
+{
+    const emp_stage_cost stage[] = {{.forward_s = 1.0}, {.forward_s = 1.0}};
+    const emp_step       step = {2, 1, 2, stage};
+    emp_step_result      result;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_step_simulate(&result, &step, NULL), );
 }

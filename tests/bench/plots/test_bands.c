@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are medians and ranges over seeds those worked out by hand? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/plots/bands.h"
 #include "tests/support/survive.h"
 
@@ -31,82 +29,80 @@ static void fill(emp_report_run run[3])
     run[2].timing.elapsed_s = 8; /* 0.2 s an evaluation */
 }
 
-static void expect_point(const emp_band *band, int32_t i, double x, double median,
-                         double low, double high)
+typedef struct {
+    double x, median, low, high;
+} expected_point;
+
+static void expect_points(const emp_band *band, const char *what,
+                          const expected_point *expected, int32_t count)
 {
-    cr_expect_eq(band->point[i].x, x, "point %d at %g", i, band->point[i].x);
-    cr_expect_eq(band->point[i].median, median, "median %g at %g", band->point[i].median,
-                 x);
-    cr_expect_eq(band->point[i].low, low, "low %g at %g", band->point[i].low, x);
-    cr_expect_eq(band->point[i].high, high, "high %g at %g", band->point[i].high, x);
+    cr_assert_eq(band->point_count, count, "%s", what);
+    for (int32_t i = 0; i < count; i++) {
+        const emp_band_point *p = &band->point[i];
+        const expected_point *e = &expected[i];
+        cr_expect(p->x == e->x && p->median == e->median && p->low == e->low &&
+                      p->high == e->high,
+                  "%s, point %d: %g in %g .. %g at %g", what, i, p->median, p->low,
+                  p->high, p->x);
+    }
 }
 
-Test(band, best_so_far_counts_seeds_without_any_as_infinite)
+static emp_band make(const emp_report_run *run, int32_t count, int32_t what,
+                     emp_curve_axis by)
 {
-    emp_report_run run[3];
-    emp_band       band;
+    emp_band band;
 
-    fill(run);
-    cr_assert_eq(
-        emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
-    cr_assert_eq(band.point_count, 4);
-    expect_point(&band, 0, 10, INFINITY, 5, INFINITY);
-    expect_point(&band, 1, 20, 5, 4, INFINITY);
-    expect_point(&band, 2, 30, 4, 3, INFINITY);
-    expect_point(&band, 3, 40, 3, 1, 4);
-    emp_band_clear(&band);
+    ASSERT_OK(emp_band_create(&band, run, count, what, by, &err));
+    return band;
 }
 
-Test(band, means_count_from_their_first_point)
+/* Seeds without any best count as infinite, means count from their first point, runs without timing are left
+ * out by seconds, and by CPU seconds a value counts once all of it is done. */
+Test(band, is_that_of_three_seeds_worked_out_by_hand)
 {
-    emp_report_run run[3];
-    emp_band       band;
-
-    fill(run);
-    cr_assert_eq(
-        emp_band_create(&band, run, 3, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
-    cr_assert_eq(band.point_count, 4);
-    expect_point(&band, 0, 10, (9 + 8) / 2.0, 8, 9);
-    expect_point(&band, 1, 20, (9 + 6) / 2.0, 6, 9);
-    expect_point(&band, 2, 30, (7 + 6) / 2.0, 6, 7);
-    expect_point(&band, 3, 40, 6, 2, 7);
-    emp_band_clear(&band);
-}
-
-Test(band, by_seconds_runs_without_timing_are_left_out)
-{
-    emp_report_run run[3];
-    emp_band       band;
-
-    fill(run);
-    cr_assert_eq(
-        emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_SECONDS, NULL),
-        EMP_OK);
-    cr_assert_eq(band.point_count, 3);
-    expect_point(&band, 0, 1, INFINITY, 5, INFINITY); /* median of 5 and none */
-    expect_point(&band, 1, 3, INFINITY, 3, INFINITY);
-    expect_point(&band, 2, 8, 2, 1, 3);
-    emp_band_clear(&band);
-}
-
-Test(band, by_cpu_seconds_a_value_counts_once_all_of_it_is_done)
-{
+    static const struct {
+        const char    *what;
+        int32_t        value;
+        emp_curve_axis by;
+        int32_t        count;
+        expected_point point[4];
+    } cases[] = {
+        {"best",
+         EMP_CURVE_BEST,
+         EMP_CURVE_BY_EVALUATIONS,
+         4,
+         {{10, INFINITY, 5, INFINITY},
+          {20, 5, 4, INFINITY},
+          {30, 4, 3, INFINITY},
+          {40, 3, 1, 4}}},
+        {"mean",
+         EMP_CURVE_MEAN,
+         EMP_CURVE_BY_EVALUATIONS,
+         4,
+         {{10, 8.5, 8, 9}, {20, 7.5, 6, 9}, {30, 6.5, 6, 7}, {40, 6, 2, 7}}},
+        {"best by seconds",
+         EMP_CURVE_BEST,
+         EMP_CURVE_BY_SECONDS,
+         3,
+         {{1, INFINITY, 5, INFINITY}, {3, INFINITY, 3, INFINITY}, {8, 2, 1, 3}}},
+        {"best by CPU seconds",
+         EMP_CURVE_BEST,
+         EMP_CURVE_BY_CPU,
+         3,
+         {{0.5, INFINITY, 5, INFINITY}, {2, INFINITY, 3, INFINITY}, {6, 2, 1, 3}}}};
     emp_timing_point fast[] = {{10, 0.5}, {30, 2}}, slow[] = {{15, 1}, {40, 6}};
-    emp_report_run   run[3];
-    emp_band         band;
 
-    fill(run);
-    run[0].timing.point = fast, run[0].timing.point_count = 2;
-    run[2].timing.point = slow, run[2].timing.point_count = 2;
-    cr_assert_eq(emp_band_create(&band, run, 3, EMP_CURVE_BEST, EMP_CURVE_BY_CPU, NULL),
-                 EMP_OK);
-    cr_assert_eq(band.point_count, 3);
-    expect_point(&band, 0, 0.5, INFINITY, 5, INFINITY);
-    expect_point(&band, 1, 2, INFINITY, 3, INFINITY);
-    expect_point(&band, 2, 6, 2, 1, 3);
-    emp_band_clear(&band);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_report_run run[3];
+        fill(run);
+        if (cases[i].by == EMP_CURVE_BY_CPU) {
+            run[0].timing.point = fast, run[0].timing.point_count = 2;
+            run[2].timing.point = slow, run[2].timing.point_count = 2;
+        }
+        emp_band band = make(run, 3, cases[i].value, cases[i].by);
+        expect_points(&band, cases[i].what, cases[i].point, cases[i].count);
+        emp_band_clear(&band);
+    }
 }
 
 Test(band, the_best_has_points_where_it_changes_and_its_end)
@@ -114,27 +110,19 @@ Test(band, the_best_has_points_where_it_changes_and_its_end)
     emp_curve_point curve[] = {
         {1, 1, 5, 5}, {2, 1, 5, 9}, {3, 1, 4, 4}, {4, 1, 4, 7}, {5, 1, 4, 6}};
     emp_report_run run = {.record = {.evaluations = 5, .point_count = 5, .curve = curve}};
-    emp_band       band;
+    emp_band       best = make(&run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS);
+    emp_band       mean = make(&run, 1, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS);
 
-    cr_assert_eq(
-        emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
-    cr_assert_eq(band.point_count, 3);
-    expect_point(&band, 0, 1, 5, 5, 5);
-    expect_point(&band, 1, 3, 4, 4, 4);
-    expect_point(&band, 2, 5, 4, 4, 4);
-    emp_band_clear(&band);
-    cr_assert_eq(
-        emp_band_create(&band, &run, 1, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
-    cr_expect_eq(band.point_count, 5, "means keep all of theirs");
-    emp_band_clear(&band);
+    expect_points(&best, "best",
+                  (const expected_point[]){{1, 5, 5, 5}, {3, 4, 4, 4}, {5, 4, 4, 4}}, 3);
+    cr_expect_eq(mean.point_count, 5, "means keep all of theirs");
+    emp_band_clear(&best);
+    emp_band_clear(&mean);
 }
 
 Test(band, metrics_are_found_by_name)
 {
     emp_report_run run[3];
-    emp_band       band;
 
     fill(run);
     run[0].record.metric_count = run[1].record.metric_count = 2;
@@ -144,34 +132,29 @@ Test(band, metrics_are_found_by_name)
     strcpy(run[0].record.metric_name[1], "entropy");
     strcpy(run[1].record.metric_name[0], "entropy");
     strcpy(run[1].record.metric_name[1], "loss");
-    cr_assert_eq(emp_band_create(&band, run, 2, EMP_CURVE_METRIC + 1,
-                                 EMP_CURVE_BY_EVALUATIONS, NULL),
-                 EMP_OK);
-    cr_assert_eq(band.point_count, 3);
-    expect_point(&band, 0, 10, 15, 10, 20);
-    expect_point(&band, 1, 20, 25, 10, 40);
-    expect_point(&band, 2, 30, 35, 30, 40);
+    emp_band band = make(run, 2, EMP_CURVE_METRIC + 1, EMP_CURVE_BY_EVALUATIONS);
+    expect_points(
+        &band, "entropy",
+        (const expected_point[]){{10, 15, 10, 20}, {20, 25, 10, 40}, {30, 35, 30, 40}},
+        3);
     emp_band_clear(&band);
 }
 
 Test(band, long_curves_are_thinned_out_and_keep_their_ends)
 {
     enum { POINTS = 5000 };
-    emp_curve_point *curve = EMP_NEW_ARRAY(emp_curve_point, POINTS);
-    emp_report_run   run = {.record = {.evaluations = POINTS, .point_count = POINTS}};
-    emp_band         band;
+    static emp_curve_point curve[POINTS];
+    emp_report_run         run = {
+                .record = {.evaluations = POINTS, .point_count = POINTS, .curve = curve}};
 
     for (int32_t i = 0; i < POINTS; i++)
         curve[i] = (emp_curve_point){i + 1, 1, POINTS - i, 1};
-    run.record.curve = curve;
-    cr_assert_eq(
-        emp_band_create(&band, &run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS, NULL),
-        EMP_OK);
+    emp_band band = make(&run, 1, EMP_CURVE_BEST, EMP_CURVE_BY_EVALUATIONS);
     cr_assert_eq(band.point_count, EMP_BAND_POINTS);
-    expect_point(&band, 0, 1, POINTS, POINTS, POINTS);
-    expect_point(&band, EMP_BAND_POINTS - 1, POINTS, 1, 1, 1);
+    cr_expect(band.point[0].x == 1 && band.point[0].median == POINTS);
+    cr_expect(band.point[EMP_BAND_POINTS - 1].x == POINTS &&
+              band.point[EMP_BAND_POINTS - 1].median == 1);
     emp_band_clear(&band);
-    emp_free(curve);
 }
 
 Test(band, every_allocation_may_fail)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Can a chart be read: do names not overlap and stay inside, are curves told apart? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
 #include "bench/plots/colours.h"
-#include "bench/plots/labels.h"
 #include "tests/support/survive.h"
 
 enum { CURVES = 20 };
@@ -70,39 +69,11 @@ Test(chart, names_do_not_overlap_and_stay_inside)
             for (int32_t k = 0; k < i; k++)
                 cr_assert_not(overlap(b, &name[k].box), "%s and %s", name[i].text,
                               name[k].text);
+            if (i > 0)
+                cr_expect_leq(name[i - 1].end_y, name[i].end_y, "leaders do not cross");
         }
+        cr_expect_eq(name[names - 1].curve, -1, "the bound is the lowest");
     }
-}
-
-Test(chart, names_are_in_the_order_of_the_ends)
-{
-    emp_chart_name name[EMP_CHART_NAMES];
-    emp_chart      chart = crowd(12);
-    int32_t        names = emp_chart_place_names(&chart, name);
-
-    for (int32_t i = 1; i < names; i++)
-        cr_expect_leq(name[i - 1].end_y, name[i].end_y, "leaders do not cross");
-    cr_expect_eq(name[names - 1].curve, -1, "the bound is the lowest");
-}
-
-Test(chart, a_long_name_is_cut_and_whole_in_its_tooltip)
-{
-    emp_chart      chart = crowd(1);
-    emp_chart_name name[EMP_CHART_NAMES];
-    emp_drawing    d;
-    bool           is_whole = false;
-
-    memset(label[0], 'M', sizeof label[0] - 1);
-    cr_assert_eq(emp_chart_place_names(&chart, name), 2);
-    int32_t which = name[0].curve == 0 ? 0 : 1;
-    cr_expect_lt(emp_label_width(name[which].text, EMP_CHART_FONT), 300);
-    emp_drawing_init(&d, "c", "", 700, 500);
-    emp_chart_draw(&d, &chart);
-    for (int32_t i = 0; i < d.shape_count; i++)
-        is_whole |= d.shape[i].kind == EMP_DRAWING_BEGIN &&
-                    strcmp(d.shape[i].text, label[0]) == 0;
-    cr_expect(is_whole);
-    emp_drawing_clear(&d);
 }
 
 /* Every shape is inside the box, whatever the values are. */
@@ -124,7 +95,7 @@ Test(chart, nothing_is_drawn_outside)
         chart.bound *= factor[f];
         emp_drawing_init(&d, "c", "", 700, 500);
         emp_chart_draw(&d, &chart);
-        cr_assert_eq(emp_drawing_check(&d, NULL), EMP_OK);
+        ASSERT_OK(emp_drawing_check(&d, NULL));
         for (int32_t i = 0; i < d.point_count; i++) {
             cr_assert(d.point[i].x >= box.x - 0.1 &&
                           d.point[i].x <= box.x + box.width + 0.1,
@@ -135,15 +106,6 @@ Test(chart, nothing_is_drawn_outside)
         }
         emp_drawing_clear(&d);
     }
-}
-
-Test(chart, without_a_finite_value_there_is_none)
-{
-    emp_chart chart = crowd(1);
-
-    cr_expect_not(emp_chart_is_empty(&chart));
-    for (int p = 0; p < 3; p++) point[0][p].median = INFINITY;
-    cr_expect(emp_chart_is_empty(&chart));
 }
 
 static emp_status draw_crowd(emp_drawing *d)
@@ -161,6 +123,10 @@ Test(chart, every_allocation_may_fail)
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(draw_crowd(&d), emp_drawing_clear(&d));
     emp_drawing_clear(&d);
+    emp_chart chart = crowd(1);
+    cr_expect_not(emp_chart_is_empty(&chart));
+    for (int p = 0; p < 3; p++) point[0][p].median = INFINITY;
+    cr_expect(emp_chart_is_empty(&chart), "there is no finite value");
 }
 
 /* ---- colours ---- */
@@ -215,27 +181,6 @@ Test(colours, of_curves_are_far_apart_for_everybody)
                 cr_expect_geq(far, 16, "%d and %d are %g apart, vision %d", k, i, far,
                               vision);
             }
-        }
-    }
-}
-
-static bool is_same_dash(const double *a, const double *b)
-{
-    int i = 0;
-
-    if (a == NULL || b == NULL) return a == b;
-    while (a[i] > 0 && a[i] == b[i]) i++;
-    return a[i] == b[i];
-}
-
-Test(colours, twelve_curves_also_differ_in_dashes_and_many_in_either)
-{
-    for (int32_t i = 0; i < 3 * EMP_LINE_STYLES; i++) {
-        for (int32_t k = 0; k < i; k++) {
-            emp_line_style a = emp_report_line_style(i), b = emp_report_line_style(k);
-            bool           is_same = is_same_dash(a.dash, b.dash);
-            cr_expect(i >= EMP_LINE_STYLES || !is_same, "%d and %d", k, i);
-            cr_expect(strcmp(a.colour, b.colour) != 0 || !is_same, "%d and %d", k, i);
         }
     }
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the right placements side by side, on one scale, and is what is missing told? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/report/study.h"
 #include "sim/runtime/runtime.h"
 #include "tests/support/problems.h"
@@ -71,12 +69,9 @@ static void add_run(const char *method, double best_s, bool is_feasible, int32_t
             (emp_curve_point){4 * (p + 1), 4, best_s * (points - p), best_s * 9};
 }
 
-static void set_up(const char *spec)
+static void set_up(void)
 {
-    if (spec != NULL)
-        task_create(&t, spec, "k40x2", "tf-r1.3");
-    else
-        t = task_chain(8);
+    task_create(&t, nmt, "k40x2", "tf-r1.3");
     runs.run = EMP_NEW_ARRAY(emp_report_run, 16);
     makes = EMP_OK;
 }
@@ -85,6 +80,14 @@ static void tear_down(void)
 {
     emp_report_runs_clear(&runs);
     task_destroy(&t);
+}
+
+TestSuite(study, .init = set_up, .fini = tear_down);
+
+static void create(emp_study *s)
+{
+    ASSERT_OK(emp_report_runs_group(&runs, &err));
+    ASSERT_OK(emp_study_create(s, &runs, 0, &params, &err));
 }
 
 static const emp_drawing_shape *find_text(const emp_drawing *d, const char *text)
@@ -108,15 +111,12 @@ Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
 {
     static const char *const fast[] = {"anneal", "ce", "ga", "local", "mcmc", "refine"};
     emp_study                s;
-    emp_error                err = {0};
 
-    set_up(nmt);
     for (int i = 0; i < 6; i++) add_run(fast[i], 1 + 0.1 * i, true, 3, i % 3);
     add_run("expert", 5, true, 1, 1);
     add_run("hdp", 6, true, 3, 2);
     add_run("gpu", 0.1, false, 1, 1); /* fastest, but does not fit */
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    create(&s);
     const emp_drawing       *d = &s.figure[EMP_FIGURE_PLACEMENTS];
     static const char *const shown[] = {"anneal", "ce", "ga", "local", "expert", "hdp"};
     emp_point                before = place_of(d, shown[0]);
@@ -137,48 +137,15 @@ Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
     cr_expect(emp_drawing_is_empty(&s.figure[EMP_FIGURE_CLOCK]), "nobody has a timing");
     cr_expect_eq(s.clock.runs, 7);
     emp_study_clear(&s);
-    tear_down();
-}
-
-/* All cells of a row are as high, and all grids as wide. */
-Test(study, placements_have_one_scale)
-{
-    emp_study s;
-    emp_error err = {0};
-    double    widths[2] = {0};
-
-    set_up(nmt);
-    add_run("ce", 1, true, 3, 1);
-    add_run("expert", 2, true, 1, 2);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
-    const emp_drawing *d = &s.figure[EMP_FIGURE_PLACEMENTS];
-    double             middle = place_of(d, "expert").x;
-    double             left[2] = {place_of(d, "ce").x, middle};
-    cr_expect_eq(place_of(d, "ce").y, place_of(d, "expert").y, "side by side");
-    for (int32_t i = 0; i < d->shape_count; i++) {
-        const emp_drawing_shape *shape = &d->shape[i];
-        const emp_point         *p = &d->point[shape->first_point];
-        if (shape->kind != EMP_DRAWING_AREA || p[0].y < place_of(d, "expert").y) continue;
-        int grid = p[0].x >= middle;
-        widths[grid] = fmax(widths[grid], p[1].x - left[grid]);
-    }
-    cr_expect_gt(widths[0], 100);
-    cr_expect_float_eq(widths[0], widths[1], 1e-6);
-    emp_study_clear(&s);
-    tear_down();
 }
 
 Test(study, without_its_graph_it_has_curves_alone)
 {
     emp_study s;
-    emp_error err = {0};
 
-    set_up(NULL);
     add_run("ce", 1, true, 3, 0);
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK);
     makes = EMP_EIO;
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
+    create(&s);
     cr_expect_str_eq(absence, "the graph is gone");
     cr_expect_eq(s.absence.status, EMP_EIO);
     cr_expect(isnan(s.bound_s));
@@ -187,35 +154,24 @@ Test(study, without_its_graph_it_has_curves_alone)
     cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_CURVES]));
     cr_expect_null(find_text(&s.figure[EMP_FIGURE_CURVES], "lower bound"));
     emp_study_clear(&s);
-    tear_down();
-}
-
-Test(study, a_bound_of_other_constants_is_not_shown)
-{
-    emp_study s;
-    emp_error err = {0};
-
-    set_up(NULL);
-    add_run("ce", 1, true, 3, 0);
+    makes = EMP_OK;
     runs.run[0].record.machine_hash++;
-    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK);
-    cr_assert_eq(emp_study_create(&s, &runs, 0, &params, &err), EMP_OK, "%s", err.msg);
-    cr_expect(isnan(s.bound_s));
+    ASSERT_OK(emp_study_create(&s, &runs, 0, &params, &err));
+    cr_expect(isnan(s.bound_s), "a bound of other constants is not shown");
     cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_PLACEMENTS]));
     emp_study_clear(&s);
-    tear_down();
 }
 
 Test(study, every_allocation_may_fail)
 {
     emp_study s;
 
-    set_up(NULL);
+    task_destroy(&t);
+    t = task_chain(8);
     add_run("ce", 1, true, 3, 0);
     add_run("expert", 2, true, 1, 1);
-    cr_assert_eq(emp_report_runs_group(&runs, NULL), EMP_OK);
+    ASSERT_OK(emp_report_runs_group(&runs, NULL));
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_study_create(&s, &runs, 0, &params, NULL),
                                       emp_study_clear(&s));
     emp_study_clear(&s);
-    tear_down();
 }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the shares of the timeline add up to what the oracle says devices did? */
-#include <criterion/criterion.h>
-#include <math.h>
-
-#include "base/mem.h"
 #include "bench/report/timeline.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -46,7 +42,7 @@ Test(timeline, intervals_lie_where_they_were)
     emp_timeline timeline = {0};
 
     task_create_tiny(&t, ops, 2, &runtime);
-    cr_assert_eq(create(&timeline, &t, NULL), EMP_OK);
+    ASSERT_OK(create(&timeline, &t, NULL));
     cr_assert_eq(timeline.result.step_time_ns, 10 + 5 + 256 + 10);
     const emp_track *first = emp_timeline_at(&timeline, 1, EMP_TRACK_COMPUTE);
     const emp_track *second = emp_timeline_at(&timeline, 2, EMP_TRACK_COMPUTE);
@@ -78,7 +74,7 @@ Test(timeline, shows_the_order_that_was_decided)
     task                 t;
 
     task_create_tiny(&t, waiting, 3, &runtime);
-    cr_assert_eq(create(&timeline, &t, levels), EMP_OK);
+    ASSERT_OK(create(&timeline, &t, levels));
     cr_expect_eq(timeline.result.step_time_ns, 10 + 5 + 256 + 10);
     emp_timeline_clear(&timeline);
     task_destroy(&t);
@@ -93,7 +89,7 @@ Test(timeline, shares_of_gpus_add_up_to_their_busy_time)
         task         r;
         emp_timeline timeline = {0};
         random_problem_create(&r, seed);
-        cr_assert_eq(create(&timeline, &r, NULL), EMP_OK);
+        ASSERT_OK(create(&timeline, &r, NULL));
         double step = (double)timeline.result.step_time_ns;
         for (emp_device_id d = 0; d < timeline.device_count && step > 0; d++) {
             const emp_track *track = emp_timeline_at(&timeline, d, EMP_TRACK_COMPUTE);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do programs that share no line of code with the oracle give its step times, and those that share none with the
  * networks their losses? */
-#include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "bench/speed/peer.h"
 #include "bench/speed/speed.h"
 #include "bench/speed/synthetic.h"
 #include "sim/engine/sim.h"
 #include "sim/graph/graph_builder.h"
+#include "tests/support/survive.h"
 
 enum { OPS = 400, GRAPHS = 20, CHAIN = 40 };
 
@@ -29,18 +28,16 @@ typedef struct {
  * simultaneous. */
 static void setup(peer_case *c, emp_graph *graph, uint64_t seed, bool times_vary)
 {
-    emp_error   err = {0};
     emp_runtime ideal;
 
     c->graph = graph;
     const char *machine = seed % 2 == 0 ? "k40x4" : "k40x4x2";
-    cr_assert_eq(emp_machine_load(&c->machine, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_problem_create(&c->problem, graph, c->machine, &ideal, "synthetic", &err),
-        EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&c->machine, machine, &err));
+    ASSERT_OK(emp_runtime_init(&ideal, "ideal", &err));
+    ASSERT_OK(
+        emp_problem_create(&c->problem, graph, c->machine, &ideal, "synthetic", &err));
     if (times_vary) emp_synthetic_vary_costs(c->problem, seed);
-    cr_assert_eq(emp_sim_create(&c->sim, c->problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&c->sim, c->problem, &err));
     c->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
 }
 
@@ -57,7 +54,7 @@ static emp_graph *training_graph(uint64_t seed)
 {
     emp_graph *g = NULL;
 
-    cr_assert_eq(emp_synthetic_graph(&g, OPS, seed, NULL), EMP_OK);
+    ASSERT_OK(emp_synthetic_graph(&g, OPS, seed, NULL));
     return g;
 }
 
@@ -68,21 +65,19 @@ static emp_graph *chain(emp_rng *rng)
     emp_graph         *g = NULL;
     emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT};
 
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    ASSERT_OK(emp_graph_builder_create(&b, NULL));
     for (int32_t i = 0; i < CHAIN; i++) {
         char      name[16];
         emp_op_id op;
         emp_shape shape = EMP_SHAPE(1 + emp_rng_below(rng, 1 << 20));
         size_t    length = (size_t)snprintf(name, sizeof name, "op%d", i);
-        cr_assert_eq(emp_graph_builder_declare(b, name, length, "Layer", 5, &attrs,
-                                               &shape, 1, &op, NULL),
-                     EMP_OK);
+        ASSERT_OK(emp_graph_builder_declare(b, name, length, "Layer", 5, &attrs, &shape,
+                                            1, &op, NULL));
         if (i > 0)
-            cr_assert_eq(emp_graph_builder_connect(b, (emp_port){op - 1, 0}, op, NULL),
-                         EMP_OK);
+            ASSERT_OK(emp_graph_builder_connect(b, (emp_port){op - 1, 0}, op, NULL));
     }
     emp_graph_builder_set_target(b, CHAIN - 1);
-    cr_assert_eq(emp_graph_builder_finish(b, &g, NULL), EMP_OK);
+    ASSERT_OK(emp_graph_builder_finish(b, &g, NULL));
     emp_graph_builder_destroy(b);
     return g;
 }
@@ -97,11 +92,8 @@ static void skip_without(emp_peer_kind kind)
 static void run_both(const peer_case *c, emp_peer_kind kind, emp_sim_result *want,
                      emp_peer_run *got)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_sim_run(c->sim, c->device_of_op, want, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_peer_measure(got, kind, c->problem, c->device_of_op, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_sim_run(c->sim, c->device_of_op, want, &err));
+    ASSERT_OK(emp_peer_measure(got, kind, c->problem, c->device_of_op, &err));
 }
 
 static void expect_close(const peer_case *c, emp_peer_kind kind, uint64_t seed)
@@ -180,9 +172,8 @@ Test(pytorch, loses_as_much)
                                      .repeats = 4,
                                      .seed = 1};
     emp_speed_table        table;
-    emp_error              err = {0};
 
-    cr_assert_eq(emp_speed_policy(&table, &params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_speed_policy(&table, &params, &err));
     if (table.sheet.line_count == 5) cr_skip_test("python3-torch is not installed");
     cr_expect_eq(table.sheet.line_count, 10);
     for (int32_t i = 1; i < table.sheet.line_count; i += 2) {

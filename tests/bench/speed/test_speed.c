@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the tables of `emplace-speed` whole and their answers right, and do the updates that it times come out the same
  * on any number of threads? */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -40,7 +37,7 @@ Test(harness, compares_within_rounds)
     emp_speed_table      table;
 
     emp_speed_table_init(&table, "ms", 1e3);
-    cr_assert_eq(emp_speed_measure(&table, &task, NULL), EMP_OK);
+    ASSERT_OK(emp_speed_measure(&table, &task, NULL));
     cr_expect_str_eq(calls, "fswfswfswfswfsw");
     cr_assert_eq(table.sheet.line_count, 3);
     const emp_value *fast = emp_sheet_at(&table.sheet, 0, 0);
@@ -107,14 +104,13 @@ Test(oracle, equals_the_textbook_simulator)
     static const char *const sources[] = {"rnnlm:steps=3", "inception_v3"};
     emp_speed_params         params = small();
     emp_speed_table          table;
-    emp_error                err = {0};
 
     params.source = sources;
     params.source_count = 2;
     params.patterns = NULL;
     params.has_bottom_levels = true;
     params.sizes = (emp_speed_list){{20, 2001}, 2};
-    cr_assert_eq(emp_speed_oracle(&table, &params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_speed_oracle(&table, &params, &err));
     cr_expect_eq(table.sheet.line_count, 4 * 4 * 7);
     cr_expect_eq(count_compared(&table), 4 * 4 * 2, "ideal-models and textbook");
     const emp_value *last = emp_sheet_at(&table.sheet, table.sheet.line_count - 1, 0);
@@ -124,22 +120,26 @@ Test(oracle, equals_the_textbook_simulator)
     emp_sheet_clear(&table.sheet);
 }
 
-Test(oracle, refuses_words_that_it_does_not_know)
+Test(oracle, and_policy_refuse_words_that_they_do_not_know)
 {
     static const struct {
         size_t      at;
-        const char *message;
-    } cases[] = {{offsetof(emp_speed_params, patterns), "there is no pattern \"x\""},
-                 {offsetof(emp_speed_params, profiles), "there is no profile \"x\""},
-                 {offsetof(emp_speed_params, peers), "there is no peer \"x\""}};
+        bool        is_policy;
+        const char *word, *part;
+    } cases[] = {{offsetof(emp_speed_params, patterns), false, "x", "pattern \"x\""},
+                 {offsetof(emp_speed_params, profiles), false, "x", "profile \"x\""},
+                 {offsetof(emp_speed_params, peers), false, "x", "peer \"x\""},
+                 {offsetof(emp_speed_params, networks), true, "x", "network \"x\""},
+                 {offsetof(emp_speed_params, peers), true, "textbook", "\"textbook\""}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_speed_params params = small();
         emp_speed_table  table;
-        emp_error        err = {0};
-        *(const char **)((char *)&params + cases[i].at) = "x";
-        cr_expect_eq(emp_speed_oracle(&table, &params, &err), EMP_EINVAL);
-        cr_expect_not_null(strstr(err.msg, cases[i].message), "%s", err.msg);
+        if (cases[i].is_policy) params.peers = "none";
+        *(const char **)(void *)((char *)&params + cases[i].at) = cases[i].word;
+        EXPECT_REFUSED(cases[i].is_policy ? emp_speed_policy(&table, &params, &err)
+                                          : emp_speed_oracle(&table, &params, &err),
+                       EMP_EINVAL, cases[i].part);
         emp_sheet_clear(&table.sheet);
     }
 }
@@ -172,9 +172,8 @@ Test(search, times_moves_beside_the_oracle)
 {
     emp_speed_params params = small();
     emp_speed_table  table;
-    emp_error        err = {0};
 
-    cr_assert_eq(emp_speed_search(&table, &params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_speed_search(&table, &params, &err));
     cr_expect_eq(table.sheet.line_count, 2 * 2 * 2, "a move and the oracle, each time");
     for (int32_t i = 0; i < table.sheet.line_count; i++) {
         const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
@@ -186,138 +185,13 @@ Test(search, times_moves_beside_the_oracle)
     params.rows = "rnnlm";
     params.methods = "anneal";
     params.repeats = 1;
-    cr_assert_eq(emp_speed_search(&table, &params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_speed_search(&table, &params, &err));
     cr_expect_str_eq(emp_sheet_at(&table.sheet, 0, EMP_SPEED_TASK)->word, "rnnlm");
     emp_sheet_clear(&table.sheet);
+    params.methods = "gpu"; /* it proposes once: there is nothing to time */
+    EXPECT_REFUSED(emp_speed_search(&table, &params, &err), EMP_EINVAL, "gpu");
+    emp_sheet_clear(&table.sheet);
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(search, a_method_that_proposes_once_has_nothing_to_time)
-{
-    emp_speed_params params = small();
-    emp_speed_table  table;
-    emp_error        err = {0};
-
-    params.methods = "gpu";
-    cr_expect_eq(emp_speed_search(&table, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "gpu ended with its first batch"), "%s", err.msg);
-    emp_sheet_clear(&table.sheet);
-}
-
-/* ---- networks ---- */
-
-/* Hidden units that make panels and vectors incomplete. */
-static emp_network_params small_network(const emp_network *n)
-{
-    const bool has_many = n == &emp_network_grouper;
-    const bool has_nodes = n == &emp_network_go || n == &emp_network_hsdag;
-
-    return (emp_network_params){.hidden = n == &emp_network_hsdag ? 13 : 210,
-                                .samples = 5,
-                                .size = has_many    ? 700
-                                        : has_nodes ? 90
-                                                    : 21,
-                                .groups = 21,
-                                .threads = 7,
-                                .seed = 3};
-}
-
-Test(network, threads_do_not_change_an_update)
-{
-    for (int i = 0; i < EMP_NETWORKS; i++) {
-        const emp_network       *n = emp_networks[i];
-        const emp_network_params params = small_network(n);
-        for (int32_t threads = 2; threads <= 7; threads += 5) {
-            void *one, *many;
-            cr_assert_eq(emp_network_create(&one, n, &params, NULL), EMP_OK);
-            cr_assert_eq(emp_network_create(&many, n, &params, NULL), EMP_OK);
-            for (int update = 0; update < 3; update++)
-                cr_expect(emp_network_update(one, n, 1) ==
-                          emp_network_update(many, n, threads));
-            const emp_params *a = n->params(one), *b = n->params(many);
-            cr_expect_eq(memcmp(a->value, b->value, a->count * sizeof *a->value), 0,
-                         "%s on %d threads", n->name, threads);
-            emp_network_destroy(one, n);
-            emp_network_destroy(many, n);
-        }
-    }
-}
-
-Test(network, every_failed_allocation_is_reported_and_freed)
-{
-    for (int i = 0; i < EMP_NETWORKS; i++) {
-        const emp_network_params params = small_network(emp_networks[i]);
-        void                    *state;
-        SURVIVES_EVERY_ALLOCATION_FAILURE(
-            emp_network_create(&state, emp_networks[i], &params, NULL), );
-        emp_network_destroy(state, emp_networks[i]);
-    }
-}
-
-/* Every update moves the weights, towards the actions where all of them count as good. */
-Test(network, learners_descend)
-{
-    for (int i = 0; i < EMP_NETWORKS; i++) {
-        const emp_network       *n = emp_networks[i];
-        const emp_network_params params = small_network(n);
-        const bool has_good_actions = n != &emp_network_placer && n != &emp_network_go;
-        void      *state;
-        cr_assert_eq(emp_network_create(&state, n, &params, NULL), EMP_OK);
-        const double first = emp_network_update(state, n, 1);
-        double       last = first;
-        for (int update = 0; update < 5; update++) last = emp_network_update(state, n, 1);
-        cr_expect(has_good_actions ? last < first : last != first, "%s: %g, %g", n->name,
-                  first, last);
-        emp_network_destroy(state, n);
-    }
-}
-
-Test(policy, each_network_has_lines_with_its_size)
-{
-    static const struct {
-        const char *name, *variant;
-        int64_t     size;
-    } lines[] = {{"placer", "12 x 1, 2 threads", 8},
-                 {"placer", "12 x 3, 2 threads", 8},
-                 {"grouper", "64 x 1, 2 threads", 300},
-                 {"go", "512 x 64, 2 threads", 40},
-
-                 {"hsdag", "128 x 20, 2 threads", 30}};
-    emp_speed_params params = small();
-    emp_speed_table  table;
-    emp_error        err = {0};
-
-    params.networks = NULL;
-    params.peers = "none";
-    cr_assert_eq(emp_speed_policy(&table, &params, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(table.sheet.line_count, 5);
-    for (int32_t i = 0; i < 5; i++) {
-        const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
-        cr_expect_str_eq(line[EMP_SPEED_TASK].word, lines[i].name);
-        cr_expect_str_eq(line[EMP_SPEED_VARIANT].word, lines[i].variant);
-        cr_expect_eq(line[EMP_SPEED_SIZE].count, lines[i].size);
-        cr_expect_gt(line[EMP_SPEED_SECONDS].real, 0);
-    }
-    emp_sheet_clear(&table.sheet);
-}
-
-Test(policy, refuses_words_that_it_does_not_know)
-{
-    emp_speed_params params = small();
-    emp_speed_table  table;
-    emp_error        err = {0};
-
-    params.networks = "embedder";
-    cr_expect_eq(emp_speed_policy(&table, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "there is no network \"embedder\""), "%s",
-                       err.msg);
-    emp_sheet_clear(&table.sheet);
-    params = small();
-    params.peers = "textbook";
-    err = (emp_error){0};
-    cr_expect_eq(emp_speed_policy(&table, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "there is no peer \"textbook\""), "%s", err.msg);
-    emp_sheet_clear(&table.sheet);
 }
 
 /* ---- the program ---- */
@@ -335,47 +209,40 @@ static bool run_program(const char *arguments, char *text, size_t size)
     return pclose(output) == 0;
 }
 
-Test(program, prints_a_table)
+static void expect_printed(const char *arguments, bool does_succeed, const char *part)
 {
     char text[8192];
 
-    cr_assert(run_program("oracle --sizes 50,1k --patterns=groups --repeats 2 --peers "
-                          "textbook --format csv",
-                          text, sizeof text),
-              "%s", text);
-    cr_expect_not_null(strstr(text, "\nsynthetic,50,groups,textbook,2,"), "%s", text);
-    cr_expect_not_null(strstr(text, "\nsynthetic,1000,groups,tf-r1.3,2,"), "%s", text);
-    cr_expect_not_null(strstr(text, "made by: emplace-speed oracle --sizes 50,1k"), "%s",
-                       text);
-    cr_expect(run_program("--help", text, sizeof text));
-    cr_expect_not_null(strstr(text, "--batches (policy)"), "%s", text);
+    cr_expect_eq(run_program(arguments, text, sizeof text), does_succeed, "%s", text);
+    cr_expect_not_null(strstr(text, part), "%s: %s", arguments, text);
 }
 
-Test(program, refuses_options_that_make_no_sense)
+Test(program, prints_a_table_and_refuses_options_that_make_no_sense)
 {
-    static const struct {
-        const char *arguments, *message;
-    } cases[] = {{"oracle --sizes 5x", "--sizes takes a number from 2"},
-                 {"oracle --sizes 1", "not \"1\""},
-                 {"oracle --levels up", "random or bottom, not \"up\""},
-                 {"oracle --batches 3", "oracle has no option --batches"},
-                 {"oracle --repeats", "--repeats needs a value"},
-                 {"oracle a b c d e f g h i j k l m", "one argument too many"},
-                 {"oracle nonsense", "\"nonsense\""},
-                 {"search --sizes 1,2,3,4,5,6,7,8,9,10,11,12,13", "--sizes"},
-                 {"search --methods nonsense", "nonsense"},
-                 {"search --rows nmt3", "Table 1 has no row \"nmt3\""},
-                 {"policy --threads 1k", "--threads takes a number from 1 to 256"},
-                 {"policy extra", "\"extra\" is one argument too many"},
-                 {"policy --format latex", "latex"},
-                 {"nonsense", "emplace-speed oracle"}};
+    static const char table[] =
+        "oracle --sizes 50,1k --patterns=groups --repeats 2 --peers "
+        "textbook --format csv";
+    static const char *const wrong[][2] = {
+        {"oracle --sizes 5x", "--sizes"},
+        {"oracle --sizes 1", "\"1\""},
+        {"oracle --levels up", "\"up\""},
+        {"oracle --batches 3", "--batches"},
+        {"oracle --repeats", "--repeats"},
+        {"oracle a b c d e f g h i j k l m", "too many"},
+        {"oracle nonsense", "\"nonsense\""},
+        {"search --sizes 1,2,3,4,5,6,7,8,9,10,11,12,13", "--sizes"},
+        {"search --methods nonsense", "nonsense"},
+        {"search --rows nmt3", "\"nmt3\""},
+        {"policy --threads 1k", "--threads"},
+        {"policy extra", "\"extra\""},
+        {"policy --format latex", "latex"},
+        {"nonsense", "emplace-speed oracle"}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[8192];
-        cr_expect(!run_program(cases[i].arguments, text, sizeof text));
-        cr_expect_not_null(strstr(text, cases[i].message), "%s: %s", cases[i].arguments,
-                           text);
-    }
+    expect_printed(table, true, "\nsynthetic,50,groups,textbook,2,");
+    expect_printed(table, true, "\nsynthetic,1000,groups,tf-r1.3,2,");
+    expect_printed("--help", true, "--batches (policy)");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect_printed(wrong[i][0], false, wrong[i][1]);
 }
 
 /* Python's peer knows no collectives, the textbook simulator does. */
@@ -388,7 +255,6 @@ Test(oracle, leaves_collectives_to_those_that_know_them)
                                "ROOT r = f32[64]{0} all-reduce(x), to_apply=sum }\n";
     emp_speed_params  params = small();
     emp_speed_table   table;
-    emp_error         err = {0};
 
     scratch_create();
     scratch_write("step.hlo.txt", step, sizeof step - 1);
@@ -399,7 +265,7 @@ Test(oracle, leaves_collectives_to_those_that_know_them)
     params.patterns = "random";
     params.profiles = "ideal";
     params.peers = "textbook,python";
-    cr_assert_eq(emp_speed_oracle(&table, &params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_speed_oracle(&table, &params, &err));
     cr_expect_eq(table.sheet.line_count, 2, "the oracle and the textbook");
     cr_expect_eq(count_compared(&table), 1);
     emp_sheet_clear(&table.sheet);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A study made up here, on a small graph: arms and rows are chosen, ratios are to the
  * default, records are read again, wrong names are refused, and both forms are printed. */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/ablation.h"
-#include "policy/hdp/options.h"
-#include "tests/support/scratch.h"
+#include "policy/hdp/hdp.h"
+#include "tests/bench/counted.h"
 #include "tests/support/survive.h"
 
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
@@ -40,56 +36,32 @@ static const emp_ablation study = {.name = "small",
                                    .budget = BUDGET,
                                    .first_budget = BUDGET / 2};
 
-static char folder[SCRATCH_PATH_BYTES];
+TestSuite(ablation, .init = counted_set_up, .fini = scratch_remove);
 
-static void set_up(void)
+static emp_trials_params make_params(void)
 {
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-}
-
-TestSuite(ablation, .init = set_up, .fini = scratch_remove);
-
-struct counts {
-    int runs, read;
-};
-
-static void count_run(void *context, const emp_job_event *event)
-{
-    struct counts *counts = (struct counts *)context;
-
-    counts->runs++;
-    counts->read += event->is_read;
-}
-
-static emp_trials_params make_params(struct counts *counts)
-{
-    return (emp_trials_params){
-        .runtime = "tf-r1.3",
-        .seed_count = SEEDS,
-        .budget = BUDGET,
-        .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
+    return (emp_trials_params){.runtime = "tf-r1.3",
+                               .seed_count = SEEDS,
+                               .budget = BUDGET,
+                               .jobs = counted_jobs(2)};
 }
 
 static emp_ablation_table *make(const emp_trials_params *params)
 {
     emp_ablation_table *t = NULL;
-    emp_error           err = {0};
 
-    cr_assert_eq(emp_ablation_make(&t, &study, params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_ablation_make(&t, &study, params, &err));
     return t;
 }
 
-Test(ablation, runs_every_arm_and_reads_it_again)
+Test(ablation, runs_every_arm)
 {
-    struct counts       first = {0}, second = {0};
-    emp_trials_params   params = make_params(&first);
-    emp_ablation_table *a = make(&params), *b;
+    emp_trials_params   params = make_params();
+    emp_ablation_table *a = make(&params);
 
     cr_assert_eq(a->arm_count, ARMS);
     cr_assert_eq(a->row_count, 1, "the rows of the definition");
-    cr_expect(first.runs == ARMS * SEEDS && first.read == 0);
+    cr_expect(counted_runs == ARMS * SEEDS && counted_reads == 0);
     cr_expect_str_eq(a->cell[0].row->key, "two");
     cr_expect_eq(a->cell[0].ratio, 1.0);
     for (int i = 0; i < ARMS; i++) {
@@ -100,60 +72,59 @@ Test(ablation, runs_every_arm_and_reads_it_again)
         cr_expect_eq(c->feasible_frac, 1.0, "so small a model always fits");
         cr_expect_float_eq(c->ratio, c->step_s.median / a->cell[0].step_s.median, 1e-12);
     }
-    params.jobs.context = &second;
-    params.jobs.threads = 1;
-    b = make(&params);
-    cr_expect_eq(second.read, ARMS * SEEDS);
-    for (int i = 0; i < ARMS; i++)
-        cr_expect_eq(a->cell[i].step_s.median, b->cell[i].step_s.median);
     emp_ablation_destroy(a);
-    emp_ablation_destroy(b);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(ablation, arms_and_rows_can_be_chosen)
 {
-    struct counts       counts = {0};
-    emp_trials_params   params = make_params(&counts);
-    emp_ablation_table *t;
+    static const struct {
+        const char *arms, *rows;
+        int         second, row_count;
+    } cases[] = {{"grouping", "one,two", 2, 2}, {"groups=2", "two", 1, 1}};
 
-    params.rows = "one,two";
-    params.arms = "grouping";
-    params.seed_count = 1;
-    t = make(&params);
-    cr_assert(t->arm_count == 2 && t->row_count == 2);
-    cr_expect_eq(counts.runs, 4);
-    cr_expect_eq(t->cell[0].arm, &arms[0], "the default is always there");
-    cr_expect_eq(t->cell[1].arm, &arms[2]);
-    cr_expect_str_eq(t->cell[2].row->key, "two");
-    emp_ablation_destroy(t);
-    params.arms = "groups=2";
-    t = make(&params);
-    cr_assert_eq(t->arm_count, 2);
-    cr_expect_eq(t->cell[1].arm, &arms[1]);
-    emp_ablation_destroy(t);
+    for (int i = 0; i < 2; i++) {
+        emp_trials_params params = make_params();
+        params.rows = cases[i].rows;
+        params.arms = cases[i].arms;
+        params.seed_count = 1;
+        emp_ablation_table *t = make(&params);
+        cr_assert(t->arm_count == 2 && t->row_count == cases[i].row_count);
+        cr_expect_eq(counted_runs, 2 * t->row_count, "%s", cases[i].arms);
+        cr_expect_eq(t->cell[0].arm, &arms[0], "the default is always there");
+        cr_expect_eq(t->cell[1].arm, &arms[cases[i].second]);
+        cr_expect_str_eq(t->cell[2 * t->row_count - 2].row->key, "two");
+        emp_ablation_destroy(t);
+    }
+}
+
+Test(ablation, wrong_names_are_refused)
+{
+    static const struct {
+        const emp_ablation *definition;
+        const char         *rows, *arms;
+        int32_t             seeds;
+        const char         *part;
+    } cases[] = {
+        {&study, "three", NULL, SEEDS, "\"three\"; it has one, two"},
+        {&study, NULL, "order", SEEDS, "\"order\"; it has default, groups"},
+        {&emp_ablation_refine, NULL, "order", SEEDS, "\"order\"; it has default"},
+        {&study, NULL, NULL, -1, "-1 seeds"}};
+
+    for (int i = 0; i < 4; i++) {
+        emp_trials_params   params = make_params();
+        emp_ablation_table *t = NULL;
+        params.rows = cases[i].rows;
+        params.arms = cases[i].arms;
+        params.seed_count = cases[i].seeds;
+        EXPECT_REFUSED(emp_ablation_make(&t, cases[i].definition, &params, &err),
+                       EMP_EINVAL, cases[i].part);
+        cr_expect_null(t);
+        cr_expect_eq(emp_mem_live_blocks(), 0);
+    }
 }
 
 /* ---- over tasks, and beside step times ---- */
-
-Test(ablation, ratios_are_averaged_over_tasks)
-{
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
-    double            product = 1;
-
-    params.rows = "one,two";
-    emp_ablation_table *t = make(&params);
-    for (int32_t r = 0; r < ROWS; r++) product *= t->cell[r * ARMS + 1].ratio;
-    cr_expect_eq(t->overall[1].task_count, ROWS);
-    cr_expect_float_eq(t->overall[1].ratio.mean, sqrt(product), 1e-9);
-    cr_expect(t->overall[1].ratio.low <= t->overall[1].ratio.mean &&
-              t->overall[1].ratio.mean <= t->overall[1].ratio.high);
-    cr_expect_eq(t->overall[0].ratio.mean, 1.0);
-    cr_expect_gt(t->test_least, ROWS);
-    cr_expect(isnan(t->overall[1].p_holm), "two tasks are too few");
-    emp_ablation_destroy(t);
-}
 
 enum { MANY = 8 };
 
@@ -173,7 +144,7 @@ Test(ablation, enough_tasks_have_a_test)
                        "all eight differences have one sign");
     cr_expect(isinf(overall[1].ratio.mean));
     cell[0].step_s.median = NAN; /* not ready */
-    cr_assert_eq(emp_ablation_sum_up(&t, NULL), EMP_OK);
+    ASSERT_OK(emp_ablation_sum_up(&t, NULL));
     cr_expect_eq(overall[1].task_count, MANY - 1);
     cr_expect(isfinite(overall[1].ratio.mean));
 }
@@ -199,13 +170,12 @@ static const emp_ablation compared = {.name = "compared",
 
 Test(ablation, methods_are_compared_by_more_than_step_times)
 {
-    struct counts       counts = {0};
-    emp_trials_params   params = make_params(&counts);
+    emp_trials_params   params = make_params();
     emp_ablation_table *t = NULL;
 
     params.budget = 64;
-    cr_assert_eq(emp_ablation_make(&t, &compared, &params, NULL), EMP_OK);
-    cr_expect_eq(counts.runs, 2 + SEEDS, "only random draws");
+    ASSERT_OK(emp_ablation_make(&t, &compared, &params, NULL));
+    cr_expect_eq(counted_runs, 2 + SEEDS, "only random draws");
     const emp_ablation_cell *gpu = &t->cell[1], *drawn = &t->cell[2];
     cr_expect(gpu->run_count == 1 && gpu->evaluations == 1);
     cr_expect_eq(gpu->balance, 2.0, "one of two GPUs is busy");
@@ -231,112 +201,47 @@ Test(ablation, methods_are_compared_by_more_than_step_times)
 
 static void expect_note(const emp_ablation_table *t, const char *note, bool is_there)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
+    char *text = NULL;
 
-    cr_assert_eq(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, NULL), EMP_OK);
-    fclose(out);
+    ASSERT_PRINTED(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
 }
 
 Test(ablation, a_first_study_is_shorter_and_says_so)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
 
     params.seed_count = 0;
     params.budget = 0;
     emp_ablation_table *t = make(&params);
-    cr_expect_eq(counts.runs, ARMS);
+    cr_expect_eq(counted_runs, ARMS);
     cr_expect_eq(t->cell[0].evaluations, BUDGET / 2);
-    expect_note(t, "This is a first study: 4 of 8 evaluations a run, 1 of 2 seeds.",
-                true);
+    expect_note(t, "first study: 4 of 8 evaluations a run, 1 of 2 seeds", true);
     emp_ablation_destroy(t);
-    counts.runs = 0;
+    counted_runs = 0;
     params.is_full = true;
     t = make(&params);
-    cr_expect_eq(counts.runs, ARMS * SEEDS);
+    cr_expect_eq(counted_runs, ARMS * SEEDS);
     cr_expect_eq(t->cell[0].evaluations, BUDGET * SEEDS);
     expect_note(t, "first study", false);
     emp_ablation_destroy(t);
 }
 
-static atomic_int stop_flag;
-
-Test(ablation, stop_leaves_the_rest_blank)
-{
-    struct counts       counts = {0};
-    emp_trials_params   params = make_params(&counts);
-    emp_ablation_table *t = NULL;
-
-    stop_flag = 1;
-    params.jobs.stop = &stop_flag;
-    cr_assert_eq(emp_ablation_make(&t, &study, &params, NULL), EMP_EINTERRUPTED);
-    cr_assert_not_null(t);
-    cr_expect_eq(counts.runs, 0);
-    cr_expect(isnan(t->cell[0].step_s.median) && isnan(t->cell[0].ratio));
-    emp_ablation_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-static void expect_refused(const emp_ablation      *definition,
-                           const emp_trials_params *params, const char *message)
-{
-    emp_ablation_table *t = NULL;
-    emp_error           err = {0};
-
-    cr_expect_eq(emp_ablation_make(&t, definition, params, &err), EMP_EINVAL);
-    cr_expect_null(t);
-    cr_expect_str_eq(err.msg, message);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(ablation, wrong_names_are_refused)
-{
-    emp_trials_params params = make_params(NULL);
-
-    params.rows = "three";
-    expect_refused(&study, &params, "the study has no row \"three\"; it has one, two");
-    params = make_params(NULL);
-    params.arms = "order";
-    expect_refused(&study, &params,
-                   "the study has no arm \"order\"; it has default, groups, "
-                   "grouping, groups=2, grouping=none");
-    expect_refused(&emp_ablation_refine, &params,
-                   "the study has no arm \"order\"; it has default, stages, grouping, "
-                   "guiding, starts=1, starts=5, groups=metis, groups=names, "
-                   "large groups only, small groups only, cuts=1, cuts=4, no blame, no "
-                   "surrogate, neither, surrogate chooses all, filter=16, filter=256");
-    params = make_params(NULL);
-    params.seed_count = -1;
-    expect_refused(&study, &params, "-1 seeds; give 1 to 100");
-}
-
-static char *print(const emp_ablation_table *t, emp_sheet_format format)
-{
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
-
-    cr_assert_eq(emp_ablation_print(out, t, NULL, format, NULL), EMP_OK);
-    fclose(out);
-    return text;
-}
-
 Test(ablation, prints_text_and_csv)
 {
-    static const char *const csv[] = {
-        "\nstudy,arm,task,workload,machine,runtime,method,preset,options,budget,seeds,"
-        "oom_seeds,median_s,best_s,worst_s,ratio_to_default,evaluations,feasible_frac,"
-        "commit,dirty\n"
-        "default,default,One layer,"
-        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
-        "\"groups=4,hidden=4\",8,3,0,2,1.5,2.5,1,24,0.75,",
-        "\ngrouping,grouping=none,One layer,"
-        "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
-        "\"grouping=none,hidden=4\",8,3,3,OOM,OOM,OOM,,24,0,"};
+    static const struct {
+        emp_sheet_format format;
+        const char      *part;
+    } cases[] = {
+        {EMP_SHEET_CSV, "\nstudy,arm,task,workload,machine,runtime,method,preset,"},
+        {EMP_SHEET_CSV, ",tf-r1.3,hdp,paper,\"groups=4,hidden=4\",8,3,0,2,1.5,2.5,"
+                        "1,24,0.75,"},
+        {EMP_SHEET_CSV, "\"grouping=none,hidden=4\",8,3,3,OOM,OOM,OOM,,24,0,"},
+        {EMP_SHEET_TEXT, "   3     2.00     1.50     2.50   1.00           24   "
+                         "75.0 %\n"},
+        {EMP_SHEET_TEXT, "   3      OOM      OOM      OOM      -           24    "
+                         "0.0 %\n"}};
     emp_ablation_cell        cells[2] = {{.arm = &arms[0],
                                           .row = &rows[0],
                                           .run_count = 3,
@@ -357,17 +262,13 @@ Test(ablation, prints_text_and_csv)
                                   .cell = cells,
                                   .budget = 8,
                                   .runtime = "tf-r1.3"};
-    char                    *text = print(&t, EMP_SHEET_CSV);
 
-    for (int i = 0; i < 2; i++) cr_expect_not_null(strstr(text, csv[i]), "%s", text);
-    free(text);
-    text = print(&t, EMP_SHEET_TEXT);
-    cr_expect_not_null(strstr(text, "default                   3     2.00     1.50     "
-                                    "2.50   1.00           24   75.0 %\n"),
-                       "%s", text);
-    cr_expect_not_null(strstr(text, "grouping=none             3      OOM      OOM      "
-                                    "OOM      -           24    0.0 %\n"),
-                       "%s", text);
-    free(text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = NULL;
+        ASSERT_PRINTED(text, emp_ablation_print(out, &t, NULL, cases[i].format, &err));
+        cr_expect_not_null(strstr(text, cases[i].part), "no \"%s\": %s", cases[i].part,
+                           text);
+        free(text);
+    }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

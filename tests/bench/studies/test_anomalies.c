@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Problems made by hand in which less work takes longer: does the engine have them, and
  * does the measurement find them? */
-#include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/anomalies.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
@@ -19,8 +17,8 @@ static emp_time_ns step_of(const task *t)
     emp_sim       *sim = NULL;
     emp_sim_result result = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, t->device_of_op, &result, NULL), EMP_OK);
+    ASSERT_OK(emp_sim_create(&sim, t->problem, NULL));
+    ASSERT_OK(emp_sim_run(sim, t->device_of_op, &result, NULL));
     emp_sim_destroy(sim);
     return result.step_time_ns;
 }
@@ -75,83 +73,43 @@ Test(anomalies, grahams_example_takes_longer_when_all_tasks_are_shorter)
  * shorter, they come first. */
 static const int64_t close_race[GRAHAM] = {200, 200, 380, 200, 400, 400, 400, 400, 900};
 
-static void repeat(emp_device_id **placements, emp_device_id *placement)
+static void measure(emp_anomaly_count counts[EMP_SHORTENINGS], const task *t,
+                    int32_t cases, uint64_t seed)
 {
-    for (int i = 0; i < CASES; i++) placements[i] = placement;
+    const emp_anomalies_params params = {.seed = seed};
+    emp_device_id             *placements[CASES];
+
+    memset(counts, 0, EMP_SHORTENINGS * sizeof *counts);
+    for (int i = 0; i < CASES; i++) placements[i] = t->device_of_op;
+    ASSERT_OK(
+        emp_anomalies_measure(counts, t->problem, placements, cases, &params, &err));
 }
 
 Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
 {
-    task                 t;
-    emp_device_id       *placements[CASES];
-    emp_anomalies_params params = {.seed = 1};
-    emp_anomaly_count    first[EMP_SHORTENINGS] = {{0}}, again[EMP_SHORTENINGS] = {{0}};
+    task                     t;
+    emp_anomaly_count        first[EMP_SHORTENINGS], again[EMP_SHORTENINGS];
+    const emp_anomaly_count *ops = &first[EMP_SHORTEN_OPS];
 
     create_graham(&t, close_race);
     cr_expect_eq(step_of(&t), 1280);
     t.problem->costs->task_ns[3 * TINY_CORES] = 160;
     cr_expect_eq(step_of(&t), 1660);
     t.problem->costs->task_ns[3 * TINY_CORES] = 200;
-    repeat(placements, t.device_of_op);
-    cr_assert_eq(
-        emp_anomalies_measure(first, t.problem, placements, CASES, &params, NULL),
-        EMP_OK);
-    cr_expect(first[EMP_SHORTEN_OPS].is_there);
-    cr_expect_eq(first[EMP_SHORTEN_OPS].cases, CASES);
-    cr_expect_gt(first[EMP_SHORTEN_OPS].longer, 0);
-    cr_expect_lt(first[EMP_SHORTEN_OPS].longer, CASES / 2);
-    cr_expect_gt(first[EMP_SHORTEN_OPS].shorter, 0);
-    cr_expect_float_eq(first[EMP_SHORTEN_OPS].worst_growth, 1660.0 / 1280.0 - 1.0, 0.03);
+    measure(first, &t, CASES, 1);
+    cr_expect(ops->is_there && ops->cases == CASES);
+    cr_expect(ops->longer > 0 && ops->longer < CASES / 2 && ops->shorter > 0);
+    cr_expect_float_eq(ops->worst_growth, 1660.0 / 1280.0 - 1.0, 0.03);
     cr_expect_eq(first[EMP_SHORTEN_GPU].longer + first[EMP_SHORTEN_GPU].shorter, 0,
                  "no GPU is used");
-    cr_assert_eq(
-        emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL),
-        EMP_OK);
+    measure(again, &t, CASES, 1);
     cr_expect_eq(memcmp(first, again, sizeof first), 0);
-    params.seed = 2;
-    cr_assert_eq(
-        emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL),
-        EMP_OK);
-    cr_expect_neq(first[EMP_SHORTEN_OPS].shorter, again[EMP_SHORTEN_OPS].shorter);
+    measure(again, &t, CASES, 2);
+    cr_expect_neq(ops->shorter, again[EMP_SHORTEN_OPS].shorter);
     task_destroy(&t);
 }
 
 /* ---- one mechanism's cost ---- */
-
-/* gpu:1 serves a long op that waits for a copy, and a short one that the rest of the step
- * waits for. The poll holds the copy back just long enough. */
-Test(anomalies, a_poll_can_save_a_step)
-{
-    enum { GPU = 10, COPY = 5 + 256, POLL = 7, CPU = 20, SHORT_READY = 275 };
-    const tiny_op     ops[] = {{.device = 1},
-                               {.device = 2, .input_count = 1, .input = {0}, .weight = 50},
-                               {.device = 0},
-                               {.device = 2, .control = 3},
-                               {.device = 0, .input_count = 1, .input = {3}}};
-    emp_runtime       runtime = tiny_list_scheduling();
-    task              t;
-    emp_anomaly_count counts[EMP_SHORTENINGS];
-    emp_time_ns       with = SHORT_READY + GPU + 50 * GPU;
-    emp_time_ns       without = GPU + COPY + 50 * GPU + GPU + COPY + CPU;
-
-    runtime.events.poll_s = 7e-9;
-    task_create_tiny(&t, ops, 5, &runtime);
-    t.problem->costs->cpu[2].compute_ns = SHORT_READY;
-    cr_expect_eq(step_of(&t), with);
-    cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                                       &(emp_anomalies_params){.seed = 1}, NULL),
-                 EMP_OK);
-    const emp_anomaly_count *poll = &counts[EMP_SHORTEN_POLL];
-    cr_expect_eq(poll->longer, 1);
-    cr_expect_float_eq(poll->worst_growth, (double)without / (double)with - 1.0, 1e-12);
-    cr_expect_float_eq(poll->median_growth, poll->worst_growth, 1e-12);
-    cr_expect_float_eq(poll->median_change, poll->worst_growth, 1e-12);
-    cr_expect_not(counts[EMP_SHORTEN_SEND].is_there);
-    cr_expect_not(counts[EMP_SHORTEN_RECEIVE].is_there);
-    cr_expect_not(counts[EMP_SHORTEN_ISSUE].is_there, "list scheduling has no issue");
-    cr_expect(counts[EMP_SHORTEN_LATENCY].is_there);
-    task_destroy(&t);
-}
 
 /* A chain has no alternatives: what is shortened is what is saved. */
 Test(anomalies, each_kind_shortens_what_it_says)
@@ -172,9 +130,7 @@ Test(anomalies, each_kind_shortens_what_it_says)
     task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device_count = 2; /* one GPU to draw from */
     double before = (double)step_of(&t);
-    cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                                       &(emp_anomalies_params){.seed = 1}, NULL),
-                 EMP_OK);
+    measure(counts, &t, 1, 1);
     for (int k = EMP_SHORTEN_GPU; k < EMP_SHORTENINGS; k++) {
         cr_expect_eq(counts[k].shorter, 1, "%s", emp_shortening_name((emp_shortening)k));
         cr_expect_float_eq(counts[k].median_change * before, -saved[k], 1e-9, "%s: %g",
@@ -205,17 +161,15 @@ Test(anomalies, families_are_what_they_say)
     for (int i = 0; i < 3; i++)
         devices[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
     for (int i = 0; i < 3; i++) {
-        cr_assert_eq(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2,
-                                         devices[i], NULL),
-                     EMP_OK);
+        ASSERT_OK(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2,
+                                      devices[i], NULL));
     }
     cr_expect_eq(count_differences(&w, devices[0], devices[1]), 0, "the same again");
     int32_t moved = count_differences(&w, devices[0], devices[2]);
     cr_expect(moved > 0 && moved < w.graph->op_count / 20, "%d ops moved", moved);
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(
-            emp_anomalies_place(w.problem, EMP_ANOMALIES_RANDOM, 1, i, devices[i], NULL),
-            EMP_OK);
+        ASSERT_OK(
+            emp_anomalies_place(w.problem, EMP_ANOMALIES_RANDOM, 1, i, devices[i], NULL));
     }
     cr_expect_gt(count_differences(&w, devices[0], devices[1]), w.graph->op_count / 3);
     for (int i = 0; i < 3; i++) emp_free(devices[i]);
@@ -227,49 +181,36 @@ Test(anomalies, families_are_what_they_say)
 
 Test(anomalies, refuses_no_placement_and_an_illegal_one)
 {
-    const tiny_op     ops[] = {{.device = 1}};
-    emp_runtime       runtime = tiny_serial();
-    task              t;
-    emp_anomaly_count counts[EMP_SHORTENINGS];
-    emp_error         err = {0};
+    const emp_anomalies_params params = {0};
+    const tiny_op              ops[] = {{.device = 1}};
+    emp_runtime                runtime = tiny_serial();
+    task                       t;
+    emp_anomaly_count          counts[EMP_SHORTENINGS];
 
     task_create_tiny(&t, ops, 1, &runtime);
-    cr_expect_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 0,
-                                       &(emp_anomalies_params){0}, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "0 placements; at least 1 is needed");
-    err = (emp_error){0};
-    t.device_of_op[0] = 9;
-    cr_expect_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
-                                       &(emp_anomalies_params){0}, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op 'op0' is on device 9 of 0..2");
+    for (int count = 0; count < 2; count++) {
+        t.device_of_op[0] = 9;
+        EXPECT_REFUSED(emp_anomalies_measure(counts, t.problem, &t.device_of_op, count,
+                                             &params, &err),
+                       EMP_EINVAL, count == 0 ? "0 placements" : "'op0' is on device 9");
+    }
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(anomalies, measuring_survives_every_allocation_failure)
+Test(anomalies, measuring_and_placing_survive_every_allocation_failure)
 {
-    task              r;
-    emp_anomaly_count counts[EMP_SHORTENINGS];
-    emp_device_id    *placements[2];
+    const emp_anomalies_params params = {.seed = 1};
+    task                       r, w;
+    emp_anomaly_count          counts[EMP_SHORTENINGS];
 
     random_problem_create(&r, 7);
-    placements[0] = placements[1] = r.device_of_op;
+    emp_device_id *placements[] = {r.device_of_op, r.device_of_op};
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_anomalies_measure(counts, r.problem, placements, 2,
-                              &(emp_anomalies_params){.seed = 1}, NULL), );
+        emp_anomalies_measure(counts, r.problem, placements, 2, &params, NULL), );
     task_destroy(&r);
-}
-
-Test(anomalies, placing_survives_every_allocation_failure)
-{
-    task w;
-
     task_create(&w, "nmt:layers=2,steps=2", "k40x2", "tf-r1.3");
-    emp_device_id *devices = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, 1, devices, NULL), );
-    emp_free(devices);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT,
+                                                          1, 1, w.device_of_op, NULL), );
     task_destroy(&w);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

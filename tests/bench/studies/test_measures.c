@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do measures say what placements are like? Of a task so small that each takes a moment: figures keep
  * their bounds, descents go down, noise of 0 changes nothing, and equal parameters give equal lines. */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/measure.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 2, BUDGET = 16 };
 
@@ -43,11 +41,9 @@ static emp_sheet make(const emp_measure *measure, const emp_measure_params *para
 {
     emp_measure m = small(measure);
     emp_sheet   sheet;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_measure_make(&sheet, &m, params, "What?", &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_sheet_check(&sheet, &err), EMP_OK);
+    ASSERT_OK(emp_measure_make(&sheet, &m, params, "What?", &err));
+    ASSERT_OK(emp_sheet_check(&sheet, &err));
     return sheet;
 }
 
@@ -67,12 +63,9 @@ static const emp_value *at(const emp_sheet *sheet, int32_t line, const char *key
 static char *csv_of(const emp_measure *measure)
 {
     char     *text = NULL;
-    size_t    size = 0;
-    FILE     *out = open_memstream(&text, &size);
     emp_sheet sheet = make(measure, &fewest);
 
-    cr_assert_eq(emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL), EMP_OK);
-    fclose(out);
+    ASSERT_PRINTED(text, emp_sheet_print(out, &sheet, EMP_SHEET_CSV, &err));
     emp_sheet_clear(&sheet);
     return text;
 }
@@ -172,34 +165,29 @@ Test(measures, a_taught_policy_depends_on_what_it_sees)
     emp_sheet_clear(&sheet);
 }
 
-static void expect_refused(const emp_measure *measure, const emp_measure_params *params,
-                           const char *message)
-{
-    emp_measure m = *measure;
-    emp_sheet   sheet;
-    emp_error   err = {0};
-
-    m.row = rows;
-    m.row_count = 2;
-    cr_expect_eq(emp_measure_make(&sheet, &m, params, NULL, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, message);
-    emp_sheet_clear(&sheet);
-}
-
 Test(measures, say_what_is_wrong)
 {
-    emp_measure_params params = few;
+    static const struct {
+        const emp_measure *measure;
+        emp_measure_params params;
+        const char        *part;
+    } cases[] = {
+        {&emp_measure_load, {"three", .seed_count = 2, .budget = 16}, "\"three\""},
+        {&emp_measure_noise, {.seed_count = EMP_MEASURE_SEEDS + 1}, "33 seeds"},
+        {&emp_measure_load, {.seed_count = 2, .budget = 3}, "8 placements"}};
 
-    params.rows = "three";
-    expect_refused(&emp_measure_load, &params,
-                   "the study has no row \"three\"; it has one, two");
-    params = few;
-    params.seed_count = EMP_MEASURE_SEEDS + 1;
-    expect_refused(&emp_measure_noise, &params, "33 seeds; the study takes 1 to 32");
-    params = few;
-    params.budget = 3;
-    expect_refused(&emp_measure_load, &params,
-                   "a correlation needs 8 placements or more");
+    for (int i = 0; i < 3; i++) {
+        emp_measure        m = *cases[i].measure;
+        emp_measure_params params = cases[i].params;
+        emp_sheet          sheet;
+        m.row = rows;
+        m.row_count = 2;
+        params.runtime = few.runtime;
+        params.threads = 1;
+        EXPECT_REFUSED(emp_measure_make(&sheet, &m, &params, NULL, &err), EMP_EINVAL,
+                       cases[i].part);
+        emp_sheet_clear(&sheet);
+    }
 }
 
 /* Every allocation would take minutes: the first ones, and more and more seldom. */

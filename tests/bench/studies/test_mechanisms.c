@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <criterion/criterion.h>
-#include <stdatomic.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/mechanisms.h"
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
+#include "tests/support/survive.h"
 
 static emp_mechanism_table *make(const char *rows, int32_t threads)
 {
     emp_mechanism_params params = {
         .rows = rows, .runtime = "tf-r1.3", .seed = 1, .threads = threads};
     emp_mechanism_table *t = NULL;
-    emp_error            err = {0};
 
-    cr_assert_eq(emp_mechanism_table_make(&t, &params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_mechanism_table_make(&t, &params, &err));
     return t;
 }
 
@@ -31,10 +28,10 @@ static int32_t number_of(const char *name)
 
 enum { CPU, GPU };
 
-Test(mechanisms, what_a_switch_cannot_reach_stays)
+/* What a switch cannot reach. */
+static void expect_unreached_to_stay(const emp_mechanism_table *t)
 {
-    emp_mechanism_table *t = make("rnnlm", 1);
-    emp_mechanism_row   *row = &t->row[0];
+    const emp_mechanism_row *row = &t->row[0];
 
     cr_assert_eq(t->row_count, 1);
     for (int32_t m = 0; m < t->mechanism_count; m++) {
@@ -57,8 +54,6 @@ Test(mechanisms, what_a_switch_cannot_reach_stays)
     int32_t addn = number_of("addn_waits");
     cr_expect_eq(row->after[addn][GPU].step_s, row->before[GPU].step_s);
     cr_expect_lt(row->after[addn][GPU].peak_bytes, row->before[GPU].peak_bytes / 2);
-    emp_mechanism_table_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* All that can go to the GPU is there; the profile is changed by hand. */
@@ -72,11 +67,10 @@ static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
 
     cr_assert_not_null(device);
     for (emp_op_id op = 0; op < step->op_count; op++) device[op] = 1;
-    cr_assert_eq(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL));
     emp_problem_legalize(problem, device);
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, device, &result, NULL), EMP_OK);
+    ASSERT_OK(emp_sim_create(&sim, problem, NULL));
+    ASSERT_OK(emp_sim_run(sim, device, &result, NULL));
     emp_sim_destroy(sim);
     emp_problem_destroy(problem);
     emp_free(device);
@@ -85,34 +79,32 @@ static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
 
 Test(mechanisms, are_the_profile_with_one_change)
 {
-    emp_mechanism_table *t = make("rnnlm", 1);
-    emp_graph           *step = NULL;
-    emp_machine         *machine = NULL;
-    emp_runtime          runtime, changed;
+    static const char *const names[] = {"issue", "drain_copies", "poll", "send, receive"};
+    emp_mechanism_table     *t = make("rnnlm", 1);
+    emp_graph               *step = NULL;
+    emp_machine             *machine = NULL;
+    emp_runtime              runtime;
 
-    cr_assert_eq(emp_source_load(&step, NULL, NULL, "rnnlm", NULL), EMP_OK);
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
+    ASSERT_OK(emp_source_load(&step, NULL, NULL, "rnnlm", &err));
+    ASSERT_OK(emp_machine_load(&machine, "k40x2", &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
     cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
-    changed = runtime;
-    changed.events.issue_s = changed.events.issue_kernel_s = 0.0;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("issue")][GPU].step_s);
-    changed = runtime;
-    changed.events.drain_copies = false;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("drain_copies")][GPU].step_s);
-    changed = runtime;
-    changed.events.poll_s = 0.0;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("poll")][GPU].step_s);
-    changed = runtime;
-    changed.events.send_s = changed.events.receive_s = 0.0;
-    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
-                 t->row[0].after[number_of("send, receive")][GPU].step_s);
+    for (int i = 0; i < 4; i++) {
+        emp_runtime changed = runtime;
+        switch (i) {
+        case 0: changed.events.issue_s = changed.events.issue_kernel_s = 0.0; break;
+        case 1: changed.events.drain_copies = false; break;
+        case 2: changed.events.poll_s = 0.0; break;
+        default: changed.events.send_s = changed.events.receive_s = 0.0;
+        }
+        cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                     t->row[0].after[number_of(names[i])][GPU].step_s, "%s", names[i]);
+    }
     emp_machine_destroy(machine);
     emp_graph_destroy(step);
+    expect_unreached_to_stay(t);
     emp_mechanism_table_destroy(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(mechanisms, do_not_depend_on_threads)
@@ -132,23 +124,4 @@ Test(mechanisms, do_not_depend_on_threads)
     }
     emp_mechanism_table_destroy(a);
     emp_mechanism_table_destroy(b);
-}
-
-Test(mechanisms, unknown_rows_and_interrupts_end_it)
-{
-    atomic_int           stop = 1;
-    emp_mechanism_params params = {
-        .rows = "rnnlm,vgg", .runtime = "tf-r1.3", .seed = 1, .threads = 1};
-    emp_mechanism_table *t = NULL;
-    emp_error            err = {0};
-
-    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "no row \"vgg\"; it has inception_v3, resnet"),
-                       "%s", err.msg);
-    params.rows = "inception_v3";
-    params.stop = &stop;
-    err = (emp_error){0};
-    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINTERRUPTED);
-    cr_expect_null(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do all studies name what there is: methods, options, tasks, and one study for each question? */
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/studies/study.h"
 #include "bench/tables/paper.h"
 #include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
+#include "tests/support/survive.h"
 
 TestSuite(questions);
 
@@ -20,18 +19,14 @@ static int32_t count_studies(void)
     return count;
 }
 
-Test(questions, every_question_has_one)
+Test(questions, every_question_has_one_that_is_found_by_its_name)
 {
     cr_assert_eq(count_studies(), EMP_STUDY_QUESTIONS);
-    for (int32_t i = 0; i < EMP_STUDY_QUESTIONS; i++)
+    for (int32_t i = 0; i < EMP_STUDY_QUESTIONS; i++) {
         cr_expect_eq(emp_study_number(emp_study_at(i)), i + 1);
-    cr_expect_null(emp_study_at(-1));
-}
-
-Test(questions, each_is_found_by_its_name)
-{
-    for (int32_t i = 0; i < count_studies(); i++)
         cr_expect_eq(emp_study_find(emp_study_at(i)->name), emp_study_at(i));
+    }
+    cr_expect_null(emp_study_at(-1));
     cr_expect_null(emp_study_find("nothing"));
     cr_expect_null(emp_study_find(""));
 }
@@ -59,18 +54,15 @@ Test(questions, each_says_what_answers_it_or_why_nothing_does)
 static void expect_arm(const emp_ablation *d, const emp_arm *arm)
 {
     const emp_method       *type = NULL;
-    emp_error               err = {0};
     _Alignas(double) char   options[4096];
     const emp_method_params params = {.preset = emp_ablation_preset(d, arm),
                                       .options = arm->options};
 
-    cr_assert_eq(emp_method_find(&type, emp_ablation_method(d, arm), &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_method_find(&type, emp_ablation_method(d, arm), &err));
     cr_expect_eq(arm->decides & ~EMP_DECIDES_DEVICES & ~type->decides, 0,
                  "%s cannot decide what %s wants", type->name, arm->name);
     if (type->options != NULL)
-        cr_expect_eq(emp_method_options_parse(options, type, &params, &err), EMP_OK, "%s",
-                     err.msg);
+        ASSERT_OK(emp_method_options_parse(options, type, &params, &err));
     else
         cr_expect(arm->options == NULL && params.preset == NULL, "%s", arm->name);
 }
@@ -124,18 +116,16 @@ static bool has(const char *list, const char *word)
 
 static void expect_task(const emp_task *task)
 {
-    emp_error    err = {0};
     emp_machine *machine = NULL;
     emp_graph   *graph = NULL;
 
-    cr_assert_eq(emp_machine_load(&machine, task->machine, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&machine, task->machine, &err));
     cr_expect_eq(emp_machine_count(machine, EMP_DEVICE_GPU), task->gpu_count, "%s",
                  task->title);
     emp_machine_destroy(machine);
     if (emp_paper_find(task->key) >= 0)
         return; /* other tests load those, which are large */
-    cr_assert_eq(emp_source_load(&graph, NULL, NULL, task->spec, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_source_load(&graph, NULL, NULL, task->spec, &err));
     emp_graph_destroy(graph);
 }
 

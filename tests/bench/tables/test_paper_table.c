@@ -3,99 +3,55 @@
  * kept and read again, wrong names are refused. Table 2: the paper's figures, and columns
  * that show different things of the same runs, on a small table made up here. All
  * definitions: whatever they name exists. */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/tables/table.h"
 #include "run/methods.h"
-#include "tests/support/scratch.h"
+#include "tests/bench/counted.h"
+#include "tests/support/survive.h"
 
-static char folder[SCRATCH_PATH_BYTES];
+TestSuite(paper_table, .init = counted_set_up, .fini = scratch_remove);
 
-static void set_up(void)
+static emp_trials_params make_params(void)
 {
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+    return (emp_trials_params){.rows = "rnnlm",
+                               .arms = "gpu,random",
+                               .runtime = "tf-r1.3",
+                               .seed_count = 2,
+                               .jobs = counted_jobs(2)};
 }
 
-TestSuite(paper_table, .init = set_up, .fini = scratch_remove);
-
-struct counts {
-    int runs, read;
-};
-
-static void count_run(void *context, const emp_job_event *event)
+Test(paper_table, has_what_is_chosen_beside_the_paper)
 {
-    struct counts *counts = (struct counts *)context;
+    emp_trials_params params = make_params();
+    emp_table        *t = NULL;
 
-    counts->runs++;
-    if (event->is_read) counts->read++;
-    cr_expect_eq(event->done, counts->runs);
-}
-
-static emp_trials_params make_params(struct counts *counts)
-{
-    return (emp_trials_params){
-        .rows = "rnnlm",
-        .arms = "gpu,random",
-        .runtime = "tf-r1.3",
-        .seed_count = 2,
-        .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
-}
-
-Test(paper_table, reads_what_it_has_recorded)
-{
-    struct counts     first = {0}, second = {0};
-    emp_trials_params params = make_params(&first);
-    emp_table        *a = NULL, *b = NULL;
-    emp_error         err = {0};
-
-    cr_assert_eq(emp_paper_table_make(&a, &emp_paper_table1, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    params.jobs.context = &second;
-    params.jobs.threads = 1;
-    cr_assert_eq(emp_paper_table_make(&b, &emp_paper_table1, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_expect_eq(first.runs, 1 + 2); /* one by gpu, a seed each by random */
-    cr_expect_eq(first.read, 0);
-    cr_expect_eq(second.read, 3);
-    cr_expect_eq(a->row_count, 1);
-    cr_expect_eq(a->column_count, 2);
-    cr_expect_eq(emp_table_at(a, 0, 0)->paper_s, 1.57);
+    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_table1, &params, &err));
+    cr_expect_eq(counted_runs, 1 + 2); /* one by gpu, a seed each by random */
+    cr_expect(t->row_count == 1 && t->column_count == 2);
+    cr_expect_eq(emp_table_at(t, 0, 0)->paper_s, 1.57);
     /* no constant of a GPU is fitted to a cell */
-    cr_expect_eq(emp_table_at(a, 0, 0)->origin, EMP_ORIGIN_PREDICTED);
-    cr_expect_eq(emp_table_at(a, 0, 1)->origin, EMP_ORIGIN_BARE);
-    cr_expect_gt(a->fitted_constants, 0);
-    cr_expect_eq(emp_table_at(a, 0, 1)->run_count, 2);
-    for (int c = 0; c < 2; c++) {
-        cr_expect_eq(emp_table_at(a, 0, c)->ours_s.median,
-                     emp_table_at(b, 0, c)->ours_s.median);
-    }
-    cr_expect_str_eq(a->command, "scripts/emplace table 1 --seeds 2 --rows rnnlm "
+    cr_expect_eq(emp_table_at(t, 0, 0)->origin, EMP_ORIGIN_PREDICTED);
+    cr_expect_eq(emp_table_at(t, 0, 1)->origin, EMP_ORIGIN_BARE);
+    cr_expect_gt(t->fitted_constants, 0);
+    cr_expect_eq(emp_table_at(t, 0, 1)->run_count, 2);
+    cr_expect_str_eq(t->command, "scripts/emplace table 1 --seeds 2 --rows rnnlm "
                                  "--methods gpu,random");
-    emp_table_destroy(a);
-    emp_table_destroy(b);
+    emp_table_destroy(t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Only rows of the paper's own sizes can have been fitted; more words take longer. */
 Test(paper_table, other_sizes_are_predictions)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
-    emp_error         err = {0};
 
     params.rows = "nmt2";
     params.arms = "cpu";
-    cr_assert_eq(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err));
     cr_assert_eq(t->row_count, 6);
     /* the CPU model's file says so */
     cr_expect_eq(emp_table_at(t, 0, 0)->origin, EMP_ORIGIN_FITTED);
@@ -107,98 +63,6 @@ Test(paper_table, other_sizes_are_predictions)
     cr_expect_lt(emp_table_at(t, 1, 0)->shown, emp_table_at(t, 2, 0)->shown);
     cr_expect_lt(emp_table_at(t, 2, 0)->shown, emp_table_at(t, 3, 0)->shown);
     emp_table_destroy(t);
-}
-
-Test(paper_table, fresh_runs_read_nothing)
-{
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
-    emp_table        *table = NULL;
-
-    params.arms = "gpu";
-    for (int i = 0; i < 2; i++) {
-        params.jobs.is_fresh = i == 1;
-        counts.runs = 0;
-        cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL),
-                     EMP_OK);
-        emp_table_destroy(table);
-    }
-    cr_expect_eq(counts.read, 0);
-}
-
-/* As after a kill between saving the one and removing the other. */
-Test(paper_table, checkpoint_beside_a_record_is_removed)
-{
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
-    emp_table        *table = NULL;
-    char              name[SCRATCH_PATH_BYTES];
-
-    params.arms = "gpu";
-    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL), EMP_OK);
-    emp_table_destroy(table);
-    char *record = scratch_find("*.h5");
-    cr_assert_not_null(record);
-    *strrchr(record, '.') = '\0';
-    snprintf(name, sizeof name, "%s.checkpoint.h5", record);
-    free(record);
-    scratch_write(name, "", 0);
-    counts.runs = 0;
-    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL), EMP_OK);
-    emp_table_destroy(table);
-    cr_expect_eq(counts.read, 1);
-    cr_expect_null(scratch_find("*.checkpoint.h5"));
-}
-
-static atomic_int stop_flag;
-
-Test(paper_table, stop_leaves_the_rest_blank)
-{
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
-    emp_table        *table = NULL;
-
-    stop_flag = 1;
-    params.jobs.stop = &stop_flag;
-    cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL),
-                 EMP_EINTERRUPTED);
-    cr_assert_not_null(table);
-    cr_expect_eq(counts.runs, 0);
-    cr_expect(isnan(emp_table_at(table, 0, 0)->ours_s.median));
-    emp_table_destroy(table);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-static void expect_refused(const emp_trials_params *params, const char *message)
-{
-    emp_table *table = NULL;
-    emp_error  err = {0};
-
-    cr_expect_eq(emp_paper_table_make(&table, &emp_paper_table1, params, &err),
-                 EMP_EINVAL);
-    cr_expect_null(table);
-    cr_expect_str_eq(err.msg, message);
-}
-
-Test(paper_table, wrong_names_are_refused)
-{
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
-
-    params.rows = "rnnlm,nmt3";
-    expect_refused(&params, "table 1 has no row \"nmt3\" (did you mean \"nmt2\"?); it "
-                            "has inception_v3, resnet, rnnlm, "
-                            "nmt2, nmt4, nmt8");
-    params = make_params(&counts);
-    params.arms = "gpus";
-    expect_refused(&params,
-                   "table 1 has no method \"gpus\" (did you mean \"gpu\"?); it has cpu, "
-                   "gpu, expert, scotch, "
-                   "mincut, metis, random, hdp, hdp-literal, refine, anneal, ce");
-    params = make_params(&counts);
-    params.seed_count = 101;
-    expect_refused(&params, "101 seeds; give 1 to 100");
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* ---- table 2 ---- */
@@ -263,17 +127,14 @@ static const emp_paper_table small_table = {.name = "small",
 
 Test(paper_table, columns_show_different_things_of_the_same_runs)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
-    emp_error         err = {0};
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
     params.is_full = true;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_expect_eq(counts.runs, 4 + 2, "best and worst share runs, a gain has none");
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+    cr_expect_eq(counted_runs, 4 + 2, "best and worst share runs, a gain has none");
     const emp_table_cell *best = emp_table_at(t, 0, 0), *worst = emp_table_at(t, 0, 1);
     const emp_table_cell *gain = emp_table_at(t, 0, 2), *many = emp_table_at(t, 0, 3);
     cr_expect_eq(best->shown, best->ours_s.min);
@@ -293,12 +154,9 @@ Test(paper_table, columns_show_different_things_of_the_same_runs)
 
 static void expect_note(const emp_table *t, const char *note, bool is_there)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
+    char *text = NULL;
 
-    cr_assert_eq(emp_table_print(out, t, EMP_SHEET_MD, NULL), EMP_OK);
-    fclose(out);
+    ASSERT_PRINTED(text, emp_table_print(out, t, EMP_SHEET_MD, NULL));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
 }
@@ -306,52 +164,45 @@ static void expect_note(const emp_table *t, const char *note, bool is_there)
 /* All rows and columns, and what is left out is said. */
 Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
-    cr_expect_eq(counts.runs, 1 + 1);
-    cr_expect_eq(t->column_count, 4);
-    cr_expect_str_eq(t->command, "scripts/emplace table small --seeds 1");
-    expect_note(t, "This is a first table", true);
-    expect_note(t, "- Best: 3 evaluations a run, seed 1 of 4.", true);
-    expect_note(t, "- Many: 5 of 9 evaluations a run, seed 1 of 2.", true);
-    emp_table_destroy(t);
-    counts.runs = 0;
-    params.is_full = true;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
-    expect_note(t, "This is a first table", false);
-    expect_note(t, "- Many: 9 evaluations a run, seeds 1 to 2.", true);
-    emp_table_destroy(t);
+    for (int is_full = 0; is_full < 2; is_full++) {
+        params.is_full = is_full;
+        counted_runs = 0;
+        ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+        if (!is_full) cr_expect_eq(counted_runs, 1 + 1);
+        cr_expect_eq(t->column_count, 4);
+        expect_note(t, "This is a first table", !is_full);
+        expect_note(t, "3 evaluations a run, seed 1 of 4", !is_full);
+        expect_note(t, "5 of 9 evaluations a run, seed 1 of 2", !is_full);
+        expect_note(t, "9 evaluations a run, seeds 1 to 2", is_full);
+        emp_table_destroy(t);
+    }
 }
 
 Test(paper_table, a_gain_needs_both_of_its_columns)
 {
-    struct counts     counts = {0};
-    emp_trials_params params = make_params(&counts);
+    emp_trials_params params = make_params();
     emp_table        *t = NULL;
 
     params.rows = NULL;
     params.arms = "gain,many";
     params.seed_count = 2;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
-    cr_expect_eq(counts.runs, 2);
-    expect_note(t,
-                "Gain compares the columns \"Many\" and \"Best\": --methods "
-                "many,few,gain.",
-                true);
+    cr_expect_eq(counted_runs, 2);
+    expect_note(t, "\"Many\" and \"Best\": --methods many,few,gain", true);
     emp_table_destroy(t);
     params.arms = "gain";
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
-    cr_expect_eq(counts.runs, 2, "alone it has no runs");
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+    cr_expect_eq(counted_runs, 2, "alone it has no runs");
     emp_table_destroy(t);
     params.arms = "many,few,gain";
-    counts.runs = 0;
-    cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
+    counted_runs = 0;
+    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
     cr_expect_str_empty(t->gain_note);
     emp_table_destroy(t);
 }
@@ -365,12 +216,12 @@ static void expect_creates(const emp_problem *problem, const char *method,
     const emp_method       *type = NULL;
     const emp_method_params params = {
         .seed = 1, .threads = 1, .preset = preset, .options = options};
-    emp_error err = {0};
+    emp_error why = {0};
     void     *state = NULL;
 
-    cr_assert_eq(emp_method_find(&type, method, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
-                 "%s %s: %s", method, options, err.msg);
+    ASSERT_OK(emp_method_find(&type, method, &err));
+    cr_assert_eq(emp_method_create(&state, type, problem, &params, &why), EMP_OK,
+                 "%s %s: %s", method, options, why.msg);
     emp_method_destroy(type, state);
 }
 
@@ -380,8 +231,8 @@ Test(paper_table, definitions_name_what_exists)
     emp_runtime                  runtime;
     emp_loaded_task              task = {0};
 
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_assert_eq(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL), EMP_OK);
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", NULL));
+    ASSERT_OK(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL));
     for (int i = 0; i < 2; i++) {
         for (int32_t c = 0; c < tables[i]->column_count; c++) {
             const emp_paper_column *d = &tables[i]->column[c];
@@ -392,20 +243,4 @@ Test(paper_table, definitions_name_what_exists)
     }
     emp_tasks_clear(&task, 1);
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(paper_table, rows_of_definitions_exist)
-{
-    emp_runtime     runtime;
-    emp_error       err = {0};
-    emp_loaded_task task[6] = {0};
-
-    cr_assert_eq(emp_paper_table1.row_count, 6);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_expect_eq(emp_tasks_load(task, emp_paper_table1.row, 6, &runtime, 2, &err), EMP_OK,
-                 "%s", err.msg);
-    for (int i = 0; i < 6; i++)
-        cr_expect_eq(emp_machine_count(task[i].machine, EMP_DEVICE_GPU),
-                     emp_paper_table1.row[i].gpu_count);
-    emp_tasks_clear(task, 6);
 }

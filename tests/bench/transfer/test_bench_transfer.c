@@ -3,26 +3,18 @@
  * the runs, and the whole that reads them. */
 #include "bench/transfer/transfer.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "tests/bench/counted.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 #define SMALL \
     "width=8,type_width=4,graph_layers=1,layers=1,heads=2,hidden=8,segment=16,samples=8"
 
-static char folder[SCRATCH_PATH_BYTES];
-
-static void set_up(void)
-{
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-}
-
-TestSuite(bench_transfer, .init = set_up, .fini = scratch_remove);
+TestSuite(bench_transfer, .init = counted_set_up, .fini = scratch_remove);
 
 static emp_transfer_params imitating(const char *method, int64_t rounds)
 {
@@ -35,15 +27,14 @@ static emp_transfer_params imitating(const char *method, int64_t rounds)
                                  .trainings = 1,
                                  .budget = {1},
                                  .budget_count = 1,
-                                 .jobs = {.folder = folder, .threads = 1}};
+                                 .jobs = counted_jobs(1)};
 }
 
 static emp_transfer_table *make(const emp_transfer_params *params)
 {
     emp_transfer_table *table = NULL;
-    emp_error           err = {0};
 
-    cr_assert_eq(emp_transfer_make(&table, params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_transfer_make(&table, params, &err));
     return table;
 }
 
@@ -67,44 +58,15 @@ static void expect_file(const char *pattern)
     free(name);
 }
 
-static void count_made(void *context, const emp_job_event *event)
-{
-    *(int *)context += !event->is_read;
-}
-
-/* The parts in one folder are all that the whole needs. A part makes no table. */
-static emp_transfer_table *make_by_parts(const emp_transfer_params *whole)
-{
-    emp_transfer_params params = *whole;
-    int                 made[2] = {0}, more = 0;
-
-    params.jobs.on_run = count_made;
-    params.jobs.shard_count = 2;
-    for (params.jobs.shard = 2; params.jobs.shard >= 1; params.jobs.shard--) {
-        emp_transfer_table *none = NULL;
-        emp_error           err = {0};
-        params.jobs.context = &made[params.jobs.shard - 1];
-        cr_assert_eq(emp_transfer_make(&none, &params, &err), EMP_EINTERRUPTED, "%s",
-                     err.msg);
-        cr_expect_null(none);
-    }
-    cr_expect(made[0] > 10 && made[1] > 10, "%d and %d", made[0], made[1]);
-    params.jobs.shard_count = 0;
-    params.jobs.context = &more;
-    emp_transfer_table *table = make(&params);
-    cr_expect_eq(more, 0);
-    return table;
-}
-
 Test(bench_transfer, imitation_is_a_training_of_its_own)
 {
     emp_transfer_params params = imitating("refine", 60);
-    emp_transfer_table *imitated = make_by_parts(&params);
+    emp_transfer_table *imitated = make(&params);
     emp_transfer_table *again = make(&params);
 
     cr_expect_str_eq(imitated->imitated, "refine::30:60");
     cr_expect_eq(imitated->training_budget, 0);
-    expect_file("weights.giph.go.seed1.0.*.h5");
+    expect_file("runs/weights.giph.go.seed1.0.*.h5");
     cr_expect_eq(sum_of(again, "trained"), sum_of(imitated, "trained"));
     cr_expect_neq(sum_of(imitated, "trained"), sum_of(imitated, "untrained"));
 
@@ -117,7 +79,7 @@ Test(bench_transfer, imitation_is_a_training_of_its_own)
     params.training_budget = 80;
     emp_transfer_table *scored = make(&params);
     cr_expect_str_eq(scored->imitated, "");
-    expect_file("weights.giph.go.seed1.80.*.h5");
+    expect_file("runs/weights.giph.go.seed1.80.*.h5");
     emp_transfer_destroy(scored);
     emp_transfer_destroy(less);
     emp_transfer_destroy(again);
@@ -133,7 +95,7 @@ Test(bench_transfer, a_table_of_frequencies_is_one_arm_more)
 
     params.trainings = 2;
     params.has_frequencies = true;
-    emp_transfer_table *with = make_by_parts(&params);
+    emp_transfer_table *with = make(&params);
     params.has_frequencies = false;
     emp_transfer_table *without = make(&params);
     for (int32_t i = 0; i < with->row_count; i++) {
@@ -151,37 +113,25 @@ Test(bench_transfer, a_table_of_frequencies_is_one_arm_more)
     emp_transfer_destroy(with);
 }
 
-static emp_status status_of(const emp_transfer_params *params, emp_error *err)
-{
-    emp_transfer_table *table = NULL;
-    const emp_status    st = emp_transfer_make(&table, params, err);
-
-    emp_transfer_destroy(table);
-    return st;
-}
-
 Test(bench_transfer, who_cannot_imitate_or_be_imitated_is_refused)
 {
-    emp_transfer_params params = imitating("nosuch", 1);
-    emp_error           err = {0};
+    emp_transfer_params params[3] = {imitating("nosuch", 1), imitating("random", 1),
+                                     imitating(NULL, 0)};
+    static const struct {
+        emp_status  status;
+        const char *part;
+    } wants[] = {{EMP_EINVAL, "nosuch"},
+                 {EMP_EUNSUPPORTED, "imitates nobody"},
+                 {EMP_EINVAL, "--imitate"}}; /* what frequencies need */
 
-    cr_expect_eq(status_of(&params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "nosuch"), "%s", err.msg);
-    err = (emp_error){0};
-    params = imitating("random", 1);
-    params.methods = "giph";
-    params.options = NULL;
-    cr_expect_eq(status_of(&params, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "imitates nobody"), "%s", err.msg);
-}
-
-Test(bench_transfer, frequencies_need_what_is_imitated)
-{
-    emp_transfer_params params = imitating(NULL, 0);
-    emp_error           err = {0};
-
-    params.training_budget = 80;
-    params.has_frequencies = true;
-    cr_expect_eq(status_of(&params, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "--imitate"), "%s", err.msg);
+    params[1].methods = "giph";
+    params[1].options = NULL;
+    params[2].training_budget = 80;
+    params[2].has_frequencies = true;
+    for (int i = 0; i < 3; i++) {
+        emp_transfer_table *table = NULL;
+        EXPECT_REFUSED(emp_transfer_make(&table, &params[i], &err), wants[i].status,
+                       wants[i].part);
+        emp_transfer_destroy(table);
+    }
 }

@@ -2,10 +2,8 @@
 /* Does the table put ops where most of their kind were, whatever the GPUs were called? */
 #include "bench/transfer/transfer.h"
 
-#include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -19,8 +17,7 @@ static void set_up(void)
     hand_graph_layers(&shown, SMALL);
     hand_graph_layers(&target, LARGE);
     for (int i = 0; i < EXAMPLES; i++)
-        cr_assert_eq(emp_decision_init(&example[i], shown.graph->op_count, 0, NULL),
-                     EMP_OK);
+        ASSERT_OK(emp_decision_init(&example[i], shown.graph->op_count, 0, NULL));
 }
 
 static void tear_down(void)
@@ -62,10 +59,8 @@ static emp_op_id first_product(void)
 
 Test(frequencies, a_larger_graph_is_placed_by_type)
 {
-    emp_error err = {0};
-
     part(&example[0], 1, 2);
-    cr_assert_eq(place(1, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(place(1, &err));
     const emp_device_id products = target.device_of_op[first_product()];
     for (emp_op_id op = 0; op < target.graph->op_count; op++) {
         const bool is_here = target.device_of_op[op] == products;
@@ -79,14 +74,13 @@ Test(frequencies, a_larger_graph_is_placed_by_type)
 Test(frequencies, names_of_gpus_do_not_count)
 {
     emp_device_id once[256];
-    emp_error     err = {0};
 
     cr_assert_leq(target.graph->op_count, 256);
     part(&example[0], 1, 2);
-    cr_assert_eq(place(1, &err), EMP_OK);
+    ASSERT_OK(place(1, &err));
     memcpy(once, target.device_of_op, (size_t)target.graph->op_count * sizeof *once);
     part(&example[1], 2, 1);
-    cr_assert_eq(place(2, &err), EMP_OK);
+    ASSERT_OK(place(2, &err));
     cr_expect_arr_eq(target.device_of_op, once,
                      (size_t)target.graph->op_count * sizeof *once);
 }
@@ -95,14 +89,13 @@ Test(frequencies, names_of_gpus_do_not_count)
 Test(frequencies, depth_counts)
 {
     const emp_graph *g = shown.graph;
-    emp_error        err = {0};
     int32_t          changes = 0;
 
     for (emp_op_id op = 0, seen = 0; op < g->op_count; op++) {
         seen += is_product(g, op);
         example[0].device_of_op[op] = seen > SMALL / 2 ? 2 : 1;
     }
-    cr_assert_eq(place(1, &err), EMP_OK);
+    ASSERT_OK(place(1, &err));
     emp_device_id last = target.device_of_op[first_product()];
     for (emp_op_id op = 0; op < target.graph->op_count; op++) {
         if (!is_product(target.graph, op)) continue;
@@ -114,7 +107,5 @@ Test(frequencies, depth_counts)
 
 Test(frequencies, survive_failed_allocations)
 {
-    emp_error err = {0};
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(place(2, &err), (void)0);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(place(2, NULL), (void)0);
 }

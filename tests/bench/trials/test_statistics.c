@@ -1,59 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are intervals, tests and ranks those of the books, of other people's programs, and of
  * brute force? */
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "bench/trials/statistics.h"
 #include "tests/support/survive.h"
 
 /* ---- intervals ---- */
 
-static void expect_interval(const double *values, int32_t count, double low,
-                            double median, double high)
-{
-    emp_interval i = emp_median_interval(values, count, 1);
-
-    cr_expect(i.low == low && i.median == median && i.high == high,
-              "%d values: %g in %g .. %g", count, i.median, i.low, i.high);
-}
-
 /* A resample's median is the lowest of n values when most draws are: of 5 with a chance of
  * 5.8 %, of 7 with 1.0 %, and of 7 the lowest two with 11 %. So 2.5 % lies at the lowest of
- * 5 and at the second of 7. */
+ * 5 and at the second of 7. Infinite values are the largest. */
 Test(interval, ends_are_where_the_bootstrap_distribution_has_them)
 {
-    const double values[] = {4, 1, 3, 7, 2, 6, 5};
+    static const struct {
+        int32_t count;
+        double  value[7], low, median, high;
+    } cases[] = {{7, {4, 1, 3, 7, 2, 6, 5}, 2, 4, 6},
+                 {5, {4, 1, 3, 7, 2}, 1, 3, 7},
+                 {1, {4}, 4, 4, 4},
+                 {2, {4, 1}, 1, 2.5, 4},
+                 {5, {INFINITY, 1, 2, INFINITY, 3}, 1, 3, INFINITY},
+                 {3, {INFINITY, 1, INFINITY}, 1, INFINITY, INFINITY}};
 
-    expect_interval(values, 7, 2, 4, 6);
-    expect_interval(values, 5, 1, 3, 7);
-    expect_interval(values, 1, 4, 4, 4);
-    expect_interval(values, 2, 1, 2.5, 4);
-}
-
-Test(interval, infinite_values_are_the_largest)
-{
-    const double some[] = {INFINITY, 1, 2, INFINITY, 3}, most[] = {INFINITY, 1, INFINITY};
-
-    expect_interval(some, 5, 1, 3, INFINITY);
-    expect_interval(most, 3, 1, INFINITY, INFINITY);
-    cr_expect(isnan(emp_median_interval(some, 0, 1).median));
-}
-
-Test(interval, a_seed_gives_the_same_bits)
-{
-    double  values[40];
-    emp_rng rng;
-
-    emp_rng_init(&rng, 1, 0, 0);
-    for (int i = 0; i < 40; i++) values[i] = emp_rng_uniform(&rng);
-    emp_interval a = emp_median_interval(values, 40, 7);
-    emp_interval b = emp_median_interval(values, 40, 7);
-    cr_expect(a.low == b.low && a.median == b.median && a.high == b.high);
-    cr_expect(a.low < a.median && a.median < a.high);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int again = 0; again < 2; again++) { /* a seed gives the same bits */
+            emp_interval at = emp_median_interval(cases[i].value, cases[i].count, 1);
+            cr_expect(at.low == cases[i].low && at.median == cases[i].median &&
+                          at.high == cases[i].high,
+                      "case %zu: %g in %g .. %g", i, at.median, at.low, at.high);
+        }
+    cr_expect(isnan(emp_median_interval(cases[0].value, 0, 1).median));
 }
 
 /* ---- ratios ---- */
@@ -61,14 +40,16 @@ Test(interval, a_seed_gives_the_same_bits)
 Test(ratio, is_the_geometric_mean_in_its_interval)
 {
     const double logs[] = {0, log(2), log(4), 0, log(8)};
+    const double some[10] = {0, INFINITY}, both[] = {-INFINITY, INFINITY, 0};
     emp_ratio    ratio = emp_ratio_interval(logs, 5, 1);
 
     cr_expect_float_eq(ratio.mean, pow(64, 1 / 5.0), 1e-12);
     cr_expect(1 <= ratio.low && ratio.low < ratio.mean && ratio.mean < ratio.high &&
               ratio.high <= 8);
-    emp_ratio again = emp_ratio_interval(logs, 5, 1);
-    cr_expect(again.low == ratio.low && again.high == ratio.high, "the same bits");
     cr_expect(isnan(emp_ratio_interval(logs, 0, 1).mean));
+    ratio = emp_ratio_interval(some, 10, 1);
+    cr_expect(ratio.mean == INFINITY && ratio.low == 1 && ratio.high == INFINITY);
+    cr_expect(isnan(emp_ratio_interval(both, 3, 1).mean));
 }
 
 /* Of n logs that are 1 or 0, the number of ones in a resample is binomial. */
@@ -87,17 +68,6 @@ Test(ratio, ends_are_where_the_bootstrap_distribution_has_them)
     cr_expect_float_eq(log(ratio.high) * N, high, 1 + 1e-9, "%g", log(ratio.high) * N);
 }
 
-Test(ratio, infinite_ratios_are_the_largest)
-{
-    const double some[] = {0, INFINITY, 0, 0, 0, 0, 0, 0, 0, 0};
-    const double both[] = {-INFINITY, INFINITY, 0};
-    emp_ratio    ratio = emp_ratio_interval(some, 10, 1);
-
-    cr_expect(ratio.mean == INFINITY && ratio.low == 1 && ratio.high == INFINITY);
-    cr_expect(isnan(emp_ratio_interval(both, 3, 1).mean));
-    cr_expect(isnan(emp_ratio_interval(both, 3, 1).high));
-}
-
 /* ---- ranks ---- */
 
 Test(rank, equal_values_share_their_mean)
@@ -114,45 +84,35 @@ Test(rank, equal_values_share_their_mean)
 
 static double wilcoxon(const double *difference, int32_t count)
 {
-    double    p = -1;
-    emp_error err = {0};
+    double p = -1;
 
-    cr_assert_eq(emp_wilcoxon(&p, difference, count, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_wilcoxon(&p, difference, count, &err));
     return p;
 }
 
-/* Hollander and Wolfe, Nonparametric Statistical Methods, 1973, 29f: depression before and
- * after; R's wilcox.test() says V = 40, p = 0.03906. */
-Test(wilcoxon, depression_scores)
+/* Hollander and Wolfe, Nonparametric Statistical Methods, 1973, 29f: depression before and after; R's
+ * wilcox.test() says V = 40, p = 0.03906. 25 sets of the ranks 1 .. 10 sum up to 8 or less: the critical
+ * value of the tables. Zeros are dropped, and infinite differences are the largest. */
+Test(wilcoxon, published_and_closed_forms)
 {
-    const double before[] = {1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30};
-    const double after[] = {0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29};
-    double       difference[9];
+    static const struct {
+        const char *what;
+        int32_t     count;
+        double      difference[10], p;
+    } cases[] = {{"depression",
+                  9,
+                  {1.83 - 0.878, 0.50 - 0.647, 1.62 - 0.598, 2.48 - 2.05, 1.68 - 1.06,
+                   1.88 - 1.29, 1.55 - 1.06, 3.06 - 3.14, 1.30 - 1.29},
+                  0.0390625},
+                 {"tables", 10, {1, 2, 3, 4, 5, 6, 7, -8, 9, 10}, 2 * 25 / 1024.0},
+                 {"five are never significant", 7, {0, 1, 2, 3, 0, 4, 5}, 2 / 32.0},
+                 {"infinite ones", 3, {INFINITY, -1, INFINITY}, 2 * 2 / 8.0},
+                 {"no differences", 3, {0, 0, 0}, 1.0}};
 
-    for (int i = 0; i < 9; i++) difference[i] = before[i] - after[i];
-    cr_expect_float_eq(wilcoxon(difference, 9), 0.0390625, 1e-15);
-}
-
-/* 25 sets of the ranks 1 .. 10 sum up to 8 or less: the critical value of the tables. */
-Test(wilcoxon, tables_for_ten)
-{
-    const double difference[] = {1, 2, 3, 4, 5, 6, 7, -8, 9, 10};
-
-    cr_expect_float_eq(wilcoxon(difference, 10), 2 * 25 / 1024.0, 1e-15);
-}
-
-Test(wilcoxon, five_pairs_are_never_significant)
-{
-    const double difference[] = {0, 1, 2, 3, 0, 4, 5}; /* zeros are dropped */
-
-    cr_expect_float_eq(wilcoxon(difference, 7), 2 / 32.0, 1e-15);
-}
-
-Test(wilcoxon, infinite_differences_are_the_largest)
-{
-    const double difference[] = {INFINITY, -1, INFINITY};
-
-    cr_expect_float_eq(wilcoxon(difference, 3), 2 * 2 / 8.0, 1e-15);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_float_eq(wilcoxon(cases[i].difference, cases[i].count), cases[i].p,
+                           1e-15, "%s", cases[i].what);
+    cr_expect(isnan(wilcoxon(cases[0].difference, 0)));
 }
 
 /* Demsar, 2006, Table 2: areas of C4.5 with and without a parameter, of which two do not differ.
@@ -184,14 +144,6 @@ Test(wilcoxon, least_number_of_differences)
         emp_holm(corrected, p, tests);
         cr_expect_geq(corrected[0], 0.05, "%d tests", tests);
     }
-}
-
-Test(wilcoxon, without_differences)
-{
-    const double zeros[] = {0, 0, 0};
-
-    cr_expect_eq(wilcoxon(zeros, 3), 1.0);
-    cr_expect(isnan(wilcoxon(zeros, 0)));
 }
 
 /* Share of all signs whose sum of ranks is as far from the middle as the one at hand. */
@@ -251,30 +203,22 @@ Test(wilcoxon, survives_every_allocation_failure)
 
 /* ---- many tests ---- */
 
-Test(holm, steps_down)
+Test(holm, steps_down_and_keeps_equal_values_equal)
 {
-    const double p[] = {0.01, 0.04, NAN, 0.03, 0.005};
-    const double expected[] = {0.03, 0.06, NAN, 0.06, 0.02};
-    double       corrected[5];
+    static const double cases[][2][5] = {
+        {{0.01, 0.04, NAN, 0.03, 0.005}, {0.03, 0.06, NAN, 0.06, 0.02}},
+        {{0.02, 0.9, 0.02, 0.8, NAN}, {0.08, 1, 0.08, 1, NAN}}};
+    double corrected[5];
 
-    emp_holm(corrected, p, 5);
-    for (int i = 0; i < 5; i++) {
-        if (isnan(expected[i]))
-            cr_expect(isnan(corrected[i]), "%d", i);
-        else
-            cr_expect_float_eq(corrected[i], expected[i], 1e-15, "%d", i);
+    for (int c = 0; c < 2; c++) {
+        emp_holm(corrected, cases[c][0], 5);
+        for (int i = 0; i < 5; i++) {
+            const double want = cases[c][1][i];
+            cr_expect(isnan(want) ? isnan(corrected[i])
+                                  : fabs(corrected[i] - want) < 1e-15,
+                      "case %d, %d: %g", c, i, corrected[i]);
+        }
     }
-}
-
-Test(holm, equal_values_stay_equal_and_none_is_above_one)
-{
-    const double p[] = {0.02, 0.9, 0.02, 0.8};
-    const double expected[] = {0.08, 1, 0.08, 1};
-    double       corrected[4];
-
-    emp_holm(corrected, p, 4);
-    for (int i = 0; i < 4; i++)
-        cr_expect_float_eq(corrected[i], expected[i], 1e-15, "%d: %g", i, corrected[i]);
 }
 
 /* ---- Friedman's test ---- */
@@ -299,18 +243,13 @@ Test(friedman, rounding_times)
     cr_expect_float_eq(test.p, 0.003805, 0.0000005, "%g", test.p);
 }
 
-Test(friedman, equal_ranks_say_nothing)
+Test(friedman, equal_ranks_say_nothing_and_equal_rankings_all)
 {
-    const double rank[] = {1.5, 1.5, 1.5, 1.5}, one[] = {1, 2};
+    const double equal[] = {1.5, 1.5, 1.5, 1.5};
+    double       rank[12 * 3];
 
-    cr_expect(isnan(emp_friedman(rank, 2, 2).p));
-    cr_expect(isnan(emp_friedman(one, 1, 2).p) && isnan(emp_friedman(one, 1, 2).f_p));
-}
-
-Test(friedman, equal_rankings_say_all)
-{
-    double rank[12 * 3];
-
+    cr_expect(isnan(emp_friedman(equal, 2, 2).p));
+    cr_expect(isnan(emp_friedman(equal, 1, 2).p) && isnan(emp_friedman(equal, 1, 2).f_p));
     for (int i = 0; i < 36; i++) rank[i] = 1 + i % 3;
     emp_friedman_test test = emp_friedman(rank, 12, 3);
     cr_expect_float_eq(test.statistic, 24, 1e-12, "rows (count - 1)");
@@ -444,11 +383,7 @@ Test(nemenyi, two_by_the_closed_form)
     cr_expect_float_eq(emp_nemenyi_difference(2, 24, 0.05), q * sqrt(6 / (6.0 * 24)),
                        1e-9);
     cr_expect(isnan(emp_nemenyi_difference(1, 24, 0.05)));
-}
-
-/* Of Demsar's example: 1.25 at 5 %, 1.12 at 10 %. */
-Test(nemenyi, demsars_example)
-{
+    /* of Demsar's example */
     cr_expect_float_eq(emp_nemenyi_difference(4, 14, 0.05), 1.25, 0.005);
     cr_expect_float_eq(emp_nemenyi_difference(4, 14, 0.10), 1.12, 0.005);
 }

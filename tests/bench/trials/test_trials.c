@@ -3,11 +3,9 @@
  * reported, and every failed allocation leaves nothing behind. */
 #include "bench/trials/trials.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
-#include "tests/support/scratch.h"
+#include "tests/bench/counted.h"
 #include "tests/support/survive.h"
 
 #define TASK(key, layers)                                                        \
@@ -17,47 +15,15 @@
     }
 enum { TASKS = 2, SEEDS = 3 };
 static const emp_task two[TASKS] = {TASK("one", 1), TASK("two", 2)};
-static char           folder[SCRATCH_PATH_BYTES];
 
-static void set_up(void)
-{
-    emp_store_silence();
-    scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
-}
-
-TestSuite(trials, .init = set_up, .fini = scratch_remove);
-
-Test(trials, tasks_are_chosen_by_their_keys)
-{
-    emp_trials_tasks tasks = {0};
-    emp_error        err = {0};
-
-    cr_assert_eq(emp_trials_choose(&tasks, two, TASKS, NULL, "two", "no row", &err),
-                 EMP_OK);
-    cr_expect(tasks.count == 1 && tasks.task[0].key == two[1].key, "the fallback");
-    emp_trials_tasks_clear(&tasks);
-    cr_assert_eq(emp_trials_choose(&tasks, two, TASKS, "one", "two", "no row", &err),
-                 EMP_OK);
-    cr_expect(tasks.count == 1 && tasks.task[0].key == two[0].key);
-    emp_trials_tasks_clear(&tasks);
-    cr_assert_eq(emp_trials_choose(&tasks, two, TASKS, NULL, NULL, "no row", &err),
-                 EMP_OK);
-    cr_expect_eq(tasks.count, TASKS);
-    emp_trials_tasks_clear(&tasks);
-    cr_expect_eq(emp_trials_choose(&tasks, two, TASKS, "six", NULL, "no row", &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "no row \"six\"; it has one, two");
-    emp_trials_tasks_clear(&tasks);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
+TestSuite(trials, .init = counted_set_up, .fini = scratch_remove);
 
 static emp_status run_grid(emp_trials *trials, emp_trials_tasks *tasks, emp_error *err)
 {
     static const emp_job_method random = {
         .title = "random", .method = "random", .options = "groups=4", .budget = 4};
     static const emp_job_method gpu = {.title = "gpu", .method = "gpu"};
-    const emp_jobs_params       jobs = {.folder = folder, .threads = 1};
+    const emp_jobs_params       jobs = counted_jobs(1);
 
     EMP_CHECK(emp_trials_choose(tasks, two, TASKS, NULL, NULL, "no row", err));
     EMP_CHECK(emp_trials_load(tasks, "tf-r1.3", 1, err));
@@ -72,11 +38,10 @@ Test(trials, a_cell_has_one_run_for_each_seed)
 {
     emp_trials       trials = {0};
     emp_trials_tasks tasks = {0};
-    emp_error        err = {0};
     double           step_s[EMP_TRIALS_SEEDS];
     int32_t          count;
 
-    cr_assert_eq(run_grid(&trials, &tasks, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(run_grid(&trials, &tasks, &err));
     cr_expect_str_eq(tasks.runtime, "tf-r1.3");
     const emp_job *job = emp_trials_cell(&trials, 0, &count);
     cr_assert_eq(count, SEEDS);
@@ -106,13 +71,11 @@ static emp_status fail_at_odd(void *context, int32_t item, emp_error *err)
 
 Test(trials, each_item_is_worked_on_and_the_lowest_failure_reported)
 {
-    int       visits[6] = {0};
-    emp_error err = {0};
+    int visits[6] = {0};
 
-    cr_expect_eq(emp_trials_each(6, 2, fail_at_odd, visits, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "item 1");
+    EXPECT_REFUSED(emp_trials_each(6, 2, fail_at_odd, visits, &err), EMP_EIO, "item 1");
     for (int i = 0; i < 6; i++) cr_expect_eq(visits[i], 1);
-    cr_expect_eq(emp_trials_each(1, 2, fail_at_odd, visits, &err), EMP_OK);
+    ASSERT_OK(emp_trials_each(1, 2, fail_at_odd, visits, &err));
 }
 
 static emp_status choose_and_reserve(emp_error *err)
@@ -135,29 +98,4 @@ Test(trials, survives_every_allocation_failure)
 {
     SURVIVES_EVERY_ALLOCATION_FAILURE(choose_and_reserve(NULL), );
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(trials, a_proposal_is_legal)
-{
-    emp_trials_tasks tasks = {0};
-    emp_device_id    device_of_op[4096];
-    emp_sim         *sim = NULL;
-    double           step_s = 0;
-    emp_error        err = {0};
-
-    cr_assert_eq(emp_trials_choose(&tasks, two, 1, NULL, NULL, "no row", &err), EMP_OK);
-    cr_assert_eq(emp_trials_load(&tasks, NULL, 1, &err), EMP_OK, "%s", err.msg);
-    const emp_problem *problem = tasks.loaded[0].problem;
-    cr_assert_leq(problem->graph->op_count, 4096);
-    cr_assert_eq(emp_trials_propose(problem, "metis", "cpu=1", 1, device_of_op, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
-    const emp_decision decision = {.device_of_op = device_of_op};
-    cr_assert_eq(emp_trials_simulate(&step_s, sim, &decision, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_expect_gt(step_s, 0);
-    cr_expect_eq(emp_trials_propose(problem, "metes", NULL, 1, device_of_op, &err),
-                 EMP_EINVAL);
-    emp_sim_destroy(sim);
-    emp_trials_tasks_clear(&tasks);
 }

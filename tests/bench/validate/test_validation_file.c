@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A validation that is saved has every figure of every device in its columns, and what was
  * measured can be read from its CSV again. */
-#include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "bench/validate/validation_sheet.h"
 #include "run/store/checkpoint.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { ROWS = 5 };
 
@@ -78,7 +76,6 @@ static emp_status save(emp_error *err)
 
 Test(validation_file, what_is_saved_is_read_again)
 {
-    emp_error   err = {0};
     int64_t     workload[ROWS], device[ROWS], shared[ROWS], peak[ROWS], predicted[ROWS];
     int64_t     hash[ROWS];
     double      measured_s[ROWS], busy_s[ROWS], low_s[ROWS];
@@ -98,8 +95,8 @@ Test(validation_file, what_is_saved_is_read_again)
                                 {"low_s", EMP_COLUMN_DOUBLE, low_s},
                                 {"placement", EMP_COLUMN_TEXT, placement}}};
 
-    cr_assert_eq(save(&err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_columns_load(&c, scratch_path("v.h5"), &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(save(&err));
+    ASSERT_OK(emp_columns_load(&c, scratch_path("v.h5"), &err));
     cr_expect_str_eq(c.text[0].value, "abc");
     cr_expect_str_eq(c.text[1].value, "nmt");
     cr_expect_arr_eq(workload, ((int64_t[]){0, 0, 0, 0, 1}), sizeof workload);
@@ -116,27 +113,23 @@ Test(validation_file, what_is_saved_is_read_again)
 
 static void write_csv(void)
 {
-    emp_error err = {0};
     emp_sheet sheets[2];
     FILE     *file = fopen(scratch_path("v.csv"), "w");
 
     cr_assert_not_null(file);
     tabulate(sheets);
-    cr_assert_eq(emp_sheet_print(file, sheets, EMP_SHEET_CSV, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_sheet_print(file, sheets, EMP_SHEET_CSV, &err));
     clear(sheets);
     fclose(file);
 }
 
 Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
 {
-    emp_error                  err = {0};
     emp_validation_record      r = {0};
     const emp_validation_case *c;
 
     write_csv();
-    cr_assert_eq(emp_validation_record_load(&r, scratch_path("v.csv"), &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_validation_record_load(&r, scratch_path("v.csv"), &err));
     cr_assert_eq(r.count, 3);
     c = emp_validation_record_find(&r, "rnnlm:a=1,b=2", "gpu", cases[0].hash);
     cr_assert_not_null(c);
@@ -158,69 +151,40 @@ Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
     emp_validation_record_clear(&r);
 }
 
-struct refusal {
-    char text[256];
-    char mentions[48];
-};
-
 #define HEAD                                                                       \
     "workload,placement,hash,device,feasible,shared,keeps_rates,measured_s,low_s," \
     "high_s,copies_s,busy_s,peak_bytes\n"
-/* clang-format off */
-static struct refusal refusals[] = {
-    {"workload,placement\nnmt,gpu\n",                        "no column hash"},
-    {HEAD "nmt,gpu,00000000000000ff,1,1,0,0,1,1,1,0,0,9\n",   "device 1 of placement gpu"},
-    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,1,1,1,0,0,9\n"
-          "nmt,gpu,00000000000000ff,2,1,0,0,1,1,1,0,0,9\n",   "row 2: device 2"},
-    {HEAD "nmt,gpu,ff,0,1,0,0,1,1,1,0,0,9\n",                 "hash is \"ff\""},
-    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,x,1,1,0,0,9\n",   "measured_s is \"x\""},
-    {HEAD "nmt,gpu,00000000000000ff,0,1,0,0,1,1,1,0,0,1.5\n", "peak_bytes is \"1.5\""},
-};
-/* clang-format on */
+#define ROW(hash, device, measured, peak) \
+    "nmt,gpu," hash "," device ",1,0,0," measured ",1,1,0,0," peak "\n"
+#define FF "00000000000000ff"
 
-ParameterizedTestParameters(validation_file, what_is_no_record_is_refused)
+Test(validation_file, what_is_no_record_is_refused)
 {
-    return cr_make_param_array(struct refusal, refusals,
-                               sizeof refusals / sizeof *refusals);
-}
+    static const struct {
+        const char *text, *part;
+    } texts[] = {{"workload,placement\nnmt,gpu\n", "no column hash"},
+                 {HEAD ROW(FF, "1", "1", "9"), "device 1 of placement gpu"},
+                 {HEAD ROW(FF, "0", "1", "9") ROW(FF, "2", "1", "9"), "row 2: device 2"},
+                 {HEAD ROW("ff", "0", "1", "9"), "hash is \"ff\""},
+                 {HEAD ROW(FF, "0", "x", "9"), "measured_s is \"x\""},
+                 {HEAD ROW(FF, "0", "1", "1.5"), "peak_bytes is \"1.5\""}};
 
-ParameterizedTest(struct refusal *c, validation_file, what_is_no_record_is_refused,
-                  .init = set_up, .fini = tear_down)
-{
-    char                  path[SCRATCH_PATH_BYTES];
-    emp_error             err = {0};
-    emp_validation_record r = {0};
-
-    scratch_write_text(path, sizeof path, "v.csv", c->text);
-    cr_expect_eq(emp_validation_record_load(&r, path, &err), EMP_EFORMAT, "%s", c->text);
-    cr_expect_not_null(strstr(err.msg, c->mentions), "%s", err.msg);
-    emp_validation_record_clear(&r);
-}
-
-Test(validation_file, tables_say_what_they_lack)
-{
-    emp_error   err = {0};
-    double      values[ROWS + 1];
-    emp_columns c = {.row_count = ROWS + 1,
-                     .column_count = 1,
-                     .column = {{"busy_s", EMP_COLUMN_DOUBLE, values}}};
-
-    cr_assert_eq(save(&err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_columns_load(&c, scratch_path("v.h5"), &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "column busy_s of 6"), "%s", err.msg);
-    c = (emp_columns){.text_count = 1, .text = {{"colour", ""}}};
-    err = (emp_error){0};
-    cr_expect_eq(emp_columns_load(&c, scratch_path("v.h5"), &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "no text colour"), "%s", err.msg);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char                  path[SCRATCH_PATH_BYTES];
+        emp_validation_record r = {0};
+        scratch_write_text(path, sizeof path, "v.csv", texts[i].text);
+        EXPECT_REFUSED(emp_validation_record_load(&r, path, &err), EMP_EFORMAT,
+                       texts[i].part);
+        emp_validation_record_clear(&r);
+    }
 }
 
 Test(validation_file, no_placement_is_no_record)
 {
-    emp_error err = {0};
     emp_sheet empty;
 
     emp_validation_sheet_init(&empty, "nmt");
-    cr_expect_eq(emp_validation_save(scratch_path("v.h5"), &empty, &origin, &err),
+    cr_expect_eq(emp_validation_save(scratch_path("v.h5"), &empty, &origin, NULL),
                  EMP_EINVAL);
     emp_sheet_clear(&empty);
     cr_expect_null(scratch_find("*"), "nothing is written");
@@ -228,14 +192,5 @@ Test(validation_file, no_placement_is_no_record)
 
 Test(validation_file, every_allocation_may_fail)
 {
-    emp_status st = EMP_ENOMEM;
-
-    for (long successes = 0; st != EMP_OK; successes++) {
-        emp_error err = {0};
-        emp_mem_fail_after(successes);
-        st = save(&err);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "%ld: %s", successes, err.msg);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(save(NULL), );
 }

@@ -8,17 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/proto/wire.h"
-#include "graphs/load.h"
-#include "sim/engine/sim.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(chakra_files, .init = scratch_create, .fini = scratch_remove);
+TestSuite(chakra_files, .init = scratch_create, .fini = graph_tear_down);
 
 enum { NODES_MAX = 4096, DEPS_MAX = 64 };
 enum { COMP = 4, SEND = 5, RECEIVE = 6 };
@@ -141,29 +139,23 @@ static emp_time_ns work_of(const task *t, emp_device_id device)
 /* Simulates the trace of a device where it ran. */
 static emp_time_ns busy_of_file(emp_device_id device, bool is_cpu)
 {
-    task           read = {0};
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-    emp_error      err = {0};
-    emp_runtime    runtime;
-    char           name[32];
+    task        read = {0};
+    emp_error   err = {0};
+    emp_runtime runtime;
+    char        name[32];
 
     snprintf(name, sizeof name, "t.%d.et", device);
     cr_assert_eq(emp_source_load(&read.graph, NULL, NULL, scratch_path(name), &err),
-                 EMP_OK, "%s", err.msg);
+                 EMP_OK);
     cr_assert_eq(emp_machine_create(&read.machine, "one", 1, 1, INT64_C(1) << 40, &err),
                  EMP_OK);
     cr_assert_eq(emp_runtime_init(&runtime, "traced", &err), EMP_OK);
     task_pose(&read, &runtime, name);
     for (emp_op_id op = 0; op < read.graph->op_count; op++)
         read.device_of_op[op] = is_cpu ? 0 : 1;
-    cr_assert_eq(emp_sim_create(&sim, read.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, read.device_of_op, &result, &err), EMP_OK, "%s",
-                 err.msg);
-    emp_time_ns busy = emp_sim_result_busy_ns(&result, is_cpu ? 0 : 1);
-    emp_sim_destroy(sim);
+    emp_sim_result result = task_run(&read);
     task_destroy(&read);
-    return busy;
+    return emp_sim_result_busy_ns(&result, is_cpu ? 0 : 1);
 }
 
 Test(chakra_files, each_device_has_the_same_work_when_it_is_read_back)

@@ -5,10 +5,5 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    emp_graph *graph = NULL;
-
-    if (size == 0) return 0;
-    (void)read_memory(&graph, bytes, size, NULL, emp_doppler_read, NULL);
-    emp_graph_destroy(graph);
-    return 0;
+    return read_memory_fuzz(bytes, size, NULL, emp_doppler_read);
 }

@@ -5,6 +5,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    if (size > 0) (void)sample_read((const char *)bytes, size);
+    emp_graph *graph = NULL;
+
+    if (size > 0) (void)sample_read(&graph, bytes, size, NULL);
+    emp_graph_destroy(graph);
     return 0;
 }

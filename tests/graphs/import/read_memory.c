@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/read_memory.h"
 
+#include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 
 emp_reading read_memory_begin(memory_reading *m, const void *bytes, size_t size,
                               const emp_option *options)
@@ -50,4 +54,42 @@ cleanup:
     read_memory_end(&m);
     m = (memory_reading){0};
     return st;
+}
+
+int read_memory_fuzz(const void *bytes, size_t size, const emp_option *options,
+                     read_memory_fn *read)
+{
+    emp_graph *graph = NULL;
+
+    if (size > 0) (void)read_memory(&graph, bytes, size, options, read, NULL);
+    emp_graph_destroy(graph);
+    return 0;
+}
+
+void read_memory_damaged(const void *bytes, size_t size, memory_load_fn *load)
+{
+    enum { CHANGES = 5 };
+    static const char telling[] = "{}[]\"\\,:;=-\t\n\x01\x7f\x80 0.e9\xff";
+    const size_t      rounds = CHANGES * size;
+    size_t            refused = 0;
+
+    for (size_t i = 0; i < rounds; i++) {
+        const size_t at = i / CHANGES, length = i % CHANGES == 0 ? at + 1 : size;
+        char        *copy = malloc(length); /* exact, so that tools see reads behind it */
+        emp_graph   *graph = NULL;
+        emp_error    err = {0};
+        cr_assert_not_null(copy);
+        memcpy(copy, bytes, length);
+        copy[at] = i % CHANGES == 1 ? (char)(copy[at] ^ 1 << at % 8)
+                                    : telling[i * 7 % sizeof telling];
+        emp_status st = load(&graph, copy, length, &err);
+        cr_assert((st == EMP_OK) == (graph != NULL));
+        cr_assert(st == EMP_OK || err.msg[0] != '\0');
+        refused += st != EMP_OK;
+        emp_graph_destroy(graph);
+        free(copy);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "byte %zu leaks", at);
+    }
+    cr_expect_gt(refused, rounds / 10, "damage is mostly noticed");
+    cr_expect_lt(refused, rounds, "and sometimes harmless");
 }

@@ -29,4 +29,15 @@ void        read_memory_end(memory_reading *m);
 emp_status read_memory(emp_graph **graph, const void *bytes, size_t size,
                        const emp_option *options, read_memory_fn *read, emp_error *err);
 
+/** The body of a driver of libFuzzer: reads the bytes, if there are any, and destroys the graph. \return 0. */
+int read_memory_fuzz(const void *bytes, size_t size, const emp_option *options,
+                     read_memory_fn *read);
+
+typedef emp_status memory_load_fn(emp_graph **graph, const void *bytes, size_t size,
+                                  emp_error *err);
+
+/** Loads the bytes with each byte changed a few times, and cut off behind it once: there must be a graph
+ * or a message, and no memory left. */
+void read_memory_damaged(const void *bytes, size_t size, memory_load_fn *load);
+
 #endif /* EMP_TESTS_GRAPHS_IMPORT_READ_MEMORY_H */

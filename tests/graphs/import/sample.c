@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/sample.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,100 @@ void sample_write_nodes(proto_writer *w)
     proto_plain_node(w, "save/restore", "NoOp", "^w/Assign");
 }
 
+/* ---- text ---- */
+
+static char   text[1 << 16];
+static size_t text_size;
+
+static void put(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    text_size +=
+        (size_t)vsnprintf(text + text_size, sizeof text - text_size, format, arguments);
+    va_end(arguments);
+    if (text_size >= sizeof text) abort();
+}
+
+/* What the format makes of each part between commas; "-": nothing. */
+static void put_each(const char *format, const char *list)
+{
+    if (strcmp(list, "-") == 0) return;
+    for (; *list != '\0'; list += strcspn(list, ","), list += *list == ',')
+        put(format, (int)strcspn(list, ","), list);
+}
+
+static void put_attr(const char *word)
+{
+    const char *equals = strchr(word, '='), *value = equals != NULL ? equals + 1 : "";
+    const int   key = (int)(equals != NULL ? (size_t)(equals - word) : strlen(word));
+
+    put("attr { key: '%.*s' value { ", key, word);
+    if (*value == '@') {
+        put("func { name: '%s' }", value + 1);
+    } else if (*value == '{') {
+        put("list { shape { } }");
+    } else if (*value == '[') {
+        char sizes[64];
+        snprintf(sizes, sizeof sizes, "%.*s", (int)strcspn(value + 1, "]"), value + 1);
+        put("shape { ");
+        put_each("dim { size: %.*s } ", sizes);
+        put("}");
+    } else {
+        put("%s: %s", strcmp(value, "true") == 0 ? "b" : "type",
+            equals != NULL ? value : "DT_FLOAT");
+    }
+    put(" } } ");
+}
+
+static void put_statement(const char *statement, bool *is_function)
+{
+    char first[64] = "", second[64] = "", third[64] = "", fourth[64] = "-";
+    int  at = 0;
+
+    if (sscanf(statement, "%63s %63s %63s %63s%n", first, second, third, fourth, &at) < 1)
+        return;
+    if (strcmp(first, "function") == 0) {
+        put(*is_function ? "}\n" : "library {\n");
+        put("function { signature { name: '%s' ", second);
+        put_each("input_arg { name: '%.*s' type: DT_FLOAT } ", third);
+        put_each("output_arg { name: '%.*s' type: DT_FLOAT } ", fourth);
+        put("}\n");
+        *is_function = true;
+    } else if (strcmp(first, "return") == 0) {
+        put("ret { key: '%s' value: '%s' } ", second, third);
+    } else if (strcmp(first, "control") == 0) {
+        put("control_ret { key: '%s' value: '%s' } ", second, second);
+    } else {
+        put("%s { name: '%s' op: '%s' ", *is_function ? "node_def" : "node", first,
+            third);
+        put_each("input: '%.*s' ", fourth);
+        for (int size; sscanf(statement + at, "%63s%n", first, &size) == 1; at += size)
+            put_attr(first);
+        put("}\n");
+    }
+}
+
+const char *sample_text(const char *statements)
+{
+    bool is_function = false;
+
+    text_size = 0;
+    put("%s", "");
+    while (*statements != '\0') {
+        char   statement[512];
+        size_t length = strcspn(statements, ";");
+        snprintf(statement, sizeof statement, "%.*s", (int)length, statements);
+        put_statement(statement, &is_function);
+        statements += length + (statements[length] == ';');
+    }
+    if (is_function) put("} }\n");
+    return text;
+}
+
+/* ---- files ---- */
+
 const char *sample_path(void)
 {
     static char path[64];
@@ -100,22 +195,13 @@ emp_status sample_load(emp_graph **out, const proto_writer *w,
     return st;
 }
 
-emp_status sample_read(const char *bytes, size_t size)
+emp_status sample_read(emp_graph **graph, const void *bytes, size_t size, emp_error *err)
 {
     static memory_reading m;
-    char                 *exact = malloc(size > 0 ? size : 1);
-    emp_graph            *graph = NULL;
-    emp_error             err = {0};
+    emp_reading           r = read_memory_begin(&m, bytes, size, emp_graph_def_options);
+    emp_status            st = emp_graph_def_load(graph, &r, err);
 
-    if (exact == NULL) abort();
-    memcpy(exact, bytes, size);
-    emp_reading r = read_memory_begin(&m, exact, size, emp_graph_def_options);
-    emp_status  st = emp_graph_def_load(&graph, &r, &err);
-    if ((st == EMP_OK) != (graph != NULL) || (st != EMP_OK && err.msg[0] == '\0'))
-        abort();
-    emp_graph_destroy(graph);
     read_memory_end(&m);
     m = (memory_reading){0};
-    free(exact);
     return st;
 }

@@ -5,92 +5,55 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "graphs/load.h"
+#include "tests/graphs/graphs.h"
+#include "tests/graphs/import/sample.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(functions, .init = scratch_create, .fini = scratch_remove);
+TestSuite(functions, .init = scratch_create, .fini = graph_tear_down);
 
-#define NODE(name, op, rest) "node { name: '" name "' op: '" op "' " rest " }\n"
-#define BODY(name, op, rest) "node_def { name: '" name "' op: '" op "' " rest " }\n"
-#define IN(x)                "input: '" x "' "
-#define FLOAT                "attr { key: 'T' value { type: DT_FLOAT } } "
-#define SHAPE                                                                           \
-    "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape " \
-    "{ "                                                                                \
-    "dim { size: 4 } dim { size: 8 } } } } "
-#define CALLS(key, f) "attr { key: '" key "' value { func { name: '" f "' } } } "
-#define ARG(x)        "input_arg { name: '" x "' type: DT_FLOAT } "
-#define OUT(x)        "output_arg { name: '" x "' type: DT_FLOAT } "
-#define RET(x, from)  "ret { key: '" x "' value: '" from "' } "
-
+#define IN "in = Placeholder - dtype=DT_FLOAT shape=[4,8];"
 /* double(x) = x + x, and what it gives besides runs in any case */
-#define DOUBLE                                                    \
-    "function { signature { name: 'double' " ARG("x")             \
-        OUT("y") " }\n" BODY("sum", "Add", IN("x") IN("x") FLOAT) \
-            BODY("log", "Relu", IN("sum:z:0") FLOAT)              \
-                RET("y", "sum:z:0") "control_ret { key: 'log' value: 'log' } }\n"
+#define DOUBLE                                                                      \
+    "function double x y; sum = Add x,x T; log = Relu sum:z:0 T; return y sum:z:0;" \
+    "control log;"
 /* quadruple(a) calls double twice; its second result is its argument */
-#define QUADRUPLE                                                                       \
-    "function { signature { name: 'quadruple' " ARG("a") OUT("b")                       \
-        OUT("same") " }\n" BODY("one", "PartitionedCall", IN("a") CALLS("f", "double")) \
-            BODY("two", "double", IN("one:output:0") IN("^one")) RET("b", "two:y:0")    \
-                RET("same", "a") "}\n"
+#define QUADRUPLE(control)                                            \
+    "function quadruple a b,same; one = PartitionedCall a f=@double;" \
+    "two = double one:output:0" control "; return b two:y:0; return same a;"
+#define CALLS(control)                                                            \
+    IN "call = StatefulPartitionedCall in f=@quadruple; out = Mul call,call:1 T;" \
+       "end = Identity out,^call T;" DOUBLE                                       \
+       QUADRUPLE(control)
 
-static const char calls[] = NODE("in", "Placeholder", SHAPE)
-    NODE("call", "StatefulPartitionedCall", IN("in") CALLS("f", "quadruple"))
-        NODE("out", "Mul", IN("call") IN("call:1") FLOAT)
-            NODE("end", "Identity",
-                 IN("out") IN("^call") FLOAT) "library { " DOUBLE QUADRUPLE "}\n";
+static const char calls[] = CALLS(",^one");
 
 static const char by_hand[] =
-    NODE("in", "Placeholder", SHAPE) NODE("out", "Mul", IN("call/two/sum") IN("in") FLOAT)
-        NODE("end", "Identity", IN("out") IN("^call/done") FLOAT)
-            NODE("call/one/sum", "Add", IN("in") IN("in") FLOAT)
-                NODE("call/one/log", "Relu", IN("call/one/sum") FLOAT) NODE(
-                    "call/two/sum", "Add", IN("call/one/sum") IN("call/one/sum") FLOAT)
-                    NODE("call/two/log", "Relu", IN("call/two/sum") FLOAT)
-                        NODE("call/done", "NoOp", IN("^call/two/sum") IN("^in"));
+    IN "out = Mul call/two/sum,in T; end = Identity out,^call/done T;"
+       "call/one/sum = Add in,in T; call/one/log = Relu call/one/sum T;"
+       "call/two/sum = Add call/one/sum,call/one/sum T;"
+       "call/two/log = Relu call/two/sum T; call/done = NoOp ^call/two/sum,^in";
 
-#define LESS                                                         \
-    "function { signature { name: 'less' " ARG("c")                  \
-        OUT("go") " }\n" BODY("test", "Less", IN("c") IN("c") FLOAT) \
-            RET("go", "test:z:0") "}\n"
+static const char loop[] =
+    IN "loop = StatelessWhile in cond=@less body=@double; end = Identity loop T;" DOUBLE
+       "function less c go; test = Less c,c T; return go test:z:0";
 
-static const char loop[] = NODE("in", "Placeholder", SHAPE)
-    NODE("loop", "StatelessWhile", IN("in") CALLS("cond", "less") CALLS("body", "double"))
-        NODE("end", "Identity", IN("loop") FLOAT) "library { " DOUBLE LESS "}\n";
+static const char unrolled[] =
+    IN "end = Identity loop/body_2/sum T; loop/cond/test = Less in,in T;loop/body/sum "
+       "= Add in,in T; loop/body/log = Relu loop/body/sum T;loop/cond_1/test = Less "
+       "loop/body/sum,loop/body/sum T;loop/body_1/sum = Add "
+       "loop/body/sum,loop/body/sum T;loop/body_1/log = Relu loop/body_1/sum "
+       "T;loop/cond_2/test = Less loop/body_1/sum,loop/body_1/sum T;loop/body_2/sum = "
+       "Add loop/body_1/sum,loop/body_1/sum T;loop/body_2/log = Relu loop/body_2/sum T";
 
-static const char unrolled[] = NODE("in", "Placeholder", SHAPE) NODE(
-    "end", "Identity", IN("loop/body_2/sum") FLOAT) NODE("loop/cond/test", "Less",
-                                                         IN("in") IN("in") FLOAT)
-    NODE("loop/body/sum", "Add", IN("in") IN("in") FLOAT) NODE("loop/body/log", "Relu",
-                                                               IN("loop/body/sum") FLOAT)
-        NODE("loop/cond_1/test", "Less", IN("loop/body/sum") IN("loop/body/sum") FLOAT)
-            NODE("loop/body_1/sum", "Add", IN("loop/body/sum") IN("loop/body/sum") FLOAT)
-                NODE("loop/body_1/log", "Relu", IN("loop/body_1/sum") FLOAT)
-                    NODE("loop/cond_2/test", "Less",
-                         IN("loop/body_1/sum") IN("loop/body_1/sum") FLOAT)
-                        NODE("loop/body_2/sum", "Add",
-                             IN("loop/body_1/sum") IN("loop/body_1/sum") FLOAT)
-                            NODE("loop/body_2/log", "Relu", IN("loop/body_2/sum") FLOAT);
-
-#define SAME \
-    "function { signature { name: 'same' " ARG("x") OUT("y") " } " RET("y", "x") "}\n"
-
-static const char branch[] = NODE("in", "Placeholder",
-                                  SHAPE) NODE("which", "Less", IN("in") IN("in") FLOAT)
-    NODE("if", "If",
-         IN("which") IN("in") CALLS("then_branch", "double") CALLS("else_branch", "same"))
-        NODE("end", "Identity", IN("if") FLOAT) "library { " DOUBLE SAME "}\n";
+static const char branch[] =
+    IN "which = Less in,in T; if = If which,in then_branch=@double else_branch=@same;"
+       "end = Identity if T;" DOUBLE "function same x y; return y x";
 
 static const char both[] =
-    NODE("in", "Placeholder", SHAPE) NODE("which", "Less", IN("in") IN("in") FLOAT)
-        NODE("end", "Identity", IN("if/Merge_0") FLOAT)
-            NODE("if/Merge_0", "Merge", IN("if/then/sum") IN("in") IN("^which") FLOAT)
-                NODE("if/then/sum", "Add", IN("in") IN("in") FLOAT)
-                    NODE("if/then/log", "Relu", IN("if/then/sum") FLOAT);
+    IN "which = Less in,in T; end = Identity if/Merge_0 T;"
+       "if/Merge_0 = Merge if/then/sum,in,^which T; if/then/sum = Add in,in T;"
+       "if/then/log = Relu if/then/sum T";
 
 static emp_status load(emp_graph **graph, const char *text, int32_t iterations,
                        emp_error *err)
@@ -98,6 +61,7 @@ static emp_status load(emp_graph **graph, const char *text, int32_t iterations,
     emp_import_params params = emp_import_params_default();
 
     params.loop_iterations = iterations;
+    if (strchr(text, '{') == NULL) text = sample_text(text);
     scratch_write("graph.pbtxt", text, strlen(text));
     return emp_import_load(graph, NULL, scratch_path("graph.pbtxt"), &params, err);
 }
@@ -108,7 +72,7 @@ static emp_graph *load_good(const char *text, int32_t iterations)
     emp_error  err = {0};
 
     cr_assert_eq(load(&graph, text, iterations, &err), EMP_OK, "%s", err.msg);
-    return graph;
+    return graph_keep(graph);
 }
 
 /* The same ops with the same inputs, in whatever order. */
@@ -142,102 +106,64 @@ static void expect_equal(const char *text, const char *hand, int32_t iterations)
     emp_graph *a = load_good(text, iterations), *b = load_good(hand, 1);
 
     expect_same(a, b);
-    emp_graph_destroy(a);
-    emp_graph_destroy(b);
 }
 
-Test(functions, calls_are_the_nodes_of_the_functions)
+/* The control edge on "one" would be two more ops by hand. */
+Test(functions, a_library_equals_the_graph_inlined_by_hand)
 {
     emp_graph *g = load_good(calls, 1);
 
-    /* control edges of the call within the call */
     cr_expect_geq(emp_graph_find(g, "call/one/done"), 0);
-    emp_graph_destroy(g);
-}
-
-Test(functions, a_library_equals_the_graph_inlined_by_hand)
-{
-    char text[sizeof calls];
-
-    /* without the control edge on "one", whose ops by hand would be two more */
-    memcpy(text, calls, sizeof calls);
-    char *control = strstr(text, "input: '^one'");
-    cr_assert_not_null(control);
-    memset(control, ' ', strlen("input: '^one'"));
-    expect_equal(text, by_hand, 1);
-}
-
-Test(functions, a_while_loop_equals_the_graph_unrolled_by_hand)
-{
+    expect_equal(CALLS(""), by_hand, 1);
     expect_equal(loop, unrolled, 3);
+    expect_equal(branch, both, 1); /* both branches are taken */
 }
 
-Test(functions, both_branches_of_an_if_are_taken) { expect_equal(branch, both, 1); }
+static void expect_refused(const char *text, const char *part)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_expect_neq(load(&graph, text, 1, &err), EMP_OK, "%s", part);
+    cr_expect_not_null(strstr(err.msg, part), "%s, not %s", err.msg, part);
+    cr_expect_null(graph);
+}
 
 Test(functions, what_cannot_be_inlined_is_refused_by_name)
 {
-    static const struct {
-        const char *text, *wants;
-    } faults[] = {
-        {NODE("c", "PartitionedCall", CALLS("f", "gone")),
-         "node 0, \"c\": the function \"gone\" is not in the library"},
-        {NODE("c", "RemoteCall", CALLS("f", "double")) "library { " DOUBLE "}",
-         "its op RemoteCall calls the function \"double\""},
-        {NODE("c", "r", "") "library { function { signature { name: 'r' } " BODY(
-             "again", "r", "") "} }",
-         "the function \"r\" calls itself"},
-        {NODE("in", "Placeholder", SHAPE) NODE("o", "Identity", IN("c:7") FLOAT)
-             NODE("c", "double", IN("in")) "library { " DOUBLE "}",
-         "the function \"double\" has 1 results"},
-        {NODE("in", "Placeholder", SHAPE) NODE("c", "double", "") "library { " DOUBLE "}",
-         "node \"c/sum\", input 0, \"x\": no node has that name"},
-        {NODE("in", "Placeholder",
-              SHAPE) "library { function { signature { name: 'f' " OUT("y") " } } }",
-         "function \"f\": nothing is said of its result \"y\""},
-        {NODE("c", "f",
-              "") "library { function { signature { name: 'f' input_arg { name: "
-                  "'x' number_attr: 'N' } } } }",
+    static const char *const faults[][2] = {
+        {"c = PartitionedCall - f=@gone", "node 0, \"c\": the function \"gone\""},
+        {"c = RemoteCall - f=@double;" DOUBLE,
+         "RemoteCall calls the function \"double\""},
+        {"c = r -; function r - -; again = r -", "\"r\" calls itself"},
+        {IN "o = Identity c:7 T; c = double in;" DOUBLE, "\"double\" has 1 results"},
+        {IN "c = double -;" DOUBLE, "node \"c/sum\", input 0, \"x\""},
+        {IN "function f - y", "function \"f\": nothing is said of its result \"y\""},
+        {"node { name: 'c' op: 'f' } library { function { signature { name: 'f' "
+         "input_arg { name: 'x' number_attr: 'N' } } } }",
          "takes or gives lists"},
         /* a second signature that breaks off */
-        {NODE("in", "Placeholder",
-              SHAPE) "library { function { signature { name: "
-                     "'f' " OUT("y") " } signature { name: 'g' 5 } } }",
-         "function \"f\": "},
-    };
+        {"node { name: 'c' op: 'NoOp' } library { function { signature { name: 'f' } "
+         "signature { name: 'g' 5 } } }",
+         "function \"f\": "}};
 
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        emp_graph *graph = NULL;
-        emp_error  err = {0};
-        cr_expect_neq(load(&graph, faults[i].text, 1, &err), EMP_OK, "%s",
-                      faults[i].wants);
-        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
-                           faults[i].wants);
-        cr_expect_null(graph);
-    }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        expect_refused(faults[i][0], faults[i][1]);
 }
 
 /* Twenty functions, each of which calls the one before ten times. */
 Test(functions, an_explosion_of_calls_is_refused)
 {
-    static char text[1 << 16];
-    size_t      used = 0;
-    emp_graph  *graph = NULL;
-    emp_error   err = {0};
+    static char text[1 << 14];
+    size_t      used = (size_t)snprintf(text, sizeof text, "c = f19 -;");
 
-    used += (size_t)snprintf(text, sizeof text, NODE("c", "f19", "") "library {");
     for (int f = 0; f < 20; f++) {
-        used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "function { signature { name: 'f%d' }\n", f);
+        used += (size_t)snprintf(text + used, sizeof text - used, "function f%d - -;", f);
         for (int i = 0; i < 10; i++)
-            used += (size_t)snprintf(text + used, sizeof text - used,
-                                     "node_def { name: 'n%d' op: '%s%d' }\n", i,
+            used += (size_t)snprintf(text + used, sizeof text - used, "n%d = %s%d -;", i,
                                      f == 0 ? "NoOp" : "f", f == 0 ? 0 : f - 1);
-        used += (size_t)snprintf(text + used, sizeof text - used, "}\n");
     }
-    snprintf(text + used, sizeof text - used, "}");
-    cr_expect_eq(load(&graph, text, 1, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "too large for its file"), "%s", err.msg);
+    expect_refused(text, "too large for its file");
 }
 
 Test(functions, survive_every_allocation_failure)

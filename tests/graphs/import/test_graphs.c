@@ -5,25 +5,24 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 
-TestSuite(made, .init = scratch_create, .fini = scratch_remove);
+TestSuite(made, .init = scratch_create, .fini = graph_tear_down);
 
 static emp_graph *load(const fact_graph *g)
 {
-    const emp_import_params params = emp_import_params_default();
-    emp_graph              *graph = NULL;
-    emp_error               err = {0};
-
-    cr_assert_eq(emp_import_load(&graph, NULL, fact_graph_path(g), &params, &err), EMP_OK,
-                 "%s", err.msg);
-    return graph;
+    return graph_import(fact_graph_path(g), NULL, NULL);
 }
 
 /* Each test is run on each graph. */
@@ -33,7 +32,46 @@ static emp_graph *load(const fact_graph *g)
         return cr_make_param_array(fact_graph, fact_graphs(), FACT_GRAPHS); \
     }                                                                       \
     ParameterizedTest(fact_graph *g, made, test, .init = scratch_create,    \
-                      .fini = scratch_remove)
+                      .fini = graph_tear_down)
+
+static void expect_variable(const emp_graph *graph, const char *name, const char *shape)
+{
+    char      text[64] = "-";
+    emp_op_id op = emp_graph_find(graph, name);
+
+    cr_assert_geq(op, 0, "no variable %s", name);
+    const emp_shape *has = graph->tensor[graph->output_offset[op]].shape;
+    for (int32_t d = 0, used = 0; d < has->rank; d++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld",
+                         d > 0 ? "," : "", (long long)has->dim[d]);
+    cr_expect_str_eq(text, shape, "%s: %s, not %s", name, text, shape);
+}
+
+/* A variable, and its slots, which have its shape; returns their number. */
+static int32_t expect_variable_and_slots(const emp_graph *graph, const fact_table *t)
+{
+    int32_t count = 1;
+    char   *slots = t->cell[3], name[512];
+
+    expect_variable(graph, t->cell[1], t->cell[2]);
+    for (char *slot; strcmp(t->cell[3], "-") != 0 && (slot = strsep(&slots, ",")) != NULL;
+         count++) {
+        snprintf(name, sizeof name, "%s/%s", t->cell[1], slot);
+        expect_variable(graph, name, t->cell[2]);
+    }
+    return count;
+}
+
+static void expect_same_variables(const emp_graph *graph, const char *name)
+{
+    fact_table t;
+    int32_t    expected = 0, count = graph_count_type(graph, "VariableV2");
+
+    for (fact_table_open(&t, "tensorflow_variables.tsv"); fact_table_next(&t);)
+        if (strcmp(t.cell[0], name) == 0)
+            expected += expect_variable_and_slots(graph, &t);
+    cr_expect_eq(count, expected, "%s: %d variables, not %d", name, count, expected);
+}
 
 GRAPH_TEST(have_the_counts_of_their_histograms)
 {
@@ -47,8 +85,8 @@ GRAPH_TEST(have_the_counts_of_their_histograms)
     cr_expect_eq(graph->unknown_op_count, 0, "%s", g->name);
     fact_graph_expect_types(g, graph);
     fact_expect_nodes(g->name, g->digest, graph);
+    expect_same_variables(graph, g->name);
     emp_graph_destroy(graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* A step was counted by a script that knows no op table: ancestors of the updates, of the
@@ -126,4 +164,85 @@ GRAPH_TEST(are_the_workload_once_more)
     emp_free(is_target);
     emp_graph_destroy(graph);
     emp_graph_destroy(workload);
+}
+
+/* ---- steps ---- */
+
+/* Placements depend on op names only, so both graphs get the same one. */
+enum { RULES = 3 }; /* all on the CPU, all on a GPU, scattered by a hash of the name */
+
+static void apply_rule(int rule, const emp_problem *p, emp_device_id *device)
+{
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const char *name = p->graph->name[op];
+        uint64_t    hash = emp_hash_bytes(EMP_HASH_SEED, name, strlen(name));
+        device[op] = rule < 2 ? rule : (emp_device_id)(hash % 3);
+    }
+    emp_problem_legalize(p, device);
+}
+
+static void simulate(const emp_graph *whole, emp_time_ns *time_ns, double *flops)
+{
+    task        t = {0};
+    emp_runtime runtime;
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_graph_prune(&t.graph, whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&t.machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    task_pose(&t, &runtime, "twin");
+    for (int rule = 0; rule < RULES; rule++) {
+        apply_rule(rule, t.problem, t.device_of_op);
+        time_ns[rule] = task_run(&t).step_time_ns;
+    }
+    *flops = t.graph->flops;
+    task_destroy(&t);
+}
+
+static double apart(double a, double b) { return fabs(a / b - 1.0); }
+
+/* A graph that comes from a file costs and takes what its generated twin does. */
+GRAPH_TEST(equal_their_generated_twins)
+{
+    emp_graph  *imported = load(g), *generated = NULL;
+    emp_time_ns time_imported[RULES], time_generated[RULES];
+    double      flops_imported, flops_generated;
+    double      tolerance = fact_is_peer() ? 1.0 : 0.0;
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_workload_build(&generated, g->spec, &err), EMP_OK, "%s", err.msg);
+    simulate(imported, time_imported, &flops_imported);
+    simulate(generated, time_generated, &flops_generated);
+
+    cr_expect_leq(apart(flops_generated, flops_imported), 0.01 * tolerance,
+                  "%s: %g FLOPs, %g imported", g->spec, flops_generated, flops_imported);
+    for (int rule = 0; rule < RULES; rule++) {
+        double mine = (double)time_generated[rule], theirs = (double)time_imported[rule];
+        cr_expect_leq(apart(mine, theirs), 0.03 * tolerance,
+                      "%s, rule %d: %g ns, %g imported", g->spec, rule, mine, theirs);
+    }
+    emp_graph_destroy(imported);
+    emp_graph_destroy(generated);
+}
+
+/* ---- workloads ---- */
+
+/* Small graphs of each attention and architecture. */
+Test(variants, equal_what_tensorflow_made)
+{
+    fact_table t;
+    int32_t    count = 0;
+
+    for (fact_table_open(&t, "tensorflow_variants.tsv"); fact_table_next(&t); count++) {
+        emp_error   err = {0};
+        emp_graph  *graph = NULL;
+        const char *digest = t.cell[0], *spec = t.cell[2];
+        cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec,
+                     err.msg);
+        cr_expect_eq(graph->op_count, strtol(t.cell[1], NULL, 10), "%s: %d nodes", spec,
+                     graph->op_count);
+        fact_expect_nodes(spec, digest, graph);
+        emp_graph_destroy(graph);
+    }
+    cr_expect_eq(count, 9);
 }

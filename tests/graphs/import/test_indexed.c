@@ -6,27 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "graphs/load.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
+
+TestSuite(indexed, .fini = graph_tear_down);
 
 enum { LINE_BYTES = 4096 };
 
 static const char *shared_path(const char *name)
 {
     return fact_peer_path("graphs", name, "");
-}
-
-static emp_graph *load(const char *name)
-{
-    const emp_import_params params = emp_import_params_default();
-    emp_graph              *graph = NULL;
-    emp_error               err = {0};
-
-    cr_assert_eq(emp_import_load(&graph, NULL, shared_path(name), &params, &err), EMP_OK,
-                 "%s", err.msg);
-    return graph;
 }
 
 static int32_t input_count(const emp_graph *graph)
@@ -76,7 +66,7 @@ Test(indexed, have_the_counts_of_the_index)
         get_column(line, 9, edges, sizeof edges);
         if (!is_tensorflow_graph(format) && !is_instance(format) && !is_chakra(format))
             continue;
-        emp_graph *graph = load(name);
+        emp_graph *graph = graph_import(shared_path(name), NULL, NULL);
         /* of a layer's two ops the second reads the first */
         int ops = is_profile(format) ? 2 * atoi(nodes) : atoi(nodes);
         int inputs = is_profile(format) ? 2 * atoi(edges) + atoi(nodes) : atoi(edges);
@@ -88,7 +78,6 @@ Test(indexed, have_the_counts_of_the_index)
     }
     fclose(index);
     cr_expect_gt(loaded, 5);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Which of them load, and what is in them, tests of their formats say. */
@@ -124,7 +113,6 @@ Test(indexed, of_other_formats_load_or_are_refused_in_one_sentence)
     }
     fclose(index);
     cr_expect_gt(tried, 15);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(indexed, have_the_shapes_that_inference_finds)
@@ -132,4 +120,23 @@ Test(indexed, have_the_shapes_that_inference_finds)
     expect_no_contradiction(shared_path("pixel_link_train.pbtxt"));
     expect_no_contradiction(shared_path("half_plus_two_saved_model.pbtxt"));
     expect_no_contradiction(shared_path("tfprof_graph.pbtxt"));
+}
+
+/* Training steps that are derived of models that were exported for inference, beside those that PyTorch traced. */
+Test(indexed, onnx_models_train_as_the_traced_steps_of_their_models)
+{
+    static const char *const names[] = {
+        "torchgen_dlrm_b512", "torchgen_gpt2_small_b4_t256", "torchgen_resnet50_b32"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char spec[1024];
+        snprintf(spec, sizeof spec, "onnx:path=%s,train=adam",
+                 fact_peer_path("graphs", names[i], "_inference.onnx"));
+        emp_graph *derived = graph_load(spec, NULL, NULL);
+        emp_graph *traced = graph_load(
+            fact_peer_path("graphs", names[i], "_train_fx.json.gz"), NULL, NULL);
+        cr_expect_float_eq(derived->flops / traced->flops, 1.0, 0.02, "%s: %g", names[i],
+                           derived->flops / traced->flops);
+        cr_expect_eq(derived->parameter_bytes, traced->parameter_bytes, "%s", names[i]);
+    }
 }

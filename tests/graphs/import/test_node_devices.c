@@ -7,12 +7,12 @@
 
 #include "base/mem.h"
 #include "graphs/import/node_devices.h"
-#include "graphs/load.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(node_devices, .init = scratch_create, .fini = scratch_remove);
+TestSuite(node_devices, .init = scratch_create, .fini = graph_tear_down);
 
 typedef enum { GRAPH, META, SAVED } around;
 
@@ -47,8 +47,9 @@ static void write_sample(proto_writer *w, around outer)
     if (outer == SAVED) proto_end(w, saved);
 }
 
-static char in_path[SCRATCH_PATH_BYTES], out_path[SCRATCH_PATH_BYTES],
-    third_path[SCRATCH_PATH_BYTES];
+/* Files of the scratch folder: as it was, with devices, and once more. */
+static char              path[3][SCRATCH_PATH_BYTES];
+static const char *const names[3] = {"in", "out", "third"};
 
 static void prepare(bool is_text, around outer)
 {
@@ -57,9 +58,8 @@ static void prepare(bool is_text, around outer)
     write_sample(&w, outer);
     scratch_write("in", w.data, w.size);
     proto_clear(&w);
-    snprintf(in_path, sizeof in_path, "%s", scratch_path("in"));
-    snprintf(out_path, sizeof out_path, "%s", scratch_path("out"));
-    snprintf(third_path, sizeof third_path, "%s", scratch_path("third"));
+    for (int i = 0; i < 3; i++)
+        snprintf(path[i], sizeof path[i], "%s", scratch_path(names[i]));
 }
 
 /* Long ones, so that lengths need another byte; none for some. */
@@ -72,16 +72,10 @@ static const char *some_device(const void *context, emp_slice name)
     return emp_slice_is(name, "train") ? "" : "/device:CPU:0";
 }
 
-static const char *no_device(const void *context, emp_slice name)
-{
-    (void)context, (void)name;
-    return "";
-}
-
+/* The device of the sample, or of \a context no op has any. */
 static const char *old_device(const void *context, emp_slice name)
 {
-    (void)context;
-    return emp_slice_is(name, "odd") ? "/job:ps/task:7" : "";
+    return context == NULL && emp_slice_is(name, "odd") ? "/job:ps/task:7" : "";
 }
 
 static emp_status expect_some(void *context, emp_slice name, emp_slice device,
@@ -94,23 +88,20 @@ static emp_status expect_some(void *context, emp_slice name, emp_slice device,
     return EMP_OK;
 }
 
-static void write_again(const char *from, const char *to, emp_nodes_device_of *device_of)
+/* Writes the file after that one. */
+static void write_next(int from, emp_nodes_device_of *device_of, const void *context)
 {
     emp_error err = {0};
 
-    cr_assert_eq(emp_nodes_write(from, to, device_of, NULL, &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    cr_assert_eq(emp_nodes_write(path[from], path[from + 1], device_of, context, &err),
+                 EMP_OK, "%s", err.msg);
 }
 
-static uint64_t hash_of(const char *path)
+static uint64_t hash_of(const char *file)
 {
-    emp_import_params params = emp_import_params_default();
-    emp_graph        *graph = NULL;
-    emp_error         err = {0};
+    emp_graph     *graph = graph_import(file, NULL, NULL);
+    const uint64_t hash = graph->hash;
 
-    cr_assert_eq(emp_import_load(&graph, NULL, path, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    uint64_t hash = graph->hash;
     emp_graph_destroy(graph);
     return hash;
 }
@@ -128,39 +119,26 @@ static void expect_same_file(const char *name, const char *other)
     free(other_bytes);
 }
 
-static void expect_round_trip(bool is_text, around outer)
+/* The second time, and with the devices of before where the file is binary, nothing else changes. */
+Test(node_devices, come_back_from_files_that_do_not_change_otherwise)
 {
-    int count = 0;
-
-    prepare(is_text, outer);
-    cr_expect_eq(emp_nodes_syntax_of(in_path),
-                 is_text ? EMP_NODES_TEXT : EMP_NODES_BINARY);
-    write_again(in_path, out_path, some_device);
-    cr_assert_eq(emp_nodes_each_device(out_path, expect_some, &count, NULL), EMP_OK);
-    cr_expect_eq(count, 15);
-    cr_expect_eq(hash_of(out_path), hash_of(in_path), "the graph is the same");
-    write_again(out_path, third_path, some_device);
-    expect_same_file("out", "third");
-}
-
-Test(node_devices, come_back_from_binary_files)
-{
-    for (around outer = GRAPH; outer <= SAVED; outer++) expect_round_trip(false, outer);
-}
-
-Test(node_devices, come_back_from_text_files)
-{
-    for (around outer = GRAPH; outer <= SAVED; outer++) expect_round_trip(true, outer);
-}
-
-Test(node_devices, nothing_else_of_a_binary_file_changes)
-{
-    for (around outer = GRAPH; outer <= SAVED; outer++) {
-        prepare(false, outer);
-        write_again(in_path, out_path, some_device);
-        write_again(out_path, third_path, old_device);
-        expect_same_file("in", "third");
-    }
+    for (int is_text = 0; is_text <= 1; is_text++)
+        for (around outer = GRAPH; outer <= SAVED; outer++) {
+            int count = 0;
+            prepare(is_text, outer);
+            cr_expect_eq(emp_nodes_syntax_of(path[0]),
+                         is_text ? EMP_NODES_TEXT : EMP_NODES_BINARY);
+            write_next(0, some_device, NULL);
+            cr_assert_eq(emp_nodes_each_device(path[1], expect_some, &count, NULL),
+                         EMP_OK);
+            cr_expect_eq(count, 15);
+            cr_expect_eq(hash_of(path[1]), hash_of(path[0]), "the graph is the same");
+            write_next(1, some_device, NULL);
+            expect_same_file("out", "third");
+            if (is_text) continue;
+            write_next(1, old_device, NULL);
+            expect_same_file("in", "third");
+        }
 }
 
 /* Text with devices is the text before with them in it. */
@@ -188,7 +166,7 @@ Test(node_devices, nothing_else_of_a_text_file_changes)
 
     prepare(true, GRAPH);
     scratch_write("in", before, sizeof before - 1);
-    write_again(in_path, out_path, some_device);
+    write_next(0, some_device, NULL);
     char *text = scratch_read("out", NULL);
     cr_expect_str_eq(text, after);
     free(text);
@@ -196,9 +174,10 @@ Test(node_devices, nothing_else_of_a_text_file_changes)
 
 Test(node_devices, a_node_may_lose_its_device)
 {
-    prepare(false, GRAPH);
-    write_again(in_path, out_path, no_device);
     size_t size, smaller;
+
+    prepare(false, GRAPH);
+    write_next(0, old_device, "none");
     free(scratch_read("in", &size));
     free(scratch_read("out", &smaller));
     cr_expect_eq(size - smaller, strlen("/job:ps/task:7") + 2);
@@ -211,12 +190,12 @@ Test(node_devices, other_files_have_none)
 
     prepare(true, GRAPH);
     scratch_write("in", "{\"format\": \"emplace-placement-1\"}", 33);
-    cr_expect_eq(emp_nodes_syntax_of(in_path), EMP_NODES_NONE);
+    cr_expect_eq(emp_nodes_syntax_of(path[0]), EMP_NODES_NONE);
     cr_expect_eq(emp_nodes_syntax_of("/nowhere"), EMP_NODES_NONE);
-    cr_expect_eq(emp_nodes_each_device(in_path, expect_some, &count, &err), EMP_EFORMAT);
-    cr_expect_eq(strncmp(err.msg, in_path, strlen(in_path)), 0, "%s", err.msg);
-    cr_expect_eq(emp_nodes_write(in_path, out_path, no_device, NULL, NULL), EMP_EFORMAT);
-    cr_expect_eq(remove(out_path), -1, "nothing is half written");
+    cr_expect_eq(emp_nodes_each_device(path[0], expect_some, &count, &err), EMP_EFORMAT);
+    cr_expect_eq(strncmp(err.msg, path[0], strlen(path[0])), 0, "%s", err.msg);
+    cr_expect_eq(emp_nodes_write(path[0], path[1], old_device, NULL, NULL), EMP_EFORMAT);
+    cr_expect_eq(remove(path[1]), -1, "nothing is half written");
 }
 
 Test(node_devices, damage_is_refused_and_leaves_no_file)
@@ -228,11 +207,10 @@ Test(node_devices, damage_is_refused_and_leaves_no_file)
 
     for (size_t cut = 1; cut < size; cut += 3) {
         scratch_write("cut", bytes, cut);
-        char path[SCRATCH_PATH_BYTES];
-        snprintf(path, sizeof path, "%s", scratch_path("cut"));
-        emp_status st = emp_nodes_write(path, out_path, some_device, NULL, NULL);
+        snprintf(path[2], sizeof path[2], "%s", scratch_path("cut"));
+        emp_status st = emp_nodes_write(path[2], path[1], some_device, NULL, NULL);
         refused += st != EMP_OK;
-        cr_expect_eq(remove(out_path), st == EMP_OK ? 0 : -1);
+        cr_expect_eq(remove(path[1]), st == EMP_OK ? 0 : -1);
         cr_expect_eq(emp_mem_live_blocks(), 0);
     }
     cr_expect_gt(refused, 10);
@@ -244,6 +222,6 @@ Test(node_devices, survive_every_allocation_failure)
     for (int is_text = 0; is_text <= 1; is_text++) {
         prepare(is_text, SAVED);
         SURVIVES_EVERY_ALLOCATION_FAILURE(
-            emp_nodes_write(in_path, out_path, some_device, NULL, NULL), (void)0);
+            emp_nodes_write(path[0], path[1], some_device, NULL, NULL), (void)0);
     }
 }

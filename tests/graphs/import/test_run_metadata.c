@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Times of a run of TensorFlow: are kernels added up for their ops, and is nothing else taken for one? */
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graphs/import/run_metadata.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/proto_writer.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(run_metadata, .init = scratch_create, .fini = scratch_remove);
+TestSuite(run_metadata, .init = scratch_create, .fini = graph_tear_down);
 
 /* A node that began and ended so many microseconds after its scheduling. */
 static void put_node(proto_writer *w, const char *name, int64_t start, int64_t end)
@@ -123,8 +122,7 @@ Test(run_metadata, what_is_none_is_told_apart_or_refused)
     proto_end(&w, device);
     proto_end(&w, step);
     cr_expect_eq(load(&run, &w, &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "run.pb: op 'late' ends before it begins"), "%s",
-                       err.msg);
+    cr_expect_not_null(strstr(err.msg, "run.pb: op 'late'"), "%s", err.msg);
     emp_run_metadata_clear(&run);
     scratch_write("costs.csv", "op,us\n*,3\n", 10);
     cr_expect_not(emp_run_metadata_is(scratch_path("costs.csv")));
@@ -135,11 +133,9 @@ Test(run_metadata, what_is_none_is_told_apart_or_refused)
 /* Two convolutions on a GPU, of TensorFlow's own tests. */
 Test(run_metadata, a_real_run_has_the_sums_of_its_kernels)
 {
-    char             path[SCRATCH_PATH_BYTES];
+    const char      *path = graph_source_path("../shared/graphs/tfprof_run_meta.pb");
     emp_run_metadata run = {0};
 
-    snprintf(path, sizeof path, "%s/../shared/graphs/tfprof_run_meta.pb",
-             getenv("EMP_SOURCE_DIR"));
     if (!emp_run_metadata_is(path)) cr_skip_test("there is no %s", path);
     cr_assert_eq(emp_run_metadata_load(&run, path, NULL), EMP_OK);
     cr_expect_float_eq(find(&run, "Conv2D")->us, 226.0, 1e-9);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_train.h"
+#include "tests/support/survive.h"
 
 static emp_tf    tf;
 static emp_error err;
@@ -20,7 +21,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     emp_tf_clear(&tf);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    end_without_memory();
 }
 
 TestSuite(tf_graph, .init = set_up, .fini = tear_down);
@@ -185,6 +186,6 @@ Test(tf_graph, an_op_without_a_gradient_is_named)
 
     gradient_through("Tan", &w);
     cr_expect_eq(emp_tf_finish(&tf, &graph), EMP_EUNSUPPORTED);
-    cr_expect_str_eq(err.msg, "op Tan: type Tan has no gradient function");
+    cr_expect_not_null(strstr(err.msg, "op Tan"), "%s", err.msg);
     cr_expect_null(graph);
 }

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
+
+TestSuite(loops, .fini = graph_tear_down);
 
 enum { STEPS = 20, KERNEL_BYTES = 512 * 1024 * 4 };
 
@@ -17,42 +19,26 @@ enum { STEPS = 20, KERNEL_BYTES = 512 * 1024 * 4 };
     "nmt:layers=1,bidirectional=0,units=256,batch=4,steps=20,vocab=100,per_step_" \
     "softmax=0"
 
-static emp_graph *build(const char *spec)
-{
-    emp_error  err = {0};
-    emp_graph *graph = NULL;
-
-    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec, err.msg);
-    return graph;
-}
-
-static const char *type_of(const emp_graph *g, emp_op_id op)
-{
-    return g->type_name[g->type[op]];
-}
-
 static int32_t count(const emp_graph *g, const char *type, const char *part)
 {
     int32_t found = 0;
 
     for (emp_op_id op = 0; op < g->op_count; op++)
-        found += strcmp(type_of(g, op), type) == 0 && strstr(g->name[op], part) != NULL;
+        found += strcmp(emp_graph_op_type(g, op), type) == 0 &&
+                 strstr(g->name[op], part) != NULL;
     return found;
 }
 
-static void simulate(const char *spec, emp_sim_result *r)
+static emp_sim_result simulate(const char *spec)
 {
-    task      t;
-    emp_sim  *sim = NULL;
-    emp_error err = {0};
+    task t;
 
     task_create(&t, spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = 1;
     emp_problem_legalize(t.problem, t.device_of_op);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, r, &err), EMP_OK, "%s", err.msg);
-    emp_sim_destroy(sim);
+    emp_sim_result r = task_run(&t);
     task_destroy(&t);
+    return r;
 }
 
 /* ---- what is computed -------------------------------------------------------------- */
@@ -66,21 +52,19 @@ Test(loops, have_the_products_of_the_unrolled_model)
     };
 
     for (size_t i = 0; i < 2; i++) {
-        emp_graph *unrolled = build(specs[i][0]), *loops = build(specs[i][1]);
+        emp_graph *unrolled = graph_build(specs[i][0]), *loops = graph_build(specs[i][1]);
         cr_expect_eq(count(loops, "MatMul", ""), count(unrolled, "MatMul", ""));
         cr_expect_eq(count(loops, "BatchMatMul", ""), count(unrolled, "BatchMatMul", ""));
         cr_expect_eq(count(loops, "VariableV2", ""), count(unrolled, "VariableV2", ""));
         cr_expect_eq(loops->parameter_count, unrolled->parameter_count);
         cr_expect_eq(loops->unknown_shape_count, unrolled->unknown_shape_count);
         cr_expect_eq(loops->back_edge_count, 0);
-        emp_graph_destroy(unrolled);
-        emp_graph_destroy(loops);
     }
 }
 
 Test(loops, add_a_gradient_at_every_iteration)
 {
-    emp_graph *unrolled = build(SMALL), *loops = build(SMALL ",dynamic=1");
+    emp_graph *unrolled = graph_build(SMALL), *loops = graph_build(SMALL ",dynamic=1");
     const char kernel[] = "encoder/rnn/rnn/multi_rnn_cell/cell_0/basic_lstm_cell/while/"
                           "Enter_grad/b_acc";
 
@@ -88,15 +72,14 @@ Test(loops, add_a_gradient_at_every_iteration)
     cr_expect_eq(count(loops, "NextIteration", kernel), STEPS - 1);
     cr_expect_eq(count(loops, "Const", kernel), 1, "zeros to start from");
     cr_expect_lt(count(loops, "AddN", ""), count(unrolled, "AddN", ""));
-    emp_graph_destroy(unrolled);
-    emp_graph_destroy(loops);
 }
 
 /* A stack keeps what a backward iteration reads of its forward one. */
 Test(loops, backward_iterations_pop_what_forward_ones_pushed)
 {
-    emp_graph *g = build("nmt:layers=1,bidirectional=0,units=8,batch=2,steps=3,vocab=20,"
-                         "per_step_softmax=0,dynamic=1");
+    emp_graph *g =
+        graph_build("nmt:layers=1,bidirectional=0,units=8,batch=2,steps=3,vocab=20,"
+                    "per_step_softmax=0,dynamic=1");
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         bool is_backward = strncmp(g->name[op], "gradients/", 10) == 0;
@@ -112,7 +95,6 @@ Test(loops, backward_iterations_pop_what_forward_ones_pushed)
     }
     cr_expect_eq(count(g, "Identity", "StackPushV2"), count(g, "Identity", "StackPopV2"));
     cr_expect_gt(count(g, "Identity", "cell_0/basic_lstm_cell/Sigmoid/StackPushV2"), 0);
-    emp_graph_destroy(g);
 }
 
 /* Also a loop of one iteration enters from outside and leaves to it. */
@@ -124,14 +106,13 @@ Test(loops, enter_and_leave)
                  "nmt:layers=1,bidirectional=0,units=8,batch=2,vocab=20,src_steps=%d,"
                  "tgt_steps=2,per_step_softmax=0,saver=0,dynamic=1",
                  steps);
-        emp_graph *g = build(spec);
+        emp_graph *g = graph_build(spec);
         /* Loop variables of the encoder: c and h, and the counter, which is not left. */
         cr_expect_eq(count(g, "NextIteration", "encoder/rnn/rnn") -
                          count(g, "NextIteration", "gradients/encoder/rnn/rnn"),
                      2 * steps);
         cr_expect_eq(count(g, "NextIteration", "encoder/rnn/while"), steps - 1);
         cr_expect_eq(count(g, "LoopCond", "encoder"), steps);
-        emp_graph_destroy(g);
     }
 }
 
@@ -146,8 +127,8 @@ static bool are_twins(const char *type, const char *first)
 
 Test(loops, all_iterations_of_an_op_share_a_device)
 {
-    emp_graph *g = build("nmt:layers=3,units=8,batch=2,steps=5,vocab=20,dropout=1,"
-                         "architecture=gnmt,attention=normed_bahdanau,dynamic=1");
+    emp_graph *g = graph_build("nmt:layers=3,units=8,batch=2,steps=5,vocab=20,dropout=1,"
+                               "architecture=gnmt,attention=normed_bahdanau,dynamic=1");
     emp_op_id *first = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count + 1);
     char       name[128];
 
@@ -158,8 +139,8 @@ Test(loops, all_iterations_of_an_op_share_a_device)
         if (number == 0) continue;
         if (first[number] < 0) first[number] = op;
         emp_op_id twin = first[number];
-        cr_expect(are_twins(type_of(g, op), type_of(g, twin)), "%s and %s", g->name[op],
-                  g->name[twin]);
+        cr_expect(are_twins(emp_graph_op_type(g, op), emp_graph_op_type(g, twin)),
+                  "%s and %s", g->name[op], g->name[twin]);
         cr_expect_eq(g->op[op].colocation_class, g->op[twin].colocation_class);
     }
     emp_op_id product = emp_graph_find(g, "decoder/cell_2/basic_lstm_cell/MatMul");
@@ -170,40 +151,31 @@ Test(loops, all_iterations_of_an_op_share_a_device)
         cr_expect_eq(g->op[other].colocation_class, g->op[product].colocation_class);
     }
     emp_free(first);
-    emp_graph_destroy(g);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(loops, bind_nothing_in_an_unrolled_model)
 {
-    emp_graph *g = build("nmt:layers=2,units=8,batch=2,steps=3,vocab=20");
+    emp_graph *g = graph_build("nmt:layers=2,units=8,batch=2,steps=3,vocab=20");
 
     for (emp_op_id op = 0; op < g->op_count; op++)
         cr_expect(g->colocation == NULL || g->colocation[op] == 0, "%s", g->name[op]);
     cr_expect_eq(count(g, "NextIteration", "") + count(g, "LoopCond", ""), 0);
-    emp_graph_destroy(g);
 }
 
 /* ---- what it costs ----------------------------------------------------------------- */
 
-/* An unrolled model holds the gradients of all steps until it adds them. */
-Test(loops, hold_no_gradients_of_other_steps)
+/* An unrolled model holds the gradients of all steps until it adds them. Kernels of the second model are short: the
+ * host, which has more ops to run, sets the pace. */
+Test(loops, hold_no_gradients_of_other_steps_but_take_more_of_the_host)
 {
-    emp_sim_result unrolled, loops;
+    static const char *const specs[] = {
+        SMALL, SMALL ",dynamic=1", "nmt:layers=1,units=16,batch=2,steps=10,vocab=20",
+        "nmt:layers=1,units=16,batch=2,steps=10,vocab=20,dynamic=1"};
+    emp_sim_result r[4];
 
-    simulate(SMALL, &unrolled);
-    simulate(SMALL ",dynamic=1", &loops);
-    cr_expect_gt(unrolled.peak_bytes[1] - loops.peak_bytes[1],
+    for (int i = 0; i < 4; i++) r[i] = simulate(specs[i]);
+    cr_expect_gt(r[0].peak_bytes[1] - r[1].peak_bytes[1],
                  (int64_t)(STEPS - 4) * KERNEL_BYTES, "%lld bytes, unrolled %lld",
-                 (long long)loops.peak_bytes[1], (long long)unrolled.peak_bytes[1]);
-}
-
-/* Kernels of this size are short: the host, which has more ops to run, sets the pace. */
-Test(loops, take_more_of_the_host)
-{
-    emp_sim_result unrolled, loops;
-
-    simulate("nmt:layers=1,units=16,batch=2,steps=10,vocab=20", &unrolled);
-    simulate("nmt:layers=1,units=16,batch=2,steps=10,vocab=20,dynamic=1", &loops);
-    cr_expect_gt(loops.step_time_ns, unrolled.step_time_ns);
+                 (long long)r[1].peak_bytes[1], (long long)r[0].peak_bytes[1]);
+    cr_expect_gt(r[3].step_time_ns, r[2].step_time_ns);
 }

@@ -3,12 +3,12 @@
  * through two devices as a pipeline? */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "graphs/load.h"
-#include "sim/engine/sim.h"
+#include "tests/graphs/graphs.h"
+#include "tests/support/problems.h"
+
+TestSuite(prompts, .fini = graph_tear_down);
 
 enum { LAYERS = 4, TOKENS = 1024 };
 
@@ -16,38 +16,17 @@ enum { LAYERS = 4, TOKENS = 1024 };
     "transformer:phase=prefill,batch=1,seq=1024,layers=4,hidden=512,heads=8,gated=1," \
     "vocab=1000"
 
-static emp_graph *load(const char *spec)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(emp_source_load(&g, NULL, NULL, spec, &err), EMP_OK, "%s", err.msg);
-    return g;
-}
-
-static bool is_of_type(const emp_graph *g, emp_op_id op, const char *type)
-{
-    return strcmp(g->type_name[g->type[op]], type) == 0;
-}
-
 /* FLOPs of ops of a type below the last layer, whose other parts only the last round needs. */
 static double flops_of(const emp_graph *g, const char *type)
 {
     double sum = 0.0;
 
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (is_of_type(g, op, type) && strstr(g->name[op], "layers.3.") == NULL &&
+        if (strcmp(emp_graph_op_type(g, op), type) == 0 &&
+            strstr(g->name[op], "layers.3.") == NULL &&
             strstr(g->name[op], "layers.") != NULL)
             sum += g->op[op].cost->flops;
     return sum;
-}
-
-static int32_t count_of(const emp_graph *g, const char *type)
-{
-    int32_t count = 0;
-
-    for (emp_op_id op = 0; op < g->op_count; op++) count += is_of_type(g, op, type);
-    return count;
 }
 
 Test(prompts, micro_batches_compute_what_whole_prompts_do)
@@ -58,60 +37,43 @@ Test(prompts, micro_batches_compute_what_whole_prompts_do)
         int32_t     rounds;
     } cut[] = {
         {SPEC ",ubatch=512", 2}, {SPEC ",ubatch=100", 11}, {SPEC ",ubatch=1", TOKENS}};
-    emp_graph *whole = load(SPEC);
+    emp_graph *whole = graph_load(SPEC, NULL, NULL);
 
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
-        emp_graph *g = load(cut[i].spec);
+        emp_graph *g = graph_load(cut[i].spec, NULL, NULL);
         cr_expect_eq(g->parameter_bytes, whole->parameter_bytes);
-        cr_expect_eq(count_of(g, "KeyValueCache"), 2 * LAYERS);
-        cr_expect_eq(count_of(g, "ScatterUpdate"), 2 * LAYERS * cut[i].rounds);
-        cr_expect_eq(count_of(g, "Attention"), (LAYERS - 1) * cut[i].rounds + 1);
+        cr_expect_eq(graph_count_type(g, "KeyValueCache"), 2 * LAYERS);
+        cr_expect_eq(graph_count_type(g, "ScatterUpdate"), 2 * LAYERS * cut[i].rounds);
+        cr_expect_eq(graph_count_type(g, "Attention"), (LAYERS - 1) * cut[i].rounds + 1);
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
             cr_expect_float_eq(flops_of(g, types[t]) / flops_of(whole, types[t]), 1.0,
                                1e-9, "%s: %s", cut[i].spec, types[t]);
-        emp_graph_destroy(g);
     }
-    emp_graph_destroy(whole);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* The first layers on one GPU and the last ones, with the head, on another: the step's time over what the busier
  * of them computes, and over what both do. */
 static void run_on_two(const char *spec, double *over_busier, double *over_both)
 {
-    emp_graph     *g = load(spec);
-    emp_machine   *m = NULL;
-    emp_runtime    ideal;
-    emp_problem   *p = NULL;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
-    emp_error      err = {0};
-    emp_device_id *device = malloc((size_t)g->op_count * sizeof *device);
+    task t;
 
-    cr_assert_eq(emp_machine_load(&m, "dgx-a100", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, g, m, &ideal, "w", &err), EMP_OK, "%s", err.msg);
-    const emp_device_id first = emp_machine_find(m, "gpu:0"),
-                        second = emp_machine_find(m, "gpu:1");
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        const char *layer = strstr(g->name[op], "layers.");
+    task_create(&t, spec, "dgx-a100", "ideal");
+    const emp_device_id first = emp_machine_find(t.machine, "gpu:0"),
+                        second = emp_machine_find(t.machine, "gpu:1");
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) {
+        const char *layer = strstr(t.graph->name[op], "layers.");
         bool        is_first =
-            layer != NULL ? layer[7] < '2' : strstr(g->name[op], "embed") != NULL;
-        device[op] = is_first ? first : second;
+            layer != NULL ? layer[7] < '2' : strstr(t.graph->name[op], "embed") != NULL;
+        t.device_of_op[op] = is_first ? first : second;
     }
-    emp_problem_legalize(p, device);
-    cr_assert_eq(emp_sim_create(&sim, p, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, device, &r, &err), EMP_OK, "%s", err.msg);
+    emp_problem_legalize(t.problem, t.device_of_op);
+    emp_sim_result r = task_run(&t);
     cr_expect(r.is_feasible);
     const double step = (double)r.step_time_ns, a = (double)r.busy_ns[first],
                  b = (double)r.busy_ns[second];
     *over_busier = step / fmax(a, b);
     *over_both = step / (a + b);
-    emp_sim_destroy(sim);
-    emp_problem_destroy(p);
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
-    free(device);
+    task_destroy(&t);
 }
 
 /* Whole prompts are on one GPU after the other. Of eight micro-batches the second GPU waits for the first one, and
@@ -127,22 +89,4 @@ Test(prompts, micro_batches_are_a_pipeline)
     cr_expect_float_eq(over_both, 1.0, 0.01, "%g", over_both);
     run_on_two(LARGE ",ubatch=4096", &over_busier, &over_both);
     cr_expect(over_busier > 1.0 && over_busier < 1.0 + 1.6 / 8.0, "%g", over_busier);
-}
-
-Test(prompts, what_cannot_be_cut_is_refused)
-{
-    static const char *const specs[] = {
-        "transformer:phase=train,ubatch=512",
-        "transformer:phase=decode,ubatch=512",
-        "transformer:phase=prefill,encoder=1,ubatch=512",
-        "transformer:phase=prefill,batch=1,seq=65536,ubatch=8",
-    };
-
-    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        cr_expect_neq(emp_source_load(&g, NULL, NULL, specs[i], &err), EMP_OK, "%s",
-                      specs[i]);
-        cr_expect_not_null(strstr(err.msg, "micro-batches"), "%s", err.msg);
-    }
 }

@@ -2,104 +2,55 @@
 /* Counts known from other runs of TensorFlow's front end and from the paper, and what a
  * spec may say. */
 #include <criterion/criterion.h>
-#include <criterion/logging.h>
-#include <criterion/parameterized.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/workloads/workloads.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/survive.h"
 
-static emp_graph *build(const char *spec)
-{
-    emp_error  err = {0};
-    emp_graph *graph = NULL;
+TestSuite(workloads, .fini = graph_tear_down);
 
-    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec, err.msg);
-    return graph;
-}
-
-static int32_t count_nodes(const char *spec)
-{
-    emp_graph *graph = build(spec);
-    int32_t    count = graph->op_count;
-
-    emp_graph_destroy(graph);
-    return count;
-}
-
-static int32_t count_type(const emp_graph *graph, const char *type)
-{
-    int32_t count = 0;
-
-    for (emp_op_id op = 0; op < graph->op_count; op++) {
-        count += strcmp(graph->type_name[graph->type[op]], type) == 0;
-    }
-    return count;
-}
+static int32_t count_nodes(const char *spec) { return graph_build(spec)->op_count; }
 
 /* ---- counts ------------------------------------------------------------------------ */
 
-struct count_case {
-    char    spec[112];
-    int32_t nodes;
-};
-
-/* Node counts of graphs that TensorFlow's front end made with these settings. */
-static struct count_case front_end_cases[] = {
-    {"inception_v3:fused_bn=1,old_broadcast_grads=0", 13523},
-    {"inception_v3:old_broadcast_grads=0", 23603},
-    {"resnet:depth=152,fused_bn=0,old_broadcast_grads=0,const_zeros=0", 38327},
-    {"resnet:depth=50,old_broadcast_grads=0,const_zeros=0", 7333},
-    {"resnet:version=2,old_broadcast_grads=0,const_zeros=0", 22057},
-    {"rnnlm:sampled=0,gate_gradients=0,old_broadcast_grads=0", 4264},
-    {"rnnlm:gate_gradients=0,old_broadcast_grads=0", 4566},
-    {"rnnlm:per_step_softmax=1", 9444},
-    {"nmt:layers=4,residual=0,bidirectional=0,per_step_softmax=0", 38755},
-    {"nmt:layers=4,residual=1,bidirectional=0,per_step_softmax=0", 41556},
-    {"nmt:dropout=1,residual=0,bidirectional=0,per_step_softmax=0", 28487},
-    {"nmt:layers=4,dropout=1,residual=0,bidirectional=0,per_step_softmax=0", 51259},
-    {"nmt:residual=0,bidirectional=0,per_step_softmax=0,gate_gradients=0,"
-     "old_broadcast_grads=0",
-     12984},
-};
-
-ParameterizedTestParameters(workloads, have_the_front_ends_counts)
+Test(workloads, have_the_front_ends_and_the_papers_counts)
 {
-    return cr_make_param_array(struct count_case, front_end_cases,
-                               sizeof front_end_cases / sizeof front_end_cases[0]);
-}
+    static const struct {
+        const char *spec;
+        int32_t     nodes;
+        double      tolerance;
+    } cases[] = {
+        /* graphs that TensorFlow's front end made with these settings */
+        {"inception_v3:fused_bn=1,old_broadcast_grads=0", 13523, 0},
+        {"inception_v3:old_broadcast_grads=0", 23603, 0},
+        {"resnet:depth=152,fused_bn=0,old_broadcast_grads=0,const_zeros=0", 38327, 0},
+        {"resnet:depth=50,old_broadcast_grads=0,const_zeros=0", 7333, 0},
+        {"resnet:version=2,old_broadcast_grads=0,const_zeros=0", 22057, 0},
+        {"rnnlm:sampled=0,gate_gradients=0,old_broadcast_grads=0", 4264, 0},
+        {"rnnlm:gate_gradients=0,old_broadcast_grads=0", 4566, 0},
+        {"rnnlm:per_step_softmax=1", 9444, 0},
+#define PLAIN "residual=0,bidirectional=0,per_step_softmax=0"
+        {"nmt:layers=4," PLAIN, 38755, 0},
+        {"nmt:layers=4,residual=1,bidirectional=0,per_step_softmax=0", 41556, 0},
+        {"nmt:dropout=1," PLAIN, 28487, 0},
+        {"nmt:layers=4,dropout=1," PLAIN, 51259, 0},
+        {"nmt:" PLAIN ",gate_gradients=0,old_broadcast_grads=0", 12984, 0},
+        /* The paper tells node counts but no settings: the defaults come within a few percent. */
+        {"inception_v3", 24713, 0.06},
+        {"resnet:depth=152", 20586, 0.06},
+        {"rnnlm", 9021, 0.06},
+        {"nmt:layers=2", 28044, 0.06},
+        {"nmt:layers=4", 46600, 0.06},
+        {"nmt:layers=8", 83712, 0.06}};
 
-ParameterizedTest(struct count_case *c, workloads, have_the_front_ends_counts)
-{
-    int32_t nodes = count_nodes(c->spec);
-
-    cr_expect_eq(nodes, c->nodes, "%s: %d nodes, not %d", c->spec, nodes, c->nodes);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* The paper tells node counts but no settings: the defaults come within a few percent. */
-static struct count_case paper_cases[] = {
-    {"inception_v3", 24713}, {"resnet:depth=152", 20586}, {"rnnlm", 9021},
-    {"nmt:layers=2", 28044}, {"nmt:layers=4", 46600},     {"nmt:layers=8", 83712},
-};
-
-ParameterizedTestParameters(workloads, come_near_the_papers_counts)
-{
-    return cr_make_param_array(struct count_case, paper_cases,
-                               sizeof paper_cases / sizeof paper_cases[0]);
-}
-
-ParameterizedTest(struct count_case *c, workloads, come_near_the_papers_counts)
-{
-    int32_t nodes = count_nodes(c->spec);
-    double  ratio = (double)nodes / c->nodes;
-
-    cr_log_info("%-18s %6d nodes, the paper %6d, ratio %.4f", c->spec, nodes, c->nodes,
-                ratio);
-    cr_expect(ratio > 0.94 && ratio < 1.06, "%s: ratio %.4f", c->spec, ratio);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int32_t nodes = count_nodes(cases[i].spec);
+        cr_expect_leq(fabs((double)nodes / cases[i].nodes - 1), cases[i].tolerance,
+                      "%s: %d nodes, not %d", cases[i].spec, nodes, cases[i].nodes);
+    }
 }
 
 static void expect_line(const char *rest, int32_t first, int32_t slope)
@@ -130,30 +81,29 @@ Test(workloads, translation_grows_linearly_with_its_layers)
 
 Test(workloads, two_builds_are_the_same)
 {
-    emp_graph *a = build("rnnlm:layers=1,steps=3"), *b = build("rnnlm:layers=1,steps=3");
+    emp_graph *a = graph_build("rnnlm:layers=1,steps=3"),
+              *b = graph_build("rnnlm:layers=1,steps=3");
 
     cr_expect_eq(a->hash, b->hash);
-    emp_graph_destroy(a);
-    emp_graph_destroy(b);
 }
 
 /* One step updates all weights and averages, but saves and initialises nothing. */
 Test(workloads, a_step_trains_and_does_not_save)
 {
-    emp_graph *whole = build("resnet:depth=50,batch=2"), *step = NULL;
+    emp_graph *whole = graph_build("resnet:depth=50,batch=2"), *step = NULL;
     emp_error  err = {0};
 
     cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(count_type(step, "ApplyMomentum"), count_type(whole, "ApplyMomentum"));
-    cr_expect_eq(count_type(step, "ApplyMomentum"), 161,
+    cr_expect_eq(graph_count_type(step, "ApplyMomentum"),
+                 graph_count_type(whole, "ApplyMomentum"));
+    cr_expect_eq(graph_count_type(step, "ApplyMomentum"), 161,
                  "53 + 1 kernels, 106 + 1 vectors");
-    cr_expect_eq(count_type(step, "AssignSub"), 106, "two averages per batch norm");
-    cr_expect_eq(count_type(step, "SaveV2"), 0);
-    cr_expect_eq(count_type(step, "RestoreV2"), 0);
-    cr_expect_eq(count_type(step, "Assign"), 0);
+    cr_expect_eq(graph_count_type(step, "AssignSub"), 106, "two averages per batch norm");
+    cr_expect_eq(graph_count_type(step, "SaveV2"), 0);
+    cr_expect_eq(graph_count_type(step, "RestoreV2"), 0);
+    cr_expect_eq(graph_count_type(step, "Assign"), 0);
     cr_expect_eq(step->unknown_shape_count, 0);
     cr_expect_eq(step->parameter_count, whole->parameter_count);
-    emp_graph_destroy(whole);
     emp_graph_destroy(step);
 }
 
@@ -163,29 +113,28 @@ Test(workloads, a_step_trains_and_does_not_save)
 Test(workloads, resnet_v2_has_batch_norm_before_convolutions)
 {
     emp_graph *graph =
-        build("resnet:depth=152,version=2,old_broadcast_grads=0,const_zeros=0");
+        graph_build("resnet:depth=152,version=2,old_broadcast_grads=0,const_zeros=0");
 
     cr_expect_eq(graph->edge_count + graph->control_edge_count, 34306);
     cr_expect_eq(graph->control_edge_count, 6203);
     cr_expect_eq(llround((double)graph->parameter_count / 1e3), 60239, "%lld",
                  (long long)graph->parameter_count);
-    cr_expect_eq(count_type(graph, "Conv2D"), 3 * 50 + 4 + 2);
-    cr_expect_eq(count_type(graph, "FusedBatchNorm"), 3 * 50 + 1);
-    cr_expect_eq(count_type(graph, "BiasAdd"), 50 + 4 + 2);
+    cr_expect_eq(graph_count_type(graph, "Conv2D"), 3 * 50 + 4 + 2);
+    cr_expect_eq(graph_count_type(graph, "FusedBatchNorm"), 3 * 50 + 1);
+    cr_expect_eq(graph_count_type(graph, "BiasAdd"), 50 + 4 + 2);
     cr_expect_geq(
         emp_graph_find(graph, "resnet_v2_152/block3/unit_36/bottleneck_v2/preact/Relu"),
         0);
-    emp_graph_destroy(graph);
 }
 
 Test(workloads, the_saver_can_be_left_out)
 {
-    emp_graph *graph = build("nmt:layers=1,steps=2,units=8,vocab=10,batch=2,saver=0");
+    emp_graph *graph =
+        graph_build("nmt:layers=1,steps=2,units=8,vocab=10,batch=2,saver=0");
 
-    cr_expect_eq(count_type(graph, "SaveV2"), 0);
-    cr_expect_eq(count_type(graph, "RestoreV2"), 0);
-    cr_expect_gt(count_type(graph, "Assign"), 0);
-    emp_graph_destroy(graph);
+    cr_expect_eq(graph_count_type(graph, "SaveV2"), 0);
+    cr_expect_eq(graph_count_type(graph, "RestoreV2"), 0);
+    cr_expect_gt(graph_count_type(graph, "Assign"), 0);
 }
 
 /* A layer of the default translator is found by its scope, forward and backward. */
@@ -201,12 +150,11 @@ Test(workloads, names_tell_the_layer)
         "basic_lstm_cell/MatMul_1_grad/tuple/control_dependency_1",
         "softmax/MatMul_2",
     };
-    emp_graph *graph = build("nmt:layers=2,steps=3,units=8,vocab=10,batch=2");
+    emp_graph *graph = graph_build("nmt:layers=2,steps=3,units=8,vocab=10,batch=2");
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         cr_expect_geq(emp_graph_find(graph, names[i]), 0, "no op %s", names[i]);
     }
-    emp_graph_destroy(graph);
 }
 
 /* ---- variants of attention --------------------------------------------------------- */
@@ -222,10 +170,9 @@ static int32_t count_forward(const char *attention)
              "nmt:layers=1,steps=7,units=8,vocab=10,batch=2,optimizer=sgd,saver=0,"
              "attention=%s",
              attention);
-    graph = build(spec);
+    graph = graph_build(spec);
     for (emp_op_id op = 0; op < graph->op_count; op++)
         nodes += strncmp(graph->name[op], "gradients/", 10) != 0;
-    emp_graph_destroy(graph);
     return nodes;
 }
 
@@ -249,13 +196,13 @@ Test(workloads, attention_has_the_nodes_of_its_formula)
 /* d(v . v) = 2 v grad, once grad is there; the norm is computed at every step. */
 Test(workloads, normed_attention_trains_its_norm)
 {
-    emp_graph *graph =
-        build("nmt:layers=1,steps=3,units=8,vocab=10,batch=2,attention=normed_bahdanau");
+    emp_graph *graph = graph_build(
+        "nmt:layers=1,steps=3,units=8,vocab=10,batch=2,attention=normed_bahdanau");
     const char square[] =
         "gradients/decoder/step/step/attention/bahdanau_attention/Square_grad/";
     char name[160];
 
-    cr_expect_eq(count_type(graph, "RsqrtGrad"), 3);
+    cr_expect_eq(graph_count_type(graph, "RsqrtGrad"), 3);
     snprintf(name, sizeof name, "%smul/x", square);
     emp_op_id two = emp_graph_find(graph, name);
     cr_assert_geq(two, 0, "no op %s", name);
@@ -265,22 +212,20 @@ Test(workloads, normed_attention_trains_its_norm)
     cr_expect_geq(emp_graph_find(graph, "decoder/step/attention/bahdanau_attention/"
                                         "attention_g/Adam_1"),
                   0);
-    emp_graph_destroy(graph);
 }
 
 /* Above the third layer GNMT's decoder adds the input without the attention beside it. */
 Test(workloads, gnmt_adds_what_the_layer_below_put_out)
 {
     emp_graph *graph =
-        build("nmt:layers=4,steps=2,units=8,vocab=10,batch=2,architecture=gnmt");
+        graph_build("nmt:layers=4,steps=2,units=8,vocab=10,batch=2,architecture=gnmt");
 
-    cr_expect_eq(count_type(graph, "SplitV"), 2 * 2, "two layers, two steps");
+    cr_expect_eq(graph_count_type(graph, "SplitV"), 2 * 2, "two layers, two steps");
     cr_expect_lt(emp_graph_find(graph, "decoder/cell_1/add"), 0);
     emp_op_id sum = emp_graph_find(graph, "decoder/cell_2_1/add");
     cr_assert_geq(sum, 0);
     emp_op_id split = graph->tensor[graph->input[graph->input_offset[sum]]].producer;
     cr_expect_str_eq(graph->name[split], "decoder/cell_2_1/split");
-    emp_graph_destroy(graph);
 }
 
 /* ---- specs ------------------------------------------------------------------------- */
@@ -316,48 +261,52 @@ Test(workloads, a_spec_is_no_path)
     cr_expect_not(emp_workload_is_spec(""));
 }
 
-struct message_case {
-    char spec[64];
-    char message[200];
-};
-
-/* clang-format off */
-static struct message_case message_cases[] = {
-    {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet, transformer, bert, transformer_xl, wavenet, cells, enas, giph"},
-    {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet, transformer, bert, transformer_xl, wavenet, cells, enas, giph"},
-    {"resnet:color=3",    "resnet has no option \"color\"; it has depth, version, batch, classes, fused_bn, "
-                          "optimizer, gate_gradients, old_broadcast_grads, const_zeros, saver"},
-    {"nmt:layers=0",      "nmt: option layers is 0, must be a whole number in 1..64"},
-    {"nmt:layers=65",     "nmt: option layers is 65, must be a whole number in 1..64"},
-    {"nmt:layers=two",    "nmt: option layers is two, must be a whole number in 1..64"},
-    {"nmt:layers=2x",     "nmt: option layers is 2x, must be a whole number in 1..64"},
-    {"nmt:layers= 2",     "nmt: option layers is  2, must be a whole number in 1..64"},
-    {"nmt:layers=",       "nmt: option layers has no value, must be a whole number in 1..64"},
-    {"nmt:layers",        "nmt: option layers has no value, must be a whole number in 1..64"},
-    {"nmt:layers=99999999999999999999", "nmt: option layers is 99999999999999999999, must be a whole number in 1..64"},
-    {"nmt:optimizer=lamb", "nmt: option optimizer is lamb, must be one of sgd|momentum|adagrad|rmsprop|"
-                          "adam"},
-    {"resnet:depth=60",   "resnet: depth=60 is not allowed; depth is 50, 101 or 152"},
-    {"rnnlm:vocab=100",   "rnnlm: sampled=8192 is more than vocab=100; sample fewer words, or 0 for "
-                          "the full softmax"},
-};
-/* clang-format on */
-
-ParameterizedTestParameters(workloads, say_what_a_spec_may_be)
+Test(workloads, say_what_a_spec_may_be)
 {
-    return cr_make_param_array(struct message_case, message_cases,
-                               sizeof message_cases / sizeof message_cases[0]);
-}
+    static const char *const cases[][2] = {
+        {"vgg:batch=1", "no workload \"vgg\"; there are nmt, rnnlm, inception_v3"},
+        {"", "no workload \"\""},
+        {"resnet:color=3",
+         "resnet has no option \"color\"; it has depth, version, batch"},
+        {"nmt:layers=0", "option layers is 0, must be a whole number in 1..64"},
+        {"nmt:layers=65", "option layers is 65"},
+        {"nmt:layers=two", "option layers is two"},
+        {"nmt:layers=2x", "option layers is 2x"},
+        {"nmt:layers= 2", "option layers is  2"},
+        {"nmt:layers=", "option layers has no value"},
+        {"nmt:layers", "option layers has no value"},
+        {"nmt:layers=99999999999999999999", "option layers is 99999999999999999999"},
+        {"nmt:optimizer=lamb", "option optimizer is lamb, must be one of sgd|momentum"},
+        {"resnet:depth=60", "resnet: depth=60"},
+        {"rnnlm:vocab=100", "rnnlm: sampled=8192 is more than vocab=100"},
+        {"giph:v=0", "option v is 0"},
+        {"giph:v=501", "option v is 501"},
+        {"giph:alpha=0", "option alpha is 0"},
+        {"giph:p=1.5", "option p is 1.5"},
+        {"giph:seed=-1", "option seed is -1"},
+        {"giph:width=3", "\"width\""},
+        {"transformer_xl:heads=7", "heads=7 do not divide units=500"},
+        {"wavenet:steps=1000", "1023 samples"},
+        {"cells:cells=4", "multiple of 3"},
+        {"bert:heads=7", "heads=7 do not divide hidden=768"},
+        {"bert:phase=decode", "train|prefill"},
+        {"transformer:experts=2,chosen=3", "the experts of a token is 3"},
+        {"transformer:heads=4096,hidden=64", "the size of a head is 0"},
+        {"enas:task=svhn", "cifar10|ptb"},
+        /* prompts that cannot be cut */
+        {"transformer:phase=train,ubatch=512", "micro-batches"},
+        {"transformer:phase=decode,ubatch=512", "micro-batches"},
+        {"transformer:phase=prefill,encoder=1,ubatch=512", "micro-batches"},
+        {"transformer:phase=prefill,batch=1,seq=65536,ubatch=8", "micro-batches"}};
 
-ParameterizedTest(struct message_case *c, workloads, say_what_a_spec_may_be)
-{
-    emp_error  err = {0};
-    emp_graph *graph = NULL;
-
-    cr_assert_eq(emp_workload_build(&graph, c->spec, &err), EMP_EINVAL, "%s", c->spec);
-    cr_expect_str_eq(err.msg, c->message);
-    cr_expect_null(graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_error  err = {0};
+        emp_graph *graph = NULL;
+        cr_assert_neq(emp_workload_build(&graph, cases[i][0], &err), EMP_OK, "%s",
+                      cases[i][0]);
+        cr_expect_not_null(strstr(err.msg, cases[i][1]), "%s: %s", cases[i][0], err.msg);
+        cr_expect_null(graph);
+    }
 }
 
 /* Source and target sentences can differ in length; `steps` is both. */
@@ -383,37 +332,31 @@ Test(workloads, sentences_have_their_own_lengths)
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-struct spec_case {
-    char spec[128];
-};
-
 /* Between them: all optimizers, dense and sparse; all losses; all kinds of layers. */
-static struct spec_case small_cases[] = {
-    {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2"},
-    {"nmt:layers=2,steps=2,units=8,vocab=10,batch=2,optimizer=rmsprop,dropout=1"},
-    {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2,bidirectional=0,per_step_softmax=0,"
-     "optimizer=sgd"},
-    {"nmt:layers=3,steps=2,units=8,vocab=10,batch=2,architecture=gnmt,"
-     "attention=normed_bahdanau,optimizer=sgd,dropout=1"},
-    {"nmt:layers=1,steps=2,units=8,vocab=10,batch=2,architecture=gnmt_v2,"
-     "attention=scaled_luong"},
-    {"nmt:layers=2,steps=2,units=8,vocab=10,batch=2,architecture=gnmt_v2,dynamic=1"},
-    {"rnnlm:layers=1,steps=2,units=8,vocab=10,batch=2,sampled=3,projection=4"},
-    {"rnnlm:layers=1,steps=18,units=8,vocab=10,batch=2,sampled=0,optimizer=momentum"},
-};
-
-ParameterizedTestParameters(workloads, survive_every_allocation_failure)
+Test(workloads, survive_every_allocation_failure)
 {
-    return cr_make_param_array(struct spec_case, small_cases,
-                               sizeof small_cases / sizeof small_cases[0]);
-}
+#define TINY "units=8,vocab=10,batch=2"
+    static const char *const specs[] = {
+        "nmt:layers=1,steps=2," TINY,
+        "nmt:layers=2,steps=2,optimizer=rmsprop,dropout=1," TINY,
+        "nmt:layers=1,steps=2,bidirectional=0,per_step_softmax=0,optimizer=sgd," TINY,
+        "nmt:layers=3,steps=2,architecture=gnmt,attention=normed_bahdanau,optimizer=sgd,"
+        "dropout=1," TINY,
+        "nmt:layers=1,steps=2,architecture=gnmt_v2,attention=scaled_luong," TINY,
+        "nmt:layers=2,steps=2,architecture=gnmt_v2,dynamic=1," TINY,
+        "rnnlm:layers=1,steps=2,sampled=3,projection=4," TINY,
+        "rnnlm:layers=1,steps=18,sampled=0,optimizer=momentum," TINY,
+        "transformer_xl:layers=1,segments=1,dropout=0,saver=0",
+        "wavenet:stacks=1,layers=2,steps=64,saver=0",
+        "enas:task=ptb,steps=1,saver=0",
+        "bert:layers=1",
+        "transformer:layers=1,experts=2",
+        "giph:v=10"};
 
-ParameterizedTest(struct spec_case *c, workloads, survive_every_allocation_failure)
-{
-    emp_graph *graph = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_workload_build(&graph, c->spec, NULL),
-                                      cr_assert_null(graph));
-    emp_graph_destroy(graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    for (size_t i = 0; i < COUNT(specs); i++) {
+        emp_graph *graph = NULL;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(emp_workload_build(&graph, specs[i], NULL),
+                                          cr_assert_null(graph));
+        emp_graph_destroy(graph);
+    }
 }

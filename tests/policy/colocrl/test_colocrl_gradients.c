@@ -9,9 +9,11 @@
 
 #include "policy/colocrl/colocrl.h"
 #include "search/groups/colocation_groups.h"
+#include "tests/policy/differences.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
-enum { LAYERS = 3, SAMPLES = 3, MAX_STEPS = 16, MAX_PARAMETERS = 8000 };
+enum { LAYERS = 3, SAMPLES = 3, MAX_STEPS = 16 };
 
 static const double STEP = 1e-5, LR = 0.01, EPSILON = 1e-3, CLIP = 0.05;
 
@@ -30,18 +32,15 @@ static void create_agent(void)
     const emp_method_params params = {.options =
                                           "hidden=5,type_width=3,lr=0.01,epsilon=1e-3,"
                                           "clip=0.05,updates_failures=1,samples=3"};
-    cr_assert_eq(emp_method_options_parse(&options, &emp_method_colocrl, &params, NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_op_features_create(&ops, h.problem, NULL), EMP_OK);
+    MUST(emp_method_options_parse(&options, &emp_method_colocrl, &params, NULL));
+    MUST(emp_op_features_create(&ops, h.problem, NULL));
     cr_assert_leq(h.graph->class_count, 64);
-    cr_assert_eq(emp_colocation_groups(group_of_class, &group_count, h.problem, NULL),
-                 EMP_OK);
+    MUST(emp_colocation_groups(group_of_class, &group_count, h.problem, NULL));
     cr_assert_leq(ops->row_count, 64);
     for (int32_t r = 0; r < ops->row_count; r++)
         group_of_row[r] = group_of_class[h.graph->op[ops->op_of_row[r]].colocation_class];
-    cr_assert_eq(emp_colocrl_agent_init(&agent, ops, group_of_row, group_count, 3,
-                                        &options, 1, 1, NULL),
-                 EMP_OK);
+    MUST(emp_colocrl_agent_init(&agent, ops, group_of_row, group_count, 3, &options, 1, 1,
+                                NULL));
     cr_assert_leq(agent.groups.steps, MAX_STEPS);
 }
 
@@ -61,52 +60,6 @@ static double objective(void)
     emp_colocrl_agent_propose(&agent, SAMPLES, device);
     for (int k = 0; k < SAMPLES; k++) sum += weight[k] * agent.net.log_prob[k];
     return sum;
-}
-
-static void differentiate(emp_params *params, double *gradient)
-{
-    cr_assert_leq(params->count, MAX_PARAMETERS);
-    for (size_t i = 0; i < params->count; i++) {
-        double kept = params->value[i], up, down;
-        params->value[i] = kept + STEP;
-        up = objective();
-        params->value[i] = kept - STEP;
-        down = objective();
-        params->value[i] = kept;
-        gradient[i] = (up - down) / (2.0 * STEP);
-    }
-}
-
-/* What an update should make of a block: its values and Adam's moments. */
-typedef struct {
-    double gradient[MAX_PARAMETERS], value[MAX_PARAMETERS];
-    double moment1[MAX_PARAMETERS], moment2[MAX_PARAMETERS];
-} expected;
-
-static void ascend_plainly(expected *e, const emp_params *params, int number)
-{
-    double norm = 0.0;
-
-    for (size_t i = 0; i < params->count; i++) norm += e->gradient[i] * e->gradient[i];
-    norm = sqrt(norm);
-    cr_assert_gt(norm, CLIP, "nothing is clipped");
-    for (size_t i = 0; i < params->count; i++) {
-        double g = e->gradient[i] * CLIP / norm;
-        e->moment1[i] = 0.9 * e->moment1[i] + 0.1 * g;
-        e->moment2[i] = 0.999 * e->moment2[i] + 0.001 * g * g;
-        double mean = e->moment1[i] / (1.0 - pow(0.9, number));
-        double square = e->moment2[i] / (1.0 - pow(0.999, number));
-        e->value[i] = params->value[i] + LR * mean / (sqrt(square) + EPSILON);
-    }
-}
-
-static void compare(const expected *e, const emp_params *params, const char *name,
-                    int number)
-{
-    for (size_t i = 0; i < params->count; i++)
-        cr_assert_float_eq(params->value[i], e->value[i], 1e-7,
-                           "update %d: %s[%d] is %.9g, want %.9g", number, name, (int)i,
-                           params->value[i], e->value[i]);
 }
 
 /* R = -sqrt(t), -10 for a failure, which takes part in the first update only. */
@@ -130,33 +83,35 @@ static void weigh(const emp_score *scores, int number, double *baseline)
 
 Test(colocrl_update, two_updates_follow_the_formulas)
 {
-    static expected net, types;
-    double          baseline = -10.0;
-    const emp_score scores[2][SAMPLES] = {{{.step_time_s = 0.7, .is_feasible = true},
-                                           {.step_time_s = 2.0, .is_feasible = false},
-                                           {.step_time_s = 1.3, .is_feasible = true}},
-                                          {{.step_time_s = 3.1, .is_feasible = true},
-                                           {.step_time_s = 0.4, .is_feasible = true},
-                                           {.step_time_s = 1.0, .is_feasible = false}}};
-    emp_rng         rng;
+    static plain_block net, types;
+    double             baseline = -10.0;
+    const emp_score    scores[2][SAMPLES] = {{{.step_time_s = 0.7, .is_feasible = true},
+                                              {.step_time_s = 2.0, .is_feasible = false},
+                                              {.step_time_s = 1.3, .is_feasible = true}},
+                                             {{.step_time_s = 3.1, .is_feasible = true},
+                                              {.step_time_s = 0.4, .is_feasible = true},
+                                              {.step_time_s = 1.0, .is_feasible = false}}};
+    emp_params        *nets = &agent.net.params, *groups = &agent.groups.params;
+    emp_rng            rng;
 
+    memcpy(net.value, nets->value, nets->count * sizeof *net.value);
+    memcpy(types.value, groups->value, groups->count * sizeof *types.value);
     emp_rng_init(&rng, 4, 0, 0);
     for (int number = 1; number <= 2; number++) {
         for (int i = 0; i < SAMPLES * agent.groups.steps; i++)
             device[i] = (int32_t)emp_rng_below(&rng, 3);
         weigh(scores[number - 1], number, &baseline);
-        differentiate(&agent.net.params, net.gradient);
-        differentiate(&agent.groups.params, types.gradient);
-        ascend_plainly(&net, &agent.net.params, number);
-        ascend_plainly(&types, &agent.groups.params, number);
+        differentiate(net.gradient, nets->value, nets->count, STEP, objective);
+        differentiate(types.gradient, groups->value, groups->count, STEP, objective);
+        plain_adam(&net, nets->count, LR, EPSILON, CLIP, number);
+        plain_adam(&types, groups->count, LR, EPSILON, CLIP, number);
 
         emp_colocrl_agent_propose(&agent, SAMPLES, device);
-        cr_assert_eq(emp_learner_backward(&agent, scores[number - 1], agent.net.samples,
-                                          0, agent.net.samples, NULL),
-                     EMP_OK);
+        MUST(emp_learner_backward(&agent, scores[number - 1], agent.net.samples, 0,
+                                  agent.net.samples, NULL));
         emp_learner_step(&agent);
-        compare(&net, &agent.net.params, "network", number);
-        compare(&types, &agent.groups.params, "type embedding", number);
+        expect_block(nets, &net, 1e-7, "network");
+        expect_block(groups, &types, 1e-7, "type embedding");
         cr_expect_float_eq(agent.learner.baseline.value, baseline, 1e-12);
     }
 }

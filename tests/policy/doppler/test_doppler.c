@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does DOPPLER keep its word: facts worked out by hand, devices that are allowed and have room,
- * the teacher's choices after imitation, the same candidates on any number of threads and after a
- * resume, levels by the order of selection, and the best placement of a case that is known? */
+/* DOPPLER: facts worked out by hand, devices that are allowed and have room, the teacher's choices after imitation,
+ * levels by the order of selection, and the best placement of a case that is known. */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "baselines/baselines.h"
-#include "graphs/load.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
-#include "tests/support/facts.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 
@@ -42,7 +38,7 @@ static void pose(const stated_op *ops, int32_t op_count, const stated_edge *edge
     task_create_stated(&t, ops, op_count, edges, edge_count, 1, devices - 1, gpu_bytes,
                        "edges");
     cr_assert_leq(op_count, MAX_OPS);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, t.problem, NULL));
 }
 
 /* Three layers of four ops, each of which reads two of the layer before. */
@@ -70,16 +66,12 @@ static void pose_net(void)
     pose(op, NET_OPS, edge, edges, DEVICES, 1 << 30);
 }
 
-static void *create(const char *options, int32_t threads)
+static void *create(const char *options)
 {
-    const emp_method_params params = {
-        .seed = 7, .threads = threads, .options = options, .budget_evaluations = 40};
-    emp_error err = {0};
-    void     *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_doppler, t.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    return state;
+    return method_begin(
+        &emp_method_doppler, t.problem,
+        (emp_method_params){
+            .seed = 7, .threads = 1, .options = options, .budget_evaluations = 40});
 }
 
 /* One ask and tell, scored by the oracle. Returns the mean time in microseconds. */
@@ -90,15 +82,14 @@ static double update(void *state)
     int32_t        count = 0;
     double         sum = 0.0;
 
-    cr_assert_eq(emp_method_doppler.ask(state, candidates, SAMPLES, &count, NULL),
-                 EMP_OK);
+    MUST(emp_method_doppler.ask(state, candidates, SAMPLES, &count, NULL));
     for (int32_t k = 0; k < count; k++) {
-        cr_assert_eq(emp_sim_run(sim, device[k], &result, NULL), EMP_OK);
+        MUST(emp_sim_run(sim, device[k], &result, NULL));
         score[k] = (emp_score){.step_time_s = (double)result.step_time_ns * 1e-9,
                                .is_feasible = result.is_feasible};
         sum += (double)result.step_time_ns * 1e-3;
     }
-    cr_assert_eq(emp_method_doppler.tell(state, score, count, NULL), EMP_OK);
+    MUST(emp_method_doppler.tell(state, score, count, NULL));
     return sum / count;
 }
 
@@ -116,7 +107,7 @@ Test(doppler, facts_are_those_worked_out_by_hand)
     emp_doppler_scene s;
 
     pose(diamond, 4, diamond_edge, 4, 2, 1 << 20);
-    cr_assert_eq(emp_doppler_scene_init(&s, t.problem, 512, NULL), EMP_OK);
+    MUST(emp_doppler_scene_init(&s, t.problem, 512, NULL));
     const double b[4] = {38e3, 26e3, 27e3, 4e3}, top[4] = {1e3, 23e3, 24e3, 33e3};
     const double in[4] = {0, 10e3, 10e3, 40e3}, out[4] = {20e3, 20e3, 20e3, 0};
     for (int v = 0; v < 4; v++) {
@@ -133,41 +124,6 @@ Test(doppler, facts_are_those_worked_out_by_hand)
     emp_doppler_scene_clear(&s);
 }
 
-Test(doppler, an_episode_is_a_list_schedule)
-{
-    emp_doppler_scene   s;
-    emp_doppler_episode e;
-    double              choice[4];
-
-    pose(diamond, 4, diamond_edge, 4, 2, 1 << 20);
-    cr_assert_eq(emp_doppler_scene_init(&s, t.problem, 512, NULL), EMP_OK);
-    cr_assert_eq(emp_doppler_episode_init(&e, &s, NULL), EMP_OK);
-    emp_doppler_episode_begin(&e);
-    cr_assert_eq(e.ready_count, 1);
-    emp_doppler_episode_look(&e, 0);
-    cr_expect_eq(e.candidate_count, 2);
-    emp_doppler_episode_teach_device(&e, 0, choice);
-    cr_expect(choice[0] == 1.0 && choice[1] == 1.0, "both are idle");
-    emp_doppler_episode_book(&e, 0, 1);
-    cr_assert_eq(e.ready_count, 2);
-    emp_doppler_episode_teach_node(&e, choice);
-    for (int i = 0; i < 2; i++) cr_expect_eq(choice[i], e.ready[i] == 2 ? 1.0 : 0.0);
-    emp_doppler_episode_book(&e, e.ready[0] == 2 ? 0 : 1, 1);
-    emp_doppler_episode_look(&e, 1);
-    const double on_0[5] = {0, 0, 0, 0, 11e3}, on_1[5] = {4e3, 1e3, 0, 1e3, 4e3};
-    for (int f = 0; f < 5; f++) {
-        cr_expect_eq(e.device_feature[f], on_0[f], "%d: %g", f, e.device_feature[f]);
-        cr_expect_eq(e.device_feature[5 + f], on_1[f], "%d: %g", f,
-                     e.device_feature[5 + f]);
-    }
-    emp_doppler_episode_teach_device(&e, 1, choice);
-    cr_expect(choice[0] == 0.0 && choice[1] == 1.0);
-    emp_doppler_episode_book(&e, 0, 1);
-    cr_expect_eq(e.end_ns[1], 6e3);
-    emp_doppler_episode_clear(&e);
-    emp_doppler_scene_clear(&s);
-}
-
 /* The ops' sizes are persistent. A GPU has room for one of them, and the CPU for all. */
 Test(doppler, devices_without_room_are_no_candidates)
 {
@@ -178,9 +134,9 @@ Test(doppler, devices_without_room_are_no_candidates)
     emp_doppler_episode e;
 
     pose(op, 3, NULL, 0, 2, 100);
-    cr_assert_eq(emp_doppler_scene_init(&s, t.problem, 512, NULL), EMP_OK);
+    MUST(emp_doppler_scene_init(&s, t.problem, 512, NULL));
     cr_assert_eq(s.graph->node_count, 2, "the third has no choice");
-    cr_assert_eq(emp_doppler_episode_init(&e, &s, NULL), EMP_OK);
+    MUST(emp_doppler_episode_init(&e, &s, NULL));
     emp_doppler_episode_begin(&e);
     emp_doppler_episode_look(&e, 0);
     cr_expect_eq(e.candidate_count, 2);
@@ -199,8 +155,7 @@ Test(doppler, imitation_makes_the_teacher)
 {
     pose_net();
     void *state = create("width=16,steps=2,imitation=600,imitation_entropy=0,epsilon=0,"
-                         "lr=0,samples=1",
-                         1);
+                         "lr=0,samples=1");
     emp_doppler_agent *agent = (emp_doppler_agent *)state;
 
     update(state);
@@ -224,8 +179,7 @@ Test(doppler, finds_the_best_placement)
     }
     pose(op, OPS, edge, edges, 2, 1 << 20);
     void *state = create("width=16,steps=2,samples=4,imitation=0,explore=softmax,lr=3e-3,"
-                         "reward=log,baseline_mean=0",
-                         1);
+                         "reward=log,baseline_mean=0");
     double first = 0.0, last = 0.0;
     for (int u = 0; u < 20; u++) first += update(state) / 20;
     for (int u = 0; u < 150; u++) update(state);
@@ -233,62 +187,6 @@ Test(doppler, finds_the_best_placement)
     cr_expect_gt(first, 75.0, "untrained: %g us", first);
     cr_expect_lt(last, 63.0, "trained: %g us", last);
     emp_method_destroy(&emp_method_doppler, state);
-}
-
-/* ---- promises of all learners ---- */
-
-Test(doppler, threads_do_not_change_candidates)
-{
-    static emp_device_id one_thread[4][SAMPLES][MAX_OPS];
-
-    pose_net();
-    void *state = create(SMALL, 1);
-    for (int u = 0; u < 4; u++) {
-        update(state);
-        memcpy(one_thread[u], device, sizeof device);
-    }
-    emp_method_destroy(&emp_method_doppler, state);
-    state = create(SMALL, 4);
-    for (int u = 0; u < 4; u++) {
-        update(state);
-        cr_expect_eq(memcmp(one_thread[u], device, sizeof device), 0, "update %d", u);
-    }
-    emp_method_destroy(&emp_method_doppler, state);
-}
-
-/* What a checkpoint saves, put into a placer that has just been created. */
-Test(doppler, listed_state_is_all_that_the_next_updates_depend_on)
-{
-    static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
-    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-
-    pose_net();
-    void *state = create(SMALL, 1), *resumed = create(SMALL, 2);
-    for (int u = 0; u < 3; u++) update(state);
-    const int32_t count = emp_method_doppler.list_state(state, from);
-    cr_assert_eq(emp_method_doppler.list_state(resumed, to), count);
-    for (int32_t i = 0; i < count; i++) {
-        cr_assert_str_eq(from[i].name, to[i].name);
-        cr_assert_eq(from[i].count, to[i].count);
-        memcpy(to[i].values, from[i].values,
-               from[i].count * emp_array_type_bytes(from[i].type));
-    }
-    for (int u = 0; u < 3; u++) {
-        update(state);
-        memcpy(undisturbed[u], device, sizeof device);
-    }
-    for (int u = 0; u < 3; u++) {
-        update(resumed);
-        cr_expect_eq(memcmp(undisturbed[u], device, sizeof device), 0, "update %d", u);
-    }
-    int32_t                  metrics = 0;
-    const emp_method_metric *a = emp_method_doppler.metrics(state, &metrics);
-    const emp_method_metric *b = emp_method_doppler.metrics(resumed, &metrics);
-    for (int32_t i = 0; i < metrics; i++)
-        cr_expect_eq(a[i].value, b[i].value, "%s: %g, not %g", a[i].name, b[i].value,
-                     a[i].value);
-    emp_method_destroy(&emp_method_doppler, state);
-    emp_method_destroy(&emp_method_doppler, resumed);
 }
 
 Test(doppler, levels_follow_the_order_of_selection)
@@ -300,9 +198,9 @@ Test(doppler, levels_follow_the_order_of_selection)
     for (int k = 0; k < SAMPLES; k++)
         ordered[k] =
             (emp_owned_decision){.device_of_op = device[k], .level_of_op = level[k]};
-    void                    *state = create(SMALL, 1);
+    void                    *state = create(SMALL);
     const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
-    cr_assert_eq(emp_method_doppler.ask(state, ordered, SAMPLES, &count, NULL), EMP_OK);
+    MUST(emp_method_doppler.ask(state, ordered, SAMPLES, &count, NULL));
     for (int32_t k = 0; k < count; k++) {
         cr_assert(emp_decision_is_valid(&ordered[k], DEVICES));
         for (int32_t i = 1; i < NET_OPS; i++)
@@ -310,125 +208,4 @@ Test(doppler, levels_follow_the_order_of_selection)
                          level[k][agent->run[k].node_of_step[i - 1]]);
     }
     emp_method_destroy(&emp_method_doppler, state);
-}
-
-Test(doppler, wants_as_many_scores_as_candidates)
-{
-    const emp_score score[SAMPLES] = {{.step_time_s = 1.0, .is_feasible = true}};
-    int32_t         count = 0;
-
-    pose_net();
-    void *state = create(SMALL, 1);
-    cr_assert_eq(emp_method_doppler.ask(state, candidates, 2, &count, NULL), EMP_OK);
-    cr_expect_eq(count, 2);
-    cr_expect_eq(emp_method_doppler.tell(state, score, 1, NULL), EMP_EINVAL);
-    cr_expect_eq(emp_method_doppler.ask(state, candidates, 0, &count, NULL), EMP_EINVAL);
-    emp_method_destroy(&emp_method_doppler, state);
-}
-
-Test(doppler, every_failed_allocation_is_reported)
-{
-    const emp_method_params params = {.seed = 1, .threads = 1, .options = SMALL};
-    void                   *state = NULL;
-
-    pose_net();
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_method_create(&state, &emp_method_doppler, t.problem, &params, NULL),
-        cr_assert_null(state));
-    emp_method_destroy(&emp_method_doppler, state);
-}
-
-/* A graph of TensorFlow's ops, merged into few nodes, with gated messages. */
-Test(doppler, places_a_training_step)
-{
-    pose_net(); /* for destroy() */
-    task net;
-    task_create(&net, "rnnlm:units=32,steps=3,batch=4,vocab=50,sampled=8", "k40x2",
-                "tf-r1.3");
-    const emp_method_params params = {
-        .seed = 1,
-        .threads = 2,
-        .options = "width=8,steps=2,max_nodes=40,imitation=8,mpnn=gated",
-        .preset = "emplace"};
-    emp_error          err = {0};
-    void              *state = NULL;
-    emp_owned_decision p;
-    int32_t            count = 0;
-
-    cr_assert_eq(
-        emp_method_create(&state, &emp_method_doppler, net.problem, &params, &err),
-        EMP_OK, "%s", err.msg);
-    const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
-    cr_expect_leq(agent->scene.graph->node_count, 40);
-    cr_assert_eq(emp_decision_init(&p, net.graph->op_count, EMP_DECIDES_ORDER, NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_method_doppler.ask(state, &p, 1, &count, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_expect(emp_decision_is_valid(&p, 3));
-    const emp_score score = {.step_time_s = 0.1, .is_feasible = true};
-    cr_expect_eq(emp_method_doppler.tell(state, &score, 1, NULL), EMP_OK);
-    emp_decision_clear(&p);
-    emp_method_destroy(&emp_method_doppler, state);
-    task_destroy(&net);
-}
-
-/* ---- DOPPLER's own graphs ---- */
-
-static void pose_published(const char *file)
-{
-    const emp_import_params params = emp_import_params_default();
-    emp_import_devices      devices;
-    emp_runtime             runtime;
-    const char             *path = fact_peer_path("graphs/doppler", file, ".txt");
-    emp_error               err = {0};
-
-    cr_assert_eq(emp_import_load(&t.graph, &devices, path, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_machine_create(&t.machine, "instance", devices.cpu_count,
-                                    devices.gpu_count, devices.gpu_memory_bytes, &err),
-                 EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, devices.runtime, &err), EMP_OK);
-    cr_assert_eq(emp_problem_create(&t.problem, t.graph, t.machine, &runtime, file, &err),
-                 EMP_OK);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK);
-}
-
-/* The best of so many samples, in ms. */
-static double best_ms(const emp_method *type, const char *options, int32_t samples)
-{
-    const emp_method_params params = {
-        .seed = 1, .threads = 1, .options = options, .budget_evaluations = samples};
-    emp_owned_decision p;
-    emp_sim_result     result;
-    void              *state = NULL;
-    double             best = 1e300;
-    int32_t            count = 0;
-
-    cr_assert_eq(emp_method_create(&state, type, t.problem, &params, NULL), EMP_OK);
-    cr_assert_eq(emp_decision_init(&p, t.graph->op_count, 0, NULL), EMP_OK);
-    for (int32_t i = 0; i < samples; i++) {
-        cr_assert_eq(emp_method_ask(type, state, &p, 1, &count, NULL), EMP_OK);
-        emp_problem_legalize(t.problem, p.device_of_op);
-        cr_assert_eq(emp_sim_run(sim, p.device_of_op, &result, NULL), EMP_OK);
-        const double    ms = (double)result.step_time_ns * 1e-6;
-        const emp_score score = {.step_time_s = 1e-3 * ms, .is_feasible = true};
-        best = ms < best ? ms : best;
-        cr_assert_eq(emp_method_tell(type, state, &score, 1, NULL), EMP_OK);
-    }
-    emp_decision_clear(&p);
-    emp_method_destroy(type, state);
-    return best;
-}
-
-/* The preset `paper`, with smaller networks and less imitation. */
-TestSuite(published_doppler, .fini = destroy);
-
-Test(published_doppler, is_better_than_random_with_the_same_samples)
-{
-    pose_published("ffnn_192nodes");
-    const double ours =
-        best_ms(&emp_method_doppler, "width=32,steps=2,imitation=300", 100);
-    const double random = best_ms(&emp_method_random, NULL, 100);
-
-    cr_expect_lt(ours, 0.95 * random, "%g ms, random %g ms", ours, random);
 }

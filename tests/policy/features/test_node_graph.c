@@ -10,6 +10,7 @@
 #include "policy/features/node_graph.h"
 #include "policy/features/op_features.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 enum { RANDOM_GRAPHS = 200 };
@@ -17,9 +18,8 @@ enum { RANDOM_GRAPHS = 200 };
 static emp_node_graph *nodes_of(const emp_problem *p, int32_t max_nodes)
 {
     emp_node_graph *n = NULL;
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_node_graph_create(&n, p, max_nodes, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_node_graph_create(&n, p, max_nodes, &why));
     return n;
 }
 
@@ -32,7 +32,7 @@ static void check_ops(const emp_node_graph *n, const emp_problem *p, int32_t max
     int32_t         *seen = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
     int32_t          lowest = -1;
 
-    cr_assert_eq(emp_op_features_create(&rows, p, NULL), EMP_OK);
+    MUST(emp_op_features_create(&rows, p, NULL));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t row = g->op[op].is_folded ? -1 : rows->row_of_op[op];
         cr_assert_eq(n->node_of_op[op] >= 0, row >= 0, "op %d", op);
@@ -396,13 +396,11 @@ Test(node_graph, groups_become_nodes)
 {
     for (uint64_t seed = 1; seed <= RANDOM_GRAPHS; seed++) {
         task            t;
-        emp_error       err = {0};
         emp_node_graph *n = NULL;
         draw_graph(&t, seed);
         int32_t        *group = draw_groups(t.graph);
         emp_node_graph *rows = nodes_of(t.problem, 0);
-        cr_assert_eq(emp_node_graph_create_groups(&n, t.problem, group, &err), EMP_OK,
-                     "%s", err.msg);
+        MUST(emp_node_graph_create_groups(&n, t.problem, group, &why));
         check_groups(n, t.graph, group);
         cr_expect_leq(n->node_count, rows->node_count);
         cr_expect_eq(n->ops.first[n->node_count], rows->ops.first[rows->node_count]);
@@ -430,12 +428,10 @@ Test(node_graph, without_a_choice_there_is_no_node)
 {
     stated_op       op = {.gpu_us = 1, .cpu_us = 1, .is_cpu_only = true};
     emp_node_graph *n = NULL;
-    emp_error       err = {0};
     task            t;
 
     task_create_stated(&t, &op, 1, NULL, 0, 1, 1, 1000, "msr-latency");
-    cr_expect_eq(emp_node_graph_create(&n, t.problem, 0, &err), EMP_EINVAL);
+    MUST_FAIL(emp_node_graph_create(&n, t.problem, 0, &why), EMP_EINVAL, "none of 1 ops");
     cr_expect_null(n);
-    cr_expect_str_eq(err.msg, "none of 1 ops has a choice of devices");
     task_destroy(&t);
 }

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum { LAYERS = 8, COLUMNS = EMP_TRANSFERABLE, NOBODY = -1 };
 /* Some of the columns, as transferable.c lists them. */
@@ -19,12 +20,10 @@ static emp_transferable from, to;
 
 static void set_up(void)
 {
-    emp_error err = {0};
-
     hand_graph_layers(&h, LAYERS);
-    cr_assert_eq(emp_node_graph_create(&nodes, h.problem, 0, &err), EMP_OK);
-    cr_assert_eq(emp_transferable_init(&from, nodes, h.problem, &err), EMP_OK);
-    cr_assert_eq(emp_transferable_init(&to, nodes, h.problem, &err), EMP_OK);
+    MUST(emp_node_graph_create(&nodes, h.problem, 0, &why));
+    MUST(emp_transferable_init(&from, nodes, h.problem, &why));
+    MUST(emp_transferable_init(&to, nodes, h.problem, &why));
     for (int32_t i = 0; i < from.count * COLUMNS; i++) from.value[i] = (emp_real)(i + 1);
     for (int32_t i = 0; i < from.count; i++) from.type[i] = i;
 }
@@ -131,10 +130,8 @@ static void expect_moved(int32_t column, bool wanted)
 /* Columns that the graph tells apart move with the part that is named after them. */
 Test(transferable, parts_are_what_they_are_called)
 {
-    emp_error err = {0};
-
     emp_transferable_clear(&from);
-    cr_assert_eq(emp_transferable_init(&from, nodes, h.problem, &err), EMP_OK);
+    MUST(emp_transferable_init(&from, nodes, h.problem, &why));
     mix(EMP_TRANSFERABLE_PARTS);
     for (int32_t v = 0; v < nodes->node_count; v++) {
         emp_real *x = &to.value[from.position[v] * COLUMNS];

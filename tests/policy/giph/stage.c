@@ -5,19 +5,13 @@
 #include <string.h>
 
 #include "policy/giph/giph.h"
+#include "tests/support/status.h"
 
 void stage_open(stage *s, const char *source, const char *machine, const char *runtime)
 {
     task_create(&s->h, source, machine, runtime);
-    stage_open_task(s);
-}
-
-void stage_open_task(stage *s)
-{
-    emp_error err = {0};
-
     cr_assert_leq(s->h.graph->op_count, STAGE_OPS);
-    cr_assert_eq(emp_sim_create(&s->sim, s->h.problem, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_sim_create(&s->sim, s->h.problem, &why));
 }
 
 void stage_close(stage *s)
@@ -26,37 +20,24 @@ void stage_close(stage *s)
     task_destroy(&s->h);
 }
 
-emp_giph_options stage_options(const char *preset, const char *text)
-{
-    const emp_method_params params = {.preset = preset, .options = text};
-    emp_giph_options        options;
-    emp_error               err = {0};
-
-    cr_assert_eq(emp_method_options_parse(&options, &emp_method_giph, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    return options;
-}
-
 void stage_agent(const stage *s, emp_giph_agent *agent, const char *preset,
                  const char *text, uint64_t seed, int32_t threads)
 {
-    const emp_giph_options  options = stage_options(preset, text);
-    const emp_method_params params = {.seed = seed, .threads = threads};
-    emp_error               err = {0};
+    const emp_method_params params = {
+        .seed = seed, .threads = threads, .preset = preset, .options = text};
+    emp_giph_options options;
 
-    cr_assert_eq(emp_giph_agent_init(agent, s->h.problem, &options, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_options_parse(&options, &emp_method_giph, &params, &why));
+    MUST(emp_giph_agent_init(agent, s->h.problem, &options, &params, &why));
 }
 
 void stage_score(stage *s, int32_t k)
 {
     const emp_decision  decision = {.device_of_op = s->device[k]};
     const emp_sim_times times = {s->start_ns[k], s->end_ns[k]};
-    emp_error           err = {0};
 
     emp_problem_legalize(s->h.problem, s->device[k]);
-    cr_assert_eq(emp_sim_run_timed(s->sim, &decision, &times, &s->result[k], &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_sim_run_timed(s->sim, &decision, &times, &s->result[k], &why));
     s->score[k] = (emp_score){.step_time_s = 1e-9 * (double)s->result[k].step_time_ns,
                               .is_feasible = s->result[k].is_feasible,
                               .overflow_frac = s->result[k].is_feasible ? 0.0 : 0.5,
@@ -68,13 +49,11 @@ void stage_score(stage *s, int32_t k)
 void stage_ask(stage *s, emp_giph_agent *agent, int32_t most)
 {
     emp_owned_decision candidate[STAGE_EPISODES];
-    emp_error          err = {0};
 
     memset(s->device, 0, sizeof s->device);
     for (int32_t k = 0; k < STAGE_EPISODES; k++)
         candidate[k] = (emp_owned_decision){.device_of_op = s->device[k]};
-    cr_assert_eq(emp_giph_agent_ask(agent, candidate, most, &s->count, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_giph_agent_ask(agent, candidate, most, &s->count, &why));
     for (int32_t k = 0; k < s->count; k++) stage_score(s, k);
 }
 
@@ -82,6 +61,6 @@ void stage_play(stage *s, emp_giph_agent *agent, int32_t rounds)
 {
     for (int32_t i = 0; i < rounds; i++) {
         stage_ask(s, agent, STAGE_EPISODES);
-        cr_assert_eq(emp_giph_agent_tell(agent, s->score, s->count, NULL), EMP_OK);
+        MUST(emp_giph_agent_tell(agent, s->score, s->count, NULL));
     }
 }

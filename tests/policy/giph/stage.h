@@ -21,14 +21,10 @@ typedef struct {
 } stage;
 
 void stage_open(stage *s, const char *source, const char *machine, const char *runtime);
-/** Makes a simulator for the problem that is there. */
-void stage_open_task(stage *s);
 void stage_close(stage *s);
 
-/** The options of a preset, changed by a text. */
-emp_giph_options stage_options(const char *preset, const char *text);
-void             stage_agent(const stage *s, emp_giph_agent *agent, const char *preset,
-                             const char *options, uint64_t seed, int32_t threads);
+void stage_agent(const stage *s, emp_giph_agent *agent, const char *preset,
+                 const char *options, uint64_t seed, int32_t threads);
 
 /** Makes the placement of a row legal and scores it. */
 void stage_score(stage *s, int32_t row);

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/policy/differences.h"
 #include "tests/policy/giph/plain_giph.h"
 #include "tests/policy/giph/stage.h"
+#include "tests/support/status.h"
 
 enum { EPISODES = 2, PARAMETERS = EMP_GIPH_PARAMETERS };
 
@@ -52,6 +54,8 @@ static move          history[EPISODES][PLAIN_MOVES];
 static plain_problem plain;
 static double        critical[PLAIN_OPS][PLAIN_OPS];
 static double        average[PLAIN_MOVES]; /* of returns */
+static plain_params  tried;
+static int           episodes, moves;
 
 static double least_path(int op)
 {
@@ -105,7 +109,7 @@ static plain_params parameters(void)
     return w;
 }
 
-static void play_episodes(int episodes, int moves)
+static void play_episodes(void)
 {
     const plain_params w = parameters();
     plain_state        state[EPISODES];
@@ -133,41 +137,40 @@ static void play_episodes(int episodes, int moves)
         }
         for (int k = 0; t < moves - 1 && k < episodes; k++)
             plain_learn(&plain, &state[k], critical);
-        cr_assert_eq(emp_giph_agent_tell(&agent, s.score, s.count, NULL), EMP_OK);
+        MUST(emp_giph_agent_tell(&agent, s.score, s.count, NULL));
     }
 }
 
-static double discounted(const move *of, int t, int moves)
+static double discounted(const move *of, int t)
 {
-    return t == moves ? 0.0 : of[t].reward + GAMMA * discounted(of, t + 1, moves);
+    return t == moves ? 0.0 : of[t].reward + GAMMA * discounted(of, t + 1);
 }
 
 /* As released: less the mean of the rewards so far. */
-static void judge_by_rewards(int episodes, int moves)
+static void judge_by_rewards(void)
 {
     for (int k = 0; k < episodes; k++) {
         for (int t = 0; t < moves; t++) {
             double mean = 0.0;
             for (int i = 0; i <= t; i++) mean += history[k][i].reward / (t + 1);
-            history[k][t].advantage = discounted(history[k], t, moves) - mean;
+            history[k][t].advantage = discounted(history[k], t) - mean;
         }
     }
 }
 
 /* Less the mean return of moves of that number, in all updates so far. */
-static void judge_by_returns(int episodes, int moves, int update)
+static void judge_by_returns(int update)
 {
     for (int t = 0; t < moves; t++) {
         double mean = 0.0;
-        for (int k = 0; k < episodes; k++)
-            mean += discounted(history[k], t, moves) / episodes;
+        for (int k = 0; k < episodes; k++) mean += discounted(history[k], t) / episodes;
         average[t] = (average[t] * (update - 1) + mean) / update;
         for (int k = 0; k < episodes; k++)
-            history[k][t].advantage = discounted(history[k], t, moves) - average[t];
+            history[k][t].advantage = discounted(history[k], t) - average[t];
     }
 }
 
-static double objective(const plain_params *w, int episodes, int moves)
+static double objective(void)
 {
     double sum = 0.0;
 
@@ -175,61 +178,42 @@ static double objective(const plain_params *w, int episodes, int moves)
         for (int t = 0; t < moves; t++) {
             const move *m = &history[k][t];
             sum += m->advantage / episodes *
-                   plain_log_p(&plain, w, &m->state, m->last, m->op, m->device);
+                   plain_log_p(&plain, &tried, &m->state, m->last, m->op, m->device);
         }
     }
     return sum;
 }
 
-/* Adam of the textbook, up the gradient of the objective by central differences. */
-static void ascend(double *value, double *m, double *v, int episodes, int moves, int step)
+static void expect_two_updates(const char *preset, int of_a_round, bool by_returns)
 {
-    plain_params w;
-    double      *flat = (double *)&w, gradient[PARAMETERS];
+    static plain_block b;
+    static double      got[PARAMETERS];
+    char               text[64];
 
-    memcpy(&w, value, sizeof w);
-    for (int i = 0; i < PARAMETERS; i++) {
-        flat[i] = value[i] + STEP;
-        double up = objective(&w, episodes, moves);
-        flat[i] = value[i] - STEP;
-        gradient[i] = (up - objective(&w, episodes, moves)) / (2.0 * STEP);
-        flat[i] = value[i];
-    }
-    for (int i = 0; i < PARAMETERS; i++) {
-        m[i] = 0.9 * m[i] + 0.1 * gradient[i];
-        v[i] = 0.999 * v[i] + 0.001 * gradient[i] * gradient[i];
-        value[i] += LR * m[i] / (1.0 - pow(0.9, step)) /
-                    (sqrt(v[i] / (1.0 - pow(0.999, step))) + EPSILON);
-    }
-}
-
-static void expect_two_updates(const char *preset, int episodes, bool by_returns)
-{
-    static double m[PARAMETERS], v[PARAMETERS], got[PARAMETERS];
-    double        options_moves = 2;
-    char          text[64];
-
+    episodes = of_a_round;
     snprintf(text, sizeof text, "episodes=%d,lr=%g,epsilon=%g", episodes, LR, EPSILON);
     stage_open(&s, "giph:v=4,alpha=0.5,seed=5", "giph:devices=3,seed=2", "edges");
     stage_agent(&s, &agent, preset, text, 3, 1);
     plain = plain_read(s.h.problem);
     cr_assert_geq(plain.ops, 4);
-    int moves = (int)options_moves * plain.ops;
+    moves = 2 * plain.ops;
     cr_assert_eq(agent.length, moves);
     plain_begin(&plain, critical);
     for (int update = 1; update <= 2; update++) {
-        plain_params want = parameters();
-        play_episodes(episodes, moves);
+        tried = parameters();
+        memcpy(b.value, &tried, sizeof tried);
+        play_episodes();
         if (by_returns)
-            judge_by_returns(episodes, moves, update);
+            judge_by_returns(update);
         else
-            judge_by_rewards(episodes, moves);
-        ascend((double *)&want, m, v, episodes, moves, update);
+            judge_by_rewards();
+        differentiate(b.gradient, (double *)&tried, PARAMETERS, STEP, objective);
+        plain_adam(&b, PARAMETERS, LR, EPSILON, INFINITY, update);
         read_block(&agent.params, agent.params.value, got);
         for (int i = 0; i < PARAMETERS; i++)
-            cr_assert_float_eq(got[i], ((double *)&want)[i], 1e-6,
+            cr_assert_float_eq(got[i], b.value[i], 1e-6,
                                "update %d: parameter %d is %.9g, want %.9g", update, i,
-                               got[i], ((double *)&want)[i]);
+                               got[i], b.value[i]);
     }
 }
 
@@ -245,7 +229,9 @@ Test(giph_update, ours_is_that_of_a_plain_program)
 
 /* ---- gradients --------------------------------------------------------------------- */
 
-static double log_p(int32_t action)
+static int32_t action;
+
+static double log_p(void)
 {
     emp_giph_agent_see(&agent, agent.drawer, 0);
     return log(agent.drawer->p[action]);
@@ -254,34 +240,27 @@ static double log_p(int32_t action)
 /* Merged ops, of which some may use no GPU. */
 Test(giph_update, gradients_are_those_of_differences)
 {
-    double gradient[PARAMETERS], value[PARAMETERS];
+    static double gradient[PARAMETERS], flat[PARAMETERS], want[ADAM_MOST];
 
     stage_open(&s, "rnnlm:layers=1,steps=2", "k40x2", "tf-r1.3");
     stage_agent(&s, &agent, "paper", "max_nodes=12", 3, 1);
     stage_play(&s, &agent, 3);
-    read_block(&agent.params, agent.params.value, value);
     agent.round = 1;
     emp_giph_agent_see(&agent, agent.drawer, 0);
-    const int32_t action = agent.drawer->action_count / 2, kept = agent.last[0];
+    const int32_t kept = agent.last[0];
     int32_t       pivot[64];
+    action = agent.drawer->action_count / 2;
     cr_assert_leq(agent.world.node_count, 64);
     memcpy(pivot, agent.at.pivot, sizeof(int32_t) * (size_t)agent.world.node_count);
     emp_giph_agent_move(&agent, agent.drawer, 0, action);
     read_block(&agent.params, agent.gradient, gradient);
     agent.last[0] = kept;
     memcpy(agent.at.pivot, pivot, sizeof(int32_t) * (size_t)agent.world.node_count);
-    for (int32_t i = 0, at = 0; i < agent.params.slice_count; i++) {
-        const emp_param_slice *slice = &agent.params.slice[i];
-        for (int32_t j = 0; j < slice->rows * slice->cols; j++, at++) {
-            double *x = &agent.params.value[slice->offset + (size_t)j], was = *x, up;
-            *x = was + STEP;
-            up = log_p(action);
-            *x = was - STEP;
-            cr_assert_float_eq(gradient[at], (up - log_p(action)) / (2.0 * STEP), 1e-7,
-                               "%s[%d]", slice->name, j);
-            *x = was;
-        }
-    }
+    cr_assert_leq(agent.params.count, ADAM_MOST);
+    differentiate(want, agent.params.value, agent.params.count, STEP, log_p);
+    read_block(&agent.params, want, flat);
+    for (int i = 0; i < PARAMETERS; i++)
+        cr_assert_float_eq(gradient[i], flat[i], 1e-7, "parameter %d", i);
 }
 
 /* ---- symmetry ---------------------------------------------------------------------- */
@@ -329,12 +308,10 @@ Test(giph_update, labels_of_devices_do_not_matter)
     stage_agent(&s, &agent, "paper", NULL, 3, 1);
     stage_play(&s, &agent, 5);
     machine = relabel(s.h.machine, to);
-    cr_assert_eq(emp_problem_create(&problem, s.h.graph, machine, &s.h.problem->runtime,
-                                    "other", NULL),
-                 EMP_OK);
+    MUST(emp_problem_create(&problem, s.h.graph, machine, &s.h.problem->runtime, "other",
+                            NULL));
     const emp_method_params params = {.seed = 3, .threads = 1};
-    cr_assert_eq(emp_giph_agent_init(&other, problem, &agent.options, &params, NULL),
-                 EMP_OK);
+    MUST(emp_giph_agent_init(&other, problem, &agent.options, &params, NULL));
     const emp_giph_world *w = &agent.world;
     for (int32_t v = 0; v < w->node_count; v++) {
         int32_t device = w->device_of_pair[agent.at.pivot[v]];

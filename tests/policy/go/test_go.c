@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does the learner keep its word: same candidates on any number of threads, a resume that goes on as
- * if nothing had been, weights that fit other graphs, and rewards that rise until the policy knows
- * the best placement? */
+/* Does GO learn an order and a fusion, imitate examples on any number of threads, and see what its options say? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "policy/go/go.h"
+#include "policy/go/options.h"
 #include "policy/go/updates.h"
-#include "search/learning.h"
+#include "search/method.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
 
 #define SMALL "samples=8,width=8,heads=2,hidden=8,type_width=4,segment=8,"
 
-static task               h;
-static emp_device_id      storage[SAMPLES][MAX_OPS];
-static emp_owned_decision candidates[SAMPLES];
+static task h;
 
 static void create_problem(void)
 {
     hand_graph_comb(&h, LAYERS);
     cr_assert_leq(h.graph->op_count, MAX_OPS);
-    for (int k = 0; k < SAMPLES; k++) candidates[k].device_of_op = storage[k];
 }
 
 static void destroy_problem(void)
@@ -37,73 +35,12 @@ TestSuite(go, .init = create_problem, .fini = destroy_problem);
 
 static void *create(int32_t threads, const char *preset, const char *options)
 {
-    const emp_method_params params = {.seed = 7,
-                                      .threads = threads,
-                                      .preset = preset,
-                                      .options = options,
-                                      .budget_evaluations = 1000};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    return state;
-}
-
-/* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops with a choice that are not
- * on device 1. Returns that share for the first one, the likeliest. */
-static double update(void *state)
-{
-    const emp_go_agent *agent = (const emp_go_agent *)state;
-    emp_score           score[SAMPLES];
-    int32_t             count = 0;
-    double              first = 0.0;
-
-    cr_assert_eq(emp_method_go.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
-    cr_assert_eq(count, SAMPLES);
-    for (int32_t k = 0; k < count; k++) {
-        int32_t elsewhere = 0, all = 0;
-        for (emp_op_id op = 0; op < h.graph->op_count; op++) {
-            cr_assert(storage[k][op] >= 0 && storage[k][op] < 3, "op %d on device %d", op,
-                      storage[k][op]);
-            if (agent->nodes->node_of_op[op] < 0) continue;
-            elsewhere += storage[k][op] != 1;
-            all++;
-        }
-        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / all,
-                               .is_feasible = true};
-        if (k == 0) first = (double)elsewhere / all;
-    }
-    cr_assert_eq(emp_method_go.tell(state, score, count, NULL), EMP_OK);
-    return first;
-}
-
-static void expect_same_candidates(void *a, void *b, int updates)
-{
-    static emp_device_id kept[SAMPLES][MAX_OPS];
-
-    for (int u = 0; u < updates; u++) {
-        update(a);
-        memcpy(kept, storage, sizeof kept);
-        update(b);
-        cr_expect_eq(memcmp(kept, storage, sizeof kept), 0, "update %d", u);
-    }
-}
-
-Test(go, threads_do_not_change_candidates)
-{
-    for (int32_t threads = 2; threads <= 4; threads += 2) {
-        const char *options = threads == 2 ? SMALL "lr=0.01" : SMALL "lr=0.01,rounds=2";
-        void       *one = create(1, "emplace", options);
-        void       *more = create(threads, "emplace", options);
-        expect_same_candidates(one, more, 5);
-        const emp_params *p = &((emp_go_agent *)one)->net.params;
-        cr_expect_eq(memcmp(p->value, ((emp_go_agent *)more)->net.params.value,
-                            p->count * sizeof *p->value),
-                     0);
-        emp_method_destroy(&emp_method_go, one);
-        emp_method_destroy(&emp_method_go, more);
-    }
+    return method_begin(&emp_method_go, h.problem,
+                        (emp_method_params){.seed = 7,
+                                            .threads = threads,
+                                            .preset = preset,
+                                            .options = options,
+                                            .budget_evaluations = 1000});
 }
 
 /* Studies make several runs at once, each on a thread of theirs. That thread's number means nothing to the agent.
@@ -130,13 +67,12 @@ Test(go, threads_do_not_change_imitation)
     void  *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
     double loss = 0.0, same = 0.0;
 
-    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
+    MUST(emp_decision_init(&example, h.graph->op_count, 0, NULL));
     for (emp_op_id op = 0; op < h.graph->op_count; op++)
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
     for (int i = 0; i < 5; i++) {
-        cr_assert_eq(emp_method_go.learning->imitate(one, &example, &loss, NULL), EMP_OK);
-        cr_assert_eq(emp_method_go.learning->imitate(more, &example, &same, NULL),
-                     EMP_OK);
+        MUST(emp_method_go.learning->imitate(one, &example, &loss, NULL));
+        MUST(emp_method_go.learning->imitate(more, &example, &same, NULL));
         cr_expect(loss == same, "step %d: %.9g and %.9g nats", i, loss, same);
     }
     emp_decision_clear(&example);
@@ -144,14 +80,15 @@ Test(go, threads_do_not_change_imitation)
     emp_method_destroy(&emp_method_go, more);
 }
 
-/* The control sees zeros where the four numbers of the machine stand, and nothing else changes. */
-Test(go, without_the_machine_its_numbers_are_0)
+/* Controls see zeros where the four numbers of the machine stand, or as many neighbours that are not the graph's. */
+Test(go, controls_do_not_see_the_machine_or_the_edges)
 {
     enum { MACHINE = 4 };
-    void                   *plain = create(1, "emplace", SMALL);
-    void                   *blind = create(1, "emplace", SMALL "machine=0");
+    void *plain = create(1, "emplace", SMALL);
+    void *blind = create(1, "emplace", SMALL "machine=0,edges=shuffled");
     const emp_transferable *f = &((emp_go_agent *)plain)->features;
     const emp_transferable *g = &((emp_go_agent *)blind)->features;
+    int32_t                 others = 0;
 
     cr_assert_eq(f->count, g->count);
     for (int32_t i = 0; i < f->count * EMP_TRANSFERABLE; i++) {
@@ -159,105 +96,27 @@ Test(go, without_the_machine_its_numbers_are_0)
         cr_expect_eq(g->value[i], is_hidden ? 0 : f->value[i]);
         if (is_hidden) cr_expect_neq(f->value[i], 0);
     }
-    emp_method_destroy(&emp_method_go, plain);
-    emp_method_destroy(&emp_method_go, blind);
-}
-
-/* The control sees as many neighbours, and not those of the graph. */
-Test(go, shuffled_edges_are_other_neighbours)
-{
-    void *plain = create(1, "paper", SMALL),
-         *state = create(1, "paper", SMALL "edges=shuffled");
-    const emp_transferable *f = &((emp_go_agent *)plain)->features;
-    const emp_transferable *g = &((emp_go_agent *)state)->features;
-    int32_t                 others = 0;
-
     cr_expect_arr_eq(f->first, g->first, (size_t)(f->count + 1) * sizeof *f->first);
     for (int32_t i = 0; i < f->first[f->count]; i++) {
         cr_expect(g->neighbor[i] >= 0 && g->neighbor[i] < g->count);
         others += f->neighbor[i] != g->neighbor[i];
     }
     cr_expect_gt(2 * others, f->first[f->count], "%d are others", others);
-    update(state);
     emp_method_destroy(&emp_method_go, plain);
-    emp_method_destroy(&emp_method_go, state);
-}
-
-static void copy_list(int32_t (*list)(void *, emp_named_array *), void *to, void *from)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = list(from, a);
-
-    cr_assert_eq(list(to, b), count);
-    for (int32_t i = 0; i < count; i++) {
-        cr_assert_str_eq(a[i].name, b[i].name);
-        cr_assert_eq(a[i].count, b[i].count);
-        memcpy(b[i].values, a[i].values, a[i].count * emp_array_type_bytes(a[i].type));
-    }
-}
-
-Test(go, listed_state_is_all_that_the_next_updates_depend_on)
-{
-    static const char *const presets[] = {"paper", "emplace"};
-
-    for (int i = 0; i < 2; i++) {
-        void *state = create(1, presets[i], SMALL "lr=0.01");
-        void *resumed = create(2, presets[i], SMALL "lr=0.01");
-        for (int u = 0; u < 3; u++) update(state);
-        copy_list(emp_method_go.list_state, resumed, state);
-        expect_same_candidates(state, resumed, 3);
-        emp_method_destroy(&emp_method_go, state);
-        emp_method_destroy(&emp_method_go, resumed);
-    }
-}
-
-Test(go, learns_where_all_ops_belong)
-{
-    static const char *const presets[] = {"paper", "emplace", "paper"};
-
-    for (int i = 0; i < 3; i++) {
-        void  *state = create(1, presets[i],
-                             i < 2 ? SMALL "lr=0.02,clip=10,entropy=0"
-                                    : SMALL "lr=0.02,clip=10,entropy=0,rounds=2");
-        double elsewhere = 1.0;
-        for (int u = 0; u < 150; u++) elsewhere = update(state);
-        cr_expect_eq(elsewhere, 0.0, "preset %s: %g are elsewhere", presets[i],
-                     elsewhere);
-        emp_method_destroy(&emp_method_go, state);
-    }
-}
-
-/* A graph of other size takes them, and its likeliest placement is then what they know. */
-Test(go, weights_serve_another_graph)
-{
-    void *state = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0"), *other;
-
-    for (int u = 0; u < 150; u++) update(state);
-    task_destroy(&h);
-    hand_graph_comb(&h, LAYERS / 2);
-    other = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0");
-    copy_list(emp_method_go.learning->list_weights, other, state);
-    cr_expect_lt(update(other), 0.2);
-    emp_method_destroy(&emp_method_go, state);
-    emp_method_destroy(&emp_method_go, other);
+    emp_method_destroy(&emp_method_go, blind);
 }
 
 enum { ALL = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION };
 
 static void *create_deciding(const char *options, const emp_device_id *start)
 {
-    const emp_method_params params = {.seed = 7,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = options,
-                                      .decides = ALL,
-                                      .start = start};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    return state;
+    return method_begin(&emp_method_go, h.problem,
+                        (emp_method_params){.seed = 7,
+                                            .threads = 1,
+                                            .preset = "emplace",
+                                            .options = options,
+                                            .decides = ALL,
+                                            .start = start});
 }
 
 /* As update(), but a level other than the last and an op that is alone cost their share. */
@@ -269,7 +128,7 @@ static double update_all(void *state, emp_owned_decision *all)
     double              first = 0.0;
 
     for (int k = 0; k < SAMPLES; k++) emp_decision_reset(&all[k]);
-    cr_assert_eq(emp_method_go.ask(state, all, SAMPLES, &count, NULL), EMP_OK);
+    MUST(emp_method_go.ask(state, all, SAMPLES, &count, NULL));
     for (int32_t k = 0; k < count; k++) {
         int32_t wrong = 0, nodes = 0;
         for (emp_op_id op = 0; op < h.graph->op_count; op++) {
@@ -282,7 +141,7 @@ static double update_all(void *state, emp_owned_decision *all)
             (emp_score){.step_time_s = 1.0 + 0.5 * wrong / nodes, .is_feasible = true};
         if (k == 0) first = (double)wrong / nodes;
     }
-    cr_assert_eq(emp_method_go.tell(state, score, count, NULL), EMP_OK);
+    MUST(emp_method_go.tell(state, score, count, NULL));
     return first;
 }
 
@@ -294,7 +153,7 @@ Test(go, learns_an_order_and_a_fusion_for_devices_that_stay)
 
     for (int op = 0; op < MAX_OPS; op++) start[op] = op % 3;
     for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
+        MUST(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL));
     void *state = create_deciding(SMALL "lr=0.02,clip=10,entropy=0", start);
     for (int u = 0; u < 200; u++) wrong = update_all(state, all);
     cr_expect_eq(wrong, 0.0, "%g are wrong", wrong);
@@ -309,82 +168,29 @@ Test(go, a_start_leaves_something_to_decide)
 {
     emp_device_id           start[MAX_OPS] = {0};
     const emp_method_params params = {.threads = 1, .options = SMALL, .start = start};
-    emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "nothing is left to decide"), "%s", err.msg);
-}
-
-Test(go, rounds_decide_devices_alone)
-{
-    const emp_method_params params = {
-        .threads = 1, .options = SMALL "rounds=2", .decides = ALL};
-    emp_error err = {0};
-    void     *state = NULL;
-
-    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "rounds=2 decide devices alone"), "%s", err.msg);
+    MUST_FAIL(emp_method_create(&state, &emp_method_go, h.problem, &params, &why),
+              EMP_EINVAL, "nothing is left");
 }
 
 /* As many layers and tasks as options allow. */
 Test(go, the_largest_network_has_room)
 {
-    const emp_method_params params = {
-        .threads = 1, .options = SMALL "layers=4,graph_layers=4", .decides = ALL};
-    emp_error err = {0};
-    void     *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    emp_method_destroy(&emp_method_go, state);
-}
-
-/* Few groups, shown on one GPU or the other: what they are called is left to the network. */
-Test(go, imitates_an_example_of_groups)
-{
-    emp_owned_decision proposed, example;
-    int32_t            count = 0, same = 0, ops = 0;
-    double             loss = 0.0;
-    void              *state =
-        create(1, "emplace", SMALL "lr=0.01,clip=10,nodes=groups,groups=6,names=matched");
-    const emp_go_agent *agent = (const emp_go_agent *)state;
-
-    cr_assert_eq(emp_decision_init(&proposed, h.graph->op_count, 0, NULL), EMP_OK);
-    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
-    cr_expect_leq(agent->nodes->node_count, 6);
-    for (emp_op_id op = 0; op < h.graph->op_count; op++)
-        if (agent->nodes->node_of_op[op] >= 0)
-            example.device_of_op[op] =
-                (emp_device_id)(1 + agent->nodes->node_of_op[op] % 2);
-    for (int u = 0; u < 600; u++)
-        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
-                     EMP_OK);
-    cr_expect_lt(loss, 0.1);
-    cr_assert_eq(emp_method_go.ask(state, &proposed, 1, &count, NULL), EMP_OK);
-    for (emp_op_id op = 0; op < h.graph->op_count; op++) {
-        if (agent->nodes->node_of_op[op] < 0) continue;
-        same += proposed.device_of_op[op] == example.device_of_op[op];
-        ops++;
-    }
-    cr_expect(same == 0 || same == ops, "%d of %d ops are as shown", same, ops);
-    emp_method_destroy(&emp_method_go, state);
-    emp_decision_clear(&example);
-    emp_decision_clear(&proposed);
+    emp_method_destroy(&emp_method_go,
+                       create_deciding(SMALL "layers=4,graph_layers=4", NULL));
 }
 
 /* It proposes what it was shown, its GPUs by other names: those of the example swapped. */
 Test(go, imitates_an_example)
 {
     emp_owned_decision all[SAMPLES], example;
-    int32_t            count = 0, wrong = 0, decisions = 0;
+    int32_t            wrong = 0, decisions = 0;
     double             first = 0.0, loss = 0.0;
 
     for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
-    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
+        MUST(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL));
+    MUST(emp_decision_init(&example, h.graph->op_count, ALL, NULL));
     void               *state = create_deciding(SMALL "lr=0.01,clip=10", NULL);
     const emp_go_agent *agent = (const emp_go_agent *)state;
     for (int32_t v = 0; v < agent->nodes->node_count; v++) {
@@ -400,12 +206,11 @@ Test(go, imitates_an_example)
         }
     }
     for (int u = 0; u < 600; u++) {
-        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
-                     EMP_OK);
+        MUST(emp_method_go.learning->imitate(state, &example, &loss, NULL));
         if (u == 0) first = loss;
     }
     cr_expect_lt(loss, 0.1 * first, "%g nats, at first %g", loss, first);
-    cr_assert_eq(emp_method_go.ask(state, all, 1, &count, NULL), EMP_OK);
+    method_ask(&emp_method_go, state, all, 1);
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         if (agent->nodes->node_of_op[op] < 0) continue;
         wrong += all[0].device_of_op[op] != 3 - example.device_of_op[op];
@@ -419,59 +224,73 @@ Test(go, imitates_an_example)
     for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
 }
 
-Test(go, a_tell_of_other_candidates_is_refused)
-{
-    const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
-    void           *state = create(1, "paper", SMALL);
-    int32_t         count = 0;
+/* ---- names of devices ---- */
 
-    cr_assert_eq(emp_method_go.ask(state, candidates, 3, &count, NULL), EMP_OK);
-    cr_expect_eq(count, 3);
-    cr_expect_eq(emp_method_go.tell(state, &score, 1, NULL), EMP_EINVAL);
-    emp_method_destroy(&emp_method_go, state);
+enum { ROWS = 5, DRAWS = 300 };
+
+static double best_from(double gain[][EMP_MAX_DEVICES], int32_t row, unsigned taken)
+{
+    double best = -INFINITY;
+
+    if (row == ROWS) return 0.0;
+    for (int32_t c = 0; c < ROWS; c++)
+        if (!(taken >> c & 1))
+            best = fmax(best, gain[row][c] + best_from(gain, row + 1, taken | 1U << c));
+    return best;
 }
 
-Test(go, heads_that_do_not_divide_the_width_are_refused)
+Test(go_naming, the_assignment_is_the_best)
 {
-    const emp_method_params params = {.threads = 1, .options = "width=10,heads=4"};
-    emp_error               err = {0};
-    void                   *state = NULL;
+    static double gain[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
+    emp_rng       rng;
 
-    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "width=10"), "%s", err.msg);
-}
-
-Test(go, survives_every_allocation_failure)
-{
-    static const emp_device_id start[MAX_OPS] = {0};
-    const emp_method_params    params = {.seed = 1,
-                                         .threads = 1,
-                                         .preset = "emplace",
-                                         .options = SMALL,
-                                         .decides = ALL,
-                                         .start = start};
-    emp_owned_decision         all[SAMPLES];
-    void                      *state = NULL;
-    emp_status                 st = EMP_ENOMEM;
-    long                       before = emp_mem_live_blocks();
-
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_method_create(&state, &emp_method_go, h.problem, &params, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                     emp_status_str(st));
-        cr_assert_null(state);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
+    emp_rng_init(&rng, 7, 0, 0);
+    for (int draw = 0; draw < DRAWS; draw++) {
+        int32_t  column[ROWS];
+        unsigned taken = 0;
+        double   sum = 0.0;
+        for (int32_t r = 0; r < ROWS; r++)
+            for (int32_t c = 0; c < ROWS; c++)
+                gain[r][c] = -floor(6.0 * emp_rng_uniform(&rng)) * (draw % 2 ? 1 : 0.3);
+        emp_go_assign(gain, ROWS, column);
+        for (int32_t r = 0; r < ROWS; r++) {
+            taken |= 1U << column[r];
+            sum += gain[r][column[r]];
+        }
+        cr_assert_eq(taken, (1U << ROWS) - 1, "each column once");
+        cr_assert_float_eq(sum, best_from(gain, 0, 0), 1e-9);
     }
-    for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
-    emp_mem_fail_after(0);
-    update_all(state, all); /* ask and tell allocate nothing */
-    emp_mem_fail_after(-1);
-    emp_method_destroy(&emp_method_go, state);
-    for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
+}
+
+/* The network likes GPU 2 for the nodes that the example has on GPU 1. The first node stands on
+ * GPU 2 of the example. */
+Test(go_naming, matched_names_are_the_likeliest)
+{
+    task            t;
+    emp_node_graph *n = NULL;
+    emp_device_id   device[64];
+    emp_real        p[64 * 3];
+    uint8_t         name[EMP_MAX_DEVICES];
+
+    hand_graph_layers(&t, 2);
+    cr_assert_eq(t.problem->machine->device_count, 3);
+    MUST(emp_node_graph_create(&n, t.problem, 0, NULL));
+    for (int32_t i = 0; i < n->node_count; i++) {
+        device[n->order[i]] = i == 0 ? 2 : 1;
+        p[3 * i] = (emp_real)0.1;
+        p[3 * i + 1] = i == 0 ? (emp_real)0.6 : (emp_real)0.2;
+        p[3 * i + 2] = i == 0 ? (emp_real)0.3 : (emp_real)0.7;
+    }
+    const emp_go_naming naming = {t.problem->machine, n, device, p, 3};
+    emp_go_name_devices(&naming, EMP_NAMES_MATCHED, name);
+    cr_expect(name[0] == 0 && name[1] == 2 && name[2] == 1);
+    for (int32_t i = 0; i < 3 * n->node_count; i++) p[i] = (emp_real)(i % 3 == 1);
+    device[n->order[0]] = 1;
+    emp_go_name_devices(&naming, EMP_NAMES_MATCHED, name);
+    cr_expect(name[0] == 0 && name[1] == 1 && name[2] == 2);
+    device[n->order[0]] = 2;
+    emp_go_name_devices(&naming, EMP_NAMES_USED, name);
+    cr_expect(name[0] == 0 && name[1] == 2 && name[2] == 1, "the first that is used");
+    emp_node_graph_destroy(n);
+    task_destroy(&t);
 }

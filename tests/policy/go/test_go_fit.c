@@ -10,6 +10,7 @@
 #include "policy/go/go.h"
 #include "policy/go/updates.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 enum { LAYERS = 12, NODES = 6, MOST_OPS = 256, DEVICES = 3 };
@@ -26,11 +27,9 @@ static emp_real         p[NODES * DEVICES];
 /* All nodes are on device 1, and device 2 is the likelier of the others; memory is endless. */
 static void set_up(void)
 {
-    emp_error err = {0};
-
     hand_graph_comb(&h, LAYERS);
-    cr_assert_eq(emp_node_graph_create(&nodes, h.problem, NODES, &err), EMP_OK);
-    cr_assert_eq(emp_transferable_init(&features, nodes, h.problem, &err), EMP_OK);
+    MUST(emp_node_graph_create(&nodes, h.problem, NODES, &why));
+    MUST(emp_transferable_init(&features, nodes, h.problem, &why));
     cr_assert_eq(nodes->node_count, NODES);
     for (int32_t i = 0; i < nodes->node_count; i++) {
         choice[i] = before[i] = 1;
@@ -41,8 +40,7 @@ static void set_up(void)
     /* the likeliest to go */
     p[4 * DEVICES + 1] = (emp_real)0.46;
     p[4 * DEVICES + 2] = (emp_real)0.44;
-    cr_assert_eq(emp_go_fit_init(&fit, nodes, &features, h.problem, DEVICES, &err),
-                 EMP_OK);
+    MUST(emp_go_fit_init(&fit, nodes, &features, h.problem, DEVICES, &why));
     cr_assert_eq(emp_go_fit_mend(&fit, choice, p), 0.0);
 }
 
@@ -114,15 +112,13 @@ Test(go_fit, of_the_method_is_its_first_proposal)
                                             {.device_of_op = storage[1]}};
     const emp_method_params params = {
         .seed = 7, .threads = 1, .preset = "paper", .options = SMALL ",fit=1"};
-    emp_error err = {0};
-    void     *state = NULL;
-    int32_t   count = 0;
+    void   *state = NULL;
+    int32_t count = 0;
 
     for (int32_t d = 1; d < DEVICES; d++) allow(d, fit.room.peak_bytes[1] * 3 / 4);
     cr_assert_leq(h.graph->op_count, MOST_OPS);
-    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_method_go.ask(state, candidate, 2, &count, &err), EMP_OK);
+    MUST(emp_method_create(&state, &emp_method_go, h.problem, &params, &why));
+    MUST(emp_method_go.ask(state, candidate, 2, &count, &why));
     emp_problem_legalize(h.problem, storage[0]);
     cr_expect_eq(emp_room_missing(&fit.room, storage[0]), 0.0);
     emp_method_destroy(&emp_method_go, state);
@@ -130,10 +126,8 @@ Test(go_fit, of_the_method_is_its_first_proposal)
 
 Test(go_fit, survives_failed_allocations)
 {
-    emp_error err = {0};
-
     emp_go_fit_clear(&fit);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_go_fit_init(&fit, nodes, &features, h.problem, DEVICES, &err),
+        emp_go_fit_init(&fit, nodes, &features, h.problem, DEVICES, &why),
         emp_go_fit_clear(&fit));
 }

@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "policy/go/go.h"
 #include "policy/go/updates.h"
+#include "tests/policy/differences.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum {
     LAYERS = 4,
@@ -28,7 +30,7 @@ static const double STEP = 1e-6;
 
 static task         h;
 static emp_go_agent agent;
-static double       advantage[DRAWN], entropy_weight;
+static double       advantage[DRAWN] = {1.3, -0.7, 0.4}, entropy_weight = 0.05;
 
 static void create_deciding(const char *options, int32_t decides,
                             const emp_device_id *start)
@@ -37,9 +39,8 @@ static void create_deciding(const char *options, int32_t decides,
     const emp_method_params params = {
         .options = options, .seed = 3, .threads = 1, .decides = decides, .start = start};
 
-    cr_assert_eq(emp_method_options_parse(&parsed, &emp_method_go, &params, NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_go_agent_init(&agent, h.problem, &parsed, &params, NULL), EMP_OK);
+    MUST(emp_method_options_parse(&parsed, &emp_method_go, &params, NULL));
+    MUST(emp_go_agent_init(&agent, h.problem, &parsed, &params, NULL));
 }
 
 static void create_agent(const char *options)
@@ -66,6 +67,15 @@ static void disturb(void)
     emp_rng_init(&rng, 8, 0, 0);
     for (size_t i = 0; i < agent.net.params.count; i++)
         agent.net.params.value[i] += 0.3 * emp_rng_normal(&rng);
+}
+
+/* Proposals of weights that then change, so that some ratios are beyond the clip. */
+static void draw_and_change(void)
+{
+    disturb();
+    emp_go_agent_propose(&agent, SAMPLES);
+    for (size_t n = 0; n < agent.net.params.count; n += 3)
+        agent.net.params.value[n] += 0.05;
 }
 
 /* J as the header of row_ppo.h has it, sample by sample. */
@@ -115,31 +125,14 @@ static void compare_gradients(void)
 {
     static double want[MAX_PARAMETERS];
     emp_params   *p = &agent.net.params;
-    double        largest = 0.0;
 
     cr_assert_leq(p->count, MAX_PARAMETERS);
-    for (size_t i = 0; i < p->count; i++) {
-        double kept = p->value[i], up, down;
-        p->value[i] = kept + STEP;
-        up = objective();
-        p->value[i] = kept - STEP;
-        down = objective();
-        p->value[i] = kept;
-        want[i] = (up - down) / (2.0 * STEP);
-        largest = fmax(largest, fabs(want[i]));
-    }
+    const double largest = differentiate(want, p->value, p->count, STEP, objective);
     cr_assert_gt(largest, 1e-4, "the gradient is all but zero");
     objective();
     set_logits();
     emp_go_net_backward(&agent.net);
-    for (int32_t s = 0; s < p->slice_count; s++) {
-        const emp_param_slice *slice = &p->slice[s];
-        for (size_t i = slice->offset;
-             i < slice->offset + (size_t)(slice->rows * slice->cols); i++)
-            cr_assert_float_eq(p->gradient[i], want[i], 1e-5 * largest,
-                               "%s (slice %d): %.9g, differences say %.9g", slice->name,
-                               s, p->gradient[i], want[i]);
-    }
+    expect_gradient(p, want, 1.0, 1e-5 * largest);
 }
 
 /* One segment of all nodes, so that memory as a constant is no difference. Some ratios are beyond
@@ -150,16 +143,9 @@ Test(go_update, gradients_are_those_of_the_objective)
                                              SMALL "segment=4096,modulate=graph",
                                              SMALL "segment=4096,modulate=none"};
 
-    advantage[0] = 1.3;
-    advantage[1] = -0.7;
-    advantage[2] = 0.4;
-    entropy_weight = 0.05;
     for (size_t i = 0; i < sizeof modulation / sizeof *modulation; i++) {
         create_agent(modulation[i]);
-        disturb();
-        emp_go_agent_propose(&agent, SAMPLES);
-        for (size_t n = 0; n < agent.net.params.count; n += 3)
-            agent.net.params.value[n] += 0.05;
+        draw_and_change();
         compare_gradients();
         emp_go_agent_clear(&agent);
     }
@@ -172,20 +158,13 @@ Test(go_update, gradients_of_order_and_fusion_are_those_of_the_objective)
                                           SMALL "segment=3,layers=1,memory=0"};
     static emp_device_id     start[64];
 
-    advantage[0] = 1.3;
-    advantage[1] = -0.7;
-    advantage[2] = 0.4;
-    entropy_weight = 0.05;
     for (size_t op = 0; op < 64; op++) start[op] = (emp_device_id)(op % DEVICES);
     for (int i = 0; i < 4; i++) {
         cr_assert_leq(h.graph->op_count, 64);
         create_deciding(options[i % 2], ALL, i < 2 ? NULL : start);
         cr_assert_eq(agent.task_count, 3);
         cr_assert_gt(agent.features.count, 2 * 3);
-        disturb();
-        emp_go_agent_propose(&agent, SAMPLES);
-        for (size_t n = 0; n < agent.net.params.count; n += 3)
-            agent.net.params.value[n] += 0.05;
+        draw_and_change();
         compare_gradients();
         emp_go_agent_clear(&agent);
     }
@@ -224,47 +203,27 @@ static double objective_of_rounds(void)
     return (sum + entropy_weight * entropy) / (DRAWN * rows);
 }
 
-/* At a rate of 0 steps leave the weights. */
+/* At a rate of 0 steps leave the weights. Adam goes down, so that gradients are turned. */
 Test(go_update, gradients_of_rounds_are_those_of_the_objective)
 {
     static double want[MAX_PARAMETERS];
-    double        largest = 0.0, norm = 0.0;
+    double        norm = 0.0, most = 0.0;
     emp_params   *p = &agent.net.params;
 
-    advantage[0] = 1.3;
-    advantage[1] = -0.7;
-    advantage[2] = 0.4;
-    entropy_weight = 0.05;
     create_agent(SMALL "segment=4096,layers=1,rounds=3");
-    disturb();
-    emp_go_agent_propose(&agent, SAMPLES);
-    for (size_t n = 0; n < p->count; n += 3) p->value[n] += 0.05;
+    draw_and_change();
     cr_assert_leq(p->count, MAX_PARAMETERS);
-    for (size_t i = 0; i < p->count; i++) {
-        const double kept = p->value[i];
-        p->value[i] = kept + STEP;
-        const double up = objective_of_rounds();
-        p->value[i] = kept - STEP;
-        want[i] = (up - objective_of_rounds()) / (2.0 * STEP);
-        p->value[i] = kept;
-        largest = fmax(largest, fabs(want[i]));
-    }
+    const double largest =
+        differentiate(want, p->value, p->count, STEP, objective_of_rounds);
     const emp_go_climb climb = {
         .samples = DRAWN, .epochs = 1, .clip = 1e9, .entropy = entropy_weight};
     emp_go_rounds_climb(&agent.rounds, &climb, &agent.net, agent.task, advantage, &norm);
-    for (int32_t s = 0; s < p->slice_count; s++) {
-        const emp_param_slice *slice = &p->slice[s];
-        double                 most = 0.0;
-        for (size_t i = slice->offset;
-             i < slice->offset + (size_t)(slice->rows * slice->cols); i++) {
-            cr_assert_float_eq(-p->gradient[i], want[i], 1e-5 * largest,
-                               "%s: %.9g, differences say %.9g", slice->name,
-                               -p->gradient[i], want[i]); /* turned, for Adam goes down */
-            most = fmax(most, fabs(want[i]));
-        }
-        if (strcmp(slice->name, "devices before") == 0)
-            cr_expect_gt(most, 1e-4, "what was drawn before has no effect");
-    }
+    expect_gradient(p, want, -1.0, 1e-5 * largest);
+    for (int32_t s = 0; s < p->slice_count; s++)
+        if (strcmp(p->slice[s].name, "devices before") == 0)
+            for (int32_t i = 0; i < p->slice[s].rows * p->slice[s].cols; i++)
+                most = fmax(most, fabs(want[p->slice[s].offset + (size_t)i]));
+    cr_expect_gt(most, 1e-4, "what was drawn before has no effect");
 }
 
 /* A round decides by what the one before has drawn. */
@@ -288,44 +247,34 @@ Test(go_update, a_round_sees_the_one_before)
 
 /* ---- imitation ---- */
 
-static double likelihood(const emp_owned_decision *example)
+static emp_owned_decision example;
+
+static double likelihood(void)
 {
     double loss = 0.0;
 
-    cr_expect_eq(emp_go_agent_imitate(&agent, example, &loss), EMP_OK);
+    cr_expect_eq(emp_go_agent_imitate(&agent, &example, &loss), EMP_OK);
     return -loss * agent.task_count * agent.rounds.count;
 }
 
 /* Its objective is the mean ln p of the example's decisions, added up over tasks. At a rate of 0 a
- * step leaves the weights, and its gradient can be looked at. */
+ * step leaves the weights, and its gradient, which is turned, can be looked at. */
 static void compare_imitation(void)
 {
-    static double      want[MAX_PARAMETERS];
-    emp_owned_decision example;
-    double             largest = 0.0;
+    static double want[MAX_PARAMETERS];
+    emp_params   *p = &agent.net.params;
 
-    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
+    MUST(emp_decision_init(&example, h.graph->op_count, ALL, NULL));
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
         example.level_of_op[op] = (uint8_t)(op % EMP_LEVELS);
         example.leader_of_op[op] = op % 3 == 0 ? EMP_JOINS_READERS : op;
     }
-    emp_params *p = &agent.net.params;
     cr_assert_leq(p->count, MAX_PARAMETERS);
-    for (size_t i = 0; i < p->count; i++) {
-        const double kept = p->value[i];
-        p->value[i] = kept + STEP;
-        const double up = likelihood(&example);
-        p->value[i] = kept - STEP;
-        want[i] = (up - likelihood(&example)) / (2.0 * STEP);
-        p->value[i] = kept;
-        largest = fmax(largest, fabs(want[i]));
-    }
+    const double largest = differentiate(want, p->value, p->count, STEP, likelihood);
     cr_assert_gt(largest, 1e-3, "the gradient is all but zero");
-    likelihood(&example);
-    for (size_t i = 0; i < p->count; i++) /* it was turned, for Adam goes down */
-        cr_assert_float_eq(-p->gradient[i], want[i], 1e-5 * largest,
-                           "%zu: %.9g, not %.9g", i, -p->gradient[i], want[i]);
+    likelihood();
+    expect_gradient(p, want, -1.0, 1e-5 * largest);
     emp_decision_clear(&example);
     emp_go_agent_clear(&agent);
 }

@@ -4,36 +4,27 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
-#include "policy/hdp/options.h"
-#include "sim/machine/machine.h"
+#include "policy/hdp/hdp.h"
+#include "tests/support/problems.h"
+#include "tests/support/status.h"
 
-static const char *const SPEC = "nmt:layers=1,steps=2,units=16,vocab=100";
-
+static task             t;
 static emp_graph       *graph;
-static emp_machine     *machine;
 static emp_problem     *problem;
 static emp_op_features *ops;
 
 static void create_problem(void)
 {
-    emp_error   err = {0};
-    emp_runtime runtime;
-
-    cr_assert_eq(emp_source_load(&graph, NULL, NULL, SPEC, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&machine, "k40x4x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, SPEC, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_op_features_create(&ops, problem, &err), EMP_OK, "%s", err.msg);
+    task_create(&t, "nmt:layers=1,steps=2,units=16,vocab=100", "k40x4x2", "tf-r1.3");
+    graph = t.graph;
+    problem = t.problem;
+    MUST(emp_op_features_create(&ops, problem, &why));
 }
 
 static void destroy_problem(void)
 {
     emp_op_features_destroy(ops);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(graph);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 
@@ -50,12 +41,10 @@ static bool is_cpu_only(int32_t row)
  * themselves, and the others more than one. */
 static void check_groups(emp_grouping grouping, int32_t group_count)
 {
-    emp_error err = {0};
-    int32_t  *group = NULL, cpu_rows = 0, largest = 0;
+    int32_t *group = NULL, cpu_rows = 0, largest = 0;
 
-    cr_assert_eq(emp_fixed_groups_create(&group, grouping, problem, ops, &group_count, 2.0,
-                                         &(emp_method_params){.seed = 1}, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_fixed_groups_create(&group, grouping, problem, ops, &group_count, 2.0,
+                                 &(emp_method_params){.seed = 1}, &why));
     for (int32_t r = 0; r < ops->row_count; r++) {
         cr_assert(group[r] >= 0 && group[r] < group_count, "grouping %d: row %d in %d",
                   (int)grouping, r, group[r]);

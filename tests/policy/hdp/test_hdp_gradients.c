@@ -7,221 +7,176 @@
 
 #include "policy/hdp/hdp.h"
 #include "policy/nn/recurrent.h"
-#include "policy/hdp/options.h"
 #include "policy/seq2seq/device_net.h"
-
-static const double STEP = 1e-5, TOLERANCE = 1e-6;
-
-/* Compares the gradients in `params` with differences of `loss`. */
-static void check(emp_params *params, double (*loss)(void *), void *context)
-{
-    static double gradient[20000];
-
-    cr_assert_leq(params->count, sizeof gradient / sizeof *gradient);
-    memcpy(gradient, params->gradient, params->count * sizeof *gradient);
-    for (int32_t s = 0; s < params->slice_count; s++) {
-        const emp_param_slice *slice = &params->slice[s];
-        double                 largest = 0.0;
-        for (int i = 0; i < slice->rows * slice->cols; i++) {
-            largest = fmax(largest, fabs(gradient[slice->offset + (size_t)i]));
-        }
-        cr_assert_gt(largest, 1e-6, "%s: the gradient is all but zero", slice->name);
-        for (int i = 0; i < slice->rows * slice->cols; i++) {
-            double *x = &params->value[slice->offset + (size_t)i], kept = *x, up, down;
-            *x = kept + STEP;
-            up = loss(context);
-            *x = kept - STEP;
-            down = loss(context);
-            *x = kept;
-            double got = gradient[slice->offset + (size_t)i];
-            double want = (up - down) / (2.0 * STEP);
-            cr_assert_lt(fabs(got - want), TOLERANCE * fmax(largest, fabs(want)),
-                         "%s[%d]: %.12g, differences say %.12g", slice->name, i, got,
-                         want);
-        }
-    }
-}
+#include "tests/policy/differences.h"
+#include "tests/support/status.h"
 
 static const emp_draw draw = {.seed = 3, .update = 1, .threads = 1};
 
-typedef struct {
-    emp_grouper grouper;
-    int32_t    *group_of_row;
-} grouper_case;
-
-static double grouping_log_prob(void *context)
+/* Compares the gradients of each slice with differences. */
+static void check_slices(const emp_params *p, loss_function *loss)
 {
-    grouper_case *c = (grouper_case *)context;
+    static double gradient[20000];
 
-    emp_grouper_run(&c->grouper, &draw, c->group_of_row);
-    return c->grouper.log_prob;
+    cr_assert_leq(p->count, sizeof gradient / sizeof *gradient);
+    memcpy(gradient, p->gradient, p->count * sizeof *gradient);
+    for (int32_t s = 0; s < p->slice_count; s++)
+        check(p->slice[s].name, loss, p->value + p->slice[s].offset,
+              gradient + p->slice[s].offset, p->slice[s].rows * p->slice[s].cols);
 }
 
-static void check_grouper(int32_t rows, emp_activation activation)
+static emp_op_features *draw_ops(int32_t rows, emp_rng *rng)
 {
-    static int32_t   groups[5000];
-    grouper_case     c = {.group_of_row = groups};
     emp_op_features *ops = NULL;
-    emp_rng          rng;
 
-    emp_rng_init(&rng, 9, 0, 0);
-    cr_assert_eq(emp_op_features_create_empty(&ops, rows, rows, 0, NULL), EMP_OK);
+    emp_rng_init(rng, 9, 0, 0);
+    MUST(emp_op_features_create_empty(&ops, rows, rows, 0, NULL));
     ops->type_count = 3;
-    for (int32_t i = 0; i < rows; i++) {
-        ops->type[i] = (int32_t)emp_rng_below(&rng, 3);
-        groups[i] = (int32_t)emp_rng_below(&rng, 4);
-    }
-    for (int32_t i = 0; i < rows * EMP_OP_FEATURES; i++) {
-        ops->value[i] = emp_rng_normal(&rng) * 0.5;
-    }
-    cr_assert_eq(emp_grouper_init(&c.grouper, &(emp_grouper_shape){3, 4, 2, activation},
-                                  ops, NULL),
-                 EMP_OK);
-    emp_grouper_randomize(&c.grouper, &rng);
-    grouping_log_prob(&c);
-    check(&c.grouper.params, grouping_log_prob, &c);
-    emp_grouper_clear(&c.grouper);
-    emp_op_features_destroy(ops);
+    for (int32_t i = 0; i < rows; i++) ops->type[i] = (int32_t)emp_rng_below(rng, 3);
+    for (int32_t i = 0; i < rows * ops->width; i++)
+        ops->value[i] = emp_rng_normal(rng) * 0.5;
+    return ops;
 }
 
-Test(grouper, gradients_with_tanh) { check_grouper(40, EMP_ACTIVATION_TANH); }
-Test(grouper, gradients_with_relu) { check_grouper(40, EMP_ACTIVATION_RELU); }
+static emp_grouper grouper;
+static int32_t     groups[5000];
 
-/* More rows than one block in each of the chunks that rows are cut into. */
-Test(grouper, gradients_over_many_blocks) { check_grouper(5000, EMP_ACTIVATION_TANH); }
-
-/* Without groups: each sample's own gradient, kept until its score is known. */
-typedef struct {
-    emp_op_agent agent;
-    int32_t      sample;
-} op_case;
-
-static double sample_log_prob(void *context)
+static double grouping_log_prob(void)
 {
-    op_case *c = (op_case *)context;
-
-    emp_grouper_run(&c->agent.net, &draw,
-                    &c->agent.device[c->sample * c->agent.learner.ops->row_count]);
-    return c->agent.net.log_prob;
+    emp_grouper_run(&grouper, &draw, groups);
+    return grouper.log_prob;
 }
 
+/* The last has more rows than one block in each of the chunks that rows are cut into. */
+Test(grouper, gradients)
+{
+    static const struct {
+        int32_t        rows;
+        emp_activation activation;
+    } cases[] = {{40, EMP_ACTIVATION_TANH},
+                 {40, EMP_ACTIVATION_RELU},
+                 {5000, EMP_ACTIVATION_TANH}};
+
+    for (int i = 0; i < 3; i++) {
+        emp_rng          rng;
+        emp_op_features *ops = draw_ops(cases[i].rows, &rng);
+        for (int32_t r = 0; r < cases[i].rows; r++)
+            groups[r] = (int32_t)emp_rng_below(&rng, 4);
+        MUST(emp_grouper_init(
+            &grouper, &(emp_grouper_shape){3, 4, 2, cases[i].activation}, ops, NULL));
+        emp_grouper_randomize(&grouper, &rng);
+        grouping_log_prob();
+        check_slices(&grouper.params, grouping_log_prob);
+        emp_grouper_clear(&grouper);
+        emp_op_features_destroy(ops);
+    }
+}
+
+/* Without groups: each sample's own gradient is kept until its score is known. */
+static emp_op_agent op_agent;
+static int32_t      sample;
+
+static double sample_log_prob(void)
+{
+    emp_grouper_run(&op_agent.net, &draw,
+                    &op_agent.device[sample * op_agent.learner.ops->row_count]);
+    return op_agent.net.log_prob;
+}
+
+/* Times are 1 and 4 s, so rewards are -1 and -2: against their mean each weighs 1/4. */
 Test(op_agent, keeps_the_gradient_of_each_sample)
 {
-    enum { ROWS = 40, OP_DEVICES = 3 };
-    static double    total[20000];
-    op_case          c = {.sample = 0};
-    emp_op_features *ops = NULL;
-    emp_hdp_options  options;
-    emp_rng          rng;
-
-    emp_rng_init(&rng, 9, 0, 0);
-    cr_assert_eq(emp_op_features_create_empty(&ops, ROWS, ROWS, 0, NULL), EMP_OK);
-    ops->type_count = 3;
-    for (int32_t i = 0; i < ROWS; i++) ops->type[i] = (int32_t)emp_rng_below(&rng, 3);
-    for (int32_t i = 0; i < ROWS * ops->width; i++)
-        ops->value[i] = emp_rng_normal(&rng) * 0.5;
-    cr_assert_eq(emp_hdp_options_parse(&options, "paper",
-                                       "grouper_hidden=3,type_width=2,lr=0,clip=1e9,cap=0",
-                                       NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_op_agent_init(&c.agent, ops, OP_DEVICES, &options, 1, 1, NULL),
-                 EMP_OK);
-    emp_params *params = &c.agent.net.params;
-    emp_op_agent_propose(&c.agent, 2);
-    for (c.sample = 0; c.sample < 2; c.sample++) {
-        const double *kept = &c.agent.gradient[(size_t)c.sample * params->count];
-        memcpy(params->gradient, kept, params->count * sizeof *kept);
-        check(params, sample_log_prob, &c);
-    }
-
-    /* Times 1 and 4 s, so rewards -1 and -2: against their mean each weighs 1/4. */
+    static double   total[20000];
     const emp_score scores[2] = {{.step_time_s = 1.0, .is_feasible = true},
                                  {.step_time_s = 4.0, .is_feasible = true}};
+    emp_hdp_options options;
+    emp_rng         rng;
+
+    MUST(emp_hdp_options_parse(
+        &options, "paper", "grouper_hidden=3,type_width=2,lr=0,clip=1e9,cap=0", NULL));
+    MUST(emp_op_agent_init(&op_agent, draw_ops(40, &rng), 3, &options, 1, 1, NULL));
+    emp_params *params = &op_agent.net.params;
+    emp_op_agent_propose(&op_agent, 2);
+    for (sample = 0; sample < 2; sample++) {
+        const double *kept = &op_agent.gradient[(size_t)sample * params->count];
+        memcpy(params->gradient, kept, params->count * sizeof *kept);
+        check_slices(params, sample_log_prob);
+    }
     for (size_t i = 0; i < params->count; i++)
-        total[i] = 0.25 * (c.agent.gradient[i] - c.agent.gradient[params->count + i]);
-    cr_assert_eq(emp_learner_backward(&c.agent, scores, 2, 0, 2, NULL), EMP_OK);
+        total[i] = 0.25 * (op_agent.gradient[i] - op_agent.gradient[params->count + i]);
+    MUST(emp_learner_backward(&op_agent, scores, 2, 0, 2, NULL));
     for (size_t i = 0; i < params->count; i++)
         cr_assert_float_eq(params->gradient[i], total[i], 1e-9);
-    emp_op_agent_clear(&c.agent);
+    emp_op_agent_clear(&op_agent);
 }
 
-enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3, LEARNED = 4, ELITES = 2 };
+enum {
+    INPUTS = 9,
+    HIDDEN = 6,
+    DEVICES = 3,
+    STEPS = 5,
+    SAMPLES = 3,
+    LEARNED = 4,
+    ELITES = 2
+};
 
-typedef struct {
-    emp_device_net net;
-    double         x[STEPS * INPUTS];
-    double         weight[SAMPLES];
-    double         entropy_weight;
-    int32_t        device[SAMPLES * STEPS];
-    int32_t        taught[ELITES * STEPS];
-    double         lesson_weight;
-} net_case;
+static emp_device_net net;
+static double         x[STEPS * INPUTS], entropy_weight, lesson_weight;
+static const double   weight[SAMPLES] = {0.7, -1.3, 0.4};
+static int32_t        device[SAMPLES * STEPS], taught[ELITES * STEPS];
 
-static double objective(void *context)
+static double objective(void)
 {
-    net_case *c = (net_case *)context;
-    double    sum = 0.0;
+    double sum = 0.0;
 
-    emp_device_net_run(&c->net, c->x, STEPS, SAMPLES, &draw, &(emp_exploration){0},
-                       c->device);
+    emp_device_net_run(&net, x, STEPS, SAMPLES, &draw, &(emp_exploration){0}, device);
     for (int k = 0; k < SAMPLES; k++) {
-        sum += c->weight[k] * c->net.log_prob[k] +
-               c->entropy_weight * c->net.entropy[k] / SAMPLES;
+        sum += weight[k] * net.log_prob[k] + entropy_weight * net.entropy[k] / SAMPLES;
         for (int i = 0; i < ELITES * STEPS; i++)
-            sum += c->lesson_weight / SAMPLES *
-                   log(c->net.p[(k * STEPS + i % STEPS) * DEVICES + c->taught[i]]);
+            sum += lesson_weight / SAMPLES *
+                   log(net.p[(k * STEPS + i % STEPS) * DEVICES + taught[i]]);
     }
     return sum;
 }
 
-/* The first inputs of each step, of which the backward pass leaves the gradient. */
-static void check_inputs(net_case *c)
+/* Also by the first inputs of each step, of which the backward pass leaves the gradient. */
+static void check_net(double entropy, double lesson, bool is_aligned)
 {
-    for (int s = 0; s < STEPS; s++) {
-        for (int i = 0; i < LEARNED; i++) {
-            double *x = &c->x[s * INPUTS + i], kept = *x, up, down;
-            *x = kept + STEP;
-            up = objective(c);
-            *x = kept - STEP;
-            down = objective(c);
-            *x = kept;
-            cr_expect_float_eq(c->net.d_x[s * LEARNED + i], (up - down) / (2.0 * STEP),
-                               1e-8, "input %d of step %d", i, s);
-        }
-    }
-}
-
-static void check_net(double entropy_weight, double lesson_weight, bool is_aligned)
-{
-    net_case c = {.weight = {0.7, -1.3, 0.4},
-                  .entropy_weight = entropy_weight,
-                  .lesson_weight = lesson_weight};
     const emp_device_net_shape shape = {INPUTS, HIDDEN, DEVICES, STEPS + 2,  SAMPLES,
                                         1.5,    2.0,    LEARNED, is_aligned, 0.0};
-    const emp_device_lesson    lesson = {c.taught, ELITES, lesson_weight};
+    const emp_device_lesson    elites = {taught, ELITES, lesson};
+    double                     want[STEPS * INPUTS];
     emp_rng                    rng;
 
+    entropy_weight = entropy;
+    lesson_weight = lesson;
     emp_rng_init(&rng, 11, 0, 0);
-    for (int i = 0; i < STEPS * INPUTS; i++) c.x[i] = emp_rng_normal(&rng);
-    for (int i = 0; i < SAMPLES * STEPS; i++) {
-        c.device[i] = (int32_t)emp_rng_below(&rng, DEVICES);
-    }
+    fill(x, STEPS * INPUTS, 11);
+    for (int i = 0; i < SAMPLES * STEPS; i++)
+        device[i] = (int32_t)emp_rng_below(&rng, DEVICES);
     for (int i = 0; i < ELITES * STEPS; i++)
-        c.taught[i] = (int32_t)emp_rng_below(&rng, DEVICES);
-    cr_assert_eq(emp_device_net_init(&c.net, &shape, NULL), EMP_OK);
-    emp_device_net_randomize(&c.net, 1.0, &rng);
-    objective(&c);
-    if (lesson_weight > 0)
-        emp_device_net_teach(&c.net, c.weight, entropy_weight, &lesson, 1);
+        taught[i] = (int32_t)emp_rng_below(&rng, DEVICES);
+    MUST(emp_device_net_init(&net, &shape, NULL));
+    emp_device_net_randomize(&net, 1.0, &rng);
+    objective();
+    if (lesson > 0)
+        emp_device_net_teach(&net, weight, entropy, &elites, 1);
     else
-        emp_device_net_backward(&c.net, c.weight, entropy_weight, 1);
-    check(&c.net.params, objective, &c);
-    check_inputs(&c);
-    emp_device_net_clear(&c.net);
+        emp_device_net_backward(&net, weight, entropy, 1);
+    check_slices(&net.params, objective);
+    differentiate(want, x, STEPS * INPUTS, 1e-5, objective);
+    for (int i = 0; i < STEPS * LEARNED; i++)
+        cr_expect_float_eq(net.d_x[i], want[i / LEARNED * INPUTS + i % LEARNED], 1e-8,
+                           "input %d", i);
+    emp_device_net_clear(&net);
 }
 
-Test(device_net, gradients) { check_net(0.0, 0.0, false); }
-Test(device_net, gradients_with_entropy) { check_net(0.8, 0.0, false); }
+Test(device_net, gradients)
+{
+    check_net(0.0, 0.0, false);
+    check_net(0.8, 0.0, false);
+}
+
 Test(device_net, gradients_of_a_lesson_and_aligned_outputs) { check_net(0.8, 1.7, true); }
 
 /* Largest gradient of the gates of a cell that stays half open for 40 steps, with weights that
@@ -229,8 +184,10 @@ Test(device_net, gradients_of_a_lesson_and_aligned_outputs) { check_net(0.8, 1.7
 static double largest_gradient(double bound)
 {
     enum { T = 40, H = 4 };
-    const emp_lstm_shape shape = {.count = 1, .T = T, .H = H, .threads = 1, .bound = bound};
-    double     gates[T * 4 * H], dh[T * H] = {0}, dc[H] = {0}, cell[(T + 1) * H], w[H * 4 * H];
+    const emp_lstm_shape shape = {
+        .count = 1, .T = T, .H = H, .threads = 1, .bound = bound};
+    double gates[T * 4 * H], dh[T * H] = {0}, dc[H] = {0}, cell[(T + 1) * H],
+                                    w[H * 4 * H];
     double     largest = 0.0;
     emp_panels panels;
 
@@ -238,7 +195,7 @@ static double largest_gradient(double bound)
     for (int i = 0; i < (T + 1) * H; i++) cell[i] = 0.5;
     for (int i = 0; i < H * 4 * H; i++) w[i] = 2.0;
     dh[(T - 1) * H] = 0.004;
-    cr_assert_eq(emp_panels_init(&panels, 4 * H, H, NULL), EMP_OK);
+    MUST(emp_panels_init(&panels, 4 * H, H, NULL));
     emp_panels_pack(&panels, w, true);
     emp_lstm_backward(gates, dh, H, dc, cell, &panels, &shape);
     emp_panels_clear(&panels);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does HSDAG keep its word: groups that are components of best edges, sets that are trees, the
- * same placements on any number of threads, a resume that goes on as if nothing had been, weights
- * that serve another graph, and rewards that rise until the policy knows the best placement? */
+/* HSDAG: groups that are components of best edges, sets that are trees, and rewards of the paper. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "policy/hsdag/hsdag.h"
-#include "run/loop.h"
-#include "run/methods.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 5, RANDOM_GRAPHS = 300, MOST = 40 };
 
@@ -164,47 +160,31 @@ static void destroy_problem(void)
 
 TestSuite(hsdag, .init = create_problem, .fini = destroy_problem);
 
-static void *create(uint64_t seed, int32_t threads, const char *preset,
-                    const char *options)
+static void *create(uint64_t seed, const char *preset, const char *options)
 {
-    const emp_method_params params = {
-        .seed = seed, .threads = threads, .preset = preset, .options = options};
-    emp_error err = {0};
-    void     *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    return state;
+    return method_begin(
+        &emp_method_hsdag, h.problem,
+        (emp_method_params){
+            .seed = seed, .threads = 1, .preset = preset, .options = options});
 }
 
-/* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops that are not on
- * device 1. Returns the mean time. */
-static double update(void *state, bool is_feasible)
+/* One ask and tell of placements that run, and take 1 s. */
+static void update(void *state)
 {
     emp_score score[SAMPLES];
-    int32_t   count = 0, ops = h.graph->op_count;
-    double    sum = 0.0;
+    int32_t   count = 0;
 
-    cr_assert_eq(emp_method_hsdag.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    MUST(emp_method_hsdag.ask(state, candidates, SAMPLES, &count, NULL));
     cr_assert_eq(count, SAMPLES);
-    for (int32_t k = 0; k < count; k++) {
-        int32_t elsewhere = 0;
-        for (emp_op_id op = 0; op < ops; op++) {
-            cr_assert(storage[k][op] >= 0 && storage[k][op] < 3);
-            elsewhere += storage[k][op] != 1;
-        }
-        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / ops,
-                               .is_feasible = is_feasible};
-        sum += score[k].step_time_s;
-    }
-    cr_assert_eq(emp_method_hsdag.tell(state, score, count, NULL), EMP_OK);
-    return sum / count;
+    for (int32_t k = 0; k < count; k++)
+        score[k] = (emp_score){.step_time_s = 1.0, .is_feasible = true};
+    MUST(emp_method_hsdag.tell(state, score, count, NULL));
 }
 
 /* Sets begin where there are no or several predecessors; flows between them form no cycle. */
 Test(hsdag, nodes_of_one_predecessor_join_it)
 {
-    void                   *state = create(1, 1, "paper", SMALL);
+    void                   *state = create(1, "paper", SMALL);
     const emp_hsdag_agent  *a = (const emp_hsdag_agent *)state;
     const emp_node_edges   *before = &a->nodes->predecessors;
     const emp_hsdag_coarse *c = &a->coarse;
@@ -232,9 +212,9 @@ Test(hsdag, groups_are_as_few_as_asked_and_share_a_device)
                 {"width=8,samples=5,levels=1,groups_per_device=0", 2, 24}};
 
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        void                  *state = create(2, 1, "paper", want[i].options);
+        void                  *state = create(2, "paper", want[i].options);
         const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
-        update(state, true);
+        update(state);
         for (int k = 0; k < SAMPLES; k++)
             cr_expect(a->groups[k] >= want[i].least && a->groups[k] <= want[i].most,
                       "%s: %g", want[i].options, a->groups[k]);
@@ -245,210 +225,18 @@ Test(hsdag, groups_are_as_few_as_asked_and_share_a_device)
     }
 }
 
-Test(hsdag, threads_do_not_change_candidates)
-{
-    static emp_device_id one_thread[4][SAMPLES][MAX_OPS];
-    static const char   *presets[] = {"paper", "emplace"};
-
-    for (int p = 0; p < 2; p++) {
-        for (int32_t threads = 1; threads <= 4; threads += 3) {
-            void *state = create(7, threads, presets[p], SMALL);
-            for (int u = 0; u < 4; u++) {
-                update(state, u % 2 == 0);
-                if (threads == 1) memcpy(one_thread[u], storage, sizeof storage);
-                cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
-                             "%s: update %d", presets[p], u);
-            }
-            emp_method_destroy(&emp_method_hsdag, state);
-        }
-    }
-}
-
-/* What a checkpoint saves, put into a placer that has just been created. */
-Test(hsdag, listed_state_is_all_that_the_next_updates_depend_on)
-{
-    static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
-    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-    const char          *preset[] = {"paper", "emplace"};
-
-    for (int p = 0; p < 2; p++) {
-        void *state = create(7, 1, preset[p], SMALL),
-             *resumed = create(7, 1, preset[p], SMALL);
-        for (int u = 0; u < 3; u++) update(state, u != 1);
-        int32_t count = emp_method_hsdag.list_state(state, from);
-        cr_assert_eq(emp_method_hsdag.list_state(resumed, to), count);
-        for (int32_t i = 0; i < count; i++) {
-            cr_assert_str_eq(from[i].name, to[i].name);
-            memcpy(to[i].values, from[i].values,
-                   from[i].count * emp_array_type_bytes(from[i].type));
-        }
-        for (int u = 0; u < 3; u++) {
-            update(state, u != 1);
-            memcpy(undisturbed[u], storage, sizeof storage);
-        }
-        for (int u = 0; u < 3; u++) {
-            update(resumed, u != 1);
-            cr_expect_eq(memcmp(undisturbed[u], storage, sizeof storage), 0,
-                         "%s: update %d", preset[p], u);
-        }
-        emp_method_destroy(&emp_method_hsdag, state);
-        emp_method_destroy(&emp_method_hsdag, resumed);
-    }
-}
-
-/* The best placement is all ops on device 1, which "emplace" allows. */
-Test(hsdag, concentrates_on_the_best_placement)
-{
-    void  *state = create(5, 1, "emplace", SMALL ",lr=0.01");
-    double first = update(state, true), last = 0.0;
-
-    for (int u = 0; u < 100; u++) update(state, true);
-    for (int u = 0; u < 10; u++) last += update(state, true) / 10;
-    cr_expect_gt(first, 1.3);
-    cr_expect_lt(last, 1.05, "from %g only to %g", first, last);
-    emp_method_destroy(&emp_method_hsdag, state);
-}
-
-/* The mean time of a first update on a graph of half as many layers. */
-static double first_of(const emp_weights *weights)
-{
-    const emp_method_params params = {.seed = 3,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = SMALL,
-                                      .weights = weights};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    const double seconds = update(state, true);
-    emp_method_destroy(&emp_method_hsdag, state);
-    return seconds;
-}
-
-/* They are what the policy knows: another graph's first placements are good at once. */
-Test(hsdag, weights_serve_another_graph)
-{
-    void       *state = create(5, 1, "emplace", SMALL ",lr=0.01");
-    emp_weights weights = {0};
-    emp_error   err = {0};
-
-    for (int u = 0; u < 100; u++) update(state, true);
-    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_hsdag, state, &err),
-                 EMP_OK, "%s", err.msg);
-    emp_method_destroy(&emp_method_hsdag, state);
-    task_destroy(&h);
-    hand_graph_comb(&h, LAYERS / 2);
-    cr_expect_gt(first_of(NULL), 1.3);
-    cr_expect_lt(first_of(&weights), 1.1);
-    emp_weights_clear(&weights);
-}
-
-/* Preset `paper` sees a graph's own types: its weights neither leave it nor come to it. */
-Test(hsdag, networks_for_one_graph_have_no_weights)
-{
-    void                   *ours = create(5, 1, "emplace", SMALL);
-    void                   *paper = create(5, 1, "paper", SMALL), *state = NULL;
-    emp_weights             weights = {0};
-    const emp_method_params params = {.seed = 5,
-                                      .threads = 1,
-                                      .preset = "paper",
-                                      .options = SMALL,
-                                      .weights = &weights};
-    emp_error               err = {0};
-
-    cr_expect_eq(emp_method_take_weights(&weights, &emp_method_hsdag, paper, &err),
-                 EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "hsdag has networks for one graph alone; they "
-                                       "fit others with --options features=costs"),
-                       "%s", err.msg);
-    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_hsdag, ours, NULL),
-                 EMP_OK);
-    err = (emp_error){0};
-    cr_expect_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
-                 EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "for one graph alone"), "%s", err.msg);
-    emp_weights_clear(&weights);
-    emp_method_destroy(&emp_method_hsdag, ours);
-    emp_method_destroy(&emp_method_hsdag, paper);
-}
-
 /* All on one device is worth as much as a failure: nothing. */
 Test(hsdag, paper_counts_single_devices_as_failures)
 {
-    void *state = create(5, 1, "paper", "width=8,samples=5,levels=0,groups_per_device=0");
+    void *state = create(5, "paper", "width=8,samples=5,levels=0,groups_per_device=0");
     const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
 
-    update(state, true);
+    update(state);
     cr_expect_float_eq(a->learner.metric[1].value, 1e-10, 1e-15, "one group a placement");
     emp_method_destroy(&emp_method_hsdag, state);
-    state = create(5, 1, "paper", "width=8,samples=5,levels=1,groups_per_device=1");
+    state = create(5, "paper", "width=8,samples=5,levels=1,groups_per_device=1");
     a = (const emp_hsdag_agent *)state;
-    update(state, true);
+    update(state);
     cr_expect_gt(a->learner.metric[1].value, 0.3);
     emp_method_destroy(&emp_method_hsdag, state);
-}
-
-Test(hsdag, survives_every_allocation_failure)
-{
-    static const char *features[] = {"features=paper," SMALL, "features=code," SMALL,
-                                     "features=costs,nodes=20," SMALL};
-
-    for (int i = 0; i < 3; i++) {
-        const emp_method_params params = {
-            .seed = 1, .threads = 1, .options = features[i]};
-        void *state = NULL;
-        SURVIVES_EVERY_ALLOCATION_FAILURE(
-            emp_method_create(&state, &emp_method_hsdag, h.problem, &params, NULL),
-            cr_assert_null(state));
-        emp_mem_fail_after(0);
-        update(state, true); /* ask and tell allocate nothing */
-        emp_mem_fail_after(-1);
-        emp_method_destroy(&emp_method_hsdag, state);
-    }
-}
-
-Test(hsdag, says_what_is_wrong)
-{
-    const emp_method_params params = {.seed = 1, .threads = 1, .options = "level=3"};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "hsdag has no option \"level\" (did you mean"),
-                       "%s", err.msg);
-}
-
-/* ---- a task of the paper's kind ---- */
-
-static double step_time_of(const emp_problem *problem, const char *method,
-                           const char *options)
-{
-    emp_error      err = {0};
-    emp_record     record = {0};
-    emp_run_params params = {.placer = {.seed = 1,
-                                        .threads = 1,
-                                        .preset = options == NULL ? NULL : "paper",
-                                        .options = options},
-                             .budget_evaluations = 60};
-    double         step_time_s;
-
-    cr_assert_eq(emp_method_find(&params.method, method, &err), EMP_OK);
-    cr_assert_eq(emp_run(&record, problem, &params, &err), EMP_OK, "%s", err.msg);
-    step_time_s = record.best_step_time_s;
-    emp_record_clear(&record);
-    return step_time_s;
-}
-
-Test(hsdag_task, paper_finds_better_placements_than_random)
-{
-    task t;
-
-    task_create(&t, "resnet:depth=50,batch=8", "k40x1", "tf-r1.3");
-    double random = step_time_of(t.problem, "random", NULL),
-           learned = step_time_of(t.problem, "hsdag", "nodes=300,width=32");
-    cr_expect_lt(learned, random, "%g and %g s", learned, random);
-    task_destroy(&t);
 }

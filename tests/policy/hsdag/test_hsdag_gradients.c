@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "policy/hsdag/hsdag.h"
+#include "tests/policy/differences.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum { LAYERS = 4, SAMPLES = 3, MAX_NODES = 24, MAX_WIDTH = 16, MAX_PARAMETERS = 4000 };
 
@@ -19,13 +21,10 @@ static emp_hsdag_agent agent;
 static void create_agent(const char *preset, const char *text)
 {
     emp_hsdag_options options;
-    emp_error         err = {0};
 
     hand_graph_comb(&h, LAYERS);
-    cr_assert_eq(emp_hsdag_options_parse(&options, preset, text, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_hsdag_agent_init(&agent, h.problem, &options, 1, 1, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_hsdag_options_parse(&options, preset, text, &why));
+    MUST(emp_hsdag_agent_init(&agent, h.problem, &options, 1, 1, &why));
     cr_assert_leq(agent.coarse.set_count, MAX_NODES);
     cr_assert_leq(agent.net.params.count, MAX_PARAMETERS);
 }
@@ -301,7 +300,7 @@ static void draw_and_check(void)
     int32_t count = 0, sets = agent.coarse.set_count;
 
     cr_assert_leq(h.graph->op_count, 64);
-    cr_assert_eq(emp_learner_ask(&agent, candidates, SAMPLES, &count, NULL), EMP_OK);
+    MUST(emp_learner_ask(&agent, candidates, SAMPLES, &count, NULL));
     cr_assert_eq(count, SAMPLES);
     cr_assert_lt(agent.net.group_count, sets, "nothing is pooled");
     cr_assert_gt(agent.net.group_count, 1);
@@ -316,40 +315,29 @@ static void draw_and_check(void)
     }
 }
 
-static double objective(const double *weight)
+static const double *weight_of_step;
+
+static double objective(void)
 {
     double sum = 0.0;
 
     for (int k = 0; k < SAMPLES; k++)
-        sum +=
-            weight[k] * plain(input[k], &agent.device[k * agent.coarse.set_count], false);
+        sum += weight_of_step[k] *
+               plain(input[k], &agent.device[k * agent.coarse.set_count], false);
     return sum;
 }
 
 static void expect_update(const emp_score *scores, const double *weight)
 {
-    static double gradient[MAX_PARAMETERS], before[MAX_PARAMETERS];
-    emp_params   *p = &agent.net.params;
-    double        norm = 0.0, factor;
+    static plain_block b;
+    emp_params        *p = &agent.net.params;
 
-    for (size_t i = 0; i < p->count; i++) {
-        double kept = before[i] = p->value[i], up;
-        p->value[i] = kept + STEP;
-        up = objective(weight);
-        p->value[i] = kept - STEP;
-        gradient[i] = (up - objective(weight)) / (2.0 * STEP);
-        p->value[i] = kept;
-        norm += gradient[i] * gradient[i];
-    }
-    norm = sqrt(norm);
-    cr_assert_gt(norm, 1e-3);
-    factor = norm > agent.options.learner.clip ? agent.options.learner.clip / norm : 1;
-    cr_assert_eq(emp_learner_tell(&agent, scores, SAMPLES, NULL), EMP_OK);
-    for (size_t i = 0; i < p->count; i++) {
-        double g = gradient[i] * factor, want = before[i] + LR * g / (fabs(g) + EPSILON);
-        cr_assert_float_eq(p->value[i], want, 1e-6, "parameter %d is %.9g, want %.9g",
-                           (int)i, p->value[i], want);
-    }
+    weight_of_step = weight;
+    memcpy(b.value, p->value, p->count * sizeof *b.value);
+    cr_assert_gt(differentiate(b.gradient, p->value, p->count, STEP, objective), 1e-3);
+    plain_adam(&b, p->count, LR, EPSILON, agent.options.learner.clip, 1);
+    MUST(emp_learner_tell(&agent, scores, SAMPLES, NULL));
+    expect_block(p, &b, 1e-6, "parameter");
 }
 
 #define TINY "width=6,features=costs,samples=3,lr=0.01,epsilon=1e-3,nodes=0,"
@@ -390,40 +378,35 @@ Test(hsdag_update, an_episode_has_one_number)
 
 /* ---- dropout, and how many parameters there are ---- */
 
-static double drop_objective(emp_hsdag_net *net, const double *x, const int32_t *device)
+static int32_t device_of_group[MAX_NODES];
+
+static double drop_objective(void)
 {
-    emp_rng rng;
+    emp_hsdag_net *net = &agent.net;
+    emp_rng        rng;
 
     emp_rng_init(&rng, 5, 0, 0);
-    emp_hsdag_net_forward(net, x, &rng);
-    return 2.0 * emp_hsdag_net_log_prob(net, device) + 0.3 * net->entropy;
+    emp_hsdag_net_forward(net, agent.inputs.value, &rng);
+    return 2.0 * emp_hsdag_net_log_prob(net, device_of_group) + 0.3 * net->entropy;
 }
 
 /* Also of masks of devices, and of the entropy. */
 Test(hsdag_update, gradients_with_dropout_are_those_of_the_masks_drawn)
 {
+    static double want[MAX_PARAMETERS];
+
     create_agent("paper", TINY "levels=2,groups_per_device=1,dropout=0.2");
     emp_hsdag_net *net = &agent.net;
-    int32_t        device[MAX_NODES];
-    const double  *x = agent.inputs.value;
 
     net->level[0].graph.devices[1] = 6; /* not on device 0 */
-    drop_objective(net, x, (int32_t[MAX_NODES]){0});
-    for (int a = 0; a < net->group_count; a++) device[a] = 1 + a % 2;
-    drop_objective(net, x, device);
+    drop_objective();
+    for (int a = 0; a < net->group_count; a++) device_of_group[a] = 1 + a % 2;
+    drop_objective();
     emp_params_zero_gradient(&net->params);
-    emp_hsdag_net_backward(net, x, device, 2.0, 0.3);
-    for (size_t i = 0; i < net->params.count; i++) {
-        double kept = net->params.value[i], up, want;
-        net->params.value[i] = kept + STEP;
-        up = drop_objective(net, x, device);
-        net->params.value[i] = kept - STEP;
-        want = (up - drop_objective(net, x, device)) / (2.0 * STEP);
-        net->params.value[i] = kept;
-        cr_assert_float_eq(net->params.gradient[i], want, 1e-5 * fmax(1, fabs(want)),
-                           "parameter %d: %.9g, differences say %.9g", (int)i,
-                           net->params.gradient[i], want);
-    }
+    emp_hsdag_net_backward(net, agent.inputs.value, device_of_group, 2.0, 0.3);
+    const double largest =
+        differentiate(want, net->params.value, net->params.count, STEP, drop_objective);
+    expect_gradient(&net->params, want, 1.0, 1e-5 * fmax(1, largest));
 }
 
 Test(hsdag_update, of_18_inputs_and_2_devices_has_141_thousand_parameters)
@@ -433,7 +416,7 @@ Test(hsdag_update, of_18_inputs_and_2_devices_has_141_thousand_parameters)
     emp_hsdag_net         net;
     int64_t               count = 0;
 
-    cr_assert_eq(emp_hsdag_net_init(&net, &shape, &agent.coarse.graph, 1, NULL), EMP_OK);
+    MUST(emp_hsdag_net_init(&net, &shape, &agent.coarse.graph, 1, NULL));
     for (int32_t s = 0; s < net.params.slice_count; s++)
         count += (int64_t)net.params.slice[s].rows * net.params.slice[s].cols;
     cr_expect_eq(count, 141461, "%d", (int)count);

@@ -6,53 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/recurrent.h"
+#include "tests/policy/differences.h"
+#include "tests/support/status.h"
 
 enum { MAX = 4096 };
-
-static const double STEP = 1e-5, TOLERANCE = 1e-6;
-
-static void fill(double *x, int count, uint32_t stream)
-{
-    emp_rng rng;
-
-    emp_rng_init(&rng, 17, stream, 0);
-    for (int i = 0; i < count; i++) x[i] = emp_rng_normal(&rng);
-}
-
-static double dot(const double *a, const double *b, int count)
-{
-    double sum = 0.0;
-
-    for (int i = 0; i < count; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-/* Compares `gradient` with differences of `loss` by each of `count` values of `x`. */
-static void check(const char *what, double (*loss)(void), double *x,
-                  const double *gradient, int count)
-{
-    double largest = 0.0;
-
-    for (int i = 0; i < count; i++) largest = fmax(largest, fabs(gradient[i]));
-    cr_assert_gt(largest, 1e-3, "%s: the gradient is all but zero", what);
-    for (int i = 0; i < count; i++) {
-        double kept = x[i], up, down, want;
-        x[i] = kept + STEP;
-        up = loss();
-        x[i] = kept - STEP;
-        down = loss();
-        x[i] = kept;
-        want = (up - down) / (2.0 * STEP);
-        cr_assert_lt(fabs(gradient[i] - want), TOLERANCE * fmax(largest, fabs(want)),
-                     "%s[%d]: %.12g, differences say %.12g", what, i, gradient[i], want);
-    }
-}
 
 /* One scene for all: named arrays, filled anew by each test. */
 static double x[MAX], w[MAX], b[MAX], y[MAX], r[MAX];
@@ -76,19 +38,6 @@ Test(linear, gradients)
     check("x", linear_loss, x, dx, B * C);
     check("w", linear_loss, w, dw, C * K);
     check("b", linear_loss, b, db, K);
-}
-
-/* <J v, u> = <v, J' u> for the map from x to y. */
-Test(linear, backward_is_the_adjoint)
-{
-    double image[B * K];
-
-    fill(x, B * C, 1);
-    fill(w, C * K, 2);
-    fill(r, B * K, 4);
-    emp_linear_forward(image, x, w, NULL, B, C, K, 1);
-    emp_linear_backward(dx, dw, NULL, r, x, w, B, C, K, 1);
-    cr_expect_float_eq(dot(image, r, B * K), dot(x, dx, B * C), 1e-12);
 }
 
 Test(linear, gradients_accumulate)
@@ -159,7 +108,7 @@ static double lstm_loss(void)
     emp_panels     panels;
     double         sum = 0.0;
 
-    cr_assert_eq(emp_panels_init(&panels, H, 4 * H, NULL), EMP_OK);
+    MUST(emp_panels_init(&panels, H, 4 * H, NULL));
     emp_panels_pack(&panels, w, false);
     memcpy(gates, x, sizeof gates);
     memset(cell, 0, sizeof cell);
@@ -183,7 +132,7 @@ Test(lstm, gradients)
         lstm_loss();
         memcpy(dx, r, sizeof dx); /* dh */
         memcpy(db, b, sizeof db); /* dc */
-        cr_assert_eq(emp_panels_init(&panels, 4 * H, H, NULL), EMP_OK);
+        MUST(emp_panels_init(&panels, 4 * H, H, NULL));
         emp_panels_pack(&panels, w, true);
         emp_lstm_backward(gates, dx, STRIDE, db, cell, &panels, &shape);
         emp_panels_clear(&panels);
@@ -196,28 +145,6 @@ Test(lstm, gradients)
         check("gate sums", lstm_loss, x, dy, N * T * 4 * H);
         check("recurrent weights", lstm_loss, w, dw, H * 4 * H);
     }
-}
-
-/* A cell from a given state: x the gate sums, w the previous cell. */
-static double cell_loss(void)
-{
-    memcpy(gates, x, 4 * H * sizeof *gates);
-    emp_lstm_cell_forward(gates, cell, hidden, w, H);
-    return dot(hidden, r, H) + dot(cell, b, H);
-}
-
-Test(lstm, cell_gradients)
-{
-    fill(x, 4 * H, 11);
-    fill(w, H, 12);
-    fill(r, H, 13);
-    fill(b, H, 14);
-    cell_loss();
-    memcpy(dw, b, H * sizeof *dw);
-    emp_lstm_cell_backward(gates, dw, r, cell, w, H);
-    memcpy(dx, gates, 4 * H * sizeof *dx);
-    check("gate sums", cell_loss, x, dx, 4 * H);
-    check("previous cell", cell_loss, w, dw, H);
 }
 
 /* A GRU of sums x and w on the state b. */

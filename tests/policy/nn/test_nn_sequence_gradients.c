@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "policy/nn/dot_attention.h"
 #include "policy/nn/layers.h"
+#include "tests/policy/differences.h"
 
 enum {
     MAX = 1 << 14,
@@ -19,74 +19,9 @@ enum {
     MEASURED = ROWS * WIDTH
 };
 
-static const double STEP = 1e-5, TOLERANCE = 1e-6;
+static double x[MAX], y[MAX], r[MAX], g[MAX], dx[MAX], dg[MAX];
 
-static double x[MAX], y[MAX], r[MAX], g[MAX], b[MAX], u[MAX], inverse[MAX];
-static double dx[MAX], dg[MAX], db[MAX];
-
-static void fill(double *values, int count, uint32_t stream)
-{
-    emp_rng rng;
-
-    emp_rng_init(&rng, 23, stream, 0);
-    for (int i = 0; i < count; i++) values[i] = emp_rng_normal(&rng);
-}
-
-static double product(const double *of, const double *with, int count)
-{
-    double sum = 0.0;
-
-    for (int i = 0; i < count; i++) sum += of[i] * with[i];
-    return sum;
-}
-
-static double measured(void) { return product(y, r, MEASURED); }
-
-/* Of every so many numbers one. */
-static void check_some(const char *what, double (*loss)(void), double *at,
-                       const double *gradient, int count, int every)
-{
-    double largest = 0.0;
-
-    for (int i = 0; i < count; i++) largest = fmax(largest, fabs(gradient[i]));
-    cr_assert_gt(largest, 1e-3, "%s: the gradient is all but zero", what);
-    for (int i = 0; i < count; i += every) {
-        double kept = at[i], up, down;
-        at[i] = kept + STEP;
-        up = loss();
-        at[i] = kept - STEP;
-        down = loss();
-        at[i] = kept;
-        cr_assert_float_eq(gradient[i], (up - down) / (2.0 * STEP), TOLERANCE * largest,
-                           "%s[%d]: %.12g, differences say %.12g", what, i, gradient[i],
-                           (up - down) / (2.0 * STEP));
-    }
-}
-
-static void check(const char *what, double (*loss)(void), double *at,
-                  const double *gradient, int count)
-{
-    check_some(what, loss, at, gradient, count, 1);
-}
-
-static double norm_loss(void)
-{
-    emp_layer_norm_forward(y, u, inverse, x, g, b, ROWS, WIDTH, 2);
-    return measured();
-}
-
-Test(layer_norm, gradients)
-{
-    fill(x, MEASURED, 1);
-    fill(g, WIDTH, 2);
-    fill(b, WIDTH, 3);
-    fill(r, MEASURED, 4);
-    norm_loss();
-    emp_layer_norm_backward(dx, dg, db, r, u, inverse, g, ROWS, WIDTH, 2);
-    check("x", norm_loss, x, dx, MEASURED);
-    check("gain", norm_loss, g, dg, WIDTH);
-    check("bias", norm_loss, b, db, WIDTH);
-}
+static double measured(void) { return dot(y, r, MEASURED); }
 
 /* ---- attention ---- */
 
@@ -185,7 +120,7 @@ static emp_dot_attention long_attention = {.rows = LONG_ROWS,
 static double long_loss(void)
 {
     emp_dot_attention_forward(&long_attention, y, long_normalizers, x);
-    return product(y, r, LONG_COUNT);
+    return dot(y, r, LONG_COUNT);
 }
 
 Test(dot_attention, goes_in_blocks)

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does Placeto keep its word: as many parameters as published, one move a rollout and ask, a
- * start that is scored once, same candidates on any number of threads, a resume in the middle of
- * an episode that goes on as if nothing had been, weights that serve another graph, and better
- * placements than chance finds? */
+/* Placeto: as many parameters as published, one move a rollout and ask, a start that is scored once, weights that
+ * serve another graph, and better placements than chance finds. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "baselines/baselines.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
-#include "search/learning.h"
+#include "search/method.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 4, MAX_OPS = 64, ROLLOUTS = 3, NODES = 5 };
 
@@ -40,19 +37,14 @@ static void destroy_problem(void)
 
 TestSuite(placeto, .init = create_problem, .fini = destroy_problem);
 
-static emp_placeto_agent *create(int32_t threads, const char *preset, const char *options)
+static emp_placeto_agent *create(const char *preset, const char *options)
 {
-    const emp_method_params params = {.seed = 7,
-                                      .threads = threads,
-                                      .preset = preset,
-                                      .options = options,
-                                      .budget_evaluations = 1000};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    return (emp_placeto_agent *)state;
+    return method_begin(&emp_method_placeto, h.problem,
+                        (emp_method_params){.seed = 7,
+                                            .threads = 1,
+                                            .preset = preset,
+                                            .options = options,
+                                            .budget_evaluations = 1000});
 }
 
 static void destroy(emp_placeto_agent *a) { emp_method_destroy(&emp_method_placeto, a); }
@@ -61,7 +53,7 @@ static int32_t ask(emp_placeto_agent *a, int32_t max)
 {
     int32_t count = 0;
 
-    cr_assert_eq(emp_method_placeto.ask(a, candidates, max, &count, NULL), EMP_OK);
+    MUST(emp_method_placeto.ask(a, candidates, max, &count, NULL));
     return count;
 }
 
@@ -86,7 +78,7 @@ static void tell(emp_placeto_agent *a, int32_t count)
     emp_score   score[ROLLOUTS];
 
     for (int32_t k = 0; k < count; k++) score[k] = score_of(storage[k], start_ns[k]);
-    cr_assert_eq(emp_method_placeto.tell(a, score, count, NULL), EMP_OK);
+    MUST(emp_method_placeto.tell(a, score, count, NULL));
 }
 
 static int32_t step(emp_placeto_agent *a)
@@ -101,22 +93,20 @@ static int32_t step(emp_placeto_agent *a)
 
 Test(placeto, the_network_has_as_many_parameters_as_published)
 {
-    task                    t;
-    void                   *state = NULL;
-    const emp_method_params params = {.seed = 1, .threads = 1};
+    task t;
 
     task_create(&t, "rnnlm:layers=1,steps=3", "k40x4", "placeto");
-    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, t.problem, &params, NULL),
-                 EMP_OK);
-    cr_expect_eq(emp_placeto_net_parameters(&((emp_placeto_agent *)state)->net), 26338);
-    cr_expect_eq(((emp_placeto_agent *)state)->graph->node_count, 64);
-    emp_method_destroy(&emp_method_placeto, state);
+    emp_placeto_agent *a = method_begin(&emp_method_placeto, t.problem,
+                                        (emp_method_params){.seed = 1, .threads = 1});
+    cr_expect_eq(emp_placeto_net_parameters(&a->net), 26338);
+    cr_expect_eq(a->graph->node_count, 64);
+    destroy(a);
     task_destroy(&t);
 }
 
 Test(placeto, an_episode_moves_each_node_once_in_order)
 {
-    emp_placeto_agent    *a = create(1, "emplace", SMALL);
+    emp_placeto_agent    *a = create("emplace", SMALL);
     const emp_node_graph *g = a->graph;
     emp_device_id         before[ROLLOUTS][MAX_OPS];
 
@@ -144,12 +134,12 @@ Test(placeto, an_episode_moves_each_node_once_in_order)
 
 Test(placeto, cpus_are_devices_when_asked_for)
 {
-    emp_placeto_agent *a = create(1, "emplace", SMALL ",cpu=1");
+    emp_placeto_agent *a = create("emplace", SMALL ",cpu=1");
 
     cr_expect_eq(a->device_count, 3);
     cr_expect_eq(a->device[0], 0);
     destroy(a);
-    a = create(1, "emplace", SMALL);
+    a = create("emplace", SMALL);
     cr_expect_eq(a->device_count, 2);
     cr_expect_eq(a->device[0], 1);
     destroy(a);
@@ -157,13 +147,13 @@ Test(placeto, cpus_are_devices_when_asked_for)
 
 Test(placeto, starts_are_those_of_the_option)
 {
-    emp_placeto_agent *a = create(1, "emplace", SIZES ",start=first");
+    emp_placeto_agent *a = create("emplace", SIZES ",start=first");
     int32_t            kept[NODES], differ = 0;
 
     for (int v = 0; v < NODES; v++) cr_expect_eq(a->start.device[v], 0);
     destroy(a);
 
-    a = create(1, "emplace", SIZES ",start=each");
+    a = create("emplace", SIZES ",start=each");
     for (int episode = 0; episode < 4; episode++) {
         memcpy(kept, a->start.device, sizeof kept);
         cr_expect_eq(step(a), 1);
@@ -173,7 +163,7 @@ Test(placeto, starts_are_those_of_the_option)
     cr_expect_geq(differ, 2);
     destroy(a);
 
-    a = create(1, "emplace", SIZES ",start=best");
+    a = create("emplace", SIZES ",start=best");
     double best = INFINITY;
     for (int i = 0; i < 1 + 2 * NODES; i++) {
         int32_t count = step(a);
@@ -189,7 +179,7 @@ Test(placeto, starts_are_those_of_the_option)
 /* The first of preset "paper" takes the likeliest devices, and teaches nothing. */
 Test(placeto, greedy_episodes_teach_nothing)
 {
-    emp_placeto_agent *a = create(1, "paper", "max_nodes=5");
+    emp_placeto_agent *a = create("paper", "max_nodes=5");
     float             *kept = EMP_NEW_ARRAY(float, a->net.params.count);
 
     memcpy(kept, a->net.params.value, a->net.params.count * sizeof *kept);
@@ -213,7 +203,7 @@ Test(placeto, greedy_episodes_teach_nothing)
 
 Test(placeto, rollouts_without_room_are_given_up)
 {
-    emp_placeto_agent *a = create(1, "emplace", SMALL);
+    emp_placeto_agent *a = create("emplace", SMALL);
 
     step(a);
     step(a);
@@ -229,10 +219,10 @@ Test(placeto, rollouts_without_room_are_given_up)
 
 static double value_told(const char *options, const emp_score *score)
 {
-    emp_placeto_agent *a = create(1, "emplace", options);
+    emp_placeto_agent *a = create("emplace", options);
 
     ask(a, 1);
-    cr_assert_eq(emp_method_placeto.tell(a, score, 1, NULL), EMP_OK);
+    MUST(emp_method_placeto.tell(a, score, 1, NULL));
     double value = a->start.value;
     destroy(a);
     return value;
@@ -253,93 +243,20 @@ Test(placeto, what_does_not_fit_costs_what_the_options_say)
     cr_expect_float_eq(value_told("units=seconds,cap=2", &score), 2.0, 1e-12);
 }
 
-/* ---- what must not matter ---- */
-
-enum { ASKS = 1 + 3 * NODES };
-
-Test(placeto, threads_do_not_change_candidates)
-{
-    static emp_device_id one_thread[ASKS][ROLLOUTS][MAX_OPS];
-    emp_placeto_agent   *a = create(1, "emplace", SMALL);
-
-    for (int i = 0; i < ASKS; i++) {
-        memset(storage, 0, sizeof storage);
-        step(a);
-        memcpy(one_thread[i], storage, sizeof storage);
-    }
-    emp_placeto_agent *b = create(4, "emplace", SMALL);
-    for (int i = 0; i < ASKS; i++) {
-        memset(storage, 0, sizeof storage);
-        step(b);
-        cr_expect_eq(memcmp(one_thread[i], storage, sizeof storage), 0, "ask %d", i);
-    }
-    cr_expect_eq(memcmp(a->net.params.value, b->net.params.value,
-                        a->net.params.count * sizeof *a->net.params.value),
-                 0);
-    destroy(a);
-    destroy(b);
-}
-
-static void copy_state(emp_placeto_agent *from, emp_placeto_agent *to)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = emp_method_placeto.list_state(from, a);
-
-    cr_assert_eq(emp_method_placeto.list_state(to, b), count);
-    for (int32_t i = 0; i < count; i++) {
-        cr_assert_str_eq(a[i].name, b[i].name);
-        cr_assert_eq(a[i].count, b[i].count);
-        memcpy(b[i].values, a[i].values, a[i].count * emp_array_type_bytes(a[i].type));
-    }
-}
-
-/* After every number of asks, with every start, in the middle of episodes and at their ends. */
-Test(placeto, listed_state_is_all_that_later_asks_depend_on)
-{
-    static const char *const starts[] = {SMALL, SIZES ",start=each", SIZES ",start=best",
-                                         SMALL ",greedy_every=2"};
-    static emp_device_id     undisturbed[ASKS][ROLLOUTS][MAX_OPS];
-
-    for (size_t s = 0; s < sizeof starts / sizeof *starts; s++) {
-        for (int before = 1; before < ASKS; before += 3) {
-            emp_placeto_agent *a = create(1, "emplace", starts[s]);
-            emp_placeto_agent *resumed = create(1, "emplace", starts[s]);
-            for (int i = 0; i < before; i++) step(a);
-            copy_state(a, resumed);
-            for (int i = 0; i < ASKS; i++) {
-                memset(storage, 0, sizeof storage);
-                step(a);
-                memcpy(undisturbed[i], storage, sizeof storage);
-            }
-            for (int i = 0; i < ASKS; i++) {
-                memset(storage, 0, sizeof storage);
-                step(resumed);
-                cr_assert_eq(memcmp(undisturbed[i], storage, sizeof storage), 0,
-                             "%s: ask %d after %d", starts[s], i, before);
-            }
-            destroy(a);
-            destroy(resumed);
-        }
-    }
-}
-
 /* ---- weights ---- */
 
 /* A greedy episode from the same start: the share of ops that end elsewhere than on device 1. */
 static double elsewhere_after_episode(const emp_weights *weights)
 {
-    const emp_method_params params = {.seed = 3,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = SMALL ",greedy_every=1",
-                                      .weights = weights};
-    emp_error               err = {0};
-    void                   *state = NULL;
-    emp_time_ns             start_ns[MAX_OPS];
+    emp_time_ns        start_ns[MAX_OPS];
+    emp_placeto_agent *a =
+        method_begin(&emp_method_placeto, h.problem,
+                     (emp_method_params){.seed = 3,
+                                         .threads = 1,
+                                         .preset = "emplace",
+                                         .options = SMALL ",greedy_every=1",
+                                         .weights = weights});
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
-    emp_placeto_agent *a = (emp_placeto_agent *)state;
     step(a);
     while (a->episode == 0) step(a);
     const double seconds = score_of(storage[0], start_ns).step_time_s;
@@ -350,13 +267,11 @@ static double elsewhere_after_episode(const emp_weights *weights)
 /* A graph of other size takes them, and its greedy episode then goes to the best device. */
 Test(placeto, weights_serve_another_graph)
 {
-    emp_placeto_agent *a = create(1, "emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
+    emp_placeto_agent *a = create("emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
     emp_weights        weights = {0};
-    emp_error          err = {0};
 
     while (a->update < 60) step(a);
-    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_placeto, a, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_method_take_weights(&weights, &emp_method_placeto, a, &why));
     destroy(a);
     task_destroy(&h);
     hand_graph_comb(&h, LAYERS / 2);
@@ -367,44 +282,17 @@ Test(placeto, weights_serve_another_graph)
     emp_weights_clear(&weights);
 }
 
-/* With the CPU there are three devices to choose from, not two. */
-Test(placeto, weights_of_another_number_of_devices_are_refused)
-{
-    emp_placeto_agent      *a = create(1, "emplace", SMALL);
-    emp_weights             weights = {0};
-    const emp_method_params params = {.seed = 7,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = SMALL ",cpu=1",
-                                      .weights = &weights};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_placeto, a, NULL), EMP_OK);
-    cr_expect_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_null(state);
-    cr_expect_not_null(strstr(err.msg, "the weights are of other networks than placeto "
-                                       "has here"),
-                       "%s", err.msg);
-    emp_weights_clear(&weights);
-    destroy(a);
-}
-
 /* ---- what it finds ---- */
 
-static double best_of(const task *t, const emp_method *method, const char *preset,
-                      const char *options, uint64_t seed, int64_t budget)
+static double best_of(const task *t, const char *preset, int64_t budget)
 {
-    emp_run_params params = {
-        .method = method,
-        .placer = {.seed = seed, .threads = 1, .preset = preset, .options = options},
-        .budget_evaluations = budget};
-    emp_record record;
-    emp_error  err = {0};
+    emp_run_params params = {.method = &emp_method_placeto,
+                             .placer = {.seed = 1, .threads = 1, .preset = preset},
+                             .budget_evaluations = budget};
+    emp_record     record;
 
-    cr_assert_eq(emp_run(&record, t->problem, &params, &err), EMP_OK, "%s", err.msg);
-    double best = record.curve[record.point_count - 1].best_s;
+    MUST(emp_run(&record, t->problem, &params, &why));
+    const double best = record.best_step_time_s;
     emp_record_clear(&record);
     return best;
 }
@@ -439,75 +327,7 @@ Test(placeto, chains_each_get_a_device)
     task t;
 
     create_chains(&t);
-    double best = best_of(&t, &emp_method_placeto, "emplace", NULL, 1, 3000);
+    double best = best_of(&t, "emplace", 3000);
     cr_expect_float_eq(best, 1e-6 * UNIT * (LENGTH + 4), 1e-12, "%g", best);
     task_destroy(&t);
-}
-
-/* On GiPH's instances; the published constants. */
-Test(placeto, preset_paper_beats_chance)
-{
-    double placeto = 0.0, chance = 0.0;
-
-    for (uint64_t seed = 1; seed <= 3; seed++) {
-        char spec[64];
-        task t;
-        snprintf(spec, sizeof spec, "giph:v=15,alpha=0.2,seed=%d", (int)seed);
-        task_create(&t, spec, "giph", "edges");
-        placeto += log(best_of(&t, &emp_method_placeto, "paper", "cpu=1", seed, 1000));
-        chance += log(best_of(&t, &emp_method_random, NULL, NULL, seed, 1000));
-        task_destroy(&t);
-    }
-    cr_expect_lt(placeto, chance, "%g, %g", exp(placeto / 3), exp(chance / 3));
-}
-
-/* ---- failures ---- */
-
-Test(placeto, survives_every_allocation_failure)
-{
-    const emp_method_params params = {.seed = 1, .threads = 1, .options = SMALL};
-    void                   *state = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_method_create(&state, &emp_method_placeto, h.problem, &params, NULL),
-        cr_assert_null(state));
-    emp_mem_fail_after(0);
-    for (int i = 0; i < ASKS; i++) step((emp_placeto_agent *)state);
-    emp_mem_fail_after(-1); /* ask and tell allocate nothing */
-    emp_method_destroy(&emp_method_placeto, state);
-}
-
-static void expect_refusal(const char *preset, const char *options, const char *start)
-{
-    const emp_method_params params = {
-        .seed = 1, .threads = 1, .preset = preset, .options = options};
-    emp_error err = {0};
-    void     *state = NULL;
-
-    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_null(state);
-    cr_expect_eq(strncmp(err.msg, start, strlen(start)), 0, "%s", err.msg);
-}
-
-Test(placeto, says_what_is_wrong)
-{
-    emp_placeto_agent *a = create(1, "emplace", SMALL);
-    emp_score          score = {.step_time_s = 1.0};
-    emp_error          err = {0};
-    int32_t            count = 0;
-
-    expect_refusal(NULL, "max_nodes=0",
-                   "placeto: option max_nodes is 0, must be a whole number in 1..1024");
-    expect_refusal(NULL, "start=worst",
-                   "placeto: option start is worst, must be one of once|first");
-    expect_refusal("best", NULL, "placeto has no preset \"best\"; it has paper|emplace");
-    cr_expect_eq(emp_method_placeto.ask(a, candidates, 0, &count, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "asked for 0 candidates, want at least 1");
-    step(a);
-    ask(a, ROLLOUTS);
-    err = (emp_error){0};
-    cr_expect_eq(emp_method_placeto.tell(a, &score, 1, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "told 1 scores of 3 candidates");
-    destroy(a);
 }

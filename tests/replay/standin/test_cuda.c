@@ -17,6 +17,7 @@
 #include "replay/execute_internal.h"
 #include "tests/replay/fixture.h"
 #include "tests/replay/standin/standin.h"
+#include "tests/support/status.h"
 
 enum { MIB = 1 << 20, OPERANDS = 4, TRIES = 20 };
 
@@ -37,12 +38,7 @@ static emp_replay_options checked_steps(void)
 static emp_status execute(const emp_replay_plan *plan, const emp_replay_options *options,
                           emp_replay_result *result, emp_error *err)
 {
-    emp_replay *replay = NULL;
-    emp_status  st = emp_replay_create(&replay, plan, emp_replay_cuda, options, err);
-
-    if (st == EMP_OK) st = emp_replay_run(replay, result, err);
-    emp_replay_destroy(replay);
-    return st;
+    return replay_fixture_execute(plan, emp_replay_cuda, options, result, err);
 }
 
 static emp_replay_plan *make_plan(task *f, const char *spec, int32_t seed)
@@ -53,39 +49,26 @@ static emp_replay_plan *make_plan(task *f, const char *spec, int32_t seed)
 
 /* ---- whole steps ---- */
 
-struct step_case {
-    char    spec[80];
-    int32_t seed;
-    bool    is_one_gpu;
-};
-
-static struct step_case step_cases[] = {
-    {REPLAY_SMALL_NMT, 0, false},
-    {REPLAY_SMALL_NMT, 1, true},
-    {REPLAY_SMALL_NMT, -2, false}, /* all on a GPU, but for what has no kernel there */
-    {"nmt:layers=1,units=16,batch=4,steps=3,vocab=100,dropout=1,per_step_softmax=0", 3,
-     false},
-    {"rnnlm:layers=1,units=32,batch=4,steps=3,vocab=200,sampled=64", 4, true},
-    {"rnnlm:layers=1,units=32,batch=4,steps=3,vocab=200,sampled=0,dropout=1", 5, false},
-};
-
 ParameterizedTestParameters(cuda, checked_steps_are_right)
 {
-    return cr_make_param_array(struct step_case, step_cases,
-                               sizeof step_cases / sizeof step_cases[0]);
+    static replay_case cases[REPLAY_CASES];
+
+    memcpy(cases, replay_cases, sizeof cases);
+    return cr_make_param_array(replay_case, cases, REPLAY_CASES - 1);
 }
 
-ParameterizedTest(struct step_case *c, cuda, checked_steps_are_right)
+/* On two GPUs, or on two that are one. */
+ParameterizedTest(replay_case *c, cuda, checked_steps_are_right)
 {
     task               f;
     emp_replay_options o = checked_steps();
     emp_replay_result  r = {0};
-    emp_error          err = {0};
     emp_replay_plan   *plan = make_plan(&f, c->spec, c->seed);
 
-    for (int32_t d = 0; c->is_one_gpu && d < plan->device_count; d++) o.physical[d] = 1;
+    for (int32_t d = 0; (c->seed == 1 || c->seed == 4) && d < plan->device_count; d++)
+        o.physical[d] = 1;
     standin_reset((uint64_t)c->seed + 100);
-    cr_assert_eq(execute(plan, &o, &r, &err), EMP_OK, "%s", err.msg);
+    MUST(execute(plan, &o, &r, &why));
     cr_expect(r.is_feasible);
     cr_expect_gt(r.checked_reads, 3 * plan->copy_count);
     cr_expect_gt(r.verified_ops, 3);
@@ -104,16 +87,14 @@ Test(cuda, a_timed_step_says_when_ops_and_copies_were)
     emp_replay_options o = checked_steps();
     emp_replay_result  r = {0};
     emp_replay        *replay = NULL;
-    emp_error          err = {0};
     emp_replay_plan   *plan = make_plan(&f, REPLAY_SMALL_NMT, 2);
     int32_t            timed = 0;
 
     o.is_checked = false;
     o.is_timed = true;
     standin_reset(7);
-    cr_assert_eq(emp_replay_create(&replay, plan, emp_replay_cuda, &o, &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(emp_replay_run(replay, &r, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_replay_create(&replay, plan, emp_replay_cuda, &o, &why));
+    MUST(emp_replay_run(replay, &r, &why));
     const emp_replay_times *t = &emp_replay_get_timeline(replay)->times;
     for (int32_t i = 0; i < plan->copy_count; i++)
         cr_expect_geq(t->copy_end_ns[i], t->copy_start_ns[i], "copy %d", i);
@@ -289,15 +270,14 @@ static void run_case(const struct kernel_case *c, emp_cuda_work *work, int32_t o
                      cudaStream_t stream, float *scratch)
 {
     struct operands o;
-    emp_error       err = {0};
 
     make_operands(&o, c, stream);
     const emp_kernel_call by_host = {&c->kernel, o.host_in, o.host_out, o.inputs,
                                      o.outputs,  0,         NULL};
     const emp_kernel_call by_gpu = {&c->kernel, o.gpu_in,     o.gpu_out,  o.inputs,
                                     o.outputs,  c->workspace, o.workspace};
-    cr_assert_eq(emp_cuda_work_enqueue(work, op, &by_gpu, &err), EMP_OK, "%s: %s",
-                 c->name, err.msg);
+    cr_assert_eq(emp_cuda_work_enqueue(work, op, &by_gpu, &why), EMP_OK, "%s: %s",
+                 c->name, why.msg);
     emp_cpu_kernel_run(&by_host, 0, 1, scratch);
     cr_assert_eq(cudaStreamSynchronize(stream), cudaSuccess);
     compare(c, &o, &by_host);
@@ -313,17 +293,15 @@ Test(cuda, kernels_compute_what_cores_compute)
     emp_cuda_work   *work = NULL;
     cudaStream_t     stream = NULL;
     float           *scratch = malloc(EMP_CPU_SCRATCH_BYTES);
-    emp_error        err = {0};
 
     cr_assert_not_null(scratch);
-    cr_assert_eq(emp_gemm_init(&err), EMP_OK, "%s", err.msg);
+    MUST(emp_gemm_init(&why));
     standin_reset(3);
     cr_assert_eq(cudaSetDevice(0), cudaSuccess);
     cr_assert_eq(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     for (int32_t i = 0; i < cases;
          i++) { /* what is known of an op is kept: each its own */
-        cr_assert_eq(emp_cuda_work_create(&work, plan, "gpu:0", stream, &err), EMP_OK,
-                     "%s", err.msg);
+        MUST(emp_cuda_work_create(&work, plan, "gpu:0", stream, &why));
         run_case(&kernel_cases[i], work, i % plan->op_count, stream, scratch);
         emp_cuda_work_destroy(work);
     }
@@ -348,18 +326,17 @@ Test(cuda, a_failure_of_any_call_is_one_sentence_and_leaves_nothing, .timeout = 
     for (int64_t call = 1;; call += call < EACH ? 1 : EVERY) {
         emp_replay_options o = checked_steps();
         emp_replay_result  r = {0};
-        emp_error          err = {0};
         o.warmup = 0;
         o.steps = 1;
         standin_reset(0);
         standin_fail_at(call);
-        emp_status st = execute(plan, &o, &r, &err);
+        emp_status st = execute(plan, &o, &r, &why);
         emp_replay_result_clear(&r);
         calls = standin_calls();
         failed += st != EMP_OK;
         if (st != EMP_OK)
-            cr_assert(err.msg[0] != '\0' && strchr(err.msg, '\n') == NULL,
-                      "call %lld: %s", (long long)call, err.msg);
+            cr_assert(why.msg[0] != '\0' && strchr(why.msg, '\n') == NULL,
+                      "call %lld: %s", (long long)call, why.msg);
         cr_assert_eq(standin_live(), 0, "call %lld leaves %lld things", (long long)call,
                      (long long)standin_live());
         cr_assert_eq(emp_mem_live_blocks(), before, "call %lld", (long long)call);
@@ -449,7 +426,6 @@ static emp_status watch_step(const emp_replay_plan *plan, standin_bug bug, uint6
     emp_replay_options o = checked_steps();
     emp_replay_result  r = {0};
     emp_replay        *replay = NULL;
-    emp_error          err = {0};
 
     backend.open = watch_open;
     backend.copy = watch_copy;
@@ -464,8 +440,8 @@ static emp_status watch_step(const emp_replay_plan *plan, standin_bug bug, uint6
     o.steps = 1;
     standin_reset(seed);
     standin_plant(bug);
-    emp_status st = emp_replay_create(&replay, plan, &backend, &o, &err);
-    if (st == EMP_OK) st = emp_replay_run(replay, &r, &err);
+    emp_status st = emp_replay_create(&replay, plan, &backend, &o, &why);
+    if (st == EMP_OK) st = emp_replay_run(replay, &r, &why);
     emp_replay_destroy(replay);
     emp_replay_result_clear(&r);
     return st;
@@ -508,7 +484,7 @@ Test(cuda, every_planted_mistake_is_seen, .timeout = 600)
     fill_placeholders(plan);
     watch.to = calloc(copies, sizeof *watch.to);
     cr_assert(right != NULL && watch.to != NULL && copies > 10);
-    cr_assert_eq(watch_step(plan, STANDIN_NO_BUG, 0, false, right), EMP_OK);
+    MUST(watch_step(plan, STANDIN_NO_BUG, 0, false, right));
     for (uint64_t seed = 1; seed <= 3; seed++)
         cr_expect_not(is_seen(STANDIN_NO_BUG, plan, right, seed), "without one");
     /* ThreadSanitizer reports a planted race itself, and most mistakes are races. */

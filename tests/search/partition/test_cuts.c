@@ -10,35 +10,32 @@
 
 enum { SIDE = 6, VERTICES = 2 * SIDE };
 
-typedef struct {
-    fixture             *f;
-    emp_partition_graph *graph;
-    emp_partition_target target;
-} cut_case;
-
 /* Two cliques of SIDE ops that exchange much, joined by one thin tensor; two GPUs. */
-static void set_up(cut_case *c)
+static fixture             *f;
+static emp_partition_graph *graph;
+static emp_partition_target target;
+
+static void set_up(void)
 {
-    c->f = fixture_create(2);
-    emp_op_id first = fixture_clique(c->f, SIDE, 1000);
-    emp_op_id second = fixture_clique(c->f, SIDE, 1000);
-    fixture_edge(c->f, first, second);
-    c->f->tensor[first].bytes = 10;
-    cr_assert_eq(
-        emp_partition_graph_create(&c->graph, fixture_problem(c->f), false, NULL),
-        EMP_OK);
-    cr_assert_eq(c->graph->vertex_count, VERTICES);
-    cr_assert_eq(
-        emp_partition_target_init(&c->target, c->f->machine, false, "test", NULL),
-        EMP_OK);
+    f = fixture_create(2);
+    emp_op_id first = fixture_clique(f, SIDE, 1000);
+    emp_op_id second = fixture_clique(f, SIDE, 1000);
+    fixture_edge(f, first, second);
+    f->tensor[first].bytes = 10;
+    ASSERT_OK(emp_partition_graph_create(&graph, fixture_problem(f), false, &err));
+    cr_assert_eq(graph->vertex_count, VERTICES);
+    ASSERT_OK(emp_partition_target_init(&target, f->machine, false, "test", &err));
 }
 
-static void tear_down(cut_case *c)
+static void tear_down(void)
 {
-    emp_partition_graph_destroy(c->graph);
-    fixture_destroy(c->f);
+    emp_partition_graph_destroy(graph);
+    fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
+
+TestSuite(metis, .init = set_up, .fini = tear_down);
+TestSuite(scotch, .init = set_up, .fini = tear_down);
 
 static int64_t cut_of(const emp_partition_graph *g, const int32_t *part)
 {
@@ -78,48 +75,39 @@ static const double equal_shares[] = {0.5, 0.5};
 
 Test(metis, cuts_where_brute_force_does)
 {
-    cut_case c;
-    int32_t  part[VERTICES];
+    int32_t part[VERTICES];
 
-    set_up(&c);
     for (int is_kway = 0; is_kway < 2; is_kway++) {
         const emp_metis_cut cut = {.share = equal_shares, .is_kway = is_kway};
-        cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
-        cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
-        cr_expect_eq(load_of(c.graph, part, 0), load_of(c.graph, part, 1));
+        ASSERT_OK(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
+        cr_expect_eq(cut_of(graph, part), least_cut(graph, SIDE));
+        cr_expect_eq(load_of(graph, part, 0), load_of(graph, part, 1));
     }
-    tear_down(&c);
 }
 
 Test(metis, follows_shares)
 {
-    cut_case            c;
     const double        shares[] = {0.25, 0.75};
     const emp_metis_cut cut = {.share = shares};
     int32_t             part[VERTICES], count = 0;
 
-    set_up(&c);
-    cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+    ASSERT_OK(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
     for (int32_t v = 0; v < VERTICES; v++) count += part[v] == 0;
     cr_expect_eq(count, VERTICES / 4);
-    cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, VERTICES / 4));
-    tear_down(&c);
+    cr_expect_eq(cut_of(graph, part), least_cut(graph, VERTICES / 4));
 }
 
 /* All memory is in one clique: half of each clique must go to each part. */
 Test(metis, shares_memory_too)
 {
-    cut_case            c;
     int32_t             part[VERTICES], memory[VERTICES], held = 0;
     const emp_metis_cut cut = {
         .share = equal_shares, .memory = memory, .memory_share = equal_shares};
 
-    set_up(&c);
     for (int32_t v = 0; v < VERTICES; v++) memory[v] = v < SIDE ? 100 : 0;
-    cr_assert_eq(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), EMP_OK);
+    ASSERT_OK(emp_metis_parts(graph, 2, &cut, 1, part, NULL));
     for (int32_t v = 0; v < VERTICES; v++) held += part[v] == 0 ? memory[v] : 0;
     cr_expect_eq(held, 100 * SIDE / 2);
-    tear_down(&c);
 }
 
 /* A torus whose edges have traffic from 1 to 100 has many cuts that no move improves. */
@@ -129,7 +117,7 @@ Test(metis, keeps_the_best_of_several_cuts)
     static int32_t      row[COUNT + 1], load[COUNT], neighbor[ARCS * COUNT];
     static int32_t      traffic[ARCS * COUNT], part[COUNT];
     static bool         is_cpu_only[COUNT];
-    emp_partition_graph graph = {.vertex_count = COUNT,
+    emp_partition_graph torus = {.vertex_count = COUNT,
                                  .row = row,
                                  .load = load,
                                  .is_cpu_only = is_cpu_only,
@@ -151,8 +139,8 @@ Test(metis, keeps_the_best_of_several_cuts)
     for (int32_t several = 0; several < 2; several++) {
         const emp_metis_cut cut = {.share = equal_shares, .cut_count = several ? 20 : 0};
         for (uint64_t seed = 1; seed <= 5; seed++) {
-            cr_assert_eq(emp_metis_parts(&graph, 2, &cut, seed, part, NULL), EMP_OK);
-            sum[several] += cut_of(&graph, part);
+            ASSERT_OK(emp_metis_parts(&torus, 2, &cut, seed, part, NULL));
+            sum[several] += cut_of(&torus, part);
         }
     }
     cr_expect_lt(sum[1], sum[0], "%lld with 20 cuts, %lld with one", (long long)sum[1],
@@ -161,138 +149,94 @@ Test(metis, keeps_the_best_of_several_cuts)
 
 Test(metis, k_way_keeps_to_its_imbalance)
 {
-    cut_case c;
-    int32_t  part[VERTICES];
+    int32_t part[VERTICES];
 
-    set_up(&c);
     for (uint64_t seed = 0; seed < 5; seed++) {
-        cr_assert_eq(emp_metis_kway(c.graph, 3, 1.1, seed, NULL, part, NULL), EMP_OK);
+        ASSERT_OK(emp_metis_kway(graph, 3, 1.1, seed, NULL, part, NULL));
         for (int32_t p = 0; p < 3; p++) {
-            cr_expect_leq(load_of(c.graph, part, p) * VERTICES,
-                          (VERTICES / 3 + 1) *
-                              load_of(c.graph, (int32_t[VERTICES]){0}, 0));
+            cr_expect_leq(load_of(graph, part, p) * VERTICES,
+                          (VERTICES / 3 + 1) * load_of(graph, (int32_t[VERTICES]){0}, 0));
         }
     }
-    tear_down(&c);
 }
 
-Test(metis, depends_on_its_seed_alone_and_leaves_signals_alone)
+Test(metis, and_scotch_depend_on_their_seed_alone)
 {
-    cut_case c;
-    int32_t  once[VERTICES], again[VERTICES];
+    int32_t once[VERTICES], again[VERTICES];
 
-    set_up(&c);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, once, NULL), EMP_OK);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 8, NULL, again, NULL), EMP_OK);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, again, NULL), EMP_OK);
+    ASSERT_OK(emp_metis_kway(graph, 4, 1.3, 7, NULL, once, &err));
+    ASSERT_OK(emp_metis_kway(graph, 4, 1.3, 8, NULL, again, &err));
+    ASSERT_OK(emp_metis_kway(graph, 4, 1.3, 7, NULL, again, &err));
     cr_expect_arr_eq(once, again, sizeof once);
-    tear_down(&c);
+    ASSERT_OK(emp_scotch_parts(graph, 4, 0.1, 7, NULL, once, &err));
+    ASSERT_OK(emp_scotch_parts(graph, 4, 0.1, 8, NULL, again, &err));
+    ASSERT_OK(emp_scotch_parts(graph, 4, 0.1, 7, NULL, again, &err));
+    cr_expect_arr_eq(once, again, sizeof once);
 }
 
 Test(metis, survives_every_allocation_failure)
 {
-    cut_case            c;
     int32_t             part[VERTICES], memory[VERTICES] = {1};
     const emp_metis_cut cut = {
         .share = equal_shares, .memory = memory, .memory_share = equal_shares};
 
-    set_up(&c);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_metis_parts(graph, 2, &cut, 1, part, NULL), );
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_metis_kway(c.graph, 2, 1.1, 1, NULL, part, NULL), );
-    tear_down(&c);
+        emp_metis_kway(graph, 2, 1.1, 1, NULL, part, NULL), );
 }
 
 Test(scotch, maps_where_brute_force_does)
 {
-    cut_case c;
-    int32_t  part[VERTICES];
+    int32_t part[VERTICES];
 
-    set_up(&c);
     for (int architecture = 0; architecture < 2; architecture++) {
         const emp_scotch_options options = {
             .architecture = (emp_scotch_architecture)architecture, .imbalance = 0.05};
-        cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL),
-                     EMP_OK);
-        cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
+        ASSERT_OK(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL));
+        cr_expect_eq(cut_of(graph, part), least_cut(graph, SIDE));
     }
-    cr_assert_eq(emp_scotch_parts(c.graph, 2, 0.05, 1, NULL, part, NULL), EMP_OK);
-    cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
-    tear_down(&c);
+    ASSERT_OK(emp_scotch_parts(graph, 2, 0.05, 1, NULL, part, NULL));
+    cr_expect_eq(cut_of(graph, part), least_cut(graph, SIDE));
 }
 
 Test(scotch, follows_powers)
 {
-    cut_case                 c;
     const emp_scotch_options options = {.imbalance = 0.01};
     int32_t                  part[VERTICES];
 
-    set_up(&c);
-    c.target.power[0] = 0.25;
-    c.target.power[1] = 0.75;
-    cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL),
-                 EMP_OK);
-    int64_t first = load_of(c.graph, part, 0), second = load_of(c.graph, part, 1);
+    target.power[0] = 0.25;
+    target.power[1] = 0.75;
+    ASSERT_OK(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL));
+    int64_t first = load_of(graph, part, 0), second = load_of(graph, part, 1);
     cr_expect(2 * first < second && 4 * first > second, "%lld and %lld", (long long)first,
               (long long)second);
-    tear_down(&c);
 }
 
 Test(scotch, fixes_what_only_runs_on_the_cpu)
 {
-    fixture                 *f = fixture_create(2);
-    emp_partition_graph     *graph = NULL;
-    emp_partition_target     target;
     const emp_scotch_options options = {.imbalance = 0.05};
     int32_t                  part[VERTICES];
 
+    tear_down();
+    f = fixture_create(2);
     fixture_clique(f, VERTICES, 1000);
     fixture_cpu_only(f, 3);
     fixture_cpu_only(f, 8);
-    cr_assert_eq(emp_partition_graph_create(&graph, fixture_problem(f), true, NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "test", NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL), EMP_OK);
+    ASSERT_OK(emp_partition_graph_create(&graph, fixture_problem(f), true, &err));
+    ASSERT_OK(emp_partition_target_init(&target, f->machine, true, "test", &err));
+    ASSERT_OK(emp_scotch_map(graph, &target, &options, 1, NULL, part, &err));
     cr_expect(part[3] == 0 && part[8] == 0);
-    emp_partition_graph_destroy(graph);
-    fixture_destroy(f);
-}
-
-Test(scotch, depends_on_its_seed_alone)
-{
-    cut_case c;
-    int32_t  once[VERTICES], again[VERTICES];
-
-    set_up(&c);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, once, NULL), EMP_OK);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 8, NULL, again, NULL), EMP_OK);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, again, NULL), EMP_OK);
-    cr_expect_arr_eq(once, again, sizeof once);
-    tear_down(&c);
 }
 
 Test(scotch, survives_every_allocation_failure)
 {
-    cut_case                 c;
     const emp_scotch_options options = {.imbalance = 0.05};
+    emp_partition_graph     *other = NULL;
     int32_t                  part[VERTICES];
 
-    set_up(&c);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL), );
-    tear_down(&c);
-}
-
-Test(partition_graph, survives_every_allocation_failure)
-{
-    fixture             *f = fixture_create(2);
-    emp_partition_graph *graph = NULL;
-
-    fixture_clique(f, 5, 100);
-    const emp_problem *problem = fixture_problem(f);
+        emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL), );
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_partition_graph_create(&graph, problem, true, NULL), );
-    emp_partition_graph_destroy(graph);
-    fixture_destroy(f);
+        emp_partition_graph_create(&other, f->problem, true, NULL), );
+    emp_partition_graph_destroy(other);
 }

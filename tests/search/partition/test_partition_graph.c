@@ -1,11 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The graph that partitioners see: which ops make a vertex, what edges weigh, that the
- * rows are sorted and symmetric and the weights fit 32 bits. */
-#include <criterion/criterion.h>
+/* The graph that partitioners see: which ops make a vertex, what edges weigh, that the rows are
+ * sorted and symmetric and the weights fit 32 bits. What partitioners minimise and take ops to cost, and
+ * what Scotch is told of a machine: all worked out by hand. */
+#include <stdio.h>
+#include <stdlib.h>
 
-#include "base/mem.h"
+#include "search/partition/op_costs.h"
 #include "search/partition/partition_graph.h"
+#include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
+#include "tests/sim/graph/kit.h"
+#include "tests/support/survive.h"
+
+static fixture *f; /* on two GPUs if nothing else is said */
+
+static void set_gpus(int32_t count)
+{
+    fixture_destroy(f);
+    f = fixture_create(count);
+}
+
+static void set_up(void) { f = fixture_create(2); }
+
+static void tear_down(void)
+{
+    fixture_destroy(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(partition_graph, .init = set_up, .fini = tear_down);
+TestSuite(balance, .init = set_up, .fini = tear_down);
+TestSuite(op_costs, .init = set_up, .fini = tear_down);
+TestSuite(scotch_arch, .init = set_up, .fini = tear_down);
 
 /* The traffic of the edge u - v; 0 = no edge. */
 static int32_t traffic(const emp_partition_graph *g, int32_t u, int32_t v)
@@ -31,99 +57,56 @@ static void expect_sorted_and_symmetric(const emp_partition_graph *g)
 static emp_partition_graph *create(const emp_problem *problem, bool with_cpu)
 {
     emp_partition_graph *g = NULL;
-    emp_error            err = {0};
 
-    cr_assert_eq(emp_partition_graph_create(&g, problem, with_cpu, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_partition_graph_create(&g, problem, with_cpu, &err));
     expect_sorted_and_symmetric(g);
     return g;
 }
 
-Test(partition_graph, a_tensor_counts_once_per_reading_vertex)
+/* A variable that is read and updated, a folded constant, and an op of the CPU alone:
+ *
+ *     {variable -> read, update} =30= user -30-> host -7-> last; user ..> last by a control edge */
+Test(partition_graph, has_a_vertex_a_class_and_a_weight_a_tensor)
 {
-    fixture  *f = fixture_create(2);
-    emp_op_id a = fixture_op(f, NULL, 100), b = fixture_op(f, NULL, 7);
-    emp_op_id c = fixture_op(f, NULL, 0);
-
-    fixture_edge(f, a, b);
-    fixture_edge(f, a, b); /* read twice by one op: sent once */
-    fixture_edge(f, a, c);
-    fixture_control(f, b, c);
-    emp_partition_graph *g = create(fixture_problem(f), true);
-    cr_assert_eq(g->vertex_count, 3);
-    cr_expect_eq(traffic(g, a, b), 1 + 100);
-    cr_expect_eq(traffic(g, a, c), 1 + 100);
-    cr_expect_eq(traffic(g, b, c), 1, "a control edge weighs least");
-    emp_partition_graph_destroy(g);
-    fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(partition_graph, classes_merge_their_ops_and_parallel_edges)
-{
-    fixture  *f = fixture_create(2);
     emp_op_id variable = fixture_op(f, NULL, 10), read = fixture_op(f, NULL, 20);
-    emp_op_id user = fixture_op(f, NULL, 30), update = fixture_op(f, NULL, 0);
+    emp_op_id constant = fixture_op(f, NULL, 1000), user = fixture_op(f, NULL, 30);
+    emp_op_id host = fixture_op(f, NULL, 7), last = fixture_op(f, NULL, 0);
+    emp_op_id update = fixture_op(f, NULL, 0);
 
     fixture_colocate(f, read, variable);
     fixture_colocate(f, update, variable);
+    fixture_cpu_only(f, host);
+    f->op[constant].is_folded = true;
+    fixture_edge(f, constant, user);
     fixture_edge(f, variable, read);
     fixture_edge(f, read, user);
+    fixture_edge(f, read, user); /* read twice by one op: sent once */
     fixture_edge(f, user, update);
+    fixture_edge(f, user, host);
+    fixture_edge(f, host, last);
+    fixture_control(f, user, last);
     emp_partition_graph *g = create(fixture_problem(f), true);
-    cr_assert_eq(g->vertex_count, 2);
-    cr_expect_eq(g->row[2], 2, "one edge, no loop");
-    cr_expect_eq(traffic(g, 0, 1), 1 + 20 + 30);
+    cr_assert_eq(g->vertex_count, 4);
+    cr_expect_eq(g->vertex_of_class[f->op[constant].colocation_class], -1,
+                 "it is folded");
+    cr_expect_eq(traffic(g, 0, 1), 1 + 20 + 30, "one edge, and no loop");
+    cr_expect_eq(traffic(g, 1, 2), 1 + 30);
+    cr_expect_eq(traffic(g, 2, 3), 1 + 7);
+    cr_expect_eq(traffic(g, 1, 3), 1, "a control edge weighs least");
+    cr_expect(!g->is_cpu_only[0] && !g->is_cpu_only[1] && g->is_cpu_only[2]);
     cr_expect_eq(g->load[0] - 1, 3 * (g->load[1] - 1), "three ops weigh three times one");
-    emp_partition_graph_destroy(g);
-    fixture_destroy(f);
-}
-
-Test(partition_graph, folded_ops_have_no_vertex_and_no_edges)
-{
-    fixture  *f = fixture_create(2);
-    emp_op_id constant = fixture_op(f, NULL, 1000), a = fixture_op(f, NULL, 5);
-    emp_op_id b = fixture_op(f, NULL, 0);
-
-    f->op[constant].is_folded = true;
-    fixture_edge(f, constant, a);
-    fixture_edge(f, a, b);
-    emp_partition_graph *g = create(fixture_problem(f), true);
-    cr_expect_eq(g->vertex_count, 2);
-    cr_expect_eq(g->vertex_of_class[constant], -1);
-    cr_expect_eq(traffic(g, g->vertex_of_class[a], g->vertex_of_class[b]), 1 + 5);
-    emp_partition_graph_destroy(g);
-    fixture_destroy(f);
-}
-
-Test(partition_graph, cpu_only_classes_are_marked_or_left_out)
-{
-    fixture  *f = fixture_create(2);
-    emp_op_id a = fixture_op(f, NULL, 5), host = fixture_op(f, NULL, 5);
-    emp_op_id b = fixture_op(f, NULL, 5);
-
-    fixture_cpu_only(f, host);
-    fixture_edge(f, a, host);
-    fixture_edge(f, host, b);
-    const emp_problem   *problem = fixture_problem(f);
-    emp_partition_graph *g = create(problem, true);
-    cr_assert_eq(g->vertex_count, 3);
-    cr_expect(!g->is_cpu_only[a] && g->is_cpu_only[host] && !g->is_cpu_only[b]);
     /* 4 ms on a CPU as strong as a GPU against 1 ms. */
-    cr_expect_eq(g->load[host] - 1, 4 * (g->load[a] - 1));
+    cr_expect_eq(g->load[2] - 1, 4 * (g->load[1] - 1));
     emp_partition_graph_destroy(g);
 
-    g = create(problem, false);
-    cr_assert_eq(g->vertex_count, 2);
-    cr_expect_eq(g->vertex_of_class[host], -1);
-    cr_expect_eq(g->row[2], 0, "the edges to the CPU are gone");
+    g = create(f->problem, false);
+    cr_assert_eq(g->vertex_count, 3);
+    cr_expect_eq(g->row[3], 4, "the edges to the CPU are gone");
     emp_partition_graph_destroy(g);
-    fixture_destroy(f);
 }
 
 Test(partition_graph, huge_weights_are_scaled_into_32_bits)
 {
-    fixture  *f = fixture_create(2);
     emp_op_id first = fixture_clique(f, 40, INT64_C(1) << 40);
     int64_t   load = 0, both_ways = 0;
 
@@ -139,38 +122,160 @@ Test(partition_graph, huge_weights_are_scaled_into_32_bits)
     cr_expect_geq(both_ways, EMP_PARTITION_TRAFFIC_LIMIT);
     cr_expect_eq(traffic(g, first, first + 1), 1, "a small tensor still weighs 1");
     emp_partition_graph_destroy(g);
-    fixture_destroy(f);
 }
 
 Test(partition_graph, target_lists_devices_with_their_share_of_power)
 {
-    fixture             *f = fixture_create(3);
     emp_partition_target target;
 
+    set_gpus(3);
     f->machine->device[0].peak_flops_per_s = 0.5e12; /* and three GPUs of 1e12 */
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
+    ASSERT_OK(emp_partition_target_init(&target, f->machine, true, "x", &err));
     cr_expect_eq(target.count, 4);
     cr_expect_float_eq(target.power[0], 0.5 / 3.5, 1e-12);
     cr_expect_float_eq(target.power[3], 1.0 / 3.5, 1e-12);
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, false, "x", NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_partition_target_init(&target, f->machine, false, "x", &err));
     cr_expect_eq(target.count, 3);
     cr_expect_eq(target.device[0], 1);
-    fixture_destroy(f);
+    set_gpus(0);
+    for (int with_cpu = 0; with_cpu < 2; with_cpu++)
+        EXPECT_REFUSED(
+            emp_partition_target_init(&target, f->machine, with_cpu, "metis", &err),
+            EMP_EUNSUPPORTED, "test0 has no GPU");
 }
 
-Test(partition_graph, target_needs_a_gpu)
-{
-    fixture             *f = fixture_create(0);
-    emp_partition_target target;
-    emp_error            err = {0};
+/* ---- what a partitioner minimises ---- */
 
-    for (int with_cpu = 0; with_cpu < 2; with_cpu++) {
-        err = (emp_error){0};
-        cr_expect_eq(
-            emp_partition_target_init(&target, f->machine, with_cpu, "metis", &err),
-            EMP_EUNSUPPORTED);
-        cr_expect_str_eq(err.msg, "method metis: machine test0 has no GPU");
-    }
-    fixture_destroy(f);
+/* a -30-> b -10-> c, and d alone: each 1 ms on a GPU. Weights are one more than bytes.
+ * CPU and both GPUs are equally strong: each may have a third of the load. */
+Test(balance, counts_cut_traffic_and_the_fullest_device)
+{
+    emp_op_id         a = fixture_op(f, NULL, 30), b = fixture_op(f, NULL, 10);
+    emp_op_id         c = fixture_op(f, NULL, 0), folded;
+    emp_balance       balance;
+    emp_balance_score score;
+
+    fixture_op(f, NULL, 0);
+    folded = fixture_op(f, NULL, 99);
+    f->op[folded].is_folded = true;
+    fixture_edge(f, a, b);
+    fixture_edge(f, b, c);
+    ASSERT_OK(emp_balance_init(&balance, fixture_problem(f), NULL));
+
+    score = emp_balance_judge(&balance, (const emp_device_id[]){1, 1, 1, 1, 0});
+    cr_expect_eq(score.cut_frac, 0.0);
+    cr_expect_float_eq(score.imbalance, 3 - 1, 1e-6, "three times its third");
+    cr_expect_float_eq(emp_balance_cost(score), 1.95, 1e-6);
+
+    score = emp_balance_judge(&balance, (const emp_device_id[]){1, 2, 2, 0, 1});
+    cr_expect_float_eq(score.cut_frac, 31.0 / (31 + 11), 1e-12);
+    cr_expect_float_eq(score.imbalance, 2.0 / 4 * 3 - 1, 1e-6);
+    cr_expect_float_eq(emp_balance_cost(score), 31.0 / 42 + 0.45, 1e-6);
+
+    score = emp_balance_judge(&balance, (const emp_device_id[]){1, 1, 0, 2, 2});
+    cr_expect_float_eq(score.cut_frac, 11.0 / 42, 1e-12);
+    emp_balance_clear(&balance);
+}
+
+Test(balance, a_class_is_where_its_leader_is)
+{
+    emp_op_id   a = fixture_op(f, NULL, 5), read = fixture_op(f, NULL, 5);
+    emp_op_id   b = fixture_op(f, NULL, 0);
+    emp_balance balance;
+
+    fixture_colocate(f, read, a);
+    fixture_edge(f, a, read);
+    fixture_edge(f, read, b);
+    ASSERT_OK(emp_balance_init(&balance, fixture_problem(f), NULL));
+    cr_expect_eq(emp_balance_judge(&balance, (const emp_device_id[]){1, 1, 1}).cut_frac,
+                 0.0);
+    cr_expect_eq(emp_balance_judge(&balance, (const emp_device_id[]){2, 2, 1}).cut_frac,
+                 1.0);
+    emp_balance_clear(&balance);
+}
+
+Test(balance, survives_every_allocation_failure)
+{
+    emp_balance        balance;
+    const emp_problem *problem;
+
+    fixture_clique(f, 4, 100);
+    problem = fixture_problem(f);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_balance_init(&balance, problem, NULL), );
+    emp_balance_clear(&balance);
+}
+
+/* ---- what partitioners take ops to cost, and what Scotch is told of a machine ---- */
+
+static double cost_of(const emp_graph *g, const char *name, const emp_device *device)
+{
+    return emp_grappler_cost_ns(g, kit_find(g, name), device);
+}
+
+/* A GPU of 1 operation and 2 bytes a ns; a CPU of 2 cores with 1 cycle a ns each, which reads
+ * 32 bytes a ns. */
+Test(grappler_cost, is_arithmetic_plus_bytes)
+{
+    const emp_device gpu = {
+        .kind = EMP_DEVICE_GPU, .peak_flops_per_s = 1e9, .memory_bytes_per_s = 2e9};
+    const emp_device   cpu = {.kind = EMP_DEVICE_CPU, .cores = 2, .clock_hz = 1e9};
+    const emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
+    emp_graph_builder *b = NULL;
+
+    ASSERT_OK(emp_graph_builder_create(&b, NULL));
+    emp_port x = kit_tensor(b, "x", "f[2,3]"), y = kit_tensor(b, "y", "f[3,5]");
+    emp_port product = kit_op(b, "product", "MatMul", &attrs, 2, x, y);
+    kit_op(b, "tanh", "Tanh", &attrs, 1, product);
+    kit_op(b, "same", "Identity", &attrs, 1, product);
+    kit_op(b, "shape", "Shape", &attrs, 1, product);
+    emp_graph *g = kit_finish(b);
+
+    /* 2 x 2 x 3 x 5 operations; 6, 15 and 10 floats */
+    cr_expect_eq(cost_of(g, "product", &gpu), 60 + 31 * 4 / 2);
+    cr_expect_eq(cost_of(g, "product", &cpu), 60 / 2 + 4, "124 bytes take 3.875 ns");
+    /* 22 cycles for each of 10 elements */
+    cr_expect_eq(cost_of(g, "tanh", &gpu), 220 + 20 * 4 / 2);
+    cr_expect_eq(cost_of(g, "tanh", &cpu), 220 / 2 + 3, "80 bytes take 2.5 ns");
+    cr_expect_eq(cost_of(g, "same", &gpu), 0.0);
+    cr_expect_eq(cost_of(g, "shape", &gpu), 1.0);
+    emp_graph_destroy(g);
+}
+
+Test(op_costs, are_times_or_arithmetic)
+{
+    set_gpus(1);
+    emp_op_id a = fixture_op(f, NULL, 8), host = fixture_op(f, NULL, 8);
+
+    f->cost[a].flops = 500.0;
+    f->gpu_cost[a].issue_ns = 7;
+    fixture_cpu_only(f, host);
+    f->cpu_cost[host].compute_ns = 123456789; /* counts for no ratio of speeds */
+    const emp_problem *p = fixture_problem(f);
+    cr_expect_eq(emp_op_costs_of(p, a, EMP_OP_COSTS_TIME, EMP_DEVICE_GPU), 1000007.0);
+    cr_expect_eq(emp_op_costs_of(p, a, EMP_OP_COSTS_TIME, EMP_DEVICE_CPU), 4000000.0);
+    cr_expect_eq(emp_op_costs_of(p, a, EMP_OP_COSTS_FLOPS, EMP_DEVICE_CPU), 500.0);
+    cr_expect_eq(emp_op_costs_cpu_speed(p), 1000007.0 / 4000000.0);
+    f->op[a].is_folded = true;
+    cr_expect_eq(emp_op_costs_cpu_speed(p), 1.0, "there is nothing to measure");
+}
+
+/* A CPU of a tenth of the power of two GPUs. 1 MiB at 10^10 bytes/s and 10 us is 115 us; the
+ * GPUs are thrice as far from each other as each is from the CPU. */
+Test(scotch_arch, is_written_as_stated)
+{
+    emp_partition_target target;
+    char                *text = NULL;
+    size_t               size = 0;
+    FILE                *file = open_memstream(&text, &size);
+
+    f->machine->device[0].peak_flops_per_s = 1e11;
+    f->machine->route[1][2] = f->machine->route[2][1] =
+        (emp_route){.bytes_per_s = 1e10 / 3, .latency_s = 3e-5};
+    ASSERT_OK(emp_partition_target_init(&target, f->machine, true, "x", NULL));
+    emp_scotch_arch_write(&target, file);
+    fclose(file);
+    /* Domains: {cpu:0, gpu:0} is node 2 with leaves 4 and 5, gpu:1 is node 3. */
+    cr_expect_str_eq(text, "deco 0\n3 5\n0 10 4\n1 100 5\n2 100 3\n4 \n4 12 \n", "%s",
+                     text);
+    free(text);
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The fractional sharing of work, beside what can be worked out by hand and beside the best
- * of all divisions of a few items. */
+ * of all divisions of a few items.
+ * Do many windows at once cost what the equation of each op and window says? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>
 
 #include "base/rng.h"
-#include "sim/bounds/area.h"
+#include "sim/bounds/inside.h"
+#include "tests/support/survive.h"
 
 enum { BOTH = EMP_KIND_CPU | EMP_KIND_GPU, ITEMS = 9 };
 
@@ -23,11 +25,9 @@ static emp_area_item make(double cpu, double gpu, uint32_t kinds)
 
 static emp_area solve(const emp_area_item *item, int32_t count)
 {
-    emp_area  area;
-    emp_error err = {0};
+    emp_area area;
 
-    cr_assert_eq(emp_area_solve(&area, item, count, ones, 1e-6, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_area_solve(&area, item, count, ones, 1e-6, &err));
     return area;
 }
 
@@ -104,4 +104,103 @@ Test(area, is_the_greedy_division_and_no_more)
         cr_expect_geq(value, best * (1.0 - 1e-4), "seed %" PRIu64 ": %g of %g", seed,
                       value, best);
     }
+}
+
+/* ---- many windows at once ---- */
+
+enum { WINDOWS = 9, MOST_OPS = 1029, LONGEST_NS = 1000 };
+
+/* Whole vectors and not, and several blocks. */
+static const int32_t counts[] = {0, 1, 7, 8, 255, 256, 257, 600, MOST_OPS};
+
+static double draw_ns(emp_rng *rng) { return emp_rng_below(rng, LONGEST_NS); }
+
+/* A third of the ops may be on the CPU alone, a third on GPUs alone. */
+static void bar(const emp_inside *s, int32_t i, uint32_t drawn)
+{
+    if (drawn == 0) s->barred[EMP_DEVICE_GPU][i] = INFINITY;
+    if (drawn == 1) s->barred[EMP_DEVICE_CPU][i] = INFINITY;
+}
+
+static void create(emp_inside *s, int32_t count, emp_rng *rng)
+{
+    const size_t room = ((size_t)count + 7) / 8 * 8;
+
+    *s = (emp_inside){.count = count};
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        s->barred[k] = EMP_ADD_ARRAY(&s->arrays, double, room);
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) {
+        s->of[r].work = EMP_ADD_ARRAY(&s->arrays, double, room);
+        s->of[r].head = EMP_ADD_ARRAY(&s->arrays, double, room);
+        s->of[r].tail = EMP_ADD_ARRAY(&s->arrays, double, room);
+    }
+    cr_assert_not(s->arrays.is_short);
+    for (int32_t i = 0; i < count; i++) {
+        bar(s, i, emp_rng_below(rng, 3));
+        for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) {
+            s->of[r].work[i] = draw_ns(rng);
+            s->of[r].head[i] = draw_ns(rng);
+            s->of[r].tail[i] = draw_ns(rng);
+        }
+    }
+}
+
+static double inside(const emp_inside_work *of, int32_t i, emp_window w)
+{
+    return fmax(0, of->work[i] - fmax(0, w.before - of->head[i]) -
+                       fmax(0, w.after - of->tail[i]));
+}
+
+/* Where it is cheapest. */
+static double cost_of(const emp_inside *s, int32_t i, const double *price, emp_window w)
+{
+    const emp_inside_work *cores = &s->of[EMP_BOUND_CORES];
+    double                 cpu = 0, gpu = 0;
+
+    if (cores->head[i] >= w.before && cores->tail[i] >= w.after)
+        cpu = price[EMP_BOUND_CORES] * cores->work[i];
+    for (int32_t r = EMP_BOUND_THREAD; r <= EMP_BOUND_STREAM; r++)
+        gpu += price[r] * inside(&s->of[r], i, w);
+    return fmin(cpu + s->barred[EMP_DEVICE_CPU][i], gpu + s->barred[EMP_DEVICE_GPU][i]);
+}
+
+static void expect_cost(const emp_inside *s, const double *price, emp_window w,
+                        double cost)
+{
+    static emp_area_item item[MOST_OPS];
+    double               want = 0, of_items = 0;
+
+    emp_inside_items(s, w, item);
+    for (int32_t i = 0; i < s->count; i++) {
+        double least = 0;
+        cr_assert_geq(emp_area_cheapest(&item[i], price, &least), 0);
+        of_items += least;
+        want += cost_of(s, i, price, w);
+    }
+    cr_expect_float_eq(cost, want, 1e-12 * want, "%d ops: %.17g, not %.17g", s->count,
+                       cost, want);
+    cr_expect_float_eq(of_items, want, 1e-12 * want, "%d ops: items of %.17g, not %.17g",
+                       s->count, of_items, want);
+}
+
+Test(inside, windows_cost_what_the_equation_says)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, 1, 0, 0);
+    for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+        double     price[EMP_AREA_PRICES] = {0}, cost[WINDOWS];
+        emp_window window[WINDOWS];
+        emp_inside s;
+        create(&s, counts[n], &rng);
+        for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
+            price[r] = emp_rng_uniform(&rng);
+        for (int32_t i = 0; i < WINDOWS; i++)
+            window[i] = (emp_window){draw_ns(&rng), draw_ns(&rng)};
+        emp_inside_costs(&s, price, window, WINDOWS, cost);
+        for (int32_t i = 0; i < WINDOWS; i++) expect_cost(&s, price, window[i], cost[i]);
+        if (counts[n] > 8) cr_expect_gt(cost[0], 0, "the window is empty");
+        emp_inside_clear(&s);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

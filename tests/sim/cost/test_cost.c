@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "sim/cost/cost.h"
+#include "sim/cost/kernel.h"
 #include "tests/sim/cost/one_op.h"
 #include "tests/support/survive.h"
 
@@ -40,23 +40,30 @@ static const emp_runtime runtime = {.events = {.issue_s = 20e-6,
                                                .issue_kernelless_s = 2e-6,
                                                .cpu_op_s = 8e-6}};
 
-static emp_cost_table *table_on(const emp_op_cost *cost, int32_t cpu_count)
+TestSuite(cost, .fini = expect_all_freed);
+
+/* The costs of an op on a machine of these devices. */
+static emp_cost_table *table_on(const emp_op_cost *cost, const emp_device *devices,
+                                int32_t count)
 {
     emp_graph      *g = one_op_graph(cost);
     emp_machine    *m = EMP_NEW(emp_machine);
     emp_cost_table *t = NULL;
-    emp_error       err = {0};
 
     cr_assert_not_null(m);
-    while (m->device_count < cpu_count) m->device[m->device_count++] = cpu;
-    m->device[m->device_count++] = gpu;
-    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, &err), EMP_OK, "%s", err.msg);
+    m->device_count = count;
+    for (int32_t d = 0; d < count; d++) m->device[d] = devices[d];
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_cost_table_create(&t, g, m, &runtime, NULL),
+                                      cr_assert_null(t));
     emp_machine_destroy(m);
     emp_graph_destroy(g);
     return t;
 }
 
-static emp_cost_table *table_of(const emp_op_cost *cost) { return table_on(cost, 1); }
+static emp_cost_table *table_of(const emp_op_cost *cost)
+{
+    return table_on(cost, (const emp_device[]){cpu, gpu}, 2);
+}
 
 Test(cost, several_cpus_may_come_before_the_gpus)
 {
@@ -67,7 +74,8 @@ Test(cost, several_cpus_may_come_before_the_gpus)
                             .k = 256,
                             .batch = 1,
                             .flops = 2.0 * 256 * 256 * 256};
-    emp_cost_table *one = table_on(&cost, 1), *many = table_on(&cost, 3);
+    emp_cost_table *one = table_of(&cost);
+    emp_cost_table *many = table_on(&cost, (const emp_device[]){cpu, cpu, cpu, gpu}, 4);
 
     cr_expect_gt(one->gpu[0].compute_ns, 0);
     cr_expect_eq(many->gpu[0].compute_ns, one->gpu[0].compute_ns);
@@ -165,19 +173,10 @@ Test(cost, a_kernel_takes_its_minimum_and_its_bytes)
 
 static emp_time_ns gpu_ns(const emp_op_cost *cost, const emp_device *on)
 {
-    emp_graph      *g = one_op_graph(cost);
-    emp_machine    *m = EMP_NEW(emp_machine);
-    emp_cost_table *t = NULL;
+    emp_cost_table *t = table_on(cost, (const emp_device[]){cpu, *on}, 2);
+    emp_time_ns     ns = t->gpu[0].compute_ns;
 
-    cr_assert_not_null(m);
-    m->device[0] = cpu;
-    m->device[1] = *on;
-    m->device_count = 2;
-    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
-    emp_time_ns ns = t->gpu[0].compute_ns;
     emp_cost_table_destroy(t);
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
     return ns;
 }
 
@@ -305,53 +304,34 @@ Test(cost, the_cpu_scales_by_cores_up_to_eigens_limit)
     emp_cost_table_destroy(t);
 }
 
-Test(cost, create_survives_every_allocation_failure)
-{
-    emp_op_cost  none = {.op_class = EMP_OP_KERNELLESS};
-    emp_graph   *g = one_op_graph(&none);
-    emp_machine *m = NULL;
-
-    cr_assert_eq(emp_machine_load(&m, "k40x1", NULL), EMP_OK);
-    emp_cost_table *t = NULL;
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_cost_table_create(&t, g, m, &runtime, NULL),
-                                      emp_cost_table_destroy(t));
-    emp_cost_table_destroy(t);
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
-}
-
 /* ---- unlike devices ---- */
 
 /* Two CPUs and three GPUs: the second CPU has a clock of half the rate, the second GPU a memory of
  * half the rate, the third is as the first but three times as slow. */
-static void unlike_machine(emp_machine *m)
+static void unlike_devices(emp_device device[5])
 {
-    *m = (emp_machine){.device_count = 5};
-    m->device[0] = m->device[2] = cpu;
-    m->device[1] = m->device[3] = m->device[4] = gpu;
-    m->device[2].model = 2;
-    m->device[2].clock_hz /= 2;
-    m->device[2].thread_cycles *= 4;
-    m->device[1].model = m->device[4].model = 1;
-    m->device[3].model = 3;
-    m->device[3].memory_bytes_per_s /= 2;
-    m->device[4].time_factor = 3.0;
+    device[0] = device[2] = cpu;
+    device[1] = device[3] = device[4] = gpu;
+    device[2].model = 2;
+    device[2].clock_hz /= 2;
+    device[2].thread_cycles *= 4;
+    device[1].model = device[4].model = 1;
+    device[3].model = 3;
+    device[3].memory_bytes_per_s /= 2;
+    device[4].time_factor = 3.0;
 }
 
 Test(cost, has_a_column_for_each_model)
 {
-    emp_op_cost     adds = {.op_class = EMP_OP_ELEMENTWISE,
-                            .kernels = 1,
-                            .bytes_read = 800000,
-                            .bytes_written = 200000,
-                            .cpu_cycles = 4e5};
-    emp_graph      *g = one_op_graph(&adds);
-    emp_machine    *m = EMP_NEW(emp_machine);
-    emp_cost_table *t = NULL;
+    emp_op_cost adds = {.op_class = EMP_OP_ELEMENTWISE,
+                        .kernels = 1,
+                        .bytes_read = 800000,
+                        .bytes_written = 200000,
+                        .cpu_cycles = 4e5};
+    emp_device  device[5];
 
-    cr_assert_not_null(m);
-    unlike_machine(m);
-    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
+    unlike_devices(device);
+    emp_cost_table *t = table_on(&adds, device, 5);
     cr_expect_eq(t->column_count[EMP_DEVICE_CPU], 2);
     cr_expect_eq(t->column_count[EMP_DEVICE_GPU], 3);
     cr_expect(emp_cost_is_unlike(t));
@@ -368,12 +348,6 @@ Test(cost, has_a_column_for_each_model)
     cr_expect_eq(t->task_ns[t->cpu_offset[second]], 8000 + 800000);
     cr_expect_eq(t->cpu[second].compute_ns, 808000);
     emp_cost_table_destroy(t);
-    t = NULL;
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_cost_table_create(&t, g, m, &runtime, NULL),
-                                      emp_cost_table_destroy(t));
-    emp_cost_table_destroy(t);
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
 }
 
 /* ---- groups of cores --------------------------------------------------------------- */
@@ -391,27 +365,19 @@ static const emp_core core = {.op_s = 2e-6,
                               .reduce_hz = 1e9};
 
 /* Seconds of one op on a CPU and a GPU that are groups of cores. */
-static void time_on_cores(const emp_op_cost *cost, double *cpu_s, double *gpu_s)
+static void expect_on_cores(const emp_op_cost *cost, double cpu_s, double gpu_s)
 {
-    emp_graph      *g = one_op_graph(cost);
-    emp_machine    *m = EMP_NEW(emp_machine);
-    emp_cost_table *t = NULL;
+    emp_device device[] = {cpu, gpu};
 
-    cr_assert_not_null(m);
-    m->device_count = 2;
-    m->device[0] = cpu;
-    m->device[0].cores = 1;
-    m->device[1] = gpu;
+    device[0].cores = 1;
     for (int d = 0; d < 2; d++) {
-        m->device[d].has_core = true;
-        m->device[d].core = core;
+        device[d].has_core = true;
+        device[d].core = core;
     }
-    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
-    *cpu_s = 1e-9 * (double)t->cpu[0].compute_ns;
-    *gpu_s = 1e-9 * (double)t->gpu[0].compute_ns;
+    emp_cost_table *t = table_on(cost, device, 2);
+    cr_expect_float_eq(1e-9 * (double)t->cpu[0].compute_ns, cpu_s, 1e-9, "%g", cpu_s);
+    cr_expect_float_eq(1e-9 * (double)t->gpu[0].compute_ns, gpu_s, 1e-9, "%g", gpu_s);
     emp_cost_table_destroy(t);
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
 }
 
 /* 12 MB and 1 M elements: 120 us at 100 GB/s, 1.2 ms at one core's 10 GB/s. */
@@ -420,7 +386,6 @@ Test(cost, element_wise_ops_on_cores_take_bytes_and_arithmetic)
     const struct {
         double cycles, hz;
     } kinds[] = {{1, 8e9}, {14, 4e9}, {25, 2e9}};
-    double cpu_s, gpu_s;
 
     for (size_t i = 0; i < 3; i++) {
         emp_op_cost cost = {.op_class = EMP_OP_ELEMENTWISE,
@@ -429,9 +394,7 @@ Test(cost, element_wise_ops_on_cores_take_bytes_and_arithmetic)
                             .bytes_written = 4000000,
                             .cpu_cycles = kinds[i].cycles * 1e6};
         double      work_s = kinds[i].cycles * 1e6 / kinds[i].hz;
-        time_on_cores(&cost, &cpu_s, &gpu_s);
-        cr_expect_float_eq(gpu_s, 2e-6 + 120e-6 + work_s, 1e-9);
-        cr_expect_float_eq(cpu_s, 8e-6 + 1.2e-3 + work_s, 1e-9);
+        expect_on_cores(&cost, 8e-6 + 1.2e-3 + work_s, 2e-6 + 120e-6 + work_s);
     }
 }
 
@@ -441,14 +404,12 @@ Test(cost, what_fits_in_the_cache_of_a_core_streams_faster)
                         .kernels = 2,
                         .bytes_read = 999996,
                         .bytes_written = 4};
-    double      cpu_s, gpu_s;
 
-    time_on_cores(&cost, &cpu_s, &gpu_s);
-    cr_expect_float_eq(gpu_s, 2e-6 + 2.5e-6, 1e-9);
-    cr_expect_float_eq(cpu_s, 8e-6 + 25e-6, 1e-9);
+    expect_on_cores(&cost, 8e-6 + 25e-6, 2e-6 + 2.5e-6);
     cost.bytes_written = 5;
-    time_on_cores(&cost, &cpu_s, &gpu_s);
-    cr_expect_float_eq(gpu_s, 2e-6 + 10e-6, 1e-9);
+    expect_on_cores(&cost, 8e-6 + 100e-6, 2e-6 + 10e-6);
+    cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
+    expect_on_cores(&cost, 2e-6, 1e-6);
 }
 
 /* The column matrix has m k = 1 M elements. */
@@ -464,38 +425,28 @@ Test(cost, products_on_cores_pack_and_convolutions_make_columns)
                         .bytes_read = 1900000,
                         .bytes_written = 100000};
     double      flops_per_s = 2.0 * 64 * 64 / gpu.gemm_per_wave_s * gpu.multiprocessors;
-    double      product_s = cost.flops / flops_per_s, cpu_s, gpu_s;
+    double      product_s = cost.flops / flops_per_s;
 
-    time_on_cores(&cost, &cpu_s, &gpu_s);
-    cr_expect_float_eq(gpu_s, 2e-6 + product_s + 100e-6 + 1e-3, 1e-9);
-    cr_expect_float_eq(cpu_s, 8e-6 + cost.flops / 5e9 + 100e-6 + 1e-3, 1e-9);
+    expect_on_cores(&cost, 8e-6 + cost.flops / 5e9 + 100e-6 + 1e-3,
+                    2e-6 + product_s + 100e-6 + 1e-3);
     cost.op_class = EMP_OP_GEMM;
-    time_on_cores(&cost, &cpu_s, &gpu_s);
-    cr_expect_float_eq(gpu_s, 2e-6 + product_s + 100e-6, 1e-9);
+    expect_on_cores(&cost, 8e-6 + cost.flops / 10e9 + 100e-6, 2e-6 + product_s + 100e-6);
 }
 
-/* Nanoseconds of one op on a group, alone and while another device works: what is not in the cache
- * then takes 3 times as long, all else 2 times. */
-static void time_beside(const emp_op_cost *cost, emp_time_ns *alone_ns,
-                        emp_time_ns *beside_ns)
+/* Nanoseconds of one op on a group while another device works: what is not in the cache then takes 3
+ * times as long, all else 2 times. \return those of the op alone. */
+static emp_time_ns time_beside(const emp_op_cost *cost, emp_time_ns *beside_ns)
 {
-    emp_graph      *g = one_op_graph(cost);
-    emp_machine    *m = EMP_NEW(emp_machine);
-    emp_cost_table *t = NULL;
+    emp_device device[] = {cpu, gpu};
 
-    cr_assert_not_null(m);
-    m->device_count = 2;
-    m->device[0] = cpu;
-    m->device[1] = gpu;
-    m->device[1].has_core = m->device[1].has_sharing = true;
-    m->device[1].core = core;
-    m->device[1].sharing = (emp_sharing){.beside_stream = 3.0, .beside_clock = 2.0};
-    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
-    *alone_ns = t->gpu[0].compute_ns;
+    device[1].has_core = device[1].has_sharing = true;
+    device[1].core = core;
+    device[1].sharing = (emp_sharing){.beside_stream = 3.0, .beside_clock = 2.0};
+    emp_cost_table *t = table_on(cost, device, 2);
+    emp_time_ns     alone_ns = t->gpu[0].compute_ns;
     *beside_ns = t->gpu_beside_ns[0];
     emp_cost_table_destroy(t);
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
+    return alone_ns;
 }
 
 Test(cost, bytes_and_arithmetic_take_longer_beside_another_device)
@@ -506,11 +457,11 @@ Test(cost, bytes_and_arithmetic_take_longer_beside_another_device)
                         .bytes_read = 10000000,
                         .cpu_cycles = 5e4};
 
-    time_beside(&cost, &alone_ns, &beside_ns); /* 2 us, 100 us of bytes, 50 us */
+    alone_ns = time_beside(&cost, &beside_ns); /* 2 us, 100 us of bytes, 50 us */
     cr_expect_eq(alone_ns, 152000);
     cr_expect_eq(beside_ns, 2000 + 3 * 100000 + 2 * 50000);
     cost.bytes_read = 1000000; /* in the cache: 2.5 us */
-    time_beside(&cost, &alone_ns, &beside_ns);
+    alone_ns = time_beside(&cost, &beside_ns);
     cr_expect_eq(beside_ns, 2000 + 2 * 2500 + 2 * 50000);
     cost = (emp_op_cost){.op_class = EMP_OP_GEMM,
                          .kernels = 1,
@@ -520,19 +471,9 @@ Test(cost, bytes_and_arithmetic_take_longer_beside_another_device)
                          .batch = 1,
                          .flops = 1e8,
                          .bytes_read = 10000000};
-    time_beside(&cost, &alone_ns, &beside_ns); /* 500 us of packing */
+    alone_ns = time_beside(&cost, &beside_ns); /* 500 us of packing */
     cr_expect_eq(beside_ns - 2000, 3 * 500000 + 2 * (alone_ns - 2000 - 500000));
     cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
-    time_beside(&cost, &alone_ns, &beside_ns);
+    alone_ns = time_beside(&cost, &beside_ns);
     cr_expect_eq(beside_ns, alone_ns);
-}
-
-Test(cost, ops_without_kernel_take_their_turn_on_cores)
-{
-    emp_op_cost cost = {.op_class = EMP_OP_KERNELLESS};
-    double      cpu_s, gpu_s;
-
-    time_on_cores(&cost, &cpu_s, &gpu_s);
-    cr_expect_float_eq(gpu_s, 1e-6, 1e-12);
-    cr_expect_float_eq(cpu_s, 2e-6, 1e-12);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do products cost what a model's tables and rates of formats say? */
+/* Do products cost what a model's tables and rates of formats say?
+ * Do collectives take what tables say, and else what a ring takes? */
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
 #include "tests/sim/graph/kit.h"
+#include "tests/support/survive.h"
 
 static emp_device_model h100;
 static emp_graph       *graph;
@@ -15,22 +16,16 @@ static emp_graph       *graph;
 /* x [512, 1024] times w [1024, 256]; attention of 2 x 1024 tokens with 8 heads on 2 of keys. */
 static void set_up(void)
 {
-    emp_graph_builder *b = NULL;
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       causal = {.is_causal = true};
-    emp_error          err = {0};
 
-    cr_assert_eq(emp_device_model_load(&h100, "h100-sxm", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
-    kit_op(b, "product", "MatMul", NULL, 2, kit_tensor(b, "x", "f[512,1024]"),
-           kit_tensor(b, "w", "f[1024,256]"));
-    emp_port q = kit_tensor(b, "q", "f[2,1024,8,128]");
-    emp_port k = kit_tensor(b, "k", "f[2,1024,2,128]"),
-             v = kit_tensor(b, "v", "f[2,1024,2,128]");
-    emp_port y = kit_op(b, "attention", "Attention", &causal, 3, q, k, v);
-    kit_op(b, "gradient", "AttentionGrad", &causal, 6, y, q, k, v, y,
-           (emp_port){y.op, 1});
-    emp_port one = kit_tensor(b, "one", "f[2,1,8,128]");
-    kit_op(b, "decode", "Attention", NULL, 3, one, k, v);
+    ASSERT_OK(emp_device_model_load(&h100, "h100-sxm", &err));
+    kit_ops(b,
+            "x = f[512,1024]; w = f[1024,256]; product = MatMul x w; "
+            "q = f[2,1024,8,128]; k, v = f[2,1024,2,128]; attention = Attention@ q k v; "
+            "gradient = AttentionGrad@ attention q k v attention attention:1; "
+            "one = f[2,1,8,128]; decode = Attention one k v",
+            &causal, &causal);
     graph = kit_finish(b);
 }
 
@@ -105,6 +100,18 @@ Test(format_cost, attention_takes_what_its_table_says)
                        1e-12);
 }
 
+/* Seconds of the product as it is now. */
+static double eager_s(const emp_device *gpu)
+{
+    const emp_op_id op = kit_find(graph, "product");
+    emp_runtime     runtime;
+
+    ASSERT_OK(emp_runtime_init(&runtime, "torch-eager", &err));
+    return 1e-9 * (double)emp_cost_on_gpu(emp_graph_own_cost(graph, op), graph, op, gpu,
+                                          &runtime.events)
+                      .compute_ns;
+}
+
 /* Seconds of one row times 4096 x 4096 weights, of which a share of two bytes each is stored. */
 static double row_s(const emp_device *gpu, int64_t rows, double share)
 {
@@ -119,62 +126,51 @@ static double row_s(const emp_device *gpu, int64_t rows, double share)
     c->weight_bytes = c->bytes_read - c->bytes_written;
     c->stored = share < 1.0 ? EMP_DTYPE_INT8 : EMP_DTYPE_NONE; /* has no unpacking */
     graph->tensor[graph->output_offset[op]].dtype = EMP_DTYPE_HALF;
-    emp_runtime runtime;
-    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", NULL), EMP_OK);
-    return 1e-9 * (double)emp_cost_on_gpu(c, graph, op, gpu, &runtime.events).compute_ns;
+    return eager_s(gpu);
 }
 
 static const char *const known[] = {"a100-sxm", "b200-sxm",   "h100-sxm", "h200-sxm",
                                     "l40s",     "rtxpro6000", "m3-ultra", "rtx3060",
                                     "rtx3090",  "rtx4090",    "v100"};
 
-enum { MODELS = sizeof known / sizeof *known };
+static void load(emp_device_model *model, const char *name)
+{
+    *model = (emp_device_model){0};
+    ASSERT_OK(emp_device_model_load(model, name, &err));
+}
 
 /* A roofline: at least the stored bytes over the rate of the memory. A GEMV of this size is measured at 0.6
  * to 0.95 of it. */
-Test(format_cost, few_rows_take_the_bytes_of_the_stored_weights)
+static void expect_few_rows_take_bytes(const emp_device *gpu, const char *name)
 {
-    for (int32_t i = 0; i < MODELS; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
-                     known[i]);
-        const emp_device *gpu = &model.device;
-        for (int64_t rows = 1; rows <= 8; rows *= 2) {
-            for (double share = 1.0; share > 0.2; share /= 2.0) {
-                double bytes_s = share * 2.0 * 4096 * 4096 / gpu->memory_bytes_per_s;
-                double taken_s = row_s(gpu, rows, share) - gpu->kernel_minimum_s;
-                cr_expect_geq(taken_s + gpu->kernel_minimum_s, bytes_s, "%s", known[i]);
-                cr_expect_leq(taken_s, 1.7 * bytes_s, "%s, %d rows, share %g: %g, %g s",
-                              known[i], (int)rows, share, taken_s, bytes_s);
-            }
+    for (int64_t rows = 1; rows <= 8; rows *= 2) {
+        for (double share = 1.0; share > 0.2; share /= 2.0) {
+            double bytes_s = share * 2.0 * 4096 * 4096 / gpu->memory_bytes_per_s;
+            double taken_s = row_s(gpu, rows, share) - gpu->kernel_minimum_s;
+            cr_expect_geq(taken_s + gpu->kernel_minimum_s, bytes_s, "%s", name);
+            cr_expect_leq(taken_s, 1.7 * bytes_s, "%s, %d rows, share %g: %g, %g s", name,
+                          (int)rows, share, taken_s, bytes_s);
         }
-        emp_device_model_clear(&model);
     }
 }
 
-Test(format_cost, many_rows_take_their_arithmetic_whatever_is_stored)
+static void expect_many_rows_take_arithmetic(const emp_device *gpu, const char *name)
 {
-    for (int32_t i = 0; i < MODELS; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
-                     known[i]);
-        double whole_s = row_s(&model.device, 4096, 1.0);
-        cr_expect_eq(row_s(&model.device, 4096, 0.25), whole_s, "%s", known[i]);
-        for (int64_t rows = 1; rows < 4096; rows *= 2) {
-            double quantised_s = row_s(&model.device, rows, 0.25);
-            cr_expect_leq(quantised_s, row_s(&model.device, rows, 1.0), "%s", known[i]);
-            cr_expect_geq(quantised_s, whole_s * (double)rows / 4096 * 0.6, "%s",
-                          known[i]);
-        }
-        emp_device_model_clear(&model);
+    const double whole_s = row_s(gpu, 4096, 1.0);
+
+    cr_expect_eq(row_s(gpu, 4096, 0.25), whole_s, "%s", name);
+    for (int64_t rows = 1; rows < 4096; rows *= 2) {
+        double quantised_s = row_s(gpu, rows, 0.25);
+        cr_expect_leq(quantised_s, row_s(gpu, rows, 1.0), "%s", name);
+        cr_expect_geq(quantised_s, whole_s * (double)rows / 4096 * 0.6, "%s", name);
     }
 }
 
 Test(format_cost, old_models_know_no_formats)
 {
-    emp_device_model k40 = {0};
+    emp_device_model k40;
 
-    cr_assert_eq(emp_device_model_load(&k40, "k40", NULL), EMP_OK);
+    load(&k40, "k40");
     cr_expect_not(emp_has_formats(&k40.device));
     cr_expect(emp_has_formats(&h100.device));
     emp_device_model_clear(&k40);
@@ -191,11 +187,7 @@ static double quantised_row_s(const emp_device *gpu, int64_t rows, uint32_t ggml
     emp_op_cost *c = emp_graph_own_cost(graph, kit_find(graph, "product"));
     c->stored = dtype;
     c->weight_bytes = (int64_t)bytes;
-    emp_runtime runtime;
-    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", NULL), EMP_OK);
-    return 1e-9 * (double)emp_cost_on_gpu(c, graph, kit_find(graph, "product"), gpu,
-                                          &runtime.events)
-                      .compute_ns;
+    return eager_s(gpu);
 }
 
 /* Microseconds of products with 4096 x 4096 weights on an H200 with one row, with 512 rows: data/anchors/llama. */
@@ -205,20 +197,20 @@ static const struct {
 } measured[] = {{2, 7.20, 91.7},    {8, 9.05, 92.4},   {10, 8.39, 156.0},
                 {11, 10.77, 122.9}, {12, 8.08, 104.0}, {14, 10.38, 123.6}};
 
+static void expect_near(double taken_s, double us, uint32_t ggml)
+{
+    cr_expect_float_eq(1e6 * taken_s, us, 0.25 * us, "%u: %g us", ggml, 1e6 * taken_s);
+}
+
 Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 {
-    emp_device_model h200 = {0};
+    emp_device_model h200;
 
-    cr_assert_eq(emp_device_model_load(&h200, "h200-sxm", NULL), EMP_OK);
+    load(&h200, "h200-sxm");
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
-        cr_expect_float_eq(1e6 * quantised_row_s(&h200.device, 1, measured[i].ggml),
-                           measured[i].one_us, 0.25 * measured[i].one_us, "%u: %g us",
-                           measured[i].ggml,
-                           1e6 * quantised_row_s(&h200.device, 1, measured[i].ggml));
-        cr_expect_float_eq(1e6 * quantised_row_s(&h200.device, 512, measured[i].ggml),
-                           measured[i].many_us, 0.25 * measured[i].many_us, "%u: %g us",
-                           measured[i].ggml,
-                           1e6 * quantised_row_s(&h200.device, 512, measured[i].ggml));
+        const uint32_t ggml = measured[i].ggml;
+        expect_near(quantised_row_s(&h200.device, 1, ggml), measured[i].one_us, ggml);
+        expect_near(quantised_row_s(&h200.device, 512, ggml), measured[i].many_us, ggml);
     }
     emp_device_model_clear(&h200);
 }
@@ -228,9 +220,9 @@ Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
 {
     enum { IQ1_S = 19 };
-    emp_device_model mac = {0};
+    emp_device_model mac;
 
-    cr_assert_eq(emp_device_model_load(&mac, "m4-max", NULL), EMP_OK);
+    load(&mac, "m4-max");
     double ratio = row_s(&mac.device, 1, 1.0) / quantised_row_s(&mac.device, 1, IQ1_S);
     cr_expect_gt(ratio, 2.7);
     cr_expect_lt(ratio, 5.5);
@@ -240,19 +232,26 @@ Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
     emp_device_model_clear(&mac);
 }
 
-Test(format_cost, more_bits_take_longer_where_unpacking_is_as_simple)
+/* More bits take longer where unpacking is as simple. */
+static void expect_bits_count(const emp_device *gpu, const char *name)
 {
     enum { Q4_0 = 2, Q8_0 = 8, Q6_K = 14 };
+    const double q4_s = quantised_row_s(gpu, 1, Q4_0),
+                 q8_s = quantised_row_s(gpu, 1, Q8_0);
 
-    for (int32_t i = 0; i < MODELS; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
-                     known[i]);
-        const emp_device *gpu = &model.device;
-        cr_expect_lt(quantised_row_s(gpu, 1, Q8_0), row_s(gpu, 1, 1.0), "%s", known[i]);
-        cr_expect_lt(quantised_row_s(gpu, 1, Q4_0), quantised_row_s(gpu, 1, Q8_0), "%s",
-                     known[i]);
-        cr_expect_lt(quantised_row_s(gpu, 1, Q4_0), quantised_row_s(gpu, 1, Q6_K));
+    cr_expect_lt(q8_s, row_s(gpu, 1, 1.0), "%s", name);
+    cr_expect_lt(q4_s, q8_s, "%s", name);
+    cr_expect_lt(q4_s, quantised_row_s(gpu, 1, Q6_K), "%s", name);
+}
+
+Test(format_cost, products_take_bytes_or_arithmetic_on_every_model)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        emp_device_model model;
+        load(&model, known[i]);
+        expect_few_rows_take_bytes(&model.device, known[i]);
+        expect_many_rows_take_arithmetic(&model.device, known[i]);
+        expect_bits_count(&model.device, known[i]);
         emp_device_model_clear(&model);
     }
 }
@@ -298,9 +297,8 @@ static const struct {
 Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
 {
     for (size_t i = 0; i < sizeof with_fp4 / sizeof *with_fp4; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, with_fp4[i].name, NULL), EMP_OK, "%s",
-                     with_fp4[i].name);
+        emp_device_model model;
+        load(&model, with_fp4[i].name);
         const emp_device *gpu = &model.device;
         cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4], with_fp4[i].flops_per_s);
         cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4],
@@ -321,4 +319,92 @@ Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
                  fp4_s(&h100.device, 8192, EMP_DTYPE_NONE));
     cr_expect_leq(fp4_s(&h100.device, 1, EMP_DTYPE_NVFP4_W4A4),
                   fp4_s(&h100.device, 1, EMP_DTYPE_NONE));
+}
+
+/* ---- collectives ---- */
+
+static emp_machine *load_machine(const char *name)
+{
+    emp_machine *machine = NULL;
+
+    ASSERT_OK(emp_machine_load(&machine, name, &err));
+    return machine;
+}
+
+/* The RTX 3060 has 6.3 GB/s, and a small copy takes 24 us: a part of a third takes 1.024 ms. */
+Test(collective_cost, without_a_table_it_is_a_ring)
+{
+    emp_machine        *m = load_machine("rtx4090x2+rtx3060");
+    emp_collective_part part = {EMP_COLLECTIVE_ALL_REDUCE, 3, 3 * 6300000, 0};
+
+    for (int32_t d = 0; d < m->device_count; d++) {
+        part.op = EMP_COLLECTIVE_ALL_REDUCE;
+        part.ranks = 3;
+        cr_expect_float_eq(emp_collective_s(&part, m, &m->device[d]), 4.096e-3, 1e-12);
+        part.op = EMP_COLLECTIVE_ALL_TO_ALL;
+        cr_expect_float_eq(emp_collective_s(&part, m, &m->device[d]), 2.048e-3, 1e-12);
+        part.ranks = EMP_RANKS_ALL;
+        cr_expect_float_eq(emp_collective_s(&part, m, &m->device[d]), 2.048e-3, 1e-12);
+        part.ranks = 1;
+        cr_expect_eq(emp_collective_s(&part, m, &m->device[d]), 0.0);
+    }
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Nothing is there to send it by but memory. */
+Test(collective_cost, a_cpu_by_itself_copies)
+{
+    emp_machine              *m = NULL;
+    const emp_collective_part part = {EMP_COLLECTIVE_ALL_GATHER, 4, 4000000, 0};
+
+    cr_assert_eq(emp_machine_create(&m, "cpu", 1, 0, 1 << 30, NULL), EMP_OK);
+    m->device[0].core_bytes_per_s = 1e9;
+    cr_expect_float_eq(emp_collective_s(&part, m, &m->device[0]), 3e-3, 1e-12);
+    emp_machine_destroy(m);
+}
+
+Test(collective_cost, a_table_counts_as_far_as_it_goes)
+{
+    emp_machine      *m = load_machine("dgx-h100");
+    const emp_device *gpu = emp_machine_first(m, EMP_DEVICE_GPU);
+
+    for (int32_t op = 0; op < EMP_COLLECTIVES; op++) {
+        emp_collective_part part = {(emp_collective)op, 8, 1 << 24, 0};
+        emp_exchange        e = {(emp_collective)op, EMP_FORMAT_FP16, 8, 1 << 24};
+        double              seconds;
+        emp_form            form;
+        cr_assert_eq(emp_exchange_time(&seconds, &form, gpu, &e, NULL), EMP_OK);
+        cr_expect_eq(form, EMP_FORM_TABLE);
+        cr_expect_eq(emp_collective_s(&part, m, gpu), seconds);
+        part.ranks = 64; /* a ring of its links */
+        cr_expect_gt(emp_collective_s(&part, m, gpu), 0.0);
+        cr_expect_neq(emp_collective_s(&part, m, gpu), seconds);
+    }
+    emp_machine_destroy(m);
+}
+
+/* What is known of all-reduces alone serves for the others, which send half as much. */
+Test(collective_cost, another_table_stands_in_and_says_so)
+{
+    emp_machine *m = load_machine("dgx-h100");
+    emp_device   gpu = *emp_machine_first(m, EMP_DEVICE_GPU);
+    emp_tables   all = *gpu.tables, own = {0};
+    emp_exchange e = {EMP_COLLECTIVE_ALL_REDUCE, EMP_FORMAT_BF16, 4, 1 << 20};
+    double       reduce_s, seconds;
+    emp_form     form;
+
+    gpu.tables = &own;
+    own.collective[EMP_COLLECTIVE_ALL_REDUCE][EMP_FORMAT_BF16] =
+        all.collective[EMP_COLLECTIVE_ALL_REDUCE][EMP_FORMAT_BF16];
+    cr_assert_eq(emp_exchange_time(&reduce_s, &form, &gpu, &e, NULL), EMP_OK);
+    cr_expect_eq(form, EMP_FORM_TABLE);
+    for (int32_t op = EMP_COLLECTIVE_ALL_REDUCE + 1; op < EMP_COLLECTIVES; op++) {
+        e.op = (emp_collective)op;
+        cr_assert_eq(emp_exchange_time(&seconds, &form, &gpu, &e, NULL), EMP_OK);
+        cr_expect_eq(form, EMP_FORM_LIKE);
+        cr_expect_float_eq(seconds, reduce_s / 2.0, 1e-15);
+    }
+    cr_expect_str_eq(emp_form_name(EMP_FORM_LIKE), "like");
+    emp_machine_destroy(m);
 }

@@ -6,64 +6,68 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/load.h"
 #include "sim/cost/given.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(given, .init = scratch_create, .fini = scratch_remove);
-
-typedef struct {
+static struct {
     emp_graph      *graph;
     emp_machine    *machine;
     emp_runtime     runtime;
     emp_cost_table *predicted, *table;
-} fixture;
+} f;
+static emp_given_costs out;
 
-static void open_task_on(fixture *f, const char *machine)
+static void open_task_on(const char *machine)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_source_load(&f->graph, NULL, NULL, "rnnlm:steps=2,units=64", &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&f->machine, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&f->runtime, "tf-r1.3", &err), EMP_OK);
-    cr_assert_eq(
-        emp_cost_table_create(&f->predicted, f->graph, f->machine, &f->runtime, &err),
-        EMP_OK);
-    cr_assert_eq(
-        emp_cost_table_create(&f->table, f->graph, f->machine, &f->runtime, &err),
-        EMP_OK);
+    ASSERT_OK(emp_source_load(&f.graph, NULL, NULL, "rnnlm:steps=2,units=64", &err));
+    ASSERT_OK(emp_machine_load(&f.machine, machine, &err));
+    ASSERT_OK(emp_runtime_init(&f.runtime, "tf-r1.3", &err));
+    ASSERT_OK(emp_cost_table_create(&f.predicted, f.graph, f.machine, &f.runtime, &err));
+    ASSERT_OK(emp_cost_table_create(&f.table, f.graph, f.machine, &f.runtime, &err));
 }
 
-static void open_task(fixture *f) { open_task_on(f, "k40x2"); }
-
-static void close_task(fixture *f)
+static void open_task(void)
 {
-    emp_cost_table_destroy(f->table);
-    emp_cost_table_destroy(f->predicted);
-    emp_machine_destroy(f->machine);
-    emp_graph_destroy(f->graph);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    scratch_create();
+    open_task_on("k40x2");
 }
 
-static emp_status apply(emp_given_costs *out, fixture *f, const char *text,
-                        emp_error *err)
+static void open_unlike_task(void)
+{
+    scratch_create();
+    open_task_on("rtx4090x2+rtx3060");
+}
+
+static void close_task(void)
+{
+    emp_cost_table_destroy(f.table);
+    emp_cost_table_destroy(f.predicted);
+    emp_machine_destroy(f.machine);
+    emp_graph_destroy(f.graph);
+    scratch_remove();
+    expect_all_freed();
+}
+
+TestSuite(given, .init = open_task, .fini = close_task);
+TestSuite(given_unlike, .init = open_unlike_task, .fini = close_task);
+
+static emp_status apply(const char *text, emp_error *err)
 {
     char path[SCRATCH_PATH_BYTES];
 
     scratch_write_text(path, sizeof path, "costs.csv", text);
-    return emp_given_costs_apply(out, f->table, f->graph, f->machine, &f->runtime, path,
+    return emp_given_costs_apply(&out, f.table, f.graph, f.machine, &f.runtime, path,
                                  err);
 }
 
 /* Some op with a kernel on a GPU. */
-static emp_op_id find_kernel(const fixture *f, const char *type)
+static emp_op_id find_kernel(const char *type)
 {
-    for (emp_op_id op = 0; op < f->graph->op_count; op++)
-        if (strcmp(emp_graph_op_type(f->graph, op), type) == 0 &&
-            f->predicted->gpu[op].compute_ns > 0)
+    for (emp_op_id op = 0; op < f.graph->op_count; op++)
+        if (strcmp(emp_graph_op_type(f.graph, op), type) == 0 &&
+            f.predicted->gpu[op].compute_ns > 0)
             return op;
     cr_assert_fail("no %s", type);
     return -1;
@@ -71,38 +75,26 @@ static emp_op_id find_kernel(const fixture *f, const char *type)
 
 Test(given, a_name_sets_one_op_and_scales_the_others)
 {
-    fixture         f = {0};
-    emp_given_costs out;
-    emp_error       err = {0};
-    char            text[512];
+    char text[512];
 
-    open_task(&f);
-    emp_op_id   op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
+    emp_op_id   op = find_kernel("MatMul"), other = find_kernel("Tanh");
     emp_time_ns ns = f.predicted->gpu[op].compute_ns;
     snprintf(text, sizeof text, "op,us\n%s,%.3f\n", f.graph->name[op], (double)ns * 2e-3);
-    cr_assert_eq(apply(&out, &f, text, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(apply(text, &err));
     cr_expect_eq(f.table->gpu[op].compute_ns, 2 * ns);
     cr_expect_float_eq(out.column[EMP_DEVICE_GPU][0].factor, 2.0, 1e-9);
     cr_expect_eq(f.table->gpu[other].compute_ns, 2 * f.predicted->gpu[other].compute_ns);
     cr_expect_eq(f.table->cpu[op].compute_ns, f.predicted->cpu[op].compute_ns,
                  "nothing is given of CPUs");
     cr_expect_eq(out.column[EMP_DEVICE_GPU][0].given, 1);
-    close_task(&f);
 }
 
 Test(given, types_patterns_and_models_choose_ops)
 {
-    fixture         f = {0};
-    emp_given_costs out;
-    emp_error       err = {0};
-
-    open_task(&f);
-    emp_op_id op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
-    cr_assert_eq(apply(&out, &f,
-                       "op,us,model\n*,7,k40\ntype:MatMul,12.5,gpu\n*,3,cpu\n"
-                       "*,99,h100-sxm\n",
-                       &err),
-                 EMP_OK, "%s", err.msg);
+    emp_op_id op = find_kernel("MatMul"), other = find_kernel("Tanh");
+    ASSERT_OK(apply("op,us,model\n*,7,k40\ntype:MatMul,12.5,gpu\n*,3,cpu\n"
+                    "*,99,h100-sxm\n",
+                    &err));
     cr_expect_eq(f.table->gpu[op].compute_ns, 12500);
     cr_expect_eq(f.table->gpu[other].compute_ns, 7000);
     cr_expect_eq(f.table->cpu[op].lanes, 1);
@@ -111,26 +103,18 @@ Test(given, types_patterns_and_models_choose_ops)
     cr_expect_eq(f.table->task_ns[f.table->cpu_offset[op]], f.table->cpu[op].compute_ns);
     cr_expect_eq(out.line_count, 3);
     cr_expect_eq(out.skipped_count, 1);
-    close_task(&f);
 }
 
 /* Rows of the second GPU model are behind those of the first. */
-Test(given, each_model_of_a_machine_has_times_of_its_own)
+Test(given_unlike, each_model_of_a_machine_has_times_of_its_own)
 {
-    fixture         f = {0};
-    emp_given_costs out;
-    emp_error       err = {0};
-
-    open_task_on(&f, "rtx4090x2+rtx3060");
-    emp_op_id           op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
+    emp_op_id           op = find_kernel("MatMul"), other = find_kernel("Tanh");
     emp_device_id       fast = 1, slow = f.machine->device_count - 1;
     const emp_gpu_cost *gpu = f.table->gpu, *before = f.predicted->gpu;
     cr_assert_eq(f.table->column_count[EMP_DEVICE_GPU], 2);
-    cr_assert_eq(apply(&out, &f,
-                       "op,us,model\ntype:MatMul,12.5,rtx4090\n"
-                       "type:MatMul,50,rtx3060\n*,7,cpu\n",
-                       &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(apply("op,us,model\ntype:MatMul,12.5,rtx4090\n"
+                    "type:MatMul,50,rtx3060\n*,7,cpu\n",
+                    &err));
     cr_expect_eq(gpu[emp_cost_row(f.table, fast, op)].compute_ns, 12500);
     cr_expect_eq(gpu[emp_cost_row(f.table, fast + 1, op)].compute_ns, 12500);
     cr_expect_eq(gpu[emp_cost_row(f.table, slow, op)].compute_ns, 50000);
@@ -146,84 +130,58 @@ Test(given, each_model_of_a_machine_has_times_of_its_own)
     for (emp_op_id id = 0; id < f.graph->op_count; id++)
         live += !f.graph->op[id].is_folded;
     cr_expect_eq(out.column[EMP_DEVICE_CPU][0].given, live);
-    close_task(&f);
 }
 
-Test(given, a_line_without_a_model_is_for_all_gpus)
+Test(given_unlike, a_line_without_a_model_is_for_all_gpus)
 {
-    fixture         f = {0};
-    emp_given_costs out;
-
-    open_task_on(&f, "rtx4090x2+rtx3060");
-    emp_op_id op = find_kernel(&f, "MatMul");
-    cr_assert_eq(apply(&out, &f, "op,us\n*,3\n", NULL), EMP_OK);
+    emp_op_id op = find_kernel("MatMul");
+    cr_assert_eq(apply("op,us\n*,3\n", NULL), EMP_OK);
     for (emp_device_id d = 1; d < f.machine->device_count; d++)
         cr_expect_eq(f.table->gpu[emp_cost_row(f.table, d, op)].compute_ns, 3000);
-    close_task(&f);
 }
 
-Test(given, single_times_skip_what_is_not_there)
+Test(given_unlike, single_times_skip_what_is_not_there)
 {
-    fixture         f = {0};
-    emp_given_costs out;
-    emp_error       err = {0};
-
-    open_task_on(&f, "rtx4090x2+rtx3060");
-    emp_op_id      op = find_kernel(&f, "MatMul");
+    emp_op_id      op = find_kernel("MatMul");
     const char    *name = f.graph->name[op];
     emp_device_id  slow = f.machine->device_count - 1;
     emp_given_time times[] = {{name, strlen(name), slow, 50.0},
                               {"_SOURCE", 7, slow, 1.0},
                               {name, strlen(name), -1, 9.0}};
-    cr_assert_eq(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
-                                       times, 3, "run.pb", &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime, times,
+                                    3, "run.pb", &err));
     cr_expect_eq(f.table->gpu[emp_cost_row(f.table, slow, op)].compute_ns, 50000);
     cr_expect_eq(f.table->gpu[op].compute_ns, f.predicted->gpu[op].compute_ns);
     cr_expect_eq(out.line_count, 1);
     cr_expect_eq(out.skipped_count, 2);
-    cr_expect_eq(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
-                                       times + 1, 2, "run.pb", &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "run.pb has 2 times, and none"), "%s", err.msg);
-    close_task(&f);
+    EXPECT_REFUSED(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
+                                         times + 1, 2, "run.pb", &err),
+                   EMP_EINVAL, "run.pb has 2 times, and none");
 }
 
-Test(given, faults_are_one_sentence)
+Test(given, faults_are_told)
 {
-    static const struct {
-        const char *text, *wants;
-    } faults[] = {
-        {"op,us\nnobody,3\n", "no op of the graph has the name \"nobody\""},
-        {"op,us\ntype:Nothing,3\n", "has the name or type \"type:Nothing\""},
-        {"op,us\n*,-3\n", "-3 is no time"},
+    static const char *const faults[][2] = {
+        {"op,us\nnobody,3\n", "\"nobody\""},
+        {"op,us\ntype:Nothing,3\n", "\"type:Nothing\""},
+        {"op,us\n*,-3\n", "-3"},
         {"op,us\n*,fast\n", "fast"},
         {"name,us\n*,3\n", "op"},
-        {"op,us,model\n*,3,h100-sxm\n", "no line for a device model of machine k40x2"},
+        {"op,us,model\n*,3,h100-sxm\n", "machine k40x2"},
     };
-    fixture f = {0};
 
-    open_task(&f);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        emp_given_costs out;
-        emp_error       err = {0};
-        cr_expect_neq(apply(&out, &f, faults[i].text, &err), EMP_OK);
-        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
-                           faults[i].wants);
-        cr_expect_not_null(strstr(err.msg, "costs.csv"), "%s", err.msg);
+        emp_error err = {0};
+        cr_expect_neq(apply(faults[i][0], &err), EMP_OK, "%s", faults[i][0]);
+        cr_expect(strstr(err.msg, faults[i][1]) && strstr(err.msg, "costs.csv"), "%s",
+                  err.msg);
     }
     for (emp_op_id op = 0; op < f.graph->op_count; op++)
         cr_assert_eq(f.table->gpu[op].compute_ns, f.predicted->gpu[op].compute_ns,
                      "a refused file changes nothing");
-    close_task(&f);
 }
 
 Test(given, survives_every_allocation_failure)
 {
-    fixture         f = {0};
-    emp_given_costs out;
-
-    open_task(&f);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(apply(&out, &f, "op,us\n*,3\n", NULL), (void)0);
-    close_task(&f);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(apply("op,us\n*,3\n", NULL), (void)0);
 }

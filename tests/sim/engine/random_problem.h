@@ -5,8 +5,14 @@
 #ifndef EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H
 #define EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H
 
+#include <inttypes.h>
+
 #include "base/rng.h"
 #include "tests/support/problems.h"
+
+/** The further arguments of an expectation, where the variable seed names the problem. */
+#define SEED           "seed %" PRIu64, seed
+#define SEED_AND(more) "seed %" PRIu64 more, seed
 
 /** The problem of this seed, with a legal placement; aborts by assert() when memory is out. */
 void random_problem_create(task *r, uint64_t seed);
@@ -28,9 +34,5 @@ void random_problem_place(task *r, emp_rng *rng);
 /** Multiplies every cost, latency and transfer time by \a factor; exact. The memory of CPUs is shared no
  * more: its times are rounded. */
 void random_problem_scale(task *r, int64_t factor);
-
-/** The same problem and placement, its ops declared in another order: op v of \a r is
- * op new_id_of_op[v]. Aborts by assert() when memory is out. */
-void random_problem_relabel(task *out, const task *r, const emp_op_id *new_id_of_op);
 
 #endif /* EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H */

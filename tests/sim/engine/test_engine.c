@@ -3,13 +3,12 @@
  * and what is refused. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
-#include "sim/graph/graph_builder.h"
-#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/graph/kit.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum {
     GPU = 10,
@@ -23,109 +22,71 @@ enum {
 };
 enum { BYTES = 256 };
 
-static emp_sim_result simulate(const emp_problem   *problem,
-                               const emp_device_id *device_of_op)
-{
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-    emp_error      err = {0};
+TestSuite(engine, .fini = expect_all_freed);
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, NULL, &result, &err), EMP_OK, "%s",
-                 err.msg);
-    emp_sim_destroy(sim);
-    return result;
-}
-
-static emp_sim_result simulate_tiny(const tiny_op *ops, int count,
-                                    const emp_runtime *runtime)
+static emp_sim_result simulate_ops(const char *ops, const emp_runtime *runtime)
 {
     task t;
 
-    task_create_tiny(&t, ops, count, runtime);
-    emp_sim_result result = simulate(t.problem, t.device_of_op);
+    task_create_ops(&t, ops, runtime);
+    emp_sim_result result = task_trace(&t, NULL);
     task_destroy(&t);
     return result;
 }
 
-static void expect_time(const char *what, const tiny_op *ops, int count,
-                        const emp_runtime *runtime, emp_time_ns want)
+static void expect_time(const char *what, const char *ops, const emp_runtime *runtime,
+                        emp_time_ns want)
 {
-    emp_sim_result r = simulate_tiny(ops, count, runtime);
+    emp_sim_result r = simulate_ops(ops, runtime);
 
     cr_expect_eq(r.step_time_ns, want, "%s: %" PRId64 " ns, want %" PRId64, what,
                  r.step_time_ns, want);
 }
 
-#define EXPECT_TIME(what, runtime, want, ...)                                    \
-    expect_time(what, (const tiny_op[]){__VA_ARGS__},                            \
-                (int)(sizeof((const tiny_op[]){__VA_ARGS__}) / sizeof(tiny_op)), \
-                runtime, want)
-
-/* an op on a device, with inputs */
-#define ON(d)          .device = (d)
-#define FROM1(a)       .input_count = 1, .input = {a}
-#define FROM2(a, b)    .input_count = 2, .input = {a, b}
-#define FROM3(a, b, c) .input_count = 3, .input = {a, b, c}
-
 Test(engine, list_scheduling_adds_up)
 {
     emp_runtime list = tiny_list_scheduling();
 
-    EXPECT_TIME("one op", &list, GPU, {ON(1)});
-    EXPECT_TIME("a chain on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1), FROM1(0)});
-    EXPECT_TIME("two ops on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1)});
-    EXPECT_TIME("two ops on two GPUs", &list, GPU, {ON(1)}, {ON(2)});
-    EXPECT_TIME("a chain across GPUs", &list, GPU + COPY + GPU, {ON(1)},
-                {ON(2), FROM1(0)});
-    EXPECT_TIME("from the CPU to a GPU", &list, CPU + COPY + GPU, {ON(0)},
-                {ON(1), FROM1(0)});
-    EXPECT_TIME("two tensors queue on one link", &list, GPU + 2 * COPY + GPU, {ON(1)},
-                {ON(1)}, {ON(2), FROM2(0, 1)});
-    EXPECT_TIME("one tensor is sent once to a device", &list, GPU + COPY + 2 * GPU,
-                {ON(1)}, {ON(2), FROM1(0)}, {ON(2), FROM1(0)});
-    EXPECT_TIME("a folded op costs nothing anywhere", &list, GPU,
-                {ON(1), .is_folded = true}, {ON(2), FROM1(0)});
-    EXPECT_TIME("control edges are free", &list, GPU + GPU, {ON(1)},
-                {ON(2), .control = 1});
-    EXPECT_TIME("the CPU runs one op at a time", &list, 2 * CPU, {ON(0)}, {ON(0)});
+    expect_time("one op", "1", &list, GPU);
+    expect_time("a chain on one GPU", "1; 1<0", &list, GPU + GPU);
+    expect_time("two ops on one GPU", "1; 1", &list, GPU + GPU);
+    expect_time("two ops on two GPUs", "1; 2", &list, GPU);
+    expect_time("a chain across GPUs", "1; 2<0", &list, GPU + COPY + GPU);
+    expect_time("from the CPU to a GPU", "0; 1<0", &list, CPU + COPY + GPU);
+    expect_time("two tensors queue on one link", "1; 1; 2<0,1", &list,
+                GPU + 2 * COPY + GPU);
+    expect_time("one tensor is sent once to a device", "1; 2<0; 2<0", &list,
+                GPU + COPY + 2 * GPU);
+    expect_time("a folded op costs nothing anywhere", "1f; 2<0", &list, GPU);
+    expect_time("control edges are free", "1; 2!0", &list, GPU + GPU);
+    expect_time("the CPU runs one op at a time", "0; 0", &list, 2 * CPU);
 }
 
 Test(engine, host_threads_streams_and_polls_add_up)
 {
     emp_runtime serial = tiny_serial();
 
-    EXPECT_TIME("one op", &serial, ISSUE + GPU + STEP, {ON(1)});
-    EXPECT_TIME("issue overlaps kernels", &serial, ISSUE + GPU + GPU + STEP, {ON(1)},
-                {ON(1), FROM1(0)});
-    EXPECT_TIME("kernel-less ops cost host time only", &serial, 4 * ISSUE + STEP,
-                {ON(1), .is_kernelless = true}, {ON(1), FROM1(0), .is_kernelless = true},
-                {ON(1), FROM1(1), .is_kernelless = true},
-                {ON(1), FROM1(2), .is_kernelless = true});
-    EXPECT_TIME("a copy waits for its producer's kernel", &serial,
-                ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(2), FROM1(0)});
-    EXPECT_TIME("a copy waits for the receiver's kernels", &serial,
-                ISSUE + 50 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
-    EXPECT_TIME("a copy to the host", &serial,
-                ISSUE + GPU + COPY + POLL + RECEIVE + CPU + STEP, {ON(1)},
-                {ON(0), FROM1(0)});
-    EXPECT_TIME("a copy from the host", &serial,
-                CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(0)},
-                {ON(1), FROM1(0)});
-    EXPECT_TIME("a host output needs no copy", &serial, ISSUE + CPU + STEP,
-                {ON(1), .is_on_host = true}, {ON(0), FROM1(0)});
-    EXPECT_TIME("a host output is copied to its own GPU", &serial,
-                ISSUE + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP,
-                {ON(1), .is_on_host = true, .is_kernelless = true}, {ON(1), FROM1(0)});
-    EXPECT_TIME("a control edge takes the latency", &serial,
-                ISSUE + 5 + ISSUE + GPU + STEP, {ON(1)}, {ON(2), .control = 1});
+    expect_time("one op", "1", &serial, ISSUE + GPU + STEP);
+    expect_time("issue overlaps kernels", "1; 1<0", &serial, ISSUE + GPU + GPU + STEP);
+    expect_time("kernel-less ops cost host time only", "1k; 1<0k; 1<1k; 1<2k", &serial,
+                4 * ISSUE + STEP);
+    expect_time("a copy waits for its producer's kernel", "1; 2<0", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a copy waits for the receiver's kernels", "1; 2*50; 2<0", &serial,
+                ISSUE + 50 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a copy to the host", "1; 0<0", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + CPU + STEP);
+    expect_time("a copy from the host", "0; 1<0", &serial,
+                CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a host output needs no copy", "1h; 0<0", &serial, ISSUE + CPU + STEP);
+    expect_time("a host output is copied to its own GPU", "1hk; 1<0", &serial,
+                ISSUE + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a control edge takes the latency", "1; 2!0", &serial,
+                ISSUE + 5 + ISSUE + GPU + STEP);
     /* the second op is issued before the first send, so both copies wait for both kernels
      */
-    EXPECT_TIME("the host thread does its tasks in turn", &serial,
-                ISSUE + 2 * GPU + 2 * COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(1)}, {ON(2), FROM2(0, 1)});
+    expect_time("the host thread does its tasks in turn", "1; 1; 2<0,1", &serial,
+                ISSUE + 2 * GPU + 2 * COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
 }
 
 Test(engine, each_switch_changes_what_it_says)
@@ -133,41 +94,38 @@ Test(engine, each_switch_changes_what_it_says)
     emp_runtime r = tiny_serial();
 
     r.events.drain_copies = false;
-    EXPECT_TIME("drain_copies", &r, ISSUE + 50 * GPU + GPU + STEP, {ON(1)},
-                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
+    expect_time("drain_copies", "1; 2*50; 2<0", &r, ISSUE + 50 * GPU + GPU + STEP);
     r = tiny_serial();
     r.events.control_latency = false;
-    EXPECT_TIME("control_latency", &r, ISSUE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(2), .control = 1});
+    expect_time("control_latency", "1; 2!0", &r, ISSUE + ISSUE + GPU + STEP);
     r = tiny_serial();
     r.events.serial_issue = false;
-    EXPECT_TIME("serial_issue", &r, GPU + GPU + STEP, {ON(1)}, {ON(1), FROM1(0)});
+    expect_time("serial_issue", "1; 1<0", &r, GPU + GPU + STEP);
     r = tiny_serial();
-    EXPECT_TIME("cpu_pool on", &r, CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    expect_time("cpu_pool on", "0; 0; 0; 0", &r, CPU + STEP);
     r.events.cpu_pool = false;
-    EXPECT_TIME("cpu_pool off", &r, 4 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    expect_time("cpu_pool off", "0; 0; 0; 0", &r, 4 * CPU + STEP);
     r = tiny_serial();
     r.events.cpu_slots = 2;
-    EXPECT_TIME("cpu_slots", &r, 2 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    expect_time("cpu_slots", "0; 0; 0; 0", &r, 2 * CPU + STEP);
 }
 
 /* The memory of the CPU moves a byte a nanosecond. */
 static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
 {
-    const tiny_op  op[] = {{ON(0)}, {ON(0)}, {ON(0)}, {ON(0)}};
-    emp_runtime    runtime = tiny_serial();
-    task           t;
-    emp_sim_result result;
+    const char  op[] = "0; 0; 0; 0";
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
     runtime.events.shared_memory = shared_memory;
-    task_create_tiny(&t, op, ops, &runtime);
+    task_create_ops(&t, op + 3 * (4 - ops), &runtime);
     t.machine->device[0].core_bytes_per_s = 1e9;
     t.machine->device[0].bandwidth_cores = 1;
     for (int i = 0; i < ops; i++) {
         emp_graph_own_cost(t.graph, i)->bytes_read = bytes;
         emp_graph_own_cost(t.graph, i)->bytes_written = 0;
     }
-    result = simulate(t.problem, t.device_of_op);
+    emp_sim_result result = task_run(&t);
     task_destroy(&t);
     return result.step_time_ns;
 }
@@ -186,120 +144,90 @@ Test(engine, cpu_ops_share_the_cores)
 {
     emp_runtime serial = tiny_serial();
 
-    EXPECT_TIME("a lone op gets all cores", &serial, CPU + STEP, {ON(0), .lanes = 4});
+    expect_time("a lone op gets all cores", "0|4", &serial, CPU + STEP);
     /* 2 cores for each, at the same speed per core */
-    EXPECT_TIME("two ops get half each", &serial, 2 * CPU + STEP, {ON(0), .lanes = 4},
-                {ON(0), .lanes = 4});
+    expect_time("two ops get half each", "0|4; 0|4", &serial, 2 * CPU + STEP);
     /* the narrow op has one core for CPU; the wide one is cut for 2 of the 4 cores into 8
      * tasks of CPU / 2: three at a time while the narrow op runs, the last two on the
      * free cores */
-    EXPECT_TIME("a wide op beside a narrow one", &serial, CPU + CPU / 2 + STEP, {ON(0)},
-                {ON(0), .lanes = 4});
+    expect_time("a wide op beside a narrow one", "0; 0|4", &serial, CPU + CPU / 2 + STEP);
 }
 
-struct memory_case {
-    const char *name;
-    int         count;
-    tiny_op     op[TINY_MAX_OPS];
+static const struct {
+    const char *what, *ops;
     bool        at_issue, reuse;
     int64_t     peak; /* of gpu:0 */
+} memory_cases[] = {
+    {"a chain holds input and output", "1; 1<0; 1<1", true, true, 2 * BYTES},
+    {"a fan holds the shared input", "1; 1<0; 1<0; 1<1,2", true, true, 3 * BYTES},
+    {"an alias has no buffer of its own", "1; 1<0ak; 1<1p", true, true, BYTES},
+    {"an op in place takes its input over", "1; 1<0p", true, true, BYTES},
+    {"reuse_inputs off", "1; 1<0p", true, false, 2 * BYTES},
+    {"an input that is read again is not taken over", "1; 1<0p; 1<0,1", true, true,
+     3 * BYTES},
+    {"release_at_issue off holds what queued kernels read", "1*50; 1<0; 1<1; 1<2", false,
+     true, 4 * BYTES},
+    {"a variable stays", "1vk; 1", true, true, 2 * BYTES},
+    {"a copy has a buffer here", "2; 1<0", true, true, 2 * BYTES},
+    {"a folded input has none", "1f; 1<0a", true, true, 0},
 };
-
-/* clang-format off */
-static const struct memory_case memory_cases[] = {
-    {"a chain holds input and output", 3,
-     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}}, true, true, BYTES + BYTES},
-    {"a fan holds the shared input to the end", 4,
-     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1), FROM2(1, 2)}}, true, true,
-     BYTES + 2 * BYTES},
-    {"an alias has no buffer of its own", 3,
-     {{ON(1)}, {ON(1), FROM1(0), .is_alias = true, .is_kernelless = true}, {ON(1), FROM1(1), .is_in_place = true}},
-     true, true, BYTES},
-    {"an op in place takes its input over", 2,
-     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, true, BYTES},
-    {"reuse_inputs off", 2,
-     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, false, BYTES + BYTES},
-    {"an input that is read again is not taken over", 3,
-     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}, {ON(1), FROM2(0, 1)}}, true, true,
-     BYTES + BYTES + BYTES},
-    {"release_at_issue off holds what queued kernels read", 4,
-     {{ON(1), .weight = 50}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}, {ON(1), FROM1(2)}}, false, true,
-     4 * BYTES},
-    {"a variable stays", 2, {{ON(1), .is_variable = true, .is_kernelless = true}, {ON(1)}}, true, true,
-     BYTES + BYTES},
-    {"a copy has a buffer here", 2, {{ON(2)}, {ON(1), FROM1(0)}}, true, true, BYTES + BYTES},
-    {"a folded input has none", 2, {{ON(1), .is_folded = true}, {ON(1), FROM1(0), .is_alias = true}},
-     true, true, 0},
-};
-/* clang-format on */
 
 Test(engine, peaks_add_up)
 {
     for (size_t i = 0; i < sizeof memory_cases / sizeof memory_cases[0]; i++) {
-        const struct memory_case *c = &memory_cases[i];
-        emp_runtime               runtime = tiny_serial();
-        runtime.events.release_at_issue = c->at_issue;
-        runtime.events.reuse_inputs = c->reuse;
-        emp_sim_result r = simulate_tiny(c->op, c->count, &runtime);
-        cr_expect_eq(r.peak_bytes[1], c->peak, "%s: %" PRId64 ", want %" PRId64, c->name,
-                     r.peak_bytes[1], c->peak);
-        cr_expect(r.is_feasible, "%s", c->name);
+        emp_runtime runtime = tiny_serial();
+        runtime.events.release_at_issue = memory_cases[i].at_issue;
+        runtime.events.reuse_inputs = memory_cases[i].reuse;
+        emp_sim_result r = simulate_ops(memory_cases[i].ops, &runtime);
+        cr_expect_eq(r.peak_bytes[1], memory_cases[i].peak, "%s: %" PRId64,
+                     memory_cases[i].what, r.peak_bytes[1]);
+        cr_expect(r.is_feasible, "%s", memory_cases[i].what);
     }
 }
 
 /* Where the allocator puts a last, large buffer shows which of several inputs, one behind the
  * other, has been taken over: behind the first the others leave room. */
-static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_bytes)
+static void expect_first_taken_over(const char *ops, int64_t last_bytes)
 {
     emp_runtime runtime = tiny_serial();
     task        t;
 
     runtime.events.bfc_allocator = true;
-    task_create_tiny(&t, ops, count, &runtime);
-    t.graph->tensor[t.graph->output_offset[count - 1]].bytes = last_bytes;
-    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], BYTES + last_bytes);
+    task_create_ops(&t, ops, &runtime);
+    t.graph->tensor[t.graph->output_offset[t.graph->op_count - 1]].bytes = last_bytes;
+    cr_expect_eq(task_run(&t).peak_bytes[1], BYTES + last_bytes);
     task_destroy(&t);
 }
 
 /* Three tensors of 256 bytes at once: a segment of 2 MiB. The last is 3 MiB, which takes one of 20. */
 Test(engine, segments_are_what_pytorch_takes)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}};
-    emp_runtime   runtime = tiny_list_scheduling();
-    task          t;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
     runtime.events.caching_allocator = true;
-    task_create_tiny(&t, ops, 3, &runtime);
+    task_create_ops(&t, "1; 1<0; 1<1", &runtime);
     t.machine->device[1].memory_bytes = 1 << 30;
-    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], 2 << 20);
+    cr_expect_eq(task_run(&t).peak_bytes[1], 2 << 20);
     t.graph->tensor[t.graph->output_offset[2]].bytes = 3 << 20;
-    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], 22 << 20);
+    cr_expect_eq(task_run(&t).peak_bytes[1], 22 << 20);
     task_destroy(&t);
 }
 
 Test(engine, an_op_in_place_takes_the_first_input_over)
 {
-    const tiny_op two[] = {
-        {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1), .is_in_place = true}, {ON(1), FROM1(2)}};
-    const tiny_op three[] = {{ON(1)},
-                             {ON(1)},
-                             {ON(1)},
-                             {ON(1), FROM3(0, 1, 2), .is_in_place = true},
-                             {ON(1), FROM1(3)}};
-
-    expect_first_taken_over(two, 4, 2 * BYTES);
-    expect_first_taken_over(three, 5, 3 * BYTES);
+    expect_first_taken_over("1; 1; 1<0,1p; 1<2", 2 * BYTES);
+    expect_first_taken_over("1; 1; 1; 1<0,1,2p; 1<3", 3 * BYTES);
 }
 
 Test(engine, names_the_first_allocation_that_does_not_fit)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1)}};
-    emp_runtime   runtime = tiny_serial();
-    task          t;
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
-    task_create_tiny(&t, ops, 4, &runtime);
+    task_create_ops(&t, "1; 1; 1; 1<0,1", &runtime);
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
-    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    emp_sim_result r = task_run(&t);
     cr_expect_not(r.is_feasible);
     cr_expect_eq(r.oom_device, 1);
     cr_expect_eq(r.oom_op, 1);
@@ -307,21 +235,21 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
     cr_expect_eq(r.oom_at_ns, ISSUE + ISSUE);
     cr_expect_eq(r.step_time_ns, ISSUE + 4 * GPU + STEP, "the run goes on");
     t.problem->runtime.check_memory = false;
-    cr_expect(simulate(t.problem, t.device_of_op).is_feasible);
+    cr_expect(task_run(&t).is_feasible);
     task_destroy(&t);
 }
 
 /* The device has room for one buffer. Op 0 leaves its output to the host, where op 2 reads it;
  * op 1 reads a copy on the device. */
-static emp_op_id find_verdict(const tiny_op *ops, int count)
+static emp_op_id find_verdict(const char *ops)
 {
     emp_runtime runtime = tiny_list_scheduling();
     task        t;
 
-    task_create_tiny(&t, ops, count, &runtime);
+    task_create_ops(&t, ops, &runtime);
     t.graph->op[2].host_input_mask = 1;
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
-    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    emp_sim_result r = task_run(&t);
     task_destroy(&t);
     cr_expect_eq(r.oom_at_ns, GPU);
     return r.oom_op;
@@ -329,94 +257,26 @@ static emp_op_id find_verdict(const tiny_op *ops, int count)
 
 Test(engine, a_told_op_starts_at_once_and_one_that_waited_after_all_are_told)
 {
-    const tiny_op ops[] = {
-        {ON(1), .is_on_host = true}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1)}};
-
-    cr_expect_eq(find_verdict(ops, 3), 0, "the copy comes after the start of op 2");
-    cr_expect_eq(find_verdict(ops, 4), 3, "the copy comes before the start of op 3");
-}
-
-Test(engine, reports_traffic_busy_time_and_events)
-{
-    const tiny_op ops[] = {
-        {ON(1)}, {ON(2), FROM1(0)}, {ON(0), FROM1(0)}, {ON(2), .control = 1}};
-    emp_runtime    runtime = tiny_serial();
-    emp_sim_result r = simulate_tiny(ops, 4, &runtime);
-
-    cr_expect_eq(r.transfer_count, 2);
-    cr_expect_eq(r.traffic_bytes, 2 * BYTES);
-    cr_expect_eq(r.event_count, 2 * 4 + 2 * 2 + 1);
-    cr_expect_eq(r.busy_ns[0], CPU / 4);
-    cr_expect_eq(r.busy_ns[1], GPU);
-    cr_expect_eq(r.busy_ns[2], 2 * GPU);
-}
-
-Test(engine, refuses_devices_that_do_not_exist_or_fit)
-{
-    const tiny_op  ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
-    emp_runtime    runtime = tiny_serial();
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r;
-    emp_error      err = {0};
-
-    task_create_tiny(&t, ops, 2, &runtime);
-    t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    t.device_of_op[1] = 3;
-    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op 'op1' is on device 3 of 0..2");
-    t.device_of_op[1] = 1;
-    err = (emp_error){0};
-    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op 'op1' cannot run on gpu:0");
-    emp_sim_destroy(sim);
-    task_destroy(&t);
-}
-
-Test(engine, refuses_steps_of_many_years)
-{
-    const tiny_op ops[] = {{ON(1)}};
-    emp_runtime   runtime = tiny_serial();
-    task          t;
-    emp_sim      *sim = NULL;
-
-    task_create_tiny(&t, ops, 1, &runtime);
-    t.problem->costs->gpu[0].compute_ns = INT64_C(1) << 59;
-    cr_expect_eq(emp_sim_create(&sim, t.problem, NULL), EMP_EUNSUPPORTED);
-    cr_expect_null(sim);
-    task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    cr_expect_eq(find_verdict("1h; 1<0; 1<0"), 0,
+                 "the copy comes after the start of op 2");
+    cr_expect_eq(find_verdict("1h; 1<0; 1<0; 1"), 3,
+                 "the copy comes before the start of op 3");
 }
 
 /* A product of sizes that only a file can have, whose counts of elements, bytes and
  * tiles are beyond 64 bits. */
 static emp_graph *huge_product(int64_t rows, int64_t inner)
 {
-    emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
-    emp_op_attrs       left = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
-    emp_op_attrs       right = left, product = {.dtype = EMP_DTYPE_FLOAT};
-    emp_port           in[2] = {{0, 0}, {0, 0}};
-    emp_op_id          op;
-    emp_error          err = {0};
+    emp_graph_builder *b = kit_begin();
+    char               text[256];
 
-    left.shape = EMP_SHAPE(rows, inner);
-    right.shape = EMP_SHAPE(inner, rows);
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    cr_assert_eq(emp_graph_builder_add(b, "a", "Placeholder", &left, NULL, 0, NULL, 0,
-                                       &in[0].op, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_add(b, "b", "Placeholder", &right, NULL, 0, NULL, 0,
-                                       &in[1].op, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_graph_builder_add(b, "y", "MatMul", &product, in, 2, NULL, 0, &op, &err),
-        EMP_OK, "%s", err.msg);
-    emp_graph_builder_set_target(b, op);
-    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
-    emp_graph_builder_destroy(b);
-    return g;
+    snprintf(text, sizeof text,
+             "a = f[%" PRId64 ",%" PRId64 "]; b = f[%" PRId64 ",%" PRId64
+             "]; y = MatMul a b",
+             rows, inner, inner, rows);
+    kit_ops(b, text);
+    emp_graph_builder_set_target(b, kit_port(b, "y").op);
+    return kit_finish(b);
 }
 
 /* Bytes or times are refused; under the sanitizers, nothing overflows on the way. */
@@ -430,85 +290,72 @@ Test(engine, refuses_sizes_beyond_64_bits)
     emp_machine         *m = NULL;
     emp_runtime          runtime;
 
-    cr_assert_eq(emp_machine_load(&m, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
+    ASSERT_OK(emp_machine_load(&m, "k40x2", &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         emp_graph   *g = huge_product(sizes[i][0], sizes[i][1]);
         emp_problem *p = NULL;
         emp_sim     *sim = NULL;
-        emp_error    err = {0};
-        cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "huge", &err), EMP_OK, "%s",
-                     err.msg);
+        ASSERT_OK(emp_problem_create(&p, g, m, &runtime, "huge", &err));
         for (emp_op_id op = 0; op < g->op_count; op++) {
             cr_expect_geq(p->costs->gpu[op].compute_ns, 0);
             cr_expect_geq(p->costs->cpu[op].compute_ns, 0);
         }
-        cr_expect_eq(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED, "sizes %zu", i);
-        cr_expect_not_null(strstr(err.msg, " in all; at most "), "%s", err.msg);
+        EXPECT_REFUSED(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED,
+                       " in all; at most");
         cr_expect_null(sim);
         emp_problem_destroy(p);
         emp_graph_destroy(g);
     }
     emp_machine_destroy(m);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Of one op and its tensor: creation begins to allocate, or refuses. */
-static emp_status create_with_edges(int32_t inputs, int32_t controls, emp_error *err)
+static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
+                         const char *part)
 {
-    const tiny_op ops[] = {{ON(1)}};
-    const long    before_arrays = 3;
-    emp_runtime   runtime = tiny_list_scheduling();
-    task          t;
-    emp_sim      *sim = NULL;
+    const long  before_arrays = 3;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
+    emp_sim    *sim = NULL;
 
-    task_create_tiny(&t, ops, 1, &runtime);
+    task_create_ops(&t, "1", &runtime);
     t.graph->input_offset[1] = inputs;
     t.graph->control_offset[1] = controls;
-    *err = (emp_error){0};
     emp_mem_fail_after(before_arrays);
-    emp_status st = emp_sim_create(&sim, t.problem, err);
+    EXPECT_REFUSED(emp_sim_create(&sim, t.problem, &err), want, part);
     emp_mem_fail_after(-1);
     cr_expect_null(sim);
     t.graph->input_offset[1] = t.graph->control_offset[1] = 0;
     task_destroy(&t);
-    return st;
 }
 
 Test(engine, refuses_more_than_it_can_number)
 {
-    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1;
-    emp_error     err;
+    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1, most = INT32_MAX - others;
 
-    cr_expect_eq(create_with_edges(0, INT32_MAX - others, &err), EMP_ENOMEM);
-    cr_expect_eq(create_with_edges(0, INT32_MAX - others + 1, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg,
-                              "1 ops, 1 tensors, 0 inputs and 2147475451 control "
-                              "inputs takes up to 2147483648 numbers"),
-                       "%s", err.msg);
-    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2, 0, &err), EMP_ENOMEM);
-    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2 + 1, 0, &err),
-                 EMP_EUNSUPPORTED);
+    expect_edges(0, most, EMP_ENOMEM, "");
+    expect_edges(0, most + 1, EMP_EUNSUPPORTED, "takes up to 2147483648 numbers");
+    expect_edges(most / 2, 0, EMP_ENOMEM, "");
+    expect_edges(INT32_MAX / 2 - others / 2 + 1, 0, EMP_EUNSUPPORTED, "1 tensors");
 }
 
 static void expect_step_of(const task *t, emp_time_ns others, emp_time_ns step_ns)
 {
     t->problem->costs->gpu[0].compute_ns = step_ns - others;
-    cr_expect_eq(simulate(t->problem, t->device_of_op).step_time_ns, step_ns);
+    cr_expect_eq(task_run(t).step_time_ns, step_ns);
 }
 
 static void expect_longest(const task *t, emp_time_ns others)
 {
     const emp_time_ns short_times = INT64_C(1) << 49, limit = INT64_C(1) << 58;
     emp_sim          *sim = NULL;
-    emp_error         err = {0};
 
     expect_step_of(t, others, short_times - 1);
     expect_step_of(t, others, short_times);
     expect_step_of(t, others, limit - 64); /* sums of times are doubles */
     t->problem->costs->gpu[0].compute_ns = limit - others;
-    cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "s in all"), "%s", err.msg);
+    EXPECT_REFUSED(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, "s in all");
     cr_expect_null(sim);
 }
 
@@ -516,14 +363,13 @@ static void expect_longest(const task *t, emp_time_ns others)
  * sources of this machine need. The last event of a server is nearly twice as late as the step. */
 Test(engine, runs_up_to_the_longest_time)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
-    emp_runtime   runtime = tiny_list_scheduling();
-    task          t;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
     runtime.events.share_copies =
         false; /* a copy is counted once, not once for each device */
     for (int count = 1; count <= 2; count++) {
-        task_create_tiny(&t, ops, count, &runtime);
+        task_create_ops(&t, count == 1 ? "1" : "1; 2<0", &runtime);
         for (int i = 0; i < count; i++)
             t.problem->costs->gpu[i].issue_ns = t.problem->costs->cpu[i].compute_ns = 0;
         /* 256 bytes in 256.75 ns, which rounding makes 257 */
@@ -534,79 +380,4 @@ Test(engine, runs_up_to_the_longest_time)
         expect_longest(&t, count == 1 ? 0 : COPY + 1 + GPU);
         task_destroy(&t);
     }
-}
-
-/* Neither the sum of the bytes nor the rounding of one size may overflow. */
-Test(engine, refuses_bytes_beyond_64_bits)
-{
-    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
-    emp_runtime   runtime = tiny_list_scheduling();
-
-    for (int which = 0; which < 3; which++) {
-        task      t;
-        emp_sim  *sim = NULL;
-        emp_error err = {0};
-        task_create_tiny(&t, ops, 2, &runtime);
-        emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
-        if (which == 0) tensor->bytes = INT64_MAX;
-        if (which == 1) t.graph->op[0].persistent_bytes = INT64_MAX;
-        if (which == 2)
-            emp_graph_own_cost(t.graph, 1)->workspace_bytes = INT64_C(1) << 62;
-        cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
-        cr_expect_not_null(strstr(err.msg, "bytes in all"), "%s", err.msg);
-        cr_expect_null(sim);
-        task_destroy(&t);
-    }
-}
-
-static void expect_creation_to_survive(bool bfc_allocator, bool caching_allocator)
-{
-    task       r;
-    emp_status st = EMP_ENOMEM;
-
-    random_problem_create(&r, 7);
-    r.problem->runtime.events.bfc_allocator = bfc_allocator;
-    r.problem->runtime.events.caching_allocator = caching_allocator;
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_sim *sim = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_sim_create(&sim, r.problem, NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                         emp_status_str(st));
-            cr_assert_null(sim);
-        }
-        emp_sim_destroy(sim);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
-    task_destroy(&r);
-}
-
-Test(engine, create_survives_every_allocation_failure)
-{
-    expect_creation_to_survive(false, false);
-    expect_creation_to_survive(true, false);
-    expect_creation_to_survive(false, true);
-}
-
-Test(engine, a_run_allocates_nothing)
-{
-    task           r;
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-
-    random_problem_create(&r, 11);
-    for (int kind = 0; kind < 3; kind++) {
-        r.problem->runtime.events.bfc_allocator = kind == 1;
-        r.problem->runtime.events.caching_allocator = kind == 2;
-        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
-        emp_mem_fail_after(0);
-        cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
-        emp_mem_fail_after(-1);
-        emp_sim_destroy(sim);
-    }
-    task_destroy(&r);
 }

@@ -1,40 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a step with fused ops the one of docs/simulator.md, and does it leave no trace in the next one? */
+/* Is a step with fused ops the one of docs/simulator.md, and does it leave no trace in the next one?
+ * Which ops may fuse, and does a set cost what its formula says? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <math.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/plain/textbook.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { PROBLEMS = 300, PLACEMENTS = 3 };
 
-static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
-
-TestSuite(fusion, .fini = expect_no_leak);
-
-static void expect_equal(const emp_sim_result *got, const emp_sim_result *want,
-                         int number)
-{
-    cr_assert_eq(got->step_time_ns, want->step_time_ns,
-                 "case %d: step time %" PRId64 ", textbook %" PRId64, number,
-                 got->step_time_ns, want->step_time_ns);
-    cr_expect_arr_eq(got->peak_bytes, want->peak_bytes, sizeof want->peak_bytes,
-                     "case %d: peaks", number);
-    cr_expect_arr_eq(got->busy_ns, want->busy_ns, sizeof want->busy_ns,
-                     "case %d: busy times", number);
-    cr_expect_eq(got->traffic_bytes, want->traffic_bytes, "case %d: traffic", number);
-    cr_expect_eq(got->transfer_count, want->transfer_count, "case %d: transfers", number);
-    cr_expect_eq(got->event_count, want->event_count, "case %d: events", number);
-    cr_expect_eq(got->fingerprint, want->fingerprint, "case %d: fingerprint", number);
-    cr_expect_eq(got->oom_device, want->oom_device, "case %d: who is out", number);
-    cr_expect_eq(got->oom_op, want->oom_op, "case %d: op out of memory", number);
-    cr_expect_eq(got->oom_bytes, want->oom_bytes, "case %d: bytes asked for", number);
-    cr_expect_eq(got->oom_at_ns, want->oom_at_ns, "case %d: time out of memory", number);
-}
+TestSuite(fusion, .fini = expect_all_freed);
 
 /* Ops of all classes, half of which nobody fetches: what random graphs lack. */
 static void make_fusable(task *t)
@@ -71,22 +50,6 @@ static int32_t draw_leaders(emp_fusion *fusion, const task *t, uint32_t percent,
     return fused;
 }
 
-/* By runs that are specialised, and by traced ones, which have a fingerprint. */
-static void compare(emp_sim *sim, const task *t, const emp_decision *decision, int number)
-{
-    emp_sim_result got = {0}, want;
-    emp_error      err = {0};
-
-    textbook_run(t->problem, decision, &want);
-    cr_assert_eq(emp_sim_trace_decision(sim, decision, NULL, &got, &err), EMP_OK,
-                 "case %d: %s", number, err.msg);
-    expect_equal(&got, &want, number);
-    want.fingerprint = 0;
-    cr_assert_eq(emp_sim_run_decision(sim, decision, &got, &err), EMP_OK, "case %d: %s",
-                 number, err.msg);
-    expect_equal(&got, &want, number);
-}
-
 static void place_on_last(task *t)
 {
     for (emp_op_id op = 0; op < t->graph->op_count; op++)
@@ -102,22 +65,22 @@ static int32_t compare_problem(task *t, int number)
     uint8_t     *level = EMP_NEW_ARRAY(uint8_t, ops);
     emp_fusion  *fusion = NULL;
     emp_sim     *sim = NULL;
-    emp_error    err = {0};
     emp_rng      rng;
     int32_t      fused = 0;
 
     emp_rng_init(&rng, (uint64_t)number, 5, 1);
-    cr_assert_eq(emp_fusion_create(&fusion, t->problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_fusion_create(&fusion, t->problem, &err));
+    ASSERT_OK(emp_sim_create(&sim, t->problem, &err));
     for (int k = 0; k < PLACEMENTS; k++) {
         if (k == 1) place_on_last(t);
         emp_decision d = {.device_of_op = t->device_of_op, .leader_of_op = leader};
         fused += draw_leaders(fusion, t, k == 0 ? 100 : 60, leader, &rng);
-        compare(sim, t, &d, number);
+        task_expect_textbook(t, sim, &d, number);
         for (size_t op = 0; op < ops; op++) level[op] = (uint8_t)emp_rng_below(&rng, 9);
         d.level_of_op = level;
-        compare(sim, t, &d, number);
-        compare(sim, t, &(emp_decision){.device_of_op = t->device_of_op}, number);
+        task_expect_textbook(t, sim, &d, number);
+        task_expect_textbook(t, sim, &(emp_decision){.device_of_op = t->device_of_op},
+                             number);
         random_problem_place(t, &rng);
     }
     emp_sim_destroy(sim);
@@ -141,8 +104,6 @@ static void compare_random(void (*create)(task *, uint64_t))
     cr_expect_gt(fused, PROBLEMS / 2); /* the cases are worth something */
 }
 
-Test(fusion, equals_the_textbook_simulator) { compare_random(random_problem_create); }
-
 /* Sets, too, take longer on one device than on another. */
 static void create_unlike(task *t, uint64_t seed)
 {
@@ -151,14 +112,11 @@ static void create_unlike(task *t, uint64_t seed)
         t->machine->device[d].time_factor = 1.0 + 0.75 * d;
 }
 
-Test(fusion, equals_the_textbook_simulator_on_unlike_devices)
+Test(fusion, equals_the_textbook_simulator)
 {
-    compare_random(create_unlike);
-}
-
-Test(fusion, equals_the_textbook_simulator_on_several_hosts)
-{
+    compare_random(random_problem_create);
     compare_random(random_problem_create_hosts);
+    compare_random(create_unlike);
 }
 
 /* Real ops: nearly half of them fuse. */
@@ -195,9 +153,7 @@ Test(fusion, spares_time)
 {
     task           t;
     emp_decision   d;
-    emp_sim       *sim = NULL;
-    emp_sim_result plain = {0}, fused = {0};
-    emp_error      err = {0};
+    emp_sim_result fused = {0};
 
     task_create(&t, "nmt:layers=2,steps=4", "k40x2", "tf-r1.3");
     const size_t  ops = (size_t)t.graph->op_count;
@@ -207,9 +163,9 @@ Test(fusion, spares_time)
     for (size_t op = 0; op < ops; op++) t.device_of_op[op] = 1;
     emp_problem_legalize(t.problem, t.device_of_op);
     take_devices(&t, &d, leader);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &plain, &err), EMP_OK);
-    cr_assert_eq(emp_sim_run_timed(sim, &d, &times, &fused, &err), EMP_OK);
+    emp_sim_result plain = task_run(&t);
+    emp_sim       *sim = task_sim(&t);
+    ASSERT_OK(emp_sim_run_timed(sim, &d, &times, &fused, &err));
     cr_expect_lt(fused.step_time_ns, plain.step_time_ns);
     cr_expect_lt(fused.busy_ns[1], plain.busy_ns[1]);
     for (size_t op = 0; op < ops; op++) {
@@ -247,16 +203,13 @@ Test(fusion, survives_allocation_failures)
 }
 
 static void expect_refused(const task *t, const emp_op_id *leader, emp_status want,
-                           const char *message)
+                           const char *part)
 {
     emp_decision   d = {.device_of_op = t->device_of_op, .leader_of_op = leader};
-    emp_sim       *sim = NULL;
+    emp_sim       *sim = task_sim(t);
     emp_sim_result result = {0};
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_sim_run_decision(sim, &d, &result, &err), want);
-    cr_expect_str_eq(err.msg, message);
+    EXPECT_REFUSED(emp_sim_run_decision(sim, &d, &result, &err), want, part);
     emp_sim_destroy(sim);
 }
 
@@ -267,18 +220,207 @@ Test(fusion, leaders_that_mean_nothing_are_refused)
     expect_refused(&t, (const emp_op_id[]){0, 1, 2, 3, 7}, EMP_EINVAL,
                    "op 4 (relu3) has the leader 7; ops are 0 to 4");
     expect_refused(&t, (const emp_op_id[]){0, 1, 4, 3, 4}, EMP_EINVAL,
-                   "op 2 (relu1) cannot fuse with its leader 4 (relu3): not all of its "
-                   "readers have this leader, or one is a product");
+                   "op 2 (relu1) cannot fuse with its leader 4 (relu3): not all");
     t.device_of_op[4] = 1;
-    expect_refused(&t, (const emp_op_id[]){0, 1, 2, 4, 4}, EMP_EINVAL,
-                   "op 3 (relu2) cannot fuse with its leader 4 (relu3): its leader is on "
-                   "another device");
+    expect_refused(
+        &t, (const emp_op_id[]){0, 1, 2, 4, 4}, EMP_EINVAL,
+        "op 3 (relu2) cannot fuse with its leader 4 (relu3): its leader is on");
     task_destroy(&t);
     task_create(&t, "rnnlm:steps=4", "k40x2", "placeto");
     emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
-    expect_refused(&t, leader, EMP_EUNSUPPORTED,
-                   "the rules of this runtime run every op by itself; leave the leaders "
-                   "out");
+    expect_refused(&t, leader, EMP_EUNSUPPORTED, "leave the leaders out");
     emp_free(leader);
+    task_destroy(&t);
+}
+
+/* ---- sets that may fuse ---- */
+
+TestSuite(fused_sets, .fini = expect_all_freed);
+
+static emp_fusion *fusion_of(const task *t)
+{
+    emp_fusion *fusion = NULL;
+
+    ASSERT_OK(emp_fusion_create(&fusion, t->problem, &err));
+    return fusion;
+}
+
+/* Everything that may; the caller frees the leaders. */
+static emp_op_id *fuse_all(const task *t, emp_fusion *fusion)
+{
+    emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, (size_t)t->graph->op_count);
+
+    for (emp_op_id op = 0; op < t->graph->op_count; op++) leader[op] = -1;
+    emp_fusion_legalize(fusion, t->device_of_op, leader);
+    return leader;
+}
+
+/* On each device what the table says of it. */
+static void expect_costs(const task *t, emp_op_id op, const emp_op_cost *cost,
+                         emp_op_id product)
+{
+    const emp_cost_table     *costs = t->problem->costs;
+    const emp_runtime_events *events = &t->problem->runtime.events;
+
+    for (int32_t d = 0; d < t->machine->device_count; d++) {
+        const emp_device *device = &t->machine->device[d];
+        const size_t      row = emp_cost_row(costs, d, op);
+        if (device->kind == EMP_DEVICE_CPU) {
+            const emp_op_cost on_cpu = emp_fusion_cost_on_cpu(cost, device);
+            cr_expect_eq(emp_cost_lanes(&on_cpu, device), costs->cpu[row].lanes, "op %s",
+                         t->graph->name[op]);
+            continue;
+        }
+        emp_gpu_cost got = emp_cost_on_gpu(cost, t->graph, product, device, events);
+        cr_expect_eq(got.issue_ns, costs->gpu[row].issue_ns);
+        cr_expect_leq(llabs(got.compute_ns - costs->gpu[row].compute_ns), 2,
+                      "op %s on %s", t->graph->name[op], device->name);
+    }
+}
+
+static void expect_one_op_costs_what_it_costs(const char *machine)
+{
+    task        t;
+    emp_op_cost cost;
+
+    task_create(&t, "nmt:layers=2,steps=4", machine, "tf-r1.3");
+    emp_fusion *fusion = fusion_of(&t);
+    emp_op_id  *alone = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) alone[op] = op;
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) {
+        if (t.graph->op[op].cost->op_class == EMP_OP_OPTIMIZER) continue;
+        emp_op_id product = emp_fusion_cost(fusion, &op, 1, alone, &cost);
+        expect_costs(&t, op, &cost, product);
+    }
+    emp_free(alone);
+    emp_fusion_destroy(fusion);
+    task_destroy(&t);
+}
+
+Test(fused_sets, one_op_costs_what_it_costs)
+{
+    expect_one_op_costs_what_it_costs("k40x2");
+    expect_one_op_costs_what_it_costs("a100x4+v100x4");
+}
+
+/* Four element-wise ops one after another read their first input and write their last output. */
+Test(fused_sets, a_chain_reads_and_writes_once)
+{
+    const int64_t elements = 1000;
+    task          t = task_chain(elements);
+    emp_fusion   *fusion = fusion_of(&t);
+    emp_op_id    *leader = fuse_all(&t, fusion);
+    emp_op_cost   cost;
+
+    for (emp_op_id op = 1; op <= CHAIN_OPS; op++) cr_expect_eq(leader[op], CHAIN_OPS);
+    cr_expect_eq(leader[0], 0); /* what the step is fed */
+    emp_fusion_cost(fusion, (const emp_op_id[]){1, 2, 3, 4}, 4, leader, &cost);
+    cr_expect_eq(cost.bytes_read, 4 * elements);
+    cr_expect_eq(cost.bytes_written, 4 * elements);
+    cr_expect_eq(cost.kernels, 1);
+    cr_expect_eq(cost.cpu_cycles, 4 * t.graph->op[1].cost->cpu_cycles);
+    emp_free(leader);
+    emp_fusion_destroy(fusion);
+    task_destroy(&t);
+}
+
+/* x -> relu -> product -> bias -> relu: what feeds the product stays alone. */
+Test(fused_sets, a_product_takes_element_wise_ops_behind_it)
+{
+    task t;
+
+    hand_graph_begin(&t);
+    emp_op_id x = hand_graph_op(&t, "x", "Placeholder", -1);
+    emp_op_id before = hand_graph_op(&t, "before", "Relu", x);
+    emp_op_id w = hand_graph_op(&t, "w", "VariableV2", -1);
+    emp_op_id read = hand_graph_op(&t, "read", "Identity", w);
+    emp_op_id product =
+        hand_graph_add(&t, "product", "MatMul", (emp_op_id[]){before, read}, 2);
+    emp_op_id relu = hand_graph_op(&t, "relu", "Relu", product);
+    emp_op_id last = hand_graph_op(&t, "last", "Tanh", relu);
+    hand_graph_finish(&t);
+    emp_fusion *fusion = fusion_of(&t);
+    emp_op_id  *leader = fuse_all(&t, fusion);
+    cr_expect_eq(leader[before], before);
+    cr_expect_eq(leader[read], read);
+    cr_expect_eq(leader[product], last);
+    cr_expect_eq(leader[relu], last);
+    emp_op_cost        cost;
+    const emp_op_cost *alone = t.graph->op[product].cost;
+    cr_expect_eq(emp_fusion_cost(fusion, (const emp_op_id[]){product, relu, last}, 3,
+                                 leader, &cost),
+                 product);
+    cr_expect_eq(cost.op_class, alone->op_class);
+    cr_expect_eq(cost.m, alone->m);
+    cr_expect_eq(cost.bytes_read, alone->bytes_read);
+    cr_expect_eq(cost.bytes_written, t.graph->op[last].cost->bytes_written);
+    cr_expect_eq(cost.flops, alone->flops);
+    cost = emp_fusion_cost_on_cpu(&cost, &t.machine->device[0]);
+    cr_expect_gt(cost.flops, alone->flops); /* the cycles of the others */
+    cr_expect_eq(cost.cpu_cycles, 0.0);
+    emp_free(leader);
+    emp_fusion_destroy(fusion);
+    task_destroy(&t);
+}
+
+/* A wish that is not granted leaves its op alone; what is legal stays. */
+Test(fused_sets, wishes_become_legal_and_stay_so)
+{
+    task t;
+
+    task_create(&t, "rnnlm:steps=4", "k40x2", "tf-r1.3");
+    emp_fusion *fusion = fusion_of(&t);
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = op / 50 % 3;
+    emp_problem_legalize(t.problem, t.device_of_op);
+    emp_op_id *leader = fuse_all(&t, fusion);
+    int32_t    fused = 0;
+    cr_expect_eq(emp_fusion_check(fusion, t.device_of_op, leader, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) {
+        const emp_op_id was = leader[op];
+        fused += was != op;
+        if (!t.graph->op[op].is_folded)
+            cr_expect_eq(t.device_of_op[op], t.device_of_op[was]);
+    }
+    cr_expect_gt(fused, 20);
+    emp_op_id *again = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) again[op] = leader[op];
+    emp_fusion_legalize(fusion, t.device_of_op, again);
+    for (emp_op_id op = 0; op < t.graph->op_count; op++)
+        cr_expect_eq(again[op], leader[op]);
+    emp_free(leader);
+    emp_free(again);
+    emp_fusion_destroy(fusion);
+    task_destroy(&t);
+}
+
+static void expect_unsupported(const task *t, const char *message)
+{
+    emp_fusion *fusion = NULL;
+
+    EXPECT_REFUSED(emp_fusion_create(&fusion, t->problem, &err), EMP_EUNSUPPORTED,
+                   message);
+    cr_expect_null(fusion);
+}
+
+Test(fused_sets, nothing_is_known_elsewhere)
+{
+    task t;
+
+    task_create(&t, "rnnlm:steps=4", "k40x2", "baechi");
+    expect_unsupported(&t, "the rules \"events\" only");
+    task_destroy(&t);
+    task_create(&t, "rnnlm:steps=4", "k40x2", "ideal");
+    t.machine->device[1].has_core = true;
+    expect_unsupported(&t, "device gpu:0 is a group of cores");
+    task_destroy(&t);
+}
+
+Test(fused_sets, survive_allocation_failures)
+{
+    task        t = task_chain(10);
+    emp_fusion *fusion = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_fusion_create(&fusion, t.problem, NULL), );
+    emp_fusion_destroy(fusion);
     task_destroy(&t);
 }

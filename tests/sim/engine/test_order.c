@@ -1,107 +1,85 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Levels say who is served first: step times worked out by hand, and what is refused. An op takes
- * 10 ns on a GPU and 20 on a core, a copy 261. */
+ * 10 ns on a GPU and 20 on a core, a copy 261.
+ * Times of a timed run are those that a trace tells. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <string.h>
 
-#include "base/mem.h"
-#include "sim/engine/sim.h"
+#include "sim/team/team.h"
+#include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { GPU = 10, CPU = 20, COPY = 5 + 256 };
-enum { ISSUE = 3, SEND = 2, RECEIVE = 4, POLL = 7, STEP = 100 };
+enum { ISSUE = 3, SEND = 2, RECEIVE = 4, POLL = 7, STEP = 100, OPS = 4 };
 
-static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
-
-TestSuite(order, .fini = expect_no_leak);
-
-/* The step time; traced runs must agree. */
-static emp_time_ns simulate(const emp_problem *problem, const emp_decision *decision)
-{
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0}, traced = {0};
-    emp_error      err = {0};
-
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run_decision(sim, decision, &result, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_sim_trace_decision(sim, decision, NULL, &traced, &err), EMP_OK);
-    cr_expect_eq(traced.step_time_ns, result.step_time_ns);
-    emp_sim_destroy(sim);
-    return result.step_time_ns;
-}
-
-static void expect_time(const char *what, const tiny_op *ops, int count,
-                        const emp_runtime *runtime, const uint8_t *level,
-                        emp_time_ns want)
-{
-    task t;
-
-    task_create_tiny(&t, ops, count, runtime);
-    emp_time_ns got = simulate(
-        t.problem, &(emp_decision){.device_of_op = t.device_of_op, .level_of_op = level});
-    cr_expect_eq(got, want, "%s: %" PRId64 " ns, want %" PRId64, what, got, want);
-    task_destroy(&t);
-}
+TestSuite(order, .fini = expect_all_freed);
 
 /* An op that others wait for, on gpu:1, behind one of five times its length on gpu:0. */
-static const tiny_op behind[] = {{.device = 1, .weight = 5},
-                                 {.device = 1},
-                                 {.device = 2, .input_count = 1, .input = {1}}};
+static const char behind[] = "1*5; 1; 2<1";
+/* The end of the first op makes the third one ready while the long one waits. */
+static const char chooses[] = "1; 1*40; 1<0; 2<2";
+/* Of two that an op sets off the second goes first, though nothing else waits. */
+static const char together[] = "1; 1<0*5; 1<0; 2<2";
+static const char on_cores[] = "0|4*8; 0; 1<1";
+
+static const struct {
+    const char *what;
+    const char *ops;
+    bool        is_serial, has_levels;
+    uint8_t     level[OPS];
+    emp_time_ns want;
+} cases[] = {
+    {"first come", behind, false, false, {0}, 5 * GPU + GPU + COPY + GPU},
+    {"by level", behind, false, true, {1, 0, 0}, GPU + COPY + GPU},
+    {"the other way round", behind, false, true, {0, 63, 0}, 6 * GPU + COPY + GPU},
+    {"ready later, first come", chooses, false, false, {0}, 42 * GPU + COPY + GPU},
+    {"ready later, by level", chooses, false, true, {0, 5, 0, 0}, 42 * GPU},
+    {"told together, first come", together, false, false, {0}, 7 * GPU + COPY + GPU},
+    {"told together, by level", together, false, true, {0, 1}, 2 * GPU + COPY + GPU},
+    {"issued first come",
+     behind,
+     true,
+     false,
+     {0},
+     ISSUE + 6 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP},
+    {"issued by level",
+     behind,
+     true,
+     true,
+     {1, 0, 0},
+     ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP},
+    {"on cores by level",
+     on_cores,
+     true,
+     true,
+     {1, 0, 0},
+     CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP},
+};
 
 Test(order, what_waits_at_the_least_level_is_served_first)
 {
-    const emp_runtime list = tiny_list_scheduling();
-
-    expect_time("first come", behind, 3, &list, NULL, 5 * GPU + GPU + COPY + GPU);
-    expect_time("by level", behind, 3, &list, (const uint8_t[]){1, 0, 0},
-                GPU + COPY + GPU);
-    expect_time("the other way round", behind, 3, &list, (const uint8_t[]){0, 63, 0},
-                5 * GPU + GPU + COPY + GPU);
-}
-
-/* The end of the first op makes the last one ready while the long one waits. */
-Test(order, a_server_chooses_when_all_have_been_told)
-{
-    const emp_runtime    list = tiny_list_scheduling();
-    static const tiny_op ops[] = {{.device = 1},
-                                  {.device = 1, .weight = 40},
-                                  {.device = 1, .input_count = 1, .input = {0}},
-                                  {.device = 2, .input_count = 1, .input = {2}}};
-
-    expect_time("first come", ops, 4, &list, NULL, 42 * GPU + COPY + GPU);
-    expect_time("by level", ops, 4, &list, (const uint8_t[]){0, 5, 0, 0}, 42 * GPU);
-}
-
-/* Of two that an op sets off the second goes first, though nothing else waits. */
-Test(order, those_that_are_told_together_go_by_level)
-{
-    const emp_runtime    list = tiny_list_scheduling();
-    static const tiny_op ops[] = {
-        {.device = 1},
-        {.device = 1, .input_count = 1, .input = {0}, .weight = 5},
-        {.device = 1, .input_count = 1, .input = {0}},
-        {.device = 2, .input_count = 1, .input = {2}}};
-
-    expect_time("first come", ops, 4, &list, NULL, 7 * GPU + COPY + GPU);
-    expect_time("by level", ops, 4, &list, (const uint8_t[]){0, 1, 0, 0},
-                2 * GPU + COPY + GPU);
-}
-
-Test(order, host_threads_and_pools_go_by_level)
-{
-    emp_runtime          serial = tiny_serial();
-    static const tiny_op on_cores[] = {{.device = 0, .lanes = 4, .weight = 8},
-                                       {.device = 0},
-                                       {.device = 1, .input_count = 1, .input = {1}}};
-
-    expect_time("issued first come", behind, 3, &serial, NULL,
-                ISSUE + 6 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
-    expect_time("issued by level", behind, 3, &serial, (const uint8_t[]){1, 0, 0},
-                ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
-    serial.events.cpu_slots = 1;
-    expect_time("on cores by level", on_cores, 3, &serial, (const uint8_t[]){1, 0, 0},
-                CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_runtime runtime = cases[i].is_serial ? tiny_serial() : tiny_list_scheduling();
+        emp_sim_result result = {0}, traced = {0};
+        task           t;
+        runtime.events.cpu_slots =
+            cases[i].ops == on_cores ? 1 : runtime.events.cpu_slots;
+        task_create_ops(&t, cases[i].ops, &runtime);
+        const emp_decision d = {.device_of_op = t.device_of_op,
+                                .level_of_op =
+                                    cases[i].has_levels ? cases[i].level : NULL};
+        emp_sim           *sim = task_sim(&t);
+        ASSERT_OK(emp_sim_run_decision(sim, &d, &result, &err));
+        ASSERT_OK(emp_sim_trace_decision(sim, &d, NULL, &traced, &err));
+        cr_expect_eq(traced.step_time_ns, result.step_time_ns, "%s", cases[i].what);
+        cr_expect_eq(result.step_time_ns, cases[i].want,
+                     "%s: %" PRId64 " ns, want %" PRId64, cases[i].what,
+                     result.step_time_ns, cases[i].want);
+        emp_sim_destroy(sim);
+        task_destroy(&t);
+    }
 }
 
 /* Also where the order in which outputs are allocated would show. */
@@ -111,8 +89,7 @@ Test(order, equal_levels_are_none)
 
     for (int i = 0; i < 2; i++) {
         task           t;
-        emp_sim       *sim = NULL;
-        emp_sim_result plain = {0}, level = {0};
+        emp_sim_result level = {0};
         task_create(&t, "rnnlm:steps=4", "k40x2", runtimes[i]);
         const int32_t ops = t.graph->op_count;
         uint8_t      *levels = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
@@ -121,10 +98,10 @@ Test(order, equal_levels_are_none)
             levels[op] = 17;
         }
         emp_problem_legalize(t.problem, t.device_of_op);
-        emp_decision decision = {.device_of_op = t.device_of_op, .level_of_op = levels};
-        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
-        cr_assert_eq(emp_sim_run_traced(sim, t.device_of_op, NULL, &plain, NULL), EMP_OK);
-        cr_assert_eq(emp_sim_trace_decision(sim, &decision, NULL, &level, NULL), EMP_OK);
+        emp_decision   decision = {.device_of_op = t.device_of_op, .level_of_op = levels};
+        emp_sim       *sim = task_sim(&t);
+        emp_sim_result plain = task_trace(&t, NULL);
+        ASSERT_OK(emp_sim_trace_decision(sim, &decision, NULL, &level, &err));
         cr_expect_eq(level.fingerprint, plain.fingerprint);
         cr_expect_arr_eq(level.peak_bytes, plain.peak_bytes, sizeof plain.peak_bytes);
         emp_sim_destroy(sim);
@@ -133,29 +110,24 @@ Test(order, equal_levels_are_none)
     }
 }
 
-static void expect_refused(const emp_problem *problem, const emp_decision *decision,
-                           emp_status want, const char *text)
+static void expect_refused(const task *t, const uint8_t *level, emp_status want,
+                           const char *part)
 {
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-    emp_error      err = {0};
+    const emp_decision d = {.device_of_op = t->device_of_op, .level_of_op = level};
+    emp_sim           *sim = task_sim(t);
+    emp_sim_result     result = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(emp_sim_run_decision(sim, decision, &result, &err), want);
-    cr_expect_str_eq(err.msg, text);
+    EXPECT_REFUSED(emp_sim_run_decision(sim, &d, &result, &err), want, part);
     emp_sim_destroy(sim);
 }
 
 Test(order, levels_that_mean_nothing_are_refused)
 {
-    task        t;
-    emp_runtime list = tiny_list_scheduling();
+    const emp_runtime list = tiny_list_scheduling();
+    task              t;
 
-    task_create_tiny(&t, behind, 3, &list);
-    expect_refused(t.problem,
-                   &(emp_decision){.device_of_op = t.device_of_op,
-                                   .level_of_op = (const uint8_t[]){0, 64, 0}},
-                   EMP_EINVAL, "op 1 has the level 64; the last is 63");
+    task_create_ops(&t, behind, &list);
+    expect_refused(&t, (const uint8_t[]){0, 64, 0}, EMP_EINVAL, "op 1 has the level 64");
     t.problem->costs->gpu_beside_ns = EMP_NEW_ARRAY(emp_time_ns, 3);
     t.machine->core_count = 3;
     for (int d = 1; d <= 2; d++) {
@@ -163,19 +135,182 @@ Test(order, levels_that_mean_nothing_are_refused)
         t.machine->device[d].sharing =
             (emp_sharing){.copy_bytes_per_s = 256e9, .hand_over_s = 3e-9};
     }
-    expect_refused(t.problem,
-                   &(emp_decision){.device_of_op = t.device_of_op,
-                                   .level_of_op = (const uint8_t[]){0, 1, 0}},
-                   EMP_EUNSUPPORTED,
-                   "devices that share cores serve ops as they come, in no other order");
+    expect_refused(&t, (const uint8_t[]){0, 1, 0}, EMP_EUNSUPPORTED, "share cores");
     task_destroy(&t);
     task_create(&t, "rnnlm:steps=2", "k40x2", "placeto");
     uint8_t *levels = EMP_NEW_ARRAY(uint8_t, (size_t)t.graph->op_count);
-    expect_refused(t.problem,
-                   &(emp_decision){.device_of_op = t.device_of_op, .level_of_op = levels},
-                   EMP_EUNSUPPORTED,
-                   "the rules of this runtime order ops by themselves; leave the levels "
-                   "out");
+    expect_refused(&t, levels, EMP_EUNSUPPORTED, "leave the levels out");
     emp_free(levels);
+    task_destroy(&t);
+}
+
+/* ---- times of ops ---- */
+
+enum { SEEDS = 150, UNTOLD = -7 };
+
+TestSuite(times, .fini = expect_all_freed);
+
+static void create_times(emp_sim_times *times, int32_t ops)
+{
+    times->start_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)ops);
+    times->end_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)ops);
+    cr_assert_not_null(times->start_ns);
+    cr_assert_not_null(times->end_ns);
+    for (int32_t op = 0; op < ops; op++) times->start_ns[op] = times->end_ns[op] = UNTOLD;
+}
+
+static void destroy_times(emp_sim_times *times)
+{
+    emp_free(times->start_ns);
+    emp_free(times->end_ns);
+}
+
+/* Tasks of an op on a pool come in several parts. */
+static void note_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                    emp_time_ns start_ns, emp_time_ns end_ns)
+{
+    emp_sim_times *told = (emp_sim_times *)context;
+
+    (void)device;
+    (void)lane;
+    if (told->start_ns[op] == UNTOLD || start_ns < told->start_ns[op])
+        told->start_ns[op] = start_ns;
+    if (end_ns > told->end_ns[op]) told->end_ns[op] = end_ns;
+}
+
+/* Of one decision on a simulator that has run others. */
+static void expect_traced_times(emp_sim *sim, const emp_decision *decision, int32_t ops,
+                                const char *what, uint64_t seed)
+{
+    emp_sim_times  told, timed;
+    emp_sim_trace  trace = {.context = &told, .op = note_op};
+    emp_sim_result plain = {0}, result = {0}, traced = {0};
+
+    create_times(&told, ops);
+    create_times(&timed, ops);
+    ASSERT_OK(emp_sim_trace_decision(sim, decision, &trace, &traced, &err));
+    ASSERT_OK(emp_sim_run_timed(sim, decision, &timed, &result, &err));
+    ASSERT_OK(emp_sim_run_decision(sim, decision, &plain, &err));
+    cr_expect_arr_eq(&plain, &result, sizeof plain, "%s, seed %d", what, (int)seed);
+    cr_expect_eq(traced.step_time_ns, result.step_time_ns);
+    cr_expect_arr_eq(told.start_ns, timed.start_ns, (size_t)ops * sizeof *told.start_ns,
+                     "%s, seed %d: starts", what, (int)seed);
+    cr_expect_arr_eq(told.end_ns, timed.end_ns, (size_t)ops * sizeof *told.end_ns,
+                     "%s, seed %d: ends", what, (int)seed);
+    destroy_times(&told);
+    destroy_times(&timed);
+}
+
+static void expect_times_of(const task *t, const char *what, uint64_t seed,
+                            bool has_order)
+{
+    const int32_t ops = t->graph->op_count;
+    emp_sim      *sim = task_sim(t);
+    uint8_t      *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
+    emp_decision  d = {.device_of_op = t->device_of_op};
+
+    expect_traced_times(sim, &d, ops, what, seed);
+    for (int32_t op = 0; op < ops; op++) level[op] = (uint8_t)(op * 7 % EMP_LEVELS);
+    d.level_of_op = level;
+    if (has_order) expect_traced_times(sim, &d, ops, what, seed);
+    emp_free(level);
+    emp_sim_destroy(sim);
+}
+
+Test(times, of_random_problems_are_those_of_the_trace)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task t;
+        if (seed % 3 == 0)
+            random_problem_create_unlike(&t, seed);
+        else
+            random_problem_create(&t, seed);
+        const bool shares = t.problem->costs->gpu_beside_ns != NULL;
+        expect_times_of(&t, "random", seed, !shares);
+        task_destroy(&t);
+    }
+}
+
+Test(times, of_every_runtime_are_those_of_the_trace)
+{
+    static const char *const runtimes[] = {"tf-r1.3", "ideal",  "replay-cpu",
+                                           "placeto", "baechi", "edges"};
+
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+        task t;
+        task_create(&t, "rnnlm:steps=3", "k40x4", runtimes[i]);
+        for (int32_t op = 0; op < t.graph->op_count; op++)
+            t.device_of_op[op] = op / 5 % t.machine->device_count;
+        emp_problem_legalize(t.problem, t.device_of_op);
+        expect_times_of(&t, runtimes[i], 0, i < 2);
+        task_destroy(&t);
+    }
+}
+
+/* Each candidate has times of its own, on any number of threads. */
+Test(times, of_a_team_are_those_of_one)
+{
+    enum { COUNT = 6 };
+    task               t;
+    emp_sim_team      *team = NULL;
+    emp_owned_decision decision[COUNT];
+    emp_sim_times      times[COUNT], one;
+    emp_sim_result     result[COUNT], *results[COUNT], alone = {0};
+
+    task_create(&t, "rnnlm:steps=3", "k40x2", "tf-r1.3");
+    const int32_t ops = t.graph->op_count;
+    const size_t  bytes = (size_t)ops * sizeof(emp_time_ns);
+    for (int32_t i = 0; i < COUNT; i++) {
+        cr_assert_eq(emp_decision_init(&decision[i], ops, 0, NULL), EMP_OK);
+        for (int32_t op = 0; op < ops; op++)
+            decision[i].device_of_op[op] = op / (i + 2) % 3;
+        create_times(&times[i], ops);
+        results[i] = &result[i];
+    }
+    cr_assert_eq(emp_sim_team_create(&team, t.problem, 3, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_team_run_batch(
+                     team, &(emp_sim_team_batch){.decision = decision, .times = times},
+                     COUNT, results, NULL),
+                 EMP_OK);
+    emp_sim *sim = task_sim(&t);
+    for (int32_t i = 0; i < COUNT; i++) {
+        create_times(&one, ops);
+        const emp_decision view = emp_decision_view(&decision[i]);
+        cr_assert_eq(emp_sim_run_timed(sim, &view, &one, &alone, NULL), EMP_OK);
+        cr_expect_arr_eq(one.start_ns, times[i].start_ns, bytes);
+        cr_expect_arr_eq(one.end_ns, times[i].end_ns, bytes);
+        destroy_times(&one);
+        destroy_times(&times[i]);
+        emp_decision_clear(&decision[i]);
+    }
+    emp_sim_destroy(sim);
+    emp_sim_team_destroy(team);
+    task_destroy(&t);
+}
+
+static emp_status run_stopped(emp_sim_team *team, const emp_owned_decision *decision,
+                              emp_sim_result *const *results, int stopped)
+{
+    const atomic_int stop = stopped;
+
+    return emp_sim_team_run_batch(
+        team, &(emp_sim_team_batch){.decision = decision, .stop = &stop}, 1, results,
+        NULL);
+}
+
+Test(times, a_team_that_is_stopped_runs_nothing)
+{
+    task           t;
+    emp_sim_team  *team = NULL;
+    emp_sim_result result = {.step_time_ns = -1}, *results[1] = {&result};
+
+    task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
+    cr_assert_eq(emp_sim_team_create(&team, t.problem, 2, NULL), EMP_OK);
+    const emp_owned_decision decision[1] = {{.device_of_op = t.device_of_op}};
+    cr_expect_eq(run_stopped(team, decision, results, 1), EMP_EINTERRUPTED);
+    cr_expect_eq(result.step_time_ns, -1);
+    cr_expect_eq(run_stopped(team, decision, results, 0), EMP_OK);
+    cr_expect_gt(result.step_time_ns, 0);
+    emp_sim_team_destroy(team);
     task_destroy(&t);
 }

@@ -3,62 +3,43 @@
  * tensor of 256 B takes 20 + 512 ns from host to host, 5 more from or to a GPU. */
 #include <criterion/criterion.h>
 
-#include "base/mem.h"
-#include "sim/engine/sim.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
 
-static emp_sim_result run(const tiny_op *ops, int op_count, int64_t memory_bytes)
-{
-    emp_runtime    runtime = tiny_list_scheduling();
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
-    emp_error      err = {0};
+TestSuite(several_hosts, .fini = expect_all_freed);
 
-    task_create_tiny(&t, ops, op_count, &runtime);
+static emp_sim_result run(const char *ops, int64_t memory_bytes)
+{
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
+
+    task_create_ops(&t, ops, &runtime);
     task_split_hosts(&t);
     t.machine->device[CPU_1].memory_bytes = memory_bytes;
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
-    emp_sim_destroy(sim);
+    emp_sim_result r = task_run(&t);
     task_destroy(&t);
-    cr_assert_eq(emp_mem_live_blocks(), 0);
     return r;
 }
 
-Test(several_hosts, a_copy_crosses_the_network)
+Test(several_hosts, copies_cross_the_network_from_host_to_host)
 {
-    static const tiny_op ops[] = {{.device = GPU_0},
-                                  {.device = GPU_1, .input_count = 1, .input = {0}}};
-    emp_sim_result       r = run(ops, 2, 1 << 20);
+    static const char between[] = "1; 3<0";
+    static const char within[] = "3; 4<0";
+    emp_sim_result    r = run(between, 1 << 20);
 
     cr_expect_eq(r.step_time_ns, 10 + 25 + 512 + 10);
     cr_expect_eq(r.transfer_count, 1);
-}
-
-Test(several_hosts, copies_within_a_host_do_not)
-{
-    static const tiny_op ops[] = {{.device = GPU_1},
-                                  {.device = GPU_2, .input_count = 1, .input = {0}}};
-
-    cr_expect_eq(run(ops, 2, 1 << 20).step_time_ns, 10 + 5 + 256 + 10);
+    cr_expect_eq(run(within, 1 << 20).step_time_ns, 10 + 5 + 256 + 10);
 }
 
 /* Both take the link of host 0 to the network, though their GPUs and CPUs are others; the
  * copy of the other direction goes meanwhile. */
 Test(several_hosts, copies_wait_for_the_network)
 {
-    static const tiny_op ops[] = {
-        {.device = GPU_0},
-        {.device = CPU_0},
-        {.device = GPU_2},
-        {.device = GPU_1, .input_count = 1, .input = {0}},
-        {.device = CPU_1, .input_count = 1, .input = {1}},
-        {.device = GPU_0, .input_count = 1, .input = {2}},
-    };
-    emp_sim_result r = run(ops, 6, 1 << 20);
+    static const char ops[] = "1; 0; 4; 3<0; 2<1; 1<2";
+    emp_sim_result    r = run(ops, 1 << 20);
 
     cr_expect_eq(r.step_time_ns, 10 + (25 + 512) + (20 + 512) + 20);
     cr_expect_eq(r.busy_ns[GPU_0], 20);
@@ -66,15 +47,10 @@ Test(several_hosts, copies_wait_for_the_network)
 }
 
 /* The output of a GPU's op in host memory lies in that of its own host. */
-static const tiny_op host_output[] = {
-    {.device = GPU_1, .is_on_host = true},
-    {.device = CPU_1, .input_count = 1, .input = {0}},
-    {.device = CPU_0, .input_count = 1, .input = {0}},
-};
-
 Test(several_hosts, host_memory_is_that_of_the_own_host)
 {
-    emp_sim_result r = run(host_output, 3, 1 << 20);
+    static const char ops[] = "3h; 2<0; 0<0";
+    emp_sim_result    r = run(ops, 1 << 20);
 
     cr_expect_eq(r.transfer_count, 1, "to the other host only");
     cr_expect_eq(r.step_time_ns, 10 + 20 + 512 + 20);
@@ -82,12 +58,137 @@ Test(several_hosts, host_memory_is_that_of_the_own_host)
     cr_expect_eq(r.peak_bytes[CPU_0], 256 + 256, "its copy, and the same");
     cr_expect_eq(r.peak_bytes[GPU_1], 0);
     cr_expect(r.is_feasible);
-}
-
-Test(several_hosts, the_verdict_names_the_host)
-{
-    emp_sim_result r = run(host_output, 3, 300);
-
+    r = run(ops, 300);
     cr_expect_eq(r.oom_device, CPU_1);
     cr_expect_eq(r.oom_op, 1);
+}
+
+/* ---- a program that drives the devices of both ---- */
+
+enum { HOP_NS = 100, COPY = 25 + 512 };
+
+typedef struct {
+    bool is_client, has_hop;
+    int  weight; /* of ops on the server */
+} how;
+
+/* Each round makes something on the client's host and reads it on the server. */
+static const char    two_rounds[] = "0; 3<0; 0; 3<2";
+static const uint8_t rounds[] = {0, 0, 1, 1};
+
+static void add_hops(task *t)
+{
+    t->problem->runtime.events.host_hop_s = HOP_NS * 1e-9;
+    for (int32_t a = 0; a < t->machine->device_count; a++)
+        for (int32_t b = 0; b < t->machine->device_count; b++)
+            if (emp_problem_has_hop(t->problem, a, b))
+                t->machine->route[a][b].latency_s += HOP_NS * 1e-9;
+}
+
+static void create(task *t, const char *ops, const uint8_t *level, how h)
+{
+    emp_runtime runtime = tiny_list_scheduling();
+    tiny_op     op[TINY_MAX_OPS];
+
+    const int count = tiny_parse(op, ops);
+    for (int i = 0; i < count; i++) {
+        if (op[i].device >= CPU_1) op[i].weight = h.weight;
+    }
+    task_create_tiny(t, op, count, &runtime);
+    task_split_hosts(t);
+    t->problem->runtime.events.client = h.is_client;
+    for (int i = 0; i < count; i++) t->graph->op[i].level = level[i];
+    t->graph->has_levels = true;
+    if (h.has_hop) add_hops(t);
+}
+
+TestSuite(client, .fini = expect_all_freed);
+
+/* A simulator that has run says the same again. */
+static int64_t step_ns(const char *ops, const uint8_t *level, how h)
+{
+    task           t;
+    emp_sim_result r = {0}, again = {0};
+
+    create(&t, ops, level, h);
+    emp_sim *sim = task_sim(&t);
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &again, &err));
+    cr_expect(r.is_feasible && again.step_time_ns == r.step_time_ns);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+    return r.step_time_ns;
+}
+
+static int64_t two_ns(how h) { return step_ns(two_rounds, rounds, h); }
+
+Test(client, waits_for_copies_between_hosts)
+{
+    /* both first ops are done at 40, and the copies leave one after the other */
+    cr_expect_eq(two_ns((how){.weight = 1}), 20 + COPY + COPY + 10);
+    /* the second round begins when the copy of the first has left the link */
+    cr_expect_eq(two_ns((how){true, false, 1}), 2 * (20 + COPY) + 10);
+    /* it does not wait for the hop, in which the server takes the copy: only the last one counts */
+    cr_expect_eq(two_ns((how){true, true, 1}), 2 * (20 + COPY) + HOP_NS + 10);
+    /* the server works on the first round until 557 + 100 + 1000 and takes the second copy then */
+    cr_expect_eq(two_ns((how){true, true, 100}), 20 + COPY + 2 * (HOP_NS + 1000));
+}
+
+/* Of the last step above, from its end: the op on the server, the hop, the wait for the server since 1114, the copy, and
+ * before that the copy for which the client waited, each with its op. */
+Test(client, is_explained)
+{
+    task t;
+
+    create(&t, two_rounds, rounds, (how){true, true, 100});
+    emp_explain *why = task_explain(&t);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_HOST_WAIT], 1657 - 1114);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_TRANSFER], 2 * COPY);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_CPU_OP], 2 * 20);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+}
+
+/* A copy to another host keeps no link in its hop: two that leave one after the other arrive so. */
+Test(client, copies_share_a_hop)
+{
+    static const uint8_t one_round[] = {0, 0, 0, 0};
+
+    cr_expect_eq(step_ns(two_rounds, one_round, (how){.has_hop = true, .weight = 1}),
+                 20 + COPY + COPY + HOP_NS + 10);
+}
+
+/* What reads all rounds belongs to the last one. It has level 0, and nothing waits for it. A copy to the client has no hop. */
+Test(client, what_reads_all_rounds_is_last)
+{
+    static const char    ops[] = "0; 3<0; 0; 3<2; 0<1,3";
+    static const uint8_t levels[] = {0, 0, 1, 1, 0};
+
+    cr_expect_eq(
+        step_ns(ops, levels, (how){.is_client = true, .has_hop = true, .weight = 1}),
+        2 * (20 + COPY) + HOP_NS + 10 + COPY + 20);
+}
+
+Test(client, survives_every_allocation_failure)
+{
+    task      t;
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    create(&t, two_rounds, rounds, (how){.is_client = true, .weight = 1});
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+}
+
+/* Nothing waits within a host. */
+Test(client, waits_for_no_copy_within_a_host)
+{
+    static const char ops[] = "0; 1<0; 0; 1<2";
+    const int64_t     with = step_ns(ops, rounds, (how){.is_client = true});
+
+    cr_expect_eq(with, step_ns(ops, rounds, (how){.is_client = false}));
+    cr_expect_eq(with, 20 + 2 * (5 + 256) + 10);
 }

@@ -4,22 +4,20 @@
  * ones? Mirhoseini et al., ICLR 2018, Table 1: seconds on the CPU and on one K40; 0 = does not
  * fit. Inception-V3 has one image here, which is nearer to the published times than 32 are. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <math.h>
 
-#include "base/mem.h"
-#include "sim/engine/sim.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 struct cell {
-    char   spec[24];
-    int    device;
-    double published_s;
-    double off_percent; /* of the model */
+    const char *spec;
+    int         device;
+    double      published_s;
+    double      off_percent; /* of the model */
 };
 
 /* clang-format off */
-static struct cell cells[] = {
+static const struct cell cells[] = {
     {"inception_v3:batch=1", 0, 0.61, +43},  {"inception_v3:batch=1", 1, 0.15, +2},
     {"resnet", 1, 1.18, +13},
     {"rnnlm", 0, 6.89, -27},        {"rnnlm", 1, 1.57, -44},
@@ -34,25 +32,15 @@ enum {
     ROUNDING_PERCENT = 1
 }; /* of the GPU's memory, between a peak and the limit */
 
-ParameterizedTestParameters(single_device, is_off_the_published_time_as_known)
+static void expect_cell(const struct cell *c)
 {
-    return cr_make_param_array(struct cell, cells, sizeof cells / sizeof cells[0]);
-}
-
-ParameterizedTest(struct cell *c, single_device, is_off_the_published_time_as_known)
-{
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
-    emp_error      err = {0};
+    task t;
 
     task_create(&t, c->spec, "k40x1", "tf-r1.3");
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = c->device;
     emp_problem_legalize(t.problem, t.device_of_op);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
-
-    double seconds = (double)r.step_time_ns * 1e-9;
+    emp_sim_result r = task_run(&t);
+    double         seconds = (double)r.step_time_ns * 1e-9;
     cr_expect_eq(r.is_feasible, c->published_s > 0.0, "%s on device %d: %s", c->spec,
                  c->device, r.is_feasible ? "fits" : "does not fit");
     if (c->published_s > 0.0) {
@@ -66,7 +54,10 @@ ParameterizedTest(struct cell *c, single_device, is_off_the_published_time_as_kn
         cr_expect_gt(100.0 * fabs(used - 1.0), MARGIN_PERCENT, "%s: %.1f %% of memory",
                      c->spec, 100.0 * used);
     }
-    emp_sim_destroy(sim);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(single_device, is_off_the_published_time_as_known, .fini = expect_all_freed)
+{
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) expect_cell(&cells[i]);
 }

@@ -1,56 +1,53 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a trace file JSON that says what happened, when, and on which track? */
+/* Is a trace file JSON that says what happened, when, and on which track?
+ * Is a picture of scopes what Graphviz reads, and do its labels add up to the traffic? */
 #include <criterion/criterion.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "sim/explain/trace_chrome.h"
+#include "sim/explain/explain.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 #include "tests/support/timeline.h"
 
 enum { SEEDS = 200 };
 
-static const tiny_op ops[] = {
-    {.device = 1},
-    {.device = 2, .input_count = 1, .input = {0}},
-    {.device = 0, .input_count = 1, .input = {0}, .lanes = 4},
-};
+static const char ops[] = "1; 2<0; 0<0|4";
 
-static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
-                        bool has_two_hosts, emp_sim_result *result)
+TestSuite(trace, .fini = expect_all_freed);
+
+/* Writes the trace of a step and reads it back. */
+static json_t *trace_task(const task *t, emp_sim_result *result)
 {
-    task         t;
-    emp_sim     *sim = NULL;
-    emp_error    err = {0};
-    json_error_t why;
-    char         path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    const emp_decision d = {.device_of_op = t->device_of_op};
+    emp_sim           *sim = task_sim(t);
+    json_error_t       why;
+    char               path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    task_create_tiny(&t, traced, 3, runtime);
-    if (has_two_hosts) task_split_hosts(&t);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_trace_chrome_write(path, sim, t.problem,
-                                        &(emp_decision){.device_of_op = t.device_of_op},
-                                        result, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_trace_chrome_write(path, sim, t->problem, &d, result, &err));
     json_t *root = json_load_file(path, 0, &why);
-    cr_assert_not_null(root, "%s", why.text);
+    cr_assert_not_null(root, "line %d: %s", why.line, why.text);
     remove(path);
     emp_sim_destroy(sim);
-    task_destroy(&t);
     return root;
 }
 
-static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result)
+static json_t *trace_of(const char *traced, const emp_runtime *runtime,
+                        bool has_two_hosts, emp_sim_result *result)
 {
-    return trace_of(ops, runtime, false, result);
+    task t;
+
+    task_create_ops(&t, traced, runtime);
+    if (has_two_hosts) task_split_hosts(&t);
+    json_t *root = trace_task(&t, result);
+    task_destroy(&t);
+    return root;
 }
 
 /* Events of a phase ("X") on a track; -1 = any. */
@@ -73,7 +70,7 @@ Test(trace, tracks_hold_what_ran_there)
 {
     emp_runtime    runtime = tiny_serial();
     emp_sim_result r = {0};
-    json_t        *root = write_and_read(&runtime, &r);
+    json_t        *root = trace_of(ops, &runtime, false, &r);
 
     timeline_expect_valid(root);
     cr_expect_eq(count(root, "X", 1, 0), 1, "a kernel");
@@ -92,13 +89,12 @@ Test(trace, tracks_hold_what_ran_there)
     cr_expect_gt(count(root, "C", 1, -1), 0, "memory of a GPU");
     cr_expect_eq(count(root, "M", 1, -1), 1 + 5, "names of a GPU and its tracks");
     json_decref(root);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static void expect_end(const emp_runtime *runtime)
 {
     emp_sim_result r = {0};
-    json_t        *root = write_and_read(runtime, &r);
+    json_t        *root = trace_of(ops, runtime, false, &r);
     size_t         i;
     const json_t  *e;
     double         last = 0.0;
@@ -116,14 +112,10 @@ static void expect_end(const emp_runtime *runtime)
 
 Test(trace, every_host_has_its_tracks)
 {
-    static const tiny_op far[] = {
-        {.device = 0, .lanes = 4},
-        {.device = 2, .input_count = 1, .input = {0}, .lanes = 4},
-        {.device = 1, .input_count = 1, .input = {1}},
-    };
-    emp_runtime    runtime = tiny_serial();
-    emp_sim_result r = {0};
-    json_t        *root = trace_of(far, &runtime, true, &r);
+    static const char far[] = "0|4; 2<0|4; 1<1";
+    emp_runtime       runtime = tiny_serial();
+    emp_sim_result    r = {0};
+    json_t           *root = trace_of(far, &runtime, true, &r);
 
     cr_expect_eq(count(root, "X", 0, EMP_MAX_CORES), 1, "a copy to the other host");
     cr_expect_eq(count(root, "X", 2, EMP_MAX_CORES), 0);
@@ -133,7 +125,6 @@ Test(trace, every_host_has_its_tracks)
     cr_expect_eq(count(root, "M", 2, -1), 1 + 1, "names of a CPU and its track");
     cr_expect_eq(count(root, "M", 3, -1), 1 + 5, "names of a GPU and its tracks");
     json_decref(root);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(trace, times_are_microseconds_and_end_with_the_step)
@@ -167,23 +158,10 @@ static void expect_facts(const json_t *event, bool has_path)
 /* The valid timeline of a step with its facts and its peaks. */
 static void expect_timeline(const task *t, uint64_t seed)
 {
-    emp_sim       *sim = NULL;
     emp_sim_result r = {0};
-    emp_error      err = {0};
-    char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    json_t        *root = trace_task(t, &r), *event;
     size_t         i;
-    json_t        *event;
 
-    close(mkstemp(path));
-    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
-    cr_assert_eq(emp_trace_chrome_write(path, sim, t->problem,
-                                        &(emp_decision){.device_of_op = t->device_of_op},
-                                        &r, &err),
-                 EMP_OK, "seed %" PRIu64 ": %s", seed, err.msg);
-    json_error_t where;
-    json_t      *root = json_load_file(path, 0, &where);
-    cr_assert_not_null(root, "seed %" PRIu64 ": line %d: %s", seed, where.line,
-                       where.text);
     timeline_expect_valid(root);
     json_array_foreach(json_object_get(root, "traceEvents"), i, event)
     {
@@ -193,31 +171,24 @@ static void expect_timeline(const task *t, uint64_t seed)
     for (int32_t d = 0; d < r.device_count; d++) {
         json_int_t peak = (json_int_t)r.peak_bytes[d];
         cr_expect_eq(timeline_highest(root, "peak memory", d), peak,
-                     "seed %" PRIu64 ", device %d", seed, d);
+                     SEED_AND(", device %d"), d);
         if (emp_runtime_events_of(&t->problem->runtime)->bfc_allocator)
             cr_expect_leq(timeline_highest(root, "memory", d), peak + r.oom_bytes);
         else
             cr_expect_eq(timeline_highest(root, "memory", d), peak,
-                         "seed %" PRIu64 ", device %d", seed, d);
+                         SEED_AND(", device %d"), d);
     }
     json_decref(root);
-    remove(path);
-    emp_sim_destroy(sim);
 }
 
 Test(trace, is_valid_on_random_problems)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task r;
-        if (seed % 2 == 0) {
-            random_problem_create(&r, seed);
-        } else {
-            random_problem_create_hosts(&r, seed);
-        }
+        (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
         expect_timeline(&r, seed);
         task_destroy(&r);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(trace, is_valid_by_the_rules_of_other_simulators)
@@ -236,14 +207,13 @@ Test(trace, is_valid_by_the_rules_of_other_simulators)
 /* Op 0 and its copy to gpu:1 lie on the critical path; op 2 beside it does not. */
 Test(trace, slices_say_whether_they_are_on_the_critical_path)
 {
-    static const tiny_op beside[] = {
-        {.device = 1}, {.device = 2, .input_count = 1, .input = {0}}, {.device = 0}};
-    emp_runtime    runtime = tiny_list_scheduling();
-    emp_sim_result r = {0};
-    json_t        *root = trace_of(beside, &runtime, false, &r);
-    size_t         i;
-    const json_t  *e;
-    int            critical = 0, others = 0;
+    static const char beside[] = "1; 2<0; 0";
+    emp_runtime       runtime = tiny_list_scheduling();
+    emp_sim_result    r = {0};
+    json_t           *root = trace_of(beside, &runtime, false, &r);
+    size_t            i;
+    const json_t     *e;
+    int               critical = 0, others = 0;
 
     json_array_foreach(json_object_get(root, "traceEvents"), i, e)
     {
@@ -259,41 +229,117 @@ Test(trace, slices_say_whether_they_are_on_the_critical_path)
     json_decref(root);
 }
 
-Test(trace, survives_every_allocation_failure)
+Test(trace, survives_allocation_failures_and_names_missing_folders)
 {
     emp_runtime    runtime = tiny_serial();
     task           t;
-    emp_sim       *sim = NULL;
     emp_sim_result r;
     char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    task_create_tiny(&t, ops, 3, &runtime);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+    task_create_ops(&t, ops, &runtime);
+    const emp_decision d = {.device_of_op = t.device_of_op};
+    emp_sim           *sim = task_sim(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_trace_chrome_write(path, sim, t.problem,
-                               &(emp_decision){.device_of_op = t.device_of_op}, &r,
-                               NULL), );
+        emp_trace_chrome_write(path, sim, t.problem, &d, &r, NULL), );
+    EXPECT_REFUSED(
+        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, &r, &err), EMP_EIO,
+        "/nowhere/t.json");
     remove(path);
     emp_sim_destroy(sim);
     task_destroy(&t);
 }
 
-Test(trace, a_folder_that_is_not_there_is_named)
-{
-    emp_runtime    runtime = tiny_serial();
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r;
-    emp_error      err = {0};
+/* ---- pictures of scopes ---- */
 
-    task_create_tiny(&t, ops, 3, &runtime);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
-    cr_expect_eq(emp_trace_chrome_write("/nowhere/t.json", sim, t.problem,
-                                        &(emp_decision){.device_of_op = t.device_of_op},
-                                        &r, &err),
-                 EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "/nowhere/t.json"), "%s", err.msg);
-    emp_sim_destroy(sim);
+enum { DRAWN = 300, TEXT_BYTES = 8192 };
+
+static const char        drawn[] = "1; 2<0; 1<0; 0<1,2";
+static const char *const drawn_names[] = {"enc/cell/a", "enc/cell/b", "enc/\"q\"/c",
+                                          "loss"};
+
+TestSuite(scope_dot, .init = scratch_create, .fini = scratch_remove);
+
+/* Draws the four ops above; the text of the picture is in text. */
+static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
+{
+    task                  t;
+    emp_runtime           runtime = tiny_serial();
+    emp_scope_dot_summary summary = {0};
+
+    task_create_ops(&t, drawn, &runtime);
+    for (int i = 0; i < 4; i++) t.graph->name[i] = drawn_names[i];
+    ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, depth,
+                                  &summary, &err));
+    char *written = scratch_read("g.dot", NULL);
+    snprintf(text, TEXT_BYTES, "%s", written);
+    free(written);
     task_destroy(&t);
+    return summary;
+}
+
+static void expect_text(const char *text, const char *part)
+{
+    cr_expect_not_null(strstr(text, part), "no %s in\n%s", part, text);
+}
+
+Test(scope_dot, scopes_are_cut_at_the_depth)
+{
+    char                  text[TEXT_BYTES];
+    emp_scope_dot_summary s = draw(1, text);
+
+    cr_expect_eq(s.depth, 1);
+    cr_expect_eq(s.node_count, 2);
+    expect_text(text, "\"enc\\n3 ops\"");
+    expect_text(text, "\"(top)\\n1 op\"");
+    s = draw(0, text);
+    cr_expect_eq(s.depth, 2);
+    cr_expect_eq(s.node_count, 3);
+    expect_text(text, "\"enc/cell\\n2 ops\"");
+    expect_text(text, "\"enc/\\\"q\\\"\\n1 op\"");
+    s = draw(9, text);
+    cr_expect_eq(s.node_count, 3);
+}
+
+Test(scope_dot, colours_and_labels_say_what_is_where)
+{
+    char                  text[TEXT_BYTES];
+    emp_scope_dot_summary s = draw(2, text);
+
+    cr_expect_eq(s.traffic_bytes, 3 * 256, "a to gpu:1, b and c to the host");
+    expect_text(text, ";0.5000:");
+    expect_text(text, "style=striped");
+    expect_text(text, "style=filled");
+    expect_text(text, "s0 -> s0 [label=\"256 B\"");
+    expect_text(text, "s0 -> s2 [label=\"256 B\"");
+    expect_text(text, "s0 -> s1\n");
+    cr_expect_eq(strncmp(text, "digraph ", 8), 0);
+}
+
+Test(scope_dot, labels_add_up_to_the_traffic)
+{
+    for (uint64_t seed = 0; seed < DRAWN; seed++) {
+        task                  r;
+        emp_scope_dot_summary summary;
+        (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
+        ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), r.problem, r.device_of_op, 0,
+                                      &summary, &err));
+        cr_expect_eq(summary.traffic_bytes, task_run(&r).traffic_bytes, SEED);
+        task_destroy(&r);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(scope_dot, survives_allocation_failures_and_names_missing_folders)
+{
+    task r;
+
+    random_problem_create(&r, 7);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_scope_dot_write(scratch_path("g.dot"),
+                                                          r.problem, r.device_of_op, 0,
+                                                          NULL, NULL), );
+    EXPECT_REFUSED(
+        emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, &err),
+        EMP_EIO, "/nowhere/g.dot");
+    task_destroy(&r);
 }

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/explain/what_if.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -12,121 +11,99 @@
 
 enum { SEEDS = 100, GPU = 10, CPU = 20, LATENCY = 5, COPY = LATENCY + 256, STEP = 100 };
 
-static emp_explain *explain(const task *t)
-{
-    emp_explain *why = NULL;
-    emp_error    err = {0};
-
-    cr_assert_eq(emp_explain_create(&why, t->problem,
-                                    &(emp_decision){.device_of_op = t->device_of_op},
-                                    &err),
-                 EMP_OK, "%s", err.msg);
-    return why;
-}
+TestSuite(what_if, .fini = expect_all_freed);
 
 static emp_what_if find(const task *t, const emp_explain *why)
 {
-    emp_what_if what_if = {0};
-    emp_error   err = {0};
+    const emp_decision d = {.device_of_op = t->device_of_op};
+    emp_what_if        what_if = {0};
 
-    cr_assert_eq(emp_what_if_find(&what_if, t->problem,
-                                  &(emp_decision){.device_of_op = t->device_of_op}, why,
-                                  &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_what_if_find(&what_if, t->problem, &d, why, &err));
     return what_if;
 }
 
-/* The first change of that kind, or NULL. */
-static const emp_what_if_change *change_of(const emp_what_if *w, emp_what_if_kind kind)
+static emp_explain *why;
+static emp_what_if  w;
+
+/* The machine of a tiny problem states the times of its routes; here they follow from links. */
+static void create(task *t, const char *ops, const emp_runtime *runtime)
 {
-    for (int32_t i = 0; i < w->count; i++)
-        if (w->change[i].kind == kind) return &w->change[i];
+    task_create_ops(t, ops, runtime);
+    for (int i = 0; i < t->machine->link_count; i++)
+        t->machine->link[i] = (emp_link){.bytes_per_s = 1e9, .latency_s = LATENCY * 1e-9};
+}
+
+static void ask(const task *t)
+{
+    why = task_explain(t);
+    w = find(t, why);
+}
+
+static void destroy(task *t)
+{
+    emp_explain_destroy(why);
+    task_destroy(t);
+}
+
+/* The first change of that kind, or NULL. */
+static const emp_what_if_change *change_of(emp_what_if_kind kind)
+{
+    for (int32_t i = 0; i < w.count; i++)
+        if (w.change[i].kind == kind) return &w.change[i];
     return NULL;
 }
 
-static void expect_time(const emp_what_if *w, emp_what_if_kind kind, emp_time_ns time)
+static void expect_time(emp_what_if_kind kind, emp_time_ns time)
 {
-    const emp_what_if_change *change = change_of(w, kind);
+    const emp_what_if_change *change = change_of(kind);
 
     cr_assert_not_null(change, "%s", emp_what_if_key(kind));
     cr_expect_eq(change->step_time_ns, time, "%s: %" PRId64 " ns", emp_what_if_key(kind),
                  change->step_time_ns);
 }
 
-/* The machine of a tiny problem states the times of its routes; here they follow from links. */
-static void create(task *t, const tiny_op *ops, int count, const emp_runtime *runtime)
+/* Two copies to gpu:0 share its link in, the one from gpu:1 goes first. A time of 0: that change is
+ * not told, as nothing waits for it or there is no such thing. */
+static const struct {
+    const char      *ops;
+    bool             is_serial;
+    emp_time_ns      step_ns;
+    emp_what_if_kind kind;
+    emp_time_ns      changed_ns;
+} cases[] = {
+    {"0; 2; 1<0,1", false, GPU + 2 * COPY + GPU, EMP_WHAT_IF_LINK_QUEUE,
+     CPU + COPY + GPU},
+    {"0; 2; 1<0,1", false, GPU + 2 * COPY + GPU, EMP_WHAT_IF_LINK, GPU + COPY + GPU},
+    {"0; 2; 1<0,1", false, GPU + 2 * COPY + GPU, EMP_WHAT_IF_HOST, 0},
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_GPU, GPU},
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_LINK_QUEUE, 0},
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_LINK, 0},
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_CPU, 0},
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_MEMORY, 0},
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_MOVE, 0}, /* names without scopes */
+    {"0", false, CPU, EMP_WHAT_IF_CPU, CPU / 2},
+    {"1; 1", true, 3 + 2 * GPU + STEP, EMP_WHAT_IF_HOST, 1 + 2 * GPU + STEP},
+    {"1; 1", true, 3 + 2 * GPU + STEP, EMP_WHAT_IF_GPU, 3 + GPU + STEP},
+};
+
+Test(what_if, changes_are_worth_what_one_computes_by_hand)
 {
-    task_create_tiny(t, ops, count, runtime);
-    for (int i = 0; i < t->machine->link_count; i++)
-        t->machine->link[i] = (emp_link){.bytes_per_s = 1e9, .latency_s = LATENCY * 1e-9};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_runtime runtime = cases[i].is_serial ? tiny_serial() : tiny_list_scheduling();
+        task        t;
+        create(&t, cases[i].ops, &runtime);
+        ask(&t);
+        const emp_what_if_change *change = change_of(cases[i].kind);
+        cr_expect_eq(why->result.step_time_ns, cases[i].step_ns, "%s", cases[i].ops);
+        cr_expect_eq(change == NULL ? 0 : change->step_time_ns, cases[i].changed_ns,
+                     "%s: %s", cases[i].ops, emp_what_if_key(cases[i].kind));
+        if (change != NULL && cases[i].kind == EMP_WHAT_IF_LINK_QUEUE)
+            cr_expect_eq(change->link, 3, "into gpu:0");
+        destroy(&t);
+    }
 }
 
-/* Two copies to gpu:0 share its link in, the one from gpu:1 goes first. */
-Test(what_if, links)
-{
-    static const tiny_op ops[] = {
-        {.device = 0}, {.device = 2}, {.device = 1, .input_count = 2, .input = {0, 1}}};
-    emp_runtime runtime = tiny_list_scheduling();
-    task        t;
-
-    create(&t, ops, 3, &runtime);
-    emp_explain *why = explain(&t);
-    emp_what_if  w = find(&t, why);
-    cr_expect_eq(why->result.step_time_ns, GPU + COPY + COPY + GPU);
-    expect_time(&w, EMP_WHAT_IF_LINK_QUEUE, CPU + COPY + GPU);
-    cr_expect_eq(change_of(&w, EMP_WHAT_IF_LINK_QUEUE)->link, 3, "into gpu:0");
-    expect_time(&w, EMP_WHAT_IF_LINK, GPU + COPY + GPU);
-    cr_expect_null(change_of(&w, EMP_WHAT_IF_HOST), "there is none");
-    emp_explain_destroy(why);
-    task_destroy(&t);
-}
-
-Test(what_if, a_link_that_nothing_waits_for_is_not_told)
-{
-    static const tiny_op ops[] = {{.device = 1}, {.device = 1}};
-    emp_runtime          runtime = tiny_list_scheduling();
-    task                 t;
-
-    create(&t, ops, 2, &runtime);
-    emp_explain *why = explain(&t);
-    emp_what_if  w = find(&t, why);
-    cr_expect_null(change_of(&w, EMP_WHAT_IF_LINK_QUEUE));
-    cr_expect_null(change_of(&w, EMP_WHAT_IF_LINK));
-    cr_expect_null(change_of(&w, EMP_WHAT_IF_CPU));
-    cr_expect_null(change_of(&w, EMP_WHAT_IF_MEMORY));
-    cr_expect_null(change_of(&w, EMP_WHAT_IF_MOVE), "names without scopes");
-    expect_time(&w, EMP_WHAT_IF_GPU, GPU);
-    emp_explain_destroy(why);
-    task_destroy(&t);
-}
-
-Test(what_if, faster_devices)
-{
-    static const tiny_op on_cpu[] = {{.device = 0}};
-    static const tiny_op on_gpu[] = {{.device = 1}, {.device = 1}};
-    emp_runtime          list = tiny_list_scheduling(), serial = tiny_serial();
-    task                 t;
-
-    create(&t, on_cpu, 1, &list);
-    emp_explain *why = explain(&t);
-    emp_what_if  w = find(&t, why);
-    expect_time(&w, EMP_WHAT_IF_CPU, CPU / 2);
-    emp_explain_destroy(why);
-    task_destroy(&t);
-
-    create(&t, on_gpu, 2, &serial);
-    why = explain(&t);
-    w = find(&t, why);
-    cr_expect_eq(why->result.step_time_ns, 3 + 2 * GPU + STEP);
-    expect_time(&w, EMP_WHAT_IF_HOST, 1 + 2 * GPU + STEP);
-    expect_time(&w, EMP_WHAT_IF_GPU, 3 + GPU + STEP);
-    emp_explain_destroy(why);
-    task_destroy(&t);
-}
-
-static const tiny_op     apart[] = {{.device = 1},
-                                    {.device = 2, .input_count = 1, .input = {0}},
-                                    {.device = 2, .weight = 3}};
+static const char        apart[] = "1; 2<0; 2*3";
 static const char *const names[] = {"a/x", "a/y", "b/z"};
 
 /* Op a/y on gpu:1 reads a/x of gpu:0. Op b/z keeps gpu:1 busy beside them. */
@@ -134,7 +111,7 @@ static void create_apart(task *t)
 {
     emp_runtime runtime = tiny_list_scheduling();
 
-    create(t, apart, 3, &runtime);
+    create(t, apart, &runtime);
     for (int i = 0; i < 3; i++) t->graph->name[i] = names[i];
 }
 
@@ -153,16 +130,14 @@ Test(what_if, moves_of_a_scope)
     task t;
 
     create_apart(&t);
-    emp_explain *why = explain(&t);
-    emp_what_if  w = find(&t, why);
+    ask(&t);
     cr_expect_eq(why->result.step_time_ns, GPU + COPY + GPU);
-    const emp_what_if_change *move = change_of(&w, EMP_WHAT_IF_MOVE);
+    const emp_what_if_change *move = change_of(EMP_WHAT_IF_MOVE);
     cr_assert_not_null(move);
     cr_assert_eq(&w.change[w.count] - move, 1, "a scope is moved once");
     cr_expect_eq(why->scopes.scope[move->scope].name[0], 'a');
     expect_move(move, 1, 3 * GPU, 1, true);
-    emp_explain_destroy(why);
-    task_destroy(&t);
+    destroy(&t);
 }
 
 /* Both ops of the scope at once are too much for gpu:0, which would be best. */
@@ -172,16 +147,14 @@ Test(what_if, the_best_move_may_not_fit)
 
     create_apart(&t);
     t.machine->device[1].memory_bytes = 300;
-    emp_explain *why = explain(&t);
-    emp_what_if  w = find(&t, why);
+    ask(&t);
     cr_assert(why->result.is_feasible);
-    const emp_what_if_change *move = change_of(&w, EMP_WHAT_IF_MOVE);
+    const emp_what_if_change *move = change_of(EMP_WHAT_IF_MOVE);
     cr_assert_not_null(move);
     cr_assert_eq(&w.change[w.count] - move, 2);
     expect_move(&move[0], 0, 2 * CPU, 2, true);
     expect_move(&move[1], 1, 3 * GPU, 1, false);
-    emp_explain_destroy(why);
-    task_destroy(&t);
+    destroy(&t);
 }
 
 Test(what_if, what_does_not_fit_may_with_twice_the_memory)
@@ -190,14 +163,12 @@ Test(what_if, what_does_not_fit_may_with_twice_the_memory)
 
     create_apart(&t);
     t.machine->device[1].memory_bytes = 200;
-    emp_explain *why = explain(&t);
-    emp_what_if  w = find(&t, why);
+    ask(&t);
     cr_assert_not(why->result.is_feasible);
-    expect_time(&w, EMP_WHAT_IF_MEMORY, why->result.step_time_ns);
-    cr_expect(change_of(&w, EMP_WHAT_IF_MEMORY)->is_feasible);
-    cr_expect_not(change_of(&w, EMP_WHAT_IF_GPU)->is_feasible);
-    emp_explain_destroy(why);
-    task_destroy(&t);
+    expect_time(EMP_WHAT_IF_MEMORY, why->result.step_time_ns);
+    cr_expect(change_of(EMP_WHAT_IF_MEMORY)->is_feasible);
+    cr_expect_not(change_of(EMP_WHAT_IF_GPU)->is_feasible);
+    destroy(&t);
 }
 
 /* A scope for each op but the first, which is in none; nested, so that they hold each other. */
@@ -209,25 +180,21 @@ static void name_ops(task *t)
         t->graph->name[op] = scopes[op % 5];
 }
 
-static void expect_simulated(const task *t, const emp_explain *why,
-                             const emp_what_if_change *change, uint64_t seed)
+static void expect_simulated(task *t, const emp_what_if_change *change, uint64_t seed)
 {
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-    size_t         bytes = (size_t)t->graph->op_count * sizeof *t->device_of_op;
-    emp_device_id *moved = emp_calloc(1, bytes);
+    const size_t   bytes = (size_t)t->graph->op_count * sizeof *t->device_of_op;
+    emp_device_id *kept = emp_calloc(1, bytes);
 
-    memcpy(moved, t->device_of_op, bytes);
+    memcpy(kept, t->device_of_op, bytes);
     for (int32_t op = 0; op < t->graph->op_count; op++)
         if (emp_scopes_is_in(&why->scopes, why->scopes.of_op[op], change->scope))
-            moved[op] = change->to;
-    emp_problem_legalize(t->problem, moved);
-    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, moved, &result, NULL), EMP_OK);
-    cr_expect_eq(result.step_time_ns, change->step_time_ns, "seed %" PRIu64, seed);
-    cr_expect_eq(result.is_feasible, change->is_feasible, "seed %" PRIu64, seed);
-    emp_sim_destroy(sim);
-    emp_free(moved);
+            t->device_of_op[op] = change->to;
+    emp_problem_legalize(t->problem, t->device_of_op);
+    emp_sim_result result = task_run(t);
+    cr_expect_eq(result.step_time_ns, change->step_time_ns, SEED);
+    cr_expect_eq(result.is_feasible, change->is_feasible, SEED);
+    memcpy(t->device_of_op, kept, bytes);
+    emp_free(kept);
 }
 
 Test(what_if, changes_of_random_problems_are_worth_what_is_told)
@@ -238,36 +205,30 @@ Test(what_if, changes_of_random_problems_are_worth_what_is_told)
         task r;
         random_problem_create(&r, seed);
         name_ops(&r);
-        emp_explain *why = explain(&r);
-        emp_what_if  w = find(&r, why);
+        ask(&r);
         cr_assert_leq(w.count, EMP_WHAT_IF_CHANGES);
         for (int32_t i = 0; i < w.count; i++) {
             const emp_what_if_change *c = &w.change[i];
             cr_expect(c->step_time_ns < why->result.step_time_ns ||
                           (c->is_feasible && !why->result.is_feasible),
-                      "seed %" PRIu64, seed);
-            if (c->kind == EMP_WHAT_IF_MOVE) expect_simulated(&r, why, c, seed), moves++;
+                      SEED);
+            if (c->kind == EMP_WHAT_IF_MOVE) expect_simulated(&r, c, seed), moves++;
             machines += c->kind != EMP_WHAT_IF_MOVE;
         }
-        emp_explain_destroy(why);
-        task_destroy(&r);
+        destroy(&r);
     }
     cr_expect_gt(moves, SEEDS / 4, "%d moves", moves);
     cr_expect_gt(machines, SEEDS / 4, "%d machines", machines);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(what_if, survives_every_allocation_failure)
 {
-    task        t;
-    emp_what_if w = {0};
+    task t;
 
     create_apart(&t);
-    emp_explain *why = explain(&t);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_what_if_find(&w, t.problem, &(emp_decision){.device_of_op = t.device_of_op},
-                         why, NULL), );
+    why = task_explain(&t);
+    const emp_decision d = {.device_of_op = t.device_of_op};
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_what_if_find(&w, t.problem, &d, why, NULL), );
     cr_expect_gt(w.count, 0);
-    emp_explain_destroy(why);
-    task_destroy(&t);
+    destroy(&t);
 }

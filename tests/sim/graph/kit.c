@@ -37,6 +37,14 @@ static const char *read_numbers(const char *text, char close, int64_t *number,
     return text + 1;
 }
 
+emp_graph_builder *kit_begin(void)
+{
+    emp_graph_builder *b = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    return b;
+}
+
 emp_port kit_tensor(emp_graph_builder *b, const char *name, const char *text)
 {
     emp_op_attrs attrs = {.has_shape = true, .shape = EMP_SHAPE_UNKNOWN};
@@ -151,4 +159,88 @@ emp_op_id kit_find(const emp_graph *graph, const char *name)
 
     cr_assert_geq(op, 0, "no op \"%s\"", name);
     return op;
+}
+
+void kit_expect_outputs(const emp_graph_builder *b, const char *op, const char *want)
+{
+    char text[512];
+
+    cr_expect_str_eq(kit_outputs(b, kit_port(b, op).op, text, sizeof text), want,
+                     "%s has %s, not %s", op, text, want);
+}
+
+emp_port kit_port(const emp_graph_builder *b, const char *name)
+{
+    const char *colon = strchr(name, ':');
+    size_t      length = colon == NULL ? strlen(name) : (size_t)(colon - name);
+    emp_op_id   op = emp_graph_builder_find(b, name, length);
+
+    cr_assert_geq(op, 0, "no op %s", name);
+    return (emp_port){op, colon == NULL ? 0 : (int32_t)strtol(colon + 1, NULL, 10)};
+}
+
+/* "Type a b:1" */
+static void add_op(emp_graph_builder *b, const char *name, char *call,
+                   const emp_op_attrs *attrs)
+{
+    emp_port  in[16];
+    int32_t   count = 0;
+    emp_op_id op;
+    emp_error err = {0};
+    char     *rest, *type = strtok_r(call, " @", &rest);
+
+    for (char *word; (word = strtok_r(NULL, " @", &rest)) != NULL; count++)
+        in[count] = kit_port(b, word);
+    cr_assert_eq(
+        emp_graph_builder_add(b, name, type, attrs, in, count, NULL, 0, &op, &err),
+        EMP_OK, "%s: %s", name, err.msg);
+}
+
+void kit_ops(emp_graph_builder *b, const char *text, ...)
+{
+    static const emp_op_attrs none;
+    char                      copy[2048], *rest, *names;
+    va_list                   attrs;
+
+    cr_assert_lt(snprintf(copy, sizeof copy, "%s", text), (int)sizeof copy);
+    va_start(attrs, text);
+    for (char *s = strtok_r(copy, ";", &rest); s; s = strtok_r(NULL, ";", &rest)) {
+        char *value = strstr(s, " = ");
+        cr_assert_not_null(value, "%s", s);
+        *value = '\0';
+        value += 3;
+        const bool is_tensor = strchr("[?", value[1 + (value[0] == '&')]) != NULL;
+        for (char *name = strtok_r(s, ", ", &names); name != NULL;
+             name = strtok_r(NULL, ", ", &names)) {
+            if (is_tensor)
+                kit_tensor(b, name, value);
+            else
+                add_op(b, name, value,
+                       strchr(value, '@') ? va_arg(attrs, const emp_op_attrs *) : &none);
+        }
+    }
+    va_end(attrs);
+}
+
+int kit_inputs(emp_graph_builder *b, const char *texts, emp_port *input)
+{
+    char copy[256], name[16];
+    int  count = 0;
+
+    snprintf(copy, sizeof copy, "%s", texts);
+    for (char *text = strtok(copy, " "); text != NULL; text = strtok(NULL, " ")) {
+        snprintf(name, sizeof name, "in%d", count);
+        input[count++] = kit_tensor(b, name, text);
+    }
+    return count;
+}
+
+const emp_op *kit_fact(const emp_graph *graph, const char *name)
+{
+    return &graph->op[kit_find(graph, name)];
+}
+
+const emp_op_cost *kit_cost(const emp_graph *graph, const char *name)
+{
+    return kit_fact(graph, name)->cost;
 }

@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Building: what is refused and why, order, ports, loops, and every allocation failing.
- */
+ * Collectives of PyTorch and XLA have the ranks and bytes that their sizes tell. */
 #include <criterion/criterion.h>
+#include <string.h>
 
-#include "base/mem.h"
+#include "sim/graph/graph_builder.h"
 #include "tests/sim/graph/kit.h"
+#include "tests/support/survive.h"
 
 static const emp_op_attrs none;
-
-static emp_graph_builder *new_builder(void)
-{
-    emp_graph_builder *b = NULL;
-
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    return b;
-}
 
 /* Declares an op without shapes, as an importer does. */
 static emp_op_id declare(emp_graph_builder *b, const char *name, const char *type,
                          const emp_op_attrs *attrs)
 {
     emp_op_id op;
-    emp_error err = {0};
 
-    cr_assert_eq(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type),
-                                           attrs, NULL, 0, &op, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type), attrs,
+                                        NULL, 0, &op, &err));
     return op;
 }
 
@@ -34,46 +26,36 @@ static void connect(emp_graph_builder *b, emp_op_id from, int32_t index, emp_op_
     cr_assert_eq(emp_graph_builder_connect(b, (emp_port){from, index}, to, NULL), EMP_OK);
 }
 
-Test(builder, add_refuses_bad_arguments_with_a_reason)
+Test(builder, add_refuses_bad_arguments_with_a_reason, .fini = expect_all_freed)
 {
-    emp_graph_builder *b = new_builder();
-    emp_port           x = kit_tensor(b, "x", "f[3]");
+    static const struct {
+        const char *name, *part;
+        emp_port    input;
+        emp_op_id   control;
+    } cases[] = {
+        {"x", "\"x\" is taken", {0, 0}, 0},
+        {"y", "op \"y\", input 0: op 7 is outside 0..0", {7, 0}, 0},
+        {"y", "op \"y\" reads output 1 of \"x\" (Placeholder), which has 1", {0, 1}, 0},
+        {"y", "op \"y\", control input 0: op -1 is outside 0..0", {0, 0}, -1},
+        {"", "name", {0, 0}, 0}};
+    emp_graph_builder *b = kit_begin();
     emp_op_id          op;
-    emp_error          err = {0};
 
-    cr_expect_eq(
-        emp_graph_builder_add(b, "x", "NoOp", &none, NULL, 0, NULL, 0, &op, &err),
-        EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op name \"x\" is taken");
-    err = (emp_error){0};
-    cr_expect_eq(emp_graph_builder_add(b, "y", "Relu", &none, &(emp_port){7, 0}, 1, NULL,
-                                       0, &op, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op \"y\", input 0: op 7 is outside 0..0");
-    err = (emp_error){0};
-    cr_expect_eq(emp_graph_builder_add(b, "y", "Relu", &none, &(emp_port){0, 1}, 1, NULL,
-                                       0, &op, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg,
-                     "op \"y\" reads output 1 of \"x\" (Placeholder), which has 1");
-    err = (emp_error){0};
-    cr_expect_eq(emp_graph_builder_add(b, "y", "Relu", &none, &x, 1, &(emp_op_id){-1}, 1,
-                                       &op, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op \"y\", control input 0: op -1 is outside 0..0");
-    err = (emp_error){0};
-    cr_expect_eq(emp_graph_builder_add(b, "", "Relu", &none, &x, 1, NULL, 0, &op, &err),
-                 EMP_EINVAL);
+    kit_tensor(b, "x", "f[3]");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        EXPECT_REFUSED(emp_graph_builder_add(b, cases[i].name, "Relu", &none,
+                                             &cases[i].input, 1, &cases[i].control, 1,
+                                             &op, &err),
+                       EMP_EINVAL, cases[i].part);
     cr_expect_eq(emp_graph_builder_connect(b, (emp_port){0, 0}, 5, NULL), EMP_EINVAL);
     cr_expect_eq(emp_graph_builder_add_control(b, -1, 0, NULL), EMP_EINVAL);
     cr_expect_eq(emp_graph_builder_op_count(b), 1);
     emp_graph_builder_destroy(b);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(builder, queries_tell_what_was_added)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_port           x = kit_tensor(b, "x", "f[3]");
     emp_op_attrs       attrs = {.axis = 5};
     emp_port           y = kit_op(b, "y", "Relu", &attrs, 1, x);
@@ -94,7 +76,7 @@ Test(builder, queries_tell_what_was_added)
 /* y is declared before its input; the file's shape of y is less than inference knows. */
 Test(builder, declared_ops_are_inferred_in_order_and_merged_with_the_file)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_shape          from_file[] = {EMP_SHAPE(-1, 4)};
     emp_op_id          y;
     emp_op_attrs       attrs = {
@@ -124,7 +106,7 @@ Test(builder, declared_ops_are_inferred_in_order_and_merged_with_the_file)
 /* A file may say more in attributes that we do not read: no reason to refuse it. */
 Test(builder, declared_shapes_that_do_not_fit_are_unknown)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_port           x = kit_tensor(b, "x", "f[3]"), y = kit_tensor(b, "y", "f[4]");
     emp_op_id          z = declare(b, "z", "Add", &none);
 
@@ -135,38 +117,33 @@ Test(builder, declared_shapes_that_do_not_fit_are_unknown)
     emp_graph_destroy(g);
 }
 
-Test(builder, finish_names_both_ends_of_an_edge_from_nowhere)
+static void expect_finish_refused(emp_graph_builder *b, emp_status want, const char *part)
 {
-    emp_graph_builder *b = new_builder();
-    emp_graph         *g = NULL;
-    emp_error          err = {0};
-    emp_op_id          x = declare(b, "x", "Placeholder", &none);
-    emp_op_id          y = declare(b, "y", "Relu", &none);
+    emp_graph *g = NULL;
 
-    connect(b, x, 3, y);
-    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT);
-    cr_expect_str_eq(err.msg,
-                     "op \"y\" reads output 3 of \"x\" (Placeholder), which has 1");
+    EXPECT_REFUSED(emp_graph_builder_finish(b, &g, &err), want, part);
     cr_expect_null(g);
     emp_graph_builder_destroy(b);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(builder, finish_refuses_too_few_inputs)
+Test(builder, finish_refuses_edges_from_nowhere_and_too_few_inputs)
 {
-    emp_graph_builder *b = new_builder();
-    emp_graph         *g = NULL;
-    emp_error          err = {0};
+    emp_graph_builder *b = kit_begin();
+    emp_op_id          x = declare(b, "x", "Placeholder", &none);
 
+    connect(b, x, 3, declare(b, "y", "Relu", &none));
+    expect_finish_refused(b, EMP_EFORMAT,
+                          "op \"y\" reads output 3 of \"x\" (Placeholder), which has 1");
+    b = kit_begin();
     declare(b, "y", "MatMul", &none);
-    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT);
-    cr_expect_str_eq(err.msg, "op \"y\" of type MatMul has 0 inputs, needs 2");
-    emp_graph_builder_destroy(b);
+    expect_finish_refused(b, EMP_EFORMAT, "\"y\" of type MatMul has 0 inputs, needs 2");
+    expect_finish_refused(kit_begin(), EMP_EINVAL, "no op");
 }
 
 Test(builder, open_types_have_as_many_outputs_as_are_read)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_op_id          queue = declare(b, "dequeue", "QueueDequeueV2", &none);
     emp_op_id          strange = declare(b, "strange", "NeverHeardOf", &none);
     emp_op_id          y = declare(b, "y", "AddN", &none);
@@ -181,41 +158,24 @@ Test(builder, open_types_have_as_many_outputs_as_are_read)
 
 Test(builder, finish_names_an_op_on_a_cycle)
 {
-    emp_graph_builder *b = new_builder();
-    emp_graph         *g = NULL;
-    emp_error          err = {0};
+    emp_graph_builder *b = kit_begin();
     emp_op_id          behind = declare(b, "behind", "Relu", &none);
     emp_op_id p = declare(b, "p", "Relu", &none), q = declare(b, "q", "Relu", &none);
 
     connect(b, q, 0, p);
     connect(b, p, 0, q);
     connect(b, q, 0, behind);
-    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_ECYCLE);
-    cr_expect(
-        strcmp(err.msg, "op \"p\" lies on a cycle; 3 of 3 ops lie on or behind one") ==
-                0 ||
-            strcmp(err.msg,
-                   "op \"q\" lies on a cycle; 3 of 3 ops lie on or behind one") == 0,
-        "%s", err.msg);
-    emp_graph_builder_destroy(b);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(builder, control_edges_alone_make_a_cycle)
-{
-    emp_graph_builder *b = new_builder();
-    emp_graph         *g = NULL;
-    emp_op_id          p = declare(b, "p", "NoOp", &none);
-
+    expect_finish_refused(b, EMP_ECYCLE, "\" lies on a cycle; 3 of 3 ops");
+    b = kit_begin();
+    p = declare(b, "p", "NoOp", &none);
     cr_assert_eq(emp_graph_builder_add_control(b, p, p, NULL), EMP_OK);
-    cr_expect_eq(emp_graph_builder_finish(b, &g, NULL), EMP_ECYCLE);
-    emp_graph_builder_destroy(b);
+    expect_finish_refused(b, EMP_ECYCLE, "op \"p\" lies on a cycle");
 }
 
 /* Enter -> Merge -> Switch -> Exit, with the body Switch -> Square -> NextIteration. */
 Test(builder, a_loop_is_cut_at_its_back_edge_and_its_body_stays_in_the_step)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_graph         *step = NULL;
     emp_port           x = kit_tensor(b, "x", "f[8]"), p = kit_tensor(b, "p", "b[]");
     emp_op_id          enter = declare(b, "enter", "Enter", &none);
@@ -250,7 +210,7 @@ Test(builder, a_loop_is_cut_at_its_back_edge_and_its_body_stays_in_the_step)
 
 Test(builder, is_empty_after_finish_and_can_build_again)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_graph         *g[2] = {NULL, NULL};
 
     for (int i = 0; i < 2; i++) {
@@ -268,17 +228,6 @@ Test(builder, is_empty_after_finish_and_can_build_again)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(builder, finish_needs_an_op)
-{
-    emp_graph_builder *b = new_builder();
-    emp_graph         *g = NULL;
-    emp_error          err = {0};
-
-    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "the graph has no op, need at least 1");
-    emp_graph_builder_destroy(b);
-}
-
 Test(builder, hash_sees_names_types_shapes_and_edges)
 {
     struct {
@@ -292,7 +241,7 @@ Test(builder, hash_sees_names_types_shapes_and_edges)
     uint64_t hash[5];
 
     for (int i = 0; i < 5; i++) {
-        emp_graph_builder *b = new_builder();
+        emp_graph_builder *b = kit_begin();
         emp_port           in[2] = {kit_tensor(b, "a", variants[i].shape),
                                     kit_tensor(b, "b", variants[i].shape)};
         int                s = variants[i].swapped;
@@ -343,28 +292,21 @@ cleanup:
     return st;
 }
 
-Test(builder, survives_every_allocation_failure)
+static void destroy_both(emp_graph **whole, emp_graph **step)
+{
+    emp_graph_destroy(*whole);
+    emp_graph_destroy(*step);
+}
+
+Test(builder, survives_every_allocation_failure, .fini = expect_all_freed)
 {
     emp_graph *whole = NULL, *step = NULL;
-    long       allowed = 0;
 
-    for (;; allowed++) {
-        emp_mem_fail_after(allowed);
-        emp_status st = build_all(&whole, &step);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                     emp_status_str(st));
-        cr_assert_null(step);
-        emp_graph_destroy(whole);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
-    }
-    cr_expect_gt(allowed, 30);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(build_all(&whole, &step),
+                                      destroy_both(&whole, &step));
     cr_expect_eq(step->op_count, 6);
     cr_expect_eq(step->parameter_count, 6);
-    emp_graph_destroy(whole);
-    emp_graph_destroy(step);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    destroy_both(&whole, &step);
 }
 
 /* ---- stated costs ---- */
@@ -372,7 +314,6 @@ Test(builder, survives_every_allocation_failure)
 static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocation)
 {
     emp_op_id           op;
-    emp_error           err = {0};
     const emp_stated_op stated = {
         .cost = {.gpu_ns = 5, .cpu_ns = 50, .copy_ns = 7, .colocation = colocation},
         .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
@@ -380,15 +321,14 @@ static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocatio
         .held_bytes = 13,
         .copy_bytes = 17};
 
-    cr_assert_eq(emp_graph_builder_state(b, name, "Const", &stated, &op, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_graph_builder_state(b, name, "Const", &stated, &op, &err));
     return op;
 }
 
 /* "Const" is a type of the table, whose ops are folded elsewhere. */
 Test(builder, stated_ops_are_taken_at_their_word)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_graph         *g = NULL;
     emp_op_id          x = state(b, "x", 4), y = state(b, "y", -1), z = state(b, "z", 4);
 
@@ -410,47 +350,154 @@ Test(builder, stated_ops_are_taken_at_their_word)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(builder, a_graph_states_all_costs_or_none)
+Test(builder, a_graph_states_all_costs_or_none, .fini = expect_all_freed)
 {
-    emp_graph_builder  *b = new_builder();
+    emp_graph_builder  *b = kit_begin();
     const emp_stated_op stated = {0};
     emp_op_id           op;
-    emp_error           err = {0};
 
     state(b, "x", -1);
-    cr_expect_eq(
+    EXPECT_REFUSED(
         emp_graph_builder_add(b, "y", "NoOp", &none, NULL, 0, NULL, 0, &op, &err),
-        EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op \"y\": a graph states the costs of all ops or of none");
+        EMP_EINVAL, "op \"y\"");
     emp_graph_builder_destroy(b);
-    b = new_builder();
+    b = kit_begin();
     declare(b, "x", "NoOp", &none);
     cr_expect_eq(emp_graph_builder_state(b, "y", "Op", &stated, &op, NULL), EMP_EINVAL);
     emp_graph_builder_destroy(b);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(builder, stated_ops_survive_every_allocation_failure)
+static emp_status build_stated(emp_graph **g)
 {
     const emp_stated_op stated = {.cost.colocation = 1};
-    emp_status          st = EMP_ENOMEM;
-    long                allowed = 0;
+    emp_status          st = EMP_OK;
+    emp_error          *err = NULL;
+    emp_graph_builder  *b = NULL;
+    emp_op_id           x, y;
 
-    for (; st != EMP_OK; allowed++) {
-        emp_graph_builder *b = NULL;
-        emp_graph         *g = NULL;
-        emp_op_id          x, y;
-        emp_mem_fail_after(allowed);
-        st = emp_graph_builder_create(&b, NULL);
-        if (st == EMP_OK) st = emp_graph_builder_state(b, "x", "Op", &stated, &x, NULL);
-        if (st == EMP_OK) st = emp_graph_builder_state(b, "y", "Op", &stated, &y, NULL);
-        if (st == EMP_OK) st = emp_graph_builder_connect(b, (emp_port){x, 0}, y, NULL);
-        if (st == EMP_OK) st = emp_graph_builder_finish(b, &g, NULL);
-        emp_mem_fail_after(-1);
-        emp_graph_destroy(g);
-        emp_graph_builder_destroy(b);
-        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld", allowed);
-        cr_assert_eq(emp_mem_live_blocks(), 0, "leaks after %ld", allowed);
-    }
-    cr_expect_gt(allowed, 20);
+    *g = NULL;
+    EMP_TRY(emp_graph_builder_create(&b, err));
+    EMP_TRY(emp_graph_builder_state(b, "x", "Op", &stated, &x, err));
+    EMP_TRY(emp_graph_builder_state(b, "y", "Op", &stated, &y, err));
+    EMP_TRY(emp_graph_builder_connect(b, (emp_port){x, 0}, y, err));
+    EMP_TRY(emp_graph_builder_finish(b, g, err));
+
+cleanup:
+    emp_graph_builder_destroy(b);
+    return st;
+}
+
+Test(builder, stated_ops_survive_every_allocation_failure, .fini = expect_all_freed)
+{
+    emp_graph *g;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(build_stated(&g), emp_graph_destroy(g));
+    emp_graph_destroy(g);
+}
+
+/* ---- collectives ---- */
+
+static emp_op_id declare_sized(emp_graph_builder *b, const char *name, const char *type,
+                               int64_t elements)
+{
+    emp_op_attrs attrs = {
+        .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(elements)};
+    emp_op_id op = -1;
+
+    cr_assert_eq(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type),
+                                           &attrs, &attrs.shape, 1, &op, NULL),
+                 EMP_OK);
+    emp_graph_builder_set_target(b, op);
+    return op;
+}
+
+/* An op of a type that reads so many floats and makes so many. */
+static emp_collective_part read_part(const char *type, int64_t in, int64_t out,
+                                     const emp_collective_part *said)
+{
+    emp_graph_builder  *b = NULL;
+    emp_graph          *whole = NULL, *step = NULL;
+    emp_collective_part part = {0};
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    emp_op_id x = declare_sized(b, "x", "Placeholder", in),
+              y = declare_sized(b, "y", type, out);
+    cr_assert_eq(emp_graph_builder_connect(b, (emp_port){x, 0}, y, NULL), EMP_OK);
+    if (said != NULL)
+        cr_assert_eq(emp_graph_builder_set_collective(b, y, said, NULL), EMP_OK);
+    ASSERT_OK(emp_graph_builder_finish(b, &whole, &err));
+    ASSERT_OK(emp_graph_prune(&step, whole, &err));
+    y = emp_graph_find(step, "y");
+    if (step->collective != NULL) part = step->collective[y];
+    cr_expect_eq(emp_graph_is_collective(step, y), part.ranks != 0);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+    return part;
+}
+
+static void expect_part(const char *type, int64_t in, int64_t out, emp_collective op,
+                        int32_t ranks, int64_t floats)
+{
+    emp_collective_part part = read_part(type, in, out, NULL);
+
+    cr_expect_eq(part.op, op, "%s", type);
+    cr_expect_eq(part.ranks, ranks, "%s: %d ranks", type, part.ranks);
+    cr_expect_eq(part.bytes, 4 * floats, "%s", type);
+    cr_expect_eq(part.set, 0);
+}
+
+Test(collectives, sizes_tell_ranks_where_they_can)
+{
+    expect_part("_c10d_functional.all_reduce", 100, 100, EMP_COLLECTIVE_ALL_REDUCE,
+                EMP_RANKS_ALL, 100);
+    expect_part("_c10d_functional.all_gather_into_tensor", 100, 800,
+                EMP_COLLECTIVE_ALL_GATHER, 8, 800);
+    expect_part("_c10d_functional.reduce_scatter_tensor", 800, 100,
+                EMP_COLLECTIVE_REDUCE_SCATTER, 8, 800);
+    expect_part("_c10d_functional.all_to_all_single", 64, 64, EMP_COLLECTIVE_ALL_TO_ALL,
+                EMP_RANKS_ALL, 64);
+    expect_part("hlo.all-gather", 100, 250, EMP_COLLECTIVE_ALL_GATHER, EMP_RANKS_ALL,
+                250);
+    /* in place: it is given what it writes to, too */
+    expect_part("c10d._reduce_scatter_base", 900, 100, EMP_COLLECTIVE_REDUCE_SCATTER, 8,
+                800);
+    expect_part("_c10d_functional.all_gather_into_tensor_out", 900, 800,
+                EMP_COLLECTIVE_ALL_GATHER, 8, 800);
+}
+
+Test(collectives, other_types_are_none)
+{
+    cr_expect_eq(read_part("_c10d_functional.broadcast", 8, 8, NULL).ranks, 0);
+    cr_expect_eq(read_part("Relu", 8, 8, NULL).ranks, 0);
+}
+
+Test(collectives, what_is_said_counts)
+{
+    const emp_collective_part said = {EMP_COLLECTIVE_ALL_REDUCE, 3, 7, 2};
+    emp_collective_part       part = read_part("hlo.all-reduce", 8, 8, &said);
+
+    cr_expect_eq(part.ranks, 3);
+    cr_expect_eq(part.bytes, 7);
+    cr_expect_eq(part.set, 2);
+    cr_expect_eq(read_part("Relu", 8, 8, &said).ranks, 3);
+}
+
+Test(collectives, nonsense_is_refused)
+{
+    static const emp_collective_part bad[] = {{EMP_COLLECTIVE_ALL_REDUCE, 0, 8, 0},
+                                              {EMP_COLLECTIVE_ALL_REDUCE, -2, 8, 0},
+                                              {EMP_COLLECTIVE_ALL_REDUCE, 2, -1, 0},
+                                              {EMP_COLLECTIVE_ALL_REDUCE, 2, 8, 2}};
+    emp_graph_builder               *b = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    emp_op_id x = declare_sized(b, "x", "Placeholder", 4);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        cr_expect_eq(emp_graph_builder_set_collective(b, x, &bad[i], NULL), EMP_EINVAL);
+    EXPECT_REFUSED(emp_graph_builder_set_collective(b, 1, &bad[0], &err), EMP_EINVAL,
+                   "as op 1");
+    emp_graph_builder_destroy(b);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do scans, causal convolutions, indexers, sparse attention and residual streams have the shapes and costs of their
- * definitions? */
+ * definitions? Likewise the ops of transformers. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "tests/sim/graph/kit.h"
-
-static emp_graph_builder *begin(void)
-{
-    emp_graph_builder *b = NULL;
-
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    return b;
-}
-
-static const emp_op_cost *cost_of(const emp_graph *g, const char *name)
-{
-    return g->op[kit_find(g, name)].cost;
-}
+#include "tests/support/survive.h"
 
 /* ---- scans ---- */
 
 enum { B = 2, HK = 2, H = 4, K = 8, V = 16 }; /* batch, heads, sizes */
 
-static emp_port scan(emp_graph_builder *b, const char *name, const char *type,
-                     const emp_op_attrs *attrs, int tokens, bool has_state)
+static void scan(emp_graph_builder *b, const char *name, const char *type,
+                 const emp_op_attrs *attrs, int tokens, bool has_state)
 {
     char     q[64], v[64], step[64], text[64];
     emp_port in[8];
@@ -43,10 +31,7 @@ static emp_port scan(emp_graph_builder *b, const char *name, const char *type,
     snprintf(text, sizeof text, "%s/state", name);
     if (has_state) in[count++] = kit_tensor(b, text, "f[2,4,8,16]");
     emp_op_id op;
-    cr_assert_eq(
-        emp_graph_builder_add(b, name, type, attrs, in, count, NULL, 0, &op, NULL),
-        EMP_OK);
-    return (emp_port){op, 0};
+    ASSERT_OK(emp_graph_builder_add(b, name, type, attrs, in, count, NULL, 0, &op, &err));
 }
 
 static const double STATE = 4.0 * B * H * K * V; /* bytes in float32 */
@@ -60,13 +45,12 @@ Test(op_scan, one_token_is_the_recurrence_and_moves_the_state_twice)
     } cases[] = {{"DeltaRule", 7, 2 * B * H}, {"StateSpaceScan", 5, B * H + 3 * H}};
 
     for (size_t i = 0; i < 2; i++) {
-        emp_graph_builder *b = begin();
+        emp_graph_builder *b = kit_begin();
         emp_op_attrs       none = {0};
-        char               text[64];
-        emp_port           y = scan(b, "y", cases[i].type, &none, 1, true);
-        cr_expect_str_eq(kit_outputs(b, y.op, text, sizeof text), "f[2,1,4,16]");
+        scan(b, "y", cases[i].type, &none, 1, true);
+        kit_expect_outputs(b, "y", "f[2,1,4,16]");
         emp_graph         *g = kit_finish(b);
-        const emp_op_cost *c = cost_of(g, "y");
+        const emp_op_cost *c = kit_cost(g, "y");
         cr_expect_eq(c->flops, cases[i].per_element * B * H * K * V);
         cr_expect_eq(c->op_class, EMP_OP_ELEMENTWISE);
         cr_expect_eq(c->work, EMP_WORK_RECURRENT);
@@ -81,7 +65,7 @@ Test(op_scan, one_token_is_the_recurrence_and_moves_the_state_twice)
 /* Kimi Linear's equation 13 for heads of one size, and the products of Mamba-2. */
 Test(op_scan, many_tokens_are_chunks)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       chunk = {.window = 32};
 
     scan(b, "delta", "DeltaRule", &chunk, 128, true);
@@ -89,7 +73,7 @@ Test(op_scan, many_tokens_are_chunks)
     scan(b, "short", "DeltaRule", &chunk, 8, false);
     emp_graph         *g = kit_finish(b);
     const double       T = 128, C = 32;
-    const emp_op_cost *c = cost_of(g, "delta");
+    const emp_op_cost *c = kit_cost(g, "delta");
     cr_expect_eq(c->flops, B * H * T * (6 * K * V + 1.5 * C * (K + V) + C * C));
     cr_expect_eq(c->op_class, EMP_OP_GEMM);
     cr_expect_eq(c->m, 32);
@@ -100,54 +84,45 @@ Test(op_scan, many_tokens_are_chunks)
     cr_expect_eq((double)c->bytes_read,
                  4 * B * T * (2 * HK * K + H * V + 2 * H) + 4 * STATE,
                  "a prompt begins without a state");
-    cr_expect_eq(cost_of(g, "space")->flops,
+    cr_expect_eq(kit_cost(g, "space")->flops,
                  B * T * (H * (4 * K * V + 2 * C * V) + HK * 2 * C * K));
-    cr_expect_eq(cost_of(g, "short")->flops,
+    cr_expect_eq(kit_cost(g, "short")->flops,
                  B * H * 8 * (6 * K * V + 1.5 * 8 * (K + V) + 8 * 8));
     emp_graph_destroy(g);
 }
 
 Test(op_scan, gradients_compute_the_scan_again)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       none = {0};
-    char               text[256];
-    emp_port           y = scan(b, "y", "DeltaRule", &none, 64, false);
-    emp_port           in[6] = {y};
 
-    for (int32_t i = 0; i < 5; i++) in[1 + i] = emp_graph_builder_input(b, y.op, i);
-    emp_port d = kit_op(b, "d", "DeltaRuleGrad", NULL, 6, in[0], in[1], in[2], in[3],
-                        in[4], in[5]);
-    cr_expect_str_eq(kit_outputs(b, d.op, text, sizeof text),
-                     "f[2,64,2,8] f[2,64,2,8] f[2,64,4,16] f[128,4] f[128,4]");
+    scan(b, "y", "DeltaRule", &none, 64, false);
+    kit_ops(b, "d = DeltaRuleGrad y y/0 y/1 y/2 y/3 y/4");
+    kit_expect_outputs(b, "d", "f[2,64,2,8] f[2,64,2,8] f[2,64,4,16] f[128,4] f[128,4]");
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(cost_of(g, "d")->flops, 3 * cost_of(g, "y")->flops);
+    cr_expect_eq(kit_cost(g, "d")->flops, 3 * kit_cost(g, "y")->flops);
     emp_graph_destroy(g);
 }
 
 Test(op_scan, convolutions_keep_the_last_inputs)
 {
-    emp_graph_builder *b = begin();
-    char               text[256];
-    emp_port w = kit_tensor(b, "w", "f[6,1,4]"), bias = kit_tensor(b, "bias", "f[6]");
-    emp_port state = kit_tensor(b, "state", "f[2,6,3]");
-    emp_port one = kit_tensor(b, "one", "f[2,1,6]"),
-             many = kit_tensor(b, "many", "f[2,5,6]");
+    emp_graph_builder *b = kit_begin();
 
-    emp_port y = kit_op(b, "y", "CausalConvolution", NULL, 4, one, w, bias, state);
-    cr_expect_str_eq(kit_outputs(b, y.op, text, sizeof text), "f[2,1,6]");
-    kit_op(b, "z", "CausalConvolution", NULL, 3, many, w, state);
-    kit_op(b, "d", "CausalConvolutionGrad", NULL, 4, many, many, w, bias);
+    kit_ops(b, "w = f[6,1,4]; bias = f[6]; state = f[2,6,3]; one = f[2,1,6]");
+    kit_ops(b, "many = f[2,5,6]; y = CausalConvolution one w bias state");
+    kit_ops(b, "z = CausalConvolution many w state");
+    kit_ops(b, "d = CausalConvolutionGrad many many w bias");
+    kit_expect_outputs(b, "y", "f[2,1,6]");
     emp_graph         *g = kit_finish(b);
-    const emp_op_cost *c = cost_of(g, "y");
+    const emp_op_cost *c = kit_cost(g, "y");
     cr_expect_eq(c->flops, 2 * 4 * 12);
     cr_expect_eq(c->bytes_read, 4 * (12 + 24 + 6 + 36));
     cr_expect_eq(c->bytes_written, 4 * (12 + 36));
     cr_expect_eq(c->work, EMP_WORK_DEPTHWISE);
-    c = cost_of(g, "z");
+    c = kit_cost(g, "z");
     cr_expect_eq(c->bytes_read, 4 * (60 + 24));
     cr_expect_eq(c->bytes_written, 4 * (60 + 36));
-    cr_expect_eq(cost_of(g, "d")->flops, 4 * 4 * 60);
+    cr_expect_eq(kit_cost(g, "d")->flops, 4 * 4 * 60);
     emp_graph_destroy(g);
 }
 
@@ -172,27 +147,24 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
     } cases[] = {{16, 16, 5}, {16, 16, 100}, {1, 64, 10}, {1, 8, 10}, {8, 64, 60}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = begin();
-        emp_op_attrs       attrs = {.is_causal = true, .chosen = cases[i].chosen};
+        emp_graph_builder *b = kit_begin();
+        emp_op_attrs       a = {.is_causal = true, .chosen = cases[i].chosen};
         char               q[64], k[64], text[256];
         snprintf(q, sizeof q, "f[2,%d,8,4]", cases[i].queries);
         snprintf(k, sizeof k, "f[2,%d,2,4]", cases[i].keys);
-        emp_port in[4] = {kit_tensor(b, "q", q), kit_tensor(b, "k", k),
-                          kit_tensor(b, "v", k), kit_tensor(b, "numbers", "i[2,1,1,1]")};
-        emp_port y =
-            kit_op(b, "y", "SparseAttention", &attrs, 4, in[0], in[1], in[2], in[3]);
-        emp_port d = kit_op(b, "d", "SparseAttentionGrad", &attrs, 7, y, in[0], in[1],
-                            in[2], y, (emp_port){y.op, 1}, in[3]);
+        snprintf(text, sizeof text, "q = %s; k, v = %s; n = i[2,1,1,1]", q, k);
+        kit_ops(b, text);
+        kit_ops(b, "y = SparseAttention@ q k v n", &a);
+        kit_ops(b, "d = SparseAttentionGrad@ y q k v y y:1 n", &a);
         snprintf(text, sizeof text, "%s %s %s", q, k, k);
-        char outputs[256];
-        cr_expect_str_eq(kit_outputs(b, d.op, outputs, sizeof outputs), text);
+        kit_expect_outputs(b, "d", text);
         emp_graph *g = kit_finish(b);
         double pairs = count_pairs(cases[i].queries, cases[i].keys, 1, cases[i].chosen);
-        cr_expect_float_eq(cost_of(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
+        cr_expect_float_eq(kit_cost(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
                            "case %zu", i);
-        cr_expect_float_eq(cost_of(g, "d")->flops, 2.5 * cost_of(g, "y")->flops, 1e-6);
+        cr_expect_float_eq(kit_cost(g, "d")->flops, 2.5 * kit_cost(g, "y")->flops, 1e-6);
         double read = fmin(cases[i].keys, (double)cases[i].queries * cases[i].chosen);
-        cr_expect_float_eq((double)cost_of(g, "y")->bytes_read,
+        cr_expect_float_eq((double)kit_cost(g, "y")->bytes_read,
                            4 * 2 * (cases[i].queries * 32 + read * 16) + 8, 8, "case %zu",
                            i);
         emp_graph_destroy(g);
@@ -202,73 +174,61 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
 /* Of keys that are a vector and a rotated part the vector is the value, and is read once. */
 Test(op_scan, latent_values_are_read_with_their_keys)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       attrs = {.is_causal = true, .chosen = 4};
-    emp_port q = kit_tensor(b, "q", "f[1,1,8,6]"), k = kit_tensor(b, "k", "f[1,16,1,6]");
-    emp_port v = kit_tensor(b, "v", "f[1,16,1,4]"), n = kit_tensor(b, "n", "i[1,1,1,4]");
 
-    kit_op(b, "y", "SparseAttention", &attrs, 4, q, k, v, n);
+    kit_ops(b, "q = f[1,1,8,6]; k = f[1,16,1,6]; v = f[1,16,1,4]; n = i[1,1,1,4]");
+    kit_ops(b, "y = SparseAttention@ q k v n", &attrs);
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(cost_of(g, "y")->bytes_read, 4 * (8 * 6 + 4 * 6 + 4));
-    cr_expect_eq(cost_of(g, "y")->flops, 2 * 8 * 4 * (6 + 4));
+    cr_expect_eq(kit_cost(g, "y")->bytes_read, 4 * (8 * 6 + 4 * 6 + 4));
+    cr_expect_eq(kit_cost(g, "y")->flops, 2 * 8 * 4 * (6 + 4));
     emp_graph_destroy(g);
 }
 
 Test(op_scan, an_indexer_scores_all_keys)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       one = {.is_causal = true, .chosen = 3};
     emp_op_attrs       blocks = {.is_causal = true, .chosen = 8, .block = 4};
-    char               text[256];
-    emp_port q = kit_tensor(b, "q", "f[2,6,4,8]"), k = kit_tensor(b, "k", "f[2,6,1,8]");
-    emp_port w = kit_tensor(b, "w", "f[12,4]");
-    emp_port a = kit_tensor(b, "a", "f[2,6,16,32]"), n;
 
-    n = kit_op(b, "together", "SelectKeys", &one, 3, q, k, w);
-    cr_expect_str_eq(kit_outputs(b, n.op, text, sizeof text), "i[2,6,1,3]");
-    emp_port m = kit_op(b, "apart", "SelectKeys", &blocks, 2, q, k);
-    cr_expect_str_eq(kit_outputs(b, m.op, text, sizeof text), "i[2,6,4,2]");
-    emp_port d = kit_op(b, "d", "SelectKeysGrad", &one, 6, q, k, a, a, n, w);
-    cr_expect_str_eq(kit_outputs(b, d.op, text, sizeof text),
-                     "f[2,6,4,8] f[2,6,1,8] f[12,4]");
+    kit_ops(b, "q = f[2,6,4,8]; k = f[2,6,1,8]; w = f[12,4]; a = f[2,6,16,32]");
+    kit_ops(b, "together = SelectKeys@ q k w; apart = SelectKeys@ q k", &one, &blocks);
+    kit_ops(b, "d = SelectKeysGrad@ q k a a together w", &one);
+    kit_expect_outputs(b, "together", "i[2,6,1,3]");
+    kit_expect_outputs(b, "apart", "i[2,6,4,2]");
+    kit_expect_outputs(b, "d", "f[2,6,4,8] f[2,6,1,8] f[12,4]");
     emp_graph   *g = kit_finish(b);
     const double pairs = 1 + 2 + 3 + 4 + 5 + 6, chosen = 1 + 2 + 3 + 3 + 3 + 3;
-    cr_expect_eq(cost_of(g, "together")->flops, 2 * pairs * 4 * (2 * 8 + 2));
-    cr_expect_eq(cost_of(g, "together")->bytes_read,
+    cr_expect_eq(kit_cost(g, "together")->flops, 2 * pairs * 4 * (2 * 8 + 2));
+    cr_expect_eq(kit_cost(g, "together")->bytes_read,
                  4 * (2 * 6 * 4 * 8 + 2 * 6 * 8 + 48 + 2 * 21));
-    cr_expect_eq(cost_of(g, "apart")->bytes_read,
+    cr_expect_eq(kit_cost(g, "apart")->bytes_read,
                  4 * (2 * 6 * 4 * 8 + 2 * 6 * 8 + 2 * 4 * 21), "scores of each head");
-    cr_expect_eq(cost_of(g, "d")->flops, 2 * chosen * (6 * 4 * 8 + 2 * 16 * 32));
+    cr_expect_eq(kit_cost(g, "d")->flops, 2 * chosen * (6 * 4 * 8 + 2 * 16 * 32));
     emp_graph_destroy(g);
 }
 
 Test(op_scan, compressed_keys_stand_for_tokens)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       attrs = {.is_causal = true, .window = 4, .chosen = 2, .stride = 4};
     emp_op_attrs       all = {.is_causal = true, .window = 4, .stride = 4};
     emp_op_attrs       keys = {.has_shape = true, .shape = EMP_SHAPE(1, 4, 1, 8)};
-    char               text[256];
-    emp_port           q = kit_tensor(b, "q", "f[1,16,2,8]"),
-             near = kit_tensor(b, "n", "f[1,16,1,8]");
-    emp_port sinks = kit_tensor(b, "sinks", "f[2]"),
-             numbers = kit_tensor(b, "i", "i[1,16,1,2]");
-    emp_port raw = kit_tensor(b, "raw", "f[1,16,8]"),
-             bias = kit_tensor(b, "bias", "f[4,8]");
-    emp_port state = kit_tensor(b, "state", "f[1,4,16]");
 
-    emp_port far = kit_op(b, "far", "CompressKeys", &keys, 4, raw, raw, bias, state);
-    cr_expect_str_eq(kit_outputs(b, far.op, text, sizeof text), "f[1,4,1,8]");
-    kit_op(b, "some", "CompressedAttention", &attrs, 5, q, near, far, sinks, numbers);
-    kit_op(b, "all", "CompressedAttention", &all, 4, q, near, far, sinks);
+    kit_ops(b, "q = f[1,16,2,8]; near = f[1,16,1,8]; sinks = f[2]; n = i[1,16,1,2]");
+    kit_ops(b, "raw = f[1,16,8]; bias = f[4,8]; state = f[1,4,16]");
+    kit_ops(b, "far = CompressKeys@ raw raw bias state", &keys);
+    kit_ops(b, "some = CompressedAttention@ q near far sinks n", &attrs);
+    kit_ops(b, "all = CompressedAttention@ q near far sinks", &all);
+    kit_expect_outputs(b, "far", "f[1,4,1,8]");
     emp_graph *g = kit_finish(b);
     double     single = 1 + 2 + 3 + 13 * 4;
-    cr_expect_float_eq(cost_of(g, "some")->flops,
+    cr_expect_float_eq(kit_cost(g, "some")->flops,
                        2 * 2 * 16 * (single + count_pairs(16, 4, 4, 2)), 1e-6);
-    cr_expect_float_eq(cost_of(g, "all")->flops,
+    cr_expect_float_eq(kit_cost(g, "all")->flops,
                        2 * 2 * 16 * (single + count_pairs(16, 4, 4, 100)), 1e-6);
-    cr_expect_eq(cost_of(g, "far")->bytes_written, 4 * (32 + 64), "keys, and the state");
-    cr_expect_eq(cost_of(g, "far")->bytes_read, 4 * (128 + 128 + 32));
+    cr_expect_eq(kit_cost(g, "far")->bytes_written, 4 * (32 + 64), "keys, and the state");
+    cr_expect_eq(kit_cost(g, "far")->bytes_read, 4 * (128 + 128 + 32));
     emp_graph_destroy(g);
 }
 
@@ -276,66 +236,230 @@ Test(op_scan, compressed_keys_stand_for_tokens)
 
 Test(op_scan, streams_and_groups)
 {
-    emp_graph_builder *b = begin();
-    char               text[256];
-    emp_port x = kit_tensor(b, "x", "f[5,2,3]"), fn = kit_tensor(b, "fn", "f[8,6]");
-    emp_port base = kit_tensor(b, "base", "f[8]"), scale = kit_tensor(b, "scale", "f[3]");
+    static const char *const outputs[][2] = {{"w", "f[5,8]"},
+                                             {"one", "f[5,3]"},
+                                             {"y", "f[5,2,3]"},
+                                             {"out", "f[5,8]"},
+                                             {"d", "f[5,4,6] f[8,6]"}};
+    emp_graph_builder       *b = kit_begin();
 
-    emp_port w = kit_op(b, "w", "StreamWeights", NULL, 4, x, fn, base, scale);
-    cr_expect_str_eq(kit_outputs(b, w.op, text, sizeof text), "f[5,8]");
-    emp_port one = kit_op(b, "one", "CollapseStreams", NULL, 2, x, w);
-    cr_expect_str_eq(kit_outputs(b, one.op, text, sizeof text), "f[5,3]");
-    emp_port y = kit_op(b, "y", "ExpandStreams", NULL, 3, x, one, w);
-    cr_expect_str_eq(kit_outputs(b, y.op, text, sizeof text), "f[5,2,3]");
-    emp_port groups = kit_tensor(b, "groups", "f[8,6]");
-    emp_port heads = kit_tensor(b, "heads", "f[5,4,6]");
-    emp_port out = kit_op(b, "out", "GroupedLinear", NULL, 2, heads, groups);
-    cr_expect_str_eq(kit_outputs(b, out.op, text, sizeof text), "f[5,8]");
-    emp_port d = kit_op(b, "d", "GroupedLinearGrad", NULL, 3, out, heads, groups);
-    cr_expect_str_eq(kit_outputs(b, d.op, text, sizeof text), "f[5,4,6] f[8,6]");
+    kit_ops(b, "x = f[5,2,3]; fn = f[8,6]; base = f[8]; scale = f[3]");
+    kit_ops(b, "w = StreamWeights x fn base scale; one = CollapseStreams x w");
+    kit_ops(b, "y = ExpandStreams x one w; groups = f[8,6]; heads = f[5,4,6]");
+    kit_ops(b,
+            "out = GroupedLinear heads groups; d = GroupedLinearGrad out heads groups");
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        kit_expect_outputs(b, outputs[i][0], outputs[i][1]);
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(cost_of(g, "w")->flops, 2 * 5 * 8 * 6);
-    cr_expect_eq(cost_of(g, "y")->flops, 2 * 3 * 30,
+    cr_expect_eq(kit_cost(g, "w")->flops, 2 * 5 * 8 * 6);
+    cr_expect_eq(kit_cost(g, "y")->flops, 2 * 3 * 30,
                  "sums of two streams and the result");
-    cr_expect_eq(cost_of(g, "out")->flops, 2 * 5 * 8 * 6);
-    cr_expect(cost_of(g, "out")->batch == 4 && cost_of(g, "out")->n == 2);
-    cr_expect_eq(cost_of(g, "d")->flops, 2 * cost_of(g, "out")->flops);
+    cr_expect_eq(kit_cost(g, "out")->flops, 2 * 5 * 8 * 6);
+    cr_expect(kit_cost(g, "out")->batch == 4 && kit_cost(g, "out")->n == 2);
+    cr_expect_eq(kit_cost(g, "d")->flops, 2 * kit_cost(g, "out")->flops);
     emp_graph_destroy(g);
 }
 
 Test(op_scan, refuse_what_does_not_fit)
 {
-    static const struct {
-        const char *type, *inputs[7], *message;
-    } cases[] = {
-        {"CausalConvolution", {"f[2,5,6]", "f[7,1,4]"}, "a convolution of [2,5,6] by"},
-        {"DeltaRule",
-         {"f[2,5,2,8]", "f[2,5,3,8]", "f[2,5,4,8]", "f[10,4]", "f[10,4]"},
-         "a scan of queries"},
-        {"StateSpaceScan",
-         {"f[2,5,3,8]", "f[2,5,3,8]", "f[2,5,4,8]", "f[10,4]", "f[4]", "f[4]", "f[4]"},
-         "a scan of queries"},
-        {"SelectKeys", {"f[2,5,4,8]", "f[2,9,1,7]"}, "a choice of keys"},
-        {"SparseAttention",
-         {"f[2,7,8,4]", "f[2,9,3,4]", "f[2,9,3,4]", "i[2,7,1,2]"},
-         "attention of queries"},
-        {"GroupedLinear", {"f[5,4,6]", "f[6,6]"}, "products in groups"}};
+    static const char *const cases[][3] = {
+        {"CausalConvolution", "f[2,5,6] f[7,1,4]", "a convolution of [2,5,6] by"},
+        {"DeltaRule", "f[2,5,2,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[10,4]", "a scan of"},
+        {"StateSpaceScan", "f[2,5,3,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[4] f[4] f[4]",
+         "a scan of"},
+        {"SelectKeys", "f[2,5,4,8] f[2,9,1,7]", "a choice of keys"},
+        {"SparseAttention", "f[2,7,8,4] f[2,9,3,4] f[2,9,3,4] i[2,7,1,2]",
+         "attention of"},
+        {"GroupedLinear", "f[5,4,6] f[6,6]", "products in groups"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = begin();
+        emp_graph_builder *b = kit_begin();
         emp_port           in[7];
-        emp_error          err = {0};
+        const int          count = kit_inputs(b, cases[i][1], in);
         emp_op_id          op;
-        int32_t            count = 0;
-        for (; count < 7 && cases[i].inputs[count] != NULL; count++) {
-            char name[8];
-            snprintf(name, sizeof name, "in%d", (int)count);
-            in[count] = kit_tensor(b, name, cases[i].inputs[count]);
-        }
-        cr_expect_eq(emp_graph_builder_add(b, "y", cases[i].type, NULL, in, count, NULL,
-                                           0, &op, &err),
-                     EMP_EFORMAT, "%s", cases[i].type);
-        cr_expect_not_null(strstr(err.msg, cases[i].message), "%s", err.msg);
+        EXPECT_REFUSED(emp_graph_builder_add(b, "y", cases[i][0], NULL, in, count, NULL,
+                                             0, &op, &err),
+                       EMP_EFORMAT, cases[i][2]);
         emp_graph_builder_destroy(b);
     }
+}
+
+/* ---- transformers ---- */
+
+/* Pairs that a mask leaves, one query after another. */
+static double count_masked_pairs(int queries, int keys, int window, bool is_causal)
+{
+    double pairs = 0;
+
+    for (int i = 0; i < queries; i++) {
+        int sees = is_causal ? keys - queries + 1 + i : keys;
+        if (window > 0 && sees > window) sees = window;
+        pairs += sees > 0 ? sees : 0;
+    }
+    return pairs;
+}
+
+Test(op_transformer, attention_counts_the_pairs_that_its_mask_leaves)
+{
+    static const struct {
+        int  queries, keys, window;
+        bool is_causal;
+    } cases[] = {{16, 16, 0, true},  {16, 16, 5, true},  {16, 16, 100, true},
+                 {16, 16, 0, false}, {16, 16, 7, false}, {1, 64, 0, true},
+                 {1, 64, 10, true},  {8, 64, 60, true},  {16, 5, 0, true},
+                 {16, 5, 3, true}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_graph_builder *b = kit_begin();
+        emp_op_attrs a = {.window = cases[i].window, .is_causal = cases[i].is_causal};
+        char         q[64], k[64];
+        snprintf(q, sizeof q, "q = f[2,%d,8,4]", cases[i].queries);
+        snprintf(k, sizeof k, "k, v = f[2,%d,2,4]", cases[i].keys);
+        kit_ops(b, q);
+        kit_ops(b, k);
+        kit_ops(b, "y = Attention@ q k v; d = AttentionGrad@ y q k v y y:1", &a, &a);
+        emp_graph *g = kit_finish(b);
+        double     pairs = count_masked_pairs(cases[i].queries, cases[i].keys,
+                                              cases[i].window, cases[i].is_causal);
+        cr_expect_float_eq(kit_cost(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
+                           "case %zu: %g", i, kit_cost(g, "y")->flops);
+        cr_expect_float_eq(kit_cost(g, "d")->flops, 2.5 * kit_cost(g, "y")->flops, 1e-6);
+        cr_expect_eq(kit_cost(g, "y")->kernels, 1);
+        cr_expect_eq(kit_cost(g, "y")->m, 4 * cases[i].queries, "heads that share keys");
+        cr_expect_eq(kit_cost(g, "y")->batch, 2 * 2);
+        emp_graph_destroy(g);
+    }
+}
+
+Test(op_transformer, have_the_shapes_of_their_definitions)
+{
+    static const char *const outputs[][2] = {
+        {"y", "f[2,7,8,6] f[2,8,7]"},
+        {"d", "f[2,7,8,4] f[2,9,2,4] f[2,9,2,6] f[8]"},
+        {"line", "f[6,3]"},
+        {"norm", "f[6,5] f[5]"},
+        {"route", "f[6,2] i[6,2]"},
+        {"made", "f[12,3]"},
+        {"back", "f[12,5]"},
+        {"dw", "f[4,3,5]"},
+        {"sum", "f[6,3]"}};
+    emp_graph_builder *b = kit_begin();
+    emp_op_attrs       causal = {.is_causal = true}, two = {.count = 2};
+    emp_op_attrs       grad = {.has_shape = true, .shape = EMP_SHAPE(4, 3, 5)};
+    emp_op_attrs       across = {.transpose_b = true};
+
+    kit_ops(b, "q = f[2,7,8,4]; k = f[2,9,2,4]; v = f[2,9,2,6]; s = f[8]");
+    kit_ops(b, "y = Attention@ q k v s; d = AttentionGrad@ y q k v y y:1 s", &causal,
+            &causal);
+    kit_ops(b, "x = f[6,5]; w = f[3,5]; line = Linear x w; gamma = f[5]");
+    kit_ops(b, "norm = RMSNormGrad x x gamma; logits = f[6,4]; rows = f[12,5]");
+    kit_ops(b, "route = RouteTokens@ logits; up = f[4,3,5]", &two);
+    kit_ops(b, "made = ExpertsMatMul@ rows up route:1; sum = CombineExperts made route",
+            &across);
+    kit_ops(b, "back = ExpertsMatMul made up route:1");
+    kit_ops(b, "dw = ExpertsMatMulGrad@ rows made route:1", &grad);
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        kit_expect_outputs(b, outputs[i][0], outputs[i][1]);
+    emp_graph_destroy(kit_finish(b));
+}
+
+Test(op_transformer, products_count_rows_of_all_leading_sizes)
+{
+    emp_graph_builder *b = kit_begin();
+
+    kit_ops(b, "x = f[2,3,5]; w = f[7,5]; y = Linear x w");
+    emp_graph         *g = kit_finish(b);
+    const emp_op_cost *cost = kit_cost(g, "y");
+    cr_expect(cost->m == 6 && cost->n == 7 && cost->k == 5 && cost->batch == 1);
+    cr_expect_eq(cost->flops, 2 * 6 * 7 * 5);
+    emp_graph_destroy(g);
+}
+
+/* Of 8 experts, of which each of 3 tokens chooses 2, some 8 (1 - (3/4)^3) = 4.6 are read. */
+Test(op_transformer, experts_read_the_weights_of_those_that_are_chosen)
+{
+    emp_graph_builder *b = kit_begin();
+    emp_op_attrs       across = {.transpose_b = true}, two = {.count = 2};
+
+    kit_ops(b, "logits = f[3,8]; rows = f[6,10]; w = f[8,20,10]");
+    kit_ops(b, "route = RouteTokens@ logits; y = ExpertsMatMul@ rows w route:1", &two,
+            &across);
+    emp_graph         *g = kit_finish(b);
+    const emp_op_cost *cost = kit_cost(g, "y");
+    double             busy = 8 * (1 - 0.75 * 0.75 * 0.75);
+    cr_expect_eq(cost->flops, 2 * 6 * 20 * 10, "as many as the rows need");
+    cr_expect_float_eq((double)cost->bytes_read, 4 * (6 * 10 + 6 + busy * 200), 2.0);
+    cr_expect_eq(cost->batch, 5);
+    emp_graph_destroy(g);
+}
+
+Test(op_transformer, refuse_what_does_not_fit)
+{
+    static const char *const cases[][3] = {
+        {"Attention", "f[2,7,8,4] f[2,9,3,4] f[2,9,3,4]", "[2,9,3,4]"},
+        {"Attention", "f[2,7,8,4] f[2,9,2,5] f[2,9,2,5]", "[2,9,2,5]"},
+        {"Attention", "f[2,7,8] f[2,9,2,5] f[2,9,2,5]", "[2,7,8]"},
+        {"Attention", "f[2,7,8,4] f[2,9,2,4] f[2,8,2,4]", "[2,8,2,4]"},
+        {"Linear", "f[2,7] f[9,8] f[9]", "[9,8]"},
+        {"ExpertsMatMul", "f[2,7] f[4,9,8] i[1,2]", "[4,9,8]"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_graph_builder *b = kit_begin();
+        emp_op_attrs       attrs = {.transpose_b = true};
+        emp_port           in[3];
+        emp_op_id          op;
+        kit_inputs(b, cases[i][1], in);
+        EXPECT_REFUSED(emp_graph_builder_add(b, "op", cases[i][0], &attrs, in, 3, NULL, 0,
+                                             &op, &err),
+                       EMP_EFORMAT, cases[i][2]);
+        emp_graph_builder_destroy(b);
+    }
+}
+
+/* A cache is held for the step, but it is no parameter. */
+Test(op_transformer, caches_are_no_parameters)
+{
+    emp_graph_builder *b = kit_begin();
+    emp_op_attrs       shape = {
+              .dtype = EMP_DTYPE_HALF, .has_shape = true, .shape = EMP_SHAPE(2, 9, 2, 4)};
+
+    kit_ops(b, "w = &f[3,5]; cache = KeyValueCache@", &shape);
+    emp_graph *g = kit_finish(b);
+    cr_expect_eq(g->parameter_count, 15);
+    cr_expect_eq(g->parameter_bytes, 60);
+    cr_expect_eq(kit_fact(g, "cache")->persistent_bytes, 2 * 2 * 9 * 2 * 4);
+    cr_expect_eq(kit_fact(g, "cache")->kinds, EMP_KIND_CPU | EMP_KIND_GPU);
+    emp_graph_destroy(g);
+}
+
+/* The sizes of ggml-common.h; a q4_k block is two scales, 12 bytes of scales, 128 of quants. */
+Test(op_transformer, types_of_blocks_have_their_bytes)
+{
+    static const struct {
+        uint32_t    number;
+        const char *name;
+        int64_t     bytes; /* of 4096 elements */
+    } cases[] = {
+        {0, "float32", 16384}, {1, "float16", 8192},  {2, "q4_0", 2304},
+        {3, "q4_1", 2560},     {6, "q5_0", 2816},     {7, "q5_1", 3072},
+        {8, "q8_0", 4352},     {10, "q2_k", 1344},    {11, "q3_k", 1760},
+        {12, "q4_k", 2304},    {13, "q5_k", 2816},    {14, "q6_k", 3360},
+        {16, "iq2_xxs", 1056}, {18, "iq3_xxs", 1568}, {20, "iq4_nl", 2304},
+        {23, "iq4_xs", 2176},  {29, "iq1_m", 896},    {30, "bfloat16", 8192},
+        {34, "tq1_0", 864},    {35, "tq2_0", 1056},   {39, "mxfp4", 2176},
+        {40, "nvfp4", 2304},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_dtype dtype = emp_dtype_of_ggml(cases[i].number);
+        cr_expect_str_eq(emp_dtype_name(dtype), cases[i].name);
+        cr_expect_eq(emp_dtype_size_bytes(dtype, 4096), cases[i].bytes, "%s",
+                     cases[i].name);
+    }
+    cr_expect_eq(emp_dtype_of_ggml(4), EMP_DTYPE_NONE, "q4_2 is gone");
+    cr_expect_eq(emp_dtype_of_ggml(UINT32_MAX), EMP_DTYPE_NONE);
+    cr_expect_eq(emp_dtype_size_bytes(emp_dtype_of_ggml(2), 33), 36, "whole blocks");
+    cr_expect_eq(emp_dtype_block(emp_dtype_of_ggml(12)), 256);
+    cr_expect_eq(emp_dtype_block(EMP_DTYPE_FLOAT), 1);
+    cr_expect_eq(emp_dtype_size_bytes(emp_dtype_of_ggml(8), INT64_MAX), INT64_MAX);
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Soft placement, and placement files. */
+/* Soft placement, and placement files: lists of ops, and rules that name them.
+ * Splits of instances are placements, too. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/mem.h"
 #include "base/text/file.h"
 #include "search/method.h"
-#include "sim/graph/graph_builder.h"
 #include "sim/problem/placement.h"
+#include "tests/sim/graph/kit.h"
+#include "tests/support/problems.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 enum { OPS = 5 };
@@ -19,55 +21,43 @@ enum { OPS = 5 };
 static emp_graph   *graph;
 static emp_machine *machine;
 static emp_problem *problem;
-static char         path[64];
+static char         path[SCRATCH_PATH_BYTES];
 
 static void make_graph(void)
 {
     static const char *const names[OPS] = {"v", "a", "b", "layer/\"c\"", "d"};
-    emp_graph_builder       *b = NULL;
-    emp_op_attrs             attrs = {0};
+    emp_graph_builder       *b = kit_begin();
 
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    for (int i = 0; i < OPS; i++) {
-        emp_op_id op;
-        cr_assert_eq(emp_graph_builder_add(b, names[i], "NoOp", &attrs, NULL, 0, NULL, 0,
-                                           &op, NULL),
-                     EMP_OK);
-    }
-    cr_assert_eq(emp_graph_builder_finish(b, &graph, NULL), EMP_OK);
-    emp_graph_builder_destroy(b);
+    for (int i = 0; i < OPS; i++) kit_op(b, names[i], "NoOp", NULL, 0);
+    graph = kit_finish(b);
     for (int i = 0; i < OPS; i++) graph->op[i].kinds = EMP_KIND_CPU | EMP_KIND_GPU;
 }
 
 static void make_problem(void)
 {
     emp_runtime runtime = {0};
-    emp_error   err = {0};
 
     emp_problem_destroy(problem);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, "tiny", &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_problem_create(&problem, graph, machine, &runtime, "tiny", &err));
 }
 
 static void setup(void)
 {
     make_graph();
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
+    ASSERT_OK(emp_machine_load(&machine, "k40x2", &err));
     make_problem();
-    snprintf(path, sizeof path, P_tmpdir "/emplace-placement-XXXXXX");
-    int file = mkstemp(path);
-    cr_assert_geq(file, 0);
-    close(file);
+    scratch_create();
+    snprintf(path, sizeof path, "%s", scratch_path("p.json"));
 }
 
 static void teardown(void)
 {
-    remove(path);
+    scratch_remove();
     emp_problem_destroy(problem);
     emp_machine_destroy(machine);
     emp_graph_destroy(graph);
     problem = NULL;
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(placement, .init = setup, .fini = teardown);
@@ -80,43 +70,30 @@ static void expect_devices(const emp_device_id *got, const emp_device_id *want)
     }
 }
 
-static void write_file(const char *text)
+static void expect_legal(const emp_device_id *proposed, const emp_device_id *want)
 {
-    FILE *file = fopen(path, "w");
+    emp_device_id device[OPS];
 
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-Test(placement, a_legal_placement_is_left_alone)
-{
-    emp_device_id device[OPS] = {0, 1, 2, 1, 0};
-
-    emp_problem_legalize(problem, device);
-    expect_devices(device, (emp_device_id[]){0, 1, 2, 1, 0});
-}
-
-Test(placement, a_class_goes_where_its_leader_is)
-{
-    emp_device_id device[OPS] = {2, 1, 0, 1, 0};
-
-    graph->op[1].colocation_class = graph->op[2].colocation_class =
-        graph->op[0].colocation_class;
+    memcpy(device, proposed, sizeof device);
     make_problem();
     emp_problem_legalize(problem, device);
-    expect_devices(device, (emp_device_id[]){2, 2, 2, 1, 0});
+    expect_devices(device, want);
 }
 
-Test(placement, a_class_with_a_cpu_only_member_goes_to_the_cpu)
-{
-    emp_device_id device[OPS] = {2, 1, 1, 1, 0};
+#define DEVICES(...) ((const emp_device_id[OPS]){__VA_ARGS__})
 
+Test(placement, a_class_goes_where_its_leader_may_be)
+{
+    expect_legal(DEVICES(0, 1, 2, 1, 0), DEVICES(0, 1, 2, 1, 0)); /* a legal one stays */
     graph->op[1].colocation_class = graph->op[0].colocation_class;
     graph->op[1].kinds = EMP_KIND_CPU;
-    make_problem();
-    emp_problem_legalize(problem, device);
-    expect_devices(device, (emp_device_id[]){0, 0, 1, 1, 0});
+    expect_legal(DEVICES(2, 1, 1, 1, 0), DEVICES(0, 0, 1, 1, 0));
+    graph->op[1].is_folded = true; /* binds nobody */
+    expect_legal(DEVICES(2, 1, 1, 1, 0), DEVICES(2, 1, 1, 1, 0));
+    graph->op[1].is_folded = false;
+    graph->op[1].kinds = EMP_KIND_CPU | EMP_KIND_GPU;
+    graph->op[2].colocation_class = graph->op[0].colocation_class;
+    expect_legal(DEVICES(2, 1, 0, 1, 0), DEVICES(2, 2, 2, 1, 0));
 }
 
 Test(placement, a_cpu_only_op_goes_to_the_cpu_of_its_host)
@@ -138,69 +115,40 @@ Test(placement, a_cpu_only_op_goes_to_the_cpu_of_its_host)
     emp_machine_destroy(two_hosts);
 }
 
-Test(placement, a_folded_member_binds_nobody)
+/* Levels and leaders are OPTIONAL. */
+static void expect_saved(const uint8_t *level, const emp_op_id *leader)
 {
-    emp_device_id device[OPS] = {2, 1, 1, 1, 0};
+    const emp_device_id saved[OPS] = {0, 1, 1, 1, 0};
+    emp_named_placement named =
+        emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
+    emp_owned_decision loaded;
 
-    graph->op[1].colocation_class = graph->op[0].colocation_class;
-    graph->op[1].kinds = EMP_KIND_CPU;
-    graph->op[1].is_folded = true;
-    make_problem();
-    emp_problem_legalize(problem, device);
-    expect_devices(device, (emp_device_id[]){2, 1, 1, 1, 0});
+    named.decision.level_of_op = level;
+    named.decision.leader_of_op = leader;
+    ASSERT_OK(emp_placement_write(path, &named, &err));
+    ASSERT_OK(emp_placement_read(&loaded, path, problem, NULL, &err));
+    expect_devices(loaded.device_of_op, saved);
+    cr_assert_eq(loaded.level_of_op == NULL, level == NULL);
+    cr_assert_eq(loaded.leader_of_op == NULL, leader == NULL);
+    if (level != NULL) cr_expect_arr_eq(loaded.level_of_op, level, OPS * sizeof *level);
+    if (leader != NULL)
+        cr_expect_arr_eq(loaded.leader_of_op, leader, OPS * sizeof *leader);
+    emp_decision_clear(&loaded);
 }
 
 Test(placement, a_saved_placement_loads_again)
 {
     const emp_device_id saved[OPS] = {0, 1, 2, 1, 0};
     emp_device_id       loaded[OPS];
-    emp_error           err = {0};
 
-    cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_placement_load(loaded, path, problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_placement_save(path, problem, saved, 1.25, &err));
+    ASSERT_OK(emp_placement_load(loaded, path, problem, &err));
     expect_devices(loaded, saved);
-    cr_assert_eq(emp_placement_save(path, problem, saved, -1.0, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_placement_load(loaded, path, problem, &err), EMP_OK, "%s", err.msg);
-}
-
-Test(placement, saved_levels_load_again)
-{
-    const emp_device_id saved[OPS] = {0, 1, 2, 1, 0};
-    const uint8_t       level[OPS] = {63, 0, 5, 5, 1};
-    emp_named_placement named =
-        emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
-    emp_owned_decision loaded;
-
-    named.decision.level_of_op = level;
-    cr_assert_eq(emp_placement_write(path, &named, NULL), EMP_OK);
-    cr_assert_eq(emp_placement_read(&loaded, path, problem, NULL, NULL), EMP_OK);
-    expect_devices(loaded.device_of_op, saved);
-    cr_expect_arr_eq(loaded.level_of_op, level, sizeof level);
-    cr_expect_null(loaded.leader_of_op);
-    emp_decision_clear(&loaded);
-    cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, NULL), EMP_OK);
-    cr_assert_eq(emp_placement_read(&loaded, path, problem, NULL, NULL), EMP_OK);
-    cr_expect_null(loaded.level_of_op);
-    emp_decision_clear(&loaded);
-}
-
-Test(placement, saved_leaders_load_again)
-{
-    const emp_device_id saved[OPS] = {0, 1, 1, 1, 0};
-    const emp_op_id     leader[OPS] = {0, 3, 3, 3, 4};
-    emp_named_placement named =
-        emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
-    emp_owned_decision loaded;
-
-    named.decision.leader_of_op = leader;
-    cr_assert_eq(emp_placement_write(path, &named, NULL), EMP_OK);
-    cr_assert_eq(emp_placement_read(&loaded, path, problem, NULL, NULL), EMP_OK);
-    expect_devices(loaded.device_of_op, saved);
-    cr_expect_arr_eq(loaded.leader_of_op, leader, sizeof leader);
-    cr_expect_null(loaded.level_of_op);
-    emp_decision_clear(&loaded);
+    ASSERT_OK(emp_placement_save(path, problem, saved, -1.0, &err));
+    ASSERT_OK(emp_placement_load(loaded, path, problem, &err));
+    expect_saved(NULL, NULL);
+    expect_saved((const uint8_t[OPS]){63, 0, 5, 5, 1}, NULL);
+    expect_saved(NULL, (const emp_op_id[OPS]){0, 3, 3, 3, 4});
 }
 
 static void expect_origin(uint64_t run, double step_time_s)
@@ -234,56 +182,10 @@ Test(placement, a_file_says_what_it_was_made_for)
     expect_origin(0, -1.0);
 }
 
-#define LEADERS_OF(leaders)                                          \
-    "{\"format\": \"emplace-placement-1\", \"default\": \"gpu:0\", " \
-    "\"leaders\": " leaders "}"
-
-Test(placement, bad_leaders_are_refused_in_one_sentence)
+static emp_status load(emp_device_id *device, const char *text, emp_error *err)
 {
-    static const char *const texts[][2] = {
-        {LEADERS_OF("3"), ": leaders is no object"},
-        {LEADERS_OF("{\"zebra\": []}"), ": leaders: the graph has no op 'zebra'"},
-        {LEADERS_OF("{\"a\": 1}"), ": leader 'a' has no list of ops"},
-        {LEADERS_OF("{\"a\": [7]}"), ": entry 0 of leader 'a' is no op name"},
-        {LEADERS_OF("{\"a\": [\"b\", \"b\"]}"), ": op 'b' has two leaders"}};
-
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        emp_device_id device[OPS];
-        emp_error     err = {0};
-        char          want[256];
-        write_file(texts[i][0]);
-        cr_expect_eq(emp_placement_load(device, path, problem, &err), EMP_EFORMAT);
-        snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
-        cr_expect_str_eq(err.msg, want);
-    }
-}
-
-#define LEVELS_OF(levels)                                                               \
-    "{\"format\": \"emplace-placement-1\", \"default\": \"gpu:0\", \"levels\": " levels \
-    "}"
-
-Test(placement, bad_levels_are_refused_in_one_sentence)
-{
-    static const char *const texts[][2] = {
-        {LEVELS_OF("3"), ": levels is no object"},
-        {LEVELS_OF("{\"64\": []}"), ": \"64\" is no level; they are 0 to 63"},
-        {LEVELS_OF("{\"\": []}"), ": \"\" is no level; they are 0 to 63"},
-        {LEVELS_OF("{\"1.5\": []}"), ": \"1.5\" is no level; they are 0 to 63"},
-        {LEVELS_OF("{\"-1\": []}"), ": \"-1\" is no level; they are 0 to 63"},
-        {LEVELS_OF("{\"1\": {}}"), ": level '1' has no list of ops"},
-        {LEVELS_OF("{\"1\": [7]}"), ": entry 0 of level '1' is no op name"},
-        {LEVELS_OF("{\"1\": [\"zebra\"]}"), ": level '1': the graph has no op 'zebra'"},
-        {LEVELS_OF("{\"1\": [\"a\"], \"2\": [\"a\"]}"), ": op 'a' has two levels"}};
-
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        emp_device_id device[OPS];
-        emp_error     err = {0};
-        char          want[256];
-        write_file(texts[i][0]);
-        cr_expect_eq(emp_placement_load(device, path, problem, &err), EMP_EFORMAT);
-        snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
-        cr_expect_str_eq(err.msg, want);
-    }
+    scratch_write("p.json", text, strlen(text));
+    return emp_placement_load(device, path, problem, err);
 }
 
 Test(placement, a_device_that_is_not_there_may_have_nothing)
@@ -292,87 +194,138 @@ Test(placement, a_device_that_is_not_there_may_have_nothing)
                                "{\"gpu:7\": [], \"gpu:1\": [\"v\", \"a\", \"b\", "
                                "\"layer/\\\"c\\\"\", \"d\"]}}";
     emp_device_id     device[OPS];
-    emp_error         err = {0};
 
-    write_file(text);
-    cr_assert_eq(emp_placement_load(device, path, problem, &err), EMP_OK, "%s", err.msg);
-    expect_devices(device, (emp_device_id[]){2, 2, 2, 2, 2});
+    ASSERT_OK(load(device, text, &err));
+    expect_devices(device, DEVICES(2, 2, 2, 2, 2));
 }
 
 Test(placement, saving_where_nothing_can_be_written_fails)
 {
     const emp_device_id device[OPS] = {0};
-    emp_error           err = {0};
 
-    cr_expect_eq(emp_placement_save("/nowhere/p.json", problem, device, 1.0, &err),
-                 EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "/nowhere/p.json"), "%s", err.msg);
-}
-
-Test(placement, saving_names_that_are_no_text_says_so)
-{
-    const emp_device_id device[OPS] = {0};
-    emp_error           err = {0};
-    char                want[256];
-
+    EXPECT_REFUSED(emp_placement_save("/nowhere/p.json", problem, device, 1.0, &err),
+                   EMP_EIO, "/nowhere/p.json");
     snprintf(problem->workload, sizeof problem->workload, "\xff.pb");
-    cr_expect_eq(emp_placement_save(path, problem, device, 1.0, &err), EMP_EINVAL);
-    snprintf(want, sizeof want, "%s cannot be written: a name in it is not valid UTF-8",
-             path);
-    cr_expect_str_eq(err.msg, want);
+    EXPECT_REFUSED(emp_placement_save(path, problem, device, 1.0, &err), EMP_EINVAL,
+                   "UTF-8");
 }
 
-struct bad_file {
-    const char *text, *message;
-    emp_status  status;
+#define JSON(rest)       "{\"format\": \"emplace-placement-1\", " rest "}"
+#define FILE_OF(devices) JSON("\"devices\": {" devices "}")
+#define LEADERS(leaders) JSON("\"default\": \"gpu:0\", \"leaders\": " leaders)
+#define LEVELS(levels)   JSON("\"default\": \"gpu:0\", \"levels\": " levels)
+#define HEAD             "format: \"emplace-placement-1\"\n"
+#define RULE(rule)       HEAD "rules:\n  - {" rule "}\n"
+
+static const char *const bad_files[][2] = {
+    {"", "empty"},
+    {" ", "line 1"},
+    {"{\"format\": \"x\"}", "'x', not 'emplace-placement-1'"},
+    {"{\"format\": \"emplace-placement-1\"}", "the key devices is missing"},
+    {FILE_OF("\"gpu:7\": [\"a\"]"), "machine 'k40x2' has no device 'gpu:7'"},
+    {FILE_OF("\"gpu:0\": 3"), "device 'gpu:0' has no list of ops"},
+    {FILE_OF("\"gpu:0\": [3]"), "entry 0 of device 'gpu:0'"},
+    {FILE_OF("\"gpu:0\": [\"zebra\"]"), "device 'gpu:0': the graph has no op 'zebra'"},
+    {JSON("\"devices\": []"), "devices is no object"},
+    {FILE_OF("\"gpu:0\": [\"a\", \"a\"]"), "op 'a' is placed twice"},
+    {FILE_OF("\"gpu:0\": [\"v\", \"a\", \"b\"]"), "op 'layer/\"c\"' is not placed"},
+    {LEADERS("3"), "leaders is no object"},
+    {LEADERS("{\"zebra\": []}"), "leaders: the graph has no op 'zebra'"},
+    {LEADERS("{\"a\": 1}"), "leader 'a' has no list of ops"},
+    {LEADERS("{\"a\": [7]}"), "entry 0 of leader 'a'"},
+    {LEADERS("{\"a\": [\"b\", \"b\"]}"), "op 'b' has two leaders"},
+    {LEVELS("3"), "levels is no object"},
+    {LEVELS("{\"64\": []}"), "\"64\" is no level; they are 0 to 63"},
+    {LEVELS("{\"\": []}"), "\"\" is no level"},
+    {LEVELS("{\"1.5\": []}"), "\"1.5\" is no level"},
+    {LEVELS("{\"-1\": []}"), "\"-1\" is no level"},
+    {LEVELS("{\"1\": {}}"), "level '1' has no list of ops"},
+    {LEVELS("{\"1\": [7]}"), "entry 0 of level '1'"},
+    {LEVELS("{\"1\": [\"zebra\"]}"), "level '1': the graph has no op 'zebra'"},
+    {LEVELS("{\"1\": [\"a\"], \"2\": [\"a\"]}"), "op 'a' has two levels"},
+    {RULE("glob: \"l*\", device: \"gpu:0\""), "4 of 5 ops match no rule"},
+    {RULE("glob: \"l*\", device: \"gpu:0\""), "the first is 'v'"},
+    {HEAD, "the key devices is missing, and so are rules"},
+    {"format: \"x\"\n", "its format is 'x'"},
+    {"rules: []\n", ""},
+    {HEAD "color: \"red\"\n", ":2: Unexpected key: color"},
+    {HEAD "default: \"gpu:9\"\n", "machine 'k40x2' has no device 'gpu:9'"},
+    {RULE("glob: \"*\", device: \"tpu:0\""), "machine 'k40x2' has no device 'tpu:0'"},
+    {RULE("glob: \"*\""), "rule 1 ('*') names no device"},
+    {RULE("device: \"gpu:0\""), "rule 1 has none of op, glob and regex"},
+    {RULE("op: \"a\", glob: \"a\", device: \"gpu:0\""), "rule 1 has several of op, glob"},
+    {RULE("regex: \"(\", device: \"gpu:0\""), "rule 1: '('"},
+    {RULE("regex: \"a{2}\", device: \"gpu:0\""), "rule 1: 'a{2}' has a repeat count"},
+    {RULE("regex: \"(a)\\\\1\", device: \"gpu:0\""), "rule 1: '(a)\\1' has a repeat"},
+    {HEAD "workload: \"rnnlm\"\nmachine: \"k40x4\"\ndefault: \"gpu:3\"\n",
+     "'gpu:3'; it was made for rnnlm on k40x4"},
+    {JSON("\"rules\": 3"), "rules is no list"},
+    {JSON("\"rules\": [3]"), "rule 1 is no object"},
+    {JSON("\"rules\": [{\"globe\": \"a\", \"device\": \"gpu:0\"}]"),
+     "rule 1 has \"globe\""},
+    {JSON("\"default\": 3"), "default is no device"},
 };
 
-#define FILE_OF(devices) \
-    "{\"format\": \"emplace-placement-1\", \"devices\": {" devices "}}"
-
-static const struct bad_file bad_files[] = {
-    {"", ": an empty file", EMP_EFORMAT},
-    {" ", ": line 1: not JSON: the end of the text", EMP_EFORMAT},
-    {"{\"format\": \"x\"}",
-     ": no placement file: its format is 'x', not 'emplace-placement-1'", EMP_EFORMAT},
-    {"{\"format\": \"emplace-placement-1\"}", ": the key devices is missing",
-     EMP_EFORMAT},
-    {FILE_OF("\"gpu:7\": [\"a\"]"), ": machine 'k40x2' has no device 'gpu:7'",
-     EMP_EFORMAT},
-    {FILE_OF("\"gpu:0\": 3"), ": device 'gpu:0' has no list of ops", EMP_EFORMAT},
-    {FILE_OF("\"gpu:0\": [3]"), ": entry 0 of device 'gpu:0' is no op name", EMP_EFORMAT},
-    {FILE_OF("\"gpu:0\": [\"zebra\"]"), ": device 'gpu:0': the graph has no op 'zebra'",
-     EMP_EFORMAT},
-    {"{\"format\": \"emplace-placement-1\", \"devices\": []}", ": devices is no object",
-     EMP_EFORMAT},
-    {FILE_OF("\"gpu:0\": [\"a\", \"a\"]"), ": op 'a' is placed twice", EMP_EFORMAT},
-    {FILE_OF("\"gpu:0\": [\"v\", \"a\", \"b\"]"), ": op 'layer/\"c\"' is not placed",
-     EMP_EFORMAT},
-};
-
-Test(placement, bad_files_are_refused_in_one_sentence)
-{
-    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
-        emp_device_id device[OPS];
-        emp_error     err = {0};
-        char          want[256];
-        write_file(bad_files[i].text);
-        cr_expect_eq(emp_placement_load(device, path, problem, &err),
-                     bad_files[i].status);
-        snprintf(want, sizeof want, "%s%s", path, bad_files[i].message);
-        cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
-                     err.msg, want);
-    }
-}
-
-Test(placement, a_missing_file_is_named)
+Test(placement, bad_files_are_refused)
 {
     emp_device_id device[OPS];
-    emp_error     err = {0};
 
-    cr_expect_eq(emp_placement_load(device, "/nowhere/p.json", problem, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg,
-                     "/nowhere/p.json: cannot be read: No such file or directory");
+    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
+        EXPECT_REFUSED(load(device, bad_files[i][0], &err), EMP_EFORMAT, bad_files[i][1]);
+        EXPECT_REFUSED(load(device, bad_files[i][0], &err), EMP_EFORMAT, path);
+    }
+    EXPECT_REFUSED(emp_placement_load(device, "/nowhere/p.json", problem, &err), EMP_EIO,
+                   "/nowhere/p.json");
+}
+
+/* ---- rules ---- */
+
+/* Ops v, a, b, layer/"c" and d. */
+static void expect_placed(const char *text, const emp_device_id *want)
+{
+    emp_placement_report report = {0};
+    emp_owned_decision   decision;
+
+    scratch_write("p.json", text, strlen(text));
+    ASSERT_OK(emp_placement_read(&decision, path, problem, &report, &err));
+    expect_devices(decision.device_of_op, want);
+    cr_expect_eq(report.idle_count, 0, "%s", report.idle);
+    emp_decision_clear(&decision);
+}
+
+/* Lists of ops come before rules, and a default after them; JSON says the same as YAML. */
+Test(placement, the_first_rule_that_matches_wins)
+{
+    expect_placed(HEAD "rules:\n"
+                       "  - {op: \"b\", device: \"gpu:1\"}\n"
+                       "  - {glob: \"a*\", device: \"gpu:0\"}\n"
+                       "  - {regex: \"^(b|l[a-z]*/)\", device: \"cpu:0\"}\n"
+                       "default: \"gpu:1\"\n",
+                  DEVICES(2, 1, 2, 0, 2));
+    expect_placed(JSON("\"rules\": [{\"op\": \"b\", \"device\": \"gpu:1\"},"
+                       "{\"glob\": \"?\", \"device\": \"gpu:0\"},"
+                       "{\"regex\": \"/\", \"device\": \"cpu:0\"}]"),
+                  DEVICES(1, 1, 2, 0, 1));
+    expect_placed(JSON("\"devices\": {\"gpu:1\": [\"d\", \"v\"]}, "
+                       "\"rules\": [{\"glob\": \"*\", \"device\": \"cpu:0\"}]"),
+                  DEVICES(2, 0, 0, 0, 2));
+    expect_placed(HEAD "default: \"gpu:0\"\n", DEVICES(1, 1, 1, 1, 1));
+}
+
+Test(placement, rules_that_place_nothing_are_named)
+{
+    static const char    text[] = HEAD "rules:\n  - {glob: \"*\", device: \"gpu:0\"}\n"
+                                       "  - {op: \"a\", device: \"gpu:1\"}\n"
+                                       "  - {regex: \"^zebra\", device: \"gpu:1\"}\n";
+    emp_placement_report report = {0};
+    emp_owned_decision   decision;
+
+    scratch_write("p.json", text, strlen(text));
+    ASSERT_OK(emp_placement_read(&decision, path, problem, &report, &err));
+    cr_expect_eq(report.idle_count, 2);
+    cr_expect_not_null(strstr(report.idle, "rule 2 ('a')"), "%s", report.idle);
+    cr_expect_not_null(strstr(report.idle, "rule 3 ('^zebra')"), "%s", report.idle);
+    emp_decision_clear(&decision);
 }
 
 Test(placement, a_score_that_fits_is_better_then_the_shorter_step)
@@ -407,16 +360,145 @@ Test(placement, a_problem_survives_every_allocation_failure)
 Test(placement, loading_survives_every_allocation_failure)
 {
     const emp_device_id saved[OPS] = {0, 1, 2, 1, 0};
-    long                before = emp_mem_live_blocks();
-    emp_status          st = EMP_ENOMEM;
+    emp_device_id       device[OPS];
 
-    cr_assert_eq(emp_placement_save(path, problem, saved, 1.0, NULL), EMP_OK);
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_device_id device[OPS];
-        emp_mem_fail_after(allowed);
-        st = emp_placement_load(device, path, problem, NULL);
-        emp_mem_fail_after(-1);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
+    ASSERT_OK(emp_placement_save(path, problem, saved, 1.0, &err));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_placement_load(device, path, problem, NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        load(device,
+             HEAD "rules:\n  - {regex: \"d\", device: \"gpu:0\"}\n"
+                  "default: \"gpu:1\"\n",
+             NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        load(device, JSON("\"rules\": [{\"glob\": \"*\", \"device\": \"gpu:0\"}]"),
+             NULL), );
+}
+
+Test(placement, globs_match_whole_names)
+{
+    static const struct {
+        const char *glob, *text;
+        bool        matches;
+    } cases[] = {
+        {"", "", true},       {"", "a", false},          {"*", "", true},
+        {"a*", "a/b", true},  {"*b", "a/b", true},       {"a?b", "a/b", true},
+        {"a?b", "ab", false}, {"*a*b*", "xaxxbx", true}, {"*a*b", "xaxbx", false},
+        {"a**", "a", true},   {"abc", "ab", false},      {"ab", "abc", false}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect_eq(emp_glob_matches(cases[i].glob, cases[i].text), cases[i].matches,
+                     "%s on %s", cases[i].glob, cases[i].text);
+}
+
+Test(placement, a_glob_of_many_stars_is_no_trap)
+{
+    char glob[200], name[4000];
+
+    for (int i = 0; i < 99; i++) memcpy(glob + 2 * i, "*a", 2);
+    memcpy(glob + 198, "b", 2);
+    memset(name, 'a', sizeof name);
+    name[sizeof name - 1] = '\0';
+    cr_expect_not(emp_glob_matches(glob, name));
+}
+
+Test(placement, the_origin_may_be_left_out)
+{
+    static const char   text[] = HEAD "machine: \"k40x2\"\ndefault: \"gpu:0\"\n";
+    emp_placement_file *file = NULL;
+
+    cr_assert_eq(emp_placement_file_parse(&file, text, sizeof text - 1, "p", NULL),
+                 EMP_OK);
+    const emp_decision_origin *origin = emp_placement_file_origin(file);
+    cr_expect_str_eq(origin->machine, "k40x2");
+    cr_expect_str_eq(origin->workload, "");
+    cr_expect(isnan(origin->step_time_s));
+    emp_placement_file_destroy(file);
+}
+
+/* ---- splits of instances ---- */
+
+enum { NODES = 4, ROOMY = 1 << 20 };
+
+/* node0 and its backward op share a class; the machine has 2 CPUs and 2 GPUs. */
+static const stated_op nodes[NODES] = {
+    {.color = 1}, {.color = 2}, {.color = 3}, {"gradients/node7", .color = 1}};
+
+static task p;
+
+static void set_up_split(void)
+{
+    scratch_create();
+    task_create_stated(&p, nodes, NODES, NULL, 0, 2, 2, ROOMY, "msr-load");
+}
+
+static void tear_down_split(void)
+{
+    task_destroy(&p);
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(split, .init = set_up_split, .fini = tear_down_split);
+
+static emp_status load_split(emp_device_id *device_of_op, const char *text,
+                             emp_error *err)
+{
+    scratch_write("split.json", text, strlen(text));
+    return emp_placement_load(device_of_op, scratch_path("split.json"), p.problem, err);
+}
+
+static void expect_split(const char *text, const emp_device_id *want)
+{
+    emp_device_id device[NODES];
+
+    ASSERT_OK(load_split(device, text, &err));
+    for (int32_t op = 0; op < NODES; op++)
+        cr_expect_eq(device[op], want[op], "op %d", op);
+}
+
+Test(split, puts_nodes_on_devices_by_number)
+{
+    expect_split("{\"fpgas\": [{\"nodes\": [0, 7]}, {\"nodes\": [2], \"load\": 5}],"
+                 " \"cpus\": [{\"nodes\": []}, {\"nodes\": [1]}], \"maxLoad\": -1}",
+                 (emp_device_id[]){2, 1, 3, 2});
+}
+
+Test(split, of_a_forward_pass_takes_the_backward_pass_along)
+{
+    expect_split("{\"fpgas\": [{\"nodes\": [1, 2]}, {\"nodes\": [0]}], \"cpus\": []}",
+                 (emp_device_id[]){3, 2, 2, 3});
+}
+
+static const struct {
+    const char *text, *wants;
+} faults[] = {
+    {"{\"fpgas\": [{\"nodes\": [0, 1, 2, 5]}], \"cpus\": []}", "no op 'node5'"},
+    {"{\"fpgas\": [{\"nodes\": [0, 1, 2, 0]}], \"cpus\": []}", "'node0' is placed twice"},
+    {"{\"fpgas\": [{\"nodes\": [0, 1]}], \"cpus\": []}", "'node2' is not placed"},
+    {"{\"fpgas\": [{\"nodes\": [\"0\"]}], \"cpus\": []}", "no whole number"},
+    {"{\"fpgas\": [{\"knots\": [0]}], \"cpus\": []}", "no list \"nodes\""},
+    {"{\"fpgas\": [7], \"cpus\": []}", "an entry of \"fpgas\" has no list"},
+    {"{\"fpgas\": [{\"nodes\": []}, {\"nodes\": []}, {\"nodes\": []}], \"cpus\": []}",
+     "\"fpgas\" has 3 entries; machine 'tiny' has 2 such devices"},
+};
+
+Test(split, faults_are_told)
+{
+    emp_device_id device[NODES];
+
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        EXPECT_REFUSED(load_split(device, faults[i].text, &err), EMP_EFORMAT,
+                       faults[i].wants);
+        EXPECT_REFUSED(load_split(device, faults[i].text, &err), EMP_EFORMAT,
+                       "split.json");
     }
+}
+
+Test(split, survives_every_allocation_failure)
+{
+    emp_device_id device[NODES];
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        load_split(device, "{\"fpgas\": [{\"nodes\": [0, 1, 2]}], \"cpus\": []}",
+                   NULL), );
 }

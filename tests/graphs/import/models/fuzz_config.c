@@ -17,7 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_dtype             dtype;
     emp_quantised         quantised = {.mix = -1};
     emp_weight_types      types = {emp_quantised_find_type, &quantised};
-    emp_transformer_step  step = emp_transformer_step_default();
+    emp_transformer_step  step = {.phase = EMP_PHASE_TRAIN,
+                                  .batch = 8,
+                                  .sequence = 2048,
+                                  .dtype = EMP_DTYPE_BFLOAT16,
+                                  .update = EMP_UPDATE_ADAM,
+                                  .has_master = true};
 
     step.phase = size % 3 == 0   ? EMP_PHASE_TRAIN
                  : size % 3 == 1 ? EMP_PHASE_PREFILL

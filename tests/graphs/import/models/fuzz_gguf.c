@@ -13,7 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_transformer_model m = {0};
     emp_graph            *graph = NULL;
     emp_weight_types      types = {emp_gguf_find_type, &h};
-    emp_transformer_step  step = emp_transformer_step_default();
+    emp_transformer_step  step = {.phase = EMP_PHASE_TRAIN,
+                                  .batch = 8,
+                                  .sequence = 2048,
+                                  .dtype = EMP_DTYPE_BFLOAT16,
+                                  .update = EMP_UPDATE_ADAM,
+                                  .has_master = true};
 
     step.phase = EMP_PHASE_DECODE;
     step.batch = 1;

@@ -2,6 +2,7 @@
 #include "tests/graphs/import/models/gguf_writer.h"
 
 #include <criterion/criterion.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +72,15 @@ void gguf_integer(gguf_writer *w, const char *key, uint32_t value)
     put_number(w, value, 4);
 }
 
+void gguf_integers_of(gguf_writer *w, const char *text)
+{
+    char     key[64];
+    uint32_t value;
+
+    for (int size; sscanf(text, " %63[^=]=%u%n", key, &value, &size) == 2; text += size)
+        gguf_integer(w, key, value);
+}
+
 void gguf_integers(gguf_writer *w, const char *key, const uint32_t *values,
                    uint64_t count)
 {
@@ -115,6 +125,40 @@ void gguf_layer_tensor(gguf_writer *w, int layer, const char *leaf, uint32_t typ
 
     snprintf(name, sizeof name, "blk.%d.%s", layer, leaf);
     gguf_tensor(w, name, type, bits, columns, rows, depth);
+}
+
+static const struct {
+    const char *name;
+    uint32_t    type;
+    double      bits;
+} types[] = {{"F32", 0, 32},     {"F16", 1, 16},    {"Q4_0", 2, 4.5},
+             {"Q8_0", 8, 8.5},   {"Q4_K", 12, 4.5}, {"Q6_K", 14, 6.5625},
+             {"MXFP4", 39, 4.25}};
+
+void gguf_tensors(gguf_writer *w, int layer, const char *format, ...)
+{
+    char        type[16], leaf[64], name[128], whole[1024];
+    const char *text = whole;
+    va_list     arguments;
+
+    va_start(arguments, format);
+    vsnprintf(whole, sizeof whole, format, arguments);
+    va_end(arguments);
+    while (*text != '\0') {
+        unsigned long columns = 0, rows = 0, depth = 0;
+        size_t        i = 0;
+        cr_assert_geq(
+            sscanf(text, " %63s %15s %lux%lux%lu", leaf, type, &columns, &rows, &depth),
+            3, "%s", text);
+        while (i < sizeof types / sizeof *types && strcmp(types[i].name, type) != 0) i++;
+        cr_assert_lt(i, sizeof types / sizeof *types, "%s", type);
+        if (strchr(leaf, '.') == NULL) strcat(leaf, ".weight");
+        snprintf(name, sizeof name, "blk.%d.%s", layer, leaf);
+        gguf_tensor(w, layer >= 0 ? name : leaf, types[i].type, types[i].bits, columns,
+                    rows, depth);
+        text += strcspn(text, ";");
+        text += *text == ';';
+    }
 }
 
 void gguf_finish(gguf_writer *w)

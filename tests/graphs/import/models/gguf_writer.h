@@ -21,6 +21,8 @@ typedef struct {
 void gguf_begin(gguf_writer *w, const char *architecture);
 /** "llama.KEY", an integer of 32 bits. */
 void gguf_integer(gguf_writer *w, const char *key, uint32_t value);
+/** Several of them: "block_count=24 embedding_length=2880". */
+void gguf_integers_of(gguf_writer *w, const char *text);
 /** The same, one a layer. */
 void gguf_integers(gguf_writer *w, const char *key, const uint32_t *values,
                    uint64_t count);
@@ -36,6 +38,9 @@ void gguf_tensor(gguf_writer *w, const char *name, uint32_t type, double bits,
 /** The same in layer \a layer. */
 void gguf_layer_tensor(gguf_writer *w, int layer, const char *leaf, uint32_t type,
                        double bits, uint64_t columns, uint64_t rows, uint64_t depth);
+/** Tensors of layer \a layer, or of none if that is negative, by a format of printf():
+ * "attn_q Q4_K 4096x1024; attn_q.bias F32 1024". A name without an ending is a weight's. */
+void gguf_tensors(gguf_writer *w, int layer, const char *format, ...);
 /** Puts the counts into the header. */
 void gguf_finish(gguf_writer *w);
 

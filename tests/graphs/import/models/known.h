@@ -1,17 +1,15 @@
 /** \file tests/graphs/import/models/known.h
- * Models whose parameters are published: what their configs say, and how many there are.
+ * FLOPs and bytes of published models on paper. Their configs are in tests/data/published_models.tsv.
  */
 #ifndef EMP_TESTS_GRAPHS_IMPORT_MODELS_KNOWN_H
 #define EMP_TESTS_GRAPHS_IMPORT_MODELS_KNOWN_H
 
 #include <stdint.h>
 
+/** Models whose layers are of one kind. */
 typedef struct {
-    const char
-        *file; /**< in profiles/modern/model_configs of the shared files; NULL: none */
-    const char *config;     /**< the members that its size depends on */
-    int64_t     parameters; /**< of the part that reads and writes text */
-    const char *source;     /**< of that count */
+    const char *name;       /**< of the published model */
+    int64_t     parameters; /**< by a formula; 0: none */
     int32_t     layers;
     double per_layer; /**< weights of a layer that a token is multiplied by, on average */
     double head;      /**< of the head: vocabulary x hidden */
@@ -22,5 +20,18 @@ typedef struct {
 
 extern const known_model known_models[];
 extern const int32_t     known_model_count;
+
+enum { HYBRID_TOKENS = 4096 }; /* of the sequence, with the one that is written */
+
+/** Models whose layers differ in kind, or whose attention sees some of the keys. */
+typedef struct {
+    const char *name;
+    int64_t     parameters; /**< by a formula; 0: none */
+    double      flops;      /**< of one token */
+    int64_t     kept;       /**< bytes of caches, states and tables in bfloat16 */
+} known_hybrid;
+
+extern const known_hybrid known_hybrids[];
+extern const int32_t      known_hybrid_count;
 
 #endif /* EMP_TESTS_GRAPHS_IMPORT_MODELS_KNOWN_H */

@@ -3,55 +3,17 @@
  * the runtime's own; and constants that are computed before a step. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/mem.h"
-#include "graphs/import/onnx/model.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
 
 static onnx_writer w, body;
 
-static void start(void) { memset(&w, 0, sizeof w), memset(&body, 0, sizeof body); }
+static void start(void) { onnx_clear(&w), onnx_clear(&body); }
 
-TestSuite(onnx_ops, .init = start);
-
-static emp_graph *load_with(int opset, const emp_onnx_params *params,
-                            emp_import_notes *notes, const char *what)
-{
-    emp_graph *graph = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, opset), params, notes, &err),
-                 EMP_OK, "%s: %s", what, err.msg);
-    return graph;
-}
-
-static emp_graph *load(int opset, const char *what)
-{
-    emp_import_notes notes = {0};
-    emp_graph       *graph = load_with(opset, &(emp_onnx_params){0}, &notes, what);
-
-    emp_import_notes_clear(&notes);
-    return graph;
-}
-
-/* The shape of the last op of a type, as text. */
-static const char *shape_of(const emp_graph *g, const char *type, char *text)
-{
-    strcpy(text, "no such op");
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        if (strcmp(g->type_name[g->type[op]], type) == 0)
-            emp_shape_format(g->tensor[g->output_offset[op]].shape, text);
-    return text;
-}
-
-static int32_t count_type(const emp_graph *g, const char *type)
-{
-    int32_t count = 0;
-
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        count += strcmp(g->type_name[g->type[op]], type) == 0;
-    return count;
-}
+TestSuite(onnx_ops, .init = start, .fini = graph_tear_down);
 
 /* Writes inputs i0, i1, ... of a list "1:2,3|ints:4|floats:0.5|w1:8|-": an input of that element type, a vector
  * of int64, one of float32, an initializer, none. `names` gets their names with commas between. */
@@ -184,21 +146,18 @@ static const struct node nodes[] = {
 
 Test(onnx_ops, have_the_shapes_that_the_runtime_gives_them)
 {
-    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+    for (size_t i = 0; i < COUNT(nodes); i++) {
         const struct node *n = &nodes[i];
-        char               names[128], text[EMP_SHAPE_TEXT_BYTES];
+        char               names[128];
         start();
         write_inputs(n->inputs, names, sizeof names);
         onnx_node_of(&w, n->domain, n->type, names, "y", n->attributes, NULL, NULL);
-        onnx_node(&w, "Cast", "y", "z", "to=11");
-        onnx_output(&w, "z", 11, "");
-        emp_graph *g = load(n->opset, n->type);
-        cr_expect_str_eq(shape_of(g, "Cast", text), n->shape, "%s(%s) %s is %s", n->type,
-                         n->inputs, n->attributes, text);
+        onnx_text(&w, "z = Cast y to=11; out z 11:");
+        emp_graph *g = onnx_load(&w, n->opset, NULL, NULL);
+        cr_expect_str_eq(onnx_shape_of(g, "Cast"), n->shape, "%s(%s) %s is %s", n->type,
+                         n->inputs, n->attributes, onnx_shape_of(g, "Cast"));
         cr_expect_eq(g->unknown_op_count, 0, "%s", n->type);
-        emp_graph_destroy(g);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(onnx_ops, fused_products_cost_what_their_parts_cost)
@@ -207,61 +166,41 @@ Test(onnx_ops, fused_products_cost_what_their_parts_cost)
 
     for (int is_fused = 0; is_fused < 2; is_fused++) {
         start();
-        onnx_input(&w, "x", 1, "2,8");
-        onnx_weight(&w, "m", 1, "16,8");
-        onnx_weight(&w, "b", 1, "16");
-        if (is_fused) {
+        onnx_text(&w, "in x 2,8; weight m 16,8; weight b 16; out y");
+        if (is_fused)
             onnx_node_of(&w, MS, "FusedGemm", "x,m,b", "y", "transB=1 activation:Relu",
                          NULL, NULL);
-        } else {
-            onnx_node(&w, "Gemm", "x,m,b", "h", "transB=1");
-            onnx_node(&w, "Relu", "h", "y", "");
-        }
-        onnx_output(&w, "y", 1, "");
-        emp_graph *g = load(13, "FusedGemm");
+        else
+            onnx_text(&w, "h = Gemm x,m,b transB=1; y = Relu h");
+        emp_graph *g = onnx_load(&w, 13, NULL, NULL);
         flops[is_fused] = g->flops;
         cr_expect_eq(g->parameter_count, 16 * 8 + 16);
-        emp_graph_destroy(g);
     }
     cr_expect_eq(flops[0], flops[1]);
 }
 
 Test(onnx_ops, weights_of_four_bits_count_as_such)
 {
-    onnx_input(&w, "x", 1, "3,64");
-    onnx_weight(&w, "q", 2, "16,2,16");
-    onnx_weight(&w, "s", 1, "32");
+    onnx_text(&w, "in x 3,64; weight q 2:16,2,16; weight s 32; out y");
     onnx_node_of(&w, MS, "MatMulNBits", "x,q,s", "y", "K=64 N=16 bits=4 block_size=32",
                  NULL, NULL);
-    onnx_output(&w, "y", 1, "");
-    emp_graph *g = load(13, "MatMulNBits");
+    emp_graph *g = onnx_load(&w, 13, NULL, NULL);
     cr_expect_eq(g->parameter_count, 16 * 64);
     cr_expect_eq(g->flops, 2.0 * 3 * 16 * 64);
     cr_expect_lt(g->parameter_bytes, 16 * 64);
-    emp_graph_destroy(g);
 }
 
 Test(onnx_ops, a_scan_goes_along_the_axes_that_it_names)
 {
-    char text[EMP_SHAPE_TEXT_BYTES];
-
-    onnx_input(&body, "s", 1, "2,2");
-    onnx_input(&body, "e", 1, "2,2");
-    onnx_node(&body, "Add", "s,e", "s_out", "");
-    onnx_node(&body, "Neg", "s_out", "row", "");
-    onnx_output(&body, "s_out", 1, "");
-    onnx_output(&body, "row", 1, "");
-    onnx_input(&w, "x", 1, "2,2");
-    onnx_input(&w, "xs", 1, "2,3,2");
+    onnx_text(&body, "in s 2,2; in e 2,2; s_out = Add s,e; row = Neg s_out;"
+                     "out s_out; out row");
+    onnx_text(&w, "in x 2,2; in xs 2,3,2; out last; out rows");
     onnx_node_of(&w, "", "Scan", "x,xs", "last,rows",
                  "num_scan_inputs=1 scan_input_axes=1, scan_output_axes=2,", "body",
                  &body);
-    onnx_output(&w, "last", 1, "");
-    onnx_output(&w, "rows", 1, "");
-    emp_graph *g = load(16, "Scan");
-    cr_expect_eq(count_type(g, "Add"), 3);
-    cr_expect_str_eq(shape_of(g, "Pack", text), "[2,2,3]");
-    emp_graph_destroy(g);
+    emp_graph *g = onnx_load(&w, 16, NULL, NULL);
+    cr_expect_eq(graph_count_type(g, "Add"), 3);
+    cr_expect_str_eq(onnx_shape_of(g, "Pack"), "[2,2,3]");
 }
 
 /* ---- constants ---- */
@@ -293,55 +232,30 @@ static const struct number numbers[] = {
     {"ReduceMean", "floats:3,4,8", "keepdims=1", "[5]"},
     {"ArgMax", "floats:3,8,4", "", "[1]"},
     {"Sqrt", "floats:9,16", "", "[3,4]"},
+    {"Cast", "ints:259", "to=2", "[3]"}, /* uint8 */
+    {"Cast", "ints:-5", "to=2", "[251]"},
+    {"Cast", "ints:65537", "to=5", "[1]"}, /* int16 */
+    {"Cast", "ints:16777217", "to=1", "[16777216]"},
+    {"Cast", "ints:2049", "to=10", "[2048]"}, /* half */
+    {"Cast", "ints:257", "to=16", "[256]"},   /* bfloat16 */
+    {"Cast", "ints:7", "to=9", "[1]"},        /* bool */
 };
 /* clang-format on */
 
 /* The numbers become a shape: those of a constant that is not computed would depend on data. */
 Test(onnx_ops, constants_are_rounded_to_their_types)
 {
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        char names[128], text[EMP_SHAPE_TEXT_BYTES];
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        char names[128];
         start();
         write_inputs(numbers[i].inputs, names, sizeof names);
         onnx_input(&w, "x", 1, "1");
         onnx_node(&w, numbers[i].type, names, "y", numbers[i].attributes);
-        onnx_node(&w, "Cast", "y", "n", "to=7");
-        onnx_node(&w, "Expand", "x,n", "e", "");
-        onnx_node(&w, "Neg", "e", "z", "");
-        onnx_output(&w, "z", 1, "");
-        emp_graph *g = load(18, numbers[i].type);
-        cr_expect_str_eq(shape_of(g, "Neg", text), numbers[i].shape, "%s(%s) is %s",
-                         numbers[i].type, numbers[i].inputs, text);
-        emp_graph_destroy(g);
-    }
-}
-
-static const struct {
-    const char *number, *to, *shape;
-} casts[] = {{"259", "to=2", "[3]"}, /* uint8 */
-             {"-5", "to=2", "[251]"},
-             {"65537", "to=5", "[1]"}, /* int16 */
-             {"16777217", "to=1", "[16777216]"},
-             {"2049", "to=10", "[2048]"}, /* half */
-             {"257", "to=16", "[256]"},   /* bfloat16 */
-             {"7", "to=9", "[1]"}};       /* bool */
-
-Test(onnx_ops, casts_keep_what_the_type_can_hold)
-{
-    for (size_t i = 0; i < sizeof casts / sizeof casts[0]; i++) {
-        char text[EMP_SHAPE_TEXT_BYTES];
-        start();
-        onnx_ints(&w, "a", casts[i].number);
-        onnx_input(&w, "x", 1, "1");
-        onnx_node(&w, "Cast", "a", "b", casts[i].to);
-        onnx_node(&w, "Cast", "b", "n", "to=7");
-        onnx_node(&w, "Expand", "x,n", "e", "");
-        onnx_node(&w, "Neg", "e", "z", "");
-        onnx_output(&w, "z", 1, "");
-        emp_graph *g = load(18, "Cast");
-        cr_expect_str_eq(shape_of(g, "Neg", text), casts[i].shape, "%s %s is %s",
-                         casts[i].number, casts[i].to, text);
-        emp_graph_destroy(g);
+        onnx_text(&w, "n = Cast y to=7; e = Expand x,n; z = Neg e; out z");
+        emp_graph *g = onnx_load(&w, 18, NULL, NULL);
+        cr_expect_str_eq(onnx_shape_of(g, "Neg"), numbers[i].shape, "%s(%s) %s is %s",
+                         numbers[i].type, numbers[i].inputs, numbers[i].attributes,
+                         onnx_shape_of(g, "Neg"));
     }
 }
 
@@ -349,61 +263,34 @@ Test(onnx_ops, casts_keep_what_the_type_can_hold)
 
 Test(onnx_ops, sizes_that_depend_on_data_are_told_and_can_be_given)
 {
-    emp_onnx_params  params = {0};
     emp_import_notes notes = {0};
-    emp_error        err = {0};
-    char             text[EMP_SHAPE_TEXT_BYTES];
-    emp_graph       *g = NULL;
 
-    onnx_input(&w, "n", 7, "");
-    onnx_ints(&w, "zero", "0");
-    onnx_ints(&w, "one", "1");
-    onnx_node(&w, "Range", "zero,n,one", "r", "");
-    onnx_node(&w, "Neg", "r", "y", "");
-    onnx_output(&w, "y", 7, "");
-    g = load_with(13, &params, &notes, "Range");
-    cr_expect_str_eq(notes.assumption[0],
-                     "size 0 of \"r\", which depends on data, is 128: --dim r.0=N");
-    emp_graph_destroy(g);
+    onnx_text(&w, "in n 7:; ints zero 0; ints one 1; r = Range zero,n,one; y = Neg r;"
+                  "out y 7:");
+    (void)onnx_load(&w, 13, NULL, &notes);
+    cr_expect_not_null(strstr(notes.assumption[0], "--dim r.0=N"));
     emp_import_notes_clear(&notes);
-    params.dims = "r.0=50";
-    g = load_with(13, &params, &notes, "Range");
-    cr_expect_str_eq(shape_of(g, "Neg", text), "[50]");
+    emp_graph *g = onnx_load(&w, 13, &(emp_onnx_params){.dims = "r.0=50"}, &notes);
+    cr_expect_str_eq(onnx_shape_of(g, "Neg"), "[50]");
     cr_expect_eq(notes.assumption_count, 0);
-    emp_graph_destroy(g);
-    params.dims = "q.0=50";
-    cr_expect_eq(emp_onnx_build(&g, onnx_model(&w, 13), &params, &notes, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "no input of the model has a size named \"q.0\"");
     emp_import_notes_clear(&notes);
+    onnx_expect_refused(&w, 13, &(emp_onnx_params){.dims = "q.0=50"}, "\"q.0\"");
 }
 
 /* A known type that cannot be read is not said to be unknown. */
 Test(onnx_ops, a_known_type_is_never_called_unknown)
 {
-    static const char *const reasons[][3] = {
-        {"Range", "1:|1:|floats:0", "its step is 0"},
-        {"Constant", "", "its value is none that is read, such as a sparse tensor"},
-        {"TopK", "1:3,4|7:1", "how many elements it takes depends on data"},
-        {"Einsum", "1:3,4", "its equation does not fit its operands"},
-    };
+    static const char *const reasons[][3] = {{"Range", "1:|1:|floats:0", "step is 0"},
+                                             {"Constant", "", "sparse tensor"},
+                                             {"TopK", "1:3,4|7:1", "depends on data"},
+                                             {"Einsum", "1:3,4", "its equation"}};
 
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        char             names[128], message[256];
-        emp_graph       *g = NULL;
-        emp_import_notes notes = {0};
-        emp_error        err = {0};
+    for (size_t i = 0; i < COUNT(reasons); i++) {
+        char names[128];
         start();
         write_inputs(reasons[i][1], names, sizeof names);
         onnx_node(&w, reasons[i][0], names, "y", "");
         onnx_output(&w, "y", 1, "");
-        snprintf(message, sizeof message, "node \"\" of type %s: %s", reasons[i][0],
-                 reasons[i][2]);
-        cr_expect_eq(
-            emp_onnx_build(&g, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, &err),
-            EMP_EFORMAT);
-        cr_expect_str_eq(err.msg, message);
-        emp_import_notes_clear(&notes);
+        onnx_expect_refused(&w, 13, NULL, reasons[i][2]);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -23,26 +23,27 @@ TestSuite(onnx_profile, .init = scratch_create, .fini = tear_down);
 static char   text[1 << 14];
 static size_t text_size;
 
-static void begin(void) { text_size = (size_t)snprintf(text, sizeof text, "["); }
-
+/* Another event. */
 static void put(const char *cat, const char *name, int ts, int dur, const char *args)
 {
-    text_size +=
-        (size_t)snprintf(text + text_size, sizeof text - text_size,
-                         "%s\n{\"cat\": \"%s\",\"pid\": 5,\"tid\": 5,\"dur\": %d,\"ts\": "
-                         "%d,\"ph\": \"X\",\"name\": \"%s\",\"args\": {%s}}",
-                         text_size > 1 ? "," : "", cat, dur, ts, name, args);
+    char event[512];
+
+    snprintf(event, sizeof event,
+             ",\n{'cat':'%s','pid':5,'dur':%d,'ts':%d,'ph':'X','name':'%s','args':{%s}}",
+             cat, dur, ts, name, args);
+    text_size += (size_t)snprintf(text + text_size, sizeof text - text_size, "%s",
+                                  scratch_json(event + (text_size == 0)));
 }
 
-static void put_node(const char *name, const char *type, const char *index, int ts,
-                     int dur)
+/* Another event of a node: its name, or - for none, the type and the index. */
+static void put_node(const char *node, int ts, int dur)
 {
-    char args[256], kernel[128];
+    char name[64], type[32], index[8], kernel[80], args[128];
 
+    cr_assert_eq(sscanf(node, "%63s %31s %7s", name, type, index), 3, "%s", node);
     snprintf(args, sizeof args,
-             "\"op_name\" : \"%s\", \"node_index\" : \"%s\", \"provider\" : "
-             "\"CPUExecutionProvider\"",
-             type, index);
+             "'op_name':'%s','node_index':'%s','provider':'CPUExecutionProvider'", type,
+             index);
     snprintf(kernel, sizeof kernel, "%s_kernel_time", name);
     put("Node", kernel, ts, dur, args);
 }
@@ -51,9 +52,10 @@ static void put_run(int ts, int dur) { put("Session", "model_run", ts, dur, "");
 
 static emp_status load(emp_onnx_profile *profile, emp_error *err)
 {
-    char path[SCRATCH_PATH_BYTES], whole[sizeof text + 4];
+    char path[SCRATCH_PATH_BYTES], whole[sizeof text + 8];
 
-    snprintf(whole, sizeof whole, "%s\n]\n", text);
+    snprintf(whole, sizeof whole, "[%s\n]\n", text);
+    text_size = 0;
     scratch_write_text(path, sizeof path, "profile.json", whole);
     return emp_onnx_profile_load(profile, path, err);
 }
@@ -85,6 +87,21 @@ static int32_t match(emp_onnx_node_time *time, const emp_import_node *node, int3
     return unmatched;
 }
 
+/* A profile of one run with these nodes, split by ;: each as put_node() reads it, then the start and the
+ * time. */
+static void put_nodes(const char *nodes)
+{
+    for (const char *at = nodes; at != NULL; at = strchr(at, ';')) {
+        char node[104];
+        int  ts, dur;
+
+        at += *at == ';';
+        cr_assert_eq(sscanf(at, " %103[^@]@%d+%d", node, &ts, &dur), 3, "%s", at);
+        put_node(node, ts, dur);
+    }
+    put_run(5, 100);
+}
+
 static const emp_import_node three[] = {
     {"conv", "Conv", "conv", -1}, {"", "Relu", "r", -1}, {"act", "HardSwish", "act", -1}};
 
@@ -93,16 +110,15 @@ Test(onnx_profile, the_times_are_those_of_the_median_run)
     const int          us[4] = {900, 40, 60, 50};
     emp_onnx_node_time time[3];
 
-    begin();
     put("Session", "model_loading_uri", 1, 2000, "");
     for (int i = 0; i < 4; i++) {
-        put_node("conv", "Conv", "0", 1000 * i, us[i]);
-        put_node("Relu_1", "Relu", "1", 1000 * i + us[i], 7);
-        put_node("act", "HardSwish", "2", 1000 * i + us[i] + 8, 3);
+        put_node("conv Conv 0", 1000 * i, us[i]);
+        put_node("Relu_1 Relu 1", 1000 * i + us[i], 7);
+        put_node("act HardSwish 2", 1000 * i + us[i] + 8, 3);
         put("Session", "SequentialExecutor::Execute", 1000 * i, us[i] + 11, "");
         put_run(1000 * i, us[i] + 12);
     }
-    put_node("conv", "Conv", "0", 9000, 123); /* of a run that did not end */
+    put_node("conv Conv 0", 9000, 123); /* of a run that did not end */
     cr_expect_eq(match(time, three, 3), 0);
     cr_expect_eq(time[0].us, 50.0, "%g: that of the faster of the middle two",
                  time[0].us);
@@ -114,34 +130,38 @@ Test(onnx_profile, fences_of_older_runtimes_are_not_read)
 {
     emp_onnx_node_time time[3];
 
-    begin();
-    put("Node", "conv_fence_before", 10, 5, "\"op_name\" : \"Conv\"");
-    put("Node", "conv_kernel_time", 15, 50, "\"op_name\" : \"Conv\"");
-    put("Node", "conv_fence_after", 65, 6, "\"op_name\" : \"Conv\"");
-    put("Node", "_kernel_time", 75, 8, "\"op_name\" : \"Relu\"");
-    put("Node", "act_kernel_time", 85, 9, "\"op_name\" : \"HardSwish\"");
+    put("Node", "conv_fence_before", 10, 5, "'op_name':'Conv'");
+    put("Node", "conv_kernel_time", 15, 50, "'op_name':'Conv'");
+    put("Node", "conv_fence_after", 65, 6, "'op_name':'Conv'");
+    put("Node", "_kernel_time", 75, 8, "'op_name':'Relu'");
+    put("Node", "act_kernel_time", 85, 9, "'op_name':'HardSwish'");
     put_run(5, 100);
     cr_expect_eq(match(time, three, 3), 0);
-    cr_expect_eq(time[0].us, 50.0);
-    cr_expect_eq(time[1].us, 8.0);
-    cr_expect_eq(time[2].us, 9.0);
+    for (int i = 0; i < 3; i++) cr_expect_eq(time[i].us, i == 0 ? 50.0 : 7.0 + i);
 }
 
+/* Expects that the nodes take these times, where 0 is none, by a profile of these events. */
+static void expect_times(const char *event, const emp_import_node *node, int32_t count,
+                         const double *us, int32_t unmatched)
+{
+    emp_onnx_node_time time[4];
+
+    put_nodes(event);
+    cr_expect_eq(match(time, node, count), unmatched);
+    for (int32_t i = 0; i < count; i++)
+        cr_expect_eq(time[i].us < 0 ? 0 : time[i].us, us[i], "node %d: %g", i,
+                     time[i].us);
+}
+
+/* Those in the body have the same name. */
 Test(onnx_profile, nodes_within_a_loop_are_part_of_its_time)
 {
     const emp_import_node nodes[] = {{"conv", "Conv", "conv", -1},
                                      {"loop", "Loop", "loop", -1}};
-    emp_onnx_node_time    time[2];
+    static const char     events[] =
+        "conv Conv 0 @10+30; conv Conv 0 @41+20; conv Conv 0 @62+20; loop Loop 1 @41+45";
 
-    begin();
-    put_node("conv", "Conv", "0", 10, 30);
-    put_node("conv", "Conv", "0", 41, 20); /* in the body, with the same name */
-    put_node("conv", "Conv", "0", 62, 20);
-    put_node("loop", "Loop", "1", 41, 45);
-    put_run(5, 100);
-    cr_expect_eq(match(time, nodes, 2), 0);
-    cr_expect_eq(time[0].us, 30.0);
-    cr_expect_eq(time[1].us, 45.0);
+    expect_times(events, nodes, 2, (double[]){30, 45}, 0);
 }
 
 Test(onnx_profile, where_indices_do_not_fit_names_and_their_order_do)
@@ -150,55 +170,29 @@ Test(onnx_profile, where_indices_do_not_fit_names_and_their_order_do)
                                      {"reorder", "Reorder", "b", -1},
                                      {"", "Relu", "c", -1},
                                      {"reorder", "Reorder", "d", -1}};
-    emp_onnx_node_time    time[4];
+    static const char events[] = "Relu_9 Relu 9 @10+1; reorder Reorder 3 @20+2; Relu_0 "
+                                 "Relu 0 @30+3; reorder Reorder 2 @40+4";
+    /* nodes of an optimized model had other indices in the session that saved it */
+    static const char optimized[] =
+        "act HardSwish 13 @10+1; Relu_1 Relu 1 @20+2; conv Conv 12 @30+3";
 
-    begin();
-    put_node("Relu_9", "Relu", "9", 10, 1);
-    put_node("reorder", "Reorder", "3", 20, 2);
-    put_node("Relu_0", "Relu", "0", 30, 3);
-    put_node("reorder", "Reorder", "2", 40, 4);
-    put_run(5, 100);
-    cr_expect_eq(match(time, nodes, 4), 0);
-    for (int i = 0; i < 4; i++) cr_expect_eq(time[i].us, i + 1, "%d", i);
+    expect_times(events, nodes, 4, (double[]){1, 2, 3, 4}, 0);
+    expect_times(optimized, three, 3, (double[]){3, 2, 1}, 0);
 }
 
-/* An optimized model: its nodes had other indices in the session that saved it. */
-Test(onnx_profile, names_decide_where_indices_are_behind_the_file)
-{
-    emp_onnx_node_time time[3];
-
-    begin();
-    put_node("act", "HardSwish", "13", 10, 1);
-    put_node("Relu_1", "Relu", "1", 20, 2);
-    put_node("conv", "Conv", "12", 30, 3);
-    put_run(5, 100);
-    cr_expect_eq(match(time, three, 3), 0);
-    cr_expect_eq(time[0].us, 3.0);
-    cr_expect_eq(time[1].us, 2.0);
-    cr_expect_eq(time[2].us, 1.0);
-}
-
-/* HardSwish is a function: two nodes that the file does not have, with indices behind its own. */
+/* HardSwish is a function: two nodes that the file does not have, with indices behind its own. The copy is behind
+ * all others: no node lacks a time. */
 Test(onnx_profile, a_function_takes_the_time_of_its_parts)
 {
     const emp_import_node nodes[] = {{"conv", "Conv", "conv", -1},
                                      {"act", "HardSwish", "act", -1},
                                      {"shape", "Constant", NULL, -1},
                                      {"end", "Relu", "end", -1}};
-    emp_onnx_node_time    time[4];
+    static const char     events[] =
+        "conv Conv 0 @10+30; HardSigmoid_4 HardSigmoid 4 @41+20; Mul_5 Mul 5 @62+5; end "
+        "Relu 3 @70+2; copy Copy 6 @80+9";
 
-    begin();
-    put_node("conv", "Conv", "0", 10, 30);
-    put_node("HardSigmoid_4", "HardSigmoid", "4", 41, 20);
-    put_node("Mul_5", "Mul", "5", 62, 5);
-    put_node("end", "Relu", "3", 70, 2);
-    put_node("copy", "Copy", "6", 80, 9); /* behind all others: no node lacks a time */
-    put_run(5, 100);
-    cr_expect_eq(match(time, nodes, 4), 3);
-    cr_expect_eq(time[0].us, 30.0);
-    cr_expect_eq(time[1].us, 25.0);
-    cr_expect_lt(time[2].us, 0.0, "a constant takes none");
-    cr_expect_eq(time[3].us, 11.0);
+    expect_times(events, nodes, 4, (double[]){30, 25, 0, 11}, 3);
 }
 
 /* A kernel of the runtime for several nodes, and a norm that is one op here and two nodes there. */
@@ -210,11 +204,7 @@ Test(onnx_profile, fused_nodes_are_groups)
                                      {"div", "Div", "div", -1}};
     emp_onnx_node_time    time[4];
 
-    begin();
-    put_node("conv_nchwc", "Conv", "7", 10, 30);
-    put_node("mean", "ReduceMean", "2", 40, 4);
-    put_node("div", "Div", "3", 50, 6);
-    put_run(5, 100);
+    put_nodes("conv_nchwc Conv 7 @10+30; mean ReduceMean 2 @40+4; div Div 3 @50+6");
     cr_expect_eq(match(time, nodes, 4), 1);
     cr_expect_eq(time[0].group, 0);
     cr_expect_eq(time[1].group, 0);
@@ -225,43 +215,27 @@ Test(onnx_profile, fused_nodes_are_groups)
 
 Test(onnx_profile, profiles_that_say_nothing_are_refused)
 {
-    begin();
     put_run(0, 10);
     expect_refusal(EMP_EFORMAT, "no event of a node");
-    begin();
-    put_node("conv", "Conv", "0", 10, -3);
+    put_node("conv Conv 0", 10, -3);
     expect_refusal(EMP_EFORMAT, "conv_kernel_time");
-    begin();
-    put_node("conv", "Conv", "0", 10, 3);
-    put_run(5, 100);
+    put_nodes("conv Conv 0 @10+3");
     put_run(50, 100);
     expect_refusal(EMP_EUNSUPPORTED, "overlap");
-    begin();
-    put("Node", "conv_kernel_time", 10, 3, "\"provider\" : \"CUDAExecutionProvider\"");
+    put("Node", "conv_kernel_time", 10, 3, "'provider':'CUDAExecutionProvider'");
     expect_refusal(EMP_EFORMAT, "on the CPU");
 }
 
 /* A convolution, a norm of seven nodes, and an LSTM, which is many ops. */
 static void write_model(onnx_writer *w)
 {
-    emp_slice model;
-
-    onnx_input(w, "x", 1, "4,2,64");
-    onnx_weight(w, "w", 1, "1,256,64");
-    onnx_weight(w, "r", 1, "1,256,64");
-    onnx_node(w, "ReduceMean", "x", "m", "axes=-1,");
-    onnx_node(w, "Sub", "x,m", "d", "");
+    onnx_text(w, "in x 4,2,64; weight w 1,256,64; weight r 1,256,64;"
+                 "m = ReduceMean x axes=-1,; d = Sub x,m");
     onnx_floats(w, "two", "", "2");
     onnx_floats(w, "eps", "", "0.001");
-    onnx_node(w, "Pow", "d,two", "q", "");
-    onnx_node(w, "ReduceMean", "q", "v", "axes=-1,");
-    onnx_node(w, "Add", "v,eps", "e", "");
-    onnx_node(w, "Sqrt", "e", "s", "");
-    onnx_node(w, "Div", "d,s", "n", "");
-    onnx_node(w, "LSTM", "n,w,r", "y", "hidden_size=64");
-    onnx_node(w, "Relu", "y", "z", "");
-    onnx_output(w, "z", 1, "");
-    model = onnx_model(w, 14);
+    onnx_text(w, "q = Pow d,two; v = ReduceMean q axes=-1,; e = Add v,eps; s = Sqrt e;"
+                 "n = Div d,s; y = LSTM n,w,r hidden_size=64; z = Relu y; out z");
+    emp_slice model = onnx_model(w, 14);
     scratch_write("model.onnx", model.data, model.size);
 }
 
@@ -274,12 +248,10 @@ Test(onnx_profile, a_step_on_a_cpu_takes_the_sum)
     emp_onnx_profile         profile = {0};
 
     write_model(&w);
-    begin();
     for (int i = 0; i < 9; i++) {
-        char name[32], index[8];
-        snprintf(name, sizeof name, "%s_%d", types[i], i);
-        snprintf(index, sizeof index, "%d", i);
-        put_node(name, types[i], index, 100 + 1000 * i, i == 7 ? 900 : 10 + i);
+        char node[64];
+        snprintf(node, sizeof node, "%s_%d %s %d", types[i], i, types[i], i);
+        put_node(node, 100 + 1000 * i, i == 7 ? 900 : 10 + i);
     }
     put_run(0, 10000);
     cr_assert_eq(load(&profile, NULL), EMP_OK);
@@ -313,10 +285,7 @@ Test(onnx_profile, every_allocation_may_fail)
     emp_onnx_profile   profile = {0};
     emp_onnx_node_time time[3];
 
-    begin();
-    put_node("conv", "Conv", "9", 10, 30);
-    put_node("act", "HardSwish", "2", 50, 6);
-    put_run(5, 100);
+    put_nodes("conv Conv 9 @10+30; act HardSwish 2 @50+6");
     cr_assert_eq(load(&profile, NULL), EMP_OK);
     emp_onnx_profile_clear(&profile);
     SURVIVES_EVERY_ALLOCATION_FAILURE(load_and_match(&profile, time),

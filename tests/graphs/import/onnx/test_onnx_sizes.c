@@ -1,255 +1,208 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Sizes that models leave open, and tensors that count as weights. */
+/* Sizes that models leave open, and tensors that count as weights, also by the metadata of PyTorch's exporter. */
 #include <criterion/criterion.h>
+#include <string.h>
 
-#include "base/mem.h"
-#include "graphs/import/onnx/model.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
-#include "tests/support/survive.h"
 
 static onnx_writer w;
 
-static void start(void) { memset(&w, 0, sizeof w); }
+static void start(void) { onnx_clear(&w); }
 
-TestSuite(onnx_sizes, .init = start);
-
-static emp_graph *load(const emp_onnx_params *params, emp_import_notes *notes)
-{
-    emp_graph *graph = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, 13), params, notes, &err), EMP_OK,
-                 "%s", err.msg);
-    return graph;
-}
-
-static void expect_shape(const emp_graph *g, const char *type, const char *shape)
-{
-    char text[EMP_SHAPE_TEXT_BYTES] = "no such op";
-
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        if (strcmp(g->type_name[g->type[op]], type) == 0)
-            emp_shape_format(g->tensor[g->output_offset[op]].shape, text);
-    cr_expect_str_eq(text, shape);
-}
-
-static void expect_shape_with(const emp_onnx_params *params, const char *type,
-                              const char *shape)
-{
-    emp_import_notes notes = {0};
-    emp_graph       *g = load(params, &notes);
-
-    expect_shape(g, type, shape);
-    emp_graph_destroy(g);
-    emp_import_notes_clear(&notes);
-}
+TestSuite(onnx_sizes, .init = start, .fini = graph_tear_down);
 
 /* A symbol that comes first in one input and last in another. */
-static void write_one_symbol(void)
-{
-    onnx_input(&w, "x", 1, "batch,8");
-    onnx_input(&w, "state", 1, "2,batch,8");
-    onnx_input(&w, "past", 1, "batch,2,past,8");
-    onnx_input(&w, "mask", 1, "batch,1,past,1");
-    onnx_node(&w, "Add", "state,x", "y", "");
-    onnx_node(&w, "Mul", "past,mask", "z", "");
-    onnx_output(&w, "y", 1, "");
-    onnx_output(&w, "z", 1, "");
-}
+#define ONE_SYMBOL                                              \
+    "in x batch,8; in state 2,batch,8; in past batch,2,past,8;" \
+    "in mask batch,1,past,1; y = Add state,x; z = Mul past,mask; out y; out z"
+#define IMAGE "in x N,3,h,w; y = Relu x; out y"
+#define SUMS                                                                        \
+    "in x batch,past; in mask batch,past + 1; in both batch * 2 - 1,past+new;"      \
+    "in now batch,new; all = Concat x,now axis=1; y = Relu mask; z = Sigmoid both;" \
+    "out all; out y; out z"
+#define SUMS_PARAMS                         \
+    {                                       \
+        .batch = 3, .dims = "past=10,new=4" \
+    }
+#define NO_SYMBOL "in x 2,?; y = Relu x; out y"
 
-Test(onnx_sizes, one_symbol_has_one_size_everywhere)
+Test(onnx_sizes, open_sizes_go_by_symbol_and_place)
 {
-    write_one_symbol();
-    expect_shape_with(&(emp_onnx_params){0}, "Add", "[2,32,8]");
-    expect_shape_with(&(emp_onnx_params){.batch = 4}, "Add", "[2,4,8]");
-    expect_shape_with(&(emp_onnx_params){.dims = "batch=5"}, "Add", "[2,5,8]");
-    expect_shape_with(&(emp_onnx_params){.dims = "past=9"}, "Mul", "[32,2,9,8]");
-    expect_shape_with(&(emp_onnx_params){0}, "Mul", "[32,2,128,8]");
-}
+    static const struct {
+        const char     *model;
+        emp_onnx_params params;
+        const char     *type, *shape;
+    } cases[] = {
+        {ONE_SYMBOL, {0}, "Add", "[2,32,8]"},
+        {ONE_SYMBOL, {.batch = 4}, "Add", "[2,4,8]"},
+        {ONE_SYMBOL, {.dims = "batch=5"}, "Add", "[2,5,8]"},
+        {ONE_SYMBOL, {.dims = "past=9"}, "Mul", "[32,2,9,8]"},
+        {ONE_SYMBOL, {0}, "Mul", "[32,2,128,8]"},
+        {IMAGE, {0}, "Relu", "[32,3,224,224]"},
+        {"in x steps,batch,8; y = Relu x; out y", {.batch = 4}, "Relu", "[128,4,8]"},
+        {SUMS, SUMS_PARAMS, "Relu", "[3,11]"},
+        {SUMS, SUMS_PARAMS, "Sigmoid", "[5,14]"},
+        {SUMS, SUMS_PARAMS, "ConcatV2", "[3,14]"},
+        {NO_SYMBOL, {0}, "Relu", "[2,128]"},
+        {NO_SYMBOL, {.dims = "x.1=6"}, "Relu", "[2,6]"}};
 
-Test(onnx_sizes, images_are_open_in_both_of_their_sides)
-{
-    onnx_input(&w, "x", 1, "N,3,h,w");
-    onnx_node(&w, "Relu", "x", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_shape_with(&(emp_onnx_params){0}, "Relu", "[32,3,224,224]");
-}
-
-Test(onnx_sizes, the_batch_of_sequences_may_come_second)
-{
-    onnx_input(&w, "x", 1, "steps,batch,8");
-    onnx_node(&w, "Relu", "x", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_shape_with(&(emp_onnx_params){.batch = 4}, "Relu", "[128,4,8]");
-}
-
-Test(onnx_sizes, sums_of_symbols_are_computed)
-{
-    onnx_input(&w, "x", 1, "batch,past");
-    onnx_input(&w, "mask", 1, "batch,past + 1");
-    onnx_input(&w, "both", 1, "batch * 2 - 1,past+new");
-    onnx_input(&w, "now", 1, "batch,new");
-    onnx_node(&w, "Concat", "x,now", "all", "axis=1");
-    onnx_node(&w, "Relu", "mask", "y", "");
-    onnx_node(&w, "Sigmoid", "both", "z", "");
-    onnx_output(&w, "all", 1, "");
-    onnx_output(&w, "y", 1, "");
-    onnx_output(&w, "z", 1, "");
-    const emp_onnx_params params = {.batch = 3, .dims = "past=10,new=4"};
-    expect_shape_with(&params, "Relu", "[3,11]");
-    expect_shape_with(&params, "Sigmoid", "[5,14]");
-    expect_shape_with(&params, "ConcatV2", "[3,14]");
-}
-
-Test(onnx_sizes, a_size_without_a_symbol_goes_by_its_place)
-{
-    onnx_input(&w, "x", 1, "2,?");
-    onnx_node(&w, "Relu", "x", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_shape_with(&(emp_onnx_params){0}, "Relu", "[2,128]");
-    expect_shape_with(&(emp_onnx_params){.dims = "x.1=6"}, "Relu", "[2,6]");
-}
-
-static void expect_refusal(const char *message)
-{
-    emp_graph       *g = NULL;
-    emp_error        err = {0};
-    emp_import_notes notes = {0};
-
-    cr_expect_neq(
-        emp_onnx_build(&g, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, &err),
-        EMP_OK);
-    cr_expect_str_eq(err.msg, message);
-    emp_import_notes_clear(&notes);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start();
+        onnx_text(&w, cases[i].model);
+        emp_graph *g = onnx_load(&w, 13, &cases[i].params, NULL);
+        cr_expect_str_eq(onnx_shape_of(g, cases[i].type), cases[i].shape, "%s: %s",
+                         cases[i].model, onnx_shape_of(g, cases[i].type));
+    }
 }
 
 Test(onnx_sizes, a_refusal_names_the_sizes_that_were_assumed)
 {
-    onnx_input(&w, "a", 1, "2");
-    onnx_input(&w, "b", 1, "batch");
-    onnx_node(&w, "Add", "a,b", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_refusal(
-        "node \"\" of type Add: op \"y\" of type Add: shapes [2] and [32] do not "
-        "broadcast; the size \"batch\" is assumed to be 32 (--batch N sets it)");
-    start();
-    onnx_input(&w, "a", 1, "2,3");
-    onnx_input(&w, "b", 1, "2,seq");
-    onnx_node(&w, "Add", "a,b", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_refusal(
-        "node \"\" of type Add: op \"y\" of type Add: shapes [2,3] and [2,128] do "
-        "not broadcast; the size \"seq\" is assumed to be 128 (--dim seq=N sets it)");
-    start();
-    onnx_input(&w, "a", 1, "2,3");
-    onnx_input(&w, "b", 1, "2,7");
-    onnx_input(&w, "c", 1, "2,seq");
-    onnx_node(&w, "Add", "a,b", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_refusal(
-        "node \"\" of type Add: op \"y\" of type Add: shapes [2,3] and [2,7] do not "
-        "broadcast");
-}
+    static const char *const cases[][2] = {
+        {"in a 2; in b batch; y = Add a,b; out y", "--batch N"},
+        {"in a 2,3; in b 2,seq; y = Add a,b; out y", "--dim seq=N"},
+        {"in a 2,3; in b 2,7; in c 2,seq; y = Add a,b; out y", "[2,7] do not broadcast"}};
 
-/* ---- weights ---- */
-
-static void expect_parameters(int64_t count, int32_t assumptions)
-{
-    emp_import_notes notes = {0};
-    emp_graph       *g = load(&(emp_onnx_params){0}, &notes);
-
-    cr_expect_eq(g->parameter_count, count, "%lld", (long long)g->parameter_count);
-    cr_expect_eq(notes.assumption_count, assumptions);
-    emp_graph_destroy(g);
-    emp_import_notes_clear(&notes);
-}
-
-/* A group norm as PyTorch exports it: the scale and the offset have the shape [C,1,1], and those of
- * InstanceNormalization are constants. */
-static void write_group_norm(void)
-{
-    onnx_input(&w, "x", 1, "2,8,4,4");
-    onnx_weight(&w, "s", 1, "8,1,1");
-    onnx_weight(&w, "b", 1, "8,1,1");
-    onnx_ints(&w, "count", "2");
-    onnx_ints(&w, "rows", "2,2,64");
-    onnx_ints(&w, "image", "2,8,4,4");
-    onnx_node(&w, "ConstantOfShape", "count", "ones", "");
-    onnx_node(&w, "ConstantOfShape", "count", "zeros", "");
-    onnx_node(&w, "Reshape", "x,rows", "r", "");
-    onnx_node(&w, "InstanceNormalization", "r,ones,zeros", "n", "");
-    onnx_node(&w, "Reshape", "n,image", "i", "");
-    onnx_node(&w, "Mul", "i,s", "m", "");
-    onnx_node(&w, "Add", "m,b", "y", "");
-    onnx_output(&w, "y", 1, "");
-}
-
-Test(onnx_sizes, scales_of_any_rank_are_weights_and_constants_are_none)
-{
-    write_group_norm();
-    expect_parameters(16, 0);
-}
-
-Test(onnx_sizes, activations_are_no_weights)
-{
-    onnx_input(&w, "q", 1, "2,5,16");
-    onnx_input(&w, "k", 1, "2,16,7");
-    onnx_input(&w, "v", 1, "2,7,16");
-    onnx_node(&w, "MatMul", "q,k", "s", "");
-    onnx_node(&w, "Softmax", "s", "p", "axis=2");
-    onnx_node(&w, "MatMul", "p,v", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_parameters(0, 0);
-}
-
-Test(onnx_sizes, constants_are_weights_where_a_file_has_no_others)
-{
-    onnx_input(&w, "x", 1, "3,8");
-    onnx_ints(&w, "shape", "8,4");
-    onnx_node(&w, "ConstantOfShape", "shape", "m", "");
-    onnx_node(&w, "MatMul", "x,m", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_parameters(32, 1);
-}
-
-static emp_status load_and_clear(emp_graph **graph)
-{
-    emp_import_notes notes = {0};
-    emp_status       st =
-        emp_onnx_build(graph, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, NULL);
-
-    emp_import_notes_clear(&notes);
-    return st;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_graph       *g = NULL;
+        emp_error        err = {0};
+        emp_import_notes notes = {0};
+        start();
+        onnx_text(&w, cases[i][0]);
+        onnx_expect_refused(&w, 13, NULL, cases[i][1]);
+        (void)emp_onnx_build(&g, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, &err);
+        cr_expect_eq(strstr(err.msg, "assumed") != NULL, i < 2, "%s", err.msg);
+        emp_import_notes_clear(&notes);
+    }
 }
 
 Test(onnx_sizes, survive_every_allocation_failure)
 {
-    emp_graph *g = NULL;
-
-    write_one_symbol();
-    (void)onnx_model(&w, 13);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(load_and_clear(&g), (void)0);
-    emp_graph_destroy(g);
+    onnx_text(&w, ONE_SYMBOL);
+    onnx_survive(&w, 13, NULL);
 }
 
-/* Models whose weights were taken out have nodes that make tensors of their shapes. */
-Test(onnx_sizes, filters_among_the_constants_are_weights)
+/* ---- weights ---- */
+
+static void expect_parameters(const char *model, int64_t parameters, int32_t buffers,
+                              int32_t assumptions)
 {
-    onnx_input(&w, "x", 1, "2,4,8,8");
-    onnx_weight(&w, "b", 1, "6");
-    onnx_ints(&w, "shape", "6,4,3,3");
-    onnx_node(&w, "ConstantOfShape", "shape", "f", "");
-    onnx_node(&w, "Conv", "x,f,b", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_parameters(6 * 4 * 3 * 3 + 6, 1);
+    emp_import_notes notes = {0};
+    emp_graph       *g = onnx_load(&w, 18, NULL, &notes);
+
+    cr_expect_eq(g->parameter_count, parameters, "%s: %lld", model,
+                 (long long)g->parameter_count);
+    cr_expect_eq(graph_count_type(g, "Buffer"), buffers, "%s", model);
+    cr_expect_eq(notes.assumption_count, assumptions, "%s: %d notes", model,
+                 notes.assumption_count);
+    emp_import_notes_clear(&notes);
 }
 
-/* PyTorch calls the weights that it computes "onnx::Conv_497": the layer tells them. */
-Test(onnx_sizes, inputs_that_layers_read_as_weights_are_weights)
+Test(onnx_sizes, weights_are_what_layers_read_as_such)
 {
-    onnx_input(&w, "x", 1, "2,4,8,8");
-    onnx_input(&w, "onnx::Conv_1", 1, "6,4,3,3");
-    onnx_node(&w, "Conv", "x,onnx::Conv_1", "y", "");
-    onnx_output(&w, "y", 1, "");
-    expect_parameters(6 * 4 * 3 * 3, 1);
+    static const struct {
+        const char *model;
+        int64_t     parameters;
+        int32_t     buffers, assumptions;
+    } cases[] = {
+        /* A group norm as PyTorch exports it: the scale and the offset have the shape [C,1,1], and those of
+         * InstanceNormalization are constants. */
+        {"in x 2,8,4,4; weight s 8,1,1; weight b 8,1,1; ints count 2; ints rows 2,2,64;"
+         "ints image 2,8,4,4; ones = ConstantOfShape count; zeros = ConstantOfShape "
+         "count;"
+         "r = Reshape x,rows; n = InstanceNormalization r,ones,zeros;"
+         "i = Reshape n,image; m = Mul i,s; y = Add m,b; out y",
+         16, 0, 0},
+        /* activations */
+        {"in q 2,5,16; in k 2,16,7; in v 2,7,16; s = MatMul q,k; p = Softmax s axis=2;"
+         "y = MatMul p,v; out y",
+         0, 0, 0},
+        /* constants are weights where a file has no others */
+        {"in x 3,8; ints shape 8,4; m = ConstantOfShape shape; y = MatMul x,m; out y", 32,
+         0, 1},
+        /* models whose weights were taken out have nodes that make tensors of their shapes */
+        {"in x 2,4,8,8; weight b 6; ints shape 6,4,3,3; f = ConstantOfShape shape;"
+         "y = Conv x,f,b; out y",
+         6 * 4 * 3 * 3 + 6, 0, 1},
+        /* PyTorch calls the weights that it computes "onnx::Conv_497": the layer tells them */
+        {"in x 2,4,8,8; in onnx::Conv_1 6,4,3,3; y = Conv x,onnx::Conv_1; out y",
+         6 * 4 * 3 * 3, 0, 1},
+        /* A model that was exported without its weights has them as inputs. */
+        {"in x 128,128; in fc.weight 128,64; in mask 128,64; a = MatMul x,fc.weight;"
+         "y = Add a,mask; out y",
+         128 * 64, 1, 1}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start();
+        onnx_text(&w, cases[i].model);
+        expect_parameters(cases[i].model, cases[i].parameters, cases[i].buffers,
+                          cases[i].assumptions);
+    }
+}
+
+/* ---- metadata of PyTorch's exporter ---- */
+
+#define SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
+#define FOLDED    "pkg.onnxscript.optimizer.folded_from"
+
+enum { PRODUCT = 128 * 64, BIAS = 64 };
+
+/* A product with a transposed weight, a mask that is added, and a bias that was merged with another. */
+static void write_exported(const char *signature, const char *folded_mask)
+{
+    start();
+    onnx_text(&w,
+              "in x 128,128; weight val_1 128,64; weight le 128,64; weight fc.bias 64;"
+              "a = MatMul x,val_1; b = Add a,le; c = Add b,fc.bias;"
+              "y = Add c,fc.bias; out y");
+    if (signature == NULL) return;
+    onnx_metadata(&w, SIGNATURE, signature);
+    onnx_info(&w, "val_1", 1, "128,64", FOLDED, "['fc.weight']");
+    onnx_info(&w, "le", 1, "128,64", FOLDED, folded_mask);
+}
+
+static const char signature[] = "\n# inputs\np_fc_weight: PARAMETER target='fc.weight'\n"
+                                "p_fc_bias: PARAMETER target='fc.bias'\n"
+                                "p_up_bias: PARAMETER target='up.bias'\n"
+                                "b_freq: BUFFER target='freq' persistent=False\n";
+
+Test(onnx_sizes, metadata_decide_what_is_a_parameter)
+{
+    static const struct {
+        const char *signature, *folded_mask;
+        int64_t     parameters;
+        int32_t     buffers, assumptions;
+    } cases[] = {
+        {NULL, NULL, 2 * PRODUCT + BIAS, 0, 0}, /* uses and names decide */
+        /* up.bias is not in the file, which is said */
+        {signature, "['fc.bias', 'freq']", PRODUCT + BIAS, 1, 1},
+        {signature, "['up.bias']", 2 * PRODUCT + BIAS, 0, 0},
+        /* the gates of an LSTM, whose biases the exporter puts side by side */
+        {signature, "['fc.weight', 'up.bias', 'val_7']", 2 * PRODUCT + BIAS, 0, 0},
+        {signature, "['freq']", PRODUCT + BIAS, 1, 1}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        write_exported(cases[i].signature, cases[i].folded_mask);
+        expect_parameters(cases[i].folded_mask, cases[i].parameters, cases[i].buffers,
+                          cases[i].assumptions);
+    }
+    write_exported(signature, "['fc.bias', 'freq']");
+    onnx_survive(&w, 18, NULL);
+}
+
+Test(onnx_sizes, metadata_that_are_cut_off_are_survived)
+{
+    static const char *const values[] = {"[",
+                                         "['",
+                                         "['a",
+                                         "['a'",
+                                         "['a', '",
+                                         "",
+                                         ": PARAMETER target='",
+                                         ": BUFFER target=''"};
+
+    for (size_t i = 0; i < COUNT(values); i++) {
+        write_exported(values[i], values[i]);
+        (void)onnx_load(&w, 18, NULL, NULL);
+    }
 }

@@ -11,17 +11,18 @@
 #ifndef EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H
 #define EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H
 
-#include "graphs/import/proto/wire.h"
+#include "graphs/import/onnx/model.h"
+#include "tests/support/proto_writer.h"
 
-enum { ONNX_WRITER_BYTES = 1 << 16 };
-
+/** Zero-initialise. */
 typedef struct {
-    char   graph[ONNX_WRITER_BYTES], model[ONNX_WRITER_BYTES];
-    char   functions[ONNX_WRITER_BYTES];
-    size_t graph_size, functions_size;
+    proto_writer graph, functions, model;
     bool
         is_list; /**< no graph: the fields of a list of nodes, for a function or a body */
 } onnx_writer;
+
+/** Forgets all that was written. */
+void onnx_clear(onnx_writer *w);
 
 /** Sizes are numbers or symbols with commas between; "" = a scalar. The type is onnx's number. */
 void onnx_input(onnx_writer *w, const char *name, int type, const char *sizes);
@@ -53,7 +54,31 @@ void onnx_if(onnx_writer *w, const char *condition, const char *outputs,
 void onnx_function(onnx_writer *w, const char *domain, const char *name,
                    const char *inputs, const char *outputs, const onnx_writer *body);
 
+/** Adds what the statements of \a text say, with semicolons between:
+ *
+ *     in x N,8; weight w 8,4; ints axis 0; y = MatMul x,w; z = Flatten y axis=1; out z
+ *
+ * Types of elements other than float come before the sizes: "in i 7:". */
+void onnx_text(onnx_writer *w, const char *text);
+
 /** The model, with operators of that version; it lies in the writer. */
 emp_slice onnx_model(onnx_writer *w, int opset);
+
+/* ---- graphs of models ---- */
+
+/** Builds the graph, kept by graph_keep(); fails the test if that fails. \a params, \a notes: OPTIONAL. */
+emp_graph *onnx_load(onnx_writer *w, int opset, const emp_onnx_params *params,
+                     emp_import_notes *notes);
+
+/** Expects that the model is refused with a message that has \a part in it.
+ * \a params: OPTIONAL. */
+void onnx_expect_refused(onnx_writer *w, int opset, const emp_onnx_params *params,
+                         const char *part);
+
+/** Builds the graph while each allocation fails in turn. */
+void onnx_survive(onnx_writer *w, int opset, const char *train);
+
+/** The shape of the last op of a type, as text; static storage. */
+const char *onnx_shape_of(const emp_graph *g, const char *type);
 
 #endif /* EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H */

@@ -2,6 +2,7 @@
 // The wire cursor: what it reads, and that no damaged input makes it read past the end.
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "graphs/import/proto/wire.h"
 #include "tests/support/proto_writer.h"
@@ -70,28 +71,26 @@ Test(wire, names_what_is_wrong)
     const struct damage cases[] = {
         {BYTES("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),
          "byte 1: a number has more than 10 bytes"},
-        {BYTES("\x08\x96"), "byte 1: the data end within a number (truncated?)"},
+        {BYTES("\x08\x96"), "byte 1: the data end within a number"},
         {BYTES("\x1a\x05"
                "abcd"),
-         "byte 0: field 3 claims 5 bytes where 4 are left (truncated?)"},
+         "byte 0: field 3 claims 5 bytes where 4 are left"},
         {BYTES("\x1a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
                "abcd"),
          "byte 0: field 3 claims 18446744073709551615 bytes where 4 are left "
          "(truncated?)"},
-        {BYTES("\x11\x01\x02"),
-         "byte 1: 8 bytes are wanted where 2 are left (truncated?)"},
-        {BYTES("\x00\x01"), "byte 0: field number 0 is outside 1..536870911"},
-        {BYTES("\xff\xff\xff\xff\xff\x01\x01"),
-         "byte 0: field number 8589934591 is outside 1..536870911"},
-        {BYTES("\x0b\x0c"), "byte 0: field 1 has wire type 3, which no graph uses"},
-        {BYTES("\x08\x01\x0f"), "byte 2: field 1 has wire type 7, which no graph uses"},
+        {BYTES("\x11\x01\x02"), "byte 1: 8 bytes are wanted where 2 are left"},
+        {BYTES("\x00\x01"), "byte 0: field number 0"},
+        {BYTES("\xff\xff\xff\xff\xff\x01\x01"), "byte 0: field number 8589934591"},
+        {BYTES("\x0b\x0c"), "byte 0: field 1 has wire type 3"},
+        {BYTES("\x08\x01\x0f"), "byte 2: field 1 has wire type 7"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         emp_error err = {0};
         int       count;
         cr_expect_eq(walk(cursor_on(cases[i].bytes, cases[i].size), &count, &err),
                      EMP_EFORMAT, "case %zu", i);
-        cr_expect_str_eq(err.msg, cases[i].message);
+        cr_expect_not_null(strstr(err.msg, cases[i].message), "%s", err.msg);
     }
 }
 

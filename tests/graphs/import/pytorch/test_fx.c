@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Graphs of torch.fx: roles, views, ops in place, lists, and what is wrong with a file. */
+/* Graphs of torch.fx: names of ops, roles, views, ops in place, lists, work of exported steps, and what is wrong with a file. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,405 +7,393 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graphs/load.h"
+#include "graphs/import/pytorch/lower.h"
+#include "tests/graphs/graphs.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
-TestSuite(fx, .init = scratch_create, .fini = scratch_remove);
+TestSuite(fx, .init = scratch_create, .fini = graph_tear_down);
+
+#define SAMPLES "tests/graphs/import/pytorch/samples/"
 
 static emp_import_devices devices;
 
-static const char *source(void)
-{
-    const char *folder = getenv("EMP_SOURCE_DIR");
-
-    return folder != NULL ? folder : ".";
-}
-
-static emp_status load(emp_graph **graph, const char *path, emp_error *err)
-{
-    emp_import_params params = emp_import_params_default();
-
-    return emp_import_load(graph, &devices, path, &params, err);
-}
-
 static emp_graph *sample(const char *name)
 {
-    emp_graph *graph = NULL;
-    emp_error  err = {0};
-    char       path[512];
-
-    snprintf(path, sizeof path, "%s/tests/graphs/import/pytorch/samples/%s", source(),
-             name);
-    cr_assert_eq(load(&graph, path, &err), EMP_OK, "%s", err.msg);
-    return graph;
+    return graph_keep(graph_import(graph_source_path(name), NULL, &devices));
 }
 
-static emp_status load_text(emp_graph **graph, const char *text, emp_error *err)
-{
-    char path[SCRATCH_PATH_BYTES];
+/* ---- names of ops ---- */
 
-    scratch_write_text(path, sizeof path, "graph.json", text);
-    return load(graph, path, err);
+static emp_aten_op parse(const char *target)
+{
+    emp_aten_op op;
+
+    cr_assert(emp_aten_parse(&op, target, strlen(target)), "%s", target);
+    return op;
 }
 
-static emp_op_id find(const emp_graph *g, const char *name)
+Test(aten, every_spelling_is_the_same_op)
 {
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        if (strcmp(g->name[op], name) == 0) return op;
-    cr_assert_fail("no op \"%s\"", name);
-    return -1;
+    static const char *const spellings[] = {"aten.mm.default",
+                                            "aten::mm",
+                                            "aten::mm.default",
+                                            "torch.ops.aten.mm.default",
+                                            "mm",
+                                            "torch._ops.aten.mm.default",
+                                            "aten.mm"};
+
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        emp_aten_op op = parse(spellings[i]);
+        cr_expect_str_eq(op.name, "aten.mm", "%s", spellings[i]);
+        cr_expect_eq(op.type, emp_op_type_find("aten.mm"), "%s", spellings[i]);
+        cr_expect_not(op.is_view || op.is_in_place || op.is_list || op.is_out);
+    }
+    cr_expect_str_eq(parse("aten.add.Tensor").overload, "Tensor");
+    cr_expect_str_eq(parse("aten::mm").overload, "");
 }
 
-static const char *type(const emp_graph *g, const char *name)
+Test(aten, a_name_says_what_an_op_writes)
 {
-    return g->type_name[g->type[find(g, name)]];
+    static const struct {
+        const char *name;
+        bool        is_in_place, is_list, is_out, is_view;
+    } cases[] = {{"aten.add_.Tensor", true, false, false, false},
+                 {"aten._fused_adam_.default", true, true, false, false},
+                 {"aten._foreach_add.List", false, true, false, false},
+                 {"aten.add.out", false, false, true, false},
+                 {"aten.sum.IntList_out", false, false, true, false},
+                 {"aten.add.Tensor", false, false, false, false},
+                 {"aten.__and__.Tensor", false, false, false, false},
+                 /* it changes how the tensor is seen */
+                 {"aten.squeeze_.dim", false, false, false, true},
+                 {"aten.permute.default", false, false, false, true},
+                 {"aten.permute_copy.default", false, false, false, false}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_aten_op op = parse(cases[i].name);
+        cr_expect(op.is_in_place == cases[i].is_in_place &&
+                      op.is_list == cases[i].is_list && op.is_out == cases[i].is_out &&
+                      op.is_view == cases[i].is_view,
+                  "%s", cases[i].name);
+    }
 }
 
-static bool reads(const emp_graph *g, const char *consumer, const char *producer)
+Test(aten, functions_of_python_and_unknown_names)
 {
-    emp_op_id op = find(g, consumer), from = find(g, producer);
-
-    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
-        if (g->tensor[g->input[i]].producer == from) return true;
-    return false;
+    cr_expect(parse("<built-in function getitem>").is_getitem);
+    cr_expect(parse("_operator.getitem").is_getitem);
+    cr_expect_not(parse("<built-in function mul>").is_getitem);
+    cr_expect_eq(parse("<built-in function mul>").type->work, EMP_WORK_NOTHING);
+    cr_expect_eq(parse("math.ceil").type->work, EMP_WORK_NOTHING);
+    cr_expect_null(parse("mylib.fancy_op.default").type);
+    cr_expect_str_eq(parse("mylib.fancy_op.default").name, "mylib.fancy_op");
+    cr_expect_null(parse("aten.never_heard_of.default").type);
 }
 
-static bool waits(const emp_graph *g, const char *op_name, const char *name)
+Test(aten, what_is_no_name_is_refused)
 {
-    emp_op_id op = find(g, op_name), from = find(g, name);
+    static const char *const bad[] = {"",    ".",        "aten.", ".mm",
+                                      "a b", "aten.m m", "::mm",  "<x>"};
+    char                     longer[4 * EMP_ATEN_NAME_BYTES];
+    emp_aten_op              op;
 
-    for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
-        if (g->control[i] == from) return true;
-    return false;
-}
-
-static bool share_device(const emp_graph *g, const char *a, const char *b)
-{
-    return g->op[find(g, a)].colocation_class == g->op[find(g, b)].colocation_class;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cr_expect_not(emp_aten_parse(&op, bad[i], strlen(bad[i])), "\"%s\"", bad[i]);
+    memset(longer, 'a', sizeof longer);
+    cr_expect_not(emp_aten_parse(&op, longer, sizeof longer));
+    cr_expect_eq(op.name[0], '\0');
 }
 
 /* ---- what a step gives back ---- */
 
 Test(fx, new_values_tell_parameters_from_states_and_inputs)
 {
-    emp_graph *g = sample("linear_momentum.json");
+    emp_graph *g = sample(SAMPLES "linear_momentum.json");
+    emp_op_id  sub = graph_find(g, "sub");
+    /* addmm and mm: 2 m n k each; all else as many as elements */
+    double products = 2.0 * 2 * 3 * 4 + 2.0 * 3 * 4 * 2;
+    double sums = 6 + 6, updates = 12 + 12 + 12 + 12 + 3 + 3;
 
-    cr_expect_str_eq(type(g, "arg0"), "torch.parameter");
-    cr_expect_str_eq(type(g, "arg1"), "torch.parameter");
-    cr_expect_str_eq(type(g, "arg2"), "torch.optimizer_state");
-    cr_expect_str_eq(type(g, "arg3"), "torch.input");
+    cr_expect_str_eq(graph_type(g, "arg0"), "torch.parameter");
+    cr_expect_str_eq(graph_type(g, "arg1"), "torch.parameter");
+    cr_expect_str_eq(graph_type(g, "arg2"), "torch.optimizer_state");
+    cr_expect_str_eq(graph_type(g, "arg3"), "torch.input");
     cr_expect_eq(g->parameter_count, 3 * 4 + 3);
     cr_expect_eq(g->parameter_bytes, 60);
-    cr_expect_eq(g->op[find(g, "arg2")].persistent_bytes, 48);
+    cr_expect_eq(g->op[graph_find(g, "arg2")].persistent_bytes, 48);
     cr_expect_eq(g->unknown_op_count, 0);
     cr_expect_eq(g->unknown_shape_count, 0);
-    cr_expect(strstr(devices.note, "all known") != NULL, "%s", devices.note);
-    cr_expect(strstr(devices.note, "states 15") == NULL, "%s", devices.note);
-    emp_graph_destroy(g);
-}
-
-/* addmm and mm: 2 m n k each; all else as many as elements. */
-Test(fx, flops_are_those_of_the_products)
-{
-    emp_graph *g = sample("linear_momentum.json");
-    double     products = 2.0 * 2 * 3 * 4 + 2.0 * 3 * 4 * 2;
-    double     sums = 6 + 6, updates = 12 + 12 + 12 + 12 + 3 + 3;
-
     cr_expect_eq(g->flops, products + sums + updates, "%g", g->flops);
-    emp_graph_destroy(g);
-}
-
-Test(fx, a_new_value_is_written_where_the_old_one_is)
-{
-    emp_graph *g = sample("linear_momentum.json");
-    emp_op_id  sub = find(g, "sub");
-
+    cr_expect_not_null(strstr(devices.note, "all known"), "%s", devices.note);
+    cr_expect_null(strstr(devices.note, "states 15"), "%s", devices.note);
+    /* a new value is written where the old one is, when that has been read, and a state is where its parameter is */
     cr_expect(g->tensor[g->output_offset[sub]].is_ref);
     cr_expect_eq(g->tensor[g->output_offset[sub]].bytes, 0);
-    cr_expect(g->is_target[sub] && g->is_target[find(g, "loss")]);
-    cr_expect(share_device(g, "sub", "arg0") && share_device(g, "add", "arg2"));
-    cr_expect(share_device(g, "arg2", "arg0"), "a state is where its parameter is");
-    cr_expect_not(share_device(g, "arg1", "arg0"));
-    cr_expect_not(share_device(g, "addmm", "arg0"));
-    cr_expect(waits(g, "sub_1", "addmm"), "the bias is read before it is written");
-    emp_graph_destroy(g);
+    cr_expect(g->is_target[sub] && g->is_target[graph_find(g, "loss")]);
+    cr_expect(graph_is_bound(g, "sub", "arg0") && graph_is_bound(g, "add", "arg2"));
+    cr_expect(graph_is_bound(g, "arg2", "arg0"));
+    cr_expect_not(graph_is_bound(g, "arg1", "arg0"));
+    cr_expect_not(graph_is_bound(g, "addmm", "arg0"));
+    graph_expect_waits(g, "sub_1<addmm");
 }
 
 /* ---- views, lists, in place ---- */
 
-Test(fx, what_is_taken_out_of_a_tuple_of_views_is_a_view)
+Test(fx, tuples_lists_and_ops_in_place_are_ops_with_an_order)
 {
-    emp_graph *g = sample("in_place.json");
+    emp_graph *g = sample(SAMPLES "in_place.json");
+    emp_op_id  a = graph_find(g, "a"), norm = graph_find(g, "norm");
+    emp_op_id  relu = graph_find(g, "relu_");
 
-    cr_expect_str_eq(type(g, "a"), "aten.split");
-    cr_expect(g->op[find(g, "a")].is_alias && g->op[find(g, "a")].cost->kernels == 0);
-    cr_expect(reads(g, "a", "x") && reads(g, "b", "x"));
-    emp_graph_destroy(g);
-}
-
-Test(fx, results_of_a_tuple_are_outputs_of_one_op)
-{
-    emp_graph *g = sample("in_place.json");
-    emp_op_id  norm = find(g, "norm");
-
+    /* a result that is taken out of a tuple of views is a view; other results of a tuple are outputs of one op */
+    cr_expect_str_eq(graph_type(g, "a"), "aten.split");
+    cr_expect(g->op[a].is_alias && g->op[a].cost->kernels == 0);
     cr_expect_eq(g->output_offset[norm + 1] - g->output_offset[norm], 2);
-    cr_expect(reads(g, "layers.0.attn/mine", "norm"));
     cr_expect_eq(g->tensor[g->output_offset[norm] + 1].shape->dim[1], 1);
-    emp_graph_destroy(g);
-}
-
-Test(fx, an_op_in_place_keeps_the_order_of_its_buffers_readers)
-{
-    emp_graph *g = sample("in_place.json");
-
-    cr_expect(g->op[find(g, "relu_")].is_alias &&
-              g->op[find(g, "relu_")].cost->kernels == 1);
-    cr_expect(waits(g, "relu_", "read"), "what has read the old value is done");
-    cr_expect(waits(g, "later", "relu_"), "what follows reads the new value");
-    cr_expect_not(waits(g, "read", "relu_"));
-    cr_expect(share_device(g, "relu_", "x"));
-    emp_graph_destroy(g);
-}
-
-Test(fx, a_list_op_is_an_op_for_each_tensor)
-{
-    emp_graph *g = sample("in_place.json");
-
-    cr_expect(reads(g, "lists.0", "gw") && reads(g, "lists.1", "gv"));
-    cr_expect(reads(g, "_foreach_sub_.1", "lists.1") && reads(g, "_foreach_sub_.1", "v"));
-    cr_expect_not(reads(g, "_foreach_sub_.1", "lists.0"));
-    cr_expect(share_device(g, "_foreach_sub_.0", "w"));
-    cr_expect_not(share_device(g, "v", "w"));
-    cr_expect(g->is_target[find(g, "_foreach_sub_.0")]);
-    cr_expect(waits(g, "_foreach_sub_.0", "read"));
-    cr_expect_eq(g->op[find(g, "lists.1")].cost->flops, 20.0);
-    emp_graph_destroy(g);
+    graph_expect_reads(g, "a<x b<x layers.0.attn/mine<norm");
+    /* an op in place waits until the old value has been read, and its readers for it */
+    cr_expect(g->op[relu].is_alias && g->op[relu].cost->kernels == 1);
+    graph_expect_waits(g, "relu_<read later<relu_ read<!relu_");
+    cr_expect(graph_is_bound(g, "relu_", "x"));
+    /* a list op is an op for each tensor */
+    graph_expect_reads(g, "lists.0<gw lists.1<gv _foreach_sub_.1<lists.1 "
+                          "_foreach_sub_.1<v _foreach_sub_.1<!lists.0");
+    graph_expect_waits(g, "_foreach_sub_.0<read");
+    cr_expect(graph_is_bound(g, "_foreach_sub_.0", "w"));
+    cr_expect_not(graph_is_bound(g, "v", "w"));
+    cr_expect(g->is_target[graph_find(g, "_foreach_sub_.0")]);
+    cr_expect_eq(g->op[graph_find(g, "lists.1")].cost->flops, 20.0);
+    /* an unknown op is counted and named */
+    cr_expect_eq(g->unknown_op_count, 1);
+    cr_expect_str_eq(graph_type(g, "layers.0.attn/mine"), "mylib.fancy");
+    cr_expect_not_null(strstr(devices.note, "1 of unknown ops"), "%s", devices.note);
+    cr_expect_not_null(strstr(devices.note, "mylib.fancy.default"), "%s", devices.note);
 }
 
 Test(fx, an_op_that_runs_a_graph_of_its_own_is_a_warning)
 {
-    char              path[SCRATCH_PATH_BYTES];
-    emp_import_notes  notes = {0};
-    emp_import_params params = emp_import_params_default();
-    emp_graph        *g = NULL;
-    emp_error         err = {0};
+    emp_import_notes notes = {0};
 
-    scratch_write_text(
-        path, sizeof path, "graph.json",
-        "{\"format\": \"torch.fx 1\", \"nodes\": ["
-        "{\"name\": \"x\", \"op\": \"placeholder\", \"role\": \"input\", \"outputs\": "
-        "[{\"shape\": [4, 8], \"dtype\": \"float32\"}]},"
-        "{\"name\": \"c\", \"op\": \"call_function\", \"target\": "
-        "\"torch.ops.higher_order.cond\", \"args\": [{\"node\": \"x\"}], \"outputs\": "
-        "[{\"shape\": [4, 8], \"dtype\": \"float32\"}]}]}");
-    params.notes = &notes;
-    cr_assert_eq(emp_import_load(&g, &devices, path, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(notes.warning_count, 1);
-    cr_expect_not_null(
-        strstr(notes.warning[0], "c (torch.ops.higher_order.cond) runs a graph"), "%s",
-        notes.warning[0]);
-    emp_graph_destroy(g);
+    scratch_write_json(
+        "graph.json",
+        "{'format': 'torch.fx 1', 'nodes': [{'name': 'x', 'op': 'placeholder', "
+        "'role': 'input', 'outputs': [{'shape': [4, 8], 'dtype': 'float32'}]},"
+        "{'name': 'c', 'op': 'call_function', 'target': 'torch.ops.higher_order.cond', "
+        "'args': [{'node': 'x'}], 'outputs': [{'shape': [4, 8], 'dtype': 'float32'}]}]}");
+    emp_graph_destroy(graph_import(scratch_path("graph.json"), &notes, &devices));
+    cr_expect_eq(notes.warning_count, 1);
+    cr_expect(graph_is_noted(&notes, "c (torch.ops.higher_order.cond)"));
     emp_import_notes_clear(&notes);
-}
-
-Test(fx, an_unknown_op_is_counted_and_named)
-{
-    emp_graph *g = sample("in_place.json");
-
-    cr_expect_eq(g->unknown_op_count, 1);
-    cr_expect_str_eq(type(g, "layers.0.attn/mine"), "mylib.fancy");
-    cr_expect(strstr(devices.note, "1 of unknown ops") != NULL, "%s", devices.note);
-    cr_expect(strstr(devices.note, "mylib.fancy.default") != NULL, "%s", devices.note);
-    emp_graph_destroy(g);
 }
 
 /* ---- files that are wrong ---- */
 
 #define HEAD "{\"format\":\"torch.fx graph\",\"nodes\":["
-#define X                                                                               \
-    "{\"name\":\"x\",\"op\":\"placeholder\",\"target\":\"x\",\"outputs\":[{\"shape\":[" \
-    "2],\"dtype\":\"float32\"}]},"
+#define X                                                               \
+    "{'name':'x','op':'placeholder','target':'x','outputs':[{'shape':[" \
+    "2],'dtype':'float32'}]},"
 
-#define MATRIX(name, shape)                                                        \
-    "{\"name\":\"" name "\",\"op\":\"placeholder\",\"outputs\":[{\"shape\":" shape \
-    ",\"dtype\":\"float32\"}]},"
+#define MATRIX(name, shape)                                            \
+    "{'name':'" name "','op':'placeholder','outputs':[{'shape':" shape \
+    ",'dtype':'float32'}]},"
 #define A  MATRIX("a", "[2,3]")
 #define A2 MATRIX("b", "[2,3]")
 #define B  MATRIX("b", "[3,4]")
-#define MM(target, outputs)                                         \
-    "{\"name\":\"m\",\"op\":\"call_function\",\"target\":\"" target \
-    "\",\"args\":[{\"node\":\"a\"},{\"node\":\"b\"}],\"outputs\":" outputs "},"
+#define MM(target, outputs)                              \
+    "{'name':'m','op':'call_function','target':'" target \
+    "','args':[{'node':'a'},{'node':'b'}],'outputs':" outputs "},"
 #define END "{\"name\":\"o\",\"op\":\"output\",\"args\":[{\"node\":\"m\"}]}]}"
 
-static const struct {
-    const char *text, *message;
-} wrong[] = {
-    {"{\"format\":\"torch.fx\"}", "without the list \"nodes\""},
-    {HEAD "]}", "without the list \"nodes\""},
-    {HEAD "{\"op\":\"output\"}]}", "nodes[0]: the name is missing"},
-    {HEAD "{\"name\":\"a\"}]}", "nodes[0] (a): the text \"op\" is missing"},
-    {HEAD X "{\"name\":\"x\",\"op\":\"output\"}]}", "the name \"x\" is taken"},
-    {HEAD "{\"name\":\"a\",\"op\":\"call_module\",\"target\":\"b\"}]}",
+static const graph_fault wrong[] = {
+    {"{'format':'torch.fx'}", "\"nodes\""},
+    {HEAD "]}", "\"nodes\""},
+    {"{'nodes': [], 'format': 'torch.fx graph'}", "\"nodes\""}, /* behind other keys */
+    {HEAD "{'op':'output'}]}", "nodes[0]: the name is missing"},
+    {HEAD "{'name':'a'}]}", "nodes[0] (a): the text \"op\" is missing"},
+    {HEAD X "{'name':'x','op':'output'}]}", "the name \"x\" is taken"},
+    {HEAD "{'name':'a','op':'call_module','target':'b'}]}",
      "trace the model with make_fx"},
-    {HEAD "{\"name\":\"a\",\"op\":\"call_function\"}]}", "the target is missing"},
-    {HEAD X "{\"name\":\"a\",\"op\":\"call_function\",\"target\":\"aten.relu\",\"args\":["
-            "{\"node\":\"z\"}]}]}",
-     "reads \"z\", which no node before it makes"},
-    {HEAD "{\"name\":\"a\",\"op\":\"placeholder\",\"outputs\":[{\"shape\":[-1],\"dtype\":"
-          "\"float32\"}]}]}",
-     "no whole number from 0"},
-    {HEAD "{\"name\":\"a\",\"op\":\"placeholder\",\"outputs\":[{\"shape\":[\"s0\"],"
-          "\"dtype\":\"float32\"}]}]}",
-     "no whole number from 0"},
-    {HEAD "{\"name\":\"a\",\"op\":\"placeholder\",\"outputs\":[{\"shape\":[1],\"dtype\":"
-          "\"float31\"}]}]}",
-     "the dtype \"float31\" is not known"},
-    {HEAD "{\"name\":\"a\",\"op\":\"placeholder\",\"outputs\":[{\"dtype\":\"int8\"}]}]}",
+    {HEAD "{'name':'a','op':'call_function'}]}", "the target is missing"},
+    {HEAD X "{'name':'a','op':'call_function','target':'aten.relu','args':[{"
+            "'node':'z'}]}]}",
+     "reads \"z\""},
+    {HEAD "{'name':'a','op':'placeholder','outputs':[{'shape':[-1],"
+          "'dtype':'float32'}]}]}",
+     "nodes[0] (a)"},
+    {HEAD "{'name':'a','op':'placeholder','outputs':[{'shape':['s0'],"
+          "'dtype':'float32'}]}]}",
+     "nodes[0] (a)"},
+    {HEAD "{'name':'a','op':'placeholder','outputs':[{'shape':[1],"
+          "'dtype':'float31'}]}]}",
+     "\"float31\""},
+    {HEAD "{'name':'a','op':'placeholder','outputs':[{'dtype':'int8'}]}]}",
      "no list \"shape\""},
-    {HEAD "{\"name\":\"a\",\"op\":\"placeholder\",\"role\":\"king\"}]}",
-     "the role is \"king\""},
-    {HEAD X "{\"name\":\"a\",\"op\":\"call_function\",\"target\":\"aten.mm.default\","
-            "\"args\":[{\"node\":\"x\"}],"
-            "\"outputs\":[{\"shape\":[2],\"dtype\":\"float32\"}]}]}",
-     "op \"a\" of type aten.mm has 1 inputs, needs 2"},
-    {HEAD X "{\"name\":\"g\",\"op\":\"call_function\",\"target\":\"aten.sort\",\"args\":["
-            "{\"node\":\"x\"}]},"
-            "{\"name\":\"a\",\"op\":\"call_function\",\"target\":\"<built-in function "
-            "getitem>\","
-            "\"args\":[{\"node\":\"g\"},4000]}]}",
+    {HEAD "{'name':'a','op':'placeholder','role':'king'}]}", "\"king\""},
+    {HEAD X "{'name':'a','op':'call_function','target':'aten.mm.default','args':[{"
+            "'node':'x'}],'outputs':[{'shape':[2],'dtype':'float32'}]}]}",
+     "op \"a\" of type aten.mm has 1 inputs"},
+    {HEAD X "{'name':'g','op':'call_function','target':'aten.sort','args':[{"
+            "'node':'x'}]},{'name':'a','op':'call_function','target':'<built-in "
+            "function getitem>','args':[{'node':'g'},4000]}]}",
      "result 4000 is taken"},
     {HEAD A B MM("aten.mm.default", "null") END,
-     "\"m\": aten.mm.default has no \"outputs\", which its FLOPs need; state each, as "
-     "{\"shape\": [32, 10], \"dtype\": \"float32\"}"},
+     "\"m\": aten.mm.default has no \"outputs\""},
     {HEAD A B MM("aten.matmul", "[]") END, "\"m\": aten.matmul has no \"outputs\""},
     {HEAD A B MM("aten.convolution.default", "[]") END,
      "\"m\": aten.convolution.default has no"},
-    {HEAD A A2 MM("aten.mm.default", "[{\"shape\":[2,3],\"dtype\":\"float32\"}]") END,
-     "\"m\": aten.mm.default multiplies [2,3] by [2,3], whose inner sizes differ"},
-    {HEAD "{\"name\":\"o\",\"op\":\"output\"}]}", "the graph has no op"},
-    {"{\"format\":\"torch.fx\",", "line 1: "},
+    {HEAD A A2 MM("aten.mm.default", "[{'shape':[2,3],'dtype':'float32'}]") END,
+     "aten.mm.default multiplies [2,3] by [2,3]"},
+    {HEAD "{'name':'o','op':'output'}]}", "the graph has no op"},
+    {"{'format':'torch.fx',", "line 1: "},
 };
 
 Test(fx, what_is_wrong_with_a_file_is_said)
 {
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        cr_expect_eq(load_text(&g, wrong[i].text, &err), EMP_EFORMAT, "%s",
-                     wrong[i].text);
-        cr_expect(strstr(err.msg, wrong[i].message) != NULL, "\"%s\" has no \"%s\"",
-                  err.msg, wrong[i].message);
-        cr_expect_null(g);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
-    }
-}
+    char text[8192] = HEAD;
 
-/* Of a tuple, getitem states the results; what writes an operand has them there. */
-Test(fx, a_product_may_have_its_results_elsewhere)
-{
-    static const char *const right[] = {
-        HEAD A B MM("aten.linear", "[]") "{\"name\":\"i\",\"op\":\"call_function\","
-                                         "\"target\":\"_operator.getitem\",\"args\":[{"
-                                         "\"node\":\"m\"},0],\"outputs\":[{\"shape\":["
-                                         "2,4],\"dtype\":\"float32\"}]}," END,
-        HEAD A B MM("aten.mm.out", "[]") END,
-        HEAD A B MM("aten.mm_", "null") END,
-    };
-
-    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        cr_expect_eq(load_text(&g, right[i], &err), EMP_OK, "%s", err.msg);
-        emp_graph_destroy(g);
-    }
+    graph_expect_faults("graph.json", wrong, COUNT(wrong), EMP_EFORMAT);
+    for (int i = 0; i < 40; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "{'name':'n%d'}%s", i,
+                 i < 39 ? "," : "]}");
+    /* all problems are told at once, up to a length */
+    const graph_fault many[] = {
+        {text, "nodes[0] (n0)"}, {text, "nodes[1] (n1)"}, {text, "more problems"}};
+    graph_expect_faults("graph.json", many, COUNT(many), EMP_EFORMAT);
 }
 
 Test(fx, options_of_onnx_models_are_refused)
 {
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-    char       path[SCRATCH_PATH_BYTES], spec[SCRATCH_PATH_BYTES + 64];
+    char spec[SCRATCH_PATH_BYTES + 64];
 
-    scratch_write_text(path, sizeof path, "graph.json", HEAD "]}");
-    snprintf(spec, sizeof spec, "onnx:path=%s,train=adam", path);
-    cr_expect_eq(emp_graph_load(&g, spec, &err), EMP_EINVAL);
-    cr_expect(strstr(err.msg, ": --batch, --dim, --train and --lenient are for ONNX "
-                              "models, and this is a torch.fx graph; "
-                              "scripts/export/export_torch.py exports the training step "
-                              "of a PyTorch model") != NULL,
-              "%s", err.msg);
-    cr_expect_null(g);
+    scratch_write_json("graph.json", HEAD "]}");
+    snprintf(spec, sizeof spec, "onnx:path=%s,train=adam", scratch_path("graph.json"));
+    graph_expect_refused(spec, EMP_EINVAL, "scripts/export/export_torch.py");
 }
 
-/* Other writers have the key where they like. */
-Test(fx, the_format_may_stand_behind_other_keys)
+/* Of a tuple, getitem states the results; what writes an operand has them there. A list of two tensors has no sixth
+ * result, which is then the new value of a placeholder. */
+Test(fx, results_may_be_elsewhere)
 {
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-    char       path[SCRATCH_PATH_BYTES];
+    static const struct {
+        const char *text;
+        int32_t     ops; /* 0: not counted */
+    } right[] = {
+        {HEAD A B MM("aten.linear", "[]") "{'name':'i','op':'call_function',"
+                                          "'target':'_operator.getitem','args':[{"
+                                          "'node':'m'},0],'outputs':[{'shape':["
+                                          "2,4],'dtype':'float32'}]}," END,
+         0},
+        {HEAD A B MM("aten.mm.out", "[]") END, 0},
+        {HEAD A B MM("aten.mm_", "null") END, 0},
+        {HEAD X "{'name':'l','op':'call_function','target':'aten._foreach_mul.Scalar',"
+                "'args':[[{'node':'x'},{'node':'x'}],2]},"
+                "{'name':'i','op':'call_function','target':'_operator.getitem',"
+                "'args':[{'node':'l'},5],'outputs':[{'shape':[2],'dtype':'float32'}]},"
+                "{'name':'o','op':'output','args':[{'node':'i'},{'node':'i'}]}]}",
+         3},
+    };
 
-    scratch_write_text(path, sizeof path, "graph.json",
-                       "{\"nodes\": [], \"format\": \"torch.fx graph\"}");
-    cr_expect_eq(emp_graph_load(&g, path, &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, ": a torch.fx graph without the list \"nodes\""),
-                       "%s", err.msg);
-}
-
-/* A list of two tensors whose sixth result is the new value of a placeholder. */
-Test(fx, a_result_beyond_a_list_is_no_tensor_of_it)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_expect_eq(
-        load_text(
-            &g,
-            HEAD X
-            "{\"name\":\"l\",\"op\":\"call_function\",\"target\":\"aten._foreach_mul."
-            "Scalar\","
-            "\"args\":[[{\"node\":\"x\"},{\"node\":\"x\"}],2]},"
-            "{\"name\":\"i\",\"op\":\"call_function\",\"target\":\"_operator.getitem\","
-            "\"args\":[{\"node\":\"l\"},5],\"outputs\":[{\"shape\":[2],\"dtype\":"
-            "\"float32\"}]},"
-            "{\"name\":\"o\",\"op\":\"output\",\"args\":[{\"node\":\"i\"},{\"node\":"
-            "\"i\"}]}]}",
-            &err),
-        EMP_OK, "%s", err.msg);
-    cr_expect_eq(g->op_count, 3);
-    emp_graph_destroy(g);
-}
-
-Test(fx, all_problems_of_a_file_are_told_at_once)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-    char       text[8192] = HEAD;
-
-    for (int i = 0; i < 40; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "{\"name\":\"n%d\"}%s",
-                 i, i < 39 ? "," : "]}");
-    cr_expect_eq(load_text(&g, text, &err), EMP_EFORMAT);
-    cr_expect(strstr(err.msg, "nodes[0] (n0)") != NULL &&
-                  strstr(err.msg, "nodes[1] (n1)") != NULL,
-              "%s", err.msg);
-    cr_expect(strstr(err.msg, "more problems") != NULL, "%s", err.msg);
+    for (size_t i = 0; i < COUNT(right); i++) {
+        scratch_write_json("graph.json", right[i].text);
+        emp_graph *g = graph_import(scratch_path("graph.json"), NULL, &devices);
+        if (right[i].ops > 0) cr_expect_eq(g->op_count, right[i].ops, "case %zu", i);
+        emp_graph_destroy(g);
+    }
 }
 
 Test(fx, survives_every_allocation_failure)
 {
-    static const char *const names[] = {"linear_momentum.json", "in_place.json"};
+    static const char *const names[] = {SAMPLES "linear_momentum.json",
+                                        SAMPLES "in_place.json"};
 
-    for (int i = 0; i < 2; i++) {
-        emp_graph *graph = NULL;
-        char       path[512];
-        snprintf(path, sizeof path, "%s/tests/graphs/import/pytorch/samples/%s", source(),
-                 names[i]);
-        SURVIVES_EVERY_ALLOCATION_FAILURE(load(&graph, path, NULL), (void)0);
-        emp_graph_destroy(graph);
-        cr_expect_eq(emp_mem_live_blocks(), 0);
+    for (size_t i = 0; i < COUNT(names); i++) graph_survives(graph_source_path(names[i]));
+}
+
+/* ---- steps that scripts/export/export_torch.py has written: samples/make_samples.py has the models ---- */
+
+static const struct {
+    const char *name;
+    int64_t     parameters;
+    double
+        products; /* forward, gradient of the weights, gradient of what a layer reads */
+    int32_t kept; /* parameters, states and buffers */
+} samples[] = {
+    /* 32 rows, 64-128-10; nothing asks for the gradient of the first layer's input */
+    {"mlp", 64 * 128 + 128 + 128 * 10 + 10, 2.0 * 32 * (2 * 64 * 128 + 3 * 128 * 10),
+     3 * 4},
+    /* 8 images: 3x3 of 3 channels at 32 by 32, 1x1 of 16 at 16 by 16, 32-10. The depthwise one is no product. */
+    {"conv", 16 * 27 + 32 + 16 * 9 + 16 + 32 * 16 + 32 + 330,
+     2.0 * 8 * (2 * 1024 * 16 * 27 + 3 * 256 * 32 * 16 + 3 * 32 * 10), 3 * 9 + 3},
+    /* 2 images: 4x4 with stride 2 to 8 by 8 and 8 channels, and back */
+    {"deconv", 8 * 48 + 8 + 16 + 8 * 48 + 3, 2.0 * 2 * 64 * 8 * 48 * (2 + 3), 6},
+    /* 4 sequences of 16 tokens, 64 wide, 4 heads of 16; products with weights and with each other */
+    {"transformer",
+     4 * 64 + (64 + 1) * 192 + (64 + 1) * 64 + (64 + 1) * 256 + (256 + 1) * 64 + 10250,
+     3 * 2.0 *
+         (64 * 64 * (192 + 64 + 2 * 256) + 2 * 4 * 4 * 16 * 16 * 16 + 4 * 1024 * 10),
+     3 * 14},
+    /* 4 sequences of 6 steps, 32 inputs, 64 units with 4 gates; no gradient of the inputs and of the state
+     * that the first step finds; 64-10 */
+    {"lstm", 256 * (32 + 64 + 2) + 650,
+     2.0 * 4 * (6 * 2 * 256 * (32 + 64) + 5 * 256 * 64 + 3 * 640), 6},
+    /* 8 rows of two tables, 32-2 */
+    {"tables", 1500 * 16 + 66, 2.0 * 8 * 3 * 64, 3 * 4},
+};
+
+Test(samples, products_have_the_flops_of_their_closed_forms)
+{
+    for (size_t i = 0; i < COUNT(samples); i++) {
+        char    path[128];
+        int32_t kept = 0;
+
+        snprintf(path, sizeof path, SAMPLES "%s.json.gz", samples[i].name);
+        emp_graph *g = sample(path);
+        double     flops =
+            graph_class_flops(g, EMP_OP_GEMM) + graph_class_flops(g, EMP_OP_CONV);
+
+        cr_expect_eq(g->unknown_op_count, 0, "%s", samples[i].name);
+        cr_expect_eq(g->unknown_shape_count, 0, "%s", samples[i].name);
+        cr_expect_eq(g->parameter_count, samples[i].parameters, "%s: %lld parameters",
+                     samples[i].name, (long long)g->parameter_count);
+        cr_expect_eq(flops, samples[i].products, "%s: %g FLOP in products, want %g",
+                     samples[i].name, flops, samples[i].products);
+        cr_expect_geq(g->flops, flops);
+        for (emp_op_id op = 0; op < g->op_count; op++)
+            kept += g->op[op].persistent_bytes > 0;
+        cr_expect_eq(kept, samples[i].kept, "%s keeps %d tensors", samples[i].name, kept);
+        cr_expect_null(strstr(devices.note, "assumed"), "%s", devices.note);
     }
+}
+
+/* The depthwise filter has 9 elements a channel: forward, both gradients. */
+Test(samples, a_depthwise_convolution_is_no_product)
+{
+    emp_graph *g = sample(SAMPLES "conv.json.gz");
+    double     flops = 0.0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].cost->op_class == EMP_OP_POOL &&
+            g->op[op].cost->work == EMP_WORK_CONVOLUTION)
+            flops += g->op[op].cost->flops;
+    cr_expect_eq(flops, 3 * 2.0 * 8 * 256 * 16 * 9, "%g", flops);
+}
+
+/* A module's parameters, their states, and what it computes forward. */
+Test(samples, a_module_is_on_one_device)
+{
+    emp_graph *g = sample(SAMPLES "transformer.json.gz");
+    int32_t    first = -1, count = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (strncmp(g->name[op], "0.qkv/", 6) != 0) continue;
+        if (first < 0) first = g->op[op].colocation_class;
+        cr_expect_eq(g->op[op].colocation_class, first, "%s", g->name[op]);
+        count++;
+    }
+    cr_expect_geq(count, 7, "weight, bias, four states and a product: %d", count);
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (strncmp(g->name[op], "0.up/", 5) == 0)
+            cr_expect_neq(g->op[op].colocation_class, first, "%s", g->name[op]);
 }
 
 /* ---- real steps, where they are beside the repository ---- */
@@ -436,22 +424,18 @@ static const struct {
 
 Test(fx, real_steps_have_the_work_that_their_layers_say)
 {
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        char       path[512];
-        snprintf(path, sizeof path, "%s/../shared/graphs/torchgen_%s_train_fx.json.gz",
-                 source(), steps[i].name);
-        if (access(path, F_OK) != 0) cr_skip_test("%s is not there", path);
-        cr_assert_eq(load(&g, path, &err), EMP_OK, "%s", err.msg);
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        char path[128];
+        snprintf(path, sizeof path, "../shared/graphs/torchgen_%s_train_fx.json.gz",
+                 steps[i].name);
+        if (access(graph_source_path(path), F_OK) != 0)
+            cr_skip_test("%s is not there", path);
+        emp_graph *g = sample(path);
         cr_expect_eq(g->parameter_count, steps[i].parameters, "%s", steps[i].name);
         cr_expect_eq(g->unknown_op_count, 0, "%s", steps[i].name);
         cr_expect_eq(g->unknown_shape_count, 0, "%s", steps[i].name);
         cr_expect_float_eq(g->flops, steps[i].flops, steps[i].tolerance * steps[i].flops,
                            "%s: %g FLOP, want %g", steps[i].name, g->flops,
                            steps[i].flops);
-        printf("%s: %d ops, %g FLOP, closed form %g\n", steps[i].name, g->op_count,
-               g->flops, steps[i].flops);
-        emp_graph_destroy(g);
     }
 }

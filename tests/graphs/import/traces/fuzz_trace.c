@@ -18,10 +18,5 @@ static emp_status read(emp_graph_builder *builder, emp_reading *r, emp_error *er
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    emp_graph *graph = NULL;
-
-    if (size == 0) return 0;
-    (void)read_memory(&graph, bytes, size, emp_trace_options, read, NULL);
-    emp_graph_destroy(graph);
-    return 0;
+    return read_memory_fuzz(bytes, size, emp_trace_options, read);
 }

@@ -3,16 +3,14 @@
  * ran, and is every fault one sentence? */
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "graphs/load.h"
+#include "tests/graphs/graphs.h"
 #include "tests/graphs/import/traces/as_it_ran.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(kineto, .init = scratch_create, .fini = scratch_remove);
+TestSuite(kineto, .init = scratch_create, .fini = graph_tear_down);
 
 enum { TEXT_BYTES = 1 << 13 };
 
@@ -20,206 +18,129 @@ static const char *seed(void)
 {
     static char path[SCRATCH_PATH_BYTES];
 
-    snprintf(path, sizeof path, "%s/tests/graphs/import/traces/seeds/step.kineto.json",
-             getenv("EMP_SOURCE_DIR"));
+    snprintf(path, sizeof path, "%s",
+             graph_source_path("tests/graphs/import/traces/seeds/step.kineto.json"));
     return path;
 }
 
-static void read_seed(char text[TEXT_BYTES])
+/* The seed with one piece of it replaced. */
+static const char *change(const char *from, const char *to)
 {
-    FILE *file = fopen(seed(), "rb");
+    static char text[TEXT_BYTES];
+    FILE       *file = fopen(seed(), "rb");
 
     cr_assert_not_null(file, "%s", seed());
-    text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
+    return graph_replace(text, from, to);
 }
 
-/* The seed with one piece of it replaced. */
-static emp_status load_changed(emp_graph **graph, emp_import_devices *devices,
-                               const char *from, const char *to, emp_error *err)
-{
-    char text[TEXT_BYTES], changed[TEXT_BYTES + 256], path[SCRATCH_PATH_BYTES];
-
-    read_seed(text);
-    const char *place = strstr(text, from);
-    cr_assert_not_null(place, "%s", from);
-    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(place - text), text, to,
-             place + strlen(from));
-    scratch_write_text(path, sizeof path, "trace.json", changed);
-    return emp_source_load(graph, NULL, devices, path, err);
-}
-
-static emp_graph *load(emp_import_devices *devices, const char *source)
-{
-    emp_graph *graph = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(emp_source_load(&graph, NULL, devices, source, &err), EMP_OK, "%s",
-                 err.msg);
-    return graph;
-}
-
-static bool waits(const emp_graph *g, const char *op, const char *from)
-{
-    emp_op_id to = emp_graph_find(g, op), other = emp_graph_find(g, from);
-
-    cr_assert(to >= 0 && other >= 0, "%s, %s", op, from);
-    for (int32_t i = g->control_offset[to]; i < g->control_offset[to + 1]; i++)
-        if (g->control[i] == other) return true;
-    return false;
-}
-
-#define EVENT(cat, name, at, dur, rest)                                          \
-    "{\"ph\": \"X\", \"cat\": \"" cat "\", \"name\": \"" name "\", \"ts\": " #at \
-    ", \"dur\": " #dur ", " rest "}"
+#define EVENT(cat, name, at, dur, rest) \
+    "{'ph':'X','cat':'" cat "','name':'" name "','ts':" #at ",'dur':" #dur "," rest "}"
 #define STEP(number, at, dur) \
-    EVENT("user_annotation", "ProfilerStep#" #number, at, dur, "\"pid\": 1, \"tid\": 1")
+    EVENT("user_annotation", "ProfilerStep#" #number, at, dur, "'pid':1,'tid':1")
 #define LAUNCH(id, at)                                \
     EVENT("cuda_runtime", "cudaLaunchKernel", at, 10, \
-          "\"pid\": 1, \"tid\": 1, \"args\": {\"correlation\": " #id "}")
-#define KERNEL(id, at, dur)                                                   \
-    EVENT("kernel", "k", at, dur,                                             \
-          "\"pid\": 0, \"tid\": 7, \"args\": {\"device\": 0, \"stream\": 7, " \
-          "\"correlation\": " #id "}")
+          "'pid':1,'tid':1,'args':{'correlation':" #id "}")
+#define KERNEL(id, at, dur)       \
+    EVENT("kernel", "k", at, dur, \
+          "'pid':0,'tid':7,'args':{'device':0,'stream':7,'correlation':" #id "}")
 
 #define GEMM  "gpu0.stream7/aten::linear/aten::addmm/gemm.0"
 #define ADD   "gpu0.stream7/aten::add/add_kernel.2"
 #define COPY  "gpu0.stream8/MmBackward0/Memcpy_HtoD.6"
 #define MM    "gpu0.stream7/MmBackward0/mm_backward.9"
 #define SET   "gpu0.stream7/Memset.12"
+#define WAIT  "gpu0.stream7/MmBackward0/mm_backward.wait.8"
 #define LINE1 "host.thread0/aten::linear/aten::addmm/cudaLaunchKernel.14"
+
+static int64_t gpu_ns(const emp_graph *g, const char *name)
+{
+    return g->stated[graph_find(g, name)].gpu_ns;
+}
 
 Test(kineto, has_what_ran_with_its_measured_time)
 {
     emp_import_devices devices;
-    emp_graph         *g = load(&devices, seed());
+    emp_graph         *g = graph_load(seed(), NULL, &devices);
+    const emp_op_id    line = graph_find(g, LINE1);
 
-    emp_op_id gemm = emp_graph_find(g, GEMM), line = emp_graph_find(g, LINE1);
-    cr_assert(gemm >= 0 && line >= 0);
-    cr_expect_str_eq(emp_graph_op_type(g, gemm), "aten::addmm");
-    cr_expect_str_eq(emp_graph_op_type(g, line), "Host");
-    cr_expect_eq(g->stated[gemm].gpu_ns, 105000, "5 us from the launch to its begin");
-    cr_expect_eq(g->stated[gemm].cpu_ns, 1050000);
+    cr_expect_str_eq(graph_type(g, GEMM), "aten::addmm");
+    cr_expect_str_eq(graph_type(g, LINE1), "Host");
+    cr_expect_eq(gpu_ns(g, GEMM), 105000, "5 us from the launch to its begin");
+    cr_expect_eq(g->stated[graph_find(g, GEMM)].cpu_ns, 1050000);
     cr_expect_eq(g->stated[line].cpu_ns, 30000);
     cr_expect_eq(g->op[line].kinds, EMP_KIND_CPU);
-    cr_expect_eq(g->stated[emp_graph_find(g, ADD)].gpu_ns, 52000,
-                 "2 us behind its predecessor");
-    cr_expect(waits(g, ADD, GEMM));
-    cr_expect(waits(g, SET, MM));
-    cr_expect_not(waits(g, COPY, ADD), "another stream");
+    cr_expect_eq(gpu_ns(g, ADD), 52000, "2 us behind its predecessor");
+    /* the copy is on another stream; the first launch of a step is done at the end, for the step after */
+    graph_expect_waits(g, ADD "<" GEMM " " SET "<" MM " " COPY "<!" ADD " " GEMM
+                              "<!" LINE1 " " LINE1 "<host.thread0/python.13");
+    /* the kernel of the backward pass begins 190 us after its launch, and nothing says why */
+    graph_expect_waits(g, MM "<" WAIT);
+    cr_expect_str_eq(graph_type(g, WAIT), "Wait");
+    cr_expect_eq(gpu_ns(g, WAIT), 190000);
+    cr_expect_eq(gpu_ns(g, MM), 600000);
     cr_expect_eq(devices.gpu_count, 2);
     cr_expect_eq(devices.core_count, 2);
     cr_expect_str_eq(devices.runtime, "traced");
     cr_expect_not_null(strstr(devices.note, "ProfilerStep#3"), "%s", devices.note);
     cr_expect_not_null(strstr(devices.note, "Test GPU"), "%s", devices.note);
-    emp_graph_destroy(g);
 }
 
-/* The kernel of the backward pass begins 190 us after its launch, and nothing says why. */
-Test(kineto, a_wait_without_a_cause_is_an_op)
-{
-    emp_import_devices devices;
-    emp_graph         *g = load(&devices, seed());
-    const char        *wait = "gpu0.stream7/MmBackward0/mm_backward.wait.8";
-
-    cr_assert_geq(emp_graph_find(g, wait), 0);
-    cr_expect_str_eq(emp_graph_op_type(g, emp_graph_find(g, wait)), "Wait");
-    cr_expect_eq(g->stated[emp_graph_find(g, wait)].gpu_ns, 190000);
-    cr_expect_eq(g->stated[emp_graph_find(g, MM)].gpu_ns, 600000);
-    cr_expect(waits(g, MM, wait));
-    emp_graph_destroy(g);
-}
-
-/* From the first launch at 1030 us to the end of the last kernel at 2210 us. */
+/* From the first launch at 1030 us to the end of the last kernel at 2210 us. The thread that synchronizes waits for the
+ * kernel, and not for a time: with a kernel that takes less, all that follows is earlier. The main thread waits for
+ * another that works for it. */
 Test(kineto, takes_as_long_as_it_did)
 {
     emp_import_devices devices;
-    emp_graph         *g = load(&devices, seed());
+    emp_graph         *g = graph_load(seed(), NULL, &devices);
 
     cr_expect_eq(as_it_ran_ns(g, &devices), 1180000);
     cr_expect_not_null(strstr(devices.note, "1.18 ms"), "%s", devices.note);
-    emp_graph_destroy(g);
-}
-
-/* The thread that synchronizes waits for the kernel, and not for a time: with a kernel that takes
- * less, all that follows is earlier. The trace stays the same but for that. */
-Test(kineto, a_thread_waits_for_what_it_synchronized_with)
-{
-    emp_import_devices devices;
-    emp_graph         *g = load(&devices, seed());
-
-    cr_assert_geq(emp_graph_find(g, ADD), 0);
-    g->stated[emp_graph_find(g, ADD)].gpu_ns -= 30000;
+    g->stated[graph_find(g, ADD)].gpu_ns -= 30000;
     cr_expect_eq(as_it_ran_ns(g, &devices), 1150000);
-    emp_graph_destroy(g);
-}
-
-Test(kineto, the_main_thread_waits_for_another_that_works_for_it)
-{
-    emp_import_devices devices;
-    emp_graph         *g = load(&devices, seed());
-    emp_op_id piece = emp_graph_find(g, "host.thread1/MmBackward0/cudaLaunchKernel.7");
-
-    cr_assert_geq(piece, 0);
-    int64_t before_ns = as_it_ran_ns(g, &devices);
-    g->stated[piece].cpu_ns += 1000000;
-    cr_expect_eq(as_it_ran_ns(g, &devices), before_ns + 1000000);
-    emp_graph_destroy(g);
-}
-
-/* The first launch of a step is done at the end, for the step after. */
-Test(kineto, what_the_host_did_before_the_start_is_done_at_the_end)
-{
-    emp_graph *g = load(NULL, seed());
-
-    cr_expect_not(waits(g, GEMM, LINE1));
-    cr_expect(waits(g, LINE1, "host.thread0/python.13"));
-    emp_graph_destroy(g);
+    g->stated[graph_find(g, "host.thread1/MmBackward0/cudaLaunchKernel.7")].cpu_ns +=
+        1000000;
+    cr_expect_eq(as_it_ran_ns(g, &devices), 2150000);
 }
 
 /* The step before holds the stream until 1250 us; the host has then launched two kernels of three, which
  * take 300 us each. The host takes 500 us. */
 Test(kineto, a_stream_that_is_busy_lets_the_host_run_ahead)
 {
-    static const char text[] =
-        "{\"traceEvents\": [" STEP(3, 1000, 500) "," LAUNCH(9, 900) "," KERNEL(9, 950, 300) "," LAUNCH(
-            11,
-            1100) "," KERNEL(11, 1250,
-                             300) "," LAUNCH(12,
-                                             1200) "," KERNEL(12, 1550,
-                                                              300) "," LAUNCH(13,
-                                                                              1300) "," KERNEL(13,
-                                                                                               1850,
-                                                                                               300) "]}";
-    char               path[SCRATCH_PATH_BYTES];
+    static const char *const events[] = {
+        STEP(3, 1000, 500),    LAUNCH(9, 900),        KERNEL(9, 950, 300),
+        LAUNCH(11, 1100),      KERNEL(11, 1250, 300), LAUNCH(12, 1200),
+        KERNEL(12, 1550, 300), LAUNCH(13, 1300),      KERNEL(13, 1850, 300)};
+    char               text[TEXT_BYTES] = "{'traceEvents':[";
     emp_import_devices devices;
 
-    scratch_write_text(path, sizeof path, "busy.json", text);
-    emp_graph *g = load(&devices, path);
+    for (size_t i = 0; i < COUNT(events); i++)
+        strcat(strcat(text, events[i]), i + 1 < COUNT(events) ? "," : "]}");
+    scratch_write_json("busy.json", text);
+    emp_graph *g = graph_load(scratch_path("busy.json"), NULL, &devices);
     cr_expect_eq(as_it_ran_ns(g, &devices), 900000);
     cr_expect_not_null(strstr(devices.note, "took 900 us"), "%s", devices.note);
     for (emp_op_id op = 0; op < g->op_count; op++) g->stated[op].gpu_ns /= 3;
     cr_expect_eq(as_it_ran_ns(g, &devices), 500000, "the host's time");
-    emp_graph_destroy(g);
 }
 
 static const char execution[] =
-    "{\"schema\": \"1.1.0-chakra.0.0.4\", \"nodes\": [\n"
-    " {\"id\": 5, \"name\": \"aten::addmm\", \"ctrl_deps\": 4,\n"
-    "  \"inputs\": {\"values\": [[1, 10, 0, 8, 4, \"cuda:0\"], 3]},\n"
-    "  \"outputs\": {\"values\": [[2, 20, 0, 25, 4, \"cuda:0\"]]},\n"
-    "  \"attrs\": [{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 5}]},\n"
-    " {\"id\": 7, \"name\": \"MmBackward0\", \"rf_id\": 7,\n"
-    "  \"inputs\": [[[3, 20, 0, 25, 4, \"cuda:0\"], [1, 10, 0, 8, 4, \"cuda:0\"]]],\n"
-    "  \"outputs\": []}]}";
+    "{'schema': '1.1.0-chakra.0.0.4', 'nodes': [ {'id': 5, 'name': 'aten::addmm', "
+    "'ctrl_deps': 4,  'inputs': {'values': [[1, 10, 0, 8, 4, 'cuda:0'], 3]},  "
+    "'outputs': {'values': [[2, 20, 0, 25, 4, 'cuda:0']]},  'attrs': [{'name': 'rf_id',"
+    " 'type': 'uint64', 'value': 5}]}, {'id': 7, 'name': 'MmBackward0', 'rf_id': 7,  "
+    "'inputs': [[[3, 20, 0, 25, 4, 'cuda:0'], [1, 10, 0, 8, 4, 'cuda:0']]],  "
+    "'outputs': []}]}";
 
 static emp_status load_pair(emp_graph **graph, emp_import_devices *devices,
                             const char *text, emp_error *err)
 {
-    char path[SCRATCH_PATH_BYTES], source[2 * SCRATCH_PATH_BYTES + 64];
+    char source[2 * SCRATCH_PATH_BYTES + 64];
 
-    scratch_write_text(path, sizeof path, "et.json", text);
-    snprintf(source, sizeof source, "trace:kineto=%s,et=%s", seed(), path);
+    scratch_write_json("et.json", text);
+    snprintf(source, sizeof source, "trace:kineto=%s,et=%s", seed(),
+             scratch_path("et.json"));
     return emp_source_load(graph, NULL, devices, source, err);
 }
 
@@ -230,11 +151,10 @@ Test(kineto, kernels_read_what_the_execution_trace_says)
     emp_error          err = {0};
 
     cr_assert_eq(load_pair(&g, &devices, execution, &err), EMP_OK, "%s", err.msg);
-    emp_op_id gemm = emp_graph_find(g, GEMM), mm = emp_graph_find(g, MM);
-    cr_expect_eq(g->tensor[g->output_offset[gemm]].copy_bytes, 100);
-    cr_assert_geq(g->input_offset[mm + 1] - g->input_offset[mm], 1);
-    cr_expect_eq(g->tensor[g->input[g->input_offset[mm]]].producer, gemm);
-    cr_expect(waits(g, ADD, GEMM), "not joined, it keeps its place in the stream");
+    cr_expect_eq(g->tensor[g->output_offset[graph_find(g, GEMM)]].copy_bytes, 100);
+    graph_expect_reads(g, MM "<" GEMM);
+    graph_expect_waits(g,
+                       ADD "<" GEMM); /* not joined, it keeps its place in the stream */
     cr_expect_not_null(strstr(devices.note, "3 of these are joined"), "%s", devices.note);
     cr_expect_eq(as_it_ran_ns(g, &devices), 1180000);
     emp_graph_destroy(g);
@@ -249,178 +169,120 @@ Test(kineto, kernels_read_what_the_execution_trace_says)
 Test(kineto, a_step_of_pytorch_2_takes_as_long_as_it_did)
 {
     char               source[2 * SCRATCH_PATH_BYTES];
-    const char        *root = getenv("EMP_SOURCE_DIR");
+    const char        *root = graph_source_path("");
     emp_import_devices devices;
 
     for (int is_pair = 0; is_pair < 2; is_pair++) {
         int used = snprintf(source, sizeof source,
-                            "trace:kineto=%s/" SAMPLE "kineto.json.gz", root);
+                            "trace:kineto=%s" SAMPLE "kineto.json.gz", root);
         if (is_pair)
             snprintf(source + used, sizeof source - (size_t)used,
-                     ",et=%s/" SAMPLE "et.json.gz", root);
-        emp_graph *g = load(&devices, source);
+                     ",et=%s" SAMPLE "et.json.gz", root);
+        emp_graph *g = graph_load(source, NULL, &devices);
         double     ratio = (double)as_it_ran_ns(g, &devices) / SAMPLE_NS;
         cr_expect(ratio > 0.97 && ratio < 1.03, "%g of the measured step", ratio);
         cr_expect_eq(devices.gpu_count, 3, "a GPU for each stream");
         if (is_pair)
             cr_expect_not_null(strstr(devices.note, WHAT_JOINS), "%s", devices.note);
-        emp_graph_destroy(g);
     }
 }
 
 Test(kineto, an_execution_trace_that_is_none_or_has_no_shapes_is_refused)
 {
-    emp_graph *g = NULL;
-    emp_error  err = {0}, alone = {0}, large = {0};
+    char source[2 * SCRATCH_PATH_BYTES + 64];
 
-    cr_expect_eq(load_pair(&g, NULL, "{\"nodes\": []}", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "no PyTorch execution trace"), "%s", err.msg);
-    cr_expect_eq(emp_source_load(&g, NULL, NULL, scratch_path("et.json"), &alone),
-                 EMP_EFORMAT);
-    scratch_write("et.json", execution, strlen(execution));
-    alone = (emp_error){0};
-    cr_expect_eq(emp_source_load(&g, NULL, NULL, scratch_path("et.json"), &alone),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(alone.msg, "has no shape"), "%s", alone.msg);
-    cr_expect_eq(load_pair(&g, NULL,
-                           "{\"schema\": \"1\", \"nodes\": [{\"rf_id\": 1, \"inputs\": "
-                           "[[1, 2, 0, -3, 4, \"cpu\"]]}]}",
-                           &large),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(large.msg, "nodes[0]: tensor 1 has -3 elements"), "%s",
-                       large.msg);
-}
+    const graph_fault faults[] = {
+        {"{'nodes':[]}", "no PyTorch execution trace"},
+        {"{'schema':'1','nodes':[{'rf_id':1,'inputs':[[1,2,0,-3,4,'cpu']]}]}",
+         "nodes[0]: tensor 1 has -3"}};
 
-Test(kineto, a_pair_survives_every_allocation_failure)
-{
-    emp_graph *g = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(load_pair(&g, NULL, execution, NULL),
-                                      emp_graph_destroy(g));
-    emp_graph_destroy(g);
-}
-
-Test(kineto, a_step_is_chosen_by_its_number)
-{
-    char source[SCRATCH_PATH_BYTES + 64];
-
-    snprintf(source, sizeof source, "trace:kineto=%s,step=3", seed());
-    emp_graph_destroy(load(NULL, source));
-    snprintf(source, sizeof source, "trace:kineto=%s,step=4", seed());
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-    cr_expect_eq(emp_source_load(&g, NULL, NULL, source, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "no step 4; its steps: 3"), "%s", err.msg);
-    cr_expect_null(g);
+    for (size_t i = 0; i < COUNT(faults); i++) {
+        scratch_write_json("et.json", faults[i].text);
+        snprintf(source, sizeof source, "trace:kineto=%s,et=%s", seed(),
+                 scratch_path("et.json"));
+        graph_expect_refused(source, EMP_EFORMAT, faults[i].part);
+    }
+    scratch_write_json("et.json", execution); /* by itself */
+    graph_expect_refused(scratch_path("et.json"), EMP_EFORMAT, "has no shape");
 }
 
 Test(kineto, names_of_sources_that_are_wrong_are_refused)
 {
-    static const struct {
-        const char *source, *wants;
-    } faults[] = {{"trace:", "needs the path"},
-                  {"trace:step=1", "needs the path"},
-                  {"trace:kineto=", "needs the path"},
-                  {"trace:kineto=a,step=x", "step is x"},
-                  {"trace:kineto=a,step=-2", "step is -2"},
-                  {"trace:kineto=a,file=a", "\"file\""},
-                  {"trace:a.json", "trace:kineto=trace.json"}};
+    static const graph_fault faults[] = {{"trace:", "path"},
+                                         {"trace:step=1", "path"},
+                                         {"trace:kineto=", "path"},
+                                         {"trace:kineto=a,step=x", "step is x"},
+                                         {"trace:kineto=a,step=-2", "step is -2"},
+                                         {"trace:kineto=a,file=a", "\"file\""},
+                                         {"trace:a.json", "trace:kineto=trace.json"}};
+    char                     source[SCRATCH_PATH_BYTES + 64];
 
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        cr_expect_eq(emp_source_load(&g, NULL, NULL, faults[i].source, &err), EMP_EINVAL);
-        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s: %s", faults[i].source,
-                           err.msg);
-    }
+    for (size_t i = 0; i < COUNT(faults); i++)
+        graph_expect_refused(faults[i].text, EMP_EINVAL, faults[i].part);
+    snprintf(source, sizeof source, "trace:kineto=%s,step=3", seed());
+    (void)graph_load(source, NULL, NULL);
+    snprintf(source, sizeof source, "trace:kineto=%s,step=4", seed());
+    graph_expect_refused(source, EMP_EINVAL, "no step 4; its steps: 3");
 }
 
-Test(kineto, every_fault_is_one_sentence)
+Test(kineto, faults_are_named)
 {
     static const struct {
-        const char *from, *to, *wants;
+        const char *from, *to, *part;
     } faults[] = {
-        {"\"ts\": 1020", "\"ts\": \"x\"", "event 3, \"cudaLaunchKernel\": ts and dur"},
-        {"\"ts\": 1020,", "", "event 3, \"cudaLaunchKernel\": ts and dur"},
+        {"\"ts\": 1020", "\"ts\": \"x\"", "event 3, \"cudaLaunchKernel\""},
+        {"\"ts\": 1020,", "", "event 3, \"cudaLaunchKernel\""},
         {"\"dur\": 100,", "\"dur\": 1e300,", "event 4, \"void ns::gemm<int>(float*)\""},
         {"\"name\": \"aten::add\",", "", "event 5 has no name"},
     };
 
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        cr_expect_eq(load_changed(&g, NULL, faults[i].from, faults[i].to, &err),
-                     EMP_EFORMAT, "%s", faults[i].wants);
-        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
-                           faults[i].wants);
-        cr_expect_null(g);
-    }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    for (size_t i = 0; i < COUNT(faults); i++)
+        graph_expect_faults(
+            "trace.json",
+            &(graph_fault){change(faults[i].from, faults[i].to), faults[i].part}, 1,
+            EMP_EFORMAT);
 }
 
-/* A clock of the GPU that is off may let a kernel begin before its launch. */
-Test(kineto, a_kernel_before_its_launch_makes_no_cycle)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_expect_eq(load_changed(&g, NULL, "\"ts\": 1137", "\"ts\": 1001", &err), EMP_OK,
-                 "%s", err.msg);
-    emp_graph_destroy(g);
-}
-
+/* A clock of the GPU that is off may let a kernel begin before its launch, which makes no cycle. */
 Test(kineto, without_steps_the_whole_trace_is_one)
 {
     emp_import_devices devices;
-    emp_graph         *g = NULL;
-    emp_error          err = {0};
 
-    cr_assert_eq(load_changed(&g, &devices, "ProfilerStep#3", "training", &err), EMP_OK,
-                 "%s", err.msg);
+    scratch_write_json("trace.json", change("\"ts\": 1137", "\"ts\": 1001"));
+    (void)graph_load(scratch_path("trace.json"), NULL, NULL);
+    scratch_write_json("trace.json", change("ProfilerStep#3", "training"));
+    emp_graph *g = graph_load(scratch_path("trace.json"), NULL, &devices);
     cr_expect_not_null(strstr(devices.note, "the whole trace"), "%s", devices.note);
     cr_expect_eq(as_it_ran_ns(g, &devices), 1210001);
-    emp_graph_destroy(g);
 }
 
 /* A profiler that recorded the host alone. */
 Test(kineto, a_trace_without_kernels_is_a_warning)
 {
-    static const char text[] =
-        "{\"traceEvents\": [\n"
-        " {\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#3\", "
-        "\"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 900},\n"
-        " {\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 1, "
-        "\"tid\": 1, \"ts\": 10, \"dur\": 500}]}";
+    static const char text[] = "{'traceEvents':[" STEP(3, 0, 900) "," EVENT(
+        "cpu_op", "aten::mm", 10, 500, "'pid':1,'tid':1") "]}";
     emp_import_devices devices;
-    emp_import_notes   notes = {0};
-    emp_graph         *g = NULL;
-    emp_error          err = {0};
-    char               path[SCRATCH_PATH_BYTES], spec[SCRATCH_PATH_BYTES + 32];
+    char               spec[SCRATCH_PATH_BYTES + 32];
 
-    scratch_write_text(path, sizeof path, "host.json", text);
-    snprintf(spec, sizeof spec, "trace:kineto=%s", path);
-    for (int is_spec = 0; is_spec < 2; is_spec++) {
-        cr_assert_eq(emp_source_load_noted(&g, NULL, &devices, &notes,
-                                           is_spec ? spec : path, &err),
-                     EMP_OK, "%s", err.msg);
-        cr_assert_eq(notes.warning_count, 1);
-        cr_expect_not_null(strstr(notes.warning[0], "no GPU kernels in the trace"), "%s",
-                           notes.warning[0]);
-        cr_expect_null(strstr(devices.note, "GPU"), "%s", devices.note);
-        emp_graph_destroy(g);
+    scratch_write_json("host.json", text);
+    snprintf(spec, sizeof spec, "trace:kineto=%s", scratch_path("host.json"));
+    for (int i = 0; i < 3; i++) {
+        emp_import_notes notes = {0};
+        const char *source = i == 0 ? spec : i == 1 ? scratch_path("host.json") : seed();
+        (void)graph_load(source, &notes, &devices);
+        cr_expect_eq(notes.warning_count, i < 2, "%s", source);
+        cr_expect_eq(graph_is_noted(&notes, "no GPU kernels"), i < 2);
+        cr_expect_eq(strstr(devices.note, "GPU") == NULL, i < 2, "%s", devices.note);
         emp_import_notes_clear(&notes);
     }
-    cr_assert_eq(emp_source_load_noted(&g, NULL, &devices, &notes, seed(), &err), EMP_OK);
-    cr_expect_eq(notes.warning_count, 0);
-    emp_graph_destroy(g);
-    emp_import_notes_clear(&notes);
 }
 
 Test(kineto, survives_every_allocation_failure)
 {
     emp_graph *g = NULL;
 
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_source_load(&g, NULL, NULL, seed(), NULL),
+    graph_survives(seed());
+    SURVIVES_EVERY_ALLOCATION_FAILURE(load_pair(&g, NULL, execution, NULL),
                                       emp_graph_destroy(g));
     emp_graph_destroy(g);
 }

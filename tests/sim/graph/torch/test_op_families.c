@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
-#include "sim/graph/graph_builder.h"
+#include "tests/sim/graph/kit.h"
+#include "tests/support/survive.h"
 
 enum { TENSORS = 8, ROUNDS = 60 };
 
@@ -16,38 +16,44 @@ static emp_tensor_info tensor(emp_shape shape)
     return (emp_tensor_info){.shape = shape, .dtype = EMP_DTYPE_FLOAT};
 }
 
+static emp_op_id add_op(emp_graph_builder *b, const char *name, const char *type,
+                        const emp_op_attrs *attrs, const emp_tensor_info *made,
+                        int32_t count)
+{
+    emp_op_id op;
+
+    ASSERT_OK(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type), attrs,
+                                        NULL, 0, &op, &err));
+    ASSERT_OK(emp_graph_builder_state_outputs(b, op, made, count, &err));
+    return op;
+}
+
+/* Adds an input of the op. */
+static void add_source(emp_graph_builder *b, int32_t i, const emp_tensor_info *x,
+                       emp_op_id op)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "x%d", i);
+    emp_op_id source = add_op(b, name, "torch.input", &(emp_op_attrs){0}, x, 1);
+    ASSERT_OK(emp_graph_builder_connect(b, (emp_port){source, 0}, op, &err));
+}
+
 /* A graph of one op; shapes of rank -1 end the lists. */
 static emp_graph *graph_of(const char *type, const emp_op_attrs *attrs,
                            const emp_shape *inputs, const emp_shape *outputs)
 {
-    emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
-    emp_error          err = {0};
+    emp_graph_builder *b = kit_begin();
     emp_tensor_info    made[TENSORS];
-    emp_op_id          op, source;
     int32_t            count = 0;
-    char               name[16];
 
-    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
-    cr_assert_eq(emp_graph_builder_declare(b, "op", 2, type, strlen(type), attrs, NULL, 0,
-                                           &op, &err),
-                 EMP_OK);
     for (; outputs[count].rank >= 0; count++) made[count] = tensor(outputs[count]);
-    cr_assert_eq(emp_graph_builder_state_outputs(b, op, made, count, &err), EMP_OK);
+    emp_op_id op = add_op(b, "op", type, attrs, made, count);
     for (int32_t i = 0; inputs[i].rank >= 0; i++) {
         emp_tensor_info in = tensor(inputs[i]);
-        snprintf(name, sizeof name, "x%d", i);
-        cr_assert_eq(emp_graph_builder_declare(b, name, strlen(name), "torch.input", 11,
-                                               &(emp_op_attrs){0}, NULL, 0, &source,
-                                               &err),
-                     EMP_OK);
-        cr_assert_eq(emp_graph_builder_state_outputs(b, source, &in, 1, &err), EMP_OK);
-        cr_assert_eq(emp_graph_builder_connect(b, (emp_port){source, 0}, op, &err),
-                     EMP_OK);
+        add_source(b, i, &in, op);
     }
-    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s: %s", type, err.msg);
-    emp_graph_builder_destroy(b);
-    return g;
+    return kit_finish(b);
 }
 
 struct cost_case {
@@ -165,7 +171,9 @@ Test(op_families, an_op_in_place_has_its_inputs_buffer)
 
 Test(op_families, other_spellings_find_the_same_entry)
 {
-    const emp_op_type *add = emp_op_type_find("aten.add");
+    static const char *const others[] = {"aten.ad", "aten.add add", "aten.",
+                                         "aten._",  "aten._copy",   "mine.add"};
+    const emp_op_type       *add = emp_op_type_find("aten.add");
 
     cr_assert_not_null(add);
     cr_expect_eq(emp_op_type_find("aten.add_"), add);
@@ -173,77 +181,35 @@ Test(op_families, other_spellings_find_the_same_entry)
     cr_expect_eq(emp_op_type_find("prims.add"), add);
     cr_expect_eq(emp_op_type_find("aten.squeeze_copy"), emp_op_type_find("aten.clone"));
     cr_expect_neq(emp_op_type_find("aten.squeeze_"), emp_op_type_find("aten.clone"));
-    cr_expect_null(emp_op_type_find("aten.ad"));
-    cr_expect_null(emp_op_type_find("aten.add add"));
-    cr_expect_null(emp_op_type_find("aten."));
-    cr_expect_null(emp_op_type_find("aten._"));
-    cr_expect_null(emp_op_type_find("aten._copy"));
-    cr_expect_null(emp_op_type_find("mine.add"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_null(emp_op_type_find(others[i]), "%s", others[i]);
 }
 
 /* One of every family, with operands of any rank and number. */
 Test(op_families, whatever_a_file_says_of_an_op_is_survived)
 {
-    static const char *const names[] = {"add",
-                                        "addcmul",
-                                        "div",
-                                        "addcdiv",
-                                        "exp",
-                                        "gelu",
-                                        "_thnn_fused_lstm_cell",
-                                        "upsample_bilinear2d",
-                                        "grid_sampler_2d",
-                                        "_to_copy",
-                                        "zeros",
-                                        "rand",
-                                        "dropout",
-                                        "clone",
-                                        "embedding",
-                                        "index",
-                                        "embedding_bag",
-                                        "embedding_dense_backward",
-                                        "index_put",
-                                        "sort",
-                                        "nonzero",
-                                        "sum",
-                                        "var",
-                                        "logsumexp",
-                                        "cumsum",
-                                        "_fft_r2c",
-                                        "mse_loss",
-                                        "kl_div",
-                                        "cross_entropy_loss",
-                                        "_softmax",
-                                        "native_layer_norm",
-                                        "native_layer_norm_backward",
-                                        "native_batch_norm",
-                                        "native_batch_norm_backward",
-                                        "max_pool2d",
-                                        "avg_pool2d_backward",
-                                        "mm",
-                                        "addmm",
-                                        "convolution",
-                                        "convolution_backward",
-                                        "scaled_dot_product_attention",
-                                        "_flash_attention_backward",
-                                        "lstm",
-                                        "_cudnn_rnn_backward",
-                                        "_foreach_add",
-                                        "_foreach_norm",
-                                        "_fused_adam",
-                                        "item",
-                                        "view",
-                                        "size"};
-    emp_rng                  rng;
+    char names[] =
+        "add addcmul div addcdiv exp gelu _thnn_fused_lstm_cell upsample_bilinear2d "
+        "grid_sampler_2d _to_copy zeros rand dropout clone embedding index "
+        "embedding_bag embedding_dense_backward index_put sort nonzero sum var "
+        "logsumexp cumsum _fft_r2c mse_loss kl_div cross_entropy_loss _softmax "
+        "native_layer_norm native_layer_norm_backward native_batch_norm "
+        "native_batch_norm_backward max_pool2d avg_pool2d_backward mm addmm "
+        "convolution convolution_backward scaled_dot_product_attention "
+        "_flash_attention_backward lstm _cudnn_rnn_backward _foreach_add "
+        "_foreach_norm _fused_adam item view size";
+    uint32_t t = 0;
 
-    for (size_t t = 0; t < sizeof names / sizeof names[0]; t++) {
+    for (const char *type = strtok(names, " "); type != NULL;
+         type = strtok(NULL, " "), t++) {
+        emp_rng rng;
         for (uint32_t round = 0; round < ROUNDS; round++) {
-            emp_graph_builder *b = NULL;
+            emp_graph_builder *b = kit_begin();
             emp_graph         *g = NULL;
-            emp_op_id          op, source;
+            emp_op_id          op;
             char               name[64];
 
-            emp_rng_init(&rng, 11, (uint32_t)t, round);
+            emp_rng_init(&rng, 11, t, round);
             emp_op_attrs    attrs = {.is_transposed = emp_rng_below(&rng, 2) == 1,
                                      .is_in_place = emp_rng_below(&rng, 2) == 1,
                                      .sequence_axis = (int32_t)emp_rng_below(&rng, 9) - 5,
@@ -251,8 +217,7 @@ Test(op_families, whatever_a_file_says_of_an_op_is_survived)
                                      .product.rank = (int32_t)emp_rng_below(&rng, 6) - 1};
             int32_t         inputs = (int32_t)emp_rng_below(&rng, TENSORS);
             emp_tensor_info made[3] = {{.shape = {0}}};
-            cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-            snprintf(name, sizeof name, "aten.%s", names[t]);
+            snprintf(name, sizeof name, "aten.%s", type);
             cr_assert_eq(emp_graph_builder_declare(b, "op", 2, name, strlen(name), &attrs,
                                                    NULL, 0, &op, NULL),
                          EMP_OK);
@@ -266,16 +231,7 @@ Test(op_families, whatever_a_file_says_of_an_op_is_survived)
                     made[i - inputs] = x;
                     continue;
                 }
-                snprintf(name, sizeof name, "x%d", i);
-                cr_assert_eq(
-                    emp_graph_builder_declare(b, name, strlen(name), "torch.input", 11,
-                                              &(emp_op_attrs){0}, NULL, 0, &source, NULL),
-                    EMP_OK);
-                cr_assert_eq(emp_graph_builder_state_outputs(b, source, &x, 1, NULL),
-                             EMP_OK);
-                cr_assert_eq(
-                    emp_graph_builder_connect(b, (emp_port){source, 0}, op, NULL),
-                    EMP_OK);
+                add_source(b, i, &x, op);
             }
             cr_assert_eq(emp_graph_builder_state_outputs(
                              b, op, made, (int32_t)emp_rng_below(&rng, 4), NULL),
@@ -285,11 +241,11 @@ Test(op_families, whatever_a_file_says_of_an_op_is_survived)
                 cr_expect(c->flops >= 0.0 && c->cpu_cycles >= 0.0 && c->kernels >= 0 &&
                               c->bytes_read >= 0 && c->bytes_written >= 0 &&
                               c->workspace_bytes >= 0,
-                          "%s", names[t]);
+                          "%s", type);
             }
             emp_graph_destroy(g);
             emp_graph_builder_destroy(b);
         }
-        cr_assert_eq(emp_mem_live_blocks(), 0, "%s leaks", names[t]);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "%s leaks", type);
     }
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/machine/import/import.h"
-#include "sim/machine/import/plan_internal.h"
+#include "sim/machine/import/import_internal.h"
 #include "sim/machine/machine.h"
 #include "tests/support/fuzz_file.h"
 

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A map of many names finds each, and no other; sets are joined as stated; hash values, which are
+ * part of file formats, never change. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "base/collections.h"
+#include "base/mem.h"
+#include "base/rng.h"
+
+Test(strmap, empty_map_finds_nothing)
+{
+    emp_strmap map = {0};
+
+    cr_expect_eq(emp_strmap_get(&map, "a", 1), -1);
+    emp_strmap_clear(&map);
+}
+
+Test(strmap, finds_what_was_set_and_nothing_else)
+{
+    enum { NAMES = 5000 };
+    static char names[NAMES][16];
+    emp_strmap  map = {0};
+
+    for (int32_t i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "op_%d", i * 31);
+        cr_assert_eq(emp_strmap_set(&map, names[i], strlen(names[i]), i, NULL), EMP_OK);
+    }
+    cr_expect_eq(map.count, (size_t)NAMES);
+    for (int32_t i = 0; i < NAMES; i++) {
+        char other[20];
+        snprintf(other, sizeof other, "op_%d_", i * 31);
+        cr_assert_eq(emp_strmap_get(&map, names[i], strlen(names[i])), i);
+        cr_assert_eq(emp_strmap_get(&map, other, strlen(other)), -1);
+    }
+    emp_strmap_clear(&map);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(strmap, set_replaces_the_value)
+{
+    emp_strmap map = {0};
+
+    cr_assert_eq(emp_strmap_set(&map, "a", 1, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_strmap_set(&map, "a", 1, 2, NULL), EMP_OK);
+    cr_expect_eq(map.count, 1u);
+    cr_expect_eq(emp_strmap_get(&map, "a", 1), 2);
+    emp_strmap_clear(&map);
+}
+
+Test(strmap, keys_have_a_length_and_may_hold_any_byte)
+{
+    emp_strmap map = {0};
+
+    cr_assert_eq(emp_strmap_set(&map, "a\0b", 3, 1, NULL), EMP_OK);
+    cr_assert_eq(emp_strmap_set(&map, "a\0c", 3, 2, NULL), EMP_OK);
+    cr_assert_eq(emp_strmap_set(&map, "", 0, 3, NULL), EMP_OK);
+    cr_expect_eq(emp_strmap_get(&map, "a\0b", 3), 1);
+    cr_expect_eq(emp_strmap_get(&map, "a\0cxyz", 3), 2);
+    cr_expect_eq(emp_strmap_get(&map, "a", 1), -1);
+    cr_expect_eq(emp_strmap_get(&map, "", 0), 3);
+    emp_strmap_clear(&map);
+}
+
+Test(strmap, is_unchanged_when_it_cannot_grow)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    emp_strmap        map = {0};
+    size_t            done = 0;
+
+    cr_assert_eq(emp_strmap_set(&map, letters, 1, 0, NULL), EMP_OK);
+    emp_mem_fail_after(0);
+    for (done = 1; done < sizeof letters - 1; done++)
+        if (emp_strmap_set(&map, letters + done, 1, (int32_t)done, NULL) != EMP_OK) break;
+    emp_mem_fail_after(-1);
+    cr_expect_lt(done, sizeof letters - 1);
+    for (size_t i = 0; i < done; i++)
+        cr_expect_eq(emp_strmap_get(&map, letters + i, 1), (int32_t)i);
+    cr_expect_eq(emp_strmap_get(&map, letters + done, 1), -1);
+    emp_strmap_clear(&map);
+}
+
+/* Who writes a file knows the plain hash of its names. Their places in the map depend on a key, too. */
+Test(strmap, places_of_names_cannot_be_foreseen)
+{
+    enum { NAMES = 24 };
+    static char names[NAMES][16];
+    emp_strmap  map = {0};
+    int         foreseen = 0;
+
+    for (int32_t i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "op_%d", i);
+        cr_assert_eq(emp_strmap_set(&map, names[i], strlen(names[i]), i, NULL), EMP_OK);
+    }
+    for (int32_t i = 0; i < NAMES; i++) {
+        uint64_t hash = emp_hash_bytes(EMP_HASH_SEED, names[i], strlen(names[i]));
+        foreseen += map.slots[hash & (map.capacity - 1)].key == names[i];
+    }
+    cr_expect_lt(foreseen, NAMES / 2);
+    emp_strmap_clear(&map);
+}
+
+enum { COUNT = 40, JOINS = 30, ROUNDS = 200 };
+
+/* Beside plain labels: all of one set get the label of the other. */
+Test(disjoint, agrees_with_plain_labels)
+{
+    for (uint64_t seed = 0; seed < ROUNDS; seed++) {
+        int32_t parent[COUNT], label[COUNT];
+        emp_rng rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        emp_disjoint_init(parent, COUNT);
+        for (int32_t i = 0; i < COUNT; i++) label[i] = i;
+
+        for (int32_t n = 0; n < JOINS; n++) {
+            int32_t one = (int32_t)emp_rng_below(&rng, COUNT);
+            int32_t other = (int32_t)emp_rng_below(&rng, COUNT);
+            int32_t a = label[one], b = label[other];
+            cr_expect_eq(emp_disjoint_join(parent, one, other), a != b);
+            for (int32_t i = 0; i < COUNT; i++)
+                if (label[i] == a || label[i] == b) label[i] = a < b ? a : b;
+        }
+        for (int32_t i = 0; i < COUNT; i++)
+            cr_expect_eq(emp_disjoint_root(parent, i), label[i], "%d", i);
+    }
+}
+
+/* FNV-1a of the bytes as published, then folded by its upper half. */
+static uint64_t folded(uint64_t fnv) { return fnv ^ (fnv >> 32); }
+
+Test(hash, bytes_give_published_fnv_values)
+{
+    cr_expect_eq(emp_hash_bytes(EMP_HASH_SEED, "", 0),
+                 folded(UINT64_C(0xcbf29ce484222325)));
+    cr_expect_eq(emp_hash_bytes(EMP_HASH_SEED, "a", 1),
+                 folded(UINT64_C(0xaf63dc4c8601ec8c)));
+    cr_expect_eq(emp_hash_bytes(EMP_HASH_SEED, "foobar", 6),
+                 folded(UINT64_C(0x85944171f73967e8)));
+}
+
+/* The first output of splitmix64 from seed 0. */
+Test(hash, word_gives_the_published_splitmix_value)
+{
+    cr_expect_eq(emp_hash_u64(0, 0), UINT64_C(0xe220a8397b1dcdaf));
+}
+
+/* The paper's test vector: key and message are 0, 1, 2, ... */
+Test(hash, under_a_key_gives_the_published_siphash_value)
+{
+    const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
+    unsigned char  message[15];
+
+    for (size_t i = 0; i < sizeof message; i++) message[i] = (unsigned char)i;
+    cr_expect_eq(emp_hash_keyed(key, message, sizeof message),
+                 UINT64_C(0xa129ca6149be45e5));
+    cr_expect_eq(emp_hash_keyed(key, "", 0), UINT64_C(0x726fdb47dd0e0e31));
+}
+
+Test(hash, order_matters)
+{
+    uint64_t ab = emp_hash_u64(emp_hash_u64(EMP_HASH_SEED, 1), 2);
+    uint64_t ba = emp_hash_u64(emp_hash_u64(EMP_HASH_SEED, 2), 1);
+
+    cr_expect_neq(ab, ba);
+}
