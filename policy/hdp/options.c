@@ -246,7 +246,7 @@ const emp_option emp_hdp_option_list[] = {
         "stretch_longest", emp_hdp_options, stretch_longest, 0, 1,
         "part of the groups that the longest stretch has; the shortest is one "
         "group",
-        0.5),
+        0.3),
     EMP_INTEGER_OPTION("elites", emp_hdp_options, elites, 0, EMP_GUIDE_MAX_ELITES,
                        "best placements so far that the placer imitates", 2, 0),
     EMP_REAL_OPTION("imitation", emp_hdp_options, imitation, 0, 1e6,

@@ -737,3 +737,45 @@ Test(hdp, elites_are_imitated)
     cr_expect_gt(same, 0.8, "%g of the groups as the elite has them", same);
     emp_method_destroy(&emp_method_hdp, state);
 }
+
+/* Shares of each cost add up to 1 over groups, and places rise from 0; or each column has mean 0 and variance 1. */
+Test(hdp, groups_show_costs_and_places)
+{
+    void *raw = planner_create(3, 1, PLANNER_FULL_LEARNED ",standardize=0");
+    void *even = planner_create(3, 1, PLANNER_FULL_LEARNED);
+    const emp_hdp_agent *a = (const emp_hdp_agent *)raw, *b = (const emp_hdp_agent *)even;
+    const int64_t        width = a->net.shape.inputs, first = width - EMP_GROUP_COSTS;
+    double               gpu = 0.0, sum = 0.0, squares = 0.0;
+
+    planner_update(raw, true);
+    planner_update(even, true);
+    for (int64_t s = 0; s < a->used; s++) {
+        gpu += expm1((double)a->x[s * width + first]) / a->used;
+        cr_expect_float_eq((double)a->x[s * width + first + EMP_ROW_COSTS],
+                           (double)s / a->used, 1e-6);
+        sum += (double)b->x[s * width + first];
+        squares += (double)b->x[s * width + first] * (double)b->x[s * width + first];
+    }
+    cr_expect_float_eq(gpu, 1.0, 1e-4, "%g", gpu);
+    cr_expect_float_eq(sum, 0.0, 1e-4, "%g", sum);
+    cr_expect_float_eq(squares / b->used, 1.0, 1e-3, "%g", squares / b->used);
+    emp_method_destroy(&emp_method_hdp, raw);
+    emp_method_destroy(&emp_method_hdp, even);
+}
+
+Test(hdp, the_grouper_may_have_a_rate_of_its_own)
+{
+    double moved[2];
+
+    for (int i = 0; i < 2; i++) {
+        void  *state = planner_create(3, 1,
+                                     i == 0 ? PLANNER_LEARNED ",lr=0"
+                                             : PLANNER_LEARNED ",lr=0,grouper_lr=1");
+        double before = planner_weight_sum(state);
+        for (int u = 0; u < 3; u++) planner_update(state, true);
+        moved[i] = fabs(planner_weight_sum(state) - before);
+        emp_method_destroy(&emp_method_hdp, state);
+    }
+    cr_expect_eq(moved[0], 0.0);
+    cr_expect_gt(moved[1], 0.0);
+}
