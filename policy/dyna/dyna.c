@@ -172,9 +172,10 @@ static bool is_damaged(const dyna *y)
         is_sound = is_sound && y->example[i].count >= 0 &&
                    y->example[i].count <= EMP_IMAGINED_LONGEST;
     for (int32_t i = 0; i < KINDS; i++) is_sound = is_sound && y->gain[i] >= 0.0;
-    return !is_sound || !emp_count_is_valid(y->at.steps) ||
-           !emp_count_is_valid(y->at.asked) || !emp_count_is_valid(y->at.examples) ||
-           y->at.grown < 0 || y->at.grown > y->im.moves.size_count ||
+    return !is_sound || (y->at.is_begun != 0 && y->at.is_begun != 1) ||
+           !emp_count_is_valid(y->at.steps) || !emp_count_is_valid(y->at.asked) ||
+           !emp_count_is_valid(y->at.examples) || y->at.grown < 0 ||
+           y->at.grown > y->im.moves.size_count ||
            !emp_count_is_valid(p->policy.params.step) ||
            !emp_count_is_valid(p->judge.params.step) ||
            !emp_choices_are_valid(y->im.here, (int64_t)ops_of(y),
@@ -206,6 +207,7 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
     emp_status st = EMP_OK;
     unsigned   saved = emp_flush_begin();
 
+    if (max < 1) EMP_FAIL(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     if (is_damaged(y)) EMP_FAIL(EMP_EFORMAT, "the saved state of dyna is damaged");
     y->im.steps = y->at.steps;
     EMP_TRY(grow(y, err));

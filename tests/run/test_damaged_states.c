@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "policy/doppler/doppler.h"
+#include "policy/dyna/dyna.h"
 #include "policy/giph/giph.h"
 #include "policy/go/go.h"
 #include "policy/hdp/hdp.h"
@@ -34,6 +35,7 @@ static const struct {
     {"placeto", "max_nodes=3"},
     {"giph", "max_nodes=12"},
     {"doppler", "width=32,imitation=4,max_nodes=12,steps=2"},
+    {"dyna", "groups=metis,finest=24,cuts=1"},
     {"go", "width=32,heads=2,hidden=32,max_nodes=30,samples=4"},
 };
 
@@ -200,6 +202,9 @@ Test(damaged_states, whose_indices_are_wrong_are_refused)
                  {&emp_method_go, "step"},
                  {&emp_method_hdp, "update"},
                  {&emp_method_doppler, "imitations"},
+                 {&emp_method_dyna, "progress"},
+                 {&emp_method_dyna, "here"},
+                 {&emp_method_dyna, "gain"},
                  {&emp_method_anneal, "here"},
                  {&emp_method_anneal, "told"},
                  {&emp_method_local, "search"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does dyna keep its word: a first batch of starts, then walks that end where the oracle was not yet; a parent that
- * never gets worse; a resume that goes on as if nothing had been; weights that serve another graph; and better
- * placements than chance finds, also where nothing can be estimated? */
+ * never gets worse; weights that serve another graph; and better placements than chance finds, also where nothing
+ * can be estimated? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "policy/dyna/dyna.h"
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { SAMPLES = 8, ASKS = 8 };
 
@@ -230,56 +229,4 @@ Test(dyna, weights_serve_another_graph)
     step(state);
     emp_method_destroy(&emp_method_dyna, state);
     emp_weights_clear(&weights);
-}
-
-/* ---- what must not matter ---- */
-
-static void copy_state(void *from, void *to)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    const int32_t   count = emp_method_dyna.list_state(from, a);
-
-    cr_assert_eq(emp_method_dyna.list_state(to, b), count);
-    for (int32_t i = 0; i < count; i++)
-        memcpy(b[i].values, a[i].values, a[i].count * emp_array_type_bytes(a[i].type));
-}
-
-static uint64_t hash_of_batch(void)
-{
-    uint64_t hash = EMP_HASH_SEED;
-
-    for (int k = 0; k < SAMPLES; k++)
-        hash = emp_hash_bytes(hash, candidate[k].device_of_op, bytes);
-    return hash;
-}
-
-Test(dyna, listed_state_is_all_that_later_asks_depend_on)
-{
-    for (int before = 0; before < ASKS; before++) {
-        void    *a = create(SMALL, NULL), *resumed = create(SMALL, NULL);
-        uint64_t undisturbed[ASKS];
-        for (int i = 0; i < before; i++) step(a);
-        copy_state(a, resumed);
-        for (int i = 0; i < ASKS; i++) {
-            step(a);
-            undisturbed[i] = hash_of_batch();
-        }
-        for (int i = 0; i < ASKS; i++) {
-            step(resumed);
-            cr_assert_eq(hash_of_batch(), undisturbed[i], "batch %d after %d", i, before);
-        }
-        emp_method_destroy(&emp_method_dyna, a);
-        emp_method_destroy(&emp_method_dyna, resumed);
-    }
-}
-
-Test(dyna, survives_every_allocation_failure)
-{
-    const emp_method_params params = {.seed = 3, .threads = 1, .options = SMALL};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_method_create(&state, &emp_method_dyna, t.problem, &params, &err), (void)0);
-    emp_method_destroy(&emp_method_dyna, state);
 }
