@@ -37,18 +37,19 @@ const emp_task emp_study_task[EMP_STUDY_TASKS] = {
 /* ---- emplace ablate ---- */
 
 /* The planner of the paper, one choice about its groups changed at a time. Its own choices
- * are 256 learned groups in the order of positions, a window of 6 and rewards -sqrt(t). */
+ * are ColocRL's groups, joined to 256, in the order of positions and rewards -sqrt(t). */
 static const emp_arm grouping[] = {
     EMP_ARM("default", "default", NULL),
 
+    EMP_ARM("grouping", "grouping=learned", "grouping=learned"),
     EMP_ARM("grouping", "grouping=none", "grouping=none"),
     EMP_ARM("grouping", "grouping=random", "grouping=random"),
     EMP_ARM("grouping", "grouping=chunks", "grouping=chunks"),
     EMP_ARM("grouping", "grouping=metis", "grouping=metis"),
     EMP_ARM("grouping", "grouping=scotch", "grouping=scotch"),
     EMP_ARM("grouping", "grouping=names", "grouping=names"),
-    EMP_ARM("grouping", "grouping=colocation", "grouping=colocation"),
 
+    EMP_ARM("groups", "groups=0", "groups=0"),
     EMP_ARM("groups", "groups=16", "groups=16"),
     EMP_ARM("groups", "groups=32", "groups=32"),
     EMP_ARM("groups", "groups=64", "groups=64"),
@@ -61,11 +62,11 @@ static const emp_arm grouping[] = {
 
     /* Without positions groups cannot start as ranges of them: ranges=0 is what window=0
      * is to be compared with. */
-    EMP_ARM("window", "window=0", "window=0,ranges=0"),
-    EMP_ARM("window", "ranges=0", "ranges=0"),
-    EMP_ARM("window", "window=3", "window=3"),
-    EMP_ARM("window", "window=12", "window=12"),
-    EMP_ARM("window", "window=16", "window=16"),
+    EMP_ARM("window", "window=0", "grouping=learned,window=0,ranges=0"),
+    EMP_ARM("window", "ranges=0", "grouping=learned,ranges=0"),
+    EMP_ARM("window", "window=3", "grouping=learned,window=3"),
+    EMP_ARM("window", "window=12", "grouping=learned,window=12"),
+    EMP_ARM("window", "window=16", "grouping=learned,window=16"),
 
     EMP_ARM("reward", "reward=identity", "reward=identity"),
     EMP_ARM("reward", "reward=log", "reward=log"),
@@ -83,9 +84,18 @@ static const emp_arm hdp[] = {
     EMP_ARM("default", "default", NULL),
     EMP_ARM("literal", "literal", NULL, .preset = "literal"),
 
-    EMP_ARM("undone", "epsilon 1e-8", "epsilon=1e-8,epsilon_hat=1"),
+    EMP_ARM("undone", "learned groups", "grouping=learned"),
+    EMP_ARM("undone", "rate 0.1, epsilon 1e-8", "lr=0.1,epsilon=1e-8,epsilon_hat=1"),
+    EMP_ARM("undone", "no elites", "elites=0"),
+    EMP_ARM("undone", "no heat", "heat=0"),
+    EMP_ARM("undone", "no stretches", "stretches=0"),
+    EMP_ARM("undone", "no cap", "cap=0"),
+    EMP_ARM("undone", "failures dropped", "failures_share=0"),
+    EMP_ARM("undone", "not aligned", "aligned=0"),
+    EMP_ARM("undone", "no costs", "costs=0"),
+    EMP_ARM("undone", "not standardized", "standardize=0"),
+    EMP_ARM("undone", "no bound", "gradient_bound=0"),
     EMP_ARM("undone", "independent draws", "run_shortest=0,run_longest=0"),
-    EMP_ARM("undone", "random first groups", "ranges=0"),
     EMP_ARM("undone", "released baseline", "baseline_first=0,baseline_failures=1"),
     EMP_ARM("undone", "Gaussian noise", "noise_form=gaussian"),
     EMP_ARM("undone", "order by number", "order=number"),

@@ -60,6 +60,7 @@ static emp_status create_arrays(emp_op_features **out, int32_t row_count,
     f->type = EMP_ADD_ARRAY(&f->arrays, int32_t, (size_t)row_count);
     f->value = EMP_ADD_ARRAY(&f->arrays, emp_real, (size_t)row_count * (size_t)f->width);
     f->sizes = EMP_ADD_ARRAY(&f->arrays, float, (size_t)row_count *EMP_ROW_SIZES);
+    f->cost = EMP_ADD_ARRAY(&f->arrays, float, (size_t)row_count *EMP_ROW_COSTS);
     f->position = EMP_ADD_ARRAY(&f->arrays, float, (size_t)row_count);
     f->edge =
         (int32_t(*)[2])emp_arrays_add(&f->arrays, (size_t)edge_count, sizeof *f->edge);
@@ -300,6 +301,32 @@ emp_status emp_op_features_create(emp_op_features **out, const emp_problem *prob
                                          EMP_ABSENT_OWN, err);
 }
 
+static void fill_costs(const emp_problem *problem, emp_op_features *f)
+{
+    const emp_graph *g = problem->graph;
+    double           sum[EMP_ROW_COSTS] = {0};
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            double bytes = 0.0;
+            if (f->row_of_op[op] < 0 || g->op[op].is_folded) continue;
+            for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++)
+                bytes += (double)g->tensor[i].bytes;
+            const double cost[EMP_ROW_COSTS] = {
+                (double)problem->costs->gpu[op].compute_ns,
+                (double)problem->costs->cpu[op].compute_ns,
+                (double)g->op[op].persistent_bytes, bytes};
+            for (int32_t c = 0; c < EMP_ROW_COSTS; c++) {
+                if (pass == 0)
+                    sum[c] += cost[c];
+                else if (sum[c] > 0)
+                    f->cost[(int64_t)f->row_of_op[op] * EMP_ROW_COSTS + c] +=
+                        (float)(cost[c] / sum[c]);
+            }
+        }
+    }
+}
+
 emp_status emp_op_features_create_window(emp_op_features  **out,
                                          const emp_problem *problem, int32_t neighbours,
                                          emp_absent absent, emp_error *err)
@@ -332,6 +359,7 @@ emp_status emp_op_features_create_window(emp_op_features  **out,
         fill_neighbours(g, f, row, number, 1.0 / live, absent);
     }
     standardize(f);
+    fill_costs(problem, f);
     *out = f;
     f = NULL;
 
@@ -404,7 +432,57 @@ void emp_group_features(emp_real *x, const emp_op_features *ops,
                         const int32_t *group_of_row, int32_t group_count,
                         const int32_t *order, int32_t used, int32_t *step_of_group)
 {
-    int64_t width = emp_group_feature_count(ops, group_count);
+    emp_group_features_wide(x, emp_group_feature_count(ops, group_count), ops,
+                            group_of_row, order, used, step_of_group);
+}
+
+static void fill_place(emp_real *x, double z)
+{
+    static const double pi = 3.14159265358979323846;
+
+    *x++ = (emp_real)z;
+    for (int i = 0; i < EMP_GROUP_WAVES; i++) {
+        *x++ = (emp_real)sin(pi * ldexp(z, i));
+        *x++ = (emp_real)cos(pi * ldexp(z, i));
+    }
+}
+
+void emp_group_standardize(emp_real *x, int64_t stride, int32_t count, int32_t columns)
+{
+    for (int32_t c = 0; c < columns; c++) {
+        double sum = 0.0, squares = 0.0;
+        for (int64_t s = 0; s < count; s++) sum += (double)x[s * stride + c];
+        for (int64_t s = 0; s < count; s++) {
+            double distance = (double)x[s * stride + c] - sum / count;
+            squares += distance * distance;
+        }
+        double scale = squares > 0 ? sqrt(count / squares) : 0.0;
+        for (int64_t s = 0; s < count; s++)
+            x[s * stride + c] =
+                (emp_real)(((double)x[s * stride + c] - sum / count) * scale);
+    }
+}
+
+void emp_group_costs(emp_real *x, int64_t stride, const emp_op_features *ops,
+                     const int32_t *group_of_row, const int32_t *step_of_group,
+                     int32_t used)
+{
+    for (int64_t s = 0; s < used; s++) {
+        memset(&x[s * stride], 0, EMP_ROW_COSTS * sizeof *x);
+        fill_place(&x[s * stride + EMP_ROW_COSTS], (double)s / used);
+    }
+    for (int64_t row = 0; row < ops->row_count; row++) {
+        emp_real *group = &x[step_of_group[group_of_row[row]] * stride];
+        for (int32_t c = 0; c < EMP_ROW_COSTS; c++)
+            group[c] += (emp_real)(ops->cost[row * EMP_ROW_COSTS + c] * (float)used);
+    }
+    for (int64_t s = 0; s < used; s++) scale(&x[s * stride], EMP_ROW_COSTS);
+}
+
+void emp_group_features_wide(emp_real *x, int64_t width, const emp_op_features *ops,
+                             const int32_t *group_of_row, const int32_t *order,
+                             int32_t used, int32_t *step_of_group)
+{
     int64_t adjacency = ops->type_count + EMP_ROW_SIZES;
 
     memset(x, 0, (size_t)(used * width) * sizeof *x);

@@ -48,6 +48,12 @@ enum {
     EMP_OP_FEATURES = EMP_FEATURE_SIZES + 2 * EMP_FEATURE_NEIGHBOURS,
     EMP_MAX_OP_FEATURES = EMP_FEATURE_SIZES + 2 * EMP_MAX_FEATURE_NEIGHBOURS,
     EMP_ROW_SIZES = 16, /**< 4 outputs x 4 dimensions, which groups add up */
+    EMP_ROW_COSTS =
+        4, /**< time on the first GPU, on the first CPU, bytes of variables and
+                           of outputs, which groups add up, too */
+    EMP_GROUP_WAVES = 7,
+    EMP_GROUP_COSTS = EMP_ROW_COSTS + 1 +
+                      2 * EMP_GROUP_WAVES, /**< and the group's place in the order */
     EMP_MAX_TYPES =
         200 /**< size of the vocabulary; the last index stands for all others */
 };
@@ -62,7 +68,9 @@ typedef struct {
     int32_t    width; /**< values of a row: EMP_OP_FEATURES, or as the window says */
     emp_real  *value; /**< [row][width] standardized */
     double     mean[EMP_MAX_OP_FEATURES], deviation[EMP_MAX_OP_FEATURES]; /**< undo it */
-    float     *sizes;    /**< [row][EMP_ROW_SIZES] raw sizes, 0 where there is nothing */
+    float     *sizes; /**< [row][EMP_ROW_SIZES] raw sizes, 0 where there is nothing */
+    float     *cost; /**< [row][EMP_ROW_COSTS] of all ops of the row's class, as shares of
+                            the sum over rows */
     float     *position; /**< [row] own place in the numbering, 0 .. 1 */
     int32_t    edge_count;
     int32_t (*edge)[2]; /**< rows joined by a tensor, from and to; no loops */
@@ -130,5 +138,22 @@ int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
 void emp_group_features(emp_real *x, const emp_op_features *ops,
                         const int32_t *group_of_row, int32_t group_count,
                         const int32_t *order, int32_t used, int32_t *step_of_group);
+
+/** The same with rows \a width apart, at least emp_group_feature_count(); the rest is 0. */
+void emp_group_features_wide(emp_real *x, int64_t width, const emp_op_features *ops,
+                             const int32_t *group_of_row, const int32_t *order,
+                             int32_t used, int32_t *step_of_group);
+
+/** Sets EMP_GROUP_COSTS numbers of each used group, \a stride apart: ln(1 + share of each cost
+ * x used), the group's place z in the order from 0 to 1, and sines and cosines of pi 2^i z.
+ * \a step_of_group is the one that
+ * emp_group_features() has left. O(rows + used). */
+/** Shifts and scales the first \a columns of \a count rows, \a stride apart, to mean 0 and variance 1;
+ * columns whose values are all alike become 0. */
+void emp_group_standardize(emp_real *x, int64_t stride, int32_t count, int32_t columns);
+
+void emp_group_costs(emp_real *x, int64_t stride, const emp_op_features *ops,
+                     const int32_t *group_of_row, const int32_t *step_of_group,
+                     int32_t used);
 
 #endif /* EMP_POLICY_FEATURES_OP_FEATURES_H */

@@ -23,6 +23,8 @@ enum {
     GROUPER_NORM,
     PLACER_NORM,
     GROUPS_USED,
+    MOVED_SHARE,
+    DRAW_SCALE,
     METRICS
 };
 
@@ -35,7 +37,9 @@ static const char *const metric_names[METRICS] = {"loss",
                                                   "placer_log_prob",
                                                   "grouper_gradient_norm",
                                                   "placer_gradient_norm",
-                                                  "groups_used"};
+                                                  "groups_used",
+                                                  "moved_share",
+                                                  "draw_scale"};
 
 /* How steep the hidden units are that tell the first groups, and how sharply they do. */
 static const double RANGES_SLOPE = 10.0, RANGES_GAIN = 3000.0;
@@ -54,13 +58,16 @@ static emp_status init_networks(emp_hdp_agent *a, int32_t device_count, emp_erro
     EMP_CHECK(emp_device_net_init(
         &a->net,
         &(emp_device_net_shape){.inputs =
-                                    emp_group_feature_count(a->learner.ops, o->groups),
+                                    emp_group_feature_count(a->learner.ops, o->groups) +
+                                    (o->costs ? EMP_GROUP_COSTS : 0),
                                 .hidden = o->hidden,
                                 .devices = device_count,
                                 .max_steps = o->groups,
                                 .max_samples = o->learner.samples,
                                 .temperature = o->temperature,
-                                .tanh_constant = o->tanh_constant},
+                                .tanh_constant = o->tanh_constant,
+                                .is_aligned = o->aligned,
+                                .gradient_bound = o->gradient_bound},
         err));
     emp_rng_init(&rng, a->learner.seed, STREAM_WEIGHTS, 0);
     if (o->ranges)
@@ -81,6 +88,8 @@ void emp_hdp_agent_clear(emp_hdp_agent *a)
     emp_free(a->step_of_group);
     emp_free(a->group_sums);
     emp_free(a->x);
+    emp_free(a->target);
+    emp_guide_clear(&a->guide);
     *a = (emp_hdp_agent){0};
 }
 
@@ -108,12 +117,16 @@ static emp_exploration explore(emp_hdp_agent *a)
     const emp_hdp_options *o = &a->options;
     double                 noise = a->learner.update < o->updates_noise ? o->noise : 0.0;
     bool                   is_gaussian = o->noise_form == EMP_NOISE_GAUSSIAN;
+    bool                   is_early = a->learner.update < o->updates_noise;
 
     a->grouper.noise = is_gaussian ? noise : 0.0;
+    if (o->heat.first > 0 && !is_early) noise = a->guide.scale - 1.0;
     return (emp_exploration){.noise = is_gaussian ? 0.0 : noise,
                              .logits_noise = is_gaussian ? noise : 0.0,
                              .run_shortest = o->run_shortest,
-                             .run_longest = o->run_longest};
+                             .run_longest = o->run_longest,
+                             .stretches = is_early ? 0.0 : o->stretches,
+                             .stretch_longest = o->stretch_longest};
 }
 
 void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *groups,
@@ -122,6 +135,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
     const emp_hdp_options *o = &a->options;
     emp_learner           *l = &a->learner;
     int32_t                group_count = a->grouper.shape.groups;
+    const int64_t          width = a->net.shape.inputs;
     const emp_draw         draw = draw_of(l, l->draw_seed);
     const emp_exploration  how = explore(a);
     unsigned               saved = emp_flush_begin();
@@ -130,8 +144,17 @@ void emp_hdp_agent_propose(emp_hdp_agent *a, int32_t samples, const int32_t *gro
     group_ops(a, &draw, groups);
     a->used = emp_group_order(a->order, l->ops, a->grouper.group_of_row, group_count,
                               o->order, o->empty_groups, l->seed, a->group_sums);
-    emp_group_features(a->x, l->ops, a->grouper.group_of_row, group_count, a->order,
-                       a->used, a->step_of_group);
+    emp_group_features_wide(a->x, width, l->ops, a->grouper.group_of_row, a->order,
+                            a->used, a->step_of_group);
+    if (o->costs)
+        emp_group_costs(&a->x[width - EMP_GROUP_COSTS], width, l->ops,
+                        a->grouper.group_of_row, a->step_of_group, a->used);
+    if (o->standardize) {
+        emp_group_standardize(a->x, width, a->used, l->ops->type_count + EMP_ROW_SIZES);
+        if (o->costs)
+            emp_group_standardize(&a->x[width - EMP_GROUP_COSTS], width, a->used,
+                                  EMP_GROUP_COSTS);
+    }
     emp_device_net_run(&a->net, a->x, a->used, samples, &draw, &how, devices);
     emp_flush_end(saved);
 }
@@ -162,20 +185,64 @@ static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t 
     return a->net.device[sample * a->net.steps + step];
 }
 
+/* The elites as the groups drawn last have them; NULL: there are none. */
+static const emp_device_lesson *find_lesson(emp_hdp_agent *a, double part,
+                                            emp_device_lesson *lesson)
+{
+    const int32_t count = emp_guide_count(&a->guide);
+
+    if (count == 0) return NULL;
+    emp_guide_project(&a->guide, a->target, a->grouper.group_of_row, a->step_of_group,
+                      a->used, a->net.shape.devices);
+    *lesson = (emp_device_lesson){.device = a->target,
+                                  .count = count,
+                                  .weight = part * a->options.imitation / count};
+    return lesson;
+}
+
 /* The gradient of the one grouping is weighted by all of its samples. */
 static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
                              double entropy)
 {
-    emp_hdp_agent *a = (emp_hdp_agent *)learner;
-    double         advantage = 0.0, loss;
+    emp_hdp_agent    *a = (emp_hdp_agent *)learner;
+    double            advantage = 0.0, loss;
+    emp_device_lesson lesson;
 
     if (a->options.redraw) draw_anew(a);
     for (int32_t k = 0; k < own; k++) advantage += weight[k];
     loss = -advantage * a->grouper.log_prob;
     for (int32_t k = 0; k < own; k++) loss -= weight[k] * a->net.log_prob[k];
     if (a->fixed_groups == NULL) emp_params_scale_gradient(&a->grouper.params, advantage);
-    emp_device_net_backward(&a->net, weight, entropy, learner->threads);
+    emp_device_net_teach(&a->net, weight, entropy,
+                         find_lesson(a, (double)own / a->told, &lesson),
+                         learner->threads);
     return loss;
+}
+
+/* Keeps the best placement of the update, if it is this rank's, and how far its samples moved. */
+static void look(emp_learner *learner, const emp_score *scores, int32_t count,
+                 int32_t first, int32_t own)
+{
+    emp_hdp_agent *a = (emp_hdp_agent *)learner;
+    emp_guide     *g = &a->guide;
+    const int32_t  best = emp_guide_find_best(scores, count);
+    const bool     is_own = best >= first && best < first + own;
+
+    a->told = count;
+    g->drawn = (double)own * a->used;
+    g->moved = 0.0;
+    for (int32_t k = 0; k < own; k++) g->moved += a->net.moved[k];
+    g->candidate_s = is_own ? scores[best].step_time_s : 0.0;
+    for (int32_t r = 0; r < g->rows; r++)
+        g->candidate[r] = is_own ? (int32_t)device(learner, best - first, r) : 0;
+}
+
+static void finish(emp_learner *learner)
+{
+    emp_hdp_agent *a = (emp_hdp_agent *)learner;
+
+    if (learner->update < a->options.updates_noise) a->guide.drawn = 0.0;
+    emp_guide_take(&a->guide, learner->update);
 }
 
 static void report(emp_learner *learner)
@@ -188,6 +255,9 @@ static void report(emp_learner *learner)
     metric[GROUPER_LOG_PROB].value = a->grouper.log_prob;
     metric[PLACER_LOG_PROB].value = emp_learner_mean(a->net.log_prob, a->net.samples);
     metric[GROUPS_USED].value = a->used;
+    metric[MOVED_SHARE].value =
+        a->guide.drawn > 0 ? a->guide.moved / a->guide.drawn : NAN;
+    metric[DRAW_SCALE].value = a->options.heat.first > 0 ? a->guide.scale : NAN;
 }
 
 static const emp_learner_type type = {.metric_count = METRICS,
@@ -195,7 +265,9 @@ static const emp_learner_type type = {.metric_count = METRICS,
                                       .propose = propose,
                                       .device = device,
                                       .take_gradients = take_gradients,
-                                      .report = report};
+                                      .report = report,
+                                      .look = look,
+                                      .finish = finish};
 
 emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
                               int32_t device_count, const emp_hdp_options *options,
@@ -210,11 +282,15 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
     EMP_TRY(init_networks(a, device_count, err));
     emp_learner_add(&a->learner,
                     EMP_LEARNER_NET("grouper_", &a->grouper.params, GROUPER_NORM));
+    a->learner.net[0].rate = options->grouper_lr;
     emp_learner_add(&a->learner, EMP_LEARNER_NET("placer_", &a->net.params, PLACER_NORM));
     EMP_TRY(EMP_ALLOC(a->order, groups));
     EMP_TRY(EMP_ALLOC(a->step_of_group, groups));
     EMP_TRY(EMP_ALLOC(a->group_sums, 2 * groups));
     EMP_TRY(EMP_ALLOC(a->x, groups * (size_t)a->net.shape.inputs));
+    EMP_TRY(EMP_ALLOC(a->target, groups * EMP_GUIDE_MAX_ELITES));
+    EMP_TRY(emp_guide_init(&a->guide, &options->heat, options->elites, ops->row_count,
+                           device_count, options->groups, err));
 
 cleanup:
     if (st != EMP_OK) emp_hdp_agent_clear(a);
@@ -373,14 +449,14 @@ static void clear(void *state)
     emp_free(p->legal);
 }
 
-static emp_status fix_groups(planner *p, const emp_method_params *params, emp_error *err)
+/* Also settles how many there are. */
+static emp_status make_groups(planner *p, const emp_op_features *ops,
+                              const emp_method_params *params, emp_error *err)
 {
-    const emp_hdp_options *o = &p->options;
-    const emp_op_features *ops = p->learner->ops;
+    emp_hdp_options *o = &p->options;
 
-    EMP_CHECK(emp_fixed_groups_create(&p->groups, o->grouping, p->problem, ops, o->groups,
-                                      o->imbalance, params, err));
-    emp_hdp_agent_fix_groups(&p->agent, p->groups);
+    EMP_CHECK(emp_fixed_groups_create(&p->groups, o->grouping, p->problem, ops,
+                                      &o->groups, o->imbalance, params, err));
     p->groups_hash = emp_hash_bytes(EMP_HASH_SEED, p->groups,
                                     (size_t)ops->row_count * sizeof *p->groups);
     p->saved_hash = (int64_t)p->groups_hash;
@@ -393,9 +469,16 @@ static emp_status create_agent(planner *p, const emp_method_params *params,
     const emp_hdp_options *o = &p->options;
     const int32_t          devices = p->problem->machine->device_count;
     const bool             has_groups = o->grouping != EMP_GROUPING_NONE;
+    const bool             learns = o->grouping == EMP_GROUPING_LEARNED;
     emp_op_features       *ops;
+    emp_status             st = EMP_OK;
 
     EMP_CHECK(emp_op_features_create_window(&ops, p->problem, o->window, o->absent, err));
+    if (has_groups && !learns) st = make_groups(p, ops, params, err);
+    if (st != EMP_OK) {
+        emp_op_features_destroy(ops);
+        return st;
+    }
     p->learner = has_groups ? &p->agent.learner : &p->single.learner;
     if (has_groups)
         EMP_CHECK(emp_hdp_agent_init(&p->agent, ops, devices, o, params->seed,
@@ -404,8 +487,7 @@ static emp_status create_agent(planner *p, const emp_method_params *params,
         EMP_CHECK(emp_op_agent_init(&p->single, ops, devices, o, params->seed,
                                     params->threads, err));
     p->learner->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    if (has_groups && o->grouping != EMP_GROUPING_LEARNED)
-        EMP_CHECK(fix_groups(p, params, err));
+    if (p->groups != NULL) emp_hdp_agent_fix_groups(&p->agent, p->groups);
     return EMP_OK;
 }
 
@@ -450,6 +532,8 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
         return EMP_ERROR(EMP_EFORMAT,
                          "the saved state of hdp is of other groups than those that are "
                          "made here; begin anew");
+    if (p->learner == &p->agent.learner)
+        EMP_CHECK(emp_guide_check(&p->agent.guide, p->agent.net.shape.devices, err));
     EMP_CHECK(emp_learner_ask(p->learner, candidates, max, count, err));
     for (int32_t k = 0; k < *count && is_for_balance(p); k++)
         p->cost[k] = cost_of(p, candidates[k].device_of_op);
@@ -491,6 +575,8 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     planner *p = (planner *)state;
     int32_t  count = emp_learner_list_state(p->learner, arrays);
 
+    if (p->learner == &p->agent.learner)
+        count = emp_guide_list_state(&p->agent.guide, arrays, count);
     if (p->groups != NULL)
         arrays[count++] =
             (emp_named_array){"groups_hash", EMP_ARRAY_INT64, 1, &p->saved_hash};
@@ -499,12 +585,22 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 
 static int32_t list_gradient(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    return emp_learner_list_gradient(((planner *)state)->learner, arrays);
+    planner *p = (planner *)state;
+    int32_t  count = emp_learner_list_gradient(p->learner, arrays);
+
+    return p->learner == &p->agent.learner
+               ? emp_guide_list_sums(&p->agent.guide, arrays, count)
+               : count;
 }
 
 static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    return emp_learner_list_values(((planner *)state)->learner, arrays);
+    planner *p = (planner *)state;
+    int32_t  count = emp_learner_list_values(p->learner, arrays);
+
+    return p->learner == &p->agent.learner
+               ? emp_guide_list_state(&p->agent.guide, arrays, count)
+               : count;
 }
 
 static const emp_method_sharing sharing = {.backward = backward,

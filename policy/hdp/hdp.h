@@ -5,7 +5,7 @@
  * from.
  *
  * One ask proposes a batch: one grouping and k placements of it; one tell is one update.
- * Presets: "paper", our reading of it, and "literal"; options: policy/hdp/options.h.
+ * Presets: "paper", our reading of it, and "literal".
  */
 #ifndef EMP_POLICY_HDP_HDP_H
 #define EMP_POLICY_HDP_HDP_H
@@ -13,6 +13,7 @@
 #include "base/text/options.h"
 #include "policy/features/op_features.h"
 #include "policy/hdp/grouper.h"
+#include "policy/hdp/guide.h"
 #include "policy/reinforce/learner.h"
 #include "policy/seq2seq/device_net.h"
 #include "search/method.h"
@@ -35,15 +36,16 @@ typedef enum {
     EMP_GROUPING_NONE        /**< no groups at all: hdp.h */
 } emp_grouping;
 
-/** A group of 0 .. group_count-1 for each row of \a ops; the caller frees it. The largest
+/** A group of 0 .. *group_count-1 for each row of \a ops; the caller frees it. The largest
  * of METIS or Scotch has about \a imbalance times the mean load. On a machine of several
  * CPUs, rows that only a CPU can run are no part of the graph that METIS, Scotch and the
- * rules cut: they share group_count-1. Equal seeds give equal groups. \a problem is that of \a ops.
+ * rules cut: they share the last group. With EMP_GROUPING_COLOCATION \a group_count may be 0 before and is then
+ * set to as many as the rules make. Equal seeds give equal groups. \a problem is that of \a ops.
  * \param params  Of these the seed, and what stops a cut.
  * \retval EMP_ENOMEM, and those of metis_cut.h and scotch_cut.h */
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
-                                   int32_t group_count, double imbalance,
+                                   int32_t *group_count, double imbalance,
                                    const emp_method_params *params, emp_error *err);
 
 typedef enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE } emp_hdp_objective;
@@ -53,9 +55,11 @@ typedef enum { EMP_NOISE_GUMBEL, EMP_NOISE_GAUSSIAN } emp_noise_form;
 typedef struct {
     emp_learner_options learner;
     int32_t             groups, grouper_hidden, type_width, hidden, updates_noise, window;
+    int32_t             elites;
+    emp_heat_rule       heat;
     double temperature, tanh_constant, noise, run_shortest, run_longest, placer_gain,
-        imbalance;
-    bool               ranges, empty_groups, redraw;
+        imbalance, gradient_bound, imitation, stretches, stretch_longest, grouper_lr;
+    bool               ranges, empty_groups, redraw, costs, standardize, aligned;
     emp_noise_form     noise_form;
     emp_absent         absent;
     emp_grouping       grouping;
@@ -95,6 +99,9 @@ typedef struct {
     int32_t        *step_of_group;
     double         *group_sums; /**< scratch */
     emp_real       *x;          /**< (used, features) of the last grouping */
+    emp_guide       guide;
+    int32_t         told;   /**< scores of the last update */
+    int32_t        *target; /**< [elite][step] their devices, of groups */
 } emp_hdp_agent;
 
 /** Takes \a ops over, even on failure. */

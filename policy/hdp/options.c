@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "policy/seq2seq/device_net.h"
 #include "search/groups/class_groups.h"
 
 /* Away from the streams of the agent. */
@@ -82,22 +83,27 @@ static void fill_last_group(int32_t *group, int32_t row_count, int32_t group_cou
 
 /* Each row has the group of its colocation class. ColocRL's rules give a number of groups of
  * their own: if it is larger, groups whose first ops are neighbours are joined, equally many
- * in each. */
+ * in each. A *group_count of 0 joins none, and becomes the number found, with one more for rows
+ * that are left out. */
 static emp_status cut_classes(int32_t *group, const emp_problem *problem,
                               const emp_op_features         *ops,
-                              const emp_class_groups_params *how, emp_error *err)
+                              const emp_class_groups_params *how, int32_t *group_count,
+                              emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t    classes = problem->graph->class_count, found = 0;
+    bool       joins = *group_count > 0, leaves_out = false;
     int32_t   *group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)classes);
 
     if (group_of_class == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d classes", classes);
     EMP_TRY(emp_class_groups(group_of_class, &found, problem, how, err));
     for (int32_t r = 0; r < ops->row_count; r++) {
         int64_t own = group_of_class[class_of_row(problem, ops, r)];
-        if (own >= 0 && found > how->count) own = own * how->count / found;
+        if (own >= 0 && joins && found > how->count) own = own * how->count / found;
         group[r] = own < 0 ? LEFT_OUT : (int32_t)own;
+        leaves_out = leaves_out || own < 0;
     }
+    if (!joins) *group_count = found + leaves_out;
 
 cleanup:
     emp_free(group_of_class);
@@ -106,13 +112,13 @@ cleanup:
 
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
-                                   int32_t group_count, double imbalance,
+                                   int32_t *group_count, double imbalance,
                                    const emp_method_params *params, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t   *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
 
-    emp_class_groups_params how = {.count = count_cut_groups(problem, ops, group_count),
+    emp_class_groups_params how = {.count = count_cut_groups(problem, ops, *group_count),
                                    .imbalance = imbalance,
                                    .seed = params->seed,
                                    .stop = params->stop};
@@ -120,9 +126,9 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
     *out = NULL;
     if (group == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
     switch (grouping) {
-    case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, group_count, err)); break;
+    case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, *group_count, err)); break;
     case EMP_GROUPING_RANDOM:
-        draw_groups(group, ops->row_count, group_count, params->seed);
+        draw_groups(group, ops->row_count, *group_count, params->seed);
         break;
     case EMP_GROUPING_METIS: how.kind = EMP_CLASS_GROUPS_METIS; break;
     case EMP_GROUPING_SCOTCH: how.kind = EMP_CLASS_GROUPS_SCOTCH; break;
@@ -132,8 +138,8 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
     case EMP_GROUPING_NONE: EMP_FAIL(EMP_EINVAL, "groups that are learned, or none");
     }
     if (grouping != EMP_GROUPING_CHUNKS && grouping != EMP_GROUPING_RANDOM)
-        EMP_TRY(cut_classes(group, problem, ops, &how, err));
-    fill_last_group(group, ops->row_count, group_count);
+        EMP_TRY(cut_classes(group, problem, ops, &how, group_count, err));
+    fill_last_group(group, ops->row_count, *group_count);
     *out = group;
     group = NULL;
 
@@ -143,8 +149,11 @@ cleanup:
 }
 
 const emp_option emp_hdp_option_list[] = {
-    EMP_INTEGER_OPTION("groups", emp_hdp_options, groups, 1, 4096,
-                       "groups that ops are put into", 256),
+    EMP_INTEGER_OPTION(
+        "groups", emp_hdp_options, groups, 0, 4096,
+        "groups that ops are put into; 0, with grouping=colocation: as many "
+        "as the rules make",
+        256),
     EMP_INTEGER_OPTION("grouper_hidden", emp_hdp_options, grouper_hidden, 1, 4096,
                        "hidden units of the grouper", 64),
     EMP_INTEGER_OPTION("type_width", emp_hdp_options, type_width, 1, 256,
@@ -155,9 +164,14 @@ const emp_option emp_hdp_option_list[] = {
                     "T in C tanh(logit / T)", 10),
     EMP_REAL_OPTION("tanh_constant", emp_hdp_options, tanh_constant, 1e-3, 1e6,
                     "C in C tanh(logit / T)", 5),
-    EMP_LEARNER_OPTIONS(emp_hdp_options, learner, 0.1, EMP_LEARNER_DEFAULTS(5, 1e-8),
-                        EMP_LEARNER_DEFAULTS(0, 1), EMP_LEARNER_DEFAULTS(1, 0),
-                        EMP_LEARNER_DEFAULTS(0, 1), 500),
+    EMP_LEARNER_OPTIONS(emp_hdp_options, learner, EMP_LEARNER_DEFAULTS(0.001, 0.1),
+                        EMP_LEARNER_DEFAULTS(3e-4, 1e-8), EMP_LEARNER_DEFAULTS(0, 1),
+                        EMP_LEARNER_DEFAULTS(1, 0), EMP_LEARNER_DEFAULTS(0, 1), 500),
+    EMP_REAL_OPTION(
+        "grouper_lr", emp_hdp_options, grouper_lr, 0, 1e6,
+        "learning rate of the grouper, whose weights start in the thousands with "
+        "ranges=1; 0: that of the placer",
+        0),
     EMP_REAL_OPTION("noise", emp_hdp_options, noise, 0, 100,
                     "exploration in the first updates: how much, see noise_form", 0.5),
     EMP_WORD_OPTION("noise_form", emp_hdp_options, noise_form, "gumbel|gaussian",
@@ -166,7 +180,7 @@ const emp_option emp_hdp_option_list[] = {
                     "deviation of normal numbers added to the logits of both networks",
                     EMP_NOISE_GUMBEL, EMP_NOISE_GAUSSIAN),
     EMP_INTEGER_OPTION("updates_noise", emp_hdp_options, updates_noise, 0, 1e9,
-                       "updates with noise", 500),
+                       "updates with noise", 25, 500),
     EMP_REAL_OPTION("run_shortest", emp_hdp_options, run_shortest, 0, 1,
                     "part of the groups that share a draw: least", 0.03, 0),
     EMP_REAL_OPTION("run_longest", emp_hdp_options, run_longest, 0, 1,
@@ -189,7 +203,7 @@ const emp_option emp_hdp_option_list[] = {
                     "learned|random|chunks|metis|scotch|names|colocation|none",
                     "who groups ops: the grouper, which learns; one of six ways that do "
                     "not; or nobody, and each op has a device of its own",
-                    EMP_GROUPING_LEARNED),
+                    EMP_GROUPING_COLOCATION, EMP_GROUPING_LEARNED),
     EMP_WORD_OPTION("order", emp_hdp_options, order, EMP_GROUP_SEQUENCE_WORDS,
                     "of groups given to the placer: mean position of their ops, their "
                     "number, random, or last position first",
@@ -202,6 +216,59 @@ const emp_option emp_hdp_option_list[] = {
                     "what rewards are for: short steps, or little traffic cut under "
                     "balanced load, as partitioners have it",
                     EMP_OBJECTIVE_TIME),
+    EMP_REAL_OPTION("cap", emp_hdp_options, learner.rules.cap, 0, 1e6,
+                    "largest advantage, in deviations of the rewards of placements that "
+                    "ran; 0: advantages are rewards less the baseline, unlimited",
+                    1, 0),
+    EMP_REAL_OPTION(
+        "failures_share", emp_hdp_options, learner.rules.failures_share, 0, 1,
+        "after updates_failures, failures still take part in updates of whose "
+        "placements at least this share failed; 0: never",
+        0.5, 0),
+    EMP_REAL_OPTION(
+        "heat", emp_hdp_options, heat.first, 0, 1,
+        "after updates_noise, share of the groups whose device is drawn other "
+        "than the most probable one, at first; the scale of Gumbel numbers "
+        "keeps it; 0: the scale is 1",
+        0.05, 0),
+    EMP_REAL_OPTION("heat_last", emp_hdp_options, heat.last, 1e-6, 1, "and in the end",
+                    0.015),
+    EMP_INTEGER_OPTION("heat_updates", emp_hdp_options, heat.updates, 1, 1e9,
+                       "updates until then", 250),
+    EMP_REAL_OPTION("heat_gain", emp_hdp_options, heat.gain, 0, 1,
+                    "how fast the scale follows", 0.1),
+    EMP_REAL_OPTION(
+        "stretches", emp_hdp_options, stretches, 0, EMP_MAX_STRETCHES,
+        "after updates_noise, a sample draws so many stretches of groups, and "
+        "takes the most probable device of the others; 0: all are drawn",
+        2.5, 0),
+    EMP_REAL_OPTION(
+        "stretch_longest", emp_hdp_options, stretch_longest, 0, 1,
+        "part of the groups that the longest stretch has; the shortest is one "
+        "group",
+        0.3),
+    EMP_INTEGER_OPTION("elites", emp_hdp_options, elites, 0, EMP_GUIDE_MAX_ELITES,
+                       "best placements so far that the placer imitates", 2, 0),
+    EMP_REAL_OPTION("imitation", emp_hdp_options, imitation, 0, 1e6,
+                    "weight of all of them in the objective", 3),
+    EMP_REAL_OPTION("gradient_bound", emp_hdp_options, gradient_bound, 0, 1e6,
+                    "largest gradient that a step of an LSTM hands to the one before; 0: "
+                    "unlimited",
+                    0.1, 0),
+    EMP_BOOL_OPTION("costs", emp_hdp_options, costs,
+                    "1: the placer sees a group's time on a CPU and a GPU, its bytes and "
+                    "its place in the order, too",
+                    1, 0),
+    EMP_BOOL_OPTION(
+        "standardize", emp_hdp_options, standardize,
+        "1: a group's type counts, sizes and costs have mean 0 and variance 1 "
+        "over groups",
+        1, 0),
+    EMP_BOOL_OPTION(
+        "aligned", emp_hdp_options, aligned,
+        "1: the placer's output reads the encoder's at the same group, too, 0: "
+        "only by attention",
+        1, 0),
     EMP_BOOL_OPTION("redraw", emp_hdp_options, redraw,
                     "1: a defect of the released code: an update teaches groups and "
                     "devices that are drawn anew, from blank groups, not those that were "
@@ -219,6 +286,10 @@ emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
                          "hdp has no preset \"emplace\" any more, whose search did as "
                          "well without a network; give --method refine");
     EMP_CHECK(emp_options_parse(options, &table, preset, text, err));
+    if (options->groups == 0 && options->grouping != EMP_GROUPING_COLOCATION &&
+        options->grouping != EMP_GROUPING_NONE)
+        return EMP_ERROR(EMP_EINVAL, "hdp: groups=0 leaves the number of groups to "
+                                     "ColocRL's rules; give grouping=colocation with it");
     options->learner.adam.beta1 = 0.9;
     options->learner.adam.beta2 = 0.999;
     options->learner.rules.baseline_mean = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/recurrent.h"
 
+#include <math.h>
 #include <omp.h>
 
 #include "policy/nn/products.h"
@@ -26,20 +27,28 @@ EMP_KERNEL static void cell_forward(emp_real *restrict gates, emp_real *restrict
     }
 }
 
+static inline emp_real limit(emp_real x, emp_real bound)
+{
+    emp_real low = x < -bound ? -bound : x;
+
+    return low > bound ? bound : low;
+}
+
 EMP_KERNEL static void cell_backward(emp_real *restrict gates, emp_real *restrict dc,
                                      const emp_real *restrict dh,
                                      const emp_real *restrict c,
                                      const emp_real *restrict c_previous, int64_t H,
-                                     int64_t first, int64_t end)
+                                     int64_t first, int64_t end, emp_real bound)
 {
 #pragma omp simd
     for (int64_t j = first; j < end; j++) {
         emp_real i = gates[j], f = gates[H + j], o = gates[2 * H + j];
         emp_real g = gates[3 * H + j], s = emp_tanh(c[j]);
-        emp_real d = dc[j] + dh[j] * o * (1 - s * s);
+        emp_real y = limit(dh[j], bound);
+        emp_real d = limit(dc[j] + y * o * (1 - s * s), bound);
         gates[j] = d * g * i * (1 - i);
         gates[H + j] = d * c_previous[j] * f * (1 - f);
-        gates[2 * H + j] = dh[j] * s * o * (1 - o);
+        gates[2 * H + j] = y * s * o * (1 - o);
         gates[3 * H + j] = d * i * (1 - g * g);
         dc[j] = d * f;
     }
@@ -104,8 +113,9 @@ void emp_lstm_backward(emp_real *gates, emp_real *dh, int64_t h_stride, emp_real
                        const emp_real *c, const emp_panels *recurrent_t,
                        const emp_lstm_shape *shape)
 {
-    int64_t  T = shape->T, H = shape->H, ahead = shape->reverse ? -1 : 1;
-    emp_team team = {0};
+    int64_t        T = shape->T, H = shape->H, ahead = shape->reverse ? -1 : 1;
+    const emp_real bound = (emp_real)(shape->bound > 0 ? shape->bound : INFINITY);
+    emp_team       team = {0};
 
 #pragma omp parallel num_threads(shape->threads)
     {
@@ -116,7 +126,7 @@ void emp_lstm_backward(emp_real *gates, emp_real *dh, int64_t h_stride, emp_real
                 const emp_real *cell = &c[(n * (T + 1) + s) * H];
                 cell_backward(&gates[(n * T + t) * 4 * H], &dc[n * H],
                               &dh[(n * T + t) * h_stride], cell + H, cell, H, m.first,
-                              m.end);
+                              m.end, bound);
             }
             emp_team_meet(&team, m.pass.parts);
             if (s > 0) {

@@ -30,6 +30,8 @@ typedef struct {
     int32_t T, H;
     bool    reverse; /**< from the last position to the first */
     int32_t threads; /**< that share the columns of each step */
+    double  bound; /**< largest gradient of a cell or an output that the way back hands to
+                        the step before, in absolute value; 0: unlimited */
 } emp_lstm_shape;
 
 /** Runs from a zero state. Row t of \a gates (T,4H) and of \a h (its stride is given)

@@ -60,6 +60,30 @@ static void start_baseline(const emp_reinforce_rules *rules, emp_baseline *basel
     baseline->ran += ran < INT32_MAX - baseline->ran ? ran : INT32_MAX - baseline->ran;
 }
 
+/* The deviation of rewards that ran, with those of this update; 1 where none is known yet. */
+static double deviation(const emp_reinforce_rules *rules, emp_baseline *baseline,
+                        const emp_score *scores, int32_t count, double mean, int32_t ran)
+{
+    double sum = 0.0;
+
+    if (rules->cap <= 0) return 1.0;
+    for (int32_t k = 0; k < count; k++) {
+        double distance = reward_of(rules, &scores[k]) - mean;
+        if (scores[k].is_feasible) sum += distance * distance;
+    }
+    if (ran > 1) {
+        double decay = baseline->square > 0 ? rules->baseline_decay : 0.0;
+        baseline->square = decay * baseline->square + (1.0 - decay) * sum / (ran - 1);
+    }
+    return baseline->square > 0 ? sqrt(baseline->square) : 1.0;
+}
+
+static double advantage_of(const emp_reinforce_rules *rules, double distance, double unit)
+{
+    if (rules->cap <= 0) return distance;
+    return fmax(-rules->cap, fmin(rules->cap, distance / unit));
+}
+
 emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
                                   emp_baseline *baseline, int64_t update,
                                   const emp_score *scores, int32_t count)
@@ -70,15 +94,22 @@ emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
     int32_t       ran;
     const double  mean = mean_of_ran(rules, scores, count, &ran);
 
+    const bool failures_teach =
+        update < rules->updates_failures ||
+        (rules->failures_share > 0 && count - ran >= rules->failures_share * count);
+    const double unit = deviation(rules, baseline, scores, count, mean, ran);
+
     start_baseline(rules, baseline, ran, mean);
     for (int32_t k = 0; k < count; k++) {
-        takes_part[k] = scores[k].is_feasible || update < rules->updates_failures;
+        takes_part[k] = scores[k].is_feasible || failures_teach;
         j.reward += reward_of(rules, &scores[k]) / count;
         j.count += takes_part[k];
     }
     for (int32_t k = 0; k < count; k++) {
         if (!takes_part[k]) continue;
-        j.weight[k] = (reward_of(rules, &scores[k]) - baseline->value) / j.count;
+        j.weight[k] =
+            advantage_of(rules, reward_of(rules, &scores[k]) - baseline->value, unit) /
+            j.count;
         j.advantage += j.weight[k];
     }
     if (rules->baseline_mean) return j;
@@ -176,7 +207,8 @@ emp_status emp_learner_backward(void *state, const emp_score *scores, int32_t co
 
     if (own > 0 && own != l->drawn)
         return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", own, l->drawn);
-    unsigned            saved = emp_flush_begin();
+    unsigned saved = emp_flush_begin();
+    if (l->type->look != NULL) l->type->look(l, scores, count, first, own);
     const emp_judgement j = judge(l, scores, count);
     l->has_gradient = j.count > 0;
     if (own == 0) {
@@ -204,9 +236,12 @@ void emp_learner_step(void *state)
     for (int32_t i = 0; i < l->net_count; i++) {
         const emp_learner_net *net = &l->net[i];
         bool                   is_learning = l->has_gradient != 0 && !net->is_fixed;
+        emp_adam               adam = o->adam;
+        if (net->rate > 0) adam.learning_rate = net->rate;
         l->metric[net->norm].value =
-            is_learning ? emp_params_ascend(net->params, o->clip, &o->adam) : 0.0;
+            is_learning ? emp_params_ascend(net->params, o->clip, &adam) : 0.0;
     }
+    if (l->type->finish != NULL) l->type->finish(l);
     l->update++;
     emp_flush_end(saved);
 }
@@ -268,6 +303,9 @@ int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED
     arrays[n++] = (emp_named_array){"update", EMP_ARRAY_INT64, 1, &l->update};
     arrays[n++] = (emp_named_array){"baseline", EMP_ARRAY_DOUBLE, 1, &b->value};
     arrays[n++] = (emp_named_array){"has_baseline", EMP_ARRAY_INT32, 1, &b->ran};
+    if (l->options.rules.cap > 0)
+        arrays[n++] =
+            (emp_named_array){"baseline_square", EMP_ARRAY_DOUBLE, 1, &b->square};
     return list_nets(l, arrays, n);
 }
 

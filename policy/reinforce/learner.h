@@ -29,7 +29,10 @@
  *         part; or the mean of all samples that ran so far, these included
  *     advantage of sample k = R_k - b
  *
- * After some updates samples that ran out of memory no longer take part. */
+ * After some updates samples that ran out of memory no longer take part, unless rules say that
+ * they do where most of an update failed. With a cap c the advantage is (R_k - b) / s within
+ * [-c, c], s the deviation of rewards that ran: one failure then weighs no more than c
+ * deviations. */
 
 /** What a step of t seconds is worth; the paper found the first to be the best. */
 typedef enum {
@@ -51,12 +54,19 @@ typedef struct {
     bool baseline_first; /**< starts at the first placements that ran, not at a failure */
     bool baseline_failures; /**< failures that take part are averaged, too */
     bool baseline_mean;     /**< the mean takes the place of the moving average */
+    double cap; /**< if above 0, advantages are counted in deviations of the rewards of
+                   placements that ran, and are at most this and at least minus this */
+    double failures_share; /**< if above 0, failures take part also later in updates of
+                              whose samples at least this share failed */
 } emp_reinforce_rules;
 
 /** Zero-initialise. All of it is what a checkpoint keeps. */
 typedef struct {
     double  value;
     int32_t ran; /**< placements that ran so far; it is a failure's reward before */
+    double
+        square; /**< moving average of the squared distance from the mean of an update, of
+                       placements that ran; 0 before the first update with several */
 } emp_baseline;
 
 /** What an update is computed from. */
@@ -74,7 +84,7 @@ emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
                                   emp_baseline *baseline, int64_t update,
                                   const emp_score *scores, int32_t count);
 
-enum { EMP_LEARNER_MAX_NETS = 2, EMP_LEARNER_MAX_METRICS = 10 };
+enum { EMP_LEARNER_MAX_NETS = 2, EMP_LEARNER_MAX_METRICS = 12 };
 
 typedef struct {
     int32_t             samples; /**< placements per update */
@@ -125,6 +135,7 @@ typedef struct {
     const char *step, *value, *moment1, *moment2, *gradient;
     int32_t     norm;     /**< the metric that is the norm of their gradient */
     bool        is_fixed; /**< they are kept, but learn nothing */
+    double      rate;     /**< of their own; 0: the learner's */
 } emp_learner_net;
 
 /** One whose names begin with \a prefix, a literal. */
@@ -132,7 +143,7 @@ typedef struct {
     (emp_learner_net)                                                              \
     {                                                                              \
         params, prefix "step", prefix "value", prefix "moment1", prefix "moment2", \
-            prefix "gradient", norm, false                                         \
+            prefix "gradient", norm, false, 0.0                                    \
     }
 
 typedef struct emp_learner emp_learner;
@@ -156,6 +167,11 @@ typedef struct {
     void (*report)(emp_learner *learner);
     /** OPTIONAL: how scores become weights, in place of emp_reinforce_judge(). */
     emp_judgement (*judge)(emp_learner *learner, const emp_score *scores, int32_t count);
+    /** OPTIONAL: sees the scores before they are judged; arguments as emp_learner_backward(). */
+    void (*look)(emp_learner *learner, const emp_score *scores, int32_t count,
+                 int32_t first, int32_t own);
+    /** OPTIONAL: ends a step, after the networks have learned. */
+    void (*finish)(emp_learner *learner);
 } emp_learner_type;
 
 struct emp_learner {

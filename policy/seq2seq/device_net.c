@@ -41,6 +41,8 @@ static size_t lay_out(emp_device_net *net, emp_real *base)
                  {&net->query, K * S * H},
                  {&net->weights, K * S * S},
                  {&net->output, K * S * 2 * H},
+                 {&net->aligned, S * D},
+                 {&net->d_aligned, S * D},
                  {&net->squashed, K * S * D},
                  {&net->p, K * S * D},
                  {&net->d_output, K * S * 2 * H},
@@ -88,14 +90,17 @@ emp_status emp_device_net_init(emp_device_net *net, const emp_device_net_shape *
                                                     {"attention_memory", 2 * H, H, 0},
                                                     {"attention_query", H, H, 0},
                                                     {"attention_v", 1, H, 0},
-                                                    {"out", 2 * H, D, 0}};
+                                                    {"out", 2 * H, D, 0},
+                                                    {"aligned", 2 * H, D, 0}};
+    const int32_t         count = EMP_NET_SLICES - !shape->is_aligned;
 
     *net = (emp_device_net){.shape = *shape};
-    EMP_TRY(emp_params_init(&net->params, slices, EMP_NET_SLICES, err));
+    EMP_TRY(emp_params_init(&net->params, slices, count, err));
     EMP_TRY(init_panels(&net->panels, H, D, err));
     EMP_TRY(EMP_ALLOC(net->device, K * S));
     EMP_TRY(EMP_ALLOC(net->log_prob, K));
     EMP_TRY(EMP_ALLOC(net->entropy, K));
+    EMP_TRY(EMP_ALLOC(net->moved, K));
     EMP_TRY(EMP_ALLOC(net->work, lay_out(net, NULL)));
     lay_out(net, net->work);
 
@@ -120,6 +125,7 @@ void emp_device_net_clear(emp_device_net *net)
     emp_free(net->device);
     emp_free(net->log_prob);
     emp_free(net->entropy);
+    emp_free(net->moved);
     emp_free(net->work);
     *net = (emp_device_net){0};
 }
@@ -131,8 +137,8 @@ void emp_device_net_randomize(emp_device_net *net, double output_gain, emp_rng *
                                    EMP_NET_DECODER_BIAS};
     int32_t              H = net->shape.hidden;
 
-    for (int32_t s = 0; s < EMP_NET_SLICES; s++) {
-        emp_params_glorot(&net->params, s, s == EMP_NET_OUT ? output_gain : 1.0, rng);
+    for (int32_t s = 0; s < EMP_NET_SLICES - !net->shape.is_aligned; s++) {
+        emp_params_glorot(&net->params, s, s >= EMP_NET_OUT ? output_gain : 1.0, rng);
     }
     for (size_t i = 0; i < sizeof bias / sizeof bias[0]; i++) {
         emp_real *b = emp_params_value(&net->params, bias[i]);
@@ -167,10 +173,10 @@ static void pack_panels(emp_device_net *net, int32_t threads)
 static void encode(emp_device_net *net, int32_t threads)
 {
     const emp_params *p = &net->params;
-    int32_t           S = net->steps, H = net->shape.hidden;
+    int32_t           S = net->steps, H = net->shape.hidden, D = net->shape.devices;
 
     for (int d = 0; d < 2; d++) {
-        const emp_lstm_shape shape = {1, S, H, d == 1, threads};
+        const emp_lstm_shape shape = {1, S, H, d == 1, threads, 0.0};
         int32_t              first = d * EMP_NET_ENCODER_SLICES;
         emp_linear_forward(net->encoder_gates[d], net->x,
                            emp_params_value(p, first + EMP_NET_ENCODER_INPUT),
@@ -185,6 +191,11 @@ static void encode(emp_device_net *net, int32_t threads)
                        emp_params_value(p, EMP_NET_ATTENTION_MEMORY), NULL, S, 2 * H, H,
                        threads);
     emp_attention_exp(net->memory_exp, net->memory, (int64_t)S * H);
+    memset(net->aligned, 0, (size_t)S * (size_t)D * sizeof(emp_real));
+    if (net->shape.is_aligned)
+        emp_linear_forward(net->aligned, net->states,
+                           emp_params_value(p, EMP_NET_ALIGNED), NULL, S, 2 * H, D,
+                           threads);
 }
 
 /* A given device may have a probability of 0 in float, and noise may choose one. */
@@ -195,7 +206,13 @@ typedef struct {
     emp_rng rng;
     emp_rng normal;  /* for noise of the logits: the same whether devices are given */
     double  renewal; /* probability that a run ends */
-    double  gumbel[EMP_MAX_DEVICES];
+    double  gumbel[EMP_MAX_DEVICES]; /* of the run, or of the last stretch, or 0 */
+    int32_t stretch_count,
+        covered; /* stretches; 1 + the one that gumbel is of, 0: none */
+    struct {
+        int64_t  first, end;
+        uint64_t seed;
+    } stretch[EMP_MAX_STRETCHES];
 } chooser;
 
 /* Its Gumbel number is finite. */
@@ -205,6 +222,25 @@ static void renew(chooser *c, int32_t count)
 {
     for (int32_t d = 0; d < count; d++)
         c->gumbel[d] = -log(-log(fmax(emp_rng_uniform(&c->rng), SMALLEST_UNIFORM)));
+}
+
+static void draw_stretches(chooser *c, const emp_device_net *net,
+                           const emp_exploration *explore)
+{
+    double count = fmax(1.0, floor(explore->stretches + emp_rng_uniform(&c->rng)));
+    double longest = fmax(1.0, explore->stretch_longest * net->steps);
+
+    c->covered = 0;
+    memset(c->gumbel, 0, sizeof c->gumbel);
+    c->stretch_count = (int32_t)fmin(EMP_MAX_STRETCHES, count);
+    for (int32_t i = 0; i < c->stretch_count; i++) {
+        int64_t length = (int64_t)(pow(longest, emp_rng_uniform(&c->rng)) + 0.5);
+        double  starts = (double)(net->steps + length - 1);
+        int64_t first = (int64_t)(emp_rng_uniform(&c->rng) * starts) - (length - 1);
+        c->stretch[i].first = first;
+        c->stretch[i].end = first + length;
+        c->stretch[i].seed = emp_rng_u32(&c->rng);
+    }
 }
 
 /* Each sample draws its own mean length of runs, all orders of magnitude alike. */
@@ -217,17 +253,40 @@ static void start_chooser(chooser *c, const emp_device_net *net, int32_t sample,
     emp_rng_init(&c->rng, draw->seed, draw->update, UINT32_MAX - (uint32_t)sample);
     emp_rng_init(&c->normal, draw->seed, draw->update,
                  UINT32_MAX - EMP_MAX_BATCH - (uint32_t)sample);
+    c->stretch_count = 0;
+    if (explore->stretches > 0) {
+        draw_stretches(c, net, explore);
+        return;
+    }
     c->renewal = 1.0 / (shortest * pow(longest / shortest, emp_rng_uniform(&c->rng)));
     renew(c, net->shape.devices);
 }
 
+/* The numbers of the last stretch that covers the step. */
+static void cover(chooser *c, int64_t t, int32_t count)
+{
+    int32_t covered = 0;
+
+    for (int32_t i = 0; i < c->stretch_count; i++)
+        if (t >= c->stretch[i].first && t < c->stretch[i].end) covered = i + 1;
+    if (covered == c->covered) return;
+    c->covered = covered;
+    memset(c->gumbel, 0, sizeof c->gumbel);
+    if (covered == 0) return;
+    emp_rng_init(&c->rng, c->stretch[covered - 1].seed, 0, 0);
+    renew(c, count);
+}
+
 static int32_t draw_device(chooser *c, const emp_real *logits, int32_t count,
-                           double noise)
+                           double noise, int64_t t)
 {
     int32_t best = 0;
     double  top = -DBL_MAX;
 
-    if (emp_rng_uniform(&c->rng) < c->renewal) renew(c, count);
+    if (c->stretch_count > 0)
+        cover(c, t, count);
+    else if (emp_rng_uniform(&c->rng) < c->renewal)
+        renew(c, count);
     for (int32_t d = 0; d < count; d++) {
         double score = (double)logits[d] + (1.0 + noise) * c->gumbel[d];
         if (score > top) {
@@ -248,6 +307,15 @@ static void add_noise(chooser *c, emp_real *logits, int32_t count, double noise)
         logits[d] += (emp_real)(deviation * emp_rng_normal(&c->normal));
 }
 
+static int32_t most_probable(const emp_real *logits, int32_t count)
+{
+    int32_t best = 0;
+
+    for (int32_t d = 1; d < count; d++)
+        if (logits[d] > logits[best]) best = d;
+    return best;
+}
+
 /* Chooses sample k's device of step t from its logits, which are in net->p and become
  * probabilities. */
 static void choose(emp_device_net *net, int32_t k, int64_t t,
@@ -263,7 +331,8 @@ static void choose(emp_device_net *net, int32_t k, int64_t t,
     emp_activation_forward(EMP_ACTIVATION_TANH, squashed, D);
     for (int32_t d = 0; d < D; d++) p[d] = C * squashed[d];
     if (explore->logits_noise > 0) add_noise(c, p, D, explore->logits_noise);
-    if (device < 0) device = draw_device(c, p, D, explore->noise);
+    if (device < 0) device = draw_device(c, p, D, explore->noise, t);
+    net->moved[k] += device != most_probable(p, D);
     net->entropy[k] += emp_categorical_softmax(p, D) / net->steps;
     net->log_prob[k] += log(fmax((double)p[device], SMALLEST));
     net->device[step] = device;
@@ -335,7 +404,7 @@ static void finish_step(emp_device_net *net, const share *m, chooser *chance, in
         int64_t step = k * S + t;
         emp_attention_mix(&net->weights[step * S], &net->output[step * 2 * H + H],
                           net->memory, (int32_t)S, (int32_t)H);
-        memset(&net->p[step * D], 0, (size_t)D * sizeof(emp_real));
+        memcpy(&net->p[step * D], &net->aligned[t * D], (size_t)D * sizeof(emp_real));
     }
     emp_panels_multiply(&net->panels.out, &net->p[(m->first * S + t) * D], S * D,
                         &net->output[(m->first * S + t) * 2 * H], S * 2 * H,
@@ -353,6 +422,7 @@ static void decode(emp_device_net *net, share *m)
     for (int32_t k = m->first; k < m->end; k++) {
         start_chooser(&chance[k - m->first], net, k, m->draw, m->explore);
         net->log_prob[k] = net->entropy[k] = 0.0;
+        net->moved[k] = 0;
         memcpy(&net->cell[k * (S + 1) * H], &net->encoder_cell[1][S * H],
                (size_t)H * sizeof(emp_real));
         memset(&net->gates[k * S * 4 * H], 0, (size_t)(4 * H) * sizeof(emp_real));
@@ -408,11 +478,24 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
     }
 }
 
+/* weight (onehot - p) of each placement of the lesson. */
+static void add_lesson(const emp_device_net *net, emp_real *d_logits, const emp_real *p,
+                       int64_t t, const emp_device_lesson *lesson)
+{
+    emp_real weight = (emp_real)(lesson->weight / net->samples);
+
+    for (int32_t e = 0; e < lesson->count; e++)
+        d_logits[lesson->device[e * net->steps + t]] += weight;
+    for (int32_t d = 0; d < net->shape.devices; d++)
+        d_logits[d] -= weight * (emp_real)lesson->count * p[d];
+}
+
 /* The way back through the placer network. Time loops turn activations into gradients of
  * the gates' sums; all gradients of weights follow from those in large products. */
 /* Probabilities become gradients of the logits before tanh:
  *     dl = (w (onehot - p) + entropy term) C (1 - tanh^2) / T. */
-static void score_step(emp_device_net *net, int64_t step, double weight, double entropy)
+static void score_step(emp_device_net *net, int64_t step, double weight, double entropy,
+                       const emp_device_lesson *lesson)
 {
     int32_t         D = net->shape.devices;
     emp_real       *p = &net->p[step * D];
@@ -421,6 +504,7 @@ static void score_step(emp_device_net *net, int64_t step, double weight, double 
     emp_real        extra[EMP_MAX_DEVICES] = {0};
 
     if (entropy > 0) emp_categorical_entropy_gradient(extra, p, D, entropy);
+    if (lesson != NULL) add_lesson(net, extra, p, step % net->steps, lesson);
     emp_categorical_score(p, D, net->device[step], weight);
     for (int32_t d = 0; d < D; d++) {
         p[d] = (p[d] + extra[d]) * slope * (1 - squashed[d] * squashed[d]);
@@ -428,7 +512,7 @@ static void score_step(emp_device_net *net, int64_t step, double weight, double 
 }
 
 static void score_steps(emp_device_net *net, const double *weight, double entropy_weight,
-                        int32_t threads)
+                        const emp_device_lesson *lesson, int32_t threads)
 {
     int64_t S = net->steps;
     double  entropy = entropy_weight / ((double)net->samples * net->steps);
@@ -436,7 +520,8 @@ static void score_steps(emp_device_net *net, const double *weight, double entrop
 #pragma omp parallel for num_threads(threads)
     for (int64_t k = 0; k < net->samples; k++) {
         unsigned saved = emp_flush_begin();
-        for (int64_t t = 0; t < S; t++) score_step(net, k * S + t, weight[k], entropy);
+        for (int64_t t = 0; t < S; t++)
+            score_step(net, k * S + t, weight[k], entropy, lesson);
         emp_flush_end(saved);
     }
 }
@@ -448,7 +533,8 @@ static void decode_backward(emp_device_net *net, int32_t threads)
     const emp_params    *p = &net->params;
     int32_t              S = net->steps, H = net->shape.hidden, D = net->shape.devices;
     int32_t              rows = net->samples * S;
-    const emp_lstm_shape shape = {net->samples, S, H, false, threads};
+    const emp_lstm_shape shape = {net->samples, S,       H,
+                                  false,        threads, net->shape.gradient_bound};
     size_t               real = sizeof(emp_real);
 
     emp_blas_gemm_shared(false, true, rows, 2 * H, D, net->p, D,
@@ -522,6 +608,22 @@ static void decoder_gradients(emp_device_net *net, int32_t threads)
                         threads);
 }
 
+/* Adds to the gradient of the encoder's outputs. */
+static void aligned_gradients(emp_device_net *net, int32_t threads)
+{
+    const emp_params *p = &net->params;
+    int32_t           S = net->steps, H = net->shape.hidden, D = net->shape.devices;
+    int64_t           count = (int64_t)S * D;
+
+    memset(net->d_aligned, 0, (size_t)count * sizeof(emp_real));
+    add_samples(net->d_aligned, net->p, count, count, net->samples);
+    emp_blas_gemm_shared(true, false, 2 * H, D, S, net->states, 2 * H, net->d_aligned, D,
+                         1, emp_params_gradient(p, EMP_NET_ALIGNED), D, threads);
+    emp_blas_gemm_shared(false, true, S, 2 * H, D, net->d_aligned, D,
+                         emp_params_value(p, EMP_NET_ALIGNED), D, 1, net->d_states, 2 * H,
+                         threads);
+}
+
 static void encoder_backward(emp_device_net *net, int32_t threads)
 {
     const emp_params *p = &net->params;
@@ -531,10 +633,12 @@ static void encoder_backward(emp_device_net *net, int32_t threads)
                         NULL, net->d_memory, net->states,
                         emp_params_value(p, EMP_NET_ATTENTION_MEMORY), S, 2 * H, H,
                         threads);
+    if (net->shape.is_aligned) aligned_gradients(net, threads);
     /* The decoders' first state was the backward encoder's last, at position 0. */
     add_samples(&net->d_states[H], net->d_hidden, H, H, net->samples);
     for (int d = 0; d < 2; d++) {
-        const emp_lstm_shape shape = {1, S, H, d == 1, threads};
+        const emp_lstm_shape shape = {1,      S,       H,
+                                      d == 1, threads, net->shape.gradient_bound};
         int32_t              first = d * EMP_NET_ENCODER_SLICES;
         emp_real            *dz = net->encoder_gates[d];
         memset(net->sum, 0, (size_t)H * sizeof(emp_real));
@@ -568,8 +672,15 @@ static void input_gradients(emp_device_net *net, int32_t threads)
 void emp_device_net_backward(emp_device_net *net, const double *weight,
                              double entropy_weight, int32_t threads)
 {
+    emp_device_net_teach(net, weight, entropy_weight, NULL, threads);
+}
+
+void emp_device_net_teach(emp_device_net *net, const double *weight,
+                          double entropy_weight, const emp_device_lesson *lesson,
+                          int32_t threads)
+{
     emp_params_zero_gradient(&net->params);
-    score_steps(net, weight, entropy_weight, threads);
+    score_steps(net, weight, entropy_weight, lesson, threads);
     decode_backward(net, threads);
     if (emp_stop_is_set(net->stop)) return;
     decoder_gradients(net, threads);

@@ -10,6 +10,10 @@
  * context;
  *
  *     logits = C tanh([h, context] W_out / T),   p = softmax(logits)
+ * and, if the shape says so, logits = C tanh(([h, context] W_out + e_t W_aligned) / T), e_t the
+ * encoder's outputs of the step itself: without them the decoder has to find its own place in the
+ * memory by attention before it can tell one group from another.
+ *
  *     device = argmax_d (logits_d + (1 + noise) G_d)
  *
  * with G standard Gumbel numbers, which draws from p when there is no noise and each step
@@ -39,7 +43,16 @@ typedef struct {
     int32_t max_steps, max_samples;
     double  temperature, tanh_constant; /**< T = 10, C = 5 */
     int32_t learned_inputs; /**< the first of them whose gradient is wanted; 0: none */
+    bool   is_aligned; /**< a step's logits read the encoder's outputs of the step, too */
+    double gradient_bound; /**< emp_lstm_shape's, of all three LSTMs; 0: unlimited */
 } emp_device_net_shape;
+
+/** Placements that the network imitates. */
+typedef struct {
+    const int32_t *device; /**< [placement][step] */
+    int32_t        count;
+    double         weight; /**< of each in the objective */
+} emp_device_lesson;
 
 /** How samples depart from independent draws of the policy; all 0: not at all. */
 typedef struct {
@@ -49,7 +62,15 @@ typedef struct {
     double
         run_shortest; /**< part of the steps that share Gumbel numbers on average: ... */
     double run_longest; /**< ... each sample draws its own, log-uniform between the two */
+    double
+        stretches; /**< if above 0, only so many stretches of a sample on average, at least
+                         one, are drawn: anywhere, of log-uniform lengths from one step on,
+                         with Gumbel numbers of their own; all other steps take the most
+                         probable device. At most EMP_MAX_STRETCHES */
+    double stretch_longest; /**< part of the steps that the longest of them has */
 } emp_exploration;
+
+enum { EMP_MAX_STRETCHES = 8 };
 
 /** Parameter slices. Those of the backward encoder follow the forward one's. */
 enum {
@@ -65,6 +86,7 @@ enum {
     EMP_NET_ATTENTION_QUERY,
     EMP_NET_ATTENTION_V,
     EMP_NET_OUT,
+    EMP_NET_ALIGNED, /**< there if the shape says so */
     EMP_NET_SLICES
 };
 
@@ -81,7 +103,8 @@ typedef struct {
     int32_t             *device;         /**< [sample][step] */
     double              *log_prob;       /**< [sample] summed over steps */
     double              *entropy;        /**< [sample] mean over steps, nats */
-    emp_real            *d_x; /**< (steps, learned_inputs) set by the backward pass */
+    int32_t  *moved; /**< [sample] steps whose device is not the most probable */
+    emp_real *d_x;   /**< (steps, learned_inputs) set by the backward pass */
     /** OPTIONAL; borrowed. Once set, passes end early, and what they leave is worth nothing. */
     const atomic_int *stop;
 
@@ -99,12 +122,13 @@ typedef struct {
     /* Decoder, all starting with [sample]. */
     emp_real *image; /**< (D+1,4H) device embedding x W + b */
     emp_real *d_image;
-    emp_real *gates;     /**< (K,S,4H) */
-    emp_real *cell;      /**< (K,S+1,H) */
-    emp_real *query;     /**< (K,S,H), then its gradient */
-    emp_real *weights;   /**< (K,S,S) attention */
-    emp_real *output;    /**< (K,S,2H) [h, context] */
-    emp_real *squashed;  /**< (K,S,D) tanh(logits / T) */
+    emp_real *gates;               /**< (K,S,4H) */
+    emp_real *cell;                /**< (K,S+1,H) */
+    emp_real *query;               /**< (K,S,H), then its gradient */
+    emp_real *weights;             /**< (K,S,S) attention */
+    emp_real *output;              /**< (K,S,2H) [h, context] */
+    emp_real *aligned, *d_aligned; /**< (S,D) their part of the logits' sums */
+    emp_real *squashed;            /**< (K,S,D) tanh(logits / T) */
     emp_real *p;         /**< (K,S,D) probabilities, then gradient of the logits */
     emp_real *d_output;  /**< (K,S,2H) */
     emp_real *d_weights; /**< (K,S,S) */
@@ -124,6 +148,14 @@ void emp_device_net_randomize(emp_device_net *net, double output_gain, emp_rng *
 void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
                         int32_t samples, const emp_draw *draw,
                         const emp_exploration *explore, const int32_t *given);
+
+/** The same with a lesson (NULL: none): adds to the objective, for each placement of the lesson,
+ * its weight times the mean over samples of the sum over steps of its device's log-probability
+ * after the sample's own devices before that step. The network so learns the device whatever
+ * came before, and a sample that left the placement finds the way back. */
+void emp_device_net_teach(emp_device_net *net, const double *weight,
+                          double entropy_weight, const emp_device_lesson *lesson,
+                          int32_t threads);
 
 /** After a run: sets the parameters' gradients, and those of the learned inputs, to those of
  *     sum over samples of weight[k] log p(devices of k)

@@ -208,7 +208,9 @@ Test(hdp, two_updates_equal_the_reference)
 {
     expect_reference("hdp_update.txt", "paper",
                      SHAPE ",noise=0,updates_failures=1,baseline_first=0,entropy=0,"
-                           "epsilon=1e-4",
+                           "epsilon=1e-4,lr=0.1,grouping=learned,cap=0,failures_share=0,"
+                           "heat=0,stretches=0,elites=0,gradient_bound=0,costs=0,"
+                           "standardize=0,aligned=0",
                      is_float ? &of_float : &of_double);
 }
 

@@ -43,7 +43,7 @@ static void check_groups(emp_grouping grouping, int32_t group_count)
 {
     int32_t *group = NULL, cpu_rows = 0, largest = 0;
 
-    MUST(emp_fixed_groups_create(&group, grouping, problem, ops, group_count, 2.0,
+    MUST(emp_fixed_groups_create(&group, grouping, problem, ops, &group_count, 2.0,
                                  &(emp_method_params){.seed = 1}, &why));
     for (int32_t r = 0; r < ops->row_count; r++) {
         cr_assert(group[r] >= 0 && group[r] < group_count, "grouping %d: row %d in %d",
@@ -58,6 +58,34 @@ static void check_groups(emp_grouping grouping, int32_t group_count)
     cr_assert_gt(cpu_rows, 0, "nothing here is for CPUs alone");
     if (group_count > 2) cr_expect_gt(largest, 0, "grouping %d", (int)grouping);
     emp_free(group);
+}
+
+/* Groups of the rules stay apart, and what only CPUs run has one of its own. */
+Test(fixed_groups, of_rules_may_stay_unjoined)
+{
+    const emp_method_params params = {.seed = 1};
+    int32_t                *all = NULL, *joined = NULL, count = 0, few = 3;
+    static bool             is_used[4096];
+
+    cr_assert_eq(emp_fixed_groups_create(&all, EMP_GROUPING_COLOCATION, problem, ops,
+                                         &count, 2.0, &params, NULL),
+                 EMP_OK);
+    cr_assert(count > few && count <= 4096, "%d groups", count);
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        cr_assert(all[r] >= 0 && all[r] < count);
+        cr_expect_eq(all[r] == count - 1, is_cpu_only(r));
+        is_used[all[r]] = true;
+    }
+    for (int32_t g = 0; g < count; g++) cr_expect(is_used[g], "nothing in group %d", g);
+    cr_assert_eq(emp_fixed_groups_create(&joined, EMP_GROUPING_COLOCATION, problem, ops,
+                                         &few, 2.0, &params, NULL),
+                 EMP_OK);
+    cr_expect_eq(few, 3);
+    for (int32_t r = 0; r < ops->row_count; r++)
+        for (int32_t s = 0; s < r; s++)
+            if (all[r] == all[s]) cr_expect_eq(joined[r], joined[s]);
+    emp_free(all);
+    emp_free(joined);
 }
 
 Test(fixed_groups, keep_the_last_for_what_only_cpus_run)

@@ -18,8 +18,14 @@
 
 enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 
-/* Options of small networks. */
-#define PLANNER_SMALL "groups=12,hidden=10,grouper_hidden=9,type_width=4"
+/* Options of small networks: all that "paper" has; without elites, heat, cap and what the placer sees and reads
+ * beside the paper; and both with learned groups. */
+#define PLANNER_FULL "groups=12,hidden=10,grouper_hidden=9,type_width=4"
+#define PLANNER_SMALL                                                                    \
+    PLANNER_FULL ",cap=0,failures_share=0,heat=0,stretches=0,elites=0,gradient_bound=0," \
+                 "costs=0,standardize=0,aligned=0"
+#define PLANNER_LEARNED      PLANNER_SMALL ",grouping=learned"
+#define PLANNER_FULL_LEARNED PLANNER_FULL ",grouping=learned"
 
 /* ---- the planner on a chain of small layers, asked and told by hand ---- */
 
@@ -113,7 +119,7 @@ TestSuite(hdp, .init = planner_problem_create, .fini = planner_problem_destroy);
 Test(hdp, noise_explores_and_stops)
 {
     void *state = planner_create(
-        3, 1, PLANNER_SMALL ",lr=0,updates_noise=40,noise=9,placer_gain=300");
+        3, 1, PLANNER_LEARNED ",lr=0,updates_noise=40,noise=9,placer_gain=300");
     double placer[2] = {0.0, 0.0};
 
     for (int u = 0; u < 80; u++) {
@@ -153,14 +159,14 @@ static void expect_balance(const char *options)
 
 Test(hdp, rewards_may_be_for_balance)
 {
-    expect_balance(PLANNER_SMALL ",objective=balance");
+    expect_balance(PLANNER_LEARNED ",objective=balance");
     expect_balance(PLANNER_SMALL ",objective=balance,grouping=none");
 }
 
 /* Failures alone teach nothing; the first placements that ran are the first baseline. */
 Test(hdp, the_baseline_starts_with_placements_that_ran)
 {
-    void  *state = planner_create(3, 1, PLANNER_SMALL);
+    void  *state = planner_create(3, 1, PLANNER_LEARNED);
     double weights = planner_weight_sum(state), reward;
 
     planner_update(state, false);
@@ -212,8 +218,8 @@ static draws draw_devices(const char *options)
 Test(hdp, runs_share_draws_and_follow_the_policy)
 {
     static const char *const options[] = {
-        PLANNER_SMALL ",noise=0,placer_gain=100,run_longest=0",
-        PLANNER_SMALL ",noise=0,placer_gain=100,run_shortest=1"};
+        PLANNER_LEARNED ",noise=0,placer_gain=100,run_longest=0",
+        PLANNER_LEARNED ",noise=0,placer_gain=100,run_shortest=1"};
     draws d[2];
 
     for (int r = 0; r < 2; r++) {
@@ -245,7 +251,7 @@ static double place(const emp_hdp_agent *agent, int32_t row)
 Test(hdp, first_groups_are_ranges)
 {
     enum { GROUPS = 12 };
-    void                *state = planner_create(3, 1, PLANNER_SMALL);
+    void                *state = planner_create(3, 1, PLANNER_LEARNED);
     const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
     const int32_t       *group = agent->grouper.group_of_row;
     int32_t              members[GROUPS] = {0}, rows = agent->learner.ops->row_count;
@@ -266,7 +272,7 @@ Test(hdp, first_groups_are_ranges)
 
 Test(hdp, first_groups_may_be_random)
 {
-    void *state = planner_create(3, 1, PLANNER_SMALL ",ranges=0");
+    void *state = planner_create(3, 1, PLANNER_LEARNED ",ranges=0");
 
     planner_update(state, true);
     cr_expect_gt(planner_metric(state, "grouper_entropy"), 0.5 * log(12));
@@ -302,7 +308,7 @@ typedef struct {
 
 static fixed fix(const char *grouping)
 {
-    char  options[128];
+    char  options[512];
     void *state, *other;
     fixed f = {.is_in_order = true};
 
@@ -374,10 +380,10 @@ Test(hdp, window_says_what_the_grouper_sees)
     static const struct {
         const char *options;
         int32_t     width;
-    } cases[] = {{PLANNER_SMALL, 36},
-                 {PLANNER_SMALL ",window=3", 30},
-                 {PLANNER_SMALL ",window=16", 56},
-                 {PLANNER_SMALL ",window=0,ranges=0", 24}};
+    } cases[] = {{PLANNER_LEARNED, 36},
+                 {PLANNER_LEARNED ",window=3", 30},
+                 {PLANNER_LEARNED ",window=16", 56},
+                 {PLANNER_LEARNED ",window=0,ranges=0", 24}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         void *state = planner_create(3, 1, cases[i].options);
@@ -389,8 +395,8 @@ Test(hdp, window_says_what_the_grouper_sees)
 
 Test(hdp, empty_groups_may_be_given_to_the_placer)
 {
-    const char *const options[] = {"groups=900,hidden=6",
-                                   "groups=900,hidden=6,empty_groups=1"};
+    const char *const options[] = {"groups=900,hidden=6,grouping=chunks",
+                                   "groups=900,hidden=6,grouping=chunks,empty_groups=1"};
 
     for (int i = 0; i < 2; i++) {
         void *state = planner_create(3, 1, options[i]);
@@ -407,7 +413,7 @@ Test(hdp, empty_groups_may_be_given_to_the_placer)
 Test(hdp, the_literal_baseline_starts_at_a_failure_and_averages_all)
 {
     void *state =
-        planner_create_preset(3, 1, "literal", PLANNER_SMALL ",updates_failures=2");
+        planner_create_preset(3, 1, "literal", PLANNER_LEARNED ",updates_failures=2");
     double want = -10.0;
 
     for (int u = 0; u < 4; u++) {
@@ -425,9 +431,9 @@ Test(hdp, the_literal_baseline_starts_at_a_failure_and_averages_all)
 Test(hdp, redrawing_teaches_nothing)
 {
     const char *const options =
-        PLANNER_SMALL ",lr=0.01,noise=0,epsilon=1e-8,run_longest=0";
+        PLANNER_LEARNED ",lr=0.01,noise=0,epsilon=1e-8,run_longest=0";
     static emp_device_id first[PLANNER_SAMPLES][PLANNER_MAX_OPS];
-    char                 redraw[200];
+    char                 redraw[512];
     double               last[2] = {0.0, 0.0}, weights[2];
 
     snprintf(redraw, sizeof redraw, "%s,redraw=1", options);
@@ -451,11 +457,11 @@ Test(hdp, redrawing_teaches_nothing)
 Test(hdp, gaussian_noise_of_the_placer_is_as_large_as_its_logits)
 {
     enum { UPDATES = 99 };
-    void *clean = planner_create(3, 1, PLANNER_SMALL ",noise=0,lr=0,placer_gain=300");
+    void *clean = planner_create(3, 1, PLANNER_LEARNED ",noise=0,lr=0,placer_gain=300");
     void *noisy =
         planner_create(3, 1,
-                       PLANNER_SMALL ",noise=0.5,noise_form=gaussian,updates_noise=99,"
-                                     "lr=0,placer_gain=300");
+                       PLANNER_LEARNED ",noise=0.5,noise_form=gaussian,updates_noise=99,"
+                                       "lr=0,placer_gain=300");
     emp_hdp_agent *a = (emp_hdp_agent *)clean, *b = (emp_hdp_agent *)noisy;
     int32_t        rows = a->learner.ops->row_count, group[PLANNER_MAX_OPS];
     int32_t        device[PLANNER_SAMPLES * 12];
@@ -501,9 +507,10 @@ static double mean_log_sigmoid(double deviation)
 Test(hdp, gaussian_noise_of_the_grouper_is_as_large_as_its_logits)
 {
     enum { UPDATES = 100, OUT_WEIGHT = 4, OUT_BIAS = 5 };
-    void          *state = planner_create(3, 1,
-                                          "groups=2,hidden=4,grouper_hidden=3,noise_form=gaussian,"
-                                                   "updates_noise=100");
+    void *state = planner_create(
+        3, 1,
+        "groups=2,hidden=4,grouper_hidden=3,grouping=learned,noise_form=gaussian,"
+        "updates_noise=100");
     emp_hdp_agent *a = (emp_hdp_agent *)state;
     emp_params    *p = &a->grouper.params;
     int32_t        rows = a->learner.ops->row_count, group[PLANNER_MAX_OPS];
@@ -532,9 +539,9 @@ Test(hdp_options, paper_preset_holds_the_paper_constants)
     MUST(emp_hdp_options_parse(&o, NULL, NULL, NULL));
     cr_expect(o.groups == 256 && o.grouper_hidden == 64 && o.hidden == 256);
     cr_expect(o.type_width == 20 && o.learner.samples == 4 && o.temperature == 10);
-    cr_expect(o.tanh_constant == 5 && o.learner.adam.learning_rate == 0.1 &&
-              o.learner.clip == 1 && o.learner.rules.failure == 10);
-    cr_expect(o.learner.rules.baseline_decay == 0.9 && o.updates_noise == 500 &&
+    cr_expect(o.tanh_constant == 5 && o.learner.clip == 1 &&
+              o.learner.rules.failure == 10);
+    cr_expect(o.learner.rules.baseline_decay == 0.9 &&
               o.learner.rules.updates_failures == 500);
     cr_expect(o.learner.entropy == 0, "the paper has no entropy bonus");
 }
@@ -548,6 +555,13 @@ Test(hdp_options, literal_preset_holds_what_the_released_code_does)
     MUST(emp_hdp_options_parse(&o, "literal", NULL, NULL));
     cr_expect(o.learner.adam.epsilon == 1e-8 && o.learner.adam.epsilon_hat,
               "tf.train.AdamOptimizer's defaults");
+    cr_expect(o.learner.adam.learning_rate == 0.1 && o.updates_noise == 500,
+              "of the paper");
+    cr_expect(o.grouping == EMP_GROUPING_LEARNED && o.learner.rules.cap == 0 &&
+              o.learner.rules.failures_share == 0);
+    cr_expect(o.heat.first == 0 && o.stretches == 0 && o.elites == 0 &&
+              o.gradient_bound == 0);
+    cr_expect(!o.costs && !o.standardize && !o.aligned);
     cr_expect(o.run_shortest == 0 && o.run_longest == 0, "independent draws");
     cr_expect_not(o.ranges, "Glorot weights");
     cr_expect_not(o.learner.rules.baseline_first);
@@ -559,7 +573,9 @@ Test(hdp_options, literal_preset_holds_what_the_released_code_does)
     for (const emp_option *i = emp_hdp_option_list; i->name != NULL; i++) {
         static const char differ[] =
             " epsilon epsilon_hat run_shortest run_longest ranges baseline_first "
-            "baseline_failures noise_form order empty_groups absent ";
+            "baseline_failures noise_form order empty_groups absent lr updates_noise "
+            "grouping cap failures_share heat stretches elites gradient_bound costs "
+            "standardize aligned ";
         char text[EMP_OPTION_TEXT_BYTES], other[EMP_OPTION_TEXT_BYTES], name[64];
         emp_option_write_default(text, i, 0);
         emp_option_write_default(other, i, 1);
@@ -567,4 +583,199 @@ Test(hdp_options, literal_preset_holds_what_the_released_code_does)
         cr_expect_eq(strcmp(text, other) != 0, strstr(differ, name) != NULL,
                      "%s is %s and %s", i->name, text, other);
     }
+}
+
+Test(hdp_options, groups_of_no_number_need_rules)
+{
+    emp_hdp_options o;
+
+    cr_expect_eq(emp_hdp_options_parse(&o, "literal", "groups=0", NULL), EMP_EINVAL);
+    cr_expect_eq(emp_hdp_options_parse(&o, NULL, "groups=0,grouping=chunks", NULL),
+                 EMP_EINVAL);
+    cr_expect_eq(emp_hdp_options_parse(&o, NULL, "groups=0", NULL), EMP_OK);
+}
+
+/* ---- what guides the placer: elites, heat, and stretches that are drawn ---- */
+
+enum { ROWS = 6, DEVICES = 3, STEPS = 3 };
+
+static emp_guide create_guide(const emp_heat_rule *heat, int32_t capacity)
+{
+    emp_guide guide;
+
+    MUST(emp_guide_init(&guide, heat, capacity, ROWS, DEVICES, STEPS, NULL));
+    return guide;
+}
+
+static void offer(emp_guide *guide, double step_s, int32_t device)
+{
+    guide->candidate_s = step_s;
+    for (int32_t r = 0; r < ROWS; r++) guide->candidate[r] = device;
+    emp_guide_take(guide, 0);
+}
+
+Test(hdp_guide, keeps_the_best_placements_once_and_in_order)
+{
+    emp_guide guide = create_guide(&(emp_heat_rule){0}, 2);
+
+    cr_expect_eq(emp_guide_count(&guide), 0);
+    offer(&guide, 3.0, 0);
+    offer(&guide, 3.0, 0);
+    cr_expect_eq(emp_guide_count(&guide), 1, "the same placement again");
+    offer(&guide, 2.0, 1);
+    cr_expect(guide.step_s[0] == 2.0 && guide.step_s[1] == 3.0);
+    cr_expect(guide.device[0] == 1 && guide.device[ROWS] == 0);
+    offer(&guide, 4.0, 2);
+    cr_expect_eq(guide.device[ROWS], 0, "not among the best two");
+    offer(&guide, 2.5, 2);
+    cr_expect(guide.step_s[1] == 2.5 && guide.device[ROWS + ROWS - 1] == 2);
+    offer(&guide, 0.0, 0);
+    cr_expect_eq(guide.step_s[0], 2.0, "an update without any that fits");
+    emp_guide_clear(&guide);
+}
+
+Test(hdp_guide, gives_a_group_the_device_of_most_of_its_ops)
+{
+    static const int32_t group_of_row[ROWS] = {2, 2, 2, 0, 0, 1};
+    static const int32_t step_of_group[STEPS] = {1, 2, 0};
+    static const int32_t device[ROWS] = {1, 2, 2, 1, 0, 1};
+    emp_guide            guide = create_guide(&(emp_heat_rule){0}, 1);
+    int32_t              target[STEPS];
+
+    guide.candidate_s = 1.0;
+    memcpy(guide.candidate, device, sizeof device);
+    emp_guide_take(&guide, 0);
+    emp_guide_project(&guide, target, group_of_row, step_of_group, STEPS, DEVICES);
+    cr_expect_eq(target[0], 2, "two of group 2's three");
+    cr_expect_eq(target[1], 0, "the lowest of equals");
+    cr_expect_eq(target[2], 1);
+    emp_guide_clear(&guide);
+}
+
+/* 20 of 100 groups moved, then none; the share wanted falls from 0.4 to 0.1. */
+Test(hdp_guide, scale_follows_the_share_that_is_wanted)
+{
+    emp_guide guide = create_guide(&(emp_heat_rule){0.4, 0.1, 10, 0.5}, 0);
+
+    guide.drawn = 100;
+    guide.moved = 20;
+    emp_guide_take(&guide, 0);
+    cr_expect_float_eq(guide.scale, sqrt(2.0), 1e-12, "too few moved");
+    guide.scale = 1.0;
+    emp_guide_take(&guide, 5);
+    cr_expect_float_eq(guide.scale, 1.0, 1e-12, "as many as wanted");
+    emp_guide_take(&guide, 1000);
+    cr_expect_float_eq(guide.scale, sqrt(0.5), 1e-12, "too many");
+    guide.moved = 0;
+    for (int u = 0; u < 100; u++) emp_guide_take(&guide, 1000);
+    cr_expect(isfinite(guide.scale) && guide.scale > 10);
+    cr_expect_eq(emp_guide_check(&guide, DEVICES, NULL), EMP_OK);
+    guide.scale = NAN;
+    cr_expect_eq(emp_guide_check(&guide, DEVICES, NULL), EMP_EFORMAT);
+    emp_guide_clear(&guide);
+}
+
+/* Without learning, so that it is the scale alone that keeps it. */
+Test(hdp, draws_keep_the_heat)
+{
+    void *state =
+        planner_create(3, 1,
+                       PLANNER_FULL_LEARNED
+                       ",lr=0,placer_gain=300,updates_noise=0,heat=0.1,heat_last=0.1,"
+                       "stretches=0,run_longest=0,elites=0");
+    double moved = 0.0;
+
+    for (int u = 0; u < 300; u++) {
+        planner_update(state, true);
+        if (u >= 100) moved += planner_metric(state, "moved_share") / 200;
+    }
+    cr_expect_float_eq(moved, 0.1, 0.04, "%g", moved);
+    emp_method_destroy(&emp_method_hdp, state);
+}
+
+/* The devices of one stretch of at most half of 12 steps depart from the most probable ones. */
+Test(hdp, only_stretches_are_drawn)
+{
+    void                *state = planner_create(3, 1,
+                                                PLANNER_FULL_LEARNED
+                                                ",lr=0,updates_noise=0,stretches=1,stretch_longest=0.5,"
+                                                               "elites=0,heat=1,heat_last=1");
+    const emp_hdp_agent *a = (const emp_hdp_agent *)state;
+    int32_t              longest = 0, samples = 0;
+
+    for (int u = 0; u < 60; u++) {
+        planner_update(state, true);
+        for (int32_t k = 0; k < PLANNER_SAMPLES; k++) {
+            cr_expect_leq(a->net.moved[k], (a->used + 1) / 2);
+            if (a->net.moved[k] > longest) longest = a->net.moved[k];
+            samples += a->net.moved[k] > 0;
+        }
+    }
+    cr_expect_gt(longest, 2, "%d", longest);
+    cr_expect_gt(samples, 60 * PLANNER_SAMPLES / 3, "%d samples moved", samples);
+    emp_method_destroy(&emp_method_hdp, state);
+}
+
+/* The best of the first updates becomes the most probable placement, though rewards are equal
+ * and so teach nothing. */
+Test(hdp, elites_are_imitated)
+{
+    void *state = planner_create(
+        3, 1, PLANNER_FULL_LEARNED ",cap=1,elites=1,lr=0.01,updates_noise=2");
+    emp_hdp_agent *a = (emp_hdp_agent *)state;
+    double         same = 0.0, best;
+
+    for (int u = 0; u < 60; u++) planner_update(state, true);
+    best = a->guide.step_s[0];
+    emp_hdp_agent_propose(a, PLANNER_SAMPLES, NULL, NULL);
+    emp_guide_project(&a->guide, a->target, a->grouper.group_of_row, a->step_of_group,
+                      a->used, a->net.shape.devices);
+    for (int32_t i = 0; i < PLANNER_SAMPLES * a->used; i++)
+        same += (double)(a->net.device[i] == a->target[i % a->used]) /
+                (PLANNER_SAMPLES * a->used);
+    cr_expect_gt(best, 0.9);
+    cr_expect_gt(same, 0.8, "%g of the groups as the elite has them", same);
+    emp_method_destroy(&emp_method_hdp, state);
+}
+
+/* Shares of each cost add up to 1 over groups, and places rise from 0; or each column has mean 0 and variance 1. */
+Test(hdp, groups_show_costs_and_places)
+{
+    void *raw = planner_create(3, 1, PLANNER_FULL_LEARNED ",standardize=0");
+    void *even = planner_create(3, 1, PLANNER_FULL_LEARNED);
+    const emp_hdp_agent *a = (const emp_hdp_agent *)raw, *b = (const emp_hdp_agent *)even;
+    const int64_t        width = a->net.shape.inputs, first = width - EMP_GROUP_COSTS;
+    double               gpu = 0.0, sum = 0.0, squares = 0.0;
+
+    planner_update(raw, true);
+    planner_update(even, true);
+    for (int64_t s = 0; s < a->used; s++) {
+        gpu += expm1((double)a->x[s * width + first]) / a->used;
+        cr_expect_float_eq((double)a->x[s * width + first + EMP_ROW_COSTS],
+                           (double)s / a->used, 1e-6);
+        sum += (double)b->x[s * width + first];
+        squares += (double)b->x[s * width + first] * (double)b->x[s * width + first];
+    }
+    cr_expect_float_eq(gpu, 1.0, 1e-4, "%g", gpu);
+    cr_expect_float_eq(sum, 0.0, 1e-4, "%g", sum);
+    cr_expect_float_eq(squares / b->used, 1.0, 1e-3, "%g", squares / b->used);
+    emp_method_destroy(&emp_method_hdp, raw);
+    emp_method_destroy(&emp_method_hdp, even);
+}
+
+Test(hdp, the_grouper_may_have_a_rate_of_its_own)
+{
+    double moved[2];
+
+    for (int i = 0; i < 2; i++) {
+        void  *state = planner_create(3, 1,
+                                     i == 0 ? PLANNER_LEARNED ",lr=0"
+                                             : PLANNER_LEARNED ",lr=0,grouper_lr=1");
+        double before = planner_weight_sum(state);
+        for (int u = 0; u < 3; u++) planner_update(state, true);
+        moved[i] = fabs(planner_weight_sum(state) - before);
+        emp_method_destroy(&emp_method_hdp, state);
+    }
+    cr_expect_eq(moved[0], 0.0);
+    cr_expect_gt(moved[1], 0.0);
 }

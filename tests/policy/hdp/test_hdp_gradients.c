@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "policy/hdp/hdp.h"
+#include "policy/nn/recurrent.h"
 #include "policy/seq2seq/device_net.h"
 #include "tests/policy/differences.h"
 #include "tests/support/status.h"
@@ -91,8 +92,8 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     emp_hdp_options options;
     emp_rng         rng;
 
-    MUST(emp_hdp_options_parse(&options, "paper",
-                               "grouper_hidden=3,type_width=2,lr=0,clip=1e9", NULL));
+    MUST(emp_hdp_options_parse(
+        &options, "paper", "grouper_hidden=3,type_width=2,lr=0,clip=1e9,cap=0", NULL));
     MUST(emp_op_agent_init(&op_agent, draw_ops(40, &rng), 3, &options, 1, 1, NULL));
     emp_params *params = &op_agent.net.params;
     emp_op_agent_propose(&op_agent, 2);
@@ -109,45 +110,105 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     emp_op_agent_clear(&op_agent);
 }
 
-enum { INPUTS = 9, HIDDEN = 6, DEVICES = 3, STEPS = 5, SAMPLES = 3, LEARNED = 4 };
+enum {
+    INPUTS = 9,
+    HIDDEN = 6,
+    DEVICES = 3,
+    STEPS = 5,
+    SAMPLES = 3,
+    LEARNED = 4,
+    ELITES = 2
+};
 
 static emp_device_net net;
-static double         x[STEPS * INPUTS], entropy_weight;
+static double         x[STEPS * INPUTS], entropy_weight, lesson_weight;
 static const double   weight[SAMPLES] = {0.7, -1.3, 0.4};
-static int32_t        device[SAMPLES * STEPS];
+static int32_t        device[SAMPLES * STEPS], taught[ELITES * STEPS];
 
 static double objective(void)
 {
     double sum = 0.0;
 
     emp_device_net_run(&net, x, STEPS, SAMPLES, &draw, &(emp_exploration){0}, device);
-    for (int k = 0; k < SAMPLES; k++)
+    for (int k = 0; k < SAMPLES; k++) {
         sum += weight[k] * net.log_prob[k] + entropy_weight * net.entropy[k] / SAMPLES;
+        for (int i = 0; i < ELITES * STEPS; i++)
+            sum += lesson_weight / SAMPLES *
+                   log(net.p[(k * STEPS + i % STEPS) * DEVICES + taught[i]]);
+    }
     return sum;
 }
 
 /* Also by the first inputs of each step, of which the backward pass leaves the gradient. */
-Test(device_net, gradients)
+static void check_net(double entropy, double lesson, bool is_aligned)
 {
-    const emp_device_net_shape shape = {INPUTS,  HIDDEN, DEVICES, STEPS + 2,
-                                        SAMPLES, 1.5,    2.0,     LEARNED};
+    const emp_device_net_shape shape = {INPUTS, HIDDEN, DEVICES, STEPS + 2,  SAMPLES,
+                                        1.5,    2.0,    LEARNED, is_aligned, 0.0};
+    const emp_device_lesson    elites = {taught, ELITES, lesson};
     double                     want[STEPS * INPUTS];
     emp_rng                    rng;
 
-    for (entropy_weight = 0.0; entropy_weight < 1.0; entropy_weight += 0.8) {
-        emp_rng_init(&rng, 11, 0, 0);
-        fill(x, STEPS * INPUTS, 11);
-        for (int i = 0; i < SAMPLES * STEPS; i++)
-            device[i] = (int32_t)emp_rng_below(&rng, DEVICES);
-        MUST(emp_device_net_init(&net, &shape, NULL));
-        emp_device_net_randomize(&net, 1.0, &rng);
-        objective();
-        emp_device_net_backward(&net, weight, entropy_weight, 1);
-        check_slices(&net.params, objective);
-        differentiate(want, x, STEPS * INPUTS, 1e-5, objective);
-        for (int i = 0; i < STEPS * LEARNED; i++)
-            cr_expect_float_eq(net.d_x[i], want[i / LEARNED * INPUTS + i % LEARNED], 1e-8,
-                               "input %d", i);
-        emp_device_net_clear(&net);
-    }
+    entropy_weight = entropy;
+    lesson_weight = lesson;
+    emp_rng_init(&rng, 11, 0, 0);
+    fill(x, STEPS * INPUTS, 11);
+    for (int i = 0; i < SAMPLES * STEPS; i++)
+        device[i] = (int32_t)emp_rng_below(&rng, DEVICES);
+    for (int i = 0; i < ELITES * STEPS; i++)
+        taught[i] = (int32_t)emp_rng_below(&rng, DEVICES);
+    MUST(emp_device_net_init(&net, &shape, NULL));
+    emp_device_net_randomize(&net, 1.0, &rng);
+    objective();
+    if (lesson > 0)
+        emp_device_net_teach(&net, weight, entropy, &elites, 1);
+    else
+        emp_device_net_backward(&net, weight, entropy, 1);
+    check_slices(&net.params, objective);
+    differentiate(want, x, STEPS * INPUTS, 1e-5, objective);
+    for (int i = 0; i < STEPS * LEARNED; i++)
+        cr_expect_float_eq(net.d_x[i], want[i / LEARNED * INPUTS + i % LEARNED], 1e-8,
+                           "input %d", i);
+    emp_device_net_clear(&net);
+}
+
+Test(device_net, gradients)
+{
+    check_net(0.0, 0.0, false);
+    check_net(0.8, 0.0, false);
+}
+
+Test(device_net, gradients_of_a_lesson_and_aligned_outputs) { check_net(0.8, 1.7, true); }
+
+/* Largest gradient of the gates of a cell that stays half open for 40 steps, with weights that
+ * make the gradient grow from step to step. */
+static double largest_gradient(double bound)
+{
+    enum { T = 40, H = 4 };
+    const emp_lstm_shape shape = {
+        .count = 1, .T = T, .H = H, .threads = 1, .bound = bound};
+    double gates[T * 4 * H], dh[T * H] = {0}, dc[H] = {0}, cell[(T + 1) * H],
+                                    w[H * 4 * H];
+    double     largest = 0.0;
+    emp_panels panels;
+
+    for (int i = 0; i < T * 4 * H; i++) gates[i] = 0.5;
+    for (int i = 0; i < (T + 1) * H; i++) cell[i] = 0.5;
+    for (int i = 0; i < H * 4 * H; i++) w[i] = 2.0;
+    dh[(T - 1) * H] = 0.004;
+    MUST(emp_panels_init(&panels, 4 * H, H, NULL));
+    emp_panels_pack(&panels, w, true);
+    emp_lstm_backward(gates, dh, H, dc, cell, &panels, &shape);
+    emp_panels_clear(&panels);
+    for (int i = 0; i < T * 4 * H; i++) largest = fmax(largest, fabs(gates[i]));
+    return largest;
+}
+
+Test(device_net, gradients_are_bounded)
+{
+    double unlimited = largest_gradient(0.0), bounded = largest_gradient(0.01);
+
+    cr_expect_gt(unlimited, 1e9, "%g", unlimited);
+    cr_expect_lt(bounded, 0.01, "%g", bounded);
+    cr_expect_gt(bounded, 1e-3, "%g", bounded);
+    cr_expect_eq(largest_gradient(1e300), unlimited, "a bound that is never reached");
 }

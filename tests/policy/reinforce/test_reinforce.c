@@ -59,3 +59,57 @@ Test(reinforce, the_baseline_may_average_failures)
     emp_reinforce_judge(&rules, &b, 1, scores, 2);
     cr_expect_float_eq(b.value, 0.9 * -9.6 + 0.1 * -2.0, 1e-12);
 }
+
+/* Deviation 1 between -2 and -4 has the root of 2: (-2 + 3) / 1.41 and (-4 + 3) / 1.41, and a
+ * failure, 5 deviations below, no more than the cap. */
+Test(reinforce, advantages_are_capped_in_deviations)
+{
+    const emp_score           scores[3] = {{.step_time_s = 4.0, .is_feasible = true},
+                                           {.step_time_s = 16.0, .is_feasible = true},
+                                           {.step_time_s = 1.0, .is_feasible = false}};
+    const emp_reinforce_rules rules = {.failure = 10,
+                                       .updates_failures = 9,
+                                       .baseline_decay = 0.9,
+                                       .baseline_first = true,
+                                       .cap = 1.5};
+    emp_baseline              b = {0};
+    emp_judgement             j = emp_reinforce_judge(&rules, &b, 0, scores, 3);
+
+    cr_expect_float_eq(j.weight[0], sqrt(0.5) / 3, 1e-12);
+    cr_expect_float_eq(j.weight[1], -sqrt(0.5) / 3, 1e-12);
+    cr_expect_float_eq(j.weight[2], -1.5 / 3, 1e-12);
+    cr_expect_float_eq(b.square, 2.0, 1e-12);
+    j = emp_reinforce_judge(&rules, &b, 1, scores, 1);
+    cr_expect_float_eq(j.weight[0], sqrt(0.5), 1e-12, "one alone has no deviation");
+    cr_expect_float_eq(b.square, 2.0, 1e-12);
+    b.value = -2.9;
+    emp_reinforce_judge(&rules, &b, 2, scores, 2);
+    cr_expect_float_eq(b.square, 2.0, 1e-12, "a moving average of 2 and 2");
+}
+
+/* After the updates in which failures take part they still do where most of an update failed. */
+Test(reinforce, failures_teach_where_most_fail)
+{
+    const emp_score           scores[4] = {{.step_time_s = 4.0, .is_feasible = true},
+                                           {.step_time_s = 1.0, .is_feasible = false},
+                                           {.step_time_s = 1.0, .is_feasible = false},
+                                           {.step_time_s = 1.0, .is_feasible = false}};
+    const emp_reinforce_rules rules = {.failure = 10,
+                                       .updates_failures = 1,
+                                       .baseline_decay = 0.9,
+                                       .cap = 1.0,
+                                       .failures_share = 0.5};
+    const emp_baseline        before = {.value = -2.0, .ran = 9, .square = 0.25};
+    emp_baseline              b = before;
+
+    cr_expect_eq(emp_reinforce_judge(&rules, &b, 7, scores, 1).count, 1);
+    b = before;
+    cr_expect_eq(emp_reinforce_judge(&rules, &b, 7, scores, 2).count, 2, "half");
+    b = before;
+    cr_expect_eq(emp_reinforce_judge(&rules, &b, 7, scores, 4).count, 4);
+    b = before;
+    emp_judgement j = emp_reinforce_judge(&rules, &b, 7, &scores[1], 3);
+    cr_expect_eq(j.count, 3, "all of an update");
+    cr_expect_float_eq(j.advantage, -1.0, 1e-12);
+    cr_expect_eq(b.value, -2.0);
+}
