@@ -586,11 +586,11 @@ static const emp_option option_list[] = {
                        1e9,
                        "episodes without a rise of the agreement with the teacher, after "
                        "which imitation ends; 0: it has all its episodes",
-                       20),
+                       60),
     EMP_REAL_OPTION("imitation_agreement", emp_doppler_options, imitation_agreement, 0, 1,
                     "share of the steps with the teacher's choice at which imitation "
                     "ends, too",
-                    0.95),
+                    1),
     EMP_REAL_OPTION("imitation_lr", emp_doppler_options, imitation_rate, 0, 10,
                     "learning rate of Adam while imitating", 1e-3),
     EMP_REAL_OPTION("imitation_epsilon", emp_doppler_options, imitation_epsilon, 0, 1,
