@@ -100,7 +100,10 @@ enum { N = 2, T = 6, H = 5, STRIDE = H + 2 };
 static bool   reverse;
 static double gates[N * T * 4 * H], cell[N * (T + 1) * H], hidden[N * T * STRIDE];
 
-static emp_lstm_shape lstm_shape(void) { return (emp_lstm_shape){N, T, H, reverse, 2, 0}; }
+static emp_lstm_shape lstm_shape(void)
+{
+    return (emp_lstm_shape){N, T, H, reverse, 2, 0};
+}
 
 static double lstm_loss(void)
 {
