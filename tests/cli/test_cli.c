@@ -76,7 +76,7 @@ Test(cli, methods_say_what_to_use_each_for)
         snprintf(line, sizeof line, "  %-14s %s", name, text_at(method, "advice"));
         cr_expect_not_null(strstr(program_out, line), "%s", line);
     }
-    cr_expect_eq(number_at(methods, "hdp/options/lr/default/paper"), 0.1);
+    cr_expect_eq(number_at(methods, "hdp/options/lr/default/paper"), 0.001);
     cr_expect_eq(number_at(methods, "hdp/options/lr/maximum"), 10.0);
     cr_expect_eq(number_at(methods, "hdp/options/epsilon/default/literal"), 1e-8);
     cr_expect_eq(json_array_size(json_at(methods, "hdp/presets")), 2);
