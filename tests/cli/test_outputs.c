@@ -208,14 +208,17 @@ static void link_hard(const char *name, const char *other)
     cr_assert_eq(link(path, scratch_path(other)), 0);
 }
 
+#define PLACE_TRACED                                                        \
+    "simulate tf:batch=2,path=small.pbtxt --machine k40x2 --placement gpu " \
+    "--trace small.pbtxt"
+
 Test(outputs, that_lead_to_an_input_are_refused)
 {
     static const char *const commands[] = {
         PLACE "--force --out link", PLACE "--force --out hard",
         PLACE "--force --out here/small.pbtxt",
         "place tf:path=small.pbtxt,batch=2 --machine k40x2 --force --out link",
-        "simulate tf:batch=2,path=small.pbtxt --machine k40x2 --placement gpu "
-        "--trace small.pbtxt"};
+        PLACE_TRACED};
     char *before = scratch_read("small.pbtxt", NULL);
 
     emplace_write("before", before);
