@@ -48,7 +48,7 @@ static emp_status create_agent(stand *s, uint64_t seed, emp_error *err)
 {
     const emp_problem      *problem = s->task->problem;
     const emp_method_params params = {.seed = seed, .threads = 1, .options = OPTIONS};
-    emp_go_options          options;
+    emp_go_options          options = {0};
 
     EMP_CHECK(emp_method_options_parse(&options, &emp_method_go, &params, err));
     EMP_CHECK(emp_go_agent_init(&s->agent, problem, &options, &params, err));

@@ -353,7 +353,7 @@ static emp_status init(void *state, const emp_problem *problem,
     emp_status          st = EMP_OK;
     emp_colocrl_agent  *agent = (emp_colocrl_agent *)state;
     int32_t            *group_of_row = NULL, group_count = 0;
-    emp_colocrl_options options;
+    emp_colocrl_options options = {0};
 
     EMP_TRY(emp_method_options_parse(&options, &emp_method_colocrl, params, err));
     EMP_TRY(emp_op_features_create(&agent->learner.ops, problem, err));

@@ -460,7 +460,7 @@ int32_t emp_giph_agent_list_state(void           *state,
 static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
-    emp_giph_options options;
+    emp_giph_options options = {0};
 
     EMP_CHECK(emp_method_options_parse(&options, &emp_method_giph, params, err));
     return emp_giph_agent_init((emp_giph_agent *)state, problem, &options, params, err);

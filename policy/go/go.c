@@ -11,7 +11,7 @@ static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }
 static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
-    emp_go_options options;
+    emp_go_options options = {0};
 
     EMP_CHECK(emp_method_options_parse(&options, &emp_method_go, params, err));
     return emp_go_agent_init((emp_go_agent *)state, problem, &options, params, err);

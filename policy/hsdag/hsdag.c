@@ -328,7 +328,7 @@ static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
     emp_hsdag_agent  *agent = (emp_hsdag_agent *)state;
-    emp_hsdag_options options;
+    emp_hsdag_options options = {0};
 
     EMP_CHECK(emp_hsdag_options_parse(&options, params->preset, params->options, err));
     EMP_CHECK(emp_hsdag_agent_init(agent, problem, &options, params->seed,

@@ -559,7 +559,7 @@ static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
     emp_node_graph     *graph = NULL;
-    emp_placeto_options options;
+    emp_placeto_options options = {0};
     emp_device_id       devices[EMP_MAX_DEVICES];
     int32_t             count;
 

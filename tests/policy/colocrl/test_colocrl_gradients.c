@@ -24,7 +24,7 @@ static double            weight[SAMPLES];
 
 static void create_agent(void)
 {
-    emp_colocrl_options options;
+    emp_colocrl_options options = {0};
     emp_op_features    *ops = NULL;
     int32_t             group_of_row[64], group_of_class[64], group_count;
 

@@ -25,7 +25,7 @@ void stage_agent(const stage *s, emp_giph_agent *agent, const char *preset,
 {
     const emp_method_params params = {
         .seed = seed, .threads = threads, .preset = preset, .options = text};
-    emp_giph_options options;
+    emp_giph_options options = {0};
 
     MUST(emp_method_options_parse(&options, &emp_method_giph, &params, &why));
     MUST(emp_giph_agent_init(agent, s->h.problem, &options, &params, &why));

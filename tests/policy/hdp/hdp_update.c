@@ -178,7 +178,7 @@ static void update(emp_hdp_agent *agent, int number)
 static void expect_reference(const char *file, const char *preset, const char *text,
                              const errors *most)
 {
-    emp_hdp_options options;
+    emp_hdp_options options = {0};
     emp_hdp_agent   agent;
 
     read_arrays(file);

@@ -89,7 +89,7 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     static double   total[20000];
     const emp_score scores[2] = {{.step_time_s = 1.0, .is_feasible = true},
                                  {.step_time_s = 4.0, .is_feasible = true}};
-    emp_hdp_options options;
+    emp_hdp_options options = {0};
     emp_rng         rng;
 
     MUST(emp_hdp_options_parse(

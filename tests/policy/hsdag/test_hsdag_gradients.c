@@ -20,7 +20,7 @@ static emp_hsdag_agent agent;
 
 static void create_agent(const char *preset, const char *text)
 {
-    emp_hsdag_options options;
+    emp_hsdag_options options = {0};
 
     hand_graph_comb(&h, LAYERS);
     MUST(emp_hsdag_options_parse(&options, preset, text, &why));
