@@ -75,7 +75,7 @@ typedef struct {
 emp_status emp_ideals_init(emp_ideals *ideals, bool *is_whole, const emp_blocks *blocks,
                            int32_t limit, emp_error *err);
 
-/** Those of one order alone: block i after blocks 0 to i - 1. \retval EMP_ENOMEM */
+/** Lists the ideals of a line of blocks: block i comes after blocks 0 to i - 1. \retval EMP_ENOMEM */
 emp_status emp_ideals_init_line(emp_ideals *ideals, int32_t block_count, emp_error *err);
 
 void emp_ideals_clear(emp_ideals *ideals); /**< legal after a failed init */

@@ -19,7 +19,7 @@
 #include "search/groups/class_groups.h"
 #include "search/method.h"
 
-/* What searches share whose placement is a device for each of some groups of ops.
+/* Searches over groups: a placement is one device for each group of ops.
  *
  * A method's state begins with its emp_grouped, so that emp_grouped_metrics() serves it. */
 

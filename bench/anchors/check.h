@@ -10,7 +10,7 @@
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
-/* What the model says of an anchor.
+/* Predicts the time of an anchor by the model.
  *
  * A device is a machine, and what differs from it after a colon, e.g. "k40x1:clock=875":
  *
@@ -40,7 +40,7 @@
 
 enum { EMP_ANCHOR_HOST_MHZ = 2300 };
 
-/** What is measured, and what the model makes of it. */
+/** Measured and predicted time of an anchor. */
 typedef struct {
     double measured_s, model_s;
 } emp_anchor_times;

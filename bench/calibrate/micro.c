@@ -62,7 +62,7 @@ static const char *emp_micro_enter(emp_tf *tf, int32_t device)
     return emp_tf_reenter(tf, emp_tf_number(tf, "d%d/", device));
 }
 
-/* Of an op by its name: the device that was entered, or the first GPU. */
+/* The device that an op's name says was entered, or the first GPU. */
 static int32_t emp_micro_device_of(const char *name)
 {
     return name[0] == 'd' && name[1] >= '0' && name[1] <= '9' ? name[1] - '0'
@@ -76,7 +76,7 @@ static emp_port variable_on(emp_tf *tf, const char *scope, const char *name,
         .read;
 }
 
-/* Of the device whose scope is open, or of the first. */
+/* The scope of the variables of the device whose scope is open, or of the first device. */
 static const char *scope_of_variables(const emp_tf *tf)
 {
     return strncmp(tf->scope, "d2/", 3) == 0 ? "d2/" : "d1/";

@@ -9,7 +9,8 @@
 /* Substreams of a step's number, beside those of the weights. */
 enum { STREAM_PICK = 16, STREAM_CHOOSE };
 
-/* Log gains as the judge sees them: in fiftieths, no larger than this. */
+/* Log gains as the judge sees them: in fiftieths, as most moves near a good placement change the step by a few percent,
+ * and no larger than this, so that one bad move does not outweigh the others. */
 static const double GAIN_UNIT = 0.02, MOST_GAIN = 3.0;
 
 static size_t ops_of(const emp_imagination *im)
@@ -69,7 +70,8 @@ void emp_imagination_clear(emp_imagination *im)
 
 /* ---- what is known ----------------------------------------------------------------- */
 
-/* A placement's hash is the sum of these over its ops, so that a move changes few. */
+/* A placement's hash is the sum of these over its ops, so that a move changes few. The mixer is that of SplitMix64
+ * (Steele, Lea and Flood, OOPSLA 2014). */
 static uint64_t hash_of_op(emp_op_id op, emp_device_id device)
 {
     uint64_t z = ((uint64_t)op << 32 | (uint32_t)device) + UINT64_C(0x9e3779b97f4a7c15);

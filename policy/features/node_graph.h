@@ -3,7 +3,7 @@
  * them.
  *
  * A node is a row (op_features.h), or several rows merged so that there are at most so many nodes
- * (node_graph.h). Ops that are folded, or have no choice of devices, are in no node; what flows
+ * (see the end of this file). Ops that are folded, or have no choice of devices, are in no node; what flows
  * through them alone is not seen.
  *
  * The rows of a training step form cycles: a variable's row holds its read, which comes first,
@@ -51,7 +51,7 @@ typedef struct {
 /** Nodes are numbered by their lowest ops; without merging, as the rows of op_features.h are.
  * The caller destroys \a *out.
  * \param max_nodes  At most so many nodes; 0: each row is one.
- * O(V + E log E), times a few rounds (node_graph.h) if rows are merged.
+ * O(V + E log E), times a few rounds if rows are merged.
  * \retval EMP_EINVAL  No op of the problem has a choice of devices. \retval EMP_ENOMEM */
 emp_status emp_node_graph_create(emp_node_graph **out, const emp_problem *problem,
                                  int32_t max_nodes, emp_error *err);

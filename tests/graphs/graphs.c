@@ -98,7 +98,7 @@ void graph_tear_down(void)
 {
     while (kept_count > 0) emp_graph_destroy(kept[--kept_count]);
     scratch_remove();
-    end_without_memory();
+    expect_all_freed();
 }
 
 void graph_survives(const char *source)

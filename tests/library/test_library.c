@@ -37,7 +37,7 @@ static void tear_down(void)
     emp_runtime_destroy(runtime);
     emp_machine_destroy(machine);
     emp_graph_destroy(graph);
-    end_without_memory();
+    expect_all_freed();
 }
 
 TestSuite(library, .init = set_up, .fini = tear_down);

@@ -191,6 +191,7 @@ static void expect_fault(const char *text, const char *part)
     emp_json_document d = {0};
 
     EXPECT_REFUSED(parse(&d, text, &err), EMP_EFORMAT, part);
+    emp_json_clear(&d);
     EXPECT_REFUSED(parse(&d, text, &err), EMP_EFORMAT,
                    part[0] == 'l' ? "line" : "line 1");
     cr_expect_null(d.root);

@@ -21,7 +21,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     emp_tf_clear(&tf);
-    end_without_memory();
+    expect_all_freed();
 }
 
 TestSuite(tf_graph, .init = set_up, .fini = tear_down);

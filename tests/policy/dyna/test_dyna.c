@@ -11,6 +11,7 @@
 #include "policy/dyna/dyna.h"
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { SAMPLES = 8, ASKS = 8 };
 
@@ -44,7 +45,7 @@ static void destroy_task(void)
 static void destroy_all(void)
 {
     destroy_task();
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(dyna, .init = create_small, .fini = destroy_all);

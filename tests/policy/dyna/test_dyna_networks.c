@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "policy/dyna/proposer.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { HIDDEN = 5, COUNT = 7 };
 static const double STEP = 1e-6;
@@ -39,7 +40,7 @@ static void destroy(void)
     emp_proposer_clear(&p);
     emp_moves_clear(&moves);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(dyna_networks, .init = create, .fini = destroy);
