@@ -271,26 +271,30 @@ static double play(const emp_doppler_agent *a, emp_doppler_run *r, const pass *p
     return objective;
 }
 
-static void learn_nets(emp_doppler_agent *a, int32_t samples)
+static void learn_net(emp_doppler_agent *a, int i, int32_t samples)
 {
     emp_doppler_gradient *gradient[EMP_MAX_BATCH];
 
-    for (int i = 0; i < NETS && !is_stopped(a); i++) {
-        for (int32_t k = 0; k < samples; k++) gradient[k] = &a->run[k].gradient[i];
-        emp_doppler_net_learn(&a->net[i], gradient, samples, a->learner.threads);
-    }
+    for (int32_t k = 0; k < samples; k++) gradient[k] = &a->run[k].gradient[i];
+    emp_doppler_net_learn(&a->net[i], gradient, samples);
 }
 
-/* Plays so many episodes, those drawn with the embeddings of now, and sets the gradients where they
+/* The two nets compute side by side, a thread each, and so do episodes.
+ * Plays so many episodes, those drawn with the embeddings of now, and sets the gradients where they
  * are learned from. Returns their objective, without entropy. */
 static double play_all(emp_doppler_agent *a, int32_t samples, const pass *p)
 {
-    double   objective[EMP_MAX_BATCH], sum = 0.0;
-    unsigned saved = emp_flush_begin();
+    double         objective[EMP_MAX_BATCH], sum = 0.0;
+    const int32_t  pair = a->learner.threads < NETS ? a->learner.threads : NETS;
+    const unsigned saved = emp_flush_begin();
 
     if (!p->is_again) a->learner.drawn = samples;
-    for (int i = 0; i < NETS && !p->is_again && !is_stopped(a); i++)
-        emp_doppler_net_embed(&a->net[i], a->learner.threads);
+#pragma omp parallel for num_threads(pair)
+    for (int i = 0; i < NETS; i++) {
+        unsigned own = emp_flush_begin();
+        if (!p->is_again && !is_stopped(a)) emp_doppler_net_embed(&a->net[i]);
+        emp_flush_end(own);
+    }
 #pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
     for (int32_t k = 0; k < samples; k++) {
         unsigned     own = emp_flush_begin();
@@ -303,7 +307,12 @@ static double play_all(emp_doppler_agent *a, int32_t samples, const pass *p)
         emp_flush_end(own);
     }
     for (int32_t k = 0; k < samples; k++) sum += objective[k];
-    if (p->learns) learn_nets(a, samples);
+#pragma omp parallel for num_threads(pair)
+    for (int i = 0; i < NETS; i++) {
+        unsigned own = emp_flush_begin();
+        if (p->learns && !is_stopped(a)) learn_net(a, i, samples);
+        emp_flush_end(own);
+    }
     emp_flush_end(saved);
     return sum;
 }
