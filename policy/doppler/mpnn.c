@@ -200,12 +200,6 @@ static void gather(emp_real *to, const emp_real *from, const int32_t *row, int32
         memcpy(to + i * H, from + (int64_t)row[i] * H, (size_t)H * sizeof *to);
 }
 
-EMP_KERNEL static void add_message(emp_real *y, const emp_real *x, emp_real factor,
-                                   int32_t count)
-{
-    for (int32_t i = 0; i < count; i++) y[i] += factor * x[i];
-}
-
 /* m_v = b + what its neighbours send, by place; of some nodes. */
 static void add_up(const emp_doppler_mpnn *n, emp_real *m, int32_t first, int32_t count)
 {
@@ -215,7 +209,7 @@ static void add_up(const emp_doppler_mpnn *n, emp_real *m, int32_t first, int32_
     for (int32_t v = first; v < first + count; v++) {
         memcpy(m + v * H, emp_params_value(n->params, SUM_B), (size_t)H * sizeof *m);
         for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
-            add_message(m + v * H, n->sums + n->place[near->node[e]] * H, 1, (int32_t)H);
+            emp_vector_add(m + v * H, n->sums + n->place[near->node[e]] * H, H);
     }
 }
 
@@ -234,7 +228,7 @@ static void send(emp_doppler_mpnn *n, int32_t t)
                            H, H, 1);
     }
     for (int64_t i = 0; i < N && n->shape.is_gated; i++)
-        add_message(n->sums + i * H, emp_params_value(n->params, GATED_E),
+        emp_vector_add_scaled(n->sums + i * H, emp_params_value(n->params, GATED_E),
                     n->scene->message[node[i]], H);
 }
 
@@ -248,9 +242,9 @@ static void sum_gradients(const emp_doppler_mpnn *n, const senders *s, emp_real 
     for (int32_t i = 0; i < s->count; i++) {
         const int32_t v = n->scene->class_node[s->first + i];
         for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
-            add_message(d_sent + i * H, n->d_sums + near->node[e] * H, 1, (int32_t)H);
+            emp_vector_add(d_sent + i * H, n->d_sums + near->node[e] * H, H);
         if (n->shape.is_gated)
-            add_message(emp_params_gradient(n->params, GATED_E), d_sent + i * H,
+            emp_vector_add_scaled(emp_params_gradient(n->params, GATED_E), d_sent + i * H,
                         n->scene->message[v], (int32_t)H);
     }
 }

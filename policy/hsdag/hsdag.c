@@ -6,6 +6,7 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
+#include "policy/nn/linear.h"
 #include "policy/nn/threads.h"
 #include "search/method.h"
 
@@ -117,6 +118,11 @@ static void end_step(emp_hsdag_agent *a)
     }
 }
 
+static emp_real *gradient_of_step(const emp_hsdag_agent *a, int32_t step)
+{
+    return a->gradient + (size_t)step * a->net.params.count;
+}
+
 static void propose(emp_learner *learner, int32_t samples)
 {
     emp_hsdag_agent *a = (emp_hsdag_agent *)learner;
@@ -134,6 +140,8 @@ static void propose(emp_learner *learner, int32_t samples)
         a->log_prob[k] = emp_hsdag_net_log_prob(&a->net, a->device_of_group);
         a->entropy[k] = a->net.entropy;
         a->groups[k] = a->net.group_count;
+        emp_hsdag_net_gradient(&a->net, a->x, a->device_of_group,
+                               gradient_of_step(a, k));
         end_step(a);
     }
     emp_flush_end(saved);
@@ -148,25 +156,33 @@ static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t 
     return a->device[(int64_t)sample * a->coarse.set_count + a->coarse.set_of_node[node]];
 }
 
+/* Adds the gradient of the entropy of an episode, which is drawn again with the same random numbers. */
+static void add_entropy(emp_hsdag_agent *a, int32_t steps, double weight)
+{
+    begin_episode(a);
+    for (int32_t k = 0; k < steps && !emp_stop_is_set(a->learner.stop); k++) {
+        emp_rng rng = run_step(a, k);
+        emp_hsdag_net_draw(&a->net, a->device_of_group, &rng);
+        emp_hsdag_net_backward(&a->net, a->x, a->device_of_group, 0.0, weight);
+        end_step(a);
+    }
+}
+
+/* Of the steps drawn last, whose gradients are known: they are as short as the parameters. */
 static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
                              double entropy)
 {
-    emp_hsdag_agent *a = (emp_hsdag_agent *)learner;
-    int32_t          sets = a->coarse.set_count;
-    double           loss = 0.0;
+    emp_hsdag_agent  *a = (emp_hsdag_agent *)learner;
+    const emp_params *p = &a->net.params;
+    double            loss = 0.0;
 
     emp_params_zero_gradient(&a->net.params);
-    begin_episode(a);
-    for (int32_t k = 0; k < own && !emp_stop_is_set(learner->stop); k++) {
-        run_step(a, k);
-        for (int32_t v = 0; v < sets; v++)
-            a->device_of_group[a->net.group_of_node[v]] =
-                a->device[(int64_t)k * sets + v];
-        emp_hsdag_net_backward(&a->net, a->x, a->device_of_group, weight[k],
-                               entropy / own);
+    for (int32_t k = 0; k < own; k++) {
+        emp_vector_add_scaled(p->gradient, gradient_of_step(a, k), (emp_real)weight[k],
+                              (int64_t)p->count);
         loss -= weight[k] * a->log_prob[k];
-        end_step(a);
     }
+    if (entropy > 0.0) add_entropy(a, own, entropy / own);
     return loss;
 }
 
@@ -303,6 +319,8 @@ emp_status emp_hsdag_agent_init(emp_hsdag_agent *a, const emp_problem *problem,
     EMP_TRY(EMP_ALLOC(a->x, sets * (size_t)a->inputs.width));
     EMP_TRY(EMP_ALLOC(a->device, sets * (size_t)options->learner.samples));
     EMP_TRY(EMP_ALLOC(a->device_of_group, sets));
+    EMP_TRY(EMP_ALLOC(a->gradient,
+                      a->net.params.count * (size_t)options->learner.samples));
 
 cleanup:
     if (st != EMP_OK) emp_hsdag_agent_clear(a);
@@ -319,6 +337,7 @@ void emp_hsdag_agent_clear(emp_hsdag_agent *a)
     emp_free(a->x);
     emp_free(a->device);
     emp_free(a->device_of_group);
+    emp_free(a->gradient);
     *a = (emp_hsdag_agent){0};
 }
 
