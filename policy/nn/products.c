@@ -323,7 +323,10 @@ enum { MOST_PACKED = 1 << 16, MOST_COLS = 512, PANEL = EMP_PANEL_COLS };
 
 /* Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
  * adding to the result does. */
-enum { LEAST_ROWS = 512, LEAST_DEPTH = 64 };
+enum { LEAST_ROWS = 64, LEAST_DEPTH = 64 };
+
+/* Rows, or columns if there are more of them, that BLAS is given at once. */
+enum { BLOCK = 256 };
 
 /* Columns of x beyond which its rows drive each other out of the nearest cache. */
 enum { MOST_OUTER_ROWS = 384 };
@@ -340,11 +343,14 @@ static int32_t next_sum(int32_t left)
     return left > MOST_SUMMED ? half * SUMMED_MULTIPLE : left;
 }
 
-/* Without AVX-512 BLAS is as fast. */
+/* Without AVX-512 BLAS is as fast. Its kernels for a few rows, which blocks of all rows may leave, round otherwise:
+ * so that results are BLAS's own, such products are left to it. */
 bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols)
 {
-    return emp_has_avx512() && rows >= LEAST_ROWS && depth >= LEAST_DEPTH &&
-           cols % PANEL == 0 && cols <= MOST_COLS && (int64_t)depth * cols <= MOST_PACKED;
+    const bool leaves_few = rows > BLOCK && rows < BLOCK + LEAST_ROWS;
+
+    return emp_has_avx512() && rows >= LEAST_ROWS && !leaves_few &&
+           depth >= LEAST_DEPTH && cols % PANEL == 0 && cols <= MOST_COLS && (int64_t)depth * cols <= MOST_PACKED;
 }
 
 void emp_panels_rows(const emp_panels *w, emp_real *y, const emp_real *start,
@@ -382,11 +388,15 @@ bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
     return true;
 }
 
-/* Whether emp_tall_add_outer() is faster than BLAS. */
+/* Whether emp_tall_add_outer() is faster than BLAS, whose kernels for small products do not cut long sums. */
 static bool emp_tall_suits_outer(int32_t rows, int32_t m, int32_t n)
 {
-    return emp_has_avx512() && rows >= LEAST_ROWS && m <= MOST_OUTER_ROWS &&
-           n % PANEL == 0 && n <= MOST_COLS;
+    enum { MOST_SMALL = 1000000, LEAST_LONG = 512 };
+    const bool is_long = rows >= LEAST_LONG ||
+                         (rows >= LEAST_ROWS && (int64_t)rows * m * n > MOST_SMALL);
+
+    return emp_has_avx512() && is_long && m <= MOST_OUTER_ROWS && n % PANEL == 0 &&
+           n <= MOST_COLS;
 }
 
 void emp_tall_add_outer(emp_real *dw, const emp_real *x, const emp_real *dy, int32_t rows,
@@ -428,7 +438,6 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
                           int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,
                           int32_t threads)
 {
-    enum { BLOCK = 256 };
     bool is_whole =
         ldc == n && lda == (transpose_a ? m : k) && ldb == (transpose_b ? k : n);
 
