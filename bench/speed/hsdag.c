@@ -166,7 +166,7 @@ static void write(void *self, FILE *stream)
     fprintf(stream, "hsdag lr=%g epsilon=%g clip=%g entropy=%g levels=%d min_groups=%d\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, ENTROPY, LEVELS,
             GROUPS_PER_DEVICE * DEVICES);
-    emp_network_write_parameters(stream, &s->net.params);
+    emp_network_write_parameters(stream, &s->net.params, 0);
     emp_network_write_reals(stream, "x", s->x, s->steps, sets * INPUTS);
     write_ends(&s->net.level[0].graph, stream);
     emp_network_write_ints(stream, "action", s->action, s->steps, sets);

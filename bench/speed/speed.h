@@ -85,7 +85,7 @@ typedef struct {
     const char    *networks;
     emp_speed_list hidden, samples; /**< of the placer */
     int32_t        groups, ops;     /**< of the planner */
-    int32_t        nodes, sets;     /**< GO\'s; HSDAG\'s */
+    int32_t        nodes, sets, steps; /**< GO's; HSDAG's; DOPPLER's */
     int32_t        threads;         /**< of an update */
     int32_t        repeats;         /**< rounds */
     uint64_t       seed;

@@ -575,7 +575,7 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("max_nodes", emp_doppler_options, max_nodes, 0, 100000,
                        "nodes that ops are merged into at most; 0: no ops are merged",
-                       512),
+                       256),
     EMP_INTEGER_OPTION("width", emp_doppler_options, width, 1, 1024,
                        "width of all layers but the last", 128),
     EMP_INTEGER_OPTION("steps", emp_doppler_options, steps, 0, 64,
