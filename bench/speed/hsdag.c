@@ -19,12 +19,12 @@ static const emp_adam ADAM = {
 typedef struct {
     emp_hsdag_net net;
     int32_t       steps;
-    emp_real     *x;      /* [step][set][input] */
-    int32_t      *action; /* [step][set] devices */
-    int32_t      *device; /* [group] scratch */
-    double       *weight; /* [step] */
+    emp_real     *x;        /* [step][set][input] */
+    int32_t      *action;   /* [step][set] devices */
+    int32_t      *device;   /* [group] scratch */
+    double       *weight;   /* [step] */
     emp_real     *gradient; /* [step][parameter] */
-    emp_arrays    arrays; /* all of these arrays */
+    emp_arrays    arrays;   /* all of these arrays */
 } state;
 
 /* ---- creation ---- */
@@ -136,7 +136,8 @@ static double update(void *self, int32_t threads)
         emp_hsdag_net_forward(&s->net, inputs(s, k), &unused);
         const int32_t *device = devices_of_groups(s, k);
         loss -= s->weight[k] * emp_hsdag_net_log_prob(&s->net, device);
-        emp_hsdag_net_gradient(&s->net, inputs(s, k), device, s->gradient + (size_t)k * p->count);
+        emp_hsdag_net_gradient(&s->net, inputs(s, k), device,
+                               s->gradient + (size_t)k * p->count);
     }
     emp_params_zero_gradient(p);
     for (int32_t k = 0; k < s->steps; k++)

@@ -229,7 +229,7 @@ static void send(emp_doppler_mpnn *n, int32_t t)
     }
     for (int64_t i = 0; i < N && n->shape.is_gated; i++)
         emp_vector_add_scaled(n->sums + i * H, emp_params_value(n->params, GATED_E),
-                    n->scene->message[node[i]], H);
+                              n->scene->message[node[i]], H);
 }
 
 /* Neighbours are so of each other: what a node sends has the gradients d_m of their sums. */
@@ -245,7 +245,7 @@ static void sum_gradients(const emp_doppler_mpnn *n, const senders *s, emp_real 
             emp_vector_add(d_sent + i * H, n->d_sums + near->node[e] * H, H);
         if (n->shape.is_gated)
             emp_vector_add_scaled(emp_params_gradient(n->params, GATED_E), d_sent + i * H,
-                        n->scene->message[v], (int32_t)H);
+                                  n->scene->message[v], (int32_t)H);
     }
 }
 
@@ -374,7 +374,8 @@ static void learn_cells(emp_doppler_mpnn *n)
 
     if (rows == 0) return;
     emp_linear_backward(NULL, emp_params_gradient(p, GRU_H_W),
-                        emp_params_gradient(p, GRU_H_B), n->u, n->h, NULL, rows, H, 3 * H, 1);
+                        emp_params_gradient(p, GRU_H_B), n->u, n->h, NULL, rows, H, 3 * H,
+                        1);
     emp_linear_backward(NULL, emp_params_gradient(p, GRU_X_W),
                         emp_params_gradient(p, GRU_X_B), n->gates, n->m, NULL, rows, H,
                         3 * H, 1);
@@ -502,7 +503,8 @@ void emp_doppler_head_fix(const emp_doppler_head *h, emp_real *fixed,
         memcpy(fixed + i * G, value(h, ROW_B), (size_t)G * sizeof *fixed);
     for (int32_t b = 0; b < h->fixed; b++)
         emp_blas_gemm_shared(false, false, rows, G, H, block[b], H,
-                             value(h, ROW_W) + rows_of_block(h, 1 + b), G, 1, fixed, G, 1);
+                             value(h, ROW_W) + rows_of_block(h, 1 + b), G, 1, fixed, G,
+                             1);
 }
 
 void emp_doppler_head_fix_backward(const emp_doppler_head *h, emp_params *params,

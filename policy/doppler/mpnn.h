@@ -37,7 +37,7 @@ typedef struct {
     emp_real                *gates, *u;         /**< (steps, N, 3H), see gru.h */
     emp_real                *x;                 /**< (N, H) */
     emp_real                *hidden, *d_hidden; /**< (classes, H) relu(e w + b) */
-    emp_real  *matrix, *d_matrix; /**< (classes, H, H); gated: the gradient alone */
+    emp_real *matrix, *d_matrix; /**< (classes, H, H); gated: the gradient alone */
     /** (steps, N, H) by class, then by round, then by place: the states that nodes send, and the gradients of
      * what they send; so that a matrix has its gradient in one product */
     emp_real  *sent, *d_sent;

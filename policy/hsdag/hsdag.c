@@ -45,21 +45,10 @@ const emp_option emp_hsdag_option_list[] = {
         "1: all on one device is a placement, 0: it is a failure, as released", 0, 1),
     EMP_INTEGER_OPTION("samples", emp_hsdag_options, learner.samples, 1, EMP_MAX_BATCH,
                        "steps of an episode, each a placement", 20),
-    EMP_REAL_OPTION("lr", emp_hsdag_options, learner.adam.learning_rate, 0, 10,
-                    "learning rate of Adam", 1e-3),
-    EMP_REAL_OPTION("epsilon", emp_hsdag_options, learner.adam.epsilon, 1e-30, 1e6,
-                    "Adam's epsilon", 1e-8),
-    EMP_REAL_OPTION("clip", emp_hsdag_options, learner.clip, 1e-6, 1e9,
-                    "largest norm of the gradient", 1e9, 1),
-    EMP_REAL_OPTION(
-        "failure", emp_hsdag_options, learner.rules.failure, 0, 1e6,
-        "of update=step: a failure counts as a step of failure^2 times all ops "
-        "one after another",
-        10),
-    EMP_REAL_OPTION("baseline_decay", emp_hsdag_options, learner.rules.baseline_decay, 0,
-                    1, "of update=step: of the moving average of rewards", 0.9),
-    EMP_REAL_OPTION("entropy", emp_hsdag_options, learner.entropy, 0, 1e6,
-                    "weight of the devices' entropy in the objective", 0),
+    EMP_ADAM_OPTIONS(emp_hsdag_options, learner.adam, 1e-3, "epsilon", 1e-8, 0),
+    EMP_CLIP_OPTION(emp_hsdag_options, learner.clip, 1e9, 1),
+    EMP_ENTROPY_OPTION(emp_hsdag_options, learner.entropy, 0),
+    EMP_REWARD_OPTIONS(emp_hsdag_options, learner.rules, EMP_REWARD_SQRT, 1, 0, 1e9),
     EMP_NO_OPTION};
 
 emp_status emp_hsdag_options_parse(emp_hsdag_options *options, const char *preset,
@@ -67,16 +56,9 @@ emp_status emp_hsdag_options_parse(emp_hsdag_options *options, const char *prese
 {
     static const emp_option_table table = {"hsdag", EMP_HSDAG_PRESETS,
                                            emp_hsdag_option_list};
-    emp_learner_options          *learner = &options->learner;
 
     *options = (emp_hsdag_options){0};
-    EMP_CHECK(emp_options_parse(options, &table, preset, text, err));
-    learner->adam.beta1 = 0.9;
-    learner->adam.beta2 = 0.999;
-    learner->rules.form = EMP_REWARD_SQRT;
-    learner->rules.baseline_first = true;
-    learner->rules.updates_failures = INT32_MAX;
-    return EMP_OK;
+    return emp_options_parse(options, &table, preset, text, err);
 }
 
 /* Streams of random numbers: initial weights, and one per episode. */
@@ -140,8 +122,7 @@ static void propose(emp_learner *learner, int32_t samples)
         a->log_prob[k] = emp_hsdag_net_log_prob(&a->net, a->device_of_group);
         a->entropy[k] = a->net.entropy;
         a->groups[k] = a->net.group_count;
-        emp_hsdag_net_gradient(&a->net, a->x, a->device_of_group,
-                               gradient_of_step(a, k));
+        emp_hsdag_net_gradient(&a->net, a->x, a->device_of_group, gradient_of_step(a, k));
         end_step(a);
     }
     emp_flush_end(saved);
@@ -319,8 +300,8 @@ emp_status emp_hsdag_agent_init(emp_hsdag_agent *a, const emp_problem *problem,
     EMP_TRY(EMP_ALLOC(a->x, sets * (size_t)a->inputs.width));
     EMP_TRY(EMP_ALLOC(a->device, sets * (size_t)options->learner.samples));
     EMP_TRY(EMP_ALLOC(a->device_of_group, sets));
-    EMP_TRY(EMP_ALLOC(a->gradient,
-                      a->net.params.count * (size_t)options->learner.samples));
+    EMP_TRY(
+        EMP_ALLOC(a->gradient, a->net.params.count * (size_t)options->learner.samples));
 
 cleanup:
     if (st != EMP_OK) emp_hsdag_agent_clear(a);

@@ -67,8 +67,8 @@ typedef struct {
     emp_real              *x;               /**< [set][inputs.width] */
     int32_t               *device;          /**< [sample][set] */
     int32_t               *device_of_group; /**< [set] scratch */
-    emp_real              *gradient; /**< [sample][net.params.count] of log-probabilities */
-    double log_prob[EMP_MAX_BATCH], entropy[EMP_MAX_BATCH], groups[EMP_MAX_BATCH];
+    emp_real *gradient; /**< [sample][net.params.count] of log-probabilities */
+    double    log_prob[EMP_MAX_BATCH], entropy[EMP_MAX_BATCH], groups[EMP_MAX_BATCH];
 } emp_hsdag_agent;
 
 /** \retval EMP_EINVAL  No op of the problem has a choice of devices. \retval EMP_ENOMEM */

@@ -420,7 +420,8 @@ static void pool_levels(emp_hsdag_net *n, emp_rng *rng)
         emp_hsdag_level *v = &n->level[n->depth];
         score_edges(n, v, rng);
         if (emp_stop_is_set(n->stop)) break;
-        v->groups = emp_hsdag_join(v->group_of_node, n->allowed, &v->graph, v->score_of_edge);
+        v->groups =
+            emp_hsdag_join(v->group_of_node, n->allowed, &v->graph, v->score_of_edge);
         if (!is_pooling(n, v)) break;
         pool(n, v, rng);
         for (int32_t u = 0; u < n->node_count; u++)

@@ -294,7 +294,7 @@ double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam)
 {
     const double norm = gradient_norm(params);
 
-    if (norm > limit) emp_params_scale_gradient(params, -limit / norm);
-    step_against(params, norm > limit ? 1.0 : -1.0, adam);
+    if (norm > limit) emp_params_scale_gradient(params, limit / norm);
+    step_against(params, -1.0, adam);
     return norm;
 }

@@ -350,7 +350,8 @@ bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols)
     const bool leaves_few = rows > BLOCK && rows < BLOCK + LEAST_ROWS;
 
     return emp_has_avx512() && rows >= LEAST_ROWS && !leaves_few &&
-           depth >= LEAST_DEPTH && cols % PANEL == 0 && cols <= MOST_COLS && (int64_t)depth * cols <= MOST_PACKED;
+           depth >= LEAST_DEPTH && cols % PANEL == 0 && cols <= MOST_COLS &&
+           (int64_t)depth * cols <= MOST_PACKED;
 }
 
 void emp_panels_rows(const emp_panels *w, emp_real *y, const emp_real *start,
@@ -392,8 +393,8 @@ bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
 static bool emp_tall_suits_outer(int32_t rows, int32_t m, int32_t n)
 {
     enum { MOST_SMALL = 1000000, LEAST_LONG = 512 };
-    const bool is_long = rows >= LEAST_LONG ||
-                         (rows >= LEAST_ROWS && (int64_t)rows * m * n > MOST_SMALL);
+    const bool is_long =
+        rows >= LEAST_LONG || (rows >= LEAST_ROWS && (int64_t)rows * m * n > MOST_SMALL);
 
     return emp_has_avx512() && is_long && m <= MOST_OUTER_ROWS && n % PANEL == 0 &&
            n <= MOST_COLS;

@@ -82,8 +82,8 @@ Test(limits, a_file_that_may_not_grow_is_none)
 /* By default a thread that has nothing to do would keep its core busy for milliseconds. */
 Test(limits, threads_wait_briefly_unless_the_user_sets_how)
 {
-    static const char place[] = "place rnnlm:layers=1,steps=2 -m k40x2 -b 2 "
-                                "-M 'cmd:printenv GOMP_SPINCOUNT > waits'";
+    static const char        place[] = "place rnnlm:layers=1,steps=2 -m k40x2 -b 2 "
+                                       "-M 'cmd:printenv GOMP_SPINCOUNT > waits'";
     static const char *const cases[][2] = {
         {"unset OMP_WAIT_POLICY GOMP_SPINCOUNT &&", "1000\n"},
         {"unset OMP_WAIT_POLICY && GOMP_SPINCOUNT=7", "7\n"},
