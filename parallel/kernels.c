@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Times of kernels and collectives on a cluster. */
+#include <math.h>
+
+#include "parallel/work.h"
+#include "sim/cost/kernel.h"
+
+double emp_stream_s(const emp_cluster *cluster, emp_stream_kind kind, double bytes)
+{
+    if (bytes <= 0.0) return 0.0;
+    return cluster->stream_latency_s + bytes / cluster->stream_bytes_per_s[kind];
+}
+
+/* ---- products ---- */
+
+/* What a table or the peak of the format says; a weight's gradient has the tokens as its inner size. */
+static double product_by_model_s(const emp_cluster *c, emp_pass pass, emp_format format,
+                                 const emp_kernel_size *size)
+{
+    const double t = size->tokens, i = size->in, o = size->out;
+    emp_product  product = {format, t, o, i};
+    emp_form     form;
+    double       seconds;
+
+    if (pass == EMP_PASS_INPUT) product = (emp_product){format, t, i, o};
+    if (pass == EMP_PASS_WEIGHT) product = (emp_product){format, o, i, t};
+    if (emp_product_time(&seconds, &form, &c->gpu, &product, NULL) != EMP_OK) return NAN;
+    return pass == EMP_PASS_WEIGHT ? seconds * c->weight_factor : seconds;
+}
+
+static double by_kernels_s(const emp_cluster *c, emp_kernel_kind kind, emp_pass pass,
+                           const emp_kernel_size *size)
+{
+    const double rate = emp_cluster_kernel_rate(c, kind, pass, size);
+
+    return rate > 0.0 ? emp_cluster_kernel_flops(kind, pass, size) / rate : NAN;
+}
+
+static double product_s(const emp_cluster *c, emp_pass pass, const emp_kernel_size *size,
+                        bool is_fp8)
+{
+    double seconds;
+
+    if (!c->has_own_kernels)
+        return product_by_model_s(c, pass, is_fp8 ? EMP_FORMAT_FP8 : EMP_FORMAT_BF16,
+                                  size);
+    seconds = by_kernels_s(c, EMP_KERNEL_PRODUCT, pass, size);
+    if (!is_fp8) return seconds;
+    return seconds * product_by_model_s(c, pass, EMP_FORMAT_FP8, size) /
+           product_by_model_s(c, pass, EMP_FORMAT_BF16, size);
+}
+
+/* A grouped product takes as many times as long as one product of all its tokens as on the GPU whose kernels were
+ * measured. */
+static double grouped_s(const emp_cluster *c, emp_pass pass, const emp_kernel_size *size,
+                        bool is_fp8)
+{
+    const emp_kernel_size whole = {size->tokens * size->groups, size->in, size->out, 1};
+    const double          grouped = by_kernels_s(c, EMP_KERNEL_GROUPED, pass, size);
+    double                ratio;
+
+    if (c->has_own_kernels && !is_fp8) return grouped;
+    ratio = grouped / by_kernels_s(c, EMP_KERNEL_PRODUCT, pass, &whole);
+    return fmax(ratio, 1.0) * product_s(c, pass, &whole, is_fp8);
+}
+
+static double attention_s(const emp_cluster *c, emp_pass pass,
+                          const emp_kernel_size *size)
+{
+    const double  whole = by_kernels_s(c, EMP_KERNEL_ATTENTION, pass, size);
+    emp_attention a = {EMP_PHASE_CONTEXT, EMP_FORMAT_BF16, size->tokens, size->groups, 1,
+                       (size->in + size->out) / 2.0};
+    emp_form      form;
+    double        seconds;
+
+    if (c->has_own_kernels) return whole;
+    if (fmod(size->groups, 8.0) == 0.0) {
+        a.kv_heads = size->groups / 8.0;
+        a.group = 8;
+    }
+    if (emp_attention_time(&seconds, &form, &c->gpu, &a, NULL) != EMP_OK) return NAN;
+    if (pass == EMP_PASS_FORWARD) return seconds;
+    return seconds * whole / by_kernels_s(c, EMP_KERNEL_ATTENTION, EMP_PASS_FORWARD, size);
+}
+
+double emp_kernel_s(const emp_parallel *p, emp_kernel_kind kind, emp_pass pass,
+                    emp_kernel_size size, bool may_be_fp8)
+{
+    const bool is_fp8 = may_be_fp8 && p->degrees->is_fp8;
+
+    switch (kind) {
+    case EMP_KERNEL_GROUPED: return grouped_s(p->cluster, pass, &size, is_fp8);
+    case EMP_KERNEL_ATTENTION: return attention_s(p->cluster, pass, &size);
+    default: return product_s(p->cluster, pass, &size, is_fp8);
+    }
+}
+
+/* ---- collectives ---- */
+
+emp_group_shape emp_group_shape_of(const emp_degrees *d, emp_group group)
+{
+    switch (group) {
+    case EMP_GROUP_TENSOR: return (emp_group_shape){d->tp, 1};
+    case EMP_GROUP_CONTEXT: return (emp_group_shape){d->cp, d->tp};
+    case EMP_GROUP_EXPERT_TENSOR: return (emp_group_shape){d->etp, 1};
+    case EMP_GROUP_EXPERT: return (emp_group_shape){d->ep, d->etp};
+    case EMP_GROUP_DATA: return (emp_group_shape){d->cp * d->dp, d->tp};
+    case EMP_GROUP_EXPERT_DATA:
+        return (emp_group_shape){emp_degrees_expert_replicas(d), d->etp * d->ep};
+    default: return (emp_group_shape){1, 1};
+    }
+}
+
+/* A ring within a domain; across domains as many rings as members of a domain, each over its own card, with a tree's
+ * latency. In an all-to-all each member sends what leaves its domain over its own card. */
+double emp_collective_group_s(const emp_cluster *cluster, emp_link_kind kind,
+                              emp_group_shape group, double bytes)
+{
+    const emp_link_rate *link = &cluster->link[kind];
+    const double         n = group.size;
+    double near = fmax(1.0, floor((double)cluster->domain / group.stride)), across;
+
+    if (group.size <= 1 || bytes <= 0.0) return 0.0;
+    if (near > n) near = n;
+    const double domains = ceil(n / near);
+    const double times = kind == EMP_LINK_ALL_REDUCE ? 2.0 : 1.0;
+    const bool   is_all_to_all = kind == EMP_LINK_ALL_TO_ALL;
+    const double inside = times * bytes * ((is_all_to_all ? near : n) - 1.0) / n;
+
+    if (domains == 1.0) return link->latency_s + inside / link->bytes_per_s;
+    across = is_all_to_all ? bytes * (n - near) / n : times * bytes * (n - 1.0) / n / near;
+    return link->latency_s + ceil(log2(domains)) * cluster->network.latency_s +
+           fmax(near > 1.0 ? inside / link->bytes_per_s : 0.0,
+                across / cluster->network.bytes_per_s);
+}
+
+double emp_send_s(const emp_parallel *p)
+{
+    const emp_degrees *d = p->degrees;
+    const double       tokens = (double)d->micro_batch * d->sequence / d->cp;
+    const double       bytes = 2.0 * tokens * p->model->hidden / (d->sp ? d->tp : 1);
+    const int64_t      stage = (int64_t)d->tp * d->cp * d->dp;
+    const emp_link_rate *link = &p->cluster->link[EMP_LINK_SEND];
+
+    if (d->pp == 1) return 0.0;
+    if (stage * d->pp > p->cluster->domain)
+        link = &p->cluster->network;
+    return link->latency_s + bytes / link->bytes_per_s;
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "parallel/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 32 };
+
+/* ---- the parts of the model ---- */
+
+/* Works of the kinds of layers; layers alike share one. */
+typedef struct {
+    const emp_transformer_layer *layer[LAYER_KINDS_MAX];
+    emp_work                     work[LAYER_KINDS_MAX];
+    int32_t                      count;
+    emp_work                     embedding, head;
+} kinds;
+
+/* A chunk's passes and bytes. */
+typedef struct {
+    emp_part *part[EMP_TURN_KINDS];
+    int32_t   count[EMP_TURN_KINDS];
+    double    dense, expert; /* parameters of a rank */
+    double    activations, input, transient, shadows;
+    double    exposed_s; /* of one micro-batch */
+    double    backward_s;
+} chunk;
+
+/* All that a prediction has at hand. */
+typedef struct {
+    const emp_parallel *p;
+    emp_degrees         d;
+    int32_t             layers[EMP_CHUNKS_MAX];
+    kinds              *kinds;
+    emp_pipeline_order        schedule;
+    chunk              *chunk; /* [chunks of the schedule] */
+    emp_stage_end      *end;
+} predictor;
+
+static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer *b)
+{
+    return a->heads == b->heads && a->kv_heads == b->kv_heads && a->inner == b->inner &&
+           a->head_size == b->head_size && a->value_size == b->value_size &&
+           a->window == b->window && a->experts == b->experts &&
+           a->expert_inner == b->expert_inner && a->shared_inner == b->shared_inner &&
+           a->has_no_feed_forward == b->has_no_feed_forward;
+}
+
+static emp_status work_of(const emp_work **work, predictor *x,
+                          const emp_transformer_layer *layer, emp_error *err)
+{
+    kinds *k = x->kinds;
+
+    for (int32_t i = 0; i < k->count; i++) {
+        if (!is_alike(k->layer[i], layer)) continue;
+        *work = &k->work[i];
+        return EMP_OK;
+    }
+    if (k->count == LAYER_KINDS_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "layers of more than %d kinds",
+                         LAYER_KINDS_MAX);
+    const emp_parallel p = {x->p->cluster, x->p->model, &x->d};
+    k->layer[k->count] = layer;
+    emp_work_layer(&k->work[k->count], &p, layer);
+    *work = &k->work[k->count++];
+    return EMP_OK;
+}
+
+/* ---- passes ---- */
+
+static int64_t ns_of(double seconds) { return llround(seconds * 1e9); }
+
+/* Adds a pass. Where weights are passes of their own the backward pass leaves them out. */
+static int64_t add_part(chunk *c, emp_turn_kind kind, emp_group group, double seconds)
+{
+    const int64_t ns = ns_of(seconds);
+    emp_part     *last = c->count[kind] > 0 ? &c->part[kind][c->count[kind] - 1] : NULL;
+
+    if (ns == 0) return 0;
+    if (last != NULL && last->group == EMP_GROUP_NONE && group == EMP_GROUP_NONE)
+        last->ns += ns;
+    else
+        c->part[kind][c->count[kind]++] = (emp_part){group, ns};
+    return ns;
+}
+
+static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
+                         bool has_weights, double launch_s)
+{
+    int64_t gpu_ns = 0;
+
+    for (int32_t i = 0; i < s->count; i++) {
+        const emp_segment *g = &s->segment[i];
+        const double       compute_s = g->compute_s + (has_weights ? 0.0 : g->weight_s);
+        gpu_ns += add_part(c, kind, g->group, fmax(g->collective_s, compute_s));
+        c->exposed_s += fmax(0.0, g->collective_s - compute_s);
+        if (has_weights) add_part(c, EMP_TURN_WEIGHT, EMP_GROUP_NONE, g->weight_s);
+    }
+    /* the host, where it is slower than the GPU */
+    const int64_t host_ns = ns_of(s->launches * launch_s);
+    if (host_ns > gpu_ns)
+        add_part(c, kind, EMP_GROUP_NONE, (double)(host_ns - gpu_ns) * 1e-9);
+}
+
+static void add_work(chunk *c, const predictor *x, const emp_work *w)
+{
+    const double launch_s = x->p->cluster->launch_s;
+
+    add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_s);
+    c->dense += w->dense_parameters;
+    c->expert += w->expert_parameters;
+    c->activations += w->activation_bytes;
+    c->input += w->input_bytes;
+    c->transient = fmax(c->transient, w->transient_bytes);
+}
+
+static void add_backward(chunk *c, const predictor *x, const emp_work *w)
+{
+    add_segments(c, EMP_TURN_BACKWARD, &w->backward, x->schedule.has_weights,
+                 x->p->cluster->launch_s);
+}
+
+static double total_s(const chunk *c, emp_turn_kind kind)
+{
+    int64_t ns = 0;
+
+    for (int32_t i = 0; i < c->count[kind]; i++) ns += c->part[kind][i].ns;
+    return (double)ns * 1e-9;
+}
+
+/* The layers of part \a index of the model, with the embedding and the head at its ends. */
+static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t parts,
+                             emp_error *err)
+{
+    const emp_transformer_model *m = x->p->model;
+    const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2], *last = NULL;
+    int32_t                      first = 0, count = 0, segments = 1;
+
+    for (int32_t i = 0; i < index; i++) first += x->layers[i];
+    if (index == 0) works[count++] = &x->kinds->embedding;
+    for (int32_t l = first; l < first + x->layers[index]; l++)
+        EMP_CHECK(work_of(&works[count++], x, &m->layer[l], err));
+    if (index == parts - 1) works[count++] = &x->kinds->head;
+    for (int32_t i = 0; i < count; i++)
+        segments += works[i]->forward.count + works[i]->backward.count + 2;
+    for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
+        EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
+    for (int32_t i = 0; i < count; i++) {
+        add_work(c, x, works[i]);
+        /* one matrix of each shape is kept; layers of a kind share theirs */
+        if (works[i] != last) c->shadows += works[i]->shadow_bytes;
+        last = works[i];
+    }
+    for (int32_t i = count - 1; i >= 0; i--) add_backward(c, x, works[i]);
+    c->backward_s = total_s(c, EMP_TURN_BACKWARD) + total_s(c, EMP_TURN_WEIGHT);
+    return EMP_OK;
+}
+
+static emp_status fill_chunks(predictor *x, emp_error *err)
+{
+    const int32_t      parts = x->d.pp * x->d.vp;
+    const emp_parallel p = {x->p->cluster, x->p->model, &x->d};
+
+    EMP_CHECK(EMP_ALLOC(x->kinds, 1));
+    EMP_CHECK(EMP_ALLOC(x->chunk, (size_t)x->schedule.chunks));
+    emp_work_embedding(&x->kinds->embedding, &p);
+    emp_work_head(&x->kinds->head, &p);
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        EMP_CHECK(fill_chunk(&x->chunk[c], x, c % parts, parts, err));
+    return EMP_OK;
+}
+
+/* ---- symmetry ---- */
+
+/* Domains that an instance of a group touches, and its members in the first of them. */
+static int32_t spans_of(const emp_cluster *c, const emp_group_shape *g, int32_t base)
+{
+    int32_t domains = 0, last = -1;
+
+    for (int32_t k = 0; k < g->size; k++) {
+        const int32_t domain = (base + k * g->stride) / c->domain;
+        domains += domain != last;
+        last = domain;
+    }
+    return domains;
+}
+
+bool emp_parallel_is_symmetric(const emp_parallel *p)
+{
+    const emp_degrees *d = p->degrees;
+    const int32_t      ranks = d->tp * d->cp * d->dp;
+
+    for (int32_t kind = EMP_GROUP_TENSOR; kind < EMP_GROUPS; kind++) {
+        const emp_group_shape g = emp_group_shape_of(d, (emp_group)kind);
+        int32_t               spans = 0;
+        for (int32_t base = 0; base < ranks * d->pp; base++) {
+            const int32_t place = base % ranks;
+            if (place / g.stride % g.size != 0) continue; /* no first member */
+            const int32_t here = spans_of(p->cluster, &g, base);
+            if (spans == 0) spans = here;
+            if (here != spans) return false;
+        }
+    }
+    return true;
+}
+
+/* ---- time ---- */
+
+static emp_status run_pipeline(predictor *x, const emp_parallel_options *options,
+                               emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_pass_parts *pass = NULL;
+    emp_turn_run   *run = NULL;
+    const int32_t   chunks = x->schedule.chunks;
+    const emp_parallel p = {x->p->cluster, x->p->model, &x->d};
+    emp_pipeline    pipeline = {.schedule = &x->schedule, .send_ns = ns_of(emp_send_s(&p))};
+    const bool      all = options != NULL && options->all_ranks;
+
+    pipeline.ranks = all ? x->d.tp * x->d.cp * x->d.dp : 1;
+    for (int32_t g = 0; g < EMP_GROUPS; g++)
+        pipeline.shape[g] = emp_group_shape_of(&x->d, (emp_group)g);
+    EMP_TRY(EMP_ALLOC(pass, (size_t)chunks * EMP_TURN_KINDS));
+    for (int32_t c = 0; c < chunks; c++)
+        for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
+            pass[c * EMP_TURN_KINDS + k] =
+                (emp_pass_parts){x->chunk[c].part[k], x->chunk[c].count[k]};
+    pipeline.pass = pass;
+    EMP_TRY(EMP_ALLOC(x->end, (size_t)x->d.pp));
+    if (options != NULL && options->run != NULL) {
+        *options->run_count = x->schedule.count * pipeline.ranks;
+        EMP_TRY(EMP_ALLOC(run, (size_t)*options->run_count));
+    }
+    EMP_TRY(emp_pipeline_run(x->end, run, &pipeline, err));
+    if (options != NULL && options->run != NULL) {
+        *options->run = run;
+        run = NULL;
+    }
+
+cleanup:
+    emp_free(run);
+    emp_free(pass);
+    return st;
+}
+
+/* Parameters of a stage. */
+typedef struct {
+    double dense, expert;
+} parameters;
+
+static parameters parameters_of(const predictor *x, int32_t stage)
+{
+    parameters sum = {0.0, 0.0};
+
+    for (int32_t c = 0; c < x->schedule.chunks; c++) {
+        if (x->schedule.stage_of[c] != stage) continue;
+        sum.dense += x->chunk[c].dense;
+        sum.expert += x->chunk[c].expert;
+    }
+    return sum;
+}
+
+static double collective_s(const predictor *x, emp_link_kind kind, emp_group group,
+                           double bytes)
+{
+    return emp_collective_group_s(x->p->cluster, kind, emp_group_shape_of(&x->d, group),
+                                  bytes);
+}
+
+static double stream_s(const predictor *x, double bytes)
+{
+    return emp_stream_s(x->p->cluster, EMP_STREAM_PLAIN, bytes);
+}
+
+/* Gradients are set to zero, divided, and summed in fp32 among replicas. */
+static double reduce_of(const predictor *x, const parameters *n)
+{
+    const emp_link_kind kind =
+        x->d.zero > 0 ? EMP_LINK_REDUCE_SCATTER : EMP_LINK_ALL_REDUCE;
+
+    return collective_s(x, kind, EMP_GROUP_DATA, FLOAT * n->dense) +
+           collective_s(x, kind, EMP_GROUP_EXPERT_DATA, FLOAT * n->expert);
+}
+
+static double gather_of(const predictor *x, const parameters *n)
+{
+    if (x->d.zero == 0) return 0.0;
+    return collective_s(x, EMP_LINK_ALL_GATHER, EMP_GROUP_DATA, HALF * n->dense) +
+           collective_s(x, EMP_LINK_ALL_GATHER, EMP_GROUP_EXPERT_DATA, HALF * n->expert);
+}
+
+/* Parameters whose states a rank updates. */
+static double own_states(const predictor *x, const parameters *n)
+{
+    if (x->d.zero == 0) return n->dense + n->expert;
+    return n->dense / emp_group_shape_of(&x->d, EMP_GROUP_DATA).size +
+           n->expert / emp_group_shape_of(&x->d, EMP_GROUP_EXPERT_DATA).size;
+}
+
+/* The norm reads gradients, clipping reads and writes them; Adam reads gradient, weight and two moments in fp32, writes the
+ * last three and the weight in half precision. All gradients are set to zero and divided before, on each rank. */
+static double update_of(const predictor *x, const parameters *n)
+{
+    const double own = own_states(x, n), all = n->dense + n->expert;
+
+    return stream_s(x, FLOAT * all) + stream_s(x, 2.0 * FLOAT * all) +
+           stream_s(x, FLOAT * own) + stream_s(x, 2.0 * FLOAT * own) +
+           stream_s(x, (7.0 * FLOAT + HALF) * own);
+}
+
+static void add_times(emp_parallel_step *out, const predictor *x)
+{
+    double reduced = 0.0, update = 0.0, gather = 0.0, last = 0.0, busy = 0.0;
+
+    for (int32_t s = 0; s < x->d.pp; s++) {
+        const parameters n = parameters_of(x, s);
+        const double     end = (double)x->end[s].end_ns * 1e-9;
+        double           reduce = reduce_of(x, &n), here = gather_of(x, &n), hides = 0.0;
+        for (int32_t c = 0; c < x->schedule.chunks; c++)
+            if (x->schedule.stage_of[c] == s) hides = x->chunk[c].backward_s;
+        if (x->d.overlap_gradients) reduce = fmax(reduce - hides, 0.1 * reduce);
+        if (x->d.overlap_parameters) here = fmax(here - hides / 2.0, 0.1 * here);
+        last = fmax(last, end);
+        reduced = fmax(reduced, end + reduce);
+        update = fmax(update, update_of(x, &n));
+        gather = fmax(gather, here);
+        busy += (double)x->end[s].busy_ns * 1e-9 / x->d.pp;
+    }
+    out->pipeline_s = last;
+    out->reduce_s = reduced - last;
+    out->update_s = update;
+    out->gather_s = gather;
+    out->step_s = reduced + update + gather;
+    out->bubble_frac = last > 0.0 ? 1.0 - busy / last : 0.0;
+}
+
+static void add_exposed(emp_parallel_step *out, const predictor *x)
+{
+    for (int32_t s = 0; s < x->d.pp; s++) {
+        double sum = out->reduce_s + out->gather_s;
+        for (int32_t c = 0; c < x->schedule.chunks; c++)
+            if (x->schedule.stage_of[c] == s)
+                sum += x->chunk[c].exposed_s * x->d.micro_batches *
+                       x->d.pp * x->d.vp / x->schedule.chunks;
+        out->exposed_s = fmax(out->exposed_s, sum);
+    }
+}
+
+/* ---- memory ---- */
+
+/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. */
+static double states_of(const predictor *x, const parameters *n)
+{
+    const double dense = emp_group_shape_of(&x->d, EMP_GROUP_DATA).size;
+    const double expert = emp_group_shape_of(&x->d, EMP_GROUP_EXPERT_DATA).size;
+    const double weights = HALF + (x->d.is_fp8 ? 2.0 : 0.0);
+
+    return n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
+                       FLOAT / (x->d.zero > 1 ? dense : 1.0) +
+                       3.0 * FLOAT / (x->d.zero > 0 ? dense : 1.0)) +
+           n->expert * (weights / (x->d.zero > 2 ? expert : 1.0) +
+                        FLOAT / (x->d.zero > 1 ? expert : 1.0) +
+                        3.0 * FLOAT / (x->d.zero > 0 ? expert : 1.0));
+}
+
+/* The most that activations and what a backward pass needs take on a stage, by its order of passes. */
+static double activations_of(const predictor *x, int32_t stage)
+{
+    const emp_pipeline_order *s = &x->schedule;
+    double              live = 0.0, peak = 0.0;
+
+    for (int32_t i = s->first[stage]; i < s->first[stage + 1]; i++) {
+        const emp_turn *t = &s->task[i];
+        const chunk             *c = &x->chunk[t->chunk];
+        const bool is_last = t->kind == EMP_TURN_WEIGHT ||
+                             (t->kind == EMP_TURN_BACKWARD && !s->has_weights);
+        if (t->kind == EMP_TURN_FORWARD) live += c->activations;
+        if (t->kind == EMP_TURN_BACKWARD)
+            peak = fmax(peak, live + c->transient);
+        else
+            peak = fmax(peak, live);
+        if (is_last) live -= c->activations;
+    }
+    return peak;
+}
+
+static void add_memory(emp_parallel_step *out, const predictor *x)
+{
+    for (int32_t s = 0; s < x->d.pp; s++) {
+        const parameters n = parameters_of(x, s);
+        const double     states = states_of(x, &n);
+        double           activations = activations_of(x, s);
+        for (int32_t c = 0; c < x->schedule.chunks; c++)
+            if (x->schedule.stage_of[c] == s) activations += x->chunk[c].shadows;
+        out->parameters += n.dense * x->d.tp + n.expert * x->d.etp * x->d.ep;
+        if (states + activations <= out->peak_bytes) continue;
+        out->peak_bytes = states + activations;
+        out->state_bytes = states;
+        out->activation_bytes = activations;
+        out->peak_stage = s;
+    }
+}
+
+/* ---- all of it ---- */
+
+static emp_status check_gpus(const predictor *x, emp_error *err)
+{
+    const int64_t gpus = emp_degrees_gpus(&x->d);
+
+    if (gpus <= x->p->cluster->gpus) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "tp x cp x dp x pp = %d x %d x %d x %d = %lld GPUs, and %s has %d",
+                     x->d.tp, x->d.cp, x->d.dp, x->d.pp, (long long)gpus,
+                     x->p->cluster->name, x->p->cluster->gpus);
+}
+
+static void clear(predictor *x)
+{
+    for (int32_t c = 0; x->chunk != NULL && c < x->schedule.chunks; c++)
+        for (int32_t k = 0; k < EMP_TURN_KINDS; k++) emp_free(x->chunk[c].part[k]);
+    emp_free(x->chunk);
+    emp_free(x->kinds);
+    emp_free(x->end);
+    emp_pipeline_order_clear(&x->schedule);
+}
+
+emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
+                                const emp_parallel_options *options, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    predictor  x = {.p = p, .d = *p->degrees};
+
+    memset(out, 0, sizeof *out);
+    EMP_TRY(emp_degrees_resolve(&x.d, x.layers, p->model, err));
+    EMP_TRY(check_gpus(&x, err));
+    EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
+    EMP_TRY(fill_chunks(&x, err));
+    EMP_TRY(run_pipeline(&x, options, err));
+    add_times(out, &x);
+    add_exposed(out, &x);
+    add_memory(out, &x);
+    if (!isfinite(out->step_s))
+        EMP_FAIL(EMP_EUNSUPPORTED, "nothing is known of products in %s on %s",
+                 x.d.is_fp8 ? "fp8" : "bf16", p->cluster->gpu.name);
+
+cleanup:
+    clear(&x);
+    return st;
+}
