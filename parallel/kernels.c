@@ -24,8 +24,9 @@ static double product_by_model_s(const emp_cluster *c, emp_pass pass, emp_format
 
     if (pass == EMP_PASS_INPUT) product = (emp_product){format, t, i, o};
     if (pass == EMP_PASS_WEIGHT) product = (emp_product){format, o, i, t};
-    if (emp_product_time(&seconds, &form, &c->gpu, &product, NULL) != EMP_OK) return NAN;
-    return pass == EMP_PASS_WEIGHT ? seconds * c->weight_factor : seconds;
+    if (emp_product_time(&seconds, &form, &c->measured, &product, NULL) != EMP_OK) return NAN;
+    if (pass == EMP_PASS_WEIGHT) seconds *= c->weight_factor;
+    return seconds / c->kernel_rate;
 }
 
 static double by_kernels_s(const emp_cluster *c, emp_kernel_kind kind, emp_pass pass,
@@ -78,7 +79,8 @@ static double attention_s(const emp_cluster *c, emp_pass pass,
         a.kv_heads = size->groups / 8.0;
         a.group = 8;
     }
-    if (emp_attention_time(&seconds, &form, &c->gpu, &a, NULL) != EMP_OK) return NAN;
+    if (emp_attention_time(&seconds, &form, &c->measured, &a, NULL) != EMP_OK) return NAN;
+    seconds /= c->kernel_rate;
     if (pass == EMP_PASS_FORWARD) return seconds;
     return seconds * whole / by_kernels_s(c, EMP_KERNEL_ATTENTION, EMP_PASS_FORWARD, size);
 }

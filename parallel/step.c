@@ -23,7 +23,7 @@ typedef struct {
     emp_part *part[EMP_TURN_KINDS];
     int32_t   count[EMP_TURN_KINDS];
     double    dense, expert; /* parameters of a rank */
-    double    activations, input, transient, shadows;
+    double    activations, input, transient, late, shadows;
     double    exposed_s; /* of one micro-batch */
     double    backward_s;
 } chunk;
@@ -114,6 +114,7 @@ static void add_work(chunk *c, const predictor *x, const emp_work *w)
     c->activations += w->activation_bytes;
     c->input += w->input_bytes;
     c->transient = fmax(c->transient, w->transient_bytes);
+    c->late += w->late_bytes;
 }
 
 static void add_backward(chunk *c, const predictor *x, const emp_work *w)
@@ -378,7 +379,7 @@ static double activations_of(const predictor *x, int32_t stage)
                              (t->kind == EMP_TURN_BACKWARD && !s->has_weights);
         if (t->kind == EMP_TURN_FORWARD) live += c->activations;
         if (t->kind == EMP_TURN_BACKWARD)
-            peak = fmax(peak, live + c->transient);
+            peak = fmax(peak, live + fmax(c->transient, c->late - c->activations));
         else
             peak = fmax(peak, live);
         if (is_last) live -= c->activations;

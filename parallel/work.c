@@ -101,11 +101,26 @@ static double scatter_s(const builder *b)
                         EMP_GROUP_TENSOR, HALF * b->tokens * b->h);
 }
 
+/* A product and a collective that are started side by side. Products of today's GPUs have a block for each multiprocessor,
+ * and blocks whose place a collective has taken begin when it ends, so that neither hides the other unless the framework
+ * splits both (overlap_tp). */
+static void add_beside(builder *b, emp_segments *s, emp_segment segment)
+{
+    const emp_segment collective = {segment.group, segment.collective_s, 0.0, 0.0};
+
+    if (segment.collective_s <= 0.0 || b->d->overlap_tp) {
+        add(s, segment, segment.collective_s > 0.0 ? 2 : 1);
+        return;
+    }
+    segment.collective_s = 0.0;
+    add(s, collective, 1);
+    add(s, segment, 1);
+}
+
 static void forward_product(builder *b, sharding how, double tokens, double in, double out)
 {
     emp_segments *s = &b->w->forward;
     const double  compute_s = product_s(b, EMP_PASS_FORWARD, in, out, tokens);
-    const bool    is_hidden = b->d->overlap_tp;
 
     if (how == WHOLE || b->d->tp == 1) {
         add(s, (emp_segment){.compute_s = compute_s}, 1);
@@ -114,7 +129,7 @@ static void forward_product(builder *b, sharding how, double tokens, double in, 
     const emp_segment gather = {EMP_GROUP_TENSOR, gather_s(b), 0.0, 0.0};
     const emp_segment scatter = {EMP_GROUP_TENSOR, scatter_s(b), 0.0, 0.0};
     emp_segment       product = {EMP_GROUP_NONE, 0.0, compute_s, 0.0};
-    if (is_hidden) {
+    if (b->d->overlap_tp) {
         product.group = EMP_GROUP_TENSOR;
         product.collective_s = how == COLUMNS ? gather.collective_s : scatter.collective_s;
         add(s, product, 2);
@@ -134,21 +149,16 @@ static void backward_product(builder *b, sharding how, double tokens, double in,
     emp_segment   input = {EMP_GROUP_NONE, 0.0, input_s, 0.0};
     emp_segment   weight = {EMP_GROUP_NONE, 0.0, 0.0, weight_s};
 
-    if (b->d->tp > 1 && how == COLUMNS) {
-        input.group = weight.group = EMP_GROUP_TENSOR;
+    if (b->d->tp > 1 && how != WHOLE) {
+        input.group = EMP_GROUP_TENSOR;
         input.collective_s = gather_s(b);
+    }
+    if (b->d->tp > 1 && how == COLUMNS) {
+        weight.group = EMP_GROUP_TENSOR;
         weight.collective_s = scatter_s(b);
     }
-    if (b->d->tp > 1 && how == ROWS) {
-        if (b->d->overlap_tp) {
-            input.group = EMP_GROUP_TENSOR;
-            input.collective_s = gather_s(b);
-        } else {
-            add(s, (emp_segment){EMP_GROUP_TENSOR, gather_s(b), 0.0, 0.0}, 1);
-        }
-    }
-    add(s, input, input.collective_s > 0.0 ? 2 : 1);
-    add(s, weight, weight.collective_s > 0.0 ? 2 : 1);
+    add_beside(b, s, input);
+    add_beside(b, s, weight);
 }
 
 /* The parameters of a product on a rank, and what the framework keeps of their gradient in the weights' format. */
@@ -221,6 +231,8 @@ static void forward_queries(builder *b, const emp_transformer_layer *l, const wi
 
     if (m->key_rank == 0) {
         forward_product(b, COLUMNS, b->tokens, b->h, w->q + w->k + w->v);
+        /* queries are taken out of what the product gives */
+        add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->q);
     } else {
         const double up = l->head_size - m->rotary_size + l->value_size;
         if (m->query_rank > 0) {
@@ -248,6 +260,8 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
         add_stream(b, &b->w->backward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->k);
     }
     if (m->key_rank == 0) {
+        add_stream(b, &b->w->backward, EMP_STREAM_PLAIN,
+                   2.0 * HALF * b->tokens * (w->q + w->k + w->v));
         backward_product(b, COLUMNS, b->tokens, b->h, w->q + w->k + w->v);
         count_product(b, b->h, w->q + w->k + w->v);
         return;
@@ -411,12 +425,19 @@ static void dispatch(builder *b, emp_segments *s, const expert_sizes *e, bool is
 static double grouped_s(const builder *b, emp_pass pass, const expert_sizes *e, double in,
                         double out)
 {
+    if (e->groups <= 1.0) return product_s(b, pass, in, out, e->each);
     return emp_kernel_s(b->p, EMP_KERNEL_GROUPED, pass,
                         (emp_kernel_size){e->each, in, out, e->groups}, true);
 }
 
-/* Kernels of the router besides its product: scores, choice, counts, maps and the loss of balance. */
-enum { ROUTER_LAUNCHES = 16, EXPERT_LAUNCHES = 8 };
+/* Small kernels of the router besides its product: scores, choice, counts, maps and the loss of balance. */
+enum { ROUTER_KERNELS = 16 };
+
+static void add_router(builder *b, emp_segments *s, const emp_transformer_layer *l)
+{
+    for (int32_t i = 0; i < ROUTER_KERNELS; i++)
+        add_stream(b, s, EMP_STREAM_PLAIN, 2.0 * FLOAT * b->local * l->experts);
+}
 
 static void add_experts(builder *b, const emp_transformer_layer *l)
 {
@@ -425,7 +446,7 @@ static void add_experts(builder *b, const emp_transformer_layer *l)
     const double       up = up_of(b, e.part), tokens = e.each * e.groups;
 
     forward_product(b, WHOLE, b->local, b->h, l->experts);
-    s->launches += ROUTER_LAUNCHES + EXPERT_LAUNCHES;
+    add_router(b, s, l);
     dispatch(b, s, &e, false);
     add(s, (emp_segment){.compute_s = grouped_s(b, EMP_PASS_FORWARD, &e, b->h, up)}, 1);
     forward_activation(b, tokens, e.part);
@@ -460,7 +481,7 @@ static void add_experts_backward(builder *b, const emp_transformer_layer *l)
         2);
     dispatch(b, s, &e, true);
     backward_product(b, WHOLE, b->local, b->h, l->experts);
-    s->launches += ROUTER_LAUNCHES + EXPERT_LAUNCHES;
+    add_router(b, s, l);
 }
 
 static void add_feed_forward(builder *b, const emp_transformer_layer *l)
@@ -529,7 +550,7 @@ void emp_work_embedding(emp_work *w, const emp_parallel *p)
                HALF * matrix + 2.0 * HALF * b.tokens * b.h);
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN, (HALF + 2.0 * FLOAT) * matrix);
     w->dense_parameters = matrix;
-    w->transient_bytes = HALF * matrix;
+    w->late_bytes = HALF * matrix;
 }
 
 /* The loss reads the logits twice and writes their gradient in their place; then that is scaled. */

@@ -57,6 +57,7 @@ typedef struct {
     double       activation_bytes; /**< kept of a micro-batch until its backward pass */
     double       input_bytes;      /**< what recomputation keeps instead */
     double       transient_bytes;  /**< besides, during the backward pass */
+    double       late_bytes; /**< likewise, when the activations are released: the embedding's */
     double       shadow_bytes; /**< gradients that are made once in the weights' format */
 } emp_work;
 

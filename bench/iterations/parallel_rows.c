@@ -96,23 +96,25 @@ static emp_status read_degrees(emp_degrees *d, const reader *r, emp_error *err)
 {
     const struct {
         const char *name;
-        int32_t    *value;
-    } counts[] = {{"tp", &d->tp},
-                  {"pp", &d->pp},
-                  {"vp", &d->vp},
-                  {"ep", &d->ep},
-                  {"etp", &d->etp},
-                  {"cp", &d->cp},
-                  {"dp", &d->dp},
-                  {"zero", &d->zero},
-                  {"micro_batch", &d->micro_batch},
-                  {"micro_batches", &d->micro_batches},
-                  {"seq", &d->sequence}};
+        int32_t    *value, least;
+    } counts[] = {{"tp", &d->tp, 1},
+                  {"pp", &d->pp, 1},
+                  {"vp", &d->vp, 1},
+                  {"ep", &d->ep, 1},
+                  {"etp", &d->etp, 0},
+                  {"cp", &d->cp, 1},
+                  {"dp", &d->dp, 1},
+                  {"zero", &d->zero, 0},
+                  {"overlap_gradients", &d->overlap_gradients, 0},
+                  {"overlap_parameters", &d->overlap_parameters, 0},
+                  {"overlap_tp", &d->overlap_tp, 0},
+                  {"micro_batch", &d->micro_batch, 1},
+                  {"micro_batches", &d->micro_batches, 1},
+                  {"seq", &d->sequence, 1}};
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         EMP_CHECK(read_count(counts[i].value, r, counts[i].name, err));
-        if (*counts[i].value < 1 && strcmp(counts[i].name, "zero") != 0 &&
-            strcmp(counts[i].name, "etp") != 0)
+        if (*counts[i].value < counts[i].least)
             return EMP_ERROR(EMP_EFORMAT, "%s, row %d: %s is 0, want 1 at least",
                              r->csv->path, r->row + 1, counts[i].name);
     }
@@ -153,16 +155,26 @@ static emp_status read_row(emp_parallel_row *row, const reader *r, emp_error *er
 static emp_status add_recipe(emp_parallel_row *row, const reader *r, const emp_csv *recipes,
                              emp_error *err)
 {
+    emp_degrees *d = &row->degrees;
+    const struct {
+        const char *name;
+        int32_t    *value;
+    } counts[] = {{"etp", &d->etp},
+                  {"overlap_gradients", &d->overlap_gradients},
+                  {"overlap_parameters", &d->overlap_parameters},
+                  {"overlap_tp", &d->overlap_tp}};
+
     for (int32_t i = 0; i < recipes->row_count; i++) {
         const reader at = {recipes, i};
         if (strcmp(text_of(&at, "model"), row->model) != 0 ||
             strcmp(text_of(&at, "gpu"), row->gpu) != 0)
             continue;
-        if (text_of(r, "etp")[0] == '\0')
-            EMP_CHECK(read_count(&row->degrees.etp, &at, "etp", err));
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            if (text_of(r, counts[k].name)[0] == '\0')
+                EMP_CHECK(read_count(counts[k].value, &at, counts[k].name, err));
         if (text_of(r, "recompute")[0] == '\0')
-            EMP_CHECK(read_word(&row->degrees.recompute, &at, "recompute",
-                                EMP_RECOMPUTE_WORDS, err));
+            EMP_CHECK(
+                read_word(&d->recompute, &at, "recompute", EMP_RECOMPUTE_WORDS, err));
     }
     return EMP_OK;
 }

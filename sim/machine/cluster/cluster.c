@@ -49,7 +49,7 @@
      offsetof(emp_cluster, member)},
 
 struct raw_cluster {
-    char *description, *gpu, *kernels;
+    char *description, *gpu, *tables, *kernels;
     CLUSTER_FIELDS(MEMBER)
 };
 
@@ -57,6 +57,8 @@ static const cyaml_schema_field_t cluster_fields[] = {
     CYAML_FIELD_STRING_PTR("description", CYAML_FLAG_POINTER, struct raw_cluster,
                            description, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("gpu", CYAML_FLAG_POINTER, struct raw_cluster, gpu, 0,
+                           CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("tables", CYAML_FLAG_POINTER, struct raw_cluster, tables, 0,
                            CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("kernels", CYAML_FLAG_POINTER, struct raw_cluster, kernels, 0,
                            CYAML_UNLIMITED),
@@ -130,6 +132,26 @@ static emp_status read_point(emp_kernel_point *p, const emp_csv *csv,
     return EMP_OK;
 }
 
+#define LONG_S 1e-3
+
+static void find_sustained(emp_cluster *c)
+{
+    for (int32_t pass = 0; pass < EMP_PASSES; pass++) {
+        double flops = 0.0, seconds = 0.0;
+        for (int32_t i = 0; i < c->point_count; i++) {
+            const emp_kernel_point *p = &c->point[i];
+            const emp_kernel_size   size = {exp(p->log_size[0]), exp(p->log_size[1]),
+                                            exp(p->log_size[2]), exp(p->log_size[3])};
+            if (p->kind != EMP_KERNEL_PRODUCT || p->flops_per_s[pass] == 0.0) continue;
+            const double all = emp_cluster_kernel_flops(p->kind, (emp_pass)pass, &size);
+            if (all / p->flops_per_s[pass] < LONG_S) continue;
+            flops += all;
+            seconds += all / p->flops_per_s[pass];
+        }
+        c->sustained[pass] = seconds > 0.0 ? flops / seconds : 0.0;
+    }
+}
+
 static emp_status read_kernels(emp_cluster *c, const char *file, emp_error *err)
 {
     emp_status     st = EMP_OK;
@@ -150,6 +172,7 @@ static emp_status read_kernels(emp_cluster *c, const char *file, emp_error *err)
     for (int32_t row = 0; row < csv.row_count; row++)
         EMP_TRY(read_point(&c->point[row], &csv, &columns, row, err));
     c->point_count = csv.row_count;
+    find_sustained(c);
 
 cleanup:
     emp_csv_clear(&csv);
@@ -173,7 +196,11 @@ double emp_cluster_kernel_rate(const emp_cluster *cluster, emp_kernel_kind kind,
         sum += log(p->flops_per_s[pass]) / (square * square);
         weights += 1.0 / (square * square);
     }
-    return weights == 0.0 ? 0.0 : exp(sum / weights) * cluster->kernel_rate;
+    if (weights == 0.0) return 0.0;
+    double rate = exp(sum / weights);
+    if (kind == EMP_KERNEL_PRODUCT && cluster->sustained[pass] > 0.0)
+        rate = fmin(rate, cluster->sustained[pass]);
+    return rate * cluster->kernel_rate;
 }
 
 /* ---- loading ---- */
@@ -207,8 +234,12 @@ static emp_status read_cluster(emp_cluster *c, const char *path, emp_error *err)
     name_after_file(c->name, sizeof c->name, path);
     EMP_TRY(emp_device_model_load(&model, raw->gpu, err));
     c->gpu = model.device;
-    emp_tables_hold(c->gpu.tables);
+    c->gpu.tables = NULL;
     snprintf(c->gpu.name, sizeof c->gpu.name, "%s", raw->gpu);
+    emp_device_model_clear(&model);
+    EMP_TRY(emp_device_model_load(&model, raw->tables, err));
+    c->measured = model.device;
+    emp_tables_hold(c->measured.tables);
     EMP_TRY(read_kernels(c, raw->kernels, err));
 
 cleanup:
@@ -283,7 +314,7 @@ cleanup:
 void emp_cluster_destroy(emp_cluster *cluster)
 {
     if (cluster == NULL) return;
-    emp_tables_release(cluster->gpu.tables);
+    emp_tables_release(cluster->measured.tables);
     emp_free(cluster->point);
     emp_free(cluster);
 }

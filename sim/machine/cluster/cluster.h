@@ -69,17 +69,21 @@ typedef struct {
 
 typedef struct {
     char              name[32], description[160], path[512];
-    emp_device        gpu;      /**< its name is that of its model; holds the tables */
+    emp_device        gpu;      /**< its name is that of its model */
+    emp_device        measured; /**< of the model whose tables count; holds them */
     int32_t           gpus;     /**< at most */
     int32_t           domain;   /**< GPUs that NVLink joins */
     bool              has_own_kernels; /**< the measured ones; else ratios of theirs count */
-    double            kernel_rate;     /**< times as fast as the measured kernels */
+    double            kernel_rate;     /**< times as fast as what was measured */
     double            weight_factor; /**< times as long: gradients of weights in fp32, where
                                           the product comes from the table of products */
     double            stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
     emp_link_rate     link[EMP_LINKS]; /**< within a domain */
     emp_link_rate     network;         /**< of a GPU, one way, between domains */
     double            launch_s;        /**< of the host, for a kernel */
+    /** FLOP/s of measured products that take a millisecond and more, together; 0 = none. A shorter one is over before the
+     * GPU comes to its limit of power, at which a step runs. */
+    double            sustained[EMP_PASSES];
     int32_t           point_count;
     emp_kernel_point *point; /**< owned */
 } emp_cluster;
@@ -92,7 +96,8 @@ emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_err
 void       emp_cluster_destroy(emp_cluster *cluster);
 
 /** FLOP/s of a kernel, from measured ones of its kind and pass near it: the mean of their logarithms, weighted by the fourth
- * power of the inverse distance in the logarithms of sizes; 0 = none was measured. O(points). */
+ * power of the inverse distance in the logarithms of sizes; 0 = none was measured. A product has the sustained rate at most.
+ * O(points). */
 double emp_cluster_kernel_rate(const emp_cluster *cluster, emp_kernel_kind kind,
                                emp_pass pass, const emp_kernel_size *size);
 
