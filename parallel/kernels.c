@@ -113,6 +113,24 @@ emp_group_shape emp_group_shape_of(const emp_degrees *d, emp_group group)
     }
 }
 
+/* What nccl-tests measured among so many GPUs, where the cluster's table has them; else NAN. */
+static double by_table_s(const emp_cluster *c, emp_link_kind kind, int32_t size,
+                         double bytes)
+{
+    static const emp_collective ops[] = {
+        [EMP_LINK_ALL_REDUCE] = EMP_COLLECTIVE_ALL_REDUCE,
+        [EMP_LINK_ALL_GATHER] = EMP_COLLECTIVE_ALL_GATHER,
+        [EMP_LINK_REDUCE_SCATTER] = EMP_COLLECTIVE_REDUCE_SCATTER,
+        [EMP_LINK_ALL_TO_ALL] = EMP_COLLECTIVE_ALL_TO_ALL};
+    const emp_exchange exchange = {ops[kind], EMP_FORMAT_BF16, size, bytes};
+    emp_form           form;
+    double             seconds;
+
+    if (emp_exchange_time(&seconds, &form, &c->measured, &exchange, NULL) != EMP_OK)
+        return NAN;
+    return form == EMP_FORM_TABLE || form == EMP_FORM_BEYOND ? seconds : NAN;
+}
+
 /* A ring within a domain; across domains as many rings as members of a domain, each over its own card, with a tree's
  * latency. In an all-to-all each member sends what leaves its domain over its own card. */
 double emp_collective_group_s(const emp_cluster *cluster, emp_link_kind kind,
@@ -129,7 +147,11 @@ double emp_collective_group_s(const emp_cluster *cluster, emp_link_kind kind,
     const bool   is_all_to_all = kind == EMP_LINK_ALL_TO_ALL;
     const double inside = times * bytes * ((is_all_to_all ? near : n) - 1.0) / n;
 
-    if (domains == 1.0) return link->latency_s + inside / link->bytes_per_s;
+    if (domains == 1.0) {
+        const double measured_s = by_table_s(cluster, kind, group.size, bytes);
+        return isnan(measured_s) ? link->latency_s + inside / link->bytes_per_s
+                                 : measured_s;
+    }
     across = is_all_to_all ? bytes * (n - near) / n : times * bytes * (n - 1.0) / n / near;
     return link->latency_s + ceil(log2(domains)) * cluster->network.latency_s +
            fmax(near > 1.0 ? inside / link->bytes_per_s : 0.0,

@@ -190,7 +190,8 @@ static void add_residual(builder *b, emp_segments *s)
 
 /* ---- attention ---- */
 
-/* Context parallelism exchanges sequences for heads: each rank attends with some heads over the whole sequence. */
+/* Context parallelism exchanges sequences for heads: each rank attends with some heads over the whole sequence. A tensor is
+ * brought into the order of ranks before, and into that of the sequence behind. */
 static void exchange(builder *b, emp_segments *s, double width)
 {
     const double bytes = HALF * b->tokens * width;
@@ -314,7 +315,9 @@ static void add_attention(builder *b, const emp_transformer_layer *l)
 
     forward_norm(b, b->local, b->h);
     forward_queries(b, l, &w);
-    exchange(b, &b->w->forward, w.q + w.k + w.v);
+    exchange(b, &b->w->forward, w.q);
+    exchange(b, &b->w->forward, w.k);
+    exchange(b, &b->w->forward, w.v);
     add_core(b, &b->w->forward, l, EMP_PASS_FORWARD);
     exchange(b, &b->w->forward, output);
     forward_product(b, ROWS, b->tokens, output, b->h);
@@ -333,7 +336,9 @@ static void add_attention_backward(builder *b, const emp_transformer_layer *l)
     if (b->d->recompute == EMP_RECOMPUTE_SELECTIVE)
         add_core(b, &b->w->backward, l, EMP_PASS_FORWARD);
     add_core(b, &b->w->backward, l, EMP_PASS_INPUT);
-    exchange(b, &b->w->backward, w.q + w.k + w.v);
+    exchange(b, &b->w->backward, w.q);
+    exchange(b, &b->w->backward, w.k);
+    exchange(b, &b->w->backward, w.v);
     backward_queries(b, l, &w);
     backward_norm(b, b->local, b->h);
     add_residual(b, &b->w->backward);

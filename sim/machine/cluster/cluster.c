@@ -127,29 +127,10 @@ static emp_status read_point(emp_kernel_point *p, const emp_csv *csv,
     for (int32_t i = 0; i < EMP_PASSES; i++) {
         if (emp_csv_text(csv, row, c->pass[i])[0] == '\0') continue;
         EMP_CHECK(read_positive(&us, csv, row, c->pass[i], err));
-        p->flops_per_s[i] = emp_cluster_kernel_flops(p->kind, (emp_pass)i, &sizes) / (us * 1e-6);
+        p->flops[i] = emp_cluster_kernel_flops(p->kind, (emp_pass)i, &sizes);
+        p->flops_per_s[i] = p->flops[i] / (us * 1e-6);
     }
     return EMP_OK;
-}
-
-#define LONG_S 1e-3
-
-static void find_sustained(emp_cluster *c)
-{
-    for (int32_t pass = 0; pass < EMP_PASSES; pass++) {
-        double flops = 0.0, seconds = 0.0;
-        for (int32_t i = 0; i < c->point_count; i++) {
-            const emp_kernel_point *p = &c->point[i];
-            const emp_kernel_size   size = {exp(p->log_size[0]), exp(p->log_size[1]),
-                                            exp(p->log_size[2]), exp(p->log_size[3])};
-            if (p->kind != EMP_KERNEL_PRODUCT || p->flops_per_s[pass] == 0.0) continue;
-            const double all = emp_cluster_kernel_flops(p->kind, (emp_pass)pass, &size);
-            if (all / p->flops_per_s[pass] < LONG_S) continue;
-            flops += all;
-            seconds += all / p->flops_per_s[pass];
-        }
-        c->sustained[pass] = seconds > 0.0 ? flops / seconds : 0.0;
-    }
 }
 
 static emp_status read_kernels(emp_cluster *c, const char *file, emp_error *err)
@@ -172,11 +153,38 @@ static emp_status read_kernels(emp_cluster *c, const char *file, emp_error *err)
     for (int32_t row = 0; row < csv.row_count; row++)
         EMP_TRY(read_point(&c->point[row], &csv, &columns, row, err));
     c->point_count = csv.row_count;
-    find_sustained(c);
 
 cleanup:
     emp_csv_clear(&csv);
     return st;
+}
+
+/* A kernel that lasts so long runs at the GPU's limit of power. */
+#define LONG_S 1e-3
+
+/* Whether the sustained rate of a kernel counts for another one: attention differs by the size of heads. */
+static bool is_of_kind(const emp_kernel_point *p, emp_kernel_kind kind, const double *at)
+{
+    if (p->kind != kind || kind == EMP_KERNEL_GROUPED) return false;
+    return kind == EMP_KERNEL_PRODUCT || (fabs(p->log_size[1] - at[1]) < 1e-9 &&
+                                          fabs(p->log_size[2] - at[2]) < 1e-9);
+}
+
+/* INFINITY: no long kernel was measured. */
+static double sustained_rate(const emp_cluster *c, emp_kernel_kind kind, emp_pass pass,
+                             const double *at)
+{
+    double flops = 0.0, seconds = 0.0;
+
+    for (int32_t i = 0; i < c->point_count; i++) {
+        const emp_kernel_point *p = &c->point[i];
+        const double            rate = p->flops_per_s[pass];
+        if (rate == 0.0 || !is_of_kind(p, kind, at) || p->flops[pass] / rate < LONG_S)
+            continue;
+        flops += p->flops[pass];
+        seconds += p->flops[pass] / rate;
+    }
+    return seconds > 0.0 ? flops / seconds : INFINITY;
 }
 
 double emp_cluster_kernel_rate(const emp_cluster *cluster, emp_kernel_kind kind,
@@ -197,10 +205,8 @@ double emp_cluster_kernel_rate(const emp_cluster *cluster, emp_kernel_kind kind,
         weights += 1.0 / (square * square);
     }
     if (weights == 0.0) return 0.0;
-    double rate = exp(sum / weights);
-    if (kind == EMP_KERNEL_PRODUCT && cluster->sustained[pass] > 0.0)
-        rate = fmin(rate, cluster->sustained[pass]);
-    return rate * cluster->kernel_rate;
+    return cluster->kernel_rate *
+           fmin(exp(sum / weights), sustained_rate(cluster, kind, pass, at));
 }
 
 /* ---- loading ---- */

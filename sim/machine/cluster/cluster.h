@@ -42,6 +42,7 @@ double emp_cluster_kernel_flops(emp_kernel_kind kind, emp_pass pass, const emp_k
 typedef struct {
     emp_kernel_kind kind;
     double          log_size[4];              /**< of emp_kernel_size, in order */
+    double          flops[EMP_PASSES];
     double          flops_per_s[EMP_PASSES]; /**< 0 = not measured */
 } emp_kernel_point;
 
@@ -81,9 +82,6 @@ typedef struct {
     emp_link_rate     link[EMP_LINKS]; /**< within a domain */
     emp_link_rate     network;         /**< of a GPU, one way, between domains */
     double            launch_s;        /**< of the host, for a kernel */
-    /** FLOP/s of measured products that take a millisecond and more, together; 0 = none. A shorter one is over before the
-     * GPU comes to its limit of power, at which a step runs. */
-    double            sustained[EMP_PASSES];
     int32_t           point_count;
     emp_kernel_point *point; /**< owned */
 } emp_cluster;
@@ -96,8 +94,10 @@ emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_err
 void       emp_cluster_destroy(emp_cluster *cluster);
 
 /** FLOP/s of a kernel, from measured ones of its kind and pass near it: the mean of their logarithms, weighted by the fourth
- * power of the inverse distance in the logarithms of sizes; 0 = none was measured. A product has the sustained rate at most.
- * O(points). */
+ * power of the inverse distance in the logarithms of sizes; 0 = none was measured. O(points).
+ *
+ * Products and attention have at most the sustained rate: that of all measured products, or attentions with such heads, that
+ * take a millisecond and more. A shorter one is over before the GPU comes to its limit of power, at which a step runs. */
 double emp_cluster_kernel_rate(const emp_cluster *cluster, emp_kernel_kind kind,
                                emp_pass pass, const emp_kernel_size *size);
 
