@@ -39,7 +39,7 @@ const emp_option emp_degrees_options[] = {
     EMP_WORD_OPTION("schedule", emp_degrees, schedule, EMP_ORDER_WORDS,
                     "order of micro-batches; interleaved where vp is above 1",
                     EMP_ORDER_1F1B),
-    EMP_WORD_OPTION("format", emp_degrees, is_fp8, "bf16|fp8", "of products of layers",
+    EMP_WORD_OPTION("dtype", emp_degrees, is_fp8, "bf16|fp8", "of products of layers",
                     0),
     EMP_INTEGER_OPTION("overlap_gradients", emp_degrees, overlap_gradients, 0, 1,
                        "whether gradients are summed during the last backward passes", 0),

@@ -54,7 +54,7 @@ typedef struct {
 /** All degrees 1, sp and zero 1, one micro-batch of one sequence. */
 emp_degrees emp_degrees_default(void);
 
-/** The options of a spec. */
+/** The keys of a spec. */
 extern const emp_option emp_degrees_options[];
 
 /** GPUs that the degrees need. */

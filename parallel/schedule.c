@@ -15,8 +15,8 @@ static emp_status add(emp_pipeline_order *s, emp_turn_kind kind, int32_t chunk,
     return EMP_OK;
 }
 
-/* Chunks go round the stages: that of chunk c is c modulo pp. */
-static emp_status begin(emp_pipeline_order *s, const emp_degrees *d, emp_error *err)
+emp_status emp_pipeline_order_begin(emp_pipeline_order *s, const emp_degrees *d,
+                                    emp_error *err)
 {
     memset(s, 0, sizeof *s);
     s->stages = d->pp;
@@ -230,7 +230,7 @@ emp_status emp_pipeline_order_create(emp_pipeline_order *out, const emp_degrees 
         [EMP_ORDER_DUALPIPE] = fill_dual,
         [EMP_ORDER_GPIPE] = fill_gpipe};
 
-    EMP_CHECK(begin(out, d, err));
+    EMP_CHECK(emp_pipeline_order_begin(out, d, err));
     out->has_weights = d->schedule == EMP_ORDER_ZERO_BUBBLE ||
                        d->schedule == EMP_ORDER_DUALPIPE;
     out->is_blocking = d->schedule == EMP_ORDER_1F1B;

@@ -436,13 +436,20 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
     memset(out, 0, sizeof *out);
     EMP_TRY(emp_degrees_resolve(&x.d, x.layers, p->model, err));
     EMP_TRY(check_gpus(&x, err));
-    EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
+    if (options != NULL && options->schedule_path != NULL)
+        EMP_TRY(emp_pipeline_order_load(&x.schedule, &x.d, options->schedule_path, err));
+    else
+        EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
     EMP_TRY(fill_chunks(&x, err));
+    add_memory(out, &x);
+    out->step_s = INFINITY;
+    if (options != NULL && options->memory_bytes > 0.0 &&
+        out->peak_bytes > options->memory_bytes)
+        goto cleanup;
     EMP_TRY(run_pipeline(&x, options, err));
     add_times(out, &x);
     add_exposed(out, &x);
-    add_memory(out, &x);
-    if (!isfinite(out->step_s))
+    if (isnan(out->step_s))
         EMP_FAIL(EMP_EUNSUPPORTED, "nothing is known of products in %s on %s",
                  x.d.is_fp8 ? "fp8" : "bf16", p->cluster->gpu.name);
 

@@ -12,7 +12,7 @@
 #include "parallel/engine.h"
 
 typedef struct {
-    double  step_s;
+    double  step_s;     /**< infinite: it does not fit */
     double  pipeline_s; /**< the passes of all micro-batches */
     double  reduce_s;   /**< gradients among replicas, as far as nothing hides them */
     double  update_s;   /**< of the weights, with the gradients' norm */
@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
     bool        all_ranks;     /**< simulate each rank, though they are alike */
     const char *schedule_path; /**< OPTIONAL. A schedule of one's own */
+    double      memory_bytes; /**< of a GPU; a step that needs more is not timed. 0 = any */
     /** OPTIONAL. Receives the tasks as they were run, [*run_count]; the caller frees them. */
     emp_turn_run **run;
     int32_t       *run_count;
