@@ -66,7 +66,7 @@ static inline int64_t emp_degrees_gpus(const emp_degrees *d)
 /** Replicas of an expert's weights. */
 static inline int32_t emp_degrees_expert_replicas(const emp_degrees *d)
 {
-    return d->tp * d->cp * d->dp / (d->etp * d->ep);
+    return d->tp * d->cp * d->dp / ((d->etp > 0 ? d->etp : 1) * d->ep);
 }
 
 /** Completes `etp` and `schedule`, and checks that degrees divide what they divide.

@@ -6,7 +6,7 @@
  * pass of the same micro-batch on the rank with the same place in its stage, and for the message.
  *
  * Where all ranks of a stage do the same for the same time, one of them stands for all: a group's ranks then come to each
- * part at once, so that the part takes its own time only. emp_pipeline_is_symmetric() tells whether that holds.
+ * part at once, so that the part takes its own time only.
  */
 #ifndef EMP_PARALLEL_ENGINE_H
 #define EMP_PARALLEL_ENGINE_H

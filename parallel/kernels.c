@@ -99,18 +99,63 @@ double emp_kernel_s(const emp_parallel *p, emp_kernel_kind kind, emp_pass pass,
 
 /* ---- collectives ---- */
 
-emp_group_shape emp_group_shape_of(const emp_degrees *d, emp_group group)
+/* Size and stride of the groups of a kind; they divide the ranks of a stage. */
+static emp_group_shape shape_of(const emp_degrees *d, emp_group group)
 {
+    const int32_t etp = d->etp > 0 ? d->etp : 1;
+
     switch (group) {
-    case EMP_GROUP_TENSOR: return (emp_group_shape){d->tp, 1};
-    case EMP_GROUP_CONTEXT: return (emp_group_shape){d->cp, d->tp};
-    case EMP_GROUP_EXPERT_TENSOR: return (emp_group_shape){d->etp, 1};
-    case EMP_GROUP_EXPERT: return (emp_group_shape){d->ep, d->etp};
-    case EMP_GROUP_DATA: return (emp_group_shape){d->cp * d->dp, d->tp};
+    case EMP_GROUP_TENSOR: return (emp_group_shape){.size = d->tp, .stride = 1};
+    case EMP_GROUP_CONTEXT: return (emp_group_shape){.size = d->cp, .stride = d->tp};
+    case EMP_GROUP_EXPERT_TENSOR: return (emp_group_shape){.size = etp, .stride = 1};
+    case EMP_GROUP_EXPERT: return (emp_group_shape){.size = d->ep, .stride = etp};
+    case EMP_GROUP_DATA:
+        return (emp_group_shape){.size = d->cp * d->dp, .stride = d->tp};
     case EMP_GROUP_EXPERT_DATA:
-        return (emp_group_shape){emp_degrees_expert_replicas(d), d->etp * d->ep};
-    default: return (emp_group_shape){1, 1};
+        return (emp_group_shape){.size = emp_degrees_expert_replicas(d),
+                                 .stride = etp * d->ep};
+    default: return (emp_group_shape){.size = 1, .stride = 1};
     }
+}
+
+/* Notes where the group whose first member is rank \a first lies. */
+static void add_group(emp_group_shape *g, int32_t domain, int32_t first)
+{
+    int32_t domains = 0, last = -1, members = 0, near = g->size;
+
+    for (int32_t k = 0; k < g->size; k++) {
+        const int32_t here = (first + k * g->stride) / domain;
+        if (here != last) {
+            if (domains > 0 && members < near) near = members;
+            domains++;
+            members = 0;
+        }
+        members++;
+        last = here;
+    }
+    if (members < near) near = members;
+    if (g->domains > 0 && (domains != g->domains || near != g->near)) g->is_alike = false;
+    if (domains > g->domains) g->domains = domains;
+    if (g->near == 0 || near < g->near) g->near = near;
+}
+
+emp_parallel emp_parallel_of(const emp_cluster           *cluster,
+                             const emp_transformer_model *model,
+                             const emp_degrees           *degrees)
+{
+    emp_parallel  p = {.cluster = cluster, .model = model, .degrees = degrees};
+    const int32_t ranks = degrees->tp * degrees->cp * degrees->dp;
+
+    for (int32_t kind = 0; kind < EMP_GROUPS; kind++) {
+        emp_group_shape *g = &p.shape[kind];
+        *g = shape_of(degrees, (emp_group)kind);
+        g->is_alike = true;
+        if (g->size < 1) g->size = 1; /* degrees that do not divide are refused later */
+        for (int32_t rank = 0; rank < ranks * degrees->pp; rank++)
+            if (rank % ranks / g->stride % g->size == 0)
+                add_group(g, cluster->domain, rank);
+    }
+    return p;
 }
 
 /* What nccl-tests measured among so many GPUs, where the cluster's table has them; else NAN. */
@@ -133,22 +178,22 @@ static double by_table_s(const emp_cluster *c, emp_link_kind kind, int32_t size,
 
 /* A ring within a domain; across domains as many rings as members of a domain, each over its own card, with a tree's
  * latency. In an all-to-all each member sends what leaves its domain over its own card. */
-double emp_collective_group_s(const emp_cluster *cluster, emp_link_kind kind,
-                              emp_group_shape group, double bytes)
+double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_group group,
+                              double bytes)
 {
-    const emp_link_rate *link = &cluster->link[kind];
-    const double         n = group.size;
-    double near = fmax(1.0, floor((double)cluster->domain / group.stride)), across;
+    const emp_cluster     *cluster = p->cluster;
+    const emp_group_shape *g = &p->shape[group];
+    const emp_link_rate   *link = &cluster->link[kind];
+    const double           n = g->size, near = g->near, domains = g->domains;
+    double                 across;
 
-    if (group.size <= 1 || bytes <= 0.0) return 0.0;
-    if (near > n) near = n;
-    const double domains = ceil(n / near);
+    if (g->size <= 1 || bytes <= 0.0) return 0.0;
     const double times = kind == EMP_LINK_ALL_REDUCE ? 2.0 : 1.0;
     const bool   is_all_to_all = kind == EMP_LINK_ALL_TO_ALL;
     const double inside = times * bytes * ((is_all_to_all ? near : n) - 1.0) / n;
 
-    if (domains == 1.0) {
-        const double measured_s = by_table_s(cluster, kind, group.size, bytes);
+    if (g->domains == 1) {
+        const double measured_s = by_table_s(cluster, kind, g->size, bytes);
         return isnan(measured_s) ? link->latency_s + inside / link->bytes_per_s
                                  : measured_s;
     }

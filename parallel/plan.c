@@ -71,7 +71,7 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
     emp_way *row = &plan->row[plan->count];
     *row = (emp_way){.degrees = *d};
     const emp_status st = emp_parallel_predict(
-        &row->step, &(emp_parallel){p->cluster, &p->spec->model, d}, &options, &why);
+        &row->step, &(emp_parallel){.cluster = p->cluster, .model = &p->spec->model, .degrees = d}, &options, &why);
     if (st == EMP_EINVAL) {
         snprintf(p->why, sizeof p->why, "%s", why.msg);
         snprintf(row->why, sizeof row->why, "%s", why.msg);

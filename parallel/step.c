@@ -30,7 +30,7 @@ typedef struct {
 
 /* All that a prediction has at hand. */
 typedef struct {
-    const emp_parallel *p;
+    emp_parallel        p; /* of the degrees below */
     emp_degrees         d;
     int32_t             layers[EMP_CHUNKS_MAX];
     kinds              *kinds;
@@ -61,9 +61,8 @@ static emp_status work_of(const emp_work **work, predictor *x,
     if (k->count == LAYER_KINDS_MAX)
         return EMP_ERROR(EMP_EUNSUPPORTED, "layers of more than %d kinds",
                          LAYER_KINDS_MAX);
-    const emp_parallel p = {x->p->cluster, x->p->model, &x->d};
     k->layer[k->count] = layer;
-    emp_work_layer(&k->work[k->count], &p, layer);
+    emp_work_layer(&k->work[k->count], &x->p, layer);
     *work = &k->work[k->count++];
     return EMP_OK;
 }
@@ -106,7 +105,7 @@ static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
 
 static void add_work(chunk *c, const predictor *x, const emp_work *w)
 {
-    const double launch_s = x->p->cluster->launch_s;
+    const double launch_s = x->p.cluster->launch_s;
 
     add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_s);
     c->dense += w->dense_parameters;
@@ -120,7 +119,7 @@ static void add_work(chunk *c, const predictor *x, const emp_work *w)
 static void add_backward(chunk *c, const predictor *x, const emp_work *w)
 {
     add_segments(c, EMP_TURN_BACKWARD, &w->backward, x->schedule.has_weights,
-                 x->p->cluster->launch_s);
+                 x->p.cluster->launch_s);
 }
 
 static double total_s(const chunk *c, emp_turn_kind kind)
@@ -135,7 +134,7 @@ static double total_s(const chunk *c, emp_turn_kind kind)
 static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t parts,
                              emp_error *err)
 {
-    const emp_transformer_model *m = x->p->model;
+    const emp_transformer_model *m = x->p.model;
     const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2], *last = NULL;
     int32_t                      first = 0, count = 0, segments = 1;
 
@@ -161,49 +160,21 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
 
 static emp_status fill_chunks(predictor *x, emp_error *err)
 {
-    const int32_t      parts = x->d.pp * x->d.vp;
-    const emp_parallel p = {x->p->cluster, x->p->model, &x->d};
+    const int32_t parts = x->d.pp * x->d.vp;
 
     EMP_CHECK(EMP_ALLOC(x->kinds, 1));
     EMP_CHECK(EMP_ALLOC(x->chunk, (size_t)x->schedule.chunks));
-    emp_work_embedding(&x->kinds->embedding, &p);
-    emp_work_head(&x->kinds->head, &p);
+    emp_work_embedding(&x->kinds->embedding, &x->p);
+    emp_work_head(&x->kinds->head, &x->p);
     for (int32_t c = 0; c < x->schedule.chunks; c++)
         EMP_CHECK(fill_chunk(&x->chunk[c], x, c % parts, parts, err));
     return EMP_OK;
 }
 
-/* ---- symmetry ---- */
-
-/* Domains that an instance of a group touches, and its members in the first of them. */
-static int32_t spans_of(const emp_cluster *c, const emp_group_shape *g, int32_t base)
-{
-    int32_t domains = 0, last = -1;
-
-    for (int32_t k = 0; k < g->size; k++) {
-        const int32_t domain = (base + k * g->stride) / c->domain;
-        domains += domain != last;
-        last = domain;
-    }
-    return domains;
-}
-
 bool emp_parallel_is_symmetric(const emp_parallel *p)
 {
-    const emp_degrees *d = p->degrees;
-    const int32_t      ranks = d->tp * d->cp * d->dp;
-
-    for (int32_t kind = EMP_GROUP_TENSOR; kind < EMP_GROUPS; kind++) {
-        const emp_group_shape g = emp_group_shape_of(d, (emp_group)kind);
-        int32_t               spans = 0;
-        for (int32_t base = 0; base < ranks * d->pp; base++) {
-            const int32_t place = base % ranks;
-            if (place / g.stride % g.size != 0) continue; /* no first member */
-            const int32_t here = spans_of(p->cluster, &g, base);
-            if (spans == 0) spans = here;
-            if (here != spans) return false;
-        }
-    }
+    for (int32_t kind = 0; kind < EMP_GROUPS; kind++)
+        if (!p->shape[kind].is_alike) return false;
     return true;
 }
 
@@ -216,13 +187,13 @@ static emp_status run_pipeline(predictor *x, const emp_parallel_options *options
     emp_pass_parts *pass = NULL;
     emp_turn_run   *run = NULL;
     const int32_t   chunks = x->schedule.chunks;
-    const emp_parallel p = {x->p->cluster, x->p->model, &x->d};
-    emp_pipeline    pipeline = {.schedule = &x->schedule, .send_ns = ns_of(emp_send_s(&p))};
+    emp_pipeline    pipeline = {.schedule = &x->schedule,
+                                .send_ns = ns_of(emp_send_s(&x->p))};
     const bool      all = options != NULL && options->all_ranks;
 
     pipeline.ranks = all ? x->d.tp * x->d.cp * x->d.dp : 1;
     for (int32_t g = 0; g < EMP_GROUPS; g++)
-        pipeline.shape[g] = emp_group_shape_of(&x->d, (emp_group)g);
+        pipeline.shape[g] = x->p.shape[g];
     EMP_TRY(EMP_ALLOC(pass, (size_t)chunks * EMP_TURN_KINDS));
     for (int32_t c = 0; c < chunks; c++)
         for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
@@ -266,13 +237,12 @@ static parameters parameters_of(const predictor *x, int32_t stage)
 static double collective_s(const predictor *x, emp_link_kind kind, emp_group group,
                            double bytes)
 {
-    return emp_collective_group_s(x->p->cluster, kind, emp_group_shape_of(&x->d, group),
-                                  bytes);
+    return emp_group_collective_s(&x->p, kind, group, bytes);
 }
 
 static double stream_s(const predictor *x, double bytes)
 {
-    return emp_stream_s(x->p->cluster, EMP_STREAM_PLAIN, bytes);
+    return emp_stream_s(x->p.cluster, EMP_STREAM_PLAIN, bytes);
 }
 
 /* Gradients are set to zero, divided, and summed in fp32 among replicas. */
@@ -296,8 +266,8 @@ static double gather_of(const predictor *x, const parameters *n)
 static double own_states(const predictor *x, const parameters *n)
 {
     if (x->d.zero == 0) return n->dense + n->expert;
-    return n->dense / emp_group_shape_of(&x->d, EMP_GROUP_DATA).size +
-           n->expert / emp_group_shape_of(&x->d, EMP_GROUP_EXPERT_DATA).size;
+    return n->dense / x->p.shape[EMP_GROUP_DATA].size +
+           n->expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
 }
 
 /* The norm reads gradients, clipping reads and writes them; Adam reads gradient, weight and two moments in fp32, writes the
@@ -354,8 +324,8 @@ static void add_exposed(emp_parallel_step *out, const predictor *x)
 /* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. */
 static double states_of(const predictor *x, const parameters *n)
 {
-    const double dense = emp_group_shape_of(&x->d, EMP_GROUP_DATA).size;
-    const double expert = emp_group_shape_of(&x->d, EMP_GROUP_EXPERT_DATA).size;
+    const double dense = x->p.shape[EMP_GROUP_DATA].size;
+    const double expert = x->p.shape[EMP_GROUP_EXPERT_DATA].size;
     const double weights = HALF + (x->d.is_fp8 ? 2.0 : 0.0);
 
     return n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
@@ -410,11 +380,11 @@ static emp_status check_gpus(const predictor *x, emp_error *err)
 {
     const int64_t gpus = emp_degrees_gpus(&x->d);
 
-    if (gpus <= x->p->cluster->gpus) return EMP_OK;
+    if (gpus <= x->p.cluster->gpus) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "tp x cp x dp x pp = %d x %d x %d x %d = %lld GPUs, and %s has %d",
                      x->d.tp, x->d.cp, x->d.dp, x->d.pp, (long long)gpus,
-                     x->p->cluster->name, x->p->cluster->gpus);
+                     x->p.cluster->name, x->p.cluster->gpus);
 }
 
 static void clear(predictor *x)
@@ -431,10 +401,11 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
                                 const emp_parallel_options *options, emp_error *err)
 {
     emp_status st = EMP_OK;
-    predictor  x = {.p = p, .d = *p->degrees};
+    predictor  x = {.d = *p->degrees};
 
     memset(out, 0, sizeof *out);
     EMP_TRY(emp_degrees_resolve(&x.d, x.layers, p->model, err));
+    x.p = emp_parallel_of(p->cluster, p->model, &x.d);
     EMP_TRY(check_gpus(&x, err));
     if (options != NULL && options->schedule_path != NULL)
         EMP_TRY(emp_pipeline_order_load(&x.schedule, &x.d, options->schedule_path, err));

@@ -35,10 +35,10 @@ typedef struct {
     int32_t       *run_count;
 } emp_parallel_options;
 
-/** Whether all groups of each kind span as many domains, so that all ranks of a stage take the same time. */
+/** Whether all groups of each kind lie alike in their domains. Where they do not, all take what the widest takes. */
 bool emp_parallel_is_symmetric(const emp_parallel *p);
 
-/** Predicts a step. \param options  NULL: one rank of each stage, the schedule of the degrees.
+/** Predicts a step, of which the cluster, the model and the degrees are set. \param options  NULL: one rank of each stage, the schedule of the degrees.
  * \retval EMP_EINVAL        Degrees that do not divide, or more GPUs than there are; the message says what would do.
  * \retval EMP_EUNSUPPORTED  A part of the model or a number format that nothing is known of.
  * \retval EMP_ENOMEM */

@@ -62,8 +62,7 @@ static void add_stream(builder *b, emp_segments *s, emp_stream_kind kind, double
 static double collective_s(const builder *b, emp_link_kind kind, emp_group group,
                            double bytes)
 {
-    return emp_collective_group_s(b->p->cluster, kind, emp_group_shape_of(b->d, group),
-                                  bytes);
+    return emp_group_collective_s(b->p, kind, group, bytes);
 }
 
 static void add_collective(builder *b, emp_segments *s, emp_link_kind kind,

@@ -20,12 +20,13 @@ typedef enum {
     EMP_GROUPS
 } emp_group;
 
-/** Members first, first + stride, ... */
+/** Members first, first + stride, ... in the numbers of ranks, which fill one domain after another. */
 typedef struct {
     int32_t size, stride;
+    int32_t domains;  /**< that a group touches, at most */
+    int32_t near;     /**< members of a group in a domain that it touches, at least */
+    bool    is_alike; /**< all groups touch so many domains with so many members in each */
 } emp_group_shape;
-
-emp_group_shape emp_group_shape_of(const emp_degrees *d, emp_group group);
 
 /** A part of a pass. Where it has a group, its ranks begin and end together; compute and collective overlap. */
 typedef struct {
@@ -43,12 +44,18 @@ typedef struct {
     emp_segment segment[EMP_SEGMENTS_MAX];
 } emp_segments;
 
-/** What decides times: all borrowed. */
+/** What decides times: all borrowed. emp_parallel_of() makes one. */
 typedef struct {
     const emp_cluster           *cluster;
     const emp_transformer_model *model;
     const emp_degrees           *degrees;
+    emp_group_shape              shape[EMP_GROUPS];
 } emp_parallel;
+
+/** Finds where the groups of each kind lie. O(ranks). */
+emp_parallel emp_parallel_of(const emp_cluster           *cluster,
+                             const emp_transformer_model *model,
+                             const emp_degrees           *degrees);
 
 /** The work of one layer, or of embedding or head. */
 typedef struct {
@@ -66,10 +73,10 @@ void emp_work_layer(emp_work *w, const emp_parallel *p,
 void emp_work_embedding(emp_work *w, const emp_parallel *p);
 void emp_work_head(emp_work *w, const emp_parallel *p);
 
-/** Seconds of a collective of one group of \a bytes: the whole of a gather, scatter or reduction, the buffer of a rank in
- * an all-to-all. O(1). */
-double emp_collective_group_s(const emp_cluster *cluster, emp_link_kind kind,
-                              emp_group_shape group, double bytes);
+/** Seconds of a collective of \a bytes: the whole of a gather, scatter or reduction, the buffer of a rank in an all-to-all.
+ * All groups of a kind take what the widest of them takes. O(log points). */
+double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_group group,
+                              double bytes);
 
 /** Seconds of a message to the next stage. */
 double emp_send_s(const emp_parallel *p);

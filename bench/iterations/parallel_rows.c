@@ -213,7 +213,7 @@ static emp_status predict(emp_parallel_row *row, clusters *c, emp_error *err)
     EMP_TRY(find_cluster(&cluster, c, row->gpu, err));
     EMP_TRY(emp_parallel_model_load(&model, row->model, row->layers, err));
     EMP_TRY(emp_parallel_predict(
-        &row->step, &(emp_parallel){cluster, &model, &row->degrees}, NULL, err));
+        &row->step, &(emp_parallel){.cluster = cluster, .model = &model, .degrees = &row->degrees}, NULL, err));
 
 cleanup:
     emp_transformer_model_clear(&model);

@@ -183,9 +183,11 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
                          emp_error *err)
 {
     const emp_way *least = &plan->row[0];
-    const int32_t       enough = enough_gpus(in, gpus);
+    const int32_t       enough =
+        isfinite(least->step.peak_bytes) ? enough_gpus(in, gpus) : 0;
     char                more[NAME_BYTES] = "", recompute[NAME_BYTES];
 
+    if (isinf(least->step.peak_bytes)) return EMP_ERROR(EMP_EINVAL, "%s", least->why);
     if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
     return EMP_ERROR(
         EMP_EINVAL,
@@ -308,7 +310,7 @@ emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error 
                          d->micro_batch);
         d->micro_batches = in.spec.batch / (d->dp * d->micro_batch);
     }
-    const emp_parallel         p = {in.cluster, &in.spec.model, d};
+    const emp_parallel         p = emp_parallel_of(in.cluster, &in.spec.model, d);
     const emp_parallel_options how = {
         .all_ranks = options->all_ranks,
         .schedule_path = in.spec.schedule[0] != '\0' ? in.spec.schedule : NULL,
