@@ -119,7 +119,8 @@ typedef struct {
     emp_pipeline_order *s;
     int32_t       stage;
     int32_t       forward[2], backward[2]; /* passes done, by direction */
-    int32_t       late[2], weight[2];      /* backward passes whose weights wait */
+    int32_t       weight[2]; /* gradients of weights done */
+    int32_t       queue[EMP_CHUNKS_MAX], first, last; /* directions whose weights wait */
 } dual;
 
 static int32_t chunk_of(const dual *t, int32_t phase, int32_t *micro_batch)
@@ -152,16 +153,15 @@ static emp_status dual_backward(dual *t, int32_t phase, bool is_late, emp_error 
     const int32_t chunk = chunk_of(t, phase, &micro_batch);
 
     EMP_CHECK(add(t->s, EMP_TURN_BACKWARD, chunk, micro_batch, err));
-    if (is_late) return EMP_OK;
-    return dual_weight(t, phase, err);
+    if (!is_late) return dual_weight(t, phase, err);
+    t->queue[t->last++] = phase;
+    return EMP_OK;
 }
 
-/* Weights that wait, those of direction 1 first as their backward passes are. */
-static emp_status dual_any_weight(dual *t, emp_error *err)
+/* The weights that wait longest. */
+static emp_status dual_late_weight(dual *t, emp_error *err)
 {
-    for (int32_t phase = 1; phase >= 0; phase--)
-        if (t->weight[phase] < t->backward[phase]) return dual_weight(t, phase, err);
-    return EMP_OK;
+    return t->first < t->last ? dual_weight(t, t->queue[t->first++], err) : EMP_OK;
 }
 
 static emp_status fill_dual(emp_pipeline_order *s, int32_t stage, emp_error *err)
@@ -177,7 +177,7 @@ static emp_status fill_dual(emp_pipeline_order *s, int32_t stage, emp_error *err
     }
     for (int32_t i = 0; i < rest; i++) {
         EMP_CHECK(dual_backward(&t, 1, true, err));
-        EMP_CHECK(dual_weight(&t, 1, err));
+        EMP_CHECK(dual_late_weight(&t, err));
         EMP_CHECK(dual_forward(&t, 1, err));
     }
     for (int32_t i = 0; i < m - n + rank + 1; i++) {
@@ -191,17 +191,17 @@ static emp_status fill_dual(emp_pipeline_order *s, int32_t stage, emp_error *err
         EMP_CHECK(dual_forward(&t, 1, err));
         EMP_CHECK(dual_backward(&t, 0, false, err));
     }
+    const int32_t late = (rank + 1) / 2; /* from here on weights wait */
     for (int32_t i = 0; i <= rank; i++) {
-        EMP_CHECK(dual_backward(&t, 1, i > rank / 2, err));
-        EMP_CHECK(dual_backward(&t, 0, i > rank / 2 || (i == rank / 2 && rank % 2 == 1),
-                                err));
+        EMP_CHECK(dual_backward(&t, 1, i > late || (i == late && rank % 2 == 1), err));
+        EMP_CHECK(dual_backward(&t, 0, i >= late, err));
     }
     for (int32_t i = 0; i < rest; i++) {
-        EMP_CHECK(dual_any_weight(&t, err));
+        EMP_CHECK(dual_late_weight(&t, err));
         EMP_CHECK(dual_backward(&t, 0, true, err));
     }
-    while (t.weight[0] < t.backward[0] || t.weight[1] < t.backward[1])
-        EMP_CHECK(dual_any_weight(&t, err));
+    while (t.first < t.last)
+        EMP_CHECK(dual_late_weight(&t, err));
     return EMP_OK;
 }
 
