@@ -19,7 +19,8 @@ const emp_option emp_degrees_options[] = {
                        1),
     EMP_INTEGER_OPTION("etp", emp_degrees, etp, 0, 1024,
                        "GPUs that share each matrix of an expert; 0 = 1", 0),
-    EMP_INTEGER_OPTION("cp", emp_degrees, cp, 1, 1024, "GPUs that share each sequence", 1),
+    EMP_INTEGER_OPTION("cp", emp_degrees, cp, 1, 1024, "GPUs that share each sequence",
+                       1),
     EMP_INTEGER_OPTION("dp", emp_degrees, dp, 1, DEGREE_MAX, "replicas", 1),
     EMP_INTEGER_OPTION("micro_batch", emp_degrees, micro_batch, 1, 1 << 20,
                        "sequences of a micro-batch", 1),
@@ -39,8 +40,7 @@ const emp_option emp_degrees_options[] = {
     EMP_WORD_OPTION("schedule", emp_degrees, schedule, EMP_ORDER_WORDS,
                     "order of micro-batches; interleaved where vp is above 1",
                     EMP_ORDER_1F1B),
-    EMP_WORD_OPTION("dtype", emp_degrees, is_fp8, "bf16|fp8", "of products of layers",
-                    0),
+    EMP_WORD_OPTION("dtype", emp_degrees, is_fp8, "bf16|fp8", "of products of layers", 0),
     EMP_INTEGER_OPTION("overlap_gradients", emp_degrees, overlap_gradients, 0, 1,
                        "whether gradients are summed during the last backward passes", 0),
     EMP_INTEGER_OPTION("overlap_parameters", emp_degrees, overlap_parameters, 0, 1,
@@ -124,10 +124,11 @@ static emp_status fill_chunks(int32_t *layers, const emp_degrees *d, int32_t tot
                          first, last, rest, total, inner < 0 ? 0 : inner);
     if (inner > 0 && rest % inner != 0) {
         if (!d->may_spread || first > 0 || last > 0)
-            return EMP_ERROR(EMP_EINVAL,
-                             "%d layers do not divide into pp x vp = %d x %d parts; state "
-                             "first= or last= layers, or stages=%d/...",
-                             total, d->pp, d->vp, total / chunks + 1);
+            return EMP_ERROR(
+                EMP_EINVAL,
+                "%d layers do not divide into pp x vp = %d x %d parts; state "
+                "first= or last= layers, or stages=%d/...",
+                total, d->pp, d->vp, total / chunks + 1);
         spread(layers, chunks, total);
         return EMP_OK;
     }
@@ -188,8 +189,7 @@ static emp_status check_pipeline(const emp_degrees *d, emp_error *err)
         return EMP_ERROR(EMP_EINVAL,
                          "micro_batches=%d is no multiple of pp=%d, which interleaving "
                          "needs; %d is",
-                         d->micro_batches, d->pp,
-                         (d->micro_batches / d->pp + 1) * d->pp);
+                         d->micro_batches, d->pp, (d->micro_batches / d->pp + 1) * d->pp);
     if (d->schedule == EMP_ORDER_DUALPIPE &&
         (d->pp % 2 != 0 || d->micro_batches % 2 != 0 || d->micro_batches < 2 * d->pp))
         return EMP_ERROR(EMP_EINVAL,
@@ -205,8 +205,7 @@ emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_M
     bool has_experts = false;
 
     if (d->etp == 0) d->etp = 1;
-    if (d->vp > 1 && d->schedule == EMP_ORDER_1F1B)
-        d->schedule = EMP_ORDER_INTERLEAVED;
+    if (d->vp > 1 && d->schedule == EMP_ORDER_1F1B) d->schedule = EMP_ORDER_INTERLEAVED;
     EMP_CHECK(check_pipeline(d, err));
     EMP_CHECK(check_divides("cp", d->cp, "the sequence", d->sequence, err));
     if (d->sp && d->tp > 1)
@@ -221,10 +220,11 @@ emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_M
                          d->ep);
     const int64_t ranks = (int64_t)d->tp * d->cp * d->dp;
     if (has_experts && ranks % ((int64_t)d->etp * d->ep) != 0)
-        return EMP_ERROR(EMP_EINVAL,
-                         "etp x ep = %d x %d does not divide the ranks of a stage, tp x cp "
-                         "x dp = %lld; ep=%d does",
-                         d->etp, d->ep, (long long)ranks,
-                         nearest_divisor(ranks / nearest_divisor(ranks, d->etp), d->ep));
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "etp x ep = %d x %d does not divide the ranks of a stage, tp x cp "
+            "x dp = %lld; ep=%d does",
+            d->etp, d->ep, (long long)ranks,
+            nearest_divisor(ranks / nearest_divisor(ranks, d->etp), d->ep));
     return fill_chunks(chunk_layers, d, model->layer_count, err);
 }

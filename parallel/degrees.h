@@ -37,18 +37,19 @@ typedef enum {
 
 typedef struct {
     int32_t tp, pp, vp, ep, cp, dp; /**< at least 1 */
-    int32_t etp;           /**< tensor parallelism of experts; 0 = 1 */
-    int32_t micro_batch;   /**< sequences */
-    int32_t micro_batches; /**< of a replica in a step */
-    int32_t sequence;      /**< tokens */
-    int32_t sp;            /**< sequence parallelism beside tp: 0 or 1 */
-    int32_t zero;          /**< 0: none, 1: optimizer, 2: and gradients, 3: and weights */
+    int32_t etp;                    /**< tensor parallelism of experts; 0 = 1 */
+    int32_t micro_batch;            /**< sequences */
+    int32_t micro_batches;          /**< of a replica in a step */
+    int32_t sequence;               /**< tokens */
+    int32_t sp;                     /**< sequence parallelism beside tp: 0 or 1 */
+    int32_t zero; /**< 0: none, 1: optimizer, 2: and gradients, 3: and weights */
     int32_t recompute, schedule;
     int32_t is_fp8; /**< products of layers in fp8 */
     int32_t overlap_gradients, overlap_parameters, overlap_tp; /**< 0 or 1 */
     int32_t first, last; /**< layers of the first and last stage; 0 = as the others */
-    int32_t may_spread;  /**< layers that do not divide: embedding and loss count as one each */
-    char    stages[EMP_STAGES_BYTES]; /**< layers of each chunk "12,14"; "" = alike */
+    int32_t
+        may_spread; /**< layers that do not divide: embedding and loss count as one each */
+    char stages[EMP_STAGES_BYTES]; /**< layers of each chunk "12,14"; "" = alike */
 } emp_degrees;
 
 /** All degrees 1, sp and zero 1, one micro-batch of one sequence. */

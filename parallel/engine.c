@@ -23,16 +23,16 @@ typedef struct {
 } meeting;
 
 typedef struct {
-    const emp_pipeline *p;
+    const emp_pipeline       *p;
     const emp_pipeline_order *s;
-    int32_t             n; /* ranks of a stage */
-    rank_state         *rank;
-    meeting            *meeting; /* [(stage * groups + group) * n + instance] */
-    int64_t            *done;    /* [((chunk * kinds + kind) * micro-batches + m) * n + place] */
-    int32_t            *queue;   /* ranks that may go on */
-    int32_t             queued;
-    emp_turn_run       *run;
-    int32_t             runs;
+    int32_t                   n; /* ranks of a stage */
+    rank_state               *rank;
+    meeting                  *meeting; /* [(stage * groups + group) * n + instance] */
+    int64_t      *done;  /* [((chunk * kinds + kind) * micro-batches + m) * n + place] */
+    int32_t      *queue; /* ranks that may go on */
+    int32_t       queued;
+    emp_turn_run *run;
+    int32_t       runs;
 } simulation;
 
 static int64_t *done_at(const simulation *x, int32_t kind, int32_t chunk, int32_t m,
@@ -53,9 +53,9 @@ static void push(simulation *x, int32_t rank)
 /* When the pass that a task waits for has ended and its message is there; NEVER: not yet. */
 static int64_t ready_at(const simulation *x, const emp_turn *t, int32_t place)
 {
-    const int32_t near = t->kind == EMP_TURN_FORWARD ? x->s->before[t->chunk]
-                                                     : x->s->behind[t->chunk];
-    int32_t       kind = t->kind, chunk = near;
+    const int32_t near =
+        t->kind == EMP_TURN_FORWARD ? x->s->before[t->chunk] : x->s->behind[t->chunk];
+    int32_t kind = t->kind, chunk = near;
 
     if (t->kind == EMP_TURN_WEIGHT) {
         kind = EMP_TURN_BACKWARD;
@@ -104,14 +104,14 @@ static bool meet(simulation *x, int32_t stage, int32_t place, const emp_part *pa
 static void finish(simulation *x, int32_t stage, int32_t place, const emp_turn *t)
 {
     rank_state   *r = &x->rank[stage * x->n + place];
-    const int32_t to = t->kind == EMP_TURN_FORWARD ? x->s->behind[t->chunk]
+    const int32_t to = t->kind == EMP_TURN_FORWARD    ? x->s->behind[t->chunk]
                        : t->kind == EMP_TURN_BACKWARD ? x->s->before[t->chunk]
                                                       : -1;
 
     *done_at(x, t->kind, t->chunk, t->micro_batch, place) = r->clock;
     if (x->run != NULL)
-        x->run[x->runs++] = (emp_turn_run){stage * x->n + place, t->kind, t->chunk,
-                                           t->micro_batch, r->start, r->clock};
+        x->run[x->runs++] = (emp_turn_run){stage * x->n + place, t->kind,  t->chunk,
+                                           t->micro_batch,       r->start, r->clock};
     r->task++;
     r->part = -1;
     if (to < 0 || x->s->stage_of[to] == stage) return;
@@ -127,7 +127,7 @@ static void advance(simulation *x, int32_t rank)
     rank_state   *r = &x->rank[rank];
 
     while (r->task < count && !r->is_meeting) {
-        const emp_turn *t = &x->s->task[x->s->first[stage] + r->task];
+        const emp_turn       *t = &x->s->task[x->s->first[stage] + r->task];
         const emp_pass_parts *pass = &x->p->pass[t->chunk * EMP_TURN_KINDS + t->kind];
         if (r->part < 0) {
             const int64_t ready = ready_at(x, t, place);
@@ -158,11 +158,12 @@ static emp_status refuse(const simulation *x, emp_error *err)
     for (int32_t rank = 0; rank < x->s->stages * x->n; rank++) {
         const int32_t stage = rank / x->n, at = x->s->first[stage] + x->rank[rank].task;
         if (at >= x->s->first[stage + 1]) continue;
-        return EMP_ERROR(EMP_EINVAL,
-                         "the schedule never ends: stage %d waits for ever before its task "
-                         "%d, %c%d",
-                         stage, x->rank[rank].task + 1, names[x->s->task[at].kind],
-                         x->s->task[at].micro_batch);
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "the schedule never ends: stage %d waits for ever before its task "
+            "%d, %c%d",
+            stage, x->rank[rank].task + 1, names[x->s->task[at].kind],
+            x->s->task[at].micro_batch);
     }
     return EMP_OK;
 }
@@ -172,18 +173,19 @@ static void gather_ends(emp_stage_end *stage, const simulation *x)
     for (int32_t s = 0; s < x->s->stages; s++) {
         stage[s] = (emp_stage_end){0, x->rank[s * x->n].busy};
         for (int32_t i = 0; i < x->n; i++)
-            stage[s].end_ns = emp_time_later(stage[s].end_ns, x->rank[s * x->n + i].clock);
+            stage[s].end_ns =
+                emp_time_later(stage[s].end_ns, x->rank[s * x->n + i].clock);
     }
 }
 
 emp_status emp_pipeline_run(emp_stage_end *stage, emp_turn_run *run,
                             const emp_pipeline *pipeline, emp_error *err)
 {
-    emp_status          st = EMP_OK;
+    emp_status                st = EMP_OK;
     const emp_pipeline_order *s = pipeline->schedule;
-    const int32_t       ranks = s->stages * pipeline->ranks;
-    const size_t        places = (size_t)s->chunks * EMP_TURN_KINDS *
-                          (size_t)s->micro_batches * (size_t)pipeline->ranks;
+    const int32_t             ranks = s->stages * pipeline->ranks;
+    const size_t places = (size_t)s->chunks * EMP_TURN_KINDS * (size_t)s->micro_batches *
+                          (size_t)pipeline->ranks;
     simulation x = {.p = pipeline, .s = s, .n = pipeline->ranks, .run = run};
 
     EMP_TRY(EMP_ALLOC(x.rank, (size_t)ranks));

@@ -26,11 +26,11 @@ typedef struct {
 } emp_pass_parts;
 
 typedef struct {
-    const emp_pipeline_order   *schedule;
-    const emp_pass_parts *pass; /**< [chunk * EMP_TURN_KINDS + kind] */
-    int64_t               send_ns;
-    int32_t               ranks; /**< of a stage that are simulated; 1 = one stands for all */
-    emp_group_shape       shape[EMP_GROUPS];
+    const emp_pipeline_order *schedule;
+    const emp_pass_parts     *pass; /**< [chunk * EMP_TURN_KINDS + kind] */
+    int64_t                   send_ns;
+    int32_t         ranks; /**< of a stage that are simulated; 1 = one stands for all */
+    emp_group_shape shape[EMP_GROUPS];
 } emp_pipeline;
 
 /** A task as it was run, for pictures. */

@@ -24,7 +24,8 @@ static double product_by_model_s(const emp_cluster *c, emp_pass pass, emp_format
 
     if (pass == EMP_PASS_INPUT) product = (emp_product){format, t, i, o};
     if (pass == EMP_PASS_WEIGHT) product = (emp_product){format, o, i, t};
-    if (emp_product_time(&seconds, &form, &c->measured, &product, NULL) != EMP_OK) return NAN;
+    if (emp_product_time(&seconds, &form, &c->measured, &product, NULL) != EMP_OK)
+        return NAN;
     if (pass == EMP_PASS_WEIGHT) seconds *= c->weight_factor;
     return seconds / c->kernel_rate;
 }
@@ -69,10 +70,11 @@ static double attention_s(const emp_cluster *c, emp_pass pass,
                           const emp_kernel_size *size)
 {
     const double  whole = by_kernels_s(c, EMP_KERNEL_ATTENTION, pass, size);
-    emp_attention a = {EMP_PHASE_CONTEXT, EMP_FORMAT_BF16, size->tokens, size->groups, 1,
-                       (size->in + size->out) / 2.0};
-    emp_form      form;
-    double        seconds;
+    emp_attention a = {
+        EMP_PHASE_CONTEXT,           EMP_FORMAT_BF16, size->tokens, size->groups, 1,
+        (size->in + size->out) / 2.0};
+    emp_form form;
+    double   seconds;
 
     if (c->has_own_kernels) return whole;
     if (fmod(size->groups, 8.0) == 0.0) {
@@ -82,7 +84,8 @@ static double attention_s(const emp_cluster *c, emp_pass pass,
     if (emp_attention_time(&seconds, &form, &c->measured, &a, NULL) != EMP_OK) return NAN;
     seconds /= c->kernel_rate;
     if (pass == EMP_PASS_FORWARD) return seconds;
-    return seconds * whole / by_kernels_s(c, EMP_KERNEL_ATTENTION, EMP_PASS_FORWARD, size);
+    return seconds * whole /
+           by_kernels_s(c, EMP_KERNEL_ATTENTION, EMP_PASS_FORWARD, size);
 }
 
 double emp_kernel_s(const emp_parallel *p, emp_kernel_kind kind, emp_pass pass,
@@ -109,8 +112,7 @@ static emp_group_shape shape_of(const emp_degrees *d, emp_group group)
     case EMP_GROUP_CONTEXT: return (emp_group_shape){.size = d->cp, .stride = d->tp};
     case EMP_GROUP_EXPERT_TENSOR: return (emp_group_shape){.size = etp, .stride = 1};
     case EMP_GROUP_EXPERT: return (emp_group_shape){.size = d->ep, .stride = etp};
-    case EMP_GROUP_DATA:
-        return (emp_group_shape){.size = d->cp * d->dp, .stride = d->tp};
+    case EMP_GROUP_DATA: return (emp_group_shape){.size = d->cp * d->dp, .stride = d->tp};
     case EMP_GROUP_EXPERT_DATA:
         return (emp_group_shape){.size = emp_degrees_expert_replicas(d),
                                  .stride = etp * d->ep};
@@ -197,7 +199,8 @@ double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_gro
         return isnan(measured_s) ? link->latency_s + inside / link->bytes_per_s
                                  : measured_s;
     }
-    across = is_all_to_all ? bytes * (n - near) / n : times * bytes * (n - 1.0) / n / near;
+    across =
+        is_all_to_all ? bytes * (n - near) / n : times * bytes * (n - 1.0) / n / near;
     return link->latency_s + ceil(log2(domains)) * cluster->network.latency_s +
            fmax(near > 1.0 ? inside / link->bytes_per_s : 0.0,
                 across / cluster->network.bytes_per_s);
@@ -205,14 +208,13 @@ double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_gro
 
 double emp_send_s(const emp_parallel *p)
 {
-    const emp_degrees *d = p->degrees;
-    const double       tokens = (double)d->micro_batch * d->sequence / d->cp;
-    const double       bytes = 2.0 * tokens * p->model->hidden / (d->sp ? d->tp : 1);
-    const int64_t      stage = (int64_t)d->tp * d->cp * d->dp;
+    const emp_degrees   *d = p->degrees;
+    const double         tokens = (double)d->micro_batch * d->sequence / d->cp;
+    const double         bytes = 2.0 * tokens * p->model->hidden / (d->sp ? d->tp : 1);
+    const int64_t        stage = (int64_t)d->tp * d->cp * d->dp;
     const emp_link_rate *link = &p->cluster->link[EMP_LINK_SEND];
 
     if (d->pp == 1) return 0.0;
-    if (stage * d->pp > p->cluster->domain)
-        link = &p->cluster->network;
+    if (stage * d->pp > p->cluster->domain) link = &p->cluster->network;
     return link->latency_s + bytes / link->bytes_per_s;
 }

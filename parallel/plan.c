@@ -25,10 +25,7 @@ static void add_choice(choices *c, int32_t value)
     if (c->count < CHOICES_MAX) c->value[c->count++] = value;
 }
 
-static choices only(int32_t value)
-{
-    return (choices){{value}, 1};
-}
+static choices only(int32_t value) { return (choices){{value}, 1}; }
 
 /* Divisors of a size up to a limit. */
 static choices divisors(int32_t size, int32_t most)
@@ -46,7 +43,7 @@ typedef struct {
     const emp_cluster       *cluster;
     int32_t                  gpus;
     bool                     all_ranks;
-    char                     why[EMP_PLAN_WHY_BYTES]; /* of the last that did not divide */
+    char why[EMP_PLAN_WHY_BYTES]; /* of the last that did not divide */
 } planner;
 
 /* What the spec says, or else what is to be tried. */
@@ -61,17 +58,18 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
 {
     emp_ways            *plan = p->plan;
     emp_error            why = {0};
-    emp_parallel_options options = {.all_ranks = p->all_ranks,
-                                    .schedule_path = p->spec->schedule[0] != '\0'
-                                                         ? p->spec->schedule
-                                                         : NULL,
-                                    .memory_bytes = plan->memory_bytes};
+    emp_parallel_options options = {
+        .all_ranks = p->all_ranks,
+        .schedule_path = p->spec->schedule[0] != '\0' ? p->spec->schedule : NULL,
+        .memory_bytes = plan->memory_bytes};
 
     EMP_CHECK(EMP_GROW(plan->row, (int64_t)plan->count + 1, plan->capacity));
     emp_way *row = &plan->row[plan->count];
     *row = (emp_way){.degrees = *d};
     const emp_status st = emp_parallel_predict(
-        &row->step, &(emp_parallel){.cluster = p->cluster, .model = &p->spec->model, .degrees = d}, &options, &why);
+        &row->step,
+        &(emp_parallel){.cluster = p->cluster, .model = &p->spec->model, .degrees = d},
+        &options, &why);
     if (st == EMP_EINVAL) {
         snprintf(p->why, sizeof p->why, "%s", why.msg);
         snprintf(row->why, sizeof row->why, "%s", why.msg);
@@ -91,11 +89,9 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
 
 static emp_status try_recomputations(planner *p, emp_degrees d, emp_error *err)
 {
-    const choices recompute =
-        of_spec(p, "recompute", d.recompute,
-                (choices){{EMP_RECOMPUTE_NONE, EMP_RECOMPUTE_SELECTIVE,
-                           EMP_RECOMPUTE_FULL},
-                          3});
+    const choices recompute = of_spec(
+        p, "recompute", d.recompute,
+        (choices){{EMP_RECOMPUTE_NONE, EMP_RECOMPUTE_SELECTIVE, EMP_RECOMPUTE_FULL}, 3});
 
     for (int32_t i = 0; i < recompute.count; i++) {
         d.recompute = recompute.value[i];
@@ -109,8 +105,10 @@ static emp_status try_schedules(planner *p, emp_degrees d, emp_error *err)
 {
     choices schedules = only(EMP_ORDER_1F1B);
 
-    if (d.vp > 1) schedules = only(EMP_ORDER_INTERLEAVED);
-    else if (d.pp > 1) add_choice(&schedules, EMP_ORDER_ZERO_BUBBLE);
+    if (d.vp > 1)
+        schedules = only(EMP_ORDER_INTERLEAVED);
+    else if (d.pp > 1)
+        add_choice(&schedules, EMP_ORDER_ZERO_BUBBLE);
     schedules = of_spec(p, "schedule", d.schedule, schedules);
     if (p->spec->schedule[0] != '\0') schedules = only(d.schedule);
     for (int32_t i = 0; i < schedules.count; i++) {
@@ -138,19 +136,41 @@ static emp_status try_micro_batches(planner *p, emp_degrees d, emp_error *err)
     return EMP_OK;
 }
 
+/* Layers that do not divide: embedding and loss count as one each, or the last part has fewer. \return false: neither
+ * does. */
+static bool set_uneven(emp_degrees *d, int32_t layers)
+{
+    const int32_t parts = d->pp * d->vp, each = (layers + 2) / parts;
+    const int32_t most = (layers + parts - 1) / parts;
+
+    if (layers % parts == 0) return true;
+    if ((layers + 2) % parts == 0 && each > 1) {
+        d->first = d->last = each - 1;
+        return true;
+    }
+    d->last = layers - (parts - 1) * most;
+    return d->vp == 1 && d->last > 0;
+}
+
 /* Parts on a stage: as many as divide its layers, where the spec does not state them otherwise. */
 static emp_status try_virtual(planner *p, emp_degrees d, emp_error *err)
 {
     const int32_t layers = p->spec->model.layer_count;
     choices       vp = only(1);
 
-    if (d.pp > 1 && layers % d.pp == 0 && !emp_parallel_spec_has(p->spec, "schedule") &&
-        p->spec->degrees.stages[0] == '\0' && d.first == 0 && d.last == 0)
-        vp = divisors(layers / d.pp, EMP_CHUNKS_MAX / d.pp);
+    const bool is_uneven =
+        p->spec->degrees.stages[0] != '\0' || d.first > 0 || d.last > 0;
+
+    if (d.pp > 1 && !is_uneven && !emp_parallel_spec_has(p->spec, "schedule"))
+        vp = layers % d.pp == 0 ? divisors(layers / d.pp, EMP_CHUNKS_MAX / d.pp)
+                                : divisors((layers + 2) / d.pp, EMP_CHUNKS_MAX / d.pp);
     vp = of_spec(p, "vp", d.vp, vp);
     for (int32_t i = 0; i < vp.count; i++) {
-        d.vp = vp.value[i];
-        EMP_CHECK(try_micro_batches(p, d, err));
+        emp_degrees here = d;
+        here.vp = vp.value[i];
+        if (!is_uneven && vp.count > 1 && !set_uneven(&here, layers)) continue;
+        if (!is_uneven && vp.count == 1) (void)set_uneven(&here, layers);
+        EMP_CHECK(try_micro_batches(p, here, err));
     }
     return EMP_OK;
 }
@@ -203,13 +223,12 @@ static emp_status try_all(planner *p, emp_error *err)
     emp_degrees   d = p->spec->degrees;
     const int32_t heads = p->spec->model.layer[0].heads;
     const choices tp =
-        of_spec(p, "tp", d.tp, divisors(p->gpus, p->cluster->domain < 8 ? p->cluster->domain : 8));
+        of_spec(p, "tp", d.tp,
+                divisors(p->gpus, p->cluster->domain < 8 ? p->cluster->domain : 8));
 
     for (int32_t i = 0; i < tp.count; i++) {
         d.tp = tp.value[i];
-        if (p->gpus % d.tp != 0 ||
-            (tp.count > 1 && heads % d.tp != 0))
-            continue;
+        if (p->gpus % d.tp != 0 || (tp.count > 1 && heads % d.tp != 0)) continue;
         const choices pp =
             of_spec(p, "pp", d.pp, divisors(p->gpus / d.tp, p->spec->model.layer_count));
         for (int32_t k = 0; k < pp.count; k++) {
@@ -226,8 +245,7 @@ static int compare(const void *a, const void *b)
 {
     const emp_way *x = a, *y = b;
 
-    if (x->step.step_s != y->step.step_s)
-        return x->step.step_s < y->step.step_s ? -1 : 1;
+    if (x->step.step_s != y->step.step_s) return x->step.step_s < y->step.step_s ? -1 : 1;
     return (x->step.peak_bytes > y->step.peak_bytes) -
            (x->step.peak_bytes < y->step.peak_bytes);
 }
@@ -248,12 +266,12 @@ static emp_status refuse(const planner *p, emp_error *err)
     const emp_degrees *d = &p->spec->degrees;
 
     if (p->why[0] != '\0') return EMP_ERROR(EMP_EINVAL, "%s", p->why);
-    return EMP_ERROR(EMP_EINVAL,
-                     "no degrees fit %d GPUs and %d sequences: tp x pp x cp x dp must be "
-                     "%d, and dp x micro_batch x micro_batches %d; the spec has tp=%d pp=%d "
-                     "cp=%d dp=%d",
-                     p->gpus, p->plan->batch, p->gpus, p->plan->batch, d->tp, d->pp, d->cp,
-                     d->dp);
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "no degrees fit %d GPUs and %d sequences: tp x pp x cp x dp must be "
+        "%d, and dp x micro_batch x micro_batches %d; the spec has tp=%d pp=%d "
+        "cp=%d dp=%d",
+        p->gpus, p->plan->batch, p->gpus, p->plan->batch, d->tp, d->pp, d->cp, d->dp);
 }
 
 emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
@@ -271,8 +289,7 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
         return EMP_ERROR(EMP_EINVAL, "%d GPUs are wanted, and %s has %d", p.gpus,
                          cluster->name, cluster->gpus);
     out->batch = batch_of(&p);
-    out->memory_bytes =
-        (double)cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
+    out->memory_bytes = (double)cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
     EMP_CHECK(try_all(&p, err));
     if (out->count == 0 || (out->feasible == 0 && isinf(out->row[0].step.peak_bytes) &&
                             p.why[0] != '\0' && out->count == 1))
@@ -290,15 +307,14 @@ void emp_ways_clear(emp_ways *plan)
 /* ---- flags ---- */
 
 const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
-                                    int32_t batch)
+                                       int32_t batch)
 {
     emp_text to = {text, size, 0};
 
     text[0] = '\0';
     emp_text_add(&to, "--tensor-model-parallel-size %d --pipeline-model-parallel-size %d",
                  d->tp, d->pp);
-    if (d->vp > 1)
-        emp_text_add(&to, " --num-virtual-stages-per-pipeline-rank %d", d->vp);
+    if (d->vp > 1) emp_text_add(&to, " --num-virtual-stages-per-pipeline-rank %d", d->vp);
     if (d->cp > 1)
         emp_text_add(&to, " --context-parallel-size %d --cp-comm-type a2a", d->cp);
     if (d->ep > 1)
@@ -316,9 +332,13 @@ const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degree
     if (d->overlap_parameters) emp_text_add(&to, " --overlap-param-gather");
     if (d->overlap_tp) emp_text_add(&to, " --tp-comm-overlap");
     if (d->is_fp8) emp_text_add(&to, " --fp8-format hybrid");
-    if (d->first > 0)
+    if (d->first > 0 && d->first == d->last)
+        emp_text_add(&to, " --account-for-embedding-in-pipeline-split "
+                          "--account-for-loss-in-pipeline-split");
+    else if (d->first > 0)
         emp_text_add(&to, " --decoder-first-pipeline-num-layers %d", d->first);
-    if (d->last > 0) emp_text_add(&to, " --decoder-last-pipeline-num-layers %d", d->last);
+    if (d->last > 0 && d->first != d->last)
+        emp_text_add(&to, " --decoder-last-pipeline-num-layers %d", d->last);
     emp_text_add(&to, " --seq-length %d --micro-batch-size %d --global-batch-size %d",
                  d->sequence, d->micro_batch, batch);
     return text;

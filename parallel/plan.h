@@ -23,10 +23,10 @@ typedef struct {
 
 /** Zero-initialise; emp_ways_clear() releases it, also after a failure. */
 typedef struct {
-    emp_way *row;      /**< feasible ones first, by their time; then by their memory */
-    int32_t       count, feasible, capacity;
-    int32_t       batch;    /**< sequences of a step */
-    double        memory_bytes; /**< of a GPU, less what the process needs */
+    emp_way *row; /**< feasible ones first, by their time; then by their memory */
+    int32_t  count, feasible, capacity;
+    int32_t  batch;        /**< sequences of a step */
+    double   memory_bytes; /**< of a GPU, less what the process needs */
 } emp_ways;
 
 /** Makes the plan. O(ways).
@@ -41,6 +41,6 @@ void emp_ways_clear(emp_ways *plan);
 
 /** The flags of Megatron-LM for these degrees; returns \a text. */
 const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
-                                    int32_t batch);
+                                       int32_t batch);
 
 #endif /* EMP_PARALLEL_PLAN_H */

@@ -83,8 +83,8 @@ static emp_status fill_gpipe(emp_pipeline_order *s, int32_t stage, emp_error *er
 
 /* Pass k of a stage (Narayanan et al., 2021): groups of pp micro-batches go through all its chunks, in order forward and
  * the other way round backward. The last group may be smaller. */
-static emp_status add_interleaved(emp_pipeline_order *s, emp_turn_kind kind, int32_t stage,
-                                  int32_t k, emp_error *err)
+static emp_status add_interleaved(emp_pipeline_order *s, emp_turn_kind kind,
+                                  int32_t stage, int32_t k, emp_error *err)
 {
     const int32_t pp = s->stages, vp = s->chunks / pp;
     const int32_t group = k / (pp * vp), rest = s->micro_batches - group * pp;
@@ -117,10 +117,10 @@ static emp_status fill_interleaved(emp_pipeline_order *s, int32_t stage, emp_err
  * either direction (DeepSeek-V3 technical report, 2024; the phases are those of its published program). */
 typedef struct {
     emp_pipeline_order *s;
-    int32_t       stage;
-    int32_t       forward[2], backward[2]; /* passes done, by direction */
-    int32_t       weight[2]; /* gradients of weights done */
-    int32_t       queue[EMP_CHUNKS_MAX], first, last; /* directions whose weights wait */
+    int32_t             stage;
+    int32_t             forward[2], backward[2]; /* passes done, by direction */
+    int32_t             weight[2];               /* gradients of weights done */
+    int32_t queue[EMP_CHUNKS_MAX], first, last;  /* directions whose weights wait */
 } dual;
 
 static int32_t chunk_of(const dual *t, int32_t phase, int32_t *micro_batch)
@@ -200,8 +200,7 @@ static emp_status fill_dual(emp_pipeline_order *s, int32_t stage, emp_error *err
         EMP_CHECK(dual_late_weight(&t, err));
         EMP_CHECK(dual_backward(&t, 0, true, err));
     }
-    while (t.first < t.last)
-        EMP_CHECK(dual_late_weight(&t, err));
+    while (t.first < t.last) EMP_CHECK(dual_late_weight(&t, err));
     return EMP_OK;
 }
 
@@ -220,10 +219,11 @@ static void turn_chunks(emp_pipeline_order *s)
     }
 }
 
-emp_status emp_pipeline_order_create(emp_pipeline_order *out, const emp_degrees *d, emp_error *err)
+emp_status emp_pipeline_order_create(emp_pipeline_order *out, const emp_degrees *d,
+                                     emp_error *err)
 {
     static emp_status (*const fill[EMP_ORDERS])(emp_pipeline_order *, int32_t,
-                                                   emp_error *) = {
+                                                emp_error *) = {
         [EMP_ORDER_1F1B] = fill_1f1b,
         [EMP_ORDER_INTERLEAVED] = fill_interleaved,
         [EMP_ORDER_ZERO_BUBBLE] = fill_zero_bubble,
@@ -231,8 +231,8 @@ emp_status emp_pipeline_order_create(emp_pipeline_order *out, const emp_degrees 
         [EMP_ORDER_GPIPE] = fill_gpipe};
 
     EMP_CHECK(emp_pipeline_order_begin(out, d, err));
-    out->has_weights = d->schedule == EMP_ORDER_ZERO_BUBBLE ||
-                       d->schedule == EMP_ORDER_DUALPIPE;
+    out->has_weights =
+        d->schedule == EMP_ORDER_ZERO_BUBBLE || d->schedule == EMP_ORDER_DUALPIPE;
     out->is_blocking = d->schedule == EMP_ORDER_1F1B;
     if (d->schedule == EMP_ORDER_DUALPIPE) turn_chunks(out);
     for (int32_t stage = 0; stage < d->pp; stage++) {

@@ -52,12 +52,13 @@ static emp_status read_stage(emp_pipeline_order *s, const emp_config *config,
         if (length > 0) {
             EMP_CHECK(EMP_GROW(s->task, (int64_t)s->count + 1, s->capacity));
             if (!read_word(&s->task[s->count], text, length, stage, d))
-                return EMP_ERROR(EMP_EFORMAT,
-                                 "%s: stage %d has \"%.*s\", want F, B or W and a "
-                                 "micro-batch from 0 to %d, and perhaps a part from .0 to "
-                                 ".%d",
-                                 config->path, stage, (int)length, text,
-                                 d->micro_batches - 1, d->vp - 1);
+                return EMP_ERROR(
+                    EMP_EFORMAT,
+                    "%s: stage %d has \"%.*s\", want F, B or W and a "
+                    "micro-batch from 0 to %d, and perhaps a part from .0 to "
+                    ".%d",
+                    config->path, stage, (int)length, text, d->micro_batches - 1,
+                    d->vp - 1);
             s->has_weights |= s->task[s->count++].kind == EMP_TURN_WEIGHT;
         }
         text += length + (text[length] != '\0');

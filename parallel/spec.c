@@ -97,8 +97,8 @@ static emp_status copy(char *to, size_t size, const item *i, emp_error *err)
 
 static emp_status read_number(int32_t *to, const item *i, int32_t most, emp_error *err)
 {
-    char  text[32], *end;
-    long  value;
+    char text[32], *end;
+    long value;
 
     EMP_CHECK(copy(text, sizeof text, i, err));
     value = strtol(text, &end, 10);
@@ -120,9 +120,11 @@ static emp_status refuse(const item *i, emp_error *err)
         emp_text_add(&known, ", %s", o->name);
         emp_nearest_offer(&near, o->name, strlen(o->name));
     }
-    return EMP_ERROR(EMP_EINVAL, "a model that is trained in parallel has no key \"%.*s\"%s; "
-                     "it has %s%s", (int)i->key_length, i->key,
-                     emp_nearest_hint(&near, hint), others, names);
+    return EMP_ERROR(EMP_EINVAL,
+                     "a model that is trained in parallel has no key \"%.*s\"%s; "
+                     "it has %s%s",
+                     (int)i->key_length, i->key, emp_nearest_hint(&near, hint), others,
+                     names);
 }
 
 static bool is_yaml(const item *i)
@@ -181,8 +183,7 @@ static emp_status take(reader *r, const item *i, emp_error *err)
 
 static emp_status read_model(reader *r, emp_error *err)
 {
-    if (r->is_by_sizes)
-        return emp_workload_transformer(&r->spec->model, r->sizes, err);
+    if (r->is_by_sizes) return emp_workload_transformer(&r->spec->model, r->sizes, err);
     if (r->model[0] == '\0')
         return EMP_ERROR(EMP_EINVAL, "%.200s names no model; hf:path=config.json does",
                          r->text);
@@ -194,15 +195,15 @@ emp_status emp_parallel_spec_read(emp_parallel_spec *spec, const char *text,
 {
     static const emp_option_table table = {"a step in parallel", NULL,
                                            emp_degrees_options};
-    const char *at = items_of(text);
-    reader      r = {.spec = spec, .text = text};
-    item        i;
-    char        stages[EMP_STAGES_BYTES];
+    const char                   *at = items_of(text);
+    reader                        r = {.spec = spec, .text = text};
+    item                          i;
+    char                          stages[EMP_STAGES_BYTES];
 
     if (strlen(text) >= TEXT_BYTES)
         return EMP_ERROR(EMP_EINVAL, "a spec of more than %d characters", TEXT_BYTES - 1);
-    r.is_by_sizes = strncmp(text, "transformer", 11) == 0 &&
-                    (text[11] == ':' || text[11] == '\0');
+    r.is_by_sizes =
+        strncmp(text, "transformer", 11) == 0 && (text[11] == ':' || text[11] == '\0');
     if (!r.is_by_sizes && strncmp(text, "hf:", 3) != 0)
         snprintf(r.model, sizeof r.model, "%.*s", (int)strcspn(text, ":"), text);
     while (next_item(&i, &at)) EMP_CHECK(take(&r, &i, err));

@@ -30,13 +30,13 @@ typedef struct {
 
 /* All that a prediction has at hand. */
 typedef struct {
-    emp_parallel        p; /* of the degrees below */
-    emp_degrees         d;
-    int32_t             layers[EMP_CHUNKS_MAX];
-    kinds              *kinds;
-    emp_pipeline_order        schedule;
-    chunk              *chunk; /* [chunks of the schedule] */
-    emp_stage_end      *end;
+    emp_parallel       p; /* of the degrees below */
+    emp_degrees        d;
+    int32_t            layers[EMP_CHUNKS_MAX];
+    kinds             *kinds;
+    emp_pipeline_order schedule;
+    chunk             *chunk; /* [chunks of the schedule] */
+    emp_stage_end     *end;
 } predictor;
 
 static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer *b)
@@ -192,8 +192,7 @@ static emp_status run_pipeline(predictor *x, const emp_parallel_options *options
     const bool      all = options != NULL && options->all_ranks;
 
     pipeline.ranks = all ? x->d.tp * x->d.cp * x->d.dp : 1;
-    for (int32_t g = 0; g < EMP_GROUPS; g++)
-        pipeline.shape[g] = x->p.shape[g];
+    for (int32_t g = 0; g < EMP_GROUPS; g++) pipeline.shape[g] = x->p.shape[g];
     EMP_TRY(EMP_ALLOC(pass, (size_t)chunks * EMP_TURN_KINDS));
     for (int32_t c = 0; c < chunks; c++)
         for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
@@ -313,8 +312,8 @@ static void add_exposed(emp_parallel_step *out, const predictor *x)
         double sum = out->reduce_s + out->gather_s;
         for (int32_t c = 0; c < x->schedule.chunks; c++)
             if (x->schedule.stage_of[c] == s)
-                sum += x->chunk[c].exposed_s * x->d.micro_batches *
-                       x->d.pp * x->d.vp / x->schedule.chunks;
+                sum += x->chunk[c].exposed_s * x->d.micro_batches * x->d.pp * x->d.vp /
+                       x->schedule.chunks;
         out->exposed_s = fmax(out->exposed_s, sum);
     }
 }
@@ -340,12 +339,12 @@ static double states_of(const predictor *x, const parameters *n)
 static double activations_of(const predictor *x, int32_t stage)
 {
     const emp_pipeline_order *s = &x->schedule;
-    double              live = 0.0, peak = 0.0;
+    double                    live = 0.0, peak = 0.0;
 
     for (int32_t i = s->first[stage]; i < s->first[stage + 1]; i++) {
         const emp_turn *t = &s->task[i];
-        const chunk             *c = &x->chunk[t->chunk];
-        const bool is_last = t->kind == EMP_TURN_WEIGHT ||
+        const chunk    *c = &x->chunk[t->chunk];
+        const bool      is_last = t->kind == EMP_TURN_WEIGHT ||
                              (t->kind == EMP_TURN_BACKWARD && !s->has_weights);
         if (t->kind == EMP_TURN_FORWARD) live += c->activations;
         if (t->kind == EMP_TURN_BACKWARD)

@@ -12,15 +12,15 @@
 #include "parallel/engine.h"
 
 typedef struct {
-    double  step_s;     /**< infinite: it does not fit */
-    double  pipeline_s; /**< the passes of all micro-batches */
-    double  reduce_s;   /**< gradients among replicas, as far as nothing hides them */
-    double  update_s;   /**< of the weights, with the gradients' norm */
-    double  gather_s;   /**< the new weights among replicas */
-    double  bubble_frac;  /**< of the pipeline: what the stages wait, on average */
-    double  exposed_s;    /**< collectives and messages of a rank that nothing hides */
-    double  peak_bytes;   /**< allocated, of the rank that needs most */
-    double  state_bytes;  /**< of that rank: weights, gradients, optimizer */
+    double  step_s;      /**< infinite: it does not fit */
+    double  pipeline_s;  /**< the passes of all micro-batches */
+    double  reduce_s;    /**< gradients among replicas, as far as nothing hides them */
+    double  update_s;    /**< of the weights, with the gradients' norm */
+    double  gather_s;    /**< the new weights among replicas */
+    double  bubble_frac; /**< of the pipeline: what the stages wait, on average */
+    double  exposed_s;   /**< collectives and messages of a rank that nothing hides */
+    double  peak_bytes;  /**< allocated, of the rank that needs most */
+    double  state_bytes; /**< of that rank: weights, gradients, optimizer */
     double  activation_bytes; /**< of that rank, at its peak */
     int32_t peak_stage;
     double  parameters; /**< of the model, all ranks together, without replicas */
@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     bool        all_ranks;     /**< simulate each rank, though they are alike */
     const char *schedule_path; /**< OPTIONAL. A schedule of one's own */
-    double      memory_bytes; /**< of a GPU; a step that needs more is not timed. 0 = any */
+    double memory_bytes; /**< of a GPU; a step that needs more is not timed. 0 = any */
     /** OPTIONAL. Receives the tasks as they were run, [*run_count]; the caller frees them. */
     emp_turn_run **run;
     int32_t       *run_count;

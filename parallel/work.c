@@ -70,8 +70,7 @@ static void add_collective(builder *b, emp_segments *s, emp_link_kind kind,
 {
     const double seconds = collective_s(b, kind, group, bytes);
 
-    if (seconds > 0.0)
-        add(s, (emp_segment){.group = group, .collective_s = seconds}, 1);
+    if (seconds > 0.0) add(s, (emp_segment){.group = group, .collective_s = seconds}, 1);
 }
 
 /* ---- products ---- */
@@ -116,7 +115,8 @@ static void add_beside(builder *b, emp_segments *s, emp_segment segment)
     add(s, segment, 1);
 }
 
-static void forward_product(builder *b, sharding how, double tokens, double in, double out)
+static void forward_product(builder *b, sharding how, double tokens, double in,
+                            double out)
 {
     emp_segments *s = &b->w->forward;
     const double  compute_s = product_s(b, EMP_PASS_FORWARD, in, out, tokens);
@@ -130,7 +130,8 @@ static void forward_product(builder *b, sharding how, double tokens, double in, 
     emp_segment       product = {EMP_GROUP_NONE, 0.0, compute_s, 0.0};
     if (b->d->overlap_tp) {
         product.group = EMP_GROUP_TENSOR;
-        product.collective_s = how == COLUMNS ? gather.collective_s : scatter.collective_s;
+        product.collective_s =
+            how == COLUMNS ? gather.collective_s : scatter.collective_s;
         add(s, product, 2);
         return;
     }
@@ -279,7 +280,8 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
     backward_norm(b, b->local, m->query_rank);
     backward_product(b, WHOLE, b->local, b->h, m->query_rank);
     count_product(b, b->h, m->query_rank);
-    add_residual(b, &b->w->backward); /* gradients of both products of the norm's output */
+    add_residual(b,
+                 &b->w->backward); /* gradients of both products of the norm's output */
 }
 
 /* Bytes that attention keeps: its input and the norm of it; queries, keys and values; its output, and a number a
@@ -292,12 +294,11 @@ static void keep_attention(builder *b, const emp_transformer_layer *l, const wid
 
     if (m->key_rank > 0) {
         qkv += l->heads / b->tp * (l->head_size - m->rotary_size); /* beside the values */
-        b->w->activation_bytes += HALF * b->local *
-                                  (2.0 * m->query_rank + 2.0 * m->key_rank +
-                                   m->rotary_size);
+        b->w->activation_bytes +=
+            HALF * b->local * (2.0 * m->query_rank + 2.0 * m->key_rank + m->rotary_size);
         if (b->d->tp > 1)
-            b->w->activation_bytes += HALF * b->tokens * (m->query_rank + m->key_rank) *
-                                      (1.0 - 1.0 / b->tp);
+            b->w->activation_bytes +=
+                HALF * b->tokens * (m->query_rank + m->key_rank) * (1.0 - 1.0 / b->tp);
     }
     b->w->input_bytes = HALF * b->local * b->h;
     b->w->activation_bytes += 2.0 * HALF * b->local * b->h +
@@ -372,8 +373,8 @@ static void add_dense(builder *b, double inner)
     count_product(b, b->h, up);
     count_product(b, part, b->h);
     b->w->activation_bytes += HALF * b->tokens * (up + part);
-    b->w->transient_bytes =
-        fmax(b->w->transient_bytes, HALF * b->tokens * (up + part) + HALF * b->local * b->h);
+    b->w->transient_bytes = fmax(b->w->transient_bytes,
+                                 HALF * b->tokens * (up + part) + HALF * b->local * b->h);
 }
 
 static void add_dense_backward(builder *b, double inner)
@@ -468,9 +469,9 @@ static void add_experts(builder *b, const emp_transformer_layer *l)
 
 static void add_experts_backward(builder *b, const emp_transformer_layer *l)
 {
-    const expert_sizes e = sizes_of(b, l);
-    emp_segments      *s = &b->w->backward;
-    const double       up = up_of(b, e.part);
+    const expert_sizes    e = sizes_of(b, l);
+    emp_segments         *s = &b->w->backward;
+    const double          up = up_of(b, e.part);
     static const emp_pass input = EMP_PASS_INPUT, weight = EMP_PASS_WEIGHT;
 
     dispatch(b, s, &e, false);

@@ -23,9 +23,9 @@ typedef enum {
 /** Members first, first + stride, ... in the numbers of ranks, which fill one domain after another. */
 typedef struct {
     int32_t size, stride;
-    int32_t domains;  /**< that a group touches, at most */
-    int32_t near;     /**< members of a group in a domain that it touches, at least */
-    bool    is_alike; /**< all groups touch so many domains with so many members in each */
+    int32_t domains; /**< that a group touches, at most */
+    int32_t near;    /**< members of a group in a domain that it touches, at least */
+    bool is_alike;   /**< all groups touch so many domains with so many members in each */
 } emp_group_shape;
 
 /** A part of a pass. Where it has a group, its ranks begin and end together; compute and collective overlap. */
@@ -64,8 +64,9 @@ typedef struct {
     double       activation_bytes; /**< kept of a micro-batch until its backward pass */
     double       input_bytes;      /**< what recomputation keeps instead */
     double       transient_bytes;  /**< besides, during the backward pass */
-    double       late_bytes; /**< likewise, when the activations are released: the embedding's */
-    double       shadow_bytes; /**< gradients that are made once in the weights' format */
+    double
+        late_bytes; /**< likewise, when the activations are released: the embedding's */
+    double shadow_bytes; /**< gradients that are made once in the weights' format */
 } emp_work;
 
 void emp_work_layer(emp_work *w, const emp_parallel *p,

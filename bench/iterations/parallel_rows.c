@@ -60,8 +60,8 @@ static emp_status read_count(int32_t *value, const reader *r, const char *name,
     EMP_CHECK(emp_csv_find(&column, r->csv, name, err));
     EMP_CHECK(emp_csv_count(&count, r->csv, r->row, column, err));
     if (count < 0 || count > COUNT_MAX)
-        return EMP_ERROR(EMP_EFORMAT, "%s, row %d: %s is %lld, want 0 to %d", r->csv->path,
-                         r->row + 1, name, (long long)count, COUNT_MAX);
+        return EMP_ERROR(EMP_EFORMAT, "%s, row %d: %s is %lld, want 0 to %d",
+                         r->csv->path, r->row + 1, name, (long long)count, COUNT_MAX);
     *value = (int32_t)count;
     return EMP_OK;
 }
@@ -152,8 +152,8 @@ static emp_status read_row(emp_parallel_row *row, const reader *r, emp_error *er
 /* ---- recipes ---- */
 
 /* How a public benchmark trains a model on a GPU, where the row does not say it itself. */
-static emp_status add_recipe(emp_parallel_row *row, const reader *r, const emp_csv *recipes,
-                             emp_error *err)
+static emp_status add_recipe(emp_parallel_row *row, const reader *r,
+                             const emp_csv *recipes, emp_error *err)
 {
     emp_degrees *d = &row->degrees;
     const struct {
@@ -213,7 +213,9 @@ static emp_status predict(emp_parallel_row *row, clusters *c, emp_error *err)
     EMP_TRY(find_cluster(&cluster, c, row->gpu, err));
     EMP_TRY(emp_parallel_model_load(&model, row->model, row->layers, err));
     EMP_TRY(emp_parallel_predict(
-        &row->step, &(emp_parallel){.cluster = cluster, .model = &model, .degrees = &row->degrees}, NULL, err));
+        &row->step,
+        &(emp_parallel){.cluster = cluster, .model = &model, .degrees = &row->degrees},
+        NULL, err));
 
 cleanup:
     emp_transformer_model_clear(&model);
@@ -228,7 +230,8 @@ static emp_status load_recipes(emp_csv *csv, emp_error *err)
     return emp_csv_load(csv, path, err);
 }
 
-emp_status emp_parallel_rows_predict(emp_parallel_rows *rows, emp_csv *csv, emp_error *err)
+emp_status emp_parallel_rows_predict(emp_parallel_rows *rows, emp_csv *csv,
+                                     emp_error *err)
 {
     emp_status st = EMP_OK;
     clusters   c = {.count = 0};
@@ -306,8 +309,8 @@ static void count_pairs(int32_t *right, int32_t *count, const emp_parallel_rows 
                 isnan(b->measured_ms))
                 continue;
             ++*count;
-            *right += (a->measured_ms < b->measured_ms) ==
-                      (a->step.step_s < b->step.step_s);
+            *right +=
+                (a->measured_ms < b->measured_ms) == (a->step.step_s < b->step.step_s);
         }
     }
 }
@@ -362,11 +365,11 @@ static void note_errors(emp_sheet *s, const emp_parallel_rows *rows, const char 
             const emp_parallel_error e =
                 emp_parallel_rows_error(rows, source, dtypes[d], of_memory);
             if (e.count == 0 || (d > 0 && e.count == all.count)) continue;
-            emp_sheet_note(s,
-                           "%s%s%s, %s: mean error %.1f %% over %d rows, %.1f %% at worst.",
-                           source[0] != '\0' ? source : "All", d > 0 ? ", " : "",
-                           d > 0 ? dtypes[d] : "", of_memory ? "allocated memory" : "time",
-                           100.0 * e.mean_frac, e.count, 100.0 * e.worst_frac);
+            emp_sheet_note(
+                s, "%s%s%s, %s: mean error %.1f %% over %d rows, %.1f %% at worst.",
+                source[0] != '\0' ? source : "All", d > 0 ? ", " : "",
+                d > 0 ? dtypes[d] : "", of_memory ? "allocated memory" : "time",
+                100.0 * e.mean_frac, e.count, 100.0 * e.worst_frac);
         }
     }
     count_pairs(&right, &count, rows, source);

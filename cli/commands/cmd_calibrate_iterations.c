@@ -166,8 +166,7 @@ static emp_status refuse_unused(const struct args *a, row_form form, emp_error *
                   {"host-gpus", a->host_gpus > 0, OF_TRANSFORMERS}};
 
     for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
-        if (!option[i].is_given || option[i].is_of == form)
-            continue;
+        if (!option[i].is_given || option[i].is_of == form) continue;
         return EMP_ERROR(EMP_EINVAL,
                          "rows of %s %s, which --%s says nothing of; leave it out",
                          a->rows, what[form], option[i].name);
@@ -255,14 +254,14 @@ emp_status cmd_calibrate_iterations(int argc, char **argv, emp_error *err)
     emp_iteration_result *result = NULL;
     emp_sheet             sheet = {0};
 
-    bool                  is_parallel;
+    bool is_parallel;
 
     cli_parse(&cmd_calibrate_iterations_argp, argc, argv, &a);
     EMP_TRY(predict_parallel(&is_parallel, &a, err));
     if (is_parallel) return EMP_OK;
     EMP_TRY(load_rows(&t, a.rows, err));
-    EMP_TRY(refuse_unused(&a, t.rows.are_transformers ? OF_TRANSFORMERS : OF_DEVICES,
-                          err));
+    EMP_TRY(
+        refuse_unused(&a, t.rows.are_transformers ? OF_TRANSFORMERS : OF_DEVICES, err));
     EMP_TRY(t.rows.are_transformers ? load_hosts(&t, &a, err)
                                     : load_profiles(&t, &a, err));
     const emp_iteration_sources sources = {&t.layers, t.network, &t.hosts, t.engine};

@@ -37,7 +37,8 @@ static const char doc[] =
     "What SPEC decides stays, and all else is searched: tp, pp, vp, ep, cp, micro_batch, "
     "recompute, schedule. docs/parallel.md has the keys.\n\n"
     "  emplace plan llama3-70b:batch=128 --machine b200x8\n"
-    "  emplace plan hf:path=config.json,tp=8,batch=1024,seq=8192 --machine h100 --gpus 512";
+    "  emplace plan hf:path=config.json,tp=8,batch=1024,seq=8192 --machine h100 --gpus "
+    "512";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

@@ -288,10 +288,10 @@ static emp_status decide(emp_owned_decision *decision, bool *is_partial,
 static emp_status simulate_parallel(const struct args *args, emp_error *err)
 {
     const cli_parallel_options in_parallel = {.spec = args->run.task.spec,
-                                          .machine = args->run.task.machine,
-                                          .trace = args->trace,
-                                          .all_ranks = args->all_ranks,
-                                          .format = args->run.task.format};
+                                              .machine = args->run.task.machine,
+                                              .trace = args->trace,
+                                              .all_ranks = args->all_ranks,
+                                              .format = args->run.task.format};
 
     if (args->placement != NULL || args->dot != NULL || args->chakra != NULL ||
         args->fit != NULL || args->is_why || args->run.task.runtime != NULL)

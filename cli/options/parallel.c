@@ -73,9 +73,9 @@ static emp_value if_feasible(const emp_way *row, double value)
 
 static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
 {
-    const emp_way *row = &plan->row[index];
-    const emp_degrees  *d = &row->degrees;
-    const bool          is_feasible = row->why[0] == '\0';
+    const emp_way     *row = &plan->row[index];
+    const emp_degrees *d = &row->degrees;
+    const bool         is_feasible = row->why[0] == '\0';
     const double tokens = (double)plan->batch * d->sequence / (double)emp_degrees_gpus(d);
     char         schedule[NAME_BYTES], recompute[NAME_BYTES], flags[FLAGS_BYTES];
 
@@ -103,7 +103,7 @@ static int32_t difference(const emp_degrees *a, const emp_degrees *b)
                                    a->recompute != b->recompute,
                                    a->schedule != b->schedule && a->vp == b->vp &&
                                        a->pp == b->pp};
-    int32_t which = -1;
+    int32_t    which = -1;
 
     for (int32_t i = 0; i < CHANGES; i++) {
         if (!differs[i]) continue;
@@ -116,16 +116,16 @@ static int32_t difference(const emp_degrees *a, const emp_degrees *b)
 /* The best way that differs from the first in one degree only. */
 static void note_changes(emp_sheet *s, const emp_ways *plan)
 {
-    static const char *const names[CHANGES] = {"tp", "pp", "vp", "ep", "cp",
-                                               "micro_batch", "recompute", "schedule"};
-    const emp_way      *best = &plan->row[0];
-    bool                     is_noted[CHANGES] = {false};
-    char                     word[NAME_BYTES];
+    static const char *const names[CHANGES] = {
+        "tp", "pp", "vp", "ep", "cp", "micro_batch", "recompute", "schedule"};
+    const emp_way *best = &plan->row[0];
+    bool           is_noted[CHANGES] = {false};
+    char           word[NAME_BYTES];
 
     for (int32_t i = 1; i < plan->feasible; i++) {
-        const emp_way *row = &plan->row[i];
-        const emp_degrees  *d = &row->degrees;
-        const int32_t       which = difference(&best->degrees, d);
+        const emp_way     *row = &plan->row[i];
+        const emp_degrees *d = &row->degrees;
+        const int32_t      which = difference(&best->degrees, d);
         if (which < 0 || is_noted[which]) continue;
         const int32_t values[] = {d->tp, d->pp, d->vp, d->ep, d->cp, d->micro_batch};
         is_noted[which] = true;
@@ -158,7 +158,7 @@ static void note_plan(emp_sheet *s, const emp_ways *plan)
     note_changes(s, plan);
     emp_sheet_note(s, "Megatron-LM: %s",
                    emp_degrees_megatron_flags(flags, sizeof flags, &plan->row[0].degrees,
-                                           plan->batch));
+                                              plan->batch));
 }
 
 /* The smallest number of GPUs, doubled a few times, that would do; 0 = none. */
@@ -170,9 +170,8 @@ static int32_t enough_gpus(const inputs *in, int32_t gpus)
         emp_ways plan = {0};
         gpus *= 2;
         more.batch = in->spec.batch > gpus ? in->spec.batch : gpus;
-        const emp_status st =
-            emp_ways_find(&plan, &more, in->cluster, gpus, false, NULL);
-        const bool is_enough = st == EMP_OK && plan.feasible > 0;
+        const emp_status st = emp_ways_find(&plan, &more, in->cluster, gpus, false, NULL);
+        const bool       is_enough = st == EMP_OK && plan.feasible > 0;
         emp_ways_clear(&plan);
         if (is_enough) return gpus;
     }
@@ -183,9 +182,8 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
                          emp_error *err)
 {
     const emp_way *least = &plan->row[0];
-    const int32_t       enough =
-        isfinite(least->step.peak_bytes) ? enough_gpus(in, gpus) : 0;
-    char                more[NAME_BYTES] = "", recompute[NAME_BYTES];
+    const int32_t  enough = isfinite(least->step.peak_bytes) ? enough_gpus(in, gpus) : 0;
+    char           more[NAME_BYTES] = "", recompute[NAME_BYTES];
 
     if (isinf(least->step.peak_bytes)) return EMP_ERROR(EMP_EINVAL, "%s", least->why);
     if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
@@ -217,11 +215,11 @@ emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
     emp_sheet_set_title(&sheet, "%s on %d GPUs of %s, %d sequences of %d tokens a step",
                         options->spec, gpus, in.cluster->name, plan.batch,
                         in.spec.degrees.sequence);
-    const bool is_cut =
-        cli_format_is_for_people(options->format) && top < plan.feasible;
+    const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
     const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
-        if (is_all || (i < plan.feasible && !(is_cut && i >= top))) add_row(&sheet, &plan, i);
+        if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
+            add_row(&sheet, &plan, i);
     note_plan(&sheet, &plan);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
@@ -243,8 +241,8 @@ static emp_status write_trace(const char *path, const emp_turn_run *run, int32_t
     emp_status               st = EMP_OK;
     emp_trace_events         events = {0};
     emp_atomic_file          file = {0};
-    char                   (*name)[16] = NULL;
-    char                     track[32];
+    char(*name)[16] = NULL;
+    char track[32];
 
     EMP_TRY(EMP_ALLOC(name, (size_t)count + 1));
     emp_trace_name_process(&events, 1, "ranks");
@@ -275,7 +273,8 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
     const double memory =
         (double)in->cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
     json_t *object = json_pack(
-        "{s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:i, s:f, "
+        "{s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:i, "
+        "s:f, "
         "s:b, s:b, s:b}",
         "workload", o->spec, "machine", in->cluster->name, "gpus",
         (json_int_t)emp_degrees_gpus(&in->spec.degrees), "step_time_s", step->step_s,
@@ -284,9 +283,9 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
         "gather_s", step->gather_s, "exposed_s", step->exposed_s, "bubble_frac",
         step->bubble_frac, "peak_bytes", (json_int_t)step->peak_bytes, "state_bytes",
         (json_int_t)step->state_bytes, "activation_bytes",
-        (json_int_t)step->activation_bytes, "peak_stage", step->peak_stage,
-        "parameters", step->parameters, "feasible", (int)(step->peak_bytes <= memory),
-        "symmetric", (int)is_symmetric, "all_ranks", (int)o->all_ranks);
+        (json_int_t)step->activation_bytes, "peak_stage", step->peak_stage, "parameters",
+        step->parameters, "feasible", (int)(step->peak_bytes <= memory), "symmetric",
+        (int)is_symmetric, "all_ranks", (int)o->all_ranks);
 
     return cli_print_object(object, o->format, err);
 }
@@ -317,8 +316,7 @@ emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error 
         .run = options->trace != NULL ? &run : NULL,
         .run_count = &count};
     EMP_TRY(emp_parallel_predict(&step, &p, &how, err));
-    if (options->trace != NULL)
-        EMP_TRY(write_trace(options->trace, run, count, err));
+    if (options->trace != NULL) EMP_TRY(write_trace(options->trace, run, count, err));
     EMP_TRY(print_step(options, &in, &step, emp_parallel_is_symmetric(&p), err));
 
 cleanup:

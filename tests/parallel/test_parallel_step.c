@@ -23,10 +23,11 @@ static emp_parallel_step predict(const char *spec_text, const char *cluster_name
     const emp_parallel_options options = {.all_ranks = all_ranks};
 
     ASSERT_OK(emp_parallel_spec_read(&spec, spec_text, &err));
-    ASSERT_OK(emp_parallel_predict(
-        &step, &(emp_parallel){.cluster = cluster, .model = &spec.model,
-                               .degrees = &spec.degrees},
-        &options, &err));
+    ASSERT_OK(emp_parallel_predict(&step,
+                                   &(emp_parallel){.cluster = cluster,
+                                                   .model = &spec.model,
+                                                   .degrees = &spec.degrees},
+                                   &options, &err));
     emp_parallel_spec_clear(&spec);
     emp_cluster_destroy(cluster);
     return step;
@@ -41,7 +42,8 @@ static emp_status refuse(const char *spec_text, emp_error *err)
     emp_status st = emp_parallel_spec_read(&spec, spec_text, err);
     if (st == EMP_OK)
         st = emp_parallel_predict(&step,
-                                  &(emp_parallel){.cluster = cluster, .model = &spec.model,
+                                  &(emp_parallel){.cluster = cluster,
+                                                  .model = &spec.model,
                                                   .degrees = &spec.degrees},
                                   NULL, err);
     emp_parallel_spec_clear(&spec);
@@ -54,7 +56,8 @@ static emp_status refuse(const char *spec_text, emp_error *err)
 /* Counts of the models' cards on huggingface.co; vocabularies that are no multiple of 128 have rows for padding. */
 Test(models, have_the_parameters_that_are_published, .fini = expect_all_freed)
 {
-    cr_expect_float_eq(predict("llama3-70b", "b200", false).parameters, 70553706496.0, 1.0);
+    cr_expect_float_eq(predict("llama3-70b", "b200", false).parameters, 70553706496.0,
+                       1.0);
     cr_expect_float_eq(predict("llama3-8b", "b200", false).parameters, 8030261248.0, 1.0);
     cr_expect_float_eq(predict("mixtral-8x7b", "b200", false).parameters, 46702792704.0,
                        1.0);
@@ -70,9 +73,10 @@ Test(models, keep_their_parameters_whatever_the_degrees, .fini = expect_all_free
 
     cr_expect_float_eq(predict("llama3-8b:pp=4,dp=2", "b200", false).parameters, whole,
                        1.0);
-    cr_expect_float_eq(predict("llama3-8b:tp=2,pp=4,vp=2,cp=2,micro_batches=4", "b200",
-                               false).parameters,
-                       whole + norms, 1.0);
+    cr_expect_float_eq(
+        predict("llama3-8b:tp=2,pp=4,vp=2,cp=2,micro_batches=4", "b200", false)
+            .parameters,
+        whole + norms, 1.0);
     cr_expect_float_eq(predict("mixtral-8x7b:ep=4,dp=8", "b200", false).parameters,
                        46702792704.0, 1.0);
 }
@@ -104,10 +108,10 @@ Test(memory, of_activations_is_that_of_inputs_when_all_is_recomputed,
      .fini = expect_all_freed)
 {
     const double input = 2.0 * 4096 * 4096; /* bytes of a token's state times tokens */
-    const double of_16 = predict("transformer:layers=16," RECOMPUTED, "b200", false)
-                             .activation_bytes;
-    const double of_8 = predict("transformer:layers=8," RECOMPUTED, "b200", false)
-                            .activation_bytes;
+    const double of_16 =
+        predict("transformer:layers=16," RECOMPUTED, "b200", false).activation_bytes;
+    const double of_8 =
+        predict("transformer:layers=8," RECOMPUTED, "b200", false).activation_bytes;
 
     /* four more layers on the first stage, two micro-batches */
     cr_expect_float_eq(of_16 - of_8, 4 * 2 * input, 1.0);
@@ -128,8 +132,8 @@ Test(step, of_one_stage_grows_by_the_same_for_each_micro_batch, .fini = expect_a
  * dense model with one GPU a replica comes to a third of it. */
 Test(step, is_no_faster_than_the_peak, .fini = expect_all_freed)
 {
-    const emp_parallel_step s = predict("llama3-8b:micro_batches=8,micro_batch=2", "b200",
-                                        false);
+    const emp_parallel_step s =
+        predict("llama3-8b:micro_batches=8,micro_batch=2", "b200", false);
     const double flops = 6.0 * (s.parameters - 128256.0 * 4096) * 4096 * 16;
     const double share = flops / s.step_s / 2250e12;
 
@@ -151,7 +155,8 @@ Test(step, sums_gradients_over_the_network, .fini = expect_all_freed)
 Test(step, hides_collectives_of_tensor_ranks_where_it_is_told, .fini = expect_all_freed)
 {
     const emp_parallel_step open = predict("llama3-405b:layers=2,tp=8", "b200", false);
-    const emp_parallel_step hidden = predict("llama3-405b:layers=2,tp=8,overlap_tp=1", "b200", false);
+    const emp_parallel_step hidden =
+        predict("llama3-405b:layers=2,tp=8,overlap_tp=1", "b200", false);
 
     cr_expect(hidden.exposed_s < 0.2 * open.exposed_s);
     cr_expect_float_eq(open.step_s - hidden.step_s, open.exposed_s - hidden.exposed_s,
@@ -281,7 +286,8 @@ Test(step, survives_a_lack_of_memory, .fini = expect_all_freed)
     ASSERT_OK(emp_parallel_spec_read(&spec, "llama3-8b:pp=2,micro_batches=2", &err));
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_parallel_predict(&step,
-                             &(emp_parallel){.cluster = cluster, .model = &spec.model,
+                             &(emp_parallel){.cluster = cluster,
+                                             .model = &spec.model,
                                              .degrees = &spec.degrees},
                              NULL, NULL),
         (void)0);
@@ -295,8 +301,9 @@ Test(cluster, survives_a_lack_of_memory, .fini = expect_all_freed)
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_cluster_load(&cluster, "b200", NULL), (void)0);
     emp_cluster_destroy(cluster);
-    EXPECT_REFUSED(emp_cluster_load(&cluster, "nosuch", &err), EMP_EIO,
-                   "nosuch is neither a cluster nor a machine; clusters: b200, gb200, h100");
+    EXPECT_REFUSED(
+        emp_cluster_load(&cluster, "nosuch", &err), EMP_EIO,
+        "nosuch is neither a cluster nor a machine; clusters: b200, gb200, h100");
     EXPECT_REFUSED(emp_cluster_load(&cluster, "k40x2", &err), EMP_EIO,
                    "no cluster has GPUs of the model k40");
 }

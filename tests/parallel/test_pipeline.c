@@ -66,7 +66,8 @@ static outcome run(const emp_degrees *d, const times *t)
 
 /* Narayanan et al., Efficient large-scale language model training on GPU clusters (2021): p - 1 forward and backward passes
  * of a stage are idle, whether all forward passes come first or not. */
-Test(pipeline, one_forward_one_backward_waits_for_p_minus_1_passes, .fini = expect_all_freed)
+Test(pipeline, one_forward_one_backward_waits_for_p_minus_1_passes,
+     .fini = expect_all_freed)
 {
     const times t = {3000, 4000, 2000};
 
@@ -199,8 +200,8 @@ Test(schedule_file, is_run_as_it_is_written, .init = scratch_create,
     ASSERT_OK(load(&order, &d, "stages:\n  - F0 F1 B0 B1\n  - F0 B0 F1 B1\n", &err));
     cr_expect_eq(run_order(&order, &t, 0).end, 3 * 9000);
     emp_pipeline_order_clear(&order);
-    ASSERT_OK(load(&order, &d,
-                   "stages:\n  - F0 F1 B0 W0 B1 W1\n  - F0 B0 F1 B1 W0 W1\n", &err));
+    ASSERT_OK(load(&order, &d, "stages:\n  - F0 F1 B0 W0 B1 W1\n  - F0 B0 F1 B1 W0 W1\n",
+                   &err));
     /* the second stage: 3 until F0, then F B F B of 14, then two W of 4; the first has its last B at 21 */
     cr_expect_eq(run_order(&order, &t, 0).end, 23000);
     emp_pipeline_order_clear(&order);
@@ -223,8 +224,7 @@ Test(schedule_file, says_what_is_wrong_with_it, .init = scratch_create,
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        EXPECT_REFUSED(load(&order, &d, cases[i].text, &err), EMP_EFORMAT,
-                       cases[i].part);
+        EXPECT_REFUSED(load(&order, &d, cases[i].text, &err), EMP_EFORMAT, cases[i].part);
         emp_pipeline_order_clear(&order);
     }
 }

@@ -16,35 +16,35 @@
 /* ---- the file ---- */
 
 /* key, kind, member of emp_cluster */
-#define CLUSTER_FIELDS(X)                                                            \
-    X(gpus, COUNT, gpus)                                                             \
-    X(domain, COUNT, domain)                                                         \
-    X(own_kernels, SWITCH, has_own_kernels)                                          \
-    X(kernel_rate, RATIO, kernel_rate)                                               \
-    X(weight_factor, RATIO, weight_factor)                                           \
-    X(stream, BYTES_PER_S, stream_bytes_per_s[EMP_STREAM_PLAIN])                     \
-    X(permute, BYTES_PER_S, stream_bytes_per_s[EMP_STREAM_PERMUTE])                  \
-    X(loss, BYTES_PER_S, stream_bytes_per_s[EMP_STREAM_LOSS])                        \
-    X(stream_latency, SECONDS, stream_latency_s)                                     \
-    X(all_reduce, BYTES_PER_S, link[EMP_LINK_ALL_REDUCE].bytes_per_s)                \
-    X(all_reduce_latency, SECONDS, link[EMP_LINK_ALL_REDUCE].latency_s)              \
-    X(all_gather, BYTES_PER_S, link[EMP_LINK_ALL_GATHER].bytes_per_s)                \
-    X(all_gather_latency, SECONDS, link[EMP_LINK_ALL_GATHER].latency_s)              \
-    X(reduce_scatter, BYTES_PER_S, link[EMP_LINK_REDUCE_SCATTER].bytes_per_s)        \
-    X(reduce_scatter_latency, SECONDS, link[EMP_LINK_REDUCE_SCATTER].latency_s)      \
-    X(all_to_all, BYTES_PER_S, link[EMP_LINK_ALL_TO_ALL].bytes_per_s)                \
-    X(all_to_all_latency, SECONDS, link[EMP_LINK_ALL_TO_ALL].latency_s)              \
-    X(send, BYTES_PER_S, link[EMP_LINK_SEND].bytes_per_s)                            \
-    X(send_latency, SECONDS, link[EMP_LINK_SEND].latency_s)                          \
-    X(network, BYTES_PER_S, network.bytes_per_s)                                     \
-    X(network_latency, SECONDS, network.latency_s)                                   \
+#define CLUSTER_FIELDS(X)                                                       \
+    X(gpus, COUNT, gpus)                                                        \
+    X(domain, COUNT, domain)                                                    \
+    X(own_kernels, SWITCH, has_own_kernels)                                     \
+    X(kernel_rate, RATIO, kernel_rate)                                          \
+    X(weight_factor, RATIO, weight_factor)                                      \
+    X(stream, BYTES_PER_S, stream_bytes_per_s[EMP_STREAM_PLAIN])                \
+    X(permute, BYTES_PER_S, stream_bytes_per_s[EMP_STREAM_PERMUTE])             \
+    X(loss, BYTES_PER_S, stream_bytes_per_s[EMP_STREAM_LOSS])                   \
+    X(stream_latency, SECONDS, stream_latency_s)                                \
+    X(all_reduce, BYTES_PER_S, link[EMP_LINK_ALL_REDUCE].bytes_per_s)           \
+    X(all_reduce_latency, SECONDS, link[EMP_LINK_ALL_REDUCE].latency_s)         \
+    X(all_gather, BYTES_PER_S, link[EMP_LINK_ALL_GATHER].bytes_per_s)           \
+    X(all_gather_latency, SECONDS, link[EMP_LINK_ALL_GATHER].latency_s)         \
+    X(reduce_scatter, BYTES_PER_S, link[EMP_LINK_REDUCE_SCATTER].bytes_per_s)   \
+    X(reduce_scatter_latency, SECONDS, link[EMP_LINK_REDUCE_SCATTER].latency_s) \
+    X(all_to_all, BYTES_PER_S, link[EMP_LINK_ALL_TO_ALL].bytes_per_s)           \
+    X(all_to_all_latency, SECONDS, link[EMP_LINK_ALL_TO_ALL].latency_s)         \
+    X(send, BYTES_PER_S, link[EMP_LINK_SEND].bytes_per_s)                       \
+    X(send_latency, SECONDS, link[EMP_LINK_SEND].latency_s)                     \
+    X(network, BYTES_PER_S, network.bytes_per_s)                                \
+    X(network_latency, SECONDS, network.latency_s)                              \
     X(launch, SECONDS, launch_s)
 
 #define MEMBER(key, kind, member) char *key;
-#define SCHEMA(key, kind, member)                                                      \
-    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER, struct raw_cluster, key, 0,       \
+#define SCHEMA(key, kind, member)                                                \
+    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER, struct raw_cluster, key, 0, \
                            CYAML_UNLIMITED),
-#define ROW(key, kind, member)                                  \
+#define ROW(key, kind, member)                                   \
     {#key, EMP_CONFIG_##kind, offsetof(struct raw_cluster, key), \
      offsetof(emp_cluster, member)},
 
@@ -71,7 +71,8 @@ static const emp_config_field cluster_table[] = {CLUSTER_FIELDS(ROW)};
 
 static const char *const kernel_words = "product|grouped|attention";
 
-double emp_cluster_kernel_flops(emp_kernel_kind kind, emp_pass pass, const emp_kernel_size *size)
+double emp_cluster_kernel_flops(emp_kernel_kind kind, emp_pass pass,
+                                const emp_kernel_size *size)
 {
     if (kind != EMP_KERNEL_ATTENTION)
         return 2.0 * size->tokens * size->in * size->out * size->groups;
@@ -166,8 +167,8 @@ cleanup:
 static bool is_of_kind(const emp_kernel_point *p, emp_kernel_kind kind, const double *at)
 {
     if (p->kind != kind || kind == EMP_KERNEL_GROUPED) return false;
-    return kind == EMP_KERNEL_PRODUCT || (fabs(p->log_size[1] - at[1]) < 1e-9 &&
-                                          fabs(p->log_size[2] - at[2]) < 1e-9);
+    return kind == EMP_KERNEL_PRODUCT ||
+           (fabs(p->log_size[1] - at[1]) < 1e-9 && fabs(p->log_size[2] - at[2]) < 1e-9);
 }
 
 /* INFINITY: no long kernel was measured. */
@@ -218,7 +219,7 @@ static void name_after_file(char *name, size_t size, const char *path)
 
     snprintf(name, size, "%.*s",
              (int)(length > 5 && strcmp(base + length - 5, ".yaml") == 0 ? length - 5
-                                                                          : length),
+                                                                         : length),
              base);
 }
 

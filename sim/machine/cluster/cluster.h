@@ -36,12 +36,13 @@ typedef struct {
 } emp_kernel_size;
 
 /** FLOPs of a kernel: attention counts the whole square, as if it had no mask. */
-double emp_cluster_kernel_flops(emp_kernel_kind kind, emp_pass pass, const emp_kernel_size *size);
+double emp_cluster_kernel_flops(emp_kernel_kind kind, emp_pass pass,
+                                const emp_kernel_size *size);
 
 /** Measured kernels of one GPU model. */
 typedef struct {
     emp_kernel_kind kind;
-    double          log_size[4];              /**< of emp_kernel_size, in order */
+    double          log_size[4]; /**< of emp_kernel_size, in order */
     double          flops[EMP_PASSES];
     double          flops_per_s[EMP_PASSES]; /**< 0 = not measured */
 } emp_kernel_point;
@@ -69,20 +70,20 @@ typedef struct {
 } emp_link_rate;
 
 typedef struct {
-    char              name[32], description[160], path[512];
-    emp_device        gpu;      /**< its name is that of its model */
-    emp_device        measured; /**< of the model whose tables count; holds them */
-    int32_t           gpus;     /**< at most */
-    int32_t           domain;   /**< GPUs that NVLink joins */
-    bool              has_own_kernels; /**< the measured ones; else ratios of theirs count */
-    double            kernel_rate;     /**< times as fast as what was measured */
-    double            weight_factor; /**< times as long: gradients of weights in fp32, where
+    char          name[32], description[160], path[512];
+    emp_device    gpu;             /**< its name is that of its model */
+    emp_device    measured;        /**< of the model whose tables count; holds them */
+    int32_t       gpus;            /**< at most */
+    int32_t       domain;          /**< GPUs that NVLink joins */
+    bool          has_own_kernels; /**< the measured ones; else ratios of theirs count */
+    double        kernel_rate;     /**< times as fast as what was measured */
+    double        weight_factor;   /**< times as long: gradients of weights in fp32, where
                                           the product comes from the table of products */
-    double            stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
-    emp_link_rate     link[EMP_LINKS]; /**< within a domain */
-    emp_link_rate     network;         /**< of a GPU, one way, between domains */
-    double            launch_s;        /**< of the host, for a kernel */
-    int32_t           point_count;
+    double        stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
+    emp_link_rate link[EMP_LINKS]; /**< within a domain */
+    emp_link_rate network;         /**< of a GPU, one way, between domains */
+    double        launch_s;        /**< of the host, for a kernel */
+    int32_t       point_count;
     emp_kernel_point *point; /**< owned */
 } emp_cluster;
 
