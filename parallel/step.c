@@ -23,7 +23,8 @@ typedef struct {
     emp_part *part[EMP_TURN_KINDS];
     int32_t   count[EMP_TURN_KINDS];
     double    dense, expert; /* parameters of a rank */
-    double    activations, input, transient, late, shadows;
+    double    activations, input, transient, late;
+    uint32_t  kinds; /* bit k: it has layers of kind k */
     double    exposed_s; /* of one micro-batch */
     double    backward_s;
 } chunk;
@@ -48,7 +49,8 @@ static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer
            a->has_no_feed_forward == b->has_no_feed_forward;
 }
 
-static emp_status work_of(const emp_work **work, predictor *x,
+/* Finds or makes the work of a layer, and notes its kind. */
+static emp_status work_of(const emp_work **work, predictor *x, uint32_t *seen,
                           const emp_transformer_layer *layer, emp_error *err)
 {
     kinds *k = x->kinds;
@@ -56,6 +58,7 @@ static emp_status work_of(const emp_work **work, predictor *x,
     for (int32_t i = 0; i < k->count; i++) {
         if (!is_alike(k->layer[i], layer)) continue;
         *work = &k->work[i];
+        *seen |= UINT32_C(1) << i;
         return EMP_OK;
     }
     if (k->count == LAYER_KINDS_MAX)
@@ -63,6 +66,7 @@ static emp_status work_of(const emp_work **work, predictor *x,
                          LAYER_KINDS_MAX);
     k->layer[k->count] = layer;
     emp_work_layer(&k->work[k->count], &x->p, layer);
+    *seen |= UINT32_C(1) << k->count;
     *work = &k->work[k->count++];
     return EMP_OK;
 }
@@ -135,24 +139,19 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
                              emp_error *err)
 {
     const emp_transformer_model *m = x->p.model;
-    const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2], *last = NULL;
+    const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2];
     int32_t                      first = 0, count = 0, segments = 1;
 
     for (int32_t i = 0; i < index; i++) first += x->layers[i];
     if (index == 0) works[count++] = &x->kinds->embedding;
     for (int32_t l = first; l < first + x->layers[index]; l++)
-        EMP_CHECK(work_of(&works[count++], x, &m->layer[l], err));
+        EMP_CHECK(work_of(&works[count++], x, &c->kinds, &m->layer[l], err));
     if (index == parts - 1) works[count++] = &x->kinds->head;
     for (int32_t i = 0; i < count; i++)
         segments += works[i]->forward.count + works[i]->backward.count + 2;
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
-    for (int32_t i = 0; i < count; i++) {
-        add_work(c, x, works[i]);
-        /* one matrix of each shape is kept; layers of a kind share theirs */
-        if (works[i] != last) c->shadows += works[i]->shadow_bytes;
-        last = works[i];
-    }
+    for (int32_t i = 0; i < count; i++) add_work(c, x, works[i]);
     for (int32_t i = count - 1; i >= 0; i--) add_backward(c, x, works[i]);
     c->backward_s = total_s(c, EMP_TURN_BACKWARD) + total_s(c, EMP_TURN_WEIGHT);
     return EMP_OK;
@@ -356,14 +355,41 @@ static double activations_of(const predictor *x, int32_t stage)
     return peak;
 }
 
+static bool has_kind(const predictor *x, int32_t stage, int32_t kind)
+{
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (x->schedule.stage_of[c] == stage && (x->chunk[c].kinds >> kind & 1) != 0)
+            return true;
+    return false;
+}
+
+/* One matrix of each shape, of all chunks of a stage. */
+static double shadows_of(const predictor *x, int32_t stage)
+{
+    emp_shadow seen[LAYER_KINDS_MAX * EMP_SHADOWS_MAX];
+    int32_t    count = 0;
+    double     bytes = 0.0;
+
+    for (int32_t k = 0; k < x->kinds->count; k++) {
+        const emp_work *w = &x->kinds->work[k];
+        for (int32_t i = 0; has_kind(x, stage, k) && i < w->shadow_count; i++) {
+            bool is_new = true;
+            for (int32_t j = 0; j < count; j++)
+                is_new &= seen[j].in != w->shadow[i].in || seen[j].out != w->shadow[i].out;
+            if (!is_new) continue;
+            seen[count++] = w->shadow[i];
+            bytes += HALF * w->shadow[i].in * w->shadow[i].out;
+        }
+    }
+    return bytes;
+}
+
 static void add_memory(emp_parallel_step *out, const predictor *x)
 {
     for (int32_t s = 0; s < x->d.pp; s++) {
         const parameters n = parameters_of(x, s);
         const double     states = states_of(x, &n);
-        double           activations = activations_of(x, s);
-        for (int32_t c = 0; c < x->schedule.chunks; c++)
-            if (x->schedule.stage_of[c] == s) activations += x->chunk[c].shadows;
+        const double     activations = activations_of(x, s) + shadows_of(x, s);
         out->parameters += n.dense * x->d.tp + n.expert * x->d.etp * x->d.ep;
         if (states + activations <= out->peak_bytes) continue;
         out->peak_bytes = states + activations;

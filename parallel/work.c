@@ -161,11 +161,20 @@ static void backward_product(builder *b, sharding how, double tokens, double in,
     add_beside(b, s, weight);
 }
 
+/* Notes a shape whose gradient exists once in the weights' format. */
+static void add_shadow(builder *b, double in, double out)
+{
+    emp_work *w = b->w;
+
+    if (w->shadow_count < EMP_SHADOWS_MAX)
+        w->shadow[w->shadow_count++] = (emp_shadow){in, out};
+}
+
 /* The parameters of a product on a rank, and what the framework keeps of their gradient in the weights' format. */
 static void count_product(builder *b, double in, double out)
 {
     b->w->dense_parameters += in * out;
-    b->w->shadow_bytes += HALF * in * out;
+    add_shadow(b, in, out);
 }
 
 /* ---- norms and sums ---- */
@@ -285,15 +294,14 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
 }
 
 /* Bytes that attention keeps: its input and the norm of it; queries, keys and values; its output, and a number a
- * head. Of latent attention keys are copied beside their rotated part, and values stay within what both came from. */
+ * head. Of latent attention the vectors of low rank stay beside them, with their norms. */
 static void keep_attention(builder *b, const emp_transformer_layer *l, const widths *w)
 {
     const emp_transformer_model *m = b->p->model;
     const double                 output = l->heads / b->tp * l->value_size;
-    double                       qkv = w->q + w->k + w->v;
+    const double                 qkv = w->q + w->k + w->v;
 
     if (m->key_rank > 0) {
-        qkv += l->heads / b->tp * (l->head_size - m->rotary_size); /* beside the values */
         b->w->activation_bytes +=
             HALF * b->local * (2.0 * m->query_rank + 2.0 * m->key_rank + m->rotary_size);
         if (b->d->tp > 1)
@@ -460,7 +468,8 @@ static void add_experts(builder *b, const emp_transformer_layer *l)
     dispatch(b, s, &e, true);
     b->w->dense_parameters += b->h * l->experts;
     b->w->expert_parameters += e.groups * b->h * (up + e.part);
-    b->w->shadow_bytes += HALF * b->h * (up + e.part);
+    add_shadow(b, b->h, up);
+    add_shadow(b, e.part, b->h);
     b->w->activation_bytes +=
         HALF * tokens * (b->h + up + e.part) + FLOAT * b->local * l->experts;
     b->w->transient_bytes =

@@ -57,6 +57,12 @@ emp_parallel emp_parallel_of(const emp_cluster           *cluster,
                              const emp_transformer_model *model,
                              const emp_degrees           *degrees);
 
+enum { EMP_SHADOWS_MAX = 16 };
+
+typedef struct {
+    double in, out;
+} emp_shadow;
+
 /** The work of one layer, or of embedding or head. */
 typedef struct {
     emp_segments forward, backward;
@@ -66,7 +72,10 @@ typedef struct {
     double       transient_bytes;  /**< besides, during the backward pass */
     double
         late_bytes; /**< likewise, when the activations are released: the embedding's */
-    double shadow_bytes; /**< gradients that are made once in the weights' format */
+    /** matrices whose gradient the framework keeps once for each shape, unused, in half precision: the one that counts is
+     * added to fp32 within the product */
+    emp_shadow shadow[EMP_SHADOWS_MAX];
+    int32_t    shadow_count;
 } emp_work;
 
 void emp_work_layer(emp_work *w, const emp_parallel *p,
