@@ -24,7 +24,7 @@ typedef struct {
     int32_t   count[EMP_TURN_KINDS];
     double    dense, expert; /* parameters of a rank */
     double    activations, input, transient, late;
-    uint32_t  kinds; /* bit k: it has layers of kind k */
+    uint32_t  kinds;     /* bit k: it has layers of kind k */
     double    exposed_s; /* of one micro-batch */
     double    backward_s;
 } chunk;
@@ -375,7 +375,8 @@ static double shadows_of(const predictor *x, int32_t stage)
         for (int32_t i = 0; has_kind(x, stage, k) && i < w->shadow_count; i++) {
             bool is_new = true;
             for (int32_t j = 0; j < count; j++)
-                is_new &= seen[j].in != w->shadow[i].in || seen[j].out != w->shadow[i].out;
+                is_new &=
+                    seen[j].in != w->shadow[i].in || seen[j].out != w->shadow[i].out;
             if (!is_new) continue;
             seen[count++] = w->shadow[i];
             bytes += HALF * w->shadow[i].in * w->shadow[i].out;
