@@ -175,6 +175,25 @@ static emp_status check_layer(const emp_degrees *d, const emp_transformer_model 
                          err);
 }
 
+static emp_status check_sizes(const emp_degrees *d, emp_error *err)
+{
+    const double gpus = (double)d->tp * d->cp * d->dp * d->pp;
+    const double passes = (double)d->pp * d->vp * d->micro_batches;
+
+    if (gpus > EMP_RANKS_MAX)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "tp x cp x dp x pp = %d x %d x %d x %d = %.0f GPUs, want at most "
+            "%d",
+            d->tp, d->cp, d->dp, d->pp, gpus, EMP_RANKS_MAX);
+    if (passes > EMP_PASSES_MAX)
+        return EMP_ERROR(EMP_EINVAL,
+                         "pp x vp x micro_batches = %d x %d x %d = %.0f passes, want at "
+                         "most %d",
+                         d->pp, d->vp, d->micro_batches, passes, EMP_PASSES_MAX);
+    return EMP_OK;
+}
+
 static emp_status check_pipeline(const emp_degrees *d, emp_error *err)
 {
     if ((int64_t)d->pp * d->vp > EMP_CHUNKS_MAX)
@@ -206,6 +225,7 @@ emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_M
 
     if (d->etp == 0) d->etp = 1;
     if (d->vp > 1 && d->schedule == EMP_ORDER_1F1B) d->schedule = EMP_ORDER_INTERLEAVED;
+    EMP_CHECK(check_sizes(d, err));
     EMP_CHECK(check_pipeline(d, err));
     EMP_CHECK(check_divides("cp", d->cp, "the sequence", d->sequence, err));
     if (d->sp && d->tp > 1)

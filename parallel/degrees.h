@@ -14,7 +14,12 @@
 #include "base/text/options.h"
 #include "graphs/transformer/model.h"
 
-enum { EMP_CHUNKS_MAX = 512, EMP_STAGES_BYTES = 512 };
+enum {
+    EMP_CHUNKS_MAX = 512,
+    EMP_STAGES_BYTES = 512,
+    EMP_RANKS_MAX = 1 << 20,
+    EMP_PASSES_MAX = 1 << 22 /**< forward passes of a step on all stages */
+};
 
 /** Words of the key `recompute`. */
 #define EMP_RECOMPUTE_WORDS "none|selective|full"
@@ -61,7 +66,9 @@ extern const emp_option emp_degrees_options[];
 /** GPUs that the degrees need. */
 static inline int64_t emp_degrees_gpus(const emp_degrees *d)
 {
-    return (int64_t)d->tp * d->pp * d->cp * d->dp;
+    const double gpus = (double)d->tp * d->pp * d->cp * d->dp;
+
+    return gpus > 1e18 ? INT64_MAX : (int64_t)gpus;
 }
 
 /** Replicas of an expert's weights. */

@@ -145,7 +145,8 @@ emp_parallel emp_parallel_of(const emp_cluster           *cluster,
                              const emp_transformer_model *model,
                              const emp_degrees           *degrees)
 {
-    emp_parallel  p = {.cluster = cluster, .model = model, .degrees = degrees};
+    emp_parallel p = {.cluster = cluster, .model = model, .degrees = degrees};
+    if (emp_degrees_gpus(degrees) > EMP_RANKS_MAX) return p; /* which is refused later */
     const int32_t ranks = degrees->tp * degrees->cp * degrees->dp;
 
     for (int32_t kind = 0; kind < EMP_GROUPS; kind++) {

@@ -290,34 +290,68 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
     return cli_print_object(object, o->format, err);
 }
 
+/* Predicts the step of a spec with all its degrees. \param run  OPTIONAL. Receives the passes; the caller frees them. */
+static emp_status predict(emp_parallel_step *step, emp_parallel *p, emp_turn_run **run,
+                          int32_t *count, inputs *in, bool all_ranks, emp_error *err)
+{
+    emp_degrees  *d = &in->spec.degrees;
+    const int32_t each = d->dp * d->micro_batch;
+
+    if (in->spec.batch > 0 && in->spec.batch % each != 0)
+        return EMP_ERROR(
+            EMP_EINVAL, "batch=%d is no multiple of dp x micro_batch = %d x %d; %d is",
+            in->spec.batch, d->dp, d->micro_batch, (in->spec.batch / each + 1) * each);
+    if (in->spec.batch > 0) d->micro_batches = in->spec.batch / each;
+    *p = emp_parallel_of(in->cluster, &in->spec.model, d);
+    const emp_parallel_options how = {
+        .all_ranks = all_ranks,
+        .schedule_path = in->spec.schedule[0] != '\0' ? in->spec.schedule : NULL,
+        .run = run,
+        .run_count = count};
+    return emp_parallel_predict(step, p, &how, err);
+}
+
 emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error *err)
 {
     emp_status        st = EMP_OK;
     inputs            in = {0};
+    emp_parallel      p;
     emp_parallel_step step;
     emp_turn_run     *run = NULL;
     int32_t           count = 0;
 
     EMP_TRY(load(&in, options, err));
-    emp_degrees *d = &in.spec.degrees;
-    if (in.spec.batch > 0) {
-        if (in.spec.batch % (d->dp * d->micro_batch) != 0)
-            EMP_FAIL(EMP_EINVAL,
-                     "batch=%d is no multiple of dp x micro_batch = %d x %d; %d is",
-                     in.spec.batch, d->dp, d->micro_batch,
-                     (in.spec.batch / (d->dp * d->micro_batch) + 1) * d->dp *
-                         d->micro_batch);
-        d->micro_batches = in.spec.batch / (d->dp * d->micro_batch);
-    }
-    const emp_parallel         p = emp_parallel_of(in.cluster, &in.spec.model, d);
-    const emp_parallel_options how = {
-        .all_ranks = options->all_ranks,
-        .schedule_path = in.spec.schedule[0] != '\0' ? in.spec.schedule : NULL,
-        .run = options->trace != NULL ? &run : NULL,
-        .run_count = &count};
-    EMP_TRY(emp_parallel_predict(&step, &p, &how, err));
+    EMP_TRY(predict(&step, &p, options->trace != NULL ? &run : NULL, &count, &in,
+                    options->all_ranks, err));
     if (options->trace != NULL) EMP_TRY(write_trace(options->trace, run, count, err));
     EMP_TRY(print_step(options, &in, &step, emp_parallel_is_symmetric(&p), err));
+
+cleanup:
+    emp_free(run);
+    clear(&in);
+    return st;
+}
+
+emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *options,
+                             emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    inputs            in = {0};
+    emp_parallel      p;
+    emp_parallel_step step;
+    emp_turn_run     *run = NULL;
+    int32_t           count = 0, ranks = 0;
+
+    EMP_TRY(load(&in, options, err));
+    EMP_TRY(predict(&step, &p, &run, &count, &in, options->all_ranks, err));
+    for (int32_t i = 0; i < count; i++)
+        if (run[i].rank >= ranks) ranks = run[i].rank + 1;
+    if (count > EMP_PARALLEL_PASSES_MAX)
+        EMP_FAIL(EMP_EINVAL,
+                 "%d passes are too many for a picture, want %d at most; take fewer "
+                 "micro-batches, or emplace simulate --trace",
+                 count, EMP_PARALLEL_PASSES_MAX);
+    emp_passes_draw(drawing, run, count, ranks);
 
 cleanup:
     emp_free(run);

@@ -4,6 +4,7 @@
 #ifndef EMP_CLI_OPTIONS_PARALLEL_H
 #define EMP_CLI_OPTIONS_PARALLEL_H
 
+#include "bench/plots/passes.h"
 #include "parallel/plan.h"
 #include "run/sheet/sheet.h"
 
@@ -22,5 +23,12 @@ emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
 
 /** Prints the step that a spec with degrees describes. */
 emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error *err);
+
+/** Passes of a picture at most. */
+enum { EMP_PARALLEL_PASSES_MAX = 20000 };
+
+/** Draws the passes of the ranks of such a step. The drawing is the caller's, who clears it, also after a failure. */
+emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *options,
+                             emp_error *err);
 
 #endif /* EMP_CLI_OPTIONS_PARALLEL_H */

@@ -121,6 +121,26 @@ Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
                    "--tensor-model-parallel-size");
 }
 
+/* Two stages of two parts each, four micro-batches. */
+Test(parallel, a_timeline_has_every_pass)
+{
+    char part[64];
+
+    emplace_ok(
+        "plot --timeline transformer:heads=12,pp=2,vp=2,micro_batches=4 -m b200 -o "
+        "t.svg");
+    emplace_expect_file("t.svg", "rank 0|rank 1");
+    for (int32_t i = 0; i < 16; i++) {
+        snprintf(part, sizeof part, "forward %d, part %d|backward %d, part %d", i % 4,
+                 i / 4, i % 4, i / 4);
+        emplace_expect_file("t.svg", part);
+    }
+    emplace_refuses("plot --timeline transformer:heads=12,pp=2 -m b200 --by a -o u.svg",
+                    "leave out --by");
+    emplace_refuses("plot --timeline transformer:heads=12,pp=2 -o u.svg",
+                    "--machine is missing");
+}
+
 Test(parallel, a_schedule_may_be_a_file)
 {
     emplace_write("mine.yaml", "stages:\n  - F0 F1 B0 B1\n  - F0 B0 F1 B1\n");

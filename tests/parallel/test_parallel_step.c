@@ -209,6 +209,8 @@ Test(degrees, that_do_not_divide_are_refused_with_what_would_do, .fini = expect_
         {"llama3-70b:tq=2", "no key \"tq\" (did you mean \"tp\"?)"},
         {"llama3-71b:tp=2", "no known model"},
         {"llama3-70b:layers=81", "which has 80"},
+        {"llama3-70b:tp=1024,dp=65536,cp=1024,pp=256", "GPUs, want at most 1048576"},
+        {"llama3-70b:micro_batches=65536,pp=80", "passes, want at most 4194304"},
         {"llama3-70b:tp=1024,dp=1024,sp=0", "does not divide the query heads"},
     };
 
