@@ -123,7 +123,7 @@ static emp_status fill_chunks(int32_t *layers, const emp_degrees *d, int32_t tot
                          "first=%d and last=%d leave %d of %d layers to %d other stages",
                          first, last, rest, total, inner < 0 ? 0 : inner);
     if (inner > 0 && rest % inner != 0) {
-        if (!d->may_spread || first > 0 || last > 0)
+        if (!d->may_spread || first > 0 || last > 0 || total < chunks)
             return EMP_ERROR(
                 EMP_EINVAL,
                 "%d layers do not divide into pp x vp = %d x %d parts; state "

@@ -53,7 +53,8 @@ typedef struct {
     int32_t overlap_gradients, overlap_parameters, overlap_tp; /**< 0 or 1 */
     int32_t first, last; /**< layers of the first and last stage; 0 = as the others */
     int32_t
-        may_spread; /**< layers that do not divide: embedding and loss count as one each */
+         may_spread; /**< of measured steps, whose recipes do not say it: where layers do not divide,
+                     embedding and loss count as one each */
     char stages[EMP_STAGES_BYTES]; /**< layers of each chunk "12,14"; "" = alike */
 } emp_degrees;
 

@@ -52,6 +52,8 @@ Test(parallel, rows_that_cannot_be_are_refused)
         {"model,gpu,tp\nllama3-8b,b300,1\n", "row 1: b300|clusters: b200, gb200, h100"},
         {"model,gpu,tp,dtype\nllama3-8b,b200,1,fp4\n", "row 1: dtype is \"fp4\""},
         {"model,gpu,tp,case\nllama3-8b,b200,3,odd\n", "row 1, odd: tp=3"},
+        {"model,gpu,tp,pp\nllama3-8b,b200,1,42\n",
+         "32 layers do not divide into pp x vp = 42"},
         {"model,gpu,tp,step_ms\nllama3-8b,b200,1,-2\n", "step_ms is \"-2\""},
     };
 
