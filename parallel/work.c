@@ -179,10 +179,20 @@ static void count_product(builder *b, double in, double out)
 
 /* ---- norms and sums ---- */
 
+/* Factors of a norm, and biases. */
+static double norm_parameters(const builder *b, double size)
+{
+    switch (b->p->model->norm) {
+    case EMP_NORM_LAYER: return 2.0 * size;
+    case EMP_NORM_LAYER_BARE: return 0.0;
+    default: return size;
+    }
+}
+
 static void forward_norm(builder *b, double tokens, double size)
 {
     add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * tokens * size);
-    b->w->dense_parameters += size;
+    b->w->dense_parameters += norm_parameters(b, size);
 }
 
 /* Reads the input and the gradient, writes a gradient, and sums those of the factors. */
@@ -211,16 +221,18 @@ static void exchange(builder *b, emp_segments *s, double width)
     add_stream(b, s, EMP_STREAM_PLAIN, 2.0 * bytes);
 }
 
+/* A window of w among s tokens has (2 w s - w^2) / s^2 of the pairs. */
 static void add_core(builder *b, emp_segments *s, const emp_transformer_layer *l,
                      emp_pass pass)
 {
-    const double window =
-        l->window > 0 && l->window < b->d->sequence ? l->window : b->d->sequence;
+    const double share = l->window > 0 && l->window < b->d->sequence
+                             ? (double)l->window / b->d->sequence
+                             : 1.0;
     const double heads = (double)l->heads / b->d->tp / b->d->cp * b->d->micro_batch;
-    const emp_kernel_size size = {window, l->head_size, l->value_size, heads};
+    const emp_kernel_size size = {b->d->sequence, l->head_size, l->value_size, heads};
     const double seconds = emp_kernel_s(b->p, EMP_KERNEL_ATTENTION, pass, size, false);
 
-    add(s, (emp_segment){.compute_s = seconds * b->d->sequence / window}, 1);
+    add(s, (emp_segment){.compute_s = seconds * share * (2.0 - share)}, 1);
 }
 
 typedef struct {
@@ -255,6 +267,13 @@ static void forward_queries(builder *b, const emp_transformer_layer *l, const wi
                         w->q);
         forward_product(b, WHOLE, b->tokens, m->key_rank, l->heads / b->tp * up);
     }
+    if (m->qk_norm != EMP_QK_NORM_NONE) {
+        add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->q);
+        add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->k);
+        b->w->dense_parameters +=
+            m->qk_norm == EMP_QK_NORM_HEAD ? 2.0 * l->head_size : w->q + w->k;
+        b->w->activation_bytes += HALF * b->tokens * (w->q + w->k);
+    }
     if (m->has_rotary) {
         add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->q);
         add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->k);
@@ -268,6 +287,10 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
     if (m->has_rotary) {
         add_stream(b, &b->w->backward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->q);
         add_stream(b, &b->w->backward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->k);
+    }
+    if (m->qk_norm != EMP_QK_NORM_NONE) {
+        add_stream(b, &b->w->backward, EMP_STREAM_PLAIN, 4.0 * HALF * b->tokens * w->q);
+        add_stream(b, &b->w->backward, EMP_STREAM_PLAIN, 4.0 * HALF * b->tokens * w->k);
     }
     if (m->key_rank == 0) {
         add_stream(b, &b->w->backward, EMP_STREAM_PLAIN,
@@ -331,6 +354,8 @@ static void add_attention(builder *b, const emp_transformer_layer *l)
     forward_product(b, ROWS, b->tokens, output, b->h);
     add_residual(b, &b->w->forward);
     count_product(b, output, b->h);
+    if (b->p->model->has_qkv_bias) b->w->dense_parameters += w.q + w.k + w.v;
+    if (b->p->model->has_output_bias) b->w->dense_parameters += b->h;
     keep_attention(b, l, &w);
 }
 
@@ -380,6 +405,7 @@ static void add_dense(builder *b, double inner)
     forward_product(b, ROWS, b->tokens, part, b->h);
     count_product(b, b->h, up);
     count_product(b, part, b->h);
+    if (b->p->model->has_mlp_bias) b->w->dense_parameters += up + b->h;
     b->w->activation_bytes += HALF * b->tokens * (up + part);
     b->w->transient_bytes = fmax(b->w->transient_bytes,
                                  HALF * b->tokens * (up + part) + HALF * b->local * b->h);
@@ -563,7 +589,7 @@ void emp_work_embedding(emp_work *w, const emp_parallel *p)
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN,
                HALF * matrix + 2.0 * HALF * b.tokens * b.h);
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN, (HALF + 2.0 * FLOAT) * matrix);
-    w->dense_parameters = matrix;
+    w->dense_parameters = matrix + (double)p->model->position_rows * b.h;
     w->late_bytes = HALF * matrix;
 }
 
@@ -588,7 +614,8 @@ void emp_work_head(emp_work *w, const emp_parallel *p)
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN, 2.0 * logits);
     backward_product(&b, COLUMNS, b.tokens, b.h, rows);
     backward_norm(&b, b.local, b.h);
-    w->dense_parameters += b.h * rows;
+    if (!(p->model->is_head_tied && p->degrees->pp == 1))
+        w->dense_parameters += b.h * rows;
     w->activation_bytes = 2.0 * HALF * b.local * b.h + logits;
     /* a second logits' gradient, the product's gradient of its weights, its input gathered and its gradient */
     w->transient_bytes = logits + HALF * b.h * rows + (b.tp > 1.0 ? 2.0 : 1.0) * hidden;

@@ -212,6 +212,8 @@ static emp_status predict(emp_parallel_row *row, clusters *c, emp_error *err)
 
     EMP_TRY(find_cluster(&cluster, c, row->gpu, err));
     EMP_TRY(emp_parallel_model_load(&model, row->model, row->layers, err));
+    for (int32_t l = 0; l < model.layer_count; l++)
+        row->has_experts |= model.layer[l].experts > 0;
     EMP_TRY(emp_parallel_predict(
         &row->step,
         &(emp_parallel){.cluster = cluster, .model = &model, .degrees = &row->degrees},
@@ -274,18 +276,21 @@ static double off_of(const emp_parallel_row *row, bool of_memory)
                      : row->step.step_s * 1e3 / row->measured_ms - 1.0;
 }
 
-emp_parallel_error emp_parallel_rows_error(const emp_parallel_rows *rows,
-                                           const char *source, const char *dtype,
-                                           bool of_memory)
+static bool is_chosen(const emp_parallel_row *row, const emp_parallel_choice *of)
+{
+    return (of->source == NULL || strcmp(of->source, row->source) == 0) &&
+           (of->dtype == NULL || strcmp(of->dtype, row->dtype) == 0) &&
+           (of->experts < 0 || (of->experts > 0) == row->has_experts);
+}
+
+emp_parallel_error emp_parallel_rows_error(const emp_parallel_rows   *rows,
+                                           const emp_parallel_choice *of, bool of_memory)
 {
     emp_parallel_error e = {0, 0.0, 0.0};
 
     for (int32_t i = 0; i < rows->count; i++) {
-        const emp_parallel_row *row = &rows->row[i];
-        const double            off = fabs(off_of(row, of_memory));
-        if (isnan(off) || (source != NULL && strcmp(source, row->source) != 0) ||
-            (dtype != NULL && strcmp(dtype, row->dtype) != 0))
-            continue;
+        const double off = fabs(off_of(&rows->row[i], of_memory));
+        if (isnan(off) || !is_chosen(&rows->row[i], of)) continue;
         e.mean_frac += off;
         e.worst_frac = fmax(e.worst_frac, off);
         e.count++;
@@ -353,29 +358,37 @@ static void add_row(emp_sheet *s, const emp_parallel_row *row, int32_t index)
                   EMP_V(row->step.exposed_s * 1e3));
 }
 
+/* The errors of a source: of all its rows, and of those of a format or of a kind of model, where it has several. */
 static void note_errors(emp_sheet *s, const emp_parallel_rows *rows, const char *source)
 {
-    static const char *const dtypes[] = {NULL, "bf16", "fp8"};
-    int32_t                  right, count;
+    static const struct {
+        const char         *name;
+        emp_parallel_choice of;
+    } parts[] = {{"", {NULL, NULL, -1}},
+                 {", bf16", {NULL, "bf16", -1}},
+                 {", fp8", {NULL, "fp8", -1}},
+                 {", dense models", {NULL, NULL, 0}},
+                 {", models with experts", {NULL, NULL, 1}}};
+    const char *name = source[0] != '\0' ? source : "All";
+    int32_t     right, count, whole = 0;
 
     for (int32_t of_memory = 0; of_memory < 2; of_memory++) {
-        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
-            const emp_parallel_error all =
-                emp_parallel_rows_error(rows, source, NULL, of_memory);
-            const emp_parallel_error e =
-                emp_parallel_rows_error(rows, source, dtypes[d], of_memory);
-            if (e.count == 0 || (d > 0 && e.count == all.count)) continue;
-            emp_sheet_note(
-                s, "%s%s%s, %s: mean error %.1f %% over %d rows, %.1f %% at worst.",
-                source[0] != '\0' ? source : "All", d > 0 ? ", " : "",
-                d > 0 ? dtypes[d] : "", of_memory ? "allocated memory" : "time",
-                100.0 * e.mean_frac, e.count, 100.0 * e.worst_frac);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            emp_parallel_choice of = parts[i].of;
+            of.source = source;
+            const emp_parallel_error e = emp_parallel_rows_error(rows, &of, of_memory);
+            if (i == 0) whole = e.count;
+            if (e.count == 0 || (i > 0 && e.count == whole)) continue;
+            emp_sheet_note(s,
+                           "%s%s, %s: mean error %.1f %% over %d rows, %.1f %% at worst.",
+                           name, parts[i].name, of_memory ? "allocated memory" : "time",
+                           100.0 * e.mean_frac, e.count, 100.0 * e.worst_frac);
         }
     }
     count_pairs(&right, &count, rows, source);
     if (count > 0)
-        emp_sheet_note(s, "%s: %d of %d pairs of one model in the right order.",
-                       source[0] != '\0' ? source : "All", right, count);
+        emp_sheet_note(s, "%s: %d of %d pairs of one model in the right order.", name,
+                       right, count);
 }
 
 void emp_parallel_rows_tabulate(emp_sheet *sheet, const emp_parallel_rows *rows)

@@ -19,6 +19,7 @@ typedef struct {
     int32_t     gpus, global_batch;
     emp_degrees degrees;
     double measured_ms, authors_ms, measured_gib, authors_gib; /**< NaN = not given */
+    bool   has_experts;
     emp_parallel_step step;
 } emp_parallel_row;
 
@@ -29,7 +30,13 @@ typedef struct {
     int32_t           count;
 } emp_parallel_rows;
 
-/** Errors of rows of a source, of a kind of model and a format; NULL and below 0 stand for all. */
+/** Which rows an error is of. */
+typedef struct {
+    const char *source, *dtype; /**< NULL = all */
+    int32_t     experts;        /**< 1: models with experts, 0: without, -1: all */
+} emp_parallel_choice;
+
+/** How far predictions are off. */
 typedef struct {
     int32_t count;
     double  mean_frac, worst_frac; /**< without signs; NaN = no row */
@@ -44,9 +51,8 @@ bool emp_parallel_rows_is(const emp_csv *csv);
 emp_status emp_parallel_rows_predict(emp_parallel_rows *rows, emp_csv *csv,
                                      emp_error *err);
 
-emp_parallel_error emp_parallel_rows_error(const emp_parallel_rows *rows,
-                                           const char *source, const char *dtype,
-                                           bool of_memory);
+emp_parallel_error emp_parallel_rows_error(const emp_parallel_rows   *rows,
+                                           const emp_parallel_choice *of, bool of_memory);
 
 /** A line a row, and the errors below. */
 void emp_parallel_rows_tabulate(emp_sheet *sheet, const emp_parallel_rows *rows);

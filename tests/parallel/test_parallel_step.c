@@ -61,6 +61,10 @@ Test(models, have_the_parameters_that_are_published, .fini = expect_all_freed)
     cr_expect_float_eq(predict("llama3-8b", "b200", false).parameters, 8030261248.0, 1.0);
     cr_expect_float_eq(predict("mixtral-8x7b", "b200", false).parameters, 46702792704.0,
                        1.0);
+    cr_expect_float_eq(predict("deepseek-v2", "b200", false).parameters, 235.74e9, 5e6);
+    /* GPT-2: 124,439,808, and 47 rows of the vocabulary for padding */
+    cr_expect_float_eq(predict("transformer:seq=1024", "b200", false).parameters,
+                       124439808.0 + 47 * 768, 1.0);
     /* 671.0 billion; without the bias of the router's scores, which is no parameter of the optimizer */
     cr_expect_float_eq(predict("deepseek-v3", "b200", false).parameters, 671.026e9, 1e7);
 }
