@@ -204,7 +204,8 @@ static emp_status find_cluster(const emp_cluster **out, clusters *c, const char 
     return EMP_OK;
 }
 
-static emp_status predict(emp_parallel_row *row, clusters *c, emp_error *err)
+static emp_status predict(emp_parallel_row *row, clusters *c, bool all_ranks,
+                          emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_transformer_model model = {0};
@@ -217,7 +218,7 @@ static emp_status predict(emp_parallel_row *row, clusters *c, emp_error *err)
     EMP_TRY(emp_parallel_predict(
         &row->step,
         &(emp_parallel){.cluster = cluster, .model = &model, .degrees = &row->degrees},
-        NULL, err));
+        &(emp_parallel_options){.all_ranks = all_ranks}, err));
 
 cleanup:
     emp_transformer_model_clear(&model);
@@ -233,7 +234,7 @@ static emp_status load_recipes(emp_csv *csv, emp_error *err)
 }
 
 emp_status emp_parallel_rows_predict(emp_parallel_rows *rows, emp_csv *csv,
-                                     emp_error *err)
+                                     bool all_ranks, emp_error *err)
 {
     emp_status st = EMP_OK;
     clusters   c = {.count = 0};
@@ -249,7 +250,7 @@ emp_status emp_parallel_rows_predict(emp_parallel_rows *rows, emp_csv *csv,
         emp_error         why = {0};
         EMP_TRY(read_row(row, &r, err));
         EMP_TRY(add_recipe(row, &r, &recipes, err));
-        st = predict(row, &c, &why);
+        st = predict(row, &c, all_ranks, &why);
         if (st != EMP_OK)
             EMP_FAIL(st, "%s, row %d%s%s: %s", rows->csv.path, r.row + 1,
                      row->name[0] != '\0' ? ", " : "", row->name, why.msg);

@@ -49,7 +49,7 @@ bool emp_parallel_rows_is(const emp_csv *csv);
  * \retval EMP_EFORMAT  A field is missing or no number; the message names the file, the row and the column.
  * \retval EMP_EINVAL, EMP_EIO, EMP_EUNSUPPORTED  A row cannot be predicted; the message names it. \retval EMP_ENOMEM */
 emp_status emp_parallel_rows_predict(emp_parallel_rows *rows, emp_csv *csv,
-                                     emp_error *err);
+                                     bool all_ranks, emp_error *err);
 
 emp_parallel_error emp_parallel_rows_error(const emp_parallel_rows   *rows,
                                            const emp_parallel_choice *of, bool of_memory);

@@ -17,7 +17,8 @@ enum {
     KEY_COLLECTIVES,
     KEY_HOST_RATE,
     KEY_HOST_GPUS,
-    KEY_ENGINE
+    KEY_ENGINE,
+    KEY_ALL_RANKS
 };
 
 /* When they are not given. */
@@ -28,6 +29,7 @@ enum { HOST_GPUS = 8 };
 struct args {
     const char      *rows, *layers, *network, *collectives, *machine, *host_rate, *engine;
     int32_t          host_gpus; /* 0 = not given */
+    bool             all_ranks;
     emp_sheet_format format;
 };
 
@@ -50,6 +52,9 @@ static const struct argp_option options[] = {
     {"host-rate", KEY_HOST_RATE, "RATE", 0,
      "What a host sends to others, all in all (default " HOST_RATE "), likewise", 0},
     {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+     "Simulate each rank, though those of a stage are alike, for rows that name models",
+     0},
     {0},
 };
 
@@ -78,6 +83,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_HOST_GPUS:
         a->host_gpus = (int32_t)cli_integer("host-gpus", arg, 1, 1 << 10);
         return 0;
+    case KEY_ALL_RANKS: a->all_ranks = true; return 0;
     case ARGP_KEY_ARG:
         if (a->rows != NULL)
             cli_usage_error("one table of rows only, not also \"%s\"", arg);
@@ -163,7 +169,8 @@ static emp_status refuse_unused(const struct args *a, row_form form, emp_error *
                   {"engine", a->engine != NULL, OF_DEVICES},
                   {"machine", a->machine != NULL, OF_TRANSFORMERS},
                   {"host-rate", a->host_rate != NULL, OF_TRANSFORMERS},
-                  {"host-gpus", a->host_gpus > 0, OF_TRANSFORMERS}};
+                  {"host-gpus", a->host_gpus > 0, OF_TRANSFORMERS},
+                  {"all-ranks", a->all_ranks, OF_MODELS}};
 
     for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
         if (!option[i].is_given || option[i].is_of == form) continue;
@@ -228,7 +235,7 @@ static emp_status predict_parallel(bool *is_theirs, const struct args *a, emp_er
     *is_theirs = emp_parallel_rows_is(&csv);
     if (!*is_theirs) goto cleanup;
     EMP_TRY(refuse_unused(a, OF_MODELS, err));
-    EMP_TRY(emp_parallel_rows_predict(&rows, &csv, err));
+    EMP_TRY(emp_parallel_rows_predict(&rows, &csv, a->all_ranks, err));
     emp_parallel_rows_tabulate(&sheet, &rows);
     EMP_TRY(emp_sheet_print(stdout, &sheet, a->format, err));
 

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_pipeline_order_clear(&order);
     if (emp_cluster_load(&cluster, path, NULL) == EMP_OK) emp_cluster_destroy(cluster);
     if (emp_csv_parse(&csv, (const char *)bytes, size, "fuzz", NULL) == EMP_OK)
-        (void)emp_parallel_rows_predict(&rows, &csv, NULL);
+        (void)emp_parallel_rows_predict(&rows, &csv, false, NULL);
     emp_parallel_rows_clear(&rows);
     emp_csv_clear(&csv);
     return 0;

@@ -34,6 +34,14 @@ Test(parallel, rows_have_a_name_a_time_and_a_size)
                        number_at(object, "rows/0/predicted_ms") / 500.0 - 1.0, 1e-9);
     cr_expect(isnan(number_at(object, "rows/2/measured_ms")));
     cr_expect(isnan(number_at(object, "rows/1/measured_gib")));
+    json_t *all =
+        emplace_json("calibrate iterations steps.tsv --all-ranks --format json");
+    for (int32_t i = 0; i < 3; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "rows/%d/predicted_ms", i);
+        cr_expect_eq(number_at(object, path), number_at(all, path));
+    }
+    json_decref(all);
     json_decref(object);
     emplace_prints(
         "calibrate iterations steps.tsv",
