@@ -26,7 +26,6 @@ typedef struct {
     double    activations, input, transient, late;
     uint32_t  kinds;     /* bit k: it has layers of kind k */
     double    exposed_s; /* of one micro-batch */
-    double    backward_s;
 } chunk;
 
 /* All that a prediction has at hand. */
@@ -153,7 +152,6 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
     for (int32_t i = 0; i < count; i++) add_work(c, x, works[i]);
     for (int32_t i = count - 1; i >= 0; i--) add_backward(c, x, works[i]);
-    c->backward_s = total_s(c, EMP_TURN_BACKWARD) + total_s(c, EMP_TURN_WEIGHT);
     return EMP_OK;
 }
 
@@ -279,6 +277,45 @@ static double update_of(const predictor *x, const parameters *n)
            stream_s(x, (7.0 * FLOAT + HALF) * own);
 }
 
+/* Seconds of the longest pass of one micro-batch through a part of a stage. */
+static double pass_of(const predictor *x, int32_t stage, emp_turn_kind kind)
+{
+    double longest = 0.0;
+
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (x->schedule.stage_of[c] == stage)
+            longest = fmax(longest, total_s(&x->chunk[c], kind));
+    return longest;
+}
+
+/* What is left of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
+ * buckets are a tenth of most models' parameters on a rank, or less. */
+#define LAST_BUCKET 0.1
+
+static double beside(double collective_s, double work_s)
+{
+    return fmax(collective_s - work_s, LAST_BUCKET * collective_s);
+}
+
+/* Sums of gradients and gathers of weights of a stage, as far as nothing hides them. Assumed: a pass of one part of the model
+ * hides them; what other parts of the stage would hide goes to messages and to collectives of other kinds. From ZeRO 2 on gradients are summed for
+ * each micro-batch; with ZeRO 3 weights are gathered for each of its passes. */
+static void exchanges_of(double *reduce, double *gather, const predictor *x,
+                         int32_t stage)
+{
+    const parameters n = parameters_of(x, stage);
+    const double     each = x->d.zero > 1 ? x->d.micro_batches : 1.0;
+    const double     passes = x->d.zero > 2 ? 2.0 * x->d.micro_batches : 1.0;
+    const double     backward =
+        pass_of(x, stage, EMP_TURN_BACKWARD) + pass_of(x, stage, EMP_TURN_WEIGHT);
+    const double forward = pass_of(x, stage, EMP_TURN_FORWARD);
+
+    *reduce = each * reduce_of(x, &n);
+    *gather = passes * gather_of(x, &n);
+    if (x->d.overlap_gradients) *reduce = beside(*reduce, each * backward);
+    if (x->d.overlap_parameters) *gather = beside(*gather, passes * forward);
+}
+
 static void add_times(emp_parallel_step *out, const predictor *x)
 {
     double reduced = 0.0, update = 0.0, gather = 0.0, last = 0.0, busy = 0.0;
@@ -286,11 +323,8 @@ static void add_times(emp_parallel_step *out, const predictor *x)
     for (int32_t s = 0; s < x->d.pp; s++) {
         const parameters n = parameters_of(x, s);
         const double     end = (double)x->end[s].end_ns * 1e-9;
-        double           reduce = reduce_of(x, &n), here = gather_of(x, &n), hides = 0.0;
-        for (int32_t c = 0; c < x->schedule.chunks; c++)
-            if (x->schedule.stage_of[c] == s) hides = x->chunk[c].backward_s;
-        if (x->d.overlap_gradients) reduce = fmax(reduce - hides, 0.1 * reduce);
-        if (x->d.overlap_parameters) here = fmax(here - hides / 2.0, 0.1 * here);
+        double           reduce, here;
+        exchanges_of(&reduce, &here, x, s);
         last = fmax(last, end);
         reduced = fmax(reduced, end + reduce);
         update = fmax(update, update_of(x, &n));

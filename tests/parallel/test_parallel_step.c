@@ -156,6 +156,51 @@ Test(step, sums_gradients_over_the_network, .fini = expect_all_freed)
     cr_expect_float_eq(far.gather_s, 2 * n * 15 / 16 / 8 / 45e9, 1e-3);
 }
 
+/* ZeRO 3 gathers all weights twice for each micro-batch, ZeRO 2 sums gradients for each of them. */
+Test(step, exchanges_more_with_each_stage_of_zero, .fini = expect_all_freed)
+{
+    const emp_parallel_step one =
+        predict("llama3-8b:dp=8,micro_batches=4", "b200", false);
+    const emp_parallel_step two =
+        predict("llama3-8b:dp=8,micro_batches=4,zero=2", "b200", false);
+    const emp_parallel_step three =
+        predict("llama3-8b:dp=8,micro_batches=4,zero=3", "b200", false);
+
+    cr_expect_float_eq(two.reduce_s, 4.0 * one.reduce_s, 1e-8);
+    cr_expect_float_eq(two.gather_s, one.gather_s, 1e-12);
+    cr_expect_float_eq(three.gather_s, 8.0 * one.gather_s, 1e-8);
+}
+
+/* ---- kernels ---- */
+
+/* Rows of data/machines/tables/b200-sxm.training.csv: 3514.3 us is below the sustained rate, 473.4 us above it, which is that of
+ * all products of a millisecond and more, near 0.49 of 2250 TFLOP/s. */
+Test(kernels, take_what_was_measured_but_no_more_than_is_sustained,
+     .fini = expect_all_freed)
+{
+    emp_cluster          *c = load_cluster("b200");
+    const emp_kernel_size slow = {4096, 8192, 57344, 1}, fast = {4096, 8192, 10240, 1};
+    const emp_kernel_size heads = {4096, 128, 128, 64}, experts = {154, 5120, 3072, 160};
+    const double          flops = 2.0 * 4096 * 8192;
+
+    cr_expect_float_eq(
+        emp_cluster_kernel_rate(c, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD, &slow),
+        flops * 57344 / 3514.3e-6, 1e12);
+    const double sustained =
+        emp_cluster_kernel_rate(c, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD, &fast);
+    cr_expect(sustained < flops * 10240 / 473.4e-6);
+    cr_expect_float_eq(sustained / 2250e12, 0.49, 0.01);
+    cr_expect_float_eq(
+        emp_cluster_kernel_flops(EMP_KERNEL_ATTENTION, EMP_PASS_FORWARD, &heads) /
+            emp_cluster_kernel_rate(c, EMP_KERNEL_ATTENTION, EMP_PASS_FORWARD, &heads),
+        286.47e-6, 1e-7);
+    cr_expect_float_eq(
+        emp_cluster_kernel_flops(EMP_KERNEL_GROUPED, EMP_PASS_WEIGHT, &experts) /
+            emp_cluster_kernel_rate(c, EMP_KERNEL_GROUPED, EMP_PASS_WEIGHT, &experts),
+        3678.4e-6, 1e-6);
+    emp_cluster_destroy(c);
+}
+
 Test(step, hides_collectives_of_tensor_ranks_where_it_is_told, .fini = expect_all_freed)
 {
     const emp_parallel_step open = predict("llama3-405b:layers=2,tp=8", "b200", false);
