@@ -188,7 +188,7 @@ static struct error_case error_cases[] = {
     {"plan",                                                                2, "SPEC is missing"},
     {"plan llama3-8b",                                                      2, "--machine is missing"},
     {"plan llama3-8b -m nosuch",                                            1, "clusters: b200, gb200, h100"},
-    {"plan llama3-8b -m k40x2",                                             1, "no cluster has GPUs of the model k40"},
+    {"plan llama3-8b -m k40x2",                                             1, "fits in their memory"},
     {"plan llama3-8b -m b200x8 --gpus 9",                                   1, "9 GPUs are wanted, and b200 has 8"},
     {"plan llama3-8b:tp=3 -m b200 --gpus 3",                                1, "tp=2 does"},
     {"plan nosuch:tp=3 -m b200 --gpus 3",                                   1, "models: "},

@@ -355,6 +355,25 @@ Test(cluster, survives_a_lack_of_memory, .fini = expect_all_freed)
     EXPECT_REFUSED(
         emp_cluster_load(&cluster, "nosuch", &err), EMP_EIO,
         "nosuch is neither a cluster nor a machine; clusters: b200, gb200, h100");
-    EXPECT_REFUSED(emp_cluster_load(&cluster, "k40x2", &err), EMP_EIO,
-                   "no cluster has GPUs of the model k40");
+    EXPECT_REFUSED(emp_cluster_load(&cluster, "a100x4+v100x4", &err), EMP_EUNSUPPORTED,
+                   "of the models");
+    ASSERT_OK(emp_cluster_load(&cluster, "h200x8", &err));
+    cr_expect_eq(cluster->gpus, 8);
+    cr_expect_eq(cluster->domain, 8);
+    cr_expect_str_eq(cluster->gpu.name, "h200-sxm");
+    emp_cluster_destroy(cluster);
+}
+
+/* An H200 is an H100 with another memory: products take the same, and steps a little less. */
+Test(cluster, is_made_of_a_machine_whose_model_has_tables, .fini = expect_all_freed)
+{
+    const emp_parallel_step h100 =
+        predict("llama3-8b:tp=8,micro_batches=4", "dgx-h100", false);
+    const emp_parallel_step h200 =
+        predict("llama3-8b:tp=8,micro_batches=4", "h200x8", false);
+    const emp_parallel_step a100 =
+        predict("llama3-8b:tp=8,micro_batches=4", "dgx-a100", false);
+
+    cr_expect(h200.step_s > 0.8 * h100.step_s && h200.step_s < h100.step_s);
+    cr_expect(a100.step_s > 1.5 * h100.step_s && a100.step_s < 4.0 * h100.step_s);
 }

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text/csv.h"
@@ -270,12 +269,13 @@ cleanup:
     return st;
 }
 
-/* The cluster whose GPUs are of a model. */
-static emp_status load_by_model(emp_cluster **out, const char *model, emp_error *err)
+/* The cluster whose GPUs are of a model; NULL: there is none. */
+static emp_status find_by_model(emp_cluster **out, const char *model, emp_error *err)
 {
     emp_data_names names;
     char           path[512];
 
+    *out = NULL;
     emp_data_find(&names, "clusters");
     for (int32_t i = 0; i < names.count; i++) {
         emp_config_path(path, sizeof path, "clusters", names.name[i]);
@@ -284,9 +284,93 @@ static emp_status load_by_model(emp_cluster **out, const char *model, emp_error 
         emp_cluster_destroy(*out);
         *out = NULL;
     }
-    emp_data_list(path, sizeof path, "clusters");
-    return EMP_ERROR(EMP_EIO, "no cluster has GPUs of the model %s; clusters: %s", model,
-                     path);
+    return EMP_OK;
+}
+
+/* ---- clusters of machines ---- */
+
+/* The GPUs of a machine, all of one model, and those in the host of the first. */
+static emp_status list_gpus(emp_device_id gpu[EMP_MAX_DEVICES], int32_t *count,
+                            int32_t *near, const emp_machine *m, emp_error *err)
+{
+    *near = 0;
+    *count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+    if (*count == 0)
+        return EMP_ERROR(
+            EMP_EINVAL, "machine %s has no GPU; training in parallel needs one", m->name);
+    for (int32_t i = 0; i < *count; i++) {
+        if (m->device[gpu[i]].model != m->device[gpu[0]].model)
+            return EMP_ERROR(
+                EMP_EUNSUPPORTED,
+                "GPUs of machine %s are of the models %s and %s; training in "
+                "parallel is known of GPUs that are alike",
+                m->name, m->model[m->device[gpu[0]].model].name,
+                m->model[m->device[gpu[i]].model].name);
+        *near += m->device[gpu[i]].host == m->device[gpu[0]].host;
+    }
+    return EMP_OK;
+}
+
+static emp_link_rate rate_of(const emp_route *route)
+{
+    return (emp_link_rate){route->bytes_per_s, route->latency_s};
+}
+
+/* What a machine says takes the place of what cluster \a c has: rates of memory and of routes. How permutation and cross
+ * entropy compare with other kernels that move data, and grouped products with one product, stays. */
+static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gpu,
+                   int32_t count, int32_t near)
+{
+    const emp_device *first = &m->device[gpu[0]];
+    const double      share =
+        first->memory_bytes_per_s / c->stream_bytes_per_s[EMP_STREAM_PLAIN];
+
+    emp_tables_release(c->measured.tables);
+    c->measured = c->gpu = *first;
+    emp_tables_hold(c->measured.tables);
+    c->gpu.tables = NULL;
+    c->has_own_kernels = false;
+    c->kernel_rate = 1.0;
+    snprintf(c->gpu.name, sizeof c->gpu.name, "%s", m->model[first->model].name);
+    snprintf(c->name, sizeof c->name, "%s", m->name);
+    snprintf(c->path, sizeof c->path, "%s", m->model[first->model].path);
+    for (int32_t i = 0; i < EMP_STREAMS; i++) c->stream_bytes_per_s[i] *= share;
+    c->domain = near;
+    for (int32_t i = 0; i < EMP_LINKS && near > 1; i++)
+        c->link[i] = rate_of(&m->route[gpu[0]][gpu[1]]);
+    if (near < count) c->network = rate_of(&m->route[gpu[0]][gpu[count - 1]]);
+}
+
+#define TEMPLATE "h100" /* whose ratios hold for GPUs that no cluster has */
+
+static emp_status load_by_machine(emp_cluster **out, const emp_machine *m, emp_error *err)
+{
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    int32_t       count, near;
+    char          path[512];
+
+    EMP_CHECK(list_gpus(gpu, &count, &near, m, err));
+    EMP_CHECK(find_by_model(out, m->model[m->device[gpu[0]].model].name, err));
+    if (*out == NULL) {
+        emp_config_path(path, sizeof path, "clusters", TEMPLATE);
+        EMP_CHECK(load_path(out, path, err));
+        derive(*out, m, gpu, count, near);
+    }
+    (*out)->gpus = count;
+    return EMP_OK;
+}
+
+/* Whether a file has a key of clusters that machines have not. */
+static bool is_cluster(const char *path)
+{
+    char  line[256];
+    bool  has_kernels = false;
+    FILE *file = fopen(path, "r");
+
+    while (file != NULL && !has_kernels && fgets(line, sizeof line, file) != NULL)
+        has_kernels = strncmp(line, "kernels:", strlen("kernels:")) == 0;
+    if (file != NULL) fclose(file);
+    return has_kernels;
 }
 
 emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_error *err)
@@ -298,20 +382,15 @@ emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_err
 
     *out = NULL;
     emp_config_path(path, sizeof path, "clusters", name_or_path);
-    if (strchr(name_or_path, '/') == NULL && access(path, R_OK) == 0)
-        return load_path(out, path, err);
-    if (emp_machine_load(&machine, name_or_path, &why) != EMP_OK) {
-        if (access(path, R_OK) == 0) return load_path(out, path, err);
+    if (is_cluster(path)) return load_path(out, path, err);
+    st = emp_machine_load(&machine, name_or_path, &why);
+    if (st == EMP_EIO) {
         emp_data_list(known, sizeof known, "clusters");
-        EMP_FAIL(EMP_EIO, "%s is neither a cluster nor a machine; clusters: %s",
-                 name_or_path, known);
+        EMP_FAIL(st, "%s is neither a cluster nor a machine; clusters: %s", name_or_path,
+                 known);
     }
-    const emp_machine_model *model = emp_machine_first_model(machine, EMP_DEVICE_GPU);
-    if (model == NULL)
-        EMP_FAIL(EMP_EINVAL, "machine %s has no GPU; training in parallel needs one",
-                 name_or_path);
-    EMP_TRY(load_by_model(out, model->name, err));
-    (*out)->gpus = emp_machine_count(machine, EMP_DEVICE_GPU);
+    if (st != EMP_OK) EMP_FAIL(st, "%s", why.msg);
+    EMP_TRY(load_by_machine(out, machine, err));
 
 cleanup:
     emp_machine_destroy(machine);

@@ -87,9 +87,11 @@ typedef struct {
     emp_kernel_point *point; /**< owned */
 } emp_cluster;
 
-/** Loads a cluster by its name or path; or else by that of a machine, whose first GPU's model decides which cluster it
- * is, and whose number of GPUs limits it.
- * \retval EMP_EIO  There is none; the message lists those that there are.
+/** Loads a cluster by its name or path, or makes one of a machine by its name or path. A machine is the cluster of its GPU
+ * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are those of the
+ * machine, and the other ratios those of the cluster h100.
+ * \retval EMP_EIO          There is neither; the message lists the clusters.
+ * \retval EMP_EINVAL       The machine has no GPU. \retval EMP_EUNSUPPORTED  Its GPUs are of several models.
  * \retval EMP_EFORMAT, EMP_ENOMEM */
 emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_error *err);
 void       emp_cluster_destroy(emp_cluster *cluster);
