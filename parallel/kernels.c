@@ -43,9 +43,16 @@ static double product_s(const emp_cluster *c, emp_pass pass, const emp_kernel_si
 {
     double seconds;
 
-    if (!c->has_own_kernels)
-        return product_by_model_s(c, pass, is_fp8 ? EMP_FORMAT_FP8 : EMP_FORMAT_BF16,
-                                  size);
+    if (!c->has_own_kernels) {
+        seconds =
+            product_by_model_s(c, pass, is_fp8 ? EMP_FORMAT_FP8 : EMP_FORMAT_BF16, size);
+        /* times of fp8 have the conversion of the input in them, which is no product */
+        if (is_fp8 || c->sustained == 0.0) return seconds;
+        const double sustained_s =
+            2.0 * size->tokens * size->in * size->out / c->sustained / c->kernel_rate;
+        return fmax(seconds,
+                    sustained_s * (pass == EMP_PASS_WEIGHT ? c->weight_factor : 1.0));
+    }
     seconds = by_kernels_s(c, EMP_KERNEL_PRODUCT, pass, size);
     if (!is_fp8) return seconds;
     return seconds * product_by_model_s(c, pass, EMP_FORMAT_FP8, size) /

@@ -170,6 +170,31 @@ static bool is_of_kind(const emp_kernel_point *p, emp_kernel_kind kind, const do
            (fabs(p->log_size[1] - at[1]) < 1e-9 && fabs(p->log_size[2] - at[2]) < 1e-9);
 }
 
+/* The sustained rate of products in a table: of those at the points of its grid that take so long. */
+static double sustained_of_grid(const emp_grid *g)
+{
+    double flops = 0.0, seconds = 0.0;
+
+    for (int32_t i = 0; g != NULL && i < g->points[0] * g->points[1] * g->points[2];
+         i++) {
+        const int32_t k = i % g->points[2], n = i / g->points[2] % g->points[1];
+        const int32_t m = i / g->points[2] / g->points[1];
+        const double  here = exp(g->log_s[i]);
+        if (here < LONG_S) continue;
+        flops += 2.0 * exp(g->knot[0][m] + g->knot[1][n] + g->knot[2][k]);
+        seconds += here;
+    }
+    return seconds > 0.0 ? flops / seconds : 0.0;
+}
+
+static void find_sustained(emp_cluster *c)
+{
+    const emp_tables *tables = c->measured.tables;
+
+    c->sustained =
+        tables == NULL ? 0.0 : sustained_of_grid(tables->gemm[EMP_FORMAT_BF16]);
+}
+
 /* INFINITY: no long kernel was measured. */
 static double sustained_rate(const emp_cluster *c, emp_kernel_kind kind, emp_pass pass,
                              const double *at)
@@ -246,6 +271,7 @@ static emp_status read_cluster(emp_cluster *c, const char *path, emp_error *err)
     EMP_TRY(emp_device_model_load(&model, raw->tables, err));
     c->measured = model.device;
     emp_tables_hold(c->measured.tables);
+    find_sustained(c);
     EMP_TRY(read_kernels(c, raw->kernels, err));
 
 cleanup:
@@ -329,6 +355,7 @@ static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gp
     c->measured = c->gpu = *first;
     emp_tables_hold(c->measured.tables);
     c->gpu.tables = NULL;
+    find_sustained(c);
     c->has_own_kernels = false;
     c->kernel_rate = 1.0;
     snprintf(c->gpu.name, sizeof c->gpu.name, "%s", m->model[first->model].name);

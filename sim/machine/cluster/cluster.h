@@ -83,7 +83,10 @@ typedef struct {
     emp_link_rate link[EMP_LINKS]; /**< within a domain */
     emp_link_rate network;         /**< of a GPU, one way, between domains */
     double        launch_s;        /**< of the host, for a kernel */
-    int32_t       point_count;
+    double
+        sustained; /**< FLOP/s of bf16 products of the tables that take a millisecond and
+                           more; 0 = none */
+    int32_t           point_count;
     emp_kernel_point *point; /**< owned */
 } emp_cluster;
 
