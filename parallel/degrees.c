@@ -70,6 +70,13 @@ emp_degrees emp_degrees_default(void)
 
 /* ---- layers of the chunks ---- */
 
+/* The largest divisor of \a size that is at most \a wanted. */
+static int32_t nearest_divisor(int64_t size, int32_t wanted)
+{
+    while (wanted > 1 && size % wanted != 0) wanted--;
+    return wanted;
+}
+
 static emp_status read_stages(int32_t *layers, int32_t chunks, const emp_degrees *d,
                               int32_t wanted, emp_error *err)
 {
@@ -124,11 +131,12 @@ static emp_status fill_chunks(int32_t *layers, const emp_degrees *d, int32_t tot
                          first, last, rest, total, inner < 0 ? 0 : inner);
     if (inner > 0 && rest % inner != 0) {
         if (!d->may_spread || first > 0 || last > 0 || total < chunks)
-            return EMP_ERROR(
-                EMP_EINVAL,
-                "%d layers do not divide into pp x vp = %d x %d parts; state "
-                "first= or last= layers, or stages=%d/...",
-                total, d->pp, d->vp, total / chunks + 1);
+            return EMP_ERROR(EMP_EINVAL,
+                             "%d layers do not divide into pp x vp = %d x %d parts, and "
+                             "do into %d; or "
+                             "state first= or last= layers, or stages=%d/...",
+                             total, d->pp, d->vp, nearest_divisor(total, chunks),
+                             total / chunks + 1);
         spread(layers, chunks, total);
         return EMP_OK;
     }
@@ -140,13 +148,6 @@ static emp_status fill_chunks(int32_t *layers, const emp_degrees *d, int32_t tot
 
 /* ---- checks ---- */
 
-/* The largest divisor of \a size that is at most \a wanted. */
-static int32_t nearest_divisor(int64_t size, int32_t wanted)
-{
-    while (wanted > 1 && size % wanted != 0) wanted--;
-    return wanted;
-}
-
 static emp_status check_divides(const char *degree, int32_t value, const char *what,
                                 int64_t size, emp_error *err)
 {
@@ -155,22 +156,30 @@ static emp_status check_divides(const char *degree, int32_t value, const char *w
                      value, what, (long long)size, degree, nearest_divisor(size, value));
 }
 
-static emp_status check_layer(const emp_degrees *d, const emp_transformer_model *m,
-                              const emp_transformer_layer *l, emp_error *err)
+/* Tensor ranks have whole heads of keys, and so has each rank of context once heads are exchanged; measured steps may exchange
+ * keys otherwise. */
+static emp_status check_heads(const emp_degrees *d, const emp_transformer_layer *l,
+                              emp_error *err)
+{
+    EMP_CHECK(check_divides("tp", d->tp, "the query heads", l->heads, err));
+    if (d->may_spread) return EMP_OK;
+    EMP_CHECK(check_divides("tp", d->tp, "the key-value heads", l->kv_heads, err));
+    return check_divides("cp", d->cp, "the key-value heads of a tensor rank",
+                         l->kv_heads / d->tp, err);
+}
+
+static emp_status check_layer(const emp_degrees *d, const emp_transformer_layer *l,
+                              emp_error *err)
 {
     if (l->mixer != EMP_MIXER_ATTENTION)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "training in parallel is known of layers with attention, not of "
                          "those that scan or compress");
-    EMP_CHECK(check_divides("tp", d->tp, "the query heads", l->heads, err));
-    if (d->cp > 1)
-        EMP_CHECK(check_divides("cp", d->cp, "the query heads of a tensor rank",
-                                l->heads / d->tp, err));
+    EMP_CHECK(check_heads(d, l, err));
     if (l->inner > 0)
         EMP_CHECK(check_divides("tp", d->tp, "the inner size", l->inner, err));
     if (l->experts == 0) return EMP_OK;
     EMP_CHECK(check_divides("ep", d->ep, "the experts", l->experts, err));
-    (void)m;
     return check_divides("etp", d->etp, "the inner size of experts", l->expert_inner,
                          err);
 }
@@ -232,7 +241,7 @@ emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_M
         EMP_CHECK(check_divides("tp", d->tp, "the tokens of a micro-batch",
                                 (int64_t)d->micro_batch * d->sequence / d->cp, err));
     for (int32_t l = 0; l < model->layer_count; l++) {
-        EMP_CHECK(check_layer(d, model, &model->layer[l], err));
+        EMP_CHECK(check_layer(d, &model->layer[l], err));
         has_experts |= model->layer[l].experts > 0;
     }
     if (!has_experts && d->ep > 1)
