@@ -88,9 +88,9 @@ static emp_status read_stages(int32_t *layers, int32_t chunks, const emp_degrees
         char *end;
         long  n = strtol(at, &end, 10);
         if (end == at || n < 0 || n > EMP_TRANSFORMER_LAYERS_MAX ||
-            (*end != '\0' && *end != ',' && *end != '/'))
+            (*end != '\0' && strchr(",/+", *end) == NULL))
             return EMP_ERROR(EMP_EINVAL,
-                             "stages=%.60s: want layers of each stage, as 12/14/12",
+                             "stages=%.60s: want layers of each stage, as 12,14,12",
                              d->stages);
         if (count < chunks) layers[count] = (int32_t)n;
         count++;
@@ -134,7 +134,7 @@ static emp_status fill_chunks(int32_t *layers, const emp_degrees *d, int32_t tot
             return EMP_ERROR(EMP_EINVAL,
                              "%d layers do not divide into pp x vp = %d x %d parts, and "
                              "do into %d; or "
-                             "state first= or last= layers, or stages=%d/...",
+                             "state first= or last= layers, or stages=%d,...",
                              total, d->pp, d->vp, nearest_divisor(total, chunks),
                              total / chunks + 1);
         spread(layers, chunks, total);

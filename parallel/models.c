@@ -38,6 +38,17 @@ static void list_models(char *list, size_t size)
     if (dir != NULL) closedir(dir);
 }
 
+bool emp_parallel_model_is(const char *name, size_t length)
+{
+    char path[PATH_BYTES];
+
+    if (length == 0 || memchr(name, '/', length) != NULL) return false;
+    emp_data_folder(path, sizeof path, "models/");
+    const size_t used = strlen(path);
+    snprintf(path + used, sizeof path - used, "%.*s.json", (int)length, name);
+    return access(path, R_OK) == 0;
+}
+
 static emp_status find(char *path, const char *name, emp_error *err)
 {
     char list[512];

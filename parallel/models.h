@@ -14,4 +14,7 @@
 emp_status emp_parallel_model_load(emp_transformer_model *model, const char *name_or_path,
                                    int32_t layers, emp_error *err);
 
+/** Whether data/models has a config of that name, of \a length characters. */
+bool emp_parallel_model_is(const char *name, size_t length);
+
 #endif /* EMP_PARALLEL_MODELS_H */

@@ -58,7 +58,8 @@ bool emp_parallel_spec_is(const char *text)
     const char *at = items_of(text);
     item        i;
 
-    if (strncmp(text, "hf:", 3) != 0 && strncmp(text, "transformer:", 12) != 0)
+    if (strncmp(text, "hf:", 3) != 0 && strncmp(text, "transformer:", 12) != 0 &&
+        !emp_parallel_model_is(text, strcspn(text, ":")))
         return false;
     while (next_item(&i, &at)) {
         if (is_key(&i, "seq") || is_key(&i, "dtype")) continue; /* of other specs, too */
@@ -132,6 +133,25 @@ static bool is_yaml(const item *i)
     return i->value_length > 5 && memcmp(i->value + i->value_length - 5, ".yaml", 5) == 0;
 }
 
+/* "stages=12,14" is two items, of which the second is a number. */
+static bool continues_stages(const reader *r, const item *i)
+{
+    return r->spec->degrees.stages[0] != '\0' && i->value_length == 0 &&
+           strspn(i->key, "0123456789") >= i->key_length && i->key_length > 0;
+}
+
+static emp_status add_stage(reader *r, const item *i, emp_error *err)
+{
+    char        *stages = r->spec->degrees.stages;
+    const size_t used = strlen(stages);
+
+    if (used + i->key_length + 2 > EMP_STAGES_BYTES)
+        return EMP_ERROR(EMP_EINVAL, "stages= wants a value of at most %d characters",
+                         EMP_STAGES_BYTES - 1);
+    snprintf(stages + used, EMP_STAGES_BYTES - used, "/%.*s", (int)i->key_length, i->key);
+    return EMP_OK;
+}
+
 static bool is_value(const item *i, const char *value)
 {
     return strlen(value) == i->value_length &&
@@ -160,6 +180,7 @@ static emp_status take(reader *r, const item *i, emp_error *err)
     const int32_t degree = find_degree(i);
 
     if (says_training(i)) return EMP_OK;
+    if (continues_stages(r, i)) return add_stage(r, i, err);
     if (is_key(i, "batch")) return read_number(&r->spec->batch, i, 1 << 24, err);
     if (is_key(i, "stages"))
         return copy(r->spec->degrees.stages, EMP_STAGES_BYTES, i, err);

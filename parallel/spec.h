@@ -6,7 +6,7 @@
  *     llama3-70b:layers=12,tp=2,dp=4,batch=128
  *
  * The last form names a file of data/models. `batch` counts the sequences of a step on all replicas, `layers` keeps the first
- * layers of a config, `stages` has the layers of each part ("stages=15/16/16/14"), and `schedule` may be a YAML file.
+ * layers of a config, `stages` has the layers of each part ("stages=15,16,16,14"), and `schedule` may be a YAML file.
  */
 #ifndef EMP_PARALLEL_SPEC_H
 #define EMP_PARALLEL_SPEC_H

@@ -10,6 +10,7 @@
 #include "base/io/trace_events.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/text/units.h"
 #include "cli/format.h"
 
 #define GIB 1073741824.0
@@ -187,13 +188,15 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
 
     if (isinf(least->step.peak_bytes)) return EMP_ERROR(EMP_EINVAL, "%s", least->why);
     if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
-    return EMP_ERROR(
-        EMP_EINVAL,
-        "no way to train it on %d GPUs fits in their memory: the least takes %.1f GiB of "
-        "%.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s",
-        gpus, least->step.peak_bytes / GIB, plan->memory_bytes / GIB, least->degrees.tp,
-        least->degrees.pp, least->degrees.cp, least->degrees.ep, least->degrees.dp,
-        word_of(recompute, EMP_RECOMPUTE_WORDS, least->degrees.recompute), more);
+    return EMP_ERROR(EMP_EINVAL,
+                     "no way to train it on %d GPU%s fits in their memory: the least "
+                     "takes %.1f GiB of "
+                     "%.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s",
+                     gpus, emp_units_plural(gpus), least->step.peak_bytes / GIB,
+                     plan->memory_bytes / GIB, least->degrees.tp, least->degrees.pp,
+                     least->degrees.cp, least->degrees.ep, least->degrees.dp,
+                     word_of(recompute, EMP_RECOMPUTE_WORDS, least->degrees.recompute),
+                     more);
 }
 
 emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,

@@ -284,7 +284,7 @@ Test(degrees, state_uneven_stages, .fini = expect_all_freed)
 {
     const double even = predict("llama3-8b:pp=2,micro_batches=32", "b200", false).step_s;
     const double by_list =
-        predict("llama3-8b:pp=2,micro_batches=32,stages=12/20", "b200", false).step_s;
+        predict("llama3-8b:pp=2,stages=12,20,micro_batches=32", "b200", false).step_s;
     const double by_first =
         predict("llama3-8b:pp=2,micro_batches=32,first=12", "b200", false).step_s;
 
