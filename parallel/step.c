@@ -24,8 +24,10 @@ typedef struct {
     int32_t   count[EMP_TURN_KINDS];
     double    dense, expert; /* parameters of a rank */
     double    activations, input, transient, late;
-    uint32_t  kinds;     /* bit k: it has layers of kind k */
-    double    exposed_s; /* of one micro-batch */
+    uint32_t  kinds; /* bit k: it has layers of kind k */
+    /* of one micro-batch: collectives that nothing hides, all kernels, those of attention, those that move data, and what the
+     * host takes beyond */
+    double exposed_s, compute_s, attention_s, moves_s, host_s;
 } chunk;
 
 /* All that a prediction has at hand. */
@@ -98,12 +100,16 @@ static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
         const double       compute_s = g->compute_s + (has_weights ? 0.0 : g->weight_s);
         gpu_ns += add_part(c, kind, g->group, fmax(g->collective_s, compute_s));
         c->exposed_s += fmax(0.0, g->collective_s - compute_s);
+        c->compute_s += g->compute_s + g->weight_s;
         if (has_weights) add_part(c, EMP_TURN_WEIGHT, EMP_GROUP_NONE, g->weight_s);
     }
     /* the host, where it is slower than the GPU */
     const int64_t host_ns = ns_of(s->launches * launch_s);
-    if (host_ns > gpu_ns)
-        add_part(c, kind, EMP_GROUP_NONE, (double)(host_ns - gpu_ns) * 1e-9);
+    c->attention_s += s->attention_s;
+    c->moves_s += s->moves_s;
+    if (host_ns <= gpu_ns) return;
+    c->host_s += (double)(host_ns - gpu_ns) * 1e-9;
+    add_part(c, kind, EMP_GROUP_NONE, (double)(host_ns - gpu_ns) * 1e-9);
 }
 
 static void add_work(chunk *c, const predictor *x, const emp_work *w)
@@ -339,16 +345,25 @@ static void add_times(emp_parallel_step *out, const predictor *x)
     out->bubble_frac = last > 0.0 ? 1.0 - busy / last : 0.0;
 }
 
-static void add_exposed(emp_parallel_step *out, const predictor *x)
+/* What the stage that works longest spends its time on. */
+static void add_shares(emp_parallel_step *out, const predictor *x)
 {
-    for (int32_t s = 0; s < x->d.pp; s++) {
-        double sum = out->reduce_s + out->gather_s;
-        for (int32_t c = 0; c < x->schedule.chunks; c++)
-            if (x->schedule.stage_of[c] == s)
-                sum += x->chunk[c].exposed_s * x->d.micro_batches * x->d.pp * x->d.vp /
-                       x->schedule.chunks;
-        out->exposed_s = fmax(out->exposed_s, sum);
+    const double each =
+        (double)x->d.micro_batches * x->d.pp * x->d.vp / x->schedule.chunks;
+    int32_t stage = 0;
+
+    for (int32_t s = 1; s < x->d.pp; s++)
+        if (x->end[s].busy_ns > x->end[stage].busy_ns) stage = s;
+    for (int32_t c = 0; c < x->schedule.chunks; c++) {
+        const chunk *k = &x->chunk[c];
+        if (x->schedule.stage_of[c] != stage) continue;
+        out->exposed_s += each * k->exposed_s;
+        out->attention_s += each * k->attention_s;
+        out->moves_s += each * k->moves_s;
+        out->host_s += each * k->host_s;
+        out->products_s += each * (k->compute_s - k->attention_s - k->moves_s);
     }
+    out->exposed_s += out->reduce_s + out->gather_s;
 }
 
 /* ---- memory ---- */
@@ -479,7 +494,7 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
         goto cleanup;
     EMP_TRY(run_pipeline(&x, options, err));
     add_times(out, &x);
-    add_exposed(out, &x);
+    add_shares(out, &x);
     if (isnan(out->step_s))
         EMP_FAIL(EMP_EUNSUPPORTED, "nothing is known of products in %s on %s",
                  x.d.is_fp8 ? "fp8" : "bf16", p->cluster->gpu.name);

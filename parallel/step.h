@@ -12,15 +12,17 @@
 #include "parallel/engine.h"
 
 typedef struct {
-    double  step_s;      /**< infinite: it does not fit */
-    double  pipeline_s;  /**< the passes of all micro-batches */
-    double  reduce_s;    /**< gradients among replicas, as far as nothing hides them */
-    double  update_s;    /**< of the weights, with the gradients' norm */
-    double  gather_s;    /**< the new weights among replicas */
-    double  bubble_frac; /**< of the pipeline: what the stages wait, on average */
-    double  exposed_s;   /**< collectives and messages of a rank that nothing hides */
-    double  peak_bytes;  /**< allocated, of the rank that needs most */
-    double  state_bytes; /**< of that rank: weights, gradients, optimizer */
+    double step_s;      /**< infinite: it does not fit */
+    double pipeline_s;  /**< the passes of all micro-batches */
+    double reduce_s;    /**< gradients among replicas, as far as nothing hides them */
+    double update_s;    /**< of the weights, with the gradients' norm */
+    double gather_s;    /**< the new weights among replicas */
+    double bubble_frac; /**< of the pipeline: what the stages wait, on average */
+    /** of the stage that works longest: collectives that nothing hides, products, attention, kernels that move data, and what
+     * its host takes beyond its GPU */
+    double  exposed_s, products_s, attention_s, moves_s, host_s;
+    double  peak_bytes;       /**< allocated, of the rank that needs most */
+    double  state_bytes;      /**< of that rank: weights, gradients, optimizer */
     double  activation_bytes; /**< of that rank, at its peak */
     int32_t peak_stage;
     double  parameters; /**< of the model, all ranks together, without replicas */

@@ -56,7 +56,10 @@ static void add(emp_segments *s, emp_segment segment, int32_t launches)
 
 static void add_stream(builder *b, emp_segments *s, emp_stream_kind kind, double bytes)
 {
-    add(s, (emp_segment){.compute_s = emp_stream_s(b->p->cluster, kind, bytes)}, 1);
+    const double seconds = emp_stream_s(b->p->cluster, kind, bytes);
+
+    s->moves_s += seconds;
+    add(s, (emp_segment){.compute_s = seconds}, 1);
 }
 
 static double collective_s(const builder *b, emp_link_kind kind, emp_group group,
@@ -230,9 +233,11 @@ static void add_core(builder *b, emp_segments *s, const emp_transformer_layer *l
                              : 1.0;
     const double heads = (double)l->heads / b->d->tp / b->d->cp * b->d->micro_batch;
     const emp_kernel_size size = {b->d->sequence, l->head_size, l->value_size, heads};
-    const double seconds = emp_kernel_s(b->p, EMP_KERNEL_ATTENTION, pass, size, false);
+    const double seconds = emp_kernel_s(b->p, EMP_KERNEL_ATTENTION, pass, size, false) *
+                           share * (2.0 - share);
 
-    add(s, (emp_segment){.compute_s = seconds * share * (2.0 - share)}, 1);
+    s->attention_s += seconds;
+    add(s, (emp_segment){.compute_s = seconds}, 1);
 }
 
 typedef struct {

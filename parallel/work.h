@@ -39,8 +39,9 @@ typedef struct {
 enum { EMP_SEGMENTS_MAX = 96 };
 
 typedef struct {
-    int32_t     count;
-    int32_t     launches; /**< kernels that the host starts */
+    int32_t count;
+    int32_t launches;             /**< kernels that the host starts */
+    double  attention_s, moves_s; /**< of attention's core; of kernels that move data */
     emp_segment segment[EMP_SEGMENTS_MAX];
 } emp_segments;
 

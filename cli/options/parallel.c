@@ -275,21 +275,36 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
 {
     const double memory =
         (double)in->cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
-    json_t *object = json_pack(
-        "{s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:i, "
-        "s:f, "
-        "s:b, s:b, s:b}",
-        "workload", o->spec, "machine", in->cluster->name, "gpus",
-        (json_int_t)emp_degrees_gpus(&in->spec.degrees), "step_time_s", step->step_s,
-        "step_time_ns", (json_int_t)llround(step->step_s * 1e9), "pipeline_s",
-        step->pipeline_s, "reduce_s", step->reduce_s, "update_s", step->update_s,
-        "gather_s", step->gather_s, "exposed_s", step->exposed_s, "bubble_frac",
-        step->bubble_frac, "peak_bytes", (json_int_t)step->peak_bytes, "state_bytes",
+    const struct {
+        const char *key;
+        double      value;
+    } seconds[] = {{"step_time_s", step->step_s},    {"pipeline_s", step->pipeline_s},
+                   {"reduce_s", step->reduce_s},     {"update_s", step->update_s},
+                   {"gather_s", step->gather_s},     {"exposed_s", step->exposed_s},
+                   {"products_s", step->products_s}, {"attention_s", step->attention_s},
+                   {"moves_s", step->moves_s},       {"host_s", step->host_s}};
+    json_t *object =
+        json_pack("{s:s, s:s, s:I}", "workload", o->spec, "machine", in->cluster->name,
+                  "gpus", (json_int_t)emp_degrees_gpus(&in->spec.degrees));
+    json_t *rest = json_pack(
+        "{s:I, s:f, s:I, s:I, s:I, s:i, s:f, s:b, s:b, s:b}", "step_time_ns",
+        (json_int_t)llround(step->step_s * 1e9), "bubble_frac", step->bubble_frac,
+        "peak_bytes", (json_int_t)step->peak_bytes, "state_bytes",
         (json_int_t)step->state_bytes, "activation_bytes",
         (json_int_t)step->activation_bytes, "peak_stage", step->peak_stage, "parameters",
         step->parameters, "feasible", (int)(step->peak_bytes <= memory), "symmetric",
         (int)is_symmetric, "all_ranks", (int)o->all_ranks);
+    int failures = 0;
 
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        failures |=
+            json_object_set_new(object, seconds[i].key, json_real(seconds[i].value));
+    failures |= json_object_update(object, rest);
+    json_decref(rest);
+    if (failures != 0) {
+        json_decref(object);
+        object = NULL;
+    }
     return cli_print_object(object, o->format, err);
 }
 

@@ -160,6 +160,24 @@ Test(step, sums_gradients_over_the_network, .fini = expect_all_freed)
     cr_expect_float_eq(far.gather_s, 2 * n * 15 / 16 / 8 / 45e9, 1e-3);
 }
 
+/* Without a pipeline nothing waits, and without overlap the parts of a rank's time add up. */
+Test(step, is_the_sum_of_its_parts, .fini = expect_all_freed)
+{
+    static const char *const specs[] = {"llama3-8b:tp=8,micro_batches=3",
+                                        "mixtral-8x7b:ep=8,dp=8,micro_batches=2",
+                                        "transformer:layers=2,hidden=64,heads=4,seq=128"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        const emp_parallel_step s = predict(specs[i], "b200", false);
+        const double sum = s.products_s + s.attention_s + s.moves_s + s.host_s +
+                           s.exposed_s - s.reduce_s - s.gather_s;
+        cr_expect_float_eq(sum, s.pipeline_s, 1e-6, "%s: %g, %g", specs[i], sum,
+                           s.pipeline_s);
+        cr_expect_float_eq(s.step_s, s.pipeline_s + s.reduce_s + s.update_s + s.gather_s,
+                           1e-9);
+    }
+}
+
 /* ZeRO 3 gathers all weights twice for each micro-batch, ZeRO 2 sums gradients for each of them. */
 Test(step, exchanges_more_with_each_stage_of_zero, .fini = expect_all_freed)
 {
