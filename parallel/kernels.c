@@ -214,11 +214,17 @@ double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_gro
                 across / cluster->network.bytes_per_s);
 }
 
-double emp_send_s(const emp_parallel *p)
+double emp_state_bytes(const emp_parallel *p)
+{
+    const emp_degrees *d = p->degrees;
+    const double       tokens = (double)d->micro_batch * d->sequence / d->cp;
+
+    return 2.0 * tokens * p->model->hidden / (d->sp ? d->tp : 1);
+}
+
+double emp_send_s(const emp_parallel *p, double bytes)
 {
     const emp_degrees   *d = p->degrees;
-    const double         tokens = (double)d->micro_batch * d->sequence / d->cp;
-    const double         bytes = 2.0 * tokens * p->model->hidden / (d->sp ? d->tp : 1);
     const int64_t        stage = (int64_t)d->tp * d->cp * d->dp;
     const emp_link_rate *link = &p->cluster->link[EMP_LINK_SEND];
 

@@ -191,7 +191,7 @@ static emp_status run_pipeline(predictor *x, const emp_parallel_options *options
     emp_turn_run   *run = NULL;
     const int32_t   chunks = x->schedule.chunks;
     emp_pipeline    pipeline = {.schedule = &x->schedule,
-                                .send_ns = ns_of(emp_send_s(&x->p))};
+                                .send_ns = ns_of(emp_send_s(&x->p, emp_state_bytes(&x->p)))};
     const bool      all = options != NULL && options->all_ranks;
 
     pipeline.ranks = all ? x->d.tp * x->d.cp * x->d.dp : 1;
@@ -247,13 +247,25 @@ static double stream_s(const predictor *x, double bytes)
     return emp_stream_s(x->p.cluster, EMP_STREAM_PLAIN, bytes);
 }
 
-/* Gradients are set to zero, divided, and summed in fp32 among replicas. */
+/* Parameters whose states a rank updates. */
+static double own_states(const predictor *x, const parameters *n)
+{
+    if (x->d.zero == 0) return n->dense + n->expert;
+    return n->dense / x->p.shape[EMP_GROUP_DATA].size +
+           n->expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
+}
+
+/* Gradients are summed in fp32 among replicas, and with DualPipe then with those of the stage that has the same parts. */
 static double reduce_of(const predictor *x, const parameters *n)
 {
     const emp_link_kind kind =
         x->d.zero > 0 ? EMP_LINK_REDUCE_SCATTER : EMP_LINK_ALL_REDUCE;
 
-    return collective_s(x, kind, EMP_GROUP_DATA, FLOAT * n->dense) +
+    const double twin = x->d.schedule == EMP_ORDER_DUALPIPE
+                            ? emp_send_s(&x->p, FLOAT * own_states(x, n))
+                            : 0.0;
+
+    return twin + collective_s(x, kind, EMP_GROUP_DATA, FLOAT * n->dense) +
            collective_s(x, kind, EMP_GROUP_EXPERT_DATA, FLOAT * n->expert);
 }
 
@@ -262,14 +274,6 @@ static double gather_of(const predictor *x, const parameters *n)
     if (x->d.zero == 0) return 0.0;
     return collective_s(x, EMP_LINK_ALL_GATHER, EMP_GROUP_DATA, HALF * n->dense) +
            collective_s(x, EMP_LINK_ALL_GATHER, EMP_GROUP_EXPERT_DATA, HALF * n->expert);
-}
-
-/* Parameters whose states a rank updates. */
-static double own_states(const predictor *x, const parameters *n)
-{
-    if (x->d.zero == 0) return n->dense + n->expert;
-    return n->dense / x->p.shape[EMP_GROUP_DATA].size +
-           n->expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
 }
 
 /* The norm reads gradients, clipping reads and writes them; Adam reads gradient, weight and two moments in fp32, writes the
@@ -440,7 +444,8 @@ static void add_memory(emp_parallel_step *out, const predictor *x)
         const parameters n = parameters_of(x, s);
         const double     states = states_of(x, &n);
         const double     activations = activations_of(x, s) + shadows_of(x, s);
-        out->parameters += n.dense * x->d.tp + n.expert * x->d.etp * x->d.ep;
+        out->parameters += (n.dense * x->d.tp + n.expert * x->d.etp * x->d.ep) * x->d.pp *
+                           x->d.vp / x->schedule.chunks;
         if (states + activations <= out->peak_bytes) continue;
         out->peak_bytes = states + activations;
         out->state_bytes = states;

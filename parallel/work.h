@@ -90,7 +90,10 @@ double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_gro
                               double bytes);
 
 /** Seconds of a message to the next stage. */
-double emp_send_s(const emp_parallel *p);
+double emp_send_s(const emp_parallel *p, double bytes);
+
+/** Bytes that a stage hands on for each micro-batch. */
+double emp_state_bytes(const emp_parallel *p);
 
 /** Seconds of a kernel that moves so many bytes. */
 double emp_stream_s(const emp_cluster *cluster, emp_stream_kind kind, double bytes);

@@ -85,6 +85,10 @@ Test(models, keep_their_parameters_whatever_the_degrees, .fini = expect_all_free
         predict("llama3-8b:tp=2,pp=4,vp=2,cp=2,micro_batches=4", "b200", false)
             .parameters,
         whole + norms, 1.0);
+    cr_expect_float_eq(
+        predict("llama3-8b:pp=4,micro_batches=8,schedule=dualpipe", "b200", false)
+            .parameters,
+        whole, 1.0);
     cr_expect_float_eq(predict("mixtral-8x7b:ep=4,dp=8", "b200", false).parameters,
                        46702792704.0, 1.0);
 }
