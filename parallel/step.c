@@ -326,6 +326,18 @@ static void exchanges_of(double *reduce, double *gather, const predictor *x,
     if (x->d.overlap_parameters) *gather = beside(*gather, passes * forward);
 }
 
+/* The norm of all gradients and the loss are sums of single numbers over all ranks: within domains, and up and down a tree of
+ * domains. */
+static double sums_of_all_s(const predictor *x)
+{
+    const emp_cluster *c = x->p.cluster;
+    const double gpus = (double)emp_degrees_gpus(&x->d), domains = ceil(gpus / c->domain);
+
+    if (gpus == 1.0) return 0.0;
+    return 2.0 * (c->link[EMP_LINK_ALL_REDUCE].latency_s +
+                  2.0 * ceil(log2(domains)) * c->network.latency_s);
+}
+
 static void add_times(emp_parallel_step *out, const predictor *x)
 {
     double reduced = 0.0, update = 0.0, gather = 0.0, last = 0.0, busy = 0.0;
@@ -343,6 +355,7 @@ static void add_times(emp_parallel_step *out, const predictor *x)
     }
     out->pipeline_s = last;
     out->reduce_s = reduced - last;
+    update += sums_of_all_s(x);
     out->update_s = update;
     out->gather_s = gather;
     out->step_s = reduced + update + gather;
