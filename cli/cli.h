@@ -61,6 +61,7 @@ EMP_CLI_COMMAND(machines);
 EMP_CLI_COMMAND(merge);
 EMP_CLI_COMMAND(methods);
 EMP_CLI_COMMAND(place);
+EMP_CLI_COMMAND(plan);
 EMP_CLI_COMMAND(plot);
 EMP_CLI_COMMAND(record);
 EMP_CLI_COMMAND(replay);

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
+#include "cli/options/parallel.h"
 #include "cli/parse.h"
 
 enum {
@@ -18,7 +19,9 @@ enum {
     KEY_LOW,
     KEY_HIGH,
     KEY_WHERE,
-    KEY_LABEL
+    KEY_LABEL,
+    KEY_TIMELINE,
+    KEY_ALL_RANKS
 };
 
 struct args {
@@ -26,6 +29,8 @@ struct args {
     emp_plot_form   form;
     const char     *label, *out;
     bool            is_forced;
+    bool            is_timeline, all_ranks; /* of a SPEC in place of a table */
+    const char     *machine;
 };
 
 static const struct argp_option options[] = {
@@ -45,6 +50,15 @@ static const struct argp_option options[] = {
      "Take only rows of the table with one of these values (may be repeated)", 0},
     {"label", KEY_LABEL, "TEXT", 0,
      "Label of the axis of values (default: the name of the first column)", 0},
+    {"timeline", KEY_TIMELINE, NULL, 0,
+     "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
+     "stands "
+     "in place of the table",
+     0},
+    {"machine", 'm', "NAME|FILE", 0, "Cluster or machine of --timeline", 0},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+     "With --timeline, simulate and draw each rank, though those of a stage are alike",
+     0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -59,15 +73,33 @@ static const char doc[] =
     "  emplace plot clock.csv --by task --values median_s --series entrant -o c.svg\n"
     "  emplace plot order.csv --by task,placement --values order_s,both_s -o o.svg\n"
     "  emplace plot curves.csv --x evaluations --values median_s --series entrant "
-    "\\\n    --where task=rnnlm --where budget=1000 --out rnnlm.pdf";
+    "\\\n    --where task=rnnlm --where budget=1000 --out rnnlm.pdf\n"
+    "  emplace plot --timeline llama3-70b:pp=4,vp=2,micro_batches=8 -m b200 -o t.svg";
+
+static void check_timeline(const struct args *a)
+{
+    if (a->choice.path == NULL)
+        cli_usage_error("--timeline needs a SPEC with degrees of parallelism");
+    if (a->machine == NULL) cli_usage_error("--machine is missing: that of --timeline");
+    if (a->choice.rows != NULL || a->choice.values != NULL || a->choice.series != NULL ||
+        a->label != NULL)
+        cli_usage_error("--timeline draws no table; leave out --by, --x, --values, "
+                        "--series and --label");
+}
 
 static void check_usage(const struct args *a)
 {
-    if (a->choice.path == NULL) cli_usage_error("plot needs a table, FILE.csv");
-    if (a->choice.rows == NULL)
-        cli_usage_error("--by COLUMN draws dots, --x COLUMN lines; give one of them");
-    if (a->choice.values == NULL)
-        cli_usage_error("--values is missing: the columns to draw");
+    if (a->is_timeline) {
+        check_timeline(a);
+    } else {
+        if (a->choice.path == NULL) cli_usage_error("plot needs a table, FILE.csv");
+        if (a->machine != NULL || a->all_ranks)
+            cli_usage_error("--machine and --all-ranks are for --timeline");
+        if (a->choice.rows == NULL)
+            cli_usage_error("--by COLUMN draws dots, --x COLUMN lines; give one of them");
+        if (a->choice.values == NULL)
+            cli_usage_error("--values is missing: the columns to draw");
+    }
     if (a->out == NULL)
         cli_usage_error("--out is missing: the file of the figure, FILE.svg or FILE.pdf");
     if (!emp_text_ends_in(a->out, ".svg") && !emp_text_ends_in(a->out, ".pdf"))
@@ -100,6 +132,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error("--where can be given %d times", EMP_PLOT_CONDITIONS_MAX);
         c->where[c->where_count++] = arg;
         return 0;
+    case KEY_TIMELINE: a->is_timeline = true; return 0;
+    case KEY_ALL_RANKS: a->all_ranks = true; return 0;
+    case 'm': a->machine = arg; return 0;
     case KEY_LABEL: a->label = arg; return 0;
     case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case ARGP_KEY_ARG:
@@ -111,7 +146,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp cmd_plot_argp = {options, parse, "TABLE.csv", doc, NULL, NULL, NULL};
+const struct argp cmd_plot_argp = {options, parse, "TABLE.csv|SPEC", doc, NULL,
+                                   NULL,    NULL};
 
 static emp_status print_svg(FILE *stream, const void *drawing, emp_error *err)
 {
@@ -134,8 +170,16 @@ emp_status cmd_plot(int argc, char **argv, emp_error *err)
     EMP_TRY(emp_output_check(args.out, err));
     EMP_TRY(emp_output_check_inputs(&args.choice.path, 1, &args.out, 1, err));
     EMP_TRY(emp_output_check_replaced(&args.out, 1, args.is_forced, err));
-    EMP_TRY(emp_csv_load(&csv, args.choice.path, err));
-    EMP_TRY(emp_plot_draw(&drawing, &csv, args.form, &args.choice, args.label, err));
+    if (args.is_timeline) {
+        EMP_TRY(cli_parallel_draw(&drawing,
+                                  &(cli_parallel_options){.spec = args.choice.path,
+                                                          .machine = args.machine,
+                                                          .all_ranks = args.all_ranks},
+                                  err));
+    } else {
+        EMP_TRY(emp_csv_load(&csv, args.choice.path, err));
+        EMP_TRY(emp_plot_draw(&drawing, &csv, args.form, &args.choice, args.label, err));
+    }
     EMP_TRY(emp_atomic_file_write(
         args.out, emp_text_ends_in(args.out, ".pdf") ? print_pdf : print_svg, &drawing,
         err));
