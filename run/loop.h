@@ -49,12 +49,13 @@ typedef struct {
 } emp_run_checkpoint;
 
 typedef struct {
-    const emp_method  *method;
-    emp_method_params  placer;             /**< threads: also of the scoring */
-    int64_t            budget_evaluations; /**< 0 = no limit */
-    double             budget_s;           /**< 0 = no limit */
-    double             budget_cpu_s; /**< of one thread; 0 = no limit; needs one thread */
-    double enough_s; /**< a feasible placement as fast as this ends the run; 0 = none does */
+    const emp_method *method;
+    emp_method_params placer;             /**< threads: also of the scoring */
+    int64_t           budget_evaluations; /**< 0 = no limit */
+    double            budget_s;           /**< 0 = no limit */
+    double            budget_cpu_s; /**< of one thread; 0 = no limit; needs one thread */
+    double
+        enough_s; /**< a feasible placement as fast as this ends the run; 0 = none does */
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;    /**< NULL = alone; for methods that have `sharing` */
     bool               is_async; /**< needs ranks */
