@@ -233,7 +233,7 @@ static emp_status refuse_fused(const struct args *args, emp_error *err)
 }
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
-                               const emp_sim_result *result, const emp_explain *why,
+                               const emp_sim_result *result, const emp_explanation *why,
                                const emp_what_if *what_if, const emp_bounds *bounds,
                                bool is_partial, emp_error *err)
 {
@@ -283,7 +283,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     emp_owned_decision owned = {0};
     emp_sim_result     result;
     emp_bounds         bounds;
-    emp_explain       *why = NULL;
+    emp_explanation   *why = NULL;
     emp_what_if        what_if = {0};
     bool               is_partial = false;
 

@@ -17,11 +17,11 @@ enum {
 }; /* a change that takes off less than 1 / LEAST_SHARE is not told */
 
 struct study {
-    const emp_problem   *problem;
-    const emp_device_id *device_of_op;
-    const uint8_t       *level_of_op;
-    const emp_explain   *why;
-    emp_what_if         *out;
+    const emp_problem     *problem;
+    const emp_device_id   *device_of_op;
+    const uint8_t         *level_of_op;
+    const emp_explanation *why;
+    emp_what_if           *out;
 };
 
 const char *emp_what_if_key(emp_what_if_kind kind)
@@ -355,7 +355,7 @@ cleanup:
 }
 
 emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
-                            const emp_decision *decision, const emp_explain *why,
+                            const emp_decision *decision, const emp_explanation *why,
                             emp_error *err)
 {
     emp_what_if  found = {0};

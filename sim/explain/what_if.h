@@ -62,7 +62,7 @@ typedef struct {
  * \param[in]  why  Explains \a decision on \a problem.
  * \param[out] out  Written on success only. */
 emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
-                            const emp_decision *decision, const emp_explain *why,
+                            const emp_decision *decision, const emp_explanation *why,
                             emp_error *err);
 
 /** The JSON key of a kind; static storage. */
