@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emp_place() and emp_bound(). The loop is that of run/loop.h without records, checkpoints and ranks, so that
+/* <emplace/place.h> but for explanations. The loop is that of run/loop.h without records, checkpoints and ranks, so that
  * the library needs neither HDF5 nor MPI. tests/library/test_place.c compares the two. */
 #include <emplace/place.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/work.h"
 #include "run/methods.h"
+#include "search/groups/class_groups.h"
 #include "search/method.h"
 #include "sim/bounds/bounds.h"
 #include "sim/team/team.h"
@@ -216,4 +217,71 @@ emp_status emp_bound(emp_time_ns *bound_ns, const emp_problem *problem, emp_erro
                                           "exceed the memories of the machine");
     *bound_ns = bounds.best_ns;
     return EMP_OK;
+}
+
+/* ---- groups ---- */
+
+static emp_status find_grouping(emp_class_grouping *grouping, const char *kind,
+                                emp_error *err)
+{
+    static const char *const words[] = {[EMP_CLASS_GROUPS_METIS] = "metis",
+                                        [EMP_CLASS_GROUPS_SCOTCH] = "scotch",
+                                        [EMP_CLASS_GROUPS_COLOCRL] = "colocrl",
+                                        [EMP_CLASS_GROUPS_NAMES] = "names"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        *grouping = (emp_class_grouping)i;
+        if (strcmp(words[i], kind) == 0) return EMP_OK;
+    }
+    return EMP_ERROR(EMP_EINVAL,
+                     "there is no grouping \"%s\"; there are metis, scotch, colocrl and "
+                     "names",
+                     kind);
+}
+
+/* Numbers the groups that have ops from 0. */
+static int32_t spread(int32_t *group_of_op, int32_t *number, const emp_problem *problem,
+                      const int32_t *group_of_class, int32_t groups)
+{
+    const int32_t ops = problem->graph->op_count;
+    int32_t       count = 0;
+
+    for (int32_t g = 0; g < groups; g++) number[g] = -1;
+    for (emp_op_id op = 0; op < ops; op++) {
+        const int32_t class = problem->class_of_op[op];
+        const int32_t group = class < 0 ? -1 : group_of_class[class];
+        if (group >= 0) number[group] = 0;
+        group_of_op[op] = group;
+    }
+    for (int32_t g = 0; g < groups; g++)
+        if (number[g] == 0) number[g] = count++;
+    for (emp_op_id op = 0; op < ops; op++)
+        if (group_of_op[op] >= 0) group_of_op[op] = number[group_of_op[op]];
+    return count;
+}
+
+emp_status emp_problem_group(int32_t *group_of_op, int32_t *group_count,
+                             const emp_problem *problem, const char *kind, int32_t count,
+                             uint64_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t   *group_of_class = NULL, *number = NULL, groups = 0;
+
+    if (err != NULL) *err = (emp_error){0};
+    EMP_NEED(group_of_op);
+    EMP_NEED(group_count);
+    EMP_NEED(problem);
+    EMP_NEED(kind);
+    emp_class_groups_params params = {.count = count, .imbalance = 1.1, .seed = seed};
+    EMP_CHECK(find_grouping(&params.kind, kind, err));
+    if (count < 1) return EMP_ERROR(EMP_EINVAL, "%d groups; give 1 or more", count);
+    EMP_TRY(EMP_ALLOC(group_of_class, (size_t)problem->graph->class_count + 1));
+    EMP_TRY(emp_class_groups(group_of_class, &groups, problem, &params, err));
+    EMP_TRY(EMP_ALLOC(number, (size_t)groups + 1));
+    *group_count = spread(group_of_op, number, problem, group_of_class, groups);
+
+cleanup:
+    emp_free(group_of_class);
+    emp_free(number);
+    return st;
 }

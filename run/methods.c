@@ -92,11 +92,6 @@ emp_status emp_methods_find(const emp_method **method, int32_t *count, int32_t m
         if (*count == most)
             return EMP_ERROR(EMP_EINVAL, "the list of methods has more than %d", most);
         snprintf(name, sizeof name, "%.*s", (int)length, list);
-        if (emp_outside_is_name(name))
-            return EMP_ERROR(EMP_EINVAL,
-                             "method %.*s is one from outside; only the program's own "
-                             "methods can be compared here",
-                             (int)length, list);
         EMP_CHECK(emp_method_find(&method[(*count)++], name, err));
         list += length + (list[length] == ',');
     } while (*list != '\0');

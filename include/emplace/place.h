@@ -1,5 +1,5 @@
 /** \file emplace/place.h
- * Searches for a placement, bounds the step time from below, and explains a step.
+ * Searches for a placement, bounds the step time from below, explains a step, and groups ops.
  *
  *     emp_place_params params = EMP_PLACE_PARAMS;
  *     params.method = "anneal";
@@ -12,7 +12,7 @@
  * zeroed before it is passed to one of them.
  *
  * The wheel for Python is built without the libraries that emp_place() and emp_bound() need (GSL, GLPK,
- * METIS, Scotch), and lacks both functions.
+ * METIS, Scotch), and lacks both functions and emp_problem_group().
  */
 #ifndef EMP_EMPLACE_PLACE_H
 #define EMP_EMPLACE_PLACE_H
@@ -94,6 +94,21 @@ enum { EMP_EXPLANATION_BYTES = 4096 }; /**< enough for any explanation */
  * \retval EMP_EUNSUPPORTED  The rules of this runtime do not say what waits for what (docs/explain.md). */
 EMP_API emp_status emp_explain(char *text, size_t size, const emp_problem *problem,
                                const emp_device_id *device_of_op, emp_error *err);
+
+/** Groups ops as the program's learners do, for methods that place groups.
+ * \param[out] group_of_op  [op count] 0 .. group count - 1; -1: the op is folded, or its colocation class
+ *                          can only run on a CPU.
+ * \param[out] group_count  Every group has ops.
+ * \param      kind         "metis" or "scotch", which cut the graph where it exchanges little; "colocrl",
+ *                          the rules of Mirhoseini et al. (2017), which make as many groups as they do;
+ *                          or "names", by layer, direction and block of time steps.
+ * \param      count        The most groups, at least 1; of no effect on "colocrl".
+ * \param      seed         Of "metis" and "scotch".
+ * \retval EMP_EINVAL       Another kind, or a count below 1.
+ * \retval EMP_ENOMEM, EMP_EEXTERNAL */
+EMP_API emp_status emp_problem_group(int32_t *group_of_op, int32_t *group_count,
+                                     const emp_problem *problem, const char *kind,
+                                     int32_t count, uint64_t seed, emp_error *err);
 
 #ifdef __cplusplus
 }

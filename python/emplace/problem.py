@@ -68,6 +68,23 @@ class Problem(_emplace.Problem):
         self.name = name or graph.spec
         return self
 
+    def __deepcopy__(self, memo):
+        return self  # it does not change
+
+    def __reduce__(self):
+        """A copy in another process is loaded from the same files."""
+        return Problem, (self.graph.spec, self.machine.name, self.runtime, self.name)
+
+    def groups(self, kind: str = "metis", count: int = 64, seed: int = 1) -> list[int]:
+        """The number of each op's group, by a grouping of the program's learners: "metis" or "scotch", at
+        most `count` groups that exchange little; "colocrl", as many as its rules make; "names", by layer,
+        direction and block of time steps. Ops that can only run on a CPU are one more group, the last;
+        folded ops are in none, which is -1."""
+        numbers, groups = self._group(kind, count, seed)
+        classes = self.class_of_op
+        return [groups if number < 0 <= of else number
+                for number, of in zip(numbers.tolist(), classes.tolist())]
+
     def save_placement(self, path: Path, placement: Any, step_time: float = -1.0,
                        force: bool = False) -> None:
         """Writes a placement file, whole or not at all. step_time, in seconds, is for readers;

@@ -208,6 +208,50 @@ Test(place, bounds_the_step_from_below)
     EXPECT_REFUSED(emp_bound(NULL, problem, &err), EMP_EINVAL, "bound_ns");
 }
 
+/* ---- groups ---- */
+
+/* Every group has ops, ops of a class are together, and folded ops are in none. */
+static void expect_groups(const char *kind, int32_t most)
+{
+    const int32_t ops = emp_graph_op_count(graph);
+    int32_t       count = 0, used = 0;
+    int32_t      *group_of_class = calloc((size_t)emp_problem_class_count(problem), 4);
+    bool         *is_used = calloc((size_t)ops, 1);
+
+    cr_assert(group_of_class != NULL && is_used != NULL);
+    ASSERT_OK(emp_problem_group(placed, &count, problem, kind, most, 1, &err));
+    cr_expect(1 < count && count <= (strcmp(kind, "colocrl") == 0 ? ops : most), "%s: %d",
+              kind, count);
+    for (emp_op_id op = 0; op < ops; op++) {
+        const int32_t class = emp_problem_class_of_op(problem, op);
+        cr_assert(-1 <= placed[op] && placed[op] < count);
+        if (class < 0) cr_expect_eq(placed[op], -1);
+        if (class < 0 || placed[op] < 0) continue;
+        cr_expect(group_of_class[class] == 0 || group_of_class[class] == placed[op] + 1);
+        group_of_class[class] = placed[op] + 1;
+        used += !is_used[placed[op]];
+        is_used[placed[op]] = true;
+    }
+    cr_expect_eq(used, count, "%s", kind);
+    free(group_of_class);
+    free(is_used);
+}
+
+Test(place, groups_ops_as_the_learners_do)
+{
+    expect_groups("metis", 8);
+    expect_groups("scotch", 8);
+    expect_groups("names", 16);
+    expect_groups("colocrl", 1);
+    int32_t count;
+    EXPECT_REFUSED(emp_problem_group(placed, &count, problem, "zebra", 8, 1, &err),
+                   EMP_EINVAL, "zebra");
+    EXPECT_REFUSED(emp_problem_group(placed, &count, problem, "metis", 0, 1, &err),
+                   EMP_EINVAL, "0 groups");
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_problem_group(placed, &count, problem, "names", 8, 1, NULL), (void)0);
+}
+
 /* ---- explanations ---- */
 
 static int32_t count_lines(const char *text)
