@@ -279,6 +279,8 @@ static const emp_source_format formats[] = {
      .source = EMP_SOURCE_TRACE},
     {"a PyTorch execution trace", NULL, .is_json = emp_execution_is,
      .read = emp_torch_execution_read, .source = EMP_SOURCE_PYTORCH},
+    {"a list of ops with times", NULL, "emplace-ops-1", .read = emp_ops_read,
+     .source = EMP_SOURCE_STATED},
     {"an instance of Piper, whose layers have costs by their degree of tensor "
      "parallelism",
      NULL, .is_json = is_piper, .has_graph = true, .instead = LAYERS},

@@ -265,5 +265,28 @@ class Environments(unittest.TestCase):
             env.close()
 
 
+class Graphs(unittest.TestCase):
+    OPS = {"a": {"gpu_s": 1e-3, "cpu_s": 2e-2, "output_bytes": 4096}, "b": {"gpu_s": 2e-3, "cpu_s": 9e-2},
+           "c": {"gpu_s": 2e-3, "cpu_s": 9e-2}}
+
+    def test_a_graph_of_ones_own_ops_is_placed_and_recorded(self):
+        graph = emplace.Graph.from_ops(self.OPS, edges=[("a", "b"), ("a", "c")], controls=[])
+        self.assertEqual((graph.names, graph.op_count), (["a", "b", "c"], 3))
+        problem = emplace.Problem(graph, MACHINE, "ideal")
+        record = emplace.place(problem, "anneal", budget=60)
+        self.assertTrue(3e-3 <= record.step_time_s < 5e-3, record.step_time_s)
+        self.assertNotEqual(record.devices["b"], record.devices["c"])
+
+    def test_it_may_lie_in_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.json")
+            made = emplace.Graph.from_ops(self.OPS, [("a", "b")], path=path)
+            self.assertEqual(emplace.Graph(path).names, made.names)
+            with self.assertRaises(FileExistsError):
+                emplace.Graph.from_ops(self.OPS, [], path=path)
+        with self.assertRaisesRegex(emplace.Error, "there is no op \"z\""):
+            emplace.Graph.from_ops(self.OPS, [("a", "z")])
+
+
 if __name__ == "__main__":
     unittest.main()
