@@ -33,7 +33,7 @@ struct args {
     int32_t         dot_depth; /**< 0 = not given */
     const char     *chakra;    /**< prefix of files, or NULL */
     const char     *fit;       /**< the size that is sought, or NULL */
-    bool            is_why, is_forced;
+    bool            is_why, is_full, is_forced;
 };
 
 static const struct argp_option options[] = {
@@ -42,9 +42,10 @@ static const struct argp_option options[] = {
      "a run record (.h5), a graph file whose nodes name devices, or \"" OWN_DEVICES
      "\": the devices that SPEC names",
      0},
-    {"why", 'w', NULL, 0,
-     "Explain it: the critical path, idle devices, where their time goes, what would "
-     "shorten the step, what is in memory at the peaks",
+    {"why", 'w', "full", OPTION_ARG_OPTIONAL,
+     "Explain the step in ten lines: what bounds it, the moves that help most, memory; "
+     "--why=full: in tables, with the critical path, idle devices, where their time goes, "
+     "what would shorten the step and what is in memory at the peaks",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
@@ -88,7 +89,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'p': args->placement = arg; return 0;
     case CLI_FIT_KEY: args->fit = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
-    case 'w': args->is_why = true; return 0;
+    case 'w':
+        args->is_why = true;
+        args->is_full = arg != NULL;
+        if (arg != NULL && strcmp(arg, "full") != 0)
+            cli_usage_error("--why is given alone or as --why=full, and not with \"%s\"",
+                            arg);
+        return 0;
     case 'T': args->trace = arg; return 0;
     case KEY_DOT: args->dot = arg; return 0;
     case KEY_DOT_DEPTH:
@@ -262,7 +269,8 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
            is_partial ? ", interrupted" : "");
     cli_inputs_print_runtime(inputs);
     cli_report_print(problem, result, why, bounds);
-    if (args->is_why) cli_why_print(problem, why, what_if);
+    if (args->is_why)
+        (args->is_full ? cli_why_print : cli_why_print_brief)(problem, why, what_if);
     return EMP_OK;
 }
 

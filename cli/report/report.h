@@ -72,6 +72,10 @@ emp_status cli_why_create(emp_explanation **out, const emp_problem *problem,
 json_t *cli_why_json(const emp_problem *problem, const emp_explanation *why,
                      const emp_what_if *what_if);
 
+/** Prints the explanation in ten lines (sim/explain/brief.h). */
+void cli_why_print_brief(const emp_problem *problem, const emp_explanation *why,
+                         const emp_what_if *what_if);
+
 /** The same in tables on standard output, at most 80 characters wide but for names of
  * devices and links. */
 void cli_why_print(const emp_problem *problem, const emp_explanation *why,

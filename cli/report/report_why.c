@@ -205,6 +205,11 @@ static json_t *json_change(const emp_problem *problem, const emp_explanation *wh
         json_object_set_new(o, "to", json_string(m->device[change->to].name));
         json_object_set_new(o, "ops", json_integer(change->op_count));
     }
+    if (change->op >= 0) {
+        json_object_set_new(o, "op", json_string(problem->graph->name[change->op]));
+        json_object_set_new(o, "to", json_string(m->device[change->to].name));
+        json_object_set_new(o, "ops", json_integer(change->op_count));
+    }
     return o;
 }
 
@@ -512,8 +517,9 @@ json_t *cli_why_json(const emp_problem *problem, const emp_explanation *why,
     for (int32_t i = 0; i < why->worst_count; i++) {
         json_array_append_new(worst, json_item(problem, why, &why->worst[i]));
     }
-    return json_pack("{s:I, s:o, s:{s:i, s:o, s:o}, s:o, s:o}", "step_time_ns",
-                     (json_int_t)why->result.step_time_ns, "bottleneck",
+    return json_pack("{s:I, s:s, s:o, s:{s:i, s:o, s:o}, s:o, s:o}", "step_time_ns",
+                     (json_int_t)why->result.step_time_ns, "bound_by",
+                     emp_limit_key(emp_explain_limit(why)), "bottleneck",
                      cli_bottleneck_json(problem, why), "critical_path", "segment_count",
                      why->segment_count, "causes", causes, "worst", worst, "devices",
                      json_devices(problem, why), "what_if",
@@ -689,4 +695,16 @@ void cli_why_print(const emp_problem *problem, const emp_explanation *why,
     for (int32_t d = 0; d < why->result.device_count; d++) {
         if (why->device[d].peak.device >= 0) print_peak(problem, &why->device[d].peak);
     }
+}
+
+void cli_why_print_brief(const emp_problem *problem, const emp_explanation *why,
+                         const emp_what_if *what_if)
+{
+    char     lines[EMP_EXPLANATION_BYTES];
+    emp_text text = {lines, sizeof lines, 0};
+
+    emp_explain_brief(&text, problem, why, what_if);
+    printf(
+        "\n%s--why=full has the critical path, idle times, ops and memory in tables.\n",
+        lines);
 }

@@ -6,10 +6,13 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 
-enum { BRIEF_DEVICES = 3, BRIEF_MOVES = 3, SCOPE_WIDTH = 26 };
+enum { BRIEF_DEVICES = 3, BRIEF_CAUSES = 3, BRIEF_MOVES = 3, SCOPE_WIDTH = 26 };
 
 /* From this share of the step on, a device works nearly all the time. */
 static const double NEARLY_ALL = 0.9;
+
+/* Smaller shares would be "0.0 %". */
+static const double LEAST = 0.0005;
 
 /* ---- what bounds the step ---- */
 
@@ -29,21 +32,51 @@ emp_device_id emp_explain_busiest(const emp_explanation *why)
     return busiest;
 }
 
+/* Groups of causes of the critical path, and the limit that they are; one device's load is told otherwise. */
+static const struct {
+    const char    *words;
+    emp_limit_kind limit;
+    uint32_t       causes;
+} groups[] = {
+    {"compute", EMP_LIMIT_SERIALISATION, 1u << EMP_CAUSE_GPU_OP | 1u << EMP_CAUSE_CPU_OP},
+    {"waits for devices", EMP_LIMIT_SERIALISATION,
+     1u << EMP_CAUSE_GPU_WAIT | 1u << EMP_CAUSE_CPU_WAIT |
+         1u << EMP_CAUSE_COPY_COMPUTE_WAIT},
+    {"host threads", EMP_LIMIT_HOST, 1u << EMP_CAUSE_ISSUE | 1u << EMP_CAUSE_HOST_WAIT},
+    {"copies", EMP_LIMIT_COPIES,
+     1u << EMP_CAUSE_SEND | 1u << EMP_CAUSE_COPY_STREAM_WAIT | 1u << EMP_CAUSE_LINK_WAIT |
+         1u << EMP_CAUSE_TRANSFER | 1u << EMP_CAUSE_POLL | 1u << EMP_CAUSE_RECEIVE},
+    {"messages", EMP_LIMIT_MESSAGES, 1u << EMP_CAUSE_MESSAGE},
+    {"fixed cost", EMP_LIMIT_STEP, 1u << EMP_CAUSE_STEP}};
+enum { GROUPS = sizeof groups / sizeof *groups };
+
+static void group_times(emp_time_ns time_ns[GROUPS], const emp_explanation *why)
+{
+    for (int g = 0; g < GROUPS; g++) {
+        time_ns[g] = 0;
+        for (int c = 0; c < EMP_CAUSE_COUNT; c++)
+            if (groups[g].causes >> c & 1u) time_ns[g] += why->cause_ns[c];
+    }
+}
+
+/* The group that takes most time; ties: the first. */
+static int most_of(const emp_time_ns time_ns[GROUPS])
+{
+    int most = 0;
+
+    for (int g = 1; g < GROUPS; g++)
+        if (time_ns[g] > time_ns[most]) most = g;
+    return most;
+}
+
 emp_limit_kind emp_explain_limit(const emp_explanation *why)
 {
-    const emp_device_id busiest = emp_explain_busiest(why);
+    emp_time_ns time_ns[GROUPS];
 
-    switch (emp_explain_bottleneck(why).kind) {
-    case EMP_BOTTLENECK_HOST: return EMP_LIMIT_HOST;
-    case EMP_BOTTLENECK_COPIES: return EMP_LIMIT_COPIES;
-    case EMP_BOTTLENECK_MESSAGES: return EMP_LIMIT_MESSAGES;
-    case EMP_BOTTLENECK_STEP: return EMP_LIMIT_STEP;
-    case EMP_BOTTLENECK_COMPUTE:
-    case EMP_BOTTLENECK_KINDS: break;
-    }
-    return share_of(why, why->device[busiest].busy_ns) >= NEARLY_ALL
-               ? EMP_LIMIT_LOAD
-               : EMP_LIMIT_SERIALISATION;
+    if (share_of(why, why->device[emp_explain_busiest(why)].busy_ns) >= NEARLY_ALL)
+        return EMP_LIMIT_LOAD;
+    group_times(time_ns, why);
+    return groups[most_of(time_ns)].limit;
 }
 
 const char *emp_limit_key(emp_limit_kind kind)
@@ -69,54 +102,40 @@ static void add_limit(emp_text *text, const emp_problem *problem,
                       const emp_explanation *why)
 {
     static const char *const words[EMP_LIMIT_KINDS] = {
-        [EMP_LIMIT_LOAD] = "the load of one device",
-        [EMP_LIMIT_SERIALISATION] = "serialisation, as devices wait for each other",
         [EMP_LIMIT_HOST] = "host threads, which issue ops one after another",
         [EMP_LIMIT_COPIES] = "copies between devices",
         [EMP_LIMIT_MESSAGES] = "control messages between devices",
         [EMP_LIMIT_STEP] = "the fixed cost of a step"};
     const emp_limit_kind limit = emp_explain_limit(why);
     const emp_device_id  busiest = emp_explain_busiest(why);
+    const char          *name = problem->machine->device[busiest].name;
 
-    emp_text_add(text, "bound by     %s: ", words[limit]);
+    emp_text_add(text, "bound by     ");
     if (limit == EMP_LIMIT_LOAD || limit == EMP_LIMIT_SERIALISATION) {
-        emp_text_add(text, "%s%s works ",
-                     limit == EMP_LIMIT_LOAD ? "" : "the busiest one, ",
-                     problem->machine->device[busiest].name);
+        emp_text_add(text,
+                     limit == EMP_LIMIT_LOAD
+                         ? "the load of %s, which works "
+                         : "serialisation: devices wait for each other; %s works most, ",
+                     name);
         add_percent(text, share_of(why, why->device[busiest].busy_ns));
-        emp_text_add(text, " of the step\n");
+        emp_text_add(text, limit == EMP_LIMIT_LOAD ? " of the step\n" : "\n");
         return;
     }
-    add_percent(text, share_of(why, emp_explain_bottleneck(why).time_ns));
-    emp_text_add(text, " of the critical path\n");
+    emp_text_add(text, "%s\n", words[limit]);
 }
 
-/* Shares of the critical path by groups of causes, in the order of the list. */
+/* The three groups of causes on which the critical path spends most time. */
 static void add_path(emp_text *text, const emp_explanation *why)
 {
-    static const struct {
-        const char *words;
-        uint32_t    causes;
-    } groups[] = {{"compute", 1u << EMP_CAUSE_GPU_OP | 1u << EMP_CAUSE_CPU_OP},
-                  {"waits for busy devices", 1u << EMP_CAUSE_GPU_WAIT |
-                                                 1u << EMP_CAUSE_CPU_WAIT |
-                                                 1u << EMP_CAUSE_COPY_COMPUTE_WAIT},
-                  {"host threads", 1u << EMP_CAUSE_ISSUE | 1u << EMP_CAUSE_HOST_WAIT},
-                  {"copies", 1u << EMP_CAUSE_SEND | 1u << EMP_CAUSE_COPY_STREAM_WAIT |
-                                 1u << EMP_CAUSE_LINK_WAIT | 1u << EMP_CAUSE_TRANSFER |
-                                 1u << EMP_CAUSE_POLL | 1u << EMP_CAUSE_RECEIVE},
-                  {"messages", 1u << EMP_CAUSE_MESSAGE},
-                  {"fixed cost", 1u << EMP_CAUSE_STEP}};
-    const char *separator = "path         ";
+    emp_time_ns time_ns[GROUPS];
 
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        emp_time_ns time_ns = 0;
-        for (int c = 0; c < EMP_CAUSE_COUNT; c++)
-            if (groups[g].causes >> c & 1u) time_ns += why->cause_ns[c];
-        if (time_ns == 0) continue;
-        emp_text_add(text, "%s%s ", separator, groups[g].words);
-        add_percent(text, share_of(why, time_ns));
-        separator = ", ";
+    group_times(time_ns, why);
+    for (int k = 0; k < BRIEF_CAUSES; k++) {
+        const int most = most_of(time_ns);
+        if (k > 0 && share_of(why, time_ns[most]) < LEAST) break;
+        emp_text_add(text, "%s%s ", k == 0 ? "path         " : ", ", groups[most].words);
+        add_percent(text, share_of(why, time_ns[most]));
+        time_ns[most] = -1;
     }
     emp_text_add(text, "\n");
 }
@@ -133,19 +152,19 @@ static void add_idle(emp_text *text, const emp_explanation *why,
         [EMP_IDLE_MESSAGE] = "for control messages",
         [EMP_IDLE_NOTHING_LEFT] = "after its last op",
         [EMP_IDLE_STEP] = "for the fixed cost"};
-    int told = -1;
+    int first = -1;
 
     for (int k = 0; k < 2; k++) {
         int most = -1;
         for (int i = 0; i < EMP_IDLE_COUNT; i++)
-            if (i != told && device->idle_ns[i] > 0 &&
+            if (i != first && device->idle_ns[i] > 0 &&
                 (most < 0 || device->idle_ns[i] > device->idle_ns[most]))
                 most = i;
-        if (most < 0) break;
-        emp_text_add(text, k == 0 ? ", idles " : " and ");
+        if (most < 0 || share_of(why, device->idle_ns[most]) < LEAST) break;
+        emp_text_add(text, k == 0 ? ", idles " : ", ");
         add_percent(text, share_of(why, device->idle_ns[most]));
         emp_text_add(text, " %s", words[most]);
-        told = most;
+        first = most;
     }
     emp_text_add(text, "\n");
 }
@@ -194,34 +213,66 @@ void emp_what_if_add_words(emp_text *text, const emp_problem *problem,
             emp_text_shorten(scope->name, (size_t)scope->length, SCOPE_WIDTH, name),
             m->device[change->to].name);
         break;
+    case EMP_WHAT_IF_OP:
+        emp_text_add(text, "op %s to %s",
+                     emp_text_shorten(problem->graph->name[change->op],
+                                      strlen(problem->graph->name[change->op]),
+                                      SCOPE_WIDTH, name),
+                     m->device[change->to].name);
+        break;
     case EMP_WHAT_IF_KINDS: break;
     }
 }
 
+static bool is_move(const emp_what_if_change *c)
+{
+    return c->kind == EMP_WHAT_IF_MOVE || c->kind == EMP_WHAT_IF_OP;
+}
+
+static bool is_better(const emp_what_if_change *a, const emp_what_if_change *b)
+{
+    return a->is_feasible != b->is_feasible ? a->is_feasible
+                                            : a->step_time_ns < b->step_time_ns;
+}
+
+static void add_move(emp_text *text, const emp_problem *problem,
+                     const emp_explanation *why, const emp_what_if_change *c)
+{
+    const double step_s = (double)why->result.step_time_ns * 1e-9;
+    const double after_s = (double)c->step_time_ns * 1e-9;
+    char         change[EMP_UNITS_TEXT_BYTES], after[EMP_UNITS_TEXT_BYTES];
+
+    emp_text_add(text, "move         %s to %s: ",
+                 emp_units_format_change(after_s / step_s - 1.0, change, sizeof change),
+                 emp_units_format_seconds(after_s, after, sizeof after));
+    emp_what_if_add_words(text, problem, why, c);
+    emp_text_add(text, "%s\n",
+                 !c->is_feasible            ? ", OOM"
+                 : !why->result.is_feasible ? ", fits"
+                                            : "");
+}
+
+/* The moves that shorten the step most, the best first. */
 static void add_moves(emp_text *text, const emp_problem *problem,
                       const emp_explanation *why, const emp_what_if *what_if)
 {
-    const double step_s = (double)why->result.step_time_ns * 1e-9;
-    char         change[EMP_UNITS_TEXT_BYTES], after[EMP_UNITS_TEXT_BYTES];
-    int          told = 0;
+    bool is_told[EMP_WHAT_IF_CHANGES] = {false};
 
-    for (int32_t i = 0; i < what_if->count && told < BRIEF_MOVES; i++) {
-        const emp_what_if_change *c = &what_if->change[i];
-        const double              after_s = (double)c->step_time_ns * 1e-9;
-        if (c->kind != EMP_WHAT_IF_MOVE) continue;
-        told++;
-        emp_text_add(
-            text, "move         %s to %s: ",
-            emp_units_format_change(after_s / step_s - 1.0, change, sizeof change),
-            emp_units_format_seconds(after_s, after, sizeof after));
-        emp_what_if_add_words(text, problem, why, c);
-        emp_text_add(text, " (%d op%s)%s\n", c->op_count, emp_units_plural(c->op_count),
-                     !c->is_feasible            ? ", which does not fit"
-                     : !why->result.is_feasible ? ", which fits"
-                                                : "");
+    for (int told = 0; told < BRIEF_MOVES; told++) {
+        int32_t best = -1;
+        for (int32_t i = 0; i < what_if->count; i++) {
+            if (is_told[i] || !is_move(&what_if->change[i])) continue;
+            if (best < 0 || is_better(&what_if->change[i], &what_if->change[best]))
+                best = i;
+        }
+        if (best < 0 && told == 0)
+            emp_text_add(
+                text,
+                "move         no move of a name scope or an op saves 0.5 %% or more\n");
+        if (best < 0) return;
+        is_told[best] = true;
+        add_move(text, problem, why, &what_if->change[best]);
     }
-    if (told == 0)
-        emp_text_add(text, "move         no move of a name scope saves 0.5 %% or more\n");
 }
 
 /* The memory with the largest share in use at its peak. */
@@ -257,7 +308,7 @@ static void add_memory(emp_text *text, const emp_problem *problem,
                                         all, sizeof all));
     add_percent(text,
                 (double)peak->kind_bytes[most] / fmax(1.0, (double)peak->held_bytes));
-    emp_text_add(text, " of it %s\n", words[most]);
+    emp_text_add(text, " %s\n", words[most]);
 }
 
 void emp_explain_brief(emp_text *text, const emp_problem *problem,

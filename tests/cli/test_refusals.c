@@ -154,7 +154,7 @@ static struct error_case error_cases[] = {
     {"graph small.pbtxt --format xml",                                      2, "text, md, csv"},
     {"graph small.pbtxt --force=yes",                                       2, "takes no value"},
     {"simulate small.pbtxt --s 5",                                          2, "may mean"},
-    {"simulate small.pbtxt -wq",                                            2, "-q"},
+    {"simulate small.pbtxt -wq",                                            2, "--why=full"},
     {"simulate small.pbtxt --=5",                                           2, "option"},
     {"table 2 --relative",                                                  2, "--relative is for table 1"},
     {"table 1 --relative --methods mincut,cpu",                             2, "add expert or gpu"},
