@@ -48,6 +48,7 @@ const cli_command cli_commands[] = {
     COMMAND(place, "place", "look for a good placement"),
     COMMAND(train, "train", "let a learner or a search look, with checkpoints"),
     COMMAND(simulate, "simulate", "time one step under a placement"),
+    COMMAND(compare, "compare", "why one placement is faster than another"),
     COMMAND(score, "score", "score a placement on an instance of PlaceBench"),
     COMMAND(bound, "bound", "times that no placement can beat"),
     COMMAND(replay, "replay", "execute placements, beside what is predicted"),

@@ -49,8 +49,11 @@ static const struct {
     {"messages", EMP_LIMIT_MESSAGES, 1u << EMP_CAUSE_MESSAGE},
     {"fixed cost", EMP_LIMIT_STEP, 1u << EMP_CAUSE_STEP}};
 enum { GROUPS = sizeof groups / sizeof *groups };
+_Static_assert((int)GROUPS == (int)EMP_PATH_GROUPS, "brief.h says how many there are");
 
-static void group_times(emp_time_ns time_ns[GROUPS], const emp_explanation *why)
+const char *emp_explain_path_words(int32_t group) { return groups[group].words; }
+
+void emp_explain_path(emp_time_ns time_ns[EMP_PATH_GROUPS], const emp_explanation *why)
 {
     for (int g = 0; g < GROUPS; g++) {
         time_ns[g] = 0;
@@ -75,7 +78,7 @@ emp_limit_kind emp_explain_limit(const emp_explanation *why)
 
     if (share_of(why, why->device[emp_explain_busiest(why)].busy_ns) >= NEARLY_ALL)
         return EMP_LIMIT_LOAD;
-    group_times(time_ns, why);
+    emp_explain_path(time_ns, why);
     return groups[most_of(time_ns)].limit;
 }
 
@@ -129,7 +132,7 @@ static void add_path(emp_text *text, const emp_explanation *why)
 {
     emp_time_ns time_ns[GROUPS];
 
-    group_times(time_ns, why);
+    emp_explain_path(time_ns, why);
     for (int k = 0; k < BRIEF_CAUSES; k++) {
         const int most = most_of(time_ns);
         if (k > 0 && share_of(why, time_ns[most]) < LEAST) break;

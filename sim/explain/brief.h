@@ -33,6 +33,13 @@ emp_limit_kind emp_explain_limit(const emp_explanation *why);
 /** The JSON key of a kind; static storage. */
 const char *emp_limit_key(emp_limit_kind kind);
 
+enum { EMP_PATH_GROUPS = 6 };
+
+/** The time of the critical path by groups of causes, which add up to the step; and what a group is called:
+ * "waits for devices". Static storage. */
+void emp_explain_path(emp_time_ns time_ns[EMP_PATH_GROUPS], const emp_explanation *why);
+const char *emp_explain_path_words(int32_t group);
+
 /** The device that works longest; ties: the lowest id. */
 emp_device_id emp_explain_busiest(const emp_explanation *why);
 

@@ -269,8 +269,8 @@ Test(place, explains_a_step_in_ten_lines)
     ASSERT_OK(emp_explain(text, sizeof text, problem, placed, &err));
     cr_expect_leq(count_lines(text), 10, "%s", text);
     cr_expect_eq(text[strlen(text) - 1], '\n');
-    cr_expect_eq(strncmp(text, "bound by     the load of cpu:0, which works", 42), 0, "%s",
-                 text);
+    cr_expect_eq(strncmp(text, "bound by     the load of cpu:0, which works", 42), 0,
+                 "%s", text);
     cr_expect_not_null(strstr(text, "\nmove         -"), "GPUs are faster: %s", text);
     cr_expect_not_null(strstr(text, "\nmemory       cpu:0 holds"), "%s", text);
     ASSERT_OK(emp_explain(cut, sizeof cut, problem, placed, &err));

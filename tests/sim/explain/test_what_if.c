@@ -81,6 +81,8 @@ static const struct {
     {"1; 1", false, 2 * GPU, EMP_WHAT_IF_CPU, 0},
     {"1; 1", false, 2 * GPU, EMP_WHAT_IF_MEMORY, 0},
     {"1; 1", false, 2 * GPU, EMP_WHAT_IF_MOVE, 0}, /* names without scopes */
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_OP, GPU}, /* to gpu:1 */
+    {"0", false, CPU, EMP_WHAT_IF_OP, GPU},
     {"0", false, CPU, EMP_WHAT_IF_CPU, CPU / 2},
     {"1; 1", true, 3 + 2 * GPU + STEP, EMP_WHAT_IF_HOST, 1 + 2 * GPU + STEP},
     {"1; 1", true, 3 + 2 * GPU + STEP, EMP_WHAT_IF_GPU, 3 + GPU + STEP},
