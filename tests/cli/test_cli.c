@@ -283,6 +283,30 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
 }
 
+/* A log that a file receives has a line now and then, and no marks of a terminal. */
+Test(cli, progress_is_lines_where_standard_error_is_no_terminal)
+{
+    cr_assert_eq(setenv("EMPLACE_LOG_EVERY", "0.001", 1), 0);
+    emplace_ok("place small.pbtxt -m k40x2 -M random --budget 20000 --no-bound");
+    cr_expect_not_null(strstr(program_err, " evaluations, "), "%s", program_err);
+    cr_expect_not_null(strstr(program_err, " %, "), "%s", program_err);
+    cr_expect_null(strchr(program_err, '\r'));
+    cr_expect_null(strchr(program_err, '\033'));
+    cr_assert_eq(unsetenv("EMPLACE_LOG_EVERY"), 0);
+    emplace_ok("place small.pbtxt -m k40x2 -M random --budget 20000 --no-bound");
+    cr_expect_str_empty(program_err);
+}
+
+Test(cli, a_record_of_many_metrics_fits_the_line)
+{
+    emplace_ok("place rnnlm:layers=1,steps=2,units=64,batch=8 -m k40x2 -M hdp --budget 8 "
+               "--no-bound "
+               "--options groups=8,hidden=8 --record run.h5");
+    emplace_prints("record run.h5", "evaluations  fitting|loss|draw_scale|seed 1");
+    for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
+        cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
+}
+
 /* The lines behind the empty one. */
 static int32_t count_why_lines(const char *text)
 {

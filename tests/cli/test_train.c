@@ -29,6 +29,10 @@ enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, TRIALS = 100, EXIT_INTERRUPTED = 13
     "--options groups=8,hidden=8,grouper_hidden=4,type_width=2 --threads 1 " \
     "--checkpoint-every 0.02 "
 
+/* Begins or resumes a run, which place may do as well as train. */
+static const char *begin = TRAIN "--record run.h5",
+                  *resume = TRAIN "--record run.h5 --resume";
+
 static char  *undisturbed; /* the record of a run that nobody disturbs */
 static size_t undisturbed_size;
 static double undisturbed_s;
@@ -146,9 +150,7 @@ static int disturb(int checkpoints, double delay_s, int signal)
 {
     struct stamp before = checkpoint_now(), now;
     int          status = 0;
-    pid_t        child = program_start("", "cli/emplace",
-                                before.file != 0 ? TRAIN "--record run.h5 --resume"
-                                                        : TRAIN "--record run.h5");
+    pid_t child = program_start("", "cli/emplace", before.file != 0 ? resume : begin);
 
     while (checkpoints > 0) {
         pid_t ended = waitpid(child, &status, WNOHANG);
@@ -283,4 +285,44 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
     }
     cr_assert_eq(run("", TRAIN "--record run.h5 --resume --threads 2"), 0);
     expect_undisturbed_record();
+}
+
+#define PLACE                                                                           \
+    "place" /* in place of "train" */                                                   \
+    " rnnlm:layers=1,steps=2 --machine k40x2 --budget 4000 --seed 5 --method hdp "      \
+    "--options groups=8,hidden=8,grouper_hidden=4,type_width=2 --threads 1 --no-bound " \
+    "--checkpoint-every 0.02 --log run.jsonl --record run.h5"
+
+/* Each line is an update, and none is there twice or missing, wherever the run was interrupted. */
+static void expect_log(void)
+{
+    char   *text = scratch_read("run.jsonl", NULL), *line = text;
+    int64_t evaluations = 0, update = 0;
+
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        long long now, number, scored;
+        cr_assert_eq(sscanf(line,
+                            "{\"evaluations\":%lld,\"update\":%lld,\"scored\":%lld,",
+                            &now, &number, &scored),
+                     3, "%.80s", line);
+        cr_assert_eq(number, ++update);
+        cr_assert_eq(now, evaluations + scored);
+        evaluations = now;
+        cr_assert_not_null(strstr(line, "\"metrics\":{\"loss\":"), "%.200s", line);
+    }
+    cr_expect_eq(evaluations, 4000);
+    free(text);
+}
+
+Test(train, place_keeps_checkpoints_and_a_log_when_it_is_asked_to)
+{
+    begin = PLACE;
+    resume = PLACE " --resume";
+    interrupt(SIGTERM);
+    cr_assert_eq(run("", PLACE), 1, "the log and the checkpoint are in the way");
+    cr_assert_eq(run("", PLACE " --resume"), 0);
+    expect_undisturbed_record();
+    expect_log();
+    cr_assert_eq(run("", PLACE), 1);
+    expect_sentence("run.jsonl", "--force");
 }
