@@ -28,6 +28,7 @@ static const cli_command cost[] = {
 };
 
 static const cli_command bench[] = {
+    COMMAND(bench_adversary, "adversary", "where one method loses most to another"),
     COMMAND(bench_anomalies, "anomalies", "count how often less work takes longer"),
     COMMAND(bench_fusion, "fusion", "what fused ops are worth"),
     COMMAND(bench_mechanisms, "mechanisms",

@@ -32,6 +32,8 @@ static const struct named_case {
 } cases[] = {
     {"ablate", "refine --rows rnnlm --arms stages --budget 2 --seeds 1", "rnnlm", "k40x2",
      "tf-r1.3", "refine"},
+    {"bench adversary", "gpu heft --sizes 3 --machines k40x2 --trials 3", NULL, "k40x2",
+     "ideal", "gpu"},
     {"bench anomalies", "small.pbtxt -m k40x2 -n 3", "small.pbtxt", "k40x2", "tf-r1.3",
      "random"},
     {"bench mechanisms", "--rows rnnlm", "rnnlm", "k40x2", "tf-r1.3", "scotch"},

@@ -90,6 +90,7 @@ static const struct output_case {
     {"ablate", "rankings", "r.csv", ABLATED "--rankings r.csv"},
     {"ablate", "rescored", "s.csv", ABLATED "--rescored s.csv"},
     {"ablate", "times", "t.csv", ABLATED "--times t.csv"},
+    {"bench adversary", "out", "a.json", "gpu heft --out a.json"},
     {"bench placers", "curves", "c.csv", "--rows rnnlm --methods cpu --curves c.csv"},
     {"bench placers", "page", "p.html", "--rows rnnlm --methods cpu --page p.html"},
     {"bench placers", "plot", "p.svg", "--rows rnnlm --methods cpu --plot p.svg"},
