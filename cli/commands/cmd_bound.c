@@ -81,7 +81,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     cli_inputs_take_options(&inputs, &args.task);
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
-    EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, args.effort, err));
+    EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, args.effort, false, err));
     if (args.task.format != EMP_SHEET_TEXT) {
         EMP_TRY(
             cli_print_object(json_of(&args, &inputs, &bounds), args.task.format, err));

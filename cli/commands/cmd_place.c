@@ -283,15 +283,14 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
 {
     const emp_problem *problem = inputs->problem;
     emp_status         saved = save(args, record, problem, err), printed;
-    cli_run_options    run = args->run;
     emp_sensitivity   *sensitivity = NULL;
     emp_bounds         bounds;
 
     if (saved == EMP_OK && !is_half(record)) saved = drop_checkpoint(args, err);
     if (saved == EMP_OK) saved = tell_of_one_gpu(args, record, problem, err);
     cli_stop_at_once(); /* nothing is left behind */
-    run.is_unbound = run.is_unbound || record->has_fusion;
-    printed = cli_bound(&bounds, &run, problem, record->decision.device_of_op, err);
+    const emp_decision found = emp_decision_view(&record->decision);
+    printed = cli_bound(&bounds, &args->run, problem, &found, err);
     if (printed == EMP_OK)
         printed = study_constants(&sensitivity, args, record, problem, err);
     if (printed == EMP_OK)

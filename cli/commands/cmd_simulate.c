@@ -328,8 +328,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)
         EMP_TRY(emp_what_if_find(&what_if, inputs.problem, &decision, why, err));
-    args.run.is_unbound = args.run.is_unbound || owned.leader_of_op != NULL;
-    EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, owned.device_of_op, err));
+    EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, &decision, err));
     EMP_TRY(
         print_result(&args, &inputs, &result, why, &what_if, &bounds, is_partial, err));
     if (is_partial) st = EMP_EINTERRUPTED;

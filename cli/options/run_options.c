@@ -98,23 +98,26 @@ void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
 }
 
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
-                     const emp_problem *problem, const emp_device_id *device_of_op,
+                     const emp_problem *problem, const emp_decision *decision,
                      emp_error *err)
 {
     *bounds = (emp_bounds){0};
-    if (o->is_unbound || cli_stop_is_asked()) return EMP_OK;
-    EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err));
-    if (!emp_problem_keeps_gpu_kernels(problem, device_of_op)) bounds->gpu_kernels_ns = 0;
+    if (o->is_unbound || decision->leader_of_op != NULL || cli_stop_is_asked())
+        return EMP_OK;
+    EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT,
+                                 decision->level_of_op != NULL, err));
+    if (!emp_problem_keeps_gpu_kernels(problem, decision->device_of_op))
+        bounds->gpu_kernels_ns = 0;
     return EMP_OK;
 }
 
 emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
-                              int32_t effort, emp_error *err)
+                              int32_t effort, bool any_order, emp_error *err)
 {
     cli_stage_line line;
 
     cli_stage_line_begin(&line, "lower bound", "looking at paths and loads");
-    emp_status st = emp_bounds_compute(bounds, problem, effort, err);
+    emp_status st = emp_bounds_compute(bounds, problem, effort, any_order, err);
     cli_stage_line_end(&line);
     return st;
 }

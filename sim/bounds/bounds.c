@@ -8,6 +8,7 @@
 #include "base/work.h"
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
+#include "sim/bounds/paths/segment.h"
 
 /* What holds for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
@@ -17,6 +18,8 @@ typedef struct {
 } bound_facts;
 
 enum { ROUNDS = 4 };
+/* That end at an op, at effort 0. */
+enum { SEGMENTS = 1 };
 
 typedef struct {
     emp_bound_model model; /**< its ops are ours */
@@ -63,33 +66,51 @@ static bool restrict_by_paths(search *s, bool *is_lost)
     return has_changed;
 }
 
-/* Raises the floors of the model by what drains add to them, less what exceptions may
- * lose. */
-static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t near,
+/* Raises the floors of the model by what holds with exceptions, of which the loss is taken off. */
+static emp_status drain(emp_bound_model *model, emp_bound_paths *paths,
+                        const emp_bound_drains *drains, int32_t near,
                         emp_time_ns *drained_ns, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const size_t     ops = (size_t)model->problem->graph->op_count;
-    emp_bound_drains drains = {0};
     emp_bound_floor *joined = model->floor;
 
     EMP_TRY(EMP_ALLOC(model->floor, ops));
-    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
-    if (drains.in_use == 0) goto cleanup;
-    EMP_TRY(emp_bound_join(model, paths, &drains, joined, near, err));
+    EMP_TRY(emp_bound_join(model, paths, drains, joined, near, err));
     *drained_ns =
-        emp_time_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);
+        emp_time_later(0, emp_bound_paths_longest(paths, model) - drains->loss_ns);
     for (size_t v = 0; v < ops; v++) {
         const emp_bound_floor *most = &model->floor[v];
         joined[v].ready_ns =
-            emp_time_later(joined[v].ready_ns, most->ready_ns - drains.loss_ns);
+            emp_time_later(joined[v].ready_ns, most->ready_ns - drains->loss_ns);
         joined[v].queued_ns =
-            emp_time_later(joined[v].queued_ns, most->queued_ns - drains.loss_ns);
+            emp_time_later(joined[v].queued_ns, most->queued_ns - drains->loss_ns);
     }
 
 cleanup:
     emp_free(model->floor);
     model->floor = joined;
+    return st;
+}
+
+/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. */
+static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
+                              int32_t near, bound_facts *facts, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_bound_drains drains = {0};
+
+    emp_bound_paths_find(paths, model);
+    facts->path_ns = emp_bound_paths_longest(paths, model);
+    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
+    EMP_TRY(emp_bound_join(model, paths, &drains, NULL, near, err));
+    facts->joined_ns = facts->drained_ns = emp_bound_paths_longest(paths, model);
+    if (emp_bound_drains_have_exceptions(&drains))
+        EMP_TRY(drain(model, paths, &drains, near, &facts->drained_ns, err));
+    facts->drained_ns = emp_time_later(facts->drained_ns, facts->joined_ns);
+    emp_bound_paths_find(paths, model);
+
+cleanup:
     emp_bound_drains_clear(&drains);
     return st;
 }
@@ -132,8 +153,10 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
     for (int32_t i = 0; i < ROUNDS; i++) {
         bool has_changed = restrict_by_paths(s, &is_lost);
         if (is_lost) return EMP_OK;
+        if (!has_changed && i == 0) *is_refuted = false; /* all bounds are as they were */
         if (!has_changed) break;
     }
+    if (!*is_refuted) return EMP_OK;
     if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
     EMP_CHECK(find_facts(s, &facts, err));
     *is_refuted = facts.is_infeasible || facts.drained_ns > target_ns ||
@@ -150,7 +173,7 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     emp_status  st = EMP_OK;
     search      s;
     size_t      ops = (size_t)model->problem->graph->op_count;
-    emp_time_ns path_ns = 0, joined_ns = 0, drained_ns = 0;
+    bound_facts paths = {0};
 
     *facts = (bound_facts){0};
     EMP_TRY(search_init(&s, model, err));
@@ -158,18 +181,11 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) {
-        emp_bound_paths_find(&s.paths, model);
-        path_ns = emp_bound_paths_longest(&s.paths, model);
-        EMP_TRY(emp_bound_join(model, &s.paths, NULL, NULL, near, err));
-        joined_ns = emp_bound_paths_longest(&s.paths, model);
-        EMP_TRY(drain(model, &s.paths, near, &drained_ns, err));
-        emp_bound_paths_find(&s.paths, model);
-    }
+    if (model->has_paths) EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
     EMP_TRY(find_facts(&s, facts, err));
-    facts->path_ns = path_ns;
-    facts->joined_ns = joined_ns;
-    facts->drained_ns = drained_ns;
+    facts->path_ns = paths.path_ns;
+    facts->joined_ns = paths.joined_ns;
+    facts->drained_ns = paths.drained_ns;
 
 cleanup:
     search_clear(&s);
@@ -227,45 +243,47 @@ static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
     return st;
 }
 
-/* Takes the CPU from each op that may be on a GPU. \return whether that changes anything. */
-static bool keep_gpu_kernels(emp_bound_model *model)
+/* Takes the CPU from each op that may be on a GPU. */
+static void keep_gpu_kernels(emp_bound_model *model)
 {
     const uint32_t both = EMP_KIND_CPU | EMP_KIND_GPU;
-    bool           has_changed = false;
 
-    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
-        if ((model->op[op].kinds & both) != both) continue;
-        model->op[op].kinds = EMP_KIND_GPU;
-        has_changed = true;
-    }
-    return has_changed;
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
+        if ((model->op[op].kinds & both) == both) model->op[op].kinds = EMP_KIND_GPU;
 }
 
 /* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
- * of them fits. The floors of the model hold for fewer placements, too. */
+ * of them fits. The floors of the model hold for fewer placements, too. Every op has one kind, so no time is refuted
+ * that is not below these bounds. */
 static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
-                                        emp_error *err)
+                                        int32_t effort, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    search      s;
-    bound_facts facts;
-    bool        can_fit = true;
+    emp_status    st = EMP_OK;
+    const int32_t near = near_of(effort);
+    search        s;
+    bound_facts   facts;
+    bound_facts   paths = {0};
+    bool          can_fit = true;
 
     EMP_TRY(search_init(&s, model, err));
-    if (!keep_gpu_kernels(model)) goto cleanup;
+    keep_gpu_kernels(model);
     can_fit = emp_bound_restrict(model, s.of_class);
     if (!can_fit) goto cleanup;
     memcpy(s.model.op, model->op,
            (size_t)model->problem->graph->op_count * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) emp_bound_paths_find(&s.paths, model);
+    if (model->has_paths) {
+        EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
+        EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
+        emp_bound_paths_find(&s.paths, model);
+    }
     EMP_TRY(find_facts(&s, &facts, err));
+    facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
     can_fit = !facts.is_infeasible;
     const emp_time_ns least_ns =
         emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                        emp_time_later(facts.class_ns, facts.window_ns));
     *best_ns = emp_time_later(*best_ns, least_ns);
-    if (can_fit && *best_ns > 0) EMP_TRY(refute(best_ns, model, err));
 
 cleanup:
     if (!can_fit) *best_ns = -1;
@@ -274,7 +292,7 @@ cleanup:
 }
 
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
-                              emp_error *err)
+                              bool any_order, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
@@ -282,10 +300,9 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
     emp_time_ns     best_ns = 0;
 
     *out = (emp_bounds){0};
-    EMP_TRY(emp_bound_model_init(&model, problem, err));
+    EMP_TRY(emp_bound_model_init(&model, problem, any_order, err));
     EMP_TRY(find_all_facts(&facts, &model, near_of(effort), err));
     out->is_infeasible = facts.is_infeasible;
-    facts.drained_ns = emp_time_later(facts.drained_ns, facts.joined_ns);
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                              emp_time_later(facts.class_ns, facts.window_ns));
     out->path_ns = or_none(facts.path_ns, model.step_ns);
@@ -298,7 +315,7 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
     if (facts.is_infeasible) goto cleanup;
-    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, err));
+    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, effort, err));
     if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);
 
 cleanup:

@@ -2,7 +2,7 @@
  * Times that no feasible placement's step can beat, under the rules of its runtime.
  *
  *     emp_bounds bounds;
- *     EMP_TRY(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, err));
+ *     EMP_TRY(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, false, err));
  *     ... step_time_ns / bounds.best_ns - 1: how far a placement may be from the best ...
  *
  * docs/bounds.md proves each of them. All are sound: the linear program is only asked for
@@ -46,10 +46,12 @@ enum { EMP_BOUNDS_EFFORT = 1, EMP_BOUNDS_MOST_EFFORT = 3 };
  * device; an op counts as fast as on its fastest device of a kind.
  * \param effort  1 .. EMP_BOUNDS_MOST_EFFORT; EMP_BOUNDS_EFFORT is what commands spend that
  *                do more than bound.
+ * \param any_order  Also over decisions that order ops; else each device serves first who comes first, unless the
+ *                   graph has levels.
  * \retval EMP_ENOMEM
  * \retval EMP_EEXTERNAL  GLPK gave up. */
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
-                              emp_error *err);
+                              bool any_order, emp_error *err);
 
 /** How much longer than a bound a step is, as a fraction of the bound; 0 without one. */
 double emp_bounds_gap(emp_time_ns bound_ns, emp_time_ns step_time_ns);

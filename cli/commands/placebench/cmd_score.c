@@ -89,7 +89,7 @@ static emp_status bound(emp_bounds *bounds, const emp_placebench_instance *insta
     *bounds = (emp_bounds){0};
     if (!instance->is_known) return EMP_OK;
     if (emp_problem_keeps_gpu_kernels(problem, device_of_op))
-        EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err));
+        EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, false, err));
     *bounds = (emp_bounds){.best_ns = (emp_time_ns)llround(instance->bound_s * 1e9),
                            .gpu_kernels_ns = bounds->gpu_kernels_ns};
     return EMP_OK;

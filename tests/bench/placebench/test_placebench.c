@@ -69,7 +69,7 @@ Test(placebench, nothing_has_changed_since_it_was_frozen)
         cr_expect_eq(loaded.graph->op_count, one->op_count, "%s", one->task.key);
         if (one->op_count <= BOUND_OPS) {
             ASSERT_OK(
-                emp_bounds_compute(&bounds, loaded.problem, EMP_BOUNDS_EFFORT, &err));
+                emp_bounds_compute(&bounds, loaded.problem, EMP_BOUNDS_EFFORT, false, &err));
             cr_expect_float_eq((double)bounds.best_ns * 1e-9, one->bound_s, 1e-9, "%s",
                                one->task.key);
         }
