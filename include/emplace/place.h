@@ -76,7 +76,8 @@ EMP_API emp_status emp_place(emp_device_id *device_of_op, emp_sim_result *result
                              emp_error *err);
 
 /** Computes a time that the step of no placement that fits in memory can beat, as `emplace bound` does
- * (docs/bounds.md). Takes seconds on graphs of 100,000 ops.
+ * (docs/bounds.md). It is one of placements without an order of their own, on devices that serve first who comes
+ * first. Takes seconds on graphs of 100,000 ops.
  * \param[out] bound_ns  0: no bound is known under the rules of the runtime.
  * \retval EMP_EINFEASIBLE  No placement fits: the variables exceed the memories.
  * \retval EMP_ENOMEM, EMP_EEXTERNAL */
