@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Do agents in files of Python take part in comparisons as the program's own methods do? Do environments
 leave records of what they had scored?"""
+import json
 import os
 import subprocess
 import tempfile
@@ -110,6 +111,17 @@ class Agents(unittest.TestCase):
         self.write("mine.py", RANDOM + "\n# edited\n")
         self.compare("mine.py")
         self.assertGreater(len(os.listdir(os.path.join(self.folder, "runs"))), len(before))
+
+    def test_an_agent_has_an_identity(self):
+        self.write("mine.py", RANDOM)
+        said = json.loads(self.compare("gpu,mine.py", "--options", "mine:rate=2", "--format", "json"))
+        agent, = said["outside"]
+        self.assertEqual((agent["entrant"], agent["method"], agent["options"]), ("mine", "mine.py", "rate=2"))
+        self.assertRegex(agent["code"], "^[0-9a-f]{16}$")
+        self.assertIn(f"code {agent['code']}", self.compare("gpu,mine.py", "--options", "mine:rate=2"))
+        self.write("mine.py", RANDOM + "\n# edited\n")
+        again = json.loads(self.compare("gpu,mine.py", "--format", "json"))
+        self.assertNotEqual(again["outside"][0]["code"], agent["code"])
 
     def test_shards_share_the_runs_of_an_agent(self):
         self.write("mine.py", RANDOM)
