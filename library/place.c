@@ -26,6 +26,7 @@ typedef struct {
     emp_score          score[EMP_MAX_BATCH];
     emp_arrays         arrays; /* of times, and the best placement */
     emp_device_id     *best;   /* [op] */
+    emp_device_id     *start;  /* [op] legal, or NULL */
     emp_sim_result     best_result;
     int64_t            evaluations;
     double             start_s;
@@ -82,6 +83,26 @@ static emp_status reserve(search *s, emp_error *err)
     return EMP_OK;
 }
 
+/* Copies the start, and makes it legal. */
+static emp_status take_start(search *s, emp_error *err)
+{
+    const emp_graph *graph = s->problem->graph;
+
+    if (s->params.start == NULL) return EMP_OK;
+    s->start = EMP_ADD_ARRAY(&s->arrays, emp_device_id, (size_t)graph->op_count);
+    if (s->start == NULL) return EMP_ERROR(EMP_ENOMEM, "a start");
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        s->start[op] = s->params.start[op];
+        if (s->start[op] >= 0 && s->start[op] < s->problem->machine->device_count)
+            continue;
+        return EMP_ERROR(
+            EMP_EINVAL, "the start has op \"%s\" on device %d; there are devices 0 to %d",
+            graph->name[op], s->start[op], s->problem->machine->device_count - 1);
+    }
+    emp_problem_legalize(s->problem, s->start);
+    return EMP_OK;
+}
+
 static emp_status prepare(search *s, emp_error *err)
 {
     const emp_place_params *p = &s->params;
@@ -91,11 +112,12 @@ static emp_status prepare(search *s, emp_error *err)
                                 .threads = p->threads,
                                 .budget_evaluations = p->budget_evaluations,
                                 .preset = p->preset,
-                                .options = p->options,
-                                .start = p->start};
+                                .options = p->options};
 
     if (p->budget_s > 0) params.deadline_s = s->start_s + p->budget_s;
     EMP_CHECK(reserve(s, err));
+    EMP_CHECK(take_start(s, err));
+    params.start = s->start;
     EMP_CHECK(emp_sim_team_create(&s->team, s->problem, threads, err));
     return emp_method_create(&s->state, s->method, s->problem, &params, err);
 }

@@ -47,7 +47,7 @@ typedef struct {
     double   budget_s;      /**< 0: unlimited */
     uint64_t seed;
     int32_t  threads; /**< results do not depend on it */
-    /** OPTIONAL [op count]. The placement at which a search begins. */
+    /** OPTIONAL [op count]. The placement at which a search begins, which is made legal. */
     const emp_device_id *start;
     /** OPTIONAL. Called after each batch of evaluations, at most 64 of them; false ends the search
      * with the best placement so far. */

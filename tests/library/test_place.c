@@ -124,6 +124,9 @@ Test(place, begins_at_a_start_and_is_no_slower_than_it)
     params.budget_evaluations = 50;
     ASSERT_OK(emp_place(placed, result, problem, &params, &err));
     cr_expect_leq(emp_sim_result_step_time_ns(result), start_ns);
+    start[3] = 9;
+    EXPECT_REFUSED(emp_place(placed, result, problem, &params, &err), EMP_EINVAL,
+                   "on device 9");
     emp_sim_destroy(sim);
     free(start);
 }
