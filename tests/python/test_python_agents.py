@@ -123,6 +123,14 @@ class Agents(unittest.TestCase):
         again = json.loads(self.compare("gpu,mine.py", "--format", "json"))
         self.assertNotEqual(again["outside"][0]["code"], agent["code"])
 
+    def test_an_agent_has_a_column_in_a_table(self):
+        self.write("mine.py", RANDOM)
+        table = run(self.folder, "table", "1", "--rows", "rnnlm", "--methods", "gpu,mine.py", "--budget", "20",
+                    "--seeds", "1", "--format", "csv")
+        self.assertIn(",mine.py,", table)
+        said = run(self.folder, "table", "2", "--rows", "rnnlm", "--methods", "mine.py", status=1)
+        self.assertIn("table 2 has no method", said)
+
     def test_shards_share_the_runs_of_an_agent(self):
         self.write("mine.py", RANDOM)
         for shard in ("1/2", "2/2"):
