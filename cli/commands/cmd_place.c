@@ -73,7 +73,11 @@ static const struct argp_option options[] = {
      "does it without being asked (default: 10 s or more, for under 1 % of the time)",
      0},
     {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
-    {"log", KEY_LOG, "FILE", 0, "Write a line of JSON after each update", 0},
+    {"log", KEY_LOG, "FILE", 0,
+     "Write a line of JSON after each update, or scalars for TensorBoard where the name "
+     "has "
+     "tfevents in it",
+     0},
     CLI_FORCE_OPTION,
     {0},
 };

@@ -1,5 +1,6 @@
 /** \file cli/options/run_log.h
- * --log FILE: a line of JSON after each update of a run, which docs/formats.md describes.
+ * --log FILE: a line of JSON after each update of a run, which docs/formats.md describes, or, where the name has
+ * "tfevents" in it, scalars for TensorBoard.
  *
  *     cli_run_log log = {.path = "run.jsonl"};
  *     cli_run_log_add(&log, progress);            // after each batch
@@ -16,7 +17,8 @@
 typedef struct {
     const char *path; /**< NULL: nothing is written */
     FILE       *file;
-    int         failure; /**< errno of the first failure; 0: none */
+    bool        has_events; /**< it is for TensorBoard */
+    int         failure;    /**< errno of the first failure; 0: none */
 } cli_run_log;
 
 /** Writes the line of the batch that has just ended, and flushes it. The first call opens the file: a run that

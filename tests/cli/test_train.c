@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io/event_file.h"
 #include "base/rng.h"
 #include "base/work.h"
 #include "run/store/store.h"
@@ -312,6 +313,23 @@ static void expect_log(void)
     }
     cr_expect_eq(evaluations, 4000);
     free(text);
+}
+
+/* Whole records up to the last evaluation, also when the run was interrupted and went on. */
+Test(train, an_event_file_goes_on_where_the_checkpoint_does)
+{
+    begin = PLACE " --log events.tfevents.1";
+    resume = PLACE " --log events.tfevents.1 --resume";
+    interrupt(SIGTERM);
+    cr_assert_eq(run("", resume), 0);
+    FILE *file = fopen(scratch_path("events.tfevents.1"), "r");
+    cr_assert_not_null(file);
+    const long end = emp_event_end_of(file, 4000), before = emp_event_end_of(file, 3999);
+    cr_assert_eq(fseek(file, 0, SEEK_END), 0);
+    cr_expect_eq(ftell(file), end, "nothing is behind the last evaluation");
+    cr_expect_lt(before, end);
+    fclose(file);
+    expect_undisturbed_record();
 }
 
 Test(train, place_keeps_checkpoints_and_a_log_when_it_is_asked_to)
