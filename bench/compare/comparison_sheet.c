@@ -467,7 +467,7 @@ static bool have_own_runtimes(const emp_comparison *c)
     return false;
 }
 
-/* Methods from outside are told from each other by their code and options. */
+/* Methods from outside are identified by their code and options. */
 static void note_outside(emp_sheet *s, const emp_comparison *c)
 {
     for (int32_t e = 0; e < c->entrant_count; e++) {

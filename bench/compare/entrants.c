@@ -100,7 +100,7 @@ static size_t bytes_of(const emp_option *option)
 /* Now, and not after hours of other methods' runs. */
 static emp_status check_options(const emp_entrant *e, emp_error *err)
 {
-    if (e->method->is_outside) return EMP_OK; /* it alone knows its options */
+    if (e->method->is_outside) return EMP_OK; /* only the method knows its options */
     const emp_method_params params = {.preset = e->preset[0] == '\0' ? NULL : e->preset,
                                       .options = e->options};
     unsigned char *values = EMP_NEW_ARRAY(unsigned char, bytes_of(e->method->options));

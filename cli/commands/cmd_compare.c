@@ -68,7 +68,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ---- what is compared ---- */
 
-/* What the user says, else what a file says; both files may not say different things. */
+/* Takes what the user gives, else what a file names; both files must agree. */
 static emp_status choose(const char **value, const char *given, const char *what,
                          const char *option, const char *const said[2],
                          const struct args *args, emp_error *err)

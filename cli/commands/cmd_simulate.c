@@ -94,8 +94,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->is_why = true;
         args->is_full = arg != NULL;
         if (arg != NULL && strcmp(arg, "full") != 0)
-            cli_usage_error("--why is given alone or as --why=full, and not with \"%s\"",
-                            arg);
+            cli_usage_error(
+                "--why takes no value but full, as in --why=full, and not \"%s\"", arg);
         return 0;
     case 'T': args->trace = arg; return 0;
     case KEY_DOT: args->dot = arg; return 0;

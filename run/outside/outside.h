@@ -10,7 +10,7 @@
  *     socket:5:Mine:1a2b3c4d   likewise; its name, and a hash of its code in hexadecimal digits
  *
  * Records have the name and the hash of the code, so that runs of a method that was edited are other runs.
- * Of a shared library or a file of Python the hash is that of the file. Of a command it is that of all files that its words
+ * For a shared library or a file of Python, the hash is that of the file. For a command, it is that of all files that its words
  * name, or of the program on the PATH if they name none; files that those read do not count.
  *
  * The program keeps the loop: budget, clock, log and scores. A method that hangs, ends or answers

@@ -32,7 +32,7 @@ emp_device_id emp_explain_busiest(const emp_explanation *why)
     return busiest;
 }
 
-/* Groups of causes of the critical path, and the limit that they are; one device's load is told otherwise. */
+/* Groups of causes of the critical path, and the limit that they are; the load of one device is recognised apart. */
 static const struct {
     const char    *words;
     emp_limit_kind limit;

@@ -26,7 +26,7 @@ typedef enum {
         EMP_LIMIT_KINDS
 } emp_limit_kind;
 
-/** What bounds a step: one device, if it works at least 90 % of the step; else the part of the critical path
+/** Returns what bounds a step: one device, if it works at least 90 % of the step; else the part of the critical path
  * that takes most time, where both ops that run and waits for devices are serialisation. */
 emp_limit_kind emp_explain_limit(const emp_explanation *why);
 

@@ -333,7 +333,7 @@ static void tell_moves(struct moves *m)
 
 /* ---- one op, with its class ---- */
 
-/* The moves of scopes that are told and fit. */
+/* Counts the listed moves of scopes that fit. */
 static int32_t count_told(const struct study *s)
 {
     int32_t told = 0;
@@ -344,7 +344,7 @@ static int32_t count_told(const struct study *s)
     return told;
 }
 
-/* The op of the most blame of each class, those of most blame first; what is told moves already is left out. */
+/* The op of the most blame of each class, those of most blame first; ops of listed moves are left out. */
 static void rank_ops(struct moves *m)
 {
     const struct study *s = m->s;
