@@ -48,6 +48,7 @@ const cli_command cli_commands[] = {
     COMMAND(study, "study", "answer an open question of the papers"),
     COMMAND(place, "place", "look for a good placement"),
     COMMAND(train, "train", "let a learner or a search look, with checkpoints"),
+    COMMAND(plan, "plan", "rank the ways to train a model on many GPUs"),
     COMMAND(simulate, "simulate", "time one step under a placement"),
     COMMAND(compare, "compare", "why one placement is faster than another"),
     COMMAND(score, "score", "score a placement on an instance of PlaceBench"),

@@ -233,7 +233,8 @@ emp_status emp_bound(emp_time_ns *bound_ns, const emp_problem *problem, emp_erro
     if (err != NULL) *err = (emp_error){0};
     EMP_NEED(bound_ns);
     EMP_NEED(problem);
-    EMP_CHECK(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, false, err));
+    EMP_CHECK(emp_bounds_compute(
+        &bounds, problem, &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, err));
     if (bounds.is_infeasible)
         return EMP_ERROR(EMP_EINFEASIBLE, "no placement fits: the variables of the graph "
                                           "exceed the memories of the machine");

@@ -366,7 +366,8 @@ static emp_status find_bound(void *context, int32_t row, emp_error *err)
     emp_bounds           bounds = {0};
 
     EMP_CHECK(emp_bounds_compute(&bounds, plan->c->tasks.loaded[row].problem,
-                                 EMP_BOUNDS_EFFORT, false, err));
+                                 &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT},
+                                 err));
     plan->c->bound_s[row] = (double)bounds.best_ns * 1e-9;
     plan->c->bound_gpu_kernels_s[row] = (double)bounds.gpu_kernels_ns * 1e-9;
     return EMP_OK;

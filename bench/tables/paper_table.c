@@ -472,7 +472,8 @@ static emp_status find_bound(void *context, int32_t row, emp_error *err)
     emp_bounds   bounds;
 
     EMP_CHECK(emp_bounds_compute(&bounds, plan->tasks.loaded[row].problem,
-                                 EMP_BOUNDS_EFFORT, false, err));
+                                 &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT},
+                                 err));
     plan->table->bound[row] =
         (emp_table_bound){.any_s = (double)bounds.best_ns * 1e-9,
                           .gpu_kernels_s = (double)bounds.gpu_kernels_ns * 1e-9};

@@ -9,6 +9,7 @@
 #include "base/text/units.h"
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
+#include "cli/options/parallel.h"
 #include "cli/parse.h"
 
 enum {
@@ -22,7 +23,9 @@ enum {
     KEY_LABEL,
     KEY_SIZE,
     KEY_FONT,
-    KEY_SMOOTH
+    KEY_SMOOTH,
+    KEY_TIMELINE,
+    KEY_ALL_RANKS
 };
 
 struct args {
@@ -32,6 +35,8 @@ struct args {
     const char     *out;
     char            font[64];
     bool            is_forced;
+    bool            is_timeline, all_ranks; /* of a SPEC in place of a table */
+    const char     *machine;
 };
 
 static const struct argp_option options[] = {
@@ -62,6 +67,15 @@ static const struct argp_option options[] = {
      0},
     {"smooth", KEY_SMOOTH, "N", 0, "With --x: draw the mean of the N points around each",
      0},
+    {"timeline", KEY_TIMELINE, NULL, 0,
+     "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
+     "stands "
+     "in place of the table",
+     0},
+    {"machine", 'm', "NAME|FILE", 0, "Cluster or machine of --timeline", 0},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+     "With --timeline, simulate and draw each rank, though those of a stage are alike",
+     0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -78,7 +92,8 @@ static const char doc[] =
     "  emplace plot curves.csv --x evaluations --values median_s --series entrant "
     "\\\n    --where task=rnnlm --where budget=1000 --out rnnlm.pdf\n"
     "  emplace plot c.csv --x evaluations --values best_s --series method \\\n"
-    "      --label anneal=Ours --smooth 5 --size 8cmx5cm --font Times,8pt -o c.pdf";
+    "      --label anneal=Ours --smooth 5 --size 8cmx5cm --font Times,8pt -o c.pdf\n"
+    "  emplace plot --timeline llama3-70b:pp=4,vp=2,micro_batches=8 -m b200 -o t.svg";
 
 /* Pixels of a length, behind which \a end is left; without a unit they are pixels. */
 static double read_length(const char *text, const char **end)
@@ -151,15 +166,32 @@ static void set_label(emp_plot_style *style, const char *text)
     style->name[style->name_count++] = text;
 }
 
+static void check_timeline(const struct args *a)
+{
+    if (a->choice.path == NULL)
+        cli_usage_error("--timeline needs a SPEC with degrees of parallelism");
+    if (a->machine == NULL) cli_usage_error("--machine is missing: that of --timeline");
+    if (a->choice.rows != NULL || a->choice.values != NULL || a->choice.series != NULL ||
+        a->style.label != NULL || a->style.name_count > 0)
+        cli_usage_error("--timeline draws no table; leave out --by, --x, --values, "
+                        "--series and --label");
+}
+
 static void check_usage(const struct args *a)
 {
     if (a->style.smooth > 0 && a->form != EMP_PLOT_LINES)
         cli_usage_error("--smooth is for lines, which --x draws");
-    if (a->choice.path == NULL) cli_usage_error("plot needs a table, FILE.csv");
-    if (a->choice.rows == NULL)
-        cli_usage_error("--by COLUMN draws dots, --x COLUMN lines; give one of them");
-    if (a->choice.values == NULL)
-        cli_usage_error("--values is missing: the columns to draw");
+    if (a->is_timeline) {
+        check_timeline(a);
+    } else {
+        if (a->choice.path == NULL) cli_usage_error("plot needs a table, FILE.csv");
+        if (a->machine != NULL || a->all_ranks)
+            cli_usage_error("--machine and --all-ranks are for --timeline");
+        if (a->choice.rows == NULL)
+            cli_usage_error("--by COLUMN draws dots, --x COLUMN lines; give one of them");
+        if (a->choice.values == NULL)
+            cli_usage_error("--values is missing: the columns to draw");
+    }
     if (a->out == NULL)
         cli_usage_error("--out is missing: the file of the figure, FILE.svg or FILE.pdf");
     if (!emp_text_ends_in(a->out, ".svg") && !emp_text_ends_in(a->out, ".pdf"))
@@ -198,6 +230,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SMOOTH:
         a->style.smooth = (int32_t)cli_integer("smooth", arg, 1, 100000);
         return 0;
+    case KEY_TIMELINE: a->is_timeline = true; return 0;
+    case KEY_ALL_RANKS: a->all_ranks = true; return 0;
+    case 'm': a->machine = arg; return 0;
     case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (c->path != NULL) cli_usage_error("unexpected \"%s\"", arg);
@@ -208,7 +243,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp cmd_plot_argp = {options, parse, "TABLE.csv", doc, NULL, NULL, NULL};
+const struct argp cmd_plot_argp = {options, parse, "TABLE.csv|SPEC", doc, NULL,
+                                   NULL,    NULL};
 
 static emp_status print_svg(FILE *stream, const void *drawing, emp_error *err)
 {
@@ -231,8 +267,16 @@ emp_status cmd_plot(int argc, char **argv, emp_error *err)
     EMP_TRY(emp_output_check(args.out, err));
     EMP_TRY(emp_output_check_inputs(&args.choice.path, 1, &args.out, 1, err));
     EMP_TRY(emp_output_check_replaced(&args.out, 1, args.is_forced, err));
-    EMP_TRY(emp_csv_load(&csv, args.choice.path, err));
-    EMP_TRY(emp_plot_draw(&drawing, &csv, args.form, &args.choice, &args.style, err));
+    if (args.is_timeline) {
+        EMP_TRY(cli_parallel_draw(&drawing,
+                                  &(cli_parallel_options){.spec = args.choice.path,
+                                                          .machine = args.machine,
+                                                          .all_ranks = args.all_ranks},
+                                  err));
+    } else {
+        EMP_TRY(emp_csv_load(&csv, args.choice.path, err));
+        EMP_TRY(emp_plot_draw(&drawing, &csv, args.form, &args.choice, &args.style, err));
+    }
     EMP_TRY(emp_atomic_file_write(
         args.out, emp_text_ends_in(args.out, ".pdf") ? print_pdf : print_svg, &drawing,
         err));

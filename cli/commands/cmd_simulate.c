@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/fit.h"
+#include "cli/options/parallel.h"
 #include "cli/options/placement_input.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
@@ -23,7 +24,7 @@
 
 #define OWN_DEVICES "file" /* of --placement */
 
-enum { KEY_DOT = 512, KEY_DOT_DEPTH, KEY_CHAKRA };
+enum { KEY_DOT = 512, KEY_DOT_DEPTH, KEY_CHAKRA, KEY_ALL_RANKS };
 
 struct args {
     cli_run_options run;
@@ -34,6 +35,7 @@ struct args {
     const char     *chakra;    /**< prefix of files, or NULL */
     const char     *fit;       /**< the size that is sought, or NULL */
     bool            is_why, is_full, is_forced;
+    bool            all_ranks; /**< of a step in parallel */
 };
 
 static const struct argp_option options[] = {
@@ -58,6 +60,10 @@ static const struct argp_option options[] = {
     {"chakra", KEY_CHAKRA, "PREFIX", 0,
      "Write the placed step as Chakra's traces for other simulators, a file a device: "
      "PREFIX.0.et, PREFIX.1.et, ...",
+     0},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+     "Of a SPEC with degrees of parallelism: simulate each rank, though those of a stage "
+     "are alike",
      0},
     CLI_FIT_OPTION,
     CLI_FORCE_OPTION,
@@ -103,7 +109,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
         return 0;
     case KEY_CHAKRA: args->chakra = arg; return 0;
+    case KEY_ALL_RANKS: args->all_ranks = true; return 0;
     case ARGP_KEY_END:
+        if (args->run.task.spec != NULL && emp_parallel_spec_is(args->run.task.spec))
+            return 0;
+        if (args->all_ranks)
+            cli_usage_error("--all-ranks is for a SPEC with degrees of parallelism, as "
+                            "hf:path=config.json,tp=2");
         if (args->placement == NULL) {
             cli_usage_error("--placement is missing: a method, a placement file or a "
                             "run record");
@@ -281,6 +293,31 @@ static emp_status decide(emp_owned_decision *decision, bool *is_partial,
     return get_decision(decision, is_partial, (const struct args *)context, problem, err);
 }
 
+/* A step whose degrees say where all is: no placement, no runtime. */
+static emp_status simulate_parallel(const struct args *args, emp_error *err)
+{
+    const cli_parallel_options in_parallel = {.spec = args->run.task.spec,
+                                              .machine = args->run.task.machine,
+                                              .trace = args->trace,
+                                              .all_ranks = args->all_ranks,
+                                              .format = args->run.task.format};
+
+    if (args->placement != NULL || args->dot != NULL || args->chakra != NULL ||
+        args->fit != NULL || args->is_why || args->run.task.runtime != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s has degrees of parallelism, which say where its parts are; "
+                         "leave out --placement, --runtime, --dot, --chakra, --fit and "
+                         "--why",
+                         in_parallel.spec);
+    if (in_parallel.machine == NULL)
+        return EMP_ERROR(EMP_EINVAL, "--machine is missing: a cluster, or a machine");
+    if (in_parallel.trace != NULL) {
+        EMP_CHECK(emp_output_check_all(&in_parallel.trace, 1, err));
+        EMP_CHECK(emp_output_check_replaced(&in_parallel.trace, 1, args->is_forced, err));
+    }
+    return cli_parallel_simulate(&in_parallel, err);
+}
+
 static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_simulate_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
 
@@ -297,6 +334,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     bool               is_partial = false;
 
     cli_parse(&cmd_simulate_argp, argc, argv, &args);
+    if (emp_parallel_spec_is(args.run.task.spec)) return simulate_parallel(&args, err);
     if (args.fit != NULL)
         return cli_fit(&(cli_fit_request){.key = args.fit,
                                           .run = &args.run,

@@ -21,6 +21,7 @@ typedef struct {
     int32_t          threads;
     bool             is_unbound;
     /* No options of cli_run_argp: `place` and `train` fill them in. */
+    double               gap_frac;    /**< the run may end so far above the lower bound; -1 = it may not */
     int32_t              decides;     /**< mask of emp_decides */
     const emp_device_id *start;       /**< [op] where the method begins, or NULL */
     const emp_weights   *weights;     /**< with which it begins, or NULL */
@@ -45,14 +46,14 @@ cli_run_options cli_run_options_default(void);
 void cli_run_begin_with(cli_run_options *options, const emp_weights *weights);
 
 /** Computes the lower bounds on the step time of a decision: none if the options say so, ops are fused or Ctrl-C has
- * ended the work before, and the one for GPU kernels on GPUs only where it holds for the placement. */
+ * ended the work before. */
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
                      const emp_problem *problem, const emp_decision *decision,
                      emp_error *err);
 
 /** emp_bounds_compute(), which on a terminal says what it is doing. */
 emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
-                              int32_t effort, bool any_order, emp_error *err);
+                              const emp_bounds_options *how, emp_error *err);
 
 /** What is said when Ctrl-C ends a run before its first batch. */
 #define CLI_NOTHING_FOUND "interrupted before a placement was found; no file was written"

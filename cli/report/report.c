@@ -286,7 +286,7 @@ static void print_bounds(const emp_sim_result *r, const emp_bounds *bounds)
            emp_units_format_seconds((double)bounds->best_ns * 1e-9, text, sizeof text));
     print_gap(r, bounds->best_ns);
     if (bounds->gpu_kernels_ns <= bounds->best_ns) return;
-    printf("             %s with GPU kernels on GPUs only, as here",
+    printf("             %s with no other GPU kernels on CPUs than here",
            emp_units_format_seconds((double)bounds->gpu_kernels_ns * 1e-9, text,
                                     sizeof text));
     print_gap(r, bounds->gpu_kernels_ns);
@@ -376,6 +376,7 @@ emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
                emp_units_plural(r->evaluations),
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted"
                : strcmp(r->stopped_by, "failure") == 0 ? ", until the method failed"
+               : strcmp(r->stopped_by, "gap") == 0     ? ", until within the gap"
                                                        : "");
         cli_inputs_print_runtime(inputs);
         if (emp_record_winner(r) != NULL)

@@ -17,12 +17,18 @@ typedef struct {
     bool        is_infeasible;
 } bound_facts;
 
-enum { ROUNDS = 4 };
+enum { ROUNDS = 4, JOINED_ROUNDS = 2 };
 /* That end at an op, at effort 0. */
 enum { SEGMENTS = 1 };
 
+/* Of the ops before one, those that joins look at. */
+static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
+
 typedef struct {
-    emp_bound_model model; /**< its ops are ours */
+    emp_bound_model
+        model; /**< its ops are ours, and, if joins are tried again, its floors and links */
+    int32_t
+        effort; /**< of joins and segments for every time that is tried; 0 = those of the model */
     emp_bound_paths paths;
     emp_area_item  *of_class, *of_op;
     emp_time_ns     target_ns;
@@ -39,8 +45,23 @@ static emp_status search_init(search *s, const emp_bound_model *model, emp_error
     return emp_bound_paths_init(&s->paths, model, err);
 }
 
+/* Joins and segments are tried again for every time. */
+static emp_status search_join_again(search *s, int32_t effort, emp_error *err)
+{
+    const int32_t ops = s->model.problem->graph->op_count;
+
+    s->effort = effort;
+    s->model.floor = NULL;
+    s->model.links = NULL;
+    return EMP_ALLOC(s->model.floor, (size_t)ops);
+}
+
 static void search_clear(search *s)
 {
+    if (s->effort > 0) {
+        emp_free(s->model.floor);
+        emp_bound_links_clear(s->model.links);
+    }
     emp_free(s->model.op);
     emp_free(s->of_class);
     emp_free(s->of_op);
@@ -138,25 +159,59 @@ static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
     return EMP_OK;
 }
 
+/* \param[out] is_lost  An op has no kind left. \return whether any kind is taken. */
+static bool take_kinds(search *s, bool *is_lost)
+{
+    bool has_any = false;
+
+    *is_lost = false;
+    for (int32_t i = 0; i < ROUNDS && !*is_lost; i++) {
+        if (!restrict_by_paths(s, is_lost)) break;
+        has_any = true;
+    }
+    return has_any;
+}
+
+/* As the model is. */
+static emp_status begin_try(search *s, const emp_bound_model *model, emp_error *err)
+{
+    const int32_t ops = model->problem->graph->op_count;
+
+    memcpy(s->model.op, model->op, (size_t)ops * sizeof *model->op);
+    if (s->effort == 0) return EMP_OK;
+    memcpy(s->model.floor, model->floor, (size_t)ops * sizeof *model->floor);
+    emp_bound_links_clear(s->model.links);
+    return emp_bound_links_init(&s->model.links, ops, err);
+}
+
+/* Joins, drains and segments for the kinds that are left. */
+static emp_status join_again(search *s, emp_error *err)
+{
+    const int32_t near = near_of(s->effort);
+    bound_facts   paths = {0};
+
+    EMP_CHECK(raise_heads(&s->model, &s->paths, near, &paths, err));
+    return emp_bound_segments(&s->model, &s->paths, near, SEGMENTS << s->effort, err);
+}
+
 /* Whether no placement takes at most that long. */
 static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns target_ns,
                            bool *is_refuted, emp_error *err)
 {
     bound_facts facts;
-    size_t      ops = (size_t)model->problem->graph->op_count;
-    bool        is_lost = false;
+    bool        is_lost = false, has_changed = s->model.has_paths;
 
-    memcpy(s->model.op, model->op, ops * sizeof *model->op);
+    EMP_CHECK(begin_try(s, model, err));
     s->target_ns = target_ns;
     *is_refuted = true;
     if (!emp_bound_restrict(&s->model, s->of_class)) return EMP_OK;
-    for (int32_t i = 0; i < ROUNDS; i++) {
-        bool has_changed = restrict_by_paths(s, &is_lost);
+    *is_refuted = take_kinds(s, &is_lost); /* else all bounds are as they were */
+    if (is_lost || !*is_refuted) return EMP_OK;
+    for (int32_t i = 0; i < JOINED_ROUNDS && s->effort > 0 && has_changed; i++) {
+        EMP_CHECK(join_again(s, err));
+        has_changed = take_kinds(s, &is_lost);
         if (is_lost) return EMP_OK;
-        if (!has_changed && i == 0) *is_refuted = false; /* all bounds are as they were */
-        if (!has_changed) break;
     }
-    if (!*is_refuted) return EMP_OK;
     if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
     EMP_CHECK(find_facts(s, &facts, err));
     *is_refuted = facts.is_infeasible || facts.drained_ns > target_ns ||
@@ -195,13 +250,14 @@ cleanup:
 /* Raises \a least_ns, a bound, as far as times can be refuted: within \a accuracy,
  * relative: the longest time within which a step cannot be done, docs/bounds.md, lemma 5. */
 static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *model,
-                              double accuracy, emp_error *err)
+                              int32_t effort, double accuracy, emp_error *err)
 {
     emp_status  st = EMP_OK;
     search      s;
     emp_time_ns possible_ns = 0; /* not refuted, once it is above 0 */
 
     EMP_TRY(search_init(&s, model, err));
+    if (effort > EMP_BOUNDS_EFFORT) EMP_TRY(search_join_again(&s, effort, err));
     for (;;) {
         emp_time_ns least = *least_ns, step_ns = least / 4 + 1;
         bool        is_refuted = false;
@@ -230,43 +286,55 @@ static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
     return bound_ns > 0 ? emp_bound_add(bound_ns, step_ns) : 0;
 }
 
-/* Of the ops before one, those that joins look at. */
-static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
-
 static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
-                         emp_error *err)
+                         int32_t effort, emp_error *err)
 {
     const char *before = emp_stage_set("refuting step times");
-    emp_status  st = raise_bound(best_ns, model, ACCURACY, err);
+    emp_status  st = raise_bound(best_ns, model, effort, ACCURACY, err);
 
     (void)emp_stage_set(before);
     return st;
 }
 
-/* Takes the CPU from each op that may be on a GPU. */
-static void keep_gpu_kernels(emp_bound_model *model)
+/* Whether an op may be on a GPU and on a CPU. */
+static bool may_leave_gpus(const emp_bound_model *model)
 {
     const uint32_t both = EMP_KIND_CPU | EMP_KIND_GPU;
 
     for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
-        if ((model->op[op].kinds & both) == both) model->op[op].kinds = EMP_KIND_GPU;
+        if ((model->op[op].kinds & both) == both) return true;
+    return false;
+}
+
+/* Takes the CPU from each op that may be on a GPU, unless the placement has it on a CPU. */
+static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device_of_op)
+{
+    const uint32_t     both = EMP_KIND_CPU | EMP_KIND_GPU;
+    const emp_problem *p = model->problem;
+
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        if ((model->op[op].kinds & both) != both) continue;
+        if (device_of_op != NULL && !p->graph->op[op].is_folded &&
+            p->machine->device[device_of_op[op]].kind == EMP_DEVICE_CPU)
+            continue;
+        model->op[op].kinds = EMP_KIND_GPU;
+    }
 }
 
 /* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
- * of them fits. The floors of the model hold for fewer placements, too. Every op has one kind, so no time is refuted
- * that is not below these bounds. */
+ * of them fits. The floors of the model hold for fewer placements, too. */
 static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
-                                        int32_t effort, emp_error *err)
+                                        const emp_bounds_options *options, emp_error *err)
 {
     emp_status    st = EMP_OK;
-    const int32_t near = near_of(effort);
+    const int32_t effort = options->effort, near = near_of(effort);
     search        s;
     bound_facts   facts;
     bound_facts   paths = {0};
     bool          can_fit = true;
 
     EMP_TRY(search_init(&s, model, err));
-    keep_gpu_kernels(model);
+    keep_gpu_kernels(model, options->device_of_op);
     can_fit = emp_bound_restrict(model, s.of_class);
     if (!can_fit) goto cleanup;
     memcpy(s.model.op, model->op,
@@ -284,6 +352,8 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
         emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                        emp_time_later(facts.class_ns, facts.window_ns));
     *best_ns = emp_time_later(*best_ns, least_ns);
+    if (can_fit && options->device_of_op != NULL && *best_ns > 0)
+        EMP_TRY(refute(best_ns, model, effort, err));
 
 cleanup:
     if (!can_fit) *best_ns = -1;
@@ -291,16 +361,17 @@ cleanup:
     return st;
 }
 
-emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
-                              bool any_order, emp_error *err)
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+                              const emp_bounds_options *options, emp_error *err)
 {
+    const int32_t   effort = options->effort;
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
     bound_facts     facts;
     emp_time_ns     best_ns = 0;
 
     *out = (emp_bounds){0};
-    EMP_TRY(emp_bound_model_init(&model, problem, any_order, err));
+    EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
     EMP_TRY(find_all_facts(&facts, &model, near_of(effort), err));
     out->is_infeasible = facts.is_infeasible;
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
@@ -311,12 +382,15 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
     out->area_ns = or_none(facts.area_ns, model.step_ns);
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);
-    if (best_ns > 0 && !facts.is_infeasible) EMP_TRY(refute(&best_ns, &model, err));
+    if (best_ns > 0 && !facts.is_infeasible)
+        EMP_TRY(refute(&best_ns, &model, effort, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
     if (facts.is_infeasible) goto cleanup;
-    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, effort, err));
+    const bool has_choice = may_leave_gpus(&model);
+    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, options, err));
     if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);
+    if (!has_choice) out->best_ns = emp_time_later(out->best_ns, out->gpu_kernels_ns);
 
 cleanup:
     emp_bound_model_clear(&model);

@@ -77,7 +77,8 @@ enum { CASES = sizeof cases / sizeof *cases };
  * its own test: a page, a merge, the server. */
 static const char others[] =
     " calibrate iterations, calibrate measure, cost attention, cost comm, cost gemm, "
-    "instances, machines, merge, methods, plot, report, runtimes, serve, workloads, ";
+    "instances, machines, merge, methods, plan, plot, report, runtimes, serve, "
+    "workloads, ";
 
 static bool is_tried(const char *command)
 {

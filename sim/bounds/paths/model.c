@@ -365,16 +365,16 @@ static void list_edges(emp_bound_model *model)
 
 /* ---- links ---- */
 
-static emp_status init_links(emp_bound_links **links, size_t ops, emp_error *err)
+emp_status emp_bound_links_init(emp_bound_links **links, int32_t ops, emp_error *err)
 {
     EMP_CHECK(EMP_ALLOC(*links, 1));
-    EMP_CHECK(EMP_ALLOC((*links)->to, ops));
-    EMP_CHECK(EMP_ALLOC((*links)->from, ops));
-    for (size_t v = 0; v < ops; v++) (*links)->to[v] = (*links)->from[v] = -1;
+    EMP_CHECK(EMP_ALLOC((*links)->to, (size_t)ops));
+    EMP_CHECK(EMP_ALLOC((*links)->from, (size_t)ops));
+    for (int32_t v = 0; v < ops; v++) (*links)->to[v] = (*links)->from[v] = -1;
     return EMP_OK;
 }
 
-static void clear_links(emp_bound_links *links)
+void emp_bound_links_clear(emp_bound_links *links)
 {
     if (links == NULL) return;
     emp_free(links->link);
@@ -405,7 +405,7 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
     *model = (emp_bound_model){.problem = problem};
     EMP_CHECK(EMP_ALLOC(model->op, ops));
     EMP_CHECK(EMP_ALLOC(model->floor, ops));
-    EMP_CHECK(init_links(&model->links, ops, err));
+    EMP_CHECK(emp_bound_links_init(&model->links, g->op_count, err));
     EMP_CHECK(EMP_ALLOC(model->edge_offset, ops + 1));
     EMP_CHECK(EMP_ALLOC(model->edge,
                         (size_t)g->input_offset[ops] + (size_t)g->control_offset[ops]));
@@ -430,7 +430,7 @@ void emp_bound_model_clear(emp_bound_model *model)
 {
     emp_free(model->op);
     emp_free(model->floor);
-    clear_links(model->links);
+    emp_bound_links_clear(model->links);
     emp_free(model->edge_offset);
     emp_free(model->edge);
     memset(model, 0, sizeof *model);

@@ -99,6 +99,10 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
                                 bool any_order, emp_error *err);
 void       emp_bound_model_clear(emp_bound_model *model);
 
+/** None. \retval EMP_ENOMEM */
+emp_status emp_bound_links_init(emp_bound_links **links, int32_t ops, emp_error *err);
+void       emp_bound_links_clear(emp_bound_links *links); /**< NULL is legal */
+
 /** \retval EMP_ENOMEM */
 emp_status emp_bound_link_ops(emp_bound_links *links, emp_bound_link link,
                               emp_error *err);

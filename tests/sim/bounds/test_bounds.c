@@ -37,7 +37,8 @@ static emp_bounds bounds_of(const emp_problem *problem)
 {
     emp_bounds bounds;
 
-    ASSERT_OK(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, false, &err));
+    ASSERT_OK(emp_bounds_compute(
+        &bounds, problem, &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, &err));
     return bounds;
 }
 
@@ -452,7 +453,9 @@ Test(bounds, hold_for_decisions_that_order_ops)
             t.problem->kinds_of_class[c] = EMP_KIND_GPU;
         const emp_bounds in_order = bounds_of(t.problem);
         emp_bounds       any;
-        ASSERT_OK(emp_bounds_compute(&any, t.problem, EMP_BOUNDS_EFFORT, true, &err));
+        ASSERT_OK(emp_bounds_compute(
+            &any, t.problem,
+            &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT, .any_order = true}, &err));
         emp_sim *sim = task_sim(&t);
         for (int32_t i = 0; i < 8 * PLACEMENTS; i++) {
             emp_sim_result s;
@@ -573,6 +576,7 @@ Test(bounds, every_allocation_may_fail)
 
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_bounds_compute(&b, r.problem, EMP_BOUNDS_EFFORT, false, NULL), );
+        emp_bounds_compute(&b, r.problem,
+                           &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, NULL), );
     task_destroy(&r);
 }
