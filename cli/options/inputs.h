@@ -12,6 +12,7 @@
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
 #include "run/tasks/task.h"
+#include "sim/cost/transfer.h"
 #include "sim/problem/problem.h"
 
 /* Options that complete a file; they become parts of the SPEC. */
@@ -40,6 +41,9 @@ typedef struct {
     char             note[480]; /**< what the reader says of the file; "" = nothing */
     emp_import_notes notes;     /**< what the file is, what was assumed and left out */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
+    const char      *measured_on;  /**< likewise: the GPU that a trace or costs are of (measured_on.h) */
+    char             gpu_name[64]; /**< that a trace says it is of; "" = none */
+    emp_transfer    *transfer;     /**< what became of its kernels; NULL: they keep their times */
     bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
     bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
     cli_form form; /**< likewise: that of the output, whose space is searched (forms.h) */
@@ -55,6 +59,7 @@ typedef struct {
     const char        *runtime;     /**< NULL: emp_task_runtime() */
     bool               is_max_load; /**< has set the runtime */
     const char        *costs;       /**< file of times that a user brings; NULL: none */
+    const char        *measured_on; /**< model of the GPU that times are of; NULL: the machine's */
     bool               is_cpu_forbidden, keeps_layers;
     emp_sheet_format   format;
     cli_source_options source; /**< part of spec once they are parsed */

@@ -22,6 +22,8 @@ typedef struct {
     double            *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
     emp_time_ns        cpu_op_ns;
     const char        *path;
+    const emp_given_source   *source;  /* NULL = none */
+    const emp_runtime_events *runtime; /* of predictions on the source */
 } reader;
 
 /* Columns of the table, a bit each. */
@@ -121,6 +123,45 @@ static emp_status check_time(const reader *r, const char *op, size_t length, dou
     if (us >= 0.0 && us <= US_MAX) return EMP_OK;
     return EMP_ERROR(EMP_EFORMAT, "%s: op \"%.*s\": %g is no time from 0 to %g us",
                      r->path, length < 80 ? (int)length : 80, op, us, US_MAX);
+}
+
+/* Times on the source over predicted ones are the same on the GPUs of other models, which are predicted, too. */
+static void give_scaled(reader *r, emp_given_costs *out, const char *pattern, double us)
+{
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        if (strcmp(r->graph->name[op], pattern) != 0 && !fits(r, op, pattern)) continue;
+        emp_gpu_cost at = emp_cost_on_gpu(r->graph->op[op].cost, r->graph, op,
+                                          r->source->device, r->runtime);
+        for (int32_t i = 0; i < r->table->column_count[EMP_DEVICE_GPU]; i++) {
+            size_t row = (size_t)i * (size_t)r->table->op_count + (size_t)op;
+            double ratio = at.compute_ns > 0 ? (double)r->table->gpu[row].compute_ns /
+                                                   (double)at.compute_ns
+                                             : 1.0;
+            r->us[EMP_DEVICE_GPU][row] = us * ratio;
+            out->scaled_count++;
+        }
+    }
+}
+
+static emp_status read_scaled(reader *r, emp_given_costs *out, emp_error *err)
+{
+    double us;
+
+    if (r->source == NULL || r->model_column < 0) return EMP_OK;
+    if (r->graph->stated != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s: times of %s cannot be scaled, because the graph states "
+                         "the costs of its ops and nothing predicts them",
+                         r->path, r->source->model);
+    for (int32_t row = 0; row < r->csv.row_count; row++) {
+        const char *pattern = emp_csv_text(&r->csv, row, r->op_column);
+        const char *model = emp_csv_text(&r->csv, row, r->model_column);
+        if (!is_model(r->source->model, model)) continue;
+        EMP_CHECK(emp_csv_real(&us, &r->csv, row, r->us_column, err));
+        EMP_CHECK(check_time(r, pattern, strlen(pattern), us, err));
+        give_scaled(r, out, pattern, us);
+    }
+    return EMP_OK;
 }
 
 static emp_status read_row(reader *r, emp_given_costs *out, int32_t row, emp_error *err)
@@ -270,9 +311,10 @@ static emp_status read_table(reader *r, emp_given_costs *out, emp_error *err)
     EMP_CHECK(emp_csv_find(&r->us_column, &r->csv, "us", err));
     if (emp_csv_find(&r->model_column, &r->csv, "model", NULL) != EMP_OK)
         r->model_column = -1;
+    EMP_CHECK(read_scaled(r, out, err));
     for (int32_t row = 0; row < r->csv.row_count; row++)
         EMP_CHECK(read_row(r, out, row, err));
-    if (out->line_count > 0) return EMP_OK;
+    if (out->line_count > 0 || out->scaled_count > 0) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL, "%s has no line for a device model of machine %s",
                      r->path, r->machine->name);
 }
@@ -303,10 +345,15 @@ static emp_status take_times(reader *r, emp_given_costs *out, const emp_given_ti
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
                                  const emp_graph *graph, const emp_machine *machine,
                                  const emp_runtime *runtime, const char *path,
-                                 emp_error *err)
+                                 const emp_given_source *source, emp_error *err)
 {
     emp_status st = EMP_OK;
-    reader     r = {.table = table, .graph = graph, .machine = machine, .path = path};
+    reader     r = {.table = table,
+                    .graph = graph,
+                    .machine = machine,
+                    .path = path,
+                    .source = source,
+                    .runtime = emp_runtime_events_of(runtime)};
 
     *out = (emp_given_costs){0};
     EMP_TRY(open_reader(&r, runtime, err));

@@ -112,6 +112,9 @@ struct raw_format {
 struct raw_tables {
     char *gemm, *attention, *comm;
 };
+struct raw_reached {
+    char *stream, *attention;
+};
 struct raw_model {
     struct emp_raw_card      *card;
     struct emp_raw_processor *processor;
@@ -122,6 +125,7 @@ struct raw_model {
     struct raw_format        *formats;
     unsigned                  formats_count;
     struct raw_tables        *tables;
+    struct raw_reached       *reached;
     struct emp_raw_fit       *fit;
     char                    **measured;
     unsigned                  measured_count;
@@ -149,6 +153,9 @@ static const cyaml_schema_field_t tables_schema[] = {
     STRING(struct raw_tables, gemm, CYAML_FLAG_OPTIONAL),
     STRING(struct raw_tables, attention, CYAML_FLAG_OPTIONAL),
     STRING(struct raw_tables, comm, CYAML_FLAG_OPTIONAL), CYAML_FIELD_END};
+static const cyaml_schema_field_t reached_schema[] = {
+    STRING(struct raw_reached, stream, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_reached, attention, CYAML_FLAG_OPTIONAL), CYAML_FIELD_END};
 static const cyaml_schema_value_t measured_schema = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
 static const cyaml_schema_field_t model_fields[] = {
@@ -165,6 +172,8 @@ static const cyaml_schema_field_t model_fields[] = {
                          struct raw_model, formats, &format_schema, 1, EMP_FORMATS),
     CYAML_FIELD_MAPPING_PTR("tables", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, tables, tables_schema),
+    CYAML_FIELD_MAPPING_PTR("reached", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, reached, reached_schema),
     EMP_FIT_FIELD(struct raw_model),
     CYAML_FIELD_SEQUENCE("measured", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                          struct raw_model, measured, &measured_schema, 1,
@@ -177,6 +186,11 @@ static const emp_config_field gpu_table[] = {GPU_FIELDS(ROW, struct raw_gpu)};
 static const emp_config_field cpu_table[] = {CPU_FIELDS(ROW, struct raw_cpu)};
 static const emp_config_field core_table[] = {CORE_FIELDS(ROW, struct raw_core)};
 static const emp_config_field sharing_table[] = {SHARING_FIELDS(ROW, struct raw_sharing)};
+static const emp_config_field reached_table[] = {
+    {"stream", EMP_CONFIG_BYTES_PER_S, offsetof(struct raw_reached, stream),
+     offsetof(emp_device, reached_bytes_per_s)},
+    {"attention", EMP_CONFIG_FLOPS_PER_S, offsetof(struct raw_reached, attention),
+     offsetof(emp_device, reached_attention_flops_per_s)}};
 static const emp_config_field peak_field = {"peak", EMP_CONFIG_FLOPS_PER_S,
                                             offsetof(struct raw_format, peak), 0};
 
@@ -558,6 +572,20 @@ static emp_status read_tables(struct reader *r, const struct raw_model *raw,
     return add_table(r, EMP_TABLE_COMM, raw->tables->comm, err);
 }
 
+/* These rates are no part of a machine's hash, because no predicted cost depends on them. */
+static emp_status read_reached(struct reader *r, const struct raw_model *raw,
+                               emp_error *err)
+{
+    uint64_t unused = 0;
+
+    if (raw->reached == NULL) return EMP_OK;
+    if (r->model->device.kind != EMP_DEVICE_GPU)
+        return fail(r, "reached", "reached: needs the section gpu or card beside it",
+                    err);
+    return emp_config_convert(&r->config, reached_table, FIELD_COUNT(reached_table),
+                              raw->reached, &r->model->device, &unused, err);
+}
+
 static void note_fitted_cells(emp_device_model *m, const struct emp_raw_fit *fit)
 {
     if (fit == NULL) return;
@@ -584,6 +612,7 @@ static emp_status read_all(struct reader *r, emp_error *err)
     EMP_CHECK(read_formats(r, raw, &c.device, err));
     r->model->device = c.device;
     note_fitted_cells(r->model, raw->fit);
+    EMP_CHECK(read_reached(r, raw, err));
     return read_tables(r, raw, err);
 }
 

@@ -59,7 +59,7 @@ static emp_status apply(const char *text, emp_error *err)
 
     scratch_write_text(path, sizeof path, "costs.csv", text);
     return emp_given_costs_apply(&out, f.table, f.graph, f.machine, &f.runtime, path,
-                                 err);
+                                 NULL, err);
 }
 
 /* Some op with a kernel on a GPU. */
