@@ -13,7 +13,6 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/device_map.h"
-#include "cli/options/measured_on.h"
 #include "cli/progress.h"
 #include "graphs/import/onnx_profile.h"
 #include "graphs/import/run_metadata.h"
@@ -344,8 +343,9 @@ static emp_status take_measured(cli_inputs *inputs, const emp_runtime *profile,
     emp_device_model model = {0};
     emp_given_source source;
 
-    EMP_TRY(cli_measured_on_load(&source, &model, inputs, err));
-    EMP_TRY(cli_measured_on_take(inputs, &source, err));
+    EMP_TRY(cli_measured_on_load(&source, &model, inputs->measured_on.model, err));
+    EMP_TRY(cli_measured_on_take(&inputs->measured_on, inputs->problem, &source,
+                                 inputs->costs != NULL, err));
     EMP_TRY(cli_costs_take(inputs, profile, &source, err));
 
 cleanup:
@@ -404,8 +404,9 @@ static void check_options(cli_task_options *o, const char *command)
                             o->spec != NULL ? o->spec : "--machine");
         if (o->costs != NULL || o->measured_on != NULL || o->is_cpu_forbidden ||
             o->keeps_layers)
-            cli_usage_error("--costs, --as, --forbid and --whole-layers are for one SPEC, not "
-                            "for --tasks");
+            cli_usage_error(
+                "--costs, --as, --forbid and --whole-layers are for one SPEC, not "
+                "for --tasks");
         return;
     }
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
@@ -538,7 +539,8 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
         emp_task_runtime(inputs->step, &stated, false, &inputs->runtime_why);
     if (devices != NULL) *devices = stated;
     snprintf(inputs->note, sizeof inputs->note, "%s", stated.note);
-    snprintf(inputs->gpu_name, sizeof inputs->gpu_name, "%s", stated.gpu_name);
+    snprintf(inputs->measured_on.gpu_name, sizeof inputs->measured_on.gpu_name, "%s",
+             stated.gpu_name);
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     for (int32_t i = 0; i < inputs->notes.assumption_count && i < EMP_NOTES_MAX; i++)
         if (inputs->notes.assumption[i] != NULL)
@@ -592,7 +594,7 @@ static emp_status forbid_cpus(const cli_inputs *inputs, emp_error *err)
 void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task)
 {
     inputs->costs = task->costs;
-    inputs->measured_on = task->measured_on;
+    inputs->measured_on.model = task->measured_on;
     inputs->is_cpu_forbidden = task->is_cpu_forbidden;
     inputs->keeps_layers = task->keeps_layers;
 }
@@ -633,7 +635,7 @@ void cli_inputs_print_runtime(const cli_inputs *inputs)
     if (inputs->runtime_why != NULL)
         printf("runtime      %s, as %s; --runtime changes it\n", inputs->runtime,
                inputs->runtime_why);
-    cli_measured_on_print(inputs);
+    cli_measured_on_print(&inputs->measured_on);
 }
 
 static json_t *list_of(const char *const *sentence, int32_t count)
@@ -656,8 +658,8 @@ void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs)
     json_object_set_new(object, "assumptions",
                         list_of(n->assumption, n->assumption_count));
     json_object_set_new(object, "warnings", list_of(n->warning, n->warning_count));
-    if (inputs->transfer != NULL)
-        json_object_set_new(object, "scaled", cli_measured_on_json(inputs));
+    if (inputs->measured_on.transfer != NULL)
+        json_object_set_new(object, "scaled", cli_measured_on_json(&inputs->measured_on));
 }
 
 void cli_inputs_clear(cli_inputs *inputs)
@@ -667,6 +669,6 @@ void cli_inputs_clear(cli_inputs *inputs)
     emp_graph_destroy(inputs->step);
     emp_graph_destroy(inputs->whole);
     emp_import_notes_clear(&inputs->notes);
-    emp_free(inputs->transfer);
+    cli_measured_on_clear(&inputs->measured_on);
     memset(inputs, 0, sizeof *inputs);
 }

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 
 #include "cli/options/forms.h"
+#include "cli/options/measured_on.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
 #include "run/tasks/task.h"
-#include "sim/cost/transfer.h"
 #include "sim/problem/problem.h"
 
 /* Options that complete a file; they become parts of the SPEC. */
@@ -41,11 +41,10 @@ typedef struct {
     char             note[480]; /**< what the reader says of the file; "" = nothing */
     emp_import_notes notes;     /**< what the file is, what was assumed and left out */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
-    const char      *measured_on;  /**< likewise: the GPU that a trace or costs are of (measured_on.h) */
-    char             gpu_name[64]; /**< that a trace says it is of; "" = none */
-    emp_transfer    *transfer;     /**< what became of its kernels; NULL: they keep their times */
-    bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
-    bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
+    cli_measured_on
+         measured_on; /**< likewise, its model: the GPU that a trace or costs are of */
+    bool is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
+    bool keeps_layers;     /**< likewise: layers are whole (layers.h) */
     cli_form form; /**< likewise: that of the output, whose space is searched (forms.h) */
     bool     needs_events; /**< likewise: an instance's own rules are no default */
     const char *runtime;   /**< by default, once the graph is there: emp_task_runtime() */
@@ -54,13 +53,14 @@ typedef struct {
 
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
-    const char        *spec;
-    const char        *machine;     /**< NULL: that of the instance */
-    const char        *runtime;     /**< NULL: emp_task_runtime() */
-    bool               is_max_load; /**< has set the runtime */
-    const char        *costs;       /**< file of times that a user brings; NULL: none */
-    const char        *measured_on; /**< model of the GPU that times are of; NULL: the machine's */
-    bool               is_cpu_forbidden, keeps_layers;
+    const char *spec;
+    const char *machine;     /**< NULL: that of the instance */
+    const char *runtime;     /**< NULL: emp_task_runtime() */
+    bool        is_max_load; /**< has set the runtime */
+    const char *costs;       /**< file of times that a user brings; NULL: none */
+    const char
+        *measured_on; /**< model of the GPU that times are of; NULL: the machine's */
+    bool is_cpu_forbidden, keeps_layers;
     emp_sheet_format   format;
     cli_source_options source; /**< part of spec once they are parsed */
     const char *tasks; /**< no option here: `train` may set it, instead of a SPEC */

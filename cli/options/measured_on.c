@@ -10,25 +10,24 @@
 #include "sim/machine/import/import.h"
 
 emp_status cli_measured_on_load(emp_given_source *source, emp_device_model *model,
-                                const cli_inputs *inputs, emp_error *err)
+                                const char *name, emp_error *err)
 {
     *source = (emp_given_source){0};
-    if (inputs->measured_on == NULL) return EMP_OK;
-    EMP_CHECK(emp_device_model_load(model, inputs->measured_on, err));
+    if (name == NULL) return EMP_OK;
+    EMP_CHECK(emp_device_model_load(model, name, err));
     if (model->device.kind != EMP_DEVICE_GPU)
-        return EMP_ERROR(EMP_EINVAL, "--as names a GPU, and %s is a CPU",
-                         inputs->measured_on);
-    *source = (emp_given_source){inputs->measured_on, &model->device};
+        return EMP_ERROR(EMP_EINVAL, "--as names a GPU, and %s is a CPU", name);
+    *source = (emp_given_source){name, &model->device};
     return EMP_OK;
 }
 
 /* Says that a trace's times are another GPU's, where the profiler wrote which. */
-static void warn_of_other_gpu(const cli_inputs *inputs)
+static void warn_of_other_gpu(const char *gpu_name, const emp_problem *problem)
 {
-    const emp_machine *m = inputs->machine;
-    const char        *model = emp_product_model(inputs->gpu_name);
+    const emp_machine *m = problem->machine;
+    const char        *model = emp_product_model(gpu_name);
 
-    if (inputs->step->traced == NULL || model == NULL) return;
+    if (problem->graph->traced == NULL || model == NULL) return;
     for (emp_device_id d = 0; d < m->device_count; d++) {
         const char *name = m->model[m->device[d].model].name;
         if (m->device[d].kind != EMP_DEVICE_GPU || strcmp(name, "gpu") == 0 ||
@@ -36,22 +35,23 @@ static void warn_of_other_gpu(const cli_inputs *inputs)
             continue;
         cli_warn("the kernels of the trace take the times that %s was measured with, on "
                  "%s, too; --as %s scales them",
-                 inputs->gpu_name, name, model);
+                 gpu_name, name, model);
         return;
     }
 }
 
-emp_status cli_measured_on_take(cli_inputs *inputs, const emp_given_source *source,
+emp_status cli_measured_on_take(cli_measured_on *of, emp_problem *problem,
+                                const emp_given_source *source, bool has_costs,
                                 emp_error *err)
 {
     if (source->model == NULL) {
-        warn_of_other_gpu(inputs);
+        warn_of_other_gpu(of->gpu_name, problem);
         return EMP_OK;
     }
-    if (inputs->step->traced == NULL && inputs->costs != NULL) return EMP_OK;
-    EMP_CHECK(EMP_ALLOC(inputs->transfer, 1));
-    return emp_transfer_apply(inputs->transfer, inputs->problem->costs, inputs->step,
-                              inputs->machine, source->model, source->device, err);
+    if (problem->graph->traced == NULL && has_costs) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(of->transfer, 1));
+    return emp_transfer_apply(of->transfer, problem->costs, problem->graph,
+                              problem->machine, source->model, source->device, err);
 }
 
 static const char *seconds(double s, char *text, size_t size)
@@ -70,9 +70,9 @@ static void print_sum(const char *name, const emp_transfer_sum *s)
            seconds(s->time.most_s, most, sizeof most));
 }
 
-void cli_measured_on_print(const cli_inputs *inputs)
+void cli_measured_on_print(const cli_measured_on *of)
 {
-    const emp_transfer *t = inputs->transfer;
+    const emp_transfer *t = of->transfer;
 
     for (int32_t c = 0; t != NULL && c < t->column_count; c++) {
         if (emp_graph_is_same_model(t->model[c], t->from)) continue;
@@ -95,9 +95,9 @@ static json_t *json_of_sum(const char *name, const emp_transfer_sum *s)
                      s->time.most_s);
 }
 
-json_t *cli_measured_on_json(const cli_inputs *inputs)
+json_t *cli_measured_on_json(const cli_measured_on *of)
 {
-    const emp_transfer *t = inputs->transfer;
+    const emp_transfer *t = of->transfer;
     json_t             *list = json_array();
 
     for (int32_t c = 0; t != NULL && c < t->column_count; c++) {
@@ -105,9 +105,9 @@ json_t *cli_measured_on_json(const cli_inputs *inputs)
         emp_transfer_sum total = emp_transfer_total(t, c);
         for (int k = 0; k < EMP_TRACED_KINDS; k++)
             if (t->sum[c][k].count > 0)
-                json_array_append_new(
-                    kernels, json_of_sum(emp_traced_kernel_name((emp_traced_kernel_kind)k),
-                                         &t->sum[c][k]));
+                json_array_append_new(kernels, json_of_sum(emp_traced_kernel_name(
+                                                               (emp_traced_kernel_kind)k),
+                                                           &t->sum[c][k]));
         json_array_append_new(kernels, json_of_sum("all", &total));
         json_array_append_new(
             list, json_pack("{s:s, s:o}", "model", t->model[c], "kernels", kernels));
@@ -117,4 +117,10 @@ json_t *cli_measured_on_json(const cli_inputs *inputs)
         return NULL;
     }
     return json_pack("{s:s, s:o}", "from", t->from, "to", list);
+}
+
+void cli_measured_on_clear(cli_measured_on *of)
+{
+    emp_free(of->transfer);
+    *of = (cli_measured_on){0};
 }

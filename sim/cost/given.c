@@ -13,16 +13,16 @@ static const char   type_word[] = "type:";
 static const double US_MAX = 1e12;
 
 typedef struct {
-    emp_cost_table    *table;
-    const emp_graph   *graph;
-    const emp_machine *machine;
-    emp_csv            csv;
-    int32_t            op_column, us_column, model_column; /* the last -1 = none */
-    emp_strmap         op_of_name;
-    double            *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
-    emp_time_ns        cpu_op_ns;
-    const char        *path;
-    const emp_given_source   *source;  /* NULL = none */
+    emp_cost_table         *table;
+    const emp_graph        *graph;
+    const emp_machine      *machine;
+    emp_csv                 csv;
+    int32_t                 op_column, us_column, model_column; /* the last -1 = none */
+    emp_strmap              op_of_name;
+    double                 *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
+    emp_time_ns             cpu_op_ns;
+    const char             *path;
+    const emp_given_source *source;    /* NULL = none */
     const emp_runtime_events *runtime; /* of predictions on the source */
 } reader;
 

@@ -33,9 +33,9 @@ typedef struct {
 typedef struct {
     int32_t line_count; /**< that are for this machine */
     int32_t
-        skipped_count; /**< that are for other models, or for ops that are not there */
-    int32_t          scaled_count; /**< times of the source that ops have on other models */
-    int32_t          column_count[EMP_DEVICE_KINDS];
+        skipped_count;    /**< that are for other models, or for ops that are not there */
+    int32_t scaled_count; /**< times of the source that ops have on other models */
+    int32_t column_count[EMP_DEVICE_KINDS];
     emp_given_column column[EMP_DEVICE_KINDS][EMP_MAX_DEVICES];
 } emp_given_costs;
 

@@ -20,8 +20,11 @@ typedef struct {
 const char *emp_traced_kernel_name(emp_traced_kernel_kind kind)
 {
     static const char *const names[EMP_TRACED_KINDS] = {
-        "none", "product", "convolution", "attention", "norm",
-        "other of known bytes", "unknown", "copy over the link", "collective"};
+        "none",        "product",
+        "convolution", "attention",
+        "norm",        "other of known bytes",
+        "unknown",     "copy over the link",
+        "collective"};
 
     return names[kind];
 }
@@ -101,7 +104,7 @@ static estimate product(const emp_traced_kernel *k, const emp_device *from,
                      emp_product_time(&e.seconds, &form, gpu, &plain, NULL) != EMP_OK))
         return unknown_product(k, from, gpu);
     e.seconds = fmax(e.seconds, (double)k->bytes / rate_of(gpu));
-    e.error = form == EMP_FORM_TABLE        ? EMP_TRANSFER_TABLE
+    e.error = form == EMP_FORM_TABLE       ? EMP_TRANSFER_TABLE
               : has_measured_products(gpu) ? EMP_TRANSFER_FORMULA
                                            : EMP_TRANSFER_DERIVED;
     if (k->kind == EMP_TRACED_CONVOLUTION) e.error += EMP_TRANSFER_OTHER;
@@ -228,8 +231,8 @@ emp_status emp_transfer_apply(emp_transfer *out, emp_cost_table *table,
                               const emp_graph *graph, const emp_machine *machine,
                               const char *name, const emp_device *from, emp_error *err)
 {
-    *out = (emp_transfer){.from = name,
-                          .column_count = table->column_count[EMP_DEVICE_GPU]};
+    *out =
+        (emp_transfer){.from = name, .column_count = table->column_count[EMP_DEVICE_GPU]};
     if (graph->traced == NULL)
         return EMP_ERROR(EMP_EINVAL,
                          "the graph is no trace with kernels of a GPU, so it has no "

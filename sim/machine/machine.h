@@ -88,12 +88,12 @@ typedef struct {
     double conv_window_factor[3], conv_filter_factor[3];
     double kernel_minimum_s;
     double format_flops_per_s
-        [EMP_FORMATS];      /**< dense products; 0 = the model has no such rate */
-    emp_tables *tables;     /**< what was measured of its model, held; NULL = nothing */
+        [EMP_FORMATS];  /**< dense products; 0 = the model has no such rate */
+    emp_tables *tables; /**< what was measured of its model, held; NULL = nothing */
     /** What PyTorch's kernels reach on the GPU, for times measured on another one (sim/cost/transfer.h):
      * the rate of copies, and of attention in 16 bits with long sequences. 0 = nobody has measured it. */
     double reached_bytes_per_s, reached_attention_flops_per_s;
-    bool has_metal_kernels; /**< quantised weights meet Metal's kernels, not CUDA's */
+    bool   has_metal_kernels; /**< quantised weights meet Metal's kernels, not CUDA's */
     /* CPU */
     int32_t cores;
     double  clock_hz;

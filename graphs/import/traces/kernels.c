@@ -172,7 +172,7 @@ static bool is_any(const char *text, const char *const *words, int32_t count)
 /* Kernels of cuBLAS, CUTLASS, hipBLASLt, rocBLAS and Triton that multiply matrices. */
 static bool multiplies(const char *kernel)
 {
-    static const char *const words[] = {"gemm", "Gemm", "GEMM", "Cijk_", "cutlass",
+    static const char *const words[] = {"gemm", "Gemm",  "GEMM", "Cijk_",       "cutlass",
                                         "xmma", "nvjet", "gemv", "triton_tem_", "_mm_"};
     static const char *const others[] = {"splitKreduce", "reduce_kernel", "flash",
                                          "fmha"};
@@ -183,7 +183,7 @@ static bool multiplies(const char *kernel)
 
 static bool attends(const char *name)
 {
-    static const char *const words[] = {"flash",  "fmha", "attn", "_attention",
+    static const char *const words[] = {"flash", "fmha", "attn", "_attention",
                                         "Attention"};
 
     return has_any(name, words, COUNT(words));
@@ -192,10 +192,11 @@ static bool attends(const char *name)
 /* The main kernel of a convolution; others change layouts, or fill with zeros. */
 static bool convolves(const char *kernel)
 {
-    static const char *const words[] = {"conv", "Conv", "fprop", "dgrad", "wgrad",
-                                        "igemm", "winograd", "Winograd", "implicit"};
-    static const char *const others[] = {"Nchw", "Nhwc", "nchwTo", "nhwcTo", "transpose",
-                                         "Tensor"};
+    static const char *const words[] = {"conv",     "Conv",     "fprop",
+                                        "dgrad",    "wgrad",    "igemm",
+                                        "winograd", "Winograd", "implicit"};
+    static const char *const others[] = {"Nchw",   "Nhwc",      "nchwTo",
+                                         "nhwcTo", "transpose", "Tensor"};
 
     if (has_any(kernel, others, COUNT(others)) && strstr(kernel, "fprop") == NULL)
         return false;
@@ -204,8 +205,9 @@ static bool convolves(const char *kernel)
 
 static bool communicates(const char *kernel)
 {
-    static const char *const words[] = {"nccl", "rccl", "cross_device_reduce",
-                                        "all_reduce", "allreduce", "one_shot", "two_shot"};
+    static const char *const words[] = {"nccl",       "rccl",      "cross_device_reduce",
+                                        "all_reduce", "allreduce", "one_shot",
+                                        "two_shot"};
 
     return has_any(kernel, words, COUNT(words));
 }
@@ -215,11 +217,11 @@ static bool communicates(const char *kernel)
 /* The operands of a product: the first of its operator's arguments, or the second after what is added. */
 static bool product_of(emp_traced_kernel *k, const operation *op)
 {
-    static const char *const adding[] = {"addmm", "addmm_", "baddbmm", "baddbmm_",
-                                         "addmv", "_addmm_activation", "addbmm"};
-    static const char *const plain[] = {"mm", "bmm", "mv", "_scaled_mm", "_int_mm",
-                                        "matmul", "linear", "_mm_plus_mm"};
-    int32_t first = is_any(op->name, adding, COUNT(adding)) ? 1 : 0;
+    static const char *const adding[] = {
+        "addmm", "addmm_", "baddbmm", "baddbmm_", "addmv", "_addmm_activation", "addbmm"};
+    static const char *const plain[] = {"mm",      "bmm",    "mv",     "_scaled_mm",
+                                        "_int_mm", "matmul", "linear", "_mm_plus_mm"};
+    int32_t                  first = is_any(op->name, adding, COUNT(adding)) ? 1 : 0;
 
     if (first == 0 && !is_any(op->name, plain, COUNT(plain))) return false;
     if (op->count < first + 2) return false;
@@ -263,17 +265,17 @@ static int64_t pixels_of(const operation *op, const emp_shape *x, const emp_shap
     enum { MOST = 3, PAD_MAX = 1 << 20 };
     int64_t list[2][MOST] = {{0}}, pixels = 1;
     int32_t found = 0, rank = x->rank - 2;
-    bool    is_vendor = strncmp(op->name, "cudnn", 5) == 0 ||
-                     strncmp(op->name, "miopen", 6) == 0;
+    bool    is_vendor =
+        strncmp(op->name, "cudnn", 5) == 0 || strncmp(op->name, "miopen", 6) == 0;
 
     for (int32_t i = 2; i < op->count && found < 2; i++)
         found += read_list(list[found], MOST, op->arg[i].text) >= rank;
     const int64_t *padding = list[is_vendor ? 0 : 1], *stride = list[is_vendor ? 1 : 0];
     for (int32_t i = 0; i < rank && i < MOST; i++) {
         int64_t step = found == 2 && stride[i] > 0 ? stride[i] : 1;
-        int64_t pad = found < 2                       ? (w->dim[2 + i] - 1) / 2
+        int64_t pad = found < 2                                ? (w->dim[2 + i] - 1) / 2
                       : padding[i] > 0 && padding[i] < PAD_MAX ? padding[i]
-                                                      : 0;
+                                                               : 0;
         int64_t room = emp_add_saturating(x->dim[2 + i], 2 * pad) - w->dim[2 + i];
         pixels = emp_mul_saturating(pixels, room > 0 ? room / step + 1 : 1);
     }
@@ -284,8 +286,8 @@ static int64_t pixels_of(const operation *op, const emp_shape *x, const emp_shap
 static bool convolution_of(emp_traced_kernel *k, const operation *op)
 {
     if (strstr(op->name, "conv") == NULL || op->count < 2) return false;
-    bool             is_backward = strstr(op->name, "backward") != NULL;
-    const argument  *x = &op->arg[is_backward ? 1 : 0], *w = &op->arg[is_backward ? 2 : 1];
+    bool            is_backward = strstr(op->name, "backward") != NULL;
+    const argument *x = &op->arg[is_backward ? 1 : 0], *w = &op->arg[is_backward ? 2 : 1];
     const emp_shape *out = &op->arg[0].shape;
 
     if (op->count < (is_backward ? 3 : 2)) return false;
@@ -294,13 +296,13 @@ static bool convolution_of(emp_traced_kernel *k, const operation *op)
     k->batch = 1;
     k->n = w->shape.dim[0];
     k->k = k->n < 1 ? 0 : elements_of(&w->shape) / k->n;
-    k->m = is_backward && k->n > 0 ? elements_of(out) / k->n
-                                   : emp_mul_saturating(x->shape.dim[0],
-                                                        pixels_of(op, &x->shape, &w->shape));
+    k->m = is_backward && k->n > 0
+               ? elements_of(out) / k->n
+               : emp_mul_saturating(x->shape.dim[0], pixels_of(op, &x->shape, &w->shape));
     k->dtype = x->dtype;
-    k->bytes = emp_add_saturating(emp_add_saturating(x->bytes, w->bytes),
-                                  emp_mul_saturating(emp_mul_saturating(k->m, k->n),
-                                                     emp_dtype_bytes(k->dtype)));
+    k->bytes = emp_add_saturating(
+        emp_add_saturating(x->bytes, w->bytes),
+        emp_mul_saturating(emp_mul_saturating(k->m, k->n), emp_dtype_bytes(k->dtype)));
     return k->m > 0 && k->n > 0 && k->k > 0;
 }
 
@@ -360,11 +362,15 @@ static int64_t gathered_bytes(const operation *op)
 static int64_t moved_bytes(const operation *op)
 {
     static const char *const gathers[] = {"index_select", "embedding", "index", "gather"};
-    static const char *const reduces[] = {"sum", "mean", "all", "any", "max", "min",
-                                          "amax", "amin", "argmax", "argmin", "norm",
-                                          "linalg_vector_norm", "prod", "_local_scalar_dense"};
+    static const char *const reduces[] = {"sum",    "mean",
+                                          "all",    "any",
+                                          "max",    "min",
+                                          "amax",   "amin",
+                                          "argmax", "argmin",
+                                          "norm",   "linalg_vector_norm",
+                                          "prod",   "_local_scalar_dense"};
     static const char *const writes[] = {"copy_", "fill_", "zero_"};
-    int64_t bytes = 0;
+    int64_t                  bytes = 0;
 
     for (int32_t i = 0; i < op->count; i++)
         bytes = emp_add_saturating(bytes, op->arg[i].bytes);
@@ -422,11 +428,10 @@ static void describe_kernel(emp_traced_kernel *k, const char *kernel, const oper
     } else {
         /* what prepares a product or a convolution moves other bytes than the operator's arguments */
         emp_traced_kernel unused = {0};
-        k->bytes =
-            is_convolution || product_of(&unused, op) ? 0 : moved_bytes(op);
-        k->kind = k->bytes == 0                               ? EMP_TRACED_UNKNOWN
+        k->bytes = is_convolution || product_of(&unused, op) ? 0 : moved_bytes(op);
+        k->kind = k->bytes == 0                          ? EMP_TRACED_UNKNOWN
                   : is_norm(kernel) || is_norm(op->name) ? EMP_TRACED_NORM
-                                                              : EMP_TRACED_BYTES;
+                                                         : EMP_TRACED_BYTES;
     }
 }
 

@@ -404,9 +404,8 @@ static emp_status add_op(emp_graph_builder *builder, const emp_traced_step *step
     if (tensors != NULL) op.held_bytes = op.copy_bytes = tensors->bytes[i];
     EMP_CHECK(emp_graph_builder_state(builder, name, type, &op, &id, err));
     if (node->kind != EMP_TRACED_GPU) return EMP_OK;
-    emp_traced_kernel kernel =
-        emp_trace_describe(&trace->event[node->event],
-                           node->op < 0 ? NULL : &trace->event[node->op]);
+    emp_traced_kernel kernel = emp_trace_describe(
+        &trace->event[node->event], node->op < 0 ? NULL : &trace->event[node->op]);
     return emp_graph_builder_describe_kernel(builder, id, &kernel, err);
 }
 
