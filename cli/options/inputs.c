@@ -292,6 +292,8 @@ cleanup:
     return st;
 }
 
+static const double ALL_GIVEN_FRAC = 0.9995; /* printed as 100 % */
+
 static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
 {
     char        sentence[1024] = "no op: all that it names are computed before the step";
@@ -302,9 +304,13 @@ static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
         for (int32_t i = 0; i < given->column_count[k]; i++) {
             const emp_given_column *column = &given->column[k][i];
             if (column->given == 0) continue;
-            emp_text_add(
-                &text, "%s%d of %d ops on %s (the others: predicted, times %.3g)", before,
-                column->given, inputs->step->op_count, column->model, column->factor);
+            emp_text_add(&text,
+                         "%s%d of %d ops on %s, %.3g %% of the time of all kernels",
+                         before, column->given, inputs->step->op_count, column->model,
+                         100.0 * column->given_frac);
+            if (column->given_frac < ALL_GIVEN_FRAC)
+                emp_text_add(&text, " (the others: predicted, times %.3g)",
+                             column->factor);
             before = ", of ";
         }
     }
@@ -377,7 +383,7 @@ static const struct argp_option options[] = {
      0},
     {"as", KEY_AS, "MODEL", 0,
      "The GPU that the kernels of a trace, or the times of --costs, were measured on, "
-     "such as h100-sxm; they are scaled to the machine's GPUs (docs/transfer.md)",
+     "such as h100-sxm; they are scaled to the machine's GPUs (docs/pytorch.md)",
      0},
     {"forbid", KEY_FORBID, "cpu", 0,
      "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "

@@ -13,16 +13,18 @@ static const char   type_word[] = "type:";
 static const double US_MAX = 1e12;
 
 typedef struct {
-    emp_cost_table         *table;
-    const emp_graph        *graph;
-    const emp_machine      *machine;
-    emp_csv                 csv;
-    int32_t                 op_column, us_column, model_column; /* the last -1 = none */
-    emp_strmap              op_of_name;
-    double                 *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
-    emp_time_ns             cpu_op_ns;
-    const char             *path;
-    const emp_given_source *source;    /* NULL = none */
+    emp_cost_table    *table;
+    const emp_graph   *graph;
+    const emp_machine *machine;
+    emp_csv            csv;
+    int32_t            op_column, us_column;
+    int32_t            model_column, beside_column; /* -1 = none */
+    double            *beside_us; /* [op] on a GPU beside another device; -1 = as alone */
+    emp_strmap         op_of_name;
+    double            *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
+    emp_time_ns        cpu_op_ns;
+    const char        *path;
+    const emp_given_source   *source;  /* NULL = none */
     const emp_runtime_events *runtime; /* of predictions on the source */
 } reader;
 
@@ -164,6 +166,21 @@ static emp_status read_scaled(reader *r, emp_given_costs *out, emp_error *err)
     return EMP_OK;
 }
 
+/* The time beside another device, which is for the ops of one name. */
+static emp_status read_beside(reader *r, columns c, const char *op, int32_t row,
+                              emp_error *err)
+{
+    int32_t number = emp_strmap_get(&r->op_of_name, op, strlen(op));
+    double  us;
+
+    if (r->beside_column < 0 || c.of[EMP_DEVICE_GPU] == 0 || number < 0) return EMP_OK;
+    if (emp_csv_text(&r->csv, row, r->beside_column)[0] == '\0') return EMP_OK;
+    EMP_CHECK(emp_csv_real(&us, &r->csv, row, r->beside_column, err));
+    EMP_CHECK(check_time(r, op, strlen(op), us, err));
+    r->beside_us[number] = us;
+    return EMP_OK;
+}
+
 static emp_status read_row(reader *r, emp_given_costs *out, int32_t row, emp_error *err)
 {
     const char *pattern = emp_csv_text(&r->csv, row, r->op_column);
@@ -177,6 +194,7 @@ static emp_status read_row(reader *r, emp_given_costs *out, int32_t row, emp_err
         return EMP_OK;
     }
     out->line_count++;
+    EMP_CHECK(read_beside(r, c, pattern, row, err));
     if (give(r, c, pattern, us) > 0) return EMP_OK;
     return EMP_ERROR(
         EMP_EINVAL, "%s: no op of the graph has the name%s \"%.80s\"", r->path,
@@ -202,7 +220,7 @@ static emp_time_ns *time_beside(emp_cost_table *t, size_t row, emp_device_kind k
 static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
 {
     emp_cost_table *t = r->table;
-    emp_time_ns     ns = emp_ns_of_seconds(us * 1e-6);
+    emp_time_ns     ns = emp_ns_of_seconds(us * 1e-6), beside_ns = ns;
     emp_time_ns    *beside = time_beside(t, row, kind);
 
     if (kind == EMP_DEVICE_CPU) {
@@ -210,7 +228,9 @@ static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
         t->task_ns[t->cpu_offset[row]] = ns + r->cpu_op_ns;
         ns += r->cpu_op_ns;
     }
-    if (beside != NULL) *beside = ns;
+    if (beside != NULL && r->beside_us != NULL && r->beside_us[row] >= 0.0)
+        beside_ns = emp_ns_of_seconds(r->beside_us[row] * 1e-6);
+    if (beside != NULL) *beside = beside_ns;
     *time_of(t, row, kind) = ns;
 }
 
@@ -230,6 +250,11 @@ static void scale(emp_cost_table *t, size_t row, emp_device_kind kind, double fa
         t->task_ns[i] = scaled(t->task_ns[i], factor);
 }
 
+static bool has_kernel(const reader *r, emp_op_id op)
+{
+    return !r->graph->op[op].is_folded && r->graph->op[op].cost->kernels > 0;
+}
+
 /* Given over predicted times of a column that begins at that row. */
 static double find_factor(const reader *r, emp_device_kind kind, size_t first)
 {
@@ -240,7 +265,7 @@ static double find_factor(const reader *r, emp_device_kind kind, size_t first)
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         size_t      row = first + (size_t)op;
         emp_time_ns ns = *time_of(r->table, row, kind);
-        if (r->us[kind][row] <= 0.0 || ns <= 0 || r->graph->op[op].is_folded) continue;
+        if (r->us[kind][row] <= 0.0 || ns <= 0 || !has_kernel(r, op)) continue;
         sum += log(r->us[kind][row] * 1e3 / (double)ns);
         count++;
     }
@@ -250,17 +275,24 @@ static double find_factor(const reader *r, emp_device_kind kind, size_t first)
 static void apply_column(reader *r, emp_given_column *column, emp_device_kind kind,
                          size_t first)
 {
+    double given_ns = 0.0, all_ns = 0.0;
+
     column->factor = find_factor(r, kind, first);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         size_t row = first + (size_t)op;
+        bool   is_given = r->us[kind][row] >= 0.0;
         if (r->graph->op[op].is_folded) continue;
-        if (r->us[kind][row] >= 0.0) {
+        if (is_given) {
             set_time(r, row, kind, r->us[kind][row]);
             column->given++;
-        } else if (column->factor != 1.0) {
+        } else if (column->factor != 1.0 && has_kernel(r, op)) {
             scale(r->table, row, kind, column->factor);
         }
+        if (!has_kernel(r, op)) continue;
+        all_ns += (double)*time_of(r->table, row, kind);
+        if (is_given) given_ns += (double)*time_of(r->table, row, kind);
     }
+    column->given_frac = all_ns > 0.0 ? given_ns / all_ns : 0.0;
 }
 
 static void apply(reader *r, emp_given_costs *out)
@@ -301,6 +333,7 @@ static void close_reader(reader *r)
 {
     emp_strmap_clear(&r->op_of_name);
     for (int k = 0; k < EMP_DEVICE_KINDS; k++) emp_free(r->us[k]);
+    emp_free(r->beside_us);
     emp_csv_clear(&r->csv);
 }
 
@@ -311,6 +344,13 @@ static emp_status read_table(reader *r, emp_given_costs *out, emp_error *err)
     EMP_CHECK(emp_csv_find(&r->us_column, &r->csv, "us", err));
     if (emp_csv_find(&r->model_column, &r->csv, "model", NULL) != EMP_OK)
         r->model_column = -1;
+    if (r->table->gpu_beside_ns == NULL ||
+        emp_csv_find(&r->beside_column, &r->csv, "beside_us", NULL) != EMP_OK)
+        r->beside_column = -1;
+    if (r->beside_column >= 0) {
+        EMP_CHECK(EMP_ALLOC(r->beside_us, (size_t)r->graph->op_count));
+        for (emp_op_id op = 0; op < r->graph->op_count; op++) r->beside_us[op] = -1.0;
+    }
     EMP_CHECK(read_scaled(r, out, err));
     for (int32_t row = 0; row < r->csv.row_count; row++)
         EMP_CHECK(read_row(r, out, row, err));

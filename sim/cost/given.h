@@ -14,7 +14,8 @@
  *
  * Each device model stands alone: its ops without a line keep their predicted times, multiplied by
  * the geometric mean of given over predicted times on devices of that model. Costs that a graph
- * states itself are not multiplied.
+ * states itself are not multiplied, nor are ops without a kernel, which take the runtime's time. A column `beside_us` has the
+ * time while another device of the computer works, for models that tell the two apart; other columns do not count.
  */
 #ifndef EMP_SIM_COST_GIVEN_H
 #define EMP_SIM_COST_GIVEN_H
@@ -23,8 +24,9 @@
 
 /** What became of the ops on a device model. */
 typedef struct {
-    const char *model; /**< borrowed from the machine */
-    int32_t     given; /**< ops whose time is given */
+    const char *model;      /**< borrowed from the machine */
+    int32_t     given;      /**< ops whose time is given */
+    double      given_frac; /**< of the time of all ops that have a kernel, afterwards */
     double
         factor; /**< of the others' predicted times; 1: no time was predicted and given */
 } emp_given_column;
