@@ -16,6 +16,7 @@
 /* Of the middle half, a box plot's notch: 1.57 IQR / sqrt(n). */
 static const double NOTCH = 1.57;
 static const double NOT_MEASURED = -1.0;
+enum { GAP_CONTENT = 0 }; /* the cache's line of gap_us */
 static const double LEAST_SHARE_FRAC = 0.1, MANY_NEW_FRAC = 0.5;
 
 /* All samples of a kernel. */
@@ -121,6 +122,9 @@ static emp_cached_kernel *find_cached(const profiler *x, uint64_t content)
 
 static void take_cached(profiler *x)
 {
+    const emp_cached_kernel *gap = find_cached(x, GAP_CONTENT);
+
+    if (gap != NULL) x->out->gap_us = gap->alone.us;
     for (int32_t k = 0; k < x->out->count; k++) {
         emp_profiled_kernel     *to = &x->out->kernel[k];
         const emp_cached_kernel *from = find_cached(x, to->content);
@@ -133,22 +137,33 @@ static void take_cached(profiler *x)
     }
 }
 
+static emp_status put(const profiler *x, uint64_t content, const char *text,
+                      emp_profile_time alone, emp_profile_time beside, emp_error *err)
+{
+    emp_kernel_cache  *cache = x->params->cache;
+    emp_cached_kernel *to = find_cached(x, content);
+
+    if (to == NULL) {
+        EMP_CHECK(EMP_GROW(cache->kernel, cache->count + 1, cache->capacity));
+        to = &cache->kernel[cache->count++];
+    }
+    *to = (emp_cached_kernel){.content = content, .alone = alone, .beside = beside};
+    snprintf(to->hardware, sizeof to->hardware, "%s", x->params->hardware);
+    snprintf(to->text, sizeof to->text, "%s", text);
+    return EMP_OK;
+}
+
 static emp_status put_in_cache(const profiler *x, emp_error *err)
 {
-    emp_kernel_cache *cache = x->params->cache;
+    const emp_profile_time none = {NOT_MEASURED, INFINITY, 0};
+    const emp_profile_time gap = {x->out->gap_us, INFINITY, 1};
 
-    for (int32_t k = 0; cache != NULL && k < x->out->count; k++) {
+    if (x->params->cache == NULL) return EMP_OK;
+    EMP_CHECK(put(x, GAP_CONTENT, "between ops", gap, none, err));
+    for (int32_t k = 0; k < x->out->count; k++) {
         const emp_profiled_kernel *from = &x->out->kernel[k];
         if (from->is_cached || from->alone.us < 0.0) continue;
-        emp_cached_kernel *to = find_cached(x, from->content);
-        if (to == NULL) {
-            EMP_CHECK(EMP_GROW(cache->kernel, cache->count + 1, cache->capacity));
-            to = &cache->kernel[cache->count++];
-        }
-        *to = (emp_cached_kernel){
-            .content = from->content, .alone = from->alone, .beside = from->beside};
-        snprintf(to->hardware, sizeof to->hardware, "%s", x->params->hardware);
-        snprintf(to->text, sizeof to->text, "%s", from->text);
+        EMP_CHECK(put(x, from->content, from->text, from->alone, from->beside, err));
     }
     return EMP_OK;
 }
@@ -216,6 +231,18 @@ static emp_status execute(profiler *x, emp_replay_result *result,
     return EMP_OK;
 }
 
+/* What handing one op after another to the device takes: the rest of the step. */
+static double find_gap_us(const profiler *x, const emp_replay_result *r)
+{
+    const emp_replay_plan *p = x->params->plan;
+    int32_t                device = x->params->device, ops = 0;
+
+    for (int32_t op = 0; op < p->op_count; op++)
+        ops += p->op[op].device == device && x->out->kernel_of_op[op] >= 0;
+    if (ops == 0) return 0.0;
+    return 1e6 * fmax(0.0, r->median_s - r->device[device].busy_s) / ops;
+}
+
 /* The step as a whole says how long it is, and gives the first samples. */
 static emp_status measure_step(profiler *x, emp_error *err)
 {
@@ -228,6 +255,7 @@ static emp_status measure_step(profiler *x, emp_error *err)
         EMP_FAIL(EMP_ENOMEM, "the step does not fit in the memory of %s",
                  r.device[r.oom_device].name);
     x->out->step_s = r.median_s;
+    x->out->gap_us = find_gap_us(x, &r);
     for (int32_t op = 0; op < p->op_count; op++) {
         int32_t k = x->out->kernel_of_op[op];
         if (k >= 0 && r.op_s[op] > 0.0f)

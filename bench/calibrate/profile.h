@@ -91,6 +91,7 @@ typedef struct {
     int32_t              count;
     int32_t             *kernel_of_op; /**< [op of the plan]; -1: it has none */
     double step_s; /**< the sum of its kernels if most were in the cache; NaN: all were */
+    double gap_us; /**< of an op of the device, what the step takes beside its work */
     double spent_steps; /**< what was executed took as long as so many steps */
     int32_t cached_count;
     int32_t open_count; /**< intervals that are wider than wanted */

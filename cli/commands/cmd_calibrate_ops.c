@@ -205,6 +205,13 @@ static emp_status measure(struct bench *b, emp_device_id gpu, emp_error *err)
 
 /* ---- results ---- */
 
+/* Of cores that the machine knows nothing of, what a step had beside their work. */
+static double op_us(const struct bench *b, const emp_device *gpu)
+{
+    if (gpu->has_core) return 1e6 * gpu->core.op_s;
+    return is_cuda(b->args) ? 0.0 : b->profile.gap_us;
+}
+
 static emp_status save(struct bench *b, emp_device_id gpu, emp_error *err)
 {
     const emp_machine *m = b->inputs.machine;
@@ -212,7 +219,7 @@ static emp_status save(struct bench *b, emp_device_id gpu, emp_error *err)
     emp_profile_costs  costs = {.problem = b->inputs.problem,
                                 .gpu_model = m->model[d->model].name,
                                 .cpu_model = m->model[m->device[d->host].model].name,
-                                .gpu_op_us = d->has_core ? d->core.op_s * 1e6 : 0.0,
+                                .gpu_op_us = op_us(b, d),
                                 .is_one_hardware = !is_cuda(b->args)};
 
     EMP_CHECK(emp_profile_save(&b->profile, b->plan, &costs, b->args->out, err));

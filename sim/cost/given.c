@@ -19,6 +19,7 @@ typedef struct {
     emp_csv            csv;
     int32_t            op_column, us_column;
     int32_t            model_column, beside_column; /* -1 = none */
+    bool               adds_beside;                 /* to the table */
     double            *beside_us; /* [op] on a GPU beside another device; -1 = as alone */
     emp_strmap         op_of_name;
     double            *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
@@ -209,7 +210,8 @@ static emp_time_ns *time_of(emp_cost_table *t, size_t row, emp_device_kind kind)
     return kind == EMP_DEVICE_GPU ? &t->gpu[row].compute_ns : &t->cpu[row].compute_ns;
 }
 
-/* Only a machine with one GPU model has times beside others, so that its rows are ops. */
+/* Only a machine with one GPU model has times beside others, so that its rows are ops. Work beside others is no
+ * faster than alone. */
 static emp_time_ns *time_beside(emp_cost_table *t, size_t row, emp_device_kind kind)
 {
     return kind == EMP_DEVICE_GPU && t->gpu_beside_ns != NULL ? &t->gpu_beside_ns[row]
@@ -229,7 +231,7 @@ static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
         ns += r->cpu_op_ns;
     }
     if (beside != NULL && r->beside_us != NULL && r->beside_us[row] >= 0.0)
-        beside_ns = emp_ns_of_seconds(r->beside_us[row] * 1e-6);
+        beside_ns = emp_ns_of_seconds(fmax(us, r->beside_us[row]) * 1e-6);
     if (beside != NULL) *beside = beside_ns;
     *time_of(t, row, kind) = ns;
 }
@@ -337,6 +339,28 @@ static void close_reader(reader *r)
     emp_csv_clear(&r->csv);
 }
 
+/* One GPU model has times beside others: its own, or those of the file. */
+static bool may_have_beside(const reader *r)
+{
+    return r->table->gpu_beside_ns != NULL ||
+           (r->table->column_count[EMP_DEVICE_GPU] == 1 && r->graph->stated == NULL);
+}
+
+/* A model that does not tell the two apart takes as long beside others as alone, but for what the file says. */
+static emp_status add_beside(reader *r, emp_error *err)
+{
+    emp_cost_table *t = r->table;
+
+    EMP_CHECK(EMP_ALLOC(r->beside_us, (size_t)r->graph->op_count));
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) r->beside_us[op] = -1.0;
+    if (t->gpu_beside_ns != NULL) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(t->gpu_beside_ns, (size_t)r->graph->op_count));
+    r->adds_beside = true;
+    for (emp_op_id op = 0; op < r->graph->op_count; op++)
+        t->gpu_beside_ns[op] = t->gpu[op].compute_ns;
+    return EMP_OK;
+}
+
 static emp_status read_table(reader *r, emp_given_costs *out, emp_error *err)
 {
     EMP_CHECK(emp_csv_load(&r->csv, r->path, err));
@@ -344,13 +368,10 @@ static emp_status read_table(reader *r, emp_given_costs *out, emp_error *err)
     EMP_CHECK(emp_csv_find(&r->us_column, &r->csv, "us", err));
     if (emp_csv_find(&r->model_column, &r->csv, "model", NULL) != EMP_OK)
         r->model_column = -1;
-    if (r->table->gpu_beside_ns == NULL ||
+    if (!may_have_beside(r) ||
         emp_csv_find(&r->beside_column, &r->csv, "beside_us", NULL) != EMP_OK)
         r->beside_column = -1;
-    if (r->beside_column >= 0) {
-        EMP_CHECK(EMP_ALLOC(r->beside_us, (size_t)r->graph->op_count));
-        for (emp_op_id op = 0; op < r->graph->op_count; op++) r->beside_us[op] = -1.0;
-    }
+    if (r->beside_column >= 0) EMP_CHECK(add_beside(r, err));
     EMP_CHECK(read_scaled(r, out, err));
     for (int32_t row = 0; row < r->csv.row_count; row++)
         EMP_CHECK(read_row(r, out, row, err));
@@ -399,8 +420,11 @@ emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
     EMP_TRY(open_reader(&r, runtime, err));
     EMP_TRY(read_table(&r, out, err));
     apply(&r, out);
+    r.adds_beside = false;
 
 cleanup:
+    if (r.adds_beside) emp_free(table->gpu_beside_ns);
+    if (r.adds_beside) table->gpu_beside_ns = NULL;
     close_reader(&r);
     return st;
 }

@@ -15,7 +15,7 @@
  * Each device model stands alone: its ops without a line keep their predicted times, multiplied by
  * the geometric mean of given over predicted times on devices of that model. Costs that a graph
  * states itself are not multiplied, nor are ops without a kernel, which take the runtime's time. A column `beside_us` has the
- * time while another device of the computer works, for models that tell the two apart; other columns do not count.
+ * time while another device of the computer works, if the machine has one model of GPUs; it is at least `us`. Other columns do not count.
  */
 #ifndef EMP_SIM_COST_GIVEN_H
 #define EMP_SIM_COST_GIVEN_H
