@@ -206,9 +206,12 @@ static void choose_moves(emp_imagination *im, stride *s, int32_t most)
 
     emp_rng_init(&rng, im->seed, (uint32_t)s->number, STREAM_CHOOSE);
     emp_proposer_weigh(&im->proposer, s->pick, s->count);
-    for (int32_t i = 0; i < s->count; i++)
+    for (int32_t i = 0; i < s->count; i++) {
         key[i] = (double)im->proposer.policy.out[i] / im->options.temperature -
                  log(-log(emp_rng_uniform(&rng) + 1e-300));
+        if (isnan(key[i]))
+            key[i] = -INFINITY; /* of weights that were read: not a number means drawn */
+    }
     s->chosen_count = s->count < most ? s->count : most;
     for (int32_t k = 0; k < s->chosen_count; k++) {
         int32_t best = -1;
