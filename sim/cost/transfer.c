@@ -44,6 +44,25 @@ static emp_format format_of(const emp_traced_kernel *k)
     }
 }
 
+static bool knows_tf32(const emp_device *gpu)
+{
+    return gpu->format_flops_per_s[EMP_FORMAT_TF32] > 0.0;
+}
+
+/* PyTorch has cuDNN compute convolutions of fp32 in TF32; on GPUs without it, or whose libraries leave it unused, they
+ * stay in fp32. */
+static emp_format format_on(const emp_traced_kernel *k, const emp_device *from,
+                            const emp_device *gpu)
+{
+    emp_format format = format_of(k);
+    bool       is_tf32 =
+        format == EMP_FORMAT_TF32 || (k->kind == EMP_TRACED_CONVOLUTION &&
+                                      k->dtype == EMP_DTYPE_FLOAT && !knows_tf32(from));
+
+    if (!is_tf32) return format;
+    return knows_tf32(gpu) ? EMP_FORMAT_TF32 : EMP_FORMAT_FP32;
+}
+
 static double rate_of(const emp_device *gpu)
 {
     return gpu->reached_bytes_per_s > 0.0 ? gpu->reached_bytes_per_s
@@ -70,17 +89,27 @@ static bool has_measured_products(const emp_device *gpu)
     return gpu->gemm_per_k_s > 0.0 || fabs(share - 0.8) > 0.02;
 }
 
+/* A GPU without the format computes in fp32. */
+static emp_status product_time(double *seconds, emp_form *form, const emp_device *gpu,
+                               emp_product p, emp_format format)
+{
+    p.format = format;
+    if (emp_product_time(seconds, form, gpu, &p, NULL) == EMP_OK) return EMP_OK;
+    p.format = EMP_FORMAT_FP32;
+    return emp_product_time(seconds, form, gpu, &p, NULL);
+}
+
 /* A size that nobody knows: the arithmetic of a large product. */
 static estimate unknown_product(const emp_traced_kernel *k, const emp_device *from,
                                 const emp_device *gpu)
 {
-    const emp_product large = {.format = format_of(k), .m = 4096, .n = 4096, .k = 4096};
-    emp_product       tried = large;
-    emp_form          form;
-    double            a = 0.0, b = 0.0;
+    emp_product large = {.m = 4096, .n = 4096, .k = 4096};
+    double      a = 0.0, b = 0.0;
+    emp_form    form;
 
-    if (emp_product_time(&a, &form, from, &tried, NULL) != EMP_OK ||
-        emp_product_time(&b, &form, gpu, &tried, NULL) != EMP_OK || a <= 0.0)
+    if (product_time(&a, &form, from, large, format_on(k, from, from)) != EMP_OK ||
+        product_time(&b, &form, gpu, large, format_on(k, from, gpu)) != EMP_OK ||
+        a <= 0.0)
         return (estimate){(double)k->kernel_ns * 1e-9, EMP_TRANSFER_DERIVED};
     double work_s = fmax(0.0, (double)k->kernel_ns * 1e-9 - from->kernel_minimum_s);
     return (estimate){gpu->kernel_minimum_s + work_s * b / a, EMP_TRANSFER_OTHER};
@@ -90,18 +119,15 @@ static estimate product(const emp_traced_kernel *k, const emp_device *from,
                         const emp_device *gpu)
 {
     const double      most = 1e9; /* files may say anything */
-    const emp_product p = {.format = format_of(k),
-                           .m = fmin((double)k->m, most),
+    const emp_product p = {.m = fmin((double)k->m, most),
                            .n = fmin((double)k->n, most),
                            .k = fmin((double)k->k, most),
                            .batch = fmin((double)k->batch, most)};
-    emp_product       plain = p;
     emp_form          form;
     estimate          e;
 
-    plain.format = EMP_FORMAT_FP32; /* what a GPU without the format computes in */
-    if (k->m < 1 || (emp_product_time(&e.seconds, &form, gpu, &p, NULL) != EMP_OK &&
-                     emp_product_time(&e.seconds, &form, gpu, &plain, NULL) != EMP_OK))
+    if (k->m < 1 ||
+        product_time(&e.seconds, &form, gpu, p, format_on(k, from, gpu)) != EMP_OK)
         return unknown_product(k, from, gpu);
     e.seconds = fmax(e.seconds, (double)k->bytes / rate_of(gpu));
     e.error = form == EMP_FORM_TABLE       ? EMP_TRANSFER_TABLE

@@ -411,9 +411,10 @@ static void describe_copy(emp_traced_kernel *k, const emp_kineto_event *event)
 
 static void describe_kernel(emp_traced_kernel *k, const char *kernel, const operation *op)
 {
-    bool is_convolution = strstr(op->name, "conv") != NULL;
+    static const char *const tf32[] = {"tf32", "s1688"}; /* cuDNN's and CUTLASS's word */
+    bool                     is_convolution = strstr(op->name, "conv") != NULL;
 
-    k->is_tf32 = strstr(kernel, "tf32") != NULL;
+    k->is_tf32 = has_any(kernel, tf32, COUNT(tf32));
     if (communicates(kernel)) {
         k->kind = EMP_TRACED_COLLECTIVE;
     } else if (attends(kernel) || (attends(op->name) && multiplies(kernel))) {

@@ -105,6 +105,39 @@ Test(transfer, products_are_scaled_by_the_ratio_of_their_models)
     cr_expect_gt(b, a); /* though the MI300X has the higher peak */
 }
 
+/* Convolutions of fp32 are in TF32 on an H100 and in fp32 on an MI300X, products of fp32 in fp32 on both. */
+Test(transfer, tf32_is_used_where_libraries_do)
+{
+    const emp_product size = {
+        .format = EMP_FORMAT_TF32, .m = 8192, .n = 1024, .k = 1024, .batch = 1};
+    emp_traced_kernel k = {.kind = EMP_TRACED_CONVOLUTION,
+                           .dtype = EMP_DTYPE_FLOAT,
+                           .kernel_ns = 1000000,
+                           .batch = 1,
+                           .m = 8192,
+                           .n = 1024,
+                           .k = 1024};
+    emp_product       plain = size;
+    double            tf32_s, fp32_s, amd_s;
+    emp_form          form;
+
+    plain.format = EMP_FORMAT_FP32;
+    ASSERT_OK(emp_product_time(&tf32_s, &form, &h100.device, &size, &err));
+    ASSERT_OK(emp_product_time(&fp32_s, &form, &h100.device, &plain, &err));
+    ASSERT_OK(emp_product_time(&amd_s, &form, &mi300x.device, &plain, &err));
+    cr_expect_neq(emp_product_time(&amd_s, &form, &mi300x.device, &size, NULL), EMP_OK);
+    cr_expect_float_eq(emp_transfer_kernel(&k, &mi300x.device, &h100.device).seconds,
+                       1e-3 * tf32_s / amd_s, 1e-9);
+    cr_expect_float_eq(scale(k).seconds, 1e-3 * amd_s / fp32_s, 1e-9, "as it was traced");
+    k.is_tf32 = true;
+    cr_expect_float_eq(scale(k).seconds, 1e-3 * amd_s / tf32_s, 1e-9);
+    k.kind = EMP_TRACED_PRODUCT;
+    cr_expect_float_eq(scale(k).seconds, 1e-3 * amd_s / tf32_s, 1e-9);
+    k.is_tf32 = false;
+    cr_expect_float_eq(emp_transfer_kernel(&k, &mi300x.device, &h100.device).seconds,
+                       1e-3 * fp32_s / amd_s, 1e-9);
+}
+
 Test(transfer, long_copies_follow_the_memory_and_short_kernels_do_not)
 {
     double long_ratio = scale(kernels[5]).seconds / 5e-3;

@@ -73,6 +73,11 @@ Test(kernels, products_have_the_sizes_of_their_operands)
                   "{\"Input Dims\":[[2,5],[5,3]],\"Input type\":[\"float\",\"float\"]}",
                   "sm80_xmma_gemm_f32f32_tf32f32_f32")
             .is_tf32);
+    cr_expect(
+        kernel_of("aten::mm",
+                  "{\"Input Dims\":[[2,5],[5,3]],\"Input type\":[\"float\",\"float\"]}",
+                  "cutlass_80_tensorop_s1688gemm_128x128")
+            .is_tf32);
 }
 
 Test(kernels, without_shapes_a_product_has_none)
