@@ -335,6 +335,7 @@ static emp_status cli_costs_take(cli_inputs *inputs, const emp_runtime *profile,
         EMP_CHECK(emp_given_costs_apply(&given, inputs->problem->costs, inputs->step,
                                         inputs->machine, profile, inputs->costs,
                                         source->model == NULL ? NULL : source, err));
+    inputs->given = given;
     tell_given(&given, inputs);
     return EMP_OK;
 }
@@ -653,6 +654,22 @@ static json_t *list_of(const char *const *sentence, int32_t count)
     return list;
 }
 
+/* Which ops have given times, and which share of the time of all kernels they are. */
+static json_t *list_given(const emp_given_costs *given)
+{
+    json_t *list = json_array();
+
+    for (int k = EMP_DEVICE_KINDS - 1; k >= 0; k--)
+        for (int32_t i = 0; i < given->column_count[k]; i++) {
+            const emp_given_column *column = &given->column[k][i];
+            json_array_append_new(
+                list, json_pack("{s:s, s:i, s:f, s:f}", "model", column->model, "ops",
+                                (int)column->given, "share", column->given_frac, "factor",
+                                column->factor));
+        }
+    return list;
+}
+
 void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs)
 {
     const emp_import_notes *n = &inputs->notes;
@@ -664,6 +681,8 @@ void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs)
     json_object_set_new(object, "assumptions",
                         list_of(n->assumption, n->assumption_count));
     json_object_set_new(object, "warnings", list_of(n->warning, n->warning_count));
+    if (inputs->costs != NULL)
+        json_object_set_new(object, "given", list_given(&inputs->given));
     if (inputs->measured_on.transfer != NULL)
         json_object_set_new(object, "scaled", cli_measured_on_json(&inputs->measured_on));
 }

@@ -13,6 +13,7 @@
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
 #include "run/tasks/task.h"
+#include "sim/cost/given.h"
 #include "sim/problem/problem.h"
 
 /* Options that complete a file; they become parts of the SPEC. */
@@ -41,6 +42,7 @@ typedef struct {
     char             note[480]; /**< what the reader says of the file; "" = nothing */
     emp_import_notes notes;     /**< what the file is, what was assumed and left out */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
+    emp_given_costs  given; /**< what became of it */
     cli_measured_on
          measured_on; /**< likewise, its model: the GPU that a trace or costs are of */
     bool is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */

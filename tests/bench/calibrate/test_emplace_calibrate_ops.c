@@ -79,9 +79,12 @@ Test(calibrate_ops, kernels_become_costs_and_serve_the_next_graph)
     json_decref(second);
     json_decref(again);
 
-    json_decref(run_for_object("simulate " FAMILY
-                               "2 -m cpu2 -r replay-cpu -p gpu --costs "
-                               "two.csv --format json"));
+    json_t *step = run_for_object("simulate " FAMILY "2 -m cpu2 -r replay-cpu -p gpu "
+                                  "--costs two.csv --format json");
+    json_t *group = json_array_get(json_object_get(step, "given"), 0);
+    cr_expect_str_eq(json_string_value(json_object_get(group, "model")), "cpu-group");
+    cr_expect_gt(json_number_value(json_object_get(group, "share")), 0.9);
+    json_decref(step);
     cr_expect_not_null(strstr(program_err, "% of the time of all kernels"), "%s",
                        program_err);
 }
