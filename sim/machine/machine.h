@@ -61,6 +61,13 @@ typedef struct {
     double hand_over_s;      /**< of a core, for each copy besides */
 } emp_sharing;
 
+/** How many times as long as its bytes at the stream rate a kernel that is no product takes: the optional section
+ * `passes` of a GPU's model. Element-wise kernels take as long. */
+typedef struct {
+    double reduce, move, transpose, pool, max_pool_grad, average_pool_grad, norm,
+        norm_grad, softmax, loss, update;
+} emp_passes;
+
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
 typedef struct {
     char            name[32]; /**< "cpu:0", "gpu:1" */
@@ -108,6 +115,8 @@ typedef struct {
     bool        has_core, has_sharing;
     emp_core    core;
     emp_sharing sharing;
+    bool        has_passes; /**< of a GPU */
+    emp_passes  passes;
 } emp_device;
 
 /** One direction of a physical channel, or a channel shared by both directions. */
