@@ -46,7 +46,7 @@ class PredictedChange(unittest.TestCase):
                 self.assertLess(mean(rows, kind, "predicted"), mean(rows, kind, rival), f"{kind}, {rival}")
         self.assertLess(mean(rows, "GPU, language models", "predicted"), 0.21)
         self.assertLess(mean(rows, "number of GPUs", "predicted"), 0.17)
-        self.assertLess(mean(rows, "batch", "predicted"), 0.28)
+        self.assertLess(mean(rows, "batch", "predicted"), 0.21)
 
     def test_both_ways(self):
         """One GPU is twice as fast: the true ratios are 0.5 and 2, rates are those of data sheets."""
