@@ -40,6 +40,7 @@ enum {
     emp_status               cmd_##name(int argc, char **argv, emp_error *err); \
     extern const struct argp cmd_##name##_argp
 EMP_CLI_COMMAND(ablate);
+EMP_CLI_COMMAND(bench_adversary);
 EMP_CLI_COMMAND(bench_anomalies);
 EMP_CLI_COMMAND(bench_mechanisms);
 EMP_CLI_COMMAND(bench_order);
@@ -53,6 +54,7 @@ EMP_CLI_COMMAND(calibrate_fit);
 EMP_CLI_COMMAND(calibrate_iterations);
 EMP_CLI_COMMAND(calibrate_measure);
 EMP_CLI_COMMAND(calibrate_ops);
+EMP_CLI_COMMAND(compare);
 EMP_CLI_COMMAND(cost_attention);
 EMP_CLI_COMMAND(cost_comm);
 EMP_CLI_COMMAND(cost_gemm);
@@ -62,6 +64,7 @@ EMP_CLI_COMMAND(machines);
 EMP_CLI_COMMAND(merge);
 EMP_CLI_COMMAND(methods);
 EMP_CLI_COMMAND(place);
+EMP_CLI_COMMAND(plan);
 EMP_CLI_COMMAND(plot);
 EMP_CLI_COMMAND(record);
 EMP_CLI_COMMAND(replay);
@@ -99,6 +102,8 @@ long long cli_integer(const char *option, const char *text, long long minimum,
 /** The value of an option: a time above 0, in seconds or with a unit, as 90, 1.5s, 2m or 1h;
  * exits 2 otherwise. \return seconds. */
 double cli_seconds(const char *option, const char *text);
+/** Likewise a share in percent, from 0 on; "5" or "5%" is 0.05. */
+double cli_percent(const char *option, const char *text);
 
 /** The value of an option: a size above 0, in MiB or with a unit, as 500 MB or 2 GiB; exits 2
  * otherwise. \return bytes. */

@@ -38,7 +38,8 @@ declare -A may_include=(
   [graphs/import/notes]="base sim/graph graphs/import/proto graphs/import/notes"
   [graphs/import/onnx]="base sim/graph graphs/tensorflow graphs/import/proto graphs/import/notes graphs/import/onnx"
   [graphs/import/instances]="base sim/graph graphs/import/proto graphs/import/notes graphs/import/instances"
-  [library]="base sim"
+  [parallel]="base sim/machine sim/cost graphs/transformer graphs/import/models/families.h graphs/import/notes graphs/workloads parallel"
+  [library]="base sim search run/methods.h"
   [docs/examples]="nothing" # but <emplace/...>
   [python]="python" # and <emplace/...>
   [replay]="base sim/machine/tracks.h replay/plan replay/cpu replay/cuda replay"
@@ -57,9 +58,9 @@ declare -A may_include=(
   [run/sheet]="base run/sheet"
   [run/outside]="base sim search run/outside"
   [run]="$shared graphs policy baselines run"
-  [bench]="$shared graphs replay policy baselines run bench"
+  [bench]="$shared graphs parallel replay policy baselines run bench"
   [bench/speed]="$shared graphs policy run bench tests/support/plain" # a program for developers
-  [cli]="$shared graphs replay policy baselines run bench cli"
+  [cli]="$shared graphs parallel replay policy baselines run bench cli"
 )
 # Headers of libraries that just one folder may see.
 declare -A only_in=(

@@ -69,7 +69,8 @@ static emp_status find_bound(emp_study *s, const emp_record *r,
     if (problem->machine->hash != r->machine_hash ||
         emp_runtime_hash(&problem->runtime) != r->runtime_hash)
         return EMP_OK;
-    EMP_CHECK(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, err));
+    EMP_CHECK(emp_bounds_compute(
+        &bounds, problem, &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, err));
     if (bounds.best_ns > 0) s->bound_s = (double)bounds.best_ns * 1e-9;
     return EMP_OK;
 }

@@ -6,18 +6,24 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/inputs.h"
+#include "cli/options/placement_input.h"
 #include "cli/options/run_options.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
 
 struct args {
     cli_task_options task;
+    const char      *placement;
     int32_t          effort;
 };
 
 static const struct argp_option options[] = {
     {"effort", 'e', "N", 0,
      "1 (the default, what place and simulate spend) to 3: more time, a higher bound", 0},
+    {"placement", 'p', "FILE", 0,
+     "A placement file or a run record: bound those that have no GPU kernels on CPUs but "
+     "its",
+     0},
     {0},
 };
 
@@ -26,6 +32,7 @@ static const char doc[] =
     "below:\nno placement that fits in memory takes less. docs/bounds.md proves it.\v"
     "  emplace bound nmt:layers=2 --machine k40x2\n"
     "  emplace bound inception_v3 --machine k40x2 --effort 3\n"
+    "  emplace bound nmt:layers=2 --machine k40x2 --placement best.json --effort 2\n"
     "  emplace bound inception_v3 --machine k40x2 --runtime ideal --format json";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -37,6 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'e':
         args->effort = (int32_t)cli_integer("effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
         return 0;
+    case 'p': args->placement = arg; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -77,11 +85,18 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     cli_inputs  inputs = {0};
     emp_bounds  bounds;
 
+    emp_owned_decision decision = {0};
+
     cli_parse(&cmd_bound_argp, argc, argv, &args);
     cli_inputs_take_options(&inputs, &args.task);
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
-    EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, args.effort, err));
+    if (args.placement != NULL)
+        EMP_TRY(cli_decision_load(&decision, args.placement, inputs.problem, err));
+    const emp_bounds_options how = {.effort = args.effort,
+                                    .any_order = decision.level_of_op != NULL,
+                                    .device_of_op = decision.device_of_op};
+    EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, &how, err));
     if (args.task.format != EMP_SHEET_TEXT) {
         EMP_TRY(
             cli_print_object(json_of(&args, &inputs, &bounds), args.task.format, err));
@@ -95,10 +110,12 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
 #undef X
     print_bound("lower bound", bounds.best_ns, "no placement that fits takes less");
     print_bound("on GPUs", bounds.gpu_kernels_ns,
-                "nor any that keeps GPU kernels off the CPUs");
+                args.placement != NULL ? "nor any with no other GPU kernels on CPUs"
+                                       : "nor any that keeps GPU kernels off the CPUs");
     if (bounds.is_infeasible) printf("No placement fits in memory.\n");
 
 cleanup:
+    emp_decision_clear(&decision);
     cli_inputs_clear(&inputs);
     return st;
 }

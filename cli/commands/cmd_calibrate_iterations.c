@@ -6,6 +6,7 @@
 #include "base/text/file.h"
 #include "base/text/units.h"
 #include "bench/iterations/iterations.h"
+#include "bench/iterations/parallel_rows.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/parse.h"
@@ -16,7 +17,8 @@ enum {
     KEY_COLLECTIVES,
     KEY_HOST_RATE,
     KEY_HOST_GPUS,
-    KEY_ENGINE
+    KEY_ENGINE,
+    KEY_ALL_RANKS
 };
 
 /* When they are not given. */
@@ -27,6 +29,7 @@ enum { HOST_GPUS = 8 };
 struct args {
     const char      *rows, *layers, *network, *collectives, *machine, *host_rate, *engine;
     int32_t          host_gpus; /* 0 = not given */
+    bool             all_ranks;
     emp_sheet_format format;
 };
 
@@ -49,14 +52,18 @@ static const struct argp_option options[] = {
     {"host-rate", KEY_HOST_RATE, "RATE", 0,
      "What a host sends to others, all in all (default " HOST_RATE "), likewise", 0},
     {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+     "Simulate each rank, though those of a stage are alike, for rows that name models",
+     0},
     {0},
 };
 
 static const char doc[] =
     "Print measured iterations of training on several GPUs beside what is predicted of "
     "them.\v"
-    "ROWS is a table: docs/formats.md has its two forms. Nothing is fitted to "
+    "ROWS is a table: docs/formats.md has its three forms. Nothing is fitted to "
     "iterations.\n\n"
+    "  emplace calibrate iterations steps.tsv\n"
     "  emplace calibrate iterations iterations.tsv --layers layers.tsv --network "
     "network.tsv\n"
     "  emplace calibrate iterations transformers.tsv --machine dgx-a100";
@@ -76,6 +83,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_HOST_GPUS:
         a->host_gpus = (int32_t)cli_integer("host-gpus", arg, 1, 1 << 10);
         return 0;
+    case KEY_ALL_RANKS: a->all_ranks = true; return 0;
     case ARGP_KEY_ARG:
         if (a->rows != NULL)
             cli_usage_error("one table of rows only, not also \"%s\"", arg);
@@ -144,28 +152,31 @@ static emp_status load_network(struct tables *t, const char *path,
     return st;
 }
 
+/* What the rows of a table are. */
+typedef enum { OF_DEVICES, OF_TRANSFORMERS, OF_MODELS } row_form;
+
 /* An option that the rows have no use for would seem to have been heeded. */
-static emp_status refuse_unused(const struct args *a, bool are_transformers,
-                                emp_error *err)
+static emp_status refuse_unused(const struct args *a, row_form form, emp_error *err)
 {
+    static const char *const what[] = {"name devices", "are transformers", "name models"};
     const struct {
         const char *name;
-        bool        is_given, is_of_transformers;
-    } option[] = {{"layers", a->layers != NULL, false},
-                  {"network", a->network != NULL, false},
-                  {"collectives", a->collectives != NULL, false},
-                  {"engine", a->engine != NULL, false},
-                  {"machine", a->machine != NULL, true},
-                  {"host-rate", a->host_rate != NULL, true},
-                  {"host-gpus", a->host_gpus > 0, true}};
+        bool        is_given;
+        row_form    is_of;
+    } option[] = {{"layers", a->layers != NULL, OF_DEVICES},
+                  {"network", a->network != NULL, OF_DEVICES},
+                  {"collectives", a->collectives != NULL, OF_DEVICES},
+                  {"engine", a->engine != NULL, OF_DEVICES},
+                  {"machine", a->machine != NULL, OF_TRANSFORMERS},
+                  {"host-rate", a->host_rate != NULL, OF_TRANSFORMERS},
+                  {"host-gpus", a->host_gpus > 0, OF_TRANSFORMERS},
+                  {"all-ranks", a->all_ranks, OF_MODELS}};
 
     for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
-        if (!option[i].is_given || option[i].is_of_transformers == are_transformers)
-            continue;
+        if (!option[i].is_given || option[i].is_of == form) continue;
         return EMP_ERROR(EMP_EINVAL,
                          "rows of %s %s, which --%s says nothing of; leave it out",
-                         a->rows, are_transformers ? "are transformers" : "name devices",
-                         option[i].name);
+                         a->rows, what[form], option[i].name);
     }
     return EMP_OK;
 }
@@ -206,6 +217,36 @@ static emp_status load_hosts(struct tables *t, const struct args *a, emp_error *
     return EMP_ERROR(EMP_EINVAL, "--host-rate %s: want a rate above 0", host_rate);
 }
 
+/* ---- steps on many GPUs ---- */
+
+/* A table of models and degrees, whose column `gpu` picks the cluster. \param[out] is_theirs  Whether it is one. */
+static emp_status predict_parallel(bool *is_theirs, const struct args *a, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    char             *bytes = NULL;
+    size_t            size = 0;
+    emp_csv           csv = {0};
+    emp_parallel_rows rows = {0};
+    emp_sheet         sheet = {0};
+
+    *is_theirs = false;
+    EMP_TRY(emp_file_load_named(a->rows, &bytes, &size, err));
+    EMP_TRY(emp_csv_parse(&csv, bytes, size, a->rows, err));
+    *is_theirs = emp_parallel_rows_is(&csv);
+    if (!*is_theirs) goto cleanup;
+    EMP_TRY(refuse_unused(a, OF_MODELS, err));
+    EMP_TRY(emp_parallel_rows_predict(&rows, &csv, a->all_ranks, err));
+    emp_parallel_rows_tabulate(&sheet, &rows);
+    EMP_TRY(emp_sheet_print(stdout, &sheet, a->format, err));
+
+cleanup:
+    emp_sheet_clear(&sheet);
+    emp_parallel_rows_clear(&rows);
+    emp_csv_clear(&csv);
+    emp_free(bytes);
+    return st;
+}
+
 /* ---- the command ---- */
 
 static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
@@ -220,9 +261,14 @@ emp_status cmd_calibrate_iterations(int argc, char **argv, emp_error *err)
     emp_iteration_result *result = NULL;
     emp_sheet             sheet = {0};
 
+    bool is_parallel;
+
     cli_parse(&cmd_calibrate_iterations_argp, argc, argv, &a);
+    EMP_TRY(predict_parallel(&is_parallel, &a, err));
+    if (is_parallel) return EMP_OK;
     EMP_TRY(load_rows(&t, a.rows, err));
-    EMP_TRY(refuse_unused(&a, t.rows.are_transformers, err));
+    EMP_TRY(
+        refuse_unused(&a, t.rows.are_transformers ? OF_TRANSFORMERS : OF_DEVICES, err));
     EMP_TRY(t.rows.are_transformers ? load_hosts(&t, &a, err)
                                     : load_profiles(&t, &a, err));
     const emp_iteration_sources sources = {&t.layers, t.network, &t.hosts, t.engine};

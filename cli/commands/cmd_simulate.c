@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/fit.h"
+#include "cli/options/parallel.h"
 #include "cli/options/placement_input.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
@@ -23,7 +24,7 @@
 
 #define OWN_DEVICES "file" /* of --placement */
 
-enum { KEY_DOT = 512, KEY_DOT_DEPTH, KEY_CHAKRA };
+enum { KEY_DOT = 512, KEY_DOT_DEPTH, KEY_CHAKRA, KEY_ALL_RANKS };
 
 struct args {
     cli_run_options run;
@@ -33,7 +34,8 @@ struct args {
     int32_t         dot_depth; /**< 0 = not given */
     const char     *chakra;    /**< prefix of files, or NULL */
     const char     *fit;       /**< the size that is sought, or NULL */
-    bool            is_why, is_forced;
+    bool            is_why, is_full, is_forced;
+    bool            all_ranks; /**< of a step in parallel */
 };
 
 static const struct argp_option options[] = {
@@ -42,9 +44,11 @@ static const struct argp_option options[] = {
      "a run record (.h5), a graph file whose nodes name devices, or \"" OWN_DEVICES
      "\": the devices that SPEC names",
      0},
-    {"why", 'w', NULL, 0,
-     "Explain it: the critical path, idle devices, where their time goes, what would "
-     "shorten the step, what is in memory at the peaks",
+    {"why", 'w', "full", OPTION_ARG_OPTIONAL,
+     "Explain the step in ten lines: what bounds it, the moves that help most, memory; "
+     "--why=full: in tables, with the critical path, idle devices, where their time "
+     "goes, "
+     "what would shorten the step and what is in memory at the peaks",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
@@ -56,6 +60,10 @@ static const struct argp_option options[] = {
     {"chakra", KEY_CHAKRA, "PREFIX", 0,
      "Write the placed step as Chakra's traces for other simulators, a file a device: "
      "PREFIX.0.et, PREFIX.1.et, ...",
+     0},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+     "Of a SPEC with degrees of parallelism: simulate each rank, though those of a stage "
+     "are alike",
      0},
     CLI_FIT_OPTION,
     CLI_FORCE_OPTION,
@@ -88,14 +96,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'p': args->placement = arg; return 0;
     case CLI_FIT_KEY: args->fit = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
-    case 'w': args->is_why = true; return 0;
+    case 'w':
+        args->is_why = true;
+        args->is_full = arg != NULL;
+        if (arg != NULL && strcmp(arg, "full") != 0)
+            cli_usage_error(
+                "--why takes no value but full, as in --why=full, and not \"%s\"", arg);
+        return 0;
     case 'T': args->trace = arg; return 0;
     case KEY_DOT: args->dot = arg; return 0;
     case KEY_DOT_DEPTH:
         args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
         return 0;
     case KEY_CHAKRA: args->chakra = arg; return 0;
+    case KEY_ALL_RANKS: args->all_ranks = true; return 0;
     case ARGP_KEY_END:
+        if (args->run.task.spec != NULL && emp_parallel_spec_is(args->run.task.spec))
+            return 0;
+        if (args->all_ranks)
+            cli_usage_error("--all-ranks is for a SPEC with degrees of parallelism, as "
+                            "hf:path=config.json,tp=2");
         if (args->placement == NULL) {
             cli_usage_error("--placement is missing: a method, a placement file or a "
                             "run record");
@@ -233,7 +253,7 @@ static emp_status refuse_fused(const struct args *args, emp_error *err)
 }
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
-                               const emp_sim_result *result, const emp_explain *why,
+                               const emp_sim_result *result, const emp_explanation *why,
                                const emp_what_if *what_if, const emp_bounds *bounds,
                                bool is_partial, emp_error *err)
 {
@@ -262,7 +282,8 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
            is_partial ? ", interrupted" : "");
     cli_inputs_print_runtime(inputs);
     cli_report_print(problem, result, why, bounds);
-    if (args->is_why) cli_why_print(problem, why, what_if);
+    if (args->is_why)
+        (args->is_full ? cli_why_print : cli_why_print_brief)(problem, why, what_if);
     return EMP_OK;
 }
 
@@ -270,6 +291,31 @@ static emp_status decide(emp_owned_decision *decision, bool *is_partial,
                          const void *context, const emp_problem *problem, emp_error *err)
 {
     return get_decision(decision, is_partial, (const struct args *)context, problem, err);
+}
+
+/* A step whose degrees say where all is: no placement, no runtime. */
+static emp_status simulate_parallel(const struct args *args, emp_error *err)
+{
+    const cli_parallel_options in_parallel = {.spec = args->run.task.spec,
+                                              .machine = args->run.task.machine,
+                                              .trace = args->trace,
+                                              .all_ranks = args->all_ranks,
+                                              .format = args->run.task.format};
+
+    if (args->placement != NULL || args->dot != NULL || args->chakra != NULL ||
+        args->fit != NULL || args->is_why || args->run.task.runtime != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s has degrees of parallelism, which say where its parts are; "
+                         "leave out --placement, --runtime, --dot, --chakra, --fit and "
+                         "--why",
+                         in_parallel.spec);
+    if (in_parallel.machine == NULL)
+        return EMP_ERROR(EMP_EINVAL, "--machine is missing: a cluster, or a machine");
+    if (in_parallel.trace != NULL) {
+        EMP_CHECK(emp_output_check_all(&in_parallel.trace, 1, err));
+        EMP_CHECK(emp_output_check_replaced(&in_parallel.trace, 1, args->is_forced, err));
+    }
+    return cli_parallel_simulate(&in_parallel, err);
 }
 
 static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
@@ -283,11 +329,12 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     emp_owned_decision owned = {0};
     emp_sim_result     result;
     emp_bounds         bounds;
-    emp_explain       *why = NULL;
+    emp_explanation   *why = NULL;
     emp_what_if        what_if = {0};
     bool               is_partial = false;
 
     cli_parse(&cmd_simulate_argp, argc, argv, &args);
+    if (emp_parallel_spec_is(args.run.task.spec)) return simulate_parallel(&args, err);
     if (args.fit != NULL)
         return cli_fit(&(cli_fit_request){.key = args.fit,
                                           .run = &args.run,
@@ -319,8 +366,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)
         EMP_TRY(emp_what_if_find(&what_if, inputs.problem, &decision, why, err));
-    args.run.is_unbound = args.run.is_unbound || owned.leader_of_op != NULL;
-    EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, owned.device_of_op, err));
+    EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, &decision, err));
     EMP_TRY(
         print_result(&args, &inputs, &result, why, &what_if, &bounds, is_partial, err));
     if (is_partial) st = EMP_EINTERRUPTED;

@@ -18,6 +18,7 @@
 #include "graphs/import/run_metadata.h"
 #include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
+#include "parallel/spec.h"
 #include "sim/cost/given.h"
 #include "sim/machine/queries/check.h"
 
@@ -534,6 +535,11 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     cli_stage_line     line;
     emp_import_devices stated = {0};
 
+    if (emp_parallel_spec_is(spec))
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s has degrees of parallelism, which say where its parts are; "
+                         "emplace simulate and emplace plan take them",
+                         spec);
     cli_stage_line_begin(&line, spec, "reading the graph");
     emp_status st =
         emp_source_load_noted(&inputs->step, inputs->wants_whole ? &inputs->whole : NULL,

@@ -10,6 +10,7 @@
 #include "base/text/units.h"
 #include "baselines/baselines.h"
 #include "cli/cli.h"
+#include "cli/options/run_log.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -56,7 +57,8 @@ const struct argp cli_run_argp = {options, parse, NULL, NULL, children, NULL, NU
 
 cli_run_options cli_run_options_default(void)
 {
-    return (cli_run_options){.seed = 1, .threads = cli_default_threads()};
+    return (cli_run_options){
+        .seed = 1, .gap_frac = -1.0, .threads = cli_default_threads()};
 }
 
 /* Whether "a=1" is one of "b=2,a=1". */
@@ -97,23 +99,25 @@ void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
 }
 
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
-                     const emp_problem *problem, const emp_device_id *device_of_op,
+                     const emp_problem *problem, const emp_decision *decision,
                      emp_error *err)
 {
     *bounds = (emp_bounds){0};
-    if (o->is_unbound || cli_stop_is_asked()) return EMP_OK;
-    EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err));
-    if (!emp_problem_keeps_gpu_kernels(problem, device_of_op)) bounds->gpu_kernels_ns = 0;
-    return EMP_OK;
+    if (o->is_unbound || decision->leader_of_op != NULL || cli_stop_is_asked())
+        return EMP_OK;
+    const emp_bounds_options how = {.effort = EMP_BOUNDS_EFFORT,
+                                    .any_order = decision->level_of_op != NULL,
+                                    .device_of_op = decision->device_of_op};
+    return cli_bounds_compute(bounds, problem, &how, err);
 }
 
 emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
-                              int32_t effort, emp_error *err)
+                              const emp_bounds_options *how, emp_error *err)
 {
     cli_stage_line line;
 
     cli_stage_line_begin(&line, "lower bound", "looking at paths and loads");
-    emp_status st = emp_bounds_compute(bounds, problem, effort, err);
+    emp_status st = emp_bounds_compute(bounds, problem, how, err);
     cli_stage_line_end(&line);
     return st;
 }
@@ -122,6 +126,7 @@ emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
 struct display {
     cli_stage_line line;
     cli_bar        bar;
+    cli_run_log    log;
 };
 
 static void on_progress(void *context, const emp_progress *p)
@@ -132,6 +137,7 @@ static void on_progress(void *context, const emp_progress *p)
     double share = 0;
 
     cli_stage_line_end(&display->line);
+    cli_run_log_add(&display->log, p);
     if (!isnan(p->best_s))
         snprintf(best, sizeof best, "best %s",
                  emp_units_format_seconds(p->best_s, best_time, sizeof best_time));
@@ -198,6 +204,21 @@ static bool has_nothing_to_learn(const cli_run_options *o, const emp_problem *pr
            !emp_problem_has_choice(problem);
 }
 
+/* The step time within the gap of the lower bound of all decisions. */
+static emp_status find_enough(double *enough_s, const cli_run_options *o,
+                              const emp_problem *problem, emp_error *err)
+{
+    const emp_bounds_options how = {.effort = EMP_BOUNDS_EFFORT,
+                                    .any_order = (o->decides & EMP_DECIDES_ORDER) != 0};
+    emp_bounds               bounds;
+
+    *enough_s = 0.0;
+    if (o->gap_frac < 0.0) return EMP_OK;
+    EMP_CHECK(cli_bounds_compute(&bounds, problem, &how, err));
+    *enough_s = (double)bounds.best_ns * 1e-9 * (1.0 + o->gap_frac);
+    return EMP_OK;
+}
+
 emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_options *o,
                    const emp_problem *problem, const emp_method *method,
                    int64_t default_budget, emp_error *err)
@@ -236,12 +257,14 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         params.budget_evaluations = default_budget;
     }
     EMP_CHECK(check_kept(o, problem, &params, err));
+    EMP_CHECK(find_enough(&params.enough_s, o, problem, err));
     cli_stop_watch(CLI_NOTHING_FOUND);
     if (o->seconds > 0)
         cli_stop_give_up_after(
             o->seconds + GRACE_S,
             "%s has no placement %d s after its %g s; no file was written", method->name,
             GRACE_S, o->seconds);
+    display.log = (cli_run_log){.path = o->log};
     cli_bar_init(&display.bar, NULL);
     cli_stage_line_begin(&display.line, method->name, "preparing");
     emp_status st = emp_run(record, problem, &params, err);
@@ -249,6 +272,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
     if (st == EMP_OK) atomic_fetch_sub(params.keeping, 1); /* the next run is another */
     cli_stage_line_end(&display.line);
     cli_bar_clear(&display.bar);
+    cli_run_log_close(&display.log);
     if (st == EMP_EINTERRUPTED && o->checkpoint.path == NULL)
         cli_say("emplace: ", CLI_NOTHING_FOUND);
     return st;

@@ -21,6 +21,7 @@ typedef struct {
     int32_t          threads;
     bool             is_unbound;
     /* No options of cli_run_argp: `place` and `train` fill them in. */
+    double               gap_frac;    /**< the run may end so far above the lower bound; -1 = it may not */
     int32_t              decides;     /**< mask of emp_decides */
     const emp_device_id *start;       /**< [op] where the method begins, or NULL */
     const emp_weights   *weights;     /**< with which it begins, or NULL */
@@ -30,6 +31,7 @@ typedef struct {
     bool                 is_async;
     const char          *kept; /**< a record that no other run may replace, or NULL */
     const char          *kept_placement; /**< likewise a placement file */
+    const char          *log; /**< file for a line of JSON an update, or NULL */
 } cli_run_options;
 
 /** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.
@@ -43,15 +45,15 @@ cli_run_options cli_run_options_default(void);
  * weights were trained with; a warning says if it lacks one of these. */
 void cli_run_begin_with(cli_run_options *options, const emp_weights *weights);
 
-/** Computes the lower bounds on the step time of a placement: none if the options say so or Ctrl-C has ended the work
- * before, and the one for GPU kernels on GPUs only where it holds for the placement. */
+/** Computes the lower bounds on the step time of a decision: none if the options say so, ops are fused or Ctrl-C has
+ * ended the work before. */
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
-                     const emp_problem *problem, const emp_device_id *device_of_op,
+                     const emp_problem *problem, const emp_decision *decision,
                      emp_error *err);
 
 /** emp_bounds_compute(), which on a terminal says what it is doing. */
 emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
-                              int32_t effort, emp_error *err);
+                              const emp_bounds_options *how, emp_error *err);
 
 /** What is said when Ctrl-C ends a run before its first batch. */
 #define CLI_NOTHING_FOUND "interrupted before a placement was found; no file was written"

@@ -107,6 +107,28 @@ static void set_parts(emp_transformer_model *m, const int64_t *v)
     m->is_head_tied = v[TIED] != 0;
 }
 
+static emp_status describe(emp_transformer_model *m, const int64_t *v, emp_error *err)
+{
+    EMP_CHECK(emp_transformer_model_init(m, v[LAYERS], err));
+    set_parts(m, v);
+    set_layers(m, v);
+    return EMP_OK;
+}
+
+emp_status emp_workload_transformer(emp_transformer_model *model, const char *parameters,
+                                    emp_error *err)
+{
+    const emp_option_table table = {"transformer", NULL, emp_transformer_params};
+    emp_workload_values    given;
+    int64_t                values[EMP_WORKLOAD_MAX_PARAMS];
+
+    *model = (emp_transformer_model){0};
+    EMP_CHECK(emp_options_parse(&given, &table, NULL, parameters, err));
+    for (int32_t i = 0; i < EMP_WORKLOAD_MAX_PARAMS; i++) values[i] = given.value[i];
+    EMP_CHECK(describe(model, values, err));
+    return emp_transformer_model_check(model, err);
+}
+
 static const emp_dtype dtypes[] = {EMP_DTYPE_FLOAT, EMP_DTYPE_HALF, EMP_DTYPE_BFLOAT16};
 
 emp_status emp_transformer_build(const int64_t *v, emp_graph **out, emp_error *err)
@@ -122,9 +144,7 @@ emp_status emp_transformer_build(const int64_t *v, emp_graph **out, emp_error *e
                                   .has_master = v[MASTER] != 0};
 
     *out = NULL;
-    EMP_TRY(emp_transformer_model_init(&m, v[LAYERS], err));
-    set_parts(&m, v);
-    set_layers(&m, v);
+    EMP_TRY(describe(&m, v, err));
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, NULL, err));
 
 cleanup:

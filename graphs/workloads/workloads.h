@@ -11,6 +11,7 @@
 #define EMP_GRAPHS_WORKLOADS_WORKLOADS_H
 
 #include "base/text/options.h"
+#include "graphs/transformer/model.h"
 #include "sim/graph/graph.h"
 
 enum { EMP_WORKLOAD_MAX_PARAMS = 32 };
@@ -39,5 +40,11 @@ bool emp_workload_is_spec(const char *spec);
  * \retval EMP_EINVAL  Unknown family or key, or a value out of range; the message lists
  * what would be right. */
 emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err);
+
+/** The model of the family `transformer` with parameters "layers=4,hidden=1024".
+ * \param[out] model  The caller's, who clears it, also after a failure.
+ * \retval EMP_EINVAL  As emp_workload_build(). \retval EMP_ENOMEM */
+emp_status emp_workload_transformer(emp_transformer_model *model, const char *parameters,
+                                    emp_error *err);
 
 #endif /* EMP_GRAPHS_WORKLOADS_WORKLOADS_H */

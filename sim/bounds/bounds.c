@@ -8,6 +8,7 @@
 #include "base/work.h"
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
+#include "sim/bounds/paths/segment.h"
 
 /* What holds for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
@@ -16,10 +17,18 @@ typedef struct {
     bool        is_infeasible;
 } bound_facts;
 
-enum { ROUNDS = 4 };
+enum { ROUNDS = 4, JOINED_ROUNDS = 2 };
+/* That end at an op, at effort 0. */
+enum { SEGMENTS = 1 };
+
+/* Of the ops before one, those that joins look at. */
+static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
 typedef struct {
-    emp_bound_model model; /**< its ops are ours */
+    emp_bound_model
+        model; /**< its ops are ours, and, if joins are tried again, its floors and links */
+    int32_t
+        effort; /**< of joins and segments for every time that is tried; 0 = those of the model */
     emp_bound_paths paths;
     emp_area_item  *of_class, *of_op;
     emp_time_ns     target_ns;
@@ -36,8 +45,23 @@ static emp_status search_init(search *s, const emp_bound_model *model, emp_error
     return emp_bound_paths_init(&s->paths, model, err);
 }
 
+/* Joins and segments are tried again for every time. */
+static emp_status search_join_again(search *s, int32_t effort, emp_error *err)
+{
+    const int32_t ops = s->model.problem->graph->op_count;
+
+    s->effort = effort;
+    s->model.floor = NULL;
+    s->model.links = NULL;
+    return EMP_ALLOC(s->model.floor, (size_t)ops);
+}
+
 static void search_clear(search *s)
 {
+    if (s->effort > 0) {
+        emp_free(s->model.floor);
+        emp_bound_links_clear(s->model.links);
+    }
     emp_free(s->model.op);
     emp_free(s->of_class);
     emp_free(s->of_op);
@@ -63,33 +87,51 @@ static bool restrict_by_paths(search *s, bool *is_lost)
     return has_changed;
 }
 
-/* Raises the floors of the model by what drains add to them, less what exceptions may
- * lose. */
-static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t near,
+/* Raises the floors of the model by what holds with exceptions, of which the loss is taken off. */
+static emp_status drain(emp_bound_model *model, emp_bound_paths *paths,
+                        const emp_bound_drains *drains, int32_t near,
                         emp_time_ns *drained_ns, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const size_t     ops = (size_t)model->problem->graph->op_count;
-    emp_bound_drains drains = {0};
     emp_bound_floor *joined = model->floor;
 
     EMP_TRY(EMP_ALLOC(model->floor, ops));
-    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
-    if (drains.in_use == 0) goto cleanup;
-    EMP_TRY(emp_bound_join(model, paths, &drains, joined, near, err));
+    EMP_TRY(emp_bound_join(model, paths, drains, joined, near, err));
     *drained_ns =
-        emp_time_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);
+        emp_time_later(0, emp_bound_paths_longest(paths, model) - drains->loss_ns);
     for (size_t v = 0; v < ops; v++) {
         const emp_bound_floor *most = &model->floor[v];
         joined[v].ready_ns =
-            emp_time_later(joined[v].ready_ns, most->ready_ns - drains.loss_ns);
+            emp_time_later(joined[v].ready_ns, most->ready_ns - drains->loss_ns);
         joined[v].queued_ns =
-            emp_time_later(joined[v].queued_ns, most->queued_ns - drains.loss_ns);
+            emp_time_later(joined[v].queued_ns, most->queued_ns - drains->loss_ns);
     }
 
 cleanup:
     emp_free(model->floor);
     model->floor = joined;
+    return st;
+}
+
+/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. */
+static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
+                              int32_t near, bound_facts *facts, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_bound_drains drains = {0};
+
+    emp_bound_paths_find(paths, model);
+    facts->path_ns = emp_bound_paths_longest(paths, model);
+    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
+    EMP_TRY(emp_bound_join(model, paths, &drains, NULL, near, err));
+    facts->joined_ns = facts->drained_ns = emp_bound_paths_longest(paths, model);
+    if (emp_bound_drains_have_exceptions(&drains))
+        EMP_TRY(drain(model, paths, &drains, near, &facts->drained_ns, err));
+    facts->drained_ns = emp_time_later(facts->drained_ns, facts->joined_ns);
+    emp_bound_paths_find(paths, model);
+
+cleanup:
     emp_bound_drains_clear(&drains);
     return st;
 }
@@ -117,22 +159,58 @@ static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
     return EMP_OK;
 }
 
+/* \param[out] is_lost  An op has no kind left. \return whether any kind is taken. */
+static bool take_kinds(search *s, bool *is_lost)
+{
+    bool has_any = false;
+
+    *is_lost = false;
+    for (int32_t i = 0; i < ROUNDS && !*is_lost; i++) {
+        if (!restrict_by_paths(s, is_lost)) break;
+        has_any = true;
+    }
+    return has_any;
+}
+
+/* As the model is. */
+static emp_status begin_try(search *s, const emp_bound_model *model, emp_error *err)
+{
+    const int32_t ops = model->problem->graph->op_count;
+
+    memcpy(s->model.op, model->op, (size_t)ops * sizeof *model->op);
+    if (s->effort == 0) return EMP_OK;
+    memcpy(s->model.floor, model->floor, (size_t)ops * sizeof *model->floor);
+    emp_bound_links_clear(s->model.links);
+    return emp_bound_links_init(&s->model.links, ops, err);
+}
+
+/* Joins, drains and segments for the kinds that are left. */
+static emp_status join_again(search *s, emp_error *err)
+{
+    const int32_t near = near_of(s->effort);
+    bound_facts   paths = {0};
+
+    EMP_CHECK(raise_heads(&s->model, &s->paths, near, &paths, err));
+    return emp_bound_segments(&s->model, &s->paths, near, SEGMENTS << s->effort, err);
+}
+
 /* Whether no placement takes at most that long. */
 static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns target_ns,
                            bool *is_refuted, emp_error *err)
 {
     bound_facts facts;
-    size_t      ops = (size_t)model->problem->graph->op_count;
-    bool        is_lost = false;
+    bool        is_lost = false, has_changed = s->model.has_paths;
 
-    memcpy(s->model.op, model->op, ops * sizeof *model->op);
+    EMP_CHECK(begin_try(s, model, err));
     s->target_ns = target_ns;
     *is_refuted = true;
     if (!emp_bound_restrict(&s->model, s->of_class)) return EMP_OK;
-    for (int32_t i = 0; i < ROUNDS; i++) {
-        bool has_changed = restrict_by_paths(s, &is_lost);
+    *is_refuted = take_kinds(s, &is_lost); /* else all bounds are as they were */
+    if (is_lost || !*is_refuted) return EMP_OK;
+    for (int32_t i = 0; i < JOINED_ROUNDS && s->effort > 0 && has_changed; i++) {
+        EMP_CHECK(join_again(s, err));
+        has_changed = take_kinds(s, &is_lost);
         if (is_lost) return EMP_OK;
-        if (!has_changed) break;
     }
     if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
     EMP_CHECK(find_facts(s, &facts, err));
@@ -150,7 +228,7 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     emp_status  st = EMP_OK;
     search      s;
     size_t      ops = (size_t)model->problem->graph->op_count;
-    emp_time_ns path_ns = 0, joined_ns = 0, drained_ns = 0;
+    bound_facts paths = {0};
 
     *facts = (bound_facts){0};
     EMP_TRY(search_init(&s, model, err));
@@ -158,18 +236,11 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) {
-        emp_bound_paths_find(&s.paths, model);
-        path_ns = emp_bound_paths_longest(&s.paths, model);
-        EMP_TRY(emp_bound_join(model, &s.paths, NULL, NULL, near, err));
-        joined_ns = emp_bound_paths_longest(&s.paths, model);
-        EMP_TRY(drain(model, &s.paths, near, &drained_ns, err));
-        emp_bound_paths_find(&s.paths, model);
-    }
+    if (model->has_paths) EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
     EMP_TRY(find_facts(&s, facts, err));
-    facts->path_ns = path_ns;
-    facts->joined_ns = joined_ns;
-    facts->drained_ns = drained_ns;
+    facts->path_ns = paths.path_ns;
+    facts->joined_ns = paths.joined_ns;
+    facts->drained_ns = paths.drained_ns;
 
 cleanup:
     search_clear(&s);
@@ -179,13 +250,14 @@ cleanup:
 /* Raises \a least_ns, a bound, as far as times can be refuted: within \a accuracy,
  * relative: the longest time within which a step cannot be done, docs/bounds.md, lemma 5. */
 static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *model,
-                              double accuracy, emp_error *err)
+                              int32_t effort, double accuracy, emp_error *err)
 {
     emp_status  st = EMP_OK;
     search      s;
     emp_time_ns possible_ns = 0; /* not refuted, once it is above 0 */
 
     EMP_TRY(search_init(&s, model, err));
+    if (effort > EMP_BOUNDS_EFFORT) EMP_TRY(search_join_again(&s, effort, err));
     for (;;) {
         emp_time_ns least = *least_ns, step_ns = least / 4 + 1;
         bool        is_refuted = false;
@@ -214,58 +286,74 @@ static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
     return bound_ns > 0 ? emp_bound_add(bound_ns, step_ns) : 0;
 }
 
-/* Of the ops before one, those that joins look at. */
-static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
-
 static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
-                         emp_error *err)
+                         int32_t effort, emp_error *err)
 {
     const char *before = emp_stage_set("refuting step times");
-    emp_status  st = raise_bound(best_ns, model, ACCURACY, err);
+    emp_status  st = raise_bound(best_ns, model, effort, ACCURACY, err);
 
     (void)emp_stage_set(before);
     return st;
 }
 
-/* Takes the CPU from each op that may be on a GPU. \return whether that changes anything. */
-static bool keep_gpu_kernels(emp_bound_model *model)
+/* Whether an op may be on a GPU and on a CPU. */
+static bool may_leave_gpus(const emp_bound_model *model)
 {
     const uint32_t both = EMP_KIND_CPU | EMP_KIND_GPU;
-    bool           has_changed = false;
 
-    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
+        if ((model->op[op].kinds & both) == both) return true;
+    return false;
+}
+
+/* Takes the CPU from each op that may be on a GPU, unless the placement has it on a CPU. */
+static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device_of_op)
+{
+    const uint32_t     both = EMP_KIND_CPU | EMP_KIND_GPU;
+    const emp_problem *p = model->problem;
+
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
         if ((model->op[op].kinds & both) != both) continue;
+        if (device_of_op != NULL && !p->graph->op[op].is_folded &&
+            p->machine->device[device_of_op[op]].kind == EMP_DEVICE_CPU)
+            continue;
         model->op[op].kinds = EMP_KIND_GPU;
-        has_changed = true;
     }
-    return has_changed;
 }
 
 /* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
  * of them fits. The floors of the model hold for fewer placements, too. */
 static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
-                                        emp_error *err)
+                                        const emp_bounds_options *options, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    search      s;
-    bound_facts facts;
-    bool        can_fit = true;
+    emp_status    st = EMP_OK;
+    const int32_t effort = options->effort, near = near_of(effort);
+    search        s;
+    bound_facts   facts;
+    bound_facts   paths = {0};
+    bool          can_fit = true;
 
     EMP_TRY(search_init(&s, model, err));
-    if (!keep_gpu_kernels(model)) goto cleanup;
+    keep_gpu_kernels(model, options->device_of_op);
     can_fit = emp_bound_restrict(model, s.of_class);
     if (!can_fit) goto cleanup;
     memcpy(s.model.op, model->op,
            (size_t)model->problem->graph->op_count * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) emp_bound_paths_find(&s.paths, model);
+    if (model->has_paths) {
+        EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
+        EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
+        emp_bound_paths_find(&s.paths, model);
+    }
     EMP_TRY(find_facts(&s, &facts, err));
+    facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
     can_fit = !facts.is_infeasible;
     const emp_time_ns least_ns =
         emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                        emp_time_later(facts.class_ns, facts.window_ns));
     *best_ns = emp_time_later(*best_ns, least_ns);
-    if (can_fit && *best_ns > 0) EMP_TRY(refute(best_ns, model, err));
+    if (can_fit && options->device_of_op != NULL && *best_ns > 0)
+        EMP_TRY(refute(best_ns, model, effort, err));
 
 cleanup:
     if (!can_fit) *best_ns = -1;
@@ -273,19 +361,19 @@ cleanup:
     return st;
 }
 
-emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
-                              emp_error *err)
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+                              const emp_bounds_options *options, emp_error *err)
 {
+    const int32_t   effort = options->effort;
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
     bound_facts     facts;
     emp_time_ns     best_ns = 0;
 
     *out = (emp_bounds){0};
-    EMP_TRY(emp_bound_model_init(&model, problem, err));
+    EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
     EMP_TRY(find_all_facts(&facts, &model, near_of(effort), err));
     out->is_infeasible = facts.is_infeasible;
-    facts.drained_ns = emp_time_later(facts.drained_ns, facts.joined_ns);
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                              emp_time_later(facts.class_ns, facts.window_ns));
     out->path_ns = or_none(facts.path_ns, model.step_ns);
@@ -294,12 +382,15 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
     out->area_ns = or_none(facts.area_ns, model.step_ns);
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);
-    if (best_ns > 0 && !facts.is_infeasible) EMP_TRY(refute(&best_ns, &model, err));
+    if (best_ns > 0 && !facts.is_infeasible)
+        EMP_TRY(refute(&best_ns, &model, effort, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
     if (facts.is_infeasible) goto cleanup;
-    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, err));
+    const bool has_choice = may_leave_gpus(&model);
+    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, options, err));
     if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);
+    if (!has_choice) out->best_ns = emp_time_later(out->best_ns, out->gpu_kernels_ns);
 
 cleanup:
     emp_bound_model_clear(&model);

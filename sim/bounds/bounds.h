@@ -1,8 +1,9 @@
 /** \file sim/bounds/bounds.h
  * Times that no feasible placement's step can beat, under the rules of its runtime.
  *
+ *     emp_bounds_options options = {.effort = EMP_BOUNDS_EFFORT};
  *     emp_bounds bounds;
- *     EMP_TRY(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, err));
+ *     EMP_TRY(emp_bounds_compute(&bounds, problem, &options, err));
  *     ... step_time_ns / bounds.best_ns - 1: how far a placement may be from the best ...
  *
  * docs/bounds.md proves each of them. All are sound: the linear program is only asked for
@@ -33,8 +34,8 @@ typedef struct {
     EMP_BOUNDS_LIST(X)
 #undef X
     emp_time_ns best_ns; /**< the highest of them */
-    /** Likewise over placements that keep GPU kernels off the CPUs: emp_problem_keeps_gpu_kernels(). 0 = such
-     * placements do not fit, or the runtime's rules know no bound. */
+    /** Likewise over placements that keep GPU kernels off the CPUs, but for those that a given placement has there. 0 =
+     * such placements do not fit, or the runtime's rules know no bound. */
     emp_time_ns gpu_kernels_ns;
     bool        is_infeasible; /**< variables fit into no placement's memories */
 } emp_bounds;
@@ -42,14 +43,22 @@ typedef struct {
 /** More effort, a higher bound: 4 times the time a level, if not less. */
 enum { EMP_BOUNDS_EFFORT = 1, EMP_BOUNDS_MOST_EFFORT = 3 };
 
+typedef struct {
+    int32_t
+        effort; /**< 1 .. EMP_BOUNDS_MOST_EFFORT; EMP_BOUNDS_EFFORT is what commands spend that do more than bound */
+    bool
+        any_order; /**< also over decisions that order ops; else each device serves first who comes first, unless
+                        * the graph has levels */
+    const emp_device_id *
+        device_of_op; /**< [op] the placement that gpu_kernels_ns is for; NULL: it has none on CPUs */
+} emp_bounds_options;
+
 /** O((V + E) log(step time) + V (windows + 16 ^ effort)). Each op is bound by kind of
  * device; an op counts as fast as on its fastest device of a kind.
- * \param effort  1 .. EMP_BOUNDS_MOST_EFFORT; EMP_BOUNDS_EFFORT is what commands spend that
- *                do more than bound.
  * \retval EMP_ENOMEM
  * \retval EMP_EEXTERNAL  GLPK gave up. */
-emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
-                              emp_error *err);
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+                              const emp_bounds_options *options, emp_error *err);
 
 /** How much longer than a bound a step is, as a fraction of the bound; 0 without one. */
 double emp_bounds_gap(emp_time_ns bound_ns, emp_time_ns step_time_ns);

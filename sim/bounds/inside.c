@@ -169,7 +169,7 @@ void emp_inside_costs(const emp_inside *s, const double *price, const emp_window
     }
 }
 
-enum { SAMPLES = 12, IMPROVED = 2 };
+enum { SAMPLES = 12, IMPROVED = 3 };
 _Static_assert((int)EMP_INSIDE_WINDOWS >= SAMPLES * SAMPLES, "windows of a grid");
 
 /* A window without work may be empty. */

@@ -251,6 +251,8 @@ Test(cli, simulate_explains_itself_and_adds_up)
                      step_ns, "%s", name);
     json_decref(object);
     emplace_prints(SIMULATE "--why",
+                   "bound by     |path         |memory       |--why=full");
+    emplace_prints(SIMULATE "--why=full",
                    "what bounds the step: |  gpu:0 is busy |gpu:0 runs ops for|what if; |"
                    "critical path\n|fixed cost of the step|gpu:0 at its peak of");
 }
@@ -275,9 +277,57 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
                      number_at(object, "why/step_time_ns"));
     }
     json_decref(object);
-    emplace_ok("simulate rnnlm:steps=2,batch=8 --machine k40x2 --placement gpu --why");
+    emplace_ok(
+        "simulate rnnlm:steps=2,batch=8 --machine k40x2 --placement gpu --why=full");
     for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
+}
+
+/* A log that a file receives has a line now and then, and no marks of a terminal. */
+Test(cli, progress_is_lines_where_standard_error_is_no_terminal)
+{
+    cr_assert_eq(setenv("EMPLACE_LOG_EVERY", "0.001", 1), 0);
+    emplace_ok("place small.pbtxt -m k40x2 -M random --budget 20000 --no-bound");
+    cr_expect_not_null(strstr(program_err, " evaluations, "), "%s", program_err);
+    cr_expect_not_null(strstr(program_err, " %, "), "%s", program_err);
+    cr_expect_null(strchr(program_err, '\r'));
+    cr_expect_null(strchr(program_err, '\033'));
+    cr_assert_eq(unsetenv("EMPLACE_LOG_EVERY"), 0);
+    emplace_ok("place small.pbtxt -m k40x2 -M random --budget 20000 --no-bound");
+    cr_expect_str_empty(program_err);
+}
+
+Test(cli, a_record_of_many_metrics_fits_the_line)
+{
+    emplace_ok("place rnnlm:layers=1,steps=2,units=64,batch=8 -m k40x2 -M hdp --budget 8 "
+               "--no-bound "
+               "--options groups=8,hidden=8 --record run.h5");
+    emplace_prints("record run.h5", "evaluations  fitting|loss|draw_scale|seed 1");
+    for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
+        cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
+}
+
+/* The lines behind the empty one. */
+static int32_t count_why_lines(const char *text)
+{
+    int32_t count = 0;
+
+    text = strstr(text, "\n\nbound by ");
+    cr_assert_not_null(text);
+    for (text += 2; *text != '\0'; text += strcspn(text, "\n") + 1, count++)
+        cr_expect_leq(strcspn(text, "\n"), 80, "%.100s", text);
+    return count;
+}
+
+Test(cli, why_is_ten_lines_that_name_what_bounds_the_step)
+{
+    emplace_ok("simulate rnnlm:steps=4,batch=8 -m k40x2 -p cpu --why --no-bound");
+    cr_expect_leq(count_why_lines(program_out), 10);
+    cr_expect_not_null(strstr(program_out, "bound by     the load of cpu:0"));
+    cr_expect_not_null(strstr(program_out, "\nmove         -"), "%s", program_out);
+    emplace_ok("simulate rnnlm:steps=4,batch=8 -m k40x2 -p random --why --no-bound");
+    cr_expect_leq(count_why_lines(program_out), 10);
+    emplace_refuses("simulate rnnlm:steps=4 -m k40x2 -p gpu --why=half", "--why=full");
 }
 
 /* Under other rules there is no explanation of what fills the memory, but a verdict. */
@@ -347,6 +397,47 @@ Test(cli, bound_has_every_bound_and_the_highest)
         bound);
     json_decref(o);
     json_decref(simulated);
+}
+
+/* A gap that the first placement has ends the search with it; one that nothing has is as none. */
+Test(cli, a_search_ends_within_the_gap)
+{
+    static const char place[] =
+        "place small.pbtxt -m k40x2 -M anneal -b 20 -f json --gap ";
+    char arguments[128];
+
+    snprintf(arguments, sizeof arguments, "%s 1000000%%", place);
+    json_t *o = emplace_json(arguments);
+    cr_expect_str_eq(json_string_value(json_object_get(o, "stopped_by")), "gap");
+    cr_expect_lt(number_at(o, "evaluations"), 20);
+    json_decref(o);
+    snprintf(arguments, sizeof arguments, "%s 0", place);
+    o = emplace_json(arguments);
+    cr_expect_str_eq(json_string_value(json_object_get(o, "stopped_by")),
+                     number_at(o, "gap_frac") > 0 ? "budget" : "gap");
+    json_decref(o);
+    cr_expect_eq(emplace_run("place small.pbtxt -m k40x2 --gap -1"), 2);
+    emplace_refuses("place small.pbtxt -m k40x2 --gap 5 --decide devices,fusion",
+                    "--gap|fuse");
+}
+
+/* The placement that has all on the CPU keeps nothing off it. */
+Test(cli, bound_is_that_of_a_placement)
+{
+    emplace_ok("place small.pbtxt -m k40x2 -M cpu --out all.json");
+    emplace_ok("place small.pbtxt -m k40x2 -M gpu --out none.json");
+    json_t *all = emplace_json("bound small.pbtxt -m k40x2 --placement all.json -f json");
+    json_t *none =
+        emplace_json("bound small.pbtxt -m k40x2 --placement none.json -f json");
+    json_t *any = emplace_json("bound small.pbtxt -m k40x2 -f json");
+
+    cr_expect_float_eq(number_at(none, "lower_bound_gpu_kernels_s"),
+                       number_at(any, "lower_bound_gpu_kernels_s"), 1e-12);
+    cr_expect_leq(number_at(all, "lower_bound_gpu_kernels_s"),
+                  number_at(none, "lower_bound_gpu_kernels_s"));
+    json_decref(all);
+    json_decref(none);
+    json_decref(any);
 }
 
 Test(cli, records_and_placement_files_give_what_place_said)

@@ -32,6 +32,8 @@ static const struct named_case {
 } cases[] = {
     {"ablate", "refine --rows rnnlm --arms stages --budget 2 --seeds 1", "rnnlm", "k40x2",
      "tf-r1.3", "refine"},
+    {"bench adversary", "gpu heft --sizes 3 --machines k40x2 --trials 3", NULL, "k40x2",
+     "ideal", "gpu"},
     {"bench anomalies", "small.pbtxt -m k40x2 -n 3", "small.pbtxt", "k40x2", "tf-r1.3",
      "random"},
     {"bench mechanisms", "--rows rnnlm", "rnnlm", "k40x2", "tf-r1.3", "scotch"},
@@ -52,6 +54,7 @@ static const struct named_case {
      NULL},
     {"calibrate ops", "small.pbtxt --out costs.csv --limit 2 --force", "small.pbtxt",
      "cpu2", "replay-cpu", NULL},
+    {"compare", "gpu.json gpu.json", "small.pbtxt", "k40x2", "tf-r1.3", NULL},
     {"graph", "small.pbtxt", "small.pbtxt", NULL, NULL, NULL},
     {"place", "small.pbtxt -m k40x2 -M gpu", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
     {"record", "run.h5", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
@@ -76,7 +79,8 @@ enum { CASES = sizeof cases / sizeof *cases };
  * its own test: a page, a merge, the server. */
 static const char others[] =
     " calibrate iterations, calibrate measure, cost attention, cost comm, cost gemm, "
-    "instances, machines, merge, methods, plot, report, runtimes, serve, workloads, ";
+    "instances, machines, merge, methods, plan, plot, report, runtimes, serve, "
+    "workloads, ";
 
 static bool is_tried(const char *command)
 {

@@ -81,15 +81,17 @@ static emp_status check_devices_alone(const emp_owned_decision *d, const char *p
                      d->level_of_op != NULL ? "order of ops" : "fusion of ops");
 }
 
-/* Finds the bound of placements with GPU kernels on GPUs, which known.tsv has not, if this is one. */
+/* Finds the bound of placements with as few GPU kernels on CPUs, which known.tsv has not. */
 static emp_status bound(emp_bounds *bounds, const emp_placebench_instance *instance,
                         const emp_problem *problem, const emp_device_id *device_of_op,
                         emp_error *err)
 {
+    const emp_bounds_options how = {.effort = EMP_BOUNDS_EFFORT,
+                                    .device_of_op = device_of_op};
+
     *bounds = (emp_bounds){0};
     if (!instance->is_known) return EMP_OK;
-    if (emp_problem_keeps_gpu_kernels(problem, device_of_op))
-        EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err));
+    EMP_CHECK(cli_bounds_compute(bounds, problem, &how, err));
     *bounds = (emp_bounds){.best_ns = (emp_time_ns)llround(instance->bound_s * 1e9),
                            .gpu_kernels_ns = bounds->gpu_kernels_ns};
     return EMP_OK;

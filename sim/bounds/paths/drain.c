@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/paths/join.h"
+#include "sim/bounds/paths/drain.h"
 
 #include "base/mem.h"
 
 /* A group that is on the longest path so often pays in any case. */
 enum { LEAST_DRAINS = 2 };
+/* Ops that are looked at for one that read a tensor before. */
+enum { NEAR = 64 };
 
 static const int32_t cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
 
@@ -33,13 +35,10 @@ static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
         if (!g->op[g->control[i]].is_folded) return false;
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         if (g->op[g->tensor[g->input[i]].producer].is_folded) continue;
-        if (g->input[i] == tensor) {
-            if (emp_op_reads_on_host(&g->op[op], i - g->input_offset[op]))
-                return false; /* a copy that x waits for */
-            continue;
-        }
+        if (emp_op_reads_on_host(&g->op[op], i - g->input_offset[op]))
+            return false; /* a copy that it waits for, or arrivals in two memories */
+        if (g->input[i] == tensor) continue;
         if (*other >= 0 && *other != g->input[i]) return false;
-        if (g->op[op].host_input_mask != 0) return false; /* arrivals in two memories */
         *other = g->input[i];
     }
     return true;
@@ -94,24 +93,34 @@ static emp_time_ns message(const emp_bound_model *model)
     return emp_runtime_events_of(&model->problem->runtime)->control_latency ? least : 0;
 }
 
-/* All of first and last on the GPU of `from`; by where the second is. */
-static emp_time_ns with_second(const emp_bound_model *model, const fork *f)
+/* Until the second is told to `to`, with `to` on the GPU of `from` and the second elsewhere. */
+static emp_time_ns around(const emp_bound_model *model, const fork *f)
 {
-    const emp_bound_op *first = &model->op[f->to_first->to];
     const emp_bound_op *second = &model->op[f->to_second->to];
     const emp_time_ns   back_ns = message(model) + model->op[f->onward->to].issue_ns;
     emp_time_ns         least_ns = EMP_COST_LIMIT_NS;
 
-    if (emp_bound_may(second, gpu)) {
-        least_ns = second->run_ns[gpu];
-        if (model->count[gpu] > 1)
-            least_ns = emp_time_sooner(least_ns, cross(f->to_second, gpu, gpu) +
-                                                     second->issue_ns + back_ns);
-    }
+    if (emp_bound_may(second, gpu) && model->count[gpu] > 1)
+        least_ns = cross(f->to_second, gpu, gpu) + second->issue_ns + back_ns;
     if (emp_bound_may(second, cpu))
         least_ns = emp_time_sooner(least_ns, cross(f->to_second, gpu, cpu) +
                                                  second->run_ns[cpu] + back_ns);
-    return emp_bound_add(first->run_ns[gpu], least_ns);
+    return least_ns;
+}
+
+/* All of first and last on the GPU of `from`; by where the second is. \a is_exception: the copy for a second
+ * elsewhere need not wait for the kernels of the first. */
+static emp_time_ns with_second(const emp_bound_model *model, const fork *f,
+                               bool is_exception)
+{
+    const emp_bound_op *second = &model->op[f->to_second->to];
+    const emp_time_ns   run_ns = model->op[f->to_first->to].run_ns[gpu];
+    const emp_time_ns   around_ns = around(model, f);
+    const emp_time_ns   elsewhere_ns = is_exception ? emp_time_later(run_ns, around_ns)
+                                                    : emp_bound_add(run_ns, around_ns);
+
+    if (!emp_bound_may(second, gpu)) return elsewhere_ns;
+    return emp_time_sooner(elsewhere_ns, run_ns + second->run_ns[gpu]);
 }
 
 /* First on the CPU, the last on a GPU. */
@@ -130,9 +139,11 @@ static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
     const emp_time_ns   run_ns = first->run_ns[gpu];
     emp_bound_drain     d = {.from = f->to_first->from, .to = f->onward->to};
     emp_time_ns         apart_ns = EMP_COST_LIMIT_NS, together_ns = EMP_COST_LIMIT_NS;
+    emp_time_ns         exception_ns = EMP_COST_LIMIT_NS;
 
     if (emp_bound_may(first, gpu)) {
-        together_ns = with_second(model, f);
+        together_ns = with_second(model, f, model->any_order);
+        exception_ns = with_second(model, f, true);
         if (model->count[gpu] > 1) {
             emp_time_ns sooner_ns =
                 emp_time_sooner(cross(f->onward, gpu, gpu) + model->op[d.to].issue_ns,
@@ -144,13 +155,52 @@ static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
         d.after_ns[cpu] = EMP_COST_LIMIT_NS;
     }
     d.after_ns[cpu] = emp_time_sooner(d.after_ns[cpu], by_cpu(model, f));
-    d.after_ns[gpu] = emp_time_sooner(emp_time_sooner(together_ns, apart_ns),
-                                      cross(f->to_first, gpu, cpu) + by_cpu(model, f));
-    d.gain_ns = d.after_ns[gpu] - run_ns;
+    apart_ns = emp_time_sooner(apart_ns, cross(f->to_first, gpu, cpu) + by_cpu(model, f));
+    d.after_ns[gpu] = emp_time_sooner(together_ns, apart_ns);
+    d.gain_ns = d.after_ns[gpu] - emp_time_sooner(exception_ns, apart_ns);
     return d;
 }
 
 /* ---- all of them ---- */
+
+/* ---- what is there before ---- */
+
+/* Whether an op that reads the tensor in GPU memory is before another by tensors in GPU memory, all on GPUs.
+ * Looks at the nearest few. */
+static bool is_read_before(const emp_bound_model *model, emp_tensor_id tensor,
+                           emp_op_id op)
+{
+    emp_op_id near[NEAR] = {op};
+    int32_t   count = 1;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_bound_edge *end = emp_bound_first_edge(model, near[i] + 1);
+        if (find_reading(model, near[i], tensor) != NULL) return true;
+        for (const emp_bound_edge *edge = emp_bound_first_edge(model, near[i]);
+             edge < end && count < NEAR; edge++) {
+            bool is_new =
+                is_in_gpu_memory(edge) && emp_bound_is_on_gpu(model, edge->from);
+            for (int32_t j = 0; j < count && is_new; j++) is_new = near[j] != edge->from;
+            if (is_new) near[count++] = edge->from;
+        }
+    }
+    return false;
+}
+
+/* Whether what the first reads besides is in its memory for sure when `from` is told, with both on one of two GPUs:
+ * an op f before `from` reads it. If f is on the same GPU it was there for f. If not, and it is made on f's GPU, its
+ * copy is sent before f is told, so before all that f leads to is copied on the same stream. */
+static bool is_there_before(const emp_bound_model *model, const fork *f)
+{
+    const emp_op_id from = f->to_first->from;
+    const emp_op_id maker = model->problem->graph->tensor[f->other].producer;
+
+    return model->count[gpu] <= 2 &&
+           emp_runtime_events_of(&model->problem->runtime)->copy_streams &&
+           emp_bound_is_on_gpu(model, from) && emp_bound_is_on_gpu(model, maker) &&
+           find_reading(model, f->to_first->to, f->other) != NULL &&
+           is_read_before(model, f->other, from);
+}
 
 /* Keeps the longest of an op. \a group_of [tensor]: of what `first` reads besides. */
 static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const fork *f,
@@ -159,11 +209,13 @@ static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const f
     emp_bound_drain d = measure(model, f);
     int32_t         at = s->of_op[d.to];
 
-    if (d.gain_ns >= EMP_COST_LIMIT_NS / EMP_MAX_DEVICES) return; /* may be nowhere */
-    if (d.gain_ns <= 0 || !emp_bound_may(&model->op[d.to], gpu)) return;
+    if (d.after_ns[gpu] >= EMP_COST_LIMIT_NS / EMP_MAX_DEVICES)
+        return; /* may be nowhere */
+    if (d.after_ns[gpu] <= model->op[f->to_first->to].run_ns[gpu]) return;
+    if (!emp_bound_may(&model->op[d.to], gpu)) return;
     if (at >= 0 && s->drain[at].after_ns[gpu] >= d.after_ns[gpu]) return;
     d.group = -1;
-    if (f->other >= 0) {
+    if (f->other >= 0 && d.gain_ns > 0 && !is_there_before(model, f)) {
         if (group_of[f->other] < 0) group_of[f->other] = s->group_count++;
         d.group = group_of[f->other];
     }
@@ -206,19 +258,30 @@ static void sum_losses(emp_bound_drains *s, const emp_bound_model *model)
             s->loss_ns = emp_bound_add(s->loss_ns, model->count[gpu] * s->gain_ns[i]);
 }
 
+bool emp_bound_drains_have_exceptions(const emp_bound_drains *s)
+{
+    for (int32_t i = 0; i < s->group_count; i++)
+        if (s->is_used[i]) return true;
+    return false;
+}
+
 emp_time_ns emp_bound_drains_start(const emp_bound_drains *s,
                                    const emp_bound_model  *model,
-                                   const emp_bound_paths *paths, emp_op_id op)
+                                   const emp_bound_paths *paths, emp_op_id op,
+                                   bool for_sure)
 {
     emp_time_ns least_ns = EMP_COST_LIMIT_NS;
 
     if (s->of_op[op] < 0) return 0;
     const emp_bound_drain *d = &s->drain[s->of_op[op]];
-    if (d->group >= 0 && !s->is_used[d->group]) return 0;
-    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-        if (emp_bound_may(&model->op[d->from], k))
-            least_ns = emp_time_sooner(
-                least_ns, emp_bound_add(paths->head[d->from][k].done_ns, d->after_ns[k]));
+    const bool may_fail = d->group >= 0 && (for_sure || !s->is_used[d->group]);
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        if (!emp_bound_may(&model->op[d->from], k)) continue;
+        const emp_time_ns after_ns =
+            d->after_ns[k] - (may_fail && k == gpu ? d->gain_ns : 0);
+        least_ns = emp_time_sooner(
+            least_ns, emp_bound_add(paths->head[d->from][k].done_ns, after_ns));
+    }
     return least_ns;
 }
 
@@ -235,7 +298,8 @@ static emp_time_ns longest(const emp_bound_drains *s, emp_bound_model *model,
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             if (!emp_bound_may(&model->op[op], k)) continue;
             if (k == EMP_DEVICE_GPU)
-                model->floor[op].queued_ns = emp_bound_drains_start(s, model, paths, op);
+                model->floor[op].queued_ns =
+                    emp_bound_drains_start(s, model, paths, op, false);
             emp_bound_paths_find_head(paths, model, op, k);
         }
         model->floor[op] = (emp_bound_floor){0};
@@ -265,8 +329,6 @@ static void choose(emp_bound_drains *s, emp_bound_model *model, emp_bound_paths 
             s->is_used[i] = true;
     }
     sum_losses(s, model);
-    for (int32_t i = 0; i < s->count; i++)
-        s->in_use += s->drain[i].group < 0 || s->is_used[s->drain[i].group];
 }
 
 static bool have_drains(const emp_runtime *rt)
@@ -281,6 +343,7 @@ emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
     const size_t     ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count + 1;
+    emp_bound_floor *floor = model->floor;
     emp_arrays       scratch = {0};
     int32_t         *group_of = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
     int32_t         *count_of_group = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
@@ -297,9 +360,14 @@ emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
     if (!have_drains(&model->problem->runtime) || model->count[gpu] == 0) goto cleanup;
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (!g->op[op].is_folded) find_drains_to(s, model, op, group_of);
-    if (s->count > 0) choose(s, model, paths, count_of_group);
+    if (s->group_count > 0) {
+        model->floor = EMP_ADD_ARRAY(&scratch, emp_bound_floor, ops);
+        if (scratch.is_short) EMP_FAIL(EMP_ENOMEM, "drains of %d ops", g->op_count);
+        choose(s, model, paths, count_of_group);
+    }
 
 cleanup:
+    model->floor = floor;
     emp_arrays_clear(&scratch);
     return st;
 }

@@ -363,10 +363,40 @@ static void list_edges(emp_bound_model *model)
     model->edge_offset[g->op_count] = count;
 }
 
+/* ---- links ---- */
+
+emp_status emp_bound_links_init(emp_bound_links **links, int32_t ops, emp_error *err)
+{
+    EMP_CHECK(EMP_ALLOC(*links, 1));
+    EMP_CHECK(EMP_ALLOC((*links)->to, (size_t)ops));
+    EMP_CHECK(EMP_ALLOC((*links)->from, (size_t)ops));
+    for (int32_t v = 0; v < ops; v++) (*links)->to[v] = (*links)->from[v] = -1;
+    return EMP_OK;
+}
+
+void emp_bound_links_clear(emp_bound_links *links)
+{
+    if (links == NULL) return;
+    emp_free(links->link);
+    emp_free(links->to);
+    emp_free(links->from);
+    emp_free(links);
+}
+
+emp_status emp_bound_link_ops(emp_bound_links *links, emp_bound_link link, emp_error *err)
+{
+    EMP_CHECK(EMP_GROW(links->link, links->count + 1, links->capacity));
+    link.next_to = links->to[link.to];
+    link.next_from = links->from[link.from];
+    links->to[link.to] = links->from[link.from] = links->count;
+    links->link[links->count++] = link;
+    return EMP_OK;
+}
+
 /* ---- all ---- */
 
 emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *problem,
-                                emp_error *err)
+                                bool any_order, emp_error *err)
 {
     const emp_runtime *rt = &problem->runtime;
     const emp_graph   *g = problem->graph;
@@ -375,9 +405,11 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
     *model = (emp_bound_model){.problem = problem};
     EMP_CHECK(EMP_ALLOC(model->op, ops));
     EMP_CHECK(EMP_ALLOC(model->floor, ops));
+    EMP_CHECK(emp_bound_links_init(&model->links, g->op_count, err));
     EMP_CHECK(EMP_ALLOC(model->edge_offset, ops + 1));
     EMP_CHECK(EMP_ALLOC(model->edge,
                         (size_t)g->input_offset[ops] + (size_t)g->control_offset[ops]));
+    model->any_order = any_order || g->has_levels;
     model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
     model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->events.serial_issue;
     count_devices(model);
@@ -398,6 +430,7 @@ void emp_bound_model_clear(emp_bound_model *model)
 {
     emp_free(model->op);
     emp_free(model->floor);
+    emp_bound_links_clear(model->links);
     emp_free(model->edge_offset);
     emp_free(model->edge);
     memset(model, 0, sizeof *model);

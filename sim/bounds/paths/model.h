@@ -34,6 +34,20 @@ typedef struct {
     double      ns_per_byte;
 } emp_bound_copy;
 
+/** The kernels of `to` (without a host thread: all of it) start so long at least after those of `from` are done, both on
+ * GPUs for sure: segment.h. */
+typedef struct {
+    emp_op_id   from, to;
+    emp_time_ns after_ns;
+    int32_t     next_to, next_from; /**< the next link of the same end; -1 = none */
+} emp_bound_link;
+
+typedef struct {
+    emp_bound_link *link;
+    int32_t         count, capacity;
+    int32_t        *to, *from; /**< [op] its first link; -1 = none */
+} emp_bound_links;
+
 /** What is known of an edge between an op on one kind of device and one on another. */
 typedef struct {
     emp_time_ns after_told_ns; /**< the reader is ready no sooner than this after told */
@@ -61,6 +75,7 @@ typedef struct {
     const emp_problem *problem;    /**< borrowed */
     bool               has_paths;  /**< a step follows edges at all (not msr-load) */
     bool               has_thread; /**< host threads issue the ops of GPUs */
+    bool               any_order;  /**< who comes first need not be served first */
     emp_time_ns        step_ns;    /**< fixed cost of a step */
     emp_time_ns        send_ns;
     int32_t            count[EMP_DEVICE_KINDS];   /**< devices */
@@ -70,18 +85,27 @@ typedef struct {
     int64_t            most_bytes[EMP_DEVICE_KINDS];   /**< of the largest; likewise */
     emp_bound_copy copy[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS]; /**< fastest, by memories */
     emp_time_ns    message_ns[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS];
-    emp_bound_op  *op;            /**< [op] */
-    emp_bound_floor *floor;       /**< [op] */
+    emp_bound_op  *op;      /**< [op] */
+    emp_bound_floor *floor; /**< [op] */
+    emp_bound_links *links;
     int64_t         *edge_offset; /**< [op + 1] */
     /** Of op v from edge_offset[v] to before edge_offset[v + 1]: inputs, then control inputs. Those
      * from folded ops are left out, and all if there are no paths. */
     emp_bound_edge *edge;
 } emp_bound_model;
 
-/** \retval EMP_ENOMEM */
+/** \param any_order  As of emp_bounds_compute(). \retval EMP_ENOMEM */
 emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *problem,
-                                emp_error *err);
+                                bool any_order, emp_error *err);
 void       emp_bound_model_clear(emp_bound_model *model);
+
+/** None. \retval EMP_ENOMEM */
+emp_status emp_bound_links_init(emp_bound_links **links, int32_t ops, emp_error *err);
+void       emp_bound_links_clear(emp_bound_links *links); /**< NULL is legal */
+
+/** \retval EMP_ENOMEM */
+emp_status emp_bound_link_ops(emp_bound_links *links, emp_bound_link link,
+                              emp_error *err);
 
 /** Edges to an op are those from here to before emp_bound_first_edge(model, op + 1). */
 static inline const emp_bound_edge *emp_bound_first_edge(const emp_bound_model *model,
@@ -116,6 +140,12 @@ static inline emp_bound_delay emp_bound_delay_of(const emp_bound_edge *edge, int
 static inline bool emp_bound_may(const emp_bound_op *op, int32_t kind)
 {
     return op->kinds >> kind & 1u;
+}
+
+/** Whether it is on a GPU for sure. */
+static inline bool emp_bound_is_on_gpu(const emp_bound_model *model, emp_op_id op)
+{
+    return model->op[op].kinds == EMP_KIND_GPU;
 }
 
 /** Times stay below EMP_COST_LIMIT_NS, so that sums of two do not overflow; to cut one

@@ -43,6 +43,20 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
         head->queued_ns = emp_time_later(head->queued_ns, start_ns);
 }
 
+/* On a GPU. */
+static void wait_for_links(const emp_bound_paths *paths, const emp_bound_model *model,
+                           emp_op_id op, emp_bound_head *head)
+{
+    const emp_bound_links *links = model->links;
+    const int32_t          gpu = EMP_DEVICE_GPU;
+    emp_time_ns *start_ns = model->has_thread ? &head->queued_ns : &head->ready_ns;
+
+    for (int32_t i = links->to[op]; i >= 0; i = links->link[i].next_to)
+        *start_ns = emp_time_later(
+            *start_ns, emp_bound_add(paths->head[links->link[i].from][gpu].done_ns,
+                                     links->link[i].after_ns));
+}
+
 /* From the edges' ready and queued times, with the floor, to all four. */
 static void finish_head(const emp_bound_model *model, emp_op_id op, int32_t kind,
                         emp_bound_head *head)
@@ -71,6 +85,7 @@ void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *mo
 
     for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
         wait_for(paths, model, edge, kind, &head);
+    if (kind == EMP_DEVICE_GPU) wait_for_links(paths, model, op, &head);
     finish_head(model, op, kind, &head);
     paths->head[op][kind] = head;
 }
@@ -103,6 +118,20 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
     tail->done_ns = emp_time_later(tail->done_ns, done_ns);
 }
 
+/* On a GPU. */
+static void go_on_by_links(const emp_bound_paths *paths, const emp_bound_model *model,
+                           emp_op_id op, emp_bound_tail *tail)
+{
+    const emp_bound_links *links = model->links;
+
+    for (int32_t i = links->from[op]; i >= 0; i = links->link[i].next_from) {
+        const emp_bound_tail *to = &paths->tail[links->link[i].to][EMP_DEVICE_GPU];
+        const emp_time_ns     start_ns = model->has_thread ? to->queued_ns : to->ready_ns;
+        tail->done_ns = emp_time_later(tail->done_ns,
+                                       emp_bound_add(links->link[i].after_ns, start_ns));
+    }
+}
+
 /* All that waits for the op has added to told and done. Then those before it are told. */
 static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model,
                       emp_op_id op, int32_t kind)
@@ -111,6 +140,7 @@ static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model
     emp_bound_tail     *tail = &paths->tail[op][kind];
 
     tail->told_ns = emp_time_later(tail->told_ns, o->gap_ns[kind]);
+    if (kind == EMP_DEVICE_GPU) go_on_by_links(paths, model, op, tail);
     tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
     if (has_stream(model, kind)) {
         tail->ready_ns =

@@ -68,8 +68,9 @@ Test(placebench, nothing_has_changed_since_it_was_frozen)
         cr_assert_not_null(loaded.problem);
         cr_expect_eq(loaded.graph->op_count, one->op_count, "%s", one->task.key);
         if (one->op_count <= BOUND_OPS) {
-            ASSERT_OK(
-                emp_bounds_compute(&bounds, loaded.problem, EMP_BOUNDS_EFFORT, &err));
+            ASSERT_OK(emp_bounds_compute(
+                &bounds, loaded.problem,
+                &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, &err));
             cr_expect_float_eq((double)bounds.best_ns * 1e-9, one->bound_s, 1e-9, "%s",
                                one->task.key);
         }

@@ -21,6 +21,7 @@ enum {
     DRAINED = 200,
     CELLS = 7,
     MOST_CELL_STEPS = 5000,
+    MOST_CHAIN_STEPS = 500,
     LARGE = 3000,
     PLACEMENTS = 4
 };
@@ -36,7 +37,8 @@ static emp_bounds bounds_of(const emp_problem *problem)
 {
     emp_bounds bounds;
 
-    ASSERT_OK(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err));
+    ASSERT_OK(emp_bounds_compute(
+        &bounds, problem, &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, &err));
     return bounds;
 }
 
@@ -226,11 +228,22 @@ static void part_gpus(task *t, emp_rng *rng)
     }
 }
 
+/* Placements that keep GPU kernels off the CPUs are those of the problem that forbids CPUs. \return whether the bound
+ * over them is the higher one. */
+static bool expect_below_without_cpus(task *t, const emp_bounds *b, uint64_t seed)
+{
+    cr_assert_eq(emp_problem_forbid_cpus(t->problem, NULL, NULL), EMP_OK);
+    const branch_bound_result best = branch_bound_solve(t->problem, MOST_CELL_STEPS);
+
+    if (best.best_ns >= 0) cr_expect_leq(b->gpu_kernels_ns, best.best_ns, SEED);
+    return b->gpu_kernels_ns > b->best_ns;
+}
+
 /* Joins bind where ops may be on several GPUs and copies are dear. */
 Test(bounds, joins_are_never_above_the_best_placement)
 {
     const uint64_t joined = times(JOINED);
-    uint64_t       longer = 0, met = 0;
+    uint64_t       longer = 0, met = 0, higher = 0;
 
     for (uint64_t seed = 0; seed < joined; seed++) {
         tiny_op ops[NEAR_OPS];
@@ -249,8 +262,11 @@ Test(bounds, joins_are_never_above_the_best_placement)
         if (best_ns >= 0) expect_below(&b, best_ns, seed);
         longer += best_ns >= 0 && b.joined_ns > b.path_ns;
         met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
+        if (rt.rules == EMP_RULES_EVENTS)
+            higher += expect_below_without_cpus(&t, &b, seed);
         task_destroy(&t);
     }
+    cr_expect_gt(higher, joined / 20, "%" PRIu64 " are higher for GPU kernels", higher);
     cr_expect_gt(longer, joined / 4, "%" PRIu64 " joins are longer than paths", longer);
     cr_expect_gt(met, joined / 20, "%" PRIu64 " are the optimum", met);
 }
@@ -289,7 +305,7 @@ static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
 }
 
 typedef struct {
-    uint64_t solved, longer, met;
+    uint64_t solved, longer, met, drained, higher;
 } tally;
 
 static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
@@ -302,22 +318,25 @@ static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally
     int         count = draw_cells(ops, cells, has_weights, &rng);
     emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
     task_create_tiny(&t, ops, count, &rt);
-    if (cells < CELLS && emp_rng_below(&rng, 3) == 0) task_split_hosts(&t);
+    if (cells == CELLS || emp_rng_below(&rng, 3) == 0) task_split_hosts(&t);
     for (int32_t c = 0; c < t.graph->class_count; c++)
         if (cells == CELLS || emp_rng_below(&rng, 20) > 0)
             t.problem->kinds_of_class[c] = EMP_KIND_GPU;
-    branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
+    branch_bound_result best = branch_bound_solve(
+        t.problem, cells == CELLS ? MOST_CHAIN_STEPS : MOST_CELL_STEPS);
     if (best.best_ns >= 0) { /* of long chains what was found */
         emp_bounds b = bounds_of(t.problem);
         expect_below(&b, best.best_ns, seed);
         sum->solved += best.is_exact;
-        sum->longer += b.drained_ns > b.joined_ns;
-        sum->met += b.drained_ns > b.joined_ns && b.drained_ns == best.best_ns;
+        sum->longer += b.joined_ns > b.path_ns;
+        sum->met += b.joined_ns > b.path_ns && b.joined_ns == best.best_ns;
+        sum->drained += b.drained_ns > b.joined_ns;
+        if (cells < CELLS) sum->higher += expect_below_without_cpus(&t, &b, seed);
     }
     task_destroy(&t);
 }
 
-/* Without weights there are no exceptions; with them chains must be long to be longer. */
+/* Without weights there are no exceptions; with them, and three GPUs, chains must be long to be longer. */
 Test(bounds, drains_are_never_above_the_best_placement)
 {
     const uint64_t drained = times(DRAINED);
@@ -332,7 +351,9 @@ Test(bounds, drains_are_never_above_the_best_placement)
     cr_expect_gt(free.solved + bound.solved, drained);
     cr_expect_gt(free.longer, drained / 10, "of %" PRIu64, free.solved);
     cr_expect_gt(free.met, drained / 100, "of %" PRIu64, free.longer);
-    cr_expect_gt(whole.longer, drained / 50);
+    cr_expect_gt(whole.drained, drained / 50);
+    cr_expect_gt(bound.higher, drained / 50, "%" PRIu64 " are higher for GPU kernels",
+                 bound.higher);
 }
 
 /* The first of the two ops also reads in host memory what both read: it waits for a copy of
@@ -411,6 +432,47 @@ Test(bounds, never_above_any_placement)
         task_destroy(&r);
     }
     cr_expect_gt(compared, large);
+}
+
+/* Chains of cells whose ops are served by random levels. */
+Test(bounds, hold_for_decisions_that_order_ops)
+{
+    const uint64_t drained = times(DRAINED);
+    uint64_t       compared = 0, lower = 0;
+
+    for (uint64_t seed = 0; seed < drained; seed++) {
+        tiny_op ops[TINY_MAX_OPS];
+        uint8_t level[TINY_MAX_OPS];
+        task    t;
+        emp_rng rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        const int         count = draw_cells(ops, 3, seed % 2 == 0, &rng);
+        const emp_runtime rt = tiny_serial();
+        task_create_tiny(&t, ops, count, &rt);
+        for (int32_t c = 0; c < t.graph->class_count; c++)
+            t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+        const emp_bounds in_order = bounds_of(t.problem);
+        emp_bounds       any;
+        ASSERT_OK(emp_bounds_compute(
+            &any, t.problem,
+            &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT, .any_order = true}, &err));
+        emp_sim *sim = task_sim(&t);
+        for (int32_t i = 0; i < 8 * PLACEMENTS; i++) {
+            emp_sim_result s;
+            place_any(&t, &rng);
+            for (int op = 0; op < count; op++)
+                level[op] = (uint8_t)emp_rng_below(&rng, 3);
+            const emp_decision d = {t.device_of_op, level, NULL};
+            cr_assert_eq(emp_sim_run_decision(sim, &d, &s, NULL), EMP_OK);
+            if (s.is_feasible) expect_below(&any, s.step_time_ns, seed);
+            compared += s.is_feasible;
+            lower += s.is_feasible && s.step_time_ns < in_order.best_ns;
+        }
+        emp_sim_destroy(sim);
+        task_destroy(&t);
+    }
+    cr_expect_gt(compared, drained);
+    cr_expect_gt(lower, 0, "order never beats the bound of who comes first");
 }
 
 /* ---- more or less ---- */
@@ -514,6 +576,7 @@ Test(bounds, every_allocation_may_fail)
 
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_bounds_compute(&b, r.problem, EMP_BOUNDS_EFFORT, NULL), );
+        emp_bounds_compute(&b, r.problem,
+                           &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, NULL), );
     task_destroy(&r);
 }

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/options/parallel.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io/atomic_file.h"
+#include "base/io/trace_events.h"
+#include "base/mem.h"
+#include "base/text/text.h"
+#include "base/text/units.h"
+#include "cli/format.h"
+
+#define GIB 1073741824.0
+
+enum { FLAGS_BYTES = 1024, NAME_BYTES = 64, CHANGES = 8 };
+
+/* A model and a cluster. */
+typedef struct {
+    emp_parallel_spec spec;
+    emp_cluster      *cluster;
+} inputs;
+
+static emp_status load(inputs *in, const cli_parallel_options *o, emp_error *err)
+{
+    EMP_CHECK(emp_cluster_load(&in->cluster, o->machine, err));
+    return emp_parallel_spec_read(&in->spec, o->spec, err);
+}
+
+static void clear(inputs *in)
+{
+    emp_parallel_spec_clear(&in->spec);
+    emp_cluster_destroy(in->cluster);
+}
+
+static const char *word_of(char text[NAME_BYTES], const char *words, int32_t index)
+{
+    size_t      length = 0;
+    const char *word = emp_words_at(words, index, &length);
+
+    snprintf(text, NAME_BYTES, "%.*s", (int)length, word);
+    return text;
+}
+
+/* ---- the plan ---- */
+
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("rank", "rank", EMP_SHEET_COUNT),
+    EMP_COLUMN("tp", "tp", EMP_SHEET_COUNT),
+    EMP_COLUMN("pp", "pp", EMP_SHEET_COUNT),
+    EMP_COLUMN("vp", "vp", EMP_SHEET_COUNT),
+    EMP_COLUMN("ep", "ep", EMP_SHEET_COUNT),
+    EMP_COLUMN("cp", "cp", EMP_SHEET_COUNT),
+    EMP_COLUMN("dp", "dp", EMP_SHEET_COUNT),
+    EMP_COLUMN("micro_batch", "batch", EMP_SHEET_COUNT),
+    EMP_COLUMN("micro_batches", "x", EMP_SHEET_COUNT),
+    EMP_COLUMN("schedule", "schedule", EMP_SHEET_WORD),
+    EMP_COLUMN("recompute", "recompute", EMP_SHEET_WORD),
+    EMP_COLUMN("step_s", "step", EMP_SHEET_SECONDS),
+    EMP_COLUMN("tokens_per_gpu_s", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("memory_gib", "GiB", EMP_SHEET_REAL),
+    EMP_COLUMN("bubble", "bubble", EMP_SHEET_SHARE),
+    EMP_COLUMN("exposed_s", "exposed", EMP_SHEET_SECONDS),
+    EMP_COLUMN("why", "why not", EMP_SHEET_WORD, .is_optional = true),
+    EMP_COLUMN("megatron", NULL, EMP_SHEET_WORD),
+};
+
+static emp_value if_feasible(const emp_way *row, double value)
+{
+    return emp_value_if(row->why[0] == '\0', emp_value_real(value));
+}
+
+static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
+{
+    const emp_way     *row = &plan->row[index];
+    const emp_degrees *d = &row->degrees;
+    const bool         is_feasible = row->why[0] == '\0';
+    const double tokens = (double)plan->batch * d->sequence / (double)emp_degrees_gpus(d);
+    char         schedule[NAME_BYTES], recompute[NAME_BYTES], flags[FLAGS_BYTES];
+
+    EMP_SHEET_ADD(
+        s, emp_value_if(is_feasible, EMP_V(index + 1)), EMP_V(d->tp), EMP_V(d->pp),
+        EMP_V(d->vp), EMP_V(d->ep), EMP_V(d->cp), EMP_V(d->dp), EMP_V(d->micro_batch),
+        EMP_V(d->micro_batches), EMP_V(word_of(schedule, EMP_ORDER_WORDS, d->schedule)),
+        EMP_V(word_of(recompute, EMP_RECOMPUTE_WORDS, d->recompute)),
+        if_feasible(row, row->step.step_s), if_feasible(row, tokens / row->step.step_s),
+        emp_value_if(isfinite(row->step.peak_bytes), EMP_V(row->step.peak_bytes / GIB)),
+        if_feasible(row, row->step.bubble_frac), if_feasible(row, row->step.exposed_s),
+        emp_value_if(!is_feasible, EMP_V(row->why)),
+        EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch)));
+}
+
+/* What differs between two ways, apart from what follows from it: -1 = more than one thing. */
+static int32_t difference(const emp_degrees *a, const emp_degrees *b)
+{
+    const bool differs[CHANGES] = {a->tp != b->tp,
+                                   a->pp != b->pp,
+                                   a->vp != b->vp && a->pp == b->pp,
+                                   a->ep != b->ep,
+                                   a->cp != b->cp,
+                                   a->micro_batch != b->micro_batch,
+                                   a->recompute != b->recompute,
+                                   a->schedule != b->schedule && a->vp == b->vp &&
+                                       a->pp == b->pp};
+    int32_t    which = -1;
+
+    for (int32_t i = 0; i < CHANGES; i++) {
+        if (!differs[i]) continue;
+        if (which >= 0) return -1;
+        which = i;
+    }
+    return which;
+}
+
+/* The best way that differs from the first in one degree only. */
+static void note_changes(emp_sheet *s, const emp_ways *plan)
+{
+    static const char *const names[CHANGES] = {
+        "tp", "pp", "vp", "ep", "cp", "micro_batch", "recompute", "schedule"};
+    const emp_way *best = &plan->row[0];
+    bool           is_noted[CHANGES] = {false};
+    char           word[NAME_BYTES];
+
+    for (int32_t i = 1; i < plan->feasible; i++) {
+        const emp_way     *row = &plan->row[i];
+        const emp_degrees *d = &row->degrees;
+        const int32_t      which = difference(&best->degrees, d);
+        if (which < 0 || is_noted[which]) continue;
+        const int32_t values[] = {d->tp, d->pp, d->vp, d->ep, d->cp, d->micro_batch};
+        is_noted[which] = true;
+        if (which < 6)
+            snprintf(word, sizeof word, "%d", values[which]);
+        else if (which == 6)
+            word_of(word, EMP_RECOMPUTE_WORDS, d->recompute);
+        else
+            word_of(word, EMP_ORDER_WORDS, d->schedule);
+        emp_sheet_note(s, "With %s=%s the step takes %+.1f %% and %+.1f GiB.",
+                       names[which], word,
+                       100.0 * (row->step.step_s / best->step.step_s - 1.0),
+                       (row->step.peak_bytes - best->step.peak_bytes) / GIB);
+    }
+}
+
+static void note_plan(emp_sheet *s, const emp_ways *plan)
+{
+    int32_t too_large = 0;
+    char    flags[FLAGS_BYTES];
+
+    for (int32_t i = plan->feasible; i < plan->count; i++)
+        too_large += isfinite(plan->row[i].step.peak_bytes);
+    emp_sheet_note(s,
+                   "%d ways, of which %d fit; %d need more than %.1f GiB, and %d have "
+                   "degrees that do not divide.",
+                   plan->count, plan->feasible, too_large, plan->memory_bytes / GIB,
+                   plan->count - plan->feasible - too_large);
+    if (plan->feasible == 0) return;
+    note_changes(s, plan);
+    emp_sheet_note(s, "Megatron-LM: %s",
+                   emp_degrees_megatron_flags(flags, sizeof flags, &plan->row[0].degrees,
+                                              plan->batch));
+}
+
+/* The smallest number of GPUs, doubled a few times, that would do; 0 = none. */
+static int32_t enough_gpus(const inputs *in, int32_t gpus)
+{
+    emp_parallel_spec more = in->spec;
+
+    for (int32_t i = 0; i < 6 && gpus <= in->cluster->gpus / 2; i++) {
+        emp_ways plan = {0};
+        gpus *= 2;
+        more.batch = in->spec.batch > gpus ? in->spec.batch : gpus;
+        const emp_status st = emp_ways_find(&plan, &more, in->cluster, gpus, false, NULL);
+        const bool       is_enough = st == EMP_OK && plan.feasible > 0;
+        emp_ways_clear(&plan);
+        if (is_enough) return gpus;
+    }
+    return 0;
+}
+
+static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
+                         emp_error *err)
+{
+    const emp_way *least = &plan->row[0];
+    const int32_t  enough = isfinite(least->step.peak_bytes) ? enough_gpus(in, gpus) : 0;
+    char           more[NAME_BYTES] = "", recompute[NAME_BYTES];
+
+    if (isinf(least->step.peak_bytes)) return EMP_ERROR(EMP_EINVAL, "%s", least->why);
+    if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
+    return EMP_ERROR(EMP_EINVAL,
+                     "no way to train it on %d GPU%s fits in their memory: the least "
+                     "takes %.1f GiB of "
+                     "%.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s",
+                     gpus, emp_units_plural(gpus), least->step.peak_bytes / GIB,
+                     plan->memory_bytes / GIB, least->degrees.tp, least->degrees.pp,
+                     least->degrees.cp, least->degrees.ep, least->degrees.dp,
+                     word_of(recompute, EMP_RECOMPUTE_WORDS, least->degrees.recompute),
+                     more);
+}
+
+emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
+                             int32_t top, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    inputs     in = {0};
+    emp_ways   plan = {0};
+    emp_sheet  sheet = {0};
+    int64_t    needed;
+
+    EMP_TRY(load(&in, options, err));
+    needed = emp_degrees_gpus(&in.spec.degrees);
+    if (gpus == 0 && needed == 1 && in.cluster->gpus <= 64) gpus = in.cluster->gpus;
+    if (gpus == 0) gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+    EMP_TRY(emp_ways_find(&plan, &in.spec, in.cluster, gpus, options->all_ranks, err));
+    if (plan.feasible == 0) EMP_TRY(refuse(&in, &plan, gpus, err));
+    EMP_SHEET_INIT(&sheet, columns);
+    emp_sheet_set_title(&sheet, "%s on %d GPUs of %s, %d sequences of %d tokens a step",
+                        options->spec, gpus, in.cluster->name, plan.batch,
+                        in.spec.degrees.sequence);
+    const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
+    const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
+    for (int32_t i = 0; i < plan.count; i++)
+        if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
+            add_row(&sheet, &plan, i);
+    note_plan(&sheet, &plan);
+    EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
+
+cleanup:
+    emp_sheet_clear(&sheet);
+    emp_ways_clear(&plan);
+    clear(&in);
+    return st;
+}
+
+/* ---- one step ---- */
+
+/* A track a rank, and a slice a pass. */
+static emp_status write_trace(const char *path, const emp_turn_run *run, int32_t count,
+                              emp_error *err)
+{
+    static const char *const kinds[] = {"forward", "backward", "weights"};
+    static const char        letters[] = "FBW";
+    emp_status               st = EMP_OK;
+    emp_trace_events         events = {0};
+    emp_atomic_file          file = {0};
+    char(*name)[16] = NULL;
+    char track[32];
+
+    EMP_TRY(EMP_ALLOC(name, (size_t)count + 1));
+    emp_trace_name_process(&events, 1, "ranks");
+    for (int32_t i = 0; i < count; i++) {
+        const emp_turn_run *r = &run[i];
+        snprintf(name[i], sizeof name[i], "%c%d.%d", letters[r->kind], r->micro_batch,
+                 r->chunk);
+        snprintf(track, sizeof track, "rank %d", r->rank);
+        emp_trace_name_track(&events, (emp_trace_track){1, r->rank}, track);
+        emp_trace_span(&events, name[i], kinds[r->kind], (emp_trace_track){1, r->rank},
+                       r->start_ns, r->end_ns);
+    }
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    EMP_TRY(emp_trace_write(&events, file.stream, err));
+    EMP_TRY(emp_atomic_file_commit(&file, err));
+
+cleanup:
+    emp_atomic_file_abort(&file);
+    emp_trace_clear(&events);
+    emp_free(name);
+    return st;
+}
+
+static emp_status print_step(const cli_parallel_options *o, const inputs *in,
+                             const emp_parallel_step *step, bool is_symmetric,
+                             emp_error *err)
+{
+    const double memory =
+        (double)in->cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
+    const struct {
+        const char *key;
+        double      value;
+    } seconds[] = {{"step_time_s", step->step_s},    {"pipeline_s", step->pipeline_s},
+                   {"reduce_s", step->reduce_s},     {"update_s", step->update_s},
+                   {"gather_s", step->gather_s},     {"exposed_s", step->exposed_s},
+                   {"products_s", step->products_s}, {"attention_s", step->attention_s},
+                   {"moves_s", step->moves_s},       {"host_s", step->host_s}};
+    json_t *object =
+        json_pack("{s:s, s:s, s:I}", "workload", o->spec, "machine", in->cluster->name,
+                  "gpus", (json_int_t)emp_degrees_gpus(&in->spec.degrees));
+    json_t *rest = json_pack(
+        "{s:I, s:f, s:I, s:I, s:I, s:i, s:f, s:b, s:b, s:b}", "step_time_ns",
+        (json_int_t)llround(step->step_s * 1e9), "bubble_frac", step->bubble_frac,
+        "peak_bytes", (json_int_t)step->peak_bytes, "state_bytes",
+        (json_int_t)step->state_bytes, "activation_bytes",
+        (json_int_t)step->activation_bytes, "peak_stage", step->peak_stage, "parameters",
+        step->parameters, "feasible", (int)(step->peak_bytes <= memory), "symmetric",
+        (int)is_symmetric, "all_ranks", (int)o->all_ranks);
+    int failures = 0;
+
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        failures |=
+            json_object_set_new(object, seconds[i].key, json_real(seconds[i].value));
+    failures |= json_object_update(object, rest);
+    json_decref(rest);
+    if (failures != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    return cli_print_object(object, o->format, err);
+}
+
+/* Predicts the step of a spec with all its degrees. \param run  OPTIONAL. Receives the passes; the caller frees them. */
+static emp_status predict(emp_parallel_step *step, emp_parallel *p, emp_turn_run **run,
+                          int32_t *count, inputs *in, bool all_ranks, emp_error *err)
+{
+    emp_degrees  *d = &in->spec.degrees;
+    const int32_t each = d->dp * d->micro_batch;
+
+    if (in->spec.batch > 0 && in->spec.batch % each != 0)
+        return EMP_ERROR(
+            EMP_EINVAL, "batch=%d is no multiple of dp x micro_batch = %d x %d; %d is",
+            in->spec.batch, d->dp, d->micro_batch, (in->spec.batch / each + 1) * each);
+    if (in->spec.batch > 0) d->micro_batches = in->spec.batch / each;
+    *p = emp_parallel_of(in->cluster, &in->spec.model, d);
+    const emp_parallel_options how = {
+        .all_ranks = all_ranks,
+        .schedule_path = in->spec.schedule[0] != '\0' ? in->spec.schedule : NULL,
+        .run = run,
+        .run_count = count};
+    return emp_parallel_predict(step, p, &how, err);
+}
+
+emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    inputs            in = {0};
+    emp_parallel      p;
+    emp_parallel_step step;
+    emp_turn_run     *run = NULL;
+    int32_t           count = 0;
+
+    EMP_TRY(load(&in, options, err));
+    EMP_TRY(predict(&step, &p, options->trace != NULL ? &run : NULL, &count, &in,
+                    options->all_ranks, err));
+    if (options->trace != NULL) EMP_TRY(write_trace(options->trace, run, count, err));
+    EMP_TRY(print_step(options, &in, &step, emp_parallel_is_symmetric(&p), err));
+
+cleanup:
+    emp_free(run);
+    clear(&in);
+    return st;
+}
+
+emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *options,
+                             emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    inputs            in = {0};
+    emp_parallel      p;
+    emp_parallel_step step;
+    emp_turn_run     *run = NULL;
+    int32_t           count = 0, ranks = 0;
+
+    EMP_TRY(load(&in, options, err));
+    EMP_TRY(predict(&step, &p, &run, &count, &in, options->all_ranks, err));
+    for (int32_t i = 0; i < count; i++)
+        if (run[i].rank >= ranks) ranks = run[i].rank + 1;
+    if (count > EMP_PARALLEL_PASSES_MAX)
+        EMP_FAIL(EMP_EINVAL,
+                 "%d passes are too many for a picture, want %d at most; take fewer "
+                 "micro-batches, or emplace simulate --trace",
+                 count, EMP_PARALLEL_PASSES_MAX);
+    emp_passes_draw(drawing, run, count, ranks);
+
+cleanup:
+    emp_free(run);
+    clear(&in);
+    return st;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "parallel/degrees.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/text.h"
+
+enum { DEGREE_MAX = 1 << 16 };
+
+const emp_option emp_degrees_options[] = {
+    EMP_INTEGER_OPTION("tp", emp_degrees, tp, 1, 1024, "GPUs that share each matrix", 1),
+    EMP_INTEGER_OPTION("pp", emp_degrees, pp, 1, 256, "stages of a pipeline", 1),
+    EMP_INTEGER_OPTION("vp", emp_degrees, vp, 1, 256, "parts of the model on each stage",
+                       1),
+    EMP_INTEGER_OPTION("ep", emp_degrees, ep, 1, DEGREE_MAX,
+                       "GPUs that share the experts of a layer, taken from dp, cp and tp",
+                       1),
+    EMP_INTEGER_OPTION("etp", emp_degrees, etp, 0, 1024,
+                       "GPUs that share each matrix of an expert; 0 = 1", 0),
+    EMP_INTEGER_OPTION("cp", emp_degrees, cp, 1, 1024, "GPUs that share each sequence",
+                       1),
+    EMP_INTEGER_OPTION("dp", emp_degrees, dp, 1, DEGREE_MAX, "replicas", 1),
+    EMP_INTEGER_OPTION("micro_batch", emp_degrees, micro_batch, 1, 1 << 20,
+                       "sequences of a micro-batch", 1),
+    EMP_INTEGER_OPTION("micro_batches", emp_degrees, micro_batches, 1, 1 << 16,
+                       "micro-batches of a replica in a step", 1),
+    EMP_INTEGER_OPTION("seq", emp_degrees, sequence, 1, 1 << 24, "tokens of a sequence",
+                       4096),
+    EMP_INTEGER_OPTION("sp", emp_degrees, sp, 0, 1,
+                       "whether the GPUs of tp share the tokens of norms", 1),
+    EMP_INTEGER_OPTION("zero", emp_degrees, zero, 0, 3,
+                       "what replicas share out: 1 the optimizer, 2 and gradients, 3 and "
+                       "weights",
+                       1),
+    EMP_WORD_OPTION("recompute", emp_degrees, recompute, EMP_RECOMPUTE_WORDS,
+                    "activations that the backward pass computes again",
+                    EMP_RECOMPUTE_NONE),
+    EMP_WORD_OPTION("schedule", emp_degrees, schedule, EMP_ORDER_WORDS,
+                    "order of micro-batches; interleaved where vp is above 1",
+                    EMP_ORDER_1F1B),
+    EMP_WORD_OPTION("dtype", emp_degrees, is_fp8, "bf16|fp8", "of products of layers", 0),
+    EMP_INTEGER_OPTION("overlap_gradients", emp_degrees, overlap_gradients, 0, 1,
+                       "whether gradients are summed during the last backward passes", 0),
+    EMP_INTEGER_OPTION("overlap_parameters", emp_degrees, overlap_parameters, 0, 1,
+                       "whether weights are gathered during the first forward passes", 0),
+    EMP_INTEGER_OPTION("overlap_tp", emp_degrees, overlap_tp, 0, 1,
+                       "whether products hide the collectives of tp", 0),
+    EMP_INTEGER_OPTION("first", emp_degrees, first, 0, 1 << 11,
+                       "layers of the first stage; 0 = as the others", 0),
+    EMP_INTEGER_OPTION("last", emp_degrees, last, 0, 1 << 11, "layers of the last stage",
+                       0),
+    EMP_NO_OPTION};
+
+emp_degrees emp_degrees_default(void)
+{
+    return (emp_degrees){.tp = 1,
+                         .pp = 1,
+                         .vp = 1,
+                         .ep = 1,
+                         .cp = 1,
+                         .dp = 1,
+                         .micro_batch = 1,
+                         .micro_batches = 1,
+                         .sequence = 4096,
+                         .sp = 1,
+                         .zero = 1};
+}
+
+/* ---- layers of the chunks ---- */
+
+/* The largest divisor of \a size that is at most \a wanted. */
+static int32_t nearest_divisor(int64_t size, int32_t wanted)
+{
+    while (wanted > 1 && size % wanted != 0) wanted--;
+    return wanted;
+}
+
+static emp_status read_stages(int32_t *layers, int32_t chunks, const emp_degrees *d,
+                              int32_t wanted, emp_error *err)
+{
+    const char *at = d->stages;
+    int64_t     sum = 0;
+    int32_t     count = 0;
+
+    while (*at != '\0') {
+        char *end;
+        long  n = strtol(at, &end, 10);
+        if (end == at || n < 0 || n > EMP_TRANSFORMER_LAYERS_MAX ||
+            (*end != '\0' && strchr(",/+", *end) == NULL))
+            return EMP_ERROR(EMP_EINVAL,
+                             "stages=%.60s: want layers of each stage, as 12,14,12",
+                             d->stages);
+        if (count < chunks) layers[count] = (int32_t)n;
+        count++;
+        sum += n;
+        at = *end == '\0' ? end : end + 1;
+    }
+    if (count != chunks)
+        return EMP_ERROR(EMP_EINVAL,
+                         "stages=%.60s has %d parts, and pp x vp is %d x %d = %d; state "
+                         "the layers of each",
+                         d->stages, count, d->pp, d->vp, chunks);
+    if (sum == wanted) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "stages=%.60s has %lld layers, and the model has %d",
+                     d->stages, (long long)sum, wanted);
+}
+
+/* Embedding and loss count as a layer each, and the first chunks have more. */
+static void spread(int32_t *layers, int32_t chunks, int32_t total)
+{
+    for (int32_t c = 0; c < chunks; c++)
+        layers[c] = (total + 2) / chunks + (c < (total + 2) % chunks);
+    layers[0]--;
+    layers[chunks - 1]--;
+}
+
+static emp_status fill_chunks(int32_t *layers, const emp_degrees *d, int32_t total,
+                              emp_error *err)
+{
+    const int32_t chunks = d->pp * d->vp;
+    int32_t       first = d->first, last = d->last, inner = chunks, rest;
+
+    if (d->stages[0] != '\0') return read_stages(layers, chunks, d, total, err);
+    inner -= (first > 0) + (last > 0);
+    rest = total - first - last;
+    if (inner < 0 || rest < 0 || (inner == 0 && rest > 0))
+        return EMP_ERROR(EMP_EINVAL,
+                         "first=%d and last=%d leave %d of %d layers to %d other stages",
+                         first, last, rest, total, inner < 0 ? 0 : inner);
+    if (inner > 0 && rest % inner != 0) {
+        if (!d->may_spread || first > 0 || last > 0 || total < chunks)
+            return EMP_ERROR(EMP_EINVAL,
+                             "%d layers do not divide into pp x vp = %d x %d parts, and "
+                             "do into %d; or "
+                             "state first= or last= layers, or stages=%d,...",
+                             total, d->pp, d->vp, nearest_divisor(total, chunks),
+                             total / chunks + 1);
+        spread(layers, chunks, total);
+        return EMP_OK;
+    }
+    for (int32_t c = 0; c < chunks; c++) layers[c] = inner > 0 ? rest / inner : 0;
+    if (first > 0) layers[0] = first;
+    if (last > 0) layers[chunks - 1] = last;
+    return EMP_OK;
+}
+
+/* ---- checks ---- */
+
+static emp_status check_divides(const char *degree, int32_t value, const char *what,
+                                int64_t size, emp_error *err)
+{
+    if (size % value == 0) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "%s=%d does not divide %s, %lld; %s=%d does", degree,
+                     value, what, (long long)size, degree, nearest_divisor(size, value));
+}
+
+/* Tensor ranks have whole heads of keys, and so has each rank of context once heads are exchanged; measured steps may exchange
+ * keys otherwise. */
+static emp_status check_heads(const emp_degrees *d, const emp_transformer_layer *l,
+                              emp_error *err)
+{
+    EMP_CHECK(check_divides("tp", d->tp, "the query heads", l->heads, err));
+    if (d->may_spread) return EMP_OK;
+    EMP_CHECK(check_divides("tp", d->tp, "the key-value heads", l->kv_heads, err));
+    return check_divides("cp", d->cp, "the key-value heads of a tensor rank",
+                         l->kv_heads / d->tp, err);
+}
+
+static emp_status check_layer(const emp_degrees *d, const emp_transformer_layer *l,
+                              emp_error *err)
+{
+    if (l->mixer != EMP_MIXER_ATTENTION)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "training in parallel is known of layers with attention, not of "
+                         "those that scan or compress");
+    EMP_CHECK(check_heads(d, l, err));
+    if (l->inner > 0)
+        EMP_CHECK(check_divides("tp", d->tp, "the inner size", l->inner, err));
+    if (l->experts == 0) return EMP_OK;
+    EMP_CHECK(check_divides("ep", d->ep, "the experts", l->experts, err));
+    return check_divides("etp", d->etp, "the inner size of experts", l->expert_inner,
+                         err);
+}
+
+static emp_status check_sizes(const emp_degrees *d, emp_error *err)
+{
+    const double gpus = (double)d->tp * d->cp * d->dp * d->pp;
+    const double passes = (double)d->pp * d->vp * d->micro_batches;
+
+    if (gpus > EMP_RANKS_MAX)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "tp x cp x dp x pp = %d x %d x %d x %d = %.0f GPUs, want at most "
+            "%d",
+            d->tp, d->cp, d->dp, d->pp, gpus, EMP_RANKS_MAX);
+    if (passes > EMP_PASSES_MAX)
+        return EMP_ERROR(EMP_EINVAL,
+                         "pp x vp x micro_batches = %d x %d x %d = %.0f passes, want at "
+                         "most %d",
+                         d->pp, d->vp, d->micro_batches, passes, EMP_PASSES_MAX);
+    return EMP_OK;
+}
+
+static emp_status check_pipeline(const emp_degrees *d, emp_error *err)
+{
+    if ((int64_t)d->pp * d->vp > EMP_CHUNKS_MAX)
+        return EMP_ERROR(EMP_EINVAL, "pp x vp = %d x %d parts, want at most %d", d->pp,
+                         d->vp, EMP_CHUNKS_MAX);
+    if (d->vp > 1 && d->pp == 1)
+        return EMP_ERROR(EMP_EINVAL, "vp=%d needs a pipeline; pp=1 has vp=1", d->vp);
+    if (d->vp > 1 && d->schedule != EMP_ORDER_INTERLEAVED)
+        return EMP_ERROR(EMP_EINVAL, "vp=%d needs schedule=interleaved, or vp=1", d->vp);
+    if (d->schedule == EMP_ORDER_INTERLEAVED && d->vp > 1 &&
+        d->micro_batches % d->pp != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "micro_batches=%d is no multiple of pp=%d, which interleaving "
+                         "needs; %d is",
+                         d->micro_batches, d->pp, (d->micro_batches / d->pp + 1) * d->pp);
+    if (d->schedule == EMP_ORDER_DUALPIPE &&
+        (d->pp % 2 != 0 || d->micro_batches % 2 != 0 || d->micro_batches < 2 * d->pp))
+        return EMP_ERROR(EMP_EINVAL,
+                         "schedule=dualpipe needs an even pp and an even number of "
+                         "micro_batches of at least 2 pp, not pp=%d and %d",
+                         d->pp, d->micro_batches);
+    return EMP_OK;
+}
+
+emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_MAX],
+                               const emp_transformer_model *model, emp_error *err)
+{
+    bool has_experts = false;
+
+    if (d->etp == 0) d->etp = 1;
+    if (d->vp > 1 && d->schedule == EMP_ORDER_1F1B) d->schedule = EMP_ORDER_INTERLEAVED;
+    EMP_CHECK(check_sizes(d, err));
+    EMP_CHECK(check_pipeline(d, err));
+    EMP_CHECK(check_divides("cp", d->cp, "the sequence", d->sequence, err));
+    if (d->sp && d->tp > 1)
+        EMP_CHECK(check_divides("tp", d->tp, "the tokens of a micro-batch",
+                                (int64_t)d->micro_batch * d->sequence / d->cp, err));
+    for (int32_t l = 0; l < model->layer_count; l++) {
+        EMP_CHECK(check_layer(d, &model->layer[l], err));
+        has_experts |= model->layer[l].experts > 0;
+    }
+    if (!has_experts && d->ep > 1)
+        return EMP_ERROR(EMP_EINVAL, "ep=%d, and the model has no experts; want ep=1",
+                         d->ep);
+    const int64_t ranks = (int64_t)d->tp * d->cp * d->dp;
+    if (has_experts && ranks % ((int64_t)d->etp * d->ep) != 0)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "etp x ep = %d x %d does not divide the ranks of a stage, tp x cp "
+            "x dp = %lld; ep=%d does",
+            d->etp, d->ep, (long long)ranks,
+            nearest_divisor(ranks / nearest_divisor(ranks, d->etp), d->ep));
+    return fill_chunks(chunk_layers, d, model->layer_count, err);
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "parallel/plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/text.h"
+#include "base/text/units.h"
+
+enum { LONG_SEQUENCE = 8192, CONTEXT_MAX = 16, MICRO_BATCH_MAX = 8, SEQUENCES_A_GPU = 4 };
+
+/* ---- choices ---- */
+
+enum { CHOICES_MAX = 64 };
+
+typedef struct {
+    int32_t value[CHOICES_MAX], count;
+} choices;
+
+static void add_choice(choices *c, int32_t value)
+{
+    if (c->count < CHOICES_MAX) c->value[c->count++] = value;
+}
+
+static choices only(int32_t value) { return (choices){{value}, 1}; }
+
+/* Divisors of a size up to a limit. */
+static choices divisors(int32_t size, int32_t most)
+{
+    choices c = {.count = 0};
+
+    for (int32_t i = 1; i <= most && i <= size; i++)
+        if (size % i == 0) add_choice(&c, i);
+    return c;
+}
+
+typedef struct {
+    emp_ways                *plan;
+    const emp_parallel_spec *spec;
+    const emp_cluster       *cluster;
+    int32_t                  gpus;
+    bool                     all_ranks;
+    char why[EMP_PLAN_WHY_BYTES]; /* of the last that did not divide */
+} planner;
+
+/* What the spec says, or else what is to be tried. */
+static choices of_spec(const planner *p, const char *key, int32_t given, choices tried)
+{
+    return emp_parallel_spec_has(p->spec, key) ? only(given) : tried;
+}
+
+/* ---- one way ---- */
+
+static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
+{
+    emp_ways            *plan = p->plan;
+    emp_error            why = {0};
+    emp_parallel_options options = {
+        .all_ranks = p->all_ranks,
+        .schedule_path = p->spec->schedule[0] != '\0' ? p->spec->schedule : NULL,
+        .memory_bytes = plan->memory_bytes};
+
+    EMP_CHECK(EMP_GROW(plan->row, (int64_t)plan->count + 1, plan->capacity));
+    emp_way *row = &plan->row[plan->count];
+    *row = (emp_way){.degrees = *d};
+    const emp_status st = emp_parallel_predict(
+        &row->step,
+        &(emp_parallel){.cluster = p->cluster, .model = &p->spec->model, .degrees = d},
+        &options, &why);
+    if (st == EMP_EINVAL) {
+        snprintf(p->why, sizeof p->why, "%s", why.msg);
+        snprintf(row->why, sizeof row->why, "%s", why.msg);
+        row->step.step_s = INFINITY;
+        row->step.peak_bytes = INFINITY;
+    } else if (st != EMP_OK) {
+        return EMP_ERROR(st, "%s", why.msg);
+    } else if (isinf(row->step.step_s)) {
+        snprintf(row->why, sizeof row->why, "needs %.1f GiB of %.1f GiB",
+                 row->step.peak_bytes / 1073741824.0, plan->memory_bytes / 1073741824.0);
+    } else {
+        plan->feasible++;
+    }
+    plan->count++;
+    return EMP_OK;
+}
+
+static emp_status try_recomputations(planner *p, emp_degrees d, emp_error *err)
+{
+    const choices recompute = of_spec(
+        p, "recompute", d.recompute,
+        (choices){{EMP_RECOMPUTE_NONE, EMP_RECOMPUTE_SELECTIVE, EMP_RECOMPUTE_FULL}, 3});
+
+    for (int32_t i = 0; i < recompute.count; i++) {
+        d.recompute = recompute.value[i];
+        EMP_CHECK(add_row(p, &d, err));
+    }
+    return EMP_OK;
+}
+
+/* Schedules that fit the degrees; DualPipe, which keeps two copies of the model, only where it is asked for. */
+static emp_status try_schedules(planner *p, emp_degrees d, emp_error *err)
+{
+    choices schedules = only(EMP_ORDER_1F1B);
+
+    if (d.vp > 1)
+        schedules = only(EMP_ORDER_INTERLEAVED);
+    else if (d.pp > 1)
+        add_choice(&schedules, EMP_ORDER_ZERO_BUBBLE);
+    schedules = of_spec(p, "schedule", d.schedule, schedules);
+    if (p->spec->schedule[0] != '\0') schedules = only(d.schedule);
+    for (int32_t i = 0; i < schedules.count; i++) {
+        d.schedule = schedules.value[i];
+        EMP_CHECK(try_recomputations(p, d, err));
+    }
+    return EMP_OK;
+}
+
+static emp_status try_micro_batches(planner *p, emp_degrees d, emp_error *err)
+{
+    const int32_t each = p->plan->batch / d.dp;
+    const choices micro_batch =
+        of_spec(p, "micro_batch", d.micro_batch, divisors(each, MICRO_BATCH_MAX));
+
+    for (int32_t i = 0; i < micro_batch.count; i++) {
+        d.micro_batch = micro_batch.value[i];
+        if (each % d.micro_batch != 0) continue;
+        d.micro_batches = each / d.micro_batch;
+        if (emp_parallel_spec_has(p->spec, "micro_batches") &&
+            d.micro_batches != p->spec->degrees.micro_batches)
+            continue;
+        EMP_CHECK(try_schedules(p, d, err));
+    }
+    return EMP_OK;
+}
+
+/* Layers that do not divide: embedding and loss count as one each, or the last part has fewer. \return false: neither
+ * does. */
+static bool set_uneven(emp_degrees *d, int32_t layers)
+{
+    const int32_t parts = d->pp * d->vp, each = (layers + 2) / parts;
+    const int32_t most = (layers + parts - 1) / parts;
+
+    if (layers % parts == 0) return true;
+    if ((layers + 2) % parts == 0 && each > 1) {
+        d->first = d->last = each - 1;
+        return true;
+    }
+    d->last = layers - (parts - 1) * most;
+    return d->vp == 1 && d->last > 0;
+}
+
+/* Parts on a stage: as many as divide its layers, where the spec does not state them otherwise. */
+static emp_status try_virtual(planner *p, emp_degrees d, emp_error *err)
+{
+    const int32_t layers = p->spec->model.layer_count;
+    choices       vp = only(1);
+
+    const bool is_uneven =
+        p->spec->degrees.stages[0] != '\0' || d.first > 0 || d.last > 0;
+
+    if (d.pp > 1 && !is_uneven && !emp_parallel_spec_has(p->spec, "schedule"))
+        vp = layers % d.pp == 0 ? divisors(layers / d.pp, EMP_CHUNKS_MAX / d.pp)
+                                : divisors((layers + 2) / d.pp, EMP_CHUNKS_MAX / d.pp);
+    vp = of_spec(p, "vp", d.vp, vp);
+    for (int32_t i = 0; i < vp.count; i++) {
+        emp_degrees here = d;
+        here.vp = vp.value[i];
+        if (!is_uneven && vp.count > 1 && !set_uneven(&here, layers)) continue;
+        if (!is_uneven && vp.count == 1) (void)set_uneven(&here, layers);
+        EMP_CHECK(try_micro_batches(p, here, err));
+    }
+    return EMP_OK;
+}
+
+static int32_t experts_of(const emp_transformer_model *m)
+{
+    int32_t experts = 0;
+
+    for (int32_t l = 0; l < m->layer_count; l++)
+        if (m->layer[l].experts > experts) experts = m->layer[l].experts;
+    return experts;
+}
+
+static emp_status try_experts(planner *p, emp_degrees d, emp_error *err)
+{
+    const int32_t experts = experts_of(&p->spec->model), ranks = d.tp * d.cp * d.dp;
+    const choices ep = of_spec(p, "ep", d.ep, divisors(experts, ranks));
+
+    if (experts == 0 && !emp_parallel_spec_has(p->spec, "ep")) {
+        d.ep = 1;
+        return try_virtual(p, d, err);
+    }
+    for (int32_t i = 0; i < ep.count; i++) {
+        d.ep = ep.value[i];
+        if (ranks % d.ep == 0 || ep.count == 1) EMP_CHECK(try_virtual(p, d, err));
+    }
+    return EMP_OK;
+}
+
+static emp_status try_context(planner *p, emp_degrees d, emp_error *err)
+{
+    const int32_t rest = p->gpus / d.tp / d.pp;
+    const int32_t most = d.sequence >= LONG_SEQUENCE ? CONTEXT_MAX : 1;
+    const choices cp = of_spec(p, "cp", d.cp, divisors(rest, most));
+
+    for (int32_t i = 0; i < cp.count; i++) {
+        d.cp = cp.value[i];
+        if (rest % d.cp != 0) continue;
+        d.dp = rest / d.cp;
+        if (emp_parallel_spec_has(p->spec, "dp") && d.dp != p->spec->degrees.dp) continue;
+        if (p->plan->batch % d.dp != 0) continue;
+        EMP_CHECK(try_experts(p, d, err));
+    }
+    return EMP_OK;
+}
+
+/* Fewer layers than stages are no plan. */
+static emp_status try_all(planner *p, emp_error *err)
+{
+    emp_degrees   d = p->spec->degrees;
+    const int32_t heads = p->spec->model.layer[0].heads;
+    const choices tp =
+        of_spec(p, "tp", d.tp,
+                divisors(p->gpus, p->cluster->domain < 8 ? p->cluster->domain : 8));
+
+    for (int32_t i = 0; i < tp.count; i++) {
+        d.tp = tp.value[i];
+        if (p->gpus % d.tp != 0 || (tp.count > 1 && heads % d.tp != 0)) continue;
+        const choices pp =
+            of_spec(p, "pp", d.pp, divisors(p->gpus / d.tp, p->spec->model.layer_count));
+        for (int32_t k = 0; k < pp.count; k++) {
+            d.pp = pp.value[k];
+            if (p->gpus / d.tp % d.pp == 0) EMP_CHECK(try_context(p, d, err));
+        }
+    }
+    return EMP_OK;
+}
+
+/* ---- the plan ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const emp_way *x = a, *y = b;
+
+    if (x->step.step_s != y->step.step_s) return x->step.step_s < y->step.step_s ? -1 : 1;
+    return (x->step.peak_bytes > y->step.peak_bytes) -
+           (x->step.peak_bytes < y->step.peak_bytes);
+}
+
+/* Sequences of a step: what the spec says, or follows from its degrees, or four a GPU. */
+static int32_t batch_of(const planner *p)
+{
+    const emp_degrees *d = &p->spec->degrees;
+
+    if (p->spec->batch > 0) return p->spec->batch;
+    if (emp_parallel_spec_has(p->spec, "micro_batches"))
+        return d->micro_batches * d->micro_batch * d->dp;
+    return SEQUENCES_A_GPU * p->gpus;
+}
+
+static emp_status refuse(const planner *p, emp_error *err)
+{
+    const emp_degrees *d = &p->spec->degrees;
+
+    if (p->why[0] != '\0') return EMP_ERROR(EMP_EINVAL, "%s", p->why);
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "no degrees fit %d GPUs and %d sequences: tp x pp x cp x dp must be "
+        "%d, and dp x micro_batch x micro_batches %d; the spec has tp=%d pp=%d "
+        "cp=%d dp=%d",
+        p->gpus, p->plan->batch, p->gpus, p->plan->batch, d->tp, d->pp, d->cp, d->dp);
+}
+
+emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
+                         const emp_cluster *cluster, int32_t gpus, bool all_ranks,
+                         emp_error *err)
+{
+    planner p = {.plan = out,
+                 .spec = spec,
+                 .cluster = cluster,
+                 .gpus = gpus,
+                 .all_ranks = all_ranks};
+
+    if (gpus == 0) p.gpus = (int32_t)emp_degrees_gpus(&spec->degrees);
+    if (p.gpus > cluster->gpus)
+        return EMP_ERROR(EMP_EINVAL, "%d GPUs are wanted, and %s has %d", p.gpus,
+                         cluster->name, cluster->gpus);
+    out->batch = batch_of(&p);
+    out->memory_bytes = (double)cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
+    EMP_CHECK(try_all(&p, err));
+    if (out->count == 0 || (out->feasible == 0 && isinf(out->row[0].step.peak_bytes) &&
+                            p.why[0] != '\0' && out->count == 1))
+        return refuse(&p, err);
+    qsort(out->row, (size_t)out->count, sizeof *out->row, compare);
+    return EMP_OK;
+}
+
+void emp_ways_clear(emp_ways *plan)
+{
+    emp_free(plan->row);
+    *plan = (emp_ways){0};
+}
+
+/* ---- flags ---- */
+
+const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
+                                       int32_t batch)
+{
+    emp_text to = {text, size, 0};
+
+    text[0] = '\0';
+    emp_text_add(&to, "--tensor-model-parallel-size %d --pipeline-model-parallel-size %d",
+                 d->tp, d->pp);
+    if (d->vp > 1) emp_text_add(&to, " --num-virtual-stages-per-pipeline-rank %d", d->vp);
+    if (d->cp > 1)
+        emp_text_add(&to, " --context-parallel-size %d --cp-comm-type a2a", d->cp);
+    if (d->ep > 1)
+        emp_text_add(&to,
+                     " --expert-model-parallel-size %d --expert-tensor-parallel-size %d",
+                     d->ep, d->etp > 0 ? d->etp : 1);
+    if (d->sp && d->tp > 1) emp_text_add(&to, " --sequence-parallel");
+    if (d->zero > 0) emp_text_add(&to, " --use-distributed-optimizer");
+    if (d->recompute == EMP_RECOMPUTE_SELECTIVE)
+        emp_text_add(&to, " --recompute-granularity selective");
+    if (d->recompute == EMP_RECOMPUTE_FULL)
+        emp_text_add(&to, " --recompute-granularity full --recompute-method uniform "
+                          "--recompute-num-layers 1");
+    if (d->overlap_gradients) emp_text_add(&to, " --overlap-grad-reduce");
+    if (d->overlap_parameters) emp_text_add(&to, " --overlap-param-gather");
+    if (d->overlap_tp) emp_text_add(&to, " --tp-comm-overlap");
+    if (d->is_fp8) emp_text_add(&to, " --fp8-format hybrid");
+    if (d->first > 0 && d->first == d->last)
+        emp_text_add(&to, " --account-for-embedding-in-pipeline-split "
+                          "--account-for-loss-in-pipeline-split");
+    else if (d->first > 0)
+        emp_text_add(&to, " --decoder-first-pipeline-num-layers %d", d->first);
+    if (d->last > 0 && d->first != d->last)
+        emp_text_add(&to, " --decoder-last-pipeline-num-layers %d", d->last);
+    emp_text_add(&to, " --seq-length %d --micro-batch-size %d --global-batch-size %d",
+                 d->sequence, d->micro_batch, batch);
+    return text;
+}

@@ -1,0 +1,46 @@
+/** \file parallel/plan.h
+ * Every way to spread a training step over so many GPUs that degrees allow: timed, and ranked.
+ *
+ * What the spec decides stays; all else is searched: tp, pp, vp, ep, cp and with them dp, micro-batch, recomputation, schedule.
+ * Context parallelism is searched for sequences of 8192 tokens and more.
+ */
+#ifndef EMP_PARALLEL_PLAN_H
+#define EMP_PARALLEL_PLAN_H
+
+#include "parallel/spec.h"
+#include "parallel/step.h"
+
+/** What a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
+#define EMP_PARALLEL_PROCESS_BYTES (1411.0 * 1048576.0)
+
+enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES };
+
+typedef struct {
+    emp_degrees       degrees;
+    emp_parallel_step step;
+    char              why[EMP_PLAN_WHY_BYTES]; /**< it fails; "" = it does not */
+} emp_way;
+
+/** Zero-initialise; emp_ways_clear() releases it, also after a failure. */
+typedef struct {
+    emp_way *row; /**< feasible ones first, by their time; then by their memory */
+    int32_t  count, feasible, capacity;
+    int32_t  batch;        /**< sequences of a step */
+    double   memory_bytes; /**< of a GPU, less what the process needs */
+} emp_ways;
+
+/** Makes the plan. O(ways).
+ * \param gpus  How many; 0 = what the degrees of the spec need.
+ * \retval EMP_EINVAL  No degrees fit so many GPUs, layers, heads and sequences; the message says why.
+ * \retval EMP_EUNSUPPORTED, EMP_ENOMEM  As emp_parallel_predict(). */
+emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
+                         const emp_cluster *cluster, int32_t gpus, bool all_ranks,
+                         emp_error *err);
+
+void emp_ways_clear(emp_ways *plan);
+
+/** The flags of Megatron-LM for these degrees; returns \a text. */
+const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
+                                       int32_t batch);
+
+#endif /* EMP_PARALLEL_PLAN_H */

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "parallel/schedule.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- tasks ---- */
+
+static emp_status add(emp_pipeline_order *s, emp_turn_kind kind, int32_t chunk,
+                      int32_t micro_batch, emp_error *err)
+{
+    EMP_CHECK(EMP_GROW(s->task, (int64_t)s->count + 1, s->capacity));
+    s->task[s->count++] = (emp_turn){(int32_t)kind, chunk, micro_batch};
+    return EMP_OK;
+}
+
+emp_status emp_pipeline_order_begin(emp_pipeline_order *s, const emp_degrees *d,
+                                    emp_error *err)
+{
+    memset(s, 0, sizeof *s);
+    s->stages = d->pp;
+    s->chunks = d->pp * d->vp;
+    s->micro_batches = d->micro_batches;
+    for (int32_t c = 0; c < s->chunks; c++) {
+        s->stage_of[c] = c % d->pp;
+        s->before[c] = c - 1;
+        s->behind[c] = c + 1 < s->chunks ? c + 1 : -1;
+    }
+    return EMP_ALLOC(s->first, (size_t)d->pp + 1);
+}
+
+void emp_pipeline_order_clear(emp_pipeline_order *schedule)
+{
+    emp_free(schedule->first);
+    emp_free(schedule->task);
+    memset(schedule, 0, sizeof *schedule);
+}
+
+/* ---- one forward, one backward ---- */
+
+static emp_status fill_1f1b(emp_pipeline_order *s, int32_t stage, emp_error *err)
+{
+    const int32_t m = s->micro_batches, ahead = s->stages - 1 - stage;
+    const int32_t warm = ahead < m ? ahead : m;
+
+    for (int32_t i = 0; i < warm; i++) EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, i, err));
+    for (int32_t i = 0; i < m; i++) {
+        if (warm + i < m) EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, warm + i, err));
+        EMP_CHECK(add(s, EMP_TURN_BACKWARD, stage, i, err));
+    }
+    return EMP_OK;
+}
+
+/* ZB-H1 (Qi et al., Zero bubble pipeline parallelism, 2024): stage s puts gradients of weights off by s micro-batches, so
+ * that no stage keeps more than with 1F1B. */
+static emp_status fill_zero_bubble(emp_pipeline_order *s, int32_t stage, emp_error *err)
+{
+    const int32_t m = s->micro_batches, ahead = s->stages - 1 - stage;
+    const int32_t warm = ahead < m ? ahead : m;
+    int32_t       done = 0;
+
+    for (int32_t i = 0; i < warm; i++) EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, i, err));
+    for (int32_t i = 0; i < m; i++) {
+        if (warm + i < m) EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, warm + i, err));
+        EMP_CHECK(add(s, EMP_TURN_BACKWARD, stage, i, err));
+        if (i >= stage) EMP_CHECK(add(s, EMP_TURN_WEIGHT, stage, done++, err));
+    }
+    while (done < m) EMP_CHECK(add(s, EMP_TURN_WEIGHT, stage, done++, err));
+    return EMP_OK;
+}
+
+static emp_status fill_gpipe(emp_pipeline_order *s, int32_t stage, emp_error *err)
+{
+    for (int32_t i = 0; i < s->micro_batches; i++)
+        EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, i, err));
+    for (int32_t i = 0; i < s->micro_batches; i++)
+        EMP_CHECK(add(s, EMP_TURN_BACKWARD, stage, i, err));
+    return EMP_OK;
+}
+
+/* ---- interleaved ---- */
+
+/* Pass k of a stage (Narayanan et al., 2021): groups of pp micro-batches go through all its chunks, in order forward and
+ * the other way round backward. The last group may be smaller. */
+static emp_status add_interleaved(emp_pipeline_order *s, emp_turn_kind kind,
+                                  int32_t stage, int32_t k, emp_error *err)
+{
+    const int32_t pp = s->stages, vp = s->chunks / pp;
+    const int32_t group = k / (pp * vp), rest = s->micro_batches - group * pp;
+    const int32_t width = rest < pp ? rest : pp, within = k - group * pp * vp;
+    int32_t       part = within / width;
+
+    if (kind == EMP_TURN_BACKWARD) part = vp - 1 - part;
+    return add(s, kind, part * pp + stage, group * pp + within % width, err);
+}
+
+static emp_status fill_interleaved(emp_pipeline_order *s, int32_t stage, emp_error *err)
+{
+    const int32_t pp = s->stages, vp = s->chunks / pp, total = s->micro_batches * vp;
+    int32_t       warm = (pp - stage - 1) * 2 + (vp - 1) * pp;
+
+    if (warm > total || s->micro_batches == pp) warm = total;
+    for (int32_t k = 0; k < warm; k++)
+        EMP_CHECK(add_interleaved(s, EMP_TURN_FORWARD, stage, k, err));
+    for (int32_t k = 0; k < total; k++) {
+        if (warm + k < total)
+            EMP_CHECK(add_interleaved(s, EMP_TURN_FORWARD, stage, warm + k, err));
+        EMP_CHECK(add_interleaved(s, EMP_TURN_BACKWARD, stage, k, err));
+    }
+    return EMP_OK;
+}
+
+/* ---- DualPipe ---- */
+
+/* Micro-batches of the first half enter at the first stage, the others at the last one, and each stage has a chunk of
+ * either direction (DeepSeek-V3 technical report, 2024; the phases are those of its published program). */
+typedef struct {
+    emp_pipeline_order *s;
+    int32_t             stage;
+    int32_t             forward[2], backward[2]; /* passes done, by direction */
+    int32_t             weight[2];               /* gradients of weights done */
+    int32_t queue[EMP_CHUNKS_MAX], first, last;  /* directions whose weights wait */
+} dual;
+
+static int32_t chunk_of(const dual *t, int32_t phase, int32_t *micro_batch)
+{
+    const int32_t n = t->s->stages, way = t->stage >= n / 2 ? 1 - phase : phase;
+
+    *micro_batch += way * (t->s->micro_batches / 2);
+    return way == 0 ? t->stage : n + (n - 1 - t->stage);
+}
+
+static emp_status dual_forward(dual *t, int32_t phase, emp_error *err)
+{
+    int32_t       micro_batch = t->forward[phase]++;
+    const int32_t chunk = chunk_of(t, phase, &micro_batch);
+
+    return add(t->s, EMP_TURN_FORWARD, chunk, micro_batch, err);
+}
+
+static emp_status dual_weight(dual *t, int32_t phase, emp_error *err)
+{
+    int32_t       micro_batch = t->weight[phase]++;
+    const int32_t chunk = chunk_of(t, phase, &micro_batch);
+
+    return add(t->s, EMP_TURN_WEIGHT, chunk, micro_batch, err);
+}
+
+static emp_status dual_backward(dual *t, int32_t phase, bool is_late, emp_error *err)
+{
+    int32_t       micro_batch = t->backward[phase]++;
+    const int32_t chunk = chunk_of(t, phase, &micro_batch);
+
+    EMP_CHECK(add(t->s, EMP_TURN_BACKWARD, chunk, micro_batch, err));
+    if (!is_late) return dual_weight(t, phase, err);
+    t->queue[t->last++] = phase;
+    return EMP_OK;
+}
+
+/* The weights that wait longest. */
+static emp_status dual_late_weight(dual *t, emp_error *err)
+{
+    return t->first < t->last ? dual_weight(t, t->queue[t->first++], err) : EMP_OK;
+}
+
+static emp_status fill_dual(emp_pipeline_order *s, int32_t stage, emp_error *err)
+{
+    const int32_t n = s->stages, half = n / 2, m = s->micro_batches / 2;
+    const int32_t rank = stage < half ? stage : n - 1 - stage, rest = half - rank - 1;
+    dual          t = {.s = s, .stage = stage};
+
+    for (int32_t i = 0; i < 2 * rest; i++) EMP_CHECK(dual_forward(&t, 0, err));
+    for (int32_t i = 0; i <= rank; i++) {
+        EMP_CHECK(dual_forward(&t, 0, err));
+        EMP_CHECK(dual_forward(&t, 1, err));
+    }
+    for (int32_t i = 0; i < rest; i++) {
+        EMP_CHECK(dual_backward(&t, 1, true, err));
+        EMP_CHECK(dual_late_weight(&t, err));
+        EMP_CHECK(dual_forward(&t, 1, err));
+    }
+    for (int32_t i = 0; i < m - n + rank + 1; i++) {
+        EMP_CHECK(dual_forward(&t, 0, err));
+        EMP_CHECK(dual_backward(&t, 1, false, err));
+        EMP_CHECK(dual_forward(&t, 1, err));
+        EMP_CHECK(dual_backward(&t, 0, false, err));
+    }
+    for (int32_t i = 0; i < rest; i++) {
+        EMP_CHECK(dual_backward(&t, 1, false, err));
+        EMP_CHECK(dual_forward(&t, 1, err));
+        EMP_CHECK(dual_backward(&t, 0, false, err));
+    }
+    const int32_t late = (rank + 1) / 2; /* from here on weights wait */
+    for (int32_t i = 0; i <= rank; i++) {
+        EMP_CHECK(dual_backward(&t, 1, i > late || (i == late && rank % 2 == 1), err));
+        EMP_CHECK(dual_backward(&t, 0, i >= late, err));
+    }
+    for (int32_t i = 0; i < rest; i++) {
+        EMP_CHECK(dual_late_weight(&t, err));
+        EMP_CHECK(dual_backward(&t, 0, true, err));
+    }
+    while (t.first < t.last) EMP_CHECK(dual_late_weight(&t, err));
+    return EMP_OK;
+}
+
+static void turn_chunks(emp_pipeline_order *s)
+{
+    const int32_t n = s->stages;
+
+    s->chunks = 2 * n;
+    for (int32_t c = 0; c < n; c++) {
+        s->stage_of[c] = c;
+        s->stage_of[n + c] = n - 1 - c;
+        s->before[c] = c - 1;
+        s->before[n + c] = c == 0 ? -1 : n + c - 1;
+        s->behind[c] = c + 1 < n ? c + 1 : -1;
+        s->behind[n + c] = c + 1 < n ? n + c + 1 : -1;
+    }
+}
+
+emp_status emp_pipeline_order_create(emp_pipeline_order *out, const emp_degrees *d,
+                                     emp_error *err)
+{
+    static emp_status (*const fill[EMP_ORDERS])(emp_pipeline_order *, int32_t,
+                                                emp_error *) = {
+        [EMP_ORDER_1F1B] = fill_1f1b,
+        [EMP_ORDER_INTERLEAVED] = fill_interleaved,
+        [EMP_ORDER_ZERO_BUBBLE] = fill_zero_bubble,
+        [EMP_ORDER_DUALPIPE] = fill_dual,
+        [EMP_ORDER_GPIPE] = fill_gpipe};
+
+    EMP_CHECK(emp_pipeline_order_begin(out, d, err));
+    out->has_weights =
+        d->schedule == EMP_ORDER_ZERO_BUBBLE || d->schedule == EMP_ORDER_DUALPIPE;
+    out->is_blocking = d->schedule == EMP_ORDER_1F1B;
+    if (d->schedule == EMP_ORDER_DUALPIPE) turn_chunks(out);
+    for (int32_t stage = 0; stage < d->pp; stage++) {
+        EMP_CHECK(fill[d->schedule](out, stage, err));
+        out->first[stage + 1] = out->count;
+    }
+    return EMP_OK;
+}

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "parallel/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 32 };
+
+/* ---- the parts of the model ---- */
+
+/* Works of the kinds of layers; layers alike share one. */
+typedef struct {
+    const emp_transformer_layer *layer[LAYER_KINDS_MAX];
+    emp_work                     work[LAYER_KINDS_MAX];
+    int32_t                      count;
+    emp_work                     embedding, head;
+} kinds;
+
+/* A chunk's passes and bytes. */
+typedef struct {
+    emp_part *part[EMP_TURN_KINDS];
+    int32_t   count[EMP_TURN_KINDS];
+    double    dense, expert; /* parameters of a rank */
+    double    activations, input, transient, late;
+    uint32_t  kinds; /* bit k: it has layers of kind k */
+    /* of one micro-batch: collectives that nothing hides, all kernels, those of attention, those that move data, and what the
+     * host takes beyond */
+    double exposed_s, compute_s, attention_s, moves_s, host_s;
+} chunk;
+
+/* All that a prediction has at hand. */
+typedef struct {
+    emp_parallel       p; /* of the degrees below */
+    emp_degrees        d;
+    int32_t            layers[EMP_CHUNKS_MAX];
+    kinds             *kinds;
+    emp_pipeline_order schedule;
+    chunk             *chunk; /* [chunks of the schedule] */
+    emp_stage_end     *end;
+} predictor;
+
+static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer *b)
+{
+    return a->heads == b->heads && a->kv_heads == b->kv_heads && a->inner == b->inner &&
+           a->head_size == b->head_size && a->value_size == b->value_size &&
+           a->window == b->window && a->experts == b->experts &&
+           a->expert_inner == b->expert_inner && a->shared_inner == b->shared_inner &&
+           a->has_no_feed_forward == b->has_no_feed_forward;
+}
+
+/* Finds or makes the work of a layer, and notes its kind. */
+static emp_status work_of(const emp_work **work, predictor *x, uint32_t *seen,
+                          const emp_transformer_layer *layer, emp_error *err)
+{
+    kinds *k = x->kinds;
+
+    for (int32_t i = 0; i < k->count; i++) {
+        if (!is_alike(k->layer[i], layer)) continue;
+        *work = &k->work[i];
+        *seen |= UINT32_C(1) << i;
+        return EMP_OK;
+    }
+    if (k->count == LAYER_KINDS_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "layers of more than %d kinds",
+                         LAYER_KINDS_MAX);
+    k->layer[k->count] = layer;
+    emp_work_layer(&k->work[k->count], &x->p, layer);
+    *seen |= UINT32_C(1) << k->count;
+    *work = &k->work[k->count++];
+    return EMP_OK;
+}
+
+/* ---- passes ---- */
+
+static int64_t ns_of(double seconds) { return llround(seconds * 1e9); }
+
+/* Adds a pass. Where weights are passes of their own the backward pass leaves them out. */
+static int64_t add_part(chunk *c, emp_turn_kind kind, emp_group group, double seconds)
+{
+    const int64_t ns = ns_of(seconds);
+    emp_part     *last = c->count[kind] > 0 ? &c->part[kind][c->count[kind] - 1] : NULL;
+
+    if (ns == 0) return 0;
+    if (last != NULL && last->group == EMP_GROUP_NONE && group == EMP_GROUP_NONE)
+        last->ns += ns;
+    else
+        c->part[kind][c->count[kind]++] = (emp_part){group, ns};
+    return ns;
+}
+
+static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
+                         bool has_weights, double launch_s)
+{
+    int64_t gpu_ns = 0;
+
+    for (int32_t i = 0; i < s->count; i++) {
+        const emp_segment *g = &s->segment[i];
+        const double       compute_s = g->compute_s + (has_weights ? 0.0 : g->weight_s);
+        gpu_ns += add_part(c, kind, g->group, fmax(g->collective_s, compute_s));
+        c->exposed_s += fmax(0.0, g->collective_s - compute_s);
+        c->compute_s += g->compute_s + g->weight_s;
+        if (has_weights) add_part(c, EMP_TURN_WEIGHT, EMP_GROUP_NONE, g->weight_s);
+    }
+    /* the host, where it is slower than the GPU */
+    const int64_t host_ns = ns_of(s->launches * launch_s);
+    c->attention_s += s->attention_s;
+    c->moves_s += s->moves_s;
+    if (host_ns <= gpu_ns) return;
+    c->host_s += (double)(host_ns - gpu_ns) * 1e-9;
+    add_part(c, kind, EMP_GROUP_NONE, (double)(host_ns - gpu_ns) * 1e-9);
+}
+
+static void add_work(chunk *c, const predictor *x, const emp_work *w)
+{
+    const double launch_s = x->p.cluster->launch_s;
+
+    add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_s);
+    c->dense += w->dense_parameters;
+    c->expert += w->expert_parameters;
+    c->activations += w->activation_bytes;
+    c->input += w->input_bytes;
+    c->transient = fmax(c->transient, w->transient_bytes);
+    c->late += w->late_bytes;
+}
+
+static void add_backward(chunk *c, const predictor *x, const emp_work *w)
+{
+    add_segments(c, EMP_TURN_BACKWARD, &w->backward, x->schedule.has_weights,
+                 x->p.cluster->launch_s);
+}
+
+static double total_s(const chunk *c, emp_turn_kind kind)
+{
+    int64_t ns = 0;
+
+    for (int32_t i = 0; i < c->count[kind]; i++) ns += c->part[kind][i].ns;
+    return (double)ns * 1e-9;
+}
+
+/* The layers of part \a index of the model, with the embedding and the head at its ends. */
+static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t parts,
+                             emp_error *err)
+{
+    const emp_transformer_model *m = x->p.model;
+    const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2];
+    int32_t                      first = 0, count = 0, segments = 1;
+
+    for (int32_t i = 0; i < index; i++) first += x->layers[i];
+    if (index == 0) works[count++] = &x->kinds->embedding;
+    for (int32_t l = first; l < first + x->layers[index]; l++)
+        EMP_CHECK(work_of(&works[count++], x, &c->kinds, &m->layer[l], err));
+    if (index == parts - 1) works[count++] = &x->kinds->head;
+    for (int32_t i = 0; i < count; i++)
+        segments += works[i]->forward.count + works[i]->backward.count + 2;
+    for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
+        EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
+    for (int32_t i = 0; i < count; i++) add_work(c, x, works[i]);
+    for (int32_t i = count - 1; i >= 0; i--) add_backward(c, x, works[i]);
+    return EMP_OK;
+}
+
+static emp_status fill_chunks(predictor *x, emp_error *err)
+{
+    const int32_t parts = x->d.pp * x->d.vp;
+
+    EMP_CHECK(EMP_ALLOC(x->kinds, 1));
+    EMP_CHECK(EMP_ALLOC(x->chunk, (size_t)x->schedule.chunks));
+    emp_work_embedding(&x->kinds->embedding, &x->p);
+    emp_work_head(&x->kinds->head, &x->p);
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        EMP_CHECK(fill_chunk(&x->chunk[c], x, c % parts, parts, err));
+    return EMP_OK;
+}
+
+bool emp_parallel_is_symmetric(const emp_parallel *p)
+{
+    for (int32_t kind = 0; kind < EMP_GROUPS; kind++)
+        if (!p->shape[kind].is_alike) return false;
+    return true;
+}
+
+/* ---- time ---- */
+
+static emp_status run_pipeline(predictor *x, const emp_parallel_options *options,
+                               emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_pass_parts *pass = NULL;
+    emp_turn_run   *run = NULL;
+    const int32_t   chunks = x->schedule.chunks;
+    emp_pipeline    pipeline = {.schedule = &x->schedule,
+                                .send_ns = ns_of(emp_send_s(&x->p, emp_state_bytes(&x->p)))};
+    const bool      all = options != NULL && options->all_ranks;
+
+    pipeline.ranks = all ? x->d.tp * x->d.cp * x->d.dp : 1;
+    for (int32_t g = 0; g < EMP_GROUPS; g++) pipeline.shape[g] = x->p.shape[g];
+    EMP_TRY(EMP_ALLOC(pass, (size_t)chunks * EMP_TURN_KINDS));
+    for (int32_t c = 0; c < chunks; c++)
+        for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
+            pass[c * EMP_TURN_KINDS + k] =
+                (emp_pass_parts){x->chunk[c].part[k], x->chunk[c].count[k]};
+    pipeline.pass = pass;
+    EMP_TRY(EMP_ALLOC(x->end, (size_t)x->d.pp));
+    if (options != NULL && options->run != NULL) {
+        *options->run_count = x->schedule.count * pipeline.ranks;
+        EMP_TRY(EMP_ALLOC(run, (size_t)*options->run_count));
+    }
+    EMP_TRY(emp_pipeline_run(x->end, run, &pipeline, err));
+    if (options != NULL && options->run != NULL) {
+        *options->run = run;
+        run = NULL;
+    }
+
+cleanup:
+    emp_free(run);
+    emp_free(pass);
+    return st;
+}
+
+/* Parameters of a stage. */
+typedef struct {
+    double dense, expert;
+} parameters;
+
+static parameters parameters_of(const predictor *x, int32_t stage)
+{
+    parameters sum = {0.0, 0.0};
+
+    for (int32_t c = 0; c < x->schedule.chunks; c++) {
+        if (x->schedule.stage_of[c] != stage) continue;
+        sum.dense += x->chunk[c].dense;
+        sum.expert += x->chunk[c].expert;
+    }
+    return sum;
+}
+
+static double collective_s(const predictor *x, emp_link_kind kind, emp_group group,
+                           double bytes)
+{
+    return emp_group_collective_s(&x->p, kind, group, bytes);
+}
+
+static double stream_s(const predictor *x, double bytes)
+{
+    return emp_stream_s(x->p.cluster, EMP_STREAM_PLAIN, bytes);
+}
+
+/* Parameters whose states a rank updates. */
+static double own_states(const predictor *x, const parameters *n)
+{
+    if (x->d.zero == 0) return n->dense + n->expert;
+    return n->dense / x->p.shape[EMP_GROUP_DATA].size +
+           n->expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
+}
+
+/* Gradients are summed in fp32 among replicas, and with DualPipe then with those of the stage that has the same parts. */
+static double reduce_of(const predictor *x, const parameters *n)
+{
+    const emp_link_kind kind =
+        x->d.zero > 0 ? EMP_LINK_REDUCE_SCATTER : EMP_LINK_ALL_REDUCE;
+
+    const double twin = x->d.schedule == EMP_ORDER_DUALPIPE
+                            ? emp_send_s(&x->p, FLOAT * own_states(x, n))
+                            : 0.0;
+
+    return twin + collective_s(x, kind, EMP_GROUP_DATA, FLOAT * n->dense) +
+           collective_s(x, kind, EMP_GROUP_EXPERT_DATA, FLOAT * n->expert);
+}
+
+static double gather_of(const predictor *x, const parameters *n)
+{
+    if (x->d.zero == 0) return 0.0;
+    return collective_s(x, EMP_LINK_ALL_GATHER, EMP_GROUP_DATA, HALF * n->dense) +
+           collective_s(x, EMP_LINK_ALL_GATHER, EMP_GROUP_EXPERT_DATA, HALF * n->expert);
+}
+
+/* The norm reads gradients, clipping reads and writes them; Adam reads gradient, weight and two moments in fp32, writes the
+ * last three and the weight in half precision. All gradients are set to zero and divided before, on each rank. */
+static double update_of(const predictor *x, const parameters *n)
+{
+    const double own = own_states(x, n), all = n->dense + n->expert;
+
+    return stream_s(x, FLOAT * all) + stream_s(x, 2.0 * FLOAT * all) +
+           stream_s(x, FLOAT * own) + stream_s(x, 2.0 * FLOAT * own) +
+           stream_s(x, (7.0 * FLOAT + HALF) * own);
+}
+
+/* Seconds of the longest pass of one micro-batch through a part of a stage. */
+static double pass_of(const predictor *x, int32_t stage, emp_turn_kind kind)
+{
+    double longest = 0.0;
+
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (x->schedule.stage_of[c] == stage)
+            longest = fmax(longest, total_s(&x->chunk[c], kind));
+    return longest;
+}
+
+/* What is left of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
+ * buckets are a tenth of most models' parameters on a rank, or less. */
+#define LAST_BUCKET 0.1
+
+static double beside(double collective_s, double work_s)
+{
+    return fmax(collective_s - work_s, LAST_BUCKET * collective_s);
+}
+
+/* Sums of gradients and gathers of weights of a stage, as far as nothing hides them. Assumed: a pass of one part of the model
+ * hides them; what other parts of the stage would hide goes to messages and to collectives of other kinds. From ZeRO 2 on gradients are summed for
+ * each micro-batch; with ZeRO 3 weights are gathered for each of its passes. */
+static void exchanges_of(double *reduce, double *gather, const predictor *x,
+                         int32_t stage)
+{
+    const parameters n = parameters_of(x, stage);
+    const double     each = x->d.zero > 1 ? x->d.micro_batches : 1.0;
+    const double     passes = x->d.zero > 2 ? 2.0 * x->d.micro_batches : 1.0;
+    const double     backward =
+        pass_of(x, stage, EMP_TURN_BACKWARD) + pass_of(x, stage, EMP_TURN_WEIGHT);
+    const double forward = pass_of(x, stage, EMP_TURN_FORWARD);
+
+    *reduce = each * reduce_of(x, &n);
+    *gather = passes * gather_of(x, &n);
+    if (x->d.overlap_gradients) *reduce = beside(*reduce, each * backward);
+    if (x->d.overlap_parameters) *gather = beside(*gather, passes * forward);
+}
+
+/* The norm of all gradients and the loss are sums of single numbers over all ranks: within domains, and up and down a tree of
+ * domains. */
+static double sums_of_all_s(const predictor *x)
+{
+    const emp_cluster *c = x->p.cluster;
+    const double gpus = (double)emp_degrees_gpus(&x->d), domains = ceil(gpus / c->domain);
+
+    if (gpus == 1.0) return 0.0;
+    return 2.0 * (c->link[EMP_LINK_ALL_REDUCE].latency_s +
+                  2.0 * ceil(log2(domains)) * c->network.latency_s);
+}
+
+static void add_times(emp_parallel_step *out, const predictor *x)
+{
+    double reduced = 0.0, update = 0.0, gather = 0.0, last = 0.0, busy = 0.0;
+
+    for (int32_t s = 0; s < x->d.pp; s++) {
+        const parameters n = parameters_of(x, s);
+        const double     end = (double)x->end[s].end_ns * 1e-9;
+        double           reduce, here;
+        exchanges_of(&reduce, &here, x, s);
+        last = fmax(last, end);
+        reduced = fmax(reduced, end + reduce);
+        update = fmax(update, update_of(x, &n));
+        gather = fmax(gather, here);
+        busy += (double)x->end[s].busy_ns * 1e-9 / x->d.pp;
+    }
+    out->pipeline_s = last;
+    out->reduce_s = reduced - last;
+    update += sums_of_all_s(x);
+    out->update_s = update;
+    out->gather_s = gather;
+    out->step_s = reduced + update + gather;
+    out->bubble_frac = last > 0.0 ? 1.0 - busy / last : 0.0;
+}
+
+/* What the stage that works longest spends its time on. */
+static void add_shares(emp_parallel_step *out, const predictor *x)
+{
+    const double each =
+        (double)x->d.micro_batches * x->d.pp * x->d.vp / x->schedule.chunks;
+    int32_t stage = 0;
+
+    for (int32_t s = 1; s < x->d.pp; s++)
+        if (x->end[s].busy_ns > x->end[stage].busy_ns) stage = s;
+    for (int32_t c = 0; c < x->schedule.chunks; c++) {
+        const chunk *k = &x->chunk[c];
+        if (x->schedule.stage_of[c] != stage) continue;
+        out->exposed_s += each * k->exposed_s;
+        out->attention_s += each * k->attention_s;
+        out->moves_s += each * k->moves_s;
+        out->host_s += each * k->host_s;
+        out->products_s += each * (k->compute_s - k->attention_s - k->moves_s);
+    }
+    out->exposed_s += out->reduce_s + out->gather_s;
+}
+
+/* ---- memory ---- */
+
+/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. */
+static double states_of(const predictor *x, const parameters *n)
+{
+    const double dense = x->p.shape[EMP_GROUP_DATA].size;
+    const double expert = x->p.shape[EMP_GROUP_EXPERT_DATA].size;
+    const double weights = HALF + (x->d.is_fp8 ? 2.0 : 0.0);
+
+    return n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
+                       FLOAT / (x->d.zero > 1 ? dense : 1.0) +
+                       3.0 * FLOAT / (x->d.zero > 0 ? dense : 1.0)) +
+           n->expert * (weights / (x->d.zero > 2 ? expert : 1.0) +
+                        FLOAT / (x->d.zero > 1 ? expert : 1.0) +
+                        3.0 * FLOAT / (x->d.zero > 0 ? expert : 1.0));
+}
+
+/* The most that activations and what a backward pass needs take on a stage, by its order of passes. */
+static double activations_of(const predictor *x, int32_t stage)
+{
+    const emp_pipeline_order *s = &x->schedule;
+    double                    live = 0.0, peak = 0.0;
+
+    for (int32_t i = s->first[stage]; i < s->first[stage + 1]; i++) {
+        const emp_turn *t = &s->task[i];
+        const chunk    *c = &x->chunk[t->chunk];
+        const bool      is_last = t->kind == EMP_TURN_WEIGHT ||
+                             (t->kind == EMP_TURN_BACKWARD && !s->has_weights);
+        if (t->kind == EMP_TURN_FORWARD) live += c->activations;
+        if (t->kind == EMP_TURN_BACKWARD)
+            peak = fmax(peak, live + fmax(c->transient, c->late - c->activations));
+        else
+            peak = fmax(peak, live);
+        if (is_last) live -= c->activations;
+    }
+    return peak;
+}
+
+static bool has_kind(const predictor *x, int32_t stage, int32_t kind)
+{
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (x->schedule.stage_of[c] == stage && (x->chunk[c].kinds >> kind & 1) != 0)
+            return true;
+    return false;
+}
+
+/* One matrix of each shape, of all chunks of a stage. */
+static double shadows_of(const predictor *x, int32_t stage)
+{
+    emp_shadow seen[LAYER_KINDS_MAX * EMP_SHADOWS_MAX];
+    int32_t    count = 0;
+    double     bytes = 0.0;
+
+    for (int32_t k = 0; k < x->kinds->count; k++) {
+        const emp_work *w = &x->kinds->work[k];
+        for (int32_t i = 0; has_kind(x, stage, k) && i < w->shadow_count; i++) {
+            bool is_new = true;
+            for (int32_t j = 0; j < count; j++)
+                is_new &=
+                    seen[j].in != w->shadow[i].in || seen[j].out != w->shadow[i].out;
+            if (!is_new) continue;
+            seen[count++] = w->shadow[i];
+            bytes += HALF * w->shadow[i].in * w->shadow[i].out;
+        }
+    }
+    return bytes;
+}
+
+static void add_memory(emp_parallel_step *out, const predictor *x)
+{
+    for (int32_t s = 0; s < x->d.pp; s++) {
+        const parameters n = parameters_of(x, s);
+        const double     states = states_of(x, &n);
+        const double     activations = activations_of(x, s) + shadows_of(x, s);
+        out->parameters += (n.dense * x->d.tp + n.expert * x->d.etp * x->d.ep) * x->d.pp *
+                           x->d.vp / x->schedule.chunks;
+        if (states + activations <= out->peak_bytes) continue;
+        out->peak_bytes = states + activations;
+        out->state_bytes = states;
+        out->activation_bytes = activations;
+        out->peak_stage = s;
+    }
+}
+
+/* ---- all of it ---- */
+
+static emp_status check_gpus(const predictor *x, emp_error *err)
+{
+    const int64_t gpus = emp_degrees_gpus(&x->d);
+
+    if (gpus <= x->p.cluster->gpus) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "tp x cp x dp x pp = %d x %d x %d x %d = %lld GPUs, and %s has %d",
+                     x->d.tp, x->d.cp, x->d.dp, x->d.pp, (long long)gpus,
+                     x->p.cluster->name, x->p.cluster->gpus);
+}
+
+static void clear(predictor *x)
+{
+    for (int32_t c = 0; x->chunk != NULL && c < x->schedule.chunks; c++)
+        for (int32_t k = 0; k < EMP_TURN_KINDS; k++) emp_free(x->chunk[c].part[k]);
+    emp_free(x->chunk);
+    emp_free(x->kinds);
+    emp_free(x->end);
+    emp_pipeline_order_clear(&x->schedule);
+}
+
+emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
+                                const emp_parallel_options *options, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    predictor  x = {.d = *p->degrees};
+
+    memset(out, 0, sizeof *out);
+    EMP_TRY(emp_degrees_resolve(&x.d, x.layers, p->model, err));
+    x.p = emp_parallel_of(p->cluster, p->model, &x.d);
+    EMP_TRY(check_gpus(&x, err));
+    if (options != NULL && options->schedule_path != NULL)
+        EMP_TRY(emp_pipeline_order_load(&x.schedule, &x.d, options->schedule_path, err));
+    else
+        EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
+    EMP_TRY(fill_chunks(&x, err));
+    add_memory(out, &x);
+    out->step_s = INFINITY;
+    if (options != NULL && options->memory_bytes > 0.0 &&
+        out->peak_bytes > options->memory_bytes)
+        goto cleanup;
+    EMP_TRY(run_pipeline(&x, options, err));
+    add_times(out, &x);
+    add_shares(out, &x);
+    if (isnan(out->step_s))
+        EMP_FAIL(EMP_EUNSUPPORTED, "nothing is known of products in %s on %s",
+                 x.d.is_fp8 ? "fp8" : "bf16", p->cluster->gpu.name);
+
+cleanup:
+    clear(&x);
+    return st;
+}

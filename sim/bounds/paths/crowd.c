@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/paths/crowd.h"
+
+#include "base/mem.h"
+
+emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
+{
+    *crowd = (emp_crowd){.limit = limit};
+    EMP_CHECK(EMP_ALLOC(crowd->member, (size_t)limit));
+    for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
+        EMP_CHECK(EMP_ALLOC(crowd->order[server], (size_t)limit));
+    return EMP_OK;
+}
+
+void emp_crowd_clear(emp_crowd *crowd)
+{
+    emp_free(crowd->member);
+    for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
+        emp_free(crowd->order[server]);
+    *crowd = (emp_crowd){0};
+}
+
+void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member)
+{
+    emp_crowd_member *all = crowd->member;
+    int32_t           at = crowd->count;
+
+    if (at == crowd->limit) {
+        if (all[at - 1].elsewhere_ns >= member.elsewhere_ns) return;
+        at--;
+    } else {
+        crowd->count++;
+    }
+    for (; at > 0 && all[at - 1].elsewhere_ns < member.elsewhere_ns; at--)
+        all[at] = all[at - 1];
+    all[at] = member;
+}
+
+static void sort_by_release(const emp_crowd *crowd, int32_t server)
+{
+    const emp_crowd_member *all = crowd->member;
+    int32_t                *order = crowd->order[server];
+
+    for (int32_t i = 0; i < crowd->count; i++) {
+        const emp_time_ns release_ns = all[i].release_ns[server];
+        int32_t           at = i;
+        for (; at > 0 && all[order[at - 1]].release_ns[server] > release_ns; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+/* If the first `count` are all here: those released no sooner than one of them take turns
+ * after that, and one is last. */
+static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
+{
+    emp_time_ns best_ns = 0, work_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t i = crowd->count - 1; i >= 0; i--) {
+        const emp_crowd_member *m = &crowd->member[crowd->order[server][i]];
+        if (crowd->order[server][i] >= count) continue;
+        work_ns = emp_bound_add(work_ns, m->work_ns[server]);
+        tail_ns = emp_time_sooner(tail_ns, m->tail_ns[server]);
+        emp_time_ns end_ns =
+            emp_bound_add(m->release_ns[server], emp_bound_add(work_ns, tail_ns));
+        best_ns = emp_time_later(best_ns, end_ns);
+    }
+    return best_ns;
+}
+
+static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
+{
+    emp_time_ns least_ns = 0;
+
+    for (int32_t server = crowd->first_server; server < EMP_CROWD_SERVERS; server++)
+        least_ns = emp_time_later(least_ns, serve(crowd, count, server));
+    return least_ns;
+}
+
+/* Either the first n members are all here or one of them is elsewhere, for at least as long
+ * as the n-th: for every n the sooner of the two. The first rises with n, the other falls. Where the search
+ * ends, all before are served sooner than the last of them is elsewhere, and with one more it
+ * is not: either time is a bound by itself. */
+emp_time_ns emp_crowd_least(const emp_crowd *crowd)
+{
+    int32_t here = 0, most = crowd->count; /* served sooner than elsewhere */
+
+    for (int32_t server = crowd->first_server; server < EMP_CROWD_SERVERS; server++)
+        sort_by_release(crowd, server);
+    while (here < most) {
+        int32_t middle = (here + most + 1) / 2;
+        if (serve_all(crowd, middle) < crowd->member[middle - 1].elsewhere_ns)
+            here = middle;
+        else
+            most = middle - 1;
+    }
+    emp_time_ns served_ns = serve_all(crowd, here);
+    if (here == crowd->count) return served_ns;
+    return emp_time_later(served_ns, crowd->member[here].elsewhere_ns);
+}

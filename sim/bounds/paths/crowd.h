@@ -1,0 +1,39 @@
+/** \file sim/bounds/paths/crowd.h
+ * Ops that are all on one GPU, where they take turns, or of which one is elsewhere, which takes its time to get
+ * there: the sooner of the two. docs/bounds.md, lemma 6 (the idea: Papadimitriou and Yannakakis, SIAM J. Comput. 19,
+ * 1990).
+ */
+#ifndef EMP_SIM_BOUNDS_PATHS_CROWD_H
+#define EMP_SIM_BOUNDS_PATHS_CROWD_H
+
+#include "base/error.h"
+#include "sim/bounds/paths/model.h"
+
+/** What takes turns: a host thread and a stream; without host threads only the first. */
+enum { EMP_CROWD_THREAD, EMP_CROWD_STREAM, EMP_CROWD_SERVERS };
+
+typedef struct {
+    emp_time_ns elsewhere_ns; /**< if it is elsewhere, no less than that */
+    emp_time_ns release_ns[EMP_CROWD_SERVERS]; /**< its turn begins no sooner */
+    emp_time_ns work_ns[EMP_CROWD_SERVERS];
+    emp_time_ns tail_ns[EMP_CROWD_SERVERS]; /**< what comes after its turn at least */
+} emp_crowd_member;
+
+typedef struct {
+    emp_crowd_member *member;                   /**< who is elsewhere for longest first */
+    int32_t          *order[EMP_CROWD_SERVERS]; /**< room to sort in */
+    int32_t           count, limit;
+    int32_t           first_server; /**< those before it have no work */
+} emp_crowd;
+
+/** \retval EMP_ENOMEM */
+emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err);
+void       emp_crowd_clear(emp_crowd *crowd);
+
+/** Beyond the limit those stay that are elsewhere for longest. O(limit). */
+void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member);
+
+/** The least time in which all are served here or one of them is elsewhere. O(limit^2 log limit). */
+emp_time_ns emp_crowd_least(const emp_crowd *crowd);
+
+#endif /* EMP_SIM_BOUNDS_PATHS_CROWD_H */

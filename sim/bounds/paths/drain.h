@@ -1,0 +1,63 @@
+/** \file sim/bounds/paths/drain.h
+ * What it costs to compute two things of one tensor that both must be told before the next
+ * op: on one GPU they take turns; on two the tensor's copy waits for what is queued on the
+ * first, where the other comes first. docs/bounds.md, lemma 7.
+ *
+ * Such pairs are the gradients of a product by its two factors, whose control inputs join
+ * in a `tuple/group_deps`.
+ */
+#ifndef EMP_SIM_BOUNDS_PATHS_DRAIN_H
+#define EMP_SIM_BOUNDS_PATHS_DRAIN_H
+
+#include "base/mem.h"
+#include "sim/bounds/paths/model.h"
+#include "sim/bounds/paths/path.h"
+
+/** An op waits at least so long for another, with exceptions: of all drains of one group
+ * on one chain at most one for every GPU, which gains less. */
+typedef struct {
+    emp_op_id   from, to;
+    emp_time_ns after_ns[EMP_DEVICE_KINDS]; /**< kernels of `to`, on a GPU, start so long
+                                             * after `from`, by its kind, is done */
+    emp_time_ns gain_ns;                    /**< of that what an exception has not */
+    int32_t     group;                      /**< -1 = knows no exceptions */
+} emp_bound_drain;
+
+typedef struct {
+    emp_bound_drain *drain;
+    int32_t          count, group_count;
+    int32_t         *of_op;   /**< [op] the drain to it, or -1 */
+    bool            *is_used; /**< [group] */
+    emp_time_ns     *gain_ns; /**< [group] the most of a drain */
+    emp_time_ns      loss_ns; /**< by all exceptions in groups that are used */
+    emp_arrays       arrays;  /**< all of these */
+} emp_bound_drains;
+
+/** Finds drains, and uses the groups that pay by the longest path: more than they lose.
+ * \param model  Its floors are not looked at.
+ * \param paths  Of the model; heads are found anew.
+ * O((V + E) groups). \retval EMP_ENOMEM */
+emp_status emp_bound_drains_init(emp_bound_drains *drains, emp_bound_model *model,
+                                 emp_bound_paths *paths, emp_error *err);
+void       emp_bound_drains_clear(emp_bound_drains *drains);
+
+/** Whether there are exceptions: a group is in use. */
+bool emp_bound_drains_have_exceptions(const emp_bound_drains *drains);
+
+/** When the kernels of an op on a GPU start, no sooner; 0 = not known. Heads of ops before it are found.
+ * \param for_sure  Else as if there were no exceptions. */
+emp_time_ns emp_bound_drains_start(const emp_bound_drains *drains,
+                                   const emp_bound_model  *model,
+                                   const emp_bound_paths *paths, emp_op_id op,
+                                   bool for_sure);
+
+/** Whether there may be an exception at the op. */
+static inline bool emp_bound_drains_may_fail(const emp_bound_drains *drains, emp_op_id op)
+{
+    const int32_t at = drains->of_op[op];
+
+    return at >= 0 && drains->drain[at].group >= 0 &&
+           drains->is_used[drains->drain[at].group];
+}
+
+#endif /* EMP_SIM_BOUNDS_PATHS_DRAIN_H */

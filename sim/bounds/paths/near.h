@@ -1,0 +1,92 @@
+/** \file sim/bounds/paths/near.h
+ * The ops before one op, and how long it takes from each of them to that op at least, by where they are.
+ *
+ *     emp_near_begin(&near, op);
+ *     while ((n = emp_near_next(&near)) != NULL)
+ *         if (... n is of interest ...) emp_near_go_on(&near, n);
+ *     emp_near_end(&near);
+ *
+ * The later in topological order an op is, the sooner it comes. So all that it leads to has come before it, and its
+ * lags are complete, or as complete as they get.
+ */
+#ifndef EMP_SIM_BOUNDS_PATHS_NEAR_H
+#define EMP_SIM_BOUNDS_PATHS_NEAR_H
+
+#include "base/mem.h"
+#include "sim/bounds/paths/model.h"
+
+/** Where an op is, seen from the GPU of the op that waits. */
+enum { EMP_NEAR_HERE, EMP_NEAR_OTHER_GPU, EMP_NEAR_ON_CPU, EMP_NEAR_PLACES };
+/** What happens last: the op that waits is ready, or its kernels start. */
+enum { EMP_NEAR_READY, EMP_NEAR_START, EMP_NEAR_GOALS };
+
+/** Least times to a goal; -1: it may come first. */
+typedef struct {
+    emp_time_ns told_ns, done_ns; /**< from when the op is told, or done */
+} emp_near_lag;
+
+/** An op that the op which waits depends on; lags by goal and by where it is. */
+typedef struct {
+    emp_op_id    op;
+    uint32_t     places; /**< mask of where it may be */
+    emp_near_lag lag[EMP_NEAR_GOALS][EMP_NEAR_PLACES];
+    emp_time_ns  ready_ns[EMP_NEAR_GOALS][EMP_NEAR_PLACES]; /**< from when it is ready */
+    emp_time_ns  start_ns[EMP_NEAR_GOALS]
+                        [EMP_NEAR_PLACES]; /**< from when its kernels start */
+} emp_near_op;
+
+typedef struct {
+    const emp_bound_model *model;   /**< borrowed */
+    emp_op_id              to;      /**< the op that waits */
+    int32_t               *rank;    /**< [op] in topological order */
+    int32_t               *slot_of; /**< [op] in near; -1 = not near */
+    emp_near_op           *near;
+    int32_t                count, limit;
+    int32_t   *open; /**< ranks of those that are still to come, the last in order last */
+    int32_t    open_count;
+    emp_arrays arrays;
+} emp_near;
+
+/** \param limit  No more ops are near one. \retval EMP_ENOMEM */
+emp_status emp_near_init(emp_near *near, const emp_bound_model *model, int32_t limit,
+                         emp_error *err);
+void       emp_near_clear(emp_near *near); /**< legal after a failed init */
+
+void         emp_near_begin(emp_near *near, emp_op_id to);
+emp_near_op *emp_near_next(emp_near *near); /**< NULL: there is no more */
+/** The ops before this one come near, too. */
+void emp_near_go_on(emp_near *near, emp_near_op *n);
+void emp_near_end(emp_near *near);
+
+static inline int32_t emp_near_kind(int32_t place)
+{
+    return place == EMP_NEAR_ON_CPU ? EMP_DEVICE_CPU : EMP_DEVICE_GPU;
+}
+
+static inline bool emp_near_has_stream(const emp_near *near, int32_t place)
+{
+    return near->model->has_thread && place != EMP_NEAR_ON_CPU;
+}
+
+static inline bool emp_near_may(const emp_near_op *n, int32_t place)
+{
+    return n->places >> place & 1u;
+}
+
+static inline emp_bound_delay emp_near_delay(const emp_bound_edge *edge, int32_t from,
+                                             int32_t to)
+{
+    emp_bound_pair pair = EMP_BOUND_ANY_TWO;
+
+    if (from == EMP_NEAR_HERE && to == EMP_NEAR_HERE) pair = EMP_BOUND_SAME;
+    if ((from == EMP_NEAR_HERE) != (to == EMP_NEAR_HERE)) pair = EMP_BOUND_APART;
+    return emp_bound_delay_of(edge, emp_near_kind(from), emp_near_kind(to), pair);
+}
+
+/** A time after a lag, which may be unknown. */
+static inline emp_time_ns emp_near_plus(emp_time_ns lag_ns, emp_time_ns ns)
+{
+    return lag_ns < 0 ? -1 : emp_bound_add(lag_ns, ns);
+}
+
+#endif /* EMP_SIM_BOUNDS_PATHS_NEAR_H */

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/bounds/paths/segment.h"
+
+#include "base/mem.h"
+#include "sim/bounds/paths/crowd.h"
+#include "sim/bounds/paths/near.h"
+
+/* Not known: it may be long before. */
+#define UNKNOWN_NS (-EMP_COST_LIMIT_NS)
+
+enum { HERE = EMP_NEAR_HERE, OTHER_GPU = EMP_NEAR_OTHER_GPU, PLACES = EMP_NEAR_PLACES };
+
+static const int32_t gpu = EMP_DEVICE_GPU;
+
+typedef struct {
+    emp_bound_model *model;
+    emp_bound_paths *paths;
+    emp_near         near;
+    emp_crowd        crowd;
+    int32_t         *visit; /**< slots of what is near, the last in order first */
+    int32_t          count;
+    /* Ops where a segment may begin, each before the last one; the segment begins at walk[step]. */
+    emp_op_id *walk;
+    int32_t    walk_count, step;
+    /* [slot] the first op of the walk on which the op depends, and the first on which its readers do; walk_count =
+     * none. */
+    int32_t *since, *leads;
+    int32_t *
+        work_since; /**< [step] ops that take a GPU's time, by what they depend on first */
+    emp_bound_head (*after)[PLACES]; /**< [slot] heads, from when that op is done */
+    int32_t goal, server; /**< what the segment ends with, and what takes turns */
+} walker;
+
+/* Where a segment begins: the op, where it is, and from when heads are counted. */
+typedef struct {
+    emp_op_id from;
+    int32_t   place;
+    bool is_absolute; /**< from the start of the step, else from when the op is done */
+    emp_time_ns begin_ns;
+} outset;
+
+/* Work that several GPUs may share; here, and elsewhere. */
+typedef struct {
+    emp_time_ns work_ns, release_ns[2], tail_ns[2];
+} shared_work;
+
+/* ---- what is between ---- */
+
+static void look_behind(walker *w, emp_op_id to)
+{
+    emp_near_op *n;
+
+    w->count = 0;
+    emp_near_begin(&w->near, to);
+    while ((n = emp_near_next(&w->near)) != NULL) {
+        w->visit[w->count++] = (int32_t)(n - w->near.near);
+        emp_near_go_on(&w->near, n);
+    }
+}
+
+/* Of those that the op waits for and that are near and on GPUs for sure the one that is done last; -1 = none. */
+static emp_op_id last_before(const walker *w, emp_op_id op)
+{
+    const emp_bound_edge *end = emp_bound_first_edge(w->model, op + 1);
+    emp_op_id             last = -1;
+
+    for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, op); edge < end;
+         edge++) {
+        if (w->near.slot_of[edge->from] < 0) continue;
+        if (!emp_bound_is_on_gpu(w->model, edge->from)) continue;
+        if (last < 0 ||
+            w->paths->head[edge->from][gpu].done_ns > w->paths->head[last][gpu].done_ns)
+            last = edge->from;
+    }
+    return last;
+}
+
+/* Walks back along what is done last, and finds where what is near branches off. */
+static void walk_back(walker *w, emp_op_id to)
+{
+    w->walk_count = 0;
+    for (emp_op_id from = last_before(w, to); from >= 0; from = last_before(w, from)) {
+        w->work_since[w->walk_count] = 0;
+        w->walk[w->walk_count++] = from;
+    }
+    for (int32_t i = w->count - 1, at = w->walk_count; i >= 0; i--) {
+        const int32_t         slot = w->visit[i];
+        const emp_op_id       op = w->near.near[slot].op;
+        const emp_bound_edge *end = emp_bound_first_edge(w->model, op + 1);
+        w->since[slot] = w->walk_count;
+        for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, op); edge < end;
+             edge++) {
+            const int32_t from = w->near.slot_of[edge->from];
+            if (from >= 0 && w->leads[from] < w->since[slot])
+                w->since[slot] = w->leads[from];
+        }
+        if (w->since[slot] < w->walk_count && w->model->op[op].run_ns[gpu] > 0)
+            w->work_since[w->since[slot]]++;
+        w->leads[slot] = w->since[slot];
+        if (at > 0 && op == w->walk[at - 1]) w->leads[slot] = --at;
+    }
+}
+
+static bool is_between(const walker *w, int32_t slot)
+{
+    return w->since[slot] <= w->step;
+}
+
+/* Whether the edge comes from where the segment begins or from what is between. */
+static bool is_within(const walker *w, const emp_bound_edge *edge)
+{
+    const int32_t slot = w->near.slot_of[edge->from];
+
+    return edge->from == w->walk[w->step] || (slot >= 0 && is_between(w, slot));
+}
+
+/* ---- heads from where the segment begins ---- */
+
+/* Of the maker of an edge in one of its places; NULL: it may not be there. */
+static const emp_bound_head *head_of_maker(const walker *w, const emp_bound_edge *edge,
+                                           const outset *o, int32_t place,
+                                           const emp_bound_head *at_outset)
+{
+    const int32_t slot = w->near.slot_of[edge->from];
+
+    if (edge->from == o->from) return place == o->place ? at_outset : NULL;
+    return emp_near_may(&w->near.near[slot], place) ? &w->after[slot][place] : NULL;
+}
+
+static void wait_for(const walker *w, const emp_bound_edge *edge, const outset *o,
+                     int32_t to, emp_bound_head *head)
+{
+    const emp_bound_head at_outset = {.told_ns = w->model->has_thread ? UNKNOWN_NS : 0,
+                                      .done_ns = 0};
+    emp_time_ns          ready_ns = EMP_COST_LIMIT_NS, start_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t place = 0; place < PLACES; place++) {
+        const emp_bound_head *maker = head_of_maker(w, edge, o, place, &at_outset);
+        if (maker == NULL || (edge->is_bound && place != to)) continue;
+        const emp_bound_delay d = emp_near_delay(edge, place, to);
+        emp_time_ns           ready = emp_bound_add(maker->told_ns, d.after_told_ns);
+        if (d.after_done_ns >= 0)
+            ready = emp_time_later(ready, emp_bound_add(maker->done_ns, d.after_done_ns));
+        emp_time_ns start = emp_bound_add(ready, w->model->op[edge->to].issue_ns);
+        if (d.is_in_order) start = emp_time_later(start, maker->done_ns);
+        ready_ns = emp_time_sooner(ready_ns, ready);
+        start_ns = emp_time_sooner(start_ns, start);
+    }
+    head->ready_ns = emp_time_later(head->ready_ns, ready_ns);
+    head->queued_ns = emp_time_later(head->queued_ns, start_ns);
+}
+
+/* Of an op between, whose makers between have theirs. What depends on an op is issued after it: on its stream it comes
+ * later. */
+static emp_bound_head find_head(const walker *w, const emp_near_op *n, const outset *o,
+                                int32_t place)
+{
+    const emp_bound_edge *end = emp_bound_first_edge(w->model, n->op + 1);
+    const emp_bound_op   *op = &w->model->op[n->op];
+    const emp_time_ns     run_ns = op->run_ns[emp_near_kind(place)];
+    emp_bound_head        head = {UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS};
+
+    for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, n->op); edge < end;
+         edge++)
+        if (is_within(w, edge)) wait_for(w, edge, o, place, &head);
+    if (emp_near_has_stream(&w->near, place)) {
+        if (place == HERE && o->place == HERE)
+            head.queued_ns = emp_time_later(head.queued_ns, 0);
+        head.told_ns = emp_bound_add(head.ready_ns, op->issue_ns);
+        head.queued_ns = emp_time_later(head.queued_ns, head.told_ns);
+        head.done_ns = emp_bound_add(head.queued_ns, run_ns);
+    } else {
+        head.queued_ns = head.ready_ns;
+        head.told_ns = head.done_ns = emp_bound_add(head.ready_ns, run_ns);
+    }
+    return head;
+}
+
+static void find_heads(walker *w, const outset *o)
+{
+    for (int32_t i = w->count - 1; i >= 0; i--) {
+        const int32_t slot = w->visit[i];
+        if (!is_between(w, slot)) continue;
+        for (int32_t place = 0; place < PLACES; place++)
+            if (emp_near_may(&w->near.near[slot], place))
+                w->after[slot][place] = find_head(w, &w->near.near[slot], o, place);
+    }
+}
+
+/* ---- how long it takes ---- */
+
+static emp_bound_head head_at(const walker *w, int32_t slot, const outset *o,
+                              int32_t place)
+{
+    emp_bound_head  head = w->after[slot][place];
+    const emp_op_id op = w->near.near[slot].op;
+
+    head.queued_ns = emp_bound_add(o->begin_ns, head.queued_ns);
+    head.told_ns = emp_bound_add(o->begin_ns, head.told_ns);
+    head.done_ns = emp_bound_add(o->begin_ns, head.done_ns);
+    if (!o->is_absolute) return head;
+    const emp_bound_head *known = &w->paths->head[op][emp_near_kind(place)];
+    head.queued_ns = emp_time_later(head.queued_ns,
+                                    emp_near_has_stream(&w->near, place)
+                                        ? emp_time_later(known->told_ns, known->queued_ns)
+                                        : known->ready_ns);
+    head.told_ns = emp_time_later(head.told_ns, known->told_ns);
+    head.done_ns = emp_time_later(head.done_ns, known->done_ns);
+    return head;
+}
+
+/* When the segment ends at least, with an op on another GPU or on the CPU. */
+static emp_time_ns least_elsewhere(const walker *w, int32_t slot, const outset *o)
+{
+    const emp_near_op *n = &w->near.near[slot];
+    emp_time_ns        least_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t place = OTHER_GPU; place < PLACES; place++) {
+        const emp_near_lag *lag = &n->lag[w->goal][place];
+        if (!emp_near_may(n, place)) continue;
+        const emp_bound_head head = head_at(w, slot, o, place);
+        least_ns = emp_time_sooner(
+            least_ns, emp_time_later(emp_near_plus(lag->told_ns, head.told_ns),
+                                     emp_near_plus(lag->done_ns, head.done_ns)));
+    }
+    return least_ns;
+}
+
+/* An op that is between on every GPU, for certain, is work that GPUs share. */
+static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns here_ns,
+                  shared_work *all)
+{
+    const emp_near_op *n = &w->near.near[slot];
+    const emp_time_ns  away_tail_ns = n->lag[w->goal][OTHER_GPU].done_ns;
+
+    if (n->places != (1u << HERE | 1u << OTHER_GPU) || away_tail_ns < 0) return;
+    const emp_time_ns away_ns = head_at(w, slot, o, OTHER_GPU).queued_ns;
+    if (here_ns < o->begin_ns || away_ns < o->begin_ns) return;
+    all->work_ns = emp_bound_add(all->work_ns, w->model->op[n->op].run_ns[gpu]);
+    all->release_ns[0] = emp_time_sooner(all->release_ns[0], here_ns);
+    all->release_ns[1] = emp_time_sooner(all->release_ns[1], away_ns);
+    all->tail_ns[0] = emp_time_sooner(all->tail_ns[0],
+                                      emp_time_later(n->lag[w->goal][HERE].done_ns, 0));
+    all->tail_ns[1] = emp_time_sooner(all->tail_ns[1], away_tail_ns);
+}
+
+/* The least time in which all GPUs can do it together; one alone if the others cannot be there and back sooner. */
+static emp_time_ns least_shared(const walker *w, const shared_work *all)
+{
+    const int64_t     others = w->model->count[gpu] - 1;
+    const emp_time_ns alone_ns =
+        emp_bound_add(all->release_ns[0] + all->tail_ns[0], all->work_ns);
+    const emp_time_ns away_ns = all->release_ns[1] + all->tail_ns[1];
+
+    if (all->work_ns == 0) return 0;
+    if (others == 0 || alone_ns <= away_ns) return alone_ns;
+    return (alone_ns + others * away_ns) / (others + 1);
+}
+
+/* When the op that waits starts, at least. */
+static emp_time_ns least_end(walker *w, const outset *o)
+{
+    shared_work all = {.release_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS},
+                       .tail_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS}};
+
+    w->crowd.count = 0;
+    for (int32_t i = 0; i < w->count; i++) {
+        const int32_t      slot = w->visit[i];
+        const emp_near_op *n = &w->near.near[slot];
+        const emp_time_ns  run_ns = w->model->op[n->op].run_ns[gpu];
+        emp_crowd_member   m = {0};
+        if (!is_between(w, slot) || run_ns == 0 || !emp_near_may(n, HERE)) continue;
+        m.elsewhere_ns = least_elsewhere(w, slot, o);
+        m.release_ns[w->server] = head_at(w, slot, o, HERE).queued_ns;
+        m.work_ns[w->server] = run_ns;
+        m.tail_ns[w->server] = emp_time_later(n->lag[w->goal][HERE].done_ns, 0);
+        emp_crowd_add(&w->crowd, m);
+        share(w, slot, o, m.release_ns[w->server], &all);
+    }
+    return emp_time_later(emp_crowd_least(&w->crowd), least_shared(w, &all));
+}
+
+/* Over where the first op is. \a absolute_ns: from the start of the step. \return from when it is done. */
+static emp_time_ns measure(walker *w, emp_op_id from, emp_time_ns *absolute_ns)
+{
+    const emp_time_ns begin_ns = w->paths->head[from][gpu].done_ns;
+    const int32_t     places = w->model->count[gpu] > 1 ? 2 : 1;
+    emp_time_ns       least_ns = EMP_COST_LIMIT_NS, least_absolute_ns = EMP_COST_LIMIT_NS;
+
+    for (int32_t place = HERE; place < places; place++) {
+        outset o = {.from = from, .place = place};
+        find_heads(w, &o);
+        least_ns = emp_time_sooner(least_ns, least_end(w, &o));
+        o.is_absolute = true;
+        o.begin_ns = begin_ns;
+        least_absolute_ns = emp_time_sooner(least_absolute_ns, least_end(w, &o));
+    }
+    *absolute_ns = emp_time_later(*absolute_ns, least_absolute_ns);
+    return least_ns;
+}
+
+/* ---- all ---- */
+
+/* A segment begins where work in parallel does. */
+static emp_status end_at(walker *w, emp_op_id to, int32_t tries, emp_error *err)
+{
+    emp_bound_floor *floor = &w->model->floor[to];
+    emp_time_ns *floor_ns = w->model->has_thread ? &floor->queued_ns : &floor->ready_ns;
+    emp_status   st = EMP_OK;
+
+    look_behind(w, to);
+    walk_back(w, to);
+    for (w->step = 0; w->step < w->walk_count && tries > 0; w->step++) {
+        if (w->work_since[w->step] < 2) continue;
+        emp_bound_link link = {.from = w->walk[w->step], .to = to};
+        link.after_ns = measure(w, link.from, floor_ns);
+        if (link.after_ns > 0) EMP_TRY(emp_bound_link_ops(w->model->links, link, err));
+        tries--;
+    }
+
+cleanup:
+    emp_near_end(&w->near);
+    return st;
+}
+
+static emp_status walker_init(walker *w, emp_bound_model *model, emp_bound_paths *paths,
+                              int32_t near, emp_error *err)
+{
+    *w = (walker){.model = model, .paths = paths};
+    w->goal = model->has_thread ? EMP_NEAR_START : EMP_NEAR_READY;
+    w->server = model->has_thread ? EMP_CROWD_STREAM : EMP_CROWD_THREAD;
+    EMP_CHECK(emp_near_init(&w->near, model, near, err));
+    EMP_CHECK(emp_crowd_init(&w->crowd, near, err));
+    w->crowd.first_server = w->server;
+    EMP_CHECK(EMP_ALLOC(w->visit, (size_t)near));
+    EMP_CHECK(EMP_ALLOC(w->walk, (size_t)near));
+    EMP_CHECK(EMP_ALLOC(w->since, (size_t)near));
+    EMP_CHECK(EMP_ALLOC(w->leads, (size_t)near));
+    EMP_CHECK(EMP_ALLOC(w->work_since, (size_t)near));
+    return EMP_ALLOC(w->after, (size_t)near);
+}
+
+static void walker_clear(walker *w)
+{
+    emp_near_clear(&w->near);
+    emp_crowd_clear(&w->crowd);
+    emp_free(w->visit);
+    emp_free(w->walk);
+    emp_free(w->since);
+    emp_free(w->leads);
+    emp_free(w->work_since);
+    emp_free(w->after);
+}
+
+emp_status emp_bound_segments(emp_bound_model *model, emp_bound_paths *paths,
+                              int32_t near, int32_t tries, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = model->problem->graph;
+    walker           w;
+
+    EMP_TRY(walker_init(&w, model, paths, near, err));
+    if (model->problem->runtime.rules != EMP_RULES_EVENTS) goto cleanup;
+    for (int32_t i = 0; i < g->op_count; i++) {
+        const emp_op_id op = g->topo[i];
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            if (emp_bound_may(&model->op[op], k))
+                emp_bound_paths_find_head(paths, model, op, k);
+        if (!emp_bound_is_on_gpu(model, op) ||
+            model->edge_offset[op + 1] - model->edge_offset[op] < 2)
+            continue;
+        EMP_TRY(end_at(&w, op, tries, err));
+        emp_bound_paths_find_head(paths, model, op, gpu);
+    }
+
+cleanup:
+    walker_clear(&w);
+    return st;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Training in parallel by the program: tables of measured steps, plans, steps of a spec, schedules as files. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/cli/emplace.h"
+
+#define ROWS                                                                        \
+    "source\tcase\tmodel\tlayers\tgpu\tgpus\tdtype\tseq\ttp\tpp\tdp\tmicro_batch\t" \
+    "micro_batches\tglobal_batch\tstep_ms\tpeak_allocated_gib\n"                    \
+    "mine\tone\tllama3-8b\t8\tb200\t8\tbf16\t4096\t1\t2\t4\t1\t8\t32\t500\t40\n"    \
+    "mine\ttwo\tllama3-8b\t8\tb200\t8\tbf16\t4096\t2\t1\t4\t1\t8\t32\t400\t\n"      \
+    "mine\tthree\tllama3-8b\t\th100\t8\tfp8\t4096\t8\t1\t1\t1\t8\t8\t\t\n"
+
+TestSuite(parallel, .init = emplace_set_up, .fini = emplace_tear_down);
+
+Test(parallel, rows_have_a_name_a_time_and_a_size)
+{
+    emplace_write("steps.tsv", ROWS);
+    json_t *object = emplace_json("calibrate iterations steps.tsv --format json");
+
+    cr_expect_str_eq(text_at(object, "rows/0/case"), "one");
+    cr_expect_str_eq(text_at(object, "rows/2/case"), "three");
+    for (int32_t i = 0; i < 3; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "rows/%d/predicted_ms", i);
+        cr_expect(number_at(object, path) > 10.0);
+        snprintf(path, sizeof path, "rows/%d/predicted_gib", i);
+        cr_expect(number_at(object, path) > 1.0);
+    }
+    cr_expect_float_eq(number_at(object, "rows/0/error"),
+                       number_at(object, "rows/0/predicted_ms") / 500.0 - 1.0, 1e-9);
+    cr_expect(isnan(number_at(object, "rows/2/measured_ms")));
+    cr_expect(isnan(number_at(object, "rows/1/measured_gib")));
+    json_t *all =
+        emplace_json("calibrate iterations steps.tsv --all-ranks --format json");
+    for (int32_t i = 0; i < 3; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "rows/%d/predicted_ms", i);
+        cr_expect_eq(number_at(object, path), number_at(all, path));
+    }
+    json_decref(all);
+    json_decref(object);
+    emplace_prints(
+        "calibrate iterations steps.tsv",
+        "mine, time: mean error|mine, allocated memory: mean error|over 1 rows|"
+        "1 of 1 pairs of one model in the right order|No constant was fitted");
+}
+
+Test(parallel, rows_that_cannot_be_are_refused)
+{
+    static const char *const cases[][2] = {
+        {"model,gpu,tp,dp,gpus\nllama3-8b,b200,2,2,8\n",
+         "row 1: gpus is 8, and tp x cp x dp x pp is 4"},
+        {"model,gpu,tp\nllama3-8b,b200,0\n", "row 1: tp is 0, want 1 at least"},
+        {"model,gpu,tp\nllama3-8b,b200,x\n", "row 1|\"x\""},
+        {"model,gpu,tp\nllama3-9b,b200,1\n", "row 1: llama3-9b|models: "},
+        {"model,gpu,tp\nllama3-8b,b300,1\n", "row 1: b300|clusters: b200, gb200, h100"},
+        {"model,gpu,tp,dtype\nllama3-8b,b200,1,fp4\n", "row 1: dtype is \"fp4\""},
+        {"model,gpu,tp,case\nllama3-8b,b200,3,odd\n", "row 1, odd: tp=3"},
+        {"model,gpu,tp,pp\nllama3-8b,b200,1,42\n",
+         "32 layers do not divide into pp x vp = 42"},
+        {"model,gpu,tp,step_ms\nllama3-8b,b200,1,-2\n", "step_ms is \"-2\""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emplace_write("steps.csv", cases[i][0]);
+        emplace_refuses("calibrate iterations steps.csv", cases[i][1]);
+    }
+    emplace_write("steps.tsv", ROWS);
+    emplace_refuses("calibrate iterations steps.tsv -m b200x8",
+                    "name models, which --machine says nothing of");
+}
+
+/* Degrees of a spec and of a row are the same step. */
+Test(parallel, a_spec_takes_what_its_row_takes)
+{
+    emplace_write("steps.tsv", ROWS);
+    json_t *rows = emplace_json("calibrate iterations steps.tsv --format json");
+    json_t *plan = emplace_json("plan llama3-8b:layers=8,tp=2,pp=1,dp=4,micro_batch=1,"
+                                "batch=32,recompute=none -m b200x8 --format json");
+
+    cr_expect_eq(json_array_size(json_at(plan, "rows")), 1);
+    cr_expect_float_eq(number_at(plan, "rows/0/step_s") * 1e3,
+                       number_at(rows, "rows/1/predicted_ms"), 1e-6);
+    cr_expect_float_eq(number_at(plan, "rows/0/memory_gib"),
+                       number_at(rows, "rows/1/predicted_gib"), 1e-6);
+    emplace_expect_parts(text_at(plan, "rows/0/megatron"),
+                         "--tensor-model-parallel-size 2|--sequence-parallel|"
+                         "--global-batch-size 32");
+    json_decref(plan);
+    json_decref(rows);
+}
+
+Test(parallel, all_ranks_take_the_same_nanosecond)
+{
+#define STEP                                                                         \
+    "simulate transformer:layers=8,hidden=2048,heads=16,gated=1,seq=2048,tp=2,pp=2," \
+    "vp=2,dp=2,micro_batches=4 -m b200 --format json"
+    json_t *one = emplace_json(STEP), *all = emplace_json(STEP " --all-ranks");
+
+    cr_expect(number_at(one, "step_time_ns") > 0.0);
+    cr_expect_eq(number_at(one, "step_time_ns"), number_at(all, "step_time_ns"));
+    cr_expect_eq(number_at(one, "gpus"), 8.0);
+    json_decref(one);
+    json_decref(all);
+#undef STEP
+}
+
+Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
+{
+    json_t *plan = emplace_json("plan llama3-70b:batch=32 -m b200x8 --format json");
+    double  last = 0.0;
+    size_t  feasible = 0, count = json_array_size(json_at(plan, "rows"));
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *row = json_array_get(json_at(plan, "rows"), i);
+        const double  step_s = number_at(row, "step_s");
+        cr_expect_eq(isnan(step_s), text_at(row, "why")[0] != '\0');
+        if (isnan(step_s)) continue;
+        cr_expect(step_s >= last);
+        last = step_s;
+        feasible++;
+    }
+    cr_expect(feasible > 0 && feasible < count);
+    json_decref(plan);
+    emplace_prints("plan llama3-70b:batch=32 -m b200x8 --top 2",
+                   "need more than|With |the step takes|Megatron-LM: "
+                   "--tensor-model-parallel-size");
+}
+
+/* Two stages of two parts each, four micro-batches. */
+Test(parallel, a_timeline_has_every_pass)
+{
+    char part[64];
+
+    emplace_ok(
+        "plot --timeline transformer:heads=12,pp=2,vp=2,micro_batches=4 -m b200 -o "
+        "t.svg");
+    emplace_expect_file("t.svg", "rank 0|rank 1");
+    for (int32_t i = 0; i < 16; i++) {
+        snprintf(part, sizeof part, "forward %d, part %d|backward %d, part %d", i % 4,
+                 i / 4, i % 4, i / 4);
+        emplace_expect_file("t.svg", part);
+    }
+    emplace_refuses("plot --timeline transformer:heads=12,pp=2 -m b200 --by a -o u.svg",
+                    "leave out --by");
+    emplace_refuses("plot --timeline transformer:heads=12,pp=2 -o u.svg",
+                    "--machine is missing");
+}
+
+Test(parallel, a_schedule_may_be_a_file)
+{
+    emplace_write("mine.yaml", "stages:\n  - F0 F1 B0 B1\n  - F0 B0 F1 B1\n");
+#define SPEC "simulate transformer:heads=12,pp=2,micro_batches=2,schedule="
+    json_t *mine = emplace_json(SPEC "mine.yaml -m b200 --format json --trace t.json");
+    json_t *theirs = emplace_json(SPEC "gpipe -m b200 --format json");
+
+    cr_expect(number_at(mine, "step_time_ns") <= number_at(theirs, "step_time_ns"));
+    emplace_expect_file("t.json", "rank 0|rank 1|F0.0|B1.1");
+    json_decref(mine);
+    json_decref(theirs);
+    emplace_write("mine.yaml", "stages:\n  - F0 B0 F1 B1\n  - F1 B1 F0 B0\n");
+    emplace_refuses(SPEC "mine.yaml -m b200", "never ends: stage 0 waits");
+#undef SPEC
+}
