@@ -53,6 +53,7 @@ EMP_CLI_COMMAND(calibrate_check);
 EMP_CLI_COMMAND(calibrate_fit);
 EMP_CLI_COMMAND(calibrate_iterations);
 EMP_CLI_COMMAND(calibrate_measure);
+EMP_CLI_COMMAND(calibrate_ops);
 EMP_CLI_COMMAND(compare);
 EMP_CLI_COMMAND(cost_attention);
 EMP_CLI_COMMAND(cost_comm);

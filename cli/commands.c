@@ -17,6 +17,7 @@ static const cli_command calibrate[] = {
     COMMAND(calibrate_iterations, "iterations",
             "measured iterations of pipelines beside predictions"),
     COMMAND(calibrate_measure, "measure", "fit constants to benchmarks of this computer"),
+    COMMAND(calibrate_ops, "ops", "measure the kernels of a graph, for --costs"),
     {0},
 };
 

@@ -80,6 +80,8 @@ Test(outputs, of_several_records_of_one_task_the_best_is_taken)
 
 #define ABLATED "-M local --arms 'base; kicks=4' --rows rnnlm -b 1 --seeds 1 "
 
+#define PROFILED "small.pbtxt --limit 2 "
+
 /* What writes a file, which the test puts there before. */
 static const struct output_case {
     const char *command, *option, *file, *arguments;
@@ -102,6 +104,7 @@ static const struct output_case {
     {"calibrate measure", "out", "mine.yaml", "--out mine.yaml"},
     {"calibrate measure", "out", "mine-runtime.yaml", "--out mine.yaml"},
     {"calibrate measure", "export", "plans/mine.txt", "--export plans"},
+    {"calibrate ops", "out", "c.csv", PROFILED "--out c.csv"},
     {"graph", "out", "g.json", "small.pbtxt --out g.json"},
     {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
     {"machines", "out", "box.yaml",
@@ -131,14 +134,14 @@ static const struct output_case {
 };
 enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
-/* What is read, and the archive of runs, which never replaces the record of another. */
+/* What is read, and the archives of runs and kernels, which never replace what another wrote. */
 static bool is_input(const struct argp_option *o)
 {
     char word[64];
 
     snprintf(word, sizeof word, " %s ", o->name);
     return strstr(" imitate machine model runtime placement measured tasks anchors runs "
-                  "start weights costs topology query layers network collectives ",
+                  "start weights costs topology query layers network collectives cache ",
                   word) != NULL;
 }
 
