@@ -18,12 +18,14 @@ static double product_by_model_s(const emp_cluster *c, emp_pass pass, emp_format
                                  const emp_kernel_size *size)
 {
     const double t = size->tokens, i = size->in, o = size->out;
-    emp_product  product = {format, t, o, i, 1};
+    emp_product  product = {.format = format, .m = t, .n = o, .k = i};
     emp_form     form;
     double       seconds;
 
-    if (pass == EMP_PASS_INPUT) product = (emp_product){format, t, i, o, 1};
-    if (pass == EMP_PASS_WEIGHT) product = (emp_product){format, o, i, t, 1};
+    if (pass == EMP_PASS_INPUT)
+        product = (emp_product){.format = format, .m = t, .n = i, .k = o};
+    if (pass == EMP_PASS_WEIGHT)
+        product = (emp_product){.format = format, .m = o, .n = i, .k = t};
     if (emp_product_time(&seconds, &form, &c->measured, &product, NULL) != EMP_OK)
         return NAN;
     if (pass == EMP_PASS_WEIGHT) seconds *= c->weight_factor;

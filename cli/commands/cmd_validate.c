@@ -76,9 +76,9 @@ static const struct argp_option options[] = {
      "Take what an earlier --format csv has measured, and measure nothing: for another "
      "model",
      0},
-    {"costs", KEY_COSTS, "LIST", 0,
-     "Files of times that were measured, as of emplace calibrate ops, one for each "
-     "workload in turn",
+    {"costs", KEY_COSTS, "FILE", 0,
+     "Times that were measured, as by emplace calibrate ops; once for each workload, in "
+     "their order",
      0},
     {"unsteady", KEY_UNSTEADY, NULL, 0,
      "Take measurements whose steps spread by more than 10 %, too", 0},
@@ -137,18 +137,11 @@ static void add_workloads(cli_validate_args *a, const char *list)
     }
 }
 
-static void add_costs(cli_validate_args *a, const char *list)
+static void add_costs(cli_validate_args *a, const char *path)
 {
-    for (const char *at = list; *(at += strspn(at, " ")) != '\0';) {
-        size_t length = strcspn(at, " ");
-        if (a->costs_count == CLI_VALIDATE_WORKLOADS)
-            cli_usage_error("--costs: more than %d files", CLI_VALIDATE_WORKLOADS);
-        if (length >= sizeof a->costs[0])
-            cli_usage_error("--costs: a path of %zu characters; at most %zu", length,
-                            sizeof a->costs[0] - 1);
-        memcpy(a->costs[a->costs_count++], at, length);
-        at += length;
-    }
+    if (a->costs_count == CLI_VALIDATE_WORKLOADS)
+        cli_usage_error("--costs: more than %d files", CLI_VALIDATE_WORKLOADS);
+    a->costs[a->costs_count++] = path;
 }
 
 static void end_of_options(cli_validate_args *a)

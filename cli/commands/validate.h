@@ -15,7 +15,7 @@ typedef struct {
     int32_t            workload_count;
     char               list[CLI_VALIDATE_WORKLOADS][256];
     const char        *machine, *runtime, *export_to, *plot, *record, *measured;
-    char               costs[CLI_VALIDATE_WORKLOADS][256]; /* of the workloads in turn */
+    const char        *costs[CLI_VALIDATE_WORKLOADS]; /* of the workloads in turn */
     int32_t            costs_count;
     const char       **import;
     int32_t            import_count, placements;

@@ -306,7 +306,7 @@ Test(emplace_validate, errors_say_what_is_wrong)
     } cases[] = {{"validate nowhere.txt", 2, "nowhere.txt"},
                  {"validate --import", 2, "--import"},
                  {"validate --measured x.csv --import y.txt", 2, "--measured"},
-                 {"validate " FEW "--costs \"a.csv b.csv\"", 2, "2 files for 1"},
+                 {"validate " FEW "--costs a.csv --costs b.csv", 2, "2 files for 1"},
                  {"validate " FEW "--costs nowhere.csv", 1, "nowhere.csv"},
                  {"validate --placements 0", 2, "\"0\""},
                  {"validate " FEW "--import nowhere.txt", 1, "nowhere.txt"},
