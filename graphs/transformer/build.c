@@ -205,13 +205,13 @@ static void pool(emp_stack *s, emp_port x)
         fetch(s, y);
 }
 
-/* The host draws from float32. */
-static emp_port sample(emp_stack *s, emp_port logits)
+/* Tokens are drawn from float32. */
+static emp_port sample(emp_stack *s, emp_port logits, const char *type, int32_t unit)
 {
     emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
-    emp_port     wide = emp_tape_op(s->t, "Cast", "sample/float", -1, &attrs, &logits, 1);
+    emp_port wide = emp_tape_op(s->t, "Cast", "sample/float", unit, &attrs, &logits, 1);
 
-    return emp_tape_op(s->t, "SampleToken", "sample", -1, NULL, &wide, 1);
+    return emp_tape_op(s->t, type, "sample", unit, NULL, &wide, 1);
 }
 
 static void finish(emp_stack *s, emp_port x)
@@ -233,7 +233,9 @@ static void finish(emp_stack *s, emp_port x)
     if (is_training)
         add_loss(s, "loss", "labels", logits);
     else if (s->t->step->samples_on_host)
-        fetch(s, sample(s, logits));
+        fetch(s, sample(s, logits, "SampleToken", -1));
+    else if (s->t->step->samples_top_p)
+        fetch(s, sample(s, logits, "SampleTopP", emp_tape_unit(s->t)));
     else
         fetch(s, logits);
 }

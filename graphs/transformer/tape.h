@@ -73,6 +73,7 @@ typedef struct {
     emp_dtype              dtype; /**< of weights and activations */
     emp_transformer_update update;
     bool samples_on_host; /**< a CPU draws the next token from the logits */
+    bool samples_top_p;   /**< else the device does, from the most likely ones */
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
     bool updates_on_host; /**< Adam's states and the update are a host's */
     emp_weight_home home;

@@ -48,10 +48,10 @@ const emp_option emp_hf_options[] = {
                     "element type of weights and activations", 0),
     EMP_WORD_OPTION("quant", hf_values, quant, "config|" EMP_QUANTISED_WORDS,
                     "how the weights of prompts and tokens are stored", 0),
-    EMP_WORD_OPTION("sample", hf_values, sample, "auto|host|device",
+    EMP_WORD_OPTION("sample", hf_values, sample, "auto|host|device|top-p",
                     "where the next token is drawn: on the host of a GGUF file's "
-                    "program, on the device "
-                    "of any other",
+                    "program, on the device of any other; top-p: there, from sorted "
+                    "probabilities",
                     0),
     EMP_WORD_OPTION("optimizer", hf_values, optimizer, EMP_TRANSFORMER_UPDATE_WORDS,
                     "what updates the weights", EMP_UPDATE_ADAM),
@@ -73,7 +73,7 @@ const emp_option emp_hf_options[] = {
     EMP_NO_OPTION};
 
 /* Values of "sample". */
-enum { SAMPLE_AUTO, SAMPLE_ON_HOST };
+enum { SAMPLE_AUTO, SAMPLE_ON_HOST, SAMPLE_ON_DEVICE, SAMPLE_TOP_P };
 
 /* ---- the step ---- */
 
@@ -96,6 +96,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .dtype = dtype_of(v, of_config),
                                  .update = (emp_transformer_update)v->optimizer,
                                  .samples_on_host = v->sample == SAMPLE_ON_HOST,
+                                 .samples_top_p = v->sample == SAMPLE_TOP_P,
                                  .has_master = v->master != 0,
                                  .updates_on_host = v->update != 0,
                                  .home = (emp_weight_home)v->home,

@@ -343,6 +343,20 @@ EMP_INFER(sample_token)
     return emp_set_output(&output[0], rows, EMP_DTYPE_INT32);
 }
 
+/* SampleTopP(logits [rows, vocabulary]) of float32, on the device, as vLLM 0.5's sampler: sorted values and their numbers, their
+ * probabilities and sums, a mask, the inverse of the numbers, and the logits put back: 33 bytes an element at once. The sort has
+ * four passes over values and numbers. */
+EMP_COST(sample_top_p)
+{
+    const int64_t elements = emp_shape_elements(&op->input[0].shape);
+
+    emp_view_cost(op, EMP_OP_MOVEMENT, (double)elements, cost);
+    cost->kernels = 12;
+    cost->workspace_bytes = emp_mul_saturating(elements, 4 + 8 + 4 + 4 + 1 + 8 + 4);
+    cost->bytes_read = emp_mul_saturating(elements, 4 * 12 + 4 + 4 + 4 + 8 + 12);
+    cost->bytes_written = emp_mul_saturating(elements, 4 * 12 + 4 + 4 + 1 + 8 + 4);
+}
+
 /* Attention to some of the keys.
  *
  * An indexer scores the keys of a query by few and small heads of its own, and the query sees the `chosen` best

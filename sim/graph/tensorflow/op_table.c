@@ -407,6 +407,7 @@ static const emp_op_type table[] = {
     {"RsqrtGrad", FLAGS(IN_PLACE), GPU(COMPLEX), TAKES(2), RATE(4, 4), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"SampleDistortedBoundingBox", FLAGS(STATEFUL | EMP_OP_OPEN_OUTPUTS), CPU_ONLY, RUN(open), WORK(HOST, host)},
     {"SampleToken", FLAGS(STATEFUL), CPU_ONLY, TAKES(1), RATE(0, 2), RUN(sample_token), WORK(HOST, host)},
+    {"SampleTopP", FLAGS(STATEFUL), ANY, TAKES(1), RATE(30, 60), RUN(sample_token), WORK(MOVE, sample_top_p)},
     {"Save", FLAGS(STATEFUL), CPU_ONLY, TAKES(1), RUN(nothing), WORK(HOST, host)},
     {"SaveV2", FLAGS(STATEFUL), CPU_ONLY, TAKES(1), RUN(nothing), WORK(HOST, host)},
     {"ScalarSummary", CPU_ONLY, TAKES(1), RUN(string_scalar), WORK(HOST, host)},
