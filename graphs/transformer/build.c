@@ -218,7 +218,7 @@ static void finish(emp_stack *s, emp_port x)
 {
     bool is_training = emp_tape_is_training(s->t);
 
-    emp_tape_stage(s->t, "head/", x);
+    emp_tape_stage(s->t, x);
     if (s->m->streams > 0) x = emp_stack_join_streams(s, x);
     if (s->m->residual_block > 0) x = emp_stack_join_blocks(s, x);
     if (s->m->has_final_norm) x = emp_stack_norm(s, s->m->names.final_norm, x);
@@ -251,7 +251,7 @@ static emp_port emit_round(emp_stack *s)
     emp_port x = embed(s);
     for (s->layer = 0; s->layer < s->m->layer_count && emp_tape_is_ok(s->t); s->layer++) {
         snprintf(s->prefix, sizeof s->prefix, "%s.%d.", s->m->names.layer, s->layer);
-        emp_tape_stage(s->t, s->prefix, x);
+        emp_tape_stage(s->t, x);
         x = emp_stack_layer(s, x);
     }
     s->layer = -1;

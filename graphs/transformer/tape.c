@@ -203,22 +203,25 @@ static emp_port weight_of(emp_tape *t, const char *name, const char *type,
 /* ---- weights that have a home of their own ---- */
 
 /* An element of x, which reaches another memory when x is done. */
-static emp_port mark(emp_tape *t, const char *name, emp_port x)
+static emp_port mark(emp_tape *t, emp_port x)
 {
     emp_op_attrs attrs = {
         .dtype = t->step->dtype, .has_shape = true, .shape = EMP_SHAPE(1)};
 
-    if (x.op < 0) return EMP_TAPE_NONE;
-    return add_op(t, "View", name_in_round(t, name), unit_of(t, x), &attrs, &x, 1);
+    if (!emp_tape_is_ok(t) || x.op < 0) return EMP_TAPE_NONE;
+    const char *name =
+        emp_tape_join_names(t, emp_graph_builder_name(t->builder, x.op), "/mark");
+    emp_op_id there = emp_graph_builder_find(t->builder, name, strlen(name));
+    if (there >= 0) return (emp_port){there, 0};
+    return add_op(t, "View", name, unit_of(t, x), &attrs, &x, 1);
 }
 
 /* The mark that a weight waits for before it leaves its home. */
-static emp_port turn_of(emp_tape *t, const char *name)
+static emp_port turn_of(emp_tape *t)
 {
     const int32_t at = t->mark_count - 1 - t->step->ahead;
 
-    if (t->step->ahead == 0)
-        return mark(t, emp_tape_join_names(t, name, "/turn"), t->latest);
+    if (t->step->ahead == 0) return mark(t, t->latest);
     return at >= 0 ? t->mark[at] : EMP_TAPE_NONE;
 }
 
@@ -230,11 +233,11 @@ static emp_port stream(emp_tape *t, const char *name, emp_port weight, int32_t u
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     emp_op_id there = emp_graph_builder_find(t->builder, streamed, strlen(streamed));
     if (there >= 0) return (emp_port){there, 0};
-    emp_port in[2] = {weight, turn_of(t, name)};
+    emp_port in[2] = {weight, turn_of(t)};
     return add_op(t, "Stream", streamed, unit, NULL, in, in[1].op >= 0 ? 2 : 1);
 }
 
-void emp_tape_stage(emp_tape *t, const char *name, emp_port x)
+void emp_tape_stage(emp_tape *t, emp_port x)
 {
     emp_error *err = t->err;
 
@@ -242,7 +245,7 @@ void emp_tape_stage(emp_tape *t, const char *name, emp_port x)
         return;
     emp_tape_fail(t, EMP_GROW(t->mark, t->mark_count + 1, t->mark_capacity));
     if (!emp_tape_is_ok(t)) return;
-    t->mark[t->mark_count++] = mark(t, emp_tape_join_names(t, name, "begin"), x);
+    t->mark[t->mark_count++] = mark(t, x);
 }
 
 emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,

@@ -203,7 +203,7 @@ emp_port emp_tape_placeholder(emp_tape *t, const char *name, emp_dtype dtype,
                               emp_shape shape);
 /** Begins a stage, such as a layer, whose input is \a x. With `ahead` above 0, matrices that are streamed to a
  * stage leave their home when the input of the stage `ahead` stages before it is done, so that 1 + ahead stages have buffers. */
-void emp_tape_stage(emp_tape *t, const char *name, emp_port x);
+void emp_tape_stage(emp_tape *t, emp_port x);
 /** The weight of that name, made once. Weights that share a name are one and need one unit. A matrix whose home is not its
  * reader's device has a unit of its own, and the port is that of an op that streams it. */
 emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
