@@ -81,6 +81,18 @@ double cli_seconds(const char *option, const char *text)
     return value;
 }
 
+double cli_percent(const char *option, const char *text)
+{
+    char        *end;
+    const double value = strtod(text, &end);
+
+    if (end == text || !(value >= 0 && value <= 1e6) ||
+        (*end != '\0' && strcmp(end, "%") != 0))
+        cli_usage_error("--%s takes a share of 0 or more, as 5%% or 5, not \"%s\"",
+                        option, text);
+    return value / 100.0;
+}
+
 int64_t cli_mebibytes(const char *option, const char *text)
 {
     const double most = 0x1p50;

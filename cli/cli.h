@@ -99,6 +99,8 @@ long long cli_integer(const char *option, const char *text, long long minimum,
 /** The value of an option: a time above 0, in seconds or with a unit, as 90, 1.5s, 2m or 1h;
  * exits 2 otherwise. \return seconds. */
 double cli_seconds(const char *option, const char *text);
+/** Likewise a share in percent, from 0 on; "5" or "5%" is 0.05. */
+double cli_percent(const char *option, const char *text);
 
 /** The value of an option: a size above 0, in MiB or with a unit, as 500 MB or 2 GiB; exits 2
  * otherwise. \return bytes. */

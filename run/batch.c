@@ -14,6 +14,8 @@ emp_run_end emp_run_end_now(const emp_run_state *run)
 
     if (run->record->evaluations == 0) return end; /* there is to be a placement */
     end.is_stopped = emp_stop_is_set(params->stop);
+    end.is_enough =
+        run->record->is_feasible && run->record->best_step_time_s <= params->enough_s;
     end.is_late =
         params->budget_s > 0 && emp_clock_now_s() - run->start_s >= params->budget_s;
     if (params->budget_cpu_s > 0 &&
@@ -32,6 +34,10 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
 
     if (record->budget_evaluations > 0 && left < room) room = left;
     if (end.is_late) room = 0;
+    if (end.is_enough && room > 0) {
+        emp_run_log_end(run, "gap");
+        return 0;
+    }
     if (room > 0 && !end.is_stopped) return (int32_t)room;
     emp_run_log_end(run, room == 0 && !run->is_untold ? "budget" : "interrupt");
     return 0;

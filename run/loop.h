@@ -49,11 +49,13 @@ typedef struct {
 } emp_run_checkpoint;
 
 typedef struct {
-    const emp_method  *method;
-    emp_method_params  placer;             /**< threads: also of the scoring */
-    int64_t            budget_evaluations; /**< 0 = no limit */
-    double             budget_s;           /**< 0 = no limit */
-    double             budget_cpu_s; /**< of one thread; 0 = no limit; needs one thread */
+    const emp_method *method;
+    emp_method_params placer;             /**< threads: also of the scoring */
+    int64_t           budget_evaluations; /**< 0 = no limit */
+    double            budget_s;           /**< 0 = no limit */
+    double            budget_cpu_s; /**< of one thread; 0 = no limit; needs one thread */
+    double
+        enough_s; /**< a feasible placement as fast as this ends the run; 0 = none does */
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;    /**< NULL = alone; for methods that have `sharing` */
     bool               is_async; /**< needs ranks */
@@ -86,8 +88,8 @@ typedef struct {
 void emp_run_describe(emp_record *record, const emp_problem *problem,
                       const emp_run_params *params);
 
-/** Runs a method until its budget is spent, it has nothing more to propose, or \a stop is
- * set; one that is set when the budget is spent comes too late to matter, unless the method gives up
+/** Runs a method until its budget is spent, it has nothing more to propose, its best takes no more than enough_s, or
+ * \a stop is set; one that is set when the budget is spent comes too late to matter, unless the method gives up
  * its last batch. Scores at least one batch, unless the method gives that up. The best is the fastest
  * placement that fits in memory, the first of equals; when none fits, the fastest of those that do not,
  * marked infeasible.

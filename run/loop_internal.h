@@ -45,6 +45,7 @@ typedef struct {
 typedef struct {
     bool is_stopped; /**< somebody wants it */
     bool is_late;    /**< the budget in seconds is spent */
+    bool is_enough;  /**< the best is as good as was asked for */
 } emp_run_end;
 
 /** A scored decision; borrowed. */

@@ -278,6 +278,7 @@ static emp_status share_end(const emp_run_state *run, emp_run_end *end, emp_erro
     *end = emp_run_end_now(run);
     EMP_CHECK(run->ranks->gather(end, all, sizeof *end, err));
     end->is_late = all[0].is_late;
+    end->is_enough = all[0].is_enough;
     for (int32_t i = 0; i < run->ranks->count; i++) end->is_stopped |= all[i].is_stopped;
     return EMP_OK;
 }

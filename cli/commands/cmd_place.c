@@ -27,6 +27,7 @@ enum {
     KEY_RECORD = 512,
     KEY_DECIDE,
     KEY_START,
+    KEY_GAP,
     KEY_WEIGHTS,
     KEY_WEIGHTS_OUT,
     KEY_SENSITIVITY,
@@ -53,6 +54,8 @@ static const struct argp_option options[] = {
      "What is decided: devices (default), devices,order, devices,fusion, or "
      "devices,order,fusion",
      0},
+    {"gap", KEY_GAP, "PERCENT", 0,
+     "End the search when the step time is so near to the lower bound: 5%, or 5", 0},
     {"start", KEY_START, "FILE", 0,
      "Have a search begin at the placement of a file or a record", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0,
@@ -92,6 +95,7 @@ static const char doc[] =
     "      --out best.sh\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method anneal \\\n"
     "      --decide devices,order --start best.json --out ordered.json\n"
+    "  emplace place resnet --machine k40x2 --method refine --budget 10k --gap 25%\n"
     "  emplace place hf:path=config.json,phase=decode,batch=1 --machine rtx3090x4 \\\n"
     "      --method memory-split --fit seq";
 
@@ -126,6 +130,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o': args->out = arg; return 0;
     case KEY_RECORD: args->record = arg; return 0;
     case KEY_DECIDE: args->run.decides = parse_decides(arg); return 0;
+    case KEY_GAP: args->run.gap_frac = cli_percent("gap", arg); return 0;
     case KEY_START: args->start = arg; return 0;
     case KEY_WEIGHTS: args->weights = arg; return 0;
     case KEY_WEIGHTS_OUT: args->weights_out = arg; return 0;
@@ -163,6 +168,10 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     cli_inputs_take_options(inputs, task);
     inputs->form = cli_form_of(args->out, task->spec);
+    if (args->run.gap_frac >= 0 && (args->run.decides & EMP_DECIDES_FUSION) != 0)
+        return EMP_ERROR(
+            EMP_EINVAL, "--gap needs a lower bound, and none is known of steps whose ops "
+                        "fuse; leave it out, or --decide fusion");
     if (inputs->form != CLI_FORM_ANY && (args->run.decides & ~EMP_DECIDES_DEVICES) != 0)
         return EMP_ERROR(EMP_EINVAL,
                          "%s states devices, and no order and no fusion; leave out "

@@ -56,7 +56,8 @@ const struct argp cli_run_argp = {options, parse, NULL, NULL, children, NULL, NU
 
 cli_run_options cli_run_options_default(void)
 {
-    return (cli_run_options){.seed = 1, .threads = cli_default_threads()};
+    return (cli_run_options){
+        .seed = 1, .gap_frac = -1.0, .threads = cli_default_threads()};
 }
 
 /* Whether "a=1" is one of "b=2,a=1". */
@@ -200,6 +201,21 @@ static bool has_nothing_to_learn(const cli_run_options *o, const emp_problem *pr
            !emp_problem_has_choice(problem);
 }
 
+/* The step time within the gap of the lower bound of all decisions. */
+static emp_status find_enough(double *enough_s, const cli_run_options *o,
+                              const emp_problem *problem, emp_error *err)
+{
+    const emp_bounds_options how = {.effort = EMP_BOUNDS_EFFORT,
+                                    .any_order = (o->decides & EMP_DECIDES_ORDER) != 0};
+    emp_bounds               bounds;
+
+    *enough_s = 0.0;
+    if (o->gap_frac < 0.0) return EMP_OK;
+    EMP_CHECK(cli_bounds_compute(&bounds, problem, &how, err));
+    *enough_s = (double)bounds.best_ns * 1e-9 * (1.0 + o->gap_frac);
+    return EMP_OK;
+}
+
 emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_options *o,
                    const emp_problem *problem, const emp_method *method,
                    int64_t default_budget, emp_error *err)
@@ -238,6 +254,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         params.budget_evaluations = default_budget;
     }
     EMP_CHECK(check_kept(o, problem, &params, err));
+    EMP_CHECK(find_enough(&params.enough_s, o, problem, err));
     cli_stop_watch(CLI_NOTHING_FOUND);
     if (o->seconds > 0)
         cli_stop_give_up_after(

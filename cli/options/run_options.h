@@ -21,6 +21,7 @@ typedef struct {
     int32_t          threads;
     bool             is_unbound;
     /* No options of cli_run_argp: `place` and `train` fill them in. */
+    double               gap_frac;    /**< the run may end so far above the lower bound; -1 = it may not */
     int32_t              decides;     /**< mask of emp_decides */
     const emp_device_id *start;       /**< [op] where the method begins, or NULL */
     const emp_weights   *weights;     /**< with which it begins, or NULL */

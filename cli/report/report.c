@@ -376,6 +376,7 @@ emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
                emp_units_plural(r->evaluations),
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted"
                : strcmp(r->stopped_by, "failure") == 0 ? ", until the method failed"
+               : strcmp(r->stopped_by, "gap") == 0     ? ", until within the gap"
                                                        : "");
         cli_inputs_print_runtime(inputs);
         if (emp_record_winner(r) != NULL)

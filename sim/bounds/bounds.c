@@ -296,6 +296,16 @@ static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
     return st;
 }
 
+/* Whether an op may be on a GPU and on a CPU. */
+static bool may_leave_gpus(const emp_bound_model *model)
+{
+    const uint32_t both = EMP_KIND_CPU | EMP_KIND_GPU;
+
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
+        if ((model->op[op].kinds & both) == both) return true;
+    return false;
+}
+
 /* Takes the CPU from each op that may be on a GPU, unless the placement has it on a CPU. */
 static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device_of_op)
 {
@@ -377,8 +387,10 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
     if (facts.is_infeasible) goto cleanup;
+    const bool has_choice = may_leave_gpus(&model);
     EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, options, err));
     if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);
+    if (!has_choice) out->best_ns = emp_time_later(out->best_ns, out->gpu_kernels_ns);
 
 cleanup:
     emp_bound_model_clear(&model);

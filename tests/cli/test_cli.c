@@ -349,6 +349,47 @@ Test(cli, bound_has_every_bound_and_the_highest)
     json_decref(simulated);
 }
 
+/* A gap that the first placement has ends the search with it; one that nothing has is as none. */
+Test(cli, a_search_ends_within_the_gap)
+{
+    static const char place[] =
+        "place small.pbtxt -m k40x2 -M anneal -b 20 -f json --gap ";
+    char arguments[128];
+
+    snprintf(arguments, sizeof arguments, "%s 1000000%%", place);
+    json_t *o = emplace_json(arguments);
+    cr_expect_str_eq(json_string_value(json_object_get(o, "stopped_by")), "gap");
+    cr_expect_lt(number_at(o, "evaluations"), 20);
+    json_decref(o);
+    snprintf(arguments, sizeof arguments, "%s 0", place);
+    o = emplace_json(arguments);
+    cr_expect_str_eq(json_string_value(json_object_get(o, "stopped_by")),
+                     number_at(o, "gap_frac") > 0 ? "budget" : "gap");
+    json_decref(o);
+    cr_expect_eq(emplace_run("place small.pbtxt -m k40x2 --gap -1"), 2);
+    emplace_refuses("place small.pbtxt -m k40x2 --gap 5 --decide devices,fusion",
+                    "--gap|fuse");
+}
+
+/* The placement that has all on the CPU keeps nothing off it. */
+Test(cli, bound_is_that_of_a_placement)
+{
+    emplace_ok("place small.pbtxt -m k40x2 -M cpu --out all.json");
+    emplace_ok("place small.pbtxt -m k40x2 -M gpu --out none.json");
+    json_t *all = emplace_json("bound small.pbtxt -m k40x2 --placement all.json -f json");
+    json_t *none =
+        emplace_json("bound small.pbtxt -m k40x2 --placement none.json -f json");
+    json_t *any = emplace_json("bound small.pbtxt -m k40x2 -f json");
+
+    cr_expect_float_eq(number_at(none, "lower_bound_gpu_kernels_s"),
+                       number_at(any, "lower_bound_gpu_kernels_s"), 1e-12);
+    cr_expect_leq(number_at(all, "lower_bound_gpu_kernels_s"),
+                  number_at(none, "lower_bound_gpu_kernels_s"));
+    json_decref(all);
+    json_decref(none);
+    json_decref(any);
+}
+
 Test(cli, records_and_placement_files_give_what_place_said)
 {
     static const char *const simulate[] = {
