@@ -40,6 +40,15 @@ static void write_encoder(void)
                   "\"torch_dtype\":\"float16\"}");
 }
 
+static void write_decoder(void)
+{
+    emplace_write("llama.json", "{\"model_type\":\"llama\",\"hidden_size\":4096,"
+                                "\"intermediate_size\":11008,\"num_attention_heads\":32,"
+                                "\"num_hidden_layers\":8,\"num_key_value_heads\":32,"
+                                "\"torch_dtype\":\"bfloat16\",\"vocab_size\":8000,"
+                                "\"tie_word_embeddings\":false}");
+}
+
 static json_t *simulate(const char *spec)
 {
     char command[512];
@@ -120,6 +129,43 @@ Test(homes, a_placement_chooses_the_home_of_each_matrix)
     json_decref(step);
 }
 
+/* A method finds a home for each matrix where the card cannot hold all. */
+Test(homes, a_method_chooses_the_home_of_each_matrix)
+{
+    write_encoder();
+    write_machine("10 GB/s");
+    emplace_ok("place hf:path=encoder.json,phase=prefill,batch=1,seq=128 -m card.yaml "
+               "-r graph-launch --decide devices,home --method m-etf --out best.json");
+    json_t *chosen = emplace_json(
+        "simulate hf:path=encoder.json,phase=prefill,batch=1,seq=128,home=any "
+        "-m card.yaml -r graph-launch -p best.json --format json");
+
+    json_t *streamed =
+        simulate("hf:path=encoder.json,phase=prefill,batch=1,seq=128,home=host");
+    cr_expect(json_is_true(json_at(chosen, "feasible")));
+    cr_expect(number_at(chosen, "step_time_s") < number_at(streamed, "step_time_s"));
+    cr_expect(number_at(chosen, "lower_bound_s") <= number_at(chosen, "step_time_s"));
+    json_decref(streamed);
+    json_decref(chosen);
+    emplace_refuses("place nmt:layers=2 -m k40x2 --method gpu --decide devices,home",
+                    "--decide devices,home is of an hf: spec without home=");
+    emplace_refuses("place nmt:layers=2 -m k40x2 --method gpu --decide home",
+                    "devices,order,fusion and devices,home");
+}
+
+/* llama.cpp is given the matrices that stay on the CPU; what is on the card needs no option. */
+Test(homes, options_of_llama_cpp_leave_matrices_on_the_host)
+{
+    write_decoder();
+    write_machine("10 GB/s");
+    emplace_ok("place hf:path=llama.json,phase=prefill,batch=1,seq=128,home=host "
+               "-m card.yaml --method gpu --out host.sh");
+    emplace_ok("place hf:path=llama.json,phase=prefill,batch=1,seq=128,home=any "
+               "-m card.yaml --method gpu --out any.sh");
+    emplace_expect_file("host.sh", "-ngl 9|--override-tensor|attn_q|ffn_down|=CPU");
+    emplace_expect_file("any.sh", "exec \"$@\" --device CUDA0 -ngl 9\n");
+}
+
 /* Micro-batches of a prompt stream the weights again. */
 Test(homes, each_micro_batch_streams_the_weights_again)
 {
@@ -169,15 +215,6 @@ Test(homes, mixtral_streams_its_weights_as_llama_cpp_does)
 }
 
 /* ---- optimizers ---- */
-
-static void write_decoder(void)
-{
-    emplace_write("llama.json", "{\"model_type\":\"llama\",\"hidden_size\":4096,"
-                                "\"intermediate_size\":11008,\"num_attention_heads\":32,"
-                                "\"num_hidden_layers\":8,\"num_key_value_heads\":32,"
-                                "\"torch_dtype\":\"bfloat16\",\"vocab_size\":8000,"
-                                "\"tie_word_embeddings\":false}");
-}
 
 /* Bytes that the update of a parameter moves in host memory, at 4 x 16.6 GB/s: three states twice, a gradient and a weight. */
 static const double parameters =
