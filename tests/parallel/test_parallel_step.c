@@ -564,3 +564,28 @@ Test(loads, that_cannot_be_are_refused, .fini = expect_all_freed)
     cr_expect_not_null(strstr(error.msg, "the load of expert 1 is -2"), "%s", error.msg);
     scratch_remove();
 }
+
+Test(loads, survive_every_allocation_failure, .fini = expect_all_freed)
+{
+    emp_cluster      *cluster = load_cluster("b200");
+    emp_parallel_spec spec = {0};
+    emp_parallel_step step;
+    const char       *path = write_table();
+    emp_expert_loads  loads = {0};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_expert_loads_load(&loads, path, NULL),
+                                      emp_expert_loads_clear(&loads));
+    emp_expert_loads_clear(&loads);
+    ASSERT_OK(emp_parallel_spec_read(
+        &spec, "mixtral-8x7b:ep=4,dp=8,skew=4,redundant=4,placed=balanced", &err));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_parallel_predict(&step,
+                             &(emp_parallel){.cluster = cluster,
+                                             .model = &spec.model,
+                                             .degrees = &spec.degrees},
+                             NULL, NULL),
+        (void)0);
+    emp_parallel_spec_clear(&spec);
+    emp_cluster_destroy(cluster);
+    scratch_remove();
+}
