@@ -40,6 +40,7 @@ enum {
     emp_status               cmd_##name(int argc, char **argv, emp_error *err); \
     extern const struct argp cmd_##name##_argp
 EMP_CLI_COMMAND(ablate);
+EMP_CLI_COMMAND(bench_adversary);
 EMP_CLI_COMMAND(bench_anomalies);
 EMP_CLI_COMMAND(bench_mechanisms);
 EMP_CLI_COMMAND(bench_order);
@@ -52,6 +53,8 @@ EMP_CLI_COMMAND(calibrate_check);
 EMP_CLI_COMMAND(calibrate_fit);
 EMP_CLI_COMMAND(calibrate_iterations);
 EMP_CLI_COMMAND(calibrate_measure);
+EMP_CLI_COMMAND(calibrate_ops);
+EMP_CLI_COMMAND(compare);
 EMP_CLI_COMMAND(cost_attention);
 EMP_CLI_COMMAND(cost_comm);
 EMP_CLI_COMMAND(cost_gemm);

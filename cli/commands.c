@@ -17,6 +17,7 @@ static const cli_command calibrate[] = {
     COMMAND(calibrate_iterations, "iterations",
             "measured iterations of pipelines beside predictions"),
     COMMAND(calibrate_measure, "measure", "fit constants to benchmarks of this computer"),
+    COMMAND(calibrate_ops, "ops", "measure the kernels of a graph, for --costs"),
     {0},
 };
 
@@ -28,6 +29,7 @@ static const cli_command cost[] = {
 };
 
 static const cli_command bench[] = {
+    COMMAND(bench_adversary, "adversary", "where one method loses most to another"),
     COMMAND(bench_anomalies, "anomalies", "count how often less work takes longer"),
     COMMAND(bench_fusion, "fusion", "what fused ops are worth"),
     COMMAND(bench_mechanisms, "mechanisms",
@@ -49,6 +51,7 @@ const cli_command cli_commands[] = {
     COMMAND(train, "train", "let a learner or a search look, with checkpoints"),
     COMMAND(plan, "plan", "rank the ways to train a model on many GPUs"),
     COMMAND(simulate, "simulate", "time one step under a placement"),
+    COMMAND(compare, "compare", "why one placement is faster than another"),
     COMMAND(score, "score", "score a placement on an instance of PlaceBench"),
     COMMAND(bound, "bound", "times that no placement can beat"),
     COMMAND(replay, "replay", "execute placements, beside what is predicted"),

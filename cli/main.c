@@ -180,8 +180,47 @@ static void check_arguments(int argc, char **argv)
             cli_usage_error("argument %d is not valid UTF-8: %s", i, argv[i]);
 }
 
+/* ---- waiting threads ---------------------------------------------------------------- */
+
+static bool has_threads(const struct argp *argp)
+{
+    for (const struct argp_option *o = argp->options;
+         o != NULL && (o->name != NULL || o->key != 0 || o->doc != NULL); o++)
+        if (o->name != NULL && strcmp(o->name, "threads") == 0) return true;
+    for (const struct argp_child *c = argp->children; c != NULL && c->argp != NULL; c++)
+        if (has_threads(c->argp)) return true;
+    return false;
+}
+
+static bool is_threaded(char **words)
+{
+    const cli_command *at = cli_commands;
+
+    while (*words != NULL && at->name != NULL) {
+        if (strcmp(at->name, *words) != 0) {
+            at++;
+        } else if (at->group == NULL) {
+            return has_threads(at->argp);
+        } else {
+            at = at->group;
+            words++;
+        }
+    }
+    return false;
+}
+
+/* Starts the program again with a short wait of threads that have nothing to do, unless the user has set how they
+ * wait. By default libgomp has them keep their cores busy for 3 ms, after each parallel loop: learners then
+ * take several times the CPU time, and other programs wait. libgomp reads the variable before main(). */
+static void shorten_waits(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
+    if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && is_threaded(argv + 1)) shorten_waits(argv);
     check_stack();
     cli_stop_begin();
     clean_terminal();

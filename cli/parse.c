@@ -59,6 +59,12 @@ struct scan {
     int                       word_count, at;
 };
 
+/* Whether the next word is its value, where it has none of its own. */
+static bool takes_word(const struct argp_option *o)
+{
+    return o->arg != NULL && !(o->flags & OPTION_ARG_OPTIONAL);
+}
+
 /* The next word is the option's value. */
 static void take_value(struct scan *s, const char *dashes, const char *option,
                        const char *arg)
@@ -109,7 +115,7 @@ static void check_long(struct scan *s, const char *word)
 
     if (o->arg == NULL && equals != NULL)
         cli_usage_error("--%s takes no value, and \"%s\" is one", o->name, equals + 1);
-    if (o->arg != NULL && equals == NULL) take_value(s, "--", o->name, o->arg);
+    if (takes_word(o) && equals == NULL) take_value(s, "--", o->name, o->arg);
 }
 
 static void check_letters(struct scan *s, const char *letters)
@@ -123,7 +129,7 @@ static void check_letters(struct scan *s, const char *letters)
             cli_usage_error("%s has no option \"-%s\"; %s --help lists what it has",
                             s->name, letter, s->name);
         if (o->arg == NULL) continue;
-        if (letters[1] == '\0') take_value(s, "-", letter, o->arg);
+        if (letters[1] == '\0' && takes_word(o)) take_value(s, "-", letter, o->arg);
         return;
     }
 }

@@ -58,19 +58,43 @@ static void format_bar(char line[BAR_BYTES], double done_frac, double remaining_
     if (columns > 0 && columns < BAR_BYTES) line[columns] = '\0';
 }
 
+/* Seconds between two lines where standard error is no terminal; EMPLACE_LOG_EVERY, for tests, says otherwise. */
+static double log_every_s(void)
+{
+    const char *given = getenv("EMPLACE_LOG_EVERY");
+    char       *end = NULL;
+    double      seconds = given != NULL ? emp_number_parse(given, &end) : 0.0;
+
+    return seconds > 0.0 ? seconds : 60.0;
+}
+
 static bool is_due(const cli_bar *bar)
 {
     double now_s = emp_clock_now_s();
+    double before_s = bar->drawn_s > bar->start_s ? bar->drawn_s : bar->start_s;
 
-    return bar->is_terminal && now_s - bar->start_s >= 2.0 && now_s - bar->drawn_s >= 0.1;
+    if (!bar->is_terminal) return now_s - before_s >= log_every_s();
+    return now_s - bar->start_s >= 2.0 && now_s - bar->drawn_s >= 0.1;
 }
 
 static void put_line(cli_bar *bar, const char *line)
 {
-    fprintf(stderr, "\r\033[K%s", line);
+    fprintf(stderr, bar->is_terminal ? "\r\033[K%s" : "%s\n", line);
     fflush(stderr);
-    bar->is_drawn = true;
+    bar->is_drawn = bar->is_terminal;
     bar->drawn_s = emp_clock_now_s();
+}
+
+/* A line of a log has no bar. */
+static void put_log_line(cli_bar *bar, double done_frac, double remaining_s,
+                         const char *text)
+{
+    char line[BAR_BYTES], left[40];
+
+    format_left(remaining_s, left, sizeof left);
+    snprintf(line, sizeof line, "%.0f %%, %s%s%s", 100 * done_frac, text,
+             isfinite(remaining_s) ? ", " : "", isfinite(remaining_s) ? left : "");
+    put_line(bar, line);
 }
 
 void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text)
@@ -78,6 +102,10 @@ void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char
     char line[BAR_BYTES];
 
     if (!is_due(bar)) return;
+    if (!bar->is_terminal) {
+        put_log_line(bar, done_frac, remaining_s, text);
+        return;
+    }
     format_bar(line, done_frac, remaining_s, text, emp_terminal_size_of(stderr).columns);
     put_line(bar, line);
 }
@@ -155,7 +183,6 @@ void cli_stage_line_begin(cli_stage_line *line, const char *title, const char *o
 {
     *line = (cli_stage_line){.title = title, .otherwise = otherwise};
     cli_bar_init(&line->bar, NULL);
-    if (!line->bar.is_terminal) return;
     pthread_mutex_init(&line->mutex, NULL);
     pthread_cond_init(&line->has_ended, NULL);
     line->is_running = pthread_create(&line->thread, NULL, draw_until_the_end, line) == 0;
@@ -181,6 +208,7 @@ static const emp_sheet_column columns[] = {
 void cli_board_init(cli_board *board)
 {
     *board = (cli_board){.is_terminal = emp_terminal_is_drawn_on(STDERR_FILENO)};
+    cli_bar_init(&board->log, NULL);
 }
 
 /* ---- cells ---- */
@@ -287,7 +315,11 @@ void cli_board_draw(cli_board *board, const emp_jobs_progress *progress, const c
     int    known_count = count_known(progress);
     char   bar[BAR_BYTES];
 
-    if (!board->is_terminal || cli_stop_is_told()) return;
+    if (!board->is_terminal) {
+        cli_bar_draw(&board->log, progress->done_frac, progress->remaining_s, text);
+        return;
+    }
+    if (cli_stop_is_told()) return;
     if (!is_board_due(board, known_count, now_s)) return;
     emp_terminal_size size = emp_terminal_size_of(stderr);
     char             *cells = format_cells(progress, size.columns);

@@ -1,6 +1,6 @@
 /** \file cli/progress.h
- * Progress on standard error, drawn in place and only on a terminal: a bar, a line for work of unknown length, and
- * a table whose cells become known. Bars and lines appear after two seconds. */
+ * Progress on standard error. On a terminal it is drawn in place: a bar, a line for work of unknown length, and a
+ * table whose cells become known; bars and lines appear after two seconds. Elsewhere it is a line a minute. */
 #ifndef EMP_CLI_PROGRESS_H
 #define EMP_CLI_PROGRESS_H
 
@@ -45,8 +45,7 @@ typedef struct {
 } cli_stage_line;
 
 /** Begins to draw \a title, emp_stage_get() and the seconds since now. Both texts are borrowed
- * until the end. Where standard error is no terminal, or no thread can be had, nothing is
- * drawn.
+ * until the end. Where no thread can be had, nothing is drawn.
  * \param otherwise  Stands for the stage where none is set. */
 void cli_stage_line_begin(cli_stage_line *line, const char *title, const char *otherwise);
 
@@ -54,11 +53,12 @@ void cli_stage_line_begin(cli_stage_line *line, const char *title, const char *o
 void cli_stage_line_end(cli_stage_line *line);
 
 typedef struct {
-    bool   is_terminal;
-    bool   is_drawn;
-    int    line_count;  /**< above the bar */
-    int    known_count; /**< runs that are drawn as ready */
-    double drawn_s;
+    bool    is_terminal;
+    bool    is_drawn;
+    int     line_count;  /**< above the bar */
+    int     known_count; /**< runs that are drawn as ready */
+    double  drawn_s;
+    cli_bar log; /**< where standard error is no terminal */
 } cli_board;
 
 void cli_board_init(cli_board *board);

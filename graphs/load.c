@@ -139,7 +139,8 @@ static emp_status load_file(emp_graph **out, emp_import_devices *devices,
 
     *out = NULL;
     *devices = (emp_import_devices){0};
-    emp_status st = read_file(out, prefix, values, &s, &reason);
+    emp_status                     st = read_file(out, prefix, values, &s, &reason);
+    const emp_source_format *const format = s.format;
     close_file(&s);
     emp_import_notes_clear(&own);
     if (st == EMP_OK) return EMP_OK;
@@ -147,7 +148,13 @@ static emp_status load_file(emp_graph **out, emp_import_devices *devices,
     *out = NULL;
     for (char *c = reason.msg; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
-    return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
+    const char *advice = emp_source_advice(format, st, reason.msg);
+    if (advice != NULL &&
+        strlen(path) + strlen(reason.msg) + strlen(advice) + 5 > EMP_ERROR_MSG_BYTES)
+        advice = NULL; /* what is wrong is not to be cut off */
+    return emp_error_set(err, st, reason.file, reason.line, "%s: %s%s%s", path,
+                         reason.msg, advice != NULL ? "; " : "",
+                         advice != NULL ? advice : "");
 }
 
 /* ---- specs ---- */

@@ -248,14 +248,30 @@ static bool is_any(emp_slice file) { return file.size > 0; }
 #define YAML_INSTEAD \
     "--machine takes a machine, --runtime a runtime profile, --placement a placement"
 
+#define TORCH_ANEW \
+    "scripts/export/export_torch.py writes such a file of a PyTorch model, whole"
+#define TRACE_ANEW "record the step anew, and end the profiler before the program ends"
+#define DESCRIBED  "docs/formats.md describes such files"
+#define ONNX_ANEW                                                     \
+    "onnx.checker.check_model() says whether the file is whole, and " \
+    "torch.onnx.export() "                                            \
+    "writes it anew"
+#define TF_ANEW                                                                         \
+    "tf.io.write_graph(graph.as_graph_def(), DIR, \"graph.pb\", as_text=False) writes " \
+    "a graph anew"
+#define CONFIG_ANEW                                                               \
+    "model.config.to_json_file(FILE) writes a config anew, and hf:path=FILE,... " \
+    "sets what it lacks"
+#define GGUF_ANEW "fetch the file again, or convert it anew by llama.cpp's scripts"
+
 /* The first that fits counts, so formats without a mark come last. */
 static const emp_source_format formats[] = {
     {"a GGUF file", "hf", .is = emp_gguf_is, .load = emp_gguf_load, .is_header = true,
-     .source = EMP_SOURCE_GGUF},
+     .anew = GGUF_ANEW, .source = EMP_SOURCE_GGUF},
     {"a safetensors file", NULL, .is = emp_safetensors_is, .is_header = true,
      .instead = "it has only weights; name it beside the config of its model: "
                 "hf:path=config.json,weights=FILE"},
-    {"an ONNX model", "onnx", .is = emp_onnx_is, .load = emp_onnx_load,
+    {"an ONNX model", "onnx", .is = emp_onnx_is, .load = emp_onnx_load, .anew = ONNX_ANEW,
      .source = EMP_SOURCE_ONNX},
     {"an archive of TorchScript", NULL, .is = emp_torchscript_is, .has_graph = true,
      .instead = "export the model with torch.export.save(), or as an ONNX model"},
@@ -267,23 +283,28 @@ static const emp_source_format formats[] = {
     {"a Keras model", NULL, .is = emp_keras_is, .has_graph = true,
      .instead = SAVED_MODEL},
     {"a zip archive", NULL, .is = emp_pt2_is, .read = emp_pytorch_read,
-     .marks_targets = true, .instead = EXPORT_TORCH, .source = EMP_SOURCE_PYTORCH},
+     .marks_targets = true, .instead = EXPORT_TORCH, .anew = TORCH_ANEW,
+     .source = EMP_SOURCE_PYTORCH},
 
     /* JSON */
-    {"a config of Hugging Face", "hf", .is_json = emp_config_is, .load = emp_config_load},
+    {"a config of Hugging Face", "hf", .is_json = emp_config_is, .load = emp_config_load,
+     .anew = CONFIG_ANEW},
     {"a torch.fx graph", NULL, .is_json = emp_fx_json_is, .read = emp_pytorch_read,
-     .marks_targets = true, .instead = EXPORT_TORCH, .source = EMP_SOURCE_PYTORCH},
+     .marks_targets = true, .instead = EXPORT_TORCH, .anew = TORCH_ANEW,
+     .source = EMP_SOURCE_PYTORCH},
     {"a trace of PyTorch's profiler", "trace", .is_json = emp_kineto_is,
-     .read = emp_trace_read, .source = EMP_SOURCE_TRACE},
+     .read = emp_trace_read, .anew = TRACE_ANEW, .source = EMP_SOURCE_TRACE},
     {"a Chakra trace", NULL, .is_json = emp_chakra_is_json, .read = emp_chakra_read,
-     .source = EMP_SOURCE_TRACE},
+     .anew = TRACE_ANEW, .source = EMP_SOURCE_TRACE},
     {"a PyTorch execution trace", NULL, .is_json = emp_execution_is,
-     .read = emp_torch_execution_read, .source = EMP_SOURCE_PYTORCH},
+     .read = emp_torch_execution_read, .anew = TRACE_ANEW, .source = EMP_SOURCE_PYTORCH},
+    {"a list of ops with times", NULL, "emplace-ops-1", .read = emp_ops_read,
+     .anew = DESCRIBED, .source = EMP_SOURCE_STATED},
     {"an instance of Piper, whose layers have costs by their degree of tensor "
      "parallelism",
      NULL, .is_json = is_piper, .has_graph = true, .instead = LAYERS},
     {"an instance of dnn-partitioning", NULL, .is_json = emp_dnn_partitioning_is,
-     .read = emp_dnn_partitioning_read, .source = EMP_SOURCE_STATED},
+     .read = emp_dnn_partitioning_read, .anew = DESCRIBED, .source = EMP_SOURCE_STATED},
     {"an index of safetensors files", NULL, .is_json = is_safetensors_index,
      .instead = "it names the files of weights; name it beside the config of its model: "
                 "hf:path=config.json,weights=FILE"},
@@ -298,28 +319,30 @@ static const emp_source_format formats[] = {
 
     /* text */
     {"a module of XLA", NULL, .is = emp_hlo_is, .read = emp_hlo_read,
-     .marks_targets = true, .source = EMP_SOURCE_HLO},
+     .marks_targets = true,
+     .anew = "save what jax.jit(f).lower(...).compile().as_text() gives, whole",
+     .source = EMP_SOURCE_HLO},
     {"StableHLO, which XLA has not compiled", NULL, .is = emp_stablehlo_is,
      .has_graph = true,
      .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
     {"OpenVINO's intermediate representation", NULL, .is = is_openvino, .has_graph = true,
      .instead = ITS_SOURCE},
     {"a profile of PipeDream", NULL, .is = emp_pipedream_is, .read = emp_pipedream_read,
-     .source = EMP_SOURCE_STATED},
+     .anew = DESCRIBED, .source = EMP_SOURCE_STATED},
     {"a table of measured layers", "layers", .is = emp_layers_is, .read = emp_layers_read,
-     .source = EMP_SOURCE_STATED},
+     .anew = "docs/pipelines.md describes such tables", .source = EMP_SOURCE_STATED},
     {"a graph of DOPPLER", NULL, .is = emp_doppler_is, .read = emp_doppler_read,
-     .source = EMP_SOURCE_STATED},
+     .anew = DESCRIBED, .source = EMP_SOURCE_STATED},
 
     /* protocol buffers */
     {"a Chakra trace", NULL, .is = emp_chakra_is, .read = emp_chakra_read,
-     .source = EMP_SOURCE_TRACE},
+     .anew = TRACE_ANEW, .source = EMP_SOURCE_TRACE},
     {"a module of XLA in protocol buffers", NULL, .is = is_hlo_proto, .has_graph = true,
      .instead = "save its text: XLA_FLAGS=--xla_dump_hlo_as_text with --xla_dump_to=DIR, "
                 "or jax.jit(f).lower(...).compile().as_text()"},
     {"a Core ML model", NULL, .is = is_core_ml, .has_graph = true, .instead = ITS_SOURCE},
     {"a TensorFlow graph", "tf", .is = emp_graph_def_is, .load = emp_graph_def_load,
-     .source = EMP_SOURCE_TENSORFLOW},
+     .anew = TF_ANEW, .source = EMP_SOURCE_TENSORFLOW},
     {"a RunMetadata profile, which has times but no graph", NULL,
      .is = emp_run_metadata_holds, .instead = "--costs takes it"},
     {"a profile of XLA (xplane.pb), which has times but no graph", NULL,
@@ -412,4 +435,18 @@ emp_status emp_source_check(const emp_source_format *f, const emp_source_prefix 
     return EMP_ERROR(EMP_EINVAL, "%s, and this is %s%s%s", prefix->is_for, f->name,
                      f->instead != NULL ? "; " : "",
                      f->instead != NULL ? f->instead : "");
+}
+
+const char *emp_source_advice(const emp_source_format *f, emp_status status,
+                              const char *msg)
+{
+    static const char report[] =
+        "a report should hold this sentence, the program that wrote the file, and its "
+        "version";
+
+    if (f == NULL || (f->read == NULL && f->load == NULL) || strstr(msg, "; ") != NULL)
+        return NULL;
+    if (status == EMP_EFORMAT || status == EMP_ECYCLE) return f->anew;
+    if (status == EMP_EUNSUPPORTED) return report;
+    return NULL;
 }

@@ -36,6 +36,8 @@ typedef struct {
     emp_status (*load)(emp_graph **out, emp_reading *r, emp_error *err);
     const char *
         instead; /**< of formats that are not read, and for specs of others: what would do */
+    /** For formats that are read: how to write a damaged file anew, or where the form is described. */
+    const char *anew;
     bool has_graph; /**< and is refused as EMP_EUNSUPPORTED, others as EMP_EFORMAT */
 
     bool
@@ -64,5 +66,11 @@ const emp_source_format *emp_source_format_find(const emp_reading *r, bool is_bl
 emp_status emp_source_check(const emp_source_format *format,
                             const emp_source_prefix *prefix, const emp_reading *r,
                             emp_error *err);
+
+/** Returns what a user can do about a file of the format that a reader has refused with a status: an option, the way
+ * to write the file anew, or what a report should hold. NULL: nothing is known, or \a msg says it already behind
+ * a semicolon. Static storage. */
+const char *emp_source_advice(const emp_source_format *format, emp_status status,
+                              const char *msg);
 
 #endif /* EMP_GRAPHS_SOURCES_H */

@@ -100,6 +100,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         wheel.add(f"{info}/METADATA", _metadata().encode())
         wheel.add(f"{info}/WHEEL", ("Wheel-Version: 1.0\nGenerator: emplace\n"
                                     f"Root-Is-Purelib: false\nTag: {tag}\n").encode())
+        wheel.add(f"{info}/entry_points.txt", b"[gymnasium.envs]\n__root__ = emplace.env:_register\n")
         wheel.add(f"{info}/LICENSE", (ROOT / "LICENSE").read_bytes())
         wheel.close()
     return name

@@ -273,9 +273,9 @@ static const char *maker_of(const emp_replay *r, int32_t place)
 static emp_status check_place(emp_replay *r, int32_t place, const char *reader,
                               emp_error *err)
 {
-    const emp_place       *at = &r->place[place];
-    const emp_replay_plan *p = r->plan;
-    struct content         content;
+    const emp_tensor_place *at = &r->place[place];
+    const emp_replay_plan  *p = r->plan;
+    struct content          content;
 
     if (atomic_load(&at->written_in) != atomic_load(&r->step))
         return EMP_ERROR(EMP_EINVAL, "%s reads what %s has not yet written in this step",
@@ -324,10 +324,10 @@ emp_status emp_replay_check_inputs(emp_replay *r, int32_t op, emp_error *err)
 
 emp_status emp_replay_check_copy(emp_replay *r, int32_t copy, emp_error *err)
 {
-    const emp_replay_plan *p = r->plan;
-    emp_place             *to = &r->place[p->tensor_count + copy];
-    const emp_place       *from = &r->place[p->copy[copy].tensor];
-    struct content         content;
+    const emp_replay_plan  *p = r->plan;
+    emp_tensor_place       *to = &r->place[p->tensor_count + copy];
+    const emp_tensor_place *from = &r->place[p->copy[copy].tensor];
+    struct content          content;
 
     if (to->root < 0) return EMP_OK;
     EMP_CHECK(look(r, to->memory, to->data, p->copy[copy].bytes, &content, err));
@@ -454,8 +454,8 @@ emp_status emp_replay_check_outputs(emp_replay *r, int32_t op, emp_error *err)
     const emp_replay_op   *o = &p->op[op];
 
     for (int32_t t = p->output_offset[op]; t < p->output_offset[op + 1]; t++) {
-        emp_place     *at = &r->place[t];
-        struct content content;
+        emp_tensor_place *at = &r->place[t];
+        struct content    content;
         if (at->root < 0) continue;
         if (o->kernel.kind == EMP_KERNEL_NOTHING && at->root == t)
             EMP_CHECK(give_content(r, t, p->tensor[t].bytes, err));

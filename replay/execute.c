@@ -21,7 +21,7 @@ static emp_status allocate_ops(emp_replay *r, emp_error *err)
     size_t                 ops = (size_t)p->op_count, places = (size_t)place_count(p);
     emp_replay_timeline   *t = &r->timeline;
 
-    r->place = EMP_ADD_ARRAY(&r->arrays, emp_place, places);
+    r->place = EMP_ADD_ARRAY(&r->arrays, emp_tensor_place, places);
     r->op = EMP_ADD_ARRAY(&r->arrays, emp_op_state, ops);
     r->input_operand = EMP_ADD_ARRAY(&r->arrays, emp_operand, (size_t)p->input_count);
     r->output_operand = EMP_ADD_ARRAY(&r->arrays, emp_operand, (size_t)p->tensor_count);
@@ -82,8 +82,8 @@ static void describe_places(emp_replay *r)
     const emp_replay_plan *p = r->plan;
 
     for (int32_t i = 0; i < place_count(p); i++) {
-        emp_place *at = &r->place[i];
-        bool       is_copy = i >= p->tensor_count;
+        emp_tensor_place *at = &r->place[i];
+        bool              is_copy = i >= p->tensor_count;
         at->memory = emp_replay_memory_of_place(p, i);
         at->bytes =
             is_copy ? p->copy[i - p->tensor_count].bytes : p->tensor[i].buffer_bytes;

@@ -56,7 +56,7 @@ typedef struct {
     atomic_int     pending; /**< of a root: users that are not done, of all that share */
     atomic_int     written_in; /**< step in which its content was complete */
     uint64_t       checksum;   /**< of the content then; checked runs */
-} emp_place;
+} emp_tensor_place;
 
 typedef struct {
     atomic_int      waits; /**< for inputs and control inputs */
@@ -115,17 +115,17 @@ struct emp_replay {
     void                     *backend_state;
     emp_replay_hooks          hooks;
 
-    emp_place    *place; /**< [tensors + copies] */
-    emp_op_state *op;
-    emp_operand  *input_operand, *output_operand;
-    int32_t      *reader_offset;   /**< [place + 1] into reader */
-    int32_t      *reader;          /**< op, one entry per edge */
-    int32_t      *follower_offset; /**< [op + 1]: ops that wait for it */
-    int32_t      *follower;
-    emp_memory    memory[EMP_REPLAY_MAX_DEVICES];
-    emp_server    server[EMP_REPLAY_MAX_DEVICES];
-    int32_t       worker_count;
-    emp_worker   *worker;
+    emp_tensor_place *place; /**< [tensors + copies] */
+    emp_op_state     *op;
+    emp_operand      *input_operand, *output_operand;
+    int32_t          *reader_offset;   /**< [place + 1] into reader */
+    int32_t          *reader;          /**< op, one entry per edge */
+    int32_t          *follower_offset; /**< [op + 1]: ops that wait for it */
+    int32_t          *follower;
+    emp_memory        memory[EMP_REPLAY_MAX_DEVICES];
+    emp_server        server[EMP_REPLAY_MAX_DEVICES];
+    int32_t           worker_count;
+    emp_worker       *worker;
 
     atomic_long     remaining; /**< ops and copies of this step that are not done */
     atomic_int      step;      /**< counted from 1 */

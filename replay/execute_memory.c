@@ -381,7 +381,7 @@ static unsigned char *data_of(const emp_replay *r, int32_t memory, int32_t part)
 static bool create_buffer(emp_replay *r, int32_t place, int64_t bytes, int32_t storage,
                           int32_t op)
 {
-    emp_place *p = &r->place[place];
+    emp_tensor_place *p = &r->place[place];
 
     atomic_store(&p->pending, p->users);
     if (storage >= 0) {
@@ -434,11 +434,11 @@ static bool share_output(emp_replay *r, int32_t op)
     const emp_replay_plan *p = r->plan;
     const emp_replay_op   *o = &p->op[op];
     int32_t                output = p->output_offset[op], root = EMP_ROOT_NONE;
-    emp_place             *to = &r->place[output];
+    emp_tensor_place      *to = &r->place[output];
 
     if (output == p->output_offset[op + 1]) return false;
     if (o->is_alias) {
-        const emp_place *from = &r->place[p->input[p->input_offset[op]].place];
+        const emp_tensor_place *from = &r->place[p->input[p->input_offset[op]].place];
         to->data = from->data;
         to->root = root = from->root;
         if (root == EMP_ROOT_NONE) return false;

@@ -56,15 +56,19 @@ static uint64_t identity_of(const emp_record *r)
 static void name_file(char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
                       const emp_record *r, const char *suffix)
 {
-    char workload[64];
+    char workload[64], method[EMP_RECORD_NAME_BYTES];
 
     snprintf(workload, sizeof workload, "%.63s", r->workload);
     for (char *at = workload; *at != '\0'; at++) {
         if (!isalnum((unsigned char)*at)) *at = '_';
     }
+    snprintf(method, sizeof method, "%s", r->method); /* perhaps a path or a command */
+    for (char *at = method; *at != '\0'; at++) {
+        if (!isalnum((unsigned char)*at) && *at != '-') *at = '_';
+    }
     snprintf(path, EMP_ARCHIVE_PATH_BYTES,
              "%s/%s.%s.%s%s%s.seed%" PRIu64 ".%" PRId64 ".%08" PRIx32 "%s", folder,
-             workload, r->machine, r->method, r->preset[0] == '\0' ? "" : "-", r->preset,
+             workload, r->machine, method, r->preset[0] == '\0' ? "" : "-", r->preset,
              r->seed, r->budget_evaluations, (uint32_t)identity_of(r), suffix);
 }
 

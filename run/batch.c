@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A batch of candidates: whether there is room for one, the method asked for it, and its scores, in parallel, one
  * simulator a thread. */
-#include <math.h>
-
 #include "base/mem.h"
 #include "base/work.h"
 #include "run/loop_internal.h"
@@ -41,17 +39,6 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
     if (room > 0 && !end.is_stopped) return (int32_t)room;
     emp_run_log_end(run, room == 0 && !run->is_untold ? "budget" : "interrupt");
     return 0;
-}
-
-static double overflow_of(const emp_machine *machine, const emp_sim_result *result)
-{
-    double sum = 0.0;
-
-    for (int32_t d = 0; !result->is_feasible && d < result->device_count; d++) {
-        double memory = (double)machine->device[d].memory_bytes;
-        sum += fmax(0.0, (double)result->peak_bytes[d] / memory - 1.0);
-    }
-    return sum;
 }
 
 emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err)
@@ -99,16 +86,8 @@ emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
     if (st == EMP_EINTERRUPTED) return st;
     if (st != EMP_OK)
         return EMP_ERROR(st, "method %s: %s", run->params->method->name, why.msg);
-    for (int32_t i = 0; i < count; i++) {
-        const emp_sim_result *result = &run->result[i];
-        run->score[i] =
-            (emp_score){.step_time_s = (double)result->step_time_ns * 1e-9,
-                        .is_feasible = result->is_feasible,
-                        .overflow_frac = overflow_of(run->problem->machine, result),
-                        .result = result,
-                        .start_ns = run->times[i].start_ns,
-                        .end_ns = run->times[i].end_ns};
-    }
+    for (int32_t i = 0; i < count; i++)
+        run->score[i] = emp_score_of(run->problem, &run->result[i], &run->times[i]);
     return EMP_OK;
 }
 

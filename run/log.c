@@ -227,6 +227,7 @@ void emp_run_report(const emp_run_state *run)
                              .cpu_s = emp_clock_thread_s() - run->start_cpu_s,
                              .budget_cpu_s = record->budget_cpu_s,
                              .best_s =
-                                 record->is_feasible ? record->best_step_time_s : NAN};
+                                 record->is_feasible ? record->best_step_time_s : NAN,
+                             .record = record};
     run->params->progress(run->params->context, &progress);
 }

@@ -32,6 +32,8 @@ typedef struct {
     double  cpu_s; /**< of the run's one thread, also before; NaN: it has several */
     double  budget_cpu_s; /**< 0 = no limit */
     double  best_s;       /**< NaN while nothing fits in memory */
+    const emp_record
+        *record; /**< so far, with a point and metrics of each batch; borrowed */
 } emp_progress;
 
 /** Estimated seconds until the budget is used up, whichever limit comes first. */

@@ -31,12 +31,10 @@ const emp_method *emp_method_at(int32_t index);
  * \retval EMP_EINVAL  There is none; the message lists what there is. */
 emp_status emp_method_find(const emp_method **method, const char *name, emp_error *err);
 
-/** Finds the methods of a list, "heft,m-etf". Methods from outside are refused: their
- * programs may change, and a folder of records would still answer for the old ones.
+/** Finds the methods of a list, "heft,m-etf,mine.py".
  * \param[out] method  [most]
  * \param[out] count   How many there are.
- * \retval EMP_EINVAL  There are more than \a most, or one of them does not exist or is one from
- *                     outside. */
+ * \retval EMP_EINVAL  There are more than \a most, or one of them does not exist. */
 emp_status emp_methods_find(const emp_method **method, int32_t *count, int32_t most,
                             const char *list, emp_error *err);
 

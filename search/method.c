@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/method.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+
+/* ---- scores ---- */
+
+static double overflow_of(const emp_machine *machine, const emp_sim_result *result)
+{
+    double sum = 0.0;
+
+    for (int32_t d = 0; !result->is_feasible && d < result->device_count; d++) {
+        double memory = (double)machine->device[d].memory_bytes;
+        sum += fmax(0.0, (double)result->peak_bytes[d] / memory - 1.0);
+    }
+    return sum;
+}
+
+emp_score emp_score_of(const emp_problem *problem, const emp_sim_result *result,
+                       const emp_sim_times *times)
+{
+    return (emp_score){.step_time_s = (double)result->step_time_ns * 1e-9,
+                       .is_feasible = result->is_feasible,
+                       .overflow_frac = overflow_of(problem->machine, result),
+                       .result = result,
+                       .start_ns = times != NULL ? times->start_ns : NULL,
+                       .end_ns = times != NULL ? times->end_ns : NULL};
+}
 
 /* ---- weights ---- */
 

@@ -46,6 +46,10 @@ typedef struct {
                                                of what is folded away */
 } emp_score;
 
+/** The score of a simulated step. \a times is OPTIONAL; both are borrowed. */
+emp_score emp_score_of(const emp_problem *problem, const emp_sim_result *result,
+                       const emp_sim_times *times);
+
 /** What fits in memory before what does not, then the shorter step; false for equals. */
 static inline bool emp_score_is_better(const emp_score *score, const emp_score *than)
 {

@@ -264,6 +264,8 @@ _Static_assert(OF_CORES - ALONE_OF_CORES == sizeof(emp_sharing) / sizeof(double)
 
 static const char any_gpu[] = "from GPUs of 2010 to ten times those of 2025";
 static const char any_factor[] = "a fifth of the time of products, or five times it";
+static const char any_pass[] =
+    "caches that hold the half, and kernels that read a tenth of what memory gives";
 static const char any_host[] = "from a launch out of a graph to a slow interpreter";
 
 #define FACTOR(key, member)                                                       \
@@ -302,6 +304,22 @@ static const emp_constant of_gpus[] = {
      IN_LINK(bytes_per_s)},
     {"latency", EMP_CALIBRATE_LINKS, "us", 1e-6, 0.1e-6, 1e-3, "what a small copy takes",
      IN_LINK(latency_s)},
+#define PASS(key)                                                                    \
+    {                                                                                \
+#key, EMP_CALIBRATE_GPU, "", 1.0, 0.1, 10.0, any_pass, IN_DEVICE(passes.key) \
+    }
+    PASS(reduce),
+    PASS(move),
+    PASS(transpose),
+    PASS(pool),
+    PASS(max_pool_grad),
+    PASS(average_pool_grad),
+    PASS(norm),
+    PASS(norm_grad),
+    PASS(softmax),
+    PASS(loss),
+    PASS(update),
+#undef PASS
 };
 #undef FACTOR
 #undef HOST
@@ -366,6 +384,20 @@ static emp_machine *start_cores(const emp_machine *machine, int64_t cache_bytes,
     return m;
 }
 
+/* Kernels take as long as their bytes, where the model says no more. */
+static emp_machine *start_gpus(const emp_machine *machine)
+{
+    emp_machine *m = emp_machine_copy(machine);
+
+    for (int32_t d = 0; m != NULL && d < m->device_count; d++) {
+        emp_device *gpu = &m->device[d];
+        if (gpu->kind != EMP_DEVICE_GPU || gpu->has_passes) continue;
+        gpu->has_passes = true;
+        gpu->passes = (emp_passes){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    }
+    return m;
+}
+
 static void derive_cores(emp_machine *machine, emp_runtime *runtime)
 {
     const emp_device *group = emp_machine_first(machine, EMP_DEVICE_GPU);
@@ -393,7 +425,7 @@ emp_machine *emp_measure_start(const emp_machine *machine, emp_micro_set set,
                                int64_t cache_bytes, int32_t core_count)
 {
     return set == EMP_MICRO_CORES ? start_cores(machine, cache_bytes, core_count)
-                                  : emp_machine_copy(machine);
+                                  : start_gpus(machine);
 }
 
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime, emp_micro_set set)

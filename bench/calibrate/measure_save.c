@@ -6,6 +6,7 @@
 
 #include "bench/calibrate/measure.h"
 #include "bench/calibrate/model_file.h"
+#include "sim/machine/model.h"
 
 enum { PATH_BYTES = EMP_MEASURE_PATH_BYTES, DIGITS = 5 };
 
@@ -160,15 +161,38 @@ cleanup:
 
 /* ---- the model of a GPU ------------------------------------------------------------ */
 
+/* Constants of the section `passes`, which the file of the start may not have. */
+static bool is_pass(const emp_constant *c)
+{
+    size_t first = offsetof(emp_device, passes);
+
+    return c->file == EMP_CALIBRATE_GPU && c->offset >= first &&
+           c->offset < first + sizeof(emp_passes);
+}
+
+static void print_passes(FILE *out, const emp_measurement *m)
+{
+    const emp_measure_table *t = &emp_measure_tables[m->set];
+    const emp_device        *gpu = emp_machine_first(m->machine, EMP_DEVICE_GPU);
+
+    fprintf(out, "passes:\n");
+    for (int32_t j = 0; j < t->count; j++)
+        if (is_pass(&t->constant[j]))
+            print_value(out, t->constant[j].name,
+                        *(const double *)((const char *)gpu + t->constant[j].offset), 1.0,
+                        "");
+}
+
 /* The constants of a file that were fitted; how many. */
 static int list_changes(const emp_measurement *m, emp_calibrate_file file,
-                        emp_model_change *change)
+                        bool has_passes, emp_model_change *change)
 {
     const emp_measure_table *t = &emp_measure_tables[m->set];
     int                      count = 0;
 
     for (int32_t j = 0; j < t->count; j++) {
         if (t->constant[j].file != file || !m->fit.is_fitted[j]) continue;
+        if (is_pass(&t->constant[j]) && !has_passes) continue;
         change[count].key = t->constant[j].name;
         emp_constant_format(&t->constant[j], m->fit.parameter[j], DIGITS,
                             change[count].value, sizeof change[count].value);
@@ -185,13 +209,18 @@ static emp_status save_changed(const emp_measurement *m, const char *path,
     emp_status       st = EMP_OK;
     emp_atomic_file  out = {0};
     emp_model_change change[EMP_FIT_MAX_PARAMETERS];
-    int              count = list_changes(m, file, change);
+    emp_device_model start = {0};
 
+    if (file == EMP_CALIBRATE_GPU) EMP_TRY(emp_device_model_load(&start, source, err));
+    int count = list_changes(m, file, start.device.has_passes, change);
     EMP_TRY(emp_model_file_make_folders(path, err));
     EMP_TRY(emp_model_file_open(&out, path, source, change, count, err));
+    if (file == EMP_CALIBRATE_GPU && !start.device.has_passes)
+        print_passes(out.stream, m);
     EMP_TRY(emp_atomic_file_commit(&out, err));
 
 cleanup:
+    emp_device_model_clear(&start);
     emp_atomic_file_abort(&out);
     return st;
 }

@@ -93,7 +93,7 @@ static const char *entrant_key(const void *context, int32_t i)
 {
     const struct entrants *all = (const struct entrants *)context;
 
-    return i < all->count ? all->entrant[i].key : NULL;
+    return i < all->count ? emp_entrant_spelling(&all->entrant[i]) : NULL;
 }
 
 static emp_status check_budgets(const emp_comparison_params *p, emp_error *err)
@@ -131,6 +131,19 @@ static emp_status check(const emp_comparison_params *p, const struct entrants *a
         emp_word_list_check(p->rows, "the comparison has no workload", row_key, p, err));
     return emp_word_list_check(p->methods, "the comparison has no method", entrant_key,
                                all, err);
+}
+
+/* Now, and not after hours of other methods' runs. */
+static emp_status check_clocks(const emp_comparison *c, emp_error *err)
+{
+    for (int32_t e = 0; e < c->entrant_count; e++)
+        for (int32_t b = 0; b < c->budget_count; b++)
+            if (c->entrant[e].method->is_outside && c->budget[b].clock_s > 0)
+                return EMP_ERROR(EMP_EUNSUPPORTED,
+                                 "method %s runs outside this process, whose CPU seconds "
+                                 "are counted; leave out --clock, or the method",
+                                 c->entrant[e].key);
+    return EMP_OK;
 }
 
 /* Allocates what the sizes of the comparison ask for. */
@@ -173,7 +186,7 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     }
     c->tasks.count = c->row_count;
     for (int32_t e = 0; e < all->count; e++) {
-        if (emp_word_list_has(p->methods, all->entrant[e].key))
+        if (emp_word_list_has(p->methods, emp_entrant_spelling(&all->entrant[e])))
             c->entrant[c->entrant_count++] = all->entrant[e];
     }
     for (int32_t i = 0; i < p->options_count; i++)
@@ -212,7 +225,10 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
     emp_text_add(&command, "scripts/emplace %s", p->command);
     if (p->tasks != NULL) emp_text_add(&command, " --tasks %s", p->tasks);
     if (p->rows != NULL) emp_text_add(&command, " --rows %s", p->rows);
-    if (p->methods != NULL) emp_text_add(&command, " --methods %s", p->methods);
+    if (p->methods != NULL) {
+        emp_text_add(&command, " --methods ");
+        emp_text_add_word(&command, p->methods);
+    }
     for (int32_t i = 0; i < p->options_count; i++)
         emp_text_add(&command, " --options %s", p->options[i]);
     describe_budgets(&command, c, EMP_BY_EVALUATIONS);
@@ -264,8 +280,10 @@ static emp_status lay_out(emp_comparison_plan *plan, emp_error *err)
     for (int32_t i = 0; i < p->entrant_count; i++) all->entrant[i] = p->entrant[i];
     all->count =
         p->entrant_count > 0 ? p->entrant_count : emp_entrants_list(all->entrant);
+    EMP_TRY(emp_entrants_add_outside(all->entrant, &all->count, p->methods, err));
     EMP_TRY(check(p, all, err));
     EMP_TRY(choose(plan, all, err));
+    EMP_TRY(check_clocks(plan->c, err));
     EMP_TRY(allocate(plan, err));
     describe(plan->c, p);
     blank(plan->c);

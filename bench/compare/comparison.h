@@ -94,8 +94,10 @@ typedef struct {
     /** OPTIONAL. They take part, in place of all methods; emp_entrants_of_arms(). */
     const emp_entrant *entrant;
     int32_t            entrant_count;
-    const char        *methods; /**< comma-separated keys of entrants, or NULL for all */
-    const char        *command; /**< begins the command that makes it: "bench placers" */
+    const char
+        *methods; /**< comma-separated keys of entrants and methods from outside, or
+                                     NULL for all but the latter */
+    const char *command; /**< begins the command that makes it: "bench placers" */
     /** Options of entrants, "KEY:NAME=VALUE,...", one entry an entrant. They must outlive the
      * comparison. */
     const char *options[EMP_COMPARISON_ENTRANTS];
@@ -115,6 +117,15 @@ typedef struct {
 /** Every method of run/methods.h with each of its presets, in that order; a portfolio is left out,
  * as its members take part. \return their number */
 int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS]);
+
+/** Appends the methods from outside that a comma-separated list names (run/outside/outside.h), with the
+ * titles of these as keys. \a methods may be NULL.
+ * \retval EMP_EINVAL  Two entrants would have one key. Else as emp_method_find(). */
+emp_status emp_entrants_add_outside(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
+                                    int32_t *count, const char *methods, emp_error *err);
+
+/** The word for an entrant in a list of methods: its key, or the address of a method from outside. */
+const char *emp_entrant_spelling(const emp_entrant *entrant);
 
 /** Gives an entrant the options of "KEY:NAME=VALUE,...", which must outlive it. O(entrants).
  * \retval EMP_EINVAL  There is no such entrant, it has options already, or its method does not

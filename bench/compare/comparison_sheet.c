@@ -467,6 +467,37 @@ static bool have_own_runtimes(const emp_comparison *c)
     return false;
 }
 
+/* Methods from outside are identified by their code and options. */
+static void note_outside(emp_sheet *s, const emp_comparison *c)
+{
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        const emp_entrant *entrant = &c->entrant[e];
+        if (!entrant->method->is_outside) continue;
+        emp_sheet_note(s, "%s: %s, code %016" PRIx64 "%s%s.", entrant->key,
+                       entrant->method->name, entrant->method->code_hash,
+                       entrant->options != NULL ? ", options " : "",
+                       entrant->options != NULL ? entrant->options : "");
+    }
+}
+
+/* Likewise for programs: an object with the name, the address, the code and the options of each. */
+static json_t *json_outside(const emp_comparison *c)
+{
+    json_t *all = json_array();
+    char    code[24];
+
+    for (int32_t e = 0; e < c->entrant_count; e++) {
+        const emp_entrant *entrant = &c->entrant[e];
+        if (!entrant->method->is_outside) continue;
+        snprintf(code, sizeof code, "%016" PRIx64, entrant->method->code_hash);
+        json_array_append_new(
+            all, json_pack("{s:s, s:s, s:s, s:s}", "entrant", entrant->key, "method",
+                           entrant->method->name, "code", code, "options",
+                           entrant->options != NULL ? entrant->options : ""));
+    }
+    return all;
+}
+
 void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
 {
     emp_sheet_note(s,
@@ -481,6 +512,7 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
     note_tuned(s, c);
     note_tasks(s, c);
     note_clock(s, c);
+    note_outside(s, c);
     for (int32_t i = 0; i < c->row_count * c->entrant_count; i++) {
         const char *reason = c->cell[i].refusal; /* of any budget the same */
         if (reason != NULL)
@@ -526,9 +558,9 @@ static emp_status print_data(FILE *out, const emp_comparison *c, emp_sheet_forma
     emp_comparison_changes(&changes, c);
     emp_comparison_rankings(&rankings, c);
     sheet[0].list = "budgets";
-    json_t *head = json_pack("{s:s, s:i, s:i, s:o}", "runtime", c->tasks.runtime, "seeds",
-                             c->seed_count, "draws", c->draws, "rankings",
-                             emp_sheet_rows(&rankings));
+    json_t *head = json_pack("{s:s, s:i, s:i, s:o, s:o}", "runtime", c->tasks.runtime,
+                             "seeds", c->seed_count, "draws", c->draws, "outside",
+                             json_outside(c), "rankings", emp_sheet_rows(&rankings));
     if (c->draws > 0 &&
         json_object_set_new(head, "sensitivity", emp_sheet_rows(&changes)) != 0) {
         json_decref(head);

@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "bench/compare/comparison.h"
 #include "run/methods.h"
+#include "run/outside/outside.h"
 
 /* The first preset goes by the method's name alone, as in the tables. */
 static void add(emp_entrant *entrant, const emp_method *method, const char *preset,
@@ -45,6 +46,46 @@ int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
     return count;
 }
 
+static emp_status add_outside(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
+                              int32_t *count, const char *name, emp_error *err)
+{
+    const emp_method *method = NULL;
+
+    EMP_CHECK(emp_method_find(&method, name, err));
+    if (*count == EMP_COMPARISON_ENTRANTS)
+        return EMP_ERROR(EMP_EINVAL, "more than %d methods", EMP_COMPARISON_ENTRANTS);
+    emp_entrant *e = &entrants[*count];
+    add(e, method, "", 0, true);
+    emp_outside_title(e->key, sizeof e->key, name);
+    for (int32_t i = 0; i < *count; i++)
+        if (strcmp(entrants[i].key, e->key) == 0)
+            return EMP_ERROR(EMP_EINVAL,
+                             "two methods are called %s; give yours another name, as in "
+                             "mine=%s",
+                             e->key, name);
+    (*count)++;
+    return EMP_OK;
+}
+
+emp_status emp_entrants_add_outside(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
+                                    int32_t *count, const char *methods, emp_error *err)
+{
+    char name[EMP_RECORD_TEXT_BYTES];
+
+    for (const char *at = methods; at != NULL;) {
+        const size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (emp_outside_is_name(name)) EMP_CHECK(add_outside(entrants, count, name, err));
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return EMP_OK;
+}
+
+const char *emp_entrant_spelling(const emp_entrant *e)
+{
+    return e->method->is_outside ? e->method->name : e->key;
+}
+
 /* Of the struct that the options are read into. */
 static size_t bytes_of(const emp_option *option)
 {
@@ -59,6 +100,7 @@ static size_t bytes_of(const emp_option *option)
 /* Now, and not after hours of other methods' runs. */
 static emp_status check_options(const emp_entrant *e, emp_error *err)
 {
+    if (e->method->is_outside) return EMP_OK; /* only the method knows its options */
     const emp_method_params params = {.preset = e->preset[0] == '\0' ? NULL : e->preset,
                                       .options = e->options};
     unsigned char *values = EMP_NEW_ARRAY(unsigned char, bytes_of(e->method->options));

@@ -132,7 +132,8 @@ static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e
         cell->late_count += emp_comparison_is_late(&c->budget[b], &job[s]);
         emp_timing_point end = reach(&c->budget[b], &job[s]);
         evaluations += (double)end.evaluations;
-        cpu_s += job[s].is_refused ? NAN : end.cpu_s;
+        /* the seconds of another process are not known */
+        cpu_s += job[s].is_refused || job[s].run.method->is_outside ? NAN : end.cpu_s;
         if (!job[s].is_refused) continue;
         cell->refusal = c->refusal[r * c->entrant_count + e];
         snprintf(c->refusal[r * c->entrant_count + e], EMP_ERROR_MSG_BYTES, "%s",

@@ -29,7 +29,7 @@ static emp_status add_product(double *seconds, const planner *p, double m, doubl
     double   product_s;
 
     EMP_CHECK(emp_product_time(&product_s, &form, p->hosts->gpu,
-                               &(emp_product){EMP_FORMAT_FP16, m, n, k}, err));
+                               &(emp_product){EMP_FORMAT_FP16, m, n, k, 1.0}, err));
     *seconds += product_s;
     return EMP_OK;
 }

@@ -22,6 +22,7 @@ import warnings
 import torch
 import torch.nn.functional as F
 
+from doppler_torch import Doppler
 from go_torch import Go
 from hsdag_torch import Hsdag
 
@@ -123,7 +124,8 @@ class Placer(Planner):
         return (self.weight * chosen.reshape(samples, -1)).sum()
 
 
-NETWORKS = {"grouper": Grouper, "placer": Placer, "go": Go, "hsdag": Hsdag}
+NETWORKS = {"grouper": Grouper, "placer": Placer, "go": Go, "hsdag": Hsdag,
+            "doppler": Doppler}
 
 
 def main():

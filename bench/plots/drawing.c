@@ -137,3 +137,17 @@ emp_status emp_drawing_check(const emp_drawing *d, emp_error *err)
     if (d->failure == EMP_OK) return EMP_OK;
     return EMP_ERROR(d->failure, "figure %s, %d shapes", d->name, d->shape_count);
 }
+
+void emp_drawing_scale(emp_drawing *d, double factor)
+{
+    d->width *= factor;
+    d->height *= factor;
+    for (int32_t i = 0; i < d->point_count; i++) {
+        d->point[i].x *= factor;
+        d->point[i].y *= factor;
+    }
+    for (int32_t i = 0; i < d->shape_count; i++) {
+        d->shape[i].paint.width *= factor;
+        d->shape[i].lettering.size *= factor;
+    }
+}

@@ -82,6 +82,7 @@ typedef struct {
     char        name[EMP_DRAWING_NAME_BYTES]; /**< "curves": of the file it is saved as */
     const char *label; /**< what is to be seen, for those who cannot see it. Static */
     double      width, height;
+    const char *font;         /**< family of texts; NULL: Helvetica. Borrowed */
     emp_drawing_shape *shape; /**< owned */
     int32_t            shape_count;
     emp_point         *point; /**< [all points of all shapes]; owned */
@@ -118,6 +119,9 @@ void emp_drawing_text(emp_drawing *drawing, double x, double y, const char *text
 /** All shapes between the two have a text that pages show when one points at them. */
 void emp_drawing_begin(emp_drawing *drawing, const char *title);
 void emp_drawing_end(emp_drawing *drawing);
+
+/** Makes it \a factor times as large, with its texts and lines. */
+void emp_drawing_scale(emp_drawing *drawing, double factor);
 
 /** What went wrong while it was built. \retval EMP_ENOMEM */
 emp_status emp_drawing_check(const emp_drawing *drawing, emp_error *err);

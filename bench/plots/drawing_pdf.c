@@ -90,16 +90,17 @@ static void write_quoted(FILE *script, const char *text)
     fputc('\'', script);
 }
 
-static void write_label(FILE *script, const emp_drawing_shape *s, emp_point at)
+static void write_label(FILE *script, const emp_drawing_shape *s, emp_point at,
+                        const char *font)
 {
     const emp_lettering *l = &s->lettering;
 
     *(l->is_upright ? &at.x : &at.y) -= middle_frac * l->size;
     fprintf(script, "set label ");
     write_quoted(script, s->text);
-    fprintf(script, " at %.2f,%.2f %s front tc rgb '%s' font ',%.2f'%s\n", at.x, at.y,
-            anchor_name[l->anchor], l->colour, points_per_pixel * l->size,
-            l->is_upright ? " rotate by 90" : "");
+    fprintf(script, " at %.2f,%.2f %s front tc rgb '%s' font '%s,%.2f'%s\n", at.x, at.y,
+            anchor_name[l->anchor], l->colour, font != NULL ? font : "",
+            points_per_pixel * l->size, l->is_upright ? " rotate by 90" : "");
 }
 
 static void write_script(FILE *script, const void *what)
@@ -115,7 +116,7 @@ static void write_script(FILE *script, const void *what)
             d->width, d->height);
     for (int32_t i = 0; i < d->shape_count; i++) {
         if (d->shape[i].kind == EMP_DRAWING_TEXT)
-            write_label(script, &d->shape[i], d->point[d->shape[i].first_point]);
+            write_label(script, &d->shape[i], d->point[d->shape[i].first_point], d->font);
     }
     for (int32_t i = next_painted(d, 0); i < d->shape_count;) {
         int32_t behind = end_of_block(d, i);

@@ -123,7 +123,9 @@ static void write_frame(FILE *out, const emp_drawing *d)
     write_number(out, d->width);
     fputc(' ', out);
     write_number(out, d->height);
-    fputs("\" font-family=\"Helvetica, Arial, sans-serif\"", out);
+    fputs("\" font-family=\"", out);
+    if (d->font != NULL) emp_html_put(out, "", d->font, ", ");
+    fputs("Helvetica, Arial, sans-serif\"", out);
 }
 
 static emp_status end(FILE *out, const emp_drawing *d, emp_error *err)

@@ -189,7 +189,7 @@ static void write(void *self, FILE *stream)
             "epochs=%d clip_ratio=%g entropy=%g\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, GRAPH_LAYERS, LAYERS, HEADS, SEGMENT,
             EPOCHS, CLIP_RATIO, ENTROPY);
-    emp_network_write_parameters(stream, &s->net.params);
+    emp_network_write_parameters(stream, &s->net.params, 0);
     emp_network_write_reals(stream, "value", f->value, f->count, EMP_TRANSFERABLE);
     emp_network_write_ints(stream, "type", f->type, 1, f->count);
     write_neighbors(s, stream);

@@ -3,12 +3,13 @@
 
 #include "bench/speed/networks.h"
 #include "policy/hsdag/parsing_net.h"
+#include "policy/nn/linear.h"
 
 /* Inputs are as many as features=costs has. */
 enum { INPUTS = 10, DEVICES = 4, LEVELS = 2, GROUPS_PER_DEVICE = 4 };
 
 /* The rate is a tenth of the default, as in go.c. */
-static const double   CLIP = 1.0, ENTROPY = 0.01;
+static const double   CLIP = 1.0, ENTROPY = 0.0;
 static const emp_adam ADAM = {
     .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 
@@ -18,11 +19,12 @@ static const emp_adam ADAM = {
 typedef struct {
     emp_hsdag_net net;
     int32_t       steps;
-    emp_real     *x;      /* [step][set][input] */
-    int32_t      *action; /* [step][set] devices */
-    int32_t      *device; /* [group] scratch */
-    double       *weight; /* [step] */
-    emp_arrays    arrays; /* all of these arrays */
+    emp_real     *x;        /* [step][set][input] */
+    int32_t      *action;   /* [step][set] devices */
+    int32_t      *device;   /* [group] scratch */
+    double       *weight;   /* [step] */
+    emp_real     *gradient; /* [step][parameter] */
+    emp_arrays    arrays;   /* all of these arrays */
 } state;
 
 /* ---- creation ---- */
@@ -72,6 +74,7 @@ static emp_status make_up(state *s, emp_rng *rng, emp_error *err)
     s->action = EMP_ADD_ARRAY(&s->arrays, int32_t, steps * sets);
     s->device = EMP_ADD_ARRAY(&s->arrays, int32_t, sets);
     s->weight = EMP_ADD_ARRAY(&s->arrays, double, steps);
+    s->gradient = EMP_ADD_ARRAY(&s->arrays, emp_real, steps * s->net.params.count);
     if (s->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%zu steps", steps);
     for (size_t i = 0; i < steps * sets * INPUTS; i++)
         s->x[i] = (emp_real)emp_rng_uniform(rng);
@@ -118,26 +121,29 @@ static const int32_t *devices_of_groups(const state *s, int32_t step)
     return s->device;
 }
 
-/* Returns minus the weighted sum of ln p of the steps' devices. */
+/* Returns minus the weighted sum of ln p of the steps' devices. As in a run, a step's gradient is taken before its
+ * weight is known. */
 static double update(void *self, int32_t threads)
 {
-    state  *s = (state *)self;
-    double  loss = 0.0;
-    emp_rng unused; /* there is no dropout */
+    state      *s = (state *)self;
+    emp_params *p = &s->net.params;
+    double      loss = 0.0;
+    emp_rng     unused; /* there is no dropout */
 
     emp_rng_init(&unused, 0, 0, 0);
-    s->net.threads = s->net.params.threads = threads;
-    for (int32_t k = 0; k < s->steps; k++)
-        emp_hsdag_net_forward(&s->net, inputs(s, k), &unused);
-    emp_params_zero_gradient(&s->net.params);
+    s->net.threads = p->threads = threads;
     for (int32_t k = 0; k < s->steps; k++) {
         emp_hsdag_net_forward(&s->net, inputs(s, k), &unused);
         const int32_t *device = devices_of_groups(s, k);
         loss -= s->weight[k] * emp_hsdag_net_log_prob(&s->net, device);
-        emp_hsdag_net_backward(&s->net, inputs(s, k), device, s->weight[k],
-                               ENTROPY / s->steps);
+        emp_hsdag_net_gradient(&s->net, inputs(s, k), device,
+                               s->gradient + (size_t)k * p->count);
     }
-    emp_params_ascend(&s->net.params, CLIP, &ADAM);
+    emp_params_zero_gradient(p);
+    for (int32_t k = 0; k < s->steps; k++)
+        emp_vector_add_scaled(p->gradient, s->gradient + (size_t)k * p->count,
+                              (emp_real)s->weight[k], (int64_t)p->count);
+    emp_params_ascend(p, CLIP, &ADAM);
     return loss;
 }
 
@@ -161,7 +167,7 @@ static void write(void *self, FILE *stream)
     fprintf(stream, "hsdag lr=%g epsilon=%g clip=%g entropy=%g levels=%d min_groups=%d\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, ENTROPY, LEVELS,
             GROUPS_PER_DEVICE * DEVICES);
-    emp_network_write_parameters(stream, &s->net.params);
+    emp_network_write_parameters(stream, &s->net.params, 0);
     emp_network_write_reals(stream, "x", s->x, s->steps, sets * INPUTS);
     write_ends(&s->net.level[0].graph, stream);
     emp_network_write_ints(stream, "action", s->action, s->steps, sets);

@@ -60,7 +60,7 @@ static const struct option {
     {"moves", SEARCH, LARGE, AT(params.moves), 16, 1000000000,
      "of a search (1000 on a row)"},
     {"networks", POLICY, WORDS, AT(params.networks), 0, 0,
-     "placer, grouper, go, hsdag (the first two)"},
+     "placer, grouper, go, hsdag, doppler (the first two)"},
     {"hidden", POLICY, NUMBERS, AT(params.hidden), 1, 4096,
      "cells of the placer (512,256)"},
     {"batches", POLICY, NUMBERS, AT(params.samples), 1, 64,
@@ -69,6 +69,7 @@ static const struct option {
     {"ops", POLICY, NUMBER, AT(params.ops), 1, 10000000, "of the grouper (82944)"},
     {"nodes", POLICY, NUMBER, AT(params.nodes), 1, 1000000, "that GO places (20000)"},
     {"sets", POLICY, NUMBER, AT(params.sets), 1, 100000, "that HSDAG places (1000)"},
+    {"steps", POLICY, NUMBER, AT(params.steps), 1, 500, "of DOPPLER's episodes (64)"},
     {"threads", POLICY, NUMBER, AT(params.threads), 1, 256, "of an update (1)"}};
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -216,6 +217,7 @@ static emp_status run(int command, int argc, char **argv, emp_error *err)
                                      .ops = 82944,
                                      .nodes = 20000,
                                      .sets = 1000,
+                                     .steps = 64,
                                      .threads = 1,
                                      .repeats = 9,
                                      .seed = 1}};

@@ -78,12 +78,12 @@ void emp_network_write_doubles(FILE *stream, const char *name, const double *val
     }
 }
 
-void emp_network_write_parameters(FILE *stream, const emp_params *p)
+void emp_network_write_parameters(FILE *stream, const emp_params *p, int32_t first)
 {
     char name[16];
 
     for (int32_t i = 0; i < p->slice_count; i++) {
-        snprintf(name, sizeof name, "p%d", i);
+        snprintf(name, sizeof name, "p%d", first + i);
         emp_network_write_reals(stream, name, emp_params_value(p, i), p->slice[i].rows,
                                 p->slice[i].cols);
     }

@@ -14,12 +14,12 @@
 #include "base/rng.h"
 #include "policy/nn/params.h"
 
-enum { EMP_NETWORKS = 4 };
+enum { EMP_NETWORKS = 5 };
 
 typedef struct {
-    int32_t  hidden;  /**< of the placer and HSDAG; those of others are fixed */
-    int32_t  samples; /**< placements, or steps of an episode; the grouper has one */
-    int32_t  size;    /**< groups, ops, nodes or sets */
+    int32_t  hidden;  /**< of the placer, HSDAG and DOPPLER; those of others are fixed */
+    int32_t  samples; /**< placements, episodes, or steps of one; the grouper has one */
+    int32_t  size;    /**< groups, ops, nodes, sets or steps */
     int32_t  groups;  /**< of the grouper */
     int32_t  threads; /**< most that an update will have */
     uint64_t seed;
@@ -34,13 +34,13 @@ typedef struct {
     void (*clear)(void *state); /**< legal after a failed init() */
     /** Makes an update; returns the loss before its last step. */
     double (*update)(void *state, int32_t threads);
-    /** The parameters that updates change; borrowed. */
+    /** The parameters that updates change, of DOPPLER its second network's; borrowed. */
     emp_params *(*params)(void *state);
     void (*write)(void *state, FILE *stream); /**< describes the next update */
 } emp_network;
 
 extern const emp_network emp_network_placer, emp_network_grouper, emp_network_go,
-    emp_network_hsdag;
+    emp_network_hsdag, emp_network_doppler;
 extern const emp_network *const emp_networks[EMP_NETWORKS];
 
 /** Makes the state of a network; NULL when memory is out or \a err says what else. */
@@ -64,7 +64,7 @@ void emp_network_write_ints(FILE *stream, const char *name, const int32_t *value
 /** Rounds to 32 bits. */
 void emp_network_write_doubles(FILE *stream, const char *name, const double *value,
                                int32_t rows, int32_t cols);
-/** Slices by their numbers, "p0", "p1", ..., as names repeat. */
-void emp_network_write_parameters(FILE *stream, const emp_params *params);
+/** Slices by their numbers from \a first on, "p0", "p1", ..., as names repeat. */
+void emp_network_write_parameters(FILE *stream, const emp_params *params, int32_t first);
 
 #endif /* EMP_BENCH_SPEED_NETWORKS_H */

@@ -83,11 +83,11 @@ typedef struct {
     int64_t
         moves; /**< of a search; 0 = 1000 on a row, and 30 million ops on another graph */
     const char    *networks;
-    emp_speed_list hidden, samples; /**< of the placer */
-    int32_t        groups, ops;     /**< of the planner */
-    int32_t        nodes, sets;     /**< GO\'s; HSDAG\'s */
-    int32_t        threads;         /**< of an update */
-    int32_t        repeats;         /**< rounds */
+    emp_speed_list hidden, samples;    /**< of the placer */
+    int32_t        groups, ops;        /**< of the planner */
+    int32_t        nodes, sets, steps; /**< GO's; HSDAG's; DOPPLER's */
+    int32_t        threads;            /**< of an update */
+    int32_t        repeats;            /**< rounds */
     uint64_t       seed;
 } emp_speed_params;
 

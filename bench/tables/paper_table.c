@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,6 +11,8 @@
 #include "base/text/text.h"
 #include "bench/tables/paper.h"
 #include "bench/tables/table.h"
+#include "run/methods.h"
+#include "run/outside/outside.h"
 #include "sim/bounds/bounds.h"
 
 const emp_paper_table *emp_paper_table_find(const char *name)
@@ -24,6 +27,8 @@ const emp_paper_table *emp_paper_table_find(const char *name)
 
 struct plan {
     const emp_paper_table   *definition;
+    emp_paper_table          extended; /* with columns of the user's own methods */
+    emp_paper_column         columns[EMP_PAPER_MAX_COLUMNS];
     const emp_trials_params *params;
     emp_table               *table;
     int32_t column_of[EMP_PAPER_MAX_COLUMNS]; /* of the definition, by ours */
@@ -39,6 +44,50 @@ struct plan {
 static const emp_paper_column *definition_of(const struct plan *plan, int32_t column)
 {
     return &plan->definition->column[plan->column_of[column]];
+}
+
+/* ---- methods of the user's own ---- */
+
+/* The column whose budget and seeds others of a user get; NULL: the table compares something else. */
+static const emp_paper_column *find_template(const emp_paper_table *d)
+{
+    for (int32_t i = 0; i < d->column_count; i++)
+        if (strcmp(d->column[i].key, "refine") == 0) return &d->column[i];
+    return NULL;
+}
+
+static emp_status add_own_column(struct plan *plan, const char *name, emp_error *err)
+{
+    const emp_method *method = NULL;
+
+    if (plan->extended.column_count == EMP_PAPER_MAX_COLUMNS)
+        return EMP_ERROR(EMP_EINVAL, "a table has %d columns at most",
+                         EMP_PAPER_MAX_COLUMNS);
+    EMP_CHECK(emp_method_find(&method, name, err));
+    emp_paper_column *c = &plan->columns[plan->extended.column_count++];
+    *c = *find_template(plan->definition);
+    c->key = c->column.title = c->column.method = method->name; /* static storage */
+    return EMP_OK;
+}
+
+/* Appends a column for each method from outside that the list of columns names. */
+static emp_status add_own_columns(struct plan *plan, emp_error *err)
+{
+    const emp_paper_table *d = plan->definition;
+    char                   name[EMP_RECORD_TEXT_BYTES];
+
+    if (plan->params->arms == NULL || find_template(d) == NULL) return EMP_OK;
+    plan->extended = *d;
+    plan->extended.column = plan->columns;
+    memcpy(plan->columns, d->column, (size_t)d->column_count * sizeof *d->column);
+    for (const char *at = plan->params->arms; at != NULL;) {
+        const size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (emp_outside_is_name(name)) EMP_CHECK(add_own_column(plan, name, err));
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    plan->definition = &plan->extended;
+    return EMP_OK;
 }
 
 /* ---- layout ---- */
@@ -99,7 +148,10 @@ static void describe_command(const struct plan *plan, char *command, size_t size
     if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
     if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
     if (p->rows != NULL) emp_text_add(&text, " --rows %s", p->rows);
-    if (p->arms != NULL) emp_text_add(&text, " --methods %s", p->arms);
+    if (p->arms != NULL) {
+        emp_text_add(&text, " --methods ");
+        emp_text_add_word(&text, p->arms);
+    }
     if (strcmp(p->runtime, "tf-r1.3") != 0)
         emp_text_add(&text, " --runtime %s", p->runtime);
 }
@@ -435,6 +487,7 @@ emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definiti
     struct plan plan = {.definition = definition, .params = params};
 
     *out = NULL;
+    EMP_TRY(add_own_columns(&plan, err));
     EMP_TRY(lay_out(&plan, err));
     EMP_TRY(load_tasks(&plan, err));
     EMP_TRY(add_jobs(&plan, err));

@@ -168,6 +168,26 @@ static void compare_shared(emp_validation_summary *s, const emp_validation_case 
     s->shared_error_frac = sum / s->shared_count; /* NaN of none */
 }
 
+/* Which part of the error is that of kernels, and which that of all else. */
+static void compare_schedules(emp_validation_summary *s, const emp_validation_case *cases,
+                              int32_t count)
+{
+    double kernel_sum = 0.0, schedule_sum = 0.0, sum = 0.0;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_validation_case *c = &cases[i];
+        if (!is_timed(c) || !(c->scheduled_s > 0.0)) continue;
+        double error = c->scheduled_s / c->measured_s - 1.0;
+        s->scheduled_count++;
+        kernel_sum += fabs(c->predicted_s / c->scheduled_s - 1.0);
+        schedule_sum += fabs(error);
+        sum += error;
+    }
+    s->kernel_error_frac = kernel_sum / s->scheduled_count; /* NaN of none */
+    s->schedule_error_frac = schedule_sum / s->scheduled_count;
+    s->schedule_bias_frac = sum / s->scheduled_count;
+}
+
 static void compare_busy(emp_validation_summary *s, const emp_validation_case *cases,
                          int32_t count)
 {
@@ -224,7 +244,7 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
         EMP_ADD_ARRAY(&arrays, double, room), EMP_ADD_ARRAY(&arrays, double, room),
         EMP_ADD_ARRAY(&arrays, double, room)};
 
-    *out = (emp_validation_summary){.least_s = INFINITY};
+    *out = (emp_validation_summary){.least_s = INFINITY, .repeat_error_frac = NAN};
     if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "times of %d placements", count);
     for (int32_t i = 0; i < count; i++) {
         bool is_predicted = cases[i].is_predicted_feasible;
@@ -241,6 +261,7 @@ emp_status emp_validation_summarize(emp_validation_summary    *out,
     EMP_TRY(compare_ranks(out, &t, err));
     if (out->timed_count == 0) out->least_s = out->most_s = NAN;
     compare_shared(out, cases, count);
+    compare_schedules(out, cases, count);
     compare_busy(out, cases, count);
     compare_peaks(out, cases, count);
 

@@ -43,6 +43,7 @@ typedef struct {
     double   low_s, high_s;           /**< quartiles of the measured */
     double   roofline_s;              /**< emp_guess_roofline_s() */
     double   copies_s;                /**< emp_guess_copies_s() */
+    double   scheduled_s; /**< emp_validation_schedule(); not above 0: not known */
     int32_t  device_count;
     double   predicted_busy_s[EMP_MAX_DEVICES], busy_s[EMP_MAX_DEVICES];
     int64_t  predicted_peak_bytes[EMP_MAX_DEVICES], peak_bytes[EMP_MAX_DEVICES];
@@ -78,12 +79,18 @@ typedef struct {
     double  scaled_error_frac;   /**< mean of |error| of predictions times it */
     double  roofline_error_frac; /**< likewise, of the roofline */
     double  roofline_spearman, copies_spearman;
-    int32_t unsteady_count;  /**< cases that fit and are not steady, timed or not */
-    double  worst_spread;    /**< of these and all others */
-    int32_t apart_count;     /**< pairs of steps that are apart, as measured */
-    int32_t apart_in_order;  /**< of these, predicted in the same order */
-    double  busy_error_frac; /**< mean of |error|, devices weighted by measured time */
-    double  peak_error_frac; /**< mean of |error| of peaks that count */
+    int32_t scheduled_count;     /**< timed cases whose scheduled_s is known */
+    double  kernel_error_frac;   /**< of these, mean of |predicted / scheduled - 1| */
+    double  schedule_error_frac; /**< mean of |scheduled / measured - 1| */
+    double  schedule_bias_frac;  /**< mean of that with its sign */
+    double
+            repeat_error_frac; /**< for the caller: how far a placement that was measured twice is apart; NaN: none was */
+    int32_t unsteady_count;    /**< cases that fit and are not steady, timed or not */
+    double  worst_spread;      /**< of these and all others */
+    int32_t apart_count;       /**< pairs of steps that are apart, as measured */
+    int32_t apart_in_order;    /**< of these, predicted in the same order */
+    double  busy_error_frac;   /**< mean of |error|, devices weighted by measured time */
+    double  peak_error_frac;   /**< mean of |error| of peaks that count */
     double  worst_peak_error_frac;
     int32_t both_fit, both_oom, missed_oom, false_oom; /**< missed: predicted to fit */
 } emp_validation_summary;

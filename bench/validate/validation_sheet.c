@@ -34,6 +34,7 @@ static const emp_sheet_column case_columns[] = {
     EMP_COLUMN("busy_s", NULL, EMP_SHEET_REAL, .precision = 9),
     EMP_COLUMN("predicted_peak_bytes", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("peak_bytes", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("scheduled_s", NULL, EMP_SHEET_REAL, EMP_SHEET_ROW, .precision = 9),
     EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_END, .is_optional = true)};
 
 static const emp_sheet_column summary_columns[] = {
@@ -68,7 +69,11 @@ static const emp_sheet_column summary_columns[] = {
     EMP_COLUMN("both_fit", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("both_oom", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("missed_oom", NULL, EMP_SHEET_COUNT),
-    EMP_COLUMN("false_oom", NULL, EMP_SHEET_COUNT)};
+    EMP_COLUMN("false_oom", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("kernel_error", NULL, EMP_SHEET_SHARE),
+    EMP_COLUMN("schedule_error", NULL, EMP_SHEET_SHARE),
+    EMP_COLUMN("schedule_bias", NULL, EMP_SHEET_CHANGE),
+    EMP_COLUMN("repeat_error", NULL, EMP_SHEET_SHARE)};
 
 /* ---- written ----------------------------------------------------------------------- */
 
@@ -113,7 +118,9 @@ void emp_validation_sheet_add(emp_sheet *sheet, const char *workload,
             emp_value_if(is_timed, EMP_V(c->predicted_busy_s[d])),
             emp_value_if(is_timed, EMP_V(c->busy_s[d])), EMP_V(c->predicted_busy_s[d]),
             EMP_V(c->busy_s[d]), EMP_V(c->predicted_peak_bytes[d]),
-            EMP_V(c->peak_bytes[d]), EMP_V(remark_on(c)));
+            EMP_V(c->peak_bytes[d]),
+            emp_value_if(c->scheduled_s > 0.0, EMP_V(c->scheduled_s)),
+            EMP_V(remark_on(c)));
     }
 }
 
@@ -138,7 +145,9 @@ void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
         EMP_V(s->worst_error_frac), EMP_V(s->kendall), EMP_V(s->apart_count),
         EMP_V(s->apart_in_order), EMP_V(s->busy_error_frac), EMP_V(s->peak_error_frac),
         EMP_V(s->worst_peak_error_frac), EMP_V(s->both_fit), EMP_V(s->both_oom),
-        EMP_V(s->missed_oom), EMP_V(s->false_oom));
+        EMP_V(s->missed_oom), EMP_V(s->false_oom), EMP_V(s->kernel_error_frac),
+        EMP_V(s->schedule_error_frac), EMP_V(s->schedule_bias_frac),
+        EMP_V(s->repeat_error_frac));
 }
 
 /* ---- read -------------------------------------------------------------------------- */

@@ -105,7 +105,7 @@ static emp_status time_gemm(double *seconds, emp_form *form, const struct input 
 
     EMP_CHECK(read_sizes(size, in, row, 3, err));
     return emp_product_time(seconds, form, &in->model->device,
-                            &(emp_product){format, size[0], size[1], size[2]}, err);
+                            &(emp_product){format, size[0], size[1], size[2], 1.0}, err);
 }
 
 static emp_status find_attention(struct input *in, emp_error *err)

@@ -10,6 +10,7 @@
 #include "base/io/atomic_file.h"
 #include "base/io/output.h"
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "base/text/units.h"
 #include "baselines/baselines.h"
 #include "cli/cli.h"
@@ -31,6 +32,9 @@ enum {
     KEY_WEIGHTS,
     KEY_WEIGHTS_OUT,
     KEY_SENSITIVITY,
+    KEY_EVERY,
+    KEY_RESUME,
+    KEY_LOG,
     DEFAULT_BUDGET = 400
 };
 
@@ -66,6 +70,17 @@ static const struct argp_option options[] = {
      "Simulate the placement found and a runner-up with each derived constant of the "
      "machine at 0.8 and 1.2 times, and say whether the ranking turns",
      0},
+    {"checkpoint-every", KEY_EVERY, "TIME", 0,
+     "Keep the state of the run in a checkpoint beside the record, written so often; "
+     "train "
+     "does it without being asked (default: 10 s or more, for under 1 % of the time)",
+     0},
+    {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
+    {"log", KEY_LOG, "FILE", 0,
+     "Write a line of JSON after each update, or scalars for TensorBoard where the name "
+     "has "
+     "tfevents in it",
+     0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -97,6 +112,8 @@ static const char doc[] =
     "      --out best.sh\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method anneal \\\n"
     "      --decide devices,order --start best.json --out ordered.json\n"
+    "  emplace place nmt:layers=8 -m k40x4 --method anneal --budget 1e6 \\\n"
+    "      --record long.h5 --checkpoint-every 10m --log long.jsonl\n"
     "  emplace place resnet --machine k40x2 --method refine --budget 10k --gap 25%\n"
     "  emplace place hf:path=config.json,phase=decode,batch=1 --machine rtx3090x4 \\\n"
     "      --method memory-split --fit seq";
@@ -158,7 +175,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_WEIGHTS: args->weights = arg; return 0;
     case KEY_WEIGHTS_OUT: args->weights_out = arg; return 0;
     case KEY_SENSITIVITY: args->is_sensitivity = true; return 0;
+    case KEY_EVERY:
+        args->run.checkpoint.every_s = cli_seconds("checkpoint-every", arg);
+        return 0;
+    case KEY_RESUME: args->run.checkpoint.is_resumed = true; return 0;
+    case KEY_LOG: args->run.log = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
+    case ARGP_KEY_END:
+        if (args->record != NULL && emp_text_ends_in(args->record, ".checkpoint.h5"))
+            cli_usage_error(
+                "--record %s: FILE.checkpoint.h5 is the checkpoint of FILE.h5",
+                args->record);
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -174,7 +202,7 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
 {
     const cli_task_options *task = &args->run.task;
     const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path,
-                                   args->weights_out};
+                                   args->weights_out, args->run.log};
     const char *const files[] = {task->spec,  task->machine, task->runtime,
                                  args->start, args->weights, task->costs};
     const bool        is_own = args->is_forced ||
@@ -185,9 +213,11 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
                          "--sensitivity changes constants of the machine, and --costs "
                          "states times that do not change with them; leave out one");
     EMP_CHECK(emp_method_find(method, args->method, err));
-    EMP_CHECK(emp_output_check_all(outputs, 4, err));
-    EMP_CHECK(emp_output_check_inputs(files, 6, outputs, 4, err));
+    EMP_CHECK(emp_output_check_all(outputs, 5, err));
+    EMP_CHECK(emp_output_check_inputs(files, 6, outputs, 5, err));
     EMP_CHECK(emp_output_check_replaced(&args->weights_out, 1, is_own, err));
+    EMP_CHECK(emp_output_check_replaced(
+        &args->run.log, 1, args->is_forced || args->run.checkpoint.is_resumed, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     cli_inputs_take_options(inputs, task);
     inputs->form = cli_form_of(args->out, task->spec);
@@ -375,6 +405,70 @@ cleanup:
     return st;
 }
 
+/* run.h5 has its checkpoint in run.checkpoint.h5. */
+static char *name_checkpoint(const char *record)
+{
+    static const char ending[] = ".h5";
+    size_t            length = strlen(record), size = length + sizeof ".checkpoint.h5";
+    char             *path = EMP_NEW_ARRAY(char, size);
+
+    if (path == NULL) return NULL;
+    if (emp_text_ends_in(record, ending)) length -= strlen(ending);
+    snprintf(path, size, "%.*s.checkpoint.h5", (int)length, record);
+    return path;
+}
+
+/* Learners and searches are; the others are soon started anew. */
+static emp_status check_resumable(const char *name, emp_error *err)
+{
+    const emp_method *method = NULL;
+
+    EMP_CHECK(emp_method_find(&method, name, err));
+    if (method->list_state == NULL) {
+        return EMP_ERROR(EMP_EINVAL,
+                         "method %s has no state to go on from; emplace place runs it "
+                         "without --checkpoint-every and --resume",
+                         method->name);
+    }
+    return EMP_OK;
+}
+
+/* A run that is interrupted while its method is made has no checkpoint yet. */
+static void tell_interrupted(const char *checkpoint)
+{
+    if (access(checkpoint, F_OK) == 0)
+        cli_warn("interrupted; the same command with --resume goes on from %s",
+                 checkpoint);
+    else
+        cli_warn("%s", CLI_NOTHING_FOUND);
+}
+
+emp_status cli_place_with_checkpoint(cli_place_args *args, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_ranks *ranks = args->run.ranks;
+    char            *path = NULL;
+
+    st = check_resumable(args->method, err);
+    EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
+    path = name_checkpoint(args->record);
+    if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
+    args->run.checkpoint.path = path;
+    cli_place_keep(args);
+    EMP_TRY(cli_place(args, err));
+
+cleanup:
+    if (st == EMP_EINTERRUPTED && (ranks == NULL || ranks->rank == 0))
+        tell_interrupted(path);
+    emp_free(path);
+    return st;
+}
+
+static bool has_checkpoint(const cli_place_args *args)
+{
+    return args->run.checkpoint.is_resumed || args->run.checkpoint.every_s > 0;
+}
+
 static error_t parse_all(int key, char *arg, struct argp_state *state)
 {
     cli_place_args *args = (cli_place_args *)state->input;
@@ -388,6 +482,8 @@ static error_t parse_all(int key, char *arg, struct argp_state *state)
              args->weights != NULL || args->weights_out != NULL))
             cli_usage_error("--fit prints a size, and saves no placement; leave out "
                             "--out, --record, --start, --weights and --weights-out");
+        if (has_checkpoint(args) && args->record == NULL)
+            cli_usage_error("--record is missing; the checkpoint lies beside it");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -420,6 +516,7 @@ emp_status cmd_place(int argc, char **argv, emp_error *err)
                                           .decide = decide,
                                           .args = &args},
                        err);
+    if (has_checkpoint(&args)) return cli_place_with_checkpoint(&args, err);
     cli_place_keep(&args);
     return cli_place(&args, err);
 }

@@ -6,6 +6,7 @@
 #include "base/io/atomic_file.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
+#include "base/text/units.h"
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
 #include "cli/options/parallel.h"
@@ -20,6 +21,9 @@ enum {
     KEY_HIGH,
     KEY_WHERE,
     KEY_LABEL,
+    KEY_SIZE,
+    KEY_FONT,
+    KEY_SMOOTH,
     KEY_TIMELINE,
     KEY_ALL_RANKS
 };
@@ -27,7 +31,9 @@ enum {
 struct args {
     emp_plot_choice choice;
     emp_plot_form   form;
-    const char     *label, *out;
+    emp_plot_style  style;
+    const char     *out;
+    char            font[64];
     bool            is_forced;
     bool            is_timeline, all_ranks; /* of a SPEC in place of a table */
     const char     *machine;
@@ -49,7 +55,18 @@ static const struct argp_option options[] = {
     {"where", KEY_WHERE, "COLUMN=A|B", 0,
      "Take only rows of the table with one of these values (may be repeated)", 0},
     {"label", KEY_LABEL, "TEXT", 0,
-     "Label of the axis of values (default: the name of the first column)", 0},
+     "Label of the axis of values (default: the name of the first column). SERIES=TEXT "
+     "gives a series another name in the figure (may be repeated)",
+     0},
+    {"size", KEY_SIZE, "WIDTHxHEIGHT", 0,
+     "Size of the figure in pixels, or in in, cm, mm or pt: 480x320, 3.3inx2.2in. Either "
+     "may be left out",
+     0},
+    {"font", KEY_FONT, "FAMILY,SIZE", 0,
+     "Font of all texts: Times, or 9pt, or Times,9pt. Marks and lines grow with its size",
+     0},
+    {"smooth", KEY_SMOOTH, "N", 0, "With --x: draw the mean of the N points around each",
+     0},
     {"timeline", KEY_TIMELINE, NULL, 0,
      "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
      "stands "
@@ -74,7 +91,80 @@ static const char doc[] =
     "  emplace plot order.csv --by task,placement --values order_s,both_s -o o.svg\n"
     "  emplace plot curves.csv --x evaluations --values median_s --series entrant "
     "\\\n    --where task=rnnlm --where budget=1000 --out rnnlm.pdf\n"
+    "  emplace plot c.csv --x evaluations --values best_s --series method \\\n"
+    "      --label anneal=Ours --smooth 5 --size 8cmx5cm --font Times,8pt -o c.pdf\n"
     "  emplace plot --timeline llama3-70b:pp=4,vp=2,micro_batches=8 -m b200 -o t.svg";
+
+/* Pixels of a length, behind which \a end is left; without a unit they are pixels. */
+static double read_length(const char *text, const char **end)
+{
+    static const struct {
+        const char *unit;
+        double      pixels;
+    } units[] = {
+        {"px", 1}, {"in", 96}, {"cm", 96 / 2.54}, {"mm", 96 / 25.4}, {"pt", 96 / 72.0}};
+    char  *behind;
+    double length = emp_number_parse(text, &behind);
+
+    *end = behind;
+    for (size_t i = 0; i < sizeof units / sizeof *units && behind != text; i++)
+        if (strncmp(behind, units[i].unit, strlen(units[i].unit)) == 0) {
+            *end = behind + strlen(units[i].unit);
+            return length * units[i].pixels;
+        }
+    return length;
+}
+
+static void set_size(emp_plot_style *style, const char *text)
+{
+    const char *at = text;
+
+    if (*at != 'x') style->width = read_length(at, &at);
+    if (*at == 'x') style->height = read_length(at + 1, &at);
+    const bool has_width = style->width >= 100 && style->width <= 10000;
+    const bool has_height = style->height >= 60 && style->height <= 10000;
+    if (*at != '\0' || (style->width != 0 && !has_width) ||
+        (style->height != 0 && !has_height) || (!has_width && !has_height))
+        cli_usage_error("--size \"%s\" is no size such as 480x320 or 3.3inx2.2in, from "
+                        "100x60 to 10000x10000 pixels",
+                        text);
+}
+
+/* The name of the family goes into files of others, so that it has few kinds of characters. */
+static void set_font(struct args *a, const char *text)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -";
+    const char  *size = strchr(text, ','), *end = text;
+    const size_t length = size != NULL ? (size_t)(size - text) : strspn(text, letters);
+
+    if (size == NULL && (*text == '.' || (*text >= '0' && *text <= '9'))) {
+        size = text;
+    } else {
+        if (length == 0 || length >= sizeof a->font || strspn(text, letters) != length ||
+            (size == NULL && text[length] != '\0'))
+            cli_usage_error("--font \"%s\" is no family and size such as Times,9pt",
+                            text);
+        snprintf(a->font, sizeof a->font, "%.*s", (int)length, text);
+        a->style.font = a->font;
+        if (size != NULL) size++;
+    }
+    if (size == NULL) return;
+    a->style.font_size = read_length(size, &end);
+    if (*end != '\0' || !(a->style.font_size >= 4 && a->style.font_size <= 100))
+        cli_usage_error("--font \"%s\" has no size from 4 to 100 pixels", text);
+}
+
+static void set_label(emp_plot_style *style, const char *text)
+{
+    if (strchr(text, '=') == NULL) {
+        style->label = text;
+        return;
+    }
+    if (style->name_count == EMP_PLOT_NAMES_MAX)
+        cli_usage_error("--label can name %d series", EMP_PLOT_NAMES_MAX);
+    style->name[style->name_count++] = text;
+}
 
 static void check_timeline(const struct args *a)
 {
@@ -82,13 +172,15 @@ static void check_timeline(const struct args *a)
         cli_usage_error("--timeline needs a SPEC with degrees of parallelism");
     if (a->machine == NULL) cli_usage_error("--machine is missing: that of --timeline");
     if (a->choice.rows != NULL || a->choice.values != NULL || a->choice.series != NULL ||
-        a->label != NULL)
+        a->style.label != NULL || a->style.name_count > 0)
         cli_usage_error("--timeline draws no table; leave out --by, --x, --values, "
                         "--series and --label");
 }
 
 static void check_usage(const struct args *a)
 {
+    if (a->style.smooth > 0 && a->form != EMP_PLOT_LINES)
+        cli_usage_error("--smooth is for lines, which --x draws");
     if (a->is_timeline) {
         check_timeline(a);
     } else {
@@ -132,10 +224,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error("--where can be given %d times", EMP_PLOT_CONDITIONS_MAX);
         c->where[c->where_count++] = arg;
         return 0;
+    case KEY_LABEL: set_label(&a->style, arg); return 0;
+    case KEY_SIZE: set_size(&a->style, arg); return 0;
+    case KEY_FONT: set_font(a, arg); return 0;
+    case KEY_SMOOTH:
+        a->style.smooth = (int32_t)cli_integer("smooth", arg, 1, 100000);
+        return 0;
     case KEY_TIMELINE: a->is_timeline = true; return 0;
     case KEY_ALL_RANKS: a->all_ranks = true; return 0;
     case 'm': a->machine = arg; return 0;
-    case KEY_LABEL: a->label = arg; return 0;
     case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (c->path != NULL) cli_usage_error("unexpected \"%s\"", arg);
@@ -178,7 +275,7 @@ emp_status cmd_plot(int argc, char **argv, emp_error *err)
                                   err));
     } else {
         EMP_TRY(emp_csv_load(&csv, args.choice.path, err));
-        EMP_TRY(emp_plot_draw(&drawing, &csv, args.form, &args.choice, args.label, err));
+        EMP_TRY(emp_plot_draw(&drawing, &csv, args.form, &args.choice, &args.style, err));
     }
     EMP_TRY(emp_atomic_file_write(
         args.out, emp_text_ends_in(args.out, ".pdf") ? print_pdf : print_svg, &drawing,

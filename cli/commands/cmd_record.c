@@ -84,23 +84,31 @@ static const emp_sheet_column columns[] = {
                .precision = 9),
     EMP_COLUMN("mean_s", "mean s", EMP_SHEET_REAL, .digits = 4, .width = 7,
                .precision = 9)};
-enum { COLUMNS = sizeof columns / sizeof *columns };
+enum { COLUMNS = sizeof columns / sizeof *columns, CONTINUED_COLUMNS = COLUMNS - 3 };
+enum { LINE = 80, FIRST_WIDTH = 38, CONTINUED_WIDTH = 11, NUMBER_WIDTH = 10 };
 
 static emp_value value_of(double value) { return EMP_V(isfinite(value) ? value : NAN); }
 
-/* People see \a most points at most. */
-static void tabulate(emp_sheet *s, const emp_record *r, int32_t most)
+/* Metrics of a record in a table for people, which is 80 characters wide. */
+typedef struct {
+    int32_t first, end;
+} metric_range;
+
+/* A table has the points at most, and the metrics of the range; one that goes on with further metrics has
+ * only the number of evaluations besides. */
+static void tabulate(emp_sheet *s, const emp_record *r, int32_t most, metric_range shown)
 {
     int32_t   step = most > 0 ? (r->point_count + most - 1) / most : 1;
     emp_value line[EMP_SHEET_COLUMNS];
 
-    emp_sheet_init(s, columns, COLUMNS);
+    emp_sheet_init(s, columns, shown.first == 0 ? COLUMNS : CONTINUED_COLUMNS);
+    const int32_t before = s->column_count;
     s->version = r->version;
     s->commit = r->commit;
     s->is_dirty = r->is_dirty;
     s->is_bare = true;
     s->rows = "curve";
-    for (int32_t m = 0; m < r->metric_count; m++) {
+    for (int32_t m = shown.first; m < shown.end; m++) {
         emp_sheet_add_column(
             s, (emp_sheet_column)EMP_COLUMN(r->metric_name[m], r->metric_name[m],
                                             EMP_SHEET_REAL, .digits = 4, .precision = 9));
@@ -113,8 +121,8 @@ static void tabulate(emp_sheet *s, const emp_record *r, int32_t most)
             EMP_V(r->method),         EMP_V(r->seed),      EMP_V(p->evaluations),
             EMP_V(p->feasible_count), value_of(p->best_s), value_of(p->mean_s)};
         memcpy(line, begin, sizeof begin);
-        for (int32_t m = 0; m < r->metric_count; m++)
-            line[COLUMNS + m] = value_of(r->metric[i * r->metric_count + m]);
+        for (int32_t m = shown.first; m < shown.end; m++)
+            line[before + m - shown.first] = value_of(r->metric[i * r->metric_count + m]);
         emp_sheet_add(s, line, (size_t)s->column_count);
     }
 }
@@ -144,6 +152,41 @@ static json_t *json_facts(const emp_record *r)
     return object;
 }
 
+/* Prints parts of a sentence with commas between them, and breaks lines before the 80th character. */
+static void print_parts(const char *const *part, int32_t count)
+{
+    size_t width = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        const size_t length = strlen(part[i]) + 1;
+        if (width > 0 && width + 1 + length > LINE) {
+            printf("\n");
+            width = 0;
+        }
+        printf("%s%s%s",
+               width > 0 ? " "
+               : i > 0   ? "  "
+                         : "",
+               part[i], i + 1 < count ? "," : "\n");
+        width += length + (width > 0 ? 1 : i > 0 ? 2 : 0);
+    }
+}
+
+static void print_origin(const emp_record *r)
+{
+    char task[2 * EMP_RECORD_TEXT_BYTES], runtime[EMP_RECORD_TEXT_BYTES],
+        method[2 * EMP_RECORD_TEXT_BYTES], seed[40], program[160];
+
+    snprintf(task, sizeof task, "%s on %s", r->workload, r->machine);
+    snprintf(runtime, sizeof runtime, "runtime %s", r->runtime);
+    snprintf(method, sizeof method, "by %s%s%s", r->method,
+             r->preset[0] == '\0' ? "" : " ", r->preset);
+    snprintf(seed, sizeof seed, "seed %" PRIu64, r->seed);
+    snprintf(program, sizeof program, "emplace %s (commit %.12s%s)", r->version,
+             r->commit, r->is_dirty ? ", modified" : "");
+    print_parts((const char *const[]){task, runtime, method, seed, program}, 5);
+}
+
 /* What stands above the curve; false when there is none. */
 static bool print_head(const emp_record *r)
 {
@@ -151,11 +194,7 @@ static bool print_head(const emp_record *r)
     const bool  is_under_way = r->stopped_by[0] == '\0';
     char        best[EMP_UNITS_TEXT_BYTES];
 
-    printf("%s on %s, runtime %s, by %s%s%s, seed %" PRIu64
-           ", emplace %s (commit %.12s%s)\n",
-           r->workload, r->machine, r->runtime, r->method,
-           r->preset[0] == '\0' ? "" : " ", r->preset, r->seed, r->version, r->commit,
-           r->is_dirty ? ", modified" : "");
+    print_origin(r);
     if (r->has_fusion)
         printf("devices%s and fusion are decided\n", r->has_order ? ", order" : "");
     else if (r->has_order)
@@ -176,14 +215,43 @@ static bool print_head(const emp_record *r)
     return true;
 }
 
+/* The metrics from \a first on that fit in a line. */
+static metric_range fit_metrics(const emp_record *r, int32_t first)
+{
+    size_t  width = first == 0 ? FIRST_WIDTH : CONTINUED_WIDTH;
+    int32_t end = first;
+
+    for (; end < r->metric_count; end++) {
+        size_t own = strlen(r->metric_name[end]);
+        width += 2 + (own > NUMBER_WIDTH ? own : NUMBER_WIDTH);
+        if (width > LINE && (end > first || first == 0)) break;
+    }
+    return (metric_range){first, end};
+}
+
+/* A table, and others below it for the metrics that did not fit. */
+static emp_status print_for_people(const emp_record *r, emp_error *err)
+{
+    metric_range shown = {0, 0};
+
+    do {
+        emp_sheet s;
+        shown = fit_metrics(r, shown.end);
+        tabulate(&s, r, SHOWN_POINTS, shown);
+        EMP_CHECK(cli_print_sheet(&s, EMP_SHEET_TEXT, NULL, err));
+    } while (shown.end < r->metric_count);
+    return EMP_OK;
+}
+
 static emp_status print(const emp_record *r, const struct args *args, emp_error *err)
 {
     emp_sheet_format format = args->format;
     emp_sheet        s;
     char             command[EMP_RECORD_COMMAND_BYTES];
 
-    if (format == EMP_SHEET_TEXT && !print_head(r)) return EMP_OK;
-    tabulate(&s, r, format == EMP_SHEET_TEXT ? SHOWN_POINTS : r->point_count);
+    if (format == EMP_SHEET_TEXT)
+        return print_head(r) ? print_for_people(r, err) : EMP_OK;
+    tabulate(&s, r, r->point_count, (metric_range){0, r->metric_count});
     emp_record_command(command, r);
     s.command = command;
     if (format == EMP_SHEET_JSON) emp_sheet_set_facts(&s, json_facts(r));

@@ -34,7 +34,7 @@ struct args {
     int32_t         dot_depth; /**< 0 = not given */
     const char     *chakra;    /**< prefix of files, or NULL */
     const char     *fit;       /**< the size that is sought, or NULL */
-    bool            is_why, is_forced;
+    bool            is_why, is_full, is_forced;
     bool            all_ranks; /**< of a step in parallel */
 };
 
@@ -44,9 +44,11 @@ static const struct argp_option options[] = {
      "a run record (.h5), a graph file whose nodes name devices, or \"" OWN_DEVICES
      "\": the devices that SPEC names",
      0},
-    {"why", 'w', NULL, 0,
-     "Explain it: the critical path, idle devices, where their time goes, what would "
-     "shorten the step, what is in memory at the peaks",
+    {"why", 'w', "full", OPTION_ARG_OPTIONAL,
+     "Explain the step in ten lines: what bounds it, the moves that help most, memory; "
+     "--why=full: in tables, with the critical path, idle devices, where their time "
+     "goes, "
+     "what would shorten the step and what is in memory at the peaks",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
@@ -94,7 +96,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'p': args->placement = arg; return 0;
     case CLI_FIT_KEY: args->fit = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
-    case 'w': args->is_why = true; return 0;
+    case 'w':
+        args->is_why = true;
+        args->is_full = arg != NULL;
+        if (arg != NULL && strcmp(arg, "full") != 0)
+            cli_usage_error(
+                "--why takes no value but full, as in --why=full, and not \"%s\"", arg);
+        return 0;
     case 'T': args->trace = arg; return 0;
     case KEY_DOT: args->dot = arg; return 0;
     case KEY_DOT_DEPTH:
@@ -245,7 +253,7 @@ static emp_status refuse_fused(const struct args *args, emp_error *err)
 }
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
-                               const emp_sim_result *result, const emp_explain *why,
+                               const emp_sim_result *result, const emp_explanation *why,
                                const emp_what_if *what_if, const emp_bounds *bounds,
                                bool is_partial, emp_error *err)
 {
@@ -274,7 +282,8 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
            is_partial ? ", interrupted" : "");
     cli_inputs_print_runtime(inputs);
     cli_report_print(problem, result, why, bounds);
-    if (args->is_why) cli_why_print(problem, why, what_if);
+    if (args->is_why)
+        (args->is_full ? cli_why_print : cli_why_print_brief)(problem, why, what_if);
     return EMP_OK;
 }
 
@@ -320,7 +329,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     emp_owned_decision owned = {0};
     emp_sim_result     result;
     emp_bounds         bounds;
-    emp_explain       *why = NULL;
+    emp_explanation   *why = NULL;
     emp_what_if        what_if = {0};
     bool               is_partial = false;
 

@@ -307,9 +307,7 @@ cleanup:
 }
 
 enum {
-    KEY_EVERY = 768,
-    KEY_RESUME,
-    KEY_ASYNC,
+    KEY_ASYNC = 768,
     KEY_TASKS,
     KEY_IMITATE,
     KEY_IMITATE_BUDGET,
@@ -320,9 +318,6 @@ enum {
 enum { IMITATE_ROUNDS = 300 };
 
 static const struct argp_option options[] = {
-    {"checkpoint-every", KEY_EVERY, "TIME", 0,
-     "Time between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
-    {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
     {"tasks", KEY_TASKS, "SET|FILE,...", 0,
      "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, "
      "placebench:train, or a file)",
@@ -398,9 +393,6 @@ static void check_outputs(const cli_place_args *args)
 
     if (!has_tasks && args->record == NULL)
         cli_usage_error("--record is missing; the checkpoint lies beside it");
-    if (args->record != NULL && emp_text_ends_in(args->record, ".checkpoint.h5"))
-        cli_usage_error("--record %s: FILE.checkpoint.h5 is the checkpoint of FILE.h5",
-                        args->record);
     if (!has_tasks && args->imitate != NULL) cli_usage_error("--imitate is for --tasks");
     if (args->imitate == NULL) refuse_unused(args);
     if (!has_tasks) return;
@@ -408,6 +400,8 @@ static void check_outputs(const cli_place_args *args)
         cli_usage_error("--weights-out is missing; it is what --tasks trains");
     if (args->record != NULL || args->out != NULL || args->start != NULL)
         cli_usage_error("with --tasks there is no --record, --out or --start");
+    if (args->run.log != NULL)
+        cli_usage_error("--log is for a run on a SPEC; with --tasks there is none");
     if (args->run.checkpoint.is_resumed || args->run.checkpoint.every_s > 0)
         cli_usage_error(
             "with --tasks there is no checkpoint; --weights goes on from what "
@@ -418,13 +412,10 @@ static void check_outputs(const cli_place_args *args)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    cli_place_args     *args = (cli_place_args *)state->input;
-    emp_run_checkpoint *checkpoint = &args->run.checkpoint;
+    cli_place_args *args = (cli_place_args *)state->input;
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
-    case KEY_EVERY: checkpoint->every_s = cli_seconds("checkpoint-every", arg); return 0;
-    case KEY_RESUME: checkpoint->is_resumed = true; return 0;
     case KEY_ASYNC: args->run.is_async = true; return 0;
     case KEY_TASKS: args->run.task.tasks = arg; return 0;
     case KEY_IMITATE: args->imitate = arg; return 0;
@@ -443,65 +434,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* run.h5 has its checkpoint in run.checkpoint.h5. */
-static char *name_checkpoint(const char *record)
-{
-    static const char ending[] = ".h5";
-    size_t            length = strlen(record), size = length + sizeof ".checkpoint.h5";
-    char             *path = EMP_NEW_ARRAY(char, size);
-
-    if (path == NULL) return NULL;
-    if (emp_text_ends_in(record, ending)) length -= strlen(ending);
-    snprintf(path, size, "%.*s.checkpoint.h5", (int)length, record);
-    return path;
-}
-
-/* Learners and searches are; the others are soon started anew. */
-static emp_status check_resumable(const char *name, emp_error *err)
-{
-    const emp_method *method = NULL;
-
-    EMP_CHECK(emp_method_find(&method, name, err));
-    if (method->list_state == NULL) {
-        return EMP_ERROR(EMP_EINVAL,
-                         "method %s has no state to go on from; emplace place runs it",
-                         method->name);
-    }
-    return EMP_OK;
-}
-
-/* A run that is interrupted while its method is made has no checkpoint yet. */
-static void tell_interrupted(const char *checkpoint)
-{
-    if (access(checkpoint, F_OK) == 0)
-        cli_warn("interrupted; the same command with --resume goes on from %s",
-                 checkpoint);
-    else
-        cli_warn("%s", CLI_NOTHING_FOUND);
-}
-
 static emp_status train(cli_place_args *args, emp_error *err)
 {
-    emp_status       st = EMP_OK;
     const emp_ranks *ranks = NULL;
-    char            *path = NULL;
-    bool             is_first = true;
 
-    EMP_TRY(emp_ranks_join(&ranks, cli_stop_flag(), err));
+    EMP_CHECK(emp_ranks_join(&ranks, cli_stop_flag(), err));
     args->run.ranks = ranks;
-    is_first = ranks == NULL || ranks->rank == 0;
-    st = check_resumable(args->method, err);
-    EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
-    path = name_checkpoint(args->record);
-    if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
-    args->run.checkpoint.path = path;
-    cli_place_keep(args);
-    EMP_TRY(cli_place(args, err));
-
-cleanup:
-    if (st == EMP_EINTERRUPTED && is_first) tell_interrupted(path);
-    emp_free(path);
-    return st;
+    return cli_place_with_checkpoint(args, err);
 }
 
 static const struct argp_child children[] = {{&cli_place_argp, 0, NULL, 0}, {0}};

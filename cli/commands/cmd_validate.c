@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/validate/diverse.h"
+#include "bench/validate/schedule.h"
 #include "bench/validate/validate.h"
 #include "cli/cli.h"
 #include "cli/commands/validate.h"
@@ -31,6 +32,7 @@ enum {
     KEY_MEASURED,
     KEY_SUMMARY,
     KEY_UNSTEADY,
+    KEY_COSTS,
     MOST_PLACEMENTS = 1000,
     MOST_IMPORTS = CLI_VALIDATE_WORKLOADS * MOST_PLACEMENTS,
     ATTEMPTS = 3 /* at a measurement that is not steady */
@@ -74,6 +76,10 @@ static const struct argp_option options[] = {
      "Take what an earlier --format csv has measured, and measure nothing: for another "
      "model",
      0},
+    {"costs", KEY_COSTS, "LIST", 0,
+     "Files of times that were measured, as of emplace calibrate ops, one for each "
+     "workload in turn",
+     0},
     {"unsteady", KEY_UNSTEADY, NULL, 0,
      "Take measurements whose steps spread by more than 10 %, too", 0},
     {"plot", KEY_PLOT, "FILE", 0, "Draw as SVG predicted against measured (gnuplot)", 0},
@@ -93,6 +99,10 @@ static const char doc[] =
     "dealt on a plain machine of the same devices, so they do not change with constants. "
     "Steps in which two busy devices share cores count for memory alone. No benchmark of "
     "emplace calibrate measure is one of the workloads.\n\n"
+    "The error of a step has two parts. The step is simulated again with what its own "
+    "ops took: the kernel error is what the prediction differs from that, the schedule "
+    "error what that differs from the measured step. The first placement is measured "
+    "again after the others, which shows the noise.\n\n"
     "A measurement whose steps spread by more than 10 % between quartiles is repeated, "
     "up "
     "to twice. If it is still not steady the command fails, unless --unsteady is "
@@ -127,9 +137,26 @@ static void add_workloads(cli_validate_args *a, const char *list)
     }
 }
 
+static void add_costs(cli_validate_args *a, const char *list)
+{
+    for (const char *at = list; *(at += strspn(at, " ")) != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (a->costs_count == CLI_VALIDATE_WORKLOADS)
+            cli_usage_error("--costs: more than %d files", CLI_VALIDATE_WORKLOADS);
+        if (length >= sizeof a->costs[0])
+            cli_usage_error("--costs: a path of %zu characters; at most %zu", length,
+                            sizeof a->costs[0] - 1);
+        memcpy(a->costs[a->costs_count++], at, length);
+        at += length;
+    }
+}
+
 static void end_of_options(cli_validate_args *a)
 {
     if (a->workload_count == 0) add_workloads(a, "small");
+    if (a->costs_count > 0 && a->costs_count != a->workload_count)
+        cli_usage_error("--costs has %d files for %d workloads", a->costs_count,
+                        a->workload_count);
     if (a->import_count > 0 && !a->is_import)
         cli_usage_error("unexpected \"%s\"; results follow --import", a->import[0]);
     if (a->is_import && a->import_count == 0)
@@ -165,6 +192,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_RECORD: a->record = arg; return 0;
     case KEY_MEASURED: a->measured = arg; return 0;
     case KEY_SUMMARY: a->is_summary = true; return 0;
+    case KEY_COSTS: add_costs(a, arg); return 0;
     case KEY_UNSTEADY: a->takes_unsteady = true; return 0;
     case ARGP_KEY_ARG:
         if (a->import_count == MOST_IMPORTS)
@@ -237,6 +265,8 @@ static emp_status take_result(cli_validate_part *part, const struct candidate *c
     to->copies_s = emp_guess_copies_s(plan);
     to->keeps_rates = keeps_rates;
     if (!measured->is_feasible) return EMP_OK;
+    EMP_CHECK(emp_validation_schedule(&to->scheduled_s, c->problem, c->device_of_op,
+                                      measured, err));
     return emp_validation_add_ops(&part->types, c->problem, c->device_of_op, measured,
                                   err);
 }
@@ -301,6 +331,29 @@ static emp_status run_placement(cli_validation *v, cli_validate_part *part,
     return EMP_OK;
 }
 
+/* The first placement, after all others: how far it is from itself says what measurements are worth. */
+static emp_status measure_again(cli_validation *v, cli_validate_part *part,
+                                const emp_problem   *problem,
+                                const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    const cli_validate_args *a = v->args;
+    emp_replay_plan         *plan = NULL;
+    emp_replay_result        again = {0};
+    bool is_measured = a->export_to == NULL && a->measured == NULL && !a->is_import;
+
+    if (!is_measured || part->count == 0 || !part->cases[0].is_feasible) return EMP_OK;
+    EMP_TRY(emp_replay_plan_from_problem(&plan, problem, device_of_op, err));
+    EMP_TRY(measure(v, &again, plan, err));
+    if (again.is_feasible && part->cases[0].measured_s > 0.0)
+        part->repeat_error_frac = fabs(again.median_s / part->cases[0].measured_s - 1.0);
+
+cleanup:
+    emp_replay_result_clear(&again);
+    emp_replay_plan_destroy(plan);
+    return st;
+}
+
 /* --cores and --gpus have to name devices also where this program executes nothing. */
 static emp_status check_maps(const cli_validation *v, const emp_problem *problem,
                              const emp_device_id *device_of_op, emp_error *err)
@@ -337,7 +390,8 @@ static emp_status run_placements(cli_validation *v, cli_validate_part *part, emp
                                             v->args->seed, err));
         EMP_CHECK(run_placement(v, part, &c, i, sim, err));
     }
-    return EMP_OK;
+    EMP_CHECK(cli_placement_by_method(device_of_op, NULL, methods[0], NULL, dealt, err));
+    return measure_again(v, part, problem, device_of_op, err);
 }
 
 static emp_status deal_on_plain(emp_problem **dealt, emp_machine **plain,
@@ -362,6 +416,8 @@ static emp_status run_part(cli_validation *v, cli_validate_part *part, emp_error
     emp_sim                 *sim = NULL;
     emp_device_id           *device_of_op = NULL, *base = NULL;
 
+    if (a->costs_count > 0) inputs.costs = a->costs[part - v->part];
+    part->repeat_error_frac = NAN;
     EMP_TRY(cli_inputs_load(&inputs, part->spec, a->machine, a->runtime, err));
     v->is_uncalibrated = cli_is_uncalibrated(inputs.machine, a->replay.backend);
     EMP_TRY(deal_on_plain(&dealt, &plain, inputs.problem, err));
@@ -405,6 +461,7 @@ static emp_status summarize(cli_validation *v, emp_error *err)
         part->missing = v->args->placements - part->count;
         EMP_CHECK(
             emp_validation_summarize(&part->summary, part->cases, part->count, err));
+        part->summary.repeat_error_frac = part->repeat_error_frac;
         emp_validation_sort_types(&part->types);
     }
     return EMP_OK;

@@ -36,4 +36,8 @@ void cli_place_keep(cli_place_args *args);
  * \retval EMP_EINTERRUPTED  Ctrl-C has ended the search; what was found so far is saved. */
 emp_status cli_place(const cli_place_args *args, emp_error *err);
 
+/** Likewise with a checkpoint beside the record, run.checkpoint.h5 for run.h5, from which --resume goes on.
+ * \retval EMP_EINVAL  The method has no state to go on from. */
+emp_status cli_place_with_checkpoint(cli_place_args *args, emp_error *err);
+
 #endif /* EMP_CLI_COMMANDS_PLACE_H */

@@ -15,6 +15,8 @@ typedef struct {
     int32_t            workload_count;
     char               list[CLI_VALIDATE_WORKLOADS][256];
     const char        *machine, *runtime, *export_to, *plot, *record, *measured;
+    char               costs[CLI_VALIDATE_WORKLOADS][256]; /* of the workloads in turn */
+    int32_t            costs_count;
     const char       **import;
     int32_t            import_count, placements;
     uint64_t           seed;
@@ -30,6 +32,7 @@ typedef struct {
     int32_t                count;
     emp_validation_summary summary;
     emp_validation_types   types;
+    double                 repeat_error_frac; /* NaN: none was measured twice */
     int32_t                missing; /* placements with no result, or not reached */
 } cli_validate_part;
 

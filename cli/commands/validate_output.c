@@ -3,6 +3,7 @@
 #include "cli/commands/validate.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/io/atomic_file.h"
@@ -40,6 +41,23 @@ static bool keeps_rates(const cli_validate_part *p)
     return false;
 }
 
+/* What of the error is due to kernels, and what repeating says of the measurement. */
+static void note_parts(emp_sheet *sheet, const emp_validation_summary *s)
+{
+    if (s->scheduled_count > 0)
+        emp_sheet_note(sheet,
+                       "parts of the error: of kernels %.1f %%; of the schedule, with "
+                       "what its ops took, %.1f %% (bias %+.1f %%)",
+                       100.0 * s->kernel_error_frac, 100.0 * s->schedule_error_frac,
+                       100.0 * s->schedule_bias_frac);
+    if (!isnan(s->repeat_error_frac))
+        emp_sheet_note(
+            sheet,
+            "noise: the first placement, measured again after the others, differs by "
+            "%.1f %%",
+            100.0 * s->repeat_error_frac);
+}
+
 static void note_times(emp_sheet *sheet, const cli_validate_part *p)
 {
     const emp_validation_summary *s = &p->summary;
@@ -68,6 +86,7 @@ static void note_times(emp_sheet *sheet, const cli_validate_part *p)
         emp_units_format_number(s->kendall, 3, kendall, sizeof kendall),
         s->apart_in_order, s->apart_count, 100.0 * EMP_VALIDATION_APART,
         emp_units_format_number(s->roofline_spearman, 3, roofline, sizeof roofline));
+    note_parts(sheet, s);
     if (keeps_rates(p))
         emp_sheet_note(sheet,
                        "--keep-rates: " CLI_KEEPS_RATES

@@ -293,6 +293,8 @@ cleanup:
     return st;
 }
 
+static const double ALL_GIVEN_FRAC = 0.9995; /* printed as 100 % */
+
 static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
 {
     char        sentence[1024] = "no op: all that it names are computed before the step";
@@ -303,9 +305,13 @@ static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
         for (int32_t i = 0; i < given->column_count[k]; i++) {
             const emp_given_column *column = &given->column[k][i];
             if (column->given == 0) continue;
-            emp_text_add(
-                &text, "%s%d of %d ops on %s (the others: predicted, times %.3g)", before,
-                column->given, inputs->step->op_count, column->model, column->factor);
+            emp_text_add(&text,
+                         "%s%d of %d ops on %s, %.3g %% of the time of all kernels",
+                         before, column->given, inputs->step->op_count, column->model,
+                         100.0 * column->given_frac);
+            if (column->given_frac < ALL_GIVEN_FRAC)
+                emp_text_add(&text, " (the others: predicted, times %.3g)",
+                             column->factor);
             before = ", of ";
         }
     }
@@ -317,7 +323,7 @@ static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
  * \retval EMP_EIO, EMP_EFORMAT, EMP_EUNSUPPORTED  As the reader of that file.
  * \retval EMP_EINVAL  Nothing in it is of the graph and the machine. \retval EMP_ENOMEM */
 static emp_status cli_costs_take(cli_inputs *inputs, const emp_runtime *profile,
-                                 emp_error *err)
+                                 const emp_given_source *source, emp_error *err)
 {
     emp_given_costs given;
 
@@ -328,14 +334,34 @@ static emp_status cli_costs_take(cli_inputs *inputs, const emp_runtime *profile,
         EMP_CHECK(take_onnx_profile(&given, inputs, profile, err));
     else
         EMP_CHECK(emp_given_costs_apply(&given, inputs->problem->costs, inputs->step,
-                                        inputs->machine, profile, inputs->costs, err));
+                                        inputs->machine, profile, inputs->costs,
+                                        source->model == NULL ? NULL : source, err));
+    inputs->given = given;
     tell_given(&given, inputs);
     return EMP_OK;
 }
 
 #define MAX_LOAD_RUNTIME "msr-load"
 
-enum { KEY_OBJECTIVE = 256, KEY_COSTS, KEY_FORBID, KEY_WHOLE_LAYERS };
+/* Times that were measured, of the machine's GPUs or of another one. */
+static emp_status take_measured(cli_inputs *inputs, const emp_runtime *profile,
+                                emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_device_model model = {0};
+    emp_given_source source;
+
+    EMP_TRY(cli_measured_on_load(&source, &model, inputs->measured_on.model, err));
+    EMP_TRY(cli_measured_on_take(&inputs->measured_on, inputs->problem, &source,
+                                 inputs->costs != NULL, err));
+    EMP_TRY(cli_costs_take(inputs, profile, &source, err));
+
+cleanup:
+    emp_device_model_clear(&model);
+    return st;
+}
+
+enum { KEY_OBJECTIVE = 256, KEY_COSTS, KEY_AS, KEY_FORBID, KEY_WHOLE_LAYERS };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
@@ -356,6 +382,10 @@ static const struct argp_option options[] = {
      "and perhaps model, a RunMetadata of TensorFlow, or a profile of ONNX Runtime; "
      "other "
      "ops keep predicted times, scaled (docs/formats.md)",
+     0},
+    {"as", KEY_AS, "MODEL", 0,
+     "The GPU that the kernels of a trace, or the times of --costs, were measured on, "
+     "such as h100-sxm; they are scaled to the machine's GPUs (docs/pytorch.md)",
      0},
     {"forbid", KEY_FORBID, "cpu", 0,
      "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "
@@ -380,9 +410,11 @@ static void check_options(cli_task_options *o, const char *command)
         if (o->spec != NULL || o->machine != NULL)
             cli_usage_error("--tasks names graphs and machines; leave %s out",
                             o->spec != NULL ? o->spec : "--machine");
-        if (o->costs != NULL || o->is_cpu_forbidden || o->keeps_layers)
-            cli_usage_error("--costs, --forbid and --whole-layers are for one SPEC, not "
-                            "for --tasks");
+        if (o->costs != NULL || o->measured_on != NULL || o->is_cpu_forbidden ||
+            o->keeps_layers)
+            cli_usage_error(
+                "--costs, --as, --forbid and --whole-layers are for one SPEC, not "
+                "for --tasks");
         return;
     }
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
@@ -408,6 +440,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm': o->machine = arg; return 0;
     case 'r': o->runtime = arg; return 0;
     case KEY_COSTS: o->costs = arg; return 0;
+    case KEY_AS: o->measured_on = arg; return 0;
     case KEY_FORBID:
         if (strcmp(arg, "cpu") != 0)
             cli_usage_error("--forbid takes cpu, not \"%s\"; leave a GPU out of the "
@@ -519,6 +552,8 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
         emp_task_runtime(inputs->step, &stated, false, &inputs->runtime_why);
     if (devices != NULL) *devices = stated;
     snprintf(inputs->note, sizeof inputs->note, "%s", stated.note);
+    snprintf(inputs->measured_on.gpu_name, sizeof inputs->measured_on.gpu_name, "%s",
+             stated.gpu_name);
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     for (int32_t i = 0; i < inputs->notes.assumption_count && i < EMP_NOTES_MAX; i++)
         if (inputs->notes.assumption[i] != NULL)
@@ -572,6 +607,7 @@ static emp_status forbid_cpus(const cli_inputs *inputs, emp_error *err)
 void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task)
 {
     inputs->costs = task->costs;
+    inputs->measured_on.model = task->measured_on;
     inputs->is_cpu_forbidden = task->is_cpu_forbidden;
     inputs->keeps_layers = task->keeps_layers;
 }
@@ -602,7 +638,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
                                  &profile, spec, err));
     EMP_CHECK(cli_form_bind(inputs->form, inputs->problem, err));
     EMP_CHECK(forbid_cpus(inputs, err));
-    EMP_CHECK(cli_costs_take(inputs, &profile, err));
+    EMP_CHECK(take_measured(inputs, &profile, err));
     warn_of_unknown_time(inputs);
     return EMP_OK;
 }
@@ -612,6 +648,7 @@ void cli_inputs_print_runtime(const cli_inputs *inputs)
     if (inputs->runtime_why != NULL)
         printf("runtime      %s, as %s; --runtime changes it\n", inputs->runtime,
                inputs->runtime_why);
+    cli_measured_on_print(&inputs->measured_on);
 }
 
 static json_t *list_of(const char *const *sentence, int32_t count)
@@ -620,6 +657,22 @@ static json_t *list_of(const char *const *sentence, int32_t count)
 
     for (int32_t i = 0; i < count && i < EMP_NOTES_MAX; i++)
         if (sentence[i] != NULL) json_array_append_new(list, json_string(sentence[i]));
+    return list;
+}
+
+/* Which ops have given times, and which share of the time of all kernels they are. */
+static json_t *list_given(const emp_given_costs *given)
+{
+    json_t *list = json_array();
+
+    for (int k = EMP_DEVICE_KINDS - 1; k >= 0; k--)
+        for (int32_t i = 0; i < given->column_count[k]; i++) {
+            const emp_given_column *column = &given->column[k][i];
+            json_array_append_new(
+                list, json_pack("{s:s, s:i, s:f, s:f}", "model", column->model, "ops",
+                                (int)column->given, "share", column->given_frac, "factor",
+                                column->factor));
+        }
     return list;
 }
 
@@ -634,6 +687,10 @@ void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs)
     json_object_set_new(object, "assumptions",
                         list_of(n->assumption, n->assumption_count));
     json_object_set_new(object, "warnings", list_of(n->warning, n->warning_count));
+    if (inputs->costs != NULL)
+        json_object_set_new(object, "given", list_given(&inputs->given));
+    if (inputs->measured_on.transfer != NULL)
+        json_object_set_new(object, "scaled", cli_measured_on_json(&inputs->measured_on));
 }
 
 void cli_inputs_clear(cli_inputs *inputs)
@@ -643,5 +700,6 @@ void cli_inputs_clear(cli_inputs *inputs)
     emp_graph_destroy(inputs->step);
     emp_graph_destroy(inputs->whole);
     emp_import_notes_clear(&inputs->notes);
+    cli_measured_on_clear(&inputs->measured_on);
     memset(inputs, 0, sizeof *inputs);
 }

@@ -9,9 +9,11 @@
 #include <stdbool.h>
 
 #include "cli/options/forms.h"
+#include "cli/options/measured_on.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
 #include "run/tasks/task.h"
+#include "sim/cost/given.h"
 #include "sim/problem/problem.h"
 
 /* Options that complete a file; they become parts of the SPEC. */
@@ -40,8 +42,11 @@ typedef struct {
     char             note[480]; /**< what the reader says of the file; "" = nothing */
     emp_import_notes notes;     /**< what the file is, what was assumed and left out */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
-    bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
-    bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
+    emp_given_costs  given; /**< what became of it */
+    cli_measured_on
+         measured_on; /**< likewise, its model: the GPU that a trace or costs are of */
+    bool is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
+    bool keeps_layers;     /**< likewise: layers are whole (layers.h) */
     cli_form form; /**< likewise: that of the output, whose space is searched (forms.h) */
     bool     needs_events; /**< likewise: an instance's own rules are no default */
     const char *runtime;   /**< by default, once the graph is there: emp_task_runtime() */
@@ -50,12 +55,14 @@ typedef struct {
 
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
-    const char        *spec;
-    const char        *machine;     /**< NULL: that of the instance */
-    const char        *runtime;     /**< NULL: emp_task_runtime() */
-    bool               is_max_load; /**< has set the runtime */
-    const char        *costs;       /**< file of times that a user brings; NULL: none */
-    bool               is_cpu_forbidden, keeps_layers;
+    const char *spec;
+    const char *machine;     /**< NULL: that of the instance */
+    const char *runtime;     /**< NULL: emp_task_runtime() */
+    bool        is_max_load; /**< has set the runtime */
+    const char *costs;       /**< file of times that a user brings; NULL: none */
+    const char
+        *measured_on; /**< model of the GPU that times are of; NULL: the machine's */
+    bool is_cpu_forbidden, keeps_layers;
     emp_sheet_format   format;
     cli_source_options source; /**< part of spec once they are parsed */
     const char *tasks; /**< no option here: `train` may set it, instead of a SPEC */

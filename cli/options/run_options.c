@@ -10,6 +10,7 @@
 #include "base/text/units.h"
 #include "baselines/baselines.h"
 #include "cli/cli.h"
+#include "cli/options/run_log.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -125,6 +126,7 @@ emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
 struct display {
     cli_stage_line line;
     cli_bar        bar;
+    cli_run_log    log;
 };
 
 static void on_progress(void *context, const emp_progress *p)
@@ -135,6 +137,7 @@ static void on_progress(void *context, const emp_progress *p)
     double share = 0;
 
     cli_stage_line_end(&display->line);
+    cli_run_log_add(&display->log, p);
     if (!isnan(p->best_s))
         snprintf(best, sizeof best, "best %s",
                  emp_units_format_seconds(p->best_s, best_time, sizeof best_time));
@@ -261,6 +264,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
             o->seconds + GRACE_S,
             "%s has no placement %d s after its %g s; no file was written", method->name,
             GRACE_S, o->seconds);
+    display.log = (cli_run_log){.path = o->log};
     cli_bar_init(&display.bar, NULL);
     cli_stage_line_begin(&display.line, method->name, "preparing");
     emp_status st = emp_run(record, problem, &params, err);
@@ -268,6 +272,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
     if (st == EMP_OK) atomic_fetch_sub(params.keeping, 1); /* the next run is another */
     cli_stage_line_end(&display.line);
     cli_bar_clear(&display.bar);
+    cli_run_log_close(&display.log);
     if (st == EMP_EINTERRUPTED && o->checkpoint.path == NULL)
         cli_say("emplace: ", CLI_NOTHING_FOUND);
     return st;

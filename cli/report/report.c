@@ -138,7 +138,7 @@ static emp_problem_shortage find_shortage(const emp_problem *problem)
 }
 
 static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
-                        const emp_explain *why)
+                        const emp_explanation *why)
 {
     const emp_graph *g = problem->graph;
 
@@ -200,7 +200,7 @@ static json_t *json_gap(const emp_sim_result *r, emp_time_ns bound_ns)
 }
 
 json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
-                        const emp_explain *why, const emp_bounds *bounds)
+                        const emp_explanation *why, const emp_bounds *bounds)
 {
     json_t *peak_bytes = json_object(), *busy_s = json_object();
     char    fingerprint[24];
@@ -243,7 +243,7 @@ static void print_shortage(const emp_problem *problem)
 }
 
 static void print_oom(const emp_problem *problem, const emp_sim_result *r,
-                      const emp_explain *why)
+                      const emp_explanation *why)
 {
     const emp_graph  *g = problem->graph;
     const emp_device *device = &problem->machine->device[r->oom_device];
@@ -293,7 +293,7 @@ static void print_bounds(const emp_sim_result *r, const emp_bounds *bounds)
 }
 
 void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
-                      const emp_explain *why, const emp_bounds *bounds)
+                      const emp_explanation *why, const emp_bounds *bounds)
 {
     char   text[32];
     double step_s = (double)r->step_time_ns * 1e-9;
@@ -321,7 +321,7 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
 }
 
 static json_t *json_run(const emp_record *r, const cli_inputs *inputs,
-                        const emp_sim_result *best, const emp_explain *why,
+                        const emp_sim_result *best, const emp_explanation *why,
                         const emp_bounds *bounds)
 {
     json_t *object = cli_report_json(inputs->problem, best, why, bounds);
@@ -356,7 +356,7 @@ emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
 {
     emp_status         st = EMP_OK;
     const emp_problem *problem = inputs->problem;
-    emp_explain       *why = NULL;
+    emp_explanation   *why = NULL;
     const emp_decision found = emp_decision_view(&r->decision);
     const bool         has_derived =
         inputs->costs == NULL && emp_sensitivity_check(problem, NULL) == EMP_OK;

@@ -21,11 +21,11 @@
  * memory is out. With \a why
  * (NULL is fine) the out-of-memory verdict names what is in memory. */
 json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *result,
-                        const emp_explain *why, const emp_bounds *bounds);
+                        const emp_explanation *why, const emp_bounds *bounds);
 
 /** The same in a few lines on standard output. */
 void cli_report_print(const emp_problem *problem, const emp_sim_result *result,
-                      const emp_explain *why, const emp_bounds *bounds);
+                      const emp_explanation *why, const emp_bounds *bounds);
 
 /** A run on \a inputs and its best placement, of which the oracle says \a best, as \a format says.
  * \param sensitivity  OPTIONAL. What the answer owes to derived constants. */
@@ -64,17 +64,21 @@ emp_status cli_machine_check(const emp_machine *machine, emp_sheet_format format
 
 /** Explains the step if it \a is_wanted or if \a result is out of memory; else, and where
  * an out-of-memory step cannot be explained, *out is NULL. */
-emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
+emp_status cli_why_create(emp_explanation **out, const emp_problem *problem,
                           const emp_decision *decision, const emp_sim_result *result,
                           bool is_wanted, emp_error *err);
 
 /** The object under "why" of docs/explain.md; NULL when memory is out. */
-json_t *cli_why_json(const emp_problem *problem, const emp_explain *why,
+json_t *cli_why_json(const emp_problem *problem, const emp_explanation *why,
                      const emp_what_if *what_if);
+
+/** Prints the explanation in ten lines (sim/explain/brief.h). */
+void cli_why_print_brief(const emp_problem *problem, const emp_explanation *why,
+                         const emp_what_if *what_if);
 
 /** The same in tables on standard output, at most 80 characters wide but for names of
  * devices and links. */
-void cli_why_print(const emp_problem *problem, const emp_explain *why,
+void cli_why_print(const emp_problem *problem, const emp_explanation *why,
                    const emp_what_if *what_if);
 
 /** What a memory holds, as members of \a object, or as lines. \return false when memory

@@ -8,6 +8,7 @@
 
 #include "base/text/text.h"
 #include "base/text/units.h"
+#include "sim/explain/brief.h"
 #include "sim/explain/explain.h"
 
 /* What the time of each device goes into, for people and as JSON. */
@@ -21,10 +22,10 @@ struct subject {
     size_t      length;
 };
 
-typedef struct subject name_share(const emp_problem *problem, const emp_explain *why,
+typedef struct subject name_share(const emp_problem *problem, const emp_explanation *why,
                                   int32_t id);
 
-static struct subject name_type(const emp_problem *problem, const emp_explain *why,
+static struct subject name_type(const emp_problem *problem, const emp_explanation *why,
                                 int32_t id)
 {
     const char *name = problem->graph->type_name[id];
@@ -33,7 +34,7 @@ static struct subject name_type(const emp_problem *problem, const emp_explain *w
     return (struct subject){"type", name, strlen(name)};
 }
 
-static struct subject name_op(const emp_problem *problem, const emp_explain *why,
+static struct subject name_op(const emp_problem *problem, const emp_explanation *why,
                               int32_t id)
 {
     const char *name = problem->graph->name[id];
@@ -42,7 +43,7 @@ static struct subject name_op(const emp_problem *problem, const emp_explain *why
     return (struct subject){"op", name, strlen(name)};
 }
 
-static struct subject name_scope(const emp_problem *problem, const emp_explain *why,
+static struct subject name_scope(const emp_problem *problem, const emp_explanation *why,
                                  int32_t id)
 {
     const emp_scope *scope = &why->scopes.scope[id];
@@ -71,7 +72,7 @@ static json_t *json_share(const emp_explain_share *share, const emp_explain_shar
                      (json_int_t)share->bytes);
 }
 
-static json_t *json_top(const emp_problem *problem, const emp_explain *why,
+static json_t *json_top(const emp_problem *problem, const emp_explanation *why,
                         const emp_explain_device *device, const emp_explain_top *top,
                         name_share *name)
 {
@@ -87,7 +88,7 @@ static json_t *json_top(const emp_problem *problem, const emp_explain *why,
 }
 
 /* The object under "ops" of a device of docs/explain.md; NULL when memory is out. */
-static json_t *cli_ops_json(const emp_problem *problem, const emp_explain *why,
+static json_t *cli_ops_json(const emp_problem *problem, const emp_explanation *why,
                             emp_device_id d)
 {
     const emp_explain_device *device = &why->device[d];
@@ -117,8 +118,9 @@ static void print_rate(double rate, double peak)
                        : "-");
 }
 
-static void print_top(const emp_problem *problem, const emp_explain *why, emp_device_id d,
-                      const emp_explain_top *top, name_share *name, const char *title)
+static void print_top(const emp_problem *problem, const emp_explanation *why,
+                      emp_device_id d, const emp_explain_top *top, name_share *name,
+                      const char *title)
 {
     const emp_explain_device *device = &why->device[d];
     const emp_device         *model = &problem->machine->device[d];
@@ -142,7 +144,7 @@ static void print_top(const emp_problem *problem, const emp_explain *why, emp_de
     }
 }
 
-static void print_issue(const emp_explain *why, emp_device_id d)
+static void print_issue(const emp_explanation *why, emp_device_id d)
 {
     const emp_explain_device *device = &why->device[d];
     char                      time[32], share[32];
@@ -160,7 +162,7 @@ static void print_issue(const emp_explain *why, emp_device_id d)
 }
 
 /* The same in tables on standard output, for each device that runs ops. */
-static void cli_ops_print(const emp_problem *problem, const emp_explain *why)
+static void cli_ops_print(const emp_problem *problem, const emp_explanation *why)
 {
     for (emp_device_id d = 0; d < why->result.device_count; d++) {
         const emp_explain_device *device = &why->device[d];
@@ -179,17 +181,15 @@ static void cli_ops_print(const emp_problem *problem, const emp_explain *why)
     }
 }
 
-enum { SCOPE_WIDTH = 26 };
-
 /* Below 0: the step is shorter. */
-static double change_frac(const emp_explain *why, const emp_what_if_change *change)
+static double change_frac(const emp_explanation *why, const emp_what_if_change *change)
 {
     double old = (double)why->result.step_time_ns;
 
     return old > 0 ? (double)change->step_time_ns / old - 1.0 : 0.0;
 }
 
-static json_t *json_change(const emp_problem *problem, const emp_explain *why,
+static json_t *json_change(const emp_problem *problem, const emp_explanation *why,
                            const emp_what_if_change *change)
 {
     const emp_machine *m = problem->machine;
@@ -205,11 +205,16 @@ static json_t *json_change(const emp_problem *problem, const emp_explain *why,
         json_object_set_new(o, "to", json_string(m->device[change->to].name));
         json_object_set_new(o, "ops", json_integer(change->op_count));
     }
+    if (change->op >= 0) {
+        json_object_set_new(o, "op", json_string(problem->graph->name[change->op]));
+        json_object_set_new(o, "to", json_string(m->device[change->to].name));
+        json_object_set_new(o, "ops", json_integer(change->op_count));
+    }
     return o;
 }
 
 /* The object under "what_if" of docs/explain.md; NULL when memory is out. */
-static json_t *cli_what_if_json(const emp_problem *problem, const emp_explain *why,
+static json_t *cli_what_if_json(const emp_problem *problem, const emp_explanation *why,
                                 const emp_what_if *what_if)
 {
     json_t *changes = json_array();
@@ -219,34 +224,7 @@ static json_t *cli_what_if_json(const emp_problem *problem, const emp_explain *w
     return json_pack("{s:i, s:o}", "simulated", what_if->trial_count, "changes", changes);
 }
 
-static void print_words(const emp_problem *problem, const emp_explain *why,
-                        const emp_what_if_change *change)
-{
-    const emp_scope *scope = &why->scopes.scope[change->scope < 0 ? 0 : change->scope];
-    char             name[SCOPE_WIDTH + 1];
-
-    switch (change->kind) {
-    case EMP_WHAT_IF_LINK_QUEUE:
-        printf("without the queue of link %s", problem->machine->link[change->link].name);
-        break;
-    case EMP_WHAT_IF_LINK:
-        printf("with an endlessly fast link %s",
-               problem->machine->link[change->link].name);
-        break;
-    case EMP_WHAT_IF_GPU: printf("with GPUs twice as fast"); break;
-    case EMP_WHAT_IF_HOST: printf("with host threads twice as fast"); break;
-    case EMP_WHAT_IF_CPU: printf("with CPUs twice as fast"); break;
-    case EMP_WHAT_IF_MEMORY: printf("with twice the memory"); break;
-    case EMP_WHAT_IF_MOVE:
-        printf("scope %s to %s",
-               emp_text_shorten(scope->name, (size_t)scope->length, SCOPE_WIDTH, name),
-               problem->machine->device[change->to].name);
-        break;
-    case EMP_WHAT_IF_KINDS: break;
-    }
-}
-
-static void print_change(const emp_problem *problem, const emp_explain *why,
+static void print_change(const emp_problem *problem, const emp_explanation *why,
                          const emp_what_if_change *change)
 {
     char old[32], new[32], text[32];
@@ -257,7 +235,10 @@ static void print_change(const emp_problem *problem, const emp_explain *why,
         emp_units_format_seconds((double)why->result.step_time_ns * 1e-9, old,
                                  sizeof old),
         emp_units_format_seconds((double)change->step_time_ns * 1e-9, new, sizeof new));
-    print_words(problem, why, change);
+    char     words[160];
+    emp_text text_of_words = {words, sizeof words, 0};
+    emp_what_if_add_words(&text_of_words, problem, why, change);
+    printf("%s", words);
     if (!change->is_feasible) {
         printf(", OOM");
     } else if (!why->result.is_feasible) {
@@ -267,7 +248,7 @@ static void print_change(const emp_problem *problem, const emp_explain *why,
 }
 
 /* The same as lines on standard output. */
-static void cli_what_if_print(const emp_problem *problem, const emp_explain *why,
+static void cli_what_if_print(const emp_problem *problem, const emp_explanation *why,
                               const emp_what_if *what_if)
 {
     printf("\nwhat if; %d change%s simulated, these help\n", what_if->trial_count,
@@ -283,7 +264,7 @@ static const char *device_name(const emp_problem *problem, emp_device_id device)
 }
 
 /* The object under "bottleneck" of docs/explain.md; NULL when memory is out. */
-static json_t *cli_bottleneck_json(const emp_problem *problem, const emp_explain *why)
+static json_t *cli_bottleneck_json(const emp_problem *problem, const emp_explanation *why)
 {
     emp_bottleneck b = emp_explain_bottleneck(why);
     json_t *o = json_pack("{s:s, s:I}", "kind", emp_bottleneck_key(b.kind), "time_ns",
@@ -298,7 +279,7 @@ static json_t *cli_bottleneck_json(const emp_problem *problem, const emp_explain
 
 /* ---- text ---- */
 
-static const char *percent(const emp_explain *why, emp_time_ns part,
+static const char *percent(const emp_explanation *why, emp_time_ns part,
                            char text[EMP_UNITS_TEXT_BYTES])
 {
     emp_time_ns whole = why->result.step_time_ns;
@@ -307,7 +288,7 @@ static const char *percent(const emp_explain *why, emp_time_ns part,
                                     EMP_UNITS_TEXT_BYTES);
 }
 
-static void print_kind(const emp_explain *why, const emp_bottleneck *b)
+static void print_kind(const emp_explanation *why, const emp_bottleneck *b)
 {
     static const char *const names[EMP_BOTTLENECK_KINDS] = {
         [EMP_BOTTLENECK_COMPUTE] = "compute",
@@ -328,7 +309,7 @@ static void print_kind(const emp_explain *why, const emp_bottleneck *b)
     printf("  %s %s of it.\n", words[b->kind], percent(why, b->time_ns, share));
 }
 
-static void print_device(const emp_problem *problem, const emp_explain *why,
+static void print_device(const emp_problem *problem, const emp_explanation *why,
                          const emp_bottleneck *b)
 {
     char share[EMP_UNITS_TEXT_BYTES];
@@ -340,18 +321,8 @@ static void print_device(const emp_problem *problem, const emp_explain *why,
     printf(".\n");
 }
 
-static emp_device_id busiest_device(const emp_explain *why)
-{
-    emp_device_id busiest = 0;
-
-    for (emp_device_id d = 1; d < why->result.device_count; d++) {
-        if (why->device[d].busy_ns > why->device[busiest].busy_ns) busiest = d;
-    }
-    return busiest;
-}
-
 /* How long the device is busy, and what it idles for most. */
-static void print_busy(const emp_problem *problem, const emp_explain *why,
+static void print_busy(const emp_problem *problem, const emp_explanation *why,
                        emp_device_id id)
 {
     static const char *const words[EMP_IDLE_COUNT] = {
@@ -380,17 +351,17 @@ static void print_busy(const emp_problem *problem, const emp_explain *why,
 
 /* The same in sentences on standard output, for readers who see an explanation for the
  * first time. */
-static void cli_bottleneck_print(const emp_problem *problem, const emp_explain *why)
+static void cli_bottleneck_print(const emp_problem *problem, const emp_explanation *why)
 {
     emp_bottleneck b = emp_explain_bottleneck(why);
     bool           has_ends = b.to >= 0 || b.device < 0;
 
     print_kind(why, &b);
     print_device(problem, why, &b);
-    print_busy(problem, why, has_ends ? busiest_device(why) : b.device);
+    print_busy(problem, why, has_ends ? emp_explain_busiest(why) : b.device);
 }
 
-emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
+emp_status cli_why_create(emp_explanation **out, const emp_problem *problem,
                           const emp_decision *decision, const emp_sim_result *result,
                           bool is_wanted, emp_error *err)
 {
@@ -469,7 +440,7 @@ static json_t *json_peak(const emp_problem *problem, const emp_explain_memory *m
     return NULL;
 }
 
-static json_t *json_devices(const emp_problem *problem, const emp_explain *why)
+static json_t *json_devices(const emp_problem *problem, const emp_explanation *why)
 {
     json_t *devices = json_object();
 
@@ -499,7 +470,7 @@ static void set_device(json_t *object, const char *key, const emp_problem *probl
     json_object_set_new(object, key, json_string(device_name(problem, device)));
 }
 
-static json_t *json_item(const emp_problem *problem, const emp_explain *why,
+static json_t *json_item(const emp_problem *problem, const emp_explanation *why,
                          const emp_explain_item *item)
 {
     const emp_explain_segment *s = &why->segment[item->segment];
@@ -532,7 +503,7 @@ static json_t *json_item(const emp_problem *problem, const emp_explain *why,
     return o;
 }
 
-json_t *cli_why_json(const emp_problem *problem, const emp_explain *why,
+json_t *cli_why_json(const emp_problem *problem, const emp_explanation *why,
                      const emp_what_if *what_if)
 {
     json_t *causes = json_object(), *worst = json_array();
@@ -546,8 +517,9 @@ json_t *cli_why_json(const emp_problem *problem, const emp_explain *why,
     for (int32_t i = 0; i < why->worst_count; i++) {
         json_array_append_new(worst, json_item(problem, why, &why->worst[i]));
     }
-    return json_pack("{s:I, s:o, s:{s:i, s:o, s:o}, s:o, s:o}", "step_time_ns",
-                     (json_int_t)why->result.step_time_ns, "bottleneck",
+    return json_pack("{s:I, s:s, s:o, s:{s:i, s:o, s:o}, s:o, s:o}", "step_time_ns",
+                     (json_int_t)why->result.step_time_ns, "bound_by",
+                     emp_limit_key(emp_explain_limit(why)), "bottleneck",
                      cli_bottleneck_json(problem, why), "critical_path", "segment_count",
                      why->segment_count, "causes", causes, "worst", worst, "devices",
                      json_devices(problem, why), "what_if",
@@ -591,7 +563,7 @@ static void print_share(emp_time_ns part, emp_time_ns whole)
     printf(" %7s", emp_units_format_percent(share_of(part, whole), text, sizeof text));
 }
 
-static void print_causes(const emp_explain *why)
+static void print_causes(const emp_explanation *why)
 {
     emp_time_ns step = why->result.step_time_ns;
 
@@ -621,7 +593,7 @@ static void print_work(const emp_problem *problem, const emp_explain_segment *s,
            problem->graph->type_name[work->type]);
 }
 
-static void print_item(const emp_problem *problem, const emp_explain *why,
+static void print_item(const emp_problem *problem, const emp_explanation *why,
                        const emp_explain_item *item)
 {
     const emp_explain_segment *s = &why->segment[item->segment];
@@ -646,7 +618,7 @@ static void print_item(const emp_problem *problem, const emp_explain *why,
     print_work(problem, s, &item->behind);
 }
 
-static void print_idle(const emp_problem *problem, const emp_explain *why)
+static void print_idle(const emp_problem *problem, const emp_explanation *why)
 {
     static const char *const heads[EMP_IDLE_COUNT] = {
         "transfer", "other GPU", "CPU", "host", "message", "ended", "fixed"};
@@ -708,7 +680,7 @@ static void print_peak(const emp_problem *problem, const emp_explain_memory *m)
     }
 }
 
-void cli_why_print(const emp_problem *problem, const emp_explain *why,
+void cli_why_print(const emp_problem *problem, const emp_explanation *why,
                    const emp_what_if *what_if)
 {
     cli_bottleneck_print(problem, why);
@@ -723,4 +695,16 @@ void cli_why_print(const emp_problem *problem, const emp_explain *why,
     for (int32_t d = 0; d < why->result.device_count; d++) {
         if (why->device[d].peak.device >= 0) print_peak(problem, &why->device[d].peak);
     }
+}
+
+void cli_why_print_brief(const emp_problem *problem, const emp_explanation *why,
+                         const emp_what_if *what_if)
+{
+    char     lines[EMP_EXPLANATION_BYTES];
+    emp_text text = {lines, sizeof lines, 0};
+
+    emp_explain_brief(&text, problem, why, what_if);
+    printf(
+        "\n%s--why=full has the critical path, idle times, ops and memory in tables.\n",
+        lines);
 }

@@ -552,12 +552,12 @@ cleanup:
 
 static emp_status answer_explain(cli_desk *desk, FILE *out, emp_error *err)
 {
-    emp_status   st = EMP_OK;
-    loaded      *p = NULL;
-    emp_explain *why = NULL;
-    emp_what_if  what_if;
-    json_t      *object = NULL;
-    char        *text = NULL;
+    emp_status       st = EMP_OK;
+    loaded          *p = NULL;
+    emp_explanation *why = NULL;
+    emp_what_if      what_if;
+    json_t          *object = NULL;
+    char            *text = NULL;
 
     EMP_CHECK(find_number(desk, &p, err));
     EMP_CHECK(read_row(p, desk->request.placement, false, 0, err));

@@ -10,6 +10,7 @@
  * | machine.h         | machines and runtimes                                   |
  * | problem.h         | what is to be placed, and placements                    |
  * | sim.h             | the time and the memory of a step under a placement     |
+ * | place.h           | searches, lower bounds, and why a step takes so long    |
  * | random.h          | the random streams of the program's methods             |
  */
 #ifndef EMP_EMPLACE_EMPLACE_H
@@ -18,6 +19,7 @@
 #include <emplace/graph.h>
 #include <emplace/graph_builder.h>
 #include <emplace/machine.h>
+#include <emplace/place.h>
 #include <emplace/problem.h>
 #include <emplace/random.h>
 #include <emplace/sim.h>

@@ -271,26 +271,30 @@ static double play(const emp_doppler_agent *a, emp_doppler_run *r, const pass *p
     return objective;
 }
 
-static void learn_nets(emp_doppler_agent *a, int32_t samples)
+static void learn_net(emp_doppler_agent *a, int i, int32_t samples)
 {
     emp_doppler_gradient *gradient[EMP_MAX_BATCH];
 
-    for (int i = 0; i < NETS && !is_stopped(a); i++) {
-        for (int32_t k = 0; k < samples; k++) gradient[k] = &a->run[k].gradient[i];
-        emp_doppler_net_learn(&a->net[i], gradient, samples, a->learner.threads);
-    }
+    for (int32_t k = 0; k < samples; k++) gradient[k] = &a->run[k].gradient[i];
+    emp_doppler_net_learn(&a->net[i], gradient, samples);
 }
 
-/* Plays so many episodes, those drawn with the embeddings of now, and sets the gradients where they
+/* The two nets compute side by side, a thread each, and so do episodes.
+ * Plays so many episodes, those drawn with the embeddings of now, and sets the gradients where they
  * are learned from. Returns their objective, without entropy. */
 static double play_all(emp_doppler_agent *a, int32_t samples, const pass *p)
 {
-    double   objective[EMP_MAX_BATCH], sum = 0.0;
-    unsigned saved = emp_flush_begin();
+    double         objective[EMP_MAX_BATCH], sum = 0.0;
+    const int32_t  pair = a->learner.threads < NETS ? a->learner.threads : NETS;
+    const unsigned saved = emp_flush_begin();
 
     if (!p->is_again) a->learner.drawn = samples;
-    for (int i = 0; i < NETS && !p->is_again && !is_stopped(a); i++)
-        emp_doppler_net_embed(&a->net[i], a->learner.threads);
+#pragma omp parallel for num_threads(pair)
+    for (int i = 0; i < NETS; i++) {
+        unsigned own = emp_flush_begin();
+        if (!p->is_again && !is_stopped(a)) emp_doppler_net_embed(&a->net[i]);
+        emp_flush_end(own);
+    }
 #pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
     for (int32_t k = 0; k < samples; k++) {
         unsigned     own = emp_flush_begin();
@@ -303,7 +307,12 @@ static double play_all(emp_doppler_agent *a, int32_t samples, const pass *p)
         emp_flush_end(own);
     }
     for (int32_t k = 0; k < samples; k++) sum += objective[k];
-    if (p->learns) learn_nets(a, samples);
+#pragma omp parallel for num_threads(pair)
+    for (int i = 0; i < NETS; i++) {
+        unsigned own = emp_flush_begin();
+        if (p->learns && !is_stopped(a)) learn_net(a, i, samples);
+        emp_flush_end(own);
+    }
     emp_flush_end(saved);
     return sum;
 }
@@ -566,7 +575,7 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
 static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("max_nodes", emp_doppler_options, max_nodes, 0, 100000,
                        "nodes that ops are merged into at most; 0: no ops are merged",
-                       512),
+                       256),
     EMP_INTEGER_OPTION("width", emp_doppler_options, width, 1, 1024,
                        "width of all layers but the last", 128),
     EMP_INTEGER_OPTION("steps", emp_doppler_options, steps, 0, 64,
@@ -599,42 +608,22 @@ static const emp_option option_list[] = {
                     "weight of entropy while imitating", 1e-3),
     EMP_INTEGER_OPTION("samples", emp_doppler_options, learner.samples, 1, EMP_MAX_BATCH,
                        "episodes per update", 1, 8),
-    EMP_REAL_OPTION("lr", emp_doppler_options, learner.adam.learning_rate, 0, 10,
-                    "learning rate of Adam", 1e-4),
     EMP_REAL_OPTION("epsilon", emp_doppler_options, epsilon, 0, 1,
                     "first epsilon; it falls to 0", 0.2),
     EMP_INTEGER_OPTION("episodes", emp_doppler_options, episodes, 0, 1e9,
                        "over which epsilon falls; 0: those of the budget", 2000, 0),
     EMP_REAL_OPTION("gamma", emp_doppler_options, gamma, 0, 1,
                     "discount of the reward a step before the last", 0.99),
-    EMP_REAL_OPTION("entropy", emp_doppler_options, learner.entropy, 0, 1e6,
-                    "weight of entropy in the objective", 0),
-    EMP_REAL_OPTION("clip", emp_doppler_options, learner.clip, 1e-6, 1e9,
-                    "largest gradient norm of each network", 1e9),
-    EMP_WORD_OPTION("reward", emp_doppler_options, learner.rules.form,
-                    "sqrt|identity|log", "of a step of t seconds: -sqrt(t), -t, -ln(t)",
-                    EMP_REWARD_IDENTITY, EMP_REWARD_LOG),
+    EMP_ADAM_OPTIONS(emp_doppler_options, learner.adam, 1e-4, "adam_epsilon", 1e-8, 0),
+    EMP_CLIP_OPTION(emp_doppler_options, learner.clip, 1e9),
+    EMP_ENTROPY_OPTION(emp_doppler_options, learner.entropy, 0),
+    EMP_REWARD_OPTIONS(emp_doppler_options, learner.rules,
+                       EMP_LEARNER_DEFAULTS(EMP_REWARD_IDENTITY, EMP_REWARD_LOG), 1, 0,
+                       1e9),
     EMP_BOOL_OPTION("baseline_mean", emp_doppler_options, learner.rules.baseline_mean,
                     "1: rewards are compared with the mean of all so far, 0: with a "
                     "moving average",
                     1, 0),
-    EMP_REAL_OPTION("baseline_decay", emp_doppler_options, learner.rules.baseline_decay,
-                    0, 1, "of the moving average of rewards", 0.9),
-    EMP_REAL_OPTION("failure", emp_doppler_options, learner.rules.failure, 0, 1e6,
-                    "out of memory counts as a step of failure^2 s", 10),
-    EMP_INTEGER_OPTION("updates_failures", emp_doppler_options,
-                       learner.rules.updates_failures, 0, 1e9,
-                       "updates that failures take part in", 1e9),
-    EMP_REAL_OPTION("beta1", emp_doppler_options, learner.adam.beta1, 0, 0.9999,
-                    "decay of Adam's first moment", 0.9),
-    EMP_REAL_OPTION("beta2", emp_doppler_options, learner.adam.beta2, 0, 0.999999,
-                    "decay of Adam's second moment", 0.999),
-    EMP_REAL_OPTION("adam_epsilon", emp_doppler_options, learner.adam.epsilon, 1e-30, 1e6,
-                    "Adam's epsilon", 1e-8),
-    EMP_BOOL_OPTION("baseline_first", emp_doppler_options, learner.rules.baseline_first,
-                    "1: the moving average starts at the first placements that ran, 0: "
-                    "at a failure's reward",
-                    1),
     EMP_NO_OPTION};
 
 static const emp_method_learning learning = {.list_weights = emp_learner_list_weights,

@@ -28,6 +28,9 @@ enum {
     GATED_E           /* (1, H) */
 };
 
+/* The cells' weights as they are packed. */
+enum { X_PLAIN, H_PLAIN, X_TRANSPOSED, H_TRANSPOSED, PACKED };
+
 int32_t emp_doppler_mpnn_slices(emp_param_slice        s[EMP_DOPPLER_MPNN_SLICES],
                                 emp_doppler_mpnn_shape shape)
 {
@@ -71,18 +74,26 @@ emp_status emp_doppler_mpnn_init(emp_doppler_mpnn *n, const emp_doppler_scene *s
     n->d_hidden = EMP_ADD_ARRAY(&n->arrays, emp_real, classes * H);
     n->matrix = EMP_ADD_ARRAY(&n->arrays, emp_real, classes * H * H);
     n->d_matrix = EMP_ADD_ARRAY(&n->arrays, emp_real, classes * H * H);
-    n->sent = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
+    n->sent = EMP_ADD_ARRAY(&n->arrays, emp_real, steps * nodes * H);
+    n->d_sent = EMP_ADD_ARRAY(&n->arrays, emp_real, steps * nodes * H);
     n->sums = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     n->d_m = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     n->d_sums = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     n->d_h = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
     if (n->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "messages of %zu nodes, width %zu", nodes, H);
+    for (int i = 0; i < PACKED; i++)
+        EMP_CHECK(emp_panels_init(&n->cells[i], shape.width * (i < X_TRANSPOSED ? 1 : 3),
+                                  shape.width * (i < X_TRANSPOSED ? 3 : 1), err));
     for (size_t i = 0; i < nodes; i++) n->place[scene->class_node[i]] = (int32_t)i;
     return EMP_OK;
 }
 
-void emp_doppler_mpnn_clear(emp_doppler_mpnn *n) { emp_arrays_clear(&n->arrays); }
+void emp_doppler_mpnn_clear(emp_doppler_mpnn *n)
+{
+    for (int i = 0; i < PACKED; i++) emp_panels_clear(&n->cells[i]);
+    emp_arrays_clear(&n->arrays);
+}
 
 void emp_doppler_mpnn_randomize(emp_doppler_mpnn *n, emp_rng *rng)
 {
@@ -134,32 +145,52 @@ static senders senders_of(const emp_doppler_mpnn *n, int32_t class)
                      n->matrix + class * size, n->d_matrix + class * size};
 }
 
+/* Where a round's rows of some senders begin in the arrays of all rounds. */
+static int64_t row_of_round(const emp_doppler_mpnn *n, const senders *s, int32_t t)
+{
+    return (int64_t)s->first * n->shape.steps + (int64_t)t * s->count;
+}
+
+/* Clears the gradients of the block, but for those of MATRIX_W, nearly all of it, which the backward pass sets. */
+void emp_doppler_mpnn_zero_gradient(emp_doppler_mpnn *n)
+{
+    const emp_params *p = n->params;
+    const size_t      first = n->shape.is_gated ? p->count : p->slice[MATRIX_W].offset;
+    const size_t      end = n->shape.is_gated ? p->count : p->slice[MATRIX_B].offset;
+
+    memset(p->gradient, 0, first * sizeof *p->gradient);
+    memset(p->gradient + end, 0, (p->count - end) * sizeof *p->gradient);
+}
+
 /* The matrix of each class. */
-static void make_matrices(emp_doppler_mpnn *n, int32_t threads)
+static void make_matrices(emp_doppler_mpnn *n)
 {
     const int32_t     H = n->shape.width, classes = n->scene->class_count;
     const emp_params *p = n->params;
 
     emp_linear_forward(n->hidden, n->scene->class_message, emp_params_value(p, EDGE_W),
-                       emp_params_value(p, EDGE_B), classes, 1, H, threads);
+                       emp_params_value(p, EDGE_B), classes, 1, H, 1);
     emp_activation_forward(EMP_ACTIVATION_RELU, n->hidden, (int64_t)classes * H);
     emp_linear_forward(n->matrix, n->hidden, emp_params_value(p, MATRIX_W),
-                       emp_params_value(p, MATRIX_B), classes, H, H * H, threads);
+                       emp_params_value(p, MATRIX_B), classes, H, H * H, 1);
 }
 
-static void learn_matrices(emp_doppler_mpnn *n, int32_t threads)
+static void learn_matrices(emp_doppler_mpnn *n)
 {
     const int32_t     H = n->shape.width, classes = n->scene->class_count;
     const emp_params *p = n->params;
 
-    emp_linear_backward(n->d_hidden, emp_params_gradient(p, MATRIX_W),
-                        emp_params_gradient(p, MATRIX_B), n->d_matrix, n->hidden,
-                        emp_params_value(p, MATRIX_W), classes, H, H * H, threads);
+    emp_blas_gemm_shared(false, true, classes, H, H * H, n->d_matrix, H * H,
+                         emp_params_value(p, MATRIX_W), H * H, 0, n->d_hidden, H, 1);
+    emp_blas_gemm_shared(true, false, H, H * H, classes, n->hidden, H, n->d_matrix, H * H,
+                         0, emp_params_gradient(p, MATRIX_W), H * H, 1);
+    emp_outer_add_rows(emp_params_gradient(p, MATRIX_B), n->d_matrix, H * H, H * H,
+                       classes);
     emp_activation_backward(EMP_ACTIVATION_RELU, n->d_hidden, n->hidden,
                             (int64_t)classes * H);
     emp_linear_backward(
         NULL, emp_params_gradient(p, EDGE_W), emp_params_gradient(p, EDGE_B), n->d_hidden,
-        n->scene->class_message, emp_params_value(p, EDGE_W), classes, 1, H, threads);
+        n->scene->class_message, emp_params_value(p, EDGE_W), classes, 1, H, 1);
 }
 
 static void gather(emp_real *to, const emp_real *from, const int32_t *row, int32_t rows,
@@ -169,128 +200,174 @@ static void gather(emp_real *to, const emp_real *from, const int32_t *row, int32
         memcpy(to + i * H, from + (int64_t)row[i] * H, (size_t)H * sizeof *to);
 }
 
-EMP_KERNEL static void add_message(emp_real *y, const emp_real *x, emp_real factor,
-                                   int32_t count)
-{
-    for (int32_t i = 0; i < count; i++) y[i] += factor * x[i];
-}
-
-/* m_v = b + what its neighbours send, by place. */
-static void add_up(const emp_doppler_mpnn *n, emp_real *m)
+/* m_v = b + what its neighbours send, by place; of some nodes. */
+static void add_up(const emp_doppler_mpnn *n, emp_real *m, int32_t first, int32_t count)
 {
     const emp_node_edges *near = &n->scene->graph->neighbors;
     const int64_t         H = n->shape.width;
 
-    for (int32_t v = 0; v < node_count(n); v++) {
+    for (int32_t v = first; v < first + count; v++) {
         memcpy(m + v * H, emp_params_value(n->params, SUM_B), (size_t)H * sizeof *m);
         for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
-            add_message(m + v * H, n->sums + n->place[near->node[e]] * H, 1, (int32_t)H);
+            emp_vector_add(m + v * H, n->sums + n->place[near->node[e]] * H, H);
     }
 }
 
-static void send(emp_doppler_mpnn *n, const emp_real *h, emp_real *m, int32_t threads)
+/* Round t: what each node sends, by place. */
+static void send(emp_doppler_mpnn *n, int32_t t)
 {
-    const int32_t  H = n->shape.width, N = node_count(n);
-    const int32_t *node = n->scene->class_node;
+    const int32_t   H = n->shape.width, N = node_count(n);
+    const int32_t  *node = n->scene->class_node;
+    const emp_real *h = n->h + (int64_t)t * N * H;
 
-    gather(n->sent, h, node, N, H);
     for (int32_t c = 0; c < class_count(n); c++) {
         const senders s = senders_of(n, c);
-        emp_linear_forward(n->sums + (int64_t)s.first * H, n->sent + (int64_t)s.first * H,
-                           s.matrix, NULL, s.count, H, H, threads);
+        emp_real     *sent = n->sent + row_of_round(n, &s, t) * H;
+        gather(sent, h, node + s.first, s.count, H);
+        emp_linear_forward(n->sums + (int64_t)s.first * H, sent, s.matrix, NULL, s.count,
+                           H, H, 1);
     }
     for (int64_t i = 0; i < N && n->shape.is_gated; i++)
-        add_message(n->sums + i * H, emp_params_value(n->params, GATED_E),
-                    n->scene->message[node[i]], H);
-    add_up(n, m);
+        emp_vector_add_scaled(n->sums + i * H, emp_params_value(n->params, GATED_E),
+                              n->scene->message[node[i]], H);
 }
 
-/* Neighbours are so of each other: what a node sends has the gradients of their sums. */
-static void sum_gradients(emp_doppler_mpnn *n, const emp_real *d_m)
+/* Neighbours are so of each other: what a node sends has the gradients d_m of their sums. */
+static void sum_gradients(const emp_doppler_mpnn *n, const senders *s, emp_real *d_sent)
 {
     const emp_node_edges *near = &n->scene->graph->neighbors;
     const int64_t         H = n->shape.width;
 
-    memset(n->sums, 0, (size_t)(node_count(n) * H) * sizeof *n->sums);
-    for (int32_t v = 0; v < node_count(n); v++) {
-        add_message(emp_params_gradient(n->params, SUM_B), d_m + v * H, 1, (int32_t)H);
+    memset(d_sent, 0, (size_t)(s->count * H) * sizeof *d_sent);
+    for (int32_t i = 0; i < s->count; i++) {
+        const int32_t v = n->scene->class_node[s->first + i];
         for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
-            add_message(n->sums + n->place[v] * H, d_m + near->node[e] * H, 1,
-                        (int32_t)H);
+            emp_vector_add(d_sent + i * H, n->d_sums + near->node[e] * H, H);
+        if (n->shape.is_gated)
+            emp_vector_add_scaled(emp_params_gradient(n->params, GATED_E), d_sent + i * H,
+                                  n->scene->message[v], (int32_t)H);
     }
 }
 
-/* Adds to dh what h has by way of the sums m, whose gradient is d_m. */
-static void send_backward(emp_doppler_mpnn *n, const emp_real *h, const emp_real *d_m,
-                          emp_real *dh, int32_t threads)
+/* Adds to dh what the states before round t have by way of the sums, whose gradient is d_sums. */
+static void send_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh)
 {
     const int32_t  H = n->shape.width, N = node_count(n);
     const int32_t *node = n->scene->class_node;
 
-    sum_gradients(n, d_m);
-    for (int64_t i = 0; i < N && n->shape.is_gated; i++)
-        add_message(emp_params_gradient(n->params, GATED_E), n->sums + i * H,
-                    n->scene->message[node[i]], H);
-    gather(n->sent, h, node, N, H);
+    emp_outer_add_rows(emp_params_gradient(n->params, SUM_B), n->d_sums, H, H, N);
     for (int32_t c = 0; c < class_count(n); c++) {
         const senders s = senders_of(n, c);
-        emp_linear_backward(n->d_m, s.d_matrix, NULL, n->sums + (int64_t)s.first * H,
-                            n->sent + (int64_t)s.first * H, s.matrix, s.count, H, H,
-                            threads);
+        emp_real     *d_sent = n->d_sent + row_of_round(n, &s, t) * H;
+        sum_gradients(n, &s, d_sent);
+        emp_blas_gemm_shared(false, true, s.count, H, H, d_sent, H, s.matrix, H, 0,
+                             n->d_m, H, 1);
         for (int64_t i = 0; i < s.count; i++)
-            add_message(dh + (int64_t)node[s.first + i] * H, n->d_m + i * H, 1, H);
+            emp_vector_add(dh + (int64_t)node[s.first + i] * H, n->d_m + i * H, H);
+    }
+}
+
+/* The gradients of the matrices, of all rounds at once. */
+static void learn_messages(emp_doppler_mpnn *n)
+{
+    const int32_t H = n->shape.width;
+
+    for (int32_t c = 0; c < class_count(n); c++) {
+        const senders s = senders_of(n, c);
+        const int64_t at = row_of_round(n, &s, 0) * H;
+        emp_blas_gemm_shared(true, false, H, H, s.count * n->shape.steps, n->sent + at, H,
+                             n->d_sent + at, H, n->shape.is_gated, s.d_matrix, H, 1);
     }
 }
 
 /* ---- passes ---- */
 
-void emp_doppler_mpnn_forward(emp_doppler_mpnn *n, int32_t threads)
+/* Weights are packed once for all rounds of a pass, and a round takes some nodes after another, whose
+ * numbers then stay in a near cache. */
+
+static void pack(emp_doppler_mpnn *n, bool transpose)
+{
+    const int at = transpose ? X_TRANSPOSED : X_PLAIN;
+
+    emp_panels_pack(&n->cells[at], emp_params_value(n->params, GRU_X_W), transpose);
+    emp_panels_pack(&n->cells[at + 1], emp_params_value(n->params, GRU_H_W), transpose);
+}
+
+static int32_t strip_from(const emp_doppler_mpnn *n, int32_t first)
+{
+    const int32_t left = node_count(n) - first;
+
+    return left < EMP_STRIP_ROWS ? left : EMP_STRIP_ROWS;
+}
+
+/* Round t, after what its nodes send: the next state of some nodes. */
+static void step_strip(emp_doppler_mpnn *n, int32_t t, int32_t first, int32_t count)
+{
+    const int64_t     H = n->shape.width, size = node_count(n) * H, at = first * H;
+    const emp_params *p = n->params;
+    emp_real         *h = n->h + t * size + at, *m = n->m + t * size;
+    emp_real         *gates = n->gates + 3 * (t * size + at);
+    emp_real         *u = n->u + 3 * (t * size + at);
+
+    add_up(n, m, first, count);
+    m += at;
+    emp_activation_forward(EMP_ACTIVATION_RELU, m, count * H);
+    emp_panels_rows(&n->cells[X_PLAIN], gates, emp_params_value(p, GRU_X_B), 0, m, count);
+    emp_panels_rows(&n->cells[H_PLAIN], u, emp_params_value(p, GRU_H_B), 0, h, count);
+    emp_gru_forward(gates, h + size, u, h, count, n->shape.width);
+}
+
+static void step(emp_doppler_mpnn *n, int32_t t)
+{
+    for (int32_t first = 0; first < node_count(n); first += EMP_STRIP_ROWS)
+        step_strip(n, t, first, strip_from(n, first));
+}
+
+void emp_doppler_mpnn_forward(emp_doppler_mpnn *n)
 {
     const int32_t     H = n->shape.width, N = node_count(n);
     const int64_t     size = (int64_t)N * H;
     const emp_params *p = n->params;
 
-    if (!n->shape.is_gated) make_matrices(n, threads);
+    if (!n->shape.is_gated) make_matrices(n);
     emp_linear_forward(n->h, n->scene->feature, emp_params_value(p, NODE_W),
-                       emp_params_value(p, NODE_B), N, F, H, threads);
+                       emp_params_value(p, NODE_B), N, F, H, 1);
     emp_activation_forward(EMP_ACTIVATION_RELU, n->h, size);
+    pack(n, false);
     for (int32_t t = 0; t < n->shape.steps; t++) {
-        emp_real *h = n->h + t * size, *m = n->m + t * size;
-        emp_real *gates = n->gates + 3 * t * size, *u = n->u + 3 * t * size;
-        send(n, h, m, threads);
-        emp_activation_forward(EMP_ACTIVATION_RELU, m, size);
-        emp_linear_forward(gates, m, emp_params_value(p, GRU_X_W),
-                           emp_params_value(p, GRU_X_B), N, H, 3 * H, threads);
-        emp_linear_forward(u, h, emp_params_value(p, GRU_H_W),
-                           emp_params_value(p, GRU_H_B), N, H, 3 * H, threads);
-        emp_gru_forward(gates, h + size, u, h, N, H);
+        send(n, t);
+        step(n, t);
     }
     memcpy(n->x, n->h + n->shape.steps * size, (size_t)size * sizeof *n->x);
     emp_activation_forward(EMP_ACTIVATION_LEAKY, n->x, size);
 }
 
-/* From the gradient of the state after a step to that before it, both in dh. */
-static void step_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh, int32_t threads)
+/* From the gradient of the state of some nodes after a round to that of the state before it, both in dh, but
+ * for what they have sent; and to that of their sums in d_sums. */
+static void step_strip_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh,
+                                int32_t first, int32_t count)
 {
-    const int32_t     H = n->shape.width, N = node_count(n);
-    const int64_t     size = (int64_t)N * H;
-    const emp_params *p = n->params;
-    const emp_real   *h = n->h + t * size, *m = n->m + t * size;
-    emp_real         *d_m = n->d_sums;
-    emp_real         *gates = n->gates + 3 * t * size, *u = n->u + 3 * t * size;
+    const int64_t   H = n->shape.width, size = node_count(n) * H, at = first * H;
+    const emp_real *h = n->h + t * size + at, *m = n->m + t * size + at;
+    emp_real       *gates = n->gates + 3 * (t * size + at);
+    emp_real       *u = n->u + 3 * (t * size + at);
 
-    emp_gru_backward(gates, u, dh, h, N, H);
-    emp_blas_gemm_shared(false, true, N, H, 3 * H, u, 3 * H, emp_params_value(p, GRU_H_W),
-                         3 * H, 0, n->d_h, H, threads);
-    add_message(dh, n->d_h, 1, (int32_t)size);
-    emp_blas_gemm_shared(false, true, N, H, 3 * H, gates, 3 * H,
-                         emp_params_value(p, GRU_X_W), 3 * H, 0, d_m, H, threads);
-    emp_activation_backward(EMP_ACTIVATION_RELU, d_m, m, size);
-    send_backward(n, h, d_m, dh, threads);
+    emp_gru_backward(gates, u, dh + at, h, count, n->shape.width);
+    emp_panels_rows(&n->cells[H_TRANSPOSED], n->d_h + at, NULL, 0, u, count);
+    emp_vector_add(dh + at, n->d_h + at, count * H);
+    emp_panels_rows(&n->cells[X_TRANSPOSED], n->d_sums + at, NULL, 0, gates, count);
+    emp_activation_backward(EMP_ACTIVATION_RELU, n->d_sums + at, m, count * H);
+}
+
+static void step_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh)
+{
+    for (int32_t first = 0; first < node_count(n); first += EMP_STRIP_ROWS)
+        step_strip_backward(n, t, dh, first, strip_from(n, first));
+    send_backward(n, t, dh);
 }
 
 /* The weights of the cells, of all steps at once. */
-static void learn_cells(emp_doppler_mpnn *n, int32_t threads)
+static void learn_cells(emp_doppler_mpnn *n)
 {
     const int32_t     H = n->shape.width, rows = n->shape.steps * node_count(n);
     const emp_params *p = n->params;
@@ -298,29 +375,28 @@ static void learn_cells(emp_doppler_mpnn *n, int32_t threads)
     if (rows == 0) return;
     emp_linear_backward(NULL, emp_params_gradient(p, GRU_H_W),
                         emp_params_gradient(p, GRU_H_B), n->u, n->h, NULL, rows, H, 3 * H,
-                        threads);
+                        1);
     emp_linear_backward(NULL, emp_params_gradient(p, GRU_X_W),
                         emp_params_gradient(p, GRU_X_B), n->gates, n->m, NULL, rows, H,
-                        3 * H, threads);
+                        3 * H, 1);
 }
 
-void emp_doppler_mpnn_backward(emp_doppler_mpnn *n, emp_real *dx, int32_t threads)
+void emp_doppler_mpnn_backward(emp_doppler_mpnn *n, emp_real *dx)
 {
     const int32_t     H = n->shape.width, N = node_count(n);
     const int64_t     size = (int64_t)N * H;
     const emp_params *p = n->params;
 
-    if (!n->shape.is_gated)
-        memset(n->d_matrix, 0,
-               (size_t)n->scene->class_count * (size_t)(H * H) * sizeof *n->d_matrix);
     emp_activation_backward(EMP_ACTIVATION_LEAKY, dx, n->x, size);
-    for (int32_t t = n->shape.steps - 1; t >= 0; t--) step_backward(n, t, dx, threads);
-    learn_cells(n, threads);
+    pack(n, true);
+    for (int32_t t = n->shape.steps - 1; t >= 0; t--) step_backward(n, t, dx);
+    learn_cells(n);
+    learn_messages(n);
     emp_activation_backward(EMP_ACTIVATION_RELU, dx, n->h, size);
     emp_linear_backward(NULL, emp_params_gradient(p, NODE_W),
                         emp_params_gradient(p, NODE_B), dx, n->scene->feature,
-                        emp_params_value(p, NODE_W), N, F, H, threads);
-    if (!n->shape.is_gated) learn_matrices(n, threads);
+                        emp_params_value(p, NODE_W), N, F, H, 1);
+    if (!n->shape.is_gated) learn_matrices(n);
 }
 
 enum { FEATURE_W, FEATURE_B, ROW_W, ROW_B, OUT_W, OUT_B };
@@ -419,7 +495,7 @@ static int64_t rows_of_shifting(const emp_doppler_head *h)
 }
 
 void emp_doppler_head_fix(const emp_doppler_head *h, emp_real *fixed,
-                          const emp_real *const *block, int32_t rows, int32_t threads)
+                          const emp_real *const *block, int32_t rows)
 {
     const int32_t H = h->width, G = inner(H);
 
@@ -428,13 +504,13 @@ void emp_doppler_head_fix(const emp_doppler_head *h, emp_real *fixed,
     for (int32_t b = 0; b < h->fixed; b++)
         emp_blas_gemm_shared(false, false, rows, G, H, block[b], H,
                              value(h, ROW_W) + rows_of_block(h, 1 + b), G, 1, fixed, G,
-                             threads);
+                             1);
 }
 
 void emp_doppler_head_fix_backward(const emp_doppler_head *h, emp_params *params,
                                    const emp_real *d_fixed, emp_real *const *d_block,
                                    const emp_real *const *block, emp_real *scratch,
-                                   int32_t rows, int32_t threads)
+                                   int32_t rows)
 {
     const int32_t   H = h->width, G = inner(H);
     emp_real *const dw = emp_params_gradient(params, h->first + ROW_W);
@@ -444,7 +520,7 @@ void emp_doppler_head_fix_backward(const emp_doppler_head *h, emp_params *params
     for (int32_t b = 0; b < h->fixed; b++) {
         const int64_t at = rows_of_block(h, 1 + b);
         emp_linear_backward(scratch, dw + at, NULL, d_fixed, block[b],
-                            value(h, ROW_W) + at, rows, H, G, threads);
+                            value(h, ROW_W) + at, rows, H, G, 1);
         emp_vector_add(d_block[b], scratch, (int64_t)rows * H);
     }
 }

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "policy/doppler/scene.h"
 #include "policy/nn/params.h"
+#include "policy/nn/products.h"
 
 enum { EMP_DOPPLER_MPNN_SLICES = 11 /* at most */ };
 
@@ -36,9 +37,13 @@ typedef struct {
     emp_real                *gates, *u;         /**< (steps, N, 3H), see gru.h */
     emp_real                *x;                 /**< (N, H) */
     emp_real                *hidden, *d_hidden; /**< (classes, H) relu(e w + b) */
-    emp_real  *matrix, *d_matrix; /**< (classes, H, H); gated: the gradient alone */
-    emp_real  *sent, *sums, *d_m, *d_sums, *d_h; /**< (N, H) scratch */
-    emp_arrays arrays;                           /**< all of these */
+    emp_real *matrix, *d_matrix; /**< (classes, H, H); gated: the gradient alone */
+    /** (steps, N, H) by class, then by round, then by place: the states that nodes send, and the gradients of
+     * what they send; so that a matrix has its gradient in one product */
+    emp_real  *sent, *d_sent;
+    emp_real  *sums, *d_m, *d_sums, *d_h; /**< (N, H) scratch */
+    emp_panels cells[4]; /**< packed: weights of the cells and their transposes */
+    emp_arrays arrays;   /**< all of these but the panels */
 } emp_doppler_mpnn;
 
 /** Fills the first slices of a block and returns their number. */
@@ -56,11 +61,14 @@ void       emp_doppler_mpnn_clear(emp_doppler_mpnn *mpnn);
 void emp_doppler_mpnn_randomize(emp_doppler_mpnn *mpnn, emp_rng *rng);
 
 /** Computes x. */
-void emp_doppler_mpnn_forward(emp_doppler_mpnn *mpnn, int32_t threads);
+void emp_doppler_mpnn_forward(emp_doppler_mpnn *mpnn);
+
+/** Clears the gradients of the whole block. Large ones may be left as they are: the backward pass sets them. */
+void emp_doppler_mpnn_zero_gradient(emp_doppler_mpnn *mpnn);
 
 /** Adds to the gradients of the parameters. \a dx (N,H), which is overwritten; once after each
  * forward pass, whose values it uses up. */
-void emp_doppler_mpnn_backward(emp_doppler_mpnn *mpnn, emp_real *dx, int32_t threads);
+void emp_doppler_mpnn_backward(emp_doppler_mpnn *mpnn, emp_real *dx);
 
 /* The last layers of both policies: a score for each of several choices. Row i of a choice has four
  * blocks of H numbers:
@@ -141,11 +149,11 @@ void       emp_doppler_choices_clear(emp_doppler_choices *choices);
  * \a block [fixed blocks], (rows, H) each; and its gradients, which are added to those of the
  * parameters and to \a d_block. */
 void emp_doppler_head_fix(const emp_doppler_head *head, emp_real *fixed,
-                          const emp_real *const *block, int32_t rows, int32_t threads);
+                          const emp_real *const *block, int32_t rows);
 void emp_doppler_head_fix_backward(const emp_doppler_head *head, emp_params *params,
                                    const emp_real *d_fixed, emp_real *const *d_block,
                                    const emp_real *const *block, emp_real *scratch,
-                                   int32_t rows, int32_t threads);
+                                   int32_t rows);
 
 /** From features, shifting blocks, and the fixed part in \a hidden, of the current step to its
  * probabilities. Returns their entropy. */

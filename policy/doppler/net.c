@@ -320,18 +320,18 @@ static void learn_paths(emp_doppler_net *n, int32_t embedding)
                        embedding == EMP_DOPPLER_ABOVE);
 }
 
-static void embed_latent(emp_doppler_net *n, int32_t threads)
+static void embed_latent(emp_doppler_net *n)
 {
     const int32_t slice = latent_slice(n);
     emp_real     *y = n->embedding[EMP_DOPPLER_LATENT];
 
     emp_linear_forward(y, n->mpnn.scene->feature, emp_params_value(&n->params, slice),
                        emp_params_value(&n->params, slice + 1), node_count(n), F,
-                       width(n), threads);
+                       width(n), 1);
     emp_activation_forward(EMP_ACTIVATION_LEAKY, y, (int64_t)embedding_size(n));
 }
 
-static void learn_latent(emp_doppler_net *n, int32_t threads)
+static void learn_latent(emp_doppler_net *n)
 {
     const int32_t slice = latent_slice(n);
     emp_real     *dy = n->d_embedding[EMP_DOPPLER_LATENT];
@@ -341,27 +341,27 @@ static void learn_latent(emp_doppler_net *n, int32_t threads)
     emp_linear_backward(NULL, emp_params_gradient(&n->params, slice),
                         emp_params_gradient(&n->params, slice + 1), dy,
                         n->mpnn.scene->feature, emp_params_value(&n->params, slice),
-                        node_count(n), F, width(n), threads);
+                        node_count(n), F, width(n), 1);
 }
 
-void emp_doppler_net_embed(emp_doppler_net *n, int32_t threads)
+void emp_doppler_net_embed(emp_doppler_net *n)
 {
     emp_real *block[2] = {NULL, NULL};
 
-    emp_doppler_mpnn_forward(&n->mpnn, threads);
+    emp_doppler_mpnn_forward(&n->mpnn);
     if (n->kind == EMP_DOPPLER_PLACER) {
-        embed_latent(n, threads);
+        embed_latent(n);
     } else {
         embed_paths(n, EMP_DOPPLER_BELOW);
         embed_paths(n, EMP_DOPPLER_ABOVE);
     }
     list_fixed(n, n->embedding, block);
     emp_doppler_head_fix(&n->head, n->fixed, (const emp_real *const *)block,
-                         node_count(n), threads);
+                         node_count(n));
 }
 
 static void learn_fixed(emp_doppler_net *n, emp_doppler_gradient *const *gradients,
-                        int32_t count, int32_t threads)
+                        int32_t count)
 {
     emp_real *block[2] = {NULL, NULL}, *d_block[2] = {NULL, NULL};
 
@@ -372,13 +372,13 @@ static void learn_fixed(emp_doppler_net *n, emp_doppler_gradient *const *gradien
     list_fixed(n, n->d_embedding, d_block);
     emp_doppler_head_fix_backward(&n->head, &n->params, n->d_fixed, d_block,
                                   (const emp_real *const *)block, n->scratch,
-                                  node_count(n), threads);
+                                  node_count(n));
 }
 
 void emp_doppler_net_learn(emp_doppler_net *n, emp_doppler_gradient *const *gradients,
-                           int32_t count, int32_t threads)
+                           int32_t count)
 {
-    emp_params_zero_gradient(&n->params);
+    emp_doppler_mpnn_zero_gradient(&n->mpnn);
     for (int32_t i = 0; i < embedding_count(n); i++) {
         memset(n->d_embedding[i], 0, embedding_size(n) * sizeof *n->d_embedding[i]);
         for (int32_t k = 0; k < count && is_shifting(n, i); k++)
@@ -387,14 +387,14 @@ void emp_doppler_net_learn(emp_doppler_net *n, emp_doppler_gradient *const *grad
     }
     for (int32_t k = 0; k < count; k++)
         emp_doppler_head_add(&n->head, &n->params, gradients[k]->head);
-    learn_fixed(n, gradients, count, threads);
+    learn_fixed(n, gradients, count);
     if (n->kind == EMP_DOPPLER_PLACER) {
-        learn_latent(n, threads);
+        learn_latent(n);
     } else {
         learn_paths(n, EMP_DOPPLER_BELOW);
         learn_paths(n, EMP_DOPPLER_ABOVE);
     }
-    emp_doppler_mpnn_backward(&n->mpnn, n->d_embedding[EMP_DOPPLER_X], threads);
+    emp_doppler_mpnn_backward(&n->mpnn, n->d_embedding[EMP_DOPPLER_X]);
 }
 
 /* ---- the choices of a step ---- */

@@ -94,7 +94,7 @@ void emp_doppler_loads_add(emp_doppler_loads *loads, const emp_doppler_net *plac
                            int32_t node, emp_device_id device);
 
 /** Computes the embeddings. */
-void emp_doppler_net_embed(emp_doppler_net *net, int32_t threads);
+void emp_doppler_net_embed(emp_doppler_net *net);
 
 /** Probabilities of the ready nodes, of the candidates for a node. Return their entropy. */
 double emp_doppler_select(const emp_doppler_net *selector, emp_doppler_choices *c,
@@ -123,6 +123,6 @@ void emp_doppler_place_learn(const emp_doppler_net *placer, emp_doppler_choices 
 /** Sets the gradients of the parameters to the sum over episodes, in their order. \a gradients
  * [count] are pointers. Once after each emp_doppler_net_embed(). */
 void emp_doppler_net_learn(emp_doppler_net *net, emp_doppler_gradient *const *gradients,
-                           int32_t count, int32_t threads);
+                           int32_t count);
 
 #endif /* EMP_POLICY_DOPPLER_NET_H */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "policy/dyna/imagine.h"
 #include "policy/nn/threads.h"
+#include "policy/reinforce/learner.h"
 
 enum {
     LENGTHS = 5,             /* of walks: 1, 2, 4, 8, 16 */
@@ -390,9 +391,6 @@ static emp_status init(void *state, const emp_problem *problem,
     for (int32_t i = 0; i < METRICS; i++)
         y->metric[i] = (emp_method_metric){metric_names[i], NAN};
     EMP_CHECK(emp_method_options_parse(o, &emp_method_dyna, params, err));
-    o->adam.beta1 = 0.9;
-    o->adam.beta2 = 0.999;
-    o->adam.epsilon = 1e-8;
     o->imagine.moves.kind = EMP_MOVES_GROUPS;
     o->imagine.moves.imbalance = IMBALANCE;
     o->imagine.moves.at_once = FIRST_LEVELS;
@@ -463,13 +461,12 @@ static const emp_option option_list[] = {
                        "moves of an imagined walk at most; 0: one, which no model sees",
                        8),
     EMP_INTEGER_OPTION("hidden", dyna_options, hidden, 1, 1024, "units of a network", 32),
-    EMP_REAL_OPTION("lr", dyna_options, adam.learning_rate, 0, 10,
-                    "learning rate of the policy; 0: moves stay alike", 0.01),
+    EMP_ADAM_OPTIONS(dyna_options, adam, 0.01, "epsilon", 1e-8, 0),
+    EMP_CLIP_OPTION(dyna_options, clip, 1),
     EMP_REAL_OPTION("judge", dyna_options, judge_rate, 0, 10,
                     "learning rate of the judge; 0: there is none", 0.01),
     EMP_INTEGER_OPTION("lessons", dyna_options, lessons, 1, 1000,
                        "updates of the judge a batch", 4),
-    EMP_REAL_OPTION("clip", dyna_options, clip, 1e-6, 1e9, "largest gradient norm", 1),
     EMP_REAL_OPTION("temperature", dyna_options, imagine.temperature, 1e-3, 1e6,
                     "of the softmax over moves", 1),
     EMP_REAL_OPTION("elite", dyna_options, imagine.elite, 0, 1,

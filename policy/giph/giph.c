@@ -7,6 +7,7 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
+#include "policy/nn/linear.h"
 #include "policy/nn/threads.h"
 #include "search/method.h"
 
@@ -65,8 +66,8 @@ static emp_status add_episodes(emp_giph_agent *a, emp_error *err)
 
 static emp_status add_drawers(emp_giph_agent *a, emp_error *err)
 {
-    EMP_CHECK(EMP_ALLOC(a->drawer, (size_t)a->threads));
-    for (int32_t t = 0; t < a->threads; t++)
+    EMP_CHECK(EMP_ALLOC(a->drawer, (size_t)a->learner.threads));
+    for (int32_t t = 0; t < a->learner.threads; t++)
         EMP_CHECK(init_drawer(&a->drawer[t], &a->world, err));
     return EMP_OK;
 }
@@ -91,7 +92,7 @@ static void scatter(emp_giph_agent *a, int32_t episode)
     int32_t              *pivot = placement_of(a, episode).pivot;
     emp_rng               rng;
 
-    emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update),
+    emp_rng_init(&rng, a->learner.seed, (uint32_t)(STREAM_UPDATES + a->learner.update),
                  (uint32_t)episode);
     for (int32_t v = 0; v < w->node_count; v++) {
         int32_t devices = w->pair_first[v + 1] - w->pair_first[v];
@@ -126,19 +127,19 @@ emp_status emp_giph_agent_init(emp_giph_agent *a, const emp_problem *problem,
                                const emp_giph_options  *options,
                                const emp_method_params *params, emp_error *err)
 {
-    int32_t threads = params->threads < 1 ? 1 : params->threads;
+    static const emp_learner_type type = {.metric_count = EMP_GIPH_METRICS,
+                                          .metrics = metric_names};
+    const int32_t                 threads =
+        params->threads < options->episodes ? params->threads : options->episodes;
 
-    *a = (emp_giph_agent){.options = *options,
-                          .seed = params->seed,
-                          .threads =
-                              threads < options->episodes ? threads : options->episodes};
+    *a = (emp_giph_agent){.options = *options};
+    a->learner = emp_learner_start(&type, &options->learner, NULL, params->seed, threads);
     EMP_CHECK(emp_openblas_open(err));
-    for (int32_t i = 0; i < EMP_GIPH_METRICS; i++)
-        a->metric[i] = (emp_method_metric){metric_names[i], NAN};
     EMP_CHECK(emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));
     EMP_CHECK(emp_giph_world_init(&a->world, a->nodes, problem, err));
     a->length = options->moves * a->world.node_count;
-    EMP_CHECK(emp_giph_params_init(&a->params, a->seed, STREAM_WEIGHTS, err));
+    EMP_CHECK(emp_giph_params_init(&a->params, a->learner.seed, STREAM_WEIGHTS, err));
+    emp_learner_add(&a->learner, EMP_LEARNER_NET("", &a->params, EMP_GIPH_NORM));
     EMP_CHECK(add_episodes(a, err));
     EMP_CHECK(add_drawers(a, err));
     emp_criticality_begin(&a->criticality, &a->world);
@@ -149,7 +150,7 @@ emp_status emp_giph_agent_init(emp_giph_agent *a, const emp_problem *problem,
 
 void emp_giph_agent_clear(emp_giph_agent *a)
 {
-    for (int32_t t = 0; a->drawer != NULL && t < a->threads; t++)
+    for (int32_t t = 0; a->drawer != NULL && t < a->learner.threads; t++)
         clear_drawer(&a->drawer[t]);
     emp_free(a->drawer);
     emp_arrays_clear(&a->arrays);
@@ -214,7 +215,8 @@ static void draw_move(emp_giph_agent *a, emp_giph_drawer *d, int32_t episode)
     uint32_t number = (uint32_t)(a->round * EMP_MAX_BATCH + episode);
     emp_rng  rng;
 
-    emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update), number);
+    emp_rng_init(&rng, a->learner.seed, (uint32_t)(STREAM_UPDATES + a->learner.update),
+                 number);
     emp_giph_agent_see(a, d, episode);
     emp_giph_agent_move(
         a, d, episode,
@@ -224,10 +226,10 @@ static void draw_move(emp_giph_agent *a, emp_giph_drawer *d, int32_t episode)
 /* Episodes move side by side, each on one thread. */
 static void draw_moves(emp_giph_agent *a, int32_t first, int32_t count)
 {
-#pragma omp parallel for num_threads(a->threads) schedule(static, 1)
-    for (int32_t t = 0; t < a->threads; t++) {
+#pragma omp parallel for num_threads(a->learner.threads) schedule(static, 1)
+    for (int32_t t = 0; t < a->learner.threads; t++) {
         unsigned saved = emp_flush_begin();
-        for (int32_t k = first + t; k < first + count; k += a->threads)
+        for (int32_t k = first + t; k < first + count; k += a->learner.threads)
             draw_move(a, &a->drawer[t], k);
         emp_flush_end(saved);
     }
@@ -247,8 +249,7 @@ static bool is_sound(const emp_giph_agent *a)
 {
     const emp_giph_world *w = &a->world;
 
-    if (!emp_count_is_valid(a->update) || !emp_count_is_valid(a->params.step) ||
-        a->round < 0 || a->round > a->length || a->told < 0 ||
+    if (a->round < 0 || a->round > a->length || a->told < 0 ||
         a->told >= a->options.episodes)
         return false;
     const int64_t nodes = (int64_t)a->options.episodes * w->node_count;
@@ -273,6 +274,7 @@ emp_status emp_giph_agent_ask(void *state, const emp_owned_decision *candidates,
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    EMP_CHECK(emp_learner_check(&a->learner, err));
     if (!is_sound(a)) return EMP_ERROR(EMP_EFORMAT, "the saved state of giph is damaged");
     const int32_t left = a->options.episodes - a->told;
     *count = a->asked = left < max ? left : max;
@@ -322,7 +324,8 @@ emp_status emp_giph_agent_tell(void *state, const emp_score *scores, int32_t cou
         if (scores[i].start_ns == NULL || scores[i].end_ns == NULL)
             return EMP_ERROR(EMP_EINVAL, "giph is told no times of ops");
     for (int32_t i = 0; i < count; i++) keep_score(a, a->told + i, &scores[i]);
-    if (a->round > 0) a->metric[EMP_GIPH_ENTROPY].value = a->entropy[a->told + count - 1];
+    if (a->round > 0)
+        a->learner.metric[EMP_GIPH_ENTROPY].value = a->entropy[a->told + count - 1];
     a->told += count;
     a->asked = 0;
     if (a->told == a->options.episodes) end_round(a);
@@ -352,7 +355,8 @@ static void subtract_rewards(const emp_giph_agent *a, double *back)
 
 static void average_returns(emp_giph_agent *a)
 {
-    double share = 1.0 / (double)(a->update < LATE ? a->update + 1 : LATE);
+    double share =
+        1.0 / (double)(a->learner.update < LATE ? a->learner.update + 1 : LATE);
 
     for (int32_t t = 0; t < a->length; t++) {
         double mean = 0.0;
@@ -383,9 +387,10 @@ static void add_gradient(emp_giph_agent *a, int32_t episode, int32_t move)
     double          weight = a->reward[episode * a->length + move] / a->options.episodes;
     const emp_real *gradient = gradient_of(a, episode, move);
 
-    for (size_t i = 0; i < a->params.count; i++)
-        a->params.gradient[i] += (emp_real)weight * gradient[i];
-    a->metric[EMP_GIPH_LOSS].value -= weight * a->log_p[episode * a->length + move];
+    emp_vector_add_scaled(a->params.gradient, gradient, (emp_real)weight,
+                          (int64_t)a->params.count);
+    a->learner.metric[EMP_GIPH_LOSS].value -=
+        weight * a->log_p[episode * a->length + move];
 }
 
 static double total_gain(const emp_giph_agent *a)
@@ -400,44 +405,29 @@ static void learn(emp_giph_agent *a)
 {
     unsigned saved = emp_flush_begin();
 
-    a->metric[EMP_GIPH_GAIN].value = total_gain(a);
-    a->metric[EMP_GIPH_LOSS].value = 0.0;
+    a->learner.metric[EMP_GIPH_GAIN].value = total_gain(a);
+    a->learner.metric[EMP_GIPH_LOSS].value = 0.0;
     judge(a);
     emp_params_zero_gradient(&a->params);
     for (int32_t k = 0; k < a->options.episodes; k++)
         for (int32_t t = 0; t < a->length; t++) add_gradient(a, k, t);
-    a->metric[EMP_GIPH_NORM].value =
-        emp_params_ascend(&a->params, a->options.clip, &a->options.adam);
-    a->update++;
+    a->learner.has_gradient = 1;
+    emp_learner_step(a);
     begin_episodes(a);
     emp_flush_end(saved);
 }
 
 /* ---- checkpoints ------------------------------------------------------------------- */
 
-/* The parameters and Adam's moments, which fit every problem. */
-static int32_t emp_giph_agent_list_weights(void           *state,
-                                           emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    emp_params *p = &((emp_giph_agent *)state)->params;
-    int32_t     count = 0;
-
-    arrays[count++] = (emp_named_array){"step", EMP_ARRAY_INT64, 1, &p->step};
-    arrays[count++] = (emp_named_array){"value", EMP_ARRAY_REAL, p->count, p->value};
-    arrays[count++] = (emp_named_array){"moment1", EMP_ARRAY_REAL, p->count, p->moment1};
-    arrays[count++] = (emp_named_array){"moment2", EMP_ARRAY_REAL, p->count, p->moment2};
-    return count;
-}
-
 int32_t emp_giph_agent_list_state(void           *state,
                                   emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_giph_agent *a = (emp_giph_agent *)state;
-    int32_t         count = emp_giph_agent_list_weights(state, arrays);
+    int32_t         count = emp_learner_list_weights(state, arrays);
     size_t          episodes = (size_t)a->options.episodes, length = (size_t)a->length;
     size_t nodes = (size_t)a->world.node_count, edges = (size_t)a->world.edge_count;
     const emp_named_array list[] = {
-        {"update", EMP_ARRAY_INT64, 1, &a->update},
+        {"update", EMP_ARRAY_INT64, 1, &a->learner.update},
         {"round", EMP_ARRAY_INT32, 1, &a->round},
         {"told", EMP_ARRAY_INT32, 1, &a->told},
         {"criticality", EMP_ARRAY_DOUBLE, edges, a->criticality.edge},
@@ -468,12 +458,6 @@ static emp_status init(void *state, const emp_problem *problem,
 
 static void clear(void *state) { emp_giph_agent_clear((emp_giph_agent *)state); }
 
-static const emp_method_metric *metrics(const void *state, int32_t *count)
-{
-    *count = EMP_GIPH_METRICS;
-    return ((const emp_giph_agent *)state)->metric;
-}
-
 static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("max_nodes", emp_giph_options, max_nodes, 2, 1024,
                        "nodes that ops are merged into, at most", 64),
@@ -490,24 +474,12 @@ static const emp_option option_list[] = {
     EMP_REAL_OPTION("criticality", emp_giph_options, criticality, 0, 1,
                     "share by which a critical path changes how critical edges count",
                     0.1),
-    EMP_REAL_OPTION("lr", emp_giph_options, adam.learning_rate, 0, 10,
-                    "learning rate of Adam", 0.01, 0.1),
-    EMP_REAL_OPTION("epsilon", emp_giph_options, adam.epsilon, 1e-30, 1e6,
-                    "Adam's epsilon", 1e-8),
-    EMP_REAL_OPTION("beta1", emp_giph_options, adam.beta1, 0, 0.9999,
-                    "decay of Adam's first moment", 0.9),
-    EMP_REAL_OPTION("beta2", emp_giph_options, adam.beta2, 0, 0.999999,
-                    "decay of Adam's second moment", 0.999),
-    EMP_BOOL_OPTION(
-        "epsilon_hat", emp_giph_options, adam.epsilon_hat,
-        "1: epsilon is added before the second moment's bias is corrected, 0: "
-        "after",
-        0),
-    EMP_REAL_OPTION("clip", emp_giph_options, clip, 1e-6, 1e9,
-                    "largest gradient norm; 1e9 clips nothing", 1e9),
+    EMP_ADAM_OPTIONS(emp_giph_options, learner.adam, EMP_LEARNER_DEFAULTS(0.01, 0.1),
+                     "epsilon", 1e-8, 0),
+    EMP_CLIP_OPTION(emp_giph_options, learner.clip, 1e9),
     EMP_NO_OPTION};
 
-static const emp_method_learning learning = {.list_weights = emp_giph_agent_list_weights};
+static const emp_method_learning learning = {.list_weights = emp_learner_list_weights};
 
 const emp_method emp_method_giph = {
     .name = "giph",
@@ -525,6 +497,6 @@ const emp_method emp_method_giph = {
     .ask = emp_giph_agent_ask,
     .tell = emp_giph_agent_tell,
     .clear = clear,
-    .metrics = metrics,
+    .metrics = emp_learner_metrics,
     .list_state = emp_giph_agent_list_state,
     .learning = &learning};

@@ -5,7 +5,7 @@
 #define EMP_POLICY_GIPH_GIPH_H
 
 #include "policy/giph/network.h"
-#include "policy/nn/params.h"
+#include "policy/reinforce/learner.h"
 #include "search/method.h"
 
 /* GiPH's episodes and what they teach.
@@ -32,14 +32,13 @@ typedef enum {
 } emp_giph_baseline;
 
 typedef struct {
-    int32_t  max_nodes;
-    int32_t  episodes; /**< side by side; an update has all of them */
-    int32_t  moves;    /**< of an episode, for each node */
-    double   gamma;
-    uint32_t baseline;    /**< emp_giph_baseline */
-    double   criticality; /**< share that a critical path teaches */
-    double   clip;        /**< largest norm of the gradient */
-    emp_adam adam;
+    emp_learner_options learner; /**< Adam and the largest norm */
+    int32_t             max_nodes;
+    int32_t             episodes; /**< side by side; an update has all of them */
+    int32_t             moves;    /**< of an episode, for each node */
+    double              gamma;
+    uint32_t            baseline;    /**< emp_giph_baseline */
+    double              criticality; /**< share that a critical path teaches */
 } emp_giph_options;
 
 enum {
@@ -60,16 +59,15 @@ typedef struct {
 } emp_giph_drawer;
 
 typedef struct {
+    emp_learner      learner; /**< first; its ops are NULL */
     emp_giph_options options;
     emp_node_graph  *nodes; /**< owned */
     emp_giph_world   world;
     emp_params       params;
     emp_criticality  criticality;
-    uint64_t         seed;
-    int32_t          threads, length; /**< length: moves of an episode */
-    emp_giph_drawer *drawer;          /**< [thread] */
+    int32_t          length; /**< moves of an episode */
+    emp_giph_drawer *drawer; /**< [thread] */
 
-    int64_t update;        /**< updates made */
     int32_t round;         /**< of placements asked or to be asked: 0 = the first ones */
     int32_t told;          /**< episodes whose placement of this round is scored */
     int32_t asked;         /**< of this round, by the last ask */
@@ -81,7 +79,6 @@ typedef struct {
     double            *log_p;   /**< [episode][length] */
     emp_real          *gradient; /**< [episode][length][params.count] of log p */
     double            *baseline; /**< [length], of emp_giph_baseline returns */
-    emp_method_metric  metric[EMP_GIPH_METRICS];
     emp_arrays         arrays;
 } emp_giph_agent;
 

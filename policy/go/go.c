@@ -20,18 +20,18 @@ static emp_status init(void *state, const emp_problem *problem,
 /* A restored state may come from anywhere. */
 static bool is_sound(const emp_go_agent *a)
 {
-    return emp_count_is_valid(a->update) && emp_count_is_valid(a->told) &&
-           emp_count_is_valid(a->rewards.count) && emp_count_is_valid(a->net.params.step);
+    return emp_count_is_valid(a->told) && emp_count_is_valid(a->rewards.count);
 }
 
 static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     emp_go_agent *a = (emp_go_agent *)state;
-    int32_t       samples = a->options.samples;
+    int32_t       samples = a->options.learner.samples;
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    EMP_CHECK(emp_learner_check(&a->learner, err));
     if (!is_sound(a)) return EMP_ERROR(EMP_EFORMAT, "the saved state of go is damaged");
     *count = samples < max ? samples : max;
     EMP_CHECK(emp_go_agent_propose(a, *count));
@@ -44,35 +44,18 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 {
     emp_go_agent *a = (emp_go_agent *)state;
 
-    if (count != a->drawn)
-        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, a->drawn);
+    if (count != a->learner.drawn)
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
+                         a->learner.drawn);
     return emp_go_agent_learn(a, scores);
-}
-
-static const emp_method_metric *metrics(const void *state, int32_t *count)
-{
-    *count = EMP_GO_METRICS;
-    return ((const emp_go_agent *)state)->metric;
-}
-
-static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    emp_params *p = &((emp_go_agent *)state)->net.params;
-    int32_t     n = 0;
-
-    arrays[n++] = (emp_named_array){"step", EMP_ARRAY_INT64, 1, &p->step};
-    arrays[n++] = (emp_named_array){"value", EMP_ARRAY_REAL, p->count, p->value};
-    arrays[n++] = (emp_named_array){"moment1", EMP_ARRAY_REAL, p->count, p->moment1};
-    arrays[n++] = (emp_named_array){"moment2", EMP_ARRAY_REAL, p->count, p->moment2};
-    return n;
 }
 
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_go_agent *a = (emp_go_agent *)state;
-    int32_t       n = list_weights(state, arrays);
+    int32_t       n = emp_learner_list_weights(state, arrays);
 
-    arrays[n++] = (emp_named_array){"update", EMP_ARRAY_INT64, 1, &a->update};
+    arrays[n++] = (emp_named_array){"update", EMP_ARRAY_INT64, 1, &a->learner.update};
     arrays[n++] = (emp_named_array){"told", EMP_ARRAY_INT64, 1, &a->told};
     arrays[n++] = (emp_named_array){"reference", EMP_ARRAY_DOUBLE, 1, &a->reference_s};
     arrays[n++] = (emp_named_array){"rewards", EMP_ARRAY_INT64, 1, &a->rewards.count};
@@ -89,7 +72,7 @@ static emp_status imitate(void *state, const emp_owned_decision *example, double
 }
 
 static const emp_option option_list[] = {
-    EMP_INTEGER_OPTION("samples", emp_go_options, samples, 1, EMP_MAX_BATCH,
+    EMP_INTEGER_OPTION("samples", emp_go_options, learner.samples, 1, EMP_MAX_BATCH,
                        "placements of an update; the first is the likeliest", 64),
     EMP_INTEGER_OPTION("epochs", emp_go_options, epochs, 1, 64,
                        "steps of Adam of an update", 4),
@@ -99,21 +82,9 @@ static const emp_option option_list[] = {
                        1),
     EMP_REAL_OPTION("clip_ratio", emp_go_options, clip_ratio, 1e-3, 10,
                     "how far PPO lets an op's probability move, as a part of it", 0.2),
-    EMP_REAL_OPTION("lr", emp_go_options, adam.learning_rate, 0, 10,
-                    "learning rate of Adam", 3e-4),
-    EMP_REAL_OPTION("epsilon", emp_go_options, adam.epsilon, 1e-30, 1e6, "Adam's epsilon",
-                    1e-5),
-    EMP_REAL_OPTION("beta1", emp_go_options, adam.beta1, 0, 0.9999,
-                    "decay of Adam's first moment", 0.9),
-    EMP_REAL_OPTION("beta2", emp_go_options, adam.beta2, 0, 0.999999,
-                    "decay of Adam's second moment", 0.999),
-    EMP_BOOL_OPTION("epsilon_hat", emp_go_options, adam.epsilon_hat,
-                    "1: epsilon is added before the second moment's bias is corrected, "
-                    "0: after",
-                    0),
-    EMP_REAL_OPTION("clip", emp_go_options, clip, 1e-6, 1e9, "largest gradient norm", 1),
-    EMP_REAL_OPTION("entropy", emp_go_options, entropy_first, 0, 1e6,
-                    "weight of the entropy at first", 0.01),
+    EMP_ADAM_OPTIONS(emp_go_options, learner.adam, 3e-4, "epsilon", 1e-5, 0),
+    EMP_CLIP_OPTION(emp_go_options, learner.clip, 1),
+    EMP_ENTROPY_OPTION(emp_go_options, learner.entropy, 0.01),
     EMP_REAL_OPTION("entropy_last", emp_go_options, entropy_last, 0, 1e6,
                     "and at the end of the budget", 0.001),
     EMP_WORD_OPTION("draws", emp_go_options, draws, "independent|coupled",
@@ -179,7 +150,7 @@ static const emp_option option_list[] = {
                        8),
     EMP_NO_OPTION};
 
-static const emp_method_learning learning = {.list_weights = list_weights,
+static const emp_method_learning learning = {.list_weights = emp_learner_list_weights,
                                              .imitate = imitate};
 
 const emp_method emp_method_go = {
@@ -200,6 +171,6 @@ const emp_method emp_method_go = {
     .ask = ask,
     .tell = tell,
     .clear = clear,
-    .metrics = metrics,
+    .metrics = emp_learner_metrics,
     .list_state = list_state,
     .learning = &learning};

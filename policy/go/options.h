@@ -7,6 +7,7 @@
 #include "policy/features/node_graph.h"
 #include "policy/go/net.h"
 #include "policy/nn/real.h"
+#include "policy/reinforce/learner.h"
 
 /* What the GPUs of an example are called.
  *
@@ -44,18 +45,18 @@ typedef enum { EMP_FAILURE_FIXED, EMP_FAILURE_GRADED } emp_go_failure;
 typedef enum { EMP_EDGES_GRAPH, EMP_EDGES_SHUFFLED } emp_go_edges;
 
 typedef struct {
-    int32_t        samples, epochs, rounds;
-    double         clip_ratio, clip, entropy_first, entropy_last, head_gain;
-    emp_adam       adam;
-    emp_go_draws   draws;
-    emp_go_failure failure;
-    emp_modulate   modulate;
-    emp_go_names   names;
-    emp_go_nodes   nodes;
-    emp_go_edges   edges;
-    bool           memory, fit, machine;
-    int32_t        type_width, width, graph_layers, layers, heads, hidden, segment;
-    int32_t        max_nodes, groups, max_devices, levels;
+    emp_learner_options learner; /**< its entropy is that of the first update */
+    int32_t             epochs, rounds;
+    double              clip_ratio, entropy_last, head_gain;
+    emp_go_draws        draws;
+    emp_go_failure      failure;
+    emp_modulate        modulate;
+    emp_go_names        names;
+    emp_go_nodes        nodes;
+    emp_go_edges        edges;
+    bool                memory, fit, machine;
+    int32_t             type_width, width, graph_layers, layers, heads, hidden, segment;
+    int32_t             max_nodes, groups, max_devices, levels;
 } emp_go_options;
 
 #endif /* EMP_POLICY_GO_OPTIONS_H */

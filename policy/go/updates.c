@@ -39,7 +39,7 @@ static emp_status init_network(emp_go_agent *a, const emp_method_params *params,
                            .has_memory = o->memory,
                            .has_rounds = o->rounds > 1,
                            .devices = devices > o->max_devices ? devices : o->max_devices,
-                           .threads = a->threads};
+                           .threads = a->learner.threads};
     emp_rng       rng;
 
     if (o->rounds > 1 && (decides & (EMP_DECIDES_ORDER | EMP_DECIDES_FUSION)) != 0)
@@ -52,8 +52,9 @@ static emp_status init_network(emp_go_agent *a, const emp_method_params *params,
     if (decides & EMP_DECIDES_FUSION)
         shape.task_choices[shape.task_count++] = FUSION_CHOICES;
     EMP_CHECK(emp_go_net_init(&a->net, &shape, &a->features, err));
-    emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, SUBSTREAM_WEIGHTS);
+    emp_rng_init(&rng, a->learner.seed, STREAM_WEIGHTS, SUBSTREAM_WEIGHTS);
     emp_go_net_randomize(&a->net, o->head_gain, &rng);
+    emp_learner_add(&a->learner, EMP_LEARNER_NET("", &a->net.params, GRADIENT_NORM));
     return EMP_OK;
 }
 
@@ -63,17 +64,18 @@ static void allocate_task(emp_go_agent *a, emp_decides what, int32_t choices,
     const size_t rows = (size_t)a->features.count, all = rows * (size_t)choices;
     emp_go_task *t = &a->task[a->task_count++];
 
-    *t = (emp_go_task){
-        .what = what,
-        .p = p,
-        .d_logits = d_logits,
-        .ppo = {.rows = a->features.count,
-                .choices = choices,
-                .clip = a->options.clip_ratio,
-                .above = EMP_ADD_ARRAY(&a->arrays, emp_real, all),
-                .below = EMP_ADD_ARRAY(&a->arrays, emp_real, all)},
-        .drawn_from = EMP_ADD_ARRAY(&a->arrays, emp_real, all),
-        .choice = EMP_ADD_ARRAY(&a->arrays, uint8_t, rows * (size_t)a->options.samples)};
+    *t =
+        (emp_go_task){.what = what,
+                      .p = p,
+                      .d_logits = d_logits,
+                      .ppo = {.rows = a->features.count,
+                              .choices = choices,
+                              .clip = a->options.clip_ratio,
+                              .above = EMP_ADD_ARRAY(&a->arrays, emp_real, all),
+                              .below = EMP_ADD_ARRAY(&a->arrays, emp_real, all)},
+                      .drawn_from = EMP_ADD_ARRAY(&a->arrays, emp_real, all),
+                      .choice = EMP_ADD_ARRAY(&a->arrays, uint8_t,
+                                              rows * (size_t)a->options.learner.samples)};
 }
 
 static int32_t most_choices(const emp_go_agent *a)
@@ -98,24 +100,16 @@ static emp_status allocate(emp_go_agent *a, int32_t decides, emp_error *err)
         behind++;
     }
     /* nodes that METIS leaves out may make a group more than there are nodes */
-    a->gumbel = EMP_ADD_ARRAY(&a->arrays, float,
-                              (rows + 1) * (size_t)most_choices(a) * (size_t)a->threads);
+    a->gumbel =
+        EMP_ADD_ARRAY(&a->arrays, float,
+                      (rows + 1) * (size_t)most_choices(a) * (size_t)a->learner.threads);
     a->device_of_node = EMP_ADD_ARRAY(&a->arrays, emp_device_id, rows);
     a->rounds.count = a->options.rounds;
-    emp_go_rounds_allocate(&a->rounds, &a->net, a->options.samples, &a->arrays);
+    emp_go_rounds_allocate(&a->rounds, &a->net, a->options.learner.samples, &a->arrays);
     emp_params_copy_allocate(&a->before, &a->net.params, &a->arrays);
     return a->arrays.is_short
                ? EMP_ERROR(EMP_ENOMEM, "samples of %d nodes", a->features.count)
                : EMP_OK;
-}
-
-static void name_metrics(emp_go_agent *a)
-{
-    static const char *const names[EMP_GO_METRICS] = {
-        "loss", "reward", "baseline", "entropy", "gradient_norm", "greedy_time_s"};
-
-    for (int32_t i = 0; i < EMP_GO_METRICS; i++)
-        a->metric[i] = (emp_method_metric){names[i], NAN};
 }
 
 /* The cut is the one that refine makes with the same seed and coarsest=groups, so that what
@@ -126,7 +120,8 @@ static emp_status create_groups(emp_go_agent *a, const emp_method_params *params
     const emp_class_groups_params how = {.kind = EMP_CLASS_GROUPS_SCOTCH,
                                          .count = a->options.groups,
                                          .imbalance = GROUP_IMBALANCE,
-                                         .seed = a->seed + (uint64_t)a->options.groups,
+                                         .seed = a->learner.seed +
+                                                 (uint64_t)a->options.groups,
                                          .stop = params->stop};
     emp_status                    st = EMP_OK;
     int32_t                       found = 0;
@@ -149,7 +144,7 @@ static emp_status init_features(emp_go_agent *a, emp_error *err)
     EMP_CHECK(emp_transferable_init(&a->features, a->nodes, a->problem, err));
     if (!a->options.machine) emp_transferable_hide_machine(&a->features);
     if (a->options.edges == EMP_EDGES_GRAPH) return EMP_OK;
-    emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, SUBSTREAM_EDGES);
+    emp_rng_init(&rng, a->learner.seed, STREAM_WEIGHTS, SUBSTREAM_EDGES);
     emp_transferable_shuffle(&a->features, &rng);
     return EMP_OK;
 }
@@ -181,13 +176,17 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
                              const emp_go_options    *options,
                              const emp_method_params *params, emp_error *err)
 {
+    static const char *const names[EMP_GO_METRICS] = {
+        "loss", "reward", "baseline", "entropy", "gradient_norm", "greedy_time_s"};
+    static const emp_learner_type type = {.metric_count = EMP_GO_METRICS,
+                                          .metrics = names};
+
     a->options = *options;
     a->problem = problem;
-    a->seed = params->seed;
+    a->learner =
+        emp_learner_start(&type, &options->learner, NULL, params->seed, params->threads);
     a->budget = params->budget_evaluations;
-    a->threads = params->threads < 1 ? 1 : params->threads;
     EMP_CHECK(emp_openblas_open(err));
-    name_metrics(a);
     EMP_CHECK(options->nodes == EMP_NODES_GROUPS
                   ? create_groups(a, params, err)
                   : emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));
@@ -231,7 +230,7 @@ static void draw(emp_go_agent *a, int32_t round, int32_t sample, int thread)
     emp_rng       rng;
 
     if (is_stopped(a)) return;
-    emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update),
+    emp_rng_init(&rng, a->learner.seed, (uint32_t)(STREAM_UPDATES + a->learner.update),
                  (uint32_t)(round * EMP_MAX_BATCH + sample));
     for (int32_t k = 0; k < a->task_count; k++)
         emp_coupling_draw(&a->coupling, choices_of(a, k, sample), a->task[k].p,
@@ -270,16 +269,16 @@ emp_status emp_go_agent_propose(emp_go_agent *a, int32_t samples)
     const int32_t rows = a->features.count;
     unsigned      saved = emp_flush_begin();
 
-    a->drawn = samples;
+    a->learner.drawn = samples;
     if (a->options.rounds > 1) emp_go_net_show(&a->net, NULL);
-    a->metric[ENTROPY].value = emp_go_net_forward(&a->net);
+    a->learner.metric[ENTROPY].value = emp_go_net_forward(&a->net);
     for (int32_t k = 0; k < a->task_count; k++) {
         const emp_go_task *t = &a->task[k];
         memcpy(t->drawn_from, t->p,
                (size_t)rows * (size_t)t->ppo.choices * sizeof *t->drawn_from);
     }
     take_likeliest(a);
-#pragma omp parallel for num_threads(a->threads)
+#pragma omp parallel for num_threads(a->learner.threads)
     for (int32_t k = 1; k < samples; k++) draw(a, 0, k, omp_get_thread_num());
     for (int32_t round = 1; round < a->options.rounds; round++)
         draw_again(a, round, samples);
@@ -353,7 +352,7 @@ static double entropy_weight(const emp_go_agent *a)
     const emp_go_options *o = &a->options;
     double done = a->budget > 0 ? fmin(1.0, (double)a->told / (double)a->budget) : 0.0;
 
-    return o->entropy_first + done * (o->entropy_last - o->entropy_first);
+    return o->learner.entropy + done * (o->entropy_last - o->learner.entropy);
 }
 
 static emp_go_climb climb_of(const emp_go_agent *a, int32_t samples)
@@ -362,16 +361,16 @@ static emp_go_climb climb_of(const emp_go_agent *a, int32_t samples)
 
     return (emp_go_climb){.samples = samples,
                           .epochs = o->epochs,
-                          .clip = o->clip,
+                          .clip = o->learner.clip,
                           .entropy = entropy_weight(a),
-                          .adam = o->adam};
+                          .adam = o->learner.adam};
 }
 
 /* \return minus the objective before the last step. */
 static double climb(emp_go_agent *a, const double *advantage, int32_t samples)
 {
     const emp_go_climb how = climb_of(a, samples);
-    double            *norm = &a->metric[GRADIENT_NORM].value;
+    double            *norm = &a->learner.metric[GRADIENT_NORM].value;
 
     if (a->options.rounds > 1)
         return emp_go_rounds_climb(&a->rounds, &how, &a->net, &a->task[0], advantage,
@@ -383,7 +382,7 @@ static double climb(emp_go_agent *a, const double *advantage, int32_t samples)
 
 static void learn(emp_go_agent *a, const emp_score *scores)
 {
-    const int32_t samples = a->drawn - 1;
+    const int32_t samples = a->learner.drawn - 1;
     double        reward[EMP_MAX_BATCH], advantage[EMP_MAX_BATCH], sum = 0.0;
 
     if (!(a->reference_s > 0.0)) a->reference_s = fmax(scores[0].step_time_s, 1e-9);
@@ -393,11 +392,11 @@ static void learn(emp_go_agent *a, const emp_score *scores)
     }
     if (samples > 0) {
         emp_rewards_judge(&a->rewards, advantage, reward, samples);
-        a->metric[LOSS].value = climb(a, advantage, samples);
+        a->learner.metric[LOSS].value = climb(a, advantage, samples);
     }
-    a->metric[REWARD].value = samples > 0 ? sum / samples : NAN;
-    a->metric[BASELINE].value = a->rewards.mean;
-    a->metric[GREEDY_TIME].value = scores[0].step_time_s;
+    a->learner.metric[REWARD].value = samples > 0 ? sum / samples : NAN;
+    a->learner.metric[BASELINE].value = a->rewards.mean;
+    a->learner.metric[GREEDY_TIME].value = scores[0].step_time_s;
 }
 
 emp_status emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
@@ -415,8 +414,8 @@ emp_status emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
         emp_params_copy_give_back(&a->net.params, &a->before);
         return EMP_EINTERRUPTED;
     }
-    a->told += a->drawn;
-    a->update++;
+    a->told += a->learner.drawn;
+    a->learner.update++;
     return EMP_OK;
 }
 
@@ -524,7 +523,9 @@ emp_status emp_go_agent_imitate(emp_go_agent *a, const emp_owned_decision *examp
     }
     emp_go_rounds_give(&a->rounds, &a->net);
     const bool is_whole = !is_stopped(a);
-    if (is_whole) emp_params_ascend(&a->net.params, a->options.clip, &a->options.adam);
+    if (is_whole)
+        emp_params_ascend(&a->net.params, a->options.learner.clip,
+                          &a->options.learner.adam);
     emp_flush_end(saved);
     *loss = sum / ((double)a->features.count * a->task_count * a->options.rounds);
     return is_whole ? EMP_OK : EMP_EINTERRUPTED;

@@ -24,6 +24,7 @@ enum { EMP_GO_METRICS = 6 };
 enum { EMP_GO_TASKS = 1 + EMP_TAIL_MAX_TASKS };
 
 typedef struct {
+    emp_learner        learner; /**< first; its ops are NULL */
     emp_go_options     options;
     const emp_problem *problem; /**< borrowed */
     emp_node_graph    *nodes;   /**< owned */
@@ -38,14 +39,11 @@ typedef struct {
     uint8_t           *decided; /**< [position] likewise */
     float             *gumbel;  /**< [thread][position][choice] scratch */
     emp_device_id     *device_of_node; /**< scratch */
-    uint64_t           seed;
-    int64_t            budget; /**< 0: unknown */
-    int32_t            threads, drawn;
-    int64_t            update, told;
+    int64_t            budget;         /**< 0: unknown */
+    int64_t            told;
     double             reference_s; /**< t0; 0: none yet */
     emp_rewards        rewards;
     emp_params_copy    before; /**< the parameters before the update that is being made */
-    emp_method_metric  metric[EMP_GO_METRICS];
     emp_arrays         arrays;
 } emp_go_agent;
 

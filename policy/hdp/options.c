@@ -164,9 +164,15 @@ const emp_option emp_hdp_option_list[] = {
                     "T in C tanh(logit / T)", 10),
     EMP_REAL_OPTION("tanh_constant", emp_hdp_options, tanh_constant, 1e-3, 1e6,
                     "C in C tanh(logit / T)", 5),
-    EMP_LEARNER_OPTIONS(emp_hdp_options, learner, EMP_LEARNER_DEFAULTS(0.001, 0.1),
-                        EMP_LEARNER_DEFAULTS(3e-4, 1e-8), EMP_LEARNER_DEFAULTS(0, 1),
-                        EMP_LEARNER_DEFAULTS(1, 0), EMP_LEARNER_DEFAULTS(0, 1), 500),
+    EMP_INTEGER_OPTION("samples", emp_hdp_options, learner.samples, 1, EMP_MAX_BATCH,
+                       "placements per update (k)", 4),
+    EMP_ADAM_OPTIONS(emp_hdp_options, learner.adam, EMP_LEARNER_DEFAULTS(0.001, 0.1),
+                     "epsilon", EMP_LEARNER_DEFAULTS(3e-4, 1e-8),
+                     EMP_LEARNER_DEFAULTS(0, 1)),
+    EMP_CLIP_OPTION(emp_hdp_options, learner.clip, 1),
+    EMP_ENTROPY_OPTION(emp_hdp_options, learner.entropy, 0),
+    EMP_REWARD_OPTIONS(emp_hdp_options, learner.rules, EMP_REWARD_SQRT,
+                       EMP_LEARNER_DEFAULTS(1, 0), EMP_LEARNER_DEFAULTS(0, 1), 500),
     EMP_REAL_OPTION(
         "grouper_lr", emp_hdp_options, grouper_lr, 0, 1e6,
         "learning rate of the grouper, whose weights start in the thousands with "
@@ -210,8 +216,6 @@ const emp_option emp_hdp_option_list[] = {
                     EMP_ORDER_POSITION, EMP_ORDER_NUMBER),
     EMP_BOOL_OPTION("empty_groups", emp_hdp_options, empty_groups,
                     "1: groups without ops are given to the placer, too", 0, 1),
-    EMP_WORD_OPTION("reward", emp_hdp_options, learner.rules.form, "sqrt|identity|log",
-                    "of a step of t seconds: -sqrt(t), -t, -ln(t)", EMP_REWARD_SQRT),
     EMP_WORD_OPTION("objective", emp_hdp_options, objective, "time|balance",
                     "what rewards are for: short steps, or little traffic cut under "
                     "balanced load, as partitioners have it",
@@ -290,8 +294,6 @@ emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
         options->grouping != EMP_GROUPING_NONE)
         return EMP_ERROR(EMP_EINVAL, "hdp: groups=0 leaves the number of groups to "
                                      "ColocRL's rules; give grouping=colocation with it");
-    options->learner.adam.beta1 = 0.9;
-    options->learner.adam.beta2 = 0.999;
     options->learner.rules.baseline_mean = false;
     return EMP_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
+#include "policy/nn/linear.h"
 #include "policy/nn/threads.h"
 #include "search/method.h"
 
@@ -44,21 +45,10 @@ const emp_option emp_hsdag_option_list[] = {
         "1: all on one device is a placement, 0: it is a failure, as released", 0, 1),
     EMP_INTEGER_OPTION("samples", emp_hsdag_options, learner.samples, 1, EMP_MAX_BATCH,
                        "steps of an episode, each a placement", 20),
-    EMP_REAL_OPTION("lr", emp_hsdag_options, learner.adam.learning_rate, 0, 10,
-                    "learning rate of Adam", 1e-3),
-    EMP_REAL_OPTION("epsilon", emp_hsdag_options, learner.adam.epsilon, 1e-30, 1e6,
-                    "Adam's epsilon", 1e-8),
-    EMP_REAL_OPTION("clip", emp_hsdag_options, learner.clip, 1e-6, 1e9,
-                    "largest norm of the gradient", 1e9, 1),
-    EMP_REAL_OPTION(
-        "failure", emp_hsdag_options, learner.rules.failure, 0, 1e6,
-        "of update=step: a failure counts as a step of failure^2 times all ops "
-        "one after another",
-        10),
-    EMP_REAL_OPTION("baseline_decay", emp_hsdag_options, learner.rules.baseline_decay, 0,
-                    1, "of update=step: of the moving average of rewards", 0.9),
-    EMP_REAL_OPTION("entropy", emp_hsdag_options, learner.entropy, 0, 1e6,
-                    "weight of the devices' entropy in the objective", 0),
+    EMP_ADAM_OPTIONS(emp_hsdag_options, learner.adam, 1e-3, "epsilon", 1e-8, 0),
+    EMP_CLIP_OPTION(emp_hsdag_options, learner.clip, 1e9, 1),
+    EMP_ENTROPY_OPTION(emp_hsdag_options, learner.entropy, 0),
+    EMP_REWARD_OPTIONS(emp_hsdag_options, learner.rules, EMP_REWARD_SQRT, 1, 0, 1e9),
     EMP_NO_OPTION};
 
 emp_status emp_hsdag_options_parse(emp_hsdag_options *options, const char *preset,
@@ -66,16 +56,9 @@ emp_status emp_hsdag_options_parse(emp_hsdag_options *options, const char *prese
 {
     static const emp_option_table table = {"hsdag", EMP_HSDAG_PRESETS,
                                            emp_hsdag_option_list};
-    emp_learner_options          *learner = &options->learner;
 
     *options = (emp_hsdag_options){0};
-    EMP_CHECK(emp_options_parse(options, &table, preset, text, err));
-    learner->adam.beta1 = 0.9;
-    learner->adam.beta2 = 0.999;
-    learner->rules.form = EMP_REWARD_SQRT;
-    learner->rules.baseline_first = true;
-    learner->rules.updates_failures = INT32_MAX;
-    return EMP_OK;
+    return emp_options_parse(options, &table, preset, text, err);
 }
 
 /* Streams of random numbers: initial weights, and one per episode. */
@@ -117,6 +100,11 @@ static void end_step(emp_hsdag_agent *a)
     }
 }
 
+static emp_real *gradient_of_step(const emp_hsdag_agent *a, int32_t step)
+{
+    return a->gradient + (size_t)step * a->net.params.count;
+}
+
 static void propose(emp_learner *learner, int32_t samples)
 {
     emp_hsdag_agent *a = (emp_hsdag_agent *)learner;
@@ -134,6 +122,7 @@ static void propose(emp_learner *learner, int32_t samples)
         a->log_prob[k] = emp_hsdag_net_log_prob(&a->net, a->device_of_group);
         a->entropy[k] = a->net.entropy;
         a->groups[k] = a->net.group_count;
+        emp_hsdag_net_gradient(&a->net, a->x, a->device_of_group, gradient_of_step(a, k));
         end_step(a);
     }
     emp_flush_end(saved);
@@ -148,25 +137,33 @@ static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t 
     return a->device[(int64_t)sample * a->coarse.set_count + a->coarse.set_of_node[node]];
 }
 
+/* Adds the gradient of the entropy of an episode, which is drawn again with the same random numbers. */
+static void add_entropy(emp_hsdag_agent *a, int32_t steps, double weight)
+{
+    begin_episode(a);
+    for (int32_t k = 0; k < steps && !emp_stop_is_set(a->learner.stop); k++) {
+        emp_rng rng = run_step(a, k);
+        emp_hsdag_net_draw(&a->net, a->device_of_group, &rng);
+        emp_hsdag_net_backward(&a->net, a->x, a->device_of_group, 0.0, weight);
+        end_step(a);
+    }
+}
+
+/* Of the steps drawn last, whose gradients are known: they are as short as the parameters. */
 static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
                              double entropy)
 {
-    emp_hsdag_agent *a = (emp_hsdag_agent *)learner;
-    int32_t          sets = a->coarse.set_count;
-    double           loss = 0.0;
+    emp_hsdag_agent  *a = (emp_hsdag_agent *)learner;
+    const emp_params *p = &a->net.params;
+    double            loss = 0.0;
 
     emp_params_zero_gradient(&a->net.params);
-    begin_episode(a);
-    for (int32_t k = 0; k < own && !emp_stop_is_set(learner->stop); k++) {
-        run_step(a, k);
-        for (int32_t v = 0; v < sets; v++)
-            a->device_of_group[a->net.group_of_node[v]] =
-                a->device[(int64_t)k * sets + v];
-        emp_hsdag_net_backward(&a->net, a->x, a->device_of_group, weight[k],
-                               entropy / own);
+    for (int32_t k = 0; k < own; k++) {
+        emp_vector_add_scaled(p->gradient, gradient_of_step(a, k), (emp_real)weight[k],
+                              (int64_t)p->count);
         loss -= weight[k] * a->log_prob[k];
-        end_step(a);
     }
+    if (entropy > 0.0) add_entropy(a, own, entropy / own);
     return loss;
 }
 
@@ -303,6 +300,8 @@ emp_status emp_hsdag_agent_init(emp_hsdag_agent *a, const emp_problem *problem,
     EMP_TRY(EMP_ALLOC(a->x, sets * (size_t)a->inputs.width));
     EMP_TRY(EMP_ALLOC(a->device, sets * (size_t)options->learner.samples));
     EMP_TRY(EMP_ALLOC(a->device_of_group, sets));
+    EMP_TRY(
+        EMP_ALLOC(a->gradient, a->net.params.count * (size_t)options->learner.samples));
 
 cleanup:
     if (st != EMP_OK) emp_hsdag_agent_clear(a);
@@ -319,6 +318,7 @@ void emp_hsdag_agent_clear(emp_hsdag_agent *a)
     emp_free(a->x);
     emp_free(a->device);
     emp_free(a->device_of_group);
+    emp_free(a->gradient);
     *a = (emp_hsdag_agent){0};
 }
 

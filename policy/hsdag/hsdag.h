@@ -21,8 +21,8 @@
  *
  *     x_0 = inputs;    x_{t+1} = x_t + c_group(x_t)
  *
- * Scores have no part in that, so that an episode is drawn at once. It is drawn anew, with the
- * same random numbers, when its gradient is taken; none flows from one step to the one before.
+ * Scores have no part in that, so that an episode is drawn at once. The gradient of each step's log-probability
+ * is taken as the step is drawn, and weighed once scores are known; none flows from one step to the one before.
  *
  * update=episode: each step weighs sum_i discount^i r_{n-1-i}, r = 1 / s.
  * update=step: step t weighs (R_t - b) / n, R_t = -sqrt(s / s_ref), b a moving average of mean
@@ -67,7 +67,8 @@ typedef struct {
     emp_real              *x;               /**< [set][inputs.width] */
     int32_t               *device;          /**< [sample][set] */
     int32_t               *device_of_group; /**< [set] scratch */
-    double log_prob[EMP_MAX_BATCH], entropy[EMP_MAX_BATCH], groups[EMP_MAX_BATCH];
+    emp_real *gradient; /**< [sample][net.params.count] of log-probabilities */
+    double    log_prob[EMP_MAX_BATCH], entropy[EMP_MAX_BATCH], groups[EMP_MAX_BATCH];
 } emp_hsdag_agent;
 
 /** \retval EMP_EINVAL  No op of the problem has a choice of devices. \retval EMP_ENOMEM */

@@ -117,9 +117,18 @@ static emp_real *add_rows(emp_hsdag_net *n, size_t rows, size_t width)
     return EMP_ADD_ARRAY(&n->arrays, emp_real, rows * width);
 }
 
+static bool has_masks(const emp_hsdag_net *n) { return n->shape.dropout > 0; }
+
+/* Rows of so many edges from both ends. */
+static size_t rows_of_edges(const emp_hsdag_net *n, size_t edges)
+{
+    return has_masks(n) ? edges : edges / 2;
+}
+
 /* A level whose nodes are put into groups; the last one is not. */
 static void allocate_pooled(emp_hsdag_net *n, emp_hsdag_level *v, size_t edges)
 {
+    size_t rows = rows_of_edges(n, edges);
     size_t W = (size_t)n->shape.width, nodes = (size_t)v->max_nodes;
     size_t groups = (size_t)v[1].max_nodes;
 
@@ -134,9 +143,12 @@ static void allocate_pooled(emp_hsdag_net *n, emp_hsdag_level *v, size_t edges)
     add_norm(n, &v->g_norm, nodes);
     add_norm(n, &v->q_norm, nodes);
     add_norm(n, &v->member_norm, nodes);
-    v->edge = add_rows(n, edges, W);
-    add_norm(n, &v->edge_norm, edges);
-    v->score = add_rows(n, edges, 1);
+    v->row_of_edge = EMP_ADD_ARRAY(&n->arrays, int32_t, edges);
+    v->end = EMP_ADD_ARRAY(&n->arrays, int32_t, 2 * rows);
+    v->edge = add_rows(n, rows, W);
+    add_norm(n, &v->edge_norm, rows);
+    v->score = add_rows(n, rows, 1);
+    v->score_of_edge = add_rows(n, edges, 1);
     v->group_of_node = EMP_ADD_ARRAY(&n->arrays, int32_t, nodes);
     v->sum = add_rows(n, groups, W);
     v->pooled = add_rows(n, groups, W);
@@ -159,7 +171,8 @@ static void allocate_levels(emp_hsdag_net *n, int32_t edges)
 static void allocate_rest(emp_hsdag_net *n, size_t edges)
 {
     size_t nodes = (size_t)n->node_count, W = (size_t)n->shape.width,
-           X = (size_t)n->shape.inputs, widest = W > X ? W : X;
+           X = (size_t)n->shape.inputs, widest = W > X ? W : X,
+           rows = rows_of_edges(n, edges);
 
     for (int i = 0; i < 2; i++) {
         n->input[i] = add_rows(n, nodes, W);
@@ -176,10 +189,10 @@ static void allocate_rest(emp_hsdag_net *n, size_t edges)
     n->dh = add_rows(n, nodes, W);
     n->dg = add_rows(n, nodes, W);
     n->d_factor = add_rows(n, nodes, 1);
-    n->d_score = add_rows(n, edges, 1);
-    n->product = add_rows(n, edges, W);
-    n->d_product = add_rows(n, edges, W);
-    n->d_edge = add_rows(n, edges, W);
+    n->d_score = add_rows(n, rows, 1);
+    n->product = add_rows(n, rows, W);
+    n->d_product = add_rows(n, rows, W);
+    n->d_edge = add_rows(n, rows, W);
 }
 
 static emp_status allocate(emp_hsdag_net *n, const emp_hsdag_graph *g, emp_error *err)
@@ -236,18 +249,6 @@ void emp_hsdag_net_clear(emp_hsdag_net *n)
 
 /* ---- layers ---- */
 
-EMP_KERNEL static void add_nodes(emp_real *y, const emp_real *x, int64_t count)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
-
-/* y += x. */
-static void emp_hsdag_add(emp_real *y, const emp_real *x, int64_t count)
-{
-    add_nodes(y, x, count);
-}
-
 static void affine(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
                    int32_t rows)
 {
@@ -282,7 +283,7 @@ static void normalize_sum(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_n
     int64_t count = (int64_t)rows * n->shape.width;
 
     memcpy(to->normal, x, (size_t)count * sizeof *x);
-    add_nodes(to->normal, z, count);
+    emp_vector_add(to->normal, z, count);
     normalize(n, y, to, to->normal, norm, rows);
 }
 
@@ -312,24 +313,39 @@ static void convolve(const emp_hsdag_net *n, emp_real *y, const emp_real *x,
 
 /* ---- one level ---- */
 
-EMP_KERNEL static void multiply_ends(emp_real *product, const emp_real *g,
-                                     const int32_t *first, const int32_t *node,
-                                     int64_t nodes, int64_t W)
+/* Rows of the edges, by their lower ends. Of an edge that has its row, the cursor of the lower end is where it
+ * stands there. */
+static void list_edges(const emp_hsdag_net *n, emp_hsdag_level *v)
 {
-    for (int64_t u = 0; u < nodes; u++) {
-        for (int64_t e = first[u]; e < first[u + 1]; e++) {
-            const emp_real *gv = &g[node[e] * W];
-#pragma omp simd
-            for (int64_t i = 0; i < W; i++) product[e * W + i] = g[u * W + i] * gv[i];
+    const emp_hsdag_graph *g = &v->graph;
+    int32_t               *cursor = n->scratch.seen;
+
+    v->row_count = 0;
+    for (int32_t u = 0; u < g->node_count; u++) {
+        cursor[u] = g->first[u];
+        for (int32_t e = g->first[u]; e < g->first[u + 1]; e++) {
+            const int32_t w = g->node[e];
+            if (!has_masks(n) && w < u) {
+                v->row_of_edge[e] = v->row_of_edge[cursor[w]++];
+                cursor[u] = e + 1;
+                continue;
+            }
+            v->end[2 * v->row_count] = u;
+            v->end[2 * v->row_count + 1] = w;
+            v->row_of_edge[e] = v->row_count++;
         }
     }
 }
 
-/* product[e] = g_u * g_v for each edge e of u and v. */
-static void emp_hsdag_multiply_ends(emp_real *product, const emp_real *g,
-                                    const emp_hsdag_graph *graph, int32_t width)
+/* product[r] = g_u * g_v for each row r of u and v. */
+EMP_KERNEL static void multiply_ends(emp_real *product, const emp_real *g,
+                                     const int32_t *end, int64_t rows, int64_t W)
 {
-    multiply_ends(product, g, graph->first, graph->node, graph->node_count, width);
+    for (int64_t r = 0; r < rows; r++) {
+        const emp_real *gu = &g[end[2 * r] * W], *gv = &g[end[2 * r + 1] * W];
+#pragma omp simd
+        for (int64_t i = 0; i < W; i++) product[r * W + i] = gu[i] * gv[i];
+    }
 }
 
 static emp_real logistic(emp_real x) { return (emp_real)(1.0 / (1.0 + exp(-(double)x))); }
@@ -337,7 +353,7 @@ static emp_real logistic(emp_real x) { return (emp_real)(1.0 / (1.0 + exp(-(doub
 static void score_edges(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
 {
     const emp_hsdag_graph *g = &v->graph;
-    int32_t                nodes = g->node_count, edges = g->edge_count;
+    int32_t                nodes = g->node_count;
 
     convolve(n, v->mixed, v->h, g);
     layer(n, v->hidden, v->mixed, CONVOLVE_1, nodes, rng);
@@ -346,10 +362,14 @@ static void score_edges(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
     layer(n, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes, rng);
     normalize_sum(n, v->g, &v->g_norm, v->h, v->convolved, G_NORM, nodes);
     if (emp_stop_is_set(n->stop)) return;
-    emp_hsdag_multiply_ends(n->product, v->g, g, n->shape.width);
-    normal_layer(n, v->edge, &v->edge_norm, n->product, EDGE, EDGE_NORM, edges, rng);
-    affine(n, v->score, v->edge, SCORE, edges);
-    for (int32_t e = 0; e < edges; e++) v->score[e] = logistic(v->score[e]);
+    list_edges(n, v);
+    multiply_ends(n->product, v->g, v->end, v->row_count, n->shape.width);
+    normal_layer(n, v->edge, &v->edge_norm, n->product, EDGE, EDGE_NORM, v->row_count,
+                 rng);
+    affine(n, v->score, v->edge, SCORE, v->row_count);
+    for (int32_t r = 0; r < v->row_count; r++) v->score[r] = logistic(v->score[r]);
+    for (int32_t e = 0; e < g->edge_count; e++)
+        v->score_of_edge[e] = v->score[v->row_of_edge[e]];
 }
 
 static bool is_pooling(const emp_hsdag_net *n, const emp_hsdag_level *v)
@@ -368,9 +388,9 @@ static void gather(const emp_hsdag_net *n, emp_hsdag_level *v)
     for (int32_t a = 0; a < v->groups; a++) v->factor[a] = 0;
     for (int32_t u = 0; u < g->node_count; u++) {
         int32_t a = v->group_of_node[u];
-        add_nodes(&v->sum[a * W], &v->member[u * W], W);
+        emp_vector_add(&v->sum[a * W], &v->member[u * W], W);
         for (int32_t e = g->first[u]; e < g->first[u + 1]; e++)
-            if (v->group_of_node[g->node[e]] == a) v->factor[a] += v->score[e];
+            if (v->group_of_node[g->node[e]] == a) v->factor[a] += v->score_of_edge[e];
     }
     for (int32_t a = 0; a < v->groups; a++)
         if (!(v->factor[a] > 0)) v->factor[a] = 1;
@@ -400,7 +420,8 @@ static void pool_levels(emp_hsdag_net *n, emp_rng *rng)
         emp_hsdag_level *v = &n->level[n->depth];
         score_edges(n, v, rng);
         if (emp_stop_is_set(n->stop)) break;
-        v->groups = emp_hsdag_join(v->group_of_node, n->allowed, &v->graph, v->score);
+        v->groups =
+            emp_hsdag_join(v->group_of_node, n->allowed, &v->graph, v->score_of_edge);
         if (!is_pooling(n, v)) break;
         pool(n, v, rng);
         for (int32_t u = 0; u < n->node_count; u++)
@@ -506,7 +527,7 @@ static void residual_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *
 {
     normalize_back(n, dy, from, norm, rows);
     affine_back(n, n->dx, dy, x, map, rows);
-    emp_hsdag_add(dy, n->dx, (int64_t)rows * n->shape.width);
+    emp_vector_add(dy, n->dx, (int64_t)rows * n->shape.width);
 }
 
 /* Of y = D(LN(affine_back x)); dy is overwritten. */
@@ -583,31 +604,44 @@ EMP_KERNEL static void add_product(emp_real *y, const emp_real *a, const emp_rea
     for (int64_t i = 0; i < count; i++) y[i] += a[i] * b[i];
 }
 
-/* The gradient of g, into dg: scores of edges inside of groups are in the factors. */
-static void from_scores(emp_hsdag_net *n, const emp_hsdag_level *v)
+/* Scores of edges inside of groups are in the factors, and others have no gradient: rows inside move to the front,
+ * and their number is returned. */
+static int32_t keep_inside(emp_hsdag_net *n, emp_hsdag_level *v)
 {
-    const emp_hsdag_graph *g = &v->graph;
-    int64_t                W = n->shape.width;
+    const int64_t  W = n->shape.width;
+    const emp_real ends = has_masks(n) ? 1 : 2; /* that a row has in the factor */
+    const size_t   bytes = (size_t)W * sizeof *v->edge;
+    int64_t        count = 0;
 
-    for (int32_t u = 0; u < g->node_count; u++) {
-        int32_t a = v->group_of_node[u];
-        for (int32_t e = g->first[u]; e < g->first[u + 1]; e++) {
-            bool     is_inside = v->group_of_node[g->node[e]] == a;
-            emp_real s = v->score[e];
-            n->d_score[e] = is_inside ? n->d_factor[a] * s * (1 - s) : 0;
-        }
+    for (int64_t r = 0; r < v->row_count; r++) {
+        const int32_t *end = &v->end[2 * r], a = v->group_of_node[end[0]];
+        if (v->group_of_node[end[1]] != a) continue;
+        n->d_score[count] = ends * n->d_factor[a] * v->score[r] * (1 - v->score[r]);
+        memmove(&v->end[2 * count], end, 2 * sizeof *end);
+        memmove(&v->edge[count * W], &v->edge[r * W], bytes);
+        memmove(&v->edge_norm.normal[count * W], &v->edge_norm.normal[r * W], bytes);
+        v->edge_norm.inverse[count] = v->edge_norm.inverse[r];
+        count++;
     }
-    affine_back(n, n->d_edge, n->d_score, v->edge, SCORE, g->edge_count);
-    emp_hsdag_multiply_ends(n->product, v->g, g, n->shape.width);
+    return (int32_t)count;
+}
+
+/* The gradient of g, into dg. */
+static void from_scores(emp_hsdag_net *n, emp_hsdag_level *v)
+{
+    const int64_t W = n->shape.width;
+    const int32_t rows = keep_inside(n, v);
+
+    memset(n->dg, 0, (size_t)(v->graph.node_count * W) * sizeof *n->dg);
+    if (rows == 0) return;
+    affine_back(n, n->d_edge, n->d_score, v->edge, SCORE, rows);
+    multiply_ends(n->product, v->g, v->end, rows, W);
     normal_layer_back(n, n->d_product, n->d_edge, v->edge, &v->edge_norm, n->product,
-                      EDGE, EDGE_NORM, g->edge_count);
-    memset(n->dg, 0, (size_t)(g->node_count * W) * sizeof *n->dg);
-    for (int64_t u = 0; u < g->node_count; u++) {
-        for (int64_t e = g->first[u]; e < g->first[u + 1]; e++) {
-            int64_t w = g->node[e];
-            add_product(&n->dg[u * W], &n->d_product[e * W], &v->g[w * W], W);
-            add_product(&n->dg[w * W], &n->d_product[e * W], &v->g[u * W], W);
-        }
+                      EDGE, EDGE_NORM, rows);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t u = v->end[2 * r], w = v->end[2 * r + 1];
+        add_product(&n->dg[u * W], &n->d_product[r * W], &v->g[w * W], W);
+        add_product(&n->dg[w * W], &n->d_product[r * W], &v->g[u * W], W);
     }
 }
 
@@ -629,13 +663,13 @@ static void level_backward(emp_hsdag_net *n, emp_hsdag_level *v)
     from_scores(n, v);
     if (emp_stop_is_set(n->stop)) return;
     normalize_back(n, n->dg, &v->g_norm, G_NORM, nodes);
-    emp_hsdag_add(n->dh, n->dg, count);
+    emp_vector_add(n->dh, n->dg, count);
     layer_back(n, n->dx, n->dg, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes);
     convolve_back(n, n->dy, n->dx, g);
     layer_back(n, n->dx, n->dy, v->hidden, v->mixed, CONVOLVE_1, nodes);
-    emp_hsdag_add(n->dx, v->q, count);
+    emp_vector_add(n->dx, v->q, count);
     convolve_back(n, n->dy, n->dx, g);
-    emp_hsdag_add(n->dh, n->dy, count);
+    emp_vector_add(n->dh, n->dy, count);
 }
 
 void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
@@ -648,4 +682,15 @@ void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
                       INPUT_2, INPUT_2_NORM, n->node_count);
     normal_layer_back(n, NULL, n->dx, n->input[0], &n->input_norm[0], x, INPUT_1,
                       INPUT_1_NORM, n->node_count);
+}
+
+void emp_hsdag_net_gradient(emp_hsdag_net *n, const emp_real *x,
+                            const int32_t *device_of_group, emp_real *gradient)
+{
+    emp_real *const own = n->params.gradient;
+
+    n->params.gradient = gradient;
+    emp_params_zero_gradient(&n->params);
+    emp_hsdag_net_backward(n, x, device_of_group, 1.0, 0.0);
+    n->params.gradient = own;
 }

@@ -43,7 +43,8 @@ typedef struct {
     emp_real *normal, *inverse;
 } emp_hsdag_norm;
 
-/** Of one level; rows are its nodes, or its edges from both ends. */
+/** Of one level; rows are its nodes or its edges. Without dropout an edge has the same score from both ends, and
+ * one row; with dropout it has two. */
 typedef struct {
     emp_hsdag_graph graph;
     int32_t         max_nodes;
@@ -51,9 +52,13 @@ typedef struct {
     emp_real       *hidden, *hidden_mixed, *convolved;
     emp_real       *g, *single, *q, *member;
     emp_hsdag_norm  g_norm, q_norm, member_norm;
-    emp_real       *edge; /**< [edge][W] hidden units of the score */
+    int32_t         row_count;
+    int32_t        *row_of_edge; /**< [edge] */
+    int32_t        *end;         /**< [row][2] nodes */
+    emp_real       *edge;        /**< [row][W] hidden units of the score */
     emp_hsdag_norm  edge_norm;
-    emp_real       *score;         /**< [edge] s */
+    emp_real       *score;         /**< [row] s */
+    emp_real       *score_of_edge; /**< [edge] s */
     int32_t        *group_of_node; /**< [node] */
     int32_t         groups;        /**< of the nodes, if they are pooled */
     /* [group] of at most max_nodes / 2 and isolated ones: */
@@ -106,6 +111,10 @@ void emp_hsdag_net_draw(const emp_hsdag_net *net, int32_t *device_of_group, emp_
 
 /** Of those devices, after forward(). */
 double emp_hsdag_net_log_prob(const emp_hsdag_net *net, const int32_t *device_of_group);
+
+/** Sets \a gradient [params.count] to that of the log-probability of the devices, by the parameters. */
+void emp_hsdag_net_gradient(emp_hsdag_net *net, const emp_real *x,
+                            const int32_t *device_of_group, emp_real *gradient);
 
 /** Adds the gradient of weight x log-probability of the devices + entropy x entropy, by the
  * parameters, to theirs. \a x is what forward() got. */

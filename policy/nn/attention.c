@@ -128,6 +128,9 @@ EMP_KERNEL static void score_gradient(emp_real *restrict de, const emp_real *res
 /* Columns and queries that go together: their sums stay in the nearest cache. */
 enum { COLUMNS = 64, QUERIES = 4 };
 
+/* Operations that take as long as one tanh and its gradient. */
+enum { ACTIVATION = 16 };
+
 /* With r as above and u = de_s r (1 - r): dm_s += 4 v u, dq = 4 v sum of u, and
  * dv += de_s tanh. For `queries` (a constant after inlining) at a time. */
 __attribute__((always_inline)) static inline void
@@ -177,13 +180,14 @@ void emp_attention_backward(emp_real *query, emp_real *dmemory, emp_real *dv,
                             int32_t threads)
 {
     int32_t   count = past->count, S = past->S, A = past->A;
+    int32_t   team = emp_team_size(ACTIVATION * (int64_t)count * S * A, threads);
     emp_real *de = scratch;
 
     emp_blas_gemm_shared(false, true, count, S, A, past->dcontext, past->dcontext_stride,
                          past->memory, A, 0, de, S, threads);
     emp_blas_gemm_shared(true, false, S, A, count, past->weights, S, past->dcontext,
                          past->dcontext_stride, 1, dmemory, A, threads);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team)
     {
         unsigned saved = emp_flush_begin();
 #pragma omp for

@@ -38,6 +38,13 @@ static head head_at(const emp_dot_attention *a, int32_t segment, int32_t number)
     return h;
 }
 
+static int32_t team_of(const emp_dot_attention *a)
+{
+    const int64_t keys = (a->has_memory ? 2 : 1) * (int64_t)a->segment;
+
+    return emp_team_size(2 * keys * a->rows * a->width, a->threads);
+}
+
 static int32_t segments_of(const emp_dot_attention *a)
 {
     return (a->rows + a->segment - 1) / a->segment;
@@ -285,7 +292,7 @@ void emp_dot_attention_forward(const emp_dot_attention *a, emp_real *out,
 {
     const int32_t segments = segments_of(a);
 
-#pragma omp parallel for num_threads(a->threads) collapse(2)
+#pragma omp parallel for num_threads(team_of(a)) collapse(2)
     for (int32_t s = 0; s < segments; s++) {
         for (int32_t n = 0; n < a->heads; n++) {
             unsigned saved = emp_flush_begin();
@@ -430,7 +437,7 @@ void emp_dot_attention_backward(const emp_dot_attention *a, emp_real *dqkv,
                        .dmemory = dmemory};
 
     clear_unseen(a, dmemory);
-#pragma omp parallel for num_threads(a->threads) collapse(2)
+#pragma omp parallel for num_threads(team_of(a)) collapse(2)
     for (int32_t s = 0; s < segments; s++) {
         for (int32_t n = 0; n < a->heads; n++) {
             unsigned saved = emp_flush_begin();

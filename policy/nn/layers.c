@@ -16,11 +16,12 @@ EMP_KERNEL static void scale_row(emp_real *y, const emp_real *x, emp_real factor
     for (int64_t i = 0; i < K; i++) y[i] = factor * x[i];
 }
 
-EMP_KERNEL static void add_neighbor(emp_real *y, const emp_real *x, emp_real factor,
-                                    int64_t K)
+/* Threads that share B rows of K numbers. A number takes as long as some multiplications in a cache. */
+static int32_t team_of(int64_t B, int64_t K, int32_t threads)
 {
-#pragma omp simd
-    for (int64_t i = 0; i < K; i++) y[i] += factor * x[i];
+    enum { OPERATIONS = 16 };
+
+    return emp_team_size(B * K * OPERATIONS, threads);
 }
 
 /* Of nodes with so many neighbours. */
@@ -32,15 +33,18 @@ static emp_real weight(int32_t degree_u, int32_t degree_v)
 void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
                     const int32_t *node, int32_t B, int32_t K, int32_t threads)
 {
-#pragma omp parallel for num_threads(threads)
-    for (int64_t v = 0; v < B; v++) {
-        unsigned saved = emp_flush_begin();
-        int32_t  degree = first[v + 1] - first[v];
-        scale_row(&y[v * K], &x[v * K], weight(degree, degree), K);
-        for (int32_t e = first[v]; e < first[v + 1]; e++) {
-            int64_t u = node[e];
-            add_neighbor(&y[v * K], &x[u * K], weight(degree, first[u + 1] - first[u]),
-                         K);
+#pragma omp parallel num_threads(team_of(B, K, threads))
+    {
+        const unsigned saved = emp_flush_begin();
+#pragma omp for
+        for (int64_t v = 0; v < B; v++) {
+            const int32_t degree = first[v + 1] - first[v];
+            scale_row(&y[v * K], &x[v * K], weight(degree, degree), K);
+            for (int32_t e = first[v]; e < first[v + 1]; e++) {
+                const int64_t u = node[e];
+                emp_vector_add_scaled(&y[v * K], &x[u * K],
+                                      weight(degree, first[u + 1] - first[u]), K);
+            }
         }
         emp_flush_end(saved);
     }
@@ -60,7 +64,7 @@ void emp_neighbor_max_forward(emp_real *m, int32_t *chosen, const emp_real *x,
                               const int32_t *first, const int32_t *node, int32_t N,
                               int32_t C, int32_t threads)
 {
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(team_of(N, C, threads))
     for (int64_t v = 0; v < N; v++) {
         memset(&m[v * C], 0, (size_t)C * sizeof *m);
         for (int32_t i = 0; i < C; i++) chosen[v * C + i] = -1;
@@ -85,7 +89,8 @@ void emp_neighbor_max_backward(emp_real *dx, const emp_real *dm, const int32_t *
                                int32_t N, int32_t C, int32_t threads)
 {
     const int64_t lines = ((int64_t)C + COLUMNS - 1) / COLUMNS;
-    const int64_t parts = threads < lines ? threads : lines;
+    const int32_t team = team_of(N, C, threads);
+    const int64_t parts = team < lines ? team : lines;
 
     memset(dx, 0, (size_t)N * (size_t)C * sizeof *dx);
 #pragma omp parallel for num_threads((int)parts)
@@ -149,7 +154,7 @@ EMP_KERNEL static void gate_row(emp_real *y, const emp_real *z, const emp_real *
 void emp_gate_forward(emp_real *y, const emp_real *z, const emp_real *s,
                       int32_t gate_rows, int32_t B, int32_t C, int32_t threads)
 {
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(team_of(B, C, threads))
     for (int64_t n = 0; n < B; n++)
         gate_row(&y[n * C], &z[n * C], gate_rows == 1 ? s : &s[n * C], C);
 }
@@ -215,12 +220,17 @@ void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
                             const emp_real *x, const emp_real *gain,
                             const emp_real *shift, int32_t B, int32_t K, int32_t threads)
 {
-#pragma omp parallel for num_threads(threads)
-    for (int64_t r = 0; r < B; r++) {
-        unsigned saved = emp_flush_begin();
-        emp_real mean = sum_of(&x[r * K], K) / (emp_real)K;
-        inverse[r] = inverse_root(sum_of_deviations(&x[r * K], mean, K) / (emp_real)K);
-        normalize(&y[r * K], &normal[r * K], &x[r * K], mean, inverse[r], gain, shift, K);
+#pragma omp parallel num_threads(team_of(B, K, threads))
+    {
+        const unsigned saved = emp_flush_begin();
+#pragma omp for
+        for (int64_t r = 0; r < B; r++) {
+            const emp_real mean = sum_of(&x[r * K], K) / (emp_real)K;
+            inverse[r] =
+                inverse_root(sum_of_deviations(&x[r * K], mean, K) / (emp_real)K);
+            normalize(&y[r * K], &normal[r * K], &x[r * K], mean, inverse[r], gain, shift,
+                      K);
+        }
         emp_flush_end(saved);
     }
 }
@@ -260,10 +270,12 @@ void emp_layer_norm_backward(emp_real *dx, emp_real *dgain, emp_real *dshift,
 {
     for (int64_t r = 0; r < B; r++)
         add_to_sum(dgain, dshift, &dy[r * K], &normal[r * K], K);
-#pragma omp parallel for num_threads(threads)
-    for (int64_t r = 0; r < B; r++) {
-        unsigned saved = emp_flush_begin();
-        row_backward(&dx[r * K], &dy[r * K], &normal[r * K], inverse[r], gain, K);
+#pragma omp parallel num_threads(team_of(B, K, threads))
+    {
+        const unsigned saved = emp_flush_begin();
+#pragma omp for
+        for (int64_t r = 0; r < B; r++)
+            row_backward(&dx[r * K], &dy[r * K], &normal[r * K], inverse[r], gain, K);
         emp_flush_end(saved);
     }
 }

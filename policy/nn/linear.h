@@ -11,6 +11,9 @@
 
 /** y += x. */
 void emp_vector_add(emp_real *y, const emp_real *x, int64_t count);
+/** y += factor x. */
+void emp_vector_add_scaled(emp_real *y, const emp_real *x, emp_real factor,
+                           int64_t count);
 
 /** y = x w + b.  x is (B,C), w is (C,K), b is (K) or NULL, y is (B,K). */
 void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,

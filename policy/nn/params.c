@@ -229,14 +229,23 @@ double emp_params_clip(emp_params *params, double limit)
 
 /* m <- m + s1 (g - m);  v <- v + s2 (g^2 - v);  x <- x - rate m / (sqrt(v) + eps), with
  * s = 1 - beta and the bias corrections folded into rate and eps. */
+typedef struct {
+    emp_real factor; /* of the gradient held, to give g */
+    emp_real s1, s2, rate, eps;
+} adam_step;
+
 EMP_KERNEL static void adam_update(emp_real *x, emp_real *m, emp_real *v,
-                                   const emp_real *g, size_t count, emp_real s1,
-                                   emp_real s2, emp_real rate, emp_real eps)
+                                   const emp_real *gradient, size_t count,
+                                   const adam_step *step)
 {
+    const emp_real factor = step->factor, s1 = step->s1, s2 = step->s2;
+    const emp_real rate = step->rate, eps = step->eps;
+
 #pragma omp simd
     for (size_t i = 0; i < count; i++) {
-        m[i] += s1 * (g[i] - m[i]);
-        v[i] += s2 * (g[i] * g[i] - v[i]);
+        const emp_real g = factor * gradient[i];
+        m[i] += s1 * (g - m[i]);
+        v[i] += s2 * (g * g - v[i]);
 #ifdef EMP_REAL_DOUBLE
         x[i] -= rate * m[i] / (sqrt(v[i]) + eps);
 #else
@@ -245,23 +254,33 @@ EMP_KERNEL static void adam_update(emp_real *x, emp_real *m, emp_real *v,
     }
 }
 
-void emp_params_adam(emp_params *params, const emp_adam *adam)
+/* A step against \a factor, 1 or -1, times the gradient that is held: a factor that rounds would give other
+ * bits than a gradient that is scaled before. */
+static void step_against(emp_params *params, double factor, const emp_adam *adam)
 {
-    double step = (double)++params->step;
-    double root = sqrt(1.0 - pow(adam->beta2, step));
-    double rate = adam->learning_rate * root / (1.0 - pow(adam->beta1, step));
-    double epsilon = adam->epsilon_hat ? adam->epsilon : adam->epsilon * root;
+    const double    step = (double)++params->step;
+    const double    root = sqrt(1.0 - pow(adam->beta2, step));
+    const double    rate = adam->learning_rate * root / (1.0 - pow(adam->beta1, step));
+    const adam_step a = {
+        .factor = (emp_real)factor,
+        .s1 = (emp_real)(1.0 - adam->beta1),
+        .s2 = (emp_real)(1.0 - adam->beta2),
+        .rate = (emp_real)rate,
+        .eps = (emp_real)(adam->epsilon_hat ? adam->epsilon : adam->epsilon * root)};
 
 #pragma omp parallel for num_threads(team_of(params))
     for (size_t i = 0; i < PARTS; i++) {
         unsigned saved = emp_flush_begin();
         range    r = part_of(params, i);
         adam_update(params->value + r.first, params->moment1 + r.first,
-                    params->moment2 + r.first, params->gradient + r.first, r.count,
-                    (emp_real)(1.0 - adam->beta1), (emp_real)(1.0 - adam->beta2),
-                    (emp_real)rate, (emp_real)epsilon);
+                    params->moment2 + r.first, params->gradient + r.first, r.count, &a);
         emp_flush_end(saved);
     }
+}
+
+void emp_params_adam(emp_params *params, const emp_adam *adam)
+{
+    step_against(params, 1.0, adam);
 }
 
 void emp_params_forget(emp_params *params)
@@ -273,10 +292,9 @@ void emp_params_forget(emp_params *params)
 
 double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam)
 {
-    double norm;
+    const double norm = gradient_norm(params);
 
-    emp_params_scale_gradient(params, -1.0);
-    norm = emp_params_clip(params, limit);
-    emp_params_adam(params, adam);
+    if (norm > limit) emp_params_scale_gradient(params, limit / norm);
+    step_against(params, -1.0, adam);
     return norm;
 }

@@ -87,8 +87,8 @@ void emp_params_forget(emp_params *params);
 /** One step of Adam (Kingma and Ba, 2015), bias-corrected, against the gradient. */
 void emp_params_adam(emp_params *params, const emp_adam *adam);
 
-/** One step of Adam up the gradient that is held, clipped to the norm \a limit. Returns
- * the norm before. */
+/** One step of Adam up the gradient that is held, which is clipped to the norm \a limit before. Returns the norm
+ * without the clip. */
 double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam);
 
 #endif /* EMP_POLICY_NN_PARAMS_H */

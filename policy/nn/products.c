@@ -323,13 +323,13 @@ enum { MOST_PACKED = 1 << 16, MOST_COLS = 512, PANEL = EMP_PANEL_COLS };
 
 /* Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
  * adding to the result does. */
-enum { LEAST_ROWS = 512, LEAST_DEPTH = 64 };
+enum { LEAST_ROWS = 64, LEAST_DEPTH = 64 };
+
+/* Rows, or columns if there are more of them, that BLAS is given at once. */
+enum { BLOCK = 256 };
 
 /* Columns of x beyond which its rows drive each other out of the nearest cache. */
 enum { MOST_OUTER_ROWS = 384 };
-
-/* Rows that go through all panels before the next ones do. */
-enum { STRIP = 48 };
 
 /* OpenBLAS adds up so many products, then adds the sum to the result. */
 enum { MOST_SUMMED = 320, SUMMED_MULTIPLE = 16 };
@@ -343,34 +343,26 @@ static int32_t next_sum(int32_t left)
     return left > MOST_SUMMED ? half * SUMMED_MULTIPLE : left;
 }
 
-/* Without AVX-512 BLAS is as fast. */
+/* Without AVX-512 BLAS is as fast. Its kernels for a few rows, which blocks of all rows may leave, round otherwise:
+ * so that results are BLAS's own, such products are left to it. */
 bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols)
 {
-    return emp_has_avx512() && rows >= LEAST_ROWS && depth >= LEAST_DEPTH &&
-           cols % PANEL == 0 && cols <= MOST_COLS && (int64_t)depth * cols <= MOST_PACKED;
+    const bool leaves_few = rows > BLOCK && rows < BLOCK + LEAST_ROWS;
+
+    return emp_has_avx512() && rows >= LEAST_ROWS && !leaves_few &&
+           depth >= LEAST_DEPTH && cols % PANEL == 0 && cols <= MOST_COLS &&
+           (int64_t)depth * cols <= MOST_PACKED;
 }
 
-/* Operands of a product. */
-typedef struct {
-    emp_panels      w;
-    emp_real       *y;
-    const emp_real *start, *x;
-    int64_t         start_stride;
-} strip_task;
-
-static void multiply_strip(const strip_task *t, int64_t row, int32_t count)
+void emp_panels_rows(const emp_panels *w, emp_real *y, const emp_real *start,
+                     int64_t start_stride, const emp_real *x, int32_t count)
 {
-    const int32_t   depth = t->w.rows, cols = t->w.cols;
-    emp_real       *y = &t->y[row * cols];
-    const emp_real *start = t->start == NULL ? NULL : t->start + row * t->start_stride;
-    const emp_real *x = &t->x[row * depth];
-    int64_t         stride = t->start_stride;
-
-    for (int32_t first = 0, sum; first < depth; first += sum) {
-        sum = next_sum(depth - first);
-        emp_panels_part(&t->w, y, cols, start, stride, x, depth, count, first, sum);
+    for (int32_t first = 0, sum; first < w->rows; first += sum) {
+        sum = next_sum(w->rows - first);
+        emp_panels_part(w, y, w->cols, start, start_stride, x, w->rows, count, first,
+                        sum);
         start = y;
-        stride = cols;
+        start_stride = w->cols;
     }
 }
 
@@ -378,31 +370,34 @@ bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                        const emp_real *x, const emp_real *w, bool transpose, int32_t rows,
                        int32_t depth, int32_t cols, int32_t threads)
 {
-    strip_task    t = {.w = {.rows = depth, .cols = cols, .width = PANEL},
-                       .y = y,
-                       .x = x,
-                       .start = start,
-                       .start_stride = start_stride};
+    emp_panels    panels = {.rows = depth, .cols = cols, .width = PANEL};
     const int32_t team = emp_team_size((int64_t)rows * depth * cols, threads);
 
-    t.w.data = EMP_NEW_ARRAY(emp_real, (size_t)depth * (size_t)cols);
-    if (t.w.data == NULL) return false;
-    emp_panels_pack(&t.w, w, transpose);
+    panels.data = EMP_NEW_ARRAY(emp_real, (size_t)depth * (size_t)cols);
+    if (panels.data == NULL) return false;
+    emp_panels_pack(&panels, w, transpose);
 #pragma omp parallel for num_threads(team)
-    for (int32_t row = 0; row < rows; row += STRIP) {
+    for (int32_t row = 0; row < rows; row += EMP_STRIP_ROWS) {
         unsigned saved = emp_flush_begin();
-        multiply_strip(&t, row, rows - row < STRIP ? rows - row : STRIP);
+        emp_panels_rows(&panels, y + (int64_t)row * cols,
+                        start == NULL ? NULL : start + row * start_stride, start_stride,
+                        x + (int64_t)row * depth,
+                        rows - row < EMP_STRIP_ROWS ? rows - row : EMP_STRIP_ROWS);
         emp_flush_end(saved);
     }
-    emp_free(t.w.data);
+    emp_free(panels.data);
     return true;
 }
 
-/* Whether emp_tall_add_outer() is faster than BLAS. */
+/* Whether emp_tall_add_outer() is faster than BLAS, whose kernels for small products do not cut long sums. */
 static bool emp_tall_suits_outer(int32_t rows, int32_t m, int32_t n)
 {
-    return emp_has_avx512() && rows >= LEAST_ROWS && m <= MOST_OUTER_ROWS &&
-           n % PANEL == 0 && n <= MOST_COLS;
+    enum { MOST_SMALL = 1000000, LEAST_LONG = 512 };
+    const bool is_long =
+        rows >= LEAST_LONG || (rows >= LEAST_ROWS && (int64_t)rows * m * n > MOST_SMALL);
+
+    return emp_has_avx512() && is_long && m <= MOST_OUTER_ROWS && n % PANEL == 0 &&
+           n <= MOST_COLS;
 }
 
 void emp_tall_add_outer(emp_real *dw, const emp_real *x, const emp_real *dy, int32_t rows,
@@ -444,7 +439,6 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
                           int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,
                           int32_t threads)
 {
-    enum { BLOCK = 256 };
     bool is_whole =
         ldc == n && lda == (transpose_a ? m : k) && ldb == (transpose_b ? k : n);
 

@@ -60,6 +60,15 @@ void emp_panels_part(const emp_panels *panels, emp_real *y, int64_t y_stride,
                      const emp_real *start, int64_t start_stride, const emp_real *x,
                      int64_t x_stride, int32_t count, int32_t first, int32_t depth);
 
+/** Rows that should go through all panels before the next ones do. */
+enum { EMP_STRIP_ROWS = 48 };
+
+/** y[r] = start[r] + x[r] W for \a count rows without gaps, those of the start \a start_stride apart; the
+ * start may be y, one row with a stride of 0, or NULL for zeros. Long sums are cut where OpenBLAS cuts
+ * them, so results are its own. */
+void emp_panels_rows(const emp_panels *panels, emp_real *y, const emp_real *start,
+                     int64_t start_stride, const emp_real *x, int32_t count);
+
 /* Gradients of weights that many rows share: sums of outer products of rows.
  *
  * BLAS packs both operands at every call, which costs as much as a fifth of a product

@@ -80,13 +80,20 @@ static member join_team(int32_t H)
                     .saved = emp_flush_begin()};
 }
 
+static int32_t team_of(const emp_lstm_shape *shape)
+{
+    const int64_t H = shape->H;
+
+    return emp_team_size_of_steps(4 * H * H * shape->count, shape->threads);
+}
+
 void emp_lstm_forward(emp_real *gates, emp_real *c, emp_real *h, int64_t h_stride,
                       const emp_panels *recurrent, const emp_lstm_shape *shape)
 {
     int64_t  T = shape->T, H = shape->H, ahead = shape->reverse ? -1 : 1;
     emp_team team = {0};
 
-#pragma omp parallel num_threads(shape->threads)
+#pragma omp parallel num_threads(team_of(shape))
     {
         member  m = join_team(shape->H);
         int64_t t = shape->reverse ? T - 1 : 0;
@@ -117,7 +124,7 @@ void emp_lstm_backward(emp_real *gates, emp_real *dh, int64_t h_stride, emp_real
     const emp_real bound = (emp_real)(shape->bound > 0 ? shape->bound : INFINITY);
     emp_team       team = {0};
 
-#pragma omp parallel num_threads(shape->threads)
+#pragma omp parallel num_threads(team_of(shape))
     {
         member  m = join_team(shape->H);
         int64_t t = shape->reverse ? 0 : T - 1;

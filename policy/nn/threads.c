@@ -8,12 +8,23 @@
 /* Some microseconds. */
 enum { SPINS = 2000 };
 
-/* Some tens of microseconds of a product. A thread that sleeps is awake as late as that. */
-enum { LEAST_OPERATIONS = 1 << 19 };
+/* Some tens of microseconds of a product. A thread that sleeps takes as long to wake up, and one that has nothing
+ * left to do keeps its core busy for milliseconds. */
+enum { LEAST_OPERATIONS = 1 << 22 };
+
+/* Meetings cost much less than starts. */
+enum { STEP_FACTOR = 16 };
 
 int32_t emp_team_size(int64_t operations, int32_t threads)
 {
-    return operations < LEAST_OPERATIONS ? 1 : threads;
+    const int64_t most = operations / LEAST_OPERATIONS;
+
+    return most < 1 ? 1 : most < threads ? (int32_t)most : threads;
+}
+
+int32_t emp_team_size_of_steps(int64_t operations, int32_t threads)
+{
+    return emp_team_size(STEP_FACTOR * operations, threads);
 }
 
 void emp_team_meet(emp_team *team, int32_t size)

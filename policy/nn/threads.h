@@ -14,9 +14,13 @@ typedef struct {
     atomic_int arrived, meetings;
 } emp_team;
 
-/** \a threads, or 1 if the work is so small that starting threads takes as long.
+/** Returns how many of \a threads, at least 1, a piece of work is worth: each has enough to do that starting it
+ * takes little time beside that.
  * \param operations  Multiplications and additions, each pair one. */
 int32_t emp_team_size(int64_t operations, int32_t threads);
+
+/** The same for work in steps between which the team meets; \a operations are those of one step. */
+int32_t emp_team_size_of_steps(int64_t operations, int32_t threads);
 
 /** Returns when all \a size threads have called it. */
 void emp_team_meet(emp_team *team, int32_t size);

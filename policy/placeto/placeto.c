@@ -52,7 +52,7 @@ static void draw_start(emp_placeto_agent *a)
 {
     emp_rng rng;
 
-    emp_rng_init(&rng, a->seed, STREAM_STARTS, (uint32_t)a->episode);
+    emp_rng_init(&rng, a->learner.seed, STREAM_STARTS, (uint32_t)a->episode);
     for (int32_t v = 0; v < a->graph->node_count; v++)
         a->start.device[v] =
             a->options.start == EMP_PLACETO_START_FIRST
@@ -68,17 +68,17 @@ emp_status emp_placeto_agent_init(emp_placeto_agent *a, emp_node_graph *graph,
 {
     static const char *const names[EMP_PLACETO_METRICS] = {"loss", "return", "entropy",
                                                            "gradient_norm", "updates"};
-    emp_status               st = EMP_OK;
-    emp_rng                  rng;
+    static const emp_learner_type type = {.metric_count = EMP_PLACETO_METRICS,
+                                          .metrics = names};
+    emp_status                    st = EMP_OK;
+    emp_rng                       rng;
 
     *a = (emp_placeto_agent){.options = *options,
                              .graph = graph,
                              .device_count = device_count,
-                             .seed = seed,
                              .planned = planned};
+    a->learner = emp_learner_start(&type, &options->learner, NULL, seed, threads);
     memcpy(a->device, devices, (size_t)device_count * sizeof *devices);
-    for (int32_t i = 0; i < EMP_PLACETO_METRICS; i++)
-        a->metric[i] = (emp_method_metric){names[i], NAN};
     EMP_TRY(emp_openblas_open(err));
     EMP_TRY(emp_placeto_net_init(
         &a->net, graph,
@@ -86,8 +86,10 @@ emp_status emp_placeto_agent_init(emp_placeto_agent *a, emp_node_graph *graph,
                              .devices = device_count,
                              .passes = options->passes,
                              .max_rollouts = options->rollouts,
-                             .threads = threads < 1 ? 1 : threads},
+                             .threads = a->learner.threads},
         err));
+    emp_learner_add(&a->learner,
+                    EMP_LEARNER_NET("net_", &a->net.params, EMP_PLACETO_NORM));
     EMP_TRY(allocate(a, err));
     emp_rng_init(&rng, seed, STREAM_WEIGHTS, 0);
     emp_placeto_net_randomize(&a->net, &rng);
@@ -128,7 +130,7 @@ static int32_t draw_device(const emp_placeto_agent *a, int32_t rollout, const em
     emp_rng rng;
 
     if (is_greedy(a)) return most_likely(p, a->device_count);
-    emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_EPISODES + a->episode),
+    emp_rng_init(&rng, a->learner.seed, (uint32_t)(STREAM_EPISODES + a->episode),
                  (uint32_t)(a->step * EMP_MAX_BATCH + rollout));
     return emp_categorical_sample(p, a->device_count, emp_rng_uniform(&rng));
 }
@@ -177,8 +179,7 @@ static bool is_sound(const emp_placeto_agent *a)
     const int32_t nodes = a->graph->node_count, devices = a->device_count;
     const int64_t drawn = (int64_t)a->options.rollouts * nodes;
 
-    return emp_count_is_valid(a->episode) && emp_count_is_valid(a->update) &&
-           emp_count_is_valid(a->net.params.step) && a->step >= -1 && a->step < nodes &&
+    return emp_count_is_valid(a->episode) && a->step >= -1 && a->step < nodes &&
            a->rollouts >= (a->step > 0) && a->rollouts <= a->options.rollouts &&
            emp_choices_are_valid(a->start.device, nodes, devices) &&
            emp_choices_are_valid(a->best.device, nodes, devices) &&
@@ -193,22 +194,23 @@ static emp_status emp_placeto_agent_ask(emp_placeto_agent        *a,
                                         const emp_owned_decision *candidates, int32_t max,
                                         int32_t *count, emp_error *err)
 {
+    EMP_CHECK(emp_learner_check(&a->learner, err));
     if (!is_sound(a))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of placeto is damaged");
     unsigned saved = emp_flush_begin();
 
     if (a->step < 0) {
-        a->drawn = 1;
+        a->learner.drawn = 1;
         propose(a, a->start.device, candidates[0].device_of_op);
     } else {
         if (a->step == 0) begin_episode(a);
         if (a->rollouts > max) a->rollouts = max;
         draw_devices(a);
-        a->drawn = a->rollouts;
-        for (int32_t k = 0; k < a->drawn; k++)
+        a->learner.drawn = a->rollouts;
+        for (int32_t k = 0; k < a->learner.drawn; k++)
             propose(a, &a->now[k * a->graph->node_count], candidates[k].device_of_op);
     }
-    *count = a->drawn;
+    *count = a->learner.drawn;
     emp_flush_end(saved);
     return EMP_OK;
 }
@@ -311,31 +313,15 @@ static void emp_placeto_agent_tell(emp_placeto_agent *a, const emp_score *scores
 
 /* ---- the state ---- */
 
-/* The parameters and Adam's moments, which fit every graph with as many devices to choose from. Fills
- * arrays and returns their number. */
-static int32_t
-emp_placeto_agent_list_weights(emp_placeto_agent *a,
-                               emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    emp_params           *p = &a->net.params;
-    const emp_named_array all[] = {{"net_step", EMP_ARRAY_INT64, 1, &p->step},
-                                   {"net_value", EMP_ARRAY_REAL, p->count, p->value},
-                                   {"net_moment1", EMP_ARRAY_REAL, p->count, p->moment1},
-                                   {"net_moment2", EMP_ARRAY_REAL, p->count, p->moment2}};
-
-    memcpy(arrays, all, sizeof all);
-    return sizeof all / sizeof *all;
-}
-
 /* What later asks depend on (emp_method). */
 static int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
                                             emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    const int32_t count = emp_placeto_agent_list_weights(a, arrays);
+    const int32_t count = emp_learner_list_weights(a, arrays);
     size_t nodes = (size_t)a->graph->node_count, rollouts = (size_t)a->options.rollouts;
     const emp_named_array all[] = {
         {"episode", EMP_ARRAY_INT64, 1, &a->episode},
-        {"update", EMP_ARRAY_INT64, 1, &a->update},
+        {"update", EMP_ARRAY_INT64, 1, &a->learner.update},
         {"step", EMP_ARRAY_INT32, 1, &a->step},
         {"rollouts", EMP_ARRAY_INT32, 1, &a->rollouts},
         {"unit_s", EMP_ARRAY_DOUBLE, 1, &a->unit_s},
@@ -435,13 +421,13 @@ void emp_placeto_weigh(emp_placeto_agent *a)
 {
     int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
     int64_t window = a->options.window;
-    int64_t known = a->update + 1 < window ? a->update + 1 : window;
+    int64_t known = a->learner.update + 1 < window ? a->learner.update + 1 : window;
 
     sum_returns(a);
     for (int64_t t = 0; t < nodes; t++) {
         double sum = 0.0, baseline = 0.0;
         for (int64_t k = 0; k < a->rollouts; k++) sum += a->weight[t * stride + k];
-        a->average[a->update % window * nodes + t] = sum / a->rollouts;
+        a->average[a->learner.update % window * nodes + t] = sum / a->rollouts;
         for (int64_t i = 0; i < known; i++) baseline += a->average[i * nodes + t];
         for (int64_t k = 0; k < a->rollouts; k++)
             a->weight[t * stride + k] -= baseline / (double)known;
@@ -497,14 +483,15 @@ double emp_placeto_add_gradients(emp_placeto_agent *a, double entropy)
         for (int32_t k = 0; k < a->rollouts; k++)
             a->replayed[k * nodes + a->graph->order[t]] = a->action[k * nodes + t];
     }
-    a->metric[EMP_PLACETO_ENTROPY].value = entropy_sum / (nodes * a->rollouts);
+    a->learner.metric[EMP_PLACETO_ENTROPY].value = entropy_sum / (nodes * a->rollouts);
     return loss;
 }
 
 /* From the first value to the last, in a line over the updates that are planned. */
 static double scheduled(const emp_placeto_agent *a, double first, double last)
 {
-    double part = a->planned > 1 ? (double)a->update / (double)(a->planned - 1) : 0.0;
+    double part =
+        a->planned > 1 ? (double)a->learner.update / (double)(a->planned - 1) : 0.0;
 
     return first + (last - first) * fmin(part, 1.0);
 }
@@ -522,19 +509,18 @@ static double mean_return(const emp_placeto_agent *a)
 static void emp_placeto_learn(emp_placeto_agent *a)
 {
     const emp_placeto_options *o = &a->options;
-    const emp_adam             adam = {.learning_rate = scheduled(a, o->lr, o->lr_last),
-                                       .beta1 = 0.9,
-                                       .beta2 = 0.999,
-                                       .epsilon = o->epsilon};
+    const emp_learner_options *first = &o->learner;
 
     emp_placeto_weigh(a);
     emp_params_zero_gradient(&a->net.params);
-    a->metric[EMP_PLACETO_LOSS].value =
-        emp_placeto_add_gradients(a, scheduled(a, o->entropy, o->entropy_last));
-    a->metric[EMP_PLACETO_NORM].value = emp_params_ascend(&a->net.params, o->clip, &adam);
-    a->metric[EMP_PLACETO_RETURN].value = mean_return(a);
-    a->update++;
-    a->metric[EMP_PLACETO_UPDATES].value = (double)a->update;
+    a->learner.metric[EMP_PLACETO_LOSS].value =
+        emp_placeto_add_gradients(a, scheduled(a, first->entropy, o->entropy_last));
+    a->learner.metric[EMP_PLACETO_RETURN].value = mean_return(a);
+    a->learner.options.adam.learning_rate =
+        scheduled(a, first->adam.learning_rate, o->lr_last);
+    a->learner.has_gradient = 1;
+    emp_learner_step(a);
+    a->learner.metric[EMP_PLACETO_UPDATES].value = (double)a->learner.update;
 }
 
 /* GPUs alone, or all devices where CPUs are asked for or there is one GPU at most. */
@@ -585,29 +571,18 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 {
     emp_placeto_agent *agent = (emp_placeto_agent *)state;
 
-    if (count != agent->drawn)
+    if (count != agent->learner.drawn)
         return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
-                         agent->drawn);
+                         agent->learner.drawn);
     emp_placeto_agent_tell(agent, scores);
     return EMP_OK;
 }
 
 static void clear(void *state) { emp_placeto_agent_clear((emp_placeto_agent *)state); }
 
-static const emp_method_metric *metrics(const void *state, int32_t *count)
-{
-    *count = EMP_PLACETO_METRICS;
-    return ((const emp_placeto_agent *)state)->metric;
-}
-
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     return emp_placeto_agent_list_state((emp_placeto_agent *)state, arrays);
-}
-
-static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    return emp_placeto_agent_list_weights((emp_placeto_agent *)state, arrays);
 }
 
 static const emp_option option_list[] = {
@@ -645,16 +620,13 @@ static const emp_option option_list[] = {
                        "every so many episodes, from the first on, takes the likeliest "
                        "devices and teaches nothing; 0: none",
                        999, 0),
-    EMP_REAL_OPTION("lr", emp_placeto_options, lr, 0, 10, "learning rate of Adam", 1e-3,
-                    3e-3),
+    EMP_ADAM_OPTIONS(emp_placeto_options, learner.adam, EMP_LEARNER_DEFAULTS(1e-3, 3e-3),
+                     "epsilon", 1e-8, 0),
+    EMP_CLIP_OPTION(emp_placeto_options, learner.clip, 1.25),
+    EMP_ENTROPY_OPTION(emp_placeto_options, learner.entropy,
+                       EMP_LEARNER_DEFAULTS(1, 0.01)),
     EMP_REAL_OPTION("lr_last", emp_placeto_options, lr_last, 0, 10,
                     "learning rate at the end; between, it falls in a line", 1e-4, 3e-4),
-    EMP_REAL_OPTION("epsilon", emp_placeto_options, epsilon, 1e-30, 1e6, "Adam's epsilon",
-                    1e-8),
-    EMP_REAL_OPTION("clip", emp_placeto_options, clip, 1e-6, 1e9, "largest gradient norm",
-                    1.25),
-    EMP_REAL_OPTION("entropy", emp_placeto_options, entropy, 0, 1e6,
-                    "weight of the odds' entropy in the objective", 1, 0.01),
     EMP_REAL_OPTION("entropy_last", emp_placeto_options, entropy_last, 0, 1e6,
                     "that weight at the end", 0),
     EMP_INTEGER_OPTION(
@@ -662,7 +634,7 @@ static const emp_option option_list[] = {
         "updates until the end of both lines; 0: as many as the budget has", 0),
     EMP_NO_OPTION};
 
-static const emp_method_learning learning = {.list_weights = list_weights};
+static const emp_method_learning learning = {.list_weights = emp_learner_list_weights};
 
 const emp_method emp_method_placeto = {
     .name = "placeto",
@@ -679,6 +651,6 @@ const emp_method emp_method_placeto = {
     .ask = ask,
     .tell = tell,
     .clear = clear,
-    .metrics = metrics,
+    .metrics = emp_learner_metrics,
     .list_state = list_state,
     .learning = &learning};

@@ -9,8 +9,8 @@
 #ifndef EMP_POLICY_PLACETO_PLACETO_H
 #define EMP_POLICY_PLACETO_PLACETO_H
 
-#include "base/text/options.h"
 #include "policy/placeto/net.h"
+#include "policy/reinforce/learner.h"
 #include "search/method.h"
 
 /* Episodes and updates of Placeto. An episode goes over the nodes of a graph in a topological
@@ -50,13 +50,14 @@ typedef enum {
 
 /** Meaning, range and presets of each: the table in placeto.c. */
 typedef struct {
-    int32_t            max_nodes, rollouts, passes, window, greedy_every, updates;
-    bool               cpu;
-    double             lr, lr_last, epsilon, clip, entropy, entropy_last, gamma;
-    double             penalty, limit_gb, cap;
-    emp_placeto_start  start;
-    emp_placeto_units  units;
-    emp_placeto_memory memory;
+    emp_learner_options learner; /**< at the first update */
+    int32_t             max_nodes, rollouts, passes, window, greedy_every, updates;
+    bool                cpu;
+    double              lr_last, entropy_last, gamma;
+    double              penalty, limit_gb, cap;
+    emp_placeto_start   start;
+    emp_placeto_units   units;
+    emp_placeto_memory  memory;
 } emp_placeto_options;
 
 enum {
@@ -76,20 +77,19 @@ typedef struct {
 } emp_placeto_placement;
 
 typedef struct {
+    emp_learner         learner; /**< first; its ops are NULL */
     emp_placeto_options options;
     emp_node_graph     *graph; /**< owned */
     emp_placeto_net     net;
     int32_t             device_count; /**< to choose from */
     emp_device_id       device[EMP_MAX_DEVICES];
-    uint64_t            seed;         /**< of the first weights and of all draws */
     int64_t             planned;      /**< updates of the schedules; 0: unknown */
     emp_real           *cost, *bytes; /**< [node] over their largest */
 
-    int64_t episode, update; /**< episodes ended, updates made */
-    int32_t step;            /**< nodes that have a device; -1: the start has no score */
-    int32_t rollouts;        /**< of this episode */
-    int32_t drawn;           /**< candidates of the last ask */
-    double  unit_s;          /**< of values; 0: not known yet */
+    int64_t episode;  /**< episodes ended */
+    int32_t step;     /**< nodes that have a device; -1: the start has no score */
+    int32_t rollouts; /**< of this episode */
+    double  unit_s;   /**< of values; 0: not known yet */
     emp_placeto_placement start, best;
     int32_t              *now;     /**< [rollout][node] devices, as in a placement */
     int32_t              *action;  /**< [rollout][step] devices drawn */
@@ -97,13 +97,12 @@ typedef struct {
     double               *value;   /**< [step + 1][rollout] */
     double               *average; /**< [window][step] of G, by update mod window */
 
-    emp_real         *x;        /**< (rollouts x nodes, d) of one step */
-    emp_real         *d_logits; /**< (rollouts, devices) */
-    int32_t          *replayed; /**< as now */
-    double           *weight;   /**< [step][rollout] G - b */
-    emp_device_id    *spread;   /**< [node] */
-    emp_method_metric metric[EMP_PLACETO_METRICS];
-    emp_arrays        arrays; /**< all of these that are arrays, and the placements' */
+    emp_real      *x;        /**< (rollouts x nodes, d) of one step */
+    emp_real      *d_logits; /**< (rollouts, devices) */
+    int32_t       *replayed; /**< as now */
+    double        *weight;   /**< [step][rollout] G - b */
+    emp_device_id *spread;   /**< [node] */
+    emp_arrays     arrays;   /**< all of these that are arrays, and the placements' */
 } emp_placeto_agent;
 
 /** Takes \a graph over, even on failure. \a devices are those to choose from, at least 2.

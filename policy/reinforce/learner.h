@@ -94,40 +94,51 @@ typedef struct {
     emp_reinforce_rules rules;
 } emp_learner_options;
 
-/** The defaults of an option in a method's presets, for EMP_LEARNER_OPTIONS. */
+/* Rows of methods' options that several learners have. A method gives its struct \a type, the field \a at, and its
+ * own defaults: each a number, or EMP_LEARNER_DEFAULTS of its presets. */
+
 #define EMP_LEARNER_DEFAULTS(...) __VA_ARGS__
 
-/** Rows of a method's options; \a at is the emp_learner_options in its struct \a type, the
- * last six are a number or EMP_LEARNER_DEFAULTS. */
-#define EMP_LEARNER_OPTIONS(type, at, rate, eps, hat, first, average, failures)         \
-    EMP_INTEGER_OPTION("samples", type, at.samples, 1, EMP_MAX_BATCH,                   \
-                       "placements per update (k)", 4),                                 \
-        EMP_REAL_OPTION("lr", type, at.adam.learning_rate, 0, 10,                       \
-                        "learning rate of Adam", rate),                                 \
-        EMP_REAL_OPTION("epsilon", type, at.adam.epsilon, 1e-30, 1e6, "Adam's epsilon", \
-                        eps),                                                           \
-        EMP_BOOL_OPTION("epsilon_hat", type, at.adam.epsilon_hat,                       \
-                        "1: it is added before the second moment's bias is corrected, " \
-                        "as in TensorFlow, 0: after",                                   \
-                        hat),                                                           \
-        EMP_REAL_OPTION("clip", type, at.clip, 1e-6, 1e9,                               \
-                        "largest gradient norm of each network", 1),                    \
-        EMP_REAL_OPTION("failure", type, at.rules.failure, 0, 1e6,                      \
-                        "out of memory counts as a step of failure^2 s", 10),           \
-        EMP_REAL_OPTION("baseline_decay", type, at.rules.baseline_decay, 0, 1,          \
-                        "of the moving average of rewards", 0.9),                       \
-        EMP_BOOL_OPTION("baseline_first", type, at.rules.baseline_first,                \
-                        "1: it starts at the first placements that ran, 0: at a "       \
-                        "failure's reward",                                             \
-                        first),                                                         \
-        EMP_BOOL_OPTION("baseline_failures", type, at.rules.baseline_failures,          \
-                        "1: failures that take part in an update enter it, 0: only "    \
-                        "placements that ran do",                                       \
-                        average),                                                       \
-        EMP_INTEGER_OPTION("updates_failures", type, at.rules.updates_failures, 0, 1e9, \
-                           "updates that failures take part in", failures),             \
-        EMP_REAL_OPTION("entropy", type, at.entropy, 0, 1e6,                            \
-                        "weight of the placer's entropy in the objective", 0)
+/** Of an emp_adam. \a epsilon_name: "epsilon", unless the method has another option of this name. */
+#define EMP_ADAM_OPTIONS(type, at, rate, epsilon_name, eps, hat)                         \
+    EMP_REAL_OPTION("lr", type, at.learning_rate, 0, 10, "learning rate of Adam", rate), \
+        EMP_REAL_OPTION(epsilon_name, type, at.epsilon, 1e-30, 1e6, "Adam's epsilon",    \
+                        eps),                                                            \
+        EMP_BOOL_OPTION("epsilon_hat", type, at.epsilon_hat,                             \
+                        "1: it is added before the second moment's bias is corrected, "  \
+                        "as in TensorFlow, 0: after",                                    \
+                        hat),                                                            \
+        EMP_REAL_OPTION("beta1", type, at.beta1, 0, 0.9999,                              \
+                        "decay of Adam's first moment", 0.9),                            \
+        EMP_REAL_OPTION("beta2", type, at.beta2, 0, 0.999999,                            \
+                        "decay of Adam's second moment", 0.999)
+
+#define EMP_CLIP_OPTION(type, at, ...)                                                 \
+    EMP_REAL_OPTION("clip", type, at, 1e-6, 1e9, "largest gradient norm of a network", \
+                    __VA_ARGS__)
+
+#define EMP_ENTROPY_OPTION(type, at, ...)        \
+    EMP_REAL_OPTION("entropy", type, at, 0, 1e6, \
+                    "weight of the policy's entropy in the objective", __VA_ARGS__)
+
+/** Of emp_reinforce_rules. */
+#define EMP_REWARD_OPTIONS(type, at, form_default, first, average, failures)         \
+    EMP_WORD_OPTION("reward", type, at.form, "sqrt|identity|log",                    \
+                    "of a step of t seconds: -sqrt(t), -t, -ln(t)", form_default),   \
+        EMP_REAL_OPTION("failure", type, at.failure, 0, 1e6,                         \
+                        "out of memory counts as a step of failure^2 s", 10),        \
+        EMP_REAL_OPTION("baseline_decay", type, at.baseline_decay, 0, 1,             \
+                        "of the moving average of rewards", 0.9),                    \
+        EMP_BOOL_OPTION("baseline_first", type, at.baseline_first,                   \
+                        "1: it starts at the first placements that ran, 0: at a "    \
+                        "failure's reward",                                          \
+                        first),                                                      \
+        EMP_BOOL_OPTION("baseline_failures", type, at.baseline_failures,             \
+                        "1: failures that take part in an update enter it, 0: only " \
+                        "placements that ran do",                                    \
+                        average),                                                    \
+        EMP_INTEGER_OPTION("updates_failures", type, at.updates_failures, 0, 1e9,    \
+                           "updates that failures take part in", failures)
 
 /** The parameters of a network, and their names in a checkpoint. */
 typedef struct {

@@ -146,6 +146,16 @@ void emp_device_net_randomize(emp_device_net *net, double output_gain, emp_rng *
     }
 }
 
+/* Threads that decode: a step has the products of the cells and the attention. */
+static int32_t team_of(const emp_device_net *net, int32_t threads)
+{
+    enum { ACTIVATION = 16 };
+    const int64_t H = net->shape.hidden;
+
+    return emp_team_size_of_steps(
+        net->samples * H * (5 * H + ACTIVATION * (int64_t)net->steps), threads);
+}
+
 static void pack_panels(emp_device_net *net, int32_t threads)
 {
     emp_net_panels *p = &net->panels;
@@ -163,7 +173,7 @@ static void pack_panels(emp_device_net *net, int32_t threads)
         {&p->encoder_t[1], EMP_NET_ENCODER_SLICES + EMP_NET_ENCODER_RECURRENT, true},
         {&p->decoder_t, EMP_NET_DECODER_RECURRENT, true}};
 
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
+#pragma omp parallel for schedule(dynamic) num_threads(team_of(net, threads))
     for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
         emp_panels_pack(tasks[i].panels, emp_params_value(&net->params, tasks[i].slice),
                         tasks[i].transpose);
@@ -465,7 +475,7 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
                        emp_params_value(p, EMP_NET_DECODER_INPUT),
                        emp_params_value(p, EMP_NET_DECODER_BIAS), D + 1, H, 4 * H,
                        draw->threads);
-#pragma omp parallel num_threads(draw->threads)
+#pragma omp parallel num_threads(team_of(net, draw->threads))
     {
         unsigned saved = emp_flush_begin();
         share    m = share_of(net, omp_get_thread_num(), omp_get_num_threads());
@@ -517,7 +527,7 @@ static void score_steps(emp_device_net *net, const double *weight, double entrop
     int64_t S = net->steps;
     double  entropy = entropy_weight / ((double)net->samples * net->steps);
 
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(team_of(net, threads))
     for (int64_t k = 0; k < net->samples; k++) {
         unsigned saved = emp_flush_begin();
         for (int64_t t = 0; t < S; t++)

@@ -47,6 +47,11 @@ def groups(problem, given):
     the classes where the groups are given. A folded op costs nothing anywhere, and may go with group 0."""
     classes = np.asarray(problem.class_of_op)
     is_placed = classes >= 0
+    if isinstance(given, str):  # "metis:32"
+        kind, _, count = given.partition(":")
+        if count and not count.isdecimal():
+            raise ValueError(f"groups: \"{given}\" has no number behind its colon; \"metis:32\" has")
+        given = problem.groups(kind, int(count or 64))
     numbers = np.zeros(len(classes), np.int32)
     if given is None:  # some classes hold no op
         used, numbers[is_placed] = np.unique(classes[is_placed], return_inverse=True)

@@ -2,6 +2,8 @@
 import functools
 import hashlib
 import inspect
+import os
+import sys
 import types
 from typing import Any, Optional
 
@@ -20,9 +22,27 @@ def code_of(method: Any) -> str:
     it, or of a function, with the functions and classes of the same module that these name. Where there
     is no source, as of what was typed at a prompt, it is that of the compiled code. Of values those
     count that are arguments, defaults, or of an enclosing function, if they cannot change."""
+    own = getattr(method, "emplace_code", None)
+    if isinstance(own, str):  # what another object has found out
+        return own
     pieces: list[bytes] = []
     _add(method, pieces, set())
     return hashlib.sha256(b"\0".join(pieces)).hexdigest()[:16]
+
+
+def code_of_program() -> str:
+    """Likewise a hash of the file that this process runs, or of nothing at a prompt."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if main is None or not os.path.isfile(main):
+        return hashlib.sha256(b"").hexdigest()[:16]
+    with open(main, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]
+
+
+def name_of_program() -> str:
+    """The name of that file without its folder and ending, or "agent"."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.splitext(os.path.basename(main))[0] if main else "agent"
 
 
 def _add(thing, pieces, seen):

@@ -21,16 +21,25 @@ environment makes one of its own.
 Info. info["step_time"] has the seconds of a step that was simulated, info["fits"] whether all devices
 have enough memory for it. A step that does not fit has the time that it would take with endless memory.
 
+Groups may also be a grouping of the program's learners by name, "metis:32", "scotch:32", "colocrl" or
+"names:32" (Problem.groups).
+
+Record. `record` names a file for the record of a run, which close() writes: the program scores again what
+the environment has scored, in the same order. `agent` names the agent, or is its class, whose source then
+identifies it; without it the name and the source are those of the script that runs. env.log(loss=0.3) sets
+metrics that the record keeps from the next score on. `options` is a text that describes the agent.
+
 Features of a group, float32: ln(1 + x) of the microseconds of its ops on each device, of the KiB that
 it holds for the whole step, of the KiB that it reads from other groups, and of those they read from it.
 """
 import math
-from typing import Any, Optional, Sequence
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _given
 from ._emplace import Error
+from ._log import Log
 from .oracle import Oracle
 from .problem import Problem
 from .random import Random
@@ -90,12 +99,18 @@ class _Placing(_Facts, Env):
     an action and changes nothing. _act() takes what was read, and gives a row to be scored with its
     levels, or None. _settle() takes the score. Before that, Vector scores the rows of many at once."""
 
-    metadata = {"render_modes": []}
-    render_mode = None
+    metadata = {"render_modes": ["ansi"]}
+    render_mode: Optional[str] = None
+    _log: Optional["Log"] = None
 
-    def __init__(self, problem: Problem, groups: Optional[Sequence[int]] = None,
-                 reward: str = "sqrt", failure: float = 100.0, oracle: Optional[Oracle] = None):
-        """The text of the module emplace.env says what groups, reward, failure and oracle are."""
+    def __init__(self, problem: Problem, groups: Union[Sequence[int], str, None] = None,
+                 reward: str = "sqrt", failure: float = 100.0, oracle: Optional[Oracle] = None,
+                 record: Optional[str] = None, agent: Any = None, options: Optional[str] = None,
+                 render_mode: Optional[str] = None):
+        """The text of the module emplace.env says what the arguments are."""
+        if render_mode not in (None, "ansi"):
+            raise ValueError(f"render_mode is {render_mode!r}; it is None or \"ansi\"")
+        self.render_mode = render_mode
         if reward not in _FORMS:
             raise ValueError(f"reward is \"{reward}\"; it is one of {', '.join(_FORMS)}")
         if not failure > 0:
@@ -109,6 +124,32 @@ class _Placing(_Facts, Env):
         self._form = _FORMS[reward]
         self._failed = self._form(failure)
         self._is_running = False
+        self._shown: Optional[np.ndarray] = None
+        if record is not None:
+            self._log = Log(problem, self._groups, record, agent, options)
+
+    def log(self, **metrics: float) -> None:
+        """Sets metrics that the record keeps beside the scores."""
+        if self._log is None:
+            raise ValueError("log: the environment was made without record=")
+        self._log.set(metrics)
+
+    def render(self):
+        """With render_mode="ansi", why the step under the placement scored last takes as long as it does."""
+        if self.render_mode != "ansi":
+            return super().render()
+        if self._shown is None:
+            return "no placement has been scored yet\n"
+        return self.problem.explain(self._shown[self._groups])
+
+    def _score(self, rows, levels=None):
+        """Scores rows by group, which the log keeps."""
+        scores = self._oracle.score(rows, levels, self._groups)
+        if self._log is not None:
+            self._log.add(rows)
+        if self.render_mode is not None:
+            self._shown = np.atleast_2d(np.asarray(rows))[-1].astype(np.int32)
+        return scores
 
     def reward(self, time: float, fits: bool) -> float:
         """What a step is worth."""
@@ -118,6 +159,8 @@ class _Placing(_Facts, Env):
         """Begins an episode; gives its first observation and an info. A seed is that of random starts:
         action_space has a seed of its own. There are no options."""
         super().reset(seed=seed)
+        if self._log is not None and seed is not None and not self._log.rows:
+            self._log.seed = int(seed)
         begin = self._begin()
         self._is_running = True
         return begin
@@ -130,7 +173,7 @@ class _Placing(_Facts, Env):
         time, fits = None, None
         if row is not None:
             try:
-                times, are_fit = self._oracle.score(row, levels, self._groups)
+                times, are_fit = self._score(row, levels)
             except (Error, ValueError):
                 self._check(action)
                 raise
@@ -140,7 +183,10 @@ class _Placing(_Facts, Env):
         return settled
 
     def close(self):
-        """Does nothing: an environment holds neither files nor processes."""
+        """Writes the record, if one is asked for."""
+        log, self._log = self._log, None
+        if log is not None:
+            log.save()
 
     def _read_in_episode(self, action):
         if not self._is_running:
@@ -177,9 +223,9 @@ class OneShot(_Placing):
     """An action places everything: a device for each group. The episode is one step, and one
     simulation. The observation is the features of all groups, [groups, devices + 3]."""
 
-    def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None):
-        """The text of the module emplace.env says what groups, reward, failure and oracle are."""
-        super().__init__(problem, groups, reward, failure, oracle)
+    def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None, **keywords):
+        """The text of the module emplace.env says what the arguments are."""
+        super().__init__(problem, groups, reward, failure, oracle, **keywords)
         self.action_space = MultiDiscrete(np.full(self.group_count, self.device_count))
         self.observation_space = _box(*self._features.shape)
 
@@ -240,10 +286,10 @@ class Improve(_Placing):
     it is its turn, and whether it has had it in this pass. `placement` has the device of each group."""
 
     def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None, passes=1,
-                 start=None):
+                 start=None, **keywords):
         """start has a device for each group; without it, episodes begin at random devices. The text of
-        the module emplace.env says what groups, reward, failure and oracle are."""
-        super().__init__(problem, groups, reward, failure, oracle)
+        the module emplace.env says what the other arguments are."""
+        super().__init__(problem, groups, reward, failure, oracle, **keywords)
         if passes < 1:
             raise ValueError(f"passes is {passes}; each group needs at least 1 turn")
         if start is not None:
@@ -261,7 +307,7 @@ class Improve(_Placing):
         else:
             self.placement = self.np_random.integers(
                 0, self.device_count, self.group_count).astype(np.int32)
-        times, are_fit = self._oracle.score(self.placement, groups=self._groups)
+        times, are_fit = self._score(self.placement)
         time, fits = float(times[0]), bool(are_fit[0])
         self._turn, self._value = 0, self.reward(time, fits)
         return self._see(), _info(time, fits)
@@ -300,9 +346,9 @@ class Sequential(_Placing):
     The observation has a row a group: its features, its device as a column each, zeros while it has
     none, and whether it may be selected. `placement` has the device of each group, or -1."""
 
-    def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None):
-        """The text of the module emplace.env says what groups, reward, failure and oracle are."""
-        super().__init__(problem, groups, reward, failure, oracle)
+    def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None, **keywords):
+        """The text of the module emplace.env says what the arguments are."""
+        super().__init__(problem, groups, reward, failure, oracle, **keywords)
         self.action_space = MultiDiscrete(np.array([self.group_count, self.device_count]))
         self.observation_space = _box(self.group_count, self._features.shape[1] + self.device_count + 1)
         edges = self._groups[np.asarray(problem.graph.edges).reshape(-1, 2)]
@@ -363,13 +409,18 @@ class Vector(_Facts, VectorEnv):
     render_mode = None
     spec = None
 
-    def __init__(self, kind: Any, problem: Problem, num_envs: int, threads: int = 1, **keywords):
-        """kind is a class of this module, which the keywords go to; threads are the oracle's."""
+    def __init__(self, kind: Any, problem: Problem, num_envs: int, threads: int = 1,
+                 oracle: Optional[Oracle] = None, record: Optional[str] = None, agent: Any = None,
+                 options: Optional[str] = None, **keywords):
+        """kind is a class of this module, which the keywords go to; threads are the oracle's. The text of
+        the module emplace.env says what oracle, record, agent and options are."""
         if not (isinstance(kind, type) and issubclass(kind, _Placing)):
             raise TypeError(f"kind is {kind!r}; it is one of the classes Improve, OneShot, Order and Sequential")
         if num_envs < 1:
             raise ValueError(f"num_envs is {num_envs}; at least 1 environment is needed")
-        self._oracle = Oracle(problem, threads)
+        if record is not None and kind is Order:
+            raise ValueError("record: orders are not recorded")
+        self._oracle = oracle or Oracle(problem, threads)
         self.envs = [kind(problem, oracle=self._oracle, **keywords) for _ in range(num_envs)]
         self._groups, self._features = self.envs[0].groups, self.envs[0].features
         self.num_envs = num_envs
@@ -378,11 +429,18 @@ class Vector(_Facts, VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._is_over = [False] * num_envs
+        self._log = None if record is None else Log(problem, self._groups, record, agent, options)
+        for env in self.envs:  # those that score by themselves, when they begin
+            env._log = self._log
+
+    log = _Placing.log
 
     def reset(self, *, seed: Any = None, options: Optional[dict] = None):
         """Begins an episode in each; environment i has the seed + i, or the i-th one of a list. There
         are no options."""
         seeds = [None] * self.num_envs if seed is None else seed
+        if self._log is not None and isinstance(seed, (int, np.integer)) and not self._log.rows:
+            self._log.seed = int(seed)
         if isinstance(seed, (int, np.integer)):
             seeds = [seed + i for i in range(self.num_envs)]
         begun = [env.reset(seed=own) for env, own in zip(self.envs, seeds, strict=True)]
@@ -402,6 +460,8 @@ class Vector(_Facts, VectorEnv):
             order = None if levels[0] is None else np.stack(levels)
             try:
                 times, fits = self._oracle.score(np.stack(rows), order, self._groups)
+                if self._log is not None:
+                    self._log.add(np.stack(rows))
             except (Error, ValueError):
                 for i in asked:
                     self.envs[i]._check(actions[i])
@@ -442,12 +502,32 @@ class Vector(_Facts, VectorEnv):
         return np.stack(seen), rewards, terminated, np.zeros(self.num_envs, bool), _infos(times, fits)
 
     def close_extras(self, **keywords):
-        """Does nothing: the environments hold neither files nor processes."""
+        """Writes the record, if one is asked for."""
+        log, self._log = self._log, None
+        for env in self.envs:
+            env._log = None
+        if log is not None:
+            log.save()
 
 
 def _infos(times, fits):
     is_scored = ~np.isnan(times)
     return {"step_time": times, "_step_time": is_scored, "fits": fits, "_fits": is_scored}
+
+
+def _register():
+    """gymnasium.make("emplace/OneShot-v0", problem=...) and the others, once this module is imported; the
+    wheel has an entry point by which Gymnasium imports it itself."""
+    try:
+        from gymnasium.envs.registration import register, registry
+    except ImportError:
+        return
+    for kind in (OneShot, Improve, Sequential, Order):
+        if f"emplace/{kind.__name__}-v0" not in registry:
+            register(id=f"emplace/{kind.__name__}-v0", entry_point=f"emplace.env:{kind.__name__}")
+
+
+_register()
 
 
 def random_actions(env: OneShot, seed: int):

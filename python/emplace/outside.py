@@ -2,15 +2,22 @@
 
 A method has ask(count), which returns up to count rows and none at the end, and may have
 tell(scores). A row is a device, an integer, for each op, or for each colocation class if the method
-has the attribute by_class = True. serve(make) is the whole of a program for `emplace place --method
-"cmd:python3 mine.py"`.
+has the attribute by_class = True. It may have the attribute metrics, a dict of numbers such as its loss,
+which records keep beside the scores; the first answer has all of its keys. A file with such a class is a
+method of the program: `emplace place --method mine.py`. serve(make) makes a program of it, for
+`--method "cmd:python3 mine.py"`.
 """
 import json
+import math
 import operator
 import reprlib
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Set
 from typing import Any, Callable, NamedTuple, Optional
+
+from ._emplace import Error
+from .problem import Machine, Problem
 
 
 class Score(NamedTuple):
@@ -27,6 +34,7 @@ class Task:
     def __init__(self, hello: dict):
         self.workload: str = hello["workload"]
         self.machine: str = hello["machine"]
+        self.machine_file: str = hello.get("machine_file", "")  # the text of its file
         self.runtime: str = hello["runtime"]
         self.seed: int = hello["seed"]
         self.budget: int = hello["budget"]  # evaluations; 0: not known
@@ -40,6 +48,43 @@ class Task:
         self.class_count: int = hello["class_count"]
         self.class_kinds: list[str] = hello["class_kinds"]  # where it may be: "any", "cpu", "gpu"
         self.edges: list[list[int]] = hello["edges"]  # producer, reader, bytes
+        self._problem: Optional[Problem] = None
+
+
+    @property
+    def problem(self):
+        """The task as an emplace.Problem, which is loaded when it is first read."""
+        if self._problem is None:
+            self._problem = _load(self)
+        return self._problem
+
+
+def _agrees(problem, task):
+    """Whether a problem is that of the task: the ops, and their times on each device."""
+    graph = problem.graph
+    if graph.op_count != len(task.names) or problem.machine.device_count != len(task.devices):
+        return False
+    times = problem.op_times.tolist()
+    return all(round(row[d] * 1e9) == device["time_ns"][op]
+               for op, row in enumerate(times) for d, device in enumerate(task.devices))
+
+
+def _load(task):
+    """The machine is one of the data folder, or that of the text of the file."""
+    try:
+        problem = Problem(task.workload, task.machine, task.runtime)
+        if _agrees(problem, task):
+            return problem
+    except Error:
+        pass
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+        file.write(task.machine_file)
+        file.flush()
+        problem = Problem(task.workload, Machine(file.name), task.runtime)
+    if _agrees(problem, task):
+        return problem
+    raise ValueError(f"the task {task.workload} on {task.machine} has costs that its files do not have, so "
+                     "that an environment cannot be made of it; use the task's own attributes")
 
 
 def _is_list(given):
@@ -78,6 +123,12 @@ def _plain(rows):
     return [_plain_row(row, number) for number, row in enumerate(rows)]
 
 
+def _plain_metric(value):
+    """A number of a metric, or None, which is null, for one that is not known."""
+    number = float(value)  # also of numpy and of tensors with one element
+    return number if math.isfinite(number) else None
+
+
 def _lines(reader):
     """The lines of the other end, until it has gone."""
     try:
@@ -99,22 +150,40 @@ def _send(writer, message):
 def talk(make: Callable[[Task], Any], reader, writer,
          watch: Optional[Callable[[list[Score]], Any]] = None) -> None:
     """Speaks for a method until the other end closes. watch(scores) sees each batch of scores;
-    when it returns False, the run ends."""
-    method, goes_on = None, True
+    when it returns False, the run ends. A method with close() is closed at the end."""
+    methods: list = []
+    try:
+        _talk(make, reader, writer, watch, methods)
+    finally:
+        for method in methods:
+            if hasattr(method, "close"):
+                method.close()
+
+
+def _talk(make, reader, writer, watch, methods):
+    goes_on = True
     for line in _lines(reader):
         message = json.loads(line)
         if "hello" in message:
-            method = make(Task(message))
+            methods.append(make(Task(message)))
         elif "ask" in message:
-            rows = _plain(method.ask(message["ask"])) if goes_on else []
-            if not _send(writer, {"classes" if getattr(method, "by_class", False) else "placements": rows}):
+            if not _send(writer, _answer(methods[-1], message["ask"]) if goes_on else {"placements": []}):
                 return
         elif "told" in message:
             scores = [Score(s["step_time_s"], s["fits"], s["overflow"]) for s in message["told"]]
-            if hasattr(method, "tell"):
-                method.tell(scores)
+            if hasattr(methods[-1], "tell"):
+                methods[-1].tell(scores)
             if watch is not None and watch(scores) is False:
                 goes_on = False
+
+
+def _answer(method, count):
+    rows = _plain(method.ask(count))
+    answer = {"classes" if getattr(method, "by_class", False) else "placements": rows}
+    metrics = getattr(method, "metrics", None)
+    if metrics:
+        answer["metrics"] = {name: _plain_metric(value) for name, value in metrics.items()}
+    return answer
 
 
 def serve(make: Callable[[Task], Any]) -> None:

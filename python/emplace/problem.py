@@ -1,10 +1,24 @@
 """What is placed: graphs, machines, and a graph on a machine under a runtime."""
+import atexit
+import contextlib
+import json
 import os
+import tempfile
 from typing import Any, Union
 
 from . import _emplace
 
 Path = Union[str, "os.PathLike[str]"]
+
+
+def _plain(value):
+    """A number of numpy as one of Python."""
+    return value.item()
+
+
+def _remove(path):
+    with contextlib.suppress(OSError):
+        os.remove(path)
 
 
 class Graph(_emplace.Graph):
@@ -21,6 +35,30 @@ class Graph(_emplace.Graph):
     def load(cls, spec_or_path):
         """The graph of a workload spec or of a file."""
         return cls(spec_or_path)
+
+    @classmethod
+    def from_ops(cls, ops, edges, controls=(), path=None):
+        """A graph of ops with times of your own.
+
+            Graph.from_ops({"a": {"gpu_s": 1e-3, "cpu_s": 2e-2, "output_bytes": 4096},
+                            "b": {"gpu_s": 2e-3, "cpu_s": 9e-2}}, edges=[("a", "b")])
+
+        `ops` has the values of each op by its name: seconds on a GPU and on a core of a CPU (`gpu_s`, `cpu_s`),
+        bytes of its result (`output_bytes`), and what docs/formats.md lists besides; what is left out is 0.
+        `edges` has pairs of names: the op that makes a result and one that reads it; `controls` likewise has an
+        op and one that waits for it. The graph lies in the file `path`, which the program can read as any
+        graph; without it, in a temporary file that is removed when the process ends."""
+        listed = [{"name": name, **values} for name, values in dict(ops).items()]
+        text = json.dumps({"format": "emplace-ops-1", "ops": listed, "edges": [list(edge) for edge in edges],
+                           "controls": [list(edge) for edge in controls]}, default=_plain)
+        if path is None:
+            with tempfile.NamedTemporaryFile("w", suffix=".ops.json", delete=False, encoding="utf-8") as file:
+                file.write(text)
+            atexit.register(_remove, file.name)
+            return cls(file.name)
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+        return cls(os.fspath(path))
 
     def __len__(self):
         return self.op_count
@@ -67,6 +105,23 @@ class Problem(_emplace.Problem):
         self.runtime = runtime
         self.name = name or graph.spec
         return self
+
+    def __deepcopy__(self, memo):
+        return self  # it does not change
+
+    def __reduce__(self):
+        """A copy in another process is loaded from the same files."""
+        return Problem, (self.graph.spec, self.machine.name, self.runtime, self.name)
+
+    def groups(self, kind: str = "metis", count: int = 64, seed: int = 1) -> list[int]:
+        """The number of each op's group, by a grouping of the program's learners: "metis" or "scotch", at
+        most `count` groups that exchange little; "colocrl", as many as its rules make; "names", by layer,
+        direction and block of time steps. Ops that can only run on a CPU are one more group, the last;
+        folded ops are in none, which is -1."""
+        numbers, groups = self._group(kind, count, seed)
+        classes = self.class_of_op
+        return [groups if number < 0 <= of else number
+                for number, of in zip(numbers.tolist(), classes.tolist())]
 
     def save_placement(self, path: Path, placement: Any, step_time: float = -1.0,
                        force: bool = False) -> None:

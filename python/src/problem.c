@@ -195,6 +195,88 @@ static PyObject *load_placement(PyObject *object, PyObject *path)
     return emp_py_raise(&err);
 }
 
+/* ---- what a wheel lacks, and explanations ---- */
+
+static PyObject *explain(PyObject *object, PyObject *placement)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    emp_py_rows           rows = {0};
+    char                  text[EMP_EXPLANATION_BYTES];
+    emp_error             err = {0};
+    emp_status            st;
+
+    if (read_placement(&rows, self, placement) != 0) {
+        PyMem_Free(rows.item);
+        return NULL;
+    }
+    emp_problem_legalize(self->problem, rows.item);
+    Py_BEGIN_ALLOW_THREADS;
+    st = emp_explain(text, sizeof text, self->problem, rows.item, &err);
+    Py_END_ALLOW_THREADS;
+    PyMem_Free(rows.item);
+    return st == EMP_OK ? PyUnicode_FromString(text) : emp_py_raise(&err);
+}
+
+#ifdef EMP_PYTHON_ALONE
+static PyObject *refuse(void)
+{
+    emp_error err = {
+        .status = EMP_EUNSUPPORTED,
+        .msg = "a wheel is built without METIS, Scotch and GLPK; use the module of a "
+               "build tree or of an installed prefix (docs/python.md)"};
+
+    return emp_py_raise(&err);
+}
+
+static PyObject *group(PyObject *object, PyObject *args)
+{
+    (void)object, (void)args;
+    return refuse();
+}
+
+static PyObject *bound(PyObject *object, PyObject *unused)
+{
+    (void)object, (void)unused;
+    return refuse();
+}
+#else
+static PyObject *group(PyObject *object, PyObject *args)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    const char           *kind;
+    int                   count, groups = 0;
+    unsigned long long    seed;
+    void                 *items;
+    emp_error             err = {0};
+    emp_status            st;
+
+    if (!PyArg_ParseTuple(args, "siK", &kind, &count, &seed)) return NULL;
+    PyObject *array = emp_py_array('i', emp_graph_op_count(self->graph), 0, NULL, &items);
+    if (array == NULL) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    st = emp_problem_group(items, &groups, self->problem, kind, count, seed, &err);
+    Py_END_ALLOW_THREADS;
+    if (st == EMP_OK) return Py_BuildValue("Ni", array, groups);
+    Py_DECREF(array);
+    return emp_py_raise(&err);
+}
+
+static PyObject *bound(PyObject *object, PyObject *unused)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    emp_time_ns           bound_ns = 0;
+    emp_error             err = {0};
+    emp_status            st;
+
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS;
+    st = emp_bound(&bound_ns, self->problem, &err);
+    Py_END_ALLOW_THREADS;
+    return st == EMP_OK ? PyFloat_FromDouble((double)bound_ns * 1e-9)
+                        : emp_py_raise(&err);
+}
+#endif
+
 static PyGetSetDef getters[] = {
     {"graph", get_graph, NULL, "Its graph.", NULL},
     {"machine", get_machine, NULL, "Its machine.", NULL},
@@ -214,6 +296,12 @@ static PyMethodDef methods[] = {
      "save_placement(path, placement, step_time): writes a placement file."},
     {"load_placement", load_placement, METH_O,
      "load_placement(path): the placement of a file, int32."},
+    {"explain", explain, METH_O,
+     "explain(placement): why its step takes as long as it does, in ten lines of text."},
+    {"bound", bound, METH_NOARGS,
+     "bound(): seconds that no placement's step can beat; 0: no bound is known."},
+    {"_group", group, METH_VARARGS,
+     "_group(kind, count, seed): group of each op, and how many."},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot slots[] = {

@@ -2,6 +2,7 @@
 /* A method that speaks lines of JSON; docs/add-a-method.md has them all. */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,15 @@
 #include "run/outside/outside.h"
 
 enum { NUMBER_BYTES = 12, OTHER_BYTES = 1 << 16 }; /* of an answer, at most */
+enum { MOST_METRICS = 16, METRIC_BYTES = 64 };     /* as in run records */
 
 typedef struct {
-    emp_outsider   base;            /* first, as all share it */
-    emp_device_id *device_of_class; /* of the row that is read */
+    emp_outsider      base;            /* first, as all share it */
+    emp_device_id    *device_of_class; /* of the row that is read */
+    bool              has_answered;
+    int32_t           metric_count; /* which the first answer fixes */
+    emp_method_metric metric[MOST_METRICS];
+    char              metric_name[MOST_METRICS][METRIC_BYTES];
 } speaker;
 
 static void clear(void *state)
@@ -156,6 +162,8 @@ static emp_status greet(emp_outsider *o, const emp_method_params *params, emp_er
     write_text(m.stream, problem->workload);
     fputs(",\"machine\":", m.stream);
     write_text(m.stream, problem->machine->name);
+    fputs(",\"machine_file\":", m.stream);
+    write_text(m.stream, problem->machine->text != NULL ? problem->machine->text : "");
     fputs(",\"runtime\":", m.stream);
     write_text(m.stream, problem->runtime.name);
     fprintf(m.stream,
@@ -172,9 +180,12 @@ static emp_status greet(emp_outsider *o, const emp_method_params *params, emp_er
 
 static emp_status connect(emp_outsider *o, emp_error *err)
 {
-    if (strncmp(o->address, "cmd:", 4) == 0)
-        return emp_channel_start(&o->channel, o->address + 4, err);
-    return emp_channel_adopt(&o->channel, atoi(strchr(o->address, ':') + 1), err);
+    char command[EMP_OUTSIDE_COMMAND_BYTES];
+
+    if (strncmp(o->address, "socket:", 7) == 0)
+        return emp_channel_adopt(&o->channel, atoi(strchr(o->address, ':') + 1), err);
+    EMP_CHECK(emp_outsider_command(command, o->address, err));
+    return emp_channel_start(&o->channel, command, err);
 }
 
 static emp_status init(void *state, const emp_problem *problem,
@@ -197,7 +208,8 @@ static emp_status init(void *state, const emp_problem *problem,
 /* The rows of an answer. */
 typedef struct {
     const emp_json *rows;
-    bool are_by_class; /* a device for each colocation class, not for each op */
+    bool are_by_class;       /* a device for each colocation class, not for each op */
+    const emp_json *metrics; /* OPTIONAL */
 } answer;
 
 static emp_status read_members(answer *a, const emp_json *root, emp_error *err)
@@ -209,18 +221,23 @@ static emp_status read_members(answer *a, const emp_json *root, emp_error *err)
                          "one");
     for (const emp_json *m = emp_json_first(root); m != NULL; m = emp_json_next(m)) {
         const bool is_by_class = strcmp(emp_json_key(m), "classes") == 0;
+        if (strcmp(emp_json_key(m), "metrics") == 0) {
+            a->metrics = m;
+            continue;
+        }
         if (!is_by_class && strcmp(emp_json_key(m), "placements") != 0)
             return EMP_ERROR(
                 EMP_EFORMAT,
                 "its program answers with \"%.40s\"; an answer has "
-                "\"placements\" or \"classes\" alone, and the scores are the "
-                "oracle's",
+                "\"placements\" or \"classes\", and perhaps \"metrics\", and the scores "
+                "are the oracle's",
                 emp_json_key(m));
         if (a->rows != NULL)
             return EMP_ERROR(EMP_EFORMAT,
                              "its program answers with \"placements\" and \"classes\"; "
                              "one is enough");
-        *a = (answer){m, is_by_class};
+        a->rows = m;
+        a->are_by_class = is_by_class;
     }
     if (!emp_json_is(a->rows, EMP_JSON_ARRAY))
         return EMP_ERROR(EMP_EFORMAT, "its program answers without a list of placements");
@@ -278,6 +295,66 @@ static emp_status read_rows(speaker *s, const answer *a,
     return EMP_OK;
 }
 
+/* ---- metrics ---- */
+
+static int32_t find_metric(const speaker *s, const char *name)
+{
+    int32_t i = 0;
+
+    while (i < s->metric_count && strcmp(s->metric_name[i], name) != 0) i++;
+    return i;
+}
+
+/* The first answer has all names, as the records of a run have the same metrics throughout. */
+static emp_status read_metric(speaker *s, const emp_json *value, emp_error *err)
+{
+    const char   *name = emp_json_key(value);
+    const int32_t i = find_metric(s, name);
+    const bool    is_null = emp_json_is(value, EMP_JSON_NULL);
+
+    if (!is_null && !emp_json_is(value, EMP_JSON_INTEGER) &&
+        !emp_json_is(value, EMP_JSON_REAL))
+        return EMP_ERROR(EMP_EFORMAT, "its metric \"%.40s\" is no number", name);
+    if (i == s->metric_count) {
+        if (s->has_answered)
+            return EMP_ERROR(
+                EMP_EFORMAT,
+                "its metric \"%.40s\" is not among those of its first "
+                "answer; give all metrics there, null for those not yet known",
+                name);
+        if (i == MOST_METRICS || strlen(name) >= sizeof s->metric_name[i])
+            return EMP_ERROR(
+                EMP_EFORMAT,
+                "it has more than %d metrics, or one with a name of more than "
+                "%zu bytes",
+                MOST_METRICS, sizeof s->metric_name[i] - 1);
+        snprintf(s->metric_name[i], sizeof s->metric_name[i], "%s", name);
+        s->metric[i].name = s->metric_name[i];
+        s->metric_count++;
+    }
+    s->metric[i].value = is_null ? NAN : emp_json_number(value);
+    return EMP_OK;
+}
+
+static emp_status read_metrics(speaker *s, const emp_json *metrics, emp_error *err)
+{
+    for (int32_t i = 0; i < s->metric_count; i++) s->metric[i].value = NAN;
+    if (metrics != NULL && !emp_json_is(metrics, EMP_JSON_OBJECT))
+        return EMP_ERROR(EMP_EFORMAT, "its metrics are no object of numbers");
+    const emp_json *m = metrics != NULL ? emp_json_first(metrics) : NULL;
+    for (; m != NULL; m = emp_json_next(m)) EMP_CHECK(read_metric(s, m, err));
+    s->has_answered = true;
+    return EMP_OK;
+}
+
+static const emp_method_metric *metrics(const void *state, int32_t *count)
+{
+    const speaker *s = state;
+
+    *count = s->metric_count;
+    return s->metric;
+}
+
 static emp_status read_answer(speaker *s, const char *line, size_t length,
                               const emp_owned_decision *candidates, int32_t max,
                               int32_t *count, emp_error *err)
@@ -293,6 +370,7 @@ static emp_status read_answer(speaker *s, const char *line, size_t length,
                  why.msg);
     if (st != EMP_OK) EMP_FAIL(st, "its program's answer: %s", why.msg);
     EMP_TRY(read_members(&a, document.root, err));
+    EMP_TRY(read_metrics(s, a.metrics, err));
     EMP_TRY(read_rows(s, &a, candidates, max, count, err));
 
 cleanup:
@@ -364,4 +442,5 @@ const emp_method emp_outside_lines = {
     .ask = ask,
     .tell = tell,
     .clear = clear,
+    .metrics = metrics,
 };

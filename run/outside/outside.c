@@ -13,6 +13,7 @@
 
 #include "base/collections.h"
 #include "base/io/input.h"
+#include "base/text/text.h"
 #include "base/text/units.h"
 #include "base/work.h"
 
@@ -25,16 +26,54 @@ static bool begins_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool is_library(const char *name)
+/* The part of "NAME=ADDRESS" behind the name; without a name, all of it. */
+static const char *address_of(const char *name)
 {
-    const size_t length = strlen(name);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-.";
+    const size_t      length = strspn(name, letters);
 
-    return length > 3 && strcmp(name + length - 3, ".so") == 0;
+    return length > 0 && name[length] == '=' ? name + length + 1 : name;
+}
+
+static bool is_library(const char *name) { return emp_text_ends_in(name, ".so"); }
+
+/* The length of the file in "mine.py" and "mine.py:Agent"; 0: the address is no such. */
+static size_t python_length(const char *address)
+{
+    const char  *colon = strrchr(address, ':');
+    const size_t length = colon != NULL && colon[1] != '\0' && strchr(colon, '/') == NULL
+                              ? (size_t)(colon - address)
+                              : strlen(address);
+
+    return length > 3 && memcmp(address + length - 3, ".py", 3) == 0 ? length : 0;
 }
 
 bool emp_outside_is_name(const char *name)
 {
-    return begins_with(name, "cmd:") || begins_with(name, "socket:") || is_library(name);
+    const char *address = address_of(name);
+
+    if (begins_with(address, "socket:")) return address == name;
+    return begins_with(address, "cmd:") || is_library(address) ||
+           python_length(address) > 0;
+}
+
+void emp_outside_title(char *title, size_t size, const char *name)
+{
+    const char  *address = address_of(name);
+    const size_t python = python_length(address);
+
+    if (address != name) {
+        snprintf(title, size, "%.*s", (int)(address - 1 - name), name);
+    } else if (begins_with(address, "cmd:")) {
+        snprintf(title, size, "%s", address + strlen("cmd:"));
+    } else if (python > 0 && address[python] == ':') {
+        snprintf(title, size, "%s", address + python + 1);
+    } else {
+        const char *slash = strrchr(address, '/');
+        const char *file = slash != NULL ? slash + 1 : address;
+        snprintf(title, size, "%.*s", (int)(strrchr(file, '.') - file), file);
+    }
 }
 
 static emp_status check_length(const char *name, emp_error *err)
@@ -148,7 +187,10 @@ static uint64_t hash_code(const char *address)
     bool        is_known = false, is_output;
 
     if (!begins_with(address, "cmd:")) {
-        is_known = add_file(&hash, address);
+        const size_t python = python_length(address);
+        snprintf(word, sizeof word, "%.*s", (int)(python > 0 ? python : strlen(address)),
+                 address);
+        is_known = add_file(&hash, word);
         return is_known ? hash : 0;
     }
     while (take_word(&at, word, &is_output)) {
@@ -161,22 +203,30 @@ static uint64_t hash_code(const char *address)
 
 /* ---- finding ---- */
 
+static emp_status check_file(const char *address, emp_error *err)
+{
+    const size_t python = python_length(address);
+    char         file[NAME_BYTES];
+
+    snprintf(file, sizeof file, "%.*s", (int)(python > 0 ? python : strlen(address)),
+             address);
+    if (access(file, R_OK) == 0) return EMP_OK;
+    return EMP_ERROR(EMP_EIO, "method %s: cannot read %s: %s", address, file,
+                     strerror(errno));
+}
+
 static emp_status read_name(entry *e, const char *name, emp_error *err)
 {
-    const bool is_command = begins_with(name, "cmd:");
-
     EMP_CHECK(check_length(name, err));
     snprintf(e->address, NAME_BYTES, "%s", name);
     snprintf(e->name, NAME_BYTES, "%s", name);
-    e->type = is_library(name) && !is_command && !begins_with(name, "socket:")
-                  ? emp_outside_plugin
-                  : emp_outside_lines;
+    const char *address = address_of(e->address);
+    const bool  has_file = !begins_with(address, "cmd:") && !begins_with(name, "socket:");
+    e->type = has_file && is_library(address) ? emp_outside_plugin : emp_outside_lines;
     e->type.name = e->name;
-    e->type.own = e->address;
+    e->type.own = address;
     if (begins_with(name, "socket:")) return read_socket(e, err);
-    if (!is_command && access(name, R_OK) != 0)
-        return EMP_ERROR(EMP_EIO, "method %s: %s", name, strerror(errno));
-    return EMP_OK;
+    return has_file ? check_file(address, err) : EMP_OK;
 }
 
 emp_status emp_outside_find(const emp_method **method, const char *name, emp_error *err)
@@ -195,7 +245,8 @@ emp_status emp_outside_find(const emp_method **method, const char *name, emp_err
         EMP_CHECK(read_name(e, name, err));
         count++;
     }
-    if (!begins_with(name, "socket:")) e->type.code_hash = hash_code(name);
+    if (!begins_with(name, "socket:"))
+        e->type.code_hash = hash_code((const char *)e->type.own);
     *method = &e->type;
     return EMP_OK;
 }

@@ -2,12 +2,15 @@
  * Methods that are no part of the program, by their names:
  *
  *     ./mine.so                a shared library with an emp_placer_type (<emplace/placer.h>)
+ *     mine.py, mine.py:Agent   a file of Python, and a class or function of it, run by the module
+ *                              emplace.agent
  *     cmd:python3 mine.py      a command that speaks lines of JSON (docs/add-a-method.md)
+ *     NAME=mine.py             any of the three above under a name of its own
  *     socket:5                 whoever has the other end of an open socket; the same lines
  *     socket:5:Mine:1a2b3c4d   likewise; its name, and a hash of its code in hexadecimal digits
  *
  * Records have the name and the hash of the code, so that runs of a method that was edited are other runs.
- * Of a shared library the hash is that of the file. Of a command it is that of all files that its words
+ * For a shared library or a file of Python, the hash is that of the file. For a command, it is that of all files that its words
  * name, or of the program on the PATH if they name none; files that those read do not count.
  *
  * The program keeps the loop: budget, clock, log and scores. A method that hangs, ends or answers
@@ -24,8 +27,12 @@
 #include "run/outside/channel.h"
 #include "search/method.h"
 
-/** Whether a name is one of the three forms. */
+/** Whether a name is one of these forms. */
 bool emp_outside_is_name(const char *name);
+
+/** Copies a short name for tables: NAME of "NAME=...", the class or the file without its folder and ending,
+ * or the text of a command. */
+void emp_outside_title(char *title, size_t size, const char *name);
 
 /** The method of such a name; the same for the same name, with the hash of its code as it is now. Not
  * for several threads at once.
@@ -52,6 +59,15 @@ typedef struct {
 /** Reads what all have in common. \retval EMP_EINVAL  The timeout is no time. */
 emp_status emp_outsider_init(emp_outsider *outsider, const emp_problem *problem,
                              const emp_method_params *params, emp_error *err);
+
+enum { EMP_OUTSIDE_COMMAND_BYTES = 16384 };
+
+/** Writes the command of the shell that speaks for the method of an address: that of "cmd:...", or one that
+ * runs a file of Python by the module emplace.agent, which is sought on Python's own path and then in the
+ * build tree or prefix of the program. EMPLACE_PYTHON names another interpreter than python3.
+ * \retval EMP_EINVAL  It is too long. */
+emp_status emp_outsider_command(char        command[EMP_OUTSIDE_COMMAND_BYTES],
+                                const char *address, emp_error *err);
 
 /** Until when the next answer is waited for. */
 emp_channel_wait emp_outsider_wait(const emp_outsider *outsider);

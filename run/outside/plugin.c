@@ -191,7 +191,7 @@ static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
     emp_outsider *o = state;
-    worker        w = {.problem = problem, .params = params, .path = params->type->name};
+    worker        w = {.problem = problem, .params = params, .path = params->type->own};
     emp_error     why = {0};
     answer        a;
 

@@ -152,6 +152,30 @@ static double group_beside_s(const emp_op_cost *c, const emp_device *group)
     return group->core.op_s + group_work_s(c, group, s->beside_stream, s->beside_clock);
 }
 
+/* How many times as long as its bytes a kernel takes that is no product. */
+static double pass_factor(const emp_op_cost *c, const emp_device *gpu)
+{
+    const emp_passes *p = &gpu->passes;
+    bool              is_forward = c->part == EMP_PART_FORWARD;
+
+    if (!gpu->has_passes) return 1.0;
+    switch (c->work) {
+    case EMP_WORK_REDUCE: return p->reduce;
+    case EMP_WORK_MOVE:
+    case EMP_WORK_CONCAT: return p->move;
+    case EMP_WORK_TRANSPOSE: return p->transpose;
+    case EMP_WORK_MAX_POOL: return is_forward ? p->pool : p->max_pool_grad;
+    case EMP_WORK_AVG_POOL:
+    case EMP_WORK_POOL: return is_forward ? p->pool : p->average_pool_grad;
+    case EMP_WORK_BATCH_NORM:
+    case EMP_WORK_NORM: return is_forward ? p->norm : p->norm_grad;
+    case EMP_WORK_SOFTMAX: return p->softmax;
+    case EMP_WORK_LOSS: return p->loss;
+    case EMP_WORK_UPDATE: return p->update;
+    default: return 1.0;
+    }
+}
+
 /* Of an op, or of a set of ops whose product it is. */
 static double gpu_compute_s(const column *of, emp_op_id op, const emp_op_cost *c)
 {
@@ -160,7 +184,8 @@ static double gpu_compute_s(const column *of, emp_op_id op, const emp_op_cost *c
     if (gpu->has_core) return group_compute_s(c, gpu);
     if (c->kernels == 0) return 0.0;
     if (!is_product(c))
-        return c->kernels * gpu->kernel_minimum_s + bytes_of(c) / gpu->memory_bytes_per_s;
+        return c->kernels * gpu->kernel_minimum_s +
+               pass_factor(c, gpu) * bytes_of(c) / gpu->memory_bytes_per_s;
     /* transposes are kernels of their own */
     double moved_s = 2.0 * (double)c->layout_bytes / gpu->memory_bytes_per_s;
     return moved_s +

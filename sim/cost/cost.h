@@ -13,7 +13,7 @@
  * min(M, N, K) <= skinny_limit, and times a factor for a convolution, by its window and by
  * whether it is the gradient of the filter. It is never less than bytes / stream rate.
  * Transposes around a convolution come on top, at the stream rate. Other kernels:
- * kernels x kernel_minimum + bytes / stream rate. Kernel-less: 0.
+ * kernels x kernel_minimum + bytes / stream rate, which a section `passes` of the model multiplies. Kernel-less: 0.
  *
  * CPU, on p cores: products flops / (core rate x p ^ exponent), others Eigen cycles /
  * (clock x p ^ exponent), never less than bytes / (min(p, bandwidth_cores)

@@ -17,11 +17,16 @@ typedef struct {
     const emp_graph   *graph;
     const emp_machine *machine;
     emp_csv            csv;
-    int32_t            op_column, us_column, model_column; /* the last -1 = none */
+    int32_t            op_column, us_column;
+    int32_t            model_column, beside_column; /* -1 = none */
+    bool               adds_beside;                 /* to the table */
+    double            *beside_us; /* [op] on a GPU beside another device; -1 = as alone */
     emp_strmap         op_of_name;
     double            *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
     emp_time_ns        cpu_op_ns;
     const char        *path;
+    const emp_given_source   *source;  /* NULL = none */
+    const emp_runtime_events *runtime; /* of predictions on the source */
 } reader;
 
 /* Columns of the table, a bit each. */
@@ -123,6 +128,60 @@ static emp_status check_time(const reader *r, const char *op, size_t length, dou
                      r->path, length < 80 ? (int)length : 80, op, us, US_MAX);
 }
 
+/* Times on the source over predicted ones are the same on the GPUs of other models, which are predicted, too. */
+static void give_scaled(reader *r, emp_given_costs *out, const char *pattern, double us)
+{
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        if (strcmp(r->graph->name[op], pattern) != 0 && !fits(r, op, pattern)) continue;
+        emp_gpu_cost at = emp_cost_on_gpu(r->graph->op[op].cost, r->graph, op,
+                                          r->source->device, r->runtime);
+        for (int32_t i = 0; i < r->table->column_count[EMP_DEVICE_GPU]; i++) {
+            size_t row = (size_t)i * (size_t)r->table->op_count + (size_t)op;
+            double ratio = at.compute_ns > 0 ? (double)r->table->gpu[row].compute_ns /
+                                                   (double)at.compute_ns
+                                             : 1.0;
+            r->us[EMP_DEVICE_GPU][row] = us * ratio;
+            out->scaled_count++;
+        }
+    }
+}
+
+static emp_status read_scaled(reader *r, emp_given_costs *out, emp_error *err)
+{
+    double us;
+
+    if (r->source == NULL || r->model_column < 0) return EMP_OK;
+    if (r->graph->stated != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s: times of %s cannot be scaled, because the graph states "
+                         "the costs of its ops and nothing predicts them",
+                         r->path, r->source->model);
+    for (int32_t row = 0; row < r->csv.row_count; row++) {
+        const char *pattern = emp_csv_text(&r->csv, row, r->op_column);
+        const char *model = emp_csv_text(&r->csv, row, r->model_column);
+        if (!is_model(r->source->model, model)) continue;
+        EMP_CHECK(emp_csv_real(&us, &r->csv, row, r->us_column, err));
+        EMP_CHECK(check_time(r, pattern, strlen(pattern), us, err));
+        give_scaled(r, out, pattern, us);
+    }
+    return EMP_OK;
+}
+
+/* The time beside another device, which is for the ops of one name. */
+static emp_status read_beside(reader *r, columns c, const char *op, int32_t row,
+                              emp_error *err)
+{
+    int32_t number = emp_strmap_get(&r->op_of_name, op, strlen(op));
+    double  us;
+
+    if (r->beside_column < 0 || c.of[EMP_DEVICE_GPU] == 0 || number < 0) return EMP_OK;
+    if (emp_csv_text(&r->csv, row, r->beside_column)[0] == '\0') return EMP_OK;
+    EMP_CHECK(emp_csv_real(&us, &r->csv, row, r->beside_column, err));
+    EMP_CHECK(check_time(r, op, strlen(op), us, err));
+    r->beside_us[number] = us;
+    return EMP_OK;
+}
+
 static emp_status read_row(reader *r, emp_given_costs *out, int32_t row, emp_error *err)
 {
     const char *pattern = emp_csv_text(&r->csv, row, r->op_column);
@@ -136,6 +195,7 @@ static emp_status read_row(reader *r, emp_given_costs *out, int32_t row, emp_err
         return EMP_OK;
     }
     out->line_count++;
+    EMP_CHECK(read_beside(r, c, pattern, row, err));
     if (give(r, c, pattern, us) > 0) return EMP_OK;
     return EMP_ERROR(
         EMP_EINVAL, "%s: no op of the graph has the name%s \"%.80s\"", r->path,
@@ -150,7 +210,8 @@ static emp_time_ns *time_of(emp_cost_table *t, size_t row, emp_device_kind kind)
     return kind == EMP_DEVICE_GPU ? &t->gpu[row].compute_ns : &t->cpu[row].compute_ns;
 }
 
-/* Only a machine with one GPU model has times beside others, so that its rows are ops. */
+/* Only a machine with one GPU model has times beside others, so that its rows are ops. Work beside others is no
+ * faster than alone. */
 static emp_time_ns *time_beside(emp_cost_table *t, size_t row, emp_device_kind kind)
 {
     return kind == EMP_DEVICE_GPU && t->gpu_beside_ns != NULL ? &t->gpu_beside_ns[row]
@@ -161,7 +222,7 @@ static emp_time_ns *time_beside(emp_cost_table *t, size_t row, emp_device_kind k
 static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
 {
     emp_cost_table *t = r->table;
-    emp_time_ns     ns = emp_ns_of_seconds(us * 1e-6);
+    emp_time_ns     ns = emp_ns_of_seconds(us * 1e-6), beside_ns = ns;
     emp_time_ns    *beside = time_beside(t, row, kind);
 
     if (kind == EMP_DEVICE_CPU) {
@@ -169,7 +230,9 @@ static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
         t->task_ns[t->cpu_offset[row]] = ns + r->cpu_op_ns;
         ns += r->cpu_op_ns;
     }
-    if (beside != NULL) *beside = ns;
+    if (beside != NULL && r->beside_us != NULL && r->beside_us[row] >= 0.0)
+        beside_ns = emp_ns_of_seconds(fmax(us, r->beside_us[row]) * 1e-6);
+    if (beside != NULL) *beside = beside_ns;
     *time_of(t, row, kind) = ns;
 }
 
@@ -189,6 +252,11 @@ static void scale(emp_cost_table *t, size_t row, emp_device_kind kind, double fa
         t->task_ns[i] = scaled(t->task_ns[i], factor);
 }
 
+static bool has_kernel(const reader *r, emp_op_id op)
+{
+    return !r->graph->op[op].is_folded && r->graph->op[op].cost->kernels > 0;
+}
+
 /* Given over predicted times of a column that begins at that row. */
 static double find_factor(const reader *r, emp_device_kind kind, size_t first)
 {
@@ -199,7 +267,7 @@ static double find_factor(const reader *r, emp_device_kind kind, size_t first)
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         size_t      row = first + (size_t)op;
         emp_time_ns ns = *time_of(r->table, row, kind);
-        if (r->us[kind][row] <= 0.0 || ns <= 0 || r->graph->op[op].is_folded) continue;
+        if (r->us[kind][row] <= 0.0 || ns <= 0 || !has_kernel(r, op)) continue;
         sum += log(r->us[kind][row] * 1e3 / (double)ns);
         count++;
     }
@@ -209,17 +277,24 @@ static double find_factor(const reader *r, emp_device_kind kind, size_t first)
 static void apply_column(reader *r, emp_given_column *column, emp_device_kind kind,
                          size_t first)
 {
+    double given_ns = 0.0, all_ns = 0.0;
+
     column->factor = find_factor(r, kind, first);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         size_t row = first + (size_t)op;
+        bool   is_given = r->us[kind][row] >= 0.0;
         if (r->graph->op[op].is_folded) continue;
-        if (r->us[kind][row] >= 0.0) {
+        if (is_given) {
             set_time(r, row, kind, r->us[kind][row]);
             column->given++;
-        } else if (column->factor != 1.0) {
+        } else if (column->factor != 1.0 && has_kernel(r, op)) {
             scale(r->table, row, kind, column->factor);
         }
+        if (!has_kernel(r, op)) continue;
+        all_ns += (double)*time_of(r->table, row, kind);
+        if (is_given) given_ns += (double)*time_of(r->table, row, kind);
     }
+    column->given_frac = all_ns > 0.0 ? given_ns / all_ns : 0.0;
 }
 
 static void apply(reader *r, emp_given_costs *out)
@@ -260,7 +335,30 @@ static void close_reader(reader *r)
 {
     emp_strmap_clear(&r->op_of_name);
     for (int k = 0; k < EMP_DEVICE_KINDS; k++) emp_free(r->us[k]);
+    emp_free(r->beside_us);
     emp_csv_clear(&r->csv);
+}
+
+/* One GPU model has times beside others: its own, or those of the file. */
+static bool may_have_beside(const reader *r)
+{
+    return r->table->gpu_beside_ns != NULL ||
+           (r->table->column_count[EMP_DEVICE_GPU] == 1 && r->graph->stated == NULL);
+}
+
+/* A model that does not tell the two apart takes as long beside others as alone, but for what the file says. */
+static emp_status add_beside(reader *r, emp_error *err)
+{
+    emp_cost_table *t = r->table;
+
+    EMP_CHECK(EMP_ALLOC(r->beside_us, (size_t)r->graph->op_count));
+    for (emp_op_id op = 0; op < r->graph->op_count; op++) r->beside_us[op] = -1.0;
+    if (t->gpu_beside_ns != NULL) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(t->gpu_beside_ns, (size_t)r->graph->op_count));
+    r->adds_beside = true;
+    for (emp_op_id op = 0; op < r->graph->op_count; op++)
+        t->gpu_beside_ns[op] = t->gpu[op].compute_ns;
+    return EMP_OK;
 }
 
 static emp_status read_table(reader *r, emp_given_costs *out, emp_error *err)
@@ -270,9 +368,14 @@ static emp_status read_table(reader *r, emp_given_costs *out, emp_error *err)
     EMP_CHECK(emp_csv_find(&r->us_column, &r->csv, "us", err));
     if (emp_csv_find(&r->model_column, &r->csv, "model", NULL) != EMP_OK)
         r->model_column = -1;
+    if (!may_have_beside(r) ||
+        emp_csv_find(&r->beside_column, &r->csv, "beside_us", NULL) != EMP_OK)
+        r->beside_column = -1;
+    if (r->beside_column >= 0) EMP_CHECK(add_beside(r, err));
+    EMP_CHECK(read_scaled(r, out, err));
     for (int32_t row = 0; row < r->csv.row_count; row++)
         EMP_CHECK(read_row(r, out, row, err));
-    if (out->line_count > 0) return EMP_OK;
+    if (out->line_count > 0 || out->scaled_count > 0) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL, "%s has no line for a device model of machine %s",
                      r->path, r->machine->name);
 }
@@ -303,17 +406,25 @@ static emp_status take_times(reader *r, emp_given_costs *out, const emp_given_ti
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
                                  const emp_graph *graph, const emp_machine *machine,
                                  const emp_runtime *runtime, const char *path,
-                                 emp_error *err)
+                                 const emp_given_source *source, emp_error *err)
 {
     emp_status st = EMP_OK;
-    reader     r = {.table = table, .graph = graph, .machine = machine, .path = path};
+    reader     r = {.table = table,
+                    .graph = graph,
+                    .machine = machine,
+                    .path = path,
+                    .source = source,
+                    .runtime = emp_runtime_events_of(runtime)};
 
     *out = (emp_given_costs){0};
     EMP_TRY(open_reader(&r, runtime, err));
     EMP_TRY(read_table(&r, out, err));
     apply(&r, out);
+    r.adds_beside = false;
 
 cleanup:
+    if (r.adds_beside) emp_free(table->gpu_beside_ns);
+    if (r.adds_beside) table->gpu_beside_ns = NULL;
     close_reader(&r);
     return st;
 }

@@ -14,7 +14,8 @@
  *
  * Each device model stands alone: its ops without a line keep their predicted times, multiplied by
  * the geometric mean of given over predicted times on devices of that model. Costs that a graph
- * states itself are not multiplied.
+ * states itself are not multiplied, nor are ops without a kernel, which take the runtime's time. A column `beside_us` has the
+ * time while another device of the computer works, if the machine has one model of GPUs; it is at least `us`. Other columns do not count.
  */
 #ifndef EMP_SIM_COST_GIVEN_H
 #define EMP_SIM_COST_GIVEN_H
@@ -23,8 +24,9 @@
 
 /** What became of the ops on a device model. */
 typedef struct {
-    const char *model; /**< borrowed from the machine */
-    int32_t     given; /**< ops whose time is given */
+    const char *model;      /**< borrowed from the machine */
+    int32_t     given;      /**< ops whose time is given */
+    double      given_frac; /**< of the time of all ops that have a kernel, afterwards */
     double
         factor; /**< of the others' predicted times; 1: no time was predicted and given */
 } emp_given_column;
@@ -33,8 +35,9 @@ typedef struct {
 typedef struct {
     int32_t line_count; /**< that are for this machine */
     int32_t
-        skipped_count; /**< that are for other models, or for ops that are not there */
-    int32_t          column_count[EMP_DEVICE_KINDS];
+        skipped_count;    /**< that are for other models, or for ops that are not there */
+    int32_t scaled_count; /**< times of the source that ops have on other models */
+    int32_t column_count[EMP_DEVICE_KINDS];
     emp_given_column column[EMP_DEVICE_KINDS][EMP_MAX_DEVICES];
 } emp_given_costs;
 
@@ -46,16 +49,23 @@ typedef struct {
     double        us;
 } emp_given_time;
 
+/** The model whose lines of a file count for the GPUs of other models, too. */
+typedef struct {
+    const char       *model;
+    const emp_device *device; /**< a GPU of it */
+} emp_given_source;
+
 /** Puts the times of the file into \a table, which is of that graph, machine and runtime. A refused
- * file changes nothing. O(lines ops models) where lines are patterns, else O((lines + ops) models).
+ * file changes nothing. With \a source (NULL is fine) a line for that model gives ops on GPUs of other models its time,
+ * times the ratio of their predicted times on the two; lines for these models come first. O(lines ops models) where lines are patterns, else O((lines + ops) models).
  * \retval EMP_EIO      The file cannot be read.
  * \retval EMP_EFORMAT  No such table, or a time that is none; the message names the line.
- * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine. \retval EMP_ENOMEM
- */
+ * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine; or the graph states its costs,
+ *                      and there is a source. \retval EMP_ENOMEM */
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
                                  const emp_graph *graph, const emp_machine *machine,
                                  const emp_runtime *runtime, const char *path,
-                                 emp_error *err);
+                                 const emp_given_source *source, emp_error *err);
 
 /** The same with times that were read elsewhere; \a path is for messages. Times of ops or devices that are not there
  * are skipped. O(times + ops models).

@@ -136,7 +136,8 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
 {
     const emp_product *p = product;
     const emp_grid    *grid = product_grid(gpu, p->format);
-    double             size[] = {p->m, p->n, p->k};
+    double             batch = p->batch > 0.0 ? p->batch : 1.0;
+    double             size[] = {p->m * batch, p->n, p->k};
 
     if (grid != NULL) {
         *seconds = read_grid(grid, size, form);
@@ -144,8 +145,8 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
     }
     if (product_peak(gpu, p->format) <= 0.0) return refuse_format(p->format, err);
     double formula_s = product_formula_s(gpu, p->format, (int64_t)p->m, (int64_t)p->n,
-                                         (int64_t)p->k, 1, false);
-    double elements = p->m * p->k + p->k * p->n + p->m * p->n;
+                                         (int64_t)p->k, (int64_t)batch, false);
+    double elements = batch * (p->m * p->k + p->k * p->n + p->m * p->n);
     *seconds = bound_by(formula_s, elements * emp_format_bytes(p->format), gpu, form);
     return EMP_OK;
 }

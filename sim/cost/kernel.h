@@ -29,6 +29,7 @@ const char *emp_form_name(emp_form form);
 typedef struct {
     emp_format format;
     double     m, n, k;
+    double     batch; /**< products of these sizes at once; 0 = 1 */
 } emp_product;
 
 typedef struct {

@@ -233,7 +233,8 @@ emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
             problem->costs->gpu_beside_ns[sim->start[op].id] - sim->op[op].gpu_ns;
     sim->sharing->more_ns = more_ns;
     sim->sharing->hand_over_ns = emp_ns_of_seconds(gpu->sharing.hand_over_s);
-    sim->sharing->ns_per_byte = 1e9 / gpu->sharing.copy_bytes_per_s;
+    if (gpu->has_sharing) /* else the times are those of a user */
+        sim->sharing->ns_per_byte = 1e9 / gpu->sharing.copy_bytes_per_s;
     count_shared_cores(sim->sharing, problem->machine);
     return EMP_OK;
 }

@@ -36,7 +36,7 @@ static emp_status refuse_fusion(const emp_problem *problem, const emp_decision *
     return EMP_OK;
 }
 
-emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
+emp_status emp_explain_create(emp_explanation **out, const emp_problem *problem,
                               const emp_decision *decision, emp_error *err)
 {
     emp_status           st = EMP_OK;
@@ -45,7 +45,7 @@ emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
                               .level_of_op = decision->level_of_op,
                               .has_memory = true};
     emp_sim             *sim = NULL;
-    emp_explain         *why = EMP_NEW(emp_explain);
+    emp_explanation     *why = EMP_NEW(emp_explanation);
 
     *out = NULL;
     if (why == NULL) EMP_FAIL(EMP_ENOMEM, "explanation");
@@ -71,7 +71,7 @@ cleanup:
     return st;
 }
 
-void emp_explain_destroy(emp_explain *why)
+void emp_explain_destroy(emp_explanation *why)
 {
     if (why == NULL) return;
     emp_scopes_clear(&why->scopes);
@@ -130,7 +130,7 @@ static emp_bottleneck_kind kind_of(emp_explain_cause cause)
     }
 }
 
-static emp_bottleneck longest_kind(const emp_explain *why)
+static emp_bottleneck longest_kind(const emp_explanation *why)
 {
     emp_time_ns    time_ns[EMP_BOTTLENECK_KINDS] = {0};
     emp_bottleneck longest = {.device = -1, .to = -1};
@@ -147,7 +147,7 @@ static emp_bottleneck longest_kind(const emp_explain *why)
 
 /* The device whose ops or whose host thread take the time of segment \a i. A copy waits for
  * the host thread at its end only just before it is received. */
-static emp_device_id device_at(const emp_explain *why, int32_t i)
+static emp_device_id device_at(const emp_explanation *why, int32_t i)
 {
     const emp_explain_segment *s = &why->segment[i];
     bool is_received = s->tensor >= 0 && i + 1 < why->segment_count &&
@@ -158,7 +158,7 @@ static emp_device_id device_at(const emp_explain *why, int32_t i)
 }
 
 /* Fills the device, or the two ends, with most time of the kind. */
-static void find_device(emp_bottleneck *b, const emp_explain *why)
+static void find_device(emp_bottleneck *b, const emp_explanation *why)
 {
     emp_time_ns time_ns[EMP_MAX_DEVICES][EMP_MAX_DEVICES] = {0};
     bool        has_ends =
@@ -181,7 +181,7 @@ static void find_device(emp_bottleneck *b, const emp_explain *why)
     }
 }
 
-emp_bottleneck emp_explain_bottleneck(const emp_explain *why)
+emp_bottleneck emp_explain_bottleneck(const emp_explanation *why)
 {
     emp_bottleneck b = longest_kind(why);
 
@@ -207,7 +207,7 @@ static void give(double *blame_s, emp_op_id op, double time_s)
 }
 
 /* To the ops of the segments themselves, from the last to the first. */
-static void share_segments(double *blame_s, const emp_explain *why)
+static void share_segments(double *blame_s, const emp_explanation *why)
 {
     emp_op_id next = -1; /* the op with which the path goes on */
 
@@ -223,7 +223,7 @@ static void share_segments(double *blame_s, const emp_explain *why)
 }
 
 /* The first segment that ends after \a at. */
-static int32_t find_segment(const emp_explain *why, emp_time_ns at)
+static int32_t find_segment(const emp_explanation *why, emp_time_ns at)
 {
     int32_t low = 0, high = why->segment_count;
 
@@ -238,7 +238,7 @@ static int32_t find_segment(const emp_explain *why, emp_time_ns at)
 }
 
 /* To the ops that keep a device busy for which the path waits. */
-static void share_waits(double *blame_s, const emp_explain *why,
+static void share_waits(double *blame_s, const emp_explanation *why,
                         const emp_explain_schedule *s)
 {
     for (int32_t i = 0; i < s->run_count; i++) {
@@ -294,7 +294,7 @@ emp_status emp_blamer_run(emp_blamer *b, double *blame_s, double *end_frac,
 {
     emp_status            st = EMP_OK;
     emp_explain_schedule *s = &b->schedule;
-    emp_explain           why = {0};
+    emp_explanation       why = {0};
 
     s->device_of_op = device_of_op;
     if (s->problem->runtime.rules != EMP_RULES_EVENTS)

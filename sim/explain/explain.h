@@ -1,7 +1,7 @@
 /** \file sim/explain/explain.h
  * Why a simulated step takes as long, and needs as much memory, as it does.
  *
- *     emp_explain *why = NULL;
+ *     emp_explanation *why = NULL;
  *     EMP_TRY(emp_explain_create(&why, problem, &decision, err));
  *     ... why->cause_ns, why->segment, why->device ...
  *     emp_explain_destroy(why);
@@ -232,7 +232,7 @@ typedef struct {
     emp_explain_device device[EMP_MAX_DEVICES];
     emp_explain_memory oom;    /**< when the first allocation did not fit, it included */
     emp_scopes         scopes; /**< of the graph, which must outlive it */
-} emp_explain;
+} emp_explanation;
 
 /** Simulates one step twice, traced, and explains it. O((V + E) log(V + E)) time per
  * device, O(V + E) memory (and one record for each stretch in which tasks of an op run).
@@ -241,9 +241,9 @@ typedef struct {
  * \retval EMP_EUNSUPPORTED  The rules of the runtime profile do not tell what waits for
  *                           what; only the event rules of docs/simulator.md do.
  */
-emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
+emp_status emp_explain_create(emp_explanation **out, const emp_problem *problem,
                               const emp_decision *decision, emp_error *err);
-void       emp_explain_destroy(emp_explain *why);
+void       emp_explain_destroy(emp_explanation *why);
 
 /** Words and JSON keys of the lists above. Static storage. */
 const char *emp_explain_cause_key(emp_explain_cause cause);
@@ -284,7 +284,7 @@ typedef struct {
 } emp_bottleneck;
 
 /** O(segments + devices^2) time. */
-emp_bottleneck emp_explain_bottleneck(const emp_explain *why);
+emp_bottleneck emp_explain_bottleneck(const emp_explanation *why);
 
 /** The JSON key of a kind; static storage. */
 const char *emp_bottleneck_key(emp_bottleneck_kind kind);

@@ -80,20 +80,20 @@ void       emp_explain_schedule_clear(emp_explain_schedule *s);
 
 /** Fills cause_ns, cause_count and segments.
  * \retval EMP_EUNSUPPORTED  The schedule has holes. */
-emp_status emp_explain_find_path(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_path(emp_explanation *why, const emp_explain_schedule *s,
                                  emp_error *err);
 /** Fills the list of the segments that last longest. \retval EMP_ENOMEM */
-emp_status emp_explain_find_worst(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_worst(emp_explanation *why, const emp_explain_schedule *s,
                                   emp_error *err);
 /** Fills busy_ns and idle_ns of all devices.
  * \retval EMP_EUNSUPPORTED  The schedule has holes. */
-emp_status emp_explain_find_idle(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_idle(emp_explanation *why, const emp_explain_schedule *s,
                                  emp_error *err);
 /** Fills the scopes and, of each device, what its ops take. \retval EMP_ENOMEM */
-emp_status emp_explain_find_tallies(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_tallies(emp_explanation *why, const emp_explain_schedule *s,
                                     emp_error *err);
 /** Runs \a sim a second time and fills the memories. */
-emp_status emp_explain_find_memory(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_memory(emp_explanation *why, const emp_explain_schedule *s,
                                    emp_sim *sim, emp_error *err);
 
 /** The one sentence about profiles that cannot be explained. */

@@ -10,7 +10,7 @@
 #include "sim/rules/rules.h"
 
 struct observer {
-    emp_explain                *why;
+    emp_explanation            *why;
     const emp_explain_schedule *s;
     const emp_sim              *sim;
     emp_explain_memory         *memory; /* that is being filled */
@@ -176,7 +176,7 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
     if (!is_queued) o->parts[op]--;
 }
 
-emp_status emp_explain_find_memory(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_memory(emp_explanation *why, const emp_explain_schedule *s,
                                    emp_sim *sim, emp_error *err)
 {
     emp_status      st = EMP_OK;

@@ -272,14 +272,14 @@ static emp_status walk_back(struct walk *w, emp_error *err)
 /* ---- the critical path ---- */
 
 struct segments {
-    emp_explain *why;
-    int32_t      limit;
+    emp_explanation *why;
+    int32_t          limit;
 };
 
 static void keep_segment(struct walk *w, const emp_explain_segment *segment)
 {
     struct segments *kept = w->context;
-    emp_explain     *why = kept->why;
+    emp_explanation *why = kept->why;
     emp_error       *err = NULL;
 
     if (EMP_GROW(why->segment, why->segment_count + 1, kept->limit) != EMP_OK) {
@@ -311,7 +311,7 @@ static void reverse(emp_explain_segment *segment, int32_t count)
     }
 }
 
-emp_status emp_explain_find_path(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_path(emp_explanation *why, const emp_explain_schedule *s,
                                  emp_error *err)
 {
     struct segments kept = {.why = why};
@@ -386,7 +386,7 @@ static emp_status divide_time(emp_explain_device *device, const emp_explain_sche
     return EMP_OK;
 }
 
-emp_status emp_explain_find_idle(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_idle(emp_explanation *why, const emp_explain_schedule *s,
                                  emp_error *err)
 {
     emp_status    st = EMP_OK;
@@ -411,12 +411,12 @@ cleanup:
 
 /* The longest segments of the critical path, and what those that wait for a device wait
  * behind. */
-static emp_time_ns length_of(const emp_explain *why, int32_t segment)
+static emp_time_ns length_of(const emp_explanation *why, int32_t segment)
 {
     return why->segment[segment].end_ns - why->segment[segment].start_ns;
 }
 
-static void list_worst(emp_explain *why)
+static void list_worst(emp_explanation *why)
 {
     for (int32_t i = 0; i < why->segment_count; i++) {
         int32_t at = why->worst_count;
@@ -453,7 +453,7 @@ static void find_work(emp_explain_work *work, const emp_explain_schedule *s,
     }
 }
 
-emp_status emp_explain_find_worst(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_worst(emp_explanation *why, const emp_explain_schedule *s,
                                   emp_error *err)
 {
     emp_status   st = EMP_OK;

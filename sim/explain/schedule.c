@@ -483,7 +483,7 @@ static emp_status allocate_tally(struct tally *t, emp_error *err)
     return EMP_ALLOC(t->is_opened, scopes);
 }
 
-emp_status emp_explain_find_tallies(emp_explain *why, const emp_explain_schedule *s,
+emp_status emp_explain_find_tallies(emp_explanation *why, const emp_explain_schedule *s,
                                     emp_error *err)
 {
     emp_status   st = EMP_OK;

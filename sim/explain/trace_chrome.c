@@ -79,8 +79,8 @@ static void mark_segment(struct writer *w, const emp_explain_segment *segment)
 /* Rules that do not tell what waits for what have no path; their slices say nothing of one. */
 static emp_status mark_path(struct writer *w, emp_sim *sim, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    emp_explain why = {0};
+    emp_status      st = EMP_OK;
+    emp_explanation why = {0};
 
     if (w->problem->runtime.rules != EMP_RULES_EVENTS) return EMP_OK;
     w->schedule.problem = w->problem;

@@ -17,11 +17,11 @@ enum {
 }; /* a change that takes off less than 1 / LEAST_SHARE is not told */
 
 struct study {
-    const emp_problem   *problem;
-    const emp_device_id *device_of_op;
-    const uint8_t       *level_of_op;
-    const emp_explain   *why;
-    emp_what_if         *out;
+    const emp_problem     *problem;
+    const emp_device_id   *device_of_op;
+    const uint8_t         *level_of_op;
+    const emp_explanation *why;
+    emp_what_if           *out;
 };
 
 const char *emp_what_if_key(emp_what_if_kind kind)
@@ -64,7 +64,8 @@ static emp_status try_variant(struct study *s, emp_problem_variant *variant,
 {
     emp_status         st = EMP_OK;
     emp_sim           *sim = NULL;
-    emp_what_if_change change = {.kind = kind, .link = link, .scope = -1, .to = -1};
+    emp_what_if_change change = {
+        .kind = kind, .link = link, .scope = -1, .op = -1, .to = -1};
 
     EMP_TRY(emp_sim_create(&sim, &variant->problem, err));
     EMP_TRY(simulate(&change, s, sim, s->device_of_op, err));
@@ -204,7 +205,7 @@ cleanup:
 /* ---- another placement ---- */
 
 struct candidate {
-    int32_t scope;
+    int32_t scope; /* or op */
     double  blame_s;
 };
 
@@ -275,7 +276,7 @@ static emp_status try_moves(struct moves *m, emp_error *err)
         if (m->candidate[i].blame_s <= 0.0) return EMP_OK;
         for (emp_device_id to = 0; to < s->problem->machine->device_count; to++) {
             emp_what_if_change change = {
-                .kind = EMP_WHAT_IF_MOVE, .link = -1, .scope = scope, .to = to};
+                .kind = EMP_WHAT_IF_MOVE, .link = -1, .scope = scope, .op = -1, .to = to};
             change.op_count = move(m, scope, to);
             if (change.op_count == 0) continue;
             if (m->count == EMP_WHAT_IF_TRIALS) return EMP_OK;
@@ -330,13 +331,125 @@ static void tell_moves(struct moves *m)
     if (is_faster) out->change[out->count++] = *misfit;
 }
 
+/* ---- one op, with its class ---- */
+
+/* Counts the listed moves of scopes that fit. */
+static int32_t count_told(const struct study *s)
+{
+    int32_t told = 0;
+
+    for (int32_t i = 0; i < s->out->count; i++)
+        told +=
+            s->out->change[i].kind == EMP_WHAT_IF_MOVE && s->out->change[i].is_feasible;
+    return told;
+}
+
+/* The op of the most blame of each class, those of most blame first; ops of listed moves are left out. */
+static void rank_ops(struct moves *m)
+{
+    const struct study *s = m->s;
+    const emp_graph    *g = s->problem->graph;
+
+    for (int32_t c = 0; c < g->class_count; c++)
+        m->candidate[c] = (struct candidate){-1, 0.0};
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        const int32_t class = s->problem->class_of_op[op];
+        bool is_moved = class < 0;
+        for (int32_t i = 0; i < s->out->count && !is_moved; i++)
+            is_moved = s->out->change[i].kind == EMP_WHAT_IF_MOVE &&
+                       emp_scopes_is_in(&s->why->scopes, s->why->scopes.of_op[op],
+                                        s->out->change[i].scope);
+        if (is_moved) continue;
+        struct candidate *of_class = &m->candidate[class];
+        if (of_class->scope < 0 || m->blame_s[op] > m->blame_s[of_class->scope])
+            of_class->scope = op;
+        of_class->blame_s += m->blame_s[op];
+    }
+    qsort(m->candidate, (size_t)g->class_count, sizeof *m->candidate, compare_candidates);
+}
+
+static int32_t move_op(struct moves *m, emp_op_id moved, emp_device_id to)
+{
+    const struct study *s = m->s;
+    const emp_graph    *g = s->problem->graph;
+    int32_t             count = 0;
+
+    memcpy(m->device_of_op, s->device_of_op, (size_t)g->op_count * sizeof to);
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (s->problem->class_of_op[op] == s->problem->class_of_op[moved])
+            m->device_of_op[op] = to;
+    emp_problem_legalize(s->problem, m->device_of_op);
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        count += !g->op[op].is_folded && m->device_of_op[op] != s->device_of_op[op];
+    return count;
+}
+
+static emp_status try_ops(struct moves *m, emp_error *err)
+{
+    const struct study *s = m->s;
+
+    m->count = 0;
+    for (int32_t i = 0; i < s->problem->graph->class_count; i++) {
+        const emp_op_id op = m->candidate[i].scope;
+        if (op < 0 || m->candidate[i].blame_s <= 0.0) return EMP_OK;
+        for (emp_device_id to = 0; to < s->problem->machine->device_count; to++) {
+            emp_what_if_change change = {
+                .kind = EMP_WHAT_IF_OP, .link = -1, .scope = -1, .op = op, .to = to};
+            change.op_count = move_op(m, op, to);
+            if (change.op_count == 0) continue;
+            if (m->count == EMP_WHAT_IF_TRIALS) return EMP_OK;
+            EMP_CHECK(simulate(&change, m->s, m->sim, m->device_of_op, err));
+            m->trial[m->count++] = change;
+        }
+    }
+    return EMP_OK;
+}
+
+/* The best moves of ops, each op once, in front of a move that does not fit. */
+static void tell_ops(struct moves *m, int32_t most)
+{
+    emp_what_if *out = m->s->out;
+
+    for (int32_t k = 0; k < most; k++) {
+        const emp_what_if_change *best = NULL;
+        for (int32_t i = 0; i < m->count; i++) {
+            const emp_what_if_change *trial = &m->trial[i];
+            bool                      is_new = trial->is_feasible && helps(m->s, trial);
+            for (int32_t t = 0; t < out->count && is_new; t++)
+                is_new = out->change[t].kind != EMP_WHAT_IF_OP ||
+                         out->change[t].op != trial->op;
+            if (is_new && (best == NULL || trial->step_time_ns < best->step_time_ns))
+                best = trial;
+        }
+        if (best == NULL || out->count == EMP_WHAT_IF_CHANGES) return;
+        int32_t at = out->count++;
+        for (; at > 0 && out->change[at - 1].kind == EMP_WHAT_IF_MOVE &&
+               !out->change[at - 1].is_feasible;
+             at--)
+            out->change[at] = out->change[at - 1];
+        out->change[at] = *best;
+    }
+}
+
+static emp_status find_op_moves(struct moves *m, emp_error *err)
+{
+    const int32_t told = count_told(m->s);
+
+    if (told >= EMP_WHAT_IF_TOLD_MOVES) return EMP_OK;
+    rank_ops(m);
+    EMP_CHECK(try_ops(m, err));
+    tell_ops(m, EMP_WHAT_IF_TOLD_MOVES - told);
+    return EMP_OK;
+}
+
 static emp_status find_moves(struct study *s, emp_error *err)
 {
     emp_status   st = EMP_OK;
     struct moves m = {.s = s};
     size_t       ops = (size_t)s->problem->graph->op_count;
 
-    EMP_TRY(EMP_ALLOC(m.candidate, (size_t)s->why->scopes.count));
+    const int32_t scopes = s->why->scopes.count, classes = s->problem->graph->class_count;
+    EMP_TRY(EMP_ALLOC(m.candidate, (size_t)(scopes > classes ? scopes : classes)));
     EMP_TRY(EMP_ALLOC(m.blame_s, ops));
     EMP_TRY(EMP_ALLOC(m.device_of_op, ops));
     EMP_TRY(EMP_ALLOC(m.trial, EMP_WHAT_IF_TRIALS));
@@ -344,6 +457,7 @@ static emp_status find_moves(struct study *s, emp_error *err)
     EMP_TRY(rank_scopes(&m, err));
     EMP_TRY(try_moves(&m, err));
     tell_moves(&m);
+    EMP_TRY(find_op_moves(&m, err));
 
 cleanup:
     emp_sim_destroy(m.sim);
@@ -355,7 +469,7 @@ cleanup:
 }
 
 emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
-                            const emp_decision *decision, const emp_explain *why,
+                            const emp_decision *decision, const emp_explanation *why,
                             emp_error *err)
 {
     emp_what_if  found = {0};

@@ -8,7 +8,8 @@
  * Changes of the machine: a link that copies never wait for, or that also takes no time, for
  * the links on which the critical path spends most; GPUs, host threads or CPUs twice as fast;
  * twice the memory, if the step does not fit. Changes of the placement: all ops of one name
- * scope on one device, for the scopes that are most to blame for the step (explain.h).
+ * scope on one device, for the scopes that are most to blame for the step (explain.h); where fewer than
+ * three of these help, one op with its colocation class, for the ops that are most to blame.
  *
  * A change is told if it takes off at least 0.5 % of the step, or lets a step fit that does
  * not. An endlessly fast link has to take off 0.5 % more than one without a queue. Of the moves
@@ -28,7 +29,8 @@
     X(HOST, "host")             /**< issues, sends and receives take half */        \
     X(CPU, "cpu")               /**< ops on CPUs take half of their time */         \
     X(MEMORY, "memory")         /**< of every device, twice as much */              \
-    X(MOVE, "move")             /**< all ops of a scope on one device */
+    X(MOVE, "move")             /**< all ops of a scope on one device */            \
+    X(OP, "op")                 /**< an op and its class on another device */
 
 typedef enum {
 #define X(name, key) EMP_WHAT_IF_##name,
@@ -41,13 +43,15 @@ typedef struct {
     emp_what_if_kind kind;
     int32_t          link;     /**< of the machine; -1 = none */
     int32_t          scope;    /**< of the explanation's scopes; -1 = none */
-    emp_device_id    to;       /**< where the scope goes; else -1 */
+    emp_op_id        op;       /**< that is moved with its class; -1 = none */
+    emp_device_id    to;       /**< where the scope or op goes; else -1 */
     int32_t          op_count; /**< ops that change their device */
     emp_time_ns      step_time_ns;
     bool             is_feasible;
 } emp_what_if_change;
 
-enum { EMP_WHAT_IF_LINKS = 3, EMP_WHAT_IF_MOVES = 4, EMP_WHAT_IF_TRIALS = 48 };
+enum { EMP_WHAT_IF_LINKS = 3, EMP_WHAT_IF_MOVES = 4, EMP_WHAT_IF_TRIALS = 96 };
+enum { EMP_WHAT_IF_TOLD_MOVES = EMP_WHAT_IF_MOVES - 1 }; /* that fit */
 enum { EMP_WHAT_IF_CHANGES = 2 * EMP_WHAT_IF_LINKS + 4 + EMP_WHAT_IF_MOVES };
 
 /** Plain data; those of the machine first, moves behind them, the best first. */
@@ -57,12 +61,12 @@ typedef struct {
     emp_what_if_change change[EMP_WHAT_IF_CHANGES];
 } emp_what_if;
 
-/** Simulates at most 10 changed machines and EMP_WHAT_IF_TRIALS placements.
+/** Simulates at most 10 changed machines and twice EMP_WHAT_IF_TRIALS placements.
  *
  * \param[in]  why  Explains \a decision on \a problem.
  * \param[out] out  Written on success only. */
 emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
-                            const emp_decision *decision, const emp_explain *why,
+                            const emp_decision *decision, const emp_explanation *why,
                             emp_error *err);
 
 /** The JSON key of a kind; static storage. */

@@ -68,6 +68,33 @@ typedef struct {
                     ranks are no ops of the graph */
 } emp_collective_part;
 
+/** What a kernel of a trace does, as far as its operator's arguments say. */
+typedef enum {
+    EMP_TRACED_NO_KERNEL, /**< the op is the host's, or a wait */
+    EMP_TRACED_PRODUCT,   /**< matrix products */
+    EMP_TRACED_CONVOLUTION,
+    EMP_TRACED_ATTENTION, /**< fused */
+    EMP_TRACED_NORM,      /**< norms and softmax, whose time is that of their bytes */
+    EMP_TRACED_BYTES, /**< other kernels with known bytes: element-wise, copies on the GPU, Triton's */
+    EMP_TRACED_UNKNOWN, /**< nothing is known but its time */
+    EMP_TRACED_LINK,    /**< a copy between the host and the GPU */
+    EMP_TRACED_COLLECTIVE,
+    EMP_TRACED_KINDS
+} emp_traced_kernel_kind;
+
+/** A kernel that a profiler has measured. */
+typedef struct {
+    emp_traced_kernel_kind kind;
+    emp_dtype              dtype; /**< of its operands; EMP_DTYPE_NONE: unknown */
+    bool                   is_tf32;
+    bool                   is_backward; /**< of attention */
+    int64_t kernel_ns; /**< of the op's stated time; the rest is its dispatch */
+    int64_t batch, m, n,
+        k; /**< of a product, or of the one that a convolution comes to; m = 0: unknown */
+    int64_t heads, queries, keys, head_size; /**< of attention; heads of all sequences */
+    int64_t bytes;                           /**< read and written; 0: unknown */
+} emp_traced_kernel;
+
 /** Where graphs come from: X(source, the runtime profile that fits it, why). Every default of a runtime
  * is from this list. TensorFlow's stands for the papers' workloads, too. Graphs whose file states costs keep
  * the first profile that there was, unless they are on the machine that the file states. */
@@ -137,6 +164,9 @@ struct emp_graph {
     int32_t      stated_model_count;
     const char **stated_model;    /**< [model] names of device models */
     int64_t     *stated_model_ns; /**< [model * op_count + op] */
+
+    emp_traced_kernel
+        *traced; /**< [op], or NULL: the graph is no trace of GPUs. No part of the hash */
 
     emp_collective_part *collective; /**< [op], or NULL: no op is one */
 

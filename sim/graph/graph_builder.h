@@ -75,6 +75,12 @@ emp_status emp_graph_builder_state_model(emp_graph_builder *b, const char *name,
 emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int32_t model,
                                         int64_t gpu_ns, emp_error *err);
 
+/** Says what the kernel of an op that states its costs does. Copied.
+ * \retval EMP_EINVAL  There is no such op. \retval EMP_ENOMEM */
+emp_status emp_graph_builder_describe_kernel(emp_graph_builder *b, emp_op_id op,
+                                             const emp_traced_kernel *kernel,
+                                             emp_error               *err);
+
 /** Makes the op a rank of a collective, whose time is a matter of the machine
  * (sim/cost/kernel.h). An op of a type that emp_collective_of_type() knows is one anyway; this
  * says what its shapes do not. Copied.

@@ -17,6 +17,7 @@ typedef struct {
     const emp_op_attrs  *attrs;      /**< may be those of other nodes, too */
     emp_stated_op       *stated;     /**< of all nodes, or NULL of all */
     int64_t             *model_ns;   /**< [stated models] -1 = as stated; NULL = of all */
+    emp_traced_kernel   *kernel;     /**< NULL: nothing is said */
     emp_collective_part *collective; /**< NULL: nothing is said */
     emp_port            *input;
     emp_op_id           *control;
@@ -42,7 +43,7 @@ struct emp_graph_builder {
     int32_t              type_count, type_capacity;
     const char          *stated_model[EMP_STATED_MODELS_MAX];
     int32_t              stated_model_count;
-    bool                 has_model_times, has_collectives;
+    bool                 has_model_times, has_kernels, has_collectives;
 
     emp_tensor_info *input_buffer; /**< inputs of the op being inferred */
     int32_t          input_buffer_capacity;

@@ -376,7 +376,7 @@ static void empty_builder(emp_graph_builder *b)
     b->node_count = 0;
     b->type_count = 0;
     b->stated_model_count = 0;
-    b->has_model_times = b->has_collectives = false;
+    b->has_model_times = b->has_kernels = b->has_collectives = false;
 }
 
 emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err)

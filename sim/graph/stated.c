@@ -88,11 +88,28 @@ emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int3
     return EMP_OK;
 }
 
+emp_status emp_graph_builder_describe_kernel(emp_graph_builder *b, emp_op_id op,
+                                             const emp_traced_kernel *kernel,
+                                             emp_error               *err)
+{
+    if (!is_stated_op(b, op))
+        return EMP_ERROR(EMP_EINVAL, "op %d does not state its costs", op);
+    emp_traced_kernel *copy = emp_arena_alloc(&b->scratch, sizeof *copy);
+    if (copy == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "the kernel of op \"%s\"", b->node[op].name);
+    *copy = *kernel;
+    b->node[op].kernel = copy;
+    b->has_kernels = true;
+    return EMP_OK;
+}
+
 /* ---- the graph ---- */
 
-static emp_status allocate(emp_graph *g, int32_t models, emp_error *err)
+static emp_status allocate(emp_graph *g, int32_t models, bool has_kernels, emp_error *err)
 {
     size_t ops = (size_t)g->op_count;
+
+    if (has_kernels) g->traced = EMP_ADD_ARRAY(&g->arrays, emp_traced_kernel, ops);
 
     if (models > 0) {
         g->stated_model = EMP_ADD_ARRAY(&g->arrays, const char *, (size_t)models);
@@ -109,10 +126,11 @@ emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
     int32_t models = b->has_model_times ? b->stated_model_count : 0;
 
-    EMP_CHECK(allocate(g, models, err));
+    EMP_CHECK(allocate(g, models, b->has_kernels, err));
     for (int32_t m = 0; m < models; m++) g->stated_model[m] = b->stated_model[m];
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_node *node = &b->node[op];
+        if (node->kernel != NULL) g->traced[op] = *node->kernel;
         for (int32_t m = 0; m < models; m++) {
             int64_t ns = node->model_ns == NULL ? -1 : node->model_ns[m];
             g->stated_model_ns[(size_t)m * (size_t)g->op_count + (size_t)op] =
@@ -125,12 +143,13 @@ emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
 emp_status emp_stated_prune(emp_graph *g, const emp_graph *whole,
                             const int32_t *new_of_op, emp_error *err)
 {
-    EMP_CHECK(allocate(g, whole->stated_model_count, err));
+    EMP_CHECK(allocate(g, whole->stated_model_count, whole->traced != NULL, err));
     for (int32_t m = 0; m < g->stated_model_count; m++)
         g->stated_model[m] = whole->stated_model[m];
     for (emp_op_id old = 0; old < whole->op_count; old++) {
         emp_op_id op = new_of_op[old];
         if (op < 0) continue;
+        if (whole->traced != NULL) g->traced[op] = whole->traced[old];
         for (int32_t m = 0; m < g->stated_model_count; m++)
             g->stated_model_ns[(size_t)m * (size_t)g->op_count + (size_t)op] =
                 emp_graph_stated_gpu_ns(whole, old, m);

@@ -61,6 +61,13 @@ typedef struct {
     double hand_over_s;      /**< of a core, for each copy besides */
 } emp_sharing;
 
+/** How many times as long as its bytes at the stream rate a kernel that is no product takes: the optional section
+ * `passes` of a GPU's model. Element-wise kernels take as long. */
+typedef struct {
+    double reduce, move, transpose, pool, max_pool_grad, average_pool_grad, norm,
+        norm_grad, softmax, loss, update;
+} emp_passes;
+
 /** Constants of a device's kernels; sim/cost/cost.h states the formulas that use them. */
 typedef struct {
     char            name[32]; /**< "cpu:0", "gpu:1" */
@@ -88,9 +95,12 @@ typedef struct {
     double conv_window_factor[3], conv_filter_factor[3];
     double kernel_minimum_s;
     double format_flops_per_s
-        [EMP_FORMATS];      /**< dense products; 0 = the model has no such rate */
-    emp_tables *tables;     /**< what was measured of its model, held; NULL = nothing */
-    bool has_metal_kernels; /**< quantised weights meet Metal's kernels, not CUDA's */
+        [EMP_FORMATS];  /**< dense products; 0 = the model has no such rate */
+    emp_tables *tables; /**< what was measured of its model, held; NULL = nothing */
+    /** What PyTorch's kernels reach on the GPU, for times measured on another one (sim/cost/transfer.h):
+     * the rate of copies, and of attention in 16 bits with long sequences. 0 = nobody has measured it. */
+    double reached_bytes_per_s, reached_attention_flops_per_s;
+    bool   has_metal_kernels; /**< quantised weights meet Metal's kernels, not CUDA's */
     /* CPU */
     int32_t cores;
     double  clock_hz;
@@ -105,6 +115,8 @@ typedef struct {
     bool        has_core, has_sharing;
     emp_core    core;
     emp_sharing sharing;
+    bool        has_passes; /**< of a GPU */
+    emp_passes  passes;
 } emp_device;
 
 /** One direction of a physical channel, or a channel shared by both directions. */

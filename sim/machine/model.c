@@ -82,6 +82,19 @@
     X(type, copy, BYTES_PER_S, device.sharing.copy_bytes_per_s) \
     X(type, hand_over, SECONDS, device.sharing.hand_over_s)
 
+#define PASSES_FIELDS(X, type)                                         \
+    X(type, reduce, RATIO, device.passes.reduce)                       \
+    X(type, move, RATIO, device.passes.move)                           \
+    X(type, transpose, RATIO, device.passes.transpose)                 \
+    X(type, pool, RATIO, device.passes.pool)                           \
+    X(type, max_pool_grad, RATIO, device.passes.max_pool_grad)         \
+    X(type, average_pool_grad, RATIO, device.passes.average_pool_grad) \
+    X(type, norm, RATIO, device.passes.norm)                           \
+    X(type, norm_grad, RATIO, device.passes.norm_grad)                 \
+    X(type, softmax, RATIO, device.passes.softmax)                     \
+    X(type, loss, RATIO, device.passes.loss)                           \
+    X(type, update, RATIO, device.passes.update)
+
 struct constants {
     emp_device device;        /* the first, so that offsets are those in a device */
     double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
@@ -106,11 +119,17 @@ struct raw_core {
 struct raw_sharing {
     SHARING_FIELDS(MEMBER, )
 };
+struct raw_passes {
+    PASSES_FIELDS(MEMBER, )
+};
 struct raw_format {
     char *format, *peak;
 };
 struct raw_tables {
     char *gemm, *attention, *comm;
+};
+struct raw_reached {
+    char *stream, *attention;
 };
 struct raw_model {
     struct emp_raw_card      *card;
@@ -119,9 +138,11 @@ struct raw_model {
     struct raw_cpu           *cpu;
     struct raw_core          *core;
     struct raw_sharing       *sharing;
+    struct raw_passes        *passes;
     struct raw_format        *formats;
     unsigned                  formats_count;
     struct raw_tables        *tables;
+    struct raw_reached       *reached;
     struct emp_raw_fit       *fit;
     char                    **measured;
     unsigned                  measured_count;
@@ -140,6 +161,8 @@ static const cyaml_schema_field_t core_schema[] = {CORE_FIELDS(SCHEMA, struct ra
                                                        CYAML_FIELD_END};
 static const cyaml_schema_field_t sharing_schema[] = {
     SHARING_FIELDS(SCHEMA, struct raw_sharing) CYAML_FIELD_END};
+static const cyaml_schema_field_t passes_schema[] = {
+    PASSES_FIELDS(SCHEMA, struct raw_passes) CYAML_FIELD_END};
 static const cyaml_schema_field_t format_fields[] = {STRING(struct raw_format, format, 0),
                                                      STRING(struct raw_format, peak, 0),
                                                      CYAML_FIELD_END};
@@ -149,6 +172,9 @@ static const cyaml_schema_field_t tables_schema[] = {
     STRING(struct raw_tables, gemm, CYAML_FLAG_OPTIONAL),
     STRING(struct raw_tables, attention, CYAML_FLAG_OPTIONAL),
     STRING(struct raw_tables, comm, CYAML_FLAG_OPTIONAL), CYAML_FIELD_END};
+static const cyaml_schema_field_t reached_schema[] = {
+    STRING(struct raw_reached, stream, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_reached, attention, CYAML_FLAG_OPTIONAL), CYAML_FIELD_END};
 static const cyaml_schema_value_t measured_schema = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
 static const cyaml_schema_field_t model_fields[] = {
@@ -161,10 +187,14 @@ static const cyaml_schema_field_t model_fields[] = {
                             struct raw_model, core, core_schema),
     CYAML_FIELD_MAPPING_PTR("sharing", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, sharing, sharing_schema),
+    CYAML_FIELD_MAPPING_PTR("passes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, passes, passes_schema),
     CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                          struct raw_model, formats, &format_schema, 1, EMP_FORMATS),
     CYAML_FIELD_MAPPING_PTR("tables", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, tables, tables_schema),
+    CYAML_FIELD_MAPPING_PTR("reached", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, reached, reached_schema),
     EMP_FIT_FIELD(struct raw_model),
     CYAML_FIELD_SEQUENCE("measured", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                          struct raw_model, measured, &measured_schema, 1,
@@ -177,6 +207,12 @@ static const emp_config_field gpu_table[] = {GPU_FIELDS(ROW, struct raw_gpu)};
 static const emp_config_field cpu_table[] = {CPU_FIELDS(ROW, struct raw_cpu)};
 static const emp_config_field core_table[] = {CORE_FIELDS(ROW, struct raw_core)};
 static const emp_config_field sharing_table[] = {SHARING_FIELDS(ROW, struct raw_sharing)};
+static const emp_config_field passes_table[] = {PASSES_FIELDS(ROW, struct raw_passes)};
+static const emp_config_field reached_table[] = {
+    {"stream", EMP_CONFIG_BYTES_PER_S, offsetof(struct raw_reached, stream),
+     offsetof(emp_device, reached_bytes_per_s)},
+    {"attention", EMP_CONFIG_FLOPS_PER_S, offsetof(struct raw_reached, attention),
+     offsetof(emp_device, reached_attention_flops_per_s)}};
 static const emp_config_field peak_field = {"peak", EMP_CONFIG_FLOPS_PER_S,
                                             offsetof(struct raw_format, peak), 0};
 
@@ -463,6 +499,19 @@ static emp_status read_cores(struct reader *r, const struct raw_model *raw,
     return EMP_OK;
 }
 
+/* A model without the section has the same hash as before there was one. */
+static emp_status read_passes(struct reader *r, const struct raw_model *raw,
+                              struct constants *c, emp_error *err)
+{
+    if (raw->passes == NULL) return EMP_OK;
+    if (c->device.kind != EMP_DEVICE_GPU || raw->core != NULL)
+        return fail(r, "passes",
+                    "passes: needs the section gpu or card beside it, without core", err);
+    c->device.has_passes = true;
+    return emp_config_convert(&r->config, passes_table, FIELD_COUNT(passes_table),
+                              raw->passes, c, r->hash, err);
+}
+
 /* The peaks of the card, unless the section `formats` has its own. */
 static void hash_card_formats(struct reader *r, const emp_device *device)
 {
@@ -558,6 +607,20 @@ static emp_status read_tables(struct reader *r, const struct raw_model *raw,
     return add_table(r, EMP_TABLE_COMM, raw->tables->comm, err);
 }
 
+/* These rates are no part of a machine's hash, because no predicted cost depends on them. */
+static emp_status read_reached(struct reader *r, const struct raw_model *raw,
+                               emp_error *err)
+{
+    uint64_t unused = 0;
+
+    if (raw->reached == NULL) return EMP_OK;
+    if (r->model->device.kind != EMP_DEVICE_GPU)
+        return fail(r, "reached", "reached: needs the section gpu or card beside it",
+                    err);
+    return emp_config_convert(&r->config, reached_table, FIELD_COUNT(reached_table),
+                              raw->reached, &r->model->device, &unused, err);
+}
+
 static void note_fitted_cells(emp_device_model *m, const struct emp_raw_fit *fit)
 {
     if (fit == NULL) return;
@@ -581,9 +644,11 @@ static emp_status read_all(struct reader *r, emp_error *err)
                          r->config.path);
     EMP_CHECK(is_gpu ? read_gpu(r, raw, &c, err) : read_cpu(r, raw, &c, err));
     EMP_CHECK(read_cores(r, raw, &c, err));
+    EMP_CHECK(read_passes(r, raw, &c, err));
     EMP_CHECK(read_formats(r, raw, &c.device, err));
     r->model->device = c.device;
     note_fitted_cells(r->model, raw->fit);
+    EMP_CHECK(read_reached(r, raw, err));
     return read_tables(r, raw, err);
 }
 

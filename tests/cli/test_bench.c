@@ -28,6 +28,28 @@ Test(bench, surrogate_has_the_promised_keys)
     emplace_prints("bench surrogate small.pbtxt -m k40x2", "Spearman");
 }
 
+/* The instance that is written gives the times that are printed, by the commands that are printed. */
+Test(bench, adversary_writes_an_instance_that_anyone_can_rerun)
+{
+    json_t *o = emplace_json("bench adversary refine heft --sizes 4 --machines k40x4 "
+                             "--seeds 1 --trials 100 --out a.json --format json");
+    const json_t *last = json_at(o, "rows/0");
+
+    cr_expect_geq(number_at(last, "ratio"), 2.0);
+    cr_expect_float_eq(emplace_number("place a.json -m k40x4 -r ideal -M refine -b 100 "
+                                      "--no-bound --format json",
+                                      "step_time_s"),
+                       number_at(last, "method_s"), 1e-8);
+    cr_expect_float_eq(emplace_number("place a.json -m k40x4 -r ideal -M heft --no-bound "
+                                      "--format json",
+                                      "step_time_s"),
+                       number_at(last, "other_s"), 1e-8);
+    json_decref(o);
+    emplace_prints(
+        "bench adversary gpu heft --sizes 3 --machines k40x2 --trials 20 --out b.json",
+        "emplace place b.json --machine k40x2 --runtime ideal --method heft");
+}
+
 /* Its columns are what place and simulate say, and no annealing ends above its start. */
 Test(bench, order_compares_orders_of_one_placement)
 {

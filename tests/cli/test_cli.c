@@ -251,6 +251,8 @@ Test(cli, simulate_explains_itself_and_adds_up)
                      step_ns, "%s", name);
     json_decref(object);
     emplace_prints(SIMULATE "--why",
+                   "bound by     |path         |memory       |--why=full");
+    emplace_prints(SIMULATE "--why=full",
                    "what bounds the step: |  gpu:0 is busy |gpu:0 runs ops for|what if; |"
                    "critical path\n|fixed cost of the step|gpu:0 at its peak of");
 }
@@ -275,9 +277,57 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
                      number_at(object, "why/step_time_ns"));
     }
     json_decref(object);
-    emplace_ok("simulate rnnlm:steps=2,batch=8 --machine k40x2 --placement gpu --why");
+    emplace_ok(
+        "simulate rnnlm:steps=2,batch=8 --machine k40x2 --placement gpu --why=full");
     for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
+}
+
+/* A log that a file receives has a line now and then, and no marks of a terminal. */
+Test(cli, progress_is_lines_where_standard_error_is_no_terminal)
+{
+    cr_assert_eq(setenv("EMPLACE_LOG_EVERY", "0.001", 1), 0);
+    emplace_ok("place small.pbtxt -m k40x2 -M random --budget 20000 --no-bound");
+    cr_expect_not_null(strstr(program_err, " evaluations, "), "%s", program_err);
+    cr_expect_not_null(strstr(program_err, " %, "), "%s", program_err);
+    cr_expect_null(strchr(program_err, '\r'));
+    cr_expect_null(strchr(program_err, '\033'));
+    cr_assert_eq(unsetenv("EMPLACE_LOG_EVERY"), 0);
+    emplace_ok("place small.pbtxt -m k40x2 -M random --budget 20000 --no-bound");
+    cr_expect_str_empty(program_err);
+}
+
+Test(cli, a_record_of_many_metrics_fits_the_line)
+{
+    emplace_ok("place rnnlm:layers=1,steps=2,units=64,batch=8 -m k40x2 -M hdp --budget 8 "
+               "--no-bound "
+               "--options groups=8,hidden=8 --record run.h5");
+    emplace_prints("record run.h5", "evaluations  fitting|loss|draw_scale|seed 1");
+    for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
+        cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
+}
+
+/* The lines behind the empty one. */
+static int32_t count_why_lines(const char *text)
+{
+    int32_t count = 0;
+
+    text = strstr(text, "\n\nbound by ");
+    cr_assert_not_null(text);
+    for (text += 2; *text != '\0'; text += strcspn(text, "\n") + 1, count++)
+        cr_expect_leq(strcspn(text, "\n"), 80, "%.100s", text);
+    return count;
+}
+
+Test(cli, why_is_ten_lines_that_name_what_bounds_the_step)
+{
+    emplace_ok("simulate rnnlm:steps=4,batch=8 -m k40x2 -p cpu --why --no-bound");
+    cr_expect_leq(count_why_lines(program_out), 10);
+    cr_expect_not_null(strstr(program_out, "bound by     the load of cpu:0"));
+    cr_expect_not_null(strstr(program_out, "\nmove         -"), "%s", program_out);
+    emplace_ok("simulate rnnlm:steps=4,batch=8 -m k40x2 -p random --why --no-bound");
+    cr_expect_leq(count_why_lines(program_out), 10);
+    emplace_refuses("simulate rnnlm:steps=4 -m k40x2 -p gpu --why=half", "--why=full");
 }
 
 /* Under other rules there is no explanation of what fills the memory, but a verdict. */

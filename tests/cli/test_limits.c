@@ -78,3 +78,21 @@ Test(limits, a_file_that_may_not_grow_is_none)
     expect_one_sentence("t.json cannot be written: File too large");
     cr_expect_null(scratch_find("t.json*"));
 }
+
+/* By default a thread that has nothing to do would keep its core busy for milliseconds. */
+Test(limits, threads_wait_briefly_unless_the_user_sets_how)
+{
+    static const char        place[] = "place rnnlm:layers=1,steps=2 -m k40x2 -b 2 "
+                                       "-M 'cmd:printenv GOMP_SPINCOUNT > waits'";
+    static const char *const cases[][2] = {
+        {"unset OMP_WAIT_POLICY GOMP_SPINCOUNT &&", "1000\n"},
+        {"unset OMP_WAIT_POLICY && GOMP_SPINCOUNT=7", "7\n"},
+        {"unset GOMP_SPINCOUNT && OMP_WAIT_POLICY=active", ""}};
+
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(run_under(cases[i][0], place), 1, "the method has ended");
+        char *text = scratch_read("waits", NULL);
+        cr_expect_str_eq(text, cases[i][1], "%s", cases[i][0]);
+        free(text);
+    }
+}

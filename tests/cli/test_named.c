@@ -32,6 +32,8 @@ static const struct named_case {
 } cases[] = {
     {"ablate", "refine --rows rnnlm --arms stages --budget 2 --seeds 1", "rnnlm", "k40x2",
      "tf-r1.3", "refine"},
+    {"bench adversary", "gpu heft --sizes 3 --machines k40x2 --trials 3", NULL, "k40x2",
+     "ideal", "gpu"},
     {"bench anomalies", "small.pbtxt -m k40x2 -n 3", "small.pbtxt", "k40x2", "tf-r1.3",
      "random"},
     {"bench mechanisms", "--rows rnnlm", "rnnlm", "k40x2", "tf-r1.3", "scotch"},
@@ -50,6 +52,9 @@ static const struct named_case {
     {"calibrate check", "-m k40 --anchors anchors", NULL, "k40x1", "tf-r1.3", NULL},
     {"calibrate fit", "-m k40 --on inception_v3:cpu", "inception_v3", "k40x1", "tf-r1.3",
      NULL},
+    {"calibrate ops", "small.pbtxt --out costs.csv --limit 2 --force", "small.pbtxt",
+     "cpu2", "replay-cpu", NULL},
+    {"compare", "gpu.json gpu.json", "small.pbtxt", "k40x2", "tf-r1.3", NULL},
     {"graph", "small.pbtxt", "small.pbtxt", NULL, NULL, NULL},
     {"place", "small.pbtxt -m k40x2 -M gpu", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
     {"record", "run.h5", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},

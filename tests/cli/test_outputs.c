@@ -80,6 +80,8 @@ Test(outputs, of_several_records_of_one_task_the_best_is_taken)
 
 #define ABLATED "-M local --arms 'base; kicks=4' --rows rnnlm -b 1 --seeds 1 "
 
+#define PROFILED "small.pbtxt --limit 2 "
+
 /* What writes a file, which the test puts there before. */
 static const struct output_case {
     const char *command, *option, *file, *arguments;
@@ -90,6 +92,7 @@ static const struct output_case {
     {"ablate", "rankings", "r.csv", ABLATED "--rankings r.csv"},
     {"ablate", "rescored", "s.csv", ABLATED "--rescored s.csv"},
     {"ablate", "times", "t.csv", ABLATED "--times t.csv"},
+    {"bench adversary", "out", "a.json", "gpu heft --out a.json"},
     {"bench placers", "curves", "c.csv", "--rows rnnlm --methods cpu --curves c.csv"},
     {"bench placers", "page", "p.html", "--rows rnnlm --methods cpu --page p.html"},
     {"bench placers", "plot", "p.svg", "--rows rnnlm --methods cpu --plot p.svg"},
@@ -101,10 +104,12 @@ static const struct output_case {
     {"calibrate measure", "out", "mine.yaml", "--out mine.yaml"},
     {"calibrate measure", "out", "mine-runtime.yaml", "--out mine.yaml"},
     {"calibrate measure", "export", "plans/mine.txt", "--export plans"},
+    {"calibrate ops", "out", "c.csv", PROFILED "--out c.csv"},
     {"graph", "out", "g.json", "small.pbtxt --out g.json"},
     {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
     {"machines", "out", "box.yaml",
      "import --topology topo.txt --model k40 --out box.yaml"},
+    {"place", "log", "l.jsonl", "small.pbtxt -m k40x2 -M gpu --log l.jsonl"},
     {"place", "out", "p.json", "small.pbtxt -m k40x2 -M gpu --out p.json"},
     {"place", "record", "r.h5", "small.pbtxt -m k40x2 -M gpu --record r.h5"},
     {"place", "weights-out", "w.h5", "small.pbtxt -m k40x2 -M gpu --weights-out w.h5"},
@@ -117,6 +122,8 @@ static const struct output_case {
     {"simulate", "chakra", "c.1.et", "small.pbtxt -m k40x2 -p gpu --chakra c"},
     {"simulate", "dot", "g.dot", "small.pbtxt -m k40x2 -p gpu --dot g.dot"},
     {"simulate", "trace", "t.json", "small.pbtxt -m k40x2 -p gpu --trace t.json"},
+    {"train", "log", "l.jsonl",
+     "small.pbtxt -m k40x2 -M local --record x.h5 --log l.jsonl"},
     {"train", "out", "p.json",
      "small.pbtxt -m k40x2 -M local --record x.h5 --out p.json"},
     {"train", "record", "r.h5", "small.pbtxt -m k40x2 -M local --record r.h5"},
@@ -127,14 +134,14 @@ static const struct output_case {
 };
 enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
-/* What is read, and the archive of runs, which never replaces the record of another. */
+/* What is read, and the archives of runs and kernels, which never replace what another wrote. */
 static bool is_input(const struct argp_option *o)
 {
     char word[64];
 
     snprintf(word, sizeof word, " %s ", o->name);
     return strstr(" imitate machine model runtime placement measured tasks anchors runs "
-                  "start weights costs topology query layers network collectives ",
+                  "start weights costs topology query layers network collectives cache ",
                   word) != NULL;
 }
 

@@ -461,3 +461,35 @@ Test(placements, no_command_searches_and_then_refuses)
     /* placement files of all; rnnlm's .py; llama.cpp's of decoders; vLLM's, Megatron's and maps on one host */
     cr_expect_eq(written, 8 + 2 + 2 * 2 + 2 + 1 + 2 * 3);
 }
+
+/* ---- one beside another ---- */
+
+Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
+{
+    static const char task[] = "rnnlm:layers=1,steps=2,units=256,batch=64 -m k40x2 ";
+    char              place[256];
+
+    snprintf(place, sizeof place, "place %s -M gpu --out gpu.json --no-bound", task);
+    emplace_ok(place);
+    snprintf(place, sizeof place, "place %s -M cpu --out cpu.json --no-bound", task);
+    emplace_ok(place);
+    json_t *o = emplace_json("compare cpu.json gpu.json --format json");
+    cr_expect_str_eq(text_at(o, "faster"), "b");
+    cr_expect_lt(number_at(o, "b/step_time_ns"), number_at(o, "a/step_time_ns"));
+    cr_expect_gt(json_array_size(json_object_get(o, "parts")), 1);
+    cr_expect_gt(number_at(o, "parts/0/without_ns"), number_at(o, "b/step_time_ns"));
+    cr_expect_str_eq(text_at(o, "parts/0/to"), "gpu:0");
+    json_decref(o);
+    emplace_prints("compare cpu.json gpu.json",
+                   "B is faster by|critical path|devices over|ops that matter:");
+    for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
+        cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
+    emplace_prints("compare gpu.json gpu.json", "both are as fast|0 of ");
+    emplace_write("rules.yaml", HEAD "default: \"cpu:0\"\n");
+    emplace_prints("compare rules.yaml gpu.json", "B is faster by");
+    emplace_refuses("compare rules.yaml rules.yaml", "give --workload");
+    emplace_prints("place small.pbtxt -m k40x2 -M gpu --out small.json --no-bound",
+                   "step");
+    emplace_refuses("compare small.json gpu.json",
+                    "small.json is of the workload small.pbtxt");
+}

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io/event_file.h"
 #include "base/rng.h"
 #include "base/work.h"
 #include "run/store/store.h"
@@ -28,6 +29,10 @@ enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, TRIALS = 100, EXIT_INTERRUPTED = 13
     "train rnnlm:layers=1,steps=2 --machine k40x2 --budget 4000 --seed 5 "   \
     "--options groups=8,hidden=8,grouper_hidden=4,type_width=2 --threads 1 " \
     "--checkpoint-every 0.02 "
+
+/* Begins or resumes a run, which place may do as well as train. */
+static const char *begin = TRAIN "--record run.h5",
+                  *resume = TRAIN "--record run.h5 --resume";
 
 static char  *undisturbed; /* the record of a run that nobody disturbs */
 static size_t undisturbed_size;
@@ -146,9 +151,7 @@ static int disturb(int checkpoints, double delay_s, int signal)
 {
     struct stamp before = checkpoint_now(), now;
     int          status = 0;
-    pid_t        child = program_start("", "cli/emplace",
-                                before.file != 0 ? TRAIN "--record run.h5 --resume"
-                                                        : TRAIN "--record run.h5");
+    pid_t child = program_start("", "cli/emplace", before.file != 0 ? resume : begin);
 
     while (checkpoints > 0) {
         pid_t ended = waitpid(child, &status, WNOHANG);
@@ -283,4 +286,61 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
     }
     cr_assert_eq(run("", TRAIN "--record run.h5 --resume --threads 2"), 0);
     expect_undisturbed_record();
+}
+
+#define PLACE                                                                           \
+    "place" /* in place of "train" */                                                   \
+    " rnnlm:layers=1,steps=2 --machine k40x2 --budget 4000 --seed 5 --method hdp "      \
+    "--options groups=8,hidden=8,grouper_hidden=4,type_width=2 --threads 1 --no-bound " \
+    "--checkpoint-every 0.02 --log run.jsonl --record run.h5"
+
+/* Each line is an update, and none is there twice or missing, wherever the run was interrupted. */
+static void expect_log(void)
+{
+    char   *text = scratch_read("run.jsonl", NULL), *line = text;
+    int64_t evaluations = 0, update = 0;
+
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        long long now, number, scored;
+        cr_assert_eq(sscanf(line,
+                            "{\"evaluations\":%lld,\"update\":%lld,\"scored\":%lld,",
+                            &now, &number, &scored),
+                     3, "%.80s", line);
+        cr_assert_eq(number, ++update);
+        cr_assert_eq(now, evaluations + scored);
+        evaluations = now;
+        cr_assert_not_null(strstr(line, "\"metrics\":{\"loss\":"), "%.200s", line);
+    }
+    cr_expect_eq(evaluations, 4000);
+    free(text);
+}
+
+/* Whole records up to the last evaluation, also when the run was interrupted and went on. */
+Test(train, an_event_file_goes_on_where_the_checkpoint_does)
+{
+    begin = PLACE " --log events.tfevents.1";
+    resume = PLACE " --log events.tfevents.1 --resume";
+    interrupt(SIGTERM);
+    cr_assert_eq(run("", resume), 0);
+    FILE *file = fopen(scratch_path("events.tfevents.1"), "r");
+    cr_assert_not_null(file);
+    const long end = emp_event_end_of(file, 4000), before = emp_event_end_of(file, 3999);
+    cr_assert_eq(fseek(file, 0, SEEK_END), 0);
+    cr_expect_eq(ftell(file), end, "nothing is behind the last evaluation");
+    cr_expect_lt(before, end);
+    fclose(file);
+    expect_undisturbed_record();
+}
+
+Test(train, place_keeps_checkpoints_and_a_log_when_it_is_asked_to)
+{
+    begin = PLACE;
+    resume = PLACE " --resume";
+    interrupt(SIGTERM);
+    cr_assert_eq(run("", PLACE), 1, "the log and the checkpoint are in the way");
+    cr_assert_eq(run("", PLACE " --resume"), 0);
+    expect_undisturbed_record();
+    expect_log();
+    cr_assert_eq(run("", PLACE), 1);
+    expect_sentence("run.jsonl", "--force");
 }

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "graphs/sources.h"
 #include "sim/engine/sim.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
@@ -256,6 +257,37 @@ Test(load, formats_that_are_not_read_are_named_with_what_would_do)
         graph_expect_refused(scratch_path("file"), all[i].status, all[i].name);
         graph_expect_refused(scratch_path("file"), all[i].status, all[i].instead);
     }
+}
+
+/* Each is a damaged file of a format that is read, whose reader says only what is wrong. */
+Test(load, what_readers_refuse_ends_with_what_one_can_do)
+{
+    static const char *const all[][2] = {
+        {"{\"format\":\"emplace-ops-1\",\"ops\":[]}", "; docs/formats.md describes"},
+        {"{\"nodes\":[{\"id\":1}],\"edges\":[]}", "; docs/formats.md describes"},
+        {"HloModule m\nENTRY e { x = f32[ }", "compile().as_text() gives, whole"},
+        {"gpu,layer_first,layer_last,fwd_s,bwd_s\nA,0,0,x,1\n", "; docs/pipelines.md"},
+        {"2\n0,\n0,\n", "; docs/formats.md describes"},
+        {"{\"format\":\"torch.fx-1\",\"nodes\":7}", "; scripts/export/export_torch.py"},
+        {"{\"traceEvents\":[]}", "; record the step anew"},
+        {"{\"model_type\":\"llama\"}", "; model.config.to_json_file(FILE)"},
+        {"node1 -- Input0 -- forward_compute_time=x, backward_compute_time=0.000, "
+         "activation_size=0.0, parameter_size=0.000\n",
+         "; docs/formats.md describes"},
+        {"GGUF\3", "; fetch the file again"},
+        {"{\"schema\":\"1.1.0-chakra.0.0.4\",\"nodes\":[]}", "; record the step anew"}};
+
+    for (size_t i = 0; i < COUNT(all); i++) {
+        scratch_write("file", all[i][0], strlen(all[i][0]));
+        graph_expect_refused(scratch_path("file"), EMP_EFORMAT, all[i][1]);
+    }
+    cr_expect_null(emp_source_advice(NULL, EMP_EFORMAT, "why"));
+    const emp_source_format format = {.read = emp_ops_read, .anew = "do this"};
+    cr_expect_str_eq(emp_source_advice(&format, EMP_EFORMAT, "why"), "do this");
+    cr_expect_null(emp_source_advice(&format, EMP_EFORMAT, "why; do that"));
+    cr_expect_null(emp_source_advice(&format, EMP_EINVAL, "why"));
+    cr_expect_not_null(strstr(emp_source_advice(&format, EMP_EUNSUPPORTED, "why"),
+                              "a report should hold"));
 }
 
 /* A bare prefix is a spec without its path, unless a file has that name. */

@@ -218,7 +218,7 @@ class Kinds(unittest.TestCase):
         for env in (OneShot(self.problem), Vector(OneShot, self.problem, 2)):
             self.assertIsNone(env.spec)
             self.assertIsNone(env.render_mode)
-            self.assertEqual(env.metadata["render_modes"], [])
+            self.assertEqual(env.metadata["render_modes"], ["ansi"] if isinstance(env, OneShot) else [])
             self.assertIs(env.unwrapped, env)
             with self.assertRaises(NotImplementedError):
                 env.render()

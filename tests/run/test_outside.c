@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "run/methods.h"
+#include "run/outside/outside.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -48,6 +49,10 @@ Test(outside, the_code_of_a_command_is_that_of_the_files_it_names)
                  {"cmd:python3 other.py --rules=mine.py", true},
                  {"cmd:cat log <mine.py", true},
                  {"./mine.so", true}, /* a library */
+                 {"mine.py", true},
+                 {"mine.py:Agent", true},
+                 {"agent=./mine.py", true},
+                 {"agent=cmd:python3 mine.py", true},
                  {"cmd:true > mine.py", false},
                  {"cmd:true 2>>mine.py", false},
                  {"cmd:echo mine.pyc", false}};
@@ -151,4 +156,33 @@ Test(outside, the_call_that_makes_a_run_follows_from_its_record)
         &r, "mpirun -n 4 emplace train nmt:layers=2 --machine k40x2 --runtime ideal "
             "--method hdp --preset paper --options fast=1 --decide devices,order "
             "--start HASH-000000000000000a --seed 3 --budget 100 --seconds 1.5 --async");
+}
+
+Test(outside, names_of_methods_are_told_from_those_of_the_program)
+{
+    static const char *const outside[] = {"mine.py",  "a/mine.py:Agent", "x=mine.py",
+                                          "x=./m.so", "cmd:true",        "x=cmd:a --b=c",
+                                          "socket:5", "./mine.so"};
+    static const char *const other[] = {"refine",   ".py",     "mine.py/x", "mine.pyc",
+                                        "x=refine", "mine:py", "x=socket:5"};
+
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        cr_expect(emp_outside_is_name(outside[i]), "%s", outside[i]);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        cr_expect_not(emp_outside_is_name(other[i]), "%s", other[i]);
+}
+
+Test(outside, a_title_is_the_name_the_class_or_the_file)
+{
+    static const char *const cases[][2] = {{"mine=./other.so", "mine"},
+                                           {"a/b/mine.py", "mine"},
+                                           {"a/mine.py:Agent", "Agent"},
+                                           {"./my.own.so", "my.own"},
+                                           {"cmd:python3 x.py", "python3 x.py"}};
+    char                     title[64];
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_outside_title(title, sizeof title, cases[i][0]);
+        cr_expect_str_eq(title, cases[i][1]);
+    }
 }

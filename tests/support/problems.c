@@ -542,10 +542,10 @@ emp_sim_result task_trace(const task *t, const emp_sim_trace *trace)
     return result;
 }
 
-emp_explain *task_explain(const task *t)
+emp_explanation *task_explain(const task *t)
 {
     const emp_decision decision = {.device_of_op = t->device_of_op};
-    emp_explain       *why = NULL;
+    emp_explanation   *why = NULL;
     emp_error          err = {0};
 
     MUST(emp_explain_create(&why, t->problem, &decision, &err));

@@ -134,7 +134,7 @@ emp_sim *task_sim(const task *t);
 emp_sim_result task_run(const task *t);
 emp_sim_result task_trace(const task *t, const emp_sim_trace *trace);
 /** Likewise explained; the caller destroys it. */
-emp_explain *task_explain(const task *t);
+emp_explanation *task_explain(const task *t);
 
 /** Expects of a decision what the textbook simulator says, by runs that are specialised for a
  * profile and by traced ones, which also have a fingerprint. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/text/units.h"
@@ -35,9 +36,10 @@ static const double radius = 4, log_from = 5, names_frac = 0.34;
 static const double tau = 6.283185307179586;
 
 struct layout {
+    double   width; /* of the figure */
     emp_axis x;
     double   top, height; /* of the rows */
-    double   row_height, oom_x;
+    double   row_height, lane, oom_x;
     bool     has_oom;
 };
 
@@ -79,13 +81,13 @@ static void draw_mark(emp_drawing *d, double x, double y, int32_t series, int32_
 
 /* ---- where things are ---- */
 
-static double names_width(const emp_plot_grid *g)
+static double names_width(const emp_plot_grid *g, double width)
 {
     double widest = 0;
 
     for (int32_t row = 0; row < g->row_count; row++)
         widest = fmax(widest, emp_label_width(g->row[row], FONT));
-    return fmin(widest, names_frac * WIDTH);
+    return fmin(widest, names_frac * width);
 }
 
 static void stretch(struct layout *l, const emp_plot_grid *g)
@@ -102,16 +104,22 @@ static void stretch(struct layout *l, const emp_plot_grid *g)
     if (l->x.low <= l->x.high) emp_axis_widen(&l->x, 0.03);
 }
 
-static struct layout lay_out(const emp_plot_grid *g, double legend)
+/* \a height: of the figure, 0 = as high as the rows need. */
+static struct layout lay_out(const emp_plot_grid *g, double legend, double width,
+                             double height)
 {
-    struct layout l = {.x = emp_axis_empty(), .top = legend};
+    struct layout l = {.width = width, .x = emp_axis_empty(), .top = legend};
 
     stretch(&l, g);
     l.row_height = fmax(LEAST, 2 * PAD + LANE * g->series_count);
+    if (height > 0)
+        l.row_height =
+            fmax(2 * radius * g->series_count, (height - legend - AXIS) / g->row_count);
     l.height = l.row_height * g->row_count;
-    l.x.from = names_width(g) + 2 * GAP;
-    l.x.to = WIDTH - 2 * GAP - (l.has_oom ? OOM : 0);
-    l.oom_x = WIDTH - OOM / 2.0 - GAP;
+    l.lane = fmin(LANE, (l.row_height - 2) / g->series_count);
+    l.x.from = names_width(g, width) + 2 * GAP;
+    l.x.to = width - 2 * GAP - (l.has_oom ? OOM : 0);
+    l.oom_x = width - OOM / 2.0 - GAP;
     return l;
 }
 
@@ -119,11 +127,11 @@ static struct layout lay_out(const emp_plot_grid *g, double legend)
 
 /* An entry, if there is something to draw on; moves on to where the next one stands. */
 static void add_entry(emp_drawing *d, const char *name, int32_t series, int32_t part,
-                      const char *colour, double *x, double *y)
+                      const char *colour, double room, double *x, double *y)
 {
     const double width = SWATCH + emp_label_width(name, FONT) + 2 * GAP;
 
-    if (*x > 0 && *x + width > WIDTH) {
+    if (*x > 0 && *x + width > room) {
         *x = 0;
         *y += LEGEND;
     }
@@ -136,18 +144,18 @@ static void add_entry(emp_drawing *d, const char *name, int32_t series, int32_t 
 }
 
 /* Draws it, or just tells its height. */
-static double draw_legend(emp_drawing *d, const emp_plot_grid *g)
+static double draw_legend(emp_drawing *d, const emp_plot_grid *g, double width)
 {
     double x = 0, y = 0;
 
     if (g->series_count == 1 && g->part_count == 1) return GAP;
     for (int32_t s = 0; s < g->series_count; s++)
-        add_entry(d, g->series[s], s, 0, colour_of(s), &x, &y);
+        add_entry(d, g->series[s], s, 0, colour_of(s), width, &x, &y);
     for (int32_t k = 0; k < g->part_count && g->part_count > 1; k++) {
         char name[128];
         snprintf(name, sizeof name, "%s %.100s",
                  k == 0 ? "filled:" : "hollow:", g->part[k]);
-        add_entry(d, name, 0, k, EMP_SOFT, &x, &y);
+        add_entry(d, name, 0, k, EMP_SOFT, width, &x, &y);
     }
     return y + LEGEND + GAP;
 }
@@ -214,32 +222,33 @@ static void draw_row(emp_drawing *d, const struct layout *l, const emp_plot_grid
                      int32_t row)
 {
     const double top = l->top + row * l->row_height, middle = top + l->row_height / 2;
-    const double first = middle - LANE * (g->series_count - 1) / 2.0;
+    const double first = middle - l->lane * (g->series_count - 1) / 2.0;
     char         name[256];
 
-    emp_drawing_segment(d, 0, top, l->has_oom ? WIDTH : l->x.to, top,
+    emp_drawing_segment(d, 0, top, l->has_oom ? l->width : l->x.to, top,
                         &(emp_paint){.colour = EMP_FAINT});
-    emp_label_shorten(name, sizeof name, g->row[row], names_width(g) + 0.01, FONT);
+    emp_label_shorten(name, sizeof name, g->row[row], names_width(g, l->width) + 0.01,
+                      FONT);
     emp_drawing_begin(d, g->row[row]);
     emp_drawing_text(d, l->x.from - GAP, middle + 0.35 * FONT, name,
                      &(emp_lettering){NULL, FONT, EMP_ANCHOR_END, false});
     emp_drawing_end(d);
     for (int32_t s = 0; s < g->series_count; s++)
-        draw_lane(d, l, g, row, s, first + LANE * s);
+        draw_lane(d, l, g, row, s, first + l->lane * s);
 }
 
 /* Draws it; the drawing is initialised here, and stays empty without any value. The axis is
  * logarithmic where values lie far apart.
  * \param label  Below the axis. */
 static void emp_plot_dots_draw(emp_drawing *drawing, const emp_plot_grid *grid,
-                               const char *label)
+                               const char *label, double width, double height)
 {
-    struct layout l = lay_out(grid, draw_legend(NULL, grid));
+    struct layout l = lay_out(grid, draw_legend(NULL, grid, width), width, height);
 
-    emp_drawing_init(drawing, "dots", "values of a table as dots, a band a row", WIDTH,
+    emp_drawing_init(drawing, "dots", "values of a table as dots, a band a row", width,
                      l.top + l.height + AXIS);
     if (l.x.low > l.x.high) return;
-    draw_legend(drawing, grid);
+    draw_legend(drawing, grid, width);
     draw_axis(drawing, &l, label);
     for (int32_t row = 0; row < grid->row_count; row++) draw_row(drawing, &l, grid, row);
 }
@@ -292,11 +301,37 @@ static void fill_band(emp_band *band, emp_band_point *point, const emp_plot_grid
     qsort(point, (size_t)band->point_count, sizeof *point, compare_points);
 }
 
+/* Each point becomes the mean of those around it, half of them on either side, fewer at the ends. */
+static emp_status smooth(emp_band *band, int32_t points, emp_error *err)
+{
+    emp_band_point *copy = EMP_NEW_ARRAY(emp_band_point, (size_t)band->point_count + 1);
+
+    if (copy == NULL) return EMP_ERROR(EMP_ENOMEM, "%d points", band->point_count);
+    memcpy(copy, band->point, (size_t)band->point_count * sizeof *copy);
+    for (int32_t i = 0; i < band->point_count; i++) {
+        emp_band_point mean = {.x = copy[i].x};
+        int32_t        count = 0;
+        for (int32_t k = i - points / 2; k <= i + (points - 1) / 2; k++) {
+            if (k < 0 || k >= band->point_count || !isfinite(copy[k].median)) continue;
+            mean.median += copy[k].median;
+            mean.low += copy[k].low;
+            mean.high += copy[k].high;
+            count++;
+        }
+        if (count == 0 || !isfinite(copy[i].median)) continue;
+        band->point[i] = (emp_band_point){mean.x, mean.median / count, mean.low / count,
+                                          mean.high / count};
+    }
+    emp_free(copy);
+    return EMP_OK;
+}
+
 static void draw_chart(emp_drawing *drawing, const emp_plot_grid *g,
-                       const emp_chart_curve *curve, const double *x, const char *label)
+                       const emp_chart_curve *curve, const double *x, const char *label,
+                       double width, double height)
 {
     double    low = INFINITY, high = 0;
-    emp_chart chart = {.box = {0, 0, WIDTH, 0},
+    emp_chart chart = {.box = {0, 0, width, 0},
                        .x_label = g->rows_label,
                        .y_label = label,
                        .has_names = g->series_count > 1,
@@ -309,14 +344,15 @@ static void draw_chart(emp_drawing *drawing, const emp_plot_grid *g,
         high = fmax(high, x[row]);
     }
     chart.is_log_x = low > 0 && high > lines_log_from * low;
-    chart.box.height = emp_chart_height(&chart, HEIGHT);
-    emp_drawing_init(drawing, "lines", "values of a table as lines", WIDTH,
+    chart.box.height = height > 0 ? height : emp_chart_height(&chart, HEIGHT);
+    emp_drawing_init(drawing, "lines", "values of a table as lines", width,
                      chart.box.height);
     if (!emp_chart_is_empty(&chart)) emp_chart_draw(drawing, &chart);
 }
 
 static emp_status draw_lines(emp_drawing *drawing, const emp_plot_grid *g,
-                             const char *path, const char *label, emp_error *err)
+                             const char *path, const emp_plot_style *style, double width,
+                             double height, emp_error *err)
 {
     emp_status      st = EMP_OK;
     double         *x = NULL;
@@ -332,9 +368,11 @@ static emp_status draw_lines(emp_drawing *drawing, const emp_plot_grid *g,
     EMP_TRY(read_x(x, g, path, err));
     for (int32_t s = 0; s < g->series_count; s++) {
         fill_band(&band[s], point + (ptrdiff_t)s * g->row_count, g, x, s);
+        if (style->smooth > 1) EMP_TRY(smooth(&band[s], style->smooth, err));
         curve[s] = (emp_chart_curve){.band = &band[s], .label = g->series[s], .style = s};
     }
-    draw_chart(drawing, g, curve, x, label);
+    draw_chart(drawing, g, curve, x,
+               style->label != NULL ? style->label : g->values_label, width, height);
 
 cleanup:
     emp_free(x);
@@ -342,20 +380,50 @@ cleanup:
     return st;
 }
 
-emp_status emp_plot_draw(emp_drawing *drawing, const emp_csv *csv, emp_plot_form form,
-                         const emp_plot_choice *choice, const char *label, emp_error *err)
+/* The series take the names that the figure has for them. */
+static emp_status rename_series(emp_plot_grid *g, const emp_plot_style *style,
+                                const char *path, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    emp_plot_grid grid = {0};
+    for (int32_t i = 0; i < style->name_count; i++) {
+        const char  *equals = strchr(style->name[i], '=');
+        const size_t length = equals != NULL ? (size_t)(equals - style->name[i]) : 0;
+        int32_t      s = 0;
+        while (s < g->series_count && (strlen(g->series[s]) != length ||
+                                       memcmp(g->series[s], style->name[i], length) != 0))
+            s++;
+        if (s == g->series_count)
+            return EMP_ERROR(EMP_EINVAL, "%s has no series \"%.*s\"; the first is \"%s\"",
+                             path, (int)length, style->name[i], g->series[0]);
+        g->series[s] = equals + 1;
+    }
+    return EMP_OK;
+}
 
+emp_status emp_plot_draw(emp_drawing *drawing, const emp_csv *csv, emp_plot_form form,
+                         const emp_plot_choice *choice, const emp_plot_style *style,
+                         emp_error *err)
+{
+    static const emp_plot_style plain;
+    emp_status                  st = EMP_OK;
+    emp_plot_grid               grid = {0};
+
+    if (style == NULL) style = &plain;
+    /* A figure with another size of its font is laid out at the usual size, and scaled as a whole. */
+    const double scale = style->font_size > 0 ? style->font_size / FONT : 1.0;
+    const double width = style->width > 0 ? style->width / scale : WIDTH;
+    const double height = style->height / scale;
     EMP_TRY(emp_plot_grid_create(&grid, csv, choice, err));
-    if (label == NULL) label = grid.values_label;
+    EMP_TRY(rename_series(&grid, style, choice->path, err));
     if (form == EMP_PLOT_LINES)
-        EMP_TRY(draw_lines(drawing, &grid, choice->path, label, err));
+        EMP_TRY(draw_lines(drawing, &grid, choice->path, style, width, height, err));
     else
-        emp_plot_dots_draw(drawing, &grid, label);
+        emp_plot_dots_draw(drawing, &grid,
+                           style->label != NULL ? style->label : grid.values_label, width,
+                           height);
     if (emp_drawing_is_empty(drawing))
         EMP_FAIL(EMP_EINVAL, "%s has no finite value to draw", choice->path);
+    emp_drawing_scale(drawing, scale);
+    drawing->font = style->font;
     EMP_TRY(emp_drawing_check(drawing, err));
 
 cleanup:

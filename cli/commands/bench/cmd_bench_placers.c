@@ -12,7 +12,10 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"methods", KEY_METHODS, "A,B,...", 0, "Only these: names of emplace methods", 0},
+    {"methods", KEY_METHODS, "A,B,...", 0,
+     "Only these: names of emplace methods, and methods of your own: mine.py, "
+     "mine.py:Agent, ./mine.so, \"cmd:./mine --fast\", NAME=mine.py",
+     0},
     {"options", KEY_OPTIONS, "METHOD:KEY=VALUE,...", 0,
      "Options of one of them; may be given again for another", 0},
     {0},
@@ -35,6 +38,7 @@ static const char doc[] =
     "  emplace bench placers --tasks mine.txt --methods gpu,metis,local\n"
     "  emplace bench placers --rows rnnlm --methods anneal,go-emplace \\\n"
     "      --options go-emplace:width=64,max_nodes=512 --seeds 3\n"
+    "  emplace bench placers --rows rnnlm --methods refine,anneal,my_agent.py\n"
     "  emplace bench placers --tasks placebench:test --budgets 300 --seeds 3 --draws 0";
 
 static void add_options(emp_comparison_params *p, const char *text)

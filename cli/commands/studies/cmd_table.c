@@ -20,7 +20,8 @@ struct args {
 static const struct argp_option options[] = {
     {"full", KEY_FULL, NULL, 0, "All budgets and seeds: an hour, not a minute", 0},
     {"methods", KEY_METHODS, "A,B,...", 0,
-     "Only these columns: method names in table 1, and hdp-literal; random, learned, "
+     "Only these columns: method names in table 1, hdp-literal, and methods of your own "
+     "(mine.py, ./mine.so, cmd:...); random, learned, "
      "improvement, none in "
      "table 2",
      0},

@@ -73,6 +73,7 @@ typedef struct {
     const char
            *runtime;    /**< profile by whose rules it is meant, static; NULL: not said */
     int32_t core_count; /**< of each CPU; 0: the file does not say, which means 1 */
+    char gpu_name[64];  /**< that its times were measured on; "": the file does not say */
     char note[480]; /**< what the reader says of the file, in sentences; "" = nothing */
 } emp_import_devices;
 

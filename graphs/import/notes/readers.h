@@ -66,6 +66,7 @@ bool       emp_chakra_is_json(const emp_json *root);
 emp_status emp_chakra_read(emp_graph_builder *b, emp_reading *r, emp_error *err);
 
 /* ---- instances, whose ops have costs of their own ---- */
+emp_status emp_ops_read(emp_graph_builder *b, emp_reading *r, emp_error *err);
 extern const emp_option emp_layers_options[];
 bool                    emp_layers_is(emp_slice file);
 emp_status emp_layers_read(emp_graph_builder *b, emp_reading *r, emp_error *err);

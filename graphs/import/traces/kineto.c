@@ -180,6 +180,7 @@ static emp_status read_event(reader *r, const members *m, emp_kineto_kind kind,
     EMP_CHECK(read_times(event, r, m, err));
     EMP_CHECK(read_lane(event, r, m, err));
     event->correlation = argument(m, "correlation", "External id");
+    event->args = m->args;
     event->record = argument(m, "Record function id", "External id");
     r->trace->event_count++;
     return EMP_OK;

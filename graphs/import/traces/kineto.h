@@ -37,6 +37,7 @@ typedef struct {
     int64_t         end_ns;
     int64_t         correlation; /**< shared by a call and what it starts; -1 = none */
     int64_t         record; /**< an operator's number in an execution trace; -1 = none */
+    const emp_json *args;   /**< borrowed; NULL = none */
 } emp_kineto_event;
 
 /** A thread or a stream. */

@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "graphs/import/notes/readers.h"
+#include "graphs/import/traces/kernels.h"
 #include "graphs/import/traces/kineto.h"
 
 static const int64_t BYTES_MAX = INT64_C(1000000000000);
@@ -401,7 +402,11 @@ static emp_status add_op(emp_graph_builder *builder, const emp_traced_step *step
     op.cost.gpu_ns = node->cost_ns;
     op.cost.cpu_ns = is_host ? node->cost_ns : node->cost_ns * EMP_TRACE_CPU;
     if (tensors != NULL) op.held_bytes = op.copy_bytes = tensors->bytes[i];
-    return emp_graph_builder_state(builder, name, type, &op, &id, err);
+    EMP_CHECK(emp_graph_builder_state(builder, name, type, &op, &id, err));
+    if (node->kind != EMP_TRACED_GPU) return EMP_OK;
+    emp_traced_kernel kernel = emp_trace_describe(
+        &trace->event[node->event], node->op < 0 ? NULL : &trace->event[node->op]);
+    return emp_graph_builder_describe_kernel(builder, id, &kernel, err);
 }
 
 /* Streams of one GPU share its memory: nothing is copied from one to the other. */
@@ -620,6 +625,8 @@ emp_status emp_trace_read(emp_graph_builder *builder, emp_reading *r, emp_error 
         .cpu_count = 1, .gpu_memory_bytes = MEMORY_BYTES, .runtime = "traced"};
     EMP_TRY(emp_kineto_read(&trace, r->json, err));
     EMP_TRY(emp_step_read(&step, &trace, ((const trace_values *)r->values)->step, err));
+    if (trace.gpu_name != NULL)
+        snprintf(r->devices->gpu_name, sizeof r->devices->gpu_name, "%s", trace.gpu_name);
     count_lanes(r->devices, &step, &trace);
     describe(r->devices, &step, &trace);
     warn_without_kernels(r->notes, &step, &trace);

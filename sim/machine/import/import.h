@@ -48,4 +48,7 @@ emp_status emp_machine_import_run(emp_machine_import *import, emp_error *err);
 
 void emp_machine_import_clear(emp_machine_import *import);
 
+/** The model of a product, as "h100-sxm" of "NVIDIA H100 80GB HBM3"; NULL = there is none. */
+const char *emp_product_model(const char *product);
+
 #endif /* EMP_SIM_MACHINE_IMPORT_IMPORT_H */

@@ -229,9 +229,6 @@ typedef struct {
 /** The computer of these names; NULL = it is not known. Valid for ever. */
 const emp_known_computer *emp_computer_find(const char *product, const char *cpu);
 
-/** The model of a product, as "h100-sxm" of "NVIDIA H100 80GB HBM3"; NULL = there is none. */
-const char *emp_product_model(const char *product);
-
 /** Of that model; of any other one what is commonest, with `model` NULL. Valid for ever. */
 const emp_gpu_links *emp_gpu_links_of(const char *model);
 

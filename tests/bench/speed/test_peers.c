@@ -158,6 +158,12 @@ Test(simgrid, with_queues_equals_the_oracle_where_transfers_wait)
     }
 }
 
+/* DOPPLER scales columns of nodes that are nearly alike, which leaves much that was rounded. */
+static double tolerance_of(const char *network)
+{
+    return strcmp(network, "doppler") == 0 ? 5e-5 : 1e-5;
+}
+
 /* On one thread: PyTorch's wait for each other actively, which takes minutes where other
  * programs run. */
 Test(pytorch, loses_as_much)
@@ -168,21 +174,23 @@ Test(pytorch, loses_as_much)
                                      .ops = 300,
                                      .nodes = 600, /* the third segment is a part */
                                      .sets = 60,
+                                     .steps = 20,
                                      .threads = 1,
                                      .repeats = 4,
                                      .seed = 1};
     emp_speed_table        table;
 
     ASSERT_OK(emp_speed_policy(&table, &params, &err));
-    if (table.sheet.line_count == 5) cr_skip_test("python3-torch is not installed");
-    cr_expect_eq(table.sheet.line_count, 10);
+    if (table.sheet.line_count == 6) cr_skip_test("python3-torch is not installed");
+    cr_expect_eq(table.sheet.line_count, 12);
     for (int32_t i = 1; i < table.sheet.line_count; i += 2) {
         const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
         const double     difference = line[EMP_SPEED_DIFFERENCE].real;
         cr_expect_str_eq(line[EMP_SPEED_WAY].word, "PyTorch");
         cr_expect_geq(line[EMP_SPEED_ROUNDS].count, 3,
                       "a slow machine makes fewer rounds");
-        cr_expect_lt(difference, 1e-5, "%s: %g", line[EMP_SPEED_TASK].word, difference);
+        cr_expect_lt(difference, tolerance_of(line[EMP_SPEED_TASK].word), "%s: %g",
+                     line[EMP_SPEED_TASK].word, difference);
     }
     emp_sheet_clear(&table.sheet);
 }

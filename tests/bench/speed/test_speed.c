@@ -76,6 +76,7 @@ static emp_speed_params small(void)
                               .ops = 300,
                               .nodes = 40,
                               .sets = 30,
+                              .steps = 6,
                               .threads = 2,
                               .repeats = 2,
                               .seed = 1};

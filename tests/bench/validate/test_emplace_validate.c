@@ -49,6 +49,14 @@ static json_t *read_out(void)
     return json_array_get(json_object_get(read_object(), "workloads"), 0);
 }
 
+static double number(json_t *part, const char *key)
+{
+    json_t *value = json_object_get(part, key);
+
+    cr_assert(json_is_number(value), "%s", key);
+    return json_number_value(value);
+}
+
 static void save_out(const char *name)
 {
     scratch_write(name, program_out, strlen(program_out));
@@ -181,6 +189,25 @@ Test(emplace_validate, what_was_measured_before_a_failure_is_printed)
                  "per-op times need no logged step");
 }
 
+/* Where a step was executed, its error has two parts, and one placement is measured again. */
+Test(emplace_validate, kernels_that_were_measured_part_the_error)
+{
+    must_run("calibrate ops " WORKLOAD " -o costs.csv --limit 5 --memory 1024");
+    must_run("validate --workloads " WORKLOAD " --placements 3 --steps 2 --memory 1024 "
+             "--unsteady --costs costs.csv --format json");
+    expect_out(program_err, "% of the time of all kernels");
+    json_t *part = read_out();
+    cr_expect_gt(number(part, "kernel_error"), 0.0);
+    cr_expect_gt(number(part, "schedule_error"), 0.0);
+    cr_expect_geq(number(part, "repeat_error"), 0.0);
+    json_t *first = json_array_get(json_object_get(part, "placements"), 0);
+    cr_expect_gt(number(first, "scheduled_s"), 0.0);
+    must_run("validate --workloads " WORKLOAD " --placements 1 --steps 1 --memory 1024 "
+             "--unsteady");
+    expect_out(program_out, "parts of the error: of kernels");
+    expect_out(program_out, "noise: the first placement");
+}
+
 /* ---- measurements made up ---------------------------------------------------------- */
 
 /* Writes v.csv: as \a name.csv, but every step takes \a factor times what is predicted there,
@@ -224,14 +251,6 @@ static int32_t make_up(const char *name, double factor, double spread)
     emp_csv_clear(&csv);
     fclose(out);
     return rows;
-}
-
-static double number(json_t *part, const char *key)
-{
-    json_t *value = json_object_get(part, key);
-
-    cr_assert(json_is_number(value), "%s", key);
-    return json_number_value(value);
 }
 
 /* If all steps take 1.25 times what is predicted, the model is 20 % short, and its order is
@@ -287,6 +306,8 @@ Test(emplace_validate, errors_say_what_is_wrong)
     } cases[] = {{"validate nowhere.txt", 2, "nowhere.txt"},
                  {"validate --import", 2, "--import"},
                  {"validate --measured x.csv --import y.txt", 2, "--measured"},
+                 {"validate " FEW "--costs \"a.csv b.csv\"", 2, "2 files for 1"},
+                 {"validate " FEW "--costs nowhere.csv", 1, "nowhere.csv"},
                  {"validate --placements 0", 2, "\"0\""},
                  {"validate " FEW "--import nowhere.txt", 1, "nowhere.txt"},
                  {"validate " FEW "--plot nowhere/x.svg", 1, "nowhere"},

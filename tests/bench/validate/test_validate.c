@@ -162,6 +162,26 @@ Test(validate, guesses_are_judged_as_the_model_is)
     cr_expect_float_eq(s.copies_spearman, -1.0, 1e-12);
 }
 
+/* Kernels 2 and 1.25 times too long, schedules a tenth too short and a fifth too long; the third is not known. */
+Test(validate, errors_of_kernels_and_schedules_stand_apart)
+{
+    emp_validation_case c[] = {timed(1.8, 1.0), timed(1.5, 1.0), timed(1.0, 1.0)};
+
+    c[0].scheduled_s = 0.9;
+    c[1].scheduled_s = 1.2;
+    c[2].scheduled_s = NAN;
+    emp_validation_summary s = summarize(c, 3);
+    cr_expect_eq(s.scheduled_count, 2);
+    cr_expect_float_eq(s.kernel_error_frac, (1.0 + 0.25) / 2.0, 1e-12);
+    cr_expect_float_eq(s.schedule_error_frac, 0.15, 1e-12);
+    cr_expect_float_eq(s.schedule_bias_frac, 0.05, 1e-12);
+    c[0].scheduled_s = c[1].scheduled_s = 0.0;
+    s = summarize(c, 3);
+    cr_expect_eq(s.scheduled_count, 0);
+    cr_expect(isnan(s.kernel_error_frac) && isnan(s.schedule_error_frac));
+    cr_expect(isnan(s.repeat_error_frac));
+}
+
 Test(validate, a_measured_time_of_nothing_is_an_error)
 {
     emp_validation_summary s;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A validation that is saved has every figure of every device in its columns, and what was
  * measured can be read from its CSV again. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ static emp_validation_case cases[] = {
      .high_s = 2.0,
      .roofline_s = 0.25,
      .copies_s = 0.125,
+     .scheduled_s = 1.375,
      .device_count = 2,
      .predicted_busy_s = {0.5, 0.25},
      .busy_s = {0.75, 0.125},
@@ -78,12 +80,12 @@ Test(validation_file, what_is_saved_is_read_again)
 {
     int64_t     workload[ROWS], device[ROWS], shared[ROWS], peak[ROWS], predicted[ROWS];
     int64_t     hash[ROWS];
-    double      measured_s[ROWS], busy_s[ROWS], low_s[ROWS];
+    double      measured_s[ROWS], busy_s[ROWS], low_s[ROWS], scheduled_s[ROWS];
     char        placement[ROWS][EMP_COLUMN_TEXT_BYTES];
     emp_columns c = {.text_count = 2,
                      .text = {{"commit", ""}, {"workload 1", ""}},
                      .row_count = ROWS,
-                     .column_count = 10,
+                     .column_count = 11,
                      .column = {{"workload", EMP_COLUMN_INT64, workload},
                                 {"device", EMP_COLUMN_INT64, device},
                                 {"shared", EMP_COLUMN_INT64, shared},
@@ -93,6 +95,7 @@ Test(validation_file, what_is_saved_is_read_again)
                                 {"busy_s", EMP_COLUMN_DOUBLE, busy_s},
                                 {"hash", EMP_COLUMN_INT64, hash},
                                 {"low_s", EMP_COLUMN_DOUBLE, low_s},
+                                {"scheduled_s", EMP_COLUMN_DOUBLE, scheduled_s},
                                 {"placement", EMP_COLUMN_TEXT, placement}}};
 
     ASSERT_OK(save(&err));
@@ -107,6 +110,8 @@ Test(validation_file, what_is_saved_is_read_again)
     cr_expect_arr_eq(measured_s, ((double[]){1.25, 1.25, 0, 0, 3}), sizeof measured_s);
     cr_expect_arr_eq(busy_s, ((double[]){0.75, 0.125, 0, 0, 0}), sizeof busy_s);
     cr_expect_str_eq(placement[2], "parts 8 #1");
+    cr_expect_eq(scheduled_s[0], 1.375);
+    cr_expect(isnan(scheduled_s[2]), "not known");
     cr_expect_eq((uint64_t)hash[1], 0xfedcba9876543210);
     cr_expect_eq(low_s[0], 1.0);
 }

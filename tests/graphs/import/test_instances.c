@@ -51,6 +51,15 @@ static const char doppler[] = "6\n"
                               "4999,0,einsummable\n"
                               "100000000,400000000, squeezer\n";
 
+/* a is read by b and c; c waits for b, which a GPU has to run. */
+static const char ops[] =
+    "{'format':'emplace-ops-1','ops':["
+    "{'name':'a','type':'MatMul','gpu_s':0.001,'cpu_s':0.02,'output_bytes':4096,"
+    "'persistent_bytes':128,'together':3},"
+    "{'name':'b','gpu_s':0.002,'devices':'gpu','copy_s':0.0005,'output_bytes':64,"
+    "'held_bytes':256},\n{'name':'c','devices':'any','together':3}],"
+    "'edges':[['a','b'],['a','c']],'controls':[['b','c']]}\n";
+
 TestSuite(instances, .init = scratch_create, .fini = graph_tear_down);
 
 static emp_graph *load(const char *text, emp_import_devices *devices)
@@ -119,6 +128,26 @@ Test(instances, a_step_keeps_what_the_file_states)
     emp_graph_destroy(step);
 }
 
+Test(instances, ops_of_a_list_have_the_costs_that_it_gives)
+{
+    emp_import_devices devices = {0};
+    emp_graph         *g = load(ops, &devices);
+
+    cr_assert_eq(g->op_count, 3);
+    cr_expect_eq(g->edge_count, 2);
+    expect_op(g, "a", 1000000, 20000000, -1, 128, 4096, 4096);
+    expect_op(g, "b", 2000000, 0, 500000, 0, 256, 64);
+    expect_op(g, "c", 0, 0, -1, 0, 0, 0);
+    cr_expect_eq(g->op[emp_graph_find(g, "b")].kinds, EMP_KIND_GPU);
+    cr_expect_eq(g->op[emp_graph_find(g, "a")].colocation_class,
+                 g->op[emp_graph_find(g, "c")].colocation_class);
+    cr_expect_str_eq(emp_graph_op_type(g, emp_graph_find(g, "a")), "MatMul");
+    cr_expect_str_eq(emp_graph_op_type(g, emp_graph_find(g, "b")), "Op");
+    int32_t count;
+    cr_expect_eq(*emp_graph_controls(g, emp_graph_find(g, "c"), &count),
+                 emp_graph_find(g, "b"));
+}
+
 Test(instances, profile_becomes_a_training_step)
 {
     emp_import_devices devices;
@@ -172,6 +201,19 @@ struct fault {
 
 static const struct fault faults[] = {
     {json, "]}\n", "]", "line 2: not JSON"},
+    {ops, "'ops'", "'pos'", "the list \"ops\" is missing or empty"},
+    {ops, "{'name':'c'", "{'nom':'c'", "ops[2] is no object with a name"},
+    {ops, "'gpu_s':0.001", "'gpu_s':-1",
+     "op \"a\": gpu_s must be a number from 0 to 1000"},
+    {ops, "'gpu_s':0.001", "'gpu':0.001", "op \"a\" has the key \"gpu\"; keys are name"},
+    {ops, "'MatMul'", "7", "op \"a\": type must be a text"},
+    {ops, "'devices':'gpu'", "'devices':'tpu'", "op \"b\": devices is \"tpu\""},
+    {ops, "'together':3}]", "'together':-3}]", "op \"c\": together"},
+    {ops, "['a','b']", "['a','z']", "edges[0]: there is no op \"z\""},
+    {ops, "['b','c']", "['b']", "controls[0] is no pair"},
+    {ops, "'edges':[", "'edges':7,'more':[", "edges is no list"},
+    {ops, "'name':'c'", "'name':'a'", "\"a\""},
+    {ops, "['b','c']", "['c','c']", "cycle"},
     {json, "'maxFPGAs':3", "'maxFPGAs':3,'maxFPGAs':3",
      "line 2: not JSON: an object has the key \"maxFPGAs\" twice"},
     {json, "'nodes'", "'knots'",
@@ -249,7 +291,7 @@ Test(instances, every_fault_is_one_sentence)
 
 Test(instances, survive_every_allocation_failure)
 {
-    const char *const texts[] = {json, profile, doppler};
+    const char *const texts[] = {json, profile, doppler, ops};
 
     for (size_t i = 0; i < COUNT(texts); i++) {
         scratch_write_json("instance", texts[i]);
@@ -271,7 +313,7 @@ Test(instances, damage_is_an_error_or_a_graph)
 {
     const char *const     texts[] = {json, profile, doppler};
     read_memory_fn *const readers[] = {emp_dnn_partitioning_read, emp_pipedream_read,
-                                       emp_doppler_read};
+                                       emp_doppler_read, emp_ops_read};
 
     for (size_t i = 0; i < COUNT(texts); i++) {
         reader = readers[i];

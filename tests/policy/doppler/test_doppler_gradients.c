@@ -134,7 +134,7 @@ Test(doppler_update, imitation_learns_from_episodes_while_it_draws_them)
     emp_doppler_agent_imitate(&agent);
     cr_assert_eq(agent.imitated, SAMPLES);
     is_imitation = true;
-    expect_gradients(-1.0);
+    expect_gradients(1.0);
 }
 
 /* R = -t; b is the mean of all so far, these included; a failure counts as 100 s. */

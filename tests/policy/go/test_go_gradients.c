@@ -203,7 +203,7 @@ static double objective_of_rounds(void)
     return (sum + entropy_weight * entropy) / (DRAWN * rows);
 }
 
-/* At a rate of 0 steps leave the weights. Adam goes down, so that gradients are turned. */
+/* At a rate of 0 steps leave the weights. */
 Test(go_update, gradients_of_rounds_are_those_of_the_objective)
 {
     static double want[MAX_PARAMETERS];
@@ -218,7 +218,7 @@ Test(go_update, gradients_of_rounds_are_those_of_the_objective)
     const emp_go_climb climb = {
         .samples = DRAWN, .epochs = 1, .clip = 1e9, .entropy = entropy_weight};
     emp_go_rounds_climb(&agent.rounds, &climb, &agent.net, agent.task, advantage, &norm);
-    expect_gradient(p, want, -1.0, 1e-5 * largest);
+    expect_gradient(p, want, 1.0, 1e-5 * largest);
     for (int32_t s = 0; s < p->slice_count; s++)
         if (strcmp(p->slice[s].name, "devices before") == 0)
             for (int32_t i = 0; i < p->slice[s].rows * p->slice[s].cols; i++)
@@ -258,7 +258,7 @@ static double likelihood(void)
 }
 
 /* Its objective is the mean ln p of the example's decisions, added up over tasks. At a rate of 0 a
- * step leaves the weights, and its gradient, which is turned, can be looked at. */
+ * step leaves the weights, and its gradient can be looked at. */
 static void compare_imitation(void)
 {
     static double want[MAX_PARAMETERS];
@@ -274,7 +274,7 @@ static void compare_imitation(void)
     const double largest = differentiate(want, p->value, p->count, STEP, likelihood);
     cr_assert_gt(largest, 1e-3, "the gradient is all but zero");
     likelihood();
-    expect_gradient(p, want, -1.0, 1e-5 * largest);
+    expect_gradient(p, want, 1.0, 1e-5 * largest);
     emp_decision_clear(&example);
     emp_go_agent_clear(&agent);
 }

@@ -357,13 +357,16 @@ Test(team, meets_when_the_last_has_come)
     cr_expect_eq(late, 0);
 }
 
-/* Placeto's products and sums have some 10,000 operations, those of HDP millions. */
-Test(team, starts_no_threads_for_small_work)
+/* A thread that finds nothing to do waits with its core. So HSDAG's and Placeto's products have one, and those of HDP's
+ * placer as many as there are. */
+Test(team, starts_threads_for_as_much_as_is_worth_it)
 {
     cr_expect_eq(emp_team_size(0, 4), 1);
-    cr_expect_eq(emp_team_size(10000, 4), 1);
-    cr_expect_eq(emp_team_size(INT64_C(10000000), 4), 4);
-    cr_expect_eq(emp_team_size(INT64_C(10000000), 1), 1);
+    cr_expect_eq(emp_team_size(INT64_C(5000000), 4), 1);
+    cr_expect_eq(emp_team_size(INT64_C(10000000), 4), 2);
+    cr_expect_eq(emp_team_size(INT64_C(10000000000000), 4), 4);
+    cr_expect_eq(emp_team_size(INT64_C(10000000000000), 1), 1);
+    cr_expect_eq(emp_team_size_of_steps(INT64_C(1000000), 4), 3);
 }
 
 static const emp_param_slice slices[] = {{"weight", 3, 5, 0}, {"bias", 1, 5, 0}};

@@ -128,7 +128,7 @@ Test(placeto, an_episode_moves_each_node_once_in_order)
             }
         memcpy(before, storage, sizeof before);
     }
-    cr_expect_eq(a->update, 2);
+    cr_expect_eq(a->learner.update, 2);
     destroy(a);
 }
 
@@ -194,7 +194,7 @@ Test(placeto, greedy_episodes_teach_nothing)
     cr_expect_eq(memcmp(kept, a->net.params.value, a->net.params.count * sizeof *kept),
                  0);
     for (int i = 0; i < 2 * NODES; i++) cr_expect_eq(step(a), 1);
-    cr_expect_eq(a->update, 2);
+    cr_expect_eq(a->learner.update, 2);
     cr_expect_neq(memcmp(kept, a->net.params.value, a->net.params.count * sizeof *kept),
                   0);
     emp_free(kept);
@@ -210,7 +210,7 @@ Test(placeto, rollouts_without_room_are_given_up)
     cr_expect_eq(ask(a, 2), 2);
     tell(a, 2);
     for (int i = 2; i < NODES; i++) cr_expect_eq(step(a), 2);
-    cr_expect_eq(a->update, 1);
+    cr_expect_eq(a->learner.update, 1);
     cr_expect_eq(step(a), ROLLOUTS, "the next episode has all again");
     destroy(a);
 }
@@ -270,7 +270,7 @@ Test(placeto, weights_serve_another_graph)
     emp_placeto_agent *a = create("emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
     emp_weights        weights = {0};
 
-    while (a->update < 60) step(a);
+    while (a->learner.update < 60) step(a);
     MUST(emp_method_take_weights(&weights, &emp_method_placeto, a, &why));
     destroy(a);
     task_destroy(&h);

@@ -180,6 +180,43 @@ static emp_time_ns gpu_ns(const emp_op_cost *cost, const emp_device *on)
     return ns;
 }
 
+/* 100 us of bytes and 3 us besides; the bytes take as long as the model says of the kind. */
+Test(cost, kernels_take_their_bytes_times_what_the_model_says_of_them)
+{
+    static const struct {
+        emp_op_work work;
+        emp_op_part part;
+        int64_t     us;
+    } cases[] = {{EMP_WORK_ELEMENTWISE, EMP_PART_FORWARD, 100},
+                 {EMP_WORK_REDUCE, EMP_PART_FORWARD, 200},
+                 {EMP_WORK_CONCAT, EMP_PART_FORWARD, 300},
+                 {EMP_WORK_MOVE, EMP_PART_FORWARD, 300},
+                 {EMP_WORK_TRANSPOSE, EMP_PART_FORWARD, 400},
+                 {EMP_WORK_MAX_POOL, EMP_PART_FORWARD, 500},
+                 {EMP_WORK_AVG_POOL, EMP_PART_FORWARD, 500},
+                 {EMP_WORK_MAX_POOL, EMP_PART_BOTH, 600},
+                 {EMP_WORK_AVG_POOL, EMP_PART_BOTH, 700},
+                 {EMP_WORK_BATCH_NORM, EMP_PART_FORWARD, 800},
+                 {EMP_WORK_BATCH_NORM, EMP_PART_BOTH, 900},
+                 {EMP_WORK_SOFTMAX, EMP_PART_FORWARD, 1000},
+                 {EMP_WORK_LOSS, EMP_PART_FORWARD, 1100},
+                 {EMP_WORK_UPDATE, EMP_PART_FORWARD, 1200}};
+    emp_device on = gpu;
+
+    on.passes = (emp_passes){2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const emp_op_cost cost = {.op_class = EMP_OP_MOVEMENT,
+                                  .work = cases[i].work,
+                                  .part = cases[i].part,
+                                  .kernels = 1,
+                                  .bytes_read = 10000000};
+        on.has_passes = false;
+        cr_expect_eq(gpu_ns(&cost, &on), 103000);
+        on.has_passes = true;
+        cr_expect_eq(gpu_ns(&cost, &on), 3000 + 1000 * cases[i].us, "%zu", i);
+    }
+}
+
 static emp_op_cost convolution(emp_op_part part, emp_conv_window window)
 {
     return (emp_op_cost){.op_class = EMP_OP_CONV,

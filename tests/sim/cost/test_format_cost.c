@@ -52,7 +52,7 @@ static double product_s(emp_format format)
     emp_form form;
 
     cr_assert_eq(emp_product_time(&seconds, &form, &h100.device,
-                                  &(emp_product){format, 512, 256, 1024}, NULL),
+                                  &(emp_product){format, 512, 256, 1024, 1.0}, NULL),
                  EMP_OK);
     return seconds;
 }

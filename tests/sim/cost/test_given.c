@@ -59,7 +59,7 @@ static emp_status apply(const char *text, emp_error *err)
 
     scratch_write_text(path, sizeof path, "costs.csv", text);
     return emp_given_costs_apply(&out, f.table, f.graph, f.machine, &f.runtime, path,
-                                 err);
+                                 NULL, err);
 }
 
 /* Some op with a kernel on a GPU. */
@@ -106,6 +106,38 @@ Test(given, types_patterns_and_models_choose_ops)
 }
 
 /* Rows of the second GPU model are behind those of the first. */
+/* A machine whose model does not tell the two apart gets them from the file; what is longer alone is no shorter beside. */
+Test(given, times_beside_another_device_are_taken)
+{
+    char      text[512];
+    emp_op_id op = find_kernel("MatMul"), other = find_kernel("Tanh");
+    emp_op_id none = find_kernel("Sigmoid");
+
+    cr_assert_null(f.table->gpu_beside_ns);
+    snprintf(text, sizeof text, "op,us,beside_us\n%s,5,9\n%s,4,3\n%s,x,1\n",
+             f.graph->name[op], f.graph->name[other], f.graph->name[none]);
+    cr_expect_eq(apply(text, NULL), EMP_EFORMAT);
+    cr_expect_null(f.table->gpu_beside_ns, "a refused file changes nothing");
+    snprintf(text, sizeof text, "op,us,beside_us\n%s,5,9\n%s,4,3\n%s,6,\n",
+             f.graph->name[op], f.graph->name[other], f.graph->name[none]);
+    ASSERT_OK(apply(text, &err));
+    cr_assert_not_null(f.table->gpu_beside_ns);
+    cr_expect_eq(f.table->gpu[op].compute_ns, 5000);
+    cr_expect_eq(f.table->gpu_beside_ns[op], 9000);
+    cr_expect_eq(f.table->gpu_beside_ns[other], 4000);
+    cr_expect_eq(f.table->gpu_beside_ns[none], 6000);
+}
+
+Test(given_unlike, times_beside_others_are_for_machines_of_one_model)
+{
+    char text[512];
+
+    snprintf(text, sizeof text, "op,us,beside_us\n%s,5,9\n",
+             f.graph->name[find_kernel("MatMul")]);
+    ASSERT_OK(apply(text, &err));
+    cr_expect_null(f.table->gpu_beside_ns);
+}
+
 Test(given_unlike, each_model_of_a_machine_has_times_of_its_own)
 {
     emp_op_id           op = find_kernel("MatMul"), other = find_kernel("Tanh");

@@ -141,7 +141,7 @@ Test(client, is_explained)
     task t;
 
     create(&t, two_rounds, rounds, (how){true, true, 100});
-    emp_explain *why = task_explain(&t);
+    emp_explanation *why = task_explain(&t);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_HOST_WAIT], 1657 - 1114);

@@ -28,9 +28,9 @@ static double *blame(const task *t)
 /* ---- a second count ---- */
 
 struct count {
-    const emp_explain *why;
-    double            *blame_s;
-    unsigned char     *runs; /* [op][ns] whether it does, on any of its lanes */
+    const emp_explanation *why;
+    double                *blame_s;
+    unsigned char         *runs; /* [op][ns] whether it does, on any of its lanes */
 };
 
 static unsigned char *runs_of(const struct count *c, emp_op_id op)
@@ -59,7 +59,7 @@ static void count_waits(struct count *c, const task *r)
 }
 
 /* The op with which the path goes on behind segment \a i; -1 = none. */
-static emp_op_id op_behind(const emp_explain *why, int32_t i)
+static emp_op_id op_behind(const emp_explanation *why, int32_t i)
 {
     while (++i < why->segment_count)
         if (why->segment[i].to < 0) return why->segment[i].op;
@@ -81,11 +81,11 @@ static void count_segments(struct count *c)
 
 static void expect_second_count(const task *r, uint64_t seed)
 {
-    size_t        op_count = (size_t)r->graph->op_count;
-    double       *got = blame(r);
-    emp_explain  *why = task_explain(r);
-    struct count  c = {.why = why, .blame_s = calloc(op_count, sizeof *c.blame_s)};
-    emp_sim_trace trace = {.context = &c, .op = on_op};
+    size_t           op_count = (size_t)r->graph->op_count;
+    double          *got = blame(r);
+    emp_explanation *why = task_explain(r);
+    struct count     c = {.why = why, .blame_s = calloc(op_count, sizeof *c.blame_s)};
+    emp_sim_trace    trace = {.context = &c, .op = on_op};
 
     c.runs = calloc(op_count, (size_t)why->result.step_time_ns);
     task_trace(r, &trace);
@@ -228,7 +228,7 @@ Test(tally, adds_up_on_random_problems)
     for (uint64_t seed = 0; seed < TALLIES; seed++) {
         task r;
         random_problem_create(&r, seed);
-        emp_explain *why = task_explain(&r);
+        emp_explanation *why = task_explain(&r);
         for (int32_t d = 0; d < why->result.device_count; d++) {
             const emp_explain_device *device = &why->device[d];
             if (r.machine->device[d].kind == EMP_DEVICE_GPU)
@@ -254,7 +254,7 @@ static void create_named(task *t, const char *ops, const char *const *names)
     for (int i = 0; i < t->graph->op_count; i++) t->graph->name[i] = names[i];
 }
 
-static void expect_scope(const emp_explain *why, const emp_explain_share *share,
+static void expect_scope(const emp_explanation *why, const emp_explain_share *share,
                          const char *name, emp_time_ns time, int32_t count)
 {
     const emp_scope *scope = &why->scopes.scope[share->id];
@@ -276,7 +276,7 @@ Test(tally, big_scopes_are_told_by_their_parts)
     task t;
 
     create_named(&t, ops, names);
-    emp_explain              *why = task_explain(&t);
+    emp_explanation          *why = task_explain(&t);
     const emp_explain_device *device = &why->device[1];
     const emp_explain_top    *top = &device->scopes;
     cr_assert_eq(top->count, 5);
@@ -302,7 +302,7 @@ Test(tally, ops_that_are_issued_for_longer_than_they_run_are_counted)
 
     task_create_ops(&t, ops, &runtime);
     t.problem->costs->gpu[1].compute_ns = ISSUE - 1;
-    emp_explain *why = task_explain(&t);
+    emp_explanation *why = task_explain(&t);
     cr_expect_eq(why->device[1].launch_bound.op_count, 1);
     cr_expect_eq(why->device[1].launch_bound.time_ns, ISSUE - 1);
     cr_expect_eq(why->device[1].ops.op_count, 2, "an op of no time is none");

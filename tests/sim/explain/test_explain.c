@@ -41,8 +41,8 @@ static emp_sim_result run_traced(const task *r, struct witness *w)
     return task_trace(r, &trace);
 }
 
-static void expect_path(const emp_explain *why, const task *r, const struct witness *w,
-                        uint64_t seed)
+static void expect_path(const emp_explanation *why, const task *r,
+                        const struct witness *w, uint64_t seed)
 {
     emp_time_ns at = 0, sum[EMP_CAUSE_COUNT] = {0}, total = 0;
 
@@ -77,7 +77,7 @@ static void expect_path(const emp_explain *why, const task *r, const struct witn
 }
 
 /* A GPU that is waited for is busy all the while. */
-static void expect_worst(const emp_explain *why, uint64_t seed)
+static void expect_worst(const emp_explanation *why, uint64_t seed)
 {
     for (int32_t i = 0; i < why->worst_count; i++) {
         const emp_explain_item    *item = &why->worst[i];
@@ -90,7 +90,7 @@ static void expect_worst(const emp_explain *why, uint64_t seed)
     }
 }
 
-static void expect_idle(const emp_explain *why, const task *r, uint64_t seed)
+static void expect_idle(const emp_explanation *why, const task *r, uint64_t seed)
 {
     for (int32_t d = 0; d < why->result.device_count; d++) {
         emp_time_ns total = why->device[d].busy_ns;
@@ -128,7 +128,7 @@ static void expect_sums(const emp_explain_memory *m, uint64_t seed)
     cr_expect(m->count == m->largest_count || m->largest_count == EMP_EXPLAIN_LARGEST);
 }
 
-static void expect_memory(const emp_explain *why, const task *r, uint64_t seed)
+static void expect_memory(const emp_explanation *why, const task *r, uint64_t seed)
 {
     const emp_sim_result *result = &why->result;
 
@@ -161,8 +161,8 @@ static void expect_sums_on_random_problems(void (*create)(task *, uint64_t))
         struct witness w;
         create(&r, seed);
         r.problem->runtime.events.bfc_allocator = seed % 4 == 3;
-        emp_sim_result result = run_traced(&r, &w);
-        emp_explain   *why = task_explain(&r);
+        emp_sim_result   result = run_traced(&r, &w);
+        emp_explanation *why = task_explain(&r);
         cr_expect_eq(why->result.fingerprint, result.fingerprint, SEED);
         expect_path(why, &r, &w, seed);
         expect_worst(why, seed);
@@ -181,8 +181,8 @@ Test(explain, everything_adds_up_on_random_problems)
 
 Test(explain, create_survives_every_allocation_failure)
 {
-    task         r;
-    emp_explain *why = NULL;
+    task             r;
+    emp_explanation *why = NULL;
 
     random_problem_create(&r, 7);
     const emp_decision d = {.device_of_op = r.device_of_op};
@@ -196,7 +196,7 @@ Test(explain, create_survives_every_allocation_failure)
 Test(explain, what_has_holes_is_refused)
 {
     task                 r;
-    emp_explain          holes = {.segment = NULL}, *why = NULL;
+    emp_explanation      holes = {.segment = NULL}, *why = NULL;
     emp_explain_schedule s = {.result = {.step_time_ns = 5}};
 
     random_problem_create(&r, 7);
@@ -305,7 +305,7 @@ Test(explain, causes_are_those_found_by_hand)
         emp_runtime runtime = c->is_serial ? tiny_serial() : tiny_list_scheduling();
         task        t;
         task_create_ops(&t, c->ops, &runtime);
-        emp_explain *why = task_explain(&t);
+        emp_explanation *why = task_explain(&t);
         for (int k = 0; k < EMP_CAUSE_COUNT; k++) {
             cr_expect_eq(why->cause_ns[k], c->cause_ns[k], "%s: %s %" PRId64 " ns",
                          c->what, emp_explain_cause_key((emp_explain_cause)k),
@@ -329,7 +329,7 @@ Test(explain, pieces_are_named_and_ordered)
     task              t;
 
     task_create_ops(&t, ops, &runtime);
-    emp_explain *why = task_explain(&t);
+    emp_explanation *why = task_explain(&t);
     cr_assert_geq(why->worst_count, 3);
     const emp_explain_segment *s = &why->segment[why->worst[0].segment];
     cr_expect_eq(s->cause, EMP_CAUSE_TRANSFER);
@@ -354,7 +354,7 @@ Test(explain, memory_is_named_at_the_peak_and_at_the_verdict)
 
     task_create_ops(&t, ops, &runtime);
     t.machine->device[1].memory_bytes = 300; /* the variable fits, no more */
-    emp_explain              *why = task_explain(&t);
+    emp_explanation          *why = task_explain(&t);
     const emp_explain_memory *m = &why->device[1].peak;
     cr_assert_eq(m->count, 2);
     cr_expect_eq(m->bytes, 256 + 256);
@@ -425,11 +425,11 @@ static const struct bottleneck_case bottleneck_cases[] = {
 /* clang-format on */
 
 /* Segments one after another, and their sums. */
-static void lay_out(emp_explain *why, emp_explain_segment *segment, int32_t count)
+static void lay_out(emp_explanation *why, emp_explain_segment *segment, int32_t count)
 {
     emp_time_ns at = 0;
 
-    *why = (emp_explain){
+    *why = (emp_explanation){
         .result = {.device_count = 3}, .segment_count = count, .segment = segment};
     for (int32_t i = 0; i < count; i++) {
         why->cause_ns[segment[i].cause] += segment[i].end_ns;
@@ -443,7 +443,7 @@ Test(bottleneck, kinds_and_devices_are_those_found_by_hand)
     for (size_t i = 0; i < sizeof bottleneck_cases / sizeof *bottleneck_cases; i++) {
         struct bottleneck_case c = bottleneck_cases[i];
         const emp_bottleneck  *expected = &c.expected;
-        emp_explain            why;
+        emp_explanation        why;
         lay_out(&why, c.segment, c.count);
         emp_bottleneck b = emp_explain_bottleneck(&why);
         cr_expect_eq(b.kind, expected->kind, "%s: %s", c.what,
@@ -462,8 +462,8 @@ Test(bottleneck, kinds_and_devices_are_those_found_by_hand)
 Test(bottleneck, it_has_no_less_than_its_share)
 {
     for (uint64_t seed = 0; seed < SHARED; seed++) {
-        task         r;
-        emp_explain *why = NULL;
+        task             r;
+        emp_explanation *why = NULL;
         random_problem_create(&r, seed);
         cr_assert_eq(emp_explain_create(&why, r.problem,
                                         &(emp_decision){.device_of_op = r.device_of_op},

@@ -13,7 +13,7 @@ enum { SEEDS = 100, GPU = 10, CPU = 20, LATENCY = 5, COPY = LATENCY + 256, STEP 
 
 TestSuite(what_if, .fini = expect_all_freed);
 
-static emp_what_if find(const task *t, const emp_explain *why)
+static emp_what_if find(const task *t, const emp_explanation *why)
 {
     const emp_decision d = {.device_of_op = t->device_of_op};
     emp_what_if        what_if = {0};
@@ -22,8 +22,8 @@ static emp_what_if find(const task *t, const emp_explain *why)
     return what_if;
 }
 
-static emp_explain *why;
-static emp_what_if  w;
+static emp_explanation *why;
+static emp_what_if      w;
 
 /* The machine of a tiny problem states the times of its routes; here they follow from links. */
 static void create(task *t, const char *ops, const emp_runtime *runtime)
@@ -81,6 +81,8 @@ static const struct {
     {"1; 1", false, 2 * GPU, EMP_WHAT_IF_CPU, 0},
     {"1; 1", false, 2 * GPU, EMP_WHAT_IF_MEMORY, 0},
     {"1; 1", false, 2 * GPU, EMP_WHAT_IF_MOVE, 0}, /* names without scopes */
+    {"1; 1", false, 2 * GPU, EMP_WHAT_IF_OP, GPU}, /* to gpu:1 */
+    {"0", false, CPU, EMP_WHAT_IF_OP, GPU},
     {"0", false, CPU, EMP_WHAT_IF_CPU, CPU / 2},
     {"1; 1", true, 3 + 2 * GPU + STEP, EMP_WHAT_IF_HOST, 1 + 2 * GPU + STEP},
     {"1; 1", true, 3 + 2 * GPU + STEP, EMP_WHAT_IF_GPU, 3 + GPU + STEP},

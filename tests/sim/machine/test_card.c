@@ -170,7 +170,7 @@ Test(card_file, models_of_the_program_say_what_is_derived)
     static const struct {
         const char *name, *derived, *stated;
     } models[] = {{"rtx5090", "stream", "multiprocessors"},
-                  {"mi300x", "stream", "gemm_per_wave"},
+                  {"mi300x", "gemm_tile_rows", "stream"},
                   {"radeon-8060s", "kernel_minimum", "stream"},
                   {"rtx4090", "gemm_per_wave", "multiprocessors"},
                   {"h200-sxm", "gemm_per_wave", "stream"},

@@ -527,6 +527,31 @@ Test(machine_file, what_cannot_be_shared_is_refused)
     cr_expect_null(m);
 }
 
+#define PASSES(norm)                                                                    \
+    "passes: {reduce: 0.8, move: 1.8, transpose: 0.7, pool: 2.9, max_pool_grad: 1.7, "  \
+    "average_pool_grad: 5.7, norm: " norm ", norm_grad: 1.7, softmax: 0.5, loss: 0.4, " \
+    "update: 0.6}\n"
+
+Test(machine_file, a_gpu_may_say_what_kernels_take_beside_their_bytes)
+{
+    emp_machine *m = NULL, *plain = NULL;
+
+    ASSERT_OK(load_sharing(&m, PASSES("1.9"), GROUPS(""), &err));
+    cr_expect(m->device[1].has_passes);
+    cr_expect_eq(m->device[1].passes.norm, 1.9);
+    cr_expect_eq(m->device[1].passes.average_pool_grad, 5.7);
+    ASSERT_OK(load_sharing(&plain, "", GROUPS(""), &err));
+    cr_expect_not(plain->device[1].has_passes);
+    cr_expect_neq(plain->hash, m->hash);
+    emp_machine_destroy(m);
+    emp_machine_destroy(plain);
+    m = NULL;
+    EXPECT_REFUSED(load_sharing(&m, CORE PASSES("1.9"), GROUPS(""), &err), EMP_EFORMAT,
+                   "without core");
+    EXPECT_REFUSED(load_sharing(&m, PASSES("-1"), GROUPS(""), &err), EMP_EFORMAT, "norm");
+    cr_expect_null(m);
+}
+
 Test(machine, an_unknown_name_lists_the_known_ones)
 {
     emp_machine *m = NULL;

@@ -157,7 +157,8 @@ Test(plot, lines_need_numbers_and_one_value_each)
 
 /* ---- figures ---- */
 
-static char *print(const char *table, emp_plot_form form, const emp_plot_choice *choice)
+static char *print_styled(const char *table, emp_plot_form form,
+                          const emp_plot_choice *choice, const emp_plot_style *style)
 {
     emp_csv     csv = parse(table);
     emp_drawing d = {0};
@@ -165,7 +166,7 @@ static char *print(const char *table, emp_plot_form form, const emp_plot_choice 
     size_t      size;
     FILE       *file = open_memstream(&text, &size);
 
-    ASSERT_OK(emp_plot_draw(&d, &csv, form, choice, "seconds", NULL));
+    ASSERT_OK(emp_plot_draw(&d, &csv, form, choice, style, NULL));
     ASSERT_OK(emp_drawing_print_file(file, &d, NULL));
     fclose(file);
     for (int32_t i = 0; i < d.point_count; i++)
@@ -175,6 +176,11 @@ static char *print(const char *table, emp_plot_form form, const emp_plot_choice 
     emp_drawing_clear(&d);
     emp_csv_clear(&csv);
     return text;
+}
+
+static char *print(const char *table, emp_plot_form form, const emp_plot_choice *choice)
+{
+    return print_styled(table, form, choice, &(emp_plot_style){.label = "seconds"});
 }
 
 static int count(const char *text, const char *word)
@@ -213,10 +219,59 @@ Test(plot, lines_go_by_rising_numbers)
     free(text);
 }
 
+Test(plot, series_have_the_names_of_the_figure)
+{
+    const emp_plot_style named = {.name = {"hdp paper=Planner", "b=x"}, .name_count = 1};
+    const emp_plot_style wrong = {.name = {"zebra=Horse"}, .name_count = 1};
+    emp_csv              csv = parse(runs);
+    emp_drawing          d = {0};
+    char                *text = print_styled(runs, EMP_PLOT_DOTS, &dots, &named);
+
+    cr_expect_eq(count(text, ">Planner<"), 1);
+    cr_expect_eq(count(text, ">hdp paper<"), 0);
+    free(text);
+    EXPECT_REFUSED(emp_plot_draw(&d, &csv, EMP_PLOT_DOTS, &dots, &wrong, &err),
+                   EMP_EINVAL, "no series \"zebra\"");
+    emp_drawing_clear(&d);
+    emp_csv_clear(&csv);
+}
+
+Test(plot, a_figure_has_the_size_and_the_font_that_are_asked_for)
+{
+    const emp_plot_style style = {
+        .width = 400, .height = 300, .font_size = 26, .font = "Times"};
+    char *text = print_styled(points, EMP_PLOT_LINES, &lines, &style);
+
+    cr_expect_eq(count(text, "width=\"400\" height=\"300\""), 1, "%.300s", text);
+    cr_expect_eq(count(text, "font-family=\"Times, Helvetica"), 1);
+    cr_expect_geq(count(text, "font-size=\"26\""), 4);
+    cr_expect_eq(count(text, "font-size=\"13\""), 0);
+    free(text);
+    text = print_styled(runs, EMP_PLOT_DOTS, &dots,
+                        &(emp_plot_style){.width = 500, .height = 320});
+    cr_expect_eq(count(text, "width=\"500\" height=\"320\""), 1, "%.300s", text);
+    free(text);
+}
+
+/* Points 1, 10, 100 of a: 3, 2.5, 2. The mean of three keeps the middle, and has two points at an end. */
+Test(plot, smoothed_lines_are_means_of_neighbours)
+{
+    static const char    means[] = "n,a,b\n1,2.75,4\n10,2.5,\n100,2.25,OOM\n";
+    const emp_plot_style style = {.smooth = 3};
+    emp_plot_choice      one = lines;
+
+    one.values = "a";
+    char *smooth = print_styled(points, EMP_PLOT_LINES, &one, &style);
+    char *plain = print_styled(means, EMP_PLOT_LINES, &one, NULL);
+    cr_expect_str_eq(smooth, plain);
+    free(smooth);
+    free(plain);
+}
+
 static emp_status draw(emp_drawing *d, const emp_csv *csv, emp_plot_form form,
                        const emp_plot_choice *choice)
 {
-    return emp_plot_draw(d, csv, form, choice, NULL, NULL);
+    return emp_plot_draw(d, csv, form, choice, &(emp_plot_style){.smooth = 3}, NULL);
 }
 
 Test(plot, every_allocation_may_fail)

@@ -192,7 +192,7 @@ Test(compute_buffers, are_explained_and_judged)
     for (emp_op_id op = 0; op < t.graph->op_count;
          op += 7) /* not one part after the other */
         if (t.device_of_op[op] > 0) t.device_of_op[op] = 1 + op % 3;
-    emp_explain *why = NULL;
+    emp_explanation *why = NULL;
     cr_assert_eq(emp_explain_create(&why, t.problem,
                                     &(emp_decision){.device_of_op = t.device_of_op},
                                     &err),
