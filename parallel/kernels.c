@@ -18,12 +18,12 @@ static double product_by_model_s(const emp_cluster *c, emp_pass pass, emp_format
                                  const emp_kernel_size *size)
 {
     const double t = size->tokens, i = size->in, o = size->out;
-    emp_product  product = {format, t, o, i};
+    emp_product  product = {format, t, o, i, 1.0};
     emp_form     form;
     double       seconds;
 
-    if (pass == EMP_PASS_INPUT) product = (emp_product){format, t, i, o};
-    if (pass == EMP_PASS_WEIGHT) product = (emp_product){format, o, i, t};
+    if (pass == EMP_PASS_INPUT) product = (emp_product){format, t, i, o, 1.0};
+    if (pass == EMP_PASS_WEIGHT) product = (emp_product){format, o, i, t, 1.0};
     if (emp_product_time(&seconds, &form, &c->measured, &product, NULL) != EMP_OK)
         return NAN;
     if (pass == EMP_PASS_WEIGHT) seconds *= c->weight_factor;
