@@ -47,6 +47,13 @@ const emp_option emp_degrees_options[] = {
                        "whether weights are gathered during the first forward passes", 0),
     EMP_INTEGER_OPTION("overlap_tp", emp_degrees, overlap_tp, 0, 1,
                        "whether products hide the collectives of tp", 0),
+    EMP_INTEGER_OPTION("skew", emp_degrees, skew, 0, 4096,
+                       "tokens of the busiest expert over the mean; 0 and 1 = all alike",
+                       0),
+    EMP_INTEGER_OPTION("redundant", emp_degrees, redundant, 0, 1 << 14,
+                       "copies of busy experts, on all ranks of ep together", 0),
+    EMP_WORD_OPTION("placed", emp_degrees, placed, EMP_PLACED_WORDS,
+                    "how experts are placed on the ranks of ep", EMP_PLACED_IN_ORDER),
     EMP_INTEGER_OPTION("first", emp_degrees, first, 0, 1 << 11,
                        "layers of the first stage; 0 = as the others", 0),
     EMP_INTEGER_OPTION("last", emp_degrees, last, 0, 1 << 11, "layers of the last stage",
@@ -179,7 +186,9 @@ static emp_status check_layer(const emp_degrees *d, const emp_transformer_layer 
     if (l->inner > 0)
         EMP_CHECK(check_divides("tp", d->tp, "the inner size", l->inner, err));
     if (l->experts == 0) return EMP_OK;
-    EMP_CHECK(check_divides("ep", d->ep, "the experts", l->experts, err));
+    EMP_CHECK(check_divides(
+        "ep", d->ep, d->redundant > 0 ? "the experts with their copies" : "the experts",
+        l->experts + d->redundant, err));
     return check_divides("etp", d->etp, "the inner size of experts", l->expert_inner,
                          err);
 }
@@ -247,6 +256,9 @@ emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_M
     if (!has_experts && d->ep > 1)
         return EMP_ERROR(EMP_EINVAL, "ep=%d, and the model has no experts; want ep=1",
                          d->ep);
+    if (!has_experts && (d->skew > 1 || d->redundant > 0))
+        return EMP_ERROR(EMP_EINVAL,
+                         "skew= and redundant= are of experts, and the model has none");
     const int64_t ranks = (int64_t)d->tp * d->cp * d->dp;
     if (has_experts && ranks % ((int64_t)d->etp * d->ep) != 0)
         return EMP_ERROR(

@@ -40,6 +40,13 @@ typedef enum {
     EMP_ORDERS
 } emp_order_kind;
 
+/** Words of the key `placed`. */
+#define EMP_PLACED_WORDS "in-order|balanced"
+typedef enum {
+    EMP_PLACED_IN_ORDER, /**< experts in their order, as many on each rank */
+    EMP_PLACED_BALANCED  /**< so that ranks have about as many tokens */
+} emp_placed;
+
 typedef struct {
     int32_t tp, pp, vp, ep, cp, dp; /**< at least 1 */
     int32_t etp;                    /**< tensor parallelism of experts; 0 = 1 */
@@ -51,6 +58,9 @@ typedef struct {
     int32_t recompute, schedule;
     int32_t is_fp8; /**< products of layers in fp8 */
     int32_t overlap_gradients, overlap_parameters, overlap_tp; /**< 0 or 1 */
+    int32_t skew; /**< of loads of experts: the greatest over the mean; 0 and 1 = none */
+    int32_t redundant;   /**< copies of experts on all ranks of ep together */
+    int32_t placed;      /**< emp_placed */
     int32_t first, last; /**< layers of the first and last stage; 0 = as the others */
     int32_t
          may_spread; /**< of measured steps, whose recipes do not say it: where layers do not divide,

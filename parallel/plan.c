@@ -66,10 +66,12 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
     EMP_CHECK(EMP_GROW(plan->row, (int64_t)plan->count + 1, plan->capacity));
     emp_way *row = &plan->row[plan->count];
     *row = (emp_way){.degrees = *d};
-    const emp_status st = emp_parallel_predict(
-        &row->step,
-        &(emp_parallel){.cluster = p->cluster, .model = &p->spec->model, .degrees = d},
-        &options, &why);
+    const emp_status st = emp_parallel_predict(&row->step,
+                                               &(emp_parallel){.cluster = p->cluster,
+                                                               .model = &p->spec->model,
+                                                               .degrees = d,
+                                                               .loads = &p->spec->loads},
+                                               &options, &why);
     if (st == EMP_EINVAL) {
         snprintf(p->why, sizeof p->why, "%s", why.msg);
         snprintf(row->why, sizeof row->why, "%s", why.msg);

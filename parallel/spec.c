@@ -63,7 +63,8 @@ bool emp_parallel_spec_is(const char *text)
         return false;
     while (next_item(&i, &at)) {
         if (is_key(&i, "seq") || is_key(&i, "dtype")) continue; /* of other specs, too */
-        if (find_degree(&i) >= 0 || is_key(&i, "stages")) return true;
+        if (find_degree(&i) >= 0 || is_key(&i, "stages") || is_key(&i, "loads"))
+            return true;
     }
     return false;
 }
@@ -112,7 +113,7 @@ static emp_status read_number(int32_t *to, const item *i, int32_t most, emp_erro
 
 static emp_status refuse(const item *i, emp_error *err)
 {
-    static const char others[] = "path, layers, batch, stages";
+    static const char others[] = "path, layers, batch, stages, loads";
     char              names[512], hint[EMP_NEAREST_BYTES];
     emp_text          known = {names, sizeof names, 0};
     emp_nearest       near = emp_nearest_begin(i->key, i->key_length, "");
@@ -182,6 +183,12 @@ static emp_status take(reader *r, const item *i, emp_error *err)
     if (says_training(i)) return EMP_OK;
     if (continues_stages(r, i)) return add_stage(r, i, err);
     if (is_key(i, "batch")) return read_number(&r->spec->batch, i, 1 << 24, err);
+    if (is_key(i, "loads")) {
+        char path[256];
+        EMP_CHECK(copy(path, sizeof path, i, err));
+        emp_expert_loads_clear(&r->spec->loads);
+        return emp_expert_loads_load(&r->spec->loads, path, err);
+    }
     if (is_key(i, "stages"))
         return copy(r->spec->degrees.stages, EMP_STAGES_BYTES, i, err);
     if (is_key(i, "schedule") && is_yaml(i))
@@ -237,4 +244,5 @@ emp_status emp_parallel_spec_read(emp_parallel_spec *spec, const char *text,
 void emp_parallel_spec_clear(emp_parallel_spec *spec)
 {
     emp_transformer_model_clear(&spec->model);
+    emp_expert_loads_clear(&spec->loads);
 }

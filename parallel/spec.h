@@ -6,12 +6,13 @@
  *     llama3-70b:layers=12,tp=2,dp=4,batch=128
  *
  * The last form names a file of data/models. `batch` counts the sequences of a step on all replicas, `layers` keeps the first
- * layers of a config, `stages` has the layers of each part ("stages=15,16,16,14"), and `schedule` may be a YAML file.
+ * layers of a config, `stages` has the layers of each part ("stages=15,16,16,14"), and `schedule` may be a YAML file. `loads` is a CSV
+ * file of the tokens of experts.
  */
 #ifndef EMP_PARALLEL_SPEC_H
 #define EMP_PARALLEL_SPEC_H
 
-#include "parallel/degrees.h"
+#include "parallel/loads.h"
 
 /** Zero-initialise; emp_parallel_spec_clear() releases it, also after a failure. */
 typedef struct {
@@ -20,6 +21,7 @@ typedef struct {
     uint32_t              given; /**< bit i: the spec has key i of emp_degrees_options */
     int32_t               batch; /**< 0 = not given */
     char                  schedule[256]; /**< file, or "" */
+    emp_expert_loads      loads;         /**< without shares: not given */
 } emp_parallel_spec;
 
 /** Whether a spec has a key that only training in parallel knows. */

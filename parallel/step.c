@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 32 };
+enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 256, KIND_BITS = 64, SHADOWS_MAX = 512 };
 
 /* ---- the parts of the model ---- */
 
@@ -22,9 +22,9 @@ typedef struct {
 typedef struct {
     emp_part *part[EMP_TURN_KINDS];
     int32_t   count[EMP_TURN_KINDS];
-    double    dense, expert; /* parameters of a rank */
-    double    activations, input, transient, late;
-    uint32_t  kinds; /* bit k: it has layers of kind k */
+    double dense, expert, copies; /* parameters of a rank; of experts that have copies */
+    double activations, input, transient, late;
+    uint64_t kinds[LAYER_KINDS_MAX / KIND_BITS]; /* bit k: it has layers of kind k */
     /* of one micro-batch: collectives that nothing hides, all kernels, those of attention, those that move data, and what the
      * host takes beyond */
     double exposed_s, compute_s, attention_s, moves_s, host_s;
@@ -36,6 +36,7 @@ typedef struct {
     emp_degrees        d;
     int32_t            layers[EMP_CHUNKS_MAX];
     kinds             *kinds;
+    double            *busiest;
     emp_pipeline_order schedule;
     chunk             *chunk; /* [chunks of the schedule] */
     emp_stage_end     *end;
@@ -50,16 +51,25 @@ static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer
            a->has_no_feed_forward == b->has_no_feed_forward;
 }
 
+/* Whether the busiest ranks of two layers have as many tokens. */
+static bool is_as_busy(const predictor *x, const emp_transformer_layer *a,
+                       const emp_transformer_layer *b)
+{
+    const emp_transformer_layer *first = x->p.model->layer;
+
+    return x->busiest == NULL || x->busiest[a - first] == x->busiest[b - first];
+}
+
 /* Finds or makes the work of a layer, and notes its kind. */
-static emp_status work_of(const emp_work **work, predictor *x, uint32_t *seen,
+static emp_status work_of(const emp_work **work, predictor *x, uint64_t *seen,
                           const emp_transformer_layer *layer, emp_error *err)
 {
     kinds *k = x->kinds;
 
     for (int32_t i = 0; i < k->count; i++) {
-        if (!is_alike(k->layer[i], layer)) continue;
+        if (!is_alike(k->layer[i], layer) || !is_as_busy(x, k->layer[i], layer)) continue;
         *work = &k->work[i];
-        *seen |= UINT32_C(1) << i;
+        seen[i / KIND_BITS] |= UINT64_C(1) << i % KIND_BITS;
         return EMP_OK;
     }
     if (k->count == LAYER_KINDS_MAX)
@@ -67,7 +77,7 @@ static emp_status work_of(const emp_work **work, predictor *x, uint32_t *seen,
                          LAYER_KINDS_MAX);
     k->layer[k->count] = layer;
     emp_work_layer(&k->work[k->count], &x->p, layer);
-    *seen |= UINT32_C(1) << k->count;
+    seen[k->count / KIND_BITS] |= UINT64_C(1) << k->count % KIND_BITS;
     *work = &k->work[k->count++];
     return EMP_OK;
 }
@@ -119,6 +129,7 @@ static void add_work(chunk *c, const predictor *x, const emp_work *w)
     add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_s);
     c->dense += w->dense_parameters;
     c->expert += w->expert_parameters;
+    c->copies += w->copy_parameters;
     c->activations += w->activation_bytes;
     c->input += w->input_bytes;
     c->transient = fmax(c->transient, w->transient_bytes);
@@ -150,7 +161,7 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
     for (int32_t i = 0; i < index; i++) first += x->layers[i];
     if (index == 0) works[count++] = &x->kinds->embedding;
     for (int32_t l = first; l < first + x->layers[index]; l++)
-        EMP_CHECK(work_of(&works[count++], x, &c->kinds, &m->layer[l], err));
+        EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[l], err));
     if (index == parts - 1) works[count++] = &x->kinds->head;
     for (int32_t i = 0; i < count; i++)
         segments += works[i]->forward.count + works[i]->backward.count + 2;
@@ -221,17 +232,18 @@ cleanup:
 
 /* Parameters of a stage. */
 typedef struct {
-    double dense, expert;
+    double dense, expert, copies;
 } parameters;
 
 static parameters parameters_of(const predictor *x, int32_t stage)
 {
-    parameters sum = {0.0, 0.0};
+    parameters sum = {0.0, 0.0, 0.0};
 
     for (int32_t c = 0; c < x->schedule.chunks; c++) {
         if (x->schedule.stage_of[c] != stage) continue;
         sum.dense += x->chunk[c].dense;
         sum.expert += x->chunk[c].expert;
+        sum.copies += x->chunk[c].copies;
     }
     return sum;
 }
@@ -255,7 +267,7 @@ static double own_states(const predictor *x, const parameters *n)
            n->expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
 }
 
-/* Gradients are summed in fp32 among replicas, and with DualPipe then with those of the stage that has the same parts. */
+/* Gradients are summed in fp32 among replicas, those of an expert's copies among the ranks of experts, and with DualPipe then with those of the stage that has the same parts. */
 static double reduce_of(const predictor *x, const parameters *n)
 {
     const emp_link_kind kind =
@@ -266,7 +278,8 @@ static double reduce_of(const predictor *x, const parameters *n)
                             : 0.0;
 
     return twin + collective_s(x, kind, EMP_GROUP_DATA, FLOAT * n->dense) +
-           collective_s(x, kind, EMP_GROUP_EXPERT_DATA, FLOAT * n->expert);
+           collective_s(x, kind, EMP_GROUP_EXPERT_DATA, FLOAT * n->expert) +
+           collective_s(x, EMP_LINK_ALL_REDUCE, EMP_GROUP_EXPERT, FLOAT * n->copies);
 }
 
 static double gather_of(const predictor *x, const parameters *n)
@@ -424,7 +437,8 @@ static double activations_of(const predictor *x, int32_t stage)
 static bool has_kind(const predictor *x, int32_t stage, int32_t kind)
 {
     for (int32_t c = 0; c < x->schedule.chunks; c++)
-        if (x->schedule.stage_of[c] == stage && (x->chunk[c].kinds >> kind & 1) != 0)
+        if (x->schedule.stage_of[c] == stage &&
+            (x->chunk[c].kinds[kind / KIND_BITS] >> kind % KIND_BITS & 1) != 0)
             return true;
     return false;
 }
@@ -432,7 +446,7 @@ static bool has_kind(const predictor *x, int32_t stage, int32_t kind)
 /* One matrix of each shape, of all chunks of a stage. */
 static double shadows_of(const predictor *x, int32_t stage)
 {
-    emp_shadow seen[LAYER_KINDS_MAX * EMP_SHADOWS_MAX];
+    emp_shadow seen[SHADOWS_MAX];
     int32_t    count = 0;
     double     bytes = 0.0;
 
@@ -443,12 +457,23 @@ static double shadows_of(const predictor *x, int32_t stage)
             for (int32_t j = 0; j < count; j++)
                 is_new &=
                     seen[j].in != w->shadow[i].in || seen[j].out != w->shadow[i].out;
-            if (!is_new) continue;
+            if (!is_new || count == SHADOWS_MAX) continue;
             seen[count++] = w->shadow[i];
             bytes += HALF * w->shadow[i].in * w->shadow[i].out;
         }
     }
     return bytes;
+}
+
+/* The part of the experts on all ranks that are no copies. */
+static double without_copies(const predictor *x)
+{
+    const emp_transformer_model *m = x->p.model;
+
+    for (int32_t l = 0; l < m->layer_count; l++)
+        if (m->layer[l].experts > 0)
+            return (double)m->layer[l].experts / (m->layer[l].experts + x->d.redundant);
+    return 1.0;
 }
 
 static void add_memory(emp_parallel_step *out, const predictor *x)
@@ -457,8 +482,9 @@ static void add_memory(emp_parallel_step *out, const predictor *x)
         const parameters n = parameters_of(x, s);
         const double     states = states_of(x, &n);
         const double     activations = activations_of(x, s) + shadows_of(x, s);
-        out->parameters += (n.dense * x->d.tp + n.expert * x->d.etp * x->d.ep) * x->d.pp *
-                           x->d.vp / x->schedule.chunks;
+        out->parameters +=
+            (n.dense * x->d.tp + n.expert * without_copies(x) * x->d.etp * x->d.ep) *
+            x->d.pp * x->d.vp / x->schedule.chunks;
         if (states + activations <= out->peak_bytes) continue;
         out->peak_bytes = states + activations;
         out->state_bytes = states;
@@ -480,12 +506,52 @@ static emp_status check_gpus(const predictor *x, emp_error *err)
                      x->p.cluster->name, x->p.cluster->gpus);
 }
 
+/* Tokens of the busiest rank of each layer, unless all have as many. */
+static emp_status fill_busiest(predictor *x, const emp_expert_loads *given,
+                               emp_error *err)
+{
+    emp_status                   st = EMP_OK;
+    emp_expert_loads             made = {0};
+    const emp_transformer_model *m = x->p.model;
+    const bool                   has_table = given != NULL && given->share != NULL;
+    int32_t                      routed = 0, experts = 0, row = 0;
+
+    for (int32_t l = 0; l < m->layer_count; l++)
+        if (m->layer[l].experts > 0) routed++, experts = m->layer[l].experts;
+    if (routed == 0 || (!has_table && x->d.skew <= 1 && x->d.redundant == 0))
+        goto cleanup;
+    if (has_table &&
+        (given->experts != experts || (given->rows > 1 && given->rows != routed)))
+        EMP_FAIL(
+            EMP_EINVAL,
+            "the table of loads has %d layers of %d experts, and the model has %d of "
+            "%d; one row stands for all layers",
+            given->rows, given->experts, routed, experts);
+    if (!has_table && x->d.skew > 1)
+        EMP_TRY(emp_expert_loads_make(&made, routed, experts, x->d.skew, err));
+    EMP_TRY(EMP_ALLOC(x->busiest, (size_t)m->layer_count));
+    for (int32_t l = 0; l < m->layer_count; l++) {
+        const emp_expert_loads *loads = has_table ? given : &made;
+        if (m->layer[l].experts == 0) continue;
+        EMP_TRY(emp_expert_loads_busiest(
+            &x->busiest[l], loads->share != NULL ? emp_expert_loads_of(loads, row) : NULL,
+            experts, &x->d, err));
+        row++;
+    }
+    x->p.busiest = x->busiest;
+
+cleanup:
+    emp_expert_loads_clear(&made);
+    return st;
+}
+
 static void clear(predictor *x)
 {
     for (int32_t c = 0; x->chunk != NULL && c < x->schedule.chunks; c++)
         for (int32_t k = 0; k < EMP_TURN_KINDS; k++) emp_free(x->chunk[c].part[k]);
     emp_free(x->chunk);
     emp_free(x->kinds);
+    emp_free(x->busiest);
     emp_free(x->end);
     emp_pipeline_order_clear(&x->schedule);
 }
@@ -499,6 +565,7 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
     memset(out, 0, sizeof *out);
     EMP_TRY(emp_degrees_resolve(&x.d, x.layers, p->model, err));
     x.p = emp_parallel_of(p->cluster, p->model, &x.d);
+    EMP_TRY(fill_busiest(&x, p->loads, err));
     EMP_TRY(check_gpus(&x, err));
     if (options != NULL && options->schedule_path != NULL)
         EMP_TRY(emp_pipeline_order_load(&x.schedule, &x.d, options->schedule_path, err));

@@ -427,9 +427,10 @@ static void add_dense_backward(builder *b, double inner)
 
 /* ---- experts ---- */
 
-/* Tokens that come to a rank's experts, each with room for the same number: the capacity. */
+/* Tokens that come to the experts of the busiest rank. Experts that are alike have room for the same number: the capacity. */
 typedef struct {
     double sent;   /* copies of a rank's own tokens, with the room */
+    double come;   /* those that come to the busiest rank */
     double each;   /* tokens of an expert on a rank */
     double groups; /* experts of a rank */
     double part;   /* inner size on a rank */
@@ -439,29 +440,34 @@ static expert_sizes sizes_of(const builder *b, const emp_transformer_layer *l)
 {
     const double own = b->local * l->chosen;
     const double room = ceil(own / l->experts); /* of an expert for a rank's tokens */
+    const double busiest =
+        b->p->busiest != NULL ? b->p->busiest[l - b->p->model->layer] : 1.0;
+    const double copies = (double)(l->experts + b->d->redundant) / l->experts;
 
     return (expert_sizes){.sent = room * l->experts,
-                          .each = room * b->d->ep * b->d->etp,
-                          .groups = (double)l->experts / b->d->ep,
+                          .come = room * l->experts * busiest,
+                          .each = room * b->d->ep * b->d->etp * busiest / copies,
+                          .groups = (double)(l->experts + b->d->redundant) / b->d->ep,
                           .part = (double)l->expert_inner / b->d->etp};
 }
 
 /* Tokens to the ranks of their experts, brought into the order of experts; and the same back. */
 static void dispatch(builder *b, emp_segments *s, const expert_sizes *e, bool is_back)
 {
-    const double bytes = HALF * e->sent * b->h, local = HALF * b->local * b->h;
+    const double bytes = HALF * e->sent * b->h, come = HALF * e->come * b->h;
+    const double local = HALF * b->local * b->h;
     const double sorted = HALF * e->each * e->groups * b->h;
 
     if (!is_back) {
         add_stream(b, s, EMP_STREAM_PERMUTE, bytes + local);
-        add_collective(b, s, EMP_LINK_ALL_TO_ALL, EMP_GROUP_EXPERT, bytes);
+        add_collective(b, s, EMP_LINK_ALL_TO_ALL, EMP_GROUP_EXPERT, come);
         add_collective(b, s, EMP_LINK_ALL_GATHER, EMP_GROUP_EXPERT_TENSOR, sorted);
     }
     if (b->d->ep > 1 && e->groups > 1.0)
         add_stream(b, s, EMP_STREAM_PERMUTE, 2.0 * sorted);
     if (is_back) {
         add_collective(b, s, EMP_LINK_REDUCE_SCATTER, EMP_GROUP_EXPERT_TENSOR, sorted);
-        add_collective(b, s, EMP_LINK_ALL_TO_ALL, EMP_GROUP_EXPERT, bytes);
+        add_collective(b, s, EMP_LINK_ALL_TO_ALL, EMP_GROUP_EXPERT, come);
         add_stream(b, s, EMP_STREAM_PERMUTE, bytes + local);
     }
 }
@@ -499,6 +505,9 @@ static void add_experts(builder *b, const emp_transformer_layer *l)
     dispatch(b, s, &e, true);
     b->w->dense_parameters += b->h * l->experts;
     b->w->expert_parameters += e.groups * b->h * (up + e.part);
+    b->w->copy_parameters +=
+        fmin(1.0, 2.0 * b->d->redundant / (l->experts + b->d->redundant)) * e.groups *
+        b->h * (up + e.part);
     add_shadow(b, b->h, up);
     add_shadow(b, e.part, b->h);
     b->w->activation_bytes +=

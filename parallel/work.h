@@ -5,7 +5,7 @@
 #ifndef EMP_PARALLEL_WORK_H
 #define EMP_PARALLEL_WORK_H
 
-#include "parallel/degrees.h"
+#include "parallel/loads.h"
 #include "sim/machine/cluster/cluster.h"
 
 /** Ranks that a collective joins. */
@@ -50,7 +50,10 @@ typedef struct {
     const emp_cluster           *cluster;
     const emp_transformer_model *model;
     const emp_degrees           *degrees;
-    emp_group_shape              shape[EMP_GROUPS];
+    const emp_expert_loads *loads; /**< OPTIONAL. Of experts; else `skew` says them */
+    const double *
+        busiest; /**< [layer]: tokens of the busiest rank of ep over the mean; NULL = 1 */
+    emp_group_shape shape[EMP_GROUPS];
 } emp_parallel;
 
 /** Finds where the groups of each kind lie. O(ranks). */
@@ -68,6 +71,7 @@ typedef struct {
 typedef struct {
     emp_segments forward, backward;
     double       dense_parameters, expert_parameters; /**< on a rank */
+    double       copy_parameters;  /**< of expert_parameters: those that have copies */
     double       activation_bytes; /**< kept of a micro-batch until its backward pass */
     double       input_bytes;      /**< what recomputation keeps instead */
     double       transient_bytes;  /**< besides, during the backward pass */

@@ -55,8 +55,8 @@ static const struct argp_option options[] = {
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
-     "What is decided: devices (default), devices,order, devices,fusion, or "
-     "devices,order,fusion",
+     "What is decided: devices (default), devices,order, devices,fusion, "
+     "devices,order,fusion, or devices,home",
      0},
     {"gap", KEY_GAP, "PERCENT", 0,
      "End the search when the step time is so near to the lower bound: 5%, or 5", 0},
@@ -98,7 +98,9 @@ static const char doc[] =
     "JSON (docs/add-a-method.md). If it fails, the run ends; what was found is saved. "
     "With --decide devices,order it also looks for the order in which devices serve "
     "their ops, with devices,fusion for the ops that run as one kernel, and with "
-    "devices,order,fusion for both. emplace methods NAME says what a method decides. "
+    "devices,order,fusion for both, and devices,home for the memory of each matrix of "
+    "an hf: spec, which is then read with home=any. emplace methods NAME says what a "
+    "method decides. "
     "No lower bound is known of steps whose ops fuse.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
@@ -131,10 +133,24 @@ static int32_t parse_decides(const char *text)
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(text, all[i].text) == 0) return all[i].decides;
-    cli_usage_error("--decide \"%s\" is none of devices, devices,order, devices,fusion "
-                    "and devices,order,fusion",
+    cli_usage_error("--decide \"%s\" is none of devices, devices,order, devices,fusion, "
+                    "devices,order,fusion and devices,home",
                     text);
     return 0;
+}
+
+/* The home of a matrix is the device of its op, which is an op of its own with home=any. */
+static void decide_home(cli_place_args *args)
+{
+    const char *spec = args->run.task.spec;
+
+    if (strncmp(spec, "hf:", 3) != 0 || strstr(spec, "home=") != NULL ||
+        (size_t)snprintf(args->homed, sizeof args->homed, "%s,home=any", spec) >=
+            sizeof args->homed)
+        cli_usage_error("--decide devices,home is of an hf: spec without home=, not of "
+                        "\"%.200s\"",
+                        spec);
+    args->run.task.spec = args->homed;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -146,7 +162,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'M': args->method = arg; return 0;
     case 'o': args->out = arg; return 0;
     case KEY_RECORD: args->record = arg; return 0;
-    case KEY_DECIDE: args->run.decides = parse_decides(arg); return 0;
+    case KEY_DECIDE:
+        args->is_home_decided = strcmp(arg, "devices,home") == 0;
+        args->run.decides =
+            args->is_home_decided ? EMP_DECIDES_DEVICES : parse_decides(arg);
+        return 0;
+    case ARGP_KEY_SUCCESS:
+        if (args->is_home_decided && args->run.task.spec != NULL) decide_home(args);
+        return 0;
     case KEY_GAP: args->run.gap_frac = cli_percent("gap", arg); return 0;
     case KEY_START: args->start = arg; return 0;
     case KEY_WEIGHTS: args->weights = arg; return 0;

@@ -17,11 +17,13 @@ typedef struct {
     const char     *weights_out; /**< file for weights, or NULL */
     const char
         *imitate, /**< of train: the method whose placements are imitated, or NULL */
-        *imitate_options;   /**< of that method, or NULL */
-    int64_t imitate_budget; /**< evaluations a task; 0 = not given */
-    int64_t imitate_rounds; /**< steps a task */
-    bool    is_forced;      /**< outputs may replace any file */
-    bool    is_sensitivity; /**< derived constants are changed by a fifth */
+        *imitate_options;    /**< of that method, or NULL */
+    int64_t imitate_budget;  /**< evaluations a task; 0 = not given */
+    int64_t imitate_rounds;  /**< steps a task */
+    bool    is_forced;       /**< outputs may replace any file */
+    bool    is_home_decided; /**< the home of each matrix is, too */
+    char    homed[8192];     /**< then the spec that says so */
+    bool    is_sensitivity;  /**< derived constants are changed by a fifth */
 } cli_place_args;
 
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */

@@ -321,6 +321,7 @@ static emp_status predict(emp_parallel_step *step, emp_parallel *p, emp_turn_run
             in->spec.batch, d->dp, d->micro_batch, (in->spec.batch / each + 1) * each);
     if (in->spec.batch > 0) d->micro_batches = in->spec.batch / each;
     *p = emp_parallel_of(in->cluster, &in->spec.model, d);
+    p->loads = &in->spec.loads;
     const emp_parallel_options how = {
         .all_ranks = all_ranks,
         .schedule_path = in->spec.schedule[0] != '\0' ? in->spec.schedule : NULL,

@@ -344,15 +344,16 @@ void emp_tape_differentiate(emp_tape *t)
  * `loss.backward()` does, so that all of them are held at once. */
 
 /* A float32 state of a weight. */
-static emp_port state_of(emp_tape *t, const emp_tape_weight *w, const char *leaf)
+static emp_port state_of(emp_tape *t, const emp_tape_weight *w, int32_t unit,
+                         const char *leaf)
 {
     const char  *name = emp_graph_builder_name(t->builder, w->variable);
     emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT,
                           .has_shape = true,
                           .shape = emp_tape_shape(t, (emp_port){w->variable, 0})};
 
-    return emp_tape_op(t, "VariableV2", emp_tape_join_names(t, name, leaf), w->unit,
-                       &attrs, NULL, 0);
+    return emp_tape_op(t, "VariableV2", emp_tape_join_names(t, name, leaf), unit, &attrs,
+                       NULL, 0);
 }
 
 /* An op that waits for \a barrier and is what a step runs. */
@@ -375,14 +376,36 @@ static void add_update(emp_tape *t, const emp_tape_weight *w, const char *type,
 static void update_adam(emp_tape *t, const emp_tape_weight *w, emp_port gradient,
                         emp_op_id barrier)
 {
-    emp_port in[5] = {
-        {w->variable, 0}, state_of(t, w, "/exp_avg"), state_of(t, w, "/exp_avg_sq")};
-    int32_t count = 3;
+    emp_port in[5] = {{w->variable, 0},
+                      state_of(t, w, w->unit, "/exp_avg"),
+                      state_of(t, w, w->unit, "/exp_avg_sq")};
+    int32_t  count = 3;
 
     if (t->step->has_master && t->step->dtype != EMP_DTYPE_FLOAT)
-        in[count++] = state_of(t, w, "/master");
+        in[count++] = state_of(t, w, w->unit, "/master");
     in[count++] = gradient;
     add_update(t, w, "AdamW", in, count, barrier);
+}
+
+/* The states are a host's: a gradient goes there, and the weights come back. */
+static void update_on_host(emp_tape *t, const emp_tape_weight *w, emp_port gradient,
+                           emp_op_id barrier)
+{
+    const char  *name = emp_graph_builder_name(t->builder, w->variable);
+    int32_t      unit = emp_tape_unit(t);
+    emp_port     in[4] = {state_of(t, w, unit, "/exp_avg"),
+                          state_of(t, w, unit, "/exp_avg_sq"),
+                          state_of(t, w, unit, "/master"), gradient};
+    emp_op_attrs attrs = {.colocation = unit, .dtype = t->step->dtype};
+    emp_op_id    op;
+
+    name = emp_tape_join_names(t, name, "/host_update");
+    if (!emp_tape_is_ok(t)) return;
+    t->status = emp_graph_builder_add(t->builder, name, "HostAdamW", &attrs, in, 4,
+                                      &barrier, 1, &op, t->err);
+    if (!emp_tape_is_ok(t)) return;
+    emp_port taken[2] = {{w->variable, 0}, {op, 0}};
+    add_update(t, w, "TakeWeights", taken, 2, op);
 }
 
 static emp_port learning_rate(emp_tape *t)
@@ -408,30 +431,37 @@ static void update_sgd(emp_tape *t, const emp_tape_weight *w, emp_port gradient,
     add_update(t, w, "ApplyGradientDescent", in, 3, barrier);
 }
 
-/* An op that waits for all gradients. */
+/* An op that waits for all gradients, on a host for their copies. */
 static emp_op_id add_barrier(emp_tape *t)
 {
     emp_op_id  barrier = -1;
     emp_op_id *last = EMP_NEW_ARRAY(emp_op_id, (size_t)t->weight_count);
-    int32_t    count = 0;
+    emp_port  *all = EMP_NEW_ARRAY(emp_port, (size_t)t->weight_count);
+    int32_t    count = 0, copies = 0;
+    bool       is_host = t->step->updates_on_host;
 
-    if (last == NULL) {
+    if (last == NULL || all == NULL) {
         emp_tape_fail(t, emp_error_set(t->err, EMP_ENOMEM, __FILE__, __LINE__,
                                        "gradients of %d weights", t->weight_count));
-        return -1;
+        goto cleanup;
     }
     for (int32_t i = 0; i < t->weight_count; i++) {
         emp_port d = t->gradient[t->weight[i].variable];
         bool     is_new = d.op >= 0;
+        if (is_new && t->weight[i].kind == EMP_WEIGHT_TRAINED) all[copies++] = d;
         for (int32_t k = count - 1; is_new && k >= 0 && k >= count - 3; k--)
             is_new =
                 last[k] != d.op; /* an op gives the gradients of a weight and its bias */
         if (is_new) last[count++] = d.op;
     }
-    emp_tape_fail(t, emp_graph_builder_add(t->builder, "optimizer", "NoOp",
-                                           &(emp_op_attrs){0}, NULL, 0, last, count,
-                                           &barrier, t->err));
+    emp_tape_fail(t, emp_graph_builder_add(
+                         t->builder, "optimizer", is_host ? "HostBarrier" : "NoOp",
+                         &(emp_op_attrs){0}, is_host ? all : NULL, is_host ? copies : 0,
+                         last, count, &barrier, t->err));
+
+cleanup:
     emp_free(last);
+    emp_free(all);
     return barrier;
 }
 
@@ -445,7 +475,9 @@ void emp_tape_update(emp_tape *t)
         const emp_tape_weight w = t->weight[i];
         emp_port              d = t->gradient[w.variable];
         if (w.kind == EMP_WEIGHT_FIXED || d.op < 0) continue;
-        if (is_adam && w.kind == EMP_WEIGHT_TRAINED)
+        if (t->step->updates_on_host && w.kind == EMP_WEIGHT_TRAINED)
+            update_on_host(t, &w, d, barrier);
+        else if (is_adam && w.kind == EMP_WEIGHT_TRAINED)
             update_adam(t, &w, d, barrier);
         else
             update_sgd(t, &w, d, barrier);

@@ -65,6 +65,15 @@ static emp_status check_step(const emp_transformer_model *m,
             EMP_EUNSUPPORTED,
             "the model has no head, and so no loss to train by; its phase is "
             "prefill");
+    if (step->updates_on_host &&
+        (step->phase != EMP_PHASE_TRAIN || step->update != EMP_UPDATE_ADAM))
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "update=host keeps the states of Adam on a host: it needs "
+                         "phase=train and optimizer=adam");
+    if (step->home != EMP_HOME_READER && step->phase == EMP_PHASE_TRAIN)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "home=host and home=any are for phase=prefill and phase=decode; "
+                         "a training step keeps its weights where it updates them");
     return check_rounds(m, step, err);
 }
 
@@ -74,9 +83,8 @@ static emp_port look_up(emp_stack *s, const char *module, int64_t rows, int64_t 
                         emp_port numbers)
 {
     int32_t  unit = emp_tape_unit(s->t);
-    emp_port table =
-        emp_tape_weight_of(s->t, emp_tape_join_names(s->t, module, ".weight"),
-                           EMP_SHAPE(rows, size), unit, EMP_WEIGHT_TRAINED);
+    emp_port table = emp_tape_table(s->t, emp_tape_join_names(s->t, module, ".weight"),
+                                    EMP_SHAPE(rows, size), unit);
 
     return emp_tape_lookup(s->t, module, table, numbers, unit);
 }
@@ -151,7 +159,8 @@ static emp_port make_logits(emp_stack *s, emp_port x)
         const char *table = emp_tape_join_names(s->t, m->names.embedding, ".weight");
         emp_port w = emp_tape_weight_of(s->t, table, EMP_SHAPE(m->vocabulary, m->hidden),
                                         0, EMP_WEIGHT_TRAINED);
-        int32_t  unit = emp_tape_unit_of(s->t, table);
+        int32_t unit = s->t->step->home == EMP_HOME_READER ? emp_tape_unit_of(s->t, table)
+                                                           : emp_tape_unit(s->t);
         x = emp_tape_linear_by(s->t, head, x, w, unit);
         if (m->has_head_bias) {
             emp_port bias =
@@ -196,19 +205,20 @@ static void pool(emp_stack *s, emp_port x)
         fetch(s, y);
 }
 
-/* The host draws from float32. */
-static emp_port sample(emp_stack *s, emp_port logits)
+/* Tokens are drawn from float32. */
+static emp_port sample(emp_stack *s, emp_port logits, const char *type, int32_t unit)
 {
     emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
-    emp_port     wide = emp_tape_op(s->t, "Cast", "sample/float", -1, &attrs, &logits, 1);
+    emp_port wide = emp_tape_op(s->t, "Cast", "sample/float", unit, &attrs, &logits, 1);
 
-    return emp_tape_op(s->t, "SampleToken", "sample", -1, NULL, &wide, 1);
+    return emp_tape_op(s->t, type, "sample", unit, NULL, &wide, 1);
 }
 
 static void finish(emp_stack *s, emp_port x)
 {
     bool is_training = emp_tape_is_training(s->t);
 
+    emp_tape_stage(s->t, x);
     if (s->m->streams > 0) x = emp_stack_join_streams(s, x);
     if (s->m->residual_block > 0) x = emp_stack_join_blocks(s, x);
     if (s->m->has_final_norm) x = emp_stack_norm(s, s->m->names.final_norm, x);
@@ -223,7 +233,9 @@ static void finish(emp_stack *s, emp_port x)
     if (is_training)
         add_loss(s, "loss", "labels", logits);
     else if (s->t->step->samples_on_host)
-        fetch(s, sample(s, logits));
+        fetch(s, sample(s, logits, "SampleToken", -1));
+    else if (s->t->step->samples_top_p)
+        fetch(s, sample(s, logits, "SampleTopP", emp_tape_unit(s->t)));
     else
         fetch(s, logits);
 }
@@ -239,6 +251,7 @@ static emp_port emit_round(emp_stack *s)
     emp_port x = embed(s);
     for (s->layer = 0; s->layer < s->m->layer_count && emp_tape_is_ok(s->t); s->layer++) {
         snprintf(s->prefix, sizeof s->prefix, "%s.%d.", s->m->names.layer, s->layer);
+        emp_tape_stage(s->t, x);
         x = emp_stack_layer(s, x);
     }
     s->layer = -1;

@@ -10,7 +10,7 @@
 
 emp_status emp_tape_init(emp_tape *t, const emp_transformer_step *step, emp_error *err)
 {
-    *t = (emp_tape){.err = err, .step = step};
+    *t = (emp_tape){.err = err, .step = step, .latest = EMP_TAPE_NONE};
     t->status = emp_graph_builder_create(&t->builder, err);
     return t->status;
 }
@@ -22,6 +22,7 @@ void emp_tape_clear(emp_tape *t)
     emp_arena_clear(&t->names);
     emp_free(t->note);
     emp_free(t->weight);
+    emp_free(t->mark);
     emp_free(t->gradient);
     *t = (emp_tape){0};
 }
@@ -83,15 +84,23 @@ static emp_port add_op(emp_tape *t, const char *type, const char *name, int32_t 
     return emp_tape_is_ok(t) ? (emp_port){op, 0} : EMP_TAPE_NONE;
 }
 
-emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t unit,
-                     const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
+/* The name of an op in the round of those that follow. */
+static const char *name_in_round(emp_tape *t, const char *name)
 {
     char round[24];
 
-    if (t->round == 0) return add_op(t, type, name, unit, attrs, inputs, count);
+    if (t->round == 0) return name;
     snprintf(round, sizeof round, EMP_TAPE_ROUND "%d", t->round);
-    return add_op(t, type, emp_tape_join_names(t, name, round), unit, attrs, inputs,
-                  count);
+    return emp_tape_join_names(t, name, round);
+}
+
+emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t unit,
+                     const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
+{
+    emp_port port = add_op(t, type, name_in_round(t, name), unit, attrs, inputs, count);
+
+    if (count > 0) t->latest = port;
+    return port;
 }
 
 emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
@@ -138,6 +147,15 @@ int64_t emp_tape_size(const emp_tape *t, emp_port port, int32_t dim)
     return at >= 0 && at < shape.rank ? shape.dim[at] : 1;
 }
 
+/* A view is where its tensor is. */
+static int32_t unit_of(emp_tape *t, emp_port x)
+{
+    if (!emp_tape_is_ok(t)) return 0;
+    int32_t unit = emp_graph_builder_attrs(t->builder, x.op)->colocation;
+
+    return unit > 0 ? unit : emp_tape_unit(t);
+}
+
 /* ---- weights ---- */
 
 static emp_dtype type_of_weight(emp_tape *t, const char *name, const emp_shape *shape)
@@ -155,8 +173,14 @@ static const char *weight_type(const emp_tape *t, emp_weight_kind kind)
     return emp_tape_is_training(t) ? "VariableV2" : "Weights";
 }
 
-emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
-                            emp_weight_kind kind)
+/* The type of matrices that have a home of their own. */
+static const char *homed_type(const emp_tape *t)
+{
+    return t->step->home == EMP_HOME_HOST ? "HostWeights" : "AnyWeights";
+}
+
+static emp_port weight_of(emp_tape *t, const char *name, const char *type,
+                          emp_shape shape, int32_t unit, emp_weight_kind kind)
 {
     int32_t known = emp_strmap_get(&t->weight_of_name, name, strlen(name));
 
@@ -167,13 +191,79 @@ emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int3
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     emp_op_attrs attrs = {
         .dtype = type_of_weight(t, name, &shape), .has_shape = true, .shape = shape};
-    emp_port port = add_op(t, weight_type(t, kind), name, unit, &attrs, NULL, 0);
+    emp_port port = add_op(t, type, name, unit, &attrs, NULL, 0);
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     const char *kept = emp_graph_builder_name(t->builder, port.op);
     emp_tape_fail(t, emp_strmap_set(&t->weight_of_name, kept, strlen(kept),
                                     t->weight_count, t->err));
     t->weight[t->weight_count++] = (emp_tape_weight){port.op, unit, kind};
     return port;
+}
+
+/* ---- weights that have a home of their own ---- */
+
+/* An element of x, which reaches another memory when x is done. */
+static emp_port mark(emp_tape *t, emp_port x)
+{
+    emp_op_attrs attrs = {
+        .dtype = t->step->dtype, .has_shape = true, .shape = EMP_SHAPE(1)};
+
+    if (!emp_tape_is_ok(t) || x.op < 0) return EMP_TAPE_NONE;
+    const char *name =
+        emp_tape_join_names(t, emp_graph_builder_name(t->builder, x.op), "/mark");
+    emp_op_id there = emp_graph_builder_find(t->builder, name, strlen(name));
+    if (there >= 0) return (emp_port){there, 0};
+    return add_op(t, "View", name, unit_of(t, x), &attrs, &x, 1);
+}
+
+/* The mark that a weight waits for before it leaves its home. */
+static emp_port turn_of(emp_tape *t)
+{
+    const int32_t at = t->mark_count - 1 - t->step->ahead;
+
+    if (t->step->ahead == 0) return mark(t, t->latest);
+    return at >= 0 ? t->mark[at] : EMP_TAPE_NONE;
+}
+
+/* An op in the weight's home, whose output is copied to where it is read. */
+static emp_port stream(emp_tape *t, const char *name, emp_port weight, int32_t unit)
+{
+    const char *streamed = name_in_round(t, emp_tape_join_names(t, name, "/stream"));
+
+    if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
+    emp_op_id there = emp_graph_builder_find(t->builder, streamed, strlen(streamed));
+    if (there >= 0) return (emp_port){there, 0};
+    emp_port in[2] = {weight, turn_of(t)};
+    return add_op(t, "Stream", streamed, unit, NULL, in, in[1].op >= 0 ? 2 : 1);
+}
+
+void emp_tape_stage(emp_tape *t, emp_port x)
+{
+    emp_error *err = t->err;
+
+    if (!emp_tape_is_ok(t) || t->step->home == EMP_HOME_READER || t->step->ahead == 0)
+        return;
+    emp_tape_fail(t, EMP_GROW(t->mark, t->mark_count + 1, t->mark_capacity));
+    if (!emp_tape_is_ok(t)) return;
+    t->mark[t->mark_count++] = mark(t, x);
+}
+
+emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
+                            emp_weight_kind kind)
+{
+    if (t->step->home == EMP_HOME_READER || shape.rank < 2 || kind != EMP_WEIGHT_TRAINED)
+        return weight_of(t, name, weight_type(t, kind), shape, unit, kind);
+    int32_t own = emp_tape_unit(t);
+    return stream(t, name, weight_of(t, name, homed_type(t), shape, own, kind), own);
+}
+
+emp_port emp_tape_table(emp_tape *t, const char *name, emp_shape shape, int32_t unit)
+{
+    const char *type = t->step->home == EMP_HOME_READER
+                           ? weight_type(t, EMP_WEIGHT_TRAINED)
+                           : homed_type(t);
+
+    return weight_of(t, name, type, shape, unit, EMP_WEIGHT_TRAINED);
 }
 
 int32_t emp_tape_unit_of(const emp_tape *t, const char *weight)
@@ -333,15 +423,6 @@ emp_port emp_tape_scale(emp_tape *t, const char *name, emp_port x, int64_t size,
 }
 
 /* ---- views ---- */
-
-/* A view is where its tensor is. */
-static int32_t unit_of(emp_tape *t, emp_port x)
-{
-    if (!emp_tape_is_ok(t)) return 0;
-    int32_t unit = emp_graph_builder_attrs(t->builder, x.op)->colocation;
-
-    return unit > 0 ? unit : emp_tape_unit(t);
-}
 
 emp_port emp_tape_view(emp_tape *t, const char *name, emp_port x, emp_shape shape)
 {

@@ -47,6 +47,18 @@ typedef enum {
 
 #define EMP_TRANSFORMER_UPDATE_WORDS "adam|sgd"
 
+/** The memory that holds the matrices of prompts and tokens. */
+typedef enum {
+    EMP_HOME_READER, /**< that of the device that reads them */
+    EMP_HOME_HOST,   /**< a host's, from which they are streamed to their readers */
+    EMP_HOME_ANY     /**< a placement says so for each matrix */
+} emp_weight_home;
+
+#define EMP_WEIGHT_HOME_WORDS "device|host|any"
+
+/** Layers that can be read ahead of use. */
+enum { EMP_AHEAD_MAX = 64 };
+
 typedef struct {
     emp_transformer_phase phase;
     int64_t               batch;    /**< sequences */
@@ -61,7 +73,13 @@ typedef struct {
     emp_dtype              dtype; /**< of weights and activations */
     emp_transformer_update update;
     bool samples_on_host; /**< a CPU draws the next token from the logits */
+    bool samples_top_p;   /**< else the device does, from the most likely ones */
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
+    bool updates_on_host; /**< Adam's states and the update are a host's */
+    emp_weight_home home;
+    int32_t
+        ahead; /**< layers whose weights are streamed before their turn: 1 = double buffers, 0 = a matrix leaves its home when
+                      the op before its reader is done */
 } emp_transformer_step;
 
 /** Tokens of each sequence in a micro-batch. */
@@ -145,6 +163,11 @@ struct emp_tape {
     emp_tape_weight *weight;
     int32_t          weight_count, weight_capacity;
 
+    emp_port *
+        mark; /**< [stage begun so far]: an element of its input; only if weights are streamed */
+    int32_t  mark_count, mark_capacity;
+    emp_port latest; /**< of the ops that have inputs, likewise */
+
     emp_port *gradient; /**< [op of the forward pass]; only while going back */
     int32_t   forward_count;
 };
@@ -178,9 +201,15 @@ emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
 emp_port emp_tape_axis(emp_tape *t, int64_t axis);
 emp_port emp_tape_placeholder(emp_tape *t, const char *name, emp_dtype dtype,
                               emp_shape shape);
-/** The weight of that name, made once. Weights that share a name are one and need one unit. */
+/** Begins a stage, such as a layer, whose input is \a x. With `ahead` above 0, matrices that are streamed to a
+ * stage leave their home when the input of the stage `ahead` stages before it is done, so that 1 + ahead stages have buffers. */
+void emp_tape_stage(emp_tape *t, emp_port x);
+/** The weight of that name, made once. Weights that share a name are one and need one unit. A matrix whose home is not its
+ * reader's device has a unit of its own, and the port is that of an op that streams it. */
 emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
                             emp_weight_kind kind);
+/** A table that is looked up where it is, whatever the home of matrices. */
+emp_port emp_tape_table(emp_tape *t, const char *name, emp_shape shape, int32_t unit);
 /** The unit of the weight of that name; -1: there is none. */
 int32_t   emp_tape_unit_of(const emp_tape *t, const char *weight);
 emp_shape emp_tape_shape(const emp_tape *t, emp_port port);

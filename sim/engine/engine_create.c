@@ -157,10 +157,10 @@ static uint32_t flags_of(const emp_op *op, bool has_outputs,
            (has_workspace ? EMP_SIM_HAS_WORKSPACE : 0u);
 }
 
-/* What the step is fed lies in memory that is not pinned. */
-static bool is_fed(const emp_graph *g, emp_op_id id)
+/* Inputs of the step, and weights that are mapped from a file, lie in memory that is not pinned. */
+static bool is_pageable(const emp_graph *g, emp_op_id id)
 {
-    return (g->op[id].flags & EMP_OP_FEED) != 0;
+    return (g->op[id].flags & (EMP_OP_FEED | EMP_OP_STREAMS)) != 0;
 }
 
 static void number_tensors(emp_engine *sim, const emp_problem *problem, emp_op_id id,
@@ -183,7 +183,7 @@ static void number_tensors(emp_engine *sim, const emp_problem *problem, emp_op_i
                                 : 0,
             .producer = op,
             .id = t};
-        if (sim->rules.pageable && is_fed(g, id))
+        if (sim->rules.pageable && is_pageable(g, id))
             sim->least_ns_per_byte[tensor] = 1e9 * runtime->pageable_s_per_byte;
         live_tensor[t] = tensor++;
     }

@@ -321,7 +321,10 @@ static bool has_weights(const struct maker *m, emp_op_id op)
     if (m->g->op[op].persistent_bytes > 0 && !is_held(m, op)) return true;
     for (int32_t i = 0; i < count_inputs(m, op); i++) {
         const emp_op *from = &m->g->op[producer_of(m, op, i)];
-        if ((from->flags & EMP_OP_IS_WEIGHTS) != 0) return true;
+        if ((from->flags & (EMP_OP_IS_WEIGHTS | EMP_OP_STREAMS)) != 0) return true;
+        if ((from->flags & EMP_OP_IS_VARIABLE) != 0 &&
+            (from->flags & EMP_OP_IS_STATE) == 0)
+            return true;
     }
     return false;
 }

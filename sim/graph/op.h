@@ -214,6 +214,7 @@ enum {
         1
         << 25, /**< a variable that nothing updates: pruning gives it to its only reader */
     EMP_OP_IS_CACHE = 1 << 26, /**< state that tokens are added to: no call makes it */
+    EMP_OP_STREAMS = 1 << 27,  /**< weights on the way from their home to their readers */
 };
 
 /** How TensorFlow's own estimate, Grappler's, counts a type. */

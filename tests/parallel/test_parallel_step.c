@@ -3,11 +3,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bench/iterations/parallel_rows.h"
 #include "parallel/models.h"
 #include "parallel/plan.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 static emp_cluster *load_cluster(const char *name)
@@ -30,7 +32,8 @@ static emp_parallel_step predict(const char *spec_text, const char *cluster_name
     ASSERT_OK(emp_parallel_predict(&step,
                                    &(emp_parallel){.cluster = cluster,
                                                    .model = &spec.model,
-                                                   .degrees = &spec.degrees},
+                                                   .degrees = &spec.degrees,
+                                                   .loads = &spec.loads},
                                    &options, &err));
     emp_parallel_spec_clear(&spec);
     emp_cluster_destroy(cluster);
@@ -48,7 +51,8 @@ static emp_status refuse(const char *spec_text, emp_error *err)
         st = emp_parallel_predict(&step,
                                   &(emp_parallel){.cluster = cluster,
                                                   .model = &spec.model,
-                                                  .degrees = &spec.degrees},
+                                                  .degrees = &spec.degrees,
+                                                  .loads = &spec.loads},
                                   NULL, err);
     emp_parallel_spec_clear(&spec);
     emp_cluster_destroy(cluster);
@@ -369,7 +373,8 @@ Test(step, survives_a_lack_of_memory, .fini = expect_all_freed)
         emp_parallel_predict(&step,
                              &(emp_parallel){.cluster = cluster,
                                              .model = &spec.model,
-                                             .degrees = &spec.degrees},
+                                             .degrees = &spec.degrees,
+                                             .loads = &spec.loads},
                              NULL, NULL),
         (void)0);
     emp_parallel_spec_clear(&spec);
@@ -434,4 +439,153 @@ Test(published, steps_are_near, .fini = expect_all_freed)
     cr_expect(emp_parallel_rows_error(&rows, &clusters, false).mean_frac < 0.15);
     emp_parallel_rows_clear(&rows);
     emp_csv_clear(&csv);
+}
+
+/* ---- loads of experts ---- */
+
+#define ROUTED                                                                        \
+    "transformer:layers=4,hidden=4096,heads=32,gated=1,tied=0,vocab=1024,inner=2048," \
+    "experts=64,seq=4096,micro_batch=4,dp=8,ep=8"
+
+/* A table of a layer whose first eight experts take 4 times the mean. */
+static const char *write_table(void)
+{
+    char   text[4096];
+    size_t end = 0;
+
+    for (int32_t e = 0; e < 64; e++)
+        end += (size_t)snprintf(text + end, sizeof text - end, "%sexpert_%d",
+                                e > 0 ? "," : "", e);
+    for (int32_t e = 0; e < 64; e++)
+        end += (size_t)snprintf(text + end, sizeof text - end, "%s%d", e > 0 ? "," : "\n",
+                                e < 8 ? 56 : 8);
+    text[end++] = '\n';
+    scratch_create();
+    scratch_write("loads.csv", text, end);
+    return scratch_path("loads.csv");
+}
+
+/* In order the first rank has all eight: it does what every rank does where a token chooses 4 times as many experts. Balanced,
+ * each rank has one of the eight, and all have as much. */
+Test(loads, balanced_ones_gain_what_the_busiest_rank_had_more, .fini = expect_all_freed)
+{
+    char spec[512];
+
+    snprintf(spec, sizeof spec, ROUTED ",chosen=1,loads=%s", write_table());
+    const double alike = predict(ROUTED ",chosen=1", "b200", false).pipeline_s;
+    const double fourfold = predict(ROUTED ",chosen=4", "b200", false).pipeline_s;
+    const double skewed = predict(spec, "b200", false).pipeline_s;
+    snprintf(spec, sizeof spec, ROUTED ",chosen=1,placed=balanced,loads=%s",
+             scratch_path("loads.csv"));
+    const double balanced = predict(spec, "b200", false).pipeline_s;
+
+    cr_expect(fourfold > 1.5 * alike);
+    cr_expect_float_eq(balanced, alike, 1e-9);
+    cr_expect_float_eq(skewed / balanced, fourfold / alike, 0.02 * fourfold / alike,
+                       "%g, closed form %g", skewed / balanced, fourfold / alike);
+    /* all ranks beside one of each stage */
+    cr_expect_float_eq(predict(spec, "b200", true).pipeline_s, balanced, 1e-12);
+    scratch_remove();
+}
+
+static double busiest(const double *share, int32_t experts, int32_t ep, int32_t redundant,
+                      emp_placed placed)
+{
+    emp_degrees d = emp_degrees_default();
+    double      value = 0.0;
+
+    d.ep = ep;
+    d.redundant = redundant;
+    d.placed = placed;
+    ASSERT_OK(emp_expert_loads_busiest(&value, share, experts, &d, &err));
+    return value;
+}
+
+/* A power law whose greatest load is 4 times the mean; copies and balance bring the busiest rank near the mean. */
+Test(loads, of_a_skew_have_that_skew, .fini = expect_all_freed)
+{
+    emp_expert_loads loads = {0};
+
+    ASSERT_OK(emp_expert_loads_make(&loads, 3, 64, 4.0, &err));
+    for (int32_t row = 0; row < 3; row++) {
+        const double *share = emp_expert_loads_of(&loads, row);
+        double        sum = 0.0, most = 0.0;
+        for (int32_t e = 0; e < 64; e++) {
+            sum += share[e];
+            most = fmax(most, share[e]);
+        }
+        cr_expect_float_eq(sum, 64.0, 1e-9);
+        cr_expect_float_eq(most, 4.0, 1e-9);
+        /* one expert a rank: the rank of the busiest has 4 times the mean */
+        cr_expect_float_eq(busiest(share, 64, 64, 0, EMP_PLACED_BALANCED), 4.0, 1e-9);
+        cr_expect(busiest(share, 64, 8, 0, EMP_PLACED_IN_ORDER) > 1.05);
+        cr_expect_lt(busiest(share, 64, 8, 0, EMP_PLACED_BALANCED), 1.02, "%g",
+                     busiest(share, 64, 8, 0, EMP_PLACED_BALANCED));
+        cr_expect(busiest(share, 64, 64, 64, EMP_PLACED_BALANCED) < 1.3);
+    }
+    emp_expert_loads_clear(&loads);
+}
+
+/* The example of DeepSeek's EPLB, first layer, 16 slots on 8 GPUs: its groups and hosts bring the busiest GPU to 156 tokens;
+ * without them none may be worse, or better than the mean. */
+Test(loads, are_placed_no_worse_than_by_eplb, .fini = expect_all_freed)
+{
+    static const double share[12] = {90, 132, 40, 61, 104, 165, 39, 4, 73, 56, 183, 86};
+    const double        mean = 1033.0 / 12.0;
+    const double        value = busiest(share, 12, 8, 4, EMP_PLACED_BALANCED) / mean;
+
+    cr_expect(value <= 156.0 / (1033.0 / 8.0), "%g", value);
+    cr_expect(value >= 1.0);
+}
+
+Test(loads, that_cannot_be_are_refused, .fini = expect_all_freed)
+{
+    static const char *const cases[][2] = {
+        {"llama3-8b:skew=4", "the model has none"},
+        {"mixtral-8x7b:ep=8,dp=8,skew=8", "want 1 to 7"},
+        {"mixtral-8x7b:ep=8,dp=8,redundant=3", "the experts with their copies, 11"},
+    };
+    char spec[512];
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_error error = {0};
+        cr_expect_neq(refuse(cases[i][0], &error), EMP_OK);
+        cr_expect_not_null(strstr(error.msg, cases[i][1]), "%s", error.msg);
+    }
+    emp_error error = {0};
+    snprintf(spec, sizeof spec, "mixtral-8x7b:ep=8,dp=8,loads=%s", write_table());
+    cr_expect_eq(refuse(spec, &error), EMP_EINVAL);
+    cr_expect_not_null(
+        strstr(error.msg, "1 layers of 64 experts, and the model has 32 of 8"), "%s",
+        error.msg);
+    scratch_write("loads.csv", "a,b\n1,-2\n", 9);
+    error = (emp_error){0};
+    cr_expect_eq(refuse(spec, &error), EMP_EINVAL);
+    cr_expect_not_null(strstr(error.msg, "the load of expert 1 is -2"), "%s", error.msg);
+    scratch_remove();
+}
+
+Test(loads, survive_every_allocation_failure, .fini = expect_all_freed)
+{
+    emp_cluster      *cluster = load_cluster("b200");
+    emp_parallel_spec spec = {0};
+    emp_parallel_step step;
+    const char       *path = write_table();
+    emp_expert_loads  loads = {0};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_expert_loads_load(&loads, path, NULL),
+                                      emp_expert_loads_clear(&loads));
+    emp_expert_loads_clear(&loads);
+    ASSERT_OK(emp_parallel_spec_read(
+        &spec, "mixtral-8x7b:ep=4,dp=8,skew=4,redundant=4,placed=balanced", &err));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_parallel_predict(&step,
+                             &(emp_parallel){.cluster = cluster,
+                                             .model = &spec.model,
+                                             .degrees = &spec.degrees},
+                             NULL, NULL),
+        (void)0);
+    emp_parallel_spec_clear(&spec);
+    emp_cluster_destroy(cluster);
+    scratch_remove();
 }

@@ -27,6 +27,7 @@ enum { WEIGHTS = 1 };
 
 typedef struct {
     int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
+    int32_t update, home, ahead;
 } hf_values;
 
 _Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
@@ -47,19 +48,32 @@ const emp_option emp_hf_options[] = {
                     "element type of weights and activations", 0),
     EMP_WORD_OPTION("quant", hf_values, quant, "config|" EMP_QUANTISED_WORDS,
                     "how the weights of prompts and tokens are stored", 0),
-    EMP_WORD_OPTION("sample", hf_values, sample, "auto|host|device",
+    EMP_WORD_OPTION("sample", hf_values, sample, "auto|host|device|top-p",
                     "where the next token is drawn: on the host of a GGUF file's "
-                    "program, on the device "
-                    "of any other",
+                    "program, on the device of any other; top-p: there, from sorted "
+                    "probabilities",
                     0),
     EMP_WORD_OPTION("optimizer", hf_values, optimizer, EMP_TRANSFORMER_UPDATE_WORDS,
                     "what updates the weights", EMP_UPDATE_ADAM),
     EMP_INTEGER_OPTION("master", hf_values, master, 0, 1,
                        "whether Adam keeps float32 copies of weights of another type", 1),
+    EMP_WORD_OPTION("update", hf_values, update, "device|host",
+                    "where Adam's states are and the update is done: on the device of a "
+                    "weight, or by a CPU, which takes gradients and sends weights",
+                    0),
+    EMP_WORD_OPTION(
+        "home", hf_values, home, EMP_WEIGHT_HOME_WORDS,
+        "the memory of matrices: their device's, a host's, from which they are "
+        "streamed, or as a placement says for each",
+        EMP_HOME_READER),
+    EMP_INTEGER_OPTION("ahead", hf_values, ahead, -1, EMP_AHEAD_MAX,
+                       "layers whose weights are streamed before their turn; -1 = 0 of a "
+                       "GGUF file, else 1",
+                       -1),
     EMP_NO_OPTION};
 
 /* Values of "sample". */
-enum { SAMPLE_AUTO, SAMPLE_ON_HOST };
+enum { SAMPLE_AUTO, SAMPLE_ON_HOST, SAMPLE_ON_DEVICE, SAMPLE_TOP_P };
 
 /* ---- the step ---- */
 
@@ -82,7 +96,11 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .dtype = dtype_of(v, of_config),
                                  .update = (emp_transformer_update)v->optimizer,
                                  .samples_on_host = v->sample == SAMPLE_ON_HOST,
-                                 .has_master = v->master != 0};
+                                 .samples_top_p = v->sample == SAMPLE_TOP_P,
+                                 .has_master = v->master != 0,
+                                 .updates_on_host = v->update != 0,
+                                 .home = (emp_weight_home)v->home,
+                                 .ahead = v->ahead >= 0 ? v->ahead : 1};
 
     if (step.sequence > 0) return step;
     step.sequence = SEQUENCE_DEFAULT;
@@ -288,6 +306,7 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
                  "the phase is decode");
     emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
     if (v->sample == SAMPLE_AUTO) step.samples_on_host = true;
+    if (v->ahead < 0) step.ahead = 0;
     if (v->micro_batch < 0 && step.phase == EMP_PHASE_PREFILL &&
         emp_transformer_has_plain_keys(&m))
         step.micro_batch = GGUF_MICRO_BATCH;

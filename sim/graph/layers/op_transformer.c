@@ -321,6 +321,17 @@ EMP_COST(mixed_optimizer)
             emp_add_saturating(cost->bytes_written, emp_info_bytes(&op->input[i]));
 }
 
+/* HostAdamW(mean, square, master, gradient): as AdamW, by vector instructions of a CPU, and writes the weights in the type of its
+ * output. Cycles of an element: a division and a root of 8 elements take 5 and 6 cycles since Skylake, and a dozen other
+ * instructions half a cycle each (uops.info). */
+EMP_COST(host_adam)
+{
+    emp_op_cost_mixed_optimizer(op, cost);
+    for (int32_t i = 0; i < op->output_count; i++)
+        cost->bytes_written =
+            emp_add_saturating(cost->bytes_written, emp_info_bytes(&op->output[i]));
+}
+
 /* ---- tokens ---- */
 
 /* SampleToken(logits [rows, vocabulary]): a number for each row, drawn on the host. */
@@ -330,6 +341,20 @@ EMP_INFER(sample_token)
 
     if (rows.rank > 0) rows.rank--;
     return emp_set_output(&output[0], rows, EMP_DTYPE_INT32);
+}
+
+/* SampleTopP(logits [rows, vocabulary]) of float32, on the device, as vLLM 0.5's sampler: sorted values and their numbers, their
+ * probabilities and sums, a mask, the inverse of the numbers, and the logits put back: 33 bytes an element at once. The sort has
+ * four passes over values and numbers. */
+EMP_COST(sample_top_p)
+{
+    const int64_t elements = emp_shape_elements(&op->input[0].shape);
+
+    emp_view_cost(op, EMP_OP_MOVEMENT, (double)elements, cost);
+    cost->kernels = 12;
+    cost->workspace_bytes = emp_mul_saturating(elements, 4 + 8 + 4 + 4 + 1 + 8 + 4);
+    cost->bytes_read = emp_mul_saturating(elements, 4 * 12 + 4 + 4 + 4 + 8 + 12);
+    cost->bytes_written = emp_mul_saturating(elements, 4 * 12 + 4 + 4 + 1 + 8 + 4);
 }
 
 /* Attention to some of the keys.

@@ -341,7 +341,7 @@ static int is_fed(const struct textbook *b, emp_tensor_id t)
 {
     const char *type = b->g->type_name[b->g->type[b->g->tensor[t].producer]];
 
-    return strncmp(type, "Placeholder", 11) == 0;
+    return strncmp(type, "Placeholder", 11) == 0 || strcmp(type, "Stream") == 0;
 }
 
 static void copy_ready(struct textbook *b, emp_tensor_id t, int to);

@@ -447,10 +447,15 @@ Test(config, survives_every_allocation_failure)
               "'linear_attn_config':{'num_heads':2,'head_dim':8,'kda_layers':[1,2]}"),
         SMALL("deepseek_v4", V4 "'num_hash_layers':1,'compress_ratios':[4,8]")};
 
-    for (size_t i = 0; i < COUNT(small); i++) {
+    /* the last two: matrices that are streamed, an optimizer on a host */
+    for (size_t i = 0; i < COUNT(small) + 2; i++) {
         emp_graph       *whole = NULL, *step = NULL;
         emp_import_notes notes = {0};
-        const char      *spec = config_spec(small[i], ",batch=1,seq=16");
+        const char      *spec =
+            i < COUNT(small) ? config_spec(small[i], ",batch=1,seq=16")
+                 : i == COUNT(small)
+                     ? config_spec(small[0], ",phase=prefill,batch=1,seq=16,home=host")
+                     : config_spec(small[0], ",batch=1,seq=16,update=host");
         SURVIVES_EVERY_ALLOCATION_FAILURE(
             emp_source_load_noted(&step, &whole, NULL, &notes, spec, NULL),
             emp_import_notes_clear(&notes));
