@@ -10,6 +10,7 @@
 #include "cli/options/run_options.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
+#include "run/methods.h"
 
 struct args {
     cli_task_options task;
@@ -20,9 +21,10 @@ struct args {
 static const struct argp_option options[] = {
     {"effort", 'e', "N", 0,
      "1 (the default, what place and simulate spend) to 3: more time, a higher bound", 0},
-    {"placement", 'p', "FILE", 0,
-     "A placement file or a run record: bound those that have no GPU kernels on CPUs but "
-     "its",
+    {"placement", 'p', "METHOD|FILE", 0,
+     "Bound placements that have no GPU kernels on CPUs but those of this one: a "
+     "method's, "
+     "a placement file's or a run record's",
      0},
     {0},
 };
@@ -75,6 +77,17 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
     return object;
 }
 
+static emp_status load(emp_owned_decision *decision, const char *placement,
+                       const emp_problem *problem, emp_error *err)
+{
+    if (placement == NULL) return EMP_OK;
+    if (!emp_method_exists(placement))
+        return cli_decision_load(decision, placement, problem, err);
+    EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
+    return cli_placement_by_method(decision->device_of_op, NULL, placement, NULL, problem,
+                                   err);
+}
+
 static const struct argp_child children[] = {{&cli_task_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_bound_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
 
@@ -91,8 +104,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     cli_inputs_take_options(&inputs, &args.task);
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
-    if (args.placement != NULL)
-        EMP_TRY(cli_decision_load(&decision, args.placement, inputs.problem, err));
+    EMP_TRY(load(&decision, args.placement, inputs.problem, err));
     const emp_bounds_options how = {.effort = args.effort,
                                     .any_order = decision.level_of_op != NULL,
                                     .device_of_op = decision.device_of_op};
