@@ -111,15 +111,16 @@ typedef struct {
  * with OpenBLAS's kernels for Haswell, Zen and SkylakeX on an AMD EPYC. */
 static const errors of_float = {1e-4, 1e-4, 4e-4}, of_double = {1e-7, 1e-7, 1e-7};
 
-/* |ours - theirs| <= most |theirs - from|, as vectors. */
+/* |sign ours - theirs| <= most |theirs - from|, as vectors. */
 static void compare(const emp_real *ours, const array *theirs, const double *from,
-                    double most)
+                    double sign, double most)
 {
     double error = 0.0, size = 0.0;
 
     for (int i = 0; i < theirs->rows * theirs->cols; i++) {
-        double want = theirs->value[i], base = from != NULL ? from[i] : 0.0;
-        error += ((double)ours[i] - want) * ((double)ours[i] - want);
+        double       want = theirs->value[i], base = from != NULL ? from[i] : 0.0;
+        const double off = sign * (double)ours[i] - want;
+        error += off * off;
         size += (want - base) * (want - base);
     }
     cr_expect_gt(size, 0.0, "%s did not move", theirs->name);
@@ -136,11 +137,12 @@ static void compare_all(const emp_params *params, const char *kind, int update,
         const array *first = find("%s/%s/after0", kind, name);
         if (update == 0) {
             const array *gradient = find("%s/%s/gradient", kind, name);
-            compare(emp_params_gradient(params, s), gradient, NULL, most->gradient);
-            compare(emp_params_value(params, s), first, before->value, most->first);
+            /* ours is that of what is maximised, theirs that of the loss */
+            compare(emp_params_gradient(params, s), gradient, NULL, -1.0, most->gradient);
+            compare(emp_params_value(params, s), first, before->value, 1.0, most->first);
         } else {
             compare(emp_params_value(params, s), find("%s/%s/after1", kind, name),
-                    first->value, most->second);
+                    first->value, 1.0, most->second);
         }
     }
 }
