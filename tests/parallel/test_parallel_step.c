@@ -496,7 +496,7 @@ static double busiest(const double *share, int32_t experts, int32_t ep, int32_t 
 
     d.ep = ep;
     d.redundant = redundant;
-    d.placed = placed;
+    d.placed = (int32_t)placed;
     ASSERT_OK(emp_expert_loads_busiest(&value, share, experts, &d, &err));
     return value;
 }
