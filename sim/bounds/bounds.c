@@ -10,7 +10,7 @@
 #include "sim/bounds/paths/join.h"
 #include "sim/bounds/paths/segment.h"
 
-/* What holds for every placement that takes at most a given time. Fixed cost of the step
+/* Bounds that hold for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
 typedef struct {
     emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns;
@@ -21,7 +21,7 @@ enum { ROUNDS = 4, JOINED_ROUNDS = 2 };
 /* That end at an op, at effort 0. */
 enum { SEGMENTS = 1 };
 
-/* Of the ops before one, those that joins look at. */
+/* How many of the ops before one joins look at. */
 static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
 typedef struct {
@@ -278,7 +278,7 @@ cleanup:
 
 /* ---- bounds ---- */
 
-/* Of the refuted time. */
+/* Relative accuracy of the refuted time. */
 static const double ACCURACY = 4e-3;
 
 static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)

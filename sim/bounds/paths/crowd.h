@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "sim/bounds/paths/model.h"
 
-/** What takes turns: a host thread and a stream; without host threads only the first. */
+/** Servers where ops take turns: a host thread and a stream; without host threads only the first. */
 enum { EMP_CROWD_THREAD, EMP_CROWD_STREAM, EMP_CROWD_SERVERS };
 
 typedef struct {

@@ -24,7 +24,7 @@ static bool is_in_gpu_memory(const emp_bound_edge *edge)
     return !emp_bound_is_control(edge) && !edge->is_on_host && !edge->is_read_on_host;
 }
 
-/* What an op reads, if that is the tensor, in GPU memory alone, and at most one more. */
+/* Whether an op reads the tensor in GPU memory and at most one more, which is returned in \a other. */
 static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
                            emp_tensor_id tensor, emp_tensor_id *other)
 {

@@ -1,5 +1,5 @@
 /** \file sim/bounds/paths/drain.h
- * What it costs to compute two things of one tensor that both must be told before the next
+ * The time that it takes to compute two things of one tensor that both must be told before the next
  * op: on one GPU they take turns; on two the tensor's copy waits for what is queued on the
  * first, where the other comes first. docs/bounds.md, lemma 7.
  *

@@ -5,7 +5,7 @@
 #include "sim/bounds/paths/crowd.h"
 #include "sim/bounds/paths/near.h"
 
-/* Of so many that are near one is in the crowd. */
+/* So many ops are near for each one in the crowd. */
 enum { NEAR_PER_MEMBER = 3 };
 
 typedef struct {

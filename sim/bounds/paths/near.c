@@ -52,7 +52,7 @@ static emp_near_op goal_itself(const emp_near *near)
     return self;
 }
 
-/* What the edge says of its maker in one place: the least over all places of its reader. */
+/* The lags of a maker in one place because of an edge: the least over all places of its reader. */
 static void lengthen(const emp_bound_edge *edge, const emp_near_op *reader,
                      emp_near_op *maker, int32_t from)
 {

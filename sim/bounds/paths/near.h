@@ -17,7 +17,7 @@
 
 /** Where an op is, seen from the GPU of the op that waits. */
 enum { EMP_NEAR_HERE, EMP_NEAR_OTHER_GPU, EMP_NEAR_ON_CPU, EMP_NEAR_PLACES };
-/** What happens last: the op that waits is ready, or its kernels start. */
+/** The goal that lags lead to: the op that waits is ready, or its kernels start. */
 enum { EMP_NEAR_READY, EMP_NEAR_START, EMP_NEAR_GOALS };
 
 /** Least times to a goal; -1: it may come first. */

@@ -58,7 +58,7 @@ static void look_behind(walker *w, emp_op_id to)
     }
 }
 
-/* Of those that the op waits for and that are near and on GPUs for sure the one that is done last; -1 = none. */
+/* The input that is done last, among those that are near and on GPUs for sure; -1 = none. */
 static emp_op_id last_before(const walker *w, emp_op_id op)
 {
     const emp_bound_edge *end = emp_bound_first_edge(w->model, op + 1);
@@ -116,7 +116,7 @@ static bool is_within(const walker *w, const emp_bound_edge *edge)
 
 /* ---- heads from where the segment begins ---- */
 
-/* Of the maker of an edge in one of its places; NULL: it may not be there. */
+/* The head of an edge's maker in one of its places; NULL: it may not be there. */
 static const emp_bound_head *head_of_maker(const walker *w, const emp_bound_edge *edge,
                                            const outset *o, int32_t place,
                                            const emp_bound_head *at_outset)
@@ -150,8 +150,8 @@ static void wait_for(const walker *w, const emp_bound_edge *edge, const outset *
     head->queued_ns = emp_time_later(head->queued_ns, start_ns);
 }
 
-/* Of an op between, whose makers between have theirs. What depends on an op is issued after it: on its stream it comes
- * later. */
+/* The head of an op of the segment; those before it have theirs. A dependent op is issued later, so on one stream its
+ * kernels come later. */
 static emp_bound_head find_head(const walker *w, const emp_near_op *n, const outset *o,
                                 int32_t place)
 {
