@@ -84,7 +84,7 @@ double cli_seconds(const char *option, const char *text)
 double cli_percent(const char *option, const char *text)
 {
     char        *end;
-    const double value = strtod(text, &end);
+    const double value = emp_number_parse(text, &end);
 
     if (end == text || !(value >= 0 && value <= 1e6) ||
         (*end != '\0' && strcmp(end, "%") != 0))

@@ -13,7 +13,7 @@
 #include "base/work.h"
 #include "replay/planner/part.h"
 
-/* Of the middle half, a box plot's notch: 1.57 IQR / sqrt(n). */
+/* The notch of a box plot over the middle half of the samples: 1.57 IQR / sqrt(n). */
 static const double NOTCH = 1.57;
 static const double NOT_MEASURED = -1.0;
 enum { GAP_CONTENT = 0 }; /* the cache's line of gap_us */
@@ -231,7 +231,7 @@ static emp_status execute(profiler *x, emp_replay_result *result,
     return EMP_OK;
 }
 
-/* What handing one op after another to the device takes: the rest of the step. */
+/* The time between ops, as the host hands them to the device one after another: the rest of the step. */
 static double find_gap_us(const profiler *x, const emp_replay_result *r)
 {
     const emp_replay_plan *p = x->params->plan;

@@ -6,7 +6,7 @@
  *     EMP_TRY(emp_profile_measure(&profile, &params, err));
  *
  * Kernels are distinct by their *content*: kind, variant, sizes, the bytes and element sizes of operands and results, and
- * whether they run on a GPU. Of a kernel up to EMP_PROFILE_PLACES ops of the step are executed, spread over it, so that
+ * whether they run on a GPU. Up to EMP_PROFILE_PLACES ops of a kernel are executed, spread over the step, so that
  * buffers have several alignments; with each go the ops that make its operands, so that caches hold what they
  * hold in a step. In rounds, ops whose kernels are known are left out of the next one.
  *

@@ -10,7 +10,7 @@ enum { WIDTH = 900, LEFT = 60, RIGHT = 12, TOP = 30, AXIS = 26, MARKS = 8 };
 
 #define FONT 10.0
 
-/* Of forward passes, backward passes, gradients of weights; the second of each has a darker shade. */
+/* Colours of forward passes, backward passes and gradients of weights, each light and dark. */
 static const char *const colours[EMP_TURN_KINDS][2] = {
     {"#56b4e9", "#0072b2"}, {"#e69f00", "#d55e00"}, {"#009e73", "#00664b"}};
 static const char *const names[EMP_TURN_KINDS] = {"forward", "backward",

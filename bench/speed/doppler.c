@@ -16,15 +16,15 @@ static const double   CLIP = 1e9, ENTROPY = 0.01, GAMMA = 0.99;
 static const emp_adam ADAM = {
     .learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 
-/* Two networks over a random graph. Choices are made up. What the networks see at each step follows from
- * them, so that it is the same in every update. */
+/* Two networks over a random graph. Choices are made up. The input of the networks at each step follows
+ * from them, so that it is the same in every update. */
 typedef struct {
     emp_loaded_task   task;
     emp_doppler_agent agent;
     double           *weight; /* [episode] */
     int32_t           most_ready;
 
-    /* Of each step of each episode, for the peer; -1 where there are fewer choices. */
+    /* The input at each step of each episode, for the peer; -1 where there are fewer choices. */
     int32_t   *ready;             /* [step][most_ready] nodes */
     emp_real  *ready_feature;     /* [step][most_ready][F] */
     int32_t   *candidate;         /* [step][D] */
@@ -120,7 +120,7 @@ static void embed(state *s, int32_t threads)
     }
 }
 
-/* Of the first parameters: rounds of messages make embeddings of nodes alike or unlike, and where they
+/* The gain of the first parameters: rounds of messages make embeddings of nodes alike or unlike, and where they
  * are all but alike, scaling them over nodes leaves little but what was rounded. */
 static const emp_real GAIN = (emp_real)0.5;
 

@@ -22,8 +22,7 @@ static const struct argp_option options[] = {
     {"effort", 'e', "N", 0,
      "1 (the default, what place and simulate spend) to 3: more time, a higher bound", 0},
     {"placement", 'p', "METHOD|FILE", 0,
-     "Bound placements that have no GPU kernels on CPUs but those of this one: a "
-     "method's, "
+     "Bound placements that have no other GPU kernels on CPUs than this one: a method's, "
      "a placement file's or a run record's",
      0},
     {0},
@@ -93,11 +92,10 @@ const struct argp cmd_bound_argp = {options, parse, "SPEC", doc, children, NULL,
 
 emp_status cmd_bound(int argc, char **argv, emp_error *err)
 {
-    struct args args = {.effort = EMP_BOUNDS_EFFORT};
-    emp_status  st = EMP_OK;
-    cli_inputs  inputs = {0};
-    emp_bounds  bounds;
-
+    struct args        args = {.effort = EMP_BOUNDS_EFFORT};
+    emp_status         st = EMP_OK;
+    cli_inputs         inputs = {0};
+    emp_bounds         bounds;
     emp_owned_decision decision = {0};
 
     cli_parse(&cmd_bound_argp, argc, argv, &args);

@@ -325,14 +325,6 @@ static void print_device(const emp_problem *problem, const emp_explanation *why,
 static void print_busy(const emp_problem *problem, const emp_explanation *why,
                        emp_device_id id)
 {
-    static const char *const words[EMP_IDLE_COUNT] = {
-        [EMP_IDLE_TRANSFER] = "for copies",
-        [EMP_IDLE_OTHER_DEVICE] = "for other GPUs",
-        [EMP_IDLE_CPU] = "for the CPU",
-        [EMP_IDLE_ISSUE] = "for host threads",
-        [EMP_IDLE_MESSAGE] = "for control messages",
-        [EMP_IDLE_NOTHING_LEFT] = "after its last op",
-        [EMP_IDLE_STEP] = "for the fixed cost"};
     const emp_explain_device *device = &why->device[id];
     char                      share[EMP_UNITS_TEXT_BYTES];
     int                       most = 0;
@@ -343,7 +335,7 @@ static void print_busy(const emp_problem *problem, const emp_explanation *why,
     printf("  %s is busy %s of the step", device_name(problem, id),
            percent(why, device->busy_ns, share));
     if (device->idle_ns[most] > 0) {
-        printf(" and idles most %s, %s", words[most],
+        printf(" and idles most %s, %s", emp_explain_idle_words(most),
                percent(why, device->idle_ns[most], share));
     }
     printf(".\n");

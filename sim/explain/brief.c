@@ -143,9 +143,7 @@ static void add_path(emp_text *text, const emp_explanation *why)
     emp_text_add(text, "\n");
 }
 
-/* The two things for which the device idles longest. */
-static void add_idle(emp_text *text, const emp_explanation *why,
-                     const emp_explain_device *device)
+const char *emp_explain_idle_words(int32_t idle)
 {
     static const char *const words[EMP_IDLE_COUNT] = {
         [EMP_IDLE_TRANSFER] = "for copies",
@@ -155,6 +153,14 @@ static void add_idle(emp_text *text, const emp_explanation *why,
         [EMP_IDLE_MESSAGE] = "for control messages",
         [EMP_IDLE_NOTHING_LEFT] = "after its last op",
         [EMP_IDLE_STEP] = "for the fixed cost"};
+
+    return words[idle];
+}
+
+/* The two things for which the device idles longest. */
+static void add_idle(emp_text *text, const emp_explanation *why,
+                     const emp_explain_device *device)
+{
     int first = -1;
 
     for (int k = 0; k < 2; k++) {
@@ -166,7 +172,7 @@ static void add_idle(emp_text *text, const emp_explanation *why,
         if (most < 0 || share_of(why, device->idle_ns[most]) < LEAST) break;
         emp_text_add(text, k == 0 ? ", idles " : ", ");
         add_percent(text, share_of(why, device->idle_ns[most]));
-        emp_text_add(text, " %s", words[most]);
+        emp_text_add(text, " %s", emp_explain_idle_words(most));
         first = most;
     }
     emp_text_add(text, "\n");
