@@ -50,10 +50,10 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
      "Machine whose first GPU model's tables count, for rows of transformers", 0},
     {"host-rate", KEY_HOST_RATE, "RATE", 0,
-     "What a host sends to others, all in all (default " HOST_RATE "), likewise", 0},
+     "Rate from a host to all others together (default " HOST_RATE "), likewise", 0},
     {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "Simulate each rank, though those of a stage are alike, for rows that name models",
+     "Simulate each rank, though a stage's ranks are alike, for rows that name models",
      0},
     {0},
 };

@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
      "Take kernels that were measured before from this file, and add the others to it",
      0},
     {"limit", KEY_LIMIT, "N", 0,
-     "What is executed takes at most as long as N steps (default 60)", 0},
+     "Execute kernels for at most as long as N steps (default 60)", 0},
     {"interval", KEY_INTERVAL, "PERCENT", 0,
      "Measure each kernel until its interval is that narrow (default 2)", 0},
     CLI_FORCE_OPTION,

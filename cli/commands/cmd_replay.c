@@ -54,8 +54,8 @@ struct candidate {
 
 static const struct argp_option options[] = {
     {"top", KEY_TOP, "N", 0, "Only the N placements that are predicted to be fastest", 0},
-    {"backend", 'B', "NAME", 0, "What stands for the machine's GPUs: cpu (default), cuda",
-     0},
+    {"backend", 'B', "NAME", 0,
+     "Backend in place of the machine's GPUs: cpu (default), cuda", 0},
     {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
     {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
     {"runtime", 'r', "NAME|FILE", 0,

@@ -90,7 +90,7 @@ static void note_times(emp_sheet *sheet, const cli_validate_part *p)
     if (keeps_rates(p))
         emp_sheet_note(sheet,
                        "--keep-rates: " CLI_KEEPS_RATES
-                       " The Spearman of these sleeps alone is %.3f.",
+                       " The Spearman of only these sleeps is %.3f.",
                        s->copies_spearman);
 }
 
@@ -113,7 +113,7 @@ static void add_notes(emp_sheet *sheet, const cli_validate_part *p)
     if (s->shared_count > 0)
         emp_sheet_note(sheet,
                        "%d placement%s kept two devices busy on the same cores or GPU; "
-                       "errors of time are those of the others (theirs: %.1f %%)",
+                       "errors of time leave them out (theirs: %.1f %%)",
                        s->shared_count, emp_units_plural(s->shared_count),
                        100.0 * s->shared_error_frac);
     if (s->unsteady_count > 0)

@@ -225,7 +225,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
 {
     struct display display;
     if (has_nothing_to_learn(o, problem, method)) {
-        cli_warn("%s has nothing to learn, as every op can be on one device alone: this "
+        cli_warn("%s has nothing to learn, as every op can be on only one device: this "
                  "is the only placement",
                  method->name);
         method = &emp_method_gpu;

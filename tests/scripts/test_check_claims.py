@@ -33,7 +33,7 @@ scripts/emplace table 0 > bench/results/t.csv
 ```
 """
 PLACEBENCH = "\n## PlaceBench\n\n9 instances\n\n### Leaderboard\n\nNobody.\n\n### Splits\n\n9 splits\n"
-MECHANISMS_HEAD = "## What each mechanism contributes\n\n"
+MECHANISMS_HEAD = "## Mechanisms\n\n"
 CLAIMS = [
     "*\tnet with 2 layers",
     "docs/results.md\tHDP takes {:.0f} s on the net with 2 layers, and is {:.0f} to {:.0f} % below the CPU."

@@ -77,7 +77,7 @@ static emp_status check_devices_alone(const emp_owned_decision *d, const char *p
 {
     if (d->level_of_op == NULL && d->leader_of_op == NULL) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
-                     "%s decides the %s, too; PlaceBench compares devices alone", path,
+                     "%s decides the %s, too; PlaceBench compares only devices", path,
                      d->level_of_op != NULL ? "order of ops" : "fusion of ops");
 }
 
