@@ -152,7 +152,7 @@ static emp_status load_network(struct tables *t, const char *path,
     return st;
 }
 
-/* What the rows of a table are. */
+/* The form of a table's rows. */
 typedef enum { OF_DEVICES, OF_TRANSFORMERS, OF_MODELS } row_form;
 
 /* An option that the rows have no use for would seem to have been heeded. */
@@ -181,7 +181,7 @@ static emp_status refuse_unused(const struct args *a, row_form form, emp_error *
     return EMP_OK;
 }
 
-/* What rows that name devices are predicted from. */
+/* The tables from which rows that name devices are predicted. */
 static emp_status load_profiles(struct tables *t, const struct args *a, emp_error *err)
 {
     if (a->layers == NULL || a->network == NULL)

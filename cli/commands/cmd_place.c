@@ -352,7 +352,7 @@ void cli_place_keep(cli_place_args *args)
     args->run.kept_placement = is_own_output(args) ? NULL : args->out;
 }
 
-/* Of several ranks the first one writes. */
+/* Only the first of several ranks writes. */
 static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
                               emp_error *err)
 {

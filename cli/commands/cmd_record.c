@@ -187,7 +187,7 @@ static void print_origin(const emp_record *r)
     print_parts((const char *const[]){task, runtime, method, seed, program}, 5);
 }
 
-/* What stands above the curve; false when there is none. */
+/* Prints the lines above the curve; false when there is none. */
 static bool print_head(const emp_record *r)
 {
     const char *winner = emp_record_winner(r);

@@ -123,7 +123,7 @@ static bool is_method(const char *name)
     return access(name, F_OK) != 0 && emp_method_exists(name);
 }
 
-/* What all files are of, where the options do not say. */
+/* The workload, machine and runtime of all files, where the options do not say. */
 static emp_status find_origin(struct args *a, emp_decision_origin *origin,
                               struct candidate *c, emp_error *err)
 {

@@ -113,7 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* What makes problems again, one at a time. */
+/* Makes problems again, one at a time. */
 struct maker {
     cli_inputs  inputs;
     const char *machine;

@@ -486,8 +486,8 @@ static bool has_cases(const cli_validation *v)
     return false;
 }
 
-/* What was measured is printed, also when Ctrl-C or a failure ends it; the failure is what is
- * told then, and no file is written that would look whole. */
+/* Prints the measurements, also when Ctrl-C or a failure ends them; it then reports the
+ * failure, and writes no file that would look whole. */
 static emp_status run(cli_validation *v, emp_error *err)
 {
     emp_status               st = EMP_OK;

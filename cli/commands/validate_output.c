@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What emplace validate prints, draws and records. */
+/* Prints, draws and records the results of emplace validate. */
 #include "cli/commands/validate.h"
 
 #include <jansson.h>
@@ -41,7 +41,7 @@ static bool keeps_rates(const cli_validate_part *p)
     return false;
 }
 
-/* What of the error is due to kernels, and what repeating says of the measurement. */
+/* Prints the part of the error that is due to kernels, and the spread of repeated measurements. */
 static void note_parts(emp_sheet *sheet, const emp_validation_summary *s)
 {
     if (s->scheduled_count > 0)
@@ -132,7 +132,7 @@ static emp_validation_origin origin_of(const cli_validation *v)
                                    v->args->replay.backend};
 }
 
-/* What JSON says of a workload beside its placements: the row of the summary, and more. */
+/* The JSON of a workload beside its placements: the row of the summary, and more. */
 static json_t *json_facts(const cli_validation *v, const cli_validate_part *p)
 {
     const emp_validation_origin origin = origin_of(v);

@@ -69,7 +69,7 @@ static error_t parse_source(int key, char *arg, struct argp_state *state)
 const struct argp cli_source_argp = {source_options, parse_source, NULL, NULL,
                                      NULL,           NULL,         NULL};
 
-/* What the source_options make of a file: the beginning of a spec. */
+/* The spec that the source_options make from a file: the beginning of a spec. */
 static const char *prefix_of(const cli_source_options *o, const char *path)
 {
     bool is_for_onnx = o->train || o->is_lenient || o->dims[0] != '\0';

@@ -26,7 +26,7 @@ enum {
     LEAST_BYTES = 9      /* of a line: "":"cpu" */
 };
 
-/* What is left of a line. */
+/* The rest of a line. */
 typedef struct {
     const char *at, *end;
 } cursor;
@@ -303,7 +303,7 @@ static emp_device_id device_of_readers(const reader *r, emp_op_id op)
     return NOWHERE;
 }
 
-/* By their inputs from the first op on, then by their readers from the last. What is left touches no
+/* By their inputs from the first op on, then by their readers from the last. The remaining ops touch no
  * module. */
 static int32_t place_others(reader *r)
 {

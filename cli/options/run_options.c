@@ -18,7 +18,7 @@
 
 enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };
 
-/* A run scores one batch, however long that takes. What prepares for longer is given up. */
+/* A run scores one batch, however long that takes. Longer preparations are given up. */
 enum { GRACE_S = 10 };
 
 static const struct argp_option options[] = {
@@ -122,7 +122,7 @@ emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
     return st;
 }
 
-/* What a run shows: its stage while it is set up, then its bar. */
+/* The progress of a run: its stage while it is set up, then its bar. */
 struct display {
     cli_stage_line line;
     cli_bar        bar;

@@ -246,7 +246,7 @@ static void collect(const server *s, client *c)
 
 /* ---- the loop ---- */
 
-/* What is waited for of a client. */
+/* The event that is awaited from a client. */
 static struct pollfd watch(const client *c)
 {
     if (c->is_running) return (struct pollfd){.fd = c->run.socket, .events = POLLIN};

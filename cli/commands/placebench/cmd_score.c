@@ -71,7 +71,7 @@ const struct argp              cmd_score_argp = {options,  parse, "PLACEMENT", d
 
 /* ---- scoring ---- */
 
-/* What a placement decides beside devices would beat those who may not decide it. */
+/* A placement that decides more than devices would beat others unfairly. */
 static emp_status check_devices_alone(const emp_owned_decision *d, const char *path,
                                       emp_error *err)
 {
