@@ -147,7 +147,7 @@ Test(emplace_validate, benchmarks_of_a_gpu_travel_as_plans)
     expect_out(program_err, "none of the results is of benchmark product");
 }
 
-/* What a H200 took becomes a machine with its rates. */
+/* The measurements of an H200 become a machine with its rates. */
 Test(emplace_validate, what_a_gpu_took_becomes_its_model)
 {
     char arguments[1024];
