@@ -67,19 +67,17 @@ typedef struct {
     const char     *title; /**< of people; NULL = only programs see it */
     emp_sheet_kind  kind;
     emp_sheet_place place;
-    const char
-        *form;    /**< OPTIONAL. A format of printf for a double, percent of a share, for people */
-    int  digits;  /**< of a real number without a form, for people; 0: three or more */
-    bool is_fine; /**< emp_sheet_number_fine(), for people */
-    int  width;   /**< of text, at least */
-    int  mark;    /**< room for marks behind the value, at least */
-    int  precision;             /**< significant digits of CSV; 0 = 6 */
+    const char *form; /**< OPTIONAL. printf's format of a double, percent of a share */
+    int  digits;    /**< of a real number without a form, for people; 0: three or more */
+    bool is_fine;   /**< emp_sheet_number_fine(), for people */
+    int  width;     /**< of text, at least */
+    int  mark;      /**< room for marks behind the value, at least */
+    int  precision; /**< significant digits of CSV; 0 = 6 */
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;
-    const char *
-        infinite; /**< OPTIONAL. The text of infinity for people, such as "never"; files then have "inf" */
-    bool is_optional; /**< left out where no line has a value */
-    bool is_csv_only; /**< JSON says it elsewhere, as in the facts of the sheet */
+    const char *infinite; /**< OPTIONAL. infinity for people, "never"; files have "inf" */
+    bool        is_optional; /**< left out where no line has a value */
+    bool        is_csv_only; /**< JSON says it elsewhere, as in the facts of the sheet */
 } emp_sheet_column;
 
 /** The fields in order, the last ones by name: EMP_COLUMN("step_s", "s", EMP_SHEET_REAL). */
