@@ -12,7 +12,7 @@
  *   backend's copy queues move it, and its readers are told when it is there.
  * - Outputs are allocated when the op begins, in the pool of their memory; inputs are
  *   released when it is done. The last release frees a buffer. Output 0 may take over the
- *   buffer of an input that nobody else needs.
+ *   buffer of an input that no other op needs.
  *
  * An allocation that a device's memory cannot hold ends the step: a verdict, no error.
  *

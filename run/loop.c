@@ -179,7 +179,7 @@ static emp_status prepare_times(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
-/* A record with a part of the options could not be told from that of another run. */
+/* A record with a part of the options could not be distinguished from another run's. */
 static emp_status check_options(const char *options, emp_error *err)
 {
     const size_t length = options == NULL ? 0 : strlen(options);

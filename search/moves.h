@@ -114,7 +114,7 @@ typedef struct {
     int32_t              level_count;
     emp_members
             level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; of each cut coarse to fine */
-    double *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the odds that it is
+    double *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the probabilities that it is
                                                 drawn; NULL = all groups alike */
     int32_t   *group_of_op[EMP_MOVES_MAX_LEVELS]; /**< [op]; NULL until weighed */
     emp_op_id *heavy;                             /**< [op] room for those that weigh */
@@ -158,7 +158,7 @@ bool emp_moves_draw(const emp_moves *moves, emp_rng *rng, emp_device_id *device_
 /** Gives a drawn group a drawn level of the order; likewise. */
 bool emp_moves_draw_level(const emp_moves *moves, emp_rng *rng, uint8_t *level_of_op);
 
-/** Has the ops of a drawn group join their readers, or stay alone; likewise. */
+/** Has the ops of a drawn group join their readers, or stay by themselves; likewise. */
 bool emp_moves_draw_fusion(const emp_moves *moves, emp_rng *rng, emp_op_id *leader_of_op);
 
 /** Draws how many of all ops join their readers, and which. O(ops). */

@@ -69,7 +69,7 @@ void emp_atomic_file_unlist(char *name);
 void emp_atomic_file_drop_all(void);
 
 /** Removes what writers that were killed left beside \a path. A writer has its temporary file locked.
- * Where the file system has no locks all are removed, so call it only if nobody writes there.
+ * Where the file system has no locks all are removed, so call it only if no program writes there.
  * \retval EMP_ENOMEM */
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
 

@@ -18,7 +18,7 @@ typedef struct {
     const emp_graph   *g;
     int32_t            class_count;
     bool              *has_forward; /* [class] */
-    bool              *is_lookup;   /* [op] nobody waits for it */
+    bool              *is_lookup;   /* [op] no op waits for it */
     int32_t           *root;        /* [class] disjoint sets */
     pair              *pair;        /* [2 edge] */
     int32_t            pair_count;

@@ -112,7 +112,7 @@ const emp_method emp_method_mincut = {
 };
 
 /* METIS places: parts as large as their device's share of the peak FLOP/s. METIS cannot
- * pin a vertex, so by default it cuts for the GPUs alone, and ops without a GPU kernel stay
+ * pin a vertex, so by default it cuts only for the GPUs, and ops without a GPU kernel stay
  * on the CPU; with cpu=1 the CPU is one of the parts. With memory=1 each part also has its
  * device's share of the memory: a balance, not a limit, hence repair=1. */
 

@@ -4,7 +4,7 @@
  *
  * Groups are METIS's, of classes that exchange much. A move frees the memory that the device
  * holds at its peak, by the oracle, and would not hold without the group: variables,
- * outputs that nobody there reads any more, copies that only the group reads. Moves go by
+ * outputs that no op there reads any more, copies that only the group reads. Moves go by
  * the traffic that they add per byte freed, least first; to a CPU only when no GPU has room.
  * As estimates may be wrong, the oracle judges after each round of moves: a round that does
  * not make less memory missing is taken back, and half as many moves tried.

@@ -51,7 +51,7 @@ typedef struct {
     int32_t *missing; /**< [task] tensors that it reads whose producer is not booked */
 
     emp_device_id *device_of_pin;               /**< [pin]; -1: free */
-    int64_t        free_bytes[EMP_MAX_DEVICES]; /**< may be negative: nobody has to ask */
+    int64_t        free_bytes[EMP_MAX_DEVICES]; /**< may be negative: no check needed */
     int32_t       *unread;            /**< [tensor] readers that are not booked */
     uint64_t      *devices_of_tensor; /**< [tensor] bit d: device d has it */
     emp_arrays     arrays;            /**< all of these but slots */

@@ -7,7 +7,7 @@
  *                                                    emp_walk_step() to a sample
  *
  * All samples of a batch are one move away from the same placement. Each is accepted or
- * not beside the one accepted before it, as if it came alone; the walk then goes on from
+ * not beside the one accepted before it, as if it came by itself; the walk then goes on from
  * the last. That is exact for batches of one, and nearly so when few are accepted.
  *
  * A method's state begins with its walk, so that emp_walk_metrics() serves it.

@@ -41,7 +41,7 @@
  *    pass the stage gathers its own output and the gradient.
  *  - sailor (github.com/eth-easl/sailor, deepspeed/utils.py, reconstruct_tensor): the buffer is zeros of the
  *    host, copied to the GPU, which waits for it. A single thread makes them, because torchrun sets
- *    OMP_NUM_THREADS to 1. Before a backward pass the stage gathers the gradient alone.
+ *    OMP_NUM_THREADS to 1. Before a backward pass the stage gathers only the gradient.
  *
  * Rates: a core writes 37 GB/s (Neoverse V2, the core of Grace; learn.arm.com, "memory-subsystem", on
  * Graviton4). A copy to the GPU has 346 GB/s over NVLink-C2C (GPUs "GH..." and "GB...";

@@ -1,5 +1,5 @@
 /** \file bench/plots/colours.h
- * How curves and devices are told apart, by colour and otherwise: curves by their dashes, too,
+ * How curves and devices are distinguished, by colour and otherwise: curves by their dashes, too,
  * devices by a letter. Any two colours of curves differ by 16 and more in CIELAB for people with
  * full colour vision and for those without red or green receptors. The first six are of Okabe
  * and Ito, "Color Universal Design", 2008.

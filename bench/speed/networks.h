@@ -43,7 +43,7 @@ extern const emp_network emp_network_placer, emp_network_grouper, emp_network_go
     emp_network_hsdag, emp_network_doppler;
 extern const emp_network *const emp_networks[EMP_NETWORKS];
 
-/** Makes the state of a network; NULL when memory is out or \a err says what else. */
+/** Makes the state of a network; NULL when out of memory or \a err says what else. */
 emp_status emp_network_create(void **state, const emp_network *network,
                               const emp_network_params *params, emp_error *err);
 void       emp_network_destroy(void *state, const emp_network *network);

@@ -58,7 +58,7 @@ static void print_bound(const char *key, emp_time_ns ns, const char *text)
     printf("%-12s %-12s %s\n", key, value, text);
 }
 
-/* The bounds and what they are of; NULL when memory is out. */
+/* The bounds and what they are of; NULL when out of memory. */
 static json_t *json_of(const struct args *args, const cli_inputs *inputs,
                        const emp_bounds *bounds)
 {

@@ -38,7 +38,7 @@ enum {
     ATTEMPTS = 3 /* at a measurement that is not steady */
 };
 
-static const char deal_runtime[] = "ideal"; /* methods ask for costs alone */
+static const char deal_runtime[] = "ideal"; /* methods ask only for costs */
 
 /* Small variants of the six workloads, steps of a fraction of a second on a core. */
 static const char *const small[] = {

@@ -612,7 +612,7 @@ void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task)
     inputs->keeps_layers = task->keeps_layers;
 }
 
-/* Mistakes in the names of machine and runtime are told before a graph is built. */
+/* Mistakes in the names of machine and runtime are reported before a graph is built. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err)
 {

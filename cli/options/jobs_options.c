@@ -144,7 +144,7 @@ static void on_progress(void *context, const emp_jobs_progress *progress)
     cli_board_draw(&report->board, progress, report->text);
 }
 
-/* A line a run where nobody watches, as in logs; a terminal has the cells. */
+/* A line a run without a terminal, as in logs; a terminal has the cells. */
 static void on_run(void *context, const emp_job_event *e)
 {
     const cli_run_report *report = (const cli_run_report *)context;

@@ -291,7 +291,7 @@ static void forget_gone(server *s)
     sweep(s);
 }
 
-/* \return  false: nobody waits. */
+/* \return false: no client waits. */
 static bool welcome(server *s)
 {
     static const char full[] =
@@ -379,8 +379,8 @@ static emp_status listen_at(int *listener, const char *path, emp_error *err)
     return EMP_OK;
 }
 
-/* Serves until stop is set, or standard input ends. A client that sends too long a line is
- * told so and dropped. The run of one that has left goes on to its end. Memory: at most clients lines, and an answer for each.
+/* Serves until stop is set, or standard input ends. A client that sends too long a line gets
+ * an error and is dropped. The run of one that has left goes on to its end. Memory: at most clients lines, and an answer for each.
  * \retval EMP_EIO  The socket cannot be opened; a file is in its place, or another server. */
 static emp_status cli_server_run(cli_desk *desk, const cli_server_params *params,
                                  emp_error *err)

@@ -7,7 +7,7 @@
  * numbers (transferable.c lists them): logarithms of sizes and times, shares of the graph's total
  * or largest, and four numbers of the machine. None is standardized over the graph.
  *
- * Threads. One thread changes it at a time; while nobody does, it may be shared.
+ * Threads. One thread changes it at a time; while no thread does, it may be shared.
  */
 #ifndef EMP_POLICY_FEATURES_TRANSFERABLE_H
 #define EMP_POLICY_FEATURES_TRANSFERABLE_H

@@ -6,7 +6,7 @@
  * another one. It makes the likeliest such move after which no memory is missing, or else
  * the one that leaves the least missing. No step is simulated. Nodes should be groups of ops
  * that belong together: a variable that leaves its reader behind is copied back, so that one small
- * node alone frees nothing.
+ * node by itself frees nothing.
  */
 #ifndef EMP_POLICY_GO_FIT_H
 #define EMP_POLICY_GO_FIT_H

@@ -20,7 +20,7 @@ enum { LOSS, REWARD, BASELINE, ENTROPY, GRADIENT_NORM, GREEDY_TIME };
 /* Largest group of a cut over the mean. */
 static const double GROUP_IMBALANCE = 3.0;
 
-/* An op joins its readers, or stays alone. */
+/* An op joins its readers, or stays by itself. */
 enum { FUSION_CHOICES = 2, JOINS = 1 };
 
 static emp_status init_network(emp_go_agent *a, const emp_method_params *params,
@@ -112,8 +112,8 @@ static emp_status allocate(emp_go_agent *a, int32_t decides, emp_error *err)
                : EMP_OK;
 }
 
-/* The cut is the one that refine makes with the same seed and coarsest=groups, so that what
- * refine finds with that alone can be imitated to the last op. */
+/* The cut is the one that refine makes with the same seed and coarsest=groups, so that the
+ * result of refine with only that can be imitated to the last op. */
 static emp_status create_groups(emp_go_agent *a, const emp_method_params *params,
                                 emp_error *err)
 {

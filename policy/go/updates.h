@@ -9,8 +9,8 @@
  * t is the step time in s, t0 that of the first placement proposed.
  *
  * Where the order or the fusion is decided, too, each is a task of its own (tail.h), with the same
- * draws, advantages and objective; the objectives are added. A policy that was told where to begin
- * keeps those devices, and learns the rest. Several rounds (rounds.h) decide devices alone.
+ * draws, advantages and objective; the objectives are added. A policy with a start
+ * keeps those devices, and learns the rest. Several rounds (rounds.h) decide only devices.
  */
 #ifndef EMP_POLICY_GO_UPDATES_H
 #define EMP_POLICY_GO_UPDATES_H

@@ -413,7 +413,7 @@ static void run_backward(const emp_dot_attention *a, const head *h, const task *
     store_backward(&s, a, h, t);
 }
 
-/* Rows that are nobody's memory. */
+/* Rows outside every segment's memory. */
 static void clear_unseen(const emp_dot_attention *a, emp_real *dmemory)
 {
     int64_t first = a->has_memory ? (int64_t)(segments_of(a) - 1) * a->segment : 0;

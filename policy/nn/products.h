@@ -92,8 +92,8 @@ void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int
 /* Products of many rows with one small matrix, and the sums of outer products that are the
  * gradients of such a matrix.
  *
- * BLAS packs both operands, and of these one is as large as the result. A product packs the small one
- * alone, and a sum of outer products packs neither. Long sums are cut where OpenBLAS cuts them, so results
+ * BLAS packs both operands, and of these one is as large as the result. A product packs only the small
+ * one, and a sum of outer products packs neither. Long sums are cut where OpenBLAS cuts them, so results
  * are as close to its own as can be. They do not depend on the number of threads. */
 
 /** Whether the products of \a rows rows with a matrix of \a depth rows and \a cols columns are made

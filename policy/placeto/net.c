@@ -230,7 +230,7 @@ static int32_t row_count(const emp_placeto_net *net)
     return net->rollouts * net->graph->node_count;
 }
 
-/* One pass of messages: y' = z + AGG(y), where AGG is 0 for nodes that hear nobody. */
+/* One pass of messages: y' = z + AGG(y), where AGG is 0 for nodes without neighbours. */
 static void pass_messages(emp_placeto_net *net, int32_t direction, int32_t pass)
 {
     const emp_node_edges *edges = emp_placeto_sources(net, direction);

@@ -241,7 +241,7 @@ int32_t                         emp_learner_list_values(void           *state,
  * follow from seed and update. */
 int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-/** The same of parameters and moments alone, for a policy whose networks fit any problem. */
+/** The same for only parameters and moments, for a policy whose networks fit any problem. */
 int32_t emp_learner_list_weights(void           *state,
                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
@@ -257,7 +257,7 @@ const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
  *     r = p_v(a_kv) / q_v(a_kv)
  *
  * for N rows v, advantages A_k, drawn choices a_kv, and q the distributions they were drawn from.
- * A row's ratio depends on its choice alone. So the advantages of all samples with one choice are
+ * A row's ratio depends only on its choice. So the advantages of all samples with one choice are
  * added up once, above and below 0 apart.
  *
  * An advantage is (R - b) / s, b and s the mean and the deviation of earlier rewards. Without

@@ -178,7 +178,7 @@ static void tell_failure(struct cuda *c, int32_t gpu, const char *what, cudaErro
     c->hooks->failed(c->hooks->executor, &why);
 }
 
-/* Looks once at every copy under way; those that are there are told without the lock. */
+/* Looks once at every copy under way; finished ones are reported without the lock. */
 static void poll_once(struct cuda *c, int32_t *there)
 {
     int32_t count = 0;

@@ -7,7 +7,7 @@
  * device[].host. Folded ops are gone: an input that one of them made has place
  * EMP_REPLAY_CONSTANT and lies in a region of constants that every memory has.
  *
- * Needs base/ and libc alone, and so do all files here but plan_from_problem and
+ * Needs only base/ and libc, and so do all files here but plan_from_problem and
  * kernel_of_op: a bare server builds them from the folder (README.md).
  *
  * Threads. Immutable once it is made; share it freely.

@@ -13,7 +13,7 @@ static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
 typedef struct {
     int64_t done; /* -1: none */
     int32_t was_there;
-    int16_t is_end, is_over; /* no answer is wanted; nobody gets another piece */
+    int16_t is_end, is_over; /* no answer is wanted; no rank gets another piece */
 } request;
 
 static const emp_piece none = {.number = -1};

@@ -181,7 +181,7 @@ static hid_t create_file(void)
     char  name[NO_FILE_BYTES];
 
     snprintf(name, sizeof name, NO_FILE, file_count++);
-    /* image.c reads the oldest format alone */
+    /* image.c reads only the oldest format */
     if (H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
         H5Pset_obj_track_times(creation, false) >= 0 &&
         H5Pset_userblock(creation, SEAL_BYTES) >= 0 &&

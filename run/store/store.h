@@ -43,8 +43,8 @@ typedef struct {
     /* Its decisions, and its start; a file has these only if they are not 0. */
     bool     has_order;    /**< levels, too */
     bool     has_fusion;   /**< leaders, too */
-    uint64_t start_hash;   /**< of the placement that it was told to begin at */
-    uint64_t weights_hash; /**< of the weights that it was told to begin with */
+    uint64_t start_hash;   /**< of the placement where it began */
+    uint64_t weights_hash; /**< of the weights with which it began */
     uint64_t method_hash;  /**< of the code of a method from outside (emp_method) */
     /* The result. */
     char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt",

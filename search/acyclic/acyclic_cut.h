@@ -49,8 +49,8 @@ emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
 
 /* A flow graph in two sides, all flows between them from side 0 to side 1, made better by
  * moves that keep it so: Fiduccia and Mattheyses (DAC 1982), with only those vertices free to
- * move whose flows allow it (Herrmann et al. 2019, section 4.3): from side 0 those that feed
- * nobody there, from side 1 those that nobody there feeds.
+ * move whose flows allow it (Herrmann et al. 2019, section 4.3): from side 0 the ones without
+ * a successor there, from side 1 the ones without a predecessor there.
  *
  * From all on one side it makes a first division, vertex by vertex. */
 

@@ -28,7 +28,7 @@ enum {
 };
 
 typedef enum {
-    EMP_POWER_PEAK,    /**< of FLOP/s: a property of the machine alone */
+    EMP_POWER_PEAK,    /**< of FLOP/s: a property of only the machine */
     EMP_POWER_MEASURED /**< speed on the ops of this graph (emp_op_costs_speed) */
 } emp_device_power;
 #define EMP_DEVICE_POWER_WORDS "peak|measured"
@@ -151,7 +151,7 @@ emp_balance_score emp_balance_judge(const emp_balance   *balance,
                                     const emp_device_id *device_of_op);
 
 /** One number to minimise: cut_frac + what imbalance is above the tolerance of 5 % that
- * is Scotch's custom. 0 for one device alone that is the whole machine. */
+ * is Scotch's custom. 0 for one device that is the whole machine. */
 double emp_balance_cost(emp_balance_score score);
 
 #endif /* EMP_SEARCH_PARTITION_PARTITION_GRAPH_H */

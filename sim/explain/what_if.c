@@ -108,7 +108,7 @@ static void blame_links(emp_time_ns link_ns[EMP_MAX_LINKS], const struct study *
     }
 }
 
-/* An endlessly fast link is told beside one without a queue if it is worth more. */
+/* An infinitely fast link is reported beside one without a queue if it is worth more. */
 static void drop_if_no_better(struct study *s)
 {
     if (s->out->count < 2) return;

@@ -12,7 +12,7 @@
  * three of these help, one op with its colocation class, for the ops that are most to blame.
  *
  * A change is told if it takes off at least 0.5 % of the step, or lets a step fit that does
- * not. An endlessly fast link has to take off 0.5 % more than one without a queue. The three
+ * not. An infinitely fast link has to take off 0.5 % more than one without a queue. The three
  * best moves that fit are reported, each of a different scope. The best of those that
  * do not fit follows, if it is faster than all that do.
  */
@@ -24,7 +24,7 @@
 /** Kinds of changes: name, key in JSON. */
 #define EMP_WHAT_IF_LIST(X)                                                         \
     X(LINK_QUEUE, "link_queue") /**< no copy waits for the link */                  \
-    X(LINK, "link")             /**< and it has no latency and endless bandwidth */ \
+    X(LINK, "link")             /**< and it has no latency and unlimited bandwidth */ \
     X(GPU, "gpu")               /**< kernels take half of their time */             \
     X(HOST, "host")             /**< issues, sends and receives take half */        \
     X(CPU, "cpu")               /**< ops on CPUs take half of their time */         \

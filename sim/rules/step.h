@@ -28,7 +28,7 @@ struct emp_sim_result {
     uint64_t
         fingerprint; /**< of the whole schedule, docs/simulator.md; 0 unless traced */
     /* The first allocation that did not fit; oom_device -1 = none. The run goes on as if
-     * memory were endless, so that the peaks say how much was missing. */
+     * memory were unlimited, so that the peaks say how much was missing. */
     emp_device_id oom_device;
     emp_op_id     oom_op;
     int64_t       oom_bytes; /**< asked for */

@@ -302,7 +302,7 @@ int64_t emp_hlo_config_number(const emp_json *value)
 
 /* ---- collectives ---- */
 
-/* The numbers between the first brackets that hold numbers alone: their count, and the last one. */
+/* The numbers between the first brackets that hold only numbers: their count, and the last one. */
 static int64_t count_numbers(emp_slice text, int64_t *last)
 {
     const char *end = text.data + text.size, *at = text.data;

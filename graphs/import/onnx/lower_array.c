@@ -87,7 +87,7 @@ static void pass(emp_onnx_call *c, const char *word)
     }
 }
 
-/* Whether an order exchanges the last two dims alone. */
+/* Whether an order exchanges only the last two dims. */
 static bool turns_matrices(const int64_t *order, int32_t rank)
 {
     if (rank < 2 || order[rank - 1] != rank - 2 || order[rank - 2] != rank - 1)

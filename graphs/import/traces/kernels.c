@@ -109,7 +109,7 @@ static bool is_list(const argument *a)
     return a->dtype == EMP_DTYPE_NONE && a->bytes > 0;
 }
 
-/* Lists get the type of a tensor beside them; alone they are of 16 bits, as most are today. */
+/* Lists get the type of a tensor beside them; without one they have 16 bits, as most have today. */
 static void type_lists(operation *op)
 {
     emp_dtype dtype = EMP_DTYPE_BFLOAT16;

@@ -486,7 +486,7 @@ static bool is_member(const emp_nvlink_set *set, int32_t gpu)
     return (set->members >> gpu & 1) != 0;
 }
 
-/* A set of unlike GPUs is as fast as its slowest. \return whether that is faster than PCIe. */
+/* A set of heterogeneous GPUs is as fast as its slowest. \return whether that is faster than PCIe. */
 static bool rate_fabric(emp_import_fabric *fabric, const emp_import_plan *plan)
 {
     double by_tree = 0.0;
