@@ -114,7 +114,8 @@ typedef struct {
     int32_t              level_count;
     emp_members
             level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; of each cut coarse to fine */
-    double *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the probabilities that it is
+    double *up_to
+        [EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the probabilities that it is
                                                 drawn; NULL = all groups alike */
     int32_t   *group_of_op[EMP_MOVES_MAX_LEVELS]; /**< [op]; NULL until weighed */
     emp_op_id *heavy;                             /**< [op] room for those that weigh */

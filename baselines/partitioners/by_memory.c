@@ -258,7 +258,7 @@ const emp_method emp_method_memory_split = {
     .name = "memory-split",
     .description =
         "contiguous parts in proportion to the GPUs' memory, as llama.cpp splits",
-    .advice = "a comparison with tools that know memory alone",
+    .advice = "a comparison with tools that know only memory",
     .place = place,
 };
 

@@ -107,7 +107,7 @@ const emp_method emp_method_mincut = {
     .uses_seed = true,
     .name = "mincut",
     .description = "Scotch static mapping onto the GPUs alone (Mirhoseini et al. 2017)",
-    .advice = "the papers' baseline, with parts for GPUs alone",
+    .advice = "the papers' baseline, with parts only for GPUs",
     .place = place_mapped,
 };
 

@@ -430,7 +430,7 @@ const emp_method emp_method_ce = {
     .description =
         "cross-entropy method on METIS groups, from coarse to fine (Rubinstein "
         "1999; Gao et al. 2018)",
-    .advice = "a search that keeps odds of devices, not one placement",
+    .advice = "a search over probabilities of devices, not one placement",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(ce),

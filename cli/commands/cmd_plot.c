@@ -69,8 +69,7 @@ static const struct argp_option options[] = {
      0},
     {"timeline", KEY_TIMELINE, NULL, 0,
      "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
-     "stands "
-     "in place of the table",
+     "stands in place of the table",
      0},
     {"machine", 'm', "NAME|FILE", 0, "Cluster or machine of --timeline", 0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,

@@ -47,8 +47,7 @@ static const struct argp_option options[] = {
     {"why", 'w', "full", OPTION_ARG_OPTIONAL,
      "Explain the step in ten lines: what bounds it, the moves that help most, memory; "
      "--why=full: in tables, with the critical path, idle devices, where their time "
-     "goes, "
-     "what would shorten the step and what is in memory at the peaks",
+     "goes, what would shorten the step and what is in memory at the peaks",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},

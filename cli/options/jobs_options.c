@@ -22,10 +22,10 @@ static const struct argp_option options[] = {
      "others",
      0},
     {"seeds", KEY_SEEDS, "N", 0,
-     "Runs of whatever draws: one for each of the seeds 1 to N", 0},
+     "Runs of methods that draw at random: one for each seed from 1 to N", 0},
     {"budget", 'b', "N", 0, "Evaluations of each run that learns or searches", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3; of bench placers that which fits each "
+     "Runtime profile (default tf-r1.3; for bench placers the one that fits each "
      "task): " EMP_RUNTIME_NAMES,
      0},
     {"runs", KEY_RUNS, "DIR", 0, "Folder of the run records (default runs)", 0},

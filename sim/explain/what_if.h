@@ -22,14 +22,14 @@
 #include "sim/explain/explain.h"
 
 /** Kinds of changes: name, key in JSON. */
-#define EMP_WHAT_IF_LIST(X)                                                         \
-    X(LINK_QUEUE, "link_queue") /**< no copy waits for the link */                  \
+#define EMP_WHAT_IF_LIST(X)                                                           \
+    X(LINK_QUEUE, "link_queue") /**< no copy waits for the link */                    \
     X(LINK, "link")             /**< and it has no latency and unlimited bandwidth */ \
-    X(GPU, "gpu")               /**< kernels take half of their time */             \
-    X(HOST, "host")             /**< issues, sends and receives take half */        \
-    X(CPU, "cpu")               /**< ops on CPUs take half of their time */         \
-    X(MEMORY, "memory")         /**< of every device, twice as much */              \
-    X(MOVE, "move")             /**< all ops of a scope on one device */            \
+    X(GPU, "gpu")               /**< kernels take half of their time */               \
+    X(HOST, "host")             /**< issues, sends and receives take half */          \
+    X(CPU, "cpu")               /**< ops on CPUs take half of their time */           \
+    X(MEMORY, "memory")         /**< of every device, twice as much */                \
+    X(MOVE, "move")             /**< all ops of a scope on one device */              \
     X(OP, "op")                 /**< an op and its class on another device */
 
 typedef enum {
