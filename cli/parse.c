@@ -261,7 +261,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The command's own options, and those of all commands. */
+/* The command's own options, and the options of all commands. */
 struct whole {
     struct argp       own, argp;
     struct argp_child children[2];

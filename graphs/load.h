@@ -38,7 +38,7 @@ emp_status emp_source_load_noted(emp_graph **step, emp_graph **whole,
 emp_status emp_import_load(emp_graph **out, emp_import_devices *devices, const char *path,
                            const emp_import_params *params, emp_error *err);
 
-/** The file that a source names: that of a spec with a prefix, in \a path, else \a source itself. */
+/** The file that a source names: for a spec with a prefix, \a path, else \a source itself. */
 const char *emp_source_file(char path[EMP_SPEC_BYTES], const char *source);
 
 /** The format of the file that a source names; NULL: it names none that can be read. O(size). */

@@ -1,7 +1,7 @@
 /** \file replay/execute.h
  * Executes a placed training step with real work and real dependencies, so that its time
- * can be measured. The rules are those of a dataflow executor (docs/simulator.md has the
- * model of one), the costs are what they are:
+ * can be measured. The rules follow a dataflow executor (docs/simulator.md has
+ * the model of one), with real costs:
  *
  * - An op is ready when all that it reads lies in the memory where it reads it and all
  *   that it waits for is done. A device serves ready ops first come first served: a group

@@ -26,7 +26,7 @@ static void end_keeping(emp_run_state *run)
 
 /* ---- the loop ---- */
 
-/* Metrics are those of a tell. */
+/* Metrics belong to a tell. */
 static emp_status log_batch(emp_run_state *run, bool is_told, emp_error *err)
 {
     const emp_method_metric *metric = NULL;

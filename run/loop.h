@@ -100,7 +100,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * and not to be resumed is never written over.
  *
  * Rank 0 writes checkpoints and reports progress, and all read the one to go
- * on from. Budgets are those of all together.
+ * on from. Budgets count for all together.
  *
  * A method from outside that fails after its first batch ends the run with what was found: the
  * record is whole, stopped_by is "failure", and the status is the failure's.

@@ -283,7 +283,7 @@ static emp_status share_end(const emp_run_state *run, emp_run_end *end, emp_erro
     return EMP_OK;
 }
 
-/* The scores of this rank, score[0] to score[own-1], become those of all. */
+/* The scores of this rank, score[0] to score[own-1], become the scores of all. */
 static emp_status share_scores(emp_run_state *run, batch *b, emp_error *err)
 {
     typedef struct {
@@ -440,7 +440,7 @@ static emp_status run_loop(emp_run_state *run, batch *b, emp_error *err)
     return EMP_OK;
 }
 
-/* Fails on all ranks if the parameters of one are not, bit for bit, those of the others. */
+/* Fails on all ranks if the parameters of one differ, in any bit, from the others'. */
 static emp_status check_values(const emp_run_state *run, emp_error *err)
 {
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];

@@ -217,9 +217,9 @@ static inline bool emp_choices_are_valid(const int32_t *choice, int64_t count,
  *
  * tell() is backward() of the state's own candidates, and step(). */
 typedef struct {
-    /** Leaves the gradient of the state's own part of an update. \a scores are those of all
-     * \a count candidates of it, in order of ranks; those from \a first on are the \a own
-     * that were asked of this state last; with none of them it is 0. */
+    /** Leaves the gradient of the state's own part of an update. \a scores has all \a
+     * count candidates of it, in order of ranks; from \a first on stand the \a own that
+     * were asked of this state last; with none of them it is 0. */
     emp_status (*backward)(void *state, const emp_score *scores, int32_t count,
                            int32_t first, int32_t own, emp_error *err);
     /** Changes the parameters by the gradient. */

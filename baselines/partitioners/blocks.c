@@ -43,7 +43,7 @@ static bool is_backward(const char *name)
     return emp_is_gradient_name(name) || forward_length(name) > 0;
 }
 
-/* Joins the classes of gradients with those of the ops that they are named after. */
+/* Joins the classes of gradients with the classes of the ops that they are named after. */
 static emp_status join_gradients(const maker *m, emp_error *err)
 {
     emp_status st = EMP_OK;

@@ -6,7 +6,7 @@
  * Classes wait for each other as their forward ops do; a class of only backward ops as its mirror
  * image would, against the edges to and from other backward ops. Classes that then wait for each
  * other in a circle are one *block*. A table that is tied to the head would make a circle of the whole model. So in a
- * circle, no op waits for the values that such a class looks up for the step's inputs: its block is that of the head. So is what costs no time with its only neighbour, as nothing
+ * circle, no op waits for the values that such a class looks up for the step's inputs: it is in the head's block. So is what costs no time with its only neighbour, as nothing
  * is gained, but memory, by a copy between them. Blocks are numbered topologically.
  *
  * A *net* is an op with readers in other blocks: its result is copied between a GPU and host

@@ -59,7 +59,7 @@ typedef struct {
     double
         *rest_ns; /* [ideal] time of the first group of the blocks that are not in it */
     emp_time_ns *load_ns; /* [ideal][state] */
-    int32_t   *from; /* [ideal][state] I times the groups, plus that of the last device */
+    int32_t   *from; /* [ideal][state] I times the groups, plus the last device's group */
     part       part;
     int32_t   *seen; /* [ideal] the I from which it was seen last, plus 1 */
     level     *stack;

@@ -189,7 +189,7 @@ static emp_status expand_from_origin(finder *f, int32_t ideal, emp_error *err)
     return EMP_OK;
 }
 
-/* Steps from an ideal lead to those of one block more, so that numbers rise with size. */
+/* Steps from an ideal lead to ideals with one block more, so that numbers rise with size. */
 static emp_status expand(finder *f, int32_t ideal, emp_error *err)
 {
     f->ideals->step_offset[ideal] = f->step_count;

@@ -19,7 +19,7 @@
 /** Changes device_of_op [op], which becomes legal; one that fits when made legal stays as it
  * was. The repair ends when \a stop is set; NULL: nothing ends it. Deterministic. A run of
  * the oracle a round, and O((V + E) devices) for each move.
- * \retval EMP_ENOMEM, and those of search/partition/metis_cut.h
+ * \retval EMP_ENOMEM, and as for search/partition/metis_cut.h
  * \retval EMP_EINFEASIBLE  Memory is still missing and no move helps; \a device_of_op is
  * as it was, and the message names \a method, the device and how much. */
 emp_status emp_memory_repair(const emp_problem *problem, const char *method,

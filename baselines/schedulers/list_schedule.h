@@ -96,7 +96,7 @@ emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id devic
 emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
                                    const double *after_ns, emp_error *err);
 
-/** Finds a device for a ready task that fits nowhere: that of its pin, or else the one with most memory left of all
+/** Finds a device for a ready task that fits nowhere: its pin's device, or else the one with most memory left of all
  * that may have the pin, CPUs too. A repair moves the bytes that do not fit there.
  * \retval EMP_EINFEASIBLE  The schedule keeps to memory; the message says in one sentence what is missing. */
 emp_status emp_list_fall_back(const emp_list_schedule *s, int32_t task,

@@ -2,7 +2,7 @@
  * What list schedulers see of a problem: tasks that run on one device each, and the tensors
  * that they send to one another.
  *
- * Tasks are ops, or ops fused. Those of one *pin* share a device: the first to be scheduled
+ * Tasks are ops, or ops fused. Tasks of one *pin* share a device: the first to be scheduled
  * pins the others to its own, as in Baechi (Jeon et al., SoCC 2020).
  *
  *  EMP_TASKS_OPS      A task is an op, a pin is a colocation class. A task may run on every

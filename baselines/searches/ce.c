@@ -121,7 +121,7 @@ typedef struct {
     emp_elites        elites;       /* choices: device of each group */
     int32_t          *best;         /* [coarse group] device, of the best start */
     double            best_s;       /* its step time */
-    int64_t           groups_hash;  /* hash_of_groups, or that of a restored state */
+    int64_t           groups_hash;  /* hash_of_groups, or a restored state's */
     emp_method_metric metric[METRICS];
 } ce;
 

@@ -152,7 +152,7 @@ cleanup:
     return st;
 }
 
-/* Items: all conditions of a row, then those of the next. */
+/* Items: all conditions of a row, then of the next. */
 static emp_status score(void *context, int32_t item, emp_error *err)
 {
     struct stand                *s = (struct stand *)context;

@@ -14,7 +14,7 @@
  *    parameters. FusedAdam reads four words a parameter and writes three, and takes what the memory does
  *    (csrc/adam/multi_tensor_adam.cu), so that update_s has the memory's rate, too.
  *  - Layers are measured with one micro-batch a step (Sailor's profile_all.py), whose backward pass leaves
- *    its gradients. Those of further ones are added: two words read, one written
+ *    its gradients. Gradients of further ones are added: two words read, one written
  *    (torch/csrc/autograd/functions/accumulate_grad.h).
  *  - Gradients are copied into a bucket and back, two words each, also without replicas, and what replicas
  *    have summed is divided, two words more (DeepSpeedEngine.allreduce_bucket).

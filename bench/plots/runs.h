@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     int32_t first_run, run_count;
-    char    label[EMP_REPORT_LABEL_BYTES]; /**< unlike that of others in its group */
+    char    label[EMP_REPORT_LABEL_BYTES]; /**< differs from others in its group */
 } emp_report_series;
 
 typedef struct {

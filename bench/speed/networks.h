@@ -17,7 +17,7 @@
 enum { EMP_NETWORKS = 5 };
 
 typedef struct {
-    int32_t  hidden;  /**< of the placer, HSDAG and DOPPLER; those of others are fixed */
+    int32_t  hidden;  /**< of the placer, HSDAG and DOPPLER; others' are fixed */
     int32_t  samples; /**< placements, episodes, or steps of one; the grouper has one */
     int32_t  size;    /**< groups, ops, nodes, sets or steps */
     int32_t  groups;  /**< of the grouper */

@@ -17,7 +17,7 @@ emp_machine *emp_diverse_machine(const emp_machine *machine);
 
 /** Placement \a index >= 0 of an infinite list that \a seed makes: legal, and named
  * ("chunks 3", "parts 8 #1", "mixed 15 % #0"). \a base is what mixed ones start from.
- * \retval EMP_EINVAL  The machine has no GPU; and those of metis_cut.h. */
+ * \retval EMP_EINVAL  The machine has no GPU; and as for metis_cut.h. */
 emp_status emp_diverse_placement(emp_device_id     *device_of_op,
                                  char               name[EMP_DIVERSE_NAME_BYTES],
                                  const emp_problem *problem, const emp_device_id *base,

@@ -168,7 +168,8 @@ static void check_timeline(const struct args *a)
 {
     if (a->choice.path == NULL)
         cli_usage_error("--timeline needs a SPEC with degrees of parallelism");
-    if (a->machine == NULL) cli_usage_error("--machine is missing: that of --timeline");
+    if (a->machine == NULL)
+        cli_usage_error("--machine is missing: the cluster or machine of --timeline");
     if (a->choice.rows != NULL || a->choice.values != NULL || a->choice.series != NULL ||
         a->style.label != NULL || a->style.name_count > 0)
         cli_usage_error("--timeline draws no table; leave out --by, --x, --values, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Cells drawn at random, as ENAS's search does it (Pham et al., ICML 2018), whose graphs Placeto
  * places: image classifiers of convolutional cells, and language models of recurrent ones. A seed
- * is a graph. The ops are those of melodyguan/enas; what is drawn there by its controller is drawn
+ * is a graph. The ops follow melodyguan/enas; what is drawn there by its controller is drawn
  * here evenly. */
 #include "base/random.h"
 #include "graphs/tensorflow/tf_ops.h"

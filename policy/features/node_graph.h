@@ -10,11 +10,11 @@
  * and its update, which comes last. A row therefore stands where its first op stands in the
  * graph's topological order. An edge of the graph from one row to another is *forward* if the
  * first row stands before the second. Forward edges form no cycle, and merging closes none.
- * All other edges *return*, as gradients do to their variables. Successors and predecessors
- * are those of forward edges. Neighbours are those of all edges.
+ * All other edges *return*, as gradients do to their variables. Successors and
+ * predecessors follow forward edges. Neighbours follow all edges.
  *
- * Edges of the graph between the same two nodes are one edge here. Its bytes are those of the
- * tensors that the second node reads from the first, each tensor once; references count as what
+ * Edges of the graph between the same two nodes are one edge here. Its bytes are the sum of
+ * the tensors that the second node reads from the first, each tensor once; references count as what
  * a copy of them carries. An edge of only control has 0 bytes.
  *
  * Threads. Immutable after creation.
@@ -26,7 +26,7 @@
 #include "search/groups/class_groups.h"
 #include "sim/problem/problem.h"
 
-/** Edges in compressed rows: those of node v are first[v] .. first[v + 1] - 1. */
+/** Edges in compressed rows: node v has first[v] .. first[v + 1] - 1. */
 typedef struct {
     int32_t  count;
     int32_t *first; /**< [node + 1] */

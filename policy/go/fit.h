@@ -62,7 +62,7 @@ typedef struct {
 emp_coupling emp_coupling_none(int32_t count);
 /** Cuts of the nodes, fewer than half as many groups as there are nodes.
  * \param params  Of these the seed, and what stops a cut.
- * \retval EMP_ENOMEM, and those of METIS */
+ * \retval EMP_ENOMEM, and as for METIS */
 emp_status emp_coupling_init(emp_coupling *coupling, const emp_node_graph *nodes,
                              const emp_transferable *features, const emp_problem *problem,
                              const emp_method_params *params, emp_error *err);

@@ -222,7 +222,7 @@ static uint8_t *choices_of(const emp_go_agent *a, int32_t task, int32_t sample)
 
 static bool is_stopped(const emp_go_agent *a) { return emp_stop_is_set(a->net.stop); }
 
-/* `thread` is that of the agent's own team. */
+/* `thread` belongs to the agent's own team. */
 static void draw(emp_go_agent *a, int32_t round, int32_t sample, int thread)
 {
     const int64_t stride = ((int64_t)a->features.count + 1) * most_choices(a);
@@ -421,7 +421,7 @@ emp_status emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
 
 /* ---- imitation ---- */
 
-/* A node's device is that of most of its ops. */
+/* A node's device is the device of most of its ops. */
 static void vote(emp_go_agent *a, const emp_device_id *device_of_op)
 {
     const emp_members *ops = &a->nodes->ops;

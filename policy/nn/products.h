@@ -63,7 +63,7 @@ void emp_panels_part(const emp_panels *panels, emp_real *y, int64_t y_stride,
 /** Rows that should go through all panels before the next ones do. */
 enum { EMP_STRIP_ROWS = 48 };
 
-/** y[r] = start[r] + x[r] W for \a count rows without gaps, those of the start \a start_stride apart; the
+/** y[r] = start[r] + x[r] W for \a count rows without gaps, the start's rows \a start_stride apart; the
  * start may be y, one row with a stride of 0, or NULL for zeros. Long sums are cut where OpenBLAS cuts
  * them, so results are its own. */
 void emp_panels_rows(const emp_panels *panels, emp_real *y, const emp_real *start,
@@ -100,7 +100,7 @@ void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int
  * faster here than by BLAS. */
 bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols);
 
-/** y[r] = start[r] + x[r] W for \a rows rows without gaps, those of the start \a start_stride apart;
+/** y[r] = start[r] + x[r] W for \a rows rows without gaps, the start's rows \a start_stride apart;
  * it may be y, one row with a stride of 0, or NULL for zeros. W is (depth, cols), stored
  * as (cols, depth) if \a transpose. \return false, and nothing is done, where memory for W is out. */
 bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,

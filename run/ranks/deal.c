@@ -47,7 +47,7 @@ static emp_status hand_out(int32_t *done_count, const emp_ranks *ranks,
     return st;
 }
 
-/* Each request has an answer, but that of a rank that ends. */
+/* Each request has an answer, except when its rank ends. */
 static emp_status ask(emp_piece *piece, const emp_ranks *ranks, const request *r,
                       emp_error *err)
 {

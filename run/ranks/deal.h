@@ -44,7 +44,7 @@ typedef struct {
 
 /** Collective: does all pieces.
  * \retval EMP_EINTERRUPTED  A rank was stopped before all were done.
- * \retval EMP_EELSEWHERE    Another rank has failed. Else that of \a on_done or \a work. */
+ * \retval EMP_EELSEWHERE    Another rank has failed. Else the status of \a on_done or \a work. */
 emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err);
 
 /** Another rank than 0, within \a work: asks for a piece. Several threads may do so, one at a time.

@@ -265,7 +265,7 @@ static void print_value(FILE *out, const emp_sheet_column *column, const emp_val
     if (v->has_range) print_real(out, column, v->high);
 }
 
-/* The columns are those of the first sheet, and all have its columns. */
+/* The columns are the first sheet's, and all have its columns. */
 static void print_lines(FILE *out, const emp_sheet *first, const emp_sheet *s)
 {
     for (int32_t i = 0; i < s->line_count; i++) {

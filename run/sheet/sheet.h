@@ -152,7 +152,7 @@ static inline emp_value emp_value_marked(emp_value value, const char *mark)
 
 typedef struct emp_sheet {
     const char *title;   /**< or NULL */
-    const char *command; /**< that makes it; that of the program unless set */
+    const char *command; /**< that makes it; the program's unless set */
     const char *version, *commit;
     bool        is_dirty;
     const char         *
@@ -245,7 +245,7 @@ emp_status emp_sheet_print_html(FILE *out, const emp_sheet *sheet,
 
 /** Makes a JSON array of the sheet's rows, as JSON prints them, for an object that has more
  * than the sheet. The caller owns it. NULL when out of memory, now or while the sheet was built;
- * emp_sheet_set_facts() and emp_sheet_set_head() remember that of an object made with it. */
+ * emp_sheet_set_facts() and emp_sheet_set_head() remember a failure for an object made with it. */
 json_t *emp_sheet_rows(const emp_sheet *sheet);
 
 /** The same, but four digits of a value below 1, however small it is: 0.02461. */

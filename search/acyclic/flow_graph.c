@@ -30,7 +30,7 @@ void emp_flow_graph_destroy(emp_flow_graph *g)
 
 /* ---- contraction ------------------------------------------------------------------- */
 
-/* The edges of one cluster, gathered from those of its members. */
+/* The edges of one cluster, gathered from its members' edges. */
 typedef struct {
     int32_t   *met;     /* [cluster] the last cluster + 1 that met it */
     int64_t   *traffic; /* [cluster] */

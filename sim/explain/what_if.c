@@ -344,7 +344,7 @@ static int32_t count_told(const struct study *s)
     return told;
 }
 
-/* The op of the most blame of each class, those of most blame first; ops of listed moves are left out. */
+/* The op of the most blame of each class, the ops of most blame first; ops of listed moves are left out. */
 static void rank_ops(struct moves *m)
 {
     const struct study *s = m->s;

@@ -54,7 +54,7 @@ enum { EMP_WHAT_IF_LINKS = 3, EMP_WHAT_IF_MOVES = 4, EMP_WHAT_IF_TRIALS = 96 };
 enum { EMP_WHAT_IF_TOLD_MOVES = EMP_WHAT_IF_MOVES - 1 }; /* that fit */
 enum { EMP_WHAT_IF_CHANGES = 2 * EMP_WHAT_IF_LINKS + 4 + EMP_WHAT_IF_MOVES };
 
-/** Plain data; those of the machine first, moves behind them, the best first. */
+/** Plain data; changes of the machine first, moves behind them, the best first. */
 typedef struct {
     int32_t            trial_count; /**< steps that were simulated */
     int32_t            count;

@@ -72,7 +72,7 @@ typedef struct {
     void (*memory)(void *context, emp_device_id device, emp_time_ns at_ns, int64_t bytes);
 } emp_sim_trace;
 
-/** When ops run, in ns since the step began; a kernel's times, not those of its issue. Folded ops
+/** When ops run, in ns since the step began; a kernel's times, not its issue's. Folded ops
  * have none: their places stay as they are. */
 typedef struct {
     emp_time_ns *start_ns, *end_ns; /**< [op] */

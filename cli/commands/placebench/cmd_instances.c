@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace instances: those of PlaceBench, or the facts about one. */
+/* emplace instances: PlaceBench's instances, or the facts about one. */
 #include <inttypes.h>
 #include <stdio.h>
 

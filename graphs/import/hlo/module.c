@@ -91,8 +91,8 @@ static bool cut_ending(char *text, const char *ending)
     return true;
 }
 
-/* A start makes a tuple of its operands, its result and what the runtime needs; that of a copy has the
- * result first, that of an all-reduce is the result. */
+/* A start makes a tuple of its operands, its result and what the runtime needs; a copy's tuple has the
+ * result first, an all-reduce's is the result. */
 static emp_hlo_opcode describe(emp_slice name)
 {
     static const char prefix[] = "hlo.";

@@ -82,7 +82,7 @@ static bool is_same_bus(const char *one, const char *other)
            memcmp(a, b, sizeof a) == 0;
 }
 
-/* Puts the facts of nvidia-smi in place of those of lstopo, whose GPUs may be in another order. */
+/* Puts the facts of nvidia-smi in place of lstopo's, whose GPUs may be in another order. */
 static emp_status match_buses(emp_import_plan *plan, const emp_gpu_query *by_nvidia,
                               emp_error *err)
 {
