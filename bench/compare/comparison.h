@@ -172,8 +172,7 @@ typedef struct {
     int32_t   solved_count; /**< rows where the median is finite */
     double    mean_rank;
     emp_ratio to_least; /**< of the median to each row's lowest median */
-    emp_ratio
-        to_best; /**< of the median to the median of the entrant of lowest mean rank */
+    emp_ratio to_best; /**< of the median to the one of the entrant of lowest mean rank */
     emp_ratio to_first;  /**< of the median to the first arm's; NaN without arms */
     double    p, p_holm; /**< of the test against that entrant; NaN of itself */
     double    cpu_s;     /**< of a run, mean over rows; NaN: not known */

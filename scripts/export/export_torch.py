@@ -13,7 +13,7 @@ The joint graph of AOTAutograd, from a partition function of yours:
     functorch.compile.aot_module(model, fw_compiler=nop, partition_fn=partition)(inputs)   # nop: functorch.compile.nop
 
 Nothing is trained. Put the model and the inputs on the device that you train on: PyTorch chooses its ops of attention, dropout
-and LSTM by device. On "meta" they need no memory, and a model that asks for a tensor's value is told that it is traced.
+and LSTM by device. On "meta" they need no memory, and a model that asks for a tensor's value learns that it is traced.
 All three have been run with PyTorch 2.11, and export_step also with PyTorch 1.13 (Debian 12).
 """
 import contextlib

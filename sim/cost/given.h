@@ -12,7 +12,7 @@
  * the machine, or gpu or cpu for all models of that kind; without it a line is for GPUs. Lines for
  * models that the machine does not have are skipped.
  *
- * Each device model stands alone: its ops without a line keep their predicted times, multiplied by
+ * Device models are independent: a model's ops without a line keep their predicted times, multiplied by
  * the geometric mean of given over predicted times on devices of that model. Costs that a graph
  * states itself are not multiplied, nor are ops without a kernel, which take the runtime's time. A column `beside_us` has the
  * time while another device of the computer works, if the machine has one model of GPUs; it is at least `us`. Other columns do not count.

@@ -441,7 +441,7 @@ static double ring_s(const emp_collective_part *part, int32_t ranks, double byte
            ((double)part->bytes / ranks / bytes_per_s + latency_s);
 }
 
-/* The longest over all pairs of devices, or of GPUs alone; 0 if no pair has a route. */
+/* The longest over all pairs of devices, or of only GPUs; 0 if no pair has a route. */
 static double slowest_ring_s(const emp_collective_part *part, int32_t ranks,
                              const emp_machine *m, bool of_gpus)
 {

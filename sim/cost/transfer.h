@@ -17,7 +17,7 @@
  *     collective             stays as it was: its time is that of its ranks and links
  *
  * A kernel that takes the time of its bytes, and that took longer than its model, is slower than the memory for
- * a reason of its own; its excess is scaled by the ratio of the rates alone, so that a longer kernel_minimum does
+ * a reason of its own; its excess is scaled only by the ratio of the rates, so that a longer kernel_minimum does
  * not multiply it.
  *
  * The interval: what A's time had beyond A's model is a property of the kernel, or of A's library. The

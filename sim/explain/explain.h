@@ -47,7 +47,7 @@
  * Time of ops. An op takes the time in which it, or on a CPU at least one of its tasks, runs.
  * Ops that take no time are not counted. On a CPU ops run side by side, so that their times
  * can add up to more than the step. A scope that takes more than a fifth of the time
- * of a device's ops is told by its parts: the scopes within it, and its own ops.
+ * of a device's ops is divided into its parts: the scopes within it, and its own ops.
  */
 #ifndef EMP_SIM_EXPLAIN_EXPLAIN_H
 #define EMP_SIM_EXPLAIN_EXPLAIN_H

@@ -14,7 +14,7 @@ enum happens {
     RUN_BEGINS,
     ISSUED,    /* id: op */
     READY,     /* id: op */
-    TOLD,      /* id: op; those who wait for it are told */
+    TOLD,      /* id: op; the waiting ops are notified */
     DELIVERED, /* id: copy */
     PASSED,    /* id: copy; it has left its links, and the host knows */
     STARTED,   /* id: copy; it takes its links */
@@ -291,7 +291,7 @@ static void keep_segment(struct walk *w, const emp_explain_segment *segment)
     why->cause_count[segment->cause]++;
 }
 
-/* The run that ends last; of several the one told last. */
+/* The run that ends last; among several the one reported last. */
 static int32_t last_run(const emp_explain_schedule *s)
 {
     int32_t last = -1;
@@ -344,7 +344,7 @@ static void add_idle(struct walk *w, const emp_explain_segment *segment)
         segment->end_ns - segment->start_ns;
 }
 
-/* Runs by device and start; ties stay in the order in which they were told. */
+/* Runs by device and start; ties stay in the order in which they were reported. */
 struct start {
     emp_device_id device;
     emp_time_ns   start_ns;

@@ -30,7 +30,7 @@ struct writer {
     bool                      has_path; /* the rules tell what waits for what */
     uint32_t        *op_causes;   /* [op] bit c: the path spends on it for cause c */
     uint32_t        *copy_causes; /* [copy of the schedule] */
-    int64_t          peak_bytes[EMP_MAX_DEVICES];  /* told so far */
+    int64_t          peak_bytes[EMP_MAX_DEVICES];  /* reported so far */
     int32_t          batch_count[EMP_MAX_DEVICES]; /* [CPU] seen so far */
     bool             has_sent[EMP_MAX_DEVICES];    /* [CPU] to another host */
     emp_time_ns      send_ns, receive_ns;
@@ -39,7 +39,7 @@ struct writer {
     int32_t         *first_copy; /* [tensor], or -1 */
     struct copy     *copy;       /* [edge] */
     int32_t          copy_count;
-    int32_t          delivered; /* copy whose readers are being told, or -1 */
+    int32_t          delivered; /* copy whose readers are being notified, or -1 */
 };
 
 static bool is_cpu(const struct writer *w, emp_device_id device)

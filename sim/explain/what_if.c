@@ -14,7 +14,7 @@
 
 enum {
     LEAST_SHARE = 200
-}; /* a change that takes off less than 1 / LEAST_SHARE is not told */
+}; /* a change that takes off less than 1 / LEAST_SHARE is not listed */
 
 struct study {
     const emp_problem     *problem;
@@ -302,7 +302,7 @@ static bool is_told(const struct study *s, const emp_what_if_change *change)
     return false;
 }
 
-/* The best of the trials that (do not) fit and are not told yet; NULL = none. */
+/* The best of the trials that (do not) fit and are not listed yet; NULL = none. */
 static const emp_what_if_change *best_of(const struct moves *m, bool is_feasible)
 {
     const emp_what_if_change *best = NULL;

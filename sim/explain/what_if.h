@@ -11,7 +11,7 @@
  * scope on one device, for the scopes that are most to blame for the step (explain.h); where fewer than
  * three of these help, one op with its colocation class, for the ops that are most to blame.
  *
- * A change is told if it takes off at least 0.5 % of the step, or lets a step fit that does
+ * A change is listed if it takes off at least 0.5 % of the step, or lets a step fit that does
  * not. An infinitely fast link has to take off 0.5 % more than one without a queue. The three
  * best moves that fit are reported, each of a different scope. The best of those that
  * do not fit follows, if it is faster than all that do.

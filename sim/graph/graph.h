@@ -5,7 +5,7 @@
  * graph holds every node that the front end made; emp_graph_prune() gives the *step*
  * graph, the part that one training step runs, which is what is placed and simulated.
  *
- * The struct is open: its arrays are read directly, and nobody writes to them after
+ * The struct is open: its arrays are read directly, and are not written after
  * creation. Adjacency is in compressed rows: the inputs of op v are
  * input[input_offset[v] .. input_offset[v + 1]). Edges are counted per input: an op that
  * reads one tensor twice has two edges.
@@ -190,11 +190,11 @@ struct emp_graph {
 emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *err);
 
 /** Makes exactly the ops marked in \a is_target [op] the targets, and brings the hash up
- * to date. For front ends that find the targets on the finished graph; nobody else may
- * hold the graph yet. O(V + E). */
+ * to date. For front ends that find the targets on the finished graph; the graph may
+ * have no other holder yet. O(V + E). */
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
 
-/** A cost that is the op's own from now on, to be changed before anybody else holds the graph. NULL: out of
+/** A cost that is the op's own from now on, to be changed before the graph has another holder. NULL: out of
  * memory. */
 emp_op_cost *emp_graph_own_cost(emp_graph *graph, emp_op_id op);
 

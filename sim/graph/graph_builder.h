@@ -51,7 +51,7 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err);
 
-/** Gives an op that states its costs result \a number, of which a copy carries \a copy_bytes; its
+/** Gives an op with costs of its own result \a number, of which a copy carries \a copy_bytes; its
  * held bytes are the sum over all its results. Results come in the order of their numbers, and
  * number 0 replaces the one that it has. Amortised O(1).
  * \retval EMP_EINVAL  There is no such op, or the number is not the next. \retval EMP_ENOMEM */
@@ -75,7 +75,7 @@ emp_status emp_graph_builder_state_model(emp_graph_builder *b, const char *name,
 emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int32_t model,
                                         int64_t gpu_ns, emp_error *err);
 
-/** Says what the kernel of an op that states its costs does. Copied.
+/** Says what the kernel of an op with costs of its own does. Copied.
  * \retval EMP_EINVAL  There is no such op. \retval EMP_ENOMEM */
 emp_status emp_graph_builder_describe_kernel(emp_graph_builder *b, emp_op_id op,
                                              const emp_traced_kernel *kernel,

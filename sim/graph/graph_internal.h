@@ -33,7 +33,7 @@ void emp_graph_store_seal(emp_graph_store *store);
 /** Allocates the arrays whose sizes the counts in \a g give. */
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err);
 
-/** Allocates the stated costs of a graph that has them. */
+/** Allocates the costs of a graph that brings its own. */
 emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err);
 
 /** Likewise the numbers that bind ops, of a graph that has them. */

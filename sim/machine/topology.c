@@ -331,7 +331,7 @@ emp_status emp_fabrics_add(emp_machine *machine, const emp_config *config,
 
 /* Machines of which no more is known than how many devices there are. */
 
-/* Only how devices compare matters, since ops state their times: a CPU is ten times as slow,
+/* Only how devices compare matters, since ops have times of their own: a CPU is ten times as slow,
  * as in the published instances for layers. */
 static const double GPU_FLOPS_PER_S = 1e12, CPU_FLOPS_PER_S = 1e11;
 static const double STREAM_BYTES_PER_S = 1e11;

@@ -1,8 +1,8 @@
 /** \file sim/problem/decision.h
  * A decision that can be written and is kept: the one noun between methods, files and records.
  *
- * emp_decision (<emplace/problem.h>) is the read-only view that a simulator takes; its arrays belong
- * to somebody else. An emp_owned_decision has the same arrays, writable, and their number of ops. A
+ * emp_decision (<emplace/problem.h>) is the read-only view that a simulator takes; its arrays
+ * are borrowed. An emp_owned_decision has the same arrays, writable, and their number of ops. A
  * method fills it, a placement file is read into it, a record keeps it, and emp_decision_view()
  * shows it to a simulator. A later kind of decision, such as homes of tensors, becomes one more
  * array here and one more bit of emp_decides.

@@ -75,7 +75,7 @@ static bool is_pure(const emp_graph *g, emp_op_id op)
            !uses_host_memory(g, op);
 }
 
-/* By its class alone. */
+/* By only its class. */
 static uint8_t traits_of_class(const emp_op *o)
 {
     switch (o->cost->op_class) {
@@ -306,7 +306,7 @@ static bool is_product(const emp_op_cost *c)
 }
 
 /* The work of one more member. Only the bytes count that transpose a convolution's
- * result; FLOPs matter of products alone. */
+ * result; FLOPs matter only for products. */
 static void add_work(emp_op_cost *sum, const emp_op_cost *c)
 {
     const emp_op_cost before = *sum;

@@ -43,7 +43,7 @@ emp_status emp_fusion_create(emp_fusion **out, const emp_problem *problem,
                              emp_error *err);
 void       emp_fusion_destroy(emp_fusion *fusion); /**< NULL is allowed. */
 
-/** Makes wishes legal. An op that leads itself stays alone. Any other joins the set of its readers
+/** Makes wishes legal. An op that leads itself stays by itself. Any other joins the set of its readers
  * if that is legal, else leads itself; the later ops are asked first. Legal leaders stay.
  * \param device_of_op  [op], legal.
  * \param[in,out] leader_of_op  [op], any numbers. O(V + E). */
@@ -64,7 +64,7 @@ emp_op_id emp_fusion_cost(const emp_fusion *fusion, const emp_op_id *member,
                           int32_t count, const emp_op_id *leader_of_op,
                           emp_op_cost *cost);
 
-/** The same on a CPU, whose products count FLOPs alone: the cycles of others become so many. */
+/** The same on a CPU, whose products count only FLOPs: the cycles of others become so many. */
 emp_op_cost emp_fusion_cost_on_cpu(const emp_op_cost *cost, const emp_device *cpu);
 
 #endif /* EMP_SIM_PROBLEM_FUSION_H */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 
-/* Folded ops run nowhere, so they bind nobody. The CPU, the last resort of soft
+/* Folded ops run nowhere, so they bind no op. The CPU, the last resort of soft
  * placement, runs every op. */
 static void find_classes(emp_problem *p)
 {

@@ -53,16 +53,16 @@ typedef struct {
     int64_t  held_bytes, memory_bytes;
 } emp_problem_shortage;
 
-/** Says whether memory rules out every placement: the variables of classes that may be on GPUs alone, on
- * CPUs alone, or all variables, are larger than the memories of such devices together. O(V + devices). */
+/** Says whether memory rules out every placement: the variables of classes that may be only on GPUs, only
+ * on CPUs, or all variables, are larger than the memories of such devices together. O(V + devices). */
 emp_problem_shortage emp_problem_find_shortage(const emp_problem *problem);
 
 /*
  * A user's own colocation, beside the references' and the file's: sets of ops that share a device.
  */
 
-/** Has the ops of each set share a device, with all ops that share one with them already. Nobody else may
- * hold the graph yet. Its hash stays. O(V log V).
+/** Has the ops of each set share a device, with all ops that share one with them already. The graph may
+ * have no other holder yet. Its hash stays. O(V log V).
  * \param set_of_op  [op count] numbers below the op count; -1: of no set.
  * \retval EMP_ENOMEM  The graph is unchanged. */
 emp_status emp_graph_join_classes(emp_graph *graph, const int32_t *set_of_op,

@@ -35,7 +35,7 @@ typedef struct {
     int32_t *changed; /* [run] to tell those that come after */
     int32_t  changed_count;
     /* of traced runs */
-    int32_t    *told_run; /* [op] run that was told last to bring the result in, or -1 */
+    int32_t    *told_run; /* [op] run that last brought the result in, or -1 */
     emp_time_ns lane_free_ns[EMP_MAX_CORES];
 } msr;
 
@@ -80,7 +80,7 @@ static void sort_topologically(emp_rules_sim *p, msr *s)
     }
 }
 
-/* B_u: of the outputs that somebody reads. */
+/* B_u: of the outputs that have a reader. */
 static void sum_results(const emp_rules_sim *p, msr *s)
 {
     for (int32_t i = 0; i < p->edge_count; i++) s->is_read[p->in[i]] = true;

@@ -87,7 +87,7 @@ struct emp_rules_sim {
 };
 
 /** A rule set asks once, after it has added its arrays.
- * \retval EMP_ENOMEM  Memory was out for one of them. */
+ * \retval EMP_ENOMEM An allocation of one of them failed. */
 emp_status emp_rules_check_memory(const emp_rules_sim *p, emp_error *err);
 
 void          emp_rules_push(emp_rules_heap *heap, emp_time_ns at, uint64_t tie);
@@ -145,7 +145,7 @@ static inline void emp_rules_book(emp_rules_sim *p, int64_t bytes)
 
 /* In traced runs: */
 void emp_rules_tell_ready(emp_rules_sim *p, int32_t op, emp_time_ns at);
-/** A control port's transfer is told as a message that arrives at the end. */
+/** A control port's transfer is reported as a message that arrives at the end. */
 void emp_rules_tell_transfer(emp_rules_sim *p, int32_t port, int32_t from, int32_t to,
                              emp_time_ns start, emp_time_ns end);
 

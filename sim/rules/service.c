@@ -194,7 +194,7 @@ static void queue_op(emp_rules_sim *p, const emp_rules_service *s, int32_t op)
     emp_rules_push(&p->heap, s->ready_ns[op], (uint64_t)op);
 }
 
-/* Memory follows the order of service, so it is told at ready times, which never fall. */
+/* Memory follows the order of service, so it is reported at ready times, which never fall. */
 static void account_memory(emp_rules_sim *p, emp_rules_service *s, int32_t op)
 {
     const emp_rules_op *o = &p->op[op];

@@ -40,7 +40,7 @@ typedef enum {
     EMP_SIM_COPY_TOLD,      /**< its producer is done; the send begins or waits */
     EMP_SIM_COPY_REQUESTED, /**< sent; its buffer is there */
     EMP_SIM_COPY_PASSED,    /**< where there is a client: it goes on */
-    EMP_SIM_COPY_DELIVERED  /**< its readers are told */
+    EMP_SIM_COPY_DELIVERED  /**< its readers are notified */
 } emp_sim_copy_phase;
 
 /** Called as a traced run learns of what happens; every member may be NULL. Times may lie

@@ -23,14 +23,14 @@ typedef struct {
     int32_t follower; /**< ops that wait for a control edge */
 } emp_surrogate_op;
 
-/** An op on one device; where GPUs are unlike. */
+/** An op on one device; where GPUs differ. */
 typedef struct {
     float *hold_ns; /**< [op][device] how long the device is taken */
     float *run_ns;
     float *kernels_ns; /**< of a GPU with a host thread; 0 of others */
 } emp_surrogate_unlike;
 
-/** An output that somebody reads. */
+/** An output that has a reader. */
 typedef struct {
     float    copy_bytes;
     uint32_t home_mask; /**< & device of the op = the memory it lies in: 0 or all ones */

@@ -379,7 +379,7 @@ Test(outputs, that_cannot_be_written_are_told_before_the_work)
     cr_expect_str_empty(program_out);
 }
 
-/* Nobody can make a file there, not even root. The record is what is looked at before a run. */
+/* No file can be made there, not even by root. The record is what is looked at before a run. */
 Test(outputs, of_studies_are_told_before_the_runs)
 {
     emplace_write("tasks.txt", "a small.pbtxt k40x2\n");
@@ -387,7 +387,7 @@ Test(outputs, of_studies_are_told_before_the_runs)
     emplace_refuses("table 1 --rows rnnlm --methods gpu --runs /proc", ".h5");
 }
 
-/* Nobody writes to the pipe: to read it would be to wait for ever. */
+/* The pipe has no writer: to read it would be to wait for ever. */
 Test(outputs, pipes_and_devices_are_no_inputs, .timeout = 120)
 {
     static const char *const commands[] = {
@@ -413,7 +413,7 @@ Test(outputs, pipes_and_devices_are_no_inputs, .timeout = 120)
     }
 }
 
-/* The first one works until it is told to stop. */
+/* The first one works until it is stopped. */
 Test(outputs, of_two_programs_on_one_record_the_second_is_told, .timeout = 120)
 {
     const struct timespec a_moment = {0, 10 * 1000 * 1000};

@@ -424,7 +424,7 @@ Test(learners, weights_place_another_graph)
 /* ---- ranks ---- */
 
 /* A deviation of twice as many samples is another one, and half a gradient reaches a bound later: so HDP has neither
- * here. It has elites, of which one rank alone has the best, and the scale of its draws. */
+ * here. It has elites, of which only one rank has the best, and the scale of its draws. */
 static const subject shared[] = {
     {&emp_method_hdp, NULL,
      HDP ",grouping=learned,cap=0,gradient_bound=0,updates_noise=1", 4},
@@ -442,7 +442,7 @@ static double weight_sum(learner *l)
     return sum;
 }
 
-/* Asks a rank of two, and leaves the gradient of what both were told, the same of each. */
+/* Asks a rank of two, and leaves the gradient of both's scores, the same of each. */
 static void go_back(learner *l, int32_t rank)
 {
     static emp_time_ns times_ns[2][MAX_OPS];

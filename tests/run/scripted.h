@@ -31,7 +31,7 @@ typedef struct {
     atomic_int stop;
     int64_t    asked, told;
     double     overflow_frac; /**< of the first score of the last tell */
-    bool       is_told_order; /**< as many told as asked at every tell */
+    bool       is_told_order; /**< as many scores as candidates at every tell */
 } scripted_plan;
 
 extern scripted_plan    script;

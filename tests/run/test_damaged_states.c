@@ -48,7 +48,7 @@ typedef struct {
     emp_owned_decision candidate[BATCH];
 } subject;
 
-/** [op] When ops ran, as told to all. */
+/** [op] When ops ran, as reported to all. */
 static emp_time_ns *start_ns, *end_ns;
 
 static void set_up(void)

@@ -328,7 +328,7 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
     cr_expect_eq(script.told, 2 * BATCH);
 }
 
-/* Whoever asks for it: a person, or somebody who stops all runs of a table. */
+/* Whoever asks for it: a person, or a program that stops all runs of a table. */
 Test(runner, stop_with_the_budget_spent_comes_too_late)
 {
     emp_run_params params = scripted_params(BATCH, 1);
@@ -355,7 +355,7 @@ static emp_run_params params_of_one_that_asks_again(const char *checkpoint)
     return params;
 }
 
-/* The batch in which somebody stops the run is not even scored; what was scored before a method gives
+/* The batch in which the run is stopped is not even scored; what was scored before a method gives
  * its batch up counts, unless a checkpoint lets a resumed run ask for it again. */
 Test(runner, interrupt_ends_without_a_batch_that_can_be_asked_for_again)
 {
@@ -411,7 +411,7 @@ Test(runner, method_that_gives_up_its_first_batch_has_no_placement)
 
 static atomic_int kept_count;
 
-/* Nothing is kept before the first batch is told, and something after it. */
+/* Nothing is kept before the first batch has its scores, and something after it. */
 static void count_kept(void *context, const emp_progress *progress)
 {
     int *calls = (int *)context;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Constants, variables, pass-throughs, optimizers, and ops that run on the host alone.
+// Constants, variables, pass-throughs, optimizers, and ops that run only on the host.
 #include <stddef.h>
 
 #include "sim/graph/op_entry.h"

@@ -256,8 +256,8 @@ struct amd_parser {
     int32_t         number; /* of the line; the first is 1 */
     const char     *path;
     uint8_t         is_xgmi[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS];
-    int32_t         hops[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS]; /* 0 = not told */
-    int32_t         numa[EMP_IMPORT_GPUS];                  /* -1 = not told */
+    int32_t         hops[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS]; /* 0 = unknown */
+    int32_t         numa[EMP_IMPORT_GPUS];                  /* -1 = unknown */
 };
 
 /* The table that a line is the title of. */

@@ -127,7 +127,7 @@ struct parser {
     emp_gpu_query *query;
     struct level   level[MOST_DEPTH];
     int32_t        depth;     /* keys around the present line */
-    int32_t        announced; /* "Attached GPUs"; 0 = not told */
+    int32_t        announced; /* "Attached GPUs"; 0 = unknown */
     int32_t        width_now, width_most, generation_now, generation_device,
         generation_host; /* of the present GPU */
 };

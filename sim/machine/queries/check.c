@@ -334,7 +334,7 @@ static void check_balance(check *c, const char *model, const emp_device *d)
              LEAST_BALANCE, MOST_BALANCE);
 }
 
-/* \param is_told  What is wrong of it was told by its product. */
+/* \param is_told  Its fault was already reported by its product. */
 static void check_gpu(check *c, const char *model, const emp_device *d, bool is_told)
 {
     const range ranges[] = {

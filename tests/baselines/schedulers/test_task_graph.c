@@ -17,7 +17,7 @@ static emp_task_graph *create(const emp_problem *problem, emp_task_units units)
     return t;
 }
 
-/* 0 is read by 1 and 2, both by 3; 3 lets 4 go, which runs on the CPU alone. */
+/* 0 is read by 1 and 2, both by 3; 3 lets 4 go, which runs only on the CPU. */
 static fixture *create_diamond(void)
 {
     fixture *f = fixture_create(2);

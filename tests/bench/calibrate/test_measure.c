@@ -152,8 +152,8 @@ Test(measure, times_of_a_known_machine_lead_back_to_its_constants)
     emp_measurement_destroy(m);
 }
 
-/* Constants that say the same of all benchmarks, as what the host and the GPU take for an op, are not
- * told apart. Those are found that stand alone. */
+/* Constants that say the same of all benchmarks, as the host's and the GPU's times of an op, are
+ * not separated. Those are found that stand alone. */
 Test(measure_gpu, times_of_a_known_gpu_are_found_again)
 {
     static const char *const told_apart[] = {"stream", "gemm_per_wave",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Can a chart be read: do names not overlap and stay inside, are curves told apart? */
+/* Can a chart be read: do names not overlap and stay inside, are curves distinguished? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -184,7 +184,7 @@ Test(op_place, names_are_unwrapped)
 {
     static const struct {
         const char *name;
-        bool        is_split; /* encoder and decoder are told apart */
+        bool        is_split; /* encoder and decoder are distinguished */
         emp_pass    pass;
         const char *row;
     } cases[] = {{"Adam/update_encoder/rnn/multi_rnn_cell/cell_1/lstm/kernel/Mul", true,

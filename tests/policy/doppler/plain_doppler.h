@@ -1,7 +1,7 @@
 /** \file tests/policy/doppler/plain_doppler.h
  * DOPPLER's two policies once more, as plainly as the formulas of policy/doppler/net.h can be
  * written: nothing but x is kept from step to step. For graphs
- * whose ops state their costs, on devices that are all alike, under the rules `edges`.
+ * whose ops have costs of their own, on devices that are all alike, under the rules `edges`.
  */
 #ifndef EMP_TESTS_POLICY_DOPPLER_PLAIN_DOPPLER_H
 #define EMP_TESTS_POLICY_DOPPLER_PLAIN_DOPPLER_H

@@ -27,7 +27,7 @@ enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 #define PLANNER_LEARNED      PLANNER_SMALL ",grouping=learned"
 #define PLANNER_FULL_LEARNED PLANNER_FULL ",grouping=learned"
 
-/* ---- the planner on a chain of small layers, asked and told by hand ---- */
+/* ---- the planner on a chain of small layers, driven by hand ---- */
 
 enum { LAYERS = 100 };
 
@@ -163,7 +163,7 @@ Test(hdp, rewards_may_be_for_balance)
     expect_balance(PLANNER_SMALL ",objective=balance,grouping=none");
 }
 
-/* Failures alone teach nothing; the first placements that ran are the first baseline. */
+/* Failures by themselves teach nothing; the first placements that ran are the first baseline. */
 Test(hdp, the_baseline_starts_with_placements_that_ran)
 {
     void  *state = planner_create(3, 1, PLANNER_LEARNED);
@@ -675,7 +675,7 @@ Test(hdp_guide, scale_follows_the_share_that_is_wanted)
     emp_guide_clear(&guide);
 }
 
-/* Without learning, so that it is the scale alone that keeps it. */
+/* Without learning, so that only the scale keeps it. */
 Test(hdp, draws_keep_the_heat)
 {
     void *state =

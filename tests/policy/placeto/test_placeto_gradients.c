@@ -264,7 +264,7 @@ static int32_t ask_and_score(int step, emp_score score[ROLLOUTS],
         for (int v = 0; v < OPS; v++) {
             start_ns[k][v] = emp_rng_below(&rng, 1000000);
             told.start[step][k][v] = 1e-6 * (double)start_ns[k][v];
-            told.device[step][k][v] = storage[k][v] - 1; /* GPUs alone */
+            told.device[step][k][v] = storage[k][v] - 1; /* only GPUs */
         }
         told.seconds[step][k] = 0.5 + emp_rng_uniform(&rng);
         score[k] = (emp_score){.step_time_s = told.seconds[step][k],

@@ -170,7 +170,7 @@ Test(jobs, plain_call_after_a_fresh_one_reads_what_that_has_made)
     }
 }
 
-/* Nobody can make a file there, not even root. */
+/* No file can be made there, not even by root. */
 Test(jobs, that_cannot_be_recorded_are_told_before_the_first)
 {
     watch none = {0};

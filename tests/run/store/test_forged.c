@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a damaged file with a right seal refused by one sentence, or read? The seal tells damage; it keeps
- * nobody from forging a file. */
+/* Is a damaged file with a right seal refused by one sentence, or read? The seal detects damage; it
+ * does not prevent forgery. */
 #define _GNU_SOURCE /* memmem() */
 #include <math.h>
 #include <stdlib.h>

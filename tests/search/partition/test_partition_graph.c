@@ -205,7 +205,7 @@ Test(balance, survives_every_allocation_failure)
     emp_balance_clear(&balance);
 }
 
-/* ---- what partitioners take ops to cost, and what Scotch is told of a machine ---- */
+/* ---- what partitioners take ops to cost, and Scotch's view of a machine ---- */
 
 static double cost_of(const emp_graph *g, const char *name, const emp_device *device)
 {

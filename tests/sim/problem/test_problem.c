@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do problems know who leads a class and where it may go, and do variants leave the original
- * alone? Problems are random; a second implementation of the rules is beside them.
+ * unchanged? Problems are random; a second implementation of the rules is beside them.
  * Units of a pipeline follow one another on each device. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

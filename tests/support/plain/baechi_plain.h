@@ -22,7 +22,7 @@
  *     edges from the same op find in the receiving device's cache.
  *   - Memory follows the order of service. An op allocates outputs and persistent bytes,
  *     then temporary bytes, which it gives back; then the outputs of each op that it was
- *     the last to wait for are freed. Outputs that nobody waits for stay.
+ *     the last to wait for are freed. Outputs without a reader stay.
  *   - Received copies take no memory.
  */
 #ifndef EMP_TESTS_SUPPORT_PLAIN_BAECHI_PLAIN_H

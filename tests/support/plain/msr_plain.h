@@ -13,7 +13,7 @@
  *
  * Choices that the publication leaves open:
  *
- *   - A control edge orders, but carries nothing: it makes nobody pay c_u.
+ *   - A control edge orders, but carries nothing: it costs no c_u.
  *   - Size of an op (memory on its GPU): its outputs and what it keeps. The size of a GPU
  *     is the sum over its ops. The CPU's is given too, but the rules do not limit it.
  *   - Latency of a placement that is not contiguous. The publication leaves the division

@@ -1,5 +1,5 @@
 /** \file tests/support/plain/textbook_internal.h
- * The state of the second simulator, and what its parts do for each other. For textbook*.c alone.
+ * The state of the second simulator, and what its parts do for each other. Only for textbook*.c.
  */
 #ifndef EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_INTERNAL_H
 #define EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_INTERNAL_H

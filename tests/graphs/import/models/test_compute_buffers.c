@@ -181,7 +181,7 @@ Test(compute_buffers, are_beside_caches_of_a_window_and_a_micro_batch)
     }
 }
 
-/* Whatever a placement is, the peaks are explained to the byte, and a GPU that has room for the weights alone is full. */
+/* Whatever a placement is, the peaks are explained to the byte, and a GPU that has room only for the weights is full. */
 Test(compute_buffers, are_explained_and_judged)
 {
     emp_error err = {0};

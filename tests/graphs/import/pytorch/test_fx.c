@@ -255,7 +255,7 @@ Test(fx, what_is_wrong_with_a_file_is_said)
     for (int i = 0; i < 40; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "{'name':'n%d'}%s", i,
                  i < 39 ? "," : "]}");
-    /* all problems are told at once, up to a length */
+    /* all problems are reported at once, up to a length */
     const graph_fault many[] = {
         {text, "nodes[0] (n0)"}, {text, "nodes[1] (n1)"}, {text, "more problems"}};
     graph_expect_faults("graph.json", many, COUNT(many), EMP_EFORMAT);

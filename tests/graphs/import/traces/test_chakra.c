@@ -51,7 +51,7 @@ static proto_writer make_trace(const node *n, size_t count)
 {
     proto_writer file = {0}, w = {0};
 
-    /* known by this alone where the first node leaves its id out */
+    /* known only by this where the first node leaves its id out */
     proto_string(&w, 1, "version", "0.0.4");
     put_message(&file, &w);
     for (; count > 0; count--, n++) {

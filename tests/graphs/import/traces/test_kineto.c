@@ -256,7 +256,7 @@ Test(kineto, without_steps_the_whole_trace_is_one)
     cr_expect_eq(as_it_ran_ns(g, &devices), 1210001);
 }
 
-/* A profiler that recorded the host alone. */
+/* A profiler that recorded only the host. */
 Test(kineto, a_trace_without_kernels_is_a_warning)
 {
     static const char text[] = "{'traceEvents':[" STEP(3, 0, 900) "," EVENT(
