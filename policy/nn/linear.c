@@ -17,7 +17,7 @@ void emp_vector_add(emp_real *y, const emp_real *x, int64_t count)
 }
 
 EMP_KERNEL static void add_multiple(emp_real *y, const emp_real *x, emp_real factor,
-                                  int64_t count)
+                                    int64_t count)
 {
     for (int64_t i = 0; i < count; i++) y[i] += factor * x[i];
 }
