@@ -251,7 +251,7 @@ static bool is_any(emp_slice file) { return file.size > 0; }
 #define TORCH_ANEW \
     "scripts/export/export_torch.py writes such a file of a PyTorch model, whole"
 #define TRACE_ANEW "record the step anew, and end the profiler before the program ends"
-#define DESCRIBED  "docs/formats.md describes such files"
+#define DESCRIBED  "docs/models.md describes such files"
 #define ONNX_ANEW                                                     \
     "onnx.checker.check_model() says whether the file is whole, and " \
     "torch.onnx.export() "                                            \

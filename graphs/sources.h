@@ -1,6 +1,6 @@
 /** \file graphs/sources.h
  * The table of sources: the prefixes of specs, and the formats of files with their marks, their readers
- * and the runtimes that fit them. docs/add-an-importer.md adds a row.
+ * and the runtimes that fit them. docs/extending.md adds a row.
  *
  * Threads. The table is constant.
  */

@@ -24,7 +24,7 @@
  * of 0 bytes.
  *
  * Times, in ns. Under the rules `edges` a message takes what the graph states, if it does
- * (docs/profiles.md), and what its route takes else. A GPU runs an op in the longer of its compute and issue times: the host
+ * (docs/simulator.md), and what its route takes else. A GPU runs an op in the longer of its compute and issue times: the host
  * thread issues one while the last one computes. A CPU runs one op at a time. Times and bytes
  * are cut off where sums over the graph could overflow.
  *

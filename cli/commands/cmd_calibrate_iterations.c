@@ -35,7 +35,7 @@ struct args {
 
 static const struct argp_option options[] = {
     {"layers", KEY_LAYERS, "FILE", 0,
-     "Table of measured layers (docs/formats.md), for rows that name devices", 0},
+     "Table of measured layers (docs/models.md), for rows that name devices", 0},
     {"network", KEY_NETWORK, "FILE", 0, "Table of what hosts send each other, likewise",
      0},
     {"collectives", KEY_COLLECTIVES, "FILE", 0,
@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Print measured iterations of training on several GPUs beside what is predicted of "
     "them.\v"
-    "ROWS is a table: docs/formats.md has its three forms. Nothing is fitted to "
+    "ROWS is a table: docs/models.md has its three forms. Nothing is fitted to "
     "iterations.\n\n"
     "  emplace calibrate iterations steps.tsv\n"
     "  emplace calibrate iterations iterations.tsv --layers layers.tsv --network "

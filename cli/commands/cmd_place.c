@@ -95,7 +95,7 @@ static const char doc[] =
     "Without --budget or --seconds a method that searches gets 400 evaluations. "
     "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible. "
     "A method of your own is a shared library, or a program that speaks lines of "
-    "JSON (docs/add-a-method.md). If it fails, the run ends; what was found is saved. "
+    "JSON (docs/extending.md). If it fails, the run ends; what was found is saved. "
     "With --decide devices,order it also looks for the order in which devices serve "
     "their ops, with devices,fusion for the ops that run as one kernel, and with "
     "devices,order,fusion for both, and devices,home for the memory of each matrix of "

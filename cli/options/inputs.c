@@ -370,7 +370,7 @@ static const struct argp_option options[] = {
      0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile (the default follows from where the graph comes from, as "
-     "docs/profiles.md lists): " EMP_RUNTIME_NAMES,
+     "docs/machines.md lists): " EMP_RUNTIME_NAMES,
      0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,
      "step-time (default), or max-load: the time per sample of a pipeline, which is "
@@ -381,11 +381,11 @@ static const struct argp_option options[] = {
      "type:TYPE), us "
      "and perhaps model, a RunMetadata of TensorFlow, or a profile of ONNX Runtime; "
      "other "
-     "ops keep predicted times, scaled (docs/formats.md)",
+     "ops keep predicted times, scaled (docs/models.md)",
      0},
     {"as", KEY_AS, "MODEL", 0,
      "The GPU that the kernels of a trace, or the times of --costs, were measured on, "
-     "such as h100-sxm; they are scaled to the machine's GPUs (docs/pytorch.md)",
+     "such as h100-sxm; they are scaled to the machine's GPUs (docs/models.md)",
      0},
     {"forbid", KEY_FORBID, "cpu", 0,
      "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "

@@ -68,7 +68,7 @@ emp_status cli_why_create(emp_explanation **out, const emp_problem *problem,
                           const emp_decision *decision, const emp_sim_result *result,
                           bool is_wanted, emp_error *err);
 
-/** The object under "why" of docs/explain.md; NULL when memory is out. */
+/** The object under "why" of docs/simulator.md; NULL when memory is out. */
 json_t *cli_why_json(const emp_problem *problem, const emp_explanation *why,
                      const emp_what_if *what_if);
 

@@ -140,7 +140,7 @@ static emp_status explain(emp_message_file *file, emp_error *err)
     while (found && st == EMP_OK)
         st = emp_message_next(&message, &field, &found, &reason);
     return EMP_ERROR(st == EMP_OK ? EMP_EFORMAT : st,
-                     "no graph of a known kind (docs/formats.md lists them); read as "
+                     "no graph of a known kind (docs/models.md lists them); read as "
                      "TensorFlow's: %s",
                      st == EMP_OK ? "no node with a name and an op in it" : reason.msg);
 }

@@ -5,7 +5,7 @@
  * A spec is "family" or "family:key=value,key=value", e.g.
  * "nmt:layers=4,batch=64,units=1024,steps=40,vocab=32000". Keys not given take the
  * defaults that reproduce the paper's table; emp_workload_table() lists them. A new family is one
- * file and one line of workloads_internal.h; docs/add-a-workload.md shows how.
+ * file and one line of workloads_internal.h; docs/extending.md shows how.
  */
 #ifndef EMP_GRAPHS_WORKLOADS_WORKLOADS_H
 #define EMP_GRAPHS_WORKLOADS_WORKLOADS_H

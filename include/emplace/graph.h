@@ -36,7 +36,7 @@ typedef struct emp_graph emp_graph;
 /** Loads the graph of one training step from a workload spec ("nmt:layers=4,batch=64"; the
  * program's `emplace workloads` lists families and parameters) or from a file: a graph of
  * TensorFlow, PyTorch, ONNX or XLA, a trace, a config or weights' header of Hugging Face, GGUF, or
- * a benchmark instance (docs/formats.md). The graph has the ops that the step runs, no others. O(V + E).
+ * a benchmark instance (docs/models.md). The graph has the ops that the step runs, no others. O(V + E).
  *
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_EINVAL   An unknown parameter of a spec, or a value out of its range.
@@ -50,7 +50,7 @@ EMP_API emp_status emp_graph_load(emp_graph **out, const char *spec_or_path,
 EMP_API void emp_graph_destroy(emp_graph *graph);
 
 /** The runtime profile, a name for emp_runtime_load(), that fits where the graph comes from: "torch-eager"
- * for a graph of PyTorch, "tf-r1.3" for TensorFlow's (docs/profiles.md lists all). Static storage. */
+ * for a graph of PyTorch, "tf-r1.3" for TensorFlow's (docs/machines.md lists all). Static storage. */
 EMP_API const char *emp_graph_default_runtime(const emp_graph *graph);
 
 EMP_API int32_t emp_graph_op_count(const emp_graph *graph);

@@ -4,7 +4,7 @@
  * Machines and runtimes are YAML files. A name, "k40x2", is looked up in machines/ or runtimes/ of
  * the data folder; a text with a slash or that ends in .yaml is a path. The data folder is the
  * environment's EMPLACE_DATA, else share/emplace beside the folder of the library or the program.
- * "giph:devices=20,seed=1" is a machine that is drawn at random, docs/formats.md.
+ * "giph:devices=20,seed=1" is a machine that is drawn at random, docs/models.md.
  *
  * Queries take O(1). A query with a machine that is NULL, or a device that the machine does not
  * have, gives NULL, 0 or -1.
@@ -68,7 +68,7 @@ EMP_API emp_time_ns emp_machine_copy_time_ns(const emp_machine *machine,
                                              int64_t bytes);
 
 /** Loads a runtime profile by name or path: "tf-r1.3", "ideal", "placeto", "baechi",
- * "msr-latency", "msr-load" or "edges" (docs/simulator.md, docs/profiles.md).
+ * "msr-latency", "msr-load" or "edges" (docs/simulator.md).
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_EIO      No such profile; the message lists the known ones.
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is expected.

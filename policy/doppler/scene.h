@@ -4,7 +4,7 @@
  *
  * Times are nanoseconds in doubles, all whole, so that ties are exact. The compute of a node is
  * its mean time over the devices that it may use. Its message is what the graph states of its
- * results under the rules `edges` (docs/profiles.md), the longest of its ops'; else its bytes in
+ * results under the rules `edges` (docs/simulator.md), the longest of its ops'; else its bytes in
  * the mean over all routes.
  *
  *     b-level(v) = compute + (message + largest b-level of a successor, if there is one)

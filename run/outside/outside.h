@@ -4,7 +4,7 @@
  *     ./mine.so                a shared library with an emp_placer_type (<emplace/placer.h>)
  *     mine.py, mine.py:Agent   a file of Python, and a class or function of it, run by the module
  *                              emplace.agent
- *     cmd:python3 mine.py      a command that speaks lines of JSON (docs/add-a-method.md)
+ *     cmd:python3 mine.py      a command that speaks lines of JSON (docs/extending.md)
  *     NAME=mine.py             any of the three above under a name of its own
  *     socket:5                 whoever has the other end of an open socket; the same lines
  *     socket:5:Mine:1a2b3c4d   likewise; its name, and a hash of its code in hexadecimal digits

@@ -254,7 +254,7 @@ json_t *emp_sheet_rows(const emp_sheet *sheet);
 const char *emp_sheet_number_fine(double value, char text[EMP_SHEET_CELL_BYTES]);
 
 typedef struct {
-    const char *version; /**< "0.1.0" */
+    const char *version; /**< "0.2.0" */
     const char *commit;  /**< 40 hexadecimal digits, or "unknown" */
     bool        is_dirty;
     const char *code;    /**< the compiler and its flags: "GNU 12.2.0 x86_64 -O3" */

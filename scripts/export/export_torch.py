@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes graphs of PyTorch as JSON that Emplace reads (docs/formats.md, "Graphs of PyTorch").
+"""Writes graphs of PyTorch as JSON that Emplace reads (docs/models.md, "Graphs of PyTorch").
 
 A whole training step, traced by make_fx: forward pass, gradients, and Adam or plain SGD:
     export_step(model, loss, (inputs,), target, "step.json.gz", optimizer="adam")

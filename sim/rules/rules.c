@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The graph as docs/profiles.md sees it, and a run around a rule set. */
+/* The graph as docs/simulator.md sees it, and a run around a rule set. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

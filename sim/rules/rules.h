@@ -1,5 +1,5 @@
 /** \file sim/rules/rules.h
- * Steps under the rules of other simulators, docs/profiles.md: Placeto's, Baechi's, the
+ * Steps under the rules of other simulators, docs/simulator.md: Placeto's, Baechi's, the
  * formulas of Tarnawski et al., and GiPH's and DOPPLER's. A runtime names its rules; each rule set is a file here and a
  * line of one table in rules.c. sim/engine has the rules `events` and chooses.
  *

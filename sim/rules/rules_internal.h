@@ -1,5 +1,5 @@
 /** \file sim/rules/rules_internal.h
- * What rule sets share, and what each of them does. docs/profiles.md states the rules.
+ * What rule sets share, and what each of them does. docs/simulator.md states the rules.
  *
  * Ops are those of the graph that are not folded, in the order of their ids, so that ties
  * by op id are ties by number. A *port* is what edges leave an op from: its outputs in
@@ -150,7 +150,7 @@ void emp_rules_tell_transfer(emp_rules_sim *p, int32_t port, int32_t from, int32
                              emp_time_ns start, emp_time_ns end);
 
 /* Ops served one after another by ready time, over all devices together: what the rules
- * `baechi` and `edges` share. docs/profiles.md states the order. */
+ * `baechi` and `edges` share. docs/simulator.md states the order. */
 
 /** When what an edge of \a op carries is there on its consumer's device. The op has been served. */
 typedef emp_time_ns emp_rules_deliver(emp_rules_sim *p, int32_t op, emp_rules_edge edge);

@@ -16,7 +16,7 @@
 #include "sim/machine/tables/tables.h"
 
 /** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
- * docs/profiles.md states them. */
+ * docs/simulator.md states them. */
 #define EMP_RULES_LIST(X)         \
     X(EVENTS, "events")           \
     X(PLACETO, "placeto")         \

@@ -52,11 +52,11 @@ class Examples(unittest.TestCase):
 
 @unittest.skipUnless(HAS_NUMPY, "python3-numpy is not installed")
 class Figures(unittest.TestCase):
-    """Those of docs/python.md that the examples print. numpy rounds exp() as the computer does it."""
+    """Those of docs/library.md that the examples print. numpy rounds exp() as the computer does it."""
 
     @classmethod
     def setUpClass(cls):
-        with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "docs", "library.md"), encoding="utf-8") as file:
             cls.page = file.read()
 
     def test_best_step_times(self):

@@ -103,7 +103,7 @@ void emp_model_step3p5(emp_fields *f, emp_transformer_model *m);
 
 /* Types with layer norms. */
 
-/* Hugging Face's config.json: what a model consists of. docs/formats.md has the model types that
+/* Hugging Face's config.json: what a model consists of. docs/models.md has the model types that
  * are known. Of a model that sees or hears, the part that reads text is taken ("text_config").
  */
 

@@ -93,7 +93,7 @@ const emp_torch_value *emp_torch_argument(const emp_torch_program *p,
 bool emp_torch_is_list_of(const emp_torch_program *p, const emp_torch_value *v,
                           emp_torch_kind kind);
 
-/* The JSON of a torch.fx graph as scripts/export/export_torch.py writes it (docs/formats.md). */
+/* The JSON of a torch.fx graph as scripts/export/export_torch.py writes it (docs/models.md). */
 
 /* What is wrong with a file, all of it at once: as many sentences as a message holds. */
 

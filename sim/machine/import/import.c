@@ -324,7 +324,7 @@ static emp_status name_model(emp_import_plan *plan, int32_t gpu, emp_error *err)
         return EMP_ERROR(
             EMP_EINVAL,
             "%s: there is no model of GPU %d, \"%s\"; write five lines of its "
-            "data sheet as docs/add-a-machine.md says, and name that model by "
+            "data sheet as docs/machines.md says, and name that model by "
             "--model",
             plan->request->query != NULL ? plan->request->query : plan->request->topology,
             gpu, q->gpu[gpu].product);

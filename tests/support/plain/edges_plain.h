@@ -1,7 +1,7 @@
 /** \file tests/support/plain/edges_plain.h
  * The execution rules of GiPH (Hu et al., MLSys 2023) and DOPPLER (Yao et al., ICLR 2026) for a
  * given placement, plainly: a clock goes from one end of an op or message to the next.
- * docs/profiles.md has the rules.
+ * docs/simulator.md has the rules.
  *
  *   - An op is ready when all that its edges carry is there. A device runs one op at a time and
  *     takes the one that became ready first; of several the one with the least id.

@@ -1,6 +1,6 @@
 /** \file tests/support/plain/plain_step.h
  * One training step under one placement, as the plain simulators of other people's rules
- * see it: placeto_plain.h, baechi_plain.h, msr_plain.h. The rules are docs/profiles.md.
+ * see it: placeto_plain.h, baechi_plain.h, msr_plain.h. The rules are docs/simulator.md.
  *
  * Nothing here comes from sim/engine. A test that works an example by hand fills the
  * struct itself; plain_step_create() fills it from a problem:

@@ -166,7 +166,7 @@ def solve_step_by_highs(instance):
 
 
 def solve_split_by_cp_sat(instance):
-    """Devices in any order of the pipeline; what a GPU loads is its ops and the copies in and out, docs/profiles.md."""
+    """Devices in any order of the pipeline; what a GPU loads is its ops and the copies in and out, docs/simulator.md."""
     model, best = cp_model.CpModel(), None
     on = [[model.NewBoolVar("") for _ in range(3)] for _ in range(instance.count)]
     place = [model.NewIntVar(0, 2, "") for _ in range(3)]
