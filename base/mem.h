@@ -29,12 +29,12 @@
  * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free(). */
 void *emp_calloc(size_t count, size_t size);
 
-/** What EMP_ALLOC() does; \a pointer is the address of a pointer to items of \a size bytes.
+/** Implements EMP_ALLOC(); \a pointer is the address of a pointer to items of \a size bytes.
  * \retval EMP_ENOMEM  The pointer is NULL. */
 emp_status emp_mem_allocate(void *pointer, size_t count, size_t size, const char *file,
                             int line, emp_error *err);
 
-/** What EMP_GROW() does; \a pointer is the address of a pointer to items of \a size bytes.
+/** Implements EMP_GROW(); \a pointer is the address of a pointer to items of \a size bytes.
  * \retval EMP_ENOMEM  The array is as before. */
 emp_status emp_mem_grow(void *pointer, int64_t wanted, int32_t *capacity, size_t size,
                         const char *file, int line, emp_error *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What practitioners did by hand (Mirhoseini et al. 2017, 2018), as rules on op names:
+/* Placements as practitioners made them by hand (Mirhoseini et al. 2017, 2018), as rules on op names:
  *
  * - Encoder-decoder models of recurrent layers: every layer on a GPU of its own, encoder
  * and decoder alike; with more layers than GPUs, GPU floor(layer * GPUs / layers), so
@@ -69,7 +69,7 @@ typedef struct {
     emp_device_id     *device_of_op; /* being filled; UNPLACED where no rule spoke */
 } expert;
 
-/* What tells the families apart. */
+/* The features that distinguish the families. */
 typedef struct {
     int32_t layer_count; /* recurrent layers */
     bool    has_decoder; /* of recurrent layers */

@@ -134,7 +134,7 @@ static void check_letters(struct scan *s, const char *letters)
     }
 }
 
-/* What getopt would refuse is refused here, in a sentence that says what would be right. */
+/* Refuses here what getopt would refuse, in a sentence that says what would be right. */
 static void check_options(const struct argp *argp, int argc, char **argv)
 {
     struct scan s = {.name = argv[0], .word = argv, .word_count = argc, .at = 1};

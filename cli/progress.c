@@ -18,7 +18,7 @@
 #include "run/sheet/sheet.h"
 #include "run/stats.h"
 
-/* Of the bar, which is as long as the text leaves room for. */
+/* The width of the bar, which is as long as the text leaves room for. */
 enum { LEAST_WIDTH = 4, WIDTH = 28, BAR_BYTES = 160 };
 
 void cli_bar_init(cli_bar *bar, const char *text)

@@ -130,7 +130,7 @@ static bool is_tensorflow_js(const emp_json *root)
     return emp_json_get(root, "modelTopology") != NULL;
 }
 
-/* What model.to_json() gives. */
+/* The output of model.to_json(). */
 static bool is_keras_json(const emp_json *root)
 {
     return emp_json_get(root, "class_name") != NULL &&

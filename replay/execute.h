@@ -39,7 +39,7 @@ typedef struct {
     int64_t start_ns, end_ns;
 } emp_replay_slice;
 
-/** What one core did. */
+/** The times of one core. */
 typedef struct {
     int32_t           device, core; /**< core: 0 .. of this device */
     int32_t           count;

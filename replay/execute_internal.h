@@ -4,8 +4,8 @@
  * (check.c).
  *
  * Threads. Fields of ops and places belong to whoever holds the op or place: first the
- * producer, then its readers, which learn of it through `waits` and a device's lock. What
- * several touch is atomic or has a lock beside it.
+ * producer, then its readers, which learn of it through `waits` and a device's lock. Members
+ * that several threads use are atomic or have a lock beside them.
  */
 #ifndef EMP_REPLAY_EXECUTE_INTERNAL_H
 #define EMP_REPLAY_EXECUTE_INTERNAL_H
@@ -26,7 +26,7 @@
 
 typedef struct emp_pool emp_pool;
 
-/** Of a region of \a bytes; at most \a parts parts are handed out at once. \retval
+/** Initialises a region of \a bytes; at most \a parts parts are handed out at once. \retval
  * EMP_ENOMEM */
 emp_status emp_pool_create(emp_pool **out, int64_t bytes, int32_t parts, emp_error *err);
 void       emp_pool_destroy(emp_pool *pool);
@@ -192,7 +192,7 @@ void emp_replay_failed(void *replay, const emp_error *why);
 /** The place's buffer is new, or free: it holds poison. */
 emp_status emp_replay_poison(emp_replay *r, int32_t memory, void *data, int64_t bytes,
                              emp_error *err);
-/** What an op is about to read is what was written in this step. */
+/** Checks that the inputs of an op were written in this step. */
 emp_status emp_replay_check_inputs(emp_replay *r, int32_t op, emp_error *err);
 /** The outputs are complete and hold no poison; a product or convolution has the right
  * elements. */

@@ -46,8 +46,8 @@ static emp_status end_without_batch(emp_run_state *run)
     return EMP_OK;
 }
 
-/* A run that can be resumed asks for its last batch once more. Of others the batch counts, and
- * nothing is learned from it. */
+/* A run that can be resumed asks for its last batch once more. For other methods the batch counts,
+ * and nothing is learned from it. */
 static emp_status end_with_batch(emp_run_state *run, emp_error *err)
 {
     if (run->params->checkpoint.path != NULL) return end_without_batch(run);
@@ -81,7 +81,7 @@ emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
     return st;
 }
 
-/* What was found before a method from outside failed stays. */
+/* Results from before the failure of a method from outside stay. */
 static emp_status end_failed(emp_run_state *run, emp_status st)
 {
     if (run->params->method->is_outside && run->record->evaluations > 0)
@@ -234,7 +234,7 @@ static emp_status finish_weights(const emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
-/* What only the end of a run knows. The schedule of its best placement has a fingerprint,
+/* Fills in the facts that are known only at the end of a run. The schedule of its best placement has a fingerprint,
  * which a search goes without. */
 static emp_status finish(emp_run_state *run, emp_error *err)
 {

@@ -99,7 +99,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * A checkpoint stays where it is: who has saved the record removes it. One that is there
  * and not to be resumed is never written over.
  *
- * Of several ranks rank 0 writes checkpoints and reports progress, and all read the one to go
+ * Rank 0 writes checkpoints and reports progress, and all read the one to go
  * on from. Budgets are those of all together.
  *
  * A method from outside that fails after its first batch ends the run with what was found: the

@@ -71,7 +71,7 @@ emp_status emp_run_shared(emp_run_state *run, emp_error *err)
  * until an order allows no candidate. */
 enum { SERVER = 0 };
 
-/** What a controller says of a batch. */
+/** A controller's report on a batch. */
 typedef struct {
     int32_t        count, best;
     emp_score      score[EMP_MAX_BATCH];
@@ -167,7 +167,7 @@ static emp_status emp_run_work(emp_run_state *run, emp_error *err)
 
 /* ---- server ---- */
 
-/** What the server knows of its controllers. */
+/** The server's view of its controllers. */
 typedef struct {
     int32_t  batch;    /**< candidates that a controller proposes if it may */
     int32_t  working;  /**< controllers that have an order */
@@ -190,7 +190,7 @@ static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error 
     return EMP_OK;
 }
 
-/* What only the step knows, the server's own state knows. */
+/* The server's own state has the values that only the step knows. */
 static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 {
     const emp_candidate      best = {&run->candidate[0], &r->result};

@@ -34,7 +34,7 @@
 
 /* The score of one candidate, and the two orders of scores that methods use. */
 
-/** What the oracle said of one candidate. */
+/** The oracle's score of one candidate. */
 typedef struct {
     double step_time_s; /**< also set when out of memory: the time it would have taken */
     bool   is_feasible; /**< false: out of memory */
@@ -50,7 +50,7 @@ typedef struct {
 emp_score emp_score_of(const emp_problem *problem, const emp_sim_result *result,
                        const emp_sim_times *times);
 
-/** What fits in memory before what does not, then the shorter step; false for equals. */
+/** Candidates that fit in memory come before others, then the shorter step; false for equals. */
 static inline bool emp_score_is_better(const emp_score *score, const emp_score *than)
 {
     if (score->is_feasible != than->is_feasible) return score->is_feasible;

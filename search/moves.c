@@ -204,7 +204,7 @@ static void fill_groups(int32_t *group_of_op, int32_t op_count, const emp_member
     }
 }
 
-/* What emp_moves_weigh() needs, once. */
+/* Prepares emp_moves_weigh(), once. */
 static emp_status prepare_weights(emp_moves *m, emp_error *err)
 {
     const size_t ops = (size_t)m->graph->op_count;

@@ -2,7 +2,7 @@
  * OpenBLAS, loaded when the first learner or the first replayed step needs it: no other command pays
  * for it, and it starts as it should.
  *
- * What its start depends on, it reads from the environment while it is loaded. By itself it starts a
+ * OpenBLAS reads the settings of its start from the environment while it is loaded. By itself it starts a
  * thread for each core, and its threads then wait for ever for address space that a limit keeps
  * from them. OpenBLAS 0.3.21 also takes recent Xeons for a Prescott and then runs at a fifth of its
  * speed. So it is told to have no threads of its own, and, if it chose lesser kernels than the

@@ -362,7 +362,7 @@ static char *put_aside(const char *temporary, const char *path)
     return NULL;
 }
 
-/* What was written stays for the user; no handler removes it from now on. */
+/* The new file stays for the user; no handler removes it from now on. */
 static emp_status keep(emp_atomic_file *file, const char *why, emp_error *err)
 {
     emp_atomic_file_unlist(file->temporary);

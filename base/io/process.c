@@ -234,7 +234,7 @@ static bool is_own_child(const char *number)
            parent == (long)getpid();
 }
 
-/* What its children have started becomes this process's own when they are dead. */
+/* The children's own children become this process's when they are dead. */
 static void kill_children(const watched *w)
 {
     DIR                 *folder = opendir("/proc");

@@ -11,8 +11,8 @@
  *     emp_trace_clear(&events);
  *
  * Events are told in any order and written in the order of time. Slices of one track never
- * overlap: those that would are written on further tracks of the same name. What takes no time
- * has no slice.
+ * overlap: those that would are written on further tracks of the same name. Events without duration
+ * have no slice.
  */
 #ifndef EMP_BASE_IO_TRACE_EVENTS_H
 #define EMP_BASE_IO_TRACE_EVENTS_H

@@ -77,7 +77,7 @@ static emp_status read_field(struct reader *r, bool *is_last, emp_error *err)
     return EMP_OK;
 }
 
-/* Of the record at hand, which is the first. */
+/* The separator of the current record, which is the first. */
 static char separator_of(const struct reader *r)
 {
     size_t length = strcspn(r->at, "\n");

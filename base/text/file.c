@@ -15,7 +15,7 @@
 
 enum { CHUNK_BYTES_MAX = 1 << 26, SPARE_BYTES = 1 << 12 };
 
-/* What a packed file may become: graphs in text shrink to a fiftieth, a bomb to a thousandth. */
+/* The largest ratio of an unpacked file: graphs in text shrink to a fiftieth, a bomb to a thousandth. */
 static const size_t MAX_UNPACKING = 150, FREE_UNPACKING_BYTES = (size_t)1 << 24;
 
 static const char lfs_pointer[] = "version https://git-lfs";

@@ -96,7 +96,7 @@ double emp_option_default(const emp_option *option, int32_t preset);
 /** The same as a person writes it. */
 void emp_option_write_default(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option,
                               int32_t preset);
-/** What it may be: "0..1", "1..64", "0|1", "one|two". */
+/** The range of its values: "0..1", "1..64", "0|1", "one|two". */
 void emp_option_write_range(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option);
 
 /** The position of a word in "one|two|three"; -1 = it is not there. */

@@ -376,7 +376,7 @@ static int32_t count_blocks(maker *m, bool *is_block)
     return count;
 }
 
-/* Kahn's algorithm from the last block to the first. What became free last comes next, so that
+/* Kahn's algorithm from the last block to the first. The block that became free last comes next, so that
  * neighbours get neighbouring numbers. */
 static emp_status number_blocks(maker *m, emp_error *err)
 {

@@ -44,7 +44,7 @@ emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem,
                            emp_error *err);
 void       emp_blocks_clear(emp_blocks *blocks); /**< legal after a failed init */
 
-/** What the blocks take on a device, one op after the other: time_ns[block count]. O(V). */
+/** The times of the blocks on a device, one op after the other: time_ns[block count]. O(V). */
 void emp_blocks_time(emp_time_ns *time_ns, const emp_blocks *blocks,
                      const emp_problem *problem, emp_device_id device);
 

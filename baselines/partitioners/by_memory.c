@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What today's tools do with heterogeneous GPUs, which know memory and no times: layers follow each other.
+/* Placements by tools that know memory and no times, on heterogeneous GPUs: layers follow each other.
  *
  * `memory-split` gives each GPU a share of the bytes that is its share of all GPUs' memory, as
  * llama.cpp splits layers. `first-fit` fills the first GPU, then the next one, and gives the rest to
@@ -25,7 +25,7 @@ typedef struct {
     double  bytes;
 } carrier;
 
-/* What is placed, in bytes. */
+/* The placed units, in bytes. */
 typedef struct {
     const emp_problem *problem;
     const emp_machine *machine;

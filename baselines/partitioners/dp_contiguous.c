@@ -8,7 +8,7 @@
  * that a machine of like GPUs has two groups, its GPUs and its CPUs. A GPU's load is the time of its ops and of the
  * copies in and out (blocks.h), and it has a memory; a CPU's is the time of its ops.
  *
- * One order of the blocks, whose ideals are few, comes first. What it gives is a limit: for each I
+ * One order of the blocks, whose ideals are few, comes first. Its result is a limit: for each I
  * only those J are looked at for whose ops alone a device takes less, and only those states kept
  * from which the devices that are left could do the rest. */
 #include <math.h>

@@ -2,8 +2,8 @@
  * Makes a placement fit that does not: groups of ops leave the device that lacks most
  * memory for devices with room, until the oracle finds none that lacks any.
  *
- * Groups are METIS's, of classes that exchange much. What a move frees is what the device
- * holds at its peak, as the oracle tells, and would not hold without the group: variables,
+ * Groups are METIS's, of classes that exchange much. A move frees the memory that the device
+ * holds at its peak, by the oracle, and would not hold without the group: variables,
  * outputs that nobody there reads any more, copies that only the group reads. Moves go by
  * the traffic that they add per byte freed, least first; to a CPU only when no GPU has room.
  * As estimates may be wrong, the oracle judges after each round of moves: a round that does

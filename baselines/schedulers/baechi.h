@@ -5,8 +5,8 @@
  * A device runs one task at a time and has one channel for all that it sends and receives.
  * A transfer begins at the sender when its task has ended and the channel is free, at the
  * receiver when that one's channel is free as well, and holds each of them for as long as it
- * takes. What a device has received it keeps; what else a task reads of one producer comes in
- * one transfer. A transfer is booked with the task that reads it, producers in ascending
+ * takes. A device keeps the tensors that it has received; a task's other inputs from one producer come
+ * in one transfer. A transfer is booked with the task that reads it, producers in ascending
  * order, and what a choice is judged by is exactly what booking would give.
  *
  * At each moment, of all ready tasks and devices on which they fit and could start by now,

@@ -21,13 +21,13 @@
 #include "baselines/schedulers/task_graph.h"
 #include "search/method.h"
 
-/** What users choose. */
+/** The options of users. */
 typedef struct {
     bool waits; /**< a task starts when its inputs are there; else as soon as its device
                      is free, as in a released program */
 } emp_list_options;
 
-/** Of a task that takes time. */
+/** A task that takes time. */
 typedef struct {
     emp_time_ns start, end;
 } emp_slot;
@@ -117,7 +117,7 @@ emp_list_scheduler emp_schedule_heft, emp_schedule_peft, emp_schedule_critical_p
 emp_list_scheduler emp_schedule_etf, emp_schedule_m_topo, emp_schedule_m_etf,
     emp_schedule_m_sct;
 
-/** What a method of this folder has in its type as its own. */
+/** The part of a method's type that belongs to this folder. */
 typedef struct {
     emp_task_units      units;
     emp_list_scheduler *schedule;

@@ -30,7 +30,7 @@
  *
  * Memory, in bytes. A tensor takes home_bytes where it is made and copy_bytes where it is
  * sent to. Outputs that are the buffer of a variable take nothing at home; other aliases
- * count like new tensors. What stays inside a task counts as its workspace: the most that
+ * count like new tensors. Tensors that stay inside a task count as its workspace: the most that
  * one of its ops reads from inside, makes for the inside, and works with.
  *
  * The struct is open; tests fill it by hand. Immutable after creation.
@@ -78,7 +78,7 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
                                  emp_task_units units, emp_error *err);
 void       emp_task_graph_destroy(emp_task_graph *graph);
 
-/** What \a graph's task reads of one producer. */
+/** The inputs of a task of \a graph from one producer. */
 typedef struct {
     int32_t     producer;
     int32_t     end;       /**< index in input[] after the last of its tensors */

@@ -98,7 +98,7 @@ typedef struct {
                                      when the fine groups begin */
 } ce_options;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t asked;      /* samples in all */
     int64_t begun_at;   /* asked, when the stage began */

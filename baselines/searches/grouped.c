@@ -98,7 +98,7 @@ typedef struct {
     double  bias;           /* share of keys from the elite parent */
 } brkga_options;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t generation;
     int64_t next; /* member of the generation that is to be scored next */

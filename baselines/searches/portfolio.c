@@ -51,7 +51,7 @@ enum {
     PROPOSERS = SEARCH
 };
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t next;   /* member to begin; MEMBERS: refine has begun */
     int64_t asked;  /* member of the last candidates */

@@ -1,6 +1,6 @@
 /** \file baselines/searches/walk.h
  * A walk over placements: one where it stands, and a batch of moves (moves.h) away from it
- * with each ask. What becomes of them is up to the method: local search, annealing, MCMC.
+ * with each ask. The method decides about them: local search, annealing, MCMC.
  *
  *     first ask:  the start itself      first tell:  emp_walk_begin()
  *     ask:        emp_walk_ask()        tell:        emp_walk_metropolis(), or
@@ -75,13 +75,13 @@ typedef struct {
                         "may fuse do, or none does",                                   \
                         EMP_FUSED_ALL)
 
-/** What a checkpoint must keep, beside the arrays. */
+/** The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t is_new;  /**< the next sample is where the walk stands: not yet scored */
     int64_t drafted; /**< moves in all, also those that are no samples */
 } emp_walk_progress;
 
-/** Of the placements that the walk keeps, by emp_penalized_s(). */
+/** The costs of the placements that the walk keeps, by emp_penalized_s(). */
 typedef struct {
     double here_s, best_s;
 } emp_walk_costs;
@@ -145,7 +145,7 @@ void emp_walk_report(emp_walk *walk, emp_method_metric first, emp_method_metric 
 /** For the table of a method. */
 const emp_method_metric *emp_walk_metrics(const void *state, int32_t *count);
 
-/** What later asks depend on; returns how many, at most EMP_WALK_ARRAYS. */
+/** Lists the state that later asks depend on; returns how many, at most EMP_WALK_ARRAYS. */
 int32_t emp_walk_list_state(emp_walk *walk, emp_named_array *arrays);
 
 /** Metropolis: whether a change of cost by \a delta is accepted at \a temperature, both in

@@ -392,7 +392,7 @@ static emp_status set_up(struct task *t, const emp_fit_problem *p, slopes d,
     return EMP_OK;
 }
 
-/* What the whole fit found: `fitted` is the task before, `ended` after it, when those at a
+/* The result of the whole fit: `fitted` is the task before, `ended` after it, when those at a
  * bound are no longer free. */
 static emp_status report(emp_fit *fit, const struct task *fitted, struct task *ended,
                          slopes d, emp_error *err)

@@ -37,7 +37,7 @@
 
 enum { EMP_FIT_MAX_PARAMETERS = 32, EMP_FIT_MAX_CELLS = 64, EMP_FIT_MAX_STEPS = 60 };
 
-/** What to say of a fit that has not converged. */
+/** The message for a fit that has not converged. */
 #define EMP_FIT_UNFINISHED \
     "The fit did not converge in its steps: these are the best constants that it found."
 

@@ -29,14 +29,14 @@ typedef struct {
 
 extern const emp_measure_table emp_measure_tables[EMP_MICRO_SETS];
 
-/** A copy of \a machine as it is when the fit starts; NULL = no memory. Of EMP_MICRO_CORES, its
+/** A copy of \a machine as it is when the fit starts; NULL = no memory. For EMP_MICRO_CORES, its
  * groups and its host are made of cores of \a cache_bytes, of which the computer has
  * \a core_count; these are not fitted. */
 emp_machine *emp_measure_start(const emp_machine *machine, emp_micro_set set,
                                int64_t cache_bytes, int32_t core_count);
 
-/** What follows from the constants. Of EMP_MICRO_CORES, hosts get those of the groups' cores, all
- * devices the peak that products reach, and the runtime what it says of the host's ops. */
+/** The machine and runtime that follow from the constants. For EMP_MICRO_CORES, hosts get the constants of the groups' cores,
+ * all devices the peak that products reach, and the runtime the times of the host's ops. */
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime, emp_micro_set set);
 
 typedef struct {

@@ -67,14 +67,14 @@ typedef struct {
     double  clock_s; /**< CPU seconds */
 } emp_comparison_budget;
 
-/** What budgets are counted in, and curves drawn against. */
+/** The unit of budgets, and curves drawn against. */
 typedef enum {
     EMP_BY_EVALUATIONS,
     EMP_BY_CLOCK,
     EMP_COMPARISON_AXES
 } emp_comparison_axis;
 
-/** What placements are re-scored under. */
+/** The conditions under which placements are re-scored. */
 typedef enum {
     EMP_SCORED_NOISE, /**< each cost of the row's own runtime times a factor, drawn anew for
                              each draw */
@@ -180,7 +180,7 @@ typedef struct {
     bool      is_near; /**< its mean rank is within the critical difference of that one */
 } emp_comparison_overall;
 
-/** What is said of all entrants over the rows of a set. */
+/** The ranking of all entrants over the rows of a set. */
 typedef struct {
     int32_t           row_count;      /**< those whose runs are all ready */
     emp_friedman_test friedman;       /**< NaN where rows are too few */
@@ -232,7 +232,7 @@ void       emp_comparison_destroy(emp_comparison *comparison);
 
 int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32_t row,
                                   int32_t entrant);
-/** Of `overall`. */
+/** Index of an entrant in `overall`. */
 int32_t             emp_comparison_overall_index(const emp_comparison *c, int32_t budget,
                                                  emp_task_set set, int32_t entrant);
 emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget);

@@ -86,7 +86,7 @@ const char *emp_entrant_spelling(const emp_entrant *e)
     return e->method->is_outside ? e->method->name : e->key;
 }
 
-/* Of the struct that the options are read into. */
+/* Size of the struct that the options are read into. */
 static size_t bytes_of(const emp_option *option)
 {
     size_t bytes = sizeof(double);

@@ -177,8 +177,8 @@ static emp_status score(void *context, int32_t item, emp_error *err)
 
 /* ---- rankings ---- */
 
-/* Medians of the entrants of a row under a condition. What failed before, also by being
- * late, does so here. */
+/* Medians of the entrants of a row under a condition. Runs that failed before, also by
+ * being late, fail here, too. */
 static void find_medians(const struct stand *s, int32_t b, int32_t r, int32_t condition,
                          double median[EMP_COMPARISON_ENTRANTS])
 {

@@ -54,7 +54,7 @@ typedef struct {
 extern const emp_task emp_fresh_task[EMP_FRESH_TASKS];
 
 /** Adds what the comma-separated words name: "table1", "fresh", "all" (both), a split of PlaceBench
- * ("placebench:test"), all of it ("placebench:all"), or a file. What a file has counts as fresh.
+ * ("placebench:test"), all of it ("placebench:all"), or a file. The tasks of a file count as fresh.
  * Published instances whose files are not there are counted and left out. Clear the list also
  * after a failure.
  * \retval EMP_EINVAL   A line that is no task, a name that is there already, too many tasks, or no

@@ -1,13 +1,13 @@
 /** \file bench/iterations/layers_plan.h
  * What the stages of a measured iteration take, from tables of its layers and of its network.
  *
- * What is known of DeepSpeed's pipelines and of PyTorch, and counts here:
+ * Facts about DeepSpeed's pipelines and PyTorch that count here:
  *
  *  - A layer takes what was measured for the micro-batch, or for a larger one if that took less: what
  *    disturbs a measurement only makes it longer. A larger one need not be measured for all layers.
  *  - The GPUs of a group each send their part of an activation (pipe_partitioned), so that it crosses the
  *    network once. The receiver gathers it before the forward pass, and each stage but the last one or two
- *    tensors before a backward pass. What that takes is told by the engine.
+ *    tensors before a backward pass. The engine decides its time.
  *  - All GPUs of a host sum their gradients with other hosts at once, over the one network of the host, in
  *    buckets of 5e8 elements. A bucket is a ring of 2 (replicas - 1) messages; its slowest pair counts.
  *  - update_s was measured for layers 0, 1, 2 and the last together; a stage takes a part of it, by its
@@ -56,7 +56,7 @@ bool emp_engine_find(emp_engine *out, const char *name);
 /** Seconds in which a GPU of that name waits for a buffer of so many bytes. */
 double emp_engine_fill_s(emp_engine engine, const char *gpu, double bytes);
 
-/** What a process needs besides tensors. */
+/** The memory that a process needs besides tensors. */
 #define EMP_PROCESS_BYTES INT64_C(4140000000)
 
 /** Fills the stages of an iteration. Replicas that are all alike become one.
@@ -67,8 +67,8 @@ emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
                            const emp_iteration *iteration, const emp_layer_table *layers,
                            const emp_network *network, emp_engine engine, emp_error *err);
 
-/* What the stages of a training step of a GPT take on GPUs of one model, from the tables of the model
- * (sim/cost/kernel.h) alone: no layer was measured. What is assumed of Megatron-DeepSpeed:
+/* The times of the stages of a GPT's training step on GPUs of one model, only from the tables of the
+ * model (sim/cost/kernel.h): no layer was measured. Assumptions about Megatron-DeepSpeed:
  *
  *  - half precision with Adam in fp32; blocks of attention and of a feed-forward network of 4 hidden sizes;
  *    scores of attention are written to memory, 51,200 words in the vocabulary;

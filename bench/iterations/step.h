@@ -23,7 +23,7 @@
 /** The largest message that leaves its sender at once. */
 #define EMP_BUFFERED_BYTES ((double)(4 << 20))
 
-/** What a stage of a replica takes. A stage without a neighbour sends nothing there. */
+/** The times of a stage of a replica. A stage without a neighbour sends nothing there. */
 typedef struct {
     double  forward_s, backward_s; /**< of a micro-batch */
     double  accumulate_s; /**< of each backward pass but the first: gradients add up */

@@ -25,7 +25,7 @@ enum {
 
 /* Values further apart than that are shown by their logarithms. */
 static const double log_from = 5;
-/* Of the chart's width, names at most. */
+/* The largest share of the chart's width for names. */
 static const double names_frac = 0.42;
 
 static const double    bound_dash[] = {2, 4, 0};

@@ -20,10 +20,10 @@ typedef struct {
     const double *dash;   /**< as of emp_paint; NULL = solid */
 } emp_line_style;
 
-/** Of the curve with that number; the first EMP_LINE_STYLES^2 differ in colour or dashes. */
+/** The colour of the curve with that number; the first EMP_LINE_STYLES^2 differ in colour or dashes. */
 emp_line_style emp_report_line_style(int32_t number);
 
-/** Of a device: grey for CPUs. Static storage. */
+/** The colour of a device: grey for CPUs. Static storage. */
 const char *emp_report_device_colour(const emp_machine *machine, emp_device_id device);
 
 /** "A" for device 0, ...; after 52 devices "+". */

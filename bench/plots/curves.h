@@ -33,7 +33,7 @@ emp_status emp_curves_draw_best(emp_drawing *drawing, const emp_curves *curves,
 emp_status emp_curves_draw_means(emp_drawing *drawing, const emp_curves *curves,
                                  const char *name, emp_error *err);
 
-/** What methods report of themselves, a small chart each. \retval EMP_ENOMEM */
+/** The metrics that methods report, a small chart each. \retval EMP_ENOMEM */
 emp_status emp_curves_draw_metrics(emp_drawing *drawing, const emp_curves *curves,
                                    const char *name, emp_error *err);
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/** What to say where it is missing. */
+/** The message where it is missing. */
 #define EMP_GNUPLOT_ABSENCE \
     "gnuplot is not installed (Debian: apt-get install gnuplot-nox)"
 

@@ -36,7 +36,7 @@ typedef enum {
     EMP_SHORTENINGS
 } emp_shortening;
 
-/** What became of the placements. Changes are new / old step time - 1. */
+/** The outcome for the placements. Changes are new / old step time - 1. */
 typedef struct {
     bool    is_there; /**< false: the problem has no such cost, and nothing was run */
     int32_t cases;    /**< placements */

@@ -36,11 +36,11 @@ typedef struct {
     emp_status (*measure)(emp_sheet *sheet, const emp_measured *task, emp_error *err);
 } emp_measure;
 
-/** What correlates with step times. */
+/** Correlations with step times. */
 extern const emp_measure emp_measure_load;
-/** What partitioners minimise, made as small as moves can, and the step time then. */
+/** Minimises the objective of partitioners by moves, and reports the step time. */
 extern const emp_measure emp_measure_objective;
-/** What searches find that see noisy step times. */
+/** The results of searches that see noisy step times. */
 extern const emp_measure emp_measure_noise;
 /** Which features the choices of a learned policy depend on. */
 extern const emp_measure emp_measure_explaining;

@@ -15,7 +15,7 @@
 #include "bench/trials/trials.h"
 #include "run/sheet/sheet.h"
 
-/** What a column shows of the runs of a cell. */
+/** The statistic of a cell's runs that a column shows. */
 typedef enum {
     EMP_SHOWN_MEDIAN, /**< over the seeds, and the range */
     EMP_SHOWN_BEST,
@@ -23,7 +23,7 @@ typedef enum {
     EMP_SHOWN_GAIN /**< no seconds: 1 - a cell / another */
 } emp_shown;
 
-/** What our figure of a cell owes to the paper's. */
+/** The dependence of our figure of a cell on the paper's. */
 typedef enum {
     EMP_ORIGIN_BARE,      /**< the paper has no figure of it: not comparable */
     EMP_ORIGIN_PREDICTED, /**< nothing was chosen by the paper's figure */
@@ -109,7 +109,7 @@ void emp_table_trace_origins(emp_table *table);
 /** True when both ask for the same runs; a gain has none. */
 bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b);
 
-/** What we show over the paper's figure; NaN unless both are numbers of seconds. */
+/** Our figure over the paper's; NaN unless both are numbers of seconds. */
 double emp_table_ratio(const emp_table_cell *cell);
 
 /** Lets a table show people each time of a row divided by another time of that row, ours by ours and the paper's by
@@ -159,7 +159,7 @@ typedef struct {
     bool             keeps_budget;     /**< another budget is not for it */
     /** Reported figure of a task; NULL: the paper has none. */
     double (*paper)(int32_t task);
-    /** Of a gain, which has no runs of its own: the columns of this definition, by title, that
+    /** For a gain, which has no runs of its own: the columns of this definition, by title, that
      * it compares. */
     const char *of, *over;
 } emp_paper_column;

@@ -73,7 +73,7 @@ static bool is_mixed_table(const emp_table *t)
     return false;
 }
 
-/* What people see of a figure: seconds, or a gain. */
+/* The text of a figure for people: seconds, or a gain. */
 static emp_value value_of(const emp_table_column *column, double value,
                           char text[EMP_SHEET_CELL_BYTES])
 {

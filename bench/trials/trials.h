@@ -24,7 +24,7 @@
 
 enum { EMP_TRIALS_SEEDS = 100 /**< most runs of a cell */ };
 
-/** What is asked of a study. A study has fewer seeds and evaluations unless it is full, and its
+/** The parameters of a study. A study has fewer seeds and evaluations unless it is full, and its
  * definition states them. */
 typedef struct {
     const char

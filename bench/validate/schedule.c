@@ -8,8 +8,8 @@
 #include "sim/cost/given.h"
 #include "sim/engine/sim.h"
 
-/* What an op takes on a device beside its kernel, which a measured time of the kernel does not have and a cost on that
- * device has: the work of a group of cores that stands for a GPU. A cost on a CPU gets it from the runtime. */
+/* The time of an op on a device beside its kernel, which the cost on that device has and a measured kernel has
+ * not: the work of a group of cores that stands for a GPU. A cost on a CPU gets it from the runtime. */
 static double overhead_s(const emp_machine *machine, emp_device_id device)
 {
     const emp_device *d = &machine->device[device];

@@ -28,7 +28,7 @@ void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
                                 const emp_validation_origin  *origin,
                                 const emp_validation_summary *summary);
 
-/** What was measured of one placement, without any prediction. */
+/** The measurements of one placement, without any prediction. */
 typedef struct {
     char                workload[EMP_VALIDATION_SPEC_BYTES];
     emp_validation_case c;

@@ -25,8 +25,7 @@ static const struct argp_option options[] = {
      0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"anchors", KEY_ANCHORS, "DIR", 0,
-     "Folder of tables *.tsv (default: that of the data folder, with cells of table 1)",
-     0},
+     "Folder of tables *.tsv (default: the data folder's, with cells of table 1)", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
 };

@@ -50,10 +50,10 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
      "Machine whose first GPU model's tables count, for rows of transformers", 0},
     {"host-rate", KEY_HOST_RATE, "RATE", 0,
-     "What a host sends to others, all in all (default " HOST_RATE "), likewise", 0},
+     "Rate from a host to all others together (default " HOST_RATE "), likewise", 0},
     {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "Simulate each rank, though those of a stage are alike, for rows that name models",
+     "Simulate each rank, though a stage's ranks are alike, for rows that name models",
      0},
     {0},
 };
@@ -152,7 +152,7 @@ static emp_status load_network(struct tables *t, const char *path,
     return st;
 }
 
-/* What the rows of a table are. */
+/* The form of a table's rows. */
 typedef enum { OF_DEVICES, OF_TRANSFORMERS, OF_MODELS } row_form;
 
 /* An option that the rows have no use for would seem to have been heeded. */
@@ -181,7 +181,7 @@ static emp_status refuse_unused(const struct args *a, row_form form, emp_error *
     return EMP_OK;
 }
 
-/* What rows that name devices are predicted from. */
+/* The tables from which rows that name devices are predicted. */
 static emp_status load_profiles(struct tables *t, const struct args *a, emp_error *err)
 {
     if (a->layers == NULL || a->network == NULL)

@@ -38,8 +38,7 @@ struct args {
 
 static const struct argp_option options[] = {
     {"backend", 'B', "NAME", 0,
-     "What is measured: cpu (default), groups of this computer's cores; or cuda, a GPU",
-     0},
+     "Measure cpu (default), groups of this computer's cores; or cuda, a GPU", 0},
     {"machine", 'm', "NAME|FILE", 0,
      "Its devices, and where the fit starts (default cpu2; of cuda there is none)", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu, of cuda replay-cuda)",
@@ -62,7 +61,7 @@ static const char doc[] =
     "Measure what this computer takes for products, convolutions, passes over memory, "
     "ops and copies, and fit a machine's constants to that.\v"
     "Benchmarks are small steps that the replay engine executes. Let nothing else run "
-    "meanwhile. Of a GPU they measure one, and its link to the host.\n\n"
+    "meanwhile. With cuda one GPU and its link to the host are measured.\n\n"
     "  emplace calibrate measure --backend cpu -o mine.yaml --format csv > "
     "mine-benchmarks.csv\n"
     "  emplace calibrate measure --measured mine-benchmarks.csv -o other.yaml\n"

@@ -24,7 +24,7 @@ struct args {
 
 static const struct argp_option options[] = {
     {"workload", KEY_WORKLOAD, "SPEC", 0,
-     "What the files place (the default is what they name)", 0},
+     "The graph that the files place (default: the one that they name)", 0},
     {"machine", 'm', "NAME|FILE", 0, "On which machine (likewise)", 0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile (the default follows from where the graph comes from)", 0},
@@ -32,7 +32,7 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Say why the placement of one file is faster than that of another: where the time of "
+    "Say why the placement of one file is faster than another's: where the time of "
     "both steps goes, device by device above each other, and which ops' devices matter.\v"
     "A file is what simulate --placement takes: a placement, a run record (.h5), a graph "
     "whose nodes name devices. A part of the ops matters if the faster step loses by the "

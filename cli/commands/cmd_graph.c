@@ -22,7 +22,7 @@
 
 enum { CLI_GRAPH_PATH_BYTES = 4096 };
 
-/** What is written, and where. Everything is borrowed. */
+/** The files to write. Everything is borrowed. */
 typedef struct {
     const char        *path; /**< ends in .json, or in .csv: then the ops go there */
     const char        *spec;

@@ -55,7 +55,7 @@ static const struct argp_option options[] = {
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
-     "What is decided: devices (default), devices,order, devices,fusion, "
+     "Decide devices (default), devices,order, devices,fusion, "
      "devices,order,fusion, or devices,home",
      0},
     {"gap", KEY_GAP, "PERCENT", 0,
@@ -262,7 +262,7 @@ static emp_status tell_of_one_gpu(const cli_place_args *args, const emp_record *
         return EMP_OK;
     EMP_CHECK(emp_fastest_gpu(&gpu, &least_s, problem, err));
     if (least_s > (1.0 + NEARLY) * best_s) return EMP_OK;
-    cli_warn("%s alone takes %s a step, and this placement %s: one GPU may be enough",
+    cli_warn("%s by itself takes %s a step, and this placement %s: one GPU may be enough",
              problem->machine->device[gpu].name,
              emp_units_format_seconds(least_s, least, sizeof least),
              emp_units_format_seconds(best_s, best, sizeof best));
@@ -352,7 +352,7 @@ void cli_place_keep(cli_place_args *args)
     args->run.kept_placement = is_own_output(args) ? NULL : args->out;
 }
 
-/* Of several ranks the first one writes. */
+/* Only the first of several ranks writes. */
 static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
                               emp_error *err)
 {

@@ -62,7 +62,7 @@ static const struct argp_option options[] = {
      "PREFIX.0.et, PREFIX.1.et, ...",
      0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "Of a SPEC with degrees of parallelism: simulate each rank, though those of a stage "
+     "For a SPEC with degrees of parallelism: simulate each rank, though a stage's ranks "
      "are alike",
      0},
     CLI_FIT_OPTION,

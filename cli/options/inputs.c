@@ -26,10 +26,10 @@ enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT, KEY_SIGNATURE };
 
 static const struct argp_option source_options[] = {
     {"batch", KEY_BATCH, "N", 0,
-     "Of an ONNX model or a TensorFlow graph: the size of inputs that leave their first "
+     "For an ONNX model or a TensorFlow graph: the size of inputs that leave their first "
      "one open",
      0},
-    {"dim", KEY_DIM, "NAME=N", 0, "Of an ONNX model: the size that it calls NAME", 0},
+    {"dim", KEY_DIM, "NAME=N", 0, "For an ONNX model: the size that it calls NAME", 0},
     {"train", KEY_TRAIN, "OPTIMIZER", 0,
      "Derive the training step of an ONNX model: sgd, momentum or adam", 0},
     {"lenient", KEY_LENIENT, NULL, 0,
@@ -38,7 +38,7 @@ static const struct argp_option source_options[] = {
      "warning says how much of the time they are",
      0},
     {"signature", KEY_SIGNATURE, "NAME", 0,
-     "Of a SavedModel: the signature that is a step; serving_default if it has that one",
+     "For a SavedModel: the signature that is a step; serving_default if it has that one",
      0},
     {0},
 };
@@ -69,7 +69,7 @@ static error_t parse_source(int key, char *arg, struct argp_state *state)
 const struct argp cli_source_argp = {source_options, parse_source, NULL, NULL,
                                      NULL,           NULL,         NULL};
 
-/* What the source_options make of a file: the beginning of a spec. */
+/* The spec that the source_options make from a file: the beginning of a spec. */
 static const char *prefix_of(const cli_source_options *o, const char *path)
 {
     bool is_for_onnx = o->train || o->is_lenient || o->dims[0] != '\0';
@@ -373,8 +373,8 @@ static const struct argp_option options[] = {
      "docs/machines.md lists): " EMP_RUNTIME_NAMES,
      0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,
-     "step-time (default), or max-load: the time per sample of a pipeline, which is "
-     "that of its busiest device. It is what --runtime msr-load calls a step",
+     "step-time (default), or max-load: the time per sample of a pipeline, which "
+     "its busiest device decides. It is what --runtime msr-load calls a step",
      0},
     {"costs", KEY_COSTS, "FILE", 0,
      "Times that you measured, CSV with the columns op (a name, a pattern, or "

@@ -177,7 +177,7 @@ static emp_status join_ranks(emp_jobs_params *jobs, emp_error *err)
     if (jobs->ranks == NULL) return EMP_OK;
     if (!jobs->ranks->takes_threads && jobs->threads > 1)
         return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "%s takes calls of one thread alone; use --threads 1, or build "
+                         "%s takes calls of only one thread; use --threads 1, or build "
                          "with Open MPI or MPICH",
                          emp_ranks_library());
     cli_stop_for_scheduler();

@@ -217,11 +217,11 @@ static emp_status spawn(pid_t *child, const struct folder *f, const struct comma
     int code = posix_spawnp(child, path, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (code != 0)
-        return EMP_ERROR(
-            EMP_EEXTERNAL,
-            "%s, which alone drives GPUs, is not beside this program and not in "
-            "PATH: %s",
-            name, strerror(code));
+        return EMP_ERROR(EMP_EEXTERNAL,
+                         "%s, the only program that drives GPUs, is not beside this "
+                         "program and not in "
+                         "PATH: %s",
+                         name, strerror(code));
     return EMP_OK;
 }
 

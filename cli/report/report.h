@@ -28,7 +28,7 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *result,
                       const emp_explanation *why, const emp_bounds *bounds);
 
 /** A run on \a inputs and its best placement, of which the oracle says \a best, as \a format says.
- * \param sensitivity  OPTIONAL. What the answer owes to derived constants. */
+ * \param sensitivity  OPTIONAL. The influence of derived constants on the answer. */
 emp_status cli_report_run(const emp_record *record, const cli_inputs *inputs,
                           const emp_sim_result *best, const emp_bounds *bounds,
                           const emp_sensitivity *sensitivity, emp_sheet_format format,
@@ -81,7 +81,7 @@ void cli_why_print_brief(const emp_problem *problem, const emp_explanation *why,
 void cli_why_print(const emp_problem *problem, const emp_explanation *why,
                    const emp_what_if *what_if);
 
-/** What a memory holds, as members of \a object, or as lines. \return false when memory
+/** The content of a memory, as members of \a object, or as lines. \return false when memory
  * is out. */
 bool cli_why_add_memory(json_t *object, const emp_problem *problem,
                         const emp_explain_memory *memory);

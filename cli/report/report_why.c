@@ -11,11 +11,11 @@
 #include "sim/explain/brief.h"
 #include "sim/explain/explain.h"
 
-/* What the time of each device goes into, for people and as JSON. */
+/* The use of each device's time, for people and as JSON. */
 
 enum { NAME_WIDTH = 34 };
 
-/* What a share is of; the name of a scope is not terminated. */
+/* The subject of a share; the name of a scope is not terminated. */
 struct subject {
     const char *key; /* in JSON */
     const char *name;

@@ -16,7 +16,7 @@
 
 /* ---- a request of `emplace serve`: one line of JSON, read and checked ---- */
 
-/* What can be asked. */
+/* The requests. */
 #define CLI_VERB_LIST(X)  \
     X(LOAD, "load")       \
     X(SCORE, "score")     \
@@ -184,7 +184,7 @@ static emp_status read_members(cli_request *r, emp_error *err)
     return EMP_OK;
 }
 
-/* What one member alone does not tell. */
+/* Checks that need more than one member. */
 static emp_status check_rows(const cli_request *r, emp_error *err)
 {
     const emp_json *rows = r->placements != NULL ? r->placements : r->classes;

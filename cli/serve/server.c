@@ -246,7 +246,7 @@ static void collect(const server *s, client *c)
 
 /* ---- the loop ---- */
 
-/* What is waited for of a client. */
+/* The event that is awaited from a client. */
 static struct pollfd watch(const client *c)
 {
     if (c->is_running) return (struct pollfd){.fd = c->run.socket, .events = POLLIN};
@@ -427,7 +427,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Answer requests, lines of JSON, with the oracle: load a problem, score placements, "
     "explain one, place by a method. docs/library.md lists requests and answers.\v"
-    "Clients have their turn one after another. Of the problems kept, those not used for "
+    "Clients have their turn one after another. The kept problems that were not used for "
     "longest make room for a new one, which is refused if it takes more than --memory by "
     "itself. Nothing is reachable from the network. The "
     "socket is its owner's.\n\n"

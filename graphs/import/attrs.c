@@ -264,7 +264,7 @@ static const emp_field_name value_names[] = {
     {"type", VALUE_TYPE},     {"shape", VALUE_SHAPE},
     {"tensor", VALUE_TENSOR}, {0}};
 
-/* What an attribute sets; each takes one kind of value and ignores others. */
+/* The target of an attribute; each takes one kind of value and ignores others. */
 typedef enum {
     SET_BOOL,
     SET_INT,      /* int32_t */

@@ -45,8 +45,8 @@ void emp_message_file_init(emp_message_file *file, const char *bytes, size_t siz
 
 void emp_message_file_clear(emp_message_file *file) { emp_arena_clear(&file->scratch); }
 
-/* Finds the first field of that number, which must be a string or a message. What cannot
- * be read is taken as absent: whether this is an error depends on what else the file may
+/* Finds the first field of that number, which must be a string or a message. A member
+ * that cannot be read counts as absent: whether this is an error depends on what else the file may
  * be. */
 static bool find_part(emp_message_file *file, emp_slice body, const emp_field_name *names,
                       int32_t number, bool is_string, emp_slice *out)

@@ -1,6 +1,6 @@
 /** \file graphs/import/container.h
  * Finds the GraphDef in a file: the file itself, or a part of a MetaGraphDef or
- * SavedModel. What the file is, is told by its content; its name does not matter.
+ * SavedModel. The content decides which kind of file it is; its name does not matter.
  */
 #ifndef EMP_GRAPHS_IMPORT_CONTAINER_H
 #define EMP_GRAPHS_IMPORT_CONTAINER_H
@@ -55,7 +55,7 @@ emp_status emp_signature_each_output(const emp_signature *signature,
                                      emp_message_file *file, emp_signature_visit *visit,
                                      void *context, emp_error *err);
 
-/* What one step of a graph from a file runs. */
+/* The ops that one step of a graph from a file runs. */
 
 /** Marks the ops of a comma-separated list; "name:port" names the op, too.
  * \retval EMP_EINVAL  One is no op of the graph, or the list is empty. */

@@ -7,7 +7,7 @@
  * - While and StatelessWhile are "a/cond" and "a/body" for each iteration, of which the caller
  *   says the number; from the second on "a/cond_1", "a/body_1".
  *
- * What waits for a call waits for the op "a/done", which waits for the results and for what runs
+ * An op that waits for a call waits for the op "a/done", which waits for the results and for what runs
  * besides. If the call waits for something, nodes that read nothing of the body wait for "a/start".
  * Both ops are there only where they are needed.
  *

@@ -8,7 +8,7 @@
 #include "graphs/import/proto/wire.h"
 #include "sim/graph/graph.h"
 
-/** What a file is, by its content. */
+/** The kind of a file, by its content. */
 typedef enum {
     EMP_NODES_NONE, /**< no TensorFlow graph, or no file that can be read */
     EMP_NODES_BINARY,

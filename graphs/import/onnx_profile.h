@@ -47,7 +47,7 @@ emp_status emp_onnx_profile_load(emp_onnx_profile *out, const char *path, emp_er
 
 void emp_onnx_profile_clear(emp_onnx_profile *profile);
 
-/** What a profile says of a node of a model. Nodes of one group have one time, which is that of all of them. */
+/** A profile's facts about a node of a model. Nodes of one group have one time, which is that of all of them. */
 typedef struct {
     double
         us; /**< of the group, at the node that is its number; -1 = the profile has none */

@@ -139,7 +139,7 @@ static void clear_times(times *t)
     emp_free(t->op);
 }
 
-/* What is before the ":" of "Conv2D:Conv2D": the op whose kernel it is. */
+/* The text before the ":" of "Conv2D:Conv2D": the op whose kernel it is. */
 static emp_slice op_of_kernel(emp_slice name)
 {
     return (emp_slice){name.data, emp_slice_find(name, ":")};

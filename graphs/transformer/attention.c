@@ -75,7 +75,7 @@ static emp_port turn_key(emp_stack *s, const char *leaf, emp_port x)
     return emp_tape_map(s->t, indexer_leaf(s, leaf), "RotaryEmbedding", NULL, x);
 }
 
-/* What an indexer's heads choose; without weights each for itself. Keys stand for stride tokens. */
+/* The keys that an indexer's heads choose; without weights each for itself. Keys stand for stride tokens. */
 static emp_port stack_select(emp_stack *s, emp_port q, emp_port k, emp_port weights,
                              int32_t stride)
 {
@@ -299,7 +299,7 @@ static emp_port multiply_gate(emp_stack *s, emp_port y, emp_port gate)
     return emp_tape_mul(s->t, emp_tape_join_names(s->t, name, "_mul"), y, gate);
 }
 
-/* What attention gives, [tokens, heads x value size], by its gate of x. */
+/* The result of attention, [tokens, heads x value size], by its gate of x. */
 static emp_port stack_gate(emp_stack *s, emp_port y, emp_port x)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
@@ -613,7 +613,7 @@ static emp_port compress(emp_stack *s, const char *module, emp_port x, int64_t s
     return turn(s, emp_tape_join_names(s->t, module, "_rotary"), y);
 }
 
-/* What the indexer chooses for queries of the vector \a latent. */
+/* The indexer's choice for queries of the vector \a latent. */
 static emp_port choose(emp_stack *s, emp_port x, emp_port latent)
 {
     const emp_transformer_indexer *c = &s->m->index;

@@ -413,7 +413,7 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
     return x;
 }
 
-/* What a layer's own embedding of each token adds (Gemma 4). */
+/* Adds a layer's own embedding of each token (Gemma 4). */
 static emp_port add_embedding(emp_stack *s, emp_port x)
 {
     int64_t  tokens = emp_tape_size(s->t, x, 0), size = s->m->layer_embedding;

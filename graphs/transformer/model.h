@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "sim/graph/graph.h"
 
-/* What the modules of a transformer are called, by the program whose files it comes from. Ops have
+/* The names of a transformer's modules, by the program whose files it comes from. Ops have
  * the paths of their modules, so that a device map by module path can be made of a placement. */
 
 /** Names of modules; those behind `layer` are within a layer. */
@@ -72,7 +72,7 @@ typedef enum {
     EMP_NORMS_PARALLEL_2 /**< the same with two norms: GPT-NeoX */
 } emp_norm_places;
 
-/** What a norm's parameters are. */
+/** The parameters of a norm. */
 typedef enum {
     EMP_NORM_RMS,         /**< a factor */
     EMP_NORM_LAYER,       /**< a factor and a bias */

@@ -29,7 +29,7 @@
 
 #define EMP_TAPE_NONE ((emp_port){-1, 0})
 
-/* What a step does with a transformer: how many tokens, in which element type, and whether it
+/* The use of a transformer in a step: how many tokens, in which element type, and whether it
  * trains, reads a prompt or writes one token. */
 
 typedef enum {
@@ -87,12 +87,12 @@ int64_t emp_transformer_round_tokens(const emp_transformer_step *step);
 /** Number of micro-batches that prompts are read in. */
 int64_t emp_transformer_rounds(const emp_transformer_step *step);
 
-/** What stands before the number of a round in names. */
+/** The text before the number of a round in names. */
 #define EMP_TAPE_ROUND "/ubatch_"
 
 enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
 
-/** What a note is of; each kind has a function that goes back over it. */
+/** The kind of a note; each kind has a function that goes back over it. */
 typedef enum {
     EMP_NOTE_LINEAR,
     EMP_NOTE_LOOKUP,

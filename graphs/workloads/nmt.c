@@ -16,7 +16,7 @@ typedef enum {
 /** The options that name them, in the order of the enum. */
 #define EMP_NMT_ARCHITECTURE_WORDS "standard|gnmt|gnmt_v2"
 
-/** What a spec says. */
+/** The values of a spec. */
 typedef struct {
     int32_t               layers, units, batch;
     int32_t               src_steps, tgt_steps; /**< words of a sentence */
@@ -300,7 +300,7 @@ const emp_option emp_nmt_params[] = {
 
 static const double clip_norm = 5.0;
 
-/* What the numbers of the spec say. */
+/* Reads the numbers of the spec. */
 static emp_nmt read_spec(const int64_t *v)
 {
     return (emp_nmt){

@@ -165,7 +165,7 @@ static emp_port gated(model *m, const char *scope, const char *name, const char 
     return emp_tf_op1(m->tf, function, NULL, emp_tf_op2(m->tf, "Add", "add", x, b.read));
 }
 
-/* What the layer hands on; its part of the output comes in \a skip. */
+/* The output that the layer hands on; its part of the output comes in \a skip. */
 static emp_port layer(model *m, int32_t number, emp_port x, int64_t dilation,
                       emp_port *skip)
 {

@@ -16,7 +16,7 @@
 
 enum { EMP_WORKLOAD_MAX_PARAMS = 32 };
 
-/** What a spec gives: value[i] is that of row i of the family's parameters. */
+/** The values of a spec: value[i] belongs to row i of the family's parameters. */
 typedef struct {
     int32_t value[EMP_WORKLOAD_MAX_PARAMS];
     double  real[EMP_WORKLOAD_MAX_PARAMS]; /**< of rows that are no whole numbers */

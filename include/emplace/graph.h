@@ -8,8 +8,8 @@
  *     emp_graph_destroy(graph);
  *
  * Queries take O(1) if nothing else is said. A query with a graph that is NULL, or an op or a
- * tensor that the graph does not have, gives NULL, 0, false or -1. What a query returns by pointer
- * is borrowed from the graph.
+ * tensor that the graph does not have, gives NULL, 0, false or -1. Pointers that queries return are
+ * borrowed from the graph.
  *
  * Threads. A graph does not change after it is made, so threads may share it.
  */

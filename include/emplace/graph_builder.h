@@ -33,7 +33,7 @@ typedef struct {
     int32_t   index;
 } emp_port;
 
-/** What an op takes. Frozen. */
+/** The costs of an op. Frozen. */
 typedef struct {
     int64_t gpu_ns, cpu_ns; /**< time on a GPU and on a core of a CPU; from 0 */
     int64_t copy_ns;        /**< of its result between a GPU and host memory, one way;

@@ -26,7 +26,7 @@ typedef struct emp_problem emp_problem;
 /** Levels of the order in which a device serves what waits for it. */
 enum { EMP_LEVELS = 64 };
 
-/** What is decided of a step: a read-only view of arrays that are the caller's. Frozen. */
+/** A decision about a step: a read-only view of arrays that are the caller's. Frozen. */
 typedef struct {
     const emp_device_id *device_of_op; /**< [op count] */
     /** [op count] below EMP_LEVELS; what waits at the least level is served first, and at one

@@ -23,11 +23,11 @@
  *     grad J = 1/K sum_j (R_j - b) grad log p(d_j)
  *
  * for K placements d_j of the groups, R = -sqrt(step time in s), b a moving average of the
- * rewards of placements that ran. What raises J lowers E[sqrt(step time)], as the paper
+ * rewards of placements that ran. A change that raises J lowers E[sqrt(step time)], as the paper
  * has it. Placements are drawn near the policy, not from it (device_net.h), so that grad J
  * is an estimate with a bias. */
 
-/* What the placer over co-location groups sees of each group, a row of
+/* The features of a group for the placer over co-location groups, a row of
  *
  *     type       mean over the group's rows of a learned embedding of their op types
  *     16 values  sums of its rows' output sizes, 0 where there is no such size

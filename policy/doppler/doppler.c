@@ -559,7 +559,7 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
     return EMP_OK;
 }
 
-/* What imitation came to is reported with every update. */
+/* The result of imitation is reported with every update. */
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_doppler_agent *a = (emp_doppler_agent *)state;

@@ -11,7 +11,7 @@
 
 enum { F = EMP_DOPPLER_FEATURES };
 
-/* Slices. What follows SUM_B depends on the form. */
+/* Slices. The members after SUM_B depend on the form. */
 enum {
     NODE_W,
     NODE_B,

@@ -81,7 +81,7 @@ typedef struct {
     int64_t                  free_bytes[EMP_MAX_DEVICES];
     emp_arrays               arrays; /**< all of these */
 
-    /* Of the node that emp_doppler_episode_look() was last told: */
+    /* For the last node given to emp_doppler_episode_look(): */
     int32_t       candidate_count;
     emp_device_id candidate[EMP_MAX_DEVICES];
     /** [candidate][EMP_DOPPLER_FEATURES] compute given to it so far; compute of the node's inputs

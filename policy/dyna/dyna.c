@@ -37,7 +37,7 @@ typedef struct {
     double              clip, imitate, real, judge_rate;
 } dyna_options;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t is_begun, asked, grown, examples, steps;
 } progress;

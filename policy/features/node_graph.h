@@ -10,7 +10,7 @@
  * and its update, which comes last. A row therefore stands where its first op stands in the
  * graph's topological order. An edge of the graph from one row to another is *forward* if the
  * first row stands before the second. Forward edges form no cycle, and merging closes none.
- * What else there is *returns*, as gradients do to their variables. Successors and predecessors
+ * All other edges *return*, as gradients do to their variables. Successors and predecessors
  * are those of forward edges. Neighbours are those of all edges.
  *
  * Edges of the graph between the same two nodes are one edge here. Its bytes are those of the
@@ -80,7 +80,7 @@ void emp_node_graph_spread(const emp_node_graph *graph,
  * are the rules by which Baechi fuses ops (Jeon et al., SoCC 2020). Nodes without any edge left
  * may join each other.
  *
- * Of the two, a node takes the neighbour with which it exchanges more bytes. A limit on the load
+ * From the two, a node takes the neighbour with which it exchanges more bytes. A limit on the load
  * of what is merged keeps nodes alike. It begins below the mean load that is wanted, and grows
  * when nothing below it is left to merge. Nodes that may use different devices merge last. */
 

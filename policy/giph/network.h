@@ -32,7 +32,7 @@ typedef struct {
     emp_real *m;    /**< [link][EMP_GIPH_MESSAGE] */
 } emp_giph_pass;
 
-/** What one pass over a gpNet makes; each thread has its own. */
+/** The values of one pass over a gpNet; each thread has its own. */
 typedef struct {
     emp_real     *hidden, *y0;      /**< [pair][EMP_GIPH_WIDTH] */
     emp_giph_pass pass[2];          /**< forwards, backwards */

@@ -117,7 +117,7 @@ void emp_criticality_learn(const emp_criticality *c, const emp_giph_world *world
  *     from every other pair of p to the pivot of v
  *
  * Features of a pair: the node's time over devices, the device's time over nodes, the pair's own
- * time, start-time potential, criticality of the node. Of a link: bytes, delay, time of the
+ * time, start-time potential, criticality of the node. For a link: bytes, delay, time of the
  * message, time of a byte, criticality of the edge. The start-time potential is how much later
  * the inputs of the node would be there than the node starts now, 0 of pivots; inputs of a node
  * that has none are there at 0. Each feature is scaled to -1 .. 1 by its least and greatest value

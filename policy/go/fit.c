@@ -10,7 +10,7 @@
 /* They bound what a proposal costs: moves that are made, and moves that are tried for each. */
 enum { MOST_MOVES = 64, MOST_TRIES = 256 };
 
-/* What is as unlikely as this is as unlikely as anything else. */
+/* Probabilities below this count as equal. */
 static const double LEAST_P = 1e-30;
 
 /* A node to another device. */

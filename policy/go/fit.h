@@ -3,8 +3,8 @@
  * so none knows what the others leave of a device.
  *
  * As long as search/room.h says that memory is missing, one node leaves a device that lacks it for
- * another one. Of the likeliest such moves the first after which nothing is missing is made, or
- * else the one that leaves the least missing. No step is simulated. Nodes should be groups of ops
+ * another one. It makes the likeliest such move after which no memory is missing, or else
+ * the one that leaves the least missing. No step is simulated. Nodes should be groups of ops
  * that belong together: a variable that leaves its reader behind is copied back, so that one small
  * node alone frees nothing.
  */

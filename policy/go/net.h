@@ -70,7 +70,7 @@ emp_status emp_go_net_init(emp_go_net *net, const emp_go_shape *shape,
 void       emp_go_net_clear(emp_go_net *net); /**< legal after a failed init */
 void       emp_go_net_randomize(emp_go_net *net, double head_gain, emp_rng *rng);
 
-/** What nodes see from now on: \a choice [position] of the round before, or NULL in the first, as
+/** The input of nodes from now on: \a choice [position] of the round before, or NULL in the first, as
  * after emp_go_net_init(). Only with rounds. */
 void emp_go_net_show(emp_go_net *net, const uint8_t *choice);
 

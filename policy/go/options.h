@@ -9,7 +9,7 @@
 #include "policy/nn/real.h"
 #include "policy/reinforce/learner.h"
 
-/* What the GPUs of an example are called.
+/* The names of an example's GPUs.
  *
  * Which of two equal GPUs is the first says nothing, and a policy that draws all nodes at once
  * cannot learn what says nothing: so an example's GPUs are named anew, in one of two ways.

@@ -48,7 +48,7 @@ double emp_go_climb_run(const emp_go_climb *climb, emp_go_net *net,
                         const emp_go_task *task, int32_t task_count,
                         double *gradient_norm);
 
-/** What the rounds behind the first have seen and drawn: arrays are [round - 1][sample][position]. */
+/** The inputs and draws of the rounds behind the first: arrays are [round - 1][sample][position]. */
 typedef struct {
     int32_t   count; /**< T, at least 1 */
     int32_t   rows, samples;

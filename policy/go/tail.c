@@ -76,7 +76,7 @@ void emp_segment_work_allocate(emp_segment_work *w, emp_arrays *arrays)
         EMP_ADD_ARRAY(arrays, emp_real, emp_dot_attention_scratch(&w->attention));
 }
 
-/* Of one layer: value or gradient of a parameter by its place in the layer. */
+/* For one layer: value or gradient of a parameter by its place in the layer. */
 static const emp_real *value(const emp_params *p, int32_t first, int32_t slice)
 {
     return emp_params_value(p, first + slice);

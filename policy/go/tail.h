@@ -39,7 +39,7 @@ enum {
     EMP_LAYER_SLICES
 };
 
-/** What a layer computed; N rows, width W, F hidden units. */
+/** The results of a layer; N rows, width W, F hidden units. */
 typedef struct {
     emp_real *qkv;                 /**< (N,3W) */
     emp_real *mix;                 /**< (N,W) what attention gave */
@@ -51,7 +51,7 @@ typedef struct {
     emp_real *out;                 /**< (N,W) */
 } emp_segment_layer;
 
-/** What layers of one network share. Its fields after `stop` are scratch. */
+/** The state that layers of one network share. Its fields after `stop` are scratch. */
 typedef struct {
     emp_dot_attention attention; /**< rows, width and so on */
     int32_t           hidden;

@@ -247,7 +247,7 @@ static void take_likeliest(emp_go_agent *a)
         emp_go_fit_mend(&a->fit, a->task[0].choice, a->task[0].p);
 }
 
-/* What was drawn is seen, and drawn anew. */
+/* The earlier draw is the input of a new one. */
 static void draw_again(emp_go_agent *a, int32_t round, int32_t samples)
 {
     const emp_go_task *t = &a->task[0];
@@ -452,7 +452,7 @@ static void take_devices(emp_go_agent *a, const emp_device_id *device_of_op)
         a->task[0].choice[a->features.position[v]] = name_of_device[a->device_of_node[v]];
 }
 
-/* Of the other tasks; a node's choice is that of its first op. */
+/* For the other tasks; a node's choice is its first op's. */
 static uint8_t choice_of(const emp_go_agent *a, const emp_go_task *t,
                          const emp_owned_decision *example, emp_op_id op)
 {

@@ -46,7 +46,7 @@ typedef struct {
     double    log_prob, entropy, squares;
 } chunk_work;
 
-/* What all rows of a run have in common. */
+/* The values that all rows of a run share. */
 typedef struct {
     const emp_draw *draw;
     const int32_t  *given;

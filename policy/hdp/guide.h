@@ -34,7 +34,7 @@ typedef struct {
     int32_t      *device;         /**< [capacity][row] the best first */
     double       *step_s;         /**< [capacity] 0: there is no such elite */
     double        scale;          /**< of Gumbel numbers */
-    /* What an update leaves for take(). */
+    /* The values that an update leaves for take(). */
     int32_t   *candidate;    /**< [row] its best placement; 0 without one */
     double     candidate_s;  /**< 0 = none */
     double     drawn, moved; /**< groups of its samples, and those that moved */

@@ -28,7 +28,7 @@ void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
 void emp_attention_mix(emp_real *e, emp_real *context, const emp_real *memory, int32_t S,
                        int32_t A);
 
-/** What \a count queries did, row by row, and the gradient of what became of it. */
+/** The results of \a count queries, row by row, and the gradient of these results. */
 typedef struct {
     int32_t           count, S, A;
     const emp_real   *weights;  /**< (count,S) */

@@ -36,8 +36,8 @@ void emp_neighbor_max_backward(emp_real *dx, const emp_real *dm, const int32_t *
                                int32_t N, int32_t C, int32_t threads);
 
 /* ReLU and dropout (Srivastava et al., 2014) in one: what is below 0 becomes 0, and of the rest
- * each number becomes 0 with probability \a rate or is divided by 1 - rate. What is above 0
- * afterwards says what was kept, so that no mask is stored. */
+ * each number becomes 0 with probability \a rate or is divided by 1 - rate. Values above 0 afterwards
+ * mark the kept ones, so that no mask is stored. */
 
 /** In place; draws a number for each of \a count from \a rng, none if \a rate is 0, which must
  * be below 1. */

@@ -23,8 +23,8 @@
 void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
                            const emp_real *c_previous, int32_t H);
 
-/** Sequences of equal length that go through the same weights side by side. Of arrays
- * that a function takes, those of sequence n start n x T positions further (cells T + 1). */
+/** Sequences of equal length that go through the same weights side by side. In the
+ * arrays of a function, the values of sequence n start n x T positions further (cells T + 1). */
 typedef struct {
     int32_t count; /**< sequences */
     int32_t T, H;

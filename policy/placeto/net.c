@@ -270,7 +270,7 @@ static void embed(emp_placeto_net *net)
     }
 }
 
-/* What the nodes of one relation say to the node, into its part of u. */
+/* Pools the nodes of one relation into the node's part of u. */
 static void pool(emp_placeto_net *net, int32_t relation)
 {
     emp_placeto_messages *m = &net->pool[relation];

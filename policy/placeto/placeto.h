@@ -42,7 +42,7 @@ typedef enum {
 /** In what the time of a step counts. */
 typedef enum { EMP_PLACETO_SECONDS, EMP_PLACETO_STARTS } emp_placeto_units;
 
-/** What counts as missing memory. */
+/** The measures of missing memory. */
 typedef enum {
     EMP_PLACETO_PEAK,    /**< GB above a limit on the fullest device */
     EMP_PLACETO_OVERFLOW /**< the share of a device's memory, summed over devices */

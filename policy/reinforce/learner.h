@@ -34,7 +34,7 @@
  * [-c, c], s the deviation of rewards that ran: one failure then weighs no more than c
  * deviations. */
 
-/** What a step of t seconds is worth; the paper found the first to be the best. */
+/** The reward of a step of t seconds; the paper found the first to be the best. */
 typedef enum {
     EMP_REWARD_SQRT,     /**< -sqrt(t) */
     EMP_REWARD_IDENTITY, /**< -t */
@@ -69,7 +69,7 @@ typedef struct {
                        placements that ran; 0 before the first update with several */
 } emp_baseline;
 
-/** What an update is computed from. */
+/** The inputs of an update. */
 typedef struct {
     double weight
         [EMP_MAX_TOLD]; /**< advantage / samples that take part; 0 = takes no part */
@@ -99,7 +99,7 @@ typedef struct {
 
 #define EMP_LEARNER_DEFAULTS(...) __VA_ARGS__
 
-/** Of an emp_adam. \a epsilon_name: "epsilon", unless the method has another option of this name. */
+/** The options of an emp_adam. \a epsilon_name: "epsilon", unless the method has another option of this name. */
 #define EMP_ADAM_OPTIONS(type, at, rate, epsilon_name, eps, hat)                         \
     EMP_REAL_OPTION("lr", type, at.learning_rate, 0, 10, "learning rate of Adam", rate), \
         EMP_REAL_OPTION(epsilon_name, type, at.epsilon, 1e-30, 1e6, "Adam's epsilon",    \
@@ -121,7 +121,7 @@ typedef struct {
     EMP_REAL_OPTION("entropy", type, at, 0, 1e6, \
                     "weight of the policy's entropy in the objective", __VA_ARGS__)
 
-/** Of emp_reinforce_rules. */
+/** The options of emp_reinforce_rules. */
 #define EMP_REWARD_OPTIONS(type, at, form_default, first, average, failures)         \
     EMP_WORD_OPTION("reward", type, at.form, "sqrt|identity|log",                    \
                     "of a step of t seconds: -sqrt(t), -t, -ln(t)", form_default),   \
@@ -159,7 +159,7 @@ typedef struct {
 
 typedef struct emp_learner emp_learner;
 
-/** What is a policy's own. */
+/** The functions of a policy. */
 typedef struct {
     int32_t            metric_count;
     const char *const *metrics; /**< names: "loss", "reward", "baseline", its own */
@@ -205,7 +205,7 @@ struct emp_learner {
     emp_method_metric metric[EMP_LEARNER_MAX_METRICS];
 };
 
-/** What a policy begins with; takes \a ops over. */
+/** The learner that a policy begins with; takes \a ops over. */
 emp_learner emp_learner_start(const emp_learner_type    *type,
                               const emp_learner_options *options, emp_op_features *ops,
                               uint64_t seed, int32_t threads);
@@ -237,7 +237,7 @@ int32_t                         emp_learner_list_gradient(void           *state,
 int32_t                         emp_learner_list_values(void           *state,
                                                         emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-/** What the next placements depend on beyond the arguments of a creation; random numbers
+/** The state that the next placements depend on beyond the arguments of a creation; random numbers
  * follow from seed and update. */
 int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
@@ -245,7 +245,7 @@ int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED
 int32_t emp_learner_list_weights(void           *state,
                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-/** Of \a count values; NaN for none. */
+/** The mean of \a count values; NaN for none. */
 double emp_learner_mean(const double *values, int32_t count);
 
 const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
@@ -263,7 +263,7 @@ const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
  * An advantage is (R - b) / s, b and s the mean and the deviation of earlier rewards. Without
  * earlier ones they are those of the samples themselves. */
 
-/** What is known of earlier rewards (Welford, 1962). Zero-initialise. */
+/** The statistics of earlier rewards (Welford, 1962). Zero-initialise. */
 typedef struct {
     int64_t count;
     double  mean, squares; /**< sum of squared distances from the mean */

@@ -167,7 +167,7 @@ int32_t     emp_kernel_size_count(emp_kernel_kind kind);
 int32_t     emp_kernel_variant_count(emp_kernel_kind kind); /**< they are 0 .. */
 bool        emp_kernel_find(const char *name, emp_kernel_kind *kind);
 
-/** Of products and convolutions; 0 of others. */
+/** The FLOPs of products and convolutions; 0 for others. */
 double emp_kernel_flops(const emp_kernel *kernel);
 
 /** Terms of each sum of a product or convolution, zeros at the border included: kernels

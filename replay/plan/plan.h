@@ -79,7 +79,7 @@ typedef struct {
     double latency_s;
 } emp_replay_route;
 
-/** What is replayed. */
+/** A placed step to be replayed. */
 typedef struct {
     char     workload[256], machine[64], runtime[64], placement[256];
     uint64_t graph_hash;
@@ -131,7 +131,7 @@ emp_status emp_replay_plan_load(emp_replay_plan **out, const char *path, emp_err
 /** The lines that files of plans and of results begin with; without predicted_s. */
 void emp_replay_origin_lines(emp_lines *io, emp_replay_origin *origin);
 
-/** Of all that an executor does; names apart. */
+/** The hash of all that an executor does, without names. */
 uint64_t emp_replay_plan_hash(const emp_replay_plan *plan);
 
 /** Memory that an op's outputs (\a on_host or not) lie in. */

@@ -262,7 +262,7 @@ static emp_kernel move(const struct view *v)
     return move_runs(run > LEAST_RUN ? run : LEAST_RUN); /* what repeats lies near */
 }
 
-/* Of updates given with their rows' numbers; the operands are told by their types. */
+/* For updates given with their rows' numbers; the operands are told by their types. */
 static emp_kernel sparse_update(const struct view *v, int32_t tables)
 {
     int32_t index = -1, value = -1;

@@ -1,7 +1,7 @@
 /** \file replay/planner/part.h
  * A part of a plan: some of its ops, for measuring what their kernels take.
  *
- * What an op of the part reads from an op outside of it lies in memory before the step, as a variable does. A part may
+ * A tensor that an op of the part reads from an op outside of it lies in memory before the step, as a variable does. A part may
  * run on several devices at once, each with buffers of its own.
  */
 #ifndef EMP_REPLAY_PLANNER_PART_H

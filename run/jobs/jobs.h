@@ -48,13 +48,13 @@ typedef struct {
     int32_t     threads;
     bool        is_fresh;  /**< first remove what the folder has of these runs */
     bool        is_single; /**< each run has one thread, even where more are free */
-    /** Records keep no metrics, and of their curves the points where the best changed. What is
-     * saved is whole. */
+    /** Records keep no metrics, and of their curves the points where the best changed. Saved records
+     * are whole. */
     bool is_lean;
     /** A method that finds no placement, or does not take such a problem, gives a result that says
      * so; else it is a failure. */
     bool keeps_refusals;
-    /** Of how many shards, and which of them, from 1: runs of the others are neither read nor made,
+    /** The number of shards, and this one, from 1: runs of the others are neither read nor made,
      * and emp_jobs_run() then ends as if it was stopped. 0: there is one. */
     int32_t shard_count, shard;
     /** OPTIONAL. They share the runs. Rank 0 has all of them in the end. emp_jobs_run() ends on the

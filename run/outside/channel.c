@@ -257,7 +257,7 @@ static emp_status make_room(emp_channel *channel, emp_error *err)
     return EMP_OK;
 }
 
-/* What a program sends before it has read everything, without waiting: it may read no more until that is
+/* Reads, without waiting, the text that a program sends before it has read everything: it may read no more until that is
  * taken. */
 static emp_status take_early(emp_channel *channel, emp_error *err)
 {

@@ -42,7 +42,7 @@ void emp_outside_title(char *title, size_t size, const char *name);
  * \retval EMP_EUNSUPPORTED  More methods from outside than one process can have. */
 emp_status emp_outside_find(const emp_method **method, const char *name, emp_error *err);
 
-/* What methods from outside share.
+/* Functions that methods from outside share.
  */
 
 /** The first part of the state of each. */
@@ -72,7 +72,7 @@ emp_status emp_outsider_command(char        command[EMP_OUTSIDE_COMMAND_BYTES],
 /** Until when the next answer is waited for. */
 emp_channel_wait emp_outsider_wait(const emp_outsider *outsider);
 
-/** What ask() and tell() return of a failure that \a why tells: with the method's name, and
+/** The status that ask() and tell() return for the failure \a why: with the method's name, and
  * EMP_OK where the run's time was up, so that it ends. */
 emp_status emp_outsider_fail(const emp_outsider *outsider, emp_status st,
                              const emp_error *why, emp_error *err);

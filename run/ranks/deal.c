@@ -104,7 +104,7 @@ emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_erro
     return emp_ranks_excuse(share(ranks, deal, err), ranks, deal->stop, err);
 }
 
-/* Of what an exchange with others has given: after a stop rank 0 does not wait for ranks that have
+/* Interprets the status of an exchange with others: after a stop rank 0 does not wait for ranks that have
  * gone, and that is no failure.
  * \return EMP_EINTERRUPTED and an empty err then; else st. */
 static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
@@ -144,7 +144,7 @@ emp_status emp_ranks_go_on(const emp_ranks *ranks, const atomic_int *stop, emp_s
 
 int32_t emp_ranks_count(void)
 {
-    /* Of Open MPI; of MPICH and its relatives. */
+    /* Set by Open MPI; by MPICH and its relatives. */
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

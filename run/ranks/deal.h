@@ -29,13 +29,13 @@ typedef struct {
 
 /** Work that is shared. */
 typedef struct {
-    /** Of rank 0: [count], in the order in which they are handed out. */
+    /** For rank 0: [count], in the order in which they are handed out. */
     const emp_piece *piece;
     int32_t          count;
-    /** Of rank 0, OPTIONAL: a rank has done a piece, or found that it was done before. After a
+    /** For rank 0, OPTIONAL: a rank has done a piece, or found that it was done before. After a
      * failure nothing more is handed out. */
     emp_status (*on_done)(void *context, int64_t number, bool was_there, emp_error *err);
-    /** Of the others: takes pieces and does them, until there are none. EMP_EINTERRUPTED: it was
+    /** For the others: takes pieces and does them, until there are none. EMP_EINTERRUPTED: it was
      * stopped. */
     emp_status (*work)(void *context, emp_error *err);
     void             *context;

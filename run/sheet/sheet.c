@@ -414,7 +414,7 @@ static bool add_origin(json_t *object, const emp_sheet *s)
            put(object, "dirty", json_boolean(s->is_dirty));
 }
 
-/* What the sheet says beside its rows, and those. */
+/* The sheet's facts beside its rows, and the rows. */
 static json_t *json_sheet(const emp_sheet *s, bool is_alone)
 {
     json_t *object = json_object();
@@ -427,7 +427,7 @@ static json_t *json_sheet(const emp_sheet *s, bool is_alone)
             put(object, s->rows, emp_sheet_rows(s)));
 }
 
-/* What the first sheet says beside the list of all, and that. */
+/* The first sheet's facts beside the list of all, and the list. */
 static json_t *json_list(const emp_sheet *first)
 {
     json_t *root = json_object(), *list = json_array();

@@ -19,7 +19,7 @@
  * Building never fails: the sheet remembers that memory was out, or that a line did not have
  * a value a column, and printing says so.
  *
- * Of numbers NaN means that there is none, and infinity that nothing fits in memory. A value
+ * A number NaN is missing, and infinity means that nothing fits in memory. A value
  * that is left out (EMP_NONE) makes no sense in its place.
  */
 #ifndef EMP_RUN_SHEET_SHEET_H
@@ -68,7 +68,7 @@ typedef struct {
     emp_sheet_kind  kind;
     emp_sheet_place place;
     const char
-        *form;    /**< OPTIONAL. Of printf and a double, percent of a share, for people */
+        *form;    /**< OPTIONAL. A format of printf for a double, percent of a share, for people */
     int  digits;  /**< of a real number without a form, for people; 0: three or more */
     bool is_fine; /**< emp_sheet_number_fine(), for people */
     int  width;   /**< of text, at least */
@@ -77,7 +77,7 @@ typedef struct {
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;
     const char *
-        infinite; /**< OPTIONAL. What people see of infinity, as "never"; files then have "inf" */
+        infinite; /**< OPTIONAL. The text of infinity for people, such as "never"; files then have "inf" */
     bool is_optional; /**< left out where no line has a value */
     bool is_csv_only; /**< JSON says it elsewhere, as in the facts of the sheet */
 } emp_sheet_column;
@@ -206,7 +206,7 @@ void emp_sheet_add(emp_sheet *sheet, const emp_value *values, size_t count);
     emp_sheet_add(sheet, (const emp_value[]){__VA_ARGS__}, \
                   sizeof(const emp_value[]){__VA_ARGS__} / sizeof(emp_value))
 
-/** What went wrong while the sheet was built. \retval EMP_ENOMEM, EMP_EINVAL */
+/** The error while the sheet was built. \retval EMP_ENOMEM, EMP_EINVAL */
 emp_status emp_sheet_check(const emp_sheet *sheet, emp_error *err);
 
 /** The value of a line in a column; both count from 0. */
@@ -220,10 +220,10 @@ EMP_PRINTF_LIKE(2, 3) void emp_sheet_set_title(emp_sheet *sheet, const char *for
 /** A sentence below the table, for people. */
 EMP_PRINTF_LIKE(2, 3) void emp_sheet_note(emp_sheet *sheet, const char *format, ...);
 
-/** What JSON says beside the rows of this sheet. Takes over the object, which becomes a part of
+/** Members of the JSON beside the rows of this sheet. Takes over the object, which becomes a part of
  * what is printed; NULL means that memory was out for it. */
 void emp_sheet_set_facts(emp_sheet *sheet, json_t *facts);
-/** What JSON says beside the list of several sheets; for the first of them. */
+/** Members of the JSON beside the list of several sheets; for the first of them. */
 void emp_sheet_set_head(emp_sheet *sheet, json_t *head);
 
 /** "text", "md", "csv" or "json".

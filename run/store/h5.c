@@ -24,7 +24,7 @@ enum { IMAGE_STEP_BYTES = 1 << 20 };
 
 enum { PACKING_LEVEL = 6 };
 
-/* Of the superblock of version 0: whether the file is open. */
+/* In the superblock of version 0: whether the file is open. */
 enum { CONSISTENCY_AT = 20, CONSISTENCY_BYTES = 4 };
 
 /* A file that is read is in memory as a whole. */
@@ -353,7 +353,7 @@ const char *emp_store_library_version(void) { return H5_VERS_INFO; }
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "values are copied as they stand in the file");
 
-/* What packed bytes may become, as a multiple of the file: names that repeat each other, or orders of
+/* The largest size of unpacked bytes, as a multiple of the file: names that repeat each other, or orders of
  * ops that are all the same, next to the 4 bytes an op of a placement. */
 enum { MAX_UNPACKING = 100, FREE_UNPACKING_BYTES = 1 << 24 };
 
@@ -402,7 +402,7 @@ static void add_real(encoding *e, size_t size)
     add_number(e, is_double ? 1023 : 127, 4);
 }
 
-/* Of ASCII that ends with a zero. */
+/* The type of ASCII that ends with a zero. */
 static void add_text(encoding *e, size_t size)
 {
     const unsigned char head[] = {0x13, 0, 0, 0};

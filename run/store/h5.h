@@ -31,7 +31,7 @@ typedef struct {
     size_t               size;
 } emp_h5_span;
 
-/** What follows the user block of a file. */
+/** The part of a file behind its user block. */
 typedef struct {
     emp_h5_span whole; /**< borrowed */
     uint64_t    root;  /**< address of the root group */

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/** What a merge has found in the folders. */
+/** The findings of a merge in the folders. */
 typedef struct {
     int32_t copied; /**< records and refusals that were not in the folder yet */
     int32_t there;  /**< that were, equal byte for byte */

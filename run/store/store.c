@@ -183,7 +183,7 @@ static emp_status read_fields(const emp_h5_image *image, emp_record *r, const ch
     return EMP_OK;
 }
 
-/* What only some records say. */
+/* Reads the fields that only some records have. */
 static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
                                    const char *path, emp_error *err)
 {

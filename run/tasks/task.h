@@ -17,7 +17,7 @@
 /** The machine that a graph file states, as a name. */
 #define EMP_OWN_MACHINE "instance"
 
-/** What a task states so that it stays the same task. */
+/** The facts that keep a task the same. */
 typedef struct {
     const char *runtime; /**< a profile's name */
     /** 0: not known yet, so that nothing is compared. */

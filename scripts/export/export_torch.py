@@ -70,7 +70,7 @@ def attribute(gm, target):
 
 
 def tied_nodes(gm):
-    """Of each get_attr node that reads the tensor of an earlier one, as tied weights do: the name of the earlier one."""
+    """For each get_attr node that reads the tensor of an earlier one, as tied weights do: the name of the earlier one."""
     first, tied = {}, {}
     for node in gm.graph.nodes:
         value = attribute(gm, node.target) if node.op == "get_attr" else None

@@ -16,8 +16,8 @@ typedef struct {
     int32_t *member;      /**< ascending in a group */
 } emp_members;
 
-/** Lists what \a group_of_item [count] says; -1 is in no group. Of \a group_count groups
- * those without members are dropped, so that later ones move up. O(count + groups).
+/** Lists what \a group_of_item [count] says; -1 is in no group. Groups among \a group_count
+ * without members are dropped, so that later ones move up. O(count + groups).
  * \retval EMP_ENOMEM */
 emp_status emp_members_init(emp_members *members, const int32_t *group_of_item,
                             int32_t count, int32_t group_count, emp_error *err);
@@ -35,7 +35,7 @@ void emp_members_clear(emp_members *members); /**< legal after a failed init */
  * up_proj" and "blk.3.ffn_up_exps" are of layer 3. They hold most of the bytes of such a model and do little of its
  * work, so that programs leave those of some layers to the CPU (llama.cpp's --n-cpu-moe).
  * 
- * What is computed between the matrices of experts, their gradients and their optimizer are in the group as well.
+ * The ops between the matrices of experts, their gradients and their optimizer are in the group as well.
  * Shared experts, which every token takes, are not. */
 
 /** How many of the first bytes of an op's name are the layer whose experts it is of; 0 = it is of none. */

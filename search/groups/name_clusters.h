@@ -9,8 +9,8 @@
  *   a layer. Such a series is a walk through time if it has at least 8 members. The
  *   shortest of a layer has one member a step; one three times as long has three.
  *
- * What has no scope of its own under "gradients", as the sums "gradients/AddN_7", stands
- * with its first input. Variables, their slots and updates are a class, which stands with
+ * Ops without a scope of their own under "gradients", such as the sums "gradients/AddN_7",
+ * stand with their first input. Variables, their slots and updates are a class, which stands with
  * its first op.
  */
 #ifndef EMP_SEARCH_GROUPS_NAME_CLUSTERS_H

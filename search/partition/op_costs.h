@@ -36,8 +36,8 @@ typedef enum {
 } emp_op_costs;
 #define EMP_OP_COSTS_WORDS "time|flops|grappler"
 
-/** Of an op on a kind of device that the machine has: ns, or FLOPs; of devices of several models
- * the mean, of EMP_OP_COSTS_GRAPPLER the first. O(inputs + devices). */
+/** The cost of an op on a kind of device that the machine has: ns, or FLOPs; for devices of
+ * several models the mean, with EMP_OP_COSTS_GRAPPLER the first. O(inputs + devices). */
 double emp_op_costs_of(const emp_problem *problem, emp_op_id op, emp_op_costs costs,
                        emp_device_kind kind);
 

@@ -4,7 +4,7 @@
  *
  * Vertices are the colocation classes that have an op which is not folded. The weight of
  * a vertex is what its ops cost on a GPU (op_costs.h): the oracle's time, kernels and issue,
- * unless other costs are asked for. Of a class that can only run on the CPU it is its time
+ * unless other costs are asked for. For a class that can only run on the CPU it is the time
  * there in units of GPU work (times CPU power / GPU power), or its FLOPs.
  * The weight of an edge is the number of bytes that would be sent if its ends were apart:
  * each tensor counts once per reading vertex; a control edge counts like a tensor of no

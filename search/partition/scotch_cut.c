@@ -106,7 +106,7 @@ void SCOTCH_errorPrint(const char *const format, ...)
 
 void SCOTCH_errorPrintW(const char *const format, ...) { (void)format; }
 
-/* What is asked of Scotch: the parts of a target, or as many equal ones. */
+/* The request to Scotch: the parts of a target, or as many equal ones. */
 typedef struct {
     const emp_partition_target *target; /* NULL = equal parts */
     int32_t                     part_count;

@@ -40,7 +40,7 @@ void emp_scotch_arch_write(const emp_partition_target *target, FILE *file);
 typedef enum { EMP_SCOTCH_MACHINE, EMP_SCOTCH_COMPLETE } emp_scotch_architecture;
 #define EMP_SCOTCH_ARCHITECTURE_WORDS "machine|complete"
 
-/** What Scotch's own strategies aim at. */
+/** The aims of Scotch's own strategies. */
 typedef enum {
     EMP_SCOTCH_QUALITY,
     EMP_SCOTCH_DEFAULT,

@@ -36,7 +36,7 @@
  * was spent on. After its last op a device has nothing left to do, then comes the fixed
  * cost of the step. Per device, busy + all idle causes = step time.
  *
- * Memory. What is in use when a device first reaches its peak, and when the first
+ * Memory. The buffers in use when a device first reaches its peak, and when the first
  * allocation did not fit: it adds up to the bytes in use. Sizes are those of allocations
  * (rounded up to 256 bytes). A shared buffer counts once, under the tensor that it was
  * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
@@ -99,8 +99,8 @@ typedef enum {
         EMP_IDLE_COUNT
 } emp_explain_idle;
 
-/** What a stretch of the critical path is spent on: name, key in JSON, words, what a
- * device that waits for it idles for. */
+/** The causes of a stretch of the critical path: name, key in JSON, words, and the idle
+ * cause of a device that waits for it. */
 #define EMP_EXPLAIN_CAUSE_LIST(X)                                                  \
     X(GPU_OP, "gpu_op", "op runs on a GPU", OTHER_DEVICE)                          \
     X(CPU_OP, "cpu_op", "op runs on the CPU", CPU)                                 \
@@ -137,7 +137,7 @@ typedef struct {
     emp_device_id     busy;   /**< that is waited for since it runs other ops; else -1 */
 } emp_explain_segment;
 
-/** What holds memory: name, key in JSON and word. */
+/** The kinds of buffers: name, key in JSON and word. */
 #define EMP_EXPLAIN_KIND_LIST(X)                                              \
     X(PERSISTENT, "persistent") /**< a variable or slot */                    \
     X(ACTIVATION, "activation") /**< an output of an op, at home */           \
@@ -204,7 +204,7 @@ typedef struct {
                                           than they run */
 } emp_explain_device;
 
-/** What a device does during a stretch of time. */
+/** The work of a device during a stretch of time. */
 typedef struct {
     int32_t     op_count;
     int32_t     type;    /**< the op type with the most time; ties: the lowest */
@@ -251,11 +251,11 @@ const char *emp_explain_cause_words(emp_explain_cause cause);
 const char *emp_explain_idle_key(emp_explain_idle idle);
 const char *emp_explain_kind_key(emp_explain_kind kind);
 
-/** What a device that waits for \a cause idles for. */
+/** The idle cause of a device that waits for \a cause. */
 emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause);
 
 /*
- * What bounds a step most: the kind of thing on which its critical path (explain.h) spends
+ * The bottleneck of a step: the kind of thing on which its critical path (explain.h) spends
  * most time, and the device that has most of that time.
  */
 
@@ -292,7 +292,7 @@ const char *emp_bottleneck_key(emp_bottleneck_kind kind);
 /*
  * How much of a step each op is to blame for: where a search had better look.
  *
- * The critical path (explain.h) is shared out to ops. Of a stretch of t seconds
+ * The critical path (explain.h) is shared out to ops. For a stretch of t seconds
  *
  *  - in which an op is issued or runs, the op gets t;
  *  - in which it waits for a busy device, or a copy for the compute that is queued there,

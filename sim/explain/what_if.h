@@ -12,8 +12,8 @@
  * three of these help, one op with its colocation class, for the ops that are most to blame.
  *
  * A change is told if it takes off at least 0.5 % of the step, or lets a step fit that does
- * not. An endlessly fast link has to take off 0.5 % more than one without a queue. Of the moves
- * that fit the three best are told, each of a scope apart from the others. The best of those that
+ * not. An endlessly fast link has to take off 0.5 % more than one without a queue. The three
+ * best moves that fit are reported, each of a different scope. The best of those that
  * do not fit follows, if it is faster than all that do.
  */
 #ifndef EMP_SIM_EXPLAIN_WHAT_IF_H

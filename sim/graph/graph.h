@@ -32,7 +32,7 @@ typedef struct {
     bool      on_host; /**< in host memory even when the op runs on a GPU */
 } emp_tensor;
 
-/** What is known of an op besides its edges. */
+/** The facts about an op besides its edges. */
 typedef struct {
     const emp_op_cost *cost; /**< shared by all ops that cost the same */
     int64_t
@@ -68,7 +68,7 @@ typedef struct {
                     ranks are no ops of the graph */
 } emp_collective_part;
 
-/** What a kernel of a trace does, as far as its operator's arguments say. */
+/** The work of a kernel of a trace, as far as its operator's arguments say. */
 typedef enum {
     EMP_TRACED_NO_KERNEL, /**< the op is the host's, or a wait */
     EMP_TRACED_PRODUCT,   /**< matrix products */
@@ -160,7 +160,7 @@ struct emp_graph {
 
     emp_stated_cost *stated; /**< [op], or NULL: costs are a matter of models */
 
-    /* Of ops with stated costs: times on GPUs of some models. */
+    /* For ops with costs of their own: times on GPUs of some models. */
     int32_t      stated_model_count;
     const char **stated_model;    /**< [model] names of device models */
     int64_t     *stated_model_ns; /**< [model * op_count + op] */
@@ -247,7 +247,7 @@ static inline bool emp_op_reads_on_host(const emp_op *op, int32_t input)
 }
 
 /*
- * What the forward pass of a training step makes and its backward pass reads.
+ * Bytes that the forward pass of a training step makes and its backward pass reads.
  */
 
 /** Bytes of the tensors that ops before the loss make and other ops read. The loss is what a step

@@ -110,7 +110,7 @@ const emp_op_attrs *emp_graph_builder_attrs(const emp_graph_builder *b, emp_op_i
 int32_t  emp_graph_builder_input_count(const emp_graph_builder *b, emp_op_id op);
 emp_port emp_graph_builder_input(const emp_graph_builder *b, emp_op_id op, int32_t i);
 int32_t  emp_graph_builder_output_count(const emp_graph_builder *b, emp_op_id op);
-/** What is inferred of an output; borrowed, valid until the next call that adds an op. */
+/** The inferred type and shape of an output; borrowed, valid until the next call that adds an op. */
 const emp_tensor_info *emp_graph_builder_output(const emp_graph_builder *b,
                                                 emp_port                 port);
 

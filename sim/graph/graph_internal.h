@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "sim/graph/graph.h"
 
-/* What the ops of a graph share, and a graph with the graphs pruned from it: names, shapes, costs. Equal
+/* The data that the ops of a graph share, and a graph with the graphs pruned from it: names, shapes, costs. Equal
  * shapes and equal costs are kept once, since the layers and steps of a network repeat. The last graph that
  * uses a store releases it.
  * 

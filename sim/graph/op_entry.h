@@ -91,7 +91,7 @@ emp_op_infer emp_op_infer_conv_nd, emp_op_infer_pool_nd, emp_op_infer_like_opera
     emp_op_infer_partial_sort, emp_op_infer_quantize, emp_op_infer_dynamic_quantize,
     emp_op_infer_like_second, emp_op_infer_batch_product;
 
-/* What ops cost, in the file that infers their types. */
+/* The costs of ops, in the file that infers their types. */
 typedef void  emp_op_charge(const emp_op_view *op, emp_op_cost *cost);
 emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
     emp_op_cost_cast, emp_op_cost_add_n, emp_op_cost_fill, emp_op_cost_reduce,
@@ -121,7 +121,7 @@ emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
     emp_op_cost_expand_streams, emp_op_cost_mix_blocks, emp_op_cost_grouped_linear,
     emp_op_cost_grouped_linear_grad;
 
-/* Of PyTorch's ops, which take their operands in another order than TensorFlow's. */
+/* Costs of PyTorch's ops, which take their operands in another order than TensorFlow's. */
 emp_op_charge emp_op_cost_product, emp_op_cost_biased_product, emp_op_cost_convolution,
     emp_op_cost_convolution_grad, emp_op_cost_window, emp_op_cost_sdpa,
     emp_op_cost_sdpa_grad, emp_op_cost_rnn, emp_op_cost_normalize, emp_op_cost_gathered,

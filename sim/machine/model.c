@@ -216,7 +216,7 @@ static const emp_config_field reached_table[] = {
 static const emp_config_field peak_field = {"peak", EMP_CONFIG_FLOPS_PER_S,
                                             offsetof(struct raw_format, peak), 0};
 
-/* What one reading needs at hand. */
+/* The state of one reading. */
 struct reader {
     emp_device_model *model;
     emp_source       *source;
@@ -291,7 +291,7 @@ const emp_config_field *emp_device_constants(emp_device_kind kind, int32_t *coun
     return kind == EMP_DEVICE_GPU ? gpu_table : cpu_table;
 }
 
-/* What all cores of a CPU stream. */
+/* The memory rate of all cores of a CPU. */
 static double cpu_stream(const emp_device *d)
 {
     return d->core_bytes_per_s * d->bandwidth_cores;

@@ -12,7 +12,7 @@
 
 #include "sim/problem/problem.h"
 
-/** What is decided of a step: bits of a mask. */
+/** The parts of a decision about a step: bits of a mask. */
 typedef enum {
     EMP_DECIDES_DEVICES = 1, /**< every method does */
     EMP_DECIDES_ORDER = 2,
@@ -31,7 +31,7 @@ typedef struct {
     int32_t    op_count;
 } emp_owned_decision;
 
-/** What a decision was made for, as its file says. */
+/** The problem of a decision, as its file says. */
 typedef struct {
     char     workload[256], machine[64]; /**< "": not said */
     uint64_t run;         /**< a number of the run that found it; 0: not said */

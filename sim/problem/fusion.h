@@ -36,7 +36,7 @@ enum { EMP_FUSION_MOST = 64 };
 
 typedef struct emp_fusion emp_fusion;
 
-/** What is known of the ops of \a problem, which is borrowed. O(V + E).
+/** Creates the facts about the ops of \a problem, which is borrowed. O(V + E).
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_ENOMEM  And as emp_fusion_check_problem(). */
 emp_status emp_fusion_create(emp_fusion **out, const emp_problem *problem,

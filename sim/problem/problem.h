@@ -35,7 +35,7 @@ struct emp_problem {
 bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to);
 
 /** Forbids CPUs to all classes that a GPU can have. Before a simulator or a method uses the problem.
- * What a GPU has no kernel for stays. emp_problem_legalize() then moves a class from a CPU to the first GPU of its
+ * Ops without a GPU kernel stay. emp_problem_legalize() then moves a class from a CPU to the first GPU of its
  * host, or else of the machine.
  * \param[out] kept_count  Ops that stay on CPUs, as their class has no kernel for a GPU. NULL is allowed.
  * O(V). \retval EMP_EINVAL  The machine has no GPU. */

@@ -29,7 +29,7 @@ typedef struct {
     int32_t consumer, port;
 } emp_rules_edge;
 
-/** What is to come next: the least (at, tie). */
+/** The next item: the least (at, tie). */
 typedef struct {
     emp_time_ns at;
     uint64_t    tie;
@@ -98,7 +98,7 @@ typedef struct {
     uint64_t numerator, denominator;
 } emp_rules_rate;
 
-/** Of a link of so many bytes a second, in whole bytes.
+/** The duration on a link of so many bytes a second, in whole bytes.
  * \retval EMP_EUNSUPPORTED  Less than one; the message names the \a key. */
 emp_status emp_rules_rate_of(emp_rules_rate *rate, double bytes_per_s, const char *key,
                              emp_error *err);

@@ -15,7 +15,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def run(name, *arguments):
-    """What an example prints."""
+    """The output of an example."""
     path = os.path.join(ROOT, "docs", "examples", name)
     return subprocess.run([sys.executable, path, *arguments], check=True, capture_output=True,
                           text=True).stdout

@@ -33,7 +33,7 @@ scripts/emplace table 0 > bench/results/t.csv
 ```
 """
 PLACEBENCH = "\n## PlaceBench\n\n9 instances\n\n### Leaderboard\n\nNobody.\n\n### Splits\n\n9 splits\n"
-MECHANISMS_HEAD = "## What each mechanism contributes\n\n"
+MECHANISMS_HEAD = "## Mechanisms\n\n"
 CLAIMS = [
     "*\tnet with 2 layers",
     "docs/results.md\tHDP takes {:.0f} s on the net with 2 layers, and is {:.0f} to {:.0f} % below the CPU."
@@ -130,7 +130,7 @@ class CheckClaims(script.Case):
         self.assertEqual(self.read("docs/results.md"), before)
 
     def test_sees_changes(self):
-        """Of a made document, or what it is made of, one text becomes another."""
+        """One text of a made document, or of its sources, becomes another."""
         table, results, claims = "bench/results/t.csv", "docs/results.md", "docs/claims/sentences.tsv"
         for name, old, new, *parts in (
                 (table, "3,1,1,1,1.25", "3,1.9,1.9,1.9,1.25", f"{results}:3: the table", f'"1" is 2 in {table}'),

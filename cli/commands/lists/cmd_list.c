@@ -215,7 +215,7 @@ const struct argp cmd_runtimes_argp = {NULL,         cli_listing_parse,    "[NAM
                                        runtimes_doc, cli_listing_children, NULL,
                                        NULL};
 
-/* What a runtime of the rules events does or not, in the words of its file. */
+/* The switches of a runtime with the rules events, in the words of its file. */
 static const struct {
     const char *name;
     size_t      offset; /* of a bool in emp_runtime_events */

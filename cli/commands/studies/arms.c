@@ -13,7 +13,7 @@ static const struct argp_option options[] = {
      "always "
      "made, and a wrong name has all listed",
      0},
-    {"full", KEY_FULL, NULL, 0, "All evaluations and seeds, not those of a first study",
+    {"full", KEY_FULL, NULL, 0, "All evaluations and seeds, more than in a first study",
      0},
     {0},
 };

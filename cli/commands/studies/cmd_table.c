@@ -28,7 +28,8 @@ static const struct argp_option options[] = {
     {"other-sizes", KEY_SENSITIVITY, NULL, 0,
      "Table 1 under other plausible sizes of its workloads", 0},
     {"relative", KEY_RELATIVE, NULL, 0,
-     "Table 1 with each time divided by that of the row's human expert, or of one GPU "
+     "Table 1 with each time divided by the time of the row's human expert, or of one "
+     "GPU "
      "where there is none: ours by ours, the paper's by the paper's",
      0},
     {0},

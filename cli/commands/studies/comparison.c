@@ -170,7 +170,7 @@ static emp_status write_sheet(const char *path,
     return st;
 }
 
-/* What a file shows of a comparison. */
+/* The part of a comparison that a file shows. */
 struct drawing {
     const emp_comparison *c;
     const char           *figure_row;

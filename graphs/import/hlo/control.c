@@ -67,7 +67,7 @@ static emp_hlo_scalar evaluate(const emp_hlo_lowering *l, const emp_hlo_scope *s
                                const emp_hlo_instruction *i, int32_t tensor,
                                int32_t *steps);
 
-/* What is false whatever the other operand is: a loop that ends early at some data ends at its bound. */
+/* True if the value is false whatever the other operand is: a loop that ends early at some data ends at its bound. */
 static bool is_false(const emp_hlo_module *m, const emp_hlo_instruction *i,
                      emp_hlo_scalar operand)
 {

@@ -26,7 +26,7 @@ typedef struct {
     emp_slice key, value; /**< a value has its quotes or braces */
 } emp_hlo_attr;
 
-/** What the reader itself must know of an opcode; all others are kernels. */
+/** The facts about an opcode that the reader itself needs; all others are kernels. */
 typedef enum {
     EMP_HLO_KERNEL,
     EMP_HLO_PARAMETER,
@@ -131,7 +131,7 @@ bool emp_hlo_next_item(emp_slice *list, emp_slice *item);
 /** The computation of that name; -1: there is none. */
 int32_t emp_hlo_find(const emp_hlo_module *m, emp_slice name);
 
-/** What an instruction is, reads and makes. */
+/** An instruction, its operands and its result. */
 const emp_hlo_opcode *emp_hlo_op(const emp_hlo_module *m, const emp_hlo_instruction *i);
 const emp_hlo_instruction *emp_hlo_operand(const emp_hlo_module      *m,
                                            const emp_hlo_instruction *i, int32_t which);
@@ -171,7 +171,7 @@ const emp_json *emp_hlo_config_find(const emp_json *root, const char *key);
 /** A whole number, also in a text; -1: it is none. */
 int64_t emp_hlo_config_number(const emp_json *value);
 
-/* What a module says of its collectives: how many devices take part, and with how many bytes.
+/* The collectives of a module: how many devices take part, and with how many bytes.
  *
  *     replica_groups={{0,1},{2,3}}     groups of 2
  *     replica_groups=[2,4]<=[8]        2 groups of 4
@@ -182,7 +182,7 @@ int64_t emp_hlo_config_number(const emp_json *value);
 bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
                            const emp_hlo_instruction *i);
 
-/* From the text of a module of XLA to its instructions. What XLA writes for tools and people alike: layouts,
+/* From the text of a module of XLA to its instructions. Text that XLA writes for tools and people: layouts,
  * comments, tables of source files and attributes that no reader needs are skipped, brackets matched. */
 
 /** Reads all computations. Problems of single instructions go to \a notes, and reading goes on behind them;

@@ -85,7 +85,7 @@ typedef struct {
     int64_t parameters, output_elements, stored_elements;
 } emp_layer;
 
-/** What was measured. Texts are borrowed from the table. */
+/** A measured row. Texts are borrowed from the table. */
 typedef struct {
     const char *table, *model, *gpu;
     int32_t     tensor_parallel, micro_batch;
@@ -114,7 +114,7 @@ void emp_layer_table_clear(emp_layer_table *t);
 /** Whether a row is of \a key; a text that is NULL there, or a number that is 0, is of any. */
 bool emp_layer_row_is(const emp_layer_row *row, const emp_layer_key *key);
 
-/** The layers of a model, from layer 0 on. Of several rows for one layer the first counts.
+/** The layers of a model, from layer 0 on. The first of several rows for one layer counts.
  * \param[out] layers  [*count] the caller's, to be released by emp_free().
  * \retval EMP_EINVAL  There is no such layer, or one is missing; the message names both.
  * \retval EMP_ENOMEM */

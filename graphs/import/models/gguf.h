@@ -69,7 +69,7 @@ const char *emp_gguf_text(const emp_gguf_fact *fact, size_t *length);
 /** The tensor of that name, or NULL. */
 emp_gguf_tensor *emp_gguf_tensor_of(const emp_gguf *header, const char *name);
 
-/* What the model of a GGUF file consists of: sizes from its facts and the shapes of its tensors,
+/* The model of a GGUF file: sizes from its facts and the shapes of its tensors,
  * parts from the tensors that it has. */
 
 /** Reads a decoder of the kinds of llama.cpp's llama, qwen, gemma, gpt2 and the like.

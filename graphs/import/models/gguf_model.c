@@ -373,7 +373,7 @@ emp_status emp_gguf_find_type(const void *context, const char *name,
     return EMP_OK;
 }
 
-/* Of rotary positions: a few numbers that no op reads. */
+/* Tables of rotary positions: a few numbers that no op reads. */
 static bool is_frequency(const char *name)
 {
     return strstr(name, "rope_freqs") != NULL || strstr(name, "rope_factors") != NULL;

@@ -14,7 +14,7 @@
 #include "graphs/import/notes/readers.h"
 #include "graphs/transformer/stack.h"
 
-/* Of llama.cpp, whose files GGUF files are. */
+/* The default of llama.cpp, whose files GGUF files are. */
 enum {
     SEQUENCE_DEFAULT = 2048,
     GGUF_MICRO_BATCH = 512,

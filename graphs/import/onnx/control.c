@@ -4,7 +4,7 @@
 
 enum { MAX_TRIPS = 100000 };
 
-/* What a graph in a node gives away, by position; NULL where the name is not known. */
+/* The results that a graph in a node gives away, by position; NULL where the name is not known. */
 static emp_onnx_value *result(const emp_onnx_scope *scope, const emp_onnx_graph *graph,
                               int32_t i, bool is_function)
 {

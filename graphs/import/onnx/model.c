@@ -179,7 +179,7 @@ bool emp_onnx_model_function(const emp_onnx_model *model, emp_slice domain,
 
 /* ---- graphs ---- */
 
-/* What lists a message has: numbers of fields; the last list is NULL. */
+/* The lists of a message: numbers of fields; the last list is NULL. */
 typedef struct {
     int32_t        number;
     emp_onnx_list *list;

@@ -11,7 +11,7 @@
 #include "sim/graph/graph.h"
 #include "sim/graph/op.h"
 
-/** What the file leaves open. Zero-initialise: nothing is given. */
+/** Values that the file leaves open. Zero-initialise: nothing is given. */
 typedef struct {
     int64_t     batch; /**< for inputs that leave their first size open */
     const char *dims;  /**< "name=size,...": what symbols in shapes stand for; or NULL */
@@ -82,7 +82,7 @@ typedef struct {
     emp_slice s, tensor, graph, body;
 } emp_onnx_attr;
 
-/** What a TensorProto says beside its numbers. */
+/** A TensorProto without its numbers. */
 typedef struct {
     emp_slice name, body;
     emp_shape shape;
@@ -138,7 +138,7 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number,
 /** \retval EMP_EFORMAT  Damaged. */
 emp_status emp_onnx_info_read(emp_onnx_info *info, emp_slice body, emp_error *err);
 
-/** What the metadata of a graph, or of a value's type, say under a key; size 0 = nothing. O(bytes of the message's
+/** The text that the metadata of a graph, or of a value's type, say under a key; size 0 = nothing. O(bytes of the message's
  * fields). */
 emp_slice emp_onnx_graph_metadata(emp_slice body, const char *key);
 emp_slice emp_onnx_info_metadata(emp_slice body, const char *key);

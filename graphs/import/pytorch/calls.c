@@ -302,7 +302,7 @@ cleanup:
 
 /* ---- products ---- */
 
-/* What multiplies as often as its result says; all else is charged by what it reads. */
+/* Ops that multiply as often as their result says; all else is charged by what it reads. */
 static bool needs_results(const emp_aten_op *op)
 {
     if (op == NULL || op->type == NULL || op->is_in_place || op->is_out) return false;
@@ -372,7 +372,7 @@ static emp_status check_products(const emp_torch_calls *c, emp_error *err)
 
 /* ---- memory ---- */
 
-/* What is taken out of a tuple of views is a view of what the call reads. */
+/* An element of a tuple of views is a view of the call's input. */
 static bool hands_on_memory(const emp_torch_calls *c, int32_t node)
 {
     const emp_aten_op *op = c->op_of[node];

@@ -357,7 +357,7 @@ static int64_t gathered_bytes(const operation *op)
     return 2 * emp_mul_saturating(rows, op->arg[0].bytes / table->dim[0]);
 }
 
-/* What an operator reads and writes: its tensors, and a result as large as the largest of them, unless its name
+/* The bytes that an operator reads and writes: its tensors, and a result as large as the largest of them, unless its name
  * says otherwise. */
 static int64_t moved_bytes(const operation *op)
 {

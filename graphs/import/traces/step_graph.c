@@ -207,7 +207,7 @@ static emp_status add_read(emp_step_tensors *out, int32_t from, int32_t to,
     return EMP_OK;
 }
 
-/* What ran for an operator: it reads the operator's inputs and what ran for it before; the last
+/* A kernel of an operator: it reads the operator's inputs and its earlier kernels' results; the last
  * one writes the outputs. */
 static emp_status join(joiner *j, int32_t i, const emp_execution_op *op, emp_error *err)
 {
@@ -490,7 +490,7 @@ cleanup:
 
 /* A step of a trace of PyTorch's profiler: "trace:kineto=FILE,et=FILE,step=103". */
 
-/* Of a GPU whose size no trace states: enough for everything. */
+/* For a GPU whose size no trace states: enough for everything. */
 static const int64_t MEMORY_BYTES = INT64_C(1) << 40;
 
 /* Streams that the step uses, and threads. */

@@ -511,7 +511,7 @@ typedef struct {
     double batch, tokens, key_heads, heads, key, value, chunk;
 } scan_sizes;
 
-/* Of the queries of input \a first, and the values two inputs behind. */
+/* The sizes of the queries of input \a first, and of the values two inputs behind. */
 static scan_sizes sizes_of(const emp_op_view *op, int32_t first)
 {
     const emp_shape *q = &op->input[first].shape, *v = &op->input[first + 2].shape;

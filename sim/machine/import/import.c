@@ -211,7 +211,7 @@ static emp_status find_computer(emp_import_plan *plan, emp_machine_import *impor
 
 /* ---- models ---- */
 
-/* What an import asks of a model. */
+/* The facts about a model that an import needs. */
 struct facts {
     int64_t  memory_bytes;
     emp_card card;
@@ -389,7 +389,7 @@ static void find_pcie(emp_import_gpu *gpu, const emp_gpu_facts *facts)
                     gpu->pcie_lanes / LANES;
 }
 
-/* What nvidia-smi says comes before what the model says. */
+/* The bus that nvidia-smi reports comes before the model's. */
 static emp_import_bus bus_of(const emp_import_plan *plan, int32_t i)
 {
     const emp_card *card = &plan->gpu[i].card;
@@ -420,7 +420,7 @@ static void find_buses(emp_import_plan *plan)
     }
 }
 
-/* What host GPUs of that generation of PCIe mostly have. */
+/* The usual host of GPUs of that generation of PCIe. */
 static const char *usual_host(const emp_import_plan *plan)
 {
     int32_t newest = 0;

@@ -18,7 +18,7 @@ struct object {
     int32_t number; /* in the order of the file */
 };
 
-/* What one reading needs at hand. */
+/* The state of one reading. */
 struct parser {
     emp_lstopo     *lstopo;
     emp_gpu_matrix *matrix;

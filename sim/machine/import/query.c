@@ -50,7 +50,7 @@ static const struct {
     {"*Arc*140V*", "arc-140v"},
 };
 
-/* PCIe, NVLink and XGMI are documented. What NVSwitch reaches was measured: the machine files say where. */
+/* PCIe, NVLink and XGMI are documented. The rate of NVSwitch was measured: the machine files say where. */
 #define PAIR 0.9 /* of the NVLinks of a pair: rtx3090x4 */
 static const emp_gpu_links links[] = {
     {"k40", 3, 0, 0, 10, PAIR, 0, 0, NULL},
@@ -167,7 +167,7 @@ static bool is_at(const struct parser *p, emp_slice key, const char *path)
     return p->depth > 0 && emp_slice_is(key, path);
 }
 
-/* What only both together say: what the link may reach, and its width. */
+/* Values that need both texts: the link's rate, and its width. */
 static void settle(struct parser *p)
 {
     if (p->query->gpu_count == 0) return;

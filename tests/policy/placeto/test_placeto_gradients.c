@@ -168,7 +168,7 @@ static void plain_odds(double x[OPS][INPUTS], int v, double p[D])
 
 /* ---- episodes, plainly ---- */
 
-/* What the method was told, and what it answered. */
+/* The inputs of the method, and its answers. */
 static struct {
     int device[OPS + 1][ROLLOUTS][OPS]; /* before each step, from 0; of the last after */
     double start[OPS + 1][ROLLOUTS][OPS]; /* ms */

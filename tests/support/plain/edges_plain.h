@@ -21,8 +21,8 @@
 void edges_plain_run(const plain_step *step, const int64_t *message_ns, int64_t *start_ns,
                      plain_result *result);
 
-/** What the edges of a step take on a problem's machine, in its order; \a message_ns has room for
- * step->edge_count. Of a graph with stated times of copies, those. */
+/** The times of a step's edges on a problem's machine, in its order; \a message_ns has room for
+ * step->edge_count. For a graph that comes with times of copies, these times. */
 void edges_plain_messages(const plain_step *step, const emp_problem *problem,
                           int64_t *message_ns);
 

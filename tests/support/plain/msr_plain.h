@@ -29,7 +29,7 @@
 
 #include "tests/support/plain/plain_step.h"
 
-/** What the rules say of a placement. */
+/** The result of the rules for a placement. */
 typedef struct {
     int64_t max_load_ns, latency_ns;
     int64_t load_ns[PLAIN_MAX_DEVICES];

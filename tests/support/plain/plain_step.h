@@ -49,7 +49,7 @@ typedef struct {
     int32_t      *device_of_op; /**< [op] */
 } plain_step;
 
-/** What a simulation gives. */
+/** The result of a simulation. */
 typedef struct {
     int64_t step_time_ns;
     int64_t busy_ns[PLAIN_MAX_DEVICES];    /**< sum of the costs of its ops */

@@ -242,7 +242,7 @@ def examine(job):
 
 
 def find_fault(result):
-    """What is wrong with a result, or ""."""
+    """The fault of a result, or ""."""
     _, count, bound, optimum, by_highs, best, split, best_split, split_by_highs = result
     near = 1000.0  # ns, of what HiGHS reckons in milliseconds with tolerances
     if optimum is None or best_split is None or split_by_highs is None or (count <= 5 and by_highs is None):
