@@ -29,6 +29,7 @@ typedef struct {
                              name tells none */
     int32_t device_count;
     char (*row_name)[EMP_CELLS_NAME_BYTES]; /**< [row]; owned */
+    int32_t *row_of_op; /**< [op]; owned. -1 = folded */
     int32_t *op_count; /**< [row][pass][step][device]; owned. Step step_count: ops of
                           no step, as weights and sums of gradients */
 } emp_cells;

@@ -54,6 +54,7 @@
 
 #include "sim/engine/sim.h"
 #include "sim/graph/graph.h"
+#include "sim/problem/decision.h"
 #include "sim/problem/problem.h"
 
 /* The name scopes of a graph as a tree. An op belongs to the scope that its name has but for
@@ -370,12 +371,15 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  *
  * Each device has two counters: memory in use, and its peak so far as emp_sim_result counts it. */
 
-/** Runs \a sim once, or under the event rules twice, and writes what happened to \a path, by a temporary file and a
- * rename. \a problem is the one of \a sim. \retval EMP_EIO  The message names the file.
- */
+/** Runs \a sim once, or under the event rules twice, for each of \a count placements, and writes what happened to
+ * \a path, by a temporary file and a rename. Of several placements each has processes of its own, which are named
+ * "LABEL: DEVICE" and follow one another, and all steps begin at 0.
+ * \param problem  The one of \a sim.
+ * \param result   [count]
+ * \retval EMP_EIO  The message names the file. */
 emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
-                                  const emp_problem  *problem,
-                                  const emp_decision *decision, emp_sim_result *result,
-                                  emp_error *err);
+                                  const emp_problem           *problem,
+                                  const emp_labelled_decision *placement, int32_t count,
+                                  emp_sim_result *result, emp_error *err);
 
 #endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */

@@ -10,8 +10,9 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/units.h"
+#include "sim/machine/colours.h"
 
-enum { DEFAULT_DEPTH = 2, COLOUR_BYTES = 8 };
+enum { DEFAULT_DEPTH = 2 };
 
 struct scope {
     const char *name; /* not terminated */
@@ -161,25 +162,6 @@ cleanup:
     return st;
 }
 
-/* Grey for CPUs; hues a golden angle apart for GPUs, so that any number of them differ. */
-static const char *colour_of(const struct picture *p, emp_device_id device,
-                             char text[COLOUR_BYTES])
-{
-    if (p->problem->machine->device[device].kind == EMP_DEVICE_CPU) return "#c0c0c0";
-    double hue = fmod(0.58 + 0.6180339887 * (device - 1), 1.0) * 6.0;
-    double channel[3] = {fabs(hue - 3.0) - 1.0, 2.0 - fabs(hue - 2.0),
-                         2.0 - fabs(hue - 4.0)};
-    int    value[3];
-
-    for (int i = 0; i < 3; i++) {
-        double c = channel[i] < 0.0 ? 0.0 : channel[i] > 1.0 ? 1.0 : channel[i];
-        value[i] = (int)(245.0 * (1.0 - 0.55 * (1.0 - c)));
-    }
-    snprintf(text, COLOUR_BYTES, "#%02x%02x%02x", value[0] & 255, value[1] & 255,
-             value[2] & 255);
-    return text;
-}
-
 static void write_text(FILE *file, const char *text, int32_t length)
 {
     for (int32_t i = 0; i < length; i++) {
@@ -193,14 +175,13 @@ static void write_fill(FILE *file, const struct picture *p, int32_t scope)
 {
     int32_t devices = p->problem->machine->device_count, stripes = 0;
     int32_t count = p->scope[scope].op_count, left = count;
-    char    text[COLOUR_BYTES];
 
     fputs("fillcolor=\"", file);
     for (emp_device_id d = 0; d < devices && left > 0; d++) {
         int32_t here = p->on_device[scope * devices + d];
         if (here == 0) continue;
         left -= here;
-        fprintf(file, "%s%s", stripes++ > 0 ? ":" : "", colour_of(p, d, text));
+        fprintf(file, "%s%s", stripes++ > 0 ? ":" : "", emp_device_colour(p->problem->machine, d));
         if (left > 0) fprintf(file, ";%.4f", fmax((double)here / count, 1e-4));
     }
     fprintf(file, "\" style=%s", stripes > 1 ? "striped" : "filled");
@@ -246,13 +227,12 @@ static void write_edges(FILE *file, const struct picture *p)
 static void write_legend(FILE *file, const struct picture *p)
 {
     const emp_machine *m = p->problem->machine;
-    char               text[COLOUR_BYTES];
 
     fputs("  subgraph cluster_devices {\n    label=\"devices\"\n", file);
     for (emp_device_id d = 0; d < m->device_count; d++) {
         fprintf(file, "    d%d [label=\"", d);
         write_text(file, m->device[d].name, (int32_t)strlen(m->device[d].name));
-        fprintf(file, "\" style=filled fillcolor=\"%s\"]\n", colour_of(p, d, text));
+        fprintf(file, "\" style=filled fillcolor=\"%s\"]\n", emp_device_colour(p->problem->machine, d));
     }
     fputs("  }\n", file);
 }

@@ -31,6 +31,12 @@ typedef struct {
     int32_t    op_count;
 } emp_owned_decision;
 
+/** A decision among several, and what they are told apart by. Borrowed. */
+typedef struct {
+    const char  *label;
+    emp_decision decision;
+} emp_labelled_decision;
+
 /** What a decision was made for, as its file says. */
 typedef struct {
     char     workload[256], machine[64]; /**< "": not said */

@@ -24,13 +24,13 @@ TestSuite(trace, .fini = expect_all_freed);
 /* Writes the trace of a step and reads it back. */
 static json_t *trace_task(const task *t, emp_sim_result *result)
 {
-    const emp_decision d = {.device_of_op = t->device_of_op};
+    const emp_labelled_decision d = {.decision.device_of_op = t->device_of_op};
     emp_sim           *sim = task_sim(t);
     json_error_t       why;
     char               path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    ASSERT_OK(emp_trace_chrome_write(path, sim, t->problem, &d, result, &err));
+    ASSERT_OK(emp_trace_chrome_write(path, sim, t->problem, &d, 1, result, &err));
     json_t *root = json_load_file(path, 0, &why);
     cr_assert_not_null(root, "line %d: %s", why.line, why.text);
     remove(path);
@@ -238,12 +238,12 @@ Test(trace, survives_allocation_failures_and_names_missing_folders)
 
     close(mkstemp(path));
     task_create_ops(&t, ops, &runtime);
-    const emp_decision d = {.device_of_op = t.device_of_op};
-    emp_sim           *sim = task_sim(&t);
+    const emp_labelled_decision d = {.decision.device_of_op = t.device_of_op};
+    emp_sim *sim = task_sim(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_trace_chrome_write(path, sim, t.problem, &d, &r, NULL), );
+        emp_trace_chrome_write(path, sim, t.problem, &d, 1, &r, NULL), );
     EXPECT_REFUSED(
-        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, &r, &err), EMP_EIO,
+        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, 1, &r, &err), EMP_EIO,
         "/nowhere/t.json");
     remove(path);
     emp_sim_destroy(sim);
