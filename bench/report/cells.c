@@ -250,6 +250,9 @@ emp_status emp_cells_create(emp_cells *cells, const emp_problem *problem,
     EMP_TRY(count_ops(cells, b, device_of_op, err));
     cells->row_of_op = b->row;
     b->row = NULL;
+    EMP_TRY(EMP_ALLOC(cells->pass_of_op, op_count));
+    for (size_t op = 0; op < op_count; op++)
+        cells->pass_of_op[op] = (uint8_t)b->place[op].pass;
 
 cleanup:
     if (b != NULL) {
@@ -267,6 +270,7 @@ void emp_cells_clear(emp_cells *cells)
 {
     emp_free(cells->row_name);
     emp_free(cells->row_of_op);
+    emp_free(cells->pass_of_op);
     emp_free(cells->op_count);
     *cells = (emp_cells){0};
 }

@@ -77,10 +77,11 @@ static const struct argp_option options[] = {
      "Write the placed graph for Model Explorer: PREFIX.json, and for each placement "
      "PREFIX.1.device.json, PREFIX.1.seconds.json, PREFIX.1.wait.json",
      0},
-    {"dot", KEY_DOT, "FILE", 0, "Write the placed graph for Graphviz, by name scope", 0},
+    {"dot", KEY_DOT, "FILE", 0,
+     "Write the placed graph for Graphviz, by name scope; over 300 ops, by layer", 0},
     {"dot-depth", KEY_DOT_DEPTH, "N", 0,
-     "Parts of a scope's name that --dot keeps apart (default 2, or 1 if that would be "
-     "over 200 nodes)",
+     "Have --dot draw by name scope, and keep N parts of a scope's name apart (default 2, "
+     "or 1 if that would be over 200 nodes)",
      0},
     {"chakra", KEY_CHAKRA, "PREFIX", 0,
      "Write the placed step as Chakra's traces for other simulators, a file a device: "
@@ -288,20 +289,6 @@ cleanup:
     return st;
 }
 
-static emp_status draw(const struct args *args, const emp_problem *problem,
-                       const emp_device_id *device_of_op, emp_error *err)
-{
-    emp_scope_dot_summary summary;
-
-    EMP_CHECK(emp_scope_dot_write(args->dot, problem, device_of_op, args->dot_depth,
-                                  &summary, err));
-    if (summary.node_count > EMP_SCOPE_DOT_NODES) {
-        cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", args->dot,
-                 summary.node_count, summary.depth);
-    }
-    return EMP_OK;
-}
-
 /* The files of Chakra's traces are known once the machine is. */
 static emp_status check_chakra(const struct args *args, const emp_machine *machine,
                                emp_error *err)
@@ -426,7 +413,9 @@ static emp_status write_files(const struct args *args, const cli_inputs *inputs,
 {
     const emp_device_id *device_of_op = simulated->placement[0].decision.device_of_op;
 
-    if (args->dot != NULL) EMP_CHECK(draw(args, inputs->problem, device_of_op, err));
+    if (args->dot != NULL)
+        EMP_CHECK(cli_simulated_draw(args->dot, args->dot_depth, inputs->problem,
+                                     device_of_op, err));
     if (args->chakra != NULL)
         EMP_CHECK(emp_chakra_write(args->chakra, inputs->problem, device_of_op, err));
     return cli_simulated_write(simulated, &args->files, inputs->problem, err);

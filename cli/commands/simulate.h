@@ -41,4 +41,8 @@ emp_status cli_simulated_check(const char *prefix, int32_t count,
 emp_status cli_simulated_write(const cli_simulated *s, const cli_simulated_files *files,
                                const emp_problem *problem, emp_error *err);
 
+/** Draws the placed graph for Graphviz: by name scope, or, of many ops and with \a depth 0, by layer. */
+emp_status cli_simulated_draw(const char *path, int32_t depth, const emp_problem *problem,
+                              const emp_device_id *device_of_op, emp_error *err);
+
 #endif /* EMP_CLI_COMMANDS_SIMULATE_H */

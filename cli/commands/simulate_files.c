@@ -6,6 +6,9 @@
 
 #include "base/io/atomic_file.h"
 #include "base/io/output.h"
+#include "bench/report/cells.h"
+#include "cli/cli.h"
+#include "sim/explain/explain.h"
 #include "sim/explain/model_explorer.h"
 
 static void add(cli_simulated *s, const emp_owned_decision *decision)
@@ -58,6 +61,40 @@ emp_status cli_simulated_check(const char *prefix, int32_t count,
         EMP_CHECK(emp_output_check_replaced(&output, 1, is_forced, err));
     }
     return EMP_OK;
+}
+
+static int32_t count_ops(const emp_problem *problem)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++)
+        count += !problem->graph->op[op].is_folded;
+    return count;
+}
+
+emp_status cli_simulated_draw(const char *path, int32_t depth, const emp_problem *problem,
+                              const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_scope_dot_summary summary;
+    emp_cells             cells = {0};
+    const char           *name[EMP_CELLS_MAX_ROWS];
+    const bool is_by_layers = depth == 0 && count_ops(problem) > EMP_SCOPE_DOT_OPS;
+
+    if (is_by_layers) EMP_TRY(emp_cells_create(&cells, problem, device_of_op, err));
+    for (int32_t row = 0; row < cells.row_count; row++) name[row] = cells.row_name[row];
+    const emp_scope_dot_layers layers = {cells.row_count, name, cells.row_of_op,
+                                         cells.pass_of_op};
+    EMP_TRY(emp_scope_dot_write(path, problem, device_of_op, depth,
+                                is_by_layers ? &layers : NULL, &summary, err));
+    if (summary.node_count > EMP_SCOPE_DOT_NODES && !is_by_layers) {
+        cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", path,
+                 summary.node_count, summary.depth);
+    }
+
+cleanup:
+    emp_cells_clear(&cells);
+    return st;
 }
 
 static emp_status write_page(FILE *file, const void *data, emp_error *err)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/explain/explain.h"
+#include "sim/machine/colours.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
@@ -270,7 +271,7 @@ static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
     task_create_ops(&t, drawn, &runtime);
     for (int i = 0; i < 4; i++) t.graph->name[i] = drawn_names[i];
     ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, depth,
-                                  &summary, &err));
+                                  NULL, &summary, &err));
     char *written = scratch_read("g.dot", NULL);
     snprintf(text, TEXT_BYTES, "%s", written);
     free(written);
@@ -316,6 +317,32 @@ Test(scope_dot, colours_and_labels_say_what_is_where)
     cr_expect_eq(strncmp(text, "digraph ", 8), 0);
 }
 
+/* a and b are the forward and the backward pass of one layer, c and d are of another. */
+Test(scope_dot, layers_are_clusters)
+{
+    task                       t;
+    emp_runtime                runtime = tiny_serial();
+    emp_scope_dot_summary      summary = {0};
+    static const char *const   name[] = {"layer 1", "layer \"2\""};
+    static const int32_t       layer[] = {0, 0, 1, 1};
+    static const uint8_t       pass[] = {0, 1, 0, 0};
+    const emp_scope_dot_layers layers = {2, name, layer, pass};
+
+    task_create_ops(&t, drawn, &runtime);
+    ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, 0,
+                                  &layers, &summary, &err));
+    char *text = scratch_read("g.dot", NULL);
+    cr_expect_eq(summary.node_count, 3);
+    cr_expect_eq(summary.depth, 0);
+    cr_expect_eq(summary.traffic_bytes, 3 * 256);
+    expect_text(text, "subgraph cluster_layer0 {\n    label=\"layer 1\"\n    rank=same\n  s0 [label=\"forward\\n1 op\"");
+    expect_text(text, "s1 [label=\"backward\\n1 op\"");
+    expect_text(text, "label=\"layer \\\"2\\\"\"\n    rank=same\n  s2 [label=\"forward\\n2 ops\"");
+    expect_text(text, emp_device_colour(t.problem->machine, 1));
+    free(text);
+    task_destroy(&t);
+}
+
 Test(scope_dot, labels_add_up_to_the_traffic)
 {
     for (uint64_t seed = 0; seed < DRAWN; seed++) {
@@ -323,7 +350,7 @@ Test(scope_dot, labels_add_up_to_the_traffic)
         emp_scope_dot_summary summary;
         (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
         ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), r.problem, r.device_of_op, 0,
-                                      &summary, &err));
+                                      NULL, &summary, &err));
         cr_expect_eq(summary.traffic_bytes, task_run(&r).traffic_bytes, SEED);
         task_destroy(&r);
     }
@@ -337,9 +364,9 @@ Test(scope_dot, survives_allocation_failures_and_names_missing_folders)
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_scope_dot_write(scratch_path("g.dot"),
                                                           r.problem, r.device_of_op, 0,
-                                                          NULL, NULL), );
+                                                          NULL, NULL, NULL), );
     EXPECT_REFUSED(
-        emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, &err),
+        emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, NULL, &err),
         EMP_EIO, "/nowhere/g.dot");
     task_destroy(&r);
 }
