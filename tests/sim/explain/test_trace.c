@@ -230,6 +230,50 @@ Test(trace, slices_say_whether_they_are_on_the_critical_path)
     json_decref(root);
 }
 
+/* Twice the processes, under two names, and twice the slices: none of one placement lies in a process of the other. */
+Test(trace, placements_have_processes_of_their_own)
+{
+    emp_runtime    runtime = tiny_serial();
+    task           t;
+    emp_device_id  cpu[4] = {0};
+    emp_sim_result r[2];
+    json_error_t   why;
+    char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    int            named[2] = {0}, slices[2] = {0};
+    size_t         i;
+    json_t        *e;
+
+    close(mkstemp(path));
+    task_create_ops(&t, ops, &runtime);
+    emp_sim                    *sim = task_sim(&t);
+    const emp_labelled_decision both[] = {{"mine", {.device_of_op = t.device_of_op}},
+                                          {"cpu \"0\"", {.device_of_op = cpu}}};
+    ASSERT_OK(emp_trace_chrome_write(path, sim, t.problem, both, 2, r, &err));
+    json_t *root = json_load_file(path, 0, &why);
+    cr_assert_not_null(root, "line %d: %s", why.line, why.text);
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        const int   side = json_integer_value(json_object_get(e, "pid")) >= 4;
+        const char *phase = json_string_value(json_object_get(e, "ph"));
+        const char *name = json_string_value(
+            json_object_get(json_object_get(e, "args"), "name"));
+        slices[side] += strcmp(phase, "X") == 0;
+        if (strcmp(json_string_value(json_object_get(e, "name")), "process_name") != 0)
+            continue;
+        named[side]++;
+        cr_expect_eq(strncmp(name, side == 0 ? "mine: " : "cpu \"0\": ", 6), 0, "%s", name);
+    }
+    cr_expect_geq(named[0], 3);
+    cr_expect_eq(named[1], named[0]);
+    cr_expect_gt(slices[0], 2);
+    cr_expect_gt(slices[1], 2);
+    cr_expect_neq(r[0].fingerprint, r[1].fingerprint);
+    json_decref(root);
+    remove(path);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+}
+
 Test(trace, survives_allocation_failures_and_names_missing_folders)
 {
     emp_runtime    runtime = tiny_serial();
