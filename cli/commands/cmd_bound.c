@@ -16,6 +16,7 @@ struct args {
     cli_task_options task;
     const char      *placement;
     int32_t          effort;
+    bool             is_why;
 };
 
 static const struct argp_option options[] = {
@@ -25,6 +26,10 @@ static const struct argp_option options[] = {
      "Bound placements that have no other GPU kernels on CPUs than this one: a method's, "
      "a placement file's or a run record's",
      0},
+    {"why", 'w', 0, 0,
+     "Say which lemma each bound comes from, which ops, and by how much it falls on "
+     "machines with faster links, more memory, another GPU, or faster devices",
+     0},
     {0},
 };
 
@@ -33,6 +38,7 @@ static const char doc[] =
     "below:\nno placement that fits in memory takes less. docs/bounds.md proves it.\v"
     "  emplace bound nmt:layers=2 --machine k40x2\n"
     "  emplace bound inception_v3 --machine k40x2 --effort 3\n"
+    "  emplace bound nmt:layers=2 --machine k40x2 --why\n"
     "  emplace bound nmt:layers=2 --machine k40x2 --placement best.json --effort 2\n"
     "  emplace bound inception_v3 --machine k40x2 --runtime ideal --format json";
 
@@ -46,6 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->effort = (int32_t)cli_integer("effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
         return 0;
     case 'p': args->placement = arg; return 0;
+    case 'w': args->is_why = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -58,14 +65,21 @@ static void print_bound(const char *key, emp_time_ns ns, const char *text)
     printf("%-12s %-12s %s\n", key, value, text);
 }
 
+/* What is found of a problem; the last three only if it is asked why. */
+struct results {
+    emp_bounds         bounds;
+    emp_bounds_why     all, gpus;
+    emp_bounds_changes changes;
+};
+
 /* The bounds and what they are of; NULL when memory is out. */
 static json_t *json_of(const struct args *args, const cli_inputs *inputs,
-                       const emp_bounds *bounds)
+                       const struct results *r)
 {
     json_t *object =
         json_pack("{s:s, s:s, s:s}", "workload", args->task.spec, "machine",
                   inputs->machine->name, "runtime", inputs->problem->runtime.name);
-    json_t *values = cli_bounds_json(bounds);
+    json_t *values = cli_bounds_json(&r->bounds);
 
     cli_inputs_add_notes(object, inputs);
     if (json_object_update(object, values) != 0) {
@@ -73,6 +87,10 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
         object = NULL;
     }
     json_decref(values);
+    if (args->is_why && object != NULL)
+        json_object_set_new(
+            object, "why",
+            cli_bound_why_json(inputs->problem, &r->all, &r->gpus, &r->changes));
     return object;
 }
 
@@ -90,12 +108,41 @@ static emp_status load(emp_owned_decision *decision, const char *placement,
 static const struct argp_child children[] = {{&cli_task_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_bound_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
 
+static void print(const struct args *args, const cli_inputs *inputs,
+                  const struct results *r)
+{
+    const emp_bounds *bounds = &r->bounds;
+
+    printf("%s on %s, runtime %s\n", args->task.spec, inputs->machine->name,
+           inputs->problem->runtime.name);
+    cli_inputs_print_runtime(inputs);
+#define X(name, key, text) print_bound(key, bounds->name##_ns, text);
+    EMP_BOUNDS_LIST(X)
+#undef X
+    print_bound("lower bound", bounds->best_ns, "no placement that fits takes less");
+    print_bound("on GPUs", bounds->gpu_kernels_ns,
+                args->placement != NULL ? "nor any with no other GPU kernels on CPUs"
+                                        : "nor any that keeps GPU kernels off the CPUs");
+    if (bounds->is_infeasible) printf("No placement fits in memory.\n");
+    if (args->is_why)
+        cli_bound_why_print(inputs->problem, bounds, &r->all, &r->gpus, &r->changes);
+}
+
+static emp_status compute(struct results *r, const struct args *args,
+                          const emp_problem *problem, const emp_bounds_options *how,
+                          emp_error *err)
+{
+    if (!args->is_why) return cli_bounds_compute(&r->bounds, problem, how, err);
+    EMP_CHECK(emp_bounds_explain(&r->bounds, &r->all, &r->gpus, problem, how, err));
+    return emp_bounds_try_changes(&r->changes, problem, how, err);
+}
+
 emp_status cmd_bound(int argc, char **argv, emp_error *err)
 {
     struct args        args = {.effort = EMP_BOUNDS_EFFORT};
     emp_status         st = EMP_OK;
     cli_inputs         inputs = {0};
-    emp_bounds         bounds;
+    struct results     results = {0};
     emp_owned_decision decision = {0};
 
     cli_parse(&cmd_bound_argp, argc, argv, &args);
@@ -106,25 +153,16 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     const emp_bounds_options how = {.effort = args.effort,
                                     .any_order = decision.level_of_op != NULL,
                                     .device_of_op = decision.device_of_op};
-    EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, &how, err));
-    if (args.task.format != EMP_SHEET_TEXT) {
+    EMP_TRY(compute(&results, &args, inputs.problem, &how, err));
+    if (args.task.format == EMP_SHEET_TEXT)
+        print(&args, &inputs, &results);
+    else
         EMP_TRY(
-            cli_print_object(json_of(&args, &inputs, &bounds), args.task.format, err));
-        goto cleanup;
-    }
-    printf("%s on %s, runtime %s\n", args.task.spec, inputs.machine->name,
-           inputs.problem->runtime.name);
-    cli_inputs_print_runtime(&inputs);
-#define X(name, key, text) print_bound(key, bounds.name##_ns, text);
-    EMP_BOUNDS_LIST(X)
-#undef X
-    print_bound("lower bound", bounds.best_ns, "no placement that fits takes less");
-    print_bound("on GPUs", bounds.gpu_kernels_ns,
-                args.placement != NULL ? "nor any with no other GPU kernels on CPUs"
-                                       : "nor any that keeps GPU kernels off the CPUs");
-    if (bounds.is_infeasible) printf("No placement fits in memory.\n");
+            cli_print_object(json_of(&args, &inputs, &results), args.task.format, err));
 
 cleanup:
+    emp_bounds_why_clear(&results.all);
+    emp_bounds_why_clear(&results.gpus);
     emp_decision_clear(&decision);
     cli_inputs_clear(&inputs);
     return st;
