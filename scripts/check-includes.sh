@@ -26,6 +26,7 @@ declare -A may_include=(
   [sim/surrogate]="$core sim/rules sim/engine sim/surrogate"
   [sim/bounds]="$core sim/bounds"
   [sim/bounds/paths]="$core sim/bounds/paths"
+  [sim/exact]="$core sim/engine sim/bounds sim/exact"
   [graphs]="base sim/graph graphs"
   [graphs/tensorflow]="base sim/graph graphs/tensorflow"
   [graphs/workloads]="base sim/graph graphs/tensorflow graphs/transformer graphs/workloads"
