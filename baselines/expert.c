@@ -133,7 +133,7 @@ static emp_status map_forward_ops(const emp_graph *graph, emp_strmap *map, emp_e
     return EMP_OK;
 }
 
-/* An op carries data when it depends on an input of the model, not on variables alone. */
+/* An op carries data when it depends on an input of the model, not only on variables. */
 static bool carries_data(const emp_graph *graph, emp_op_id op, const bool *carries)
 {
     int32_t first = graph->input_offset[op], end = graph->input_offset[op + 1];

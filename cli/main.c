@@ -37,8 +37,8 @@ static void print_help(void)
     printf("\n  emplace help COMMAND           options and examples of a command\n"
            "  emplace --version [--verbose]  version, commit, libraries\n\n"
            "Exit status: 0 done, 1 bad input, 2 bad usage, 130 interrupted,\n"
-           "75 a part of a study that its command goes on with.\n"
-           "Ctrl-C ends a command within a second; runs save what they have found.\n"
+           "75 a part of a study was saved; its command continues it.\n"
+           "Ctrl-C ends a command within a second; runs save their results so far.\n"
            "A second Ctrl-C ends it at once.\n");
 }
 

@@ -90,7 +90,7 @@ typedef struct {
     pthread_cond_t  more;
     int32_t        *ready; /**< [op of this device] in order; each comes once a step */
     int32_t         ready_first, ready_end;
-    int32_t        *line; /**< ops with tasks that nobody has taken */
+    int32_t        *line; /**< ops with tasks that no thread has taken */
     int32_t         line_first, line_end;
     int32_t         running; /**< ops begun and not done */
     int32_t         core_count;
@@ -165,11 +165,11 @@ void emp_replay_memory_reset(emp_replay *r);
 /** Outputs and workspace are there from now on, and all operands are known.
  * \return false: memory does not suffice, or an input is not there; the step is over. */
 bool emp_replay_begin_op(emp_replay *r, int32_t op);
-/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
+/** Workspace, outputs that no op reads, and inputs are no longer needed. */
 void emp_replay_release_op(emp_replay *r, int32_t op);
 /** Where a copy goes is there. \return false: memory does not suffice. */
 bool emp_replay_begin_copy(emp_replay *r, int32_t copy);
-/** Somebody needs a root no more; EMP_ROOT_ has no effect. */
+/** One user less of a root; EMP_ROOT_ has no effect. */
 void emp_replay_release_place(emp_replay *r, int32_t place);
 
 /** Twice the room for entries of a log; NULL and nothing changed if there is none. */
@@ -187,7 +187,7 @@ void       emp_replay_stop_threads(emp_replay *r);
 void emp_replay_copied(void *replay, int32_t copy);
 void emp_replay_failed(void *replay, const emp_error *why);
 
-/* check.c: of checked runs; each is told at most once per place and step. */
+/* check.c: of checked runs; each is reported at most once per place and step. */
 
 /** The place's buffer is new, or free: it holds poison. */
 emp_status emp_replay_poison(emp_replay *r, int32_t memory, void *data, int64_t bytes,

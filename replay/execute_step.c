@@ -87,7 +87,7 @@ void emp_replay_copied(void *replay, int32_t copy)
     count_done(r);
 }
 
-/* The op has run, or is enqueued: what it needed goes, who waits is told. */
+/* The op has run, or is enqueued: its inputs are released, and the ops that wait are notified. */
 static void finish_op(emp_replay *r, int32_t op)
 {
     const emp_replay_plan *p = r->plan;

@@ -26,7 +26,7 @@ static void end_keeping(emp_run_state *run)
 
 /* ---- the loop ---- */
 
-/* Metrics are those of a tell. */
+/* Metrics belong to a tell. */
 static emp_status log_batch(emp_run_state *run, bool is_told, emp_error *err)
 {
     const emp_method_metric *metric = NULL;
@@ -182,7 +182,7 @@ static emp_status prepare_times(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
-/* A record with a part of the options could not be told from that of another run. */
+/* A record with a part of the options could not be distinguished from another run's. */
 static emp_status check_options(const char *options, emp_error *err)
 {
     const size_t length = options == NULL ? 0 : strlen(options);

@@ -43,7 +43,7 @@ typedef struct {
 
 /** The conditions that end a run early. */
 typedef struct {
-    bool is_stopped; /**< somebody wants it */
+    bool is_stopped; /**< it is wanted */
     bool is_late;    /**< the budget in seconds is spent */
     bool is_enough;  /**< the best is as good as was asked for */
 } emp_run_end;
@@ -71,7 +71,7 @@ emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
 /* ---- batch.c ---- */
 
 emp_run_end emp_run_end_now(const emp_run_state *run);
-/** How many candidates the budget still allows when \a underway are not yet told; 0 ends
+/** How many candidates the budget still allows when \a underway have no scores yet; 0 ends
  * the run and notes why. */
 int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway);
 

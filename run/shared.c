@@ -251,7 +251,7 @@ cleanup:
 }
 
 /* The loop of ranks that make every step together. Each proposes and scores its own part of
- * a batch, and is told the scores of all. All that is added, is added in order of ranks, so
+ * a batch, and gets the scores of all. All that is added, is added in order of ranks, so
  * that every rank gets the same bits however slow another is. */
 /* Gradients are exchanged and added in pieces of that size from each rank. */
 enum { PIECE_BYTES = 1 << 18 };
@@ -283,7 +283,7 @@ static emp_status share_end(const emp_run_state *run, emp_run_end *end, emp_erro
     return EMP_OK;
 }
 
-/* The scores of this rank, score[0] to score[own-1], become those of all. */
+/* The scores of this rank, score[0] to score[own-1], become the scores of all. */
 static emp_status share_scores(emp_run_state *run, batch *b, emp_error *err)
 {
     typedef struct {
@@ -367,7 +367,7 @@ static emp_status share_best(emp_run_state *run, const batch *b, int32_t i,
     const emp_owned_decision *best = &run->record->decision;
     const size_t              bytes = (size_t)best->op_count * sizeof *best->device_of_op;
     int32_t                   owner = 0;
-    emp_sim_result           *result = &run->result[0]; /* its own one has been told */
+    emp_sim_result           *result = &run->result[0]; /* its own one has its scores */
 
     while (i >= b->own_of[owner]) i -= b->own_of[owner++];
     if (owner == run->ranks->rank) {
@@ -440,7 +440,7 @@ static emp_status run_loop(emp_run_state *run, batch *b, emp_error *err)
     return EMP_OK;
 }
 
-/* Fails on all ranks if the parameters of one are not, bit for bit, those of the others. */
+/* Fails on all ranks if the parameters of one differ, in any bit, from the others'. */
 static emp_status check_values(const emp_run_state *run, emp_error *err)
 {
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];

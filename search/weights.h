@@ -3,7 +3,7 @@
  * with list_weights() (search/method.h) has some.
  *
  *     emp_weights w = {0};
- *     emp_method_take_weights(&w, method, state, err);    a copy of those of a state
+ *     emp_method_take_weights(&w, method, state, err);    a copy of a state's weights
  *     params.weights = &w;                                a new state begins with them
  *     emp_weights_clear(&w);
  *

@@ -46,7 +46,7 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err);
 void emp_atomic_file_abort(emp_atomic_file *file);
 
 /** Writes the output of \a print for \a what as a file that appears whole, or not at all if \a print fails.
- * \retval EMP_ENOMEM \retval EMP_EIO  Else that of \a print. */
+ * \retval EMP_ENOMEM \retval EMP_EIO Or the status of \a print. */
 emp_status emp_atomic_file_write(const char *path,
                                  emp_status (*print)(FILE *stream, const void *what,
                                                      emp_error *err),
@@ -69,7 +69,7 @@ void emp_atomic_file_unlist(char *name);
 void emp_atomic_file_drop_all(void);
 
 /** Removes what writers that were killed left beside \a path. A writer has its temporary file locked.
- * Where the file system has no locks all are removed, so call it only if nobody writes there.
+ * Where the file system has no locks all are removed, so call it only if no program writes there.
  * \retval EMP_ENOMEM */
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
 
@@ -78,7 +78,7 @@ emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
 void emp_atomic_file_sweep_folder(const char *folder,
                                   bool (*is_ours)(const char *name, size_t length));
 
-/** The length of the path that a temporary file of this name belongs to: that of r.h5 for r.h5.tmp0.
+/** The length of the path that a temporary file of this name belongs to: the length of r.h5 for r.h5.tmp0.
  * 0: it is no such name. */
 size_t emp_atomic_file_owner(const char *name);
 

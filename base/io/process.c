@@ -193,7 +193,7 @@ static void unlist(pid_t watcher)
     }
 }
 
-/* Also one that somebody has stopped. */
+/* Also one that was stopped. */
 static void tell_to_end(pid_t watcher)
 {
     kill(watcher, SIGTERM);

@@ -85,7 +85,7 @@ static char separator_of(const struct reader *r)
     return memchr(r->at, '\t', length) != NULL ? '\t' : ',';
 }
 
-/* Columns without a name are not told apart: nobody asks for them. */
+/* Columns without a name are not distinguished, because they are never asked for. */
 static emp_status check_names(const emp_csv *csv, emp_error *err)
 {
     emp_status st = EMP_OK;

@@ -149,7 +149,7 @@ emp_status emp_file_load_named(const char *path, char **bytes, size_t *size,
 
 enum { FIRST_ROOM = 1 << 14 };
 
-/* Bytes between here and the end of a regular file; 0: nobody knows, as of a pipe. */
+/* Bytes between here and the end of a regular file; 0: unknown, as for a pipe. */
 static size_t bytes_left(FILE *file)
 {
     struct stat info;

@@ -128,7 +128,7 @@ typedef struct {
     char rest[EMP_SPEC_BYTES]; /**< the other items, for emp_options_parse() */
 } emp_spec_parts;
 
-/** Cuts \a spec. \a keys are those of texts, each with its equals sign, and end with NULL: "path=". A key
+/** Cuts \a spec. \a keys are the keys of texts, each with its equals sign, and end with NULL: "path=". A key
  * that ends with a point, as "dim." of "dim.N=3,dim.M=4", may be there several times; its text is "N=3,M=4".
  * \retval EMP_EINVAL  The spec is too long, or has one of them twice. */
 emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *const *keys,

@@ -5,8 +5,8 @@
  * llama.cpp splits layers. `first-fit` fills the first GPU, then the next one, and gives the rest to
  * the CPU, as accelerate does with device_map="auto". Colocation classes that hold variables or weights stand in the
  * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
- * its layer. Any other class follows one that it reads from. Bytes are those of variables and of a part
- * of all results: results of the backward pass are soon released. */
+ * its layer. Any other class follows one that it reads from. Bytes count variables and a part of
+ * all results: results of the backward pass are soon released. */
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "search/groups/class_groups.h"
@@ -258,7 +258,7 @@ const emp_method emp_method_memory_split = {
     .name = "memory-split",
     .description =
         "contiguous parts in proportion to the GPUs' memory, as llama.cpp splits",
-    .advice = "a comparison with tools that know memory alone",
+    .advice = "a comparison with tools that know only memory",
     .place = place,
 };
 

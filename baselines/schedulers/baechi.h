@@ -27,13 +27,13 @@
 #include "baselines/schedulers/task_graph.h"
 
 /** Books every task of an empty schedule. \a favourite_child [task] has -1 where there is
- * none; NULL: nobody has one. O(V R D I) with R ready tasks and I inputs.
+ * none; NULL: no task has one. O(V R D I) with R ready tasks and I inputs.
  * \retval EMP_ENOMEM \retval EMP_EINFEASIBLE  What is left fits nowhere. */
 emp_status emp_baechi_schedule(emp_list_schedule *s, const int32_t *favourite_child,
                                emp_error *err);
 
 /* The linear program of small communication times (Hanen and Munier 1995), by GLPK. On
- * endless devices, tasks i with times p, edges i -> j with costs c:
+ * unlimited devices, tasks i with times p, edges i -> j with costs c:
  *
  *     min w   0 <= x_ij <= 1,  s_i >= 0
  *             s_i + p_i + c_ij x_ij <= s_j    each edge

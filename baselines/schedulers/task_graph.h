@@ -2,18 +2,18 @@
  * What list schedulers see of a problem: tasks that run on one device each, and the tensors
  * that they send to one another.
  *
- * Tasks are ops, or ops fused. Those of one *pin* share a device: the first to be scheduled
+ * Tasks are ops, or ops fused. Tasks of one *pin* share a device: the first to be scheduled
  * pins the others to its own, as in Baechi (Jeon et al., SoCC 2020).
  *
  *  EMP_TASKS_OPS      A task is an op, a pin is a colocation class. A task may run on every
  *                     device that has kernels for its class, the CPU included. For the
- *                     schedulers that know of unlike devices (HEFT, PEFT).
+ *                     schedulers that know of heterogeneous devices (HEFT, PEFT).
  *  EMP_TASKS_GPU_OPS  The same, but pins that may use a GPU use nothing else. For the one
  *                     whose devices are all alike (ETF): it would take the CPU for no better
  *                     reason than that it is idle.
- *  EMP_TASKS_FUSED    The steps that Baechi takes first, on GPUs alone likewise. A pin is a
- *                     group of classes: a gradient op stands with its forward op, and what
- *                     one group alone reads goes into it (search/groups/colocation_groups.h,
+ *  EMP_TASKS_FUSED    The steps that Baechi takes first, only on GPUs, likewise. A pin is a
+ *                     group of classes: a gradient op stands with its forward op, and ops
+ *                     that only one group reads go into it (search/groups/colocation_groups.h,
  *                     whose layers come on top). A group with more variables than half of the
  *                     smallest GPU's memory is taken apart into its classes, which Baechi does not do. Then ops of a group are fused: u and v
  *                     become one task where u is all that v waits for, or v all that waits

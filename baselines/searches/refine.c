@@ -5,8 +5,8 @@
  * Groups are Scotch's, of many sizes, and cut in several ways: large ones keep together what
  * belongs together, small ones balance the load. They are cut as the search goes on: on large
  * graphs all cuts take longer than a short search has. They are drawn by their share of the critical
- * path (sim/explain/explain.h): what is not on it can be anywhere. A part of the samples are those
- * of many drafts that the surrogate thinks fastest. A proposal is not repeated as
+ * path (sim/explain/explain.h): what is not on it can be anywhere. A part of the samples are the
+ * drafts, among many, that the surrogate estimates to be fastest. A proposal is not repeated as
  * long as it is remembered.
  *
  * Where a search ends depends on where it begins more than on how long it lasts. So there are
@@ -61,7 +61,7 @@ typedef struct {
 
 /* The state in a checkpoint beside the arrays. */
 typedef struct {
-    int64_t stage; /* number of the start, or that of starts: the last refinement */
+    int64_t stage; /* number of the start; the number of starts: the last refinement */
     int64_t told;  /* samples of it */
     int64_t asked; /* batches of all */
     int64_t grown; /* of the moves */
@@ -131,7 +131,7 @@ static emp_status ask_simulator(refiner *r, emp_error *err)
     return emp_surrogate_set_order(r->surrogate, r->end_frac, err);
 }
 
-/* Has the simulator look at where the walk stands, if that is new. A restored state may be that of
+/* Has the simulator look at where the walk stands, if that is new. A restored state may come from
  * a run in which CPUs were not forbidden. */
 static emp_status look(refiner *r, emp_error *err)
 {

@@ -289,7 +289,7 @@ typedef struct {
     int32_t          kicks;
 } local_options;
 
-/* Streams of the walk's seed, away from those of its moves: substreams from 16 on. */
+/* Streams of the walk's seed, away from its moves' streams: substreams from 16 on. */
 enum { STREAM_ORDER = 16, STREAM_RESTART };
 
 /* The state in a checkpoint. */

@@ -20,8 +20,8 @@
 #include "bench/calibrate/fit.h"
 #include "bench/calibrate/micro.h"
 
-/** The constants of a set of micro-benchmarks, in the order in which a fit frees them: first those that a
- * device needs alone, then those of devices that work at once. */
+/** The constants of a set of micro-benchmarks, in the order in which a fit frees them: first the constants of
+ * one device by itself, then the constants of devices that work at once. */
 typedef struct {
     const emp_constant *constant; /**< [count] */
     int32_t             count, alone_count;
@@ -64,8 +64,8 @@ typedef struct {
     emp_fit fit; /**< parameters in the order of the set's table; its values: seconds */
 } emp_measurement;
 
-/** Fits in two stages: what devices take alone, to the benchmarks in which one device works at a
- * time; then what they take from each other (emp_sharing), to the others.
+/** Fits in two stages: first the times of devices by themselves, to the benchmarks in which one device
+ * works at a time; then what they take from each other (emp_sharing), to the others.
  * \retval EMP_EINVAL  The machine has several hosts, or no group; the runtime has other
  * rules than `events`.
  * \retval EMP_EINTERRUPTED  params->stop was set.
@@ -88,7 +88,7 @@ void emp_measurement_runtime_path(char        path[EMP_MEASURE_PATH_BYTES],
 
 /** Writes DIR/NAME.yaml, last, after DIR/NAME-runtime.yaml and DIR/models/NAME-host.yaml with
  * DIR/models/NAME-group.yaml, or DIR/models/NAME-gpu.yaml: the GPU's model with what was fitted.
- * Each appears whole or not at all. A machine with a GPU has that one alone, and the host's model.
+ * Each appears whole or not at all. A machine with a GPU has only that one, and the host's model.
  * \retval EMP_EINVAL  \a path does not end in ".yaml". \retval EMP_EFORMAT  A file of the machine
  * that the fit started from has no line of a constant. */
 emp_status emp_measurement_save(const emp_measurement *measurement, const char *path,

@@ -56,7 +56,7 @@ typedef struct {
     char              key[EMP_COMPARISON_NAME_BYTES];
     const emp_method *method;
     char              preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
-    const char       *options; /**< beside those of the preset; NULL = none; borrowed */
+    const char       *options;     /**< beside the preset's; NULL = none; borrowed */
     bool              is_budgeted; /**< else it stops by itself */
     bool              is_drawn;    /**< else every seed gives the same run */
 } emp_entrant;
@@ -135,7 +135,7 @@ emp_status emp_entrants_set_options(emp_entrant *entrants, int32_t count,
 
 /** Makes the entrants of an ablation: one method with several lists of options, which \a arms has
  * between semicolons: "base; grouping=names; grouping=metis,groups=48". "base" is the list without
- * options. An entrant is named by those of its options that not all arms have, or "base".
+ * options. An entrant is named by the options in which arms differ, or "base".
  * \param[in,out] arms    Is split in place, and must outlive the entrants.
  * \param         preset  OPTIONAL.
  * \retval EMP_EINVAL  There is no such method, fewer than two arms or too many, two equal ones, a
@@ -171,9 +171,10 @@ typedef struct {
 typedef struct {
     int32_t   solved_count; /**< rows where the median is finite */
     double    mean_rank;
-    emp_ratio to_least;  /**< of the median to each row's lowest median */
-    emp_ratio to_best;   /**< of the median to that of the entrant of lowest mean rank */
-    emp_ratio to_first;  /**< of the median to that of the first arm; NaN without arms */
+    emp_ratio to_least; /**< of the median to each row's lowest median */
+    emp_ratio
+        to_best; /**< of the median to the median of the entrant of lowest mean rank */
+    emp_ratio to_first;  /**< of the median to the first arm's; NaN without arms */
     double    p, p_holm; /**< of the test against that entrant; NaN of itself */
     double    cpu_s;     /**< of a run, mean over rows; NaN: not known */
     bool      is_best;   /**< the first of lowest mean rank */

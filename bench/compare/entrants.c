@@ -11,7 +11,7 @@
 #include "run/methods.h"
 #include "run/outside/outside.h"
 
-/* The first preset goes by the method's name alone, as in the tables. */
+/* The first preset goes by only the method's name, as in the tables. */
 static void add(emp_entrant *entrant, const emp_method *method, const char *preset,
                 size_t length, bool is_first)
 {

@@ -34,7 +34,7 @@ static emp_scored kind_of(const struct stand *s, int32_t condition)
                              : (emp_scored)(EMP_SCORED_IDEAL + condition - draws);
 }
 
-/* A frozen task is scored by its own rules alone: others need not know its machine. */
+/* A frozen task is scored only by its own rules: others need not know its machine. */
 static bool is_scored(const struct stand *s, int32_t row, emp_scored kind)
 {
     return kind == EMP_SCORED_NOISE || s->plan->c->row[row].frozen == NULL;
@@ -152,7 +152,7 @@ cleanup:
     return st;
 }
 
-/* Items: all conditions of a row, then those of the next. */
+/* Items: all conditions of a row, then of the next. */
 static emp_status score(void *context, int32_t item, emp_error *err)
 {
     struct stand                *s = (struct stand *)context;

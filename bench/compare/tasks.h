@@ -1,6 +1,6 @@
 /** \file bench/compare/tasks.h
- * The tasks that methods are compared on: those of the paper's Table 1, fresh ones that no constant
- * of this program was chosen on, the instances of PlaceBench, and those of a file.
+ * The tasks that methods are compared on: the tasks of the paper's Table 1, fresh ones that no constant
+ * of this program was chosen on, the instances of PlaceBench, and the tasks of a file.
  *
  *     emp_task_list list = {0};
  *     EMP_TRY(emp_task_list_add(&list, "all,mine.txt", err));

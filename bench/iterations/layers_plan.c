@@ -118,7 +118,7 @@ static double count_updated(const emp_layer *layer, int32_t count)
     return sum;
 }
 
-/* Passes, update and memory of a stage; \a gradient_bytes are those of its weights. */
+/* Passes, update and memory of a stage; \a gradient_bytes are the bytes of its weights' gradients. */
 static void add_layers(const planner *p, emp_stage_cost *c, double *gradient_bytes,
                        const emp_layer *layer, int32_t stage)
 {

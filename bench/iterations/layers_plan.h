@@ -14,7 +14,7 @@
  *    parameters. FusedAdam reads four words a parameter and writes three, and takes what the memory does
  *    (csrc/adam/multi_tensor_adam.cu), so that update_s has the memory's rate, too.
  *  - Layers are measured with one micro-batch a step (Sailor's profile_all.py), whose backward pass leaves
- *    its gradients. Those of further ones are added: two words read, one written
+ *    its gradients. Gradients of further ones are added: two words read, one written
  *    (torch/csrc/autograd/functions/accumulate_grad.h).
  *  - Gradients are copied into a bucket and back, two words each, also without replicas, and what replicas
  *    have summed is divided, two words more (DeepSpeedEngine.allreduce_bucket).
@@ -41,7 +41,7 @@
  *    pass the stage gathers its own output and the gradient.
  *  - sailor (github.com/eth-easl/sailor, deepspeed/utils.py, reconstruct_tensor): the buffer is zeros of the
  *    host, copied to the GPU, which waits for it. A single thread makes them, because torchrun sets
- *    OMP_NUM_THREADS to 1. Before a backward pass the stage gathers the gradient alone.
+ *    OMP_NUM_THREADS to 1. Before a backward pass the stage gathers only the gradient.
  *
  * Rates: a core writes 37 GB/s (Neoverse V2, the core of Grace; learn.arm.com, "memory-subsystem", on
  * Graviton4). A copy to the GPU has 346 GB/s over NVLink-C2C (GPUs "GH..." and "GB...";

@@ -9,7 +9,7 @@
  * The first backward pass leaves its gradients, and each further one adds its own to them. When all
  * micro-batches are done a stage sums its gradients with its replicas, and updates its weights.
  *
- * Everything is ops with stated costs in a graph, on a machine whose GPUs are the stages and the wires,
+ * Everything is ops with costs of their own in a graph, on a machine whose GPUs are the stages and the wires,
  * under the runtime `ideal`.
  */
 #ifndef EMP_BENCH_ITERATIONS_STEP_H

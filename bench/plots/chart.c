@@ -48,7 +48,7 @@ static bool is_shown(const emp_chart *c, const emp_band_point *p)
     return isfinite(p->median) && (!c->is_log_x || p->x > 0);
 }
 
-/* The x axis has all places where a curve has a value; where there are levels alone, theirs. */
+/* The x axis has all places where a curve has a value; where there are only levels, theirs. */
 static emp_axis find_x(const emp_chart *c)
 {
     emp_axis axis = emp_axis_empty();

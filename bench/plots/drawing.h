@@ -1,6 +1,6 @@
 /** \file bench/plots/drawing.h
  * A figure as a value: shapes in the order in which they are painted. Whoever has something
- * to show builds a drawing. It is printed here alone: as an element of a page, as an SVG
+ * to show builds a drawing. It is printed only here: as an element of a page, as an SVG
  * file, or as a PDF file.
  *
  *     emp_drawing d;
@@ -13,7 +13,7 @@
  * Units are pixels of the figure at its natural size; y grows downwards. Equal drawings give
  * equal bytes of SVG. Texts may come from anywhere: what is no character becomes U+FFFD.
  *
- * Building never fails: the drawing remembers that memory was out, and printing says so.
+ * Building never fails: the drawing remembers that an allocation failed, and printing says so.
  */
 #ifndef EMP_BENCH_PLOTS_DRAWING_H
 #define EMP_BENCH_PLOTS_DRAWING_H

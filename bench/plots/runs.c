@@ -105,7 +105,7 @@ static int is_of_interest(const struct dirent *entry)
            !is_companion(entry->d_name);
 }
 
-/* Files in a folder that are not records. The one that is told of has the name of a record, if there is one. */
+/* Files in a folder that are not records. The one that is reported has the name of a record, if there is one. */
 struct skipped {
     int32_t   count;
     bool      has_name;

@@ -23,7 +23,7 @@ typedef struct {
     const char *options; /**< of the method, on top of the preset; NULL = none */
     const char *preset;  /**< another than the study's; NULL = that */
     const char *method;  /**< likewise; its preset is the arm's alone */
-    int32_t     decides; /**< mask of emp_decides; 0 = devices alone */
+    int32_t     decides; /**< mask of emp_decides; 0 = only devices */
 } emp_arm;
 
 /** The fields in order, the last ones by name. */

@@ -13,7 +13,7 @@
  *                                             placement[i], err));
  *     EMP_TRY(emp_anomalies_measure(counts, problem, placement, N, &params, err));
  *
- * Out-of-memory verdicts are ignored: the step time of such a placement is that of endless
+ * Out-of-memory verdicts are ignored: the step time of such a placement assumes unlimited
  * memory.
  *
  * Threads. Confined to one thread; the problem is shared. Equal inputs and seeds give

@@ -46,10 +46,10 @@ extern const emp_measure emp_measure_noise;
 extern const emp_measure emp_measure_explaining;
 
 typedef struct {
-    const char *rows; /**< comma-separated keys, or NULL: those of the measure */
+    const char *rows; /**< comma-separated keys, or NULL: the measure's */
     const char *runtime;
     bool        is_full;    /**< not a first study */
-    int32_t     seed_count; /**< 0: that of the measure */
+    int32_t     seed_count; /**< 0: the measure's */
     int64_t     budget;     /**< 0: likewise */
     int32_t     threads;    /**< for loading */
     /** OPTIONAL. */
@@ -64,8 +64,8 @@ typedef struct {
             sizeof columns / sizeof *columns, notes, measure          \
     }
 
-/** The first columns of a measure's sheet and their values; the arguments are those of the
- * first column, as EMP_SHEET_ACROSS. */
+/** The first columns of a measure's sheet and their values; the arguments are the first
+ * column's, as EMP_SHEET_ACROSS. */
 #define EMP_MEASURED_COLUMNS(...)                        \
     EMP_COLUMN("task", "", EMP_SHEET_WORD, __VA_ARGS__), \
         EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),    \

@@ -312,7 +312,7 @@ static double time_of(const emp_job *job)
     return job->record.best_step_time_s;
 }
 
-/* The first row of the target that has the arm and the learner: that of the least budget. */
+/* The first row of the target that has the arm and the learner: the row of the least budget. */
 static const row_jobs *find_row(const plan *p, int32_t target, const char *name,
                                 int32_t learner)
 {

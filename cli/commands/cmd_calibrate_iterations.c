@@ -44,8 +44,7 @@ static const struct argp_option options[] = {
      0},
     {"engine", KEY_ENGINE, "NAME", 0,
      "Engine that ran the pipelines, likewise: " ENGINE
-     " (default), a changed DeepSpeed, or "
-     "deepspeed",
+     " (default), a changed DeepSpeed, or deepspeed",
      0},
     {"machine", 'm', "NAME|FILE", 0,
      "Machine whose first GPU model's tables count, for rows of transformers", 0},
@@ -186,8 +185,8 @@ static emp_status load_profiles(struct tables *t, const struct args *a, emp_erro
 {
     if (a->layers == NULL || a->network == NULL)
         return EMP_ERROR(EMP_EINVAL,
-                         "rows of %s name devices; predictions need --layers "
-                         "and --network",
+                         "rows of %s name devices; predictions need --layers and "
+                         "--network",
                          a->rows);
     if (!emp_engine_find(&t->engine, a->engine != NULL ? a->engine : ENGINE))
         return EMP_ERROR(EMP_EINVAL, "--engine %s: want sailor or deepspeed", a->engine);

@@ -69,8 +69,7 @@ static const struct argp_option options[] = {
      0},
     {"timeline", KEY_TIMELINE, NULL, 0,
      "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
-     "stands "
-     "in place of the table",
+     "stands in place of the table",
      0},
     {"machine", 'm', "NAME|FILE", 0, "Cluster or machine of --timeline", 0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
@@ -169,7 +168,8 @@ static void check_timeline(const struct args *a)
 {
     if (a->choice.path == NULL)
         cli_usage_error("--timeline needs a SPEC with degrees of parallelism");
-    if (a->machine == NULL) cli_usage_error("--machine is missing: that of --timeline");
+    if (a->machine == NULL)
+        cli_usage_error("--machine is missing: the cluster or machine of --timeline");
     if (a->choice.rows != NULL || a->choice.values != NULL || a->choice.series != NULL ||
         a->style.label != NULL || a->style.name_count > 0)
         cli_usage_error("--timeline draws no table; leave out --by, --x, --values, "

@@ -59,7 +59,7 @@ static const struct argp_option options[] = {
     {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
     {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Profile of the prediction (default replay-cpu, of cuda replay-cuda)", 0},
+     "Profile of the prediction (default replay-cpu, for cuda replay-cuda)", 0},
     {"gpus", KEY_GPUS, "MAP", 0,
      "GPUs of this computer that are the machine's, as in \"gpu:0=0 gpu:1=0\"", 0},
     {"check", KEY_CHECK, NULL, 0,

@@ -44,14 +44,10 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Make one page, which needs no network, from run records (.h5) or folders of them: "
-    "the "
-    "best step times, beside Table 1 of the paper where the runs are of its tasks; "
-    "learning "
-    "curves against placements scored and time, with the lower bound; the placements "
-    "side "
-    "by side; the timeline of the best one's step. Each figure can be saved from the "
-    "page "
-    "as SVG.\v"
+    "the best step times, beside Table 1 of the paper where the runs are of its tasks; "
+    "learning curves against placements scored and time, with the lower bound; the "
+    "placements side by side; the timeline of the best one's step. Each figure can be "
+    "saved from the page as SVG.\v"
     "Other files in a folder are skipped. The newer of two records of one run is taken. "
     "PDF files are drawn by gnuplot (Debian package gnuplot-nox).\n\n"
     "  emplace place rnnlm --machine k40x2 --method expert --record expert.h5\n"

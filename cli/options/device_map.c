@@ -447,7 +447,7 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
     return EMP_OK;
 }
 
-/* The dictionary alone, as infer_auto_device_map() gives it: {"model.layers.0": 0, "lm_head": "cpu"}. */
+/* Only the dictionary, as infer_auto_device_map() gives it: {"model.layers.0": 0, "lm_head": "cpu"}. */
 static emp_status print_json(FILE *stream, const void *what, emp_error *err)
 {
     const device_map *map = (const device_map *)what;

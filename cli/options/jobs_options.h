@@ -71,7 +71,7 @@ typedef struct {
 } cli_trials_study;
 
 /** Makes a study with reports, lets Ctrl-C end it, and prints it. A shard prints one line instead, and
- * of the ranks that mpirun started rank 0 alone prints. After an interrupt a warning says how to go
+ * only rank 0 of the ranks that mpirun started prints. After an interrupt a warning says how to go
  * on.
  * \retval EMP_EINTERRUPTED  A study that was interrupted is printed as far as it is.
  * \retval EMP_EUNSUPPORTED, EMP_EEXTERNAL  As emp_ranks_join().

@@ -190,8 +190,8 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
     if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
     return EMP_ERROR(EMP_EINVAL,
                      "no way to train it on %d GPU%s fits in their memory: the least "
-                     "takes %.1f GiB of "
-                     "%.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s",
+                     "takes %.1f GiB of %.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, "
+                     "dp=%d, recompute=%s%s",
                      gpus, emp_units_plural(gpus), least->step.peak_bytes / GIB,
                      plan->memory_bytes / GIB, least->degrees.tp, least->degrees.pp,
                      least->degrees.cp, least->degrees.ep, least->degrees.dp,

@@ -57,7 +57,7 @@ static bool is_over(cursor *c)
     return c->at == c->end || *c->at == '#';
 }
 
-/* A literal of Python, in which a backslash stands before a quote or a backslash alone. Its bytes go to \a to. */
+/* A literal of Python, in which a backslash stands only before a quote or a backslash. Its bytes go to \a to. */
 static bool take_literal(cursor *c, char *to, size_t *length)
 {
     *length = 0;

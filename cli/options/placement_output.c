@@ -459,8 +459,9 @@ static emp_status print_python(FILE *stream, const void *what, emp_error *err)
 
     (void)err;
     fputs("\"\"\"Where each op of a TensorFlow 1 graph runs. With this file as "
-          "placement.py:"
-          "\n\n    import placement\n    with tf.device(placement.device_of):\n"
+          "placement.py:\n\n"
+          "    import placement\n"
+          "    with tf.device(placement.device_of):\n"
           "        ...  # build the graph, under the names that the placement has\n"
           "\"\"\"\n",
           stream);

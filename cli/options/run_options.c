@@ -92,10 +92,9 @@ void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
     }
     const bool is_first = o->ranks == NULL || o->ranks->rank == 0;
     if (is_first && !has_options_of(o, weights))
-        cli_warn(
-            "the weights were trained with the preset \"%s\" and the options \"%s\", "
-            "and this run lacks some of them",
-            weights->preset, weights->options);
+        cli_warn("the weights were trained with the preset \"%s\" and the options "
+                 "\"%s\", and this run lacks some of them",
+                 weights->preset, weights->options);
 }
 
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,

@@ -1,6 +1,6 @@
 /** \file cli/replay/replay_runner.h
- * Executes plans: on cores in this program, on GPUs by emplace-replay, a program of its own
- * that alone loads CUDA. It is looked for beside emplace, in the build folder, and in PATH.
+ * Executes plans: on cores in this program, on GPUs by emplace-replay, the only program
+ * that loads CUDA. It is looked for beside emplace, in the build folder, and in PATH.
  */
 #ifndef EMP_CLI_REPLAY_REPLAY_RUNNER_H
 #define EMP_CLI_REPLAY_REPLAY_RUNNER_H

@@ -41,7 +41,7 @@ emp_status cli_report_run(const emp_record *record, const cli_inputs *inputs,
 void cli_add_winner(json_t *object, const emp_record *record);
 
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
- * infeasible; NULL when memory is out. */
+ * infeasible; NULL when out of memory. */
 json_t *cli_bounds_json(const emp_bounds *bounds);
 
 /* Where a bound comes from, and what would lower it. */
@@ -82,7 +82,7 @@ emp_status cli_why_create(emp_explanation **out, const emp_problem *problem,
                           const emp_decision *decision, const emp_sim_result *result,
                           bool is_wanted, emp_error *err);
 
-/** The object under "why" of docs/simulator.md; NULL when memory is out. */
+/** The object under "why" of docs/simulator.md; NULL when out of memory. */
 json_t *cli_why_json(const emp_problem *problem, const emp_explanation *why,
                      const emp_what_if *what_if);
 

@@ -120,8 +120,8 @@ static emp_status read_verb(cli_request *r, emp_error *err)
     }
     if (word == NULL)
         return EMP_ERROR(EMP_EFORMAT,
-                         "a request has \"do\": load, score, explain, place, "
-                         "drop or status");
+                         "a request has \"do\": load, score, explain, place, drop or "
+                         "status");
     return EMP_ERROR(
         EMP_EFORMAT,
         "\"do\" is \"%.40s\"; it is load, score, explain, place, drop or status", word);
@@ -191,8 +191,8 @@ static emp_status check_rows(const cli_request *r, emp_error *err)
 
     if (r->verb != CLI_VERB_SCORE) return EMP_OK;
     if ((r->placements != NULL) == (r->classes != NULL))
-        return EMP_ERROR(EMP_EFORMAT, "\"score\" needs one of \"placements\" and "
-                                      "\"classes\"");
+        return EMP_ERROR(EMP_EFORMAT,
+                         "\"score\" needs one of \"placements\" and \"classes\"");
     if (emp_json_count(rows) > CLI_REQUEST_ROWS_MAX)
         return EMP_ERROR(EMP_EFORMAT, "%d placements; a request has %d at most",
                          emp_json_count(rows), CLI_REQUEST_ROWS_MAX);

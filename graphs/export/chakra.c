@@ -93,7 +93,7 @@ static int64_t copied_bytes(const plan *p, emp_op_id reader, int32_t input)
     return at == memory_of(p, p->device_of_op[reader], is_on_host) ? 0 : t->copy_bytes;
 }
 
-/* Whether an op is told of another one by a message. */
+/* Whether an op waits for another one's message. */
 static bool is_apart(const plan *p, emp_op_id from, emp_op_id to)
 {
     return !p->problem->graph->op[from].is_folded &&

@@ -491,7 +491,7 @@ static bool is_in_gradients(const char *name)
     return false;
 }
 
-/* A scalar that nobody reads, and that is computed and not just a variable's value. */
+/* A scalar that no op reads, and that is computed and not just a variable's value. */
 static bool is_loss(const emp_graph *g, emp_op_id op)
 {
     if (!is_sink(g, op) || g->input_offset[op] == g->input_offset[op + 1] ||

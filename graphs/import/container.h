@@ -23,7 +23,7 @@ void emp_message_file_init(emp_message_file *file, const char *bytes, size_t siz
 
 void emp_message_file_clear(emp_message_file *file);
 
-/** Finds the graph; of several meta graphs in a SavedModel, that of the first.
+/** Finds the graph; of several meta graphs in a SavedModel, the first one's.
  * \retval EMP_EFORMAT  There is none; the message says what the file is, as far as known.
  */
 emp_status emp_container_find(emp_message_file *file, emp_container *out, emp_error *err);

@@ -97,8 +97,8 @@ typedef struct {
 typedef struct {
     const emp_function *function; /**< NULL: the graph itself */
     int32_t             call;     /**< that made it; -1 = the graph */
-    int32_t     before; /**< frame whose results are its arguments; -1: those of the
-                                       call are */
+    int32_t     before; /**< frame whose results are its arguments; -1: the results of
+                                       the call are */
     int32_t     depth;
     const char *prefix;   /**< of its ops: "" or "a/" */
     emp_op_id   first_op; /**< its nodes that are no calls are ops from here on */

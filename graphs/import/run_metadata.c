@@ -23,7 +23,7 @@ static const char stream_word[] = "/stream:", all_word[] = "/stream:all";
 typedef struct {
     emp_slice name, body;
     emp_slice gpu; /* of a list of kernels: "/gpu:0"; data NULL = it is no such list */
-    bool      is_taken; /* its kernels are those of a list of ops */
+    bool      is_taken; /* its kernels belong to a list of ops */
 } device;
 
 /* Times by name, in a list of their own. */

@@ -377,7 +377,7 @@ emp_port emp_stack_attention(emp_stack *s, emp_port x)
  * short vector a token and a rotated key that the heads share.
  *
  * Training and prompts expand the vector into keys and values. A step that writes one token does
- * not: it takes the matrix of the keys into the query and that of the values behind the attention.
+ * not: it takes the matrix of the keys into the query and the matrix of the values behind the attention.
  * Neither does a prompt that is longer than the keys its indexer chooses, since keys that all heads share can be
  * gathered. The cache holds the vector and the rotated key. */
 
@@ -486,7 +486,7 @@ static const char *weight_name(emp_stack *s, const char *module)
     return emp_tape_join_names(s->t, emp_stack_name(s, module), ".weight");
 }
 
-/* The matrix of keys and that of values, which may be one. */
+/* The matrices of keys and of values, which may be one. */
 static void make_matrices(emp_stack *s, int64_t plain, int64_t value, int32_t unit,
                           emp_port matrix[2])
 {

@@ -105,8 +105,8 @@ typedef enum {
     EMP_GATE_HEAD      /**< likewise, one factor a head: Step 3.5 */
 } emp_attention_gate;
 
-/** Sizes of the mixers that scan their sequence. Mamba-2's groups are key heads, and its state size is that of a
- * key. */
+/** Sizes of the mixers that scan their sequence. Mamba-2's groups are key heads, and its state size is a
+ * key's. */
 typedef struct {
     int32_t key_heads, heads;
     int32_t key_size, value_size; /**< of a head */

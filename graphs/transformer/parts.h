@@ -1,6 +1,6 @@
 /** \file graphs/transformer/parts.h
  * The parts of a transformer in the names of its ops: "model.layers.3.mlp.up_proj/act" is of layer 3 and of the
- * module mlp.up_proj in it. The names are those of emp_transformer_names, whichever family they are of.
+ * module mlp.up_proj in it. The names come from emp_transformer_names, whichever family they are of.
  *
  * Threads. Functions without state; borrowed texts.
  */

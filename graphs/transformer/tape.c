@@ -275,7 +275,7 @@ int32_t emp_tape_unit_of(const emp_tape *t, const char *weight)
 
 /* ---- notes ---- */
 
-/* Notes an op for the way back; NULL: memory was out, or no backward pass follows. */
+/* Notes an op for the way back; NULL: out of memory, or no backward pass follows. */
 static emp_note *tape_note(emp_tape *t, emp_note_kind kind, const char *name,
                            int32_t unit, emp_port output, const emp_port *inputs,
                            int32_t count)

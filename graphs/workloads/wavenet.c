@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* WaveNet (van den Oord et al., 2016), of which GO places two stacks of 9 and four stacks of 9
- * layers. The ops are those of ibab/tensorflow-wavenet: a dilated convolution is a plain one on a
+ * layers. The ops follow ibab/tensorflow-wavenet: a dilated convolution is a plain one on a
  * batch that the dilation is part of. */
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/workloads/workloads_internal.h"

@@ -62,7 +62,7 @@ EMP_API const char *emp_graph_op_type(const emp_graph *graph, emp_op_id op);
 /** The op of that name, or -1. O(V). */
 EMP_API emp_op_id emp_graph_find(const emp_graph *graph, const char *name);
 
-/** Floating-point operations of the op; a multiply-add counts 2. 0 for ops with stated costs. */
+/** Floating-point operations of the op; a multiply-add counts 2. 0 for ops with costs of their own. */
 EMP_API double emp_graph_op_flops(const emp_graph *graph, emp_op_id op);
 /** Bytes that the op holds for the whole step: variables and slots of optimizers. */
 EMP_API int64_t emp_graph_op_persistent_bytes(const emp_graph *graph, emp_op_id op);

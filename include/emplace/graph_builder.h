@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/** Output \a index of an op under construction. An op with stated costs has output 0 alone.
+/** Output \a index of an op under construction. An op with costs of its own has only output 0.
  * Frozen. */
 typedef struct {
     emp_op_id op;

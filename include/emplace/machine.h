@@ -38,7 +38,7 @@ typedef struct emp_runtime emp_runtime;
 EMP_API emp_status emp_machine_load(emp_machine **out, const char *name_or_path,
                                     emp_error *err);
 
-/** A machine for graphs with stated costs: \a cpu_count CPUs and \a gpu_count GPUs, all with the
+/** A machine for graphs with costs of their own: \a cpu_count CPUs and \a gpu_count GPUs, all with the
  * first CPU as their host. Each GPU has \a gpu_memory_bytes of memory. Links carry 2^31 B/s.
  * \retval EMP_EUNSUPPORTED  No CPU, a negative number, or more than 64 devices in all.
  * \retval EMP_EINVAL, EMP_ENOMEM */
@@ -61,7 +61,7 @@ EMP_API int64_t emp_machine_device_memory_bytes(const emp_machine *machine,
                                                 emp_device_id      device);
 /** The device of that name, or -1. O(devices). */
 EMP_API emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
-/** Nanoseconds that a copy of \a bytes takes alone on the links between two devices; 0 from a
+/** Nanoseconds that a copy of \a bytes takes by itself on the links between two devices; 0 from a
  * device to itself. */
 EMP_API emp_time_ns emp_machine_copy_time_ns(const emp_machine *machine,
                                              emp_device_id from, emp_device_id to,

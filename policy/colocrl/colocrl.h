@@ -35,7 +35,7 @@
  *
  * with sums n as ln(1 + n). With P (S, types) the share of each type in each group and E
  * (types, width) the embedding, the first part of all rows is P E, and the gradient of E is
- * P' times that of the rows. The rest is fixed.
+ * P' times the rows' gradient. The rest is fixed.
  *
  * Groups are steps of a sequence, whose order the caller chooses. */
 

@@ -437,7 +437,7 @@ static void propose(emp_learner *learner, int32_t samples)
     emp_doppler_agent_propose((emp_doppler_agent *)learner, samples);
 }
 
-/* The learner has no rows: nobody asks it for the device of one. */
+/* The learner has no rows: it is never asked for the device of one. */
 static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t node)
 {
     const emp_doppler_agent *a = (const emp_doppler_agent *)learner;

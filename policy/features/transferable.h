@@ -7,7 +7,7 @@
  * numbers (transferable.c lists them): logarithms of sizes and times, shares of the graph's total
  * or largest, and four numbers of the machine. None is standardized over the graph.
  *
- * Threads. One thread changes it at a time; while nobody does, it may be shared.
+ * Threads. One thread changes it at a time; while no thread does, it may be shared.
  */
 #ifndef EMP_POLICY_FEATURES_TRANSFERABLE_H
 #define EMP_POLICY_FEATURES_TRANSFERABLE_H
@@ -55,8 +55,8 @@ void emp_transferable_shuffle(emp_transferable *features, emp_rng *rng);
 /** Sets the four numbers of the machine to 0: a control for what they are worth. Other features that depend on
  * the machine stay: times, levels with transfers, shares of memory, and the devices of a node. O(V). */
 void emp_transferable_hide_machine(emp_transferable *features);
-/** Sets \a to, which is of the same nodes, from \a from, with one part mixed: each node gets that of another
- * one, by a permutation of all nodes. Neighbours are shuffled instead. EMP_TRANSFERABLE_PARTS: none is
+/** Sets \a to, which is of the same nodes, from \a from, with one part mixed: each node gets another one's
+ * part, by a permutation of all nodes. Neighbours are shuffled instead. EMP_TRANSFERABLE_PARTS: none is
  * mixed. Numbers of the machine are the same for all nodes and stay. An earlier mix of
  * \a to is undone. O(V + E). */
 void emp_transferable_mix(emp_transferable *to, const emp_transferable *from,

@@ -61,7 +61,7 @@ void       emp_giph_work_clear(emp_giph_work *work);
 void emp_giph_forward(emp_giph_work *work, const emp_params *params,
                       const emp_gpnet *net);
 
-/** Adds to \a gradient, a block as that of the parameters, their gradient of sum d_score score,
+/** Adds to \a gradient, a block like the parameters', their gradient of sum d_score score,
  * after emp_giph_forward(). */
 void emp_giph_backward(emp_giph_work *work, const emp_params *params,
                        const emp_gpnet *net, emp_real *gradient);

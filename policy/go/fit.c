@@ -57,7 +57,7 @@ static bool is_full(const emp_go_fit *f, int32_t device)
     return f->room.peak_bytes[device] > f->problem->machine->device[device].memory_bytes;
 }
 
-/* The likelier move first; of equals that of the earlier node, to the lower device. */
+/* The likelier move first; among equals the one of the earlier node, to the lower device. */
 static int compare(const void *a, const void *b)
 {
     const move *x = a, *y = b;

@@ -74,7 +74,7 @@ void       emp_go_net_randomize(emp_go_net *net, double head_gain, emp_rng *rng)
  * after emp_go_net_init(). Only with rounds. */
 void emp_go_net_show(emp_go_net *net, const uint8_t *choice);
 
-/** Sets \a p, and those of the tail; returns the mean entropy of a node's distributions, added up
+/** Sets \a p, and the tail's distributions; returns the mean entropy of a node's distributions, added up
  * over tasks. Once `stop` is set, passes end early, and what they leave is worth
  * nothing. */
 double emp_go_net_forward(emp_go_net *net);

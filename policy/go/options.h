@@ -45,7 +45,7 @@ typedef enum { EMP_FAILURE_FIXED, EMP_FAILURE_GRADED } emp_go_failure;
 typedef enum { EMP_EDGES_GRAPH, EMP_EDGES_SHUFFLED } emp_go_edges;
 
 typedef struct {
-    emp_learner_options learner; /**< its entropy is that of the first update */
+    emp_learner_options learner; /**< its entropy is the first update's */
     int32_t             epochs, rounds;
     double              clip_ratio, entropy_last, head_gain;
     emp_go_draws        draws;

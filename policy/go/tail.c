@@ -125,7 +125,7 @@ static void add_memory(emp_real *dqkv, const emp_real *dmemory, int64_t rows, in
         emp_vector_add(&dqkv[n * 3 * W + W], &dmemory[n * 2 * W], 2 * W);
 }
 
-/* From the gradient of a, in work->dsum, to that of x. */
+/* From the gradient of a, in work->dsum, to the gradient of x. */
 static void attention_backward(const emp_segment_layer *l, const emp_segment_work *work,
                                const emp_params *p, int32_t first, emp_real *dx,
                                const emp_real *x)

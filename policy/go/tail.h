@@ -1,6 +1,6 @@
 /** \file policy/go/tail.h
- * What GO decides behind devices: the order, the fusion, one task after another. Task 0 is that of
- * devices, with the rows z_0 of the last attention layer and the distributions p_0:
+ * What GO decides behind devices: the order, the fusion, one task after another. Task 0 is the choice
+ * of devices, with the rows z_0 of the last attention layer and the distributions p_0:
  *
  *     u_k = z_{k-1} Wc + p_{k-1} E_k + bc
  *     z_k = LN_k(layer(u_k) + z_{k-1}),   p_k = softmax(z_k W_k + b_k)
@@ -123,7 +123,7 @@ void emp_tail_allocate(emp_tail *tail, const emp_segment_work *work, emp_arrays 
 double emp_tail_forward(const emp_tail *tail, const emp_segment_work *work,
                         const emp_params *params, const emp_real *z, const emp_real *p);
 
-/** Sets \a dz (N,W), adds to \a d_logits of task 0, to those of all tasks but the last, and to the
+/** Sets \a dz (N,W), adds to \a d_logits of task 0, to the logits of all tasks but the last, and to the
  * gradients of the parameters. */
 void emp_tail_backward(const emp_tail *tail, const emp_segment_work *work,
                        const emp_params *params, emp_real *dz, emp_real *d_logits,

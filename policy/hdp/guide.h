@@ -10,7 +10,7 @@
  *
  * A policy that is sure of its devices so explores as much as one that is not.
  *
- * Ranks that share a run add what note() leaves, of which one rank alone has a candidate; then
+ * Ranks that share a run add what note() leaves, of which only one rank has a candidate; then
  * each calls take(), with the same result.
  */
 #ifndef EMP_POLICY_HDP_GUIDE_H

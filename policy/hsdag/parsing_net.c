@@ -580,7 +580,7 @@ EMP_KERNEL static emp_real dot(const emp_real *x, const emp_real *y, int64_t cou
     return sum;
 }
 
-/* From dh by groups to dh by nodes, the gradient of q; sets that of the factors. */
+/* From dh by groups to dh by nodes, the gradient of q; sets the gradient of the factors. */
 static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
 {
     int64_t W = n->shape.width;

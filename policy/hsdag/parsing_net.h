@@ -112,7 +112,7 @@ void emp_hsdag_net_draw(const emp_hsdag_net *net, int32_t *device_of_group, emp_
 /** The log-probability of those devices, after forward(). */
 double emp_hsdag_net_log_prob(const emp_hsdag_net *net, const int32_t *device_of_group);
 
-/** Sets \a gradient [params.count] to that of the log-probability of the devices, by the parameters. */
+/** Sets \a gradient [params.count] to the gradient of the log-probability of the devices, by the parameters. */
 void emp_hsdag_net_gradient(emp_hsdag_net *net, const emp_real *x,
                             const int32_t *device_of_group, emp_real *gradient);
 

@@ -256,7 +256,7 @@ static void block_forward(const space *s, const head *h, int32_t row, int32_t co
         for (int32_t c = 0; c < h->size; c++) out[r * h->size + c] *= inverse[r];
 }
 
-/* Where the shifts of a head's rows stand; the inverse sums follow those of all heads. */
+/* Where the shifts of a head's rows stand; the inverse sums follow all heads' shifts. */
 static int64_t normalizer(const emp_dot_attention *a, const head *h)
 {
     return (int64_t)h->number * a->rows + h->first;
@@ -413,7 +413,7 @@ static void run_backward(const emp_dot_attention *a, const head *h, const task *
     store_backward(&s, a, h, t);
 }
 
-/* Rows that are nobody's memory. */
+/* Rows outside every segment's memory. */
 static void clear_unseen(const emp_dot_attention *a, emp_real *dmemory)
 {
     int64_t first = a->has_memory ? (int64_t)(segments_of(a) - 1) * a->segment : 0;

@@ -22,7 +22,7 @@ void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
                     const int32_t *node, int32_t B, int32_t K, int32_t threads);
 
 /* Maxima over the neighbours of nodes, column by column. Neighbours are in compressed rows:
- * those of node v are node[first[v]] .. node[first[v + 1] - 1]. Results do not depend on the
+ * node v has node[first[v]] .. node[first[v + 1] - 1]. Results do not depend on the
  * number of threads. */
 
 /** m_v = maximum of x_u over the neighbours u of v, 0 without any. \a m and \a x are (N,C). \a

@@ -1,6 +1,6 @@
 /** \file policy/placeto/net.h
  * The network of Placeto (Addanki et al., NeurIPS 2019): message passing over a graph of nodes,
- * and odds of devices for one of them. With x (B,d) the features of nodes and FNN a row of affine
+ * and probabilities of devices for one of them. With x (B,d) the features of nodes and FNN a row of affine
  * maps with a ReLU between any two,
  *
  *     z = FNN d-d-d-d (x)

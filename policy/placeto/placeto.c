@@ -523,7 +523,7 @@ static void emp_placeto_learn(emp_placeto_agent *a)
     a->learner.metric[EMP_PLACETO_UPDATES].value = (double)a->learner.update;
 }
 
-/* GPUs alone, or all devices where CPUs are asked for or there is one GPU at most. */
+/* Only GPUs, or all devices where CPUs are asked for or there is one GPU at most. */
 static int32_t list_devices(emp_device_id devices[EMP_MAX_DEVICES], const emp_machine *m,
                             bool with_cpus)
 {

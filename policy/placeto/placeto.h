@@ -22,7 +22,7 @@
  *     b_t = mean of G_t over the last episodes, the present one among them
  *     loss = - sum over rollouts and t of (G_t - b_t) log pi(device of t) + eta H_t
  *
- * where H is the entropy of the odds. An episode is R rollouts from one start. They go on side by
+ * where H is the entropy of the probabilities. An episode is R rollouts from one start. They go on side by
  * side, one node an ask, and make one update together. The start is scored once, by an ask of its
  * own.
  *

@@ -169,7 +169,7 @@ typedef struct {
     void (*propose)(emp_learner *learner, int32_t samples);
     /** The device of a row of the features in a placement drawn last. */
     emp_device_id (*device)(const emp_learner *learner, int32_t sample, int32_t row);
-    /** Sets the gradients of all networks to those of the sum of weight[k] log p(d_k) over
+    /** Sets the gradients of all networks, by the sum of weight[k] log p(d_k) over
      * the \a own placements drawn last, at least 1, and of \a entropy times their mean
      * entropy. Returns the loss. */
     double (*take_gradients)(emp_learner *learner, const double *weight, int32_t own,
@@ -213,7 +213,7 @@ emp_learner emp_learner_start(const emp_learner_type    *type,
 /** Adds a network, whose loops then take the learner's threads. */
 void emp_learner_add(emp_learner *learner, emp_learner_net net);
 
-/** Whether the counts are those of a run: a restored state may come from anywhere. Asks begin with it.
+/** Whether the counts are possible in a run: a restored state may come from anywhere. Asks begin with it.
  * \retval EMP_EFORMAT */
 emp_status emp_learner_check(const emp_learner *learner, emp_error *err);
 
@@ -241,7 +241,7 @@ int32_t                         emp_learner_list_values(void           *state,
  * follow from seed and update. */
 int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-/** The same of parameters and moments alone, for a policy whose networks fit any problem. */
+/** The same for only parameters and moments, for a policy whose networks fit any problem. */
 int32_t emp_learner_list_weights(void           *state,
                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
@@ -257,11 +257,11 @@ const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
  *     r = p_v(a_kv) / q_v(a_kv)
  *
  * for N rows v, advantages A_k, drawn choices a_kv, and q the distributions they were drawn from.
- * A row's ratio depends on its choice alone. So the advantages of all samples with one choice are
+ * A row's ratio depends only on its choice. So the advantages of all samples with one choice are
  * added up once, above and below 0 apart.
  *
  * An advantage is (R - b) / s, b and s the mean and the deviation of earlier rewards. Without
- * earlier ones they are those of the samples themselves. */
+ * earlier ones they are the samples' own. */
 
 /** The statistics of earlier rewards (Welford, 1962). Zero-initialise. */
 typedef struct {

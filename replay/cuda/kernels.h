@@ -31,7 +31,7 @@ int emp_cuda_update(cudaStream_t stream, const emp_kernel_call *call);
 int emp_cuda_fill_outputs(cudaStream_t stream, const emp_kernel_call *call,
                           int32_t first);
 
-/* Parts of convolutions; sizes are those of EMP_KERNEL_CONV. */
+/* Parts of convolutions; sizes as for EMP_KERNEL_CONV. */
 
 /** Windows of \a count pixels of the out images, from \a first on, as rows. */
 int emp_cuda_im2col(cudaStream_t stream, const emp_kernel *conv, const float *image,

@@ -47,8 +47,8 @@ enum {
     EMP_PRODUCT_TRANSPOSE_B = 2,
 
     EMP_CONV_FORWARD = 0, /**< image (input 0), filter (1) -> out */
-    EMP_CONV_INPUT = 1,   /**< filter (1), gradient of out (2) -> that of the image */
-    EMP_CONV_FILTER = 2,  /**< image (0), gradient of out (2) -> that of the filter */
+    EMP_CONV_INPUT = 1,   /**< filter (1), gradient of out (2) -> gradient of the image */
+    EMP_CONV_FILTER = 2,  /**< image (0), gradient of out (2) -> gradient of the filter */
     EMP_CONV_DIRECTION = 3,
     EMP_CONV_NCHW = 4, /**< images are channels first; filters are KH KW C F always */
 

@@ -25,7 +25,7 @@ struct emp_jobs_plan {
     emp_job               *job; /**< [count] */
     int32_t                count;
     double                 cost;      /**< of all jobs */
-    int32_t                done, own; /**< of own jobs: those of this shard */
+    int32_t                done, own; /**< of own jobs: the jobs of this shard */
     int32_t   at_once; /**< jobs that this program makes at a time, at least 1 */
     double    start_s;
     emp_job **order; /**< [count] in the order in which jobs are made; owned */

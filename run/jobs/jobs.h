@@ -82,7 +82,7 @@ typedef struct emp_job {
     bool
         is_elsewhere; /**< another shard makes it; emp_jobs_run() says so if its shard is set */
 
-    bool is_ready;   /**< the record is that of a whole run ... */
+    bool is_ready;   /**< the record belongs to a whole run ... */
     bool is_refused; /**< ... or, if refusals are kept, says what was run, and `error` why
                           there is no placement */
     emp_record record;
@@ -121,7 +121,7 @@ emp_status emp_jobs_check(const emp_job *jobs, int32_t count,
 /** Makes or reads all runs, if there are any. Collective, with ranks.
  * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready, or some are another
  *                           shard's or rank's.
- * \retval EMP_EELSEWHERE    Another rank has failed. Else as emp_run(), and those of the archive. */
+ * \retval EMP_EELSEWHERE    Another rank has failed. Else as emp_run(), and as for the archive. */
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err);
 

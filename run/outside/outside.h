@@ -10,8 +10,8 @@
  *     socket:5:Mine:1a2b3c4d   likewise; its name, and a hash of its code in hexadecimal digits
  *
  * Records have the name and the hash of the code, so that runs of a method that was edited are other runs.
- * For a shared library or a file of Python, the hash is that of the file. For a command, it is that of all files that its words
- * name, or of the program on the PATH if they name none; files that those read do not count.
+ * For a shared library or a file of Python, the file gives the hash. For a command, all files that its words name give
+ * it, or of the program on the PATH if they name none; files that those read do not count.
  *
  * The program keeps the loop: budget, clock, log and scores. A method that hangs, ends or answers
  * nonsense fails in ask(), and a run keeps what was found before.
@@ -62,8 +62,8 @@ emp_status emp_outsider_init(emp_outsider *outsider, const emp_problem *problem,
 
 enum { EMP_OUTSIDE_COMMAND_BYTES = 16384 };
 
-/** Writes the command of the shell that speaks for the method of an address: that of "cmd:...", or one that
- * runs a file of Python by the module emplace.agent, which is sought on Python's own path and then in the
+/** Writes the command of the shell that speaks for the method of an address: the command of "cmd:...", or one
+ * that runs a file of Python by the module emplace.agent, which is sought on Python's own path and then in the
  * build tree or prefix of the program. EMPLACE_PYTHON names another interpreter than python3.
  * \retval EMP_EINVAL  It is too long. */
 emp_status emp_outsider_command(char        command[EMP_OUTSIDE_COMMAND_BYTES],

@@ -13,7 +13,7 @@ static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
 typedef struct {
     int64_t done; /* -1: none */
     int32_t was_there;
-    int16_t is_end, is_over; /* no answer is wanted; nobody gets another piece */
+    int16_t is_end, is_over; /* no answer is wanted; no rank gets another piece */
 } request;
 
 static const emp_piece none = {.number = -1};
@@ -47,7 +47,7 @@ static emp_status hand_out(int32_t *done_count, const emp_ranks *ranks,
     return st;
 }
 
-/* Each request has an answer, but that of a rank that ends. */
+/* Each request has an answer, except when its rank ends. */
 static emp_status ask(emp_piece *piece, const emp_ranks *ranks, const request *r,
                       emp_error *err)
 {

@@ -265,7 +265,7 @@ static void print_value(FILE *out, const emp_sheet_column *column, const emp_val
     if (v->has_range) print_real(out, column, v->high);
 }
 
-/* The columns are those of the first sheet, and all have its columns. */
+/* The columns are the first sheet's, and all have its columns. */
 static void print_lines(FILE *out, const emp_sheet *first, const emp_sheet *s)
 {
     for (int32_t i = 0; i < s->line_count; i++) {
@@ -292,9 +292,9 @@ static void emp_sheet_print_csv(FILE *out, const emp_sheet *first)
 }
 
 /* ---- JSON ----
- * What is made here is NULL when memory is out. Texts are checked when they are written. */
+ * What is made here is NULL when out of memory. Texts are checked when they are written. */
 
-/* True if the object has got the value, which it then owns; else nobody has it any more. */
+/* True if the object has got the value, which it then owns; else it is released. */
 static bool put(json_t *object, const char *key, json_t *value)
 {
     return json_object_set_new_nocheck(object, key, value) == 0;

@@ -64,7 +64,7 @@ static const emp_h5_field order_field = FIELD(EMP_H5_BOOLEAN, has_order);
 /* Only runs that decide the fusion have it. */
 static const emp_h5_field fusion_field = FIELD(EMP_H5_BOOLEAN, has_fusion);
 
-/* Only runs that were told where or with what to begin have it. */
+/* Only runs with a start or weights have it. */
 static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
 static const emp_h5_field weights_field = FIELD(EMP_H5_UINT64, weights_hash);
 

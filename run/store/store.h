@@ -43,8 +43,8 @@ typedef struct {
     /* Its decisions, and its start; a file has these only if they are not 0. */
     bool     has_order;    /**< levels, too */
     bool     has_fusion;   /**< leaders, too */
-    uint64_t start_hash;   /**< of the placement that it was told to begin at */
-    uint64_t weights_hash; /**< of the weights that it was told to begin with */
+    uint64_t start_hash;   /**< of the placement where it began */
+    uint64_t weights_hash; /**< of the weights with which it began */
     uint64_t method_hash;  /**< of the code of a method from outside (emp_method) */
     /* The result. */
     char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt",
@@ -89,7 +89,7 @@ typedef struct {
  * \retval EMP_EIO  The message names the path and the reason. */
 emp_status emp_record_save(const char *path, const emp_record *record, emp_error *err);
 
-/** Reads a record, also that of a run under way from its checkpoint (checkpoint.h); clear
+/** Reads a record, also of a run under way from its checkpoint (checkpoint.h); clear
  * it afterwards, also after a failure.
  * \retval EMP_EIO      No such file.
  * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
@@ -110,7 +110,7 @@ typedef struct {
 
 /** Reads the names from the file of a record, whose load leaves them out: a study that holds
  * thousands of records has no use for them.
- * \retval EMP_EUNSUPPORTED  The file has none, as those of older programs.
+ * \retval EMP_EUNSUPPORTED  The file has none, as it is from an older program.
  * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_record_load(). */
 emp_status emp_record_load_names(emp_op_names *names, const char *path, emp_error *err);
 void       emp_op_names_clear(emp_op_names *names);

@@ -67,7 +67,7 @@ int64_t emp_flow_graph_load(const emp_flow_graph *graph);
  * of several, which the second rule forbids. */
 
 /** Looks at the vertices in an order drawn from (\a seed, \a substream); each that is still
- * alone joins the neighbour, or its cluster, with which it exchanges most, among those that
+ * single joins the neighbour, or its cluster, with which it exchanges most, among those that
  * the rules allow and whose load stays within \a load_limit.
  * \param level  [vertex] of emp_flow_graph_sort().
  * \param[out] cluster_of_vertex  [vertex] 0 .. cluster_count-1

@@ -24,7 +24,7 @@ typedef struct {
 } emp_name_cluster_params;
 
 /** Clusters are as fine as \a most allows. Until there is room, scopes are cut to fewer and
- * fewer components, but not those of cells; then blocks are doubled; then cells are cut, too;
+ * fewer components, except scopes of cells; then blocks are doubled; then cells are cut, too;
  * in the end clusters beyond the limit share the last. Clusters are numbered by their
  * first class; all have members.
  *

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { CPU = 0 }; /* runs all ops; of several hosts that of the first */
+enum { CPU = 0 }; /* runs all ops; of several hosts the first one's */
 
 /* An edge before merging; a < b. */
 typedef struct {

@@ -183,7 +183,7 @@ static emp_status load_architecture(mapping *m, const emp_partition_target *targ
     return st;
 }
 
-/* All parts at the same distance, as strong as those of the target. */
+/* All parts at the same distance, as strong as the target's. */
 static emp_status make_complete(mapping *m, const emp_partition_target *target,
                                 emp_error *err)
 {

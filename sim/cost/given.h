@@ -60,7 +60,7 @@ typedef struct {
  * times the ratio of their predicted times on the two; lines for these models come first. O(lines ops models) where lines are patterns, else O((lines + ops) models).
  * \retval EMP_EIO      The file cannot be read.
  * \retval EMP_EFORMAT  No such table, or a time that is none; the message names the line.
- * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine; or the graph states its costs,
+ * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine; or the graph has costs of its own,
  *                      and there is a source. \retval EMP_ENOMEM */
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
                                  const emp_graph *graph, const emp_machine *machine,

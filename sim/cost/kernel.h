@@ -2,7 +2,7 @@
  * The time of one kernel on a device model, in a number format: from the model's table where it
  * has one (sim/machine/tables/tables.h), else by formula. No time has the host's launch in it.
  *
- * Formula of a product: that of sim/cost/cost.h, with per_wave times the peak of fp32 over the peak
+ * Formula of a product: as in sim/cost/cost.h, with per_wave times the peak of fp32 over the peak
  * of the format, and tiles with no more rows than the product needs (at least 8) if the model knows formats. The time of attention: kernel_minimum, and the longer of flops / (0.8 peak) and bytes /
  * stream; flops are 4 length^2 / 2 a head of a context, 4 length a head of a decoded token, times
  * the size of heads. Beyond a table's greatest size the time goes on as in its last cell.
@@ -89,13 +89,13 @@ double emp_collective_s(const emp_collective_part *part, const emp_machine *mach
 /* The time of an op's product on a GPU of today: by its model's table, or by the formula with the
  * rate of the number format.
  *
- * The format is that of the op's first output; fp32 counts as what the runtime computes it in
+ * The format is the op's first output's; fp32 counts as what the runtime computes it in
  * (emp_runtime_events), if the model knows it. fp64 counts as fp32. A batch of products takes the table's
  * time of one product with so many times the rows. A convolution is the product that it comes to.
  * Tables measure products whose matrices have the format they are computed in. Quantised weights have
  * fewer bytes: with few rows the time falls in proportion to them, down to the time of the arithmetic.
- * Attention takes what the table says of its lengths and heads, times its arithmetic over that
- * of the measured kernel: so the backward pass takes 2.5 times as long, and one without a causal mask
+ * Attention takes what the table says of its lengths and heads, times its arithmetic over
+ * the measured kernel's: so the backward pass takes 2.5 times as long, and one without a causal mask
  * twice. */
 
 /** Seconds of a product, convolution or attention, without its algorithm's factor and without the

@@ -16,7 +16,7 @@
  *     copy over the link     the ratio of the buses' rates
  *     collective             stays as it was: its time is that of its ranks and links
  *
- * A kernel whose time is that of its bytes, and that took longer than its model, is slower than the memory for
+ * A kernel that takes the time of its bytes, and that took longer than its model, is slower than the memory for
  * a reason of its own; its excess is scaled by the ratio of the rates alone, so that a longer kernel_minimum does
  * not multiply it.
  *

@@ -6,8 +6,8 @@
  *     ... why->cause_ns, why->segment, why->device ...
  *     emp_explain_destroy(why);
  *
- * All times are whole nanoseconds and add up without a remainder. Words that are not
- * explained here (issue, told, seen, home) are those of docs/simulator.md.
+ * All times are whole nanoseconds and add up without a remainder. docs/simulator.md explains
+ * the other words (issue, seen, home).
  *
  * Critical path. A chain of segments that partition [0, step time]: each begins where
  * the one before ends. It is found backwards. The fixed cost of the step comes last;
@@ -37,7 +37,7 @@
  * cost of the step. Per device, busy + all idle causes = step time.
  *
  * Memory. The buffers in use when a device first reaches its peak, and when the first
- * allocation did not fit: it adds up to the bytes in use. Sizes are those of allocations
+ * allocation did not fit: it adds up to the bytes in use. Sizes are allocated bytes
  * (rounded up to 256 bytes). A shared buffer counts once, under the tensor that it was
  * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
  * last chunk ends, and the difference are holes between chunks; it can be below zero
@@ -379,7 +379,7 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  *
  * A slice of an op has its type, the shape of its first output, FLOPs, bytes read and
  * written, and scope. Under the event rules every slice of an op, issue or copy says
- * whether it is on the critical path (explain.h). An op of no time has no slice but that of its
+ * whether it is on the critical path (explain.h). An op of no time has only the slice of its
  * issue. Arrows go from the op that makes a tensor to its copy, and from there to the op that
  * was ready when the copy came.
  *

@@ -360,7 +360,7 @@ static int compare_starts(const void *a, const void *b)
     return x->run < y->run ? -1 : x->run > y->run;
 }
 
-/* Busy and idle time of one device, whose \a count runs are those of \a start; runs of no
+/* Busy and idle time of one device, whose \a count runs begin with \a start; runs of no
  * length end no gap. */
 static emp_status divide_time(emp_explain_device *device, const emp_explain_schedule *s,
                               const struct start *start, int32_t count, emp_error *err)

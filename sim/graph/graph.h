@@ -41,7 +41,7 @@ typedef struct {
     uint32_t host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
                                        bit 31 stands for input 31 and all further ones */
     int32_t colocation_class; /**< dense; shared by ops that references bind, "x/read" and
-                                   * embedding look-ups included, and those of one number */
+                                   * embedding look-ups included, and ops of one number */
     uint8_t kinds;            /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
     bool    is_folded;        /**< constant: computed before the step, costs nothing */
     bool    is_alias;         /**< output 0 is input 0's buffer */
@@ -74,7 +74,7 @@ typedef enum {
     EMP_TRACED_PRODUCT,   /**< matrix products */
     EMP_TRACED_CONVOLUTION,
     EMP_TRACED_ATTENTION, /**< fused */
-    EMP_TRACED_NORM,      /**< norms and softmax, whose time is that of their bytes */
+    EMP_TRACED_NORM,      /**< norms and softmax, which take the time of their bytes */
     EMP_TRACED_BYTES, /**< other kernels with known bytes: element-wise, copies on the GPU, Triton's */
     EMP_TRACED_UNKNOWN, /**< nothing is known but its time */
     EMP_TRACED_LINK,    /**< a copy between the host and the GPU */

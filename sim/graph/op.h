@@ -3,8 +3,8 @@
  *
  * One table, looked up by TensorFlow's type name ("Conv2D"), serves the workload
  * generators and the importers alike, so that an imported graph and its generated twin
- * get the same numbers. PyTorch's ops have a table of their own ("aten.convolution"), with those of XLA
- * in it ("hlo.dot"). A type that is not in the table is costed as element-wise and
+ * get the same numbers. PyTorch's ops have a table of their own ("aten.convolution"), with XLA's in
+ * it ("hlo.dot"). A type that is not in the table is costed as element-wise and
  * counted in the graph's unknown_op_count.
  *
  * Units: FLOPs count a multiply-add as 2; bytes are bytes.
@@ -162,7 +162,7 @@ typedef struct emp_op_cost {
     emp_op_part     part;    /**< likewise */
     emp_conv_window window;  /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
     int32_t         kernels; /**< GPU kernels launched; 0 = kernel-less */
-    int32_t         layout_kernels; /**< of the kernels: those of layout_bytes */
+    int32_t         layout_kernels; /**< of the kernels: the kernels of layout_bytes */
     emp_dtype       stored;   /**< of the quantised weights of a product; else NONE */
     emp_dtype       computed; /**< of the arithmetic; NONE: of output 0 */
     double          flops;
@@ -173,7 +173,7 @@ typedef struct emp_op_cost {
     int64_t workspace_bytes; /**< device memory held while it runs */
     /** The parts of the bytes read and written that transpose activations from NHWC to NCHW and back. */
     int64_t layout_bytes;
-    /** For attention whose measured times count: then batch is that of its key heads, and m counts the queries of
+    /** For attention whose measured times count: then batch counts its key heads, and m counts the queries of
      * all heads that share one; 0 = not known. */
     int64_t queries, keys, head_size;
 } emp_op_cost;
@@ -308,7 +308,7 @@ bool emp_is_gradient_name(const char *name);
 size_t emp_forward_of_gradient(const char *name, const char **forward);
 
 /** K of the path component "cell_K", or "cell_K_N" where TensorFlow made a scope unique;
- * -1 = there is none. \a *length becomes that of the name up to and with "cell_K". */
+ * -1 = there is none. \a *length becomes the length of the name up to and with "cell_K". */
 int32_t emp_cell_of_name(const char *name, size_t *length);
 
 #endif /* EMP_SIM_GRAPH_OP_H */

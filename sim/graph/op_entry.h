@@ -144,8 +144,8 @@ emp_dtype emp_view_dtype(const emp_op_view *op, int32_t input);
 void emp_view_cost(const emp_op_view *op, emp_op_class op_class, double elements,
                    emp_op_cost *cost);
 
-/** Charges the unpacking of quantised weights, of which a product reads so many \a bytes. Those of 8-bit floats
- * multiply as they are. */
+/** Charges the unpacking of quantised weights, of which a product reads so many \a bytes. 8-bit floats multiply
+ * as they are. */
 void emp_cost_store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost *cost);
 
 /** Pairs of query and key that a causal mask leaves, of one head: query i of \a queries sees the keys up to its own,

@@ -352,7 +352,7 @@ static bool lacks_link(const struct loader *l, const int32_t *root, emp_device_i
     return false;
 }
 
-/* A GPU that no link would join to another device has that of the bus of its model's card, if there is
+/* A GPU that no link would join to another device has the link of its model's bus, if there is
  * one. Without, such a file is refused, so that none of older programs becomes another machine. */
 static emp_status add_bus_links(struct loader *l, emp_error *err)
 {

@@ -377,7 +377,7 @@ static emp_status check_measured(const struct reader *r, const struct section *s
     return EMP_OK;
 }
 
-/* Whether a stated value is that of the rule, but for the digits that files round to. */
+/* Whether a stated value equals the rule's, up to the digits that files round to. */
 static bool is_by_rule(const emp_config_field *field, const struct constants *stated,
                        const struct constants *rule)
 {
@@ -555,7 +555,7 @@ static emp_status read_formats(struct reader *r, const struct raw_model *raw,
     return EMP_OK;
 }
 
-/* Tables lie in tables/ beside the folder of the model's file, or else in that of the data folder,
+/* Tables lie in tables/ beside the folder of the model's file, or else in the data folder's,
  * so that a copy of a model finds them. */
 static void find_table(char *path, size_t size, const char *model_path, const char *file)
 {

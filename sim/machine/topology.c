@@ -379,7 +379,7 @@ static emp_status link_up(emp_machine *m, emp_topology_node *node, emp_error *er
                                  &node->down, err);
 }
 
-/* Node 0 joins the hosts, node i + 1 is that of CPU i; a device is a leaf. */
+/* Node 0 joins the hosts, node i + 1 belongs to CPU i; a device is a leaf. */
 static emp_status add_all(emp_machine *m, emp_topology *t, int32_t cpu_count,
                           int32_t gpu_count, int64_t gpu_memory_bytes, emp_error *err)
 {

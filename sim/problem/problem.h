@@ -60,7 +60,7 @@ typedef struct {
 emp_problem_shortage emp_problem_find_shortage(const emp_problem *problem);
 
 /*
- * Colocation of a user's own, beside that of references and of the file: sets of ops that share a device.
+ * A user's own colocation, beside the references' and the file's: sets of ops that share a device.
  */
 
 /** Has the ops of each set share a device, with all ops that share one with them already. Nobody else may
@@ -74,7 +74,7 @@ emp_status emp_graph_join_classes(emp_graph *graph, const int32_t *set_of_op,
  * A copy of a problem whose costs, machine and runtime may be changed, for studies of what
  * the same placements would cost if.
  *
- * Colocation, devices that ops may use, and hashes stay those of the original.
+ * Colocation, devices that ops may use, and hashes stay the original's.
  */
 
 /** Zero-initialise. Change what `costs`, `machine` and `problem.runtime` hold, but for the

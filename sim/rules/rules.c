@@ -79,7 +79,7 @@ static void fill_times(emp_rules_sim *p, int32_t op, emp_op_id id)
         *to++ = costs->gpu[c * costs->op_count + id].compute_ns;
 }
 
-/* port_of[] gets the port of each output, control_of[] that of each op's control edges,
+/* port_of[] gets the port of each output, control_of[] the port of each op's control edges,
  * or -1. */
 static void number_ports(emp_rules_sim *p, int32_t *port_of, int32_t *control_of)
 {

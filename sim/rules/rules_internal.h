@@ -1,7 +1,7 @@
 /** \file sim/rules/rules_internal.h
  * What rule sets share, and what each of them does. docs/simulator.md states the rules.
  *
- * Ops are those of the graph that are not folded, in the order of their ids, so that ties
+ * Ops are the graph's ops that are not folded, in the order of their ids, so that ties
  * by op id are ties by number. A *port* is what edges leave an op from: its outputs in
  * order, then one for all its control edges. Repeated edges are one.
  */
@@ -60,7 +60,7 @@ extern const emp_rules_type emp_rules_placeto, emp_rules_baechi, emp_rules_msr_l
 
 struct emp_rules_sim {
     const emp_rules_type *type;
-    emp_arrays            arrays; /**< all that follow, and those of the state */
+    emp_arrays            arrays; /**< all that follow, and the state's */
     const emp_problem    *problem;
     int32_t               device_count;
     uint8_t               kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
@@ -164,7 +164,7 @@ typedef struct {
     emp_time_ns  free_ns[EMP_MAX_DEVICES];
 } emp_rules_service;
 
-/** Adds the arrays to those of the simulator; a rule set asks for memory afterwards. */
+/** Adds the arrays to the simulator's; a rule set asks for memory afterwards. */
 void emp_rules_service_add(emp_rules_service *s, emp_rules_sim *p);
 
 /** Counts consumers, once there is memory. O(E). */

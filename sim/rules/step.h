@@ -28,7 +28,7 @@ struct emp_sim_result {
     uint64_t
         fingerprint; /**< of the whole schedule, docs/simulator.md; 0 unless traced */
     /* The first allocation that did not fit; oom_device -1 = none. The run goes on as if
-     * memory were endless, so that the peaks say how much was missing. */
+     * memory were unlimited, so that the peaks say how much was missing. */
     emp_device_id oom_device;
     emp_op_id     oom_op;
     int64_t       oom_bytes; /**< asked for */
@@ -72,7 +72,7 @@ typedef struct {
     void (*memory)(void *context, emp_device_id device, emp_time_ns at_ns, int64_t bytes);
 } emp_sim_trace;
 
-/** When ops run, in ns since the step began; a kernel's times, not those of its issue. Folded ops
+/** When ops run, in ns since the step began; a kernel's times, not its issue's. Folded ops
  * have none: their places stay as they are. */
 typedef struct {
     emp_time_ns *start_ns, *end_ns; /**< [op] */

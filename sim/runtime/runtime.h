@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "sim/machine/tables/tables.h"
 
-/** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
- * docs/simulator.md states them. */
+/** The rules that a step follows: the model of docs/simulator.md, or another simulator's
+ * as that page states them. */
 #define EMP_RULES_LIST(X)         \
     X(EVENTS, "events")           \
     X(PLACETO, "placeto")         \

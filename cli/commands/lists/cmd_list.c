@@ -111,7 +111,7 @@ static json_t *json_option(const emp_option *option, const char *presets)
     return object;
 }
 
-/* The same as an object by name; NULL when memory is out. */
+/* The same as an object by name; NULL when out of memory. */
 static json_t *cli_json_option_table(const emp_option *list, const char *presets)
 {
     json_t *object = json_object();

@@ -21,8 +21,7 @@ static const char doc[] =
     "tasks with one choice changed at a time, and prints step times and their ratio "
     "to the first arm's.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "A first study takes minutes; the lines below its table name seeds and evaluations. "
-    "With "
-    "--full it takes hours. Where another command answers the question, the study "
+    "With --full it takes hours. Where another command answers the question, the study "
     "names it. --rows and --arms choose tasks and arms of a study, and a wrong name has "
     "them listed. docs/questions.md has the answers.\n\n"
     "  emplace study\n"

@@ -304,7 +304,7 @@ static emp_status trip_count(const emp_hlo_lowering *l, const emp_hlo_instructio
     return EMP_OK;
 }
 
-/* Iterations until the condition must be false, worked out from constants; -1: they depend on data alone, or are so
+/* Iterations until the condition must be false, worked out from constants; -1: they depend only on data, or are so
  * many that a graph could not hold them. \a is_bound: data may make it false earlier. */
 static emp_status count_iterations(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                    const emp_hlo_instruction *i, int64_t *count,

@@ -155,7 +155,7 @@ int32_t emp_hlo_operand_value(const emp_hlo_lowering *l, const emp_hlo_frame *f,
     return value_of(l, f, emp_hlo_operand(l->m, i, which));
 }
 
-/* A value all of whose tensors are no op's, but for those from `begin` on, which are those of a value. */
+/* A value all of whose tensors are no op's, except tensors from `begin` on, which are those of a value. */
 emp_status emp_hlo_make_value(emp_hlo_lowering *l, const emp_hlo_instruction *i,
                               int32_t begin, int32_t count, int32_t from, int32_t *value,
                               emp_error *err)

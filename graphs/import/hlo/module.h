@@ -69,7 +69,7 @@ typedef struct {
     int64_t constant;      /**< of a constant that is one whole number; else INT64_MIN */
     int32_t called;        /**< of a fusion, call or loop: the computation; -1 */
     bool    is_tuple;
-    bool    is_broken; /**< a problem was told of it or of what it reads */
+    bool    is_broken; /**< it, or an input of it, has a reported problem */
 } emp_hlo_instruction;
 
 typedef struct {
@@ -144,7 +144,7 @@ int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i);
 int64_t emp_hlo_tensor_bytes(const emp_tensor_info *info);
 int64_t emp_hlo_elements(const emp_hlo_module *m, const emp_hlo_instruction *i);
 
-/** The tensors that an instruction computes: of a start those of its result alone, without what libraries
+/** The tensors that an instruction computes: for a start only its result's, without what libraries
  * work in, which is a vector of bytes behind them. */
 typedef struct {
     int32_t begin, end; /**< among its tensors */

@@ -9,7 +9,7 @@
  *
  * (Both header lines are one, and so are both rows.) Times are in seconds of a micro-batch. act_out_elems
  * and act_stored_elems count the elements of one sequence: what the layer passes on, and what it keeps
- * for the backward pass. All sizes are those of one GPU of a group that shares each layer, whose
+ * for the backward pass. All sizes belong to one GPU of a group that shares each layer, whose
  * size is tp. layer_first, layer_last, fwd_s and bwd_s are needed. An empty size is 0. A column that is
  * left out stands for "", 1 and 0. More columns are allowed; `table` tells apart several measurements
  * of one layer.

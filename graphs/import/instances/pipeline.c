@@ -12,7 +12,7 @@
  *  - if replicas share the optimizer's state, "gradients/stage1/reduce_scatter" sums in place of the
  *    all-reduce, each replica updates its part, and "stage1/all_gather" gives all parts to all.
  *
- * A layer's ops share a device, as do those of a stage. Without stages each layer is one by itself,
+ * A layer's ops share a device, as do a stage's. Without stages each layer is one by itself,
  * called "layer3". With several replicas names begin with "replica0/". Weights, gradients and the optimizer's
  * state belong to the forward ops of micro-batch 0. A CPU takes EMP_INSTANCE_CPU times as long.
  */
@@ -45,7 +45,7 @@ typedef struct {
     emp_schedule   schedule;
     int32_t        element_bytes,
         state_bytes; /*< of an activation; of a parameter, all in all */
-    /* Whether update_s of each layer is that of all that was measured together: layers 0, 1, 2 and the
+    /* Whether update_s of each layer is the time of all layers that were measured together: layers 0, 1, 2 and the
      * last. A stage takes a part of it, by its parameters. Else it is the layer's. */
     bool is_update_shared;
     /* Whether a replica has only its part of the optimizer's state (ZeRO, stage 1). Parameters and

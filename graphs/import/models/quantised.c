@@ -172,7 +172,7 @@ static bool is_within(const char *module, const char *name)
     return *name == '\0' && (*module == '\0' || *module == '.');
 }
 
-/* The member of an object whose name is the module's, or that of one which contains it; NULL: there is none.
+/* The member of an object with the name of the module, or of one that contains it; NULL: there is none.
  * O(members). */
 static const emp_json *module_find(const emp_json *object, const emp_module *module)
 {
@@ -254,7 +254,7 @@ static bool is_true(const emp_json *object, const char *key)
     return emp_json_is(emp_json_get(object, key), EMP_JSON_TRUE);
 }
 
-/* Weights that share a scale; 0: those of a row. */
+/* Weights that share a scale; 0: the weights of a row. */
 static int32_t group_of(const emp_json *object, int32_t otherwise)
 {
     static const char *const keys[] = {"group_size", "q_group_size"};
@@ -311,7 +311,7 @@ static emp_dtype of_group(const emp_json *of)
                              is_symmetric ? EMP_GROUP_SCALE : EMP_GROUP_ZERO);
 }
 
-/* The "quant_algo" of an object of modelopt, which may be that of one module. */
+/* The "quant_algo" of an object of modelopt, which may belong to one module. */
 static emp_dtype of_algorithm(const emp_json *object)
 {
     const char *algorithm = emp_json_string(emp_json_get(object, "quant_algo"));

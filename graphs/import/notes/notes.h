@@ -138,7 +138,7 @@ emp_status emp_instance_add(emp_graph_builder *b, const char *name, bool is_back
                             const char *type, const emp_stated_op *stated, emp_op_id *op,
                             emp_error *err);
 
-/** A step runs every op: marks those as targets whose result nobody reads. */
+/** A step runs every op: marks those as targets whose results are not read. */
 emp_status emp_instance_set_targets(emp_graph *graph, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_NOTES_NOTES_H */

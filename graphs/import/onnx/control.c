@@ -75,7 +75,7 @@ static void give(emp_onnx_call *c, int32_t i, emp_onnx_value *value)
     emp_onnx_out_value(c, i, value != NULL ? value : &unknown);
 }
 
-/* Keeps the weights that a graph reads without running it: its own, and those of graphs around it. */
+/* Keeps the weights that a graph reads without running it: its own, and the weights of graphs around it. */
 static void keep_weights(emp_onnx_call *c, const emp_onnx_scope *outer,
                          const emp_onnx_graph *graph)
 {

@@ -38,7 +38,7 @@ struct emp_onnx_value {
     int32_t          item_count;
 };
 
-/** Names that nodes see: those of their graph, then those of the graphs around it. */
+/** Names that nodes see: the names of their graph, then of the graphs around it. */
 typedef struct emp_onnx_scope emp_onnx_scope;
 struct emp_onnx_scope {
     emp_strmap            index;
@@ -232,13 +232,13 @@ emp_shape emp_onnx_aligned(const emp_onnx_call *c, int32_t i);
 
 /* Sizes that the model leaves open: sizes.c. One symbol has one size everywhere. */
 
-/** Finds the symbols in the shapes of the inputs and settles their sizes: that given for the
- * symbol, else that of the batch, else that of the sum or product which the symbol is ("past + 1"),
+/** Finds the symbols in the shapes of the inputs and settles their sizes: the size given for
+ * the symbol, else the batch's, else the value of the sum or product which the symbol is ("past + 1"),
  * else an assumed one, which the notes say.
  * \retval EMP_EINVAL  A size or a batch for which the inputs have no place. */
 emp_status emp_onnx_find_sizes(emp_onnx *o, const emp_onnx_scope *scope,
                                const emp_onnx_graph *graph, emp_error *err);
-/** Checks that each given size is one, and that of an input; at the end of the walk also those of
+/** Checks that each given size is one, and belongs to an input; at the end of the walk also
  * sizes that depend on data. */
 emp_status emp_onnx_check_sizes(const emp_onnx *o, bool is_end, emp_error *err);
 /** Puts the settled sizes into the shape of an input. */
@@ -267,7 +267,7 @@ emp_port emp_onnx_part(emp_onnx_call *c, emp_onnx_value *value, int32_t axis,
 /** The body of a function in place of the node. */
 void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body);
 
-/* The rules by theme, each ending with {0}; those of the runtime's own domains come first there. */
+/* The rules by theme, each ending with {0}; the rules of the runtime's own domains come first there. */
 extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
     emp_onnx_made_rules[], emp_onnx_layer_rules[], emp_onnx_other_rules[],
     emp_onnx_attention_rules[], emp_onnx_einsum_rules[], emp_onnx_sequence_rules[],

@@ -20,7 +20,7 @@ typedef struct {
     bool is_lenient; /**< take ops of unknown types as element-wise */
 } emp_onnx_params;
 
-/** Makes the graph of a model, its targets marked. Weights are variables whose data nobody reads.
+/** Makes the graph of a model, its targets marked. Weights are variables whose data are not read.
  *
  * \param[out] notes  What the file is, what had to be assumed, and its problems.
  * \retval EMP_EFORMAT  Damaged, or with problems; the message has the first one, notes the first
@@ -32,8 +32,8 @@ emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_param
 
 /* ONNX's messages on the wire: models, graphs, nodes, attributes, tensors (onnx.proto of ONNX 1.16).
  *
- * Nothing is copied: all slices lie in the file. A tensor's data are looked at only when somebody
- * asks for its numbers; data in other files are never opened.
+ * Nothing is copied: all slices lie in the file. A tensor's data are looked at only when its
+ * numbers are asked for; data in other files are never opened.
  */
 
 enum { EMP_ONNX_MAX_DOMAINS = 32 };

@@ -124,7 +124,7 @@ typedef struct {
                              placeholder; else -1 */
     int32_t count[EMP_TORCH_STATE + 1]; /**< placeholders of each role */
     int32_t told, by_graph,
-        by_name; /**< how many roles the file, the graph and names have told */
+        by_name; /**< how many roles come from the file, the graph and names */
     emp_arrays arrays;
 } emp_torch_roles;
 

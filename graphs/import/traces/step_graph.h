@@ -56,7 +56,7 @@ bool emp_execution_tensor_parts(const emp_json *value, int64_t *part);
 const emp_json *emp_execution_attribute(const emp_json *node, const char *key);
 
 /* Which kernels of a step read what others have written: the operators of its profiler's trace,
- * joined with those of its execution trace.
+ * joined with the operators of its execution trace.
  *
  * An operator's results are written by the last kernel that it started. A tensor is known by its
  * storage, so that views and changes in place need no rules. A copy of a result carries all that

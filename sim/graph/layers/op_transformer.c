@@ -371,8 +371,8 @@ enum { SCORE_BYTES = 4 };
 
 static int64_t positive(int32_t size) { return size > 0 ? size : 1; }
 
-/* Pairs of `queries` and compressed keys, of which the last query sees all: each sees those of its windows, and of
- * these at most \a most. */
+/* Pairs of `queries` and compressed keys, of which the last query sees all: each sees the keys of its windows, at
+ * most \a most of them. */
 static double compressed_pairs(const emp_op_attrs *attrs, int64_t queries, int64_t keys,
                                double most)
 {
@@ -472,7 +472,7 @@ EMP_COST(select_keys_grad)
 
 /* ---- attention to chosen keys ---- */
 
-/* Takes from the bytes read those of keys that no query has chosen. */
+/* Takes the bytes of keys that no query has chosen from the bytes read. */
 static void spare_idle_keys(const emp_tensor_info *keys, double read, emp_op_cost *cost)
 {
     double  all = (double)emp_shape_size(&keys->shape, 1);

@@ -82,7 +82,7 @@ static bool is_same_bus(const char *one, const char *other)
            memcmp(a, b, sizeof a) == 0;
 }
 
-/* Puts the facts of nvidia-smi in place of those of lstopo, whose GPUs may be in another order. */
+/* Puts the facts of nvidia-smi in place of lstopo's, whose GPUs may be in another order. */
 static emp_status match_buses(emp_import_plan *plan, const emp_gpu_query *by_nvidia,
                               emp_error *err)
 {
@@ -486,7 +486,7 @@ static bool is_member(const emp_nvlink_set *set, int32_t gpu)
     return (set->members >> gpu & 1) != 0;
 }
 
-/* A set of unlike GPUs is as fast as its slowest. \return whether that is faster than PCIe. */
+/* A set of heterogeneous GPUs is as fast as its slowest. \return whether that is faster than PCIe. */
 static bool rate_fabric(emp_import_fabric *fabric, const emp_import_plan *plan)
 {
     double by_tree = 0.0;

@@ -47,7 +47,7 @@ static emp_way way_of(emp_slice word)
 
 /* ---- the first row ---- */
 
-/* The columns end where those of affinities begin. */
+/* The columns end where the affinities begin. */
 static bool ends_columns(emp_slice word)
 {
     return emp_slice_is(word, "CPU") || emp_slice_is(word, "NUMA") ||

@@ -117,7 +117,7 @@ const emp_gpu_links *emp_gpu_links_of(const char *model)
 
 enum { MOST_DEPTH = 6, GREATEST = 100000000 };
 
-/* A key that encloses the present line; those of a GPU begin with the GPU itself. */
+/* A key that encloses the present line; a GPU's keys begin with the GPU itself. */
 struct level {
     size_t    indent;
     emp_slice key;
@@ -273,7 +273,7 @@ static emp_status read_line(struct parser *p, emp_slice line, int32_t number,
 
 /* ---- XML ---- */
 
-/* Whether the open elements are the log, a GPU, and behind it those of the path. */
+/* Whether the open elements are the log, a GPU, and behind it the elements of the path. */
 static bool is_element(const emp_xml *x, const char *path)
 {
     for (int32_t i = 2; i < x->depth; i++) {

@@ -57,7 +57,7 @@ typedef struct {
     int64_t transfer_count, traffic_bytes;
 } plain_result;
 
-/** The step of this placement; aborts by assert() when memory is out. */
+/** The step of this placement; aborts by assert() when out of memory. */
 void plain_step_create(plain_step *step, const emp_problem *problem,
                        const emp_device_id *device_of_op);
 /** Releases what plain_step_create() made. */

@@ -293,7 +293,7 @@ static emp_status read_value(reader *r, triple from, emp_torch_value *out, emp_e
     return EMP_OK;
 }
 
-/* Items of a list have the shapes of a list; their one type is that of the whole. */
+/* Items of a list have the shapes of a list; their one type belongs to the whole. */
 static emp_status read_argument(reader *r, triple from, int32_t at, emp_error *err)
 {
     emp_torch_value value = {.kind = EMP_TORCH_LIST};
@@ -482,7 +482,7 @@ static emp_status read_operands(reader *r, const emp_torch_node *n, const tensor
     return EMP_OK;
 }
 
-/* Kernels that Inductor fuses are passes over their operands. It calls those of templates, which multiply matrices,
+/* Kernels that Inductor fuses are passes over their operands. It calls kernels of templates, which multiply matrices,
  * "triton_tem_..."; their sizes do not follow from their operands. */
 static bool is_template(const char *name)
 {
