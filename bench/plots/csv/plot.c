@@ -369,7 +369,8 @@ static emp_status draw_lines(emp_drawing *drawing, const emp_plot_grid *g,
     for (int32_t s = 0; s < g->series_count; s++) {
         fill_band(&band[s], point + (ptrdiff_t)s * g->row_count, g, x, s);
         if (style->smooth > 1) EMP_TRY(smooth(&band[s], style->smooth, err));
-        curve[s] = (emp_chart_curve){.band = &band[s], .label = g->series[s], .style = g->style[s]};
+        curve[s] = (emp_chart_curve){
+            .band = &band[s], .label = g->series[s], .style = g->style[s]};
     }
     draw_chart(drawing, g, curve, x,
                style->label != NULL ? style->label : g->values_label, width, height);

@@ -190,7 +190,8 @@ Test(colours, each_method_has_a_style_of_its_own)
 Test(colours, of_methods_are_the_same_in_every_figure)
 {
     const char *const few[] = {"ours", "hdp"};
-    const char *const many[] = {"refine", "hdp", "hdp, tuned", "go", "the paper", "anneal"};
+    const char *const many[] = {"refine", "hdp",       "hdp, tuned",
+                                "go",     "the paper", "anneal"};
     int32_t           style[6], all[20];
     const char       *names[20];
 
