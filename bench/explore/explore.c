@@ -18,7 +18,7 @@
 /* Of the ops that are listed: of each layer those most to blame, then those of all layers; the rest are those that
  * run longest. */
 enum { OPS_OF_ROW = 3, OPS_BY_BLAME = EMP_EXPLORE_OPS * 3 / 4 };
-_Static_assert(OPS_OF_ROW * EMP_CELLS_MAX_ROWS <= EMP_EXPLORE_OPS, "ops of each layer");
+_Static_assert(OPS_OF_ROW *EMP_CELLS_MAX_ROWS <= EMP_EXPLORE_OPS, "ops of each layer");
 
 struct cell {
     emp_time_ns run_ns, wait_ns;
@@ -63,13 +63,12 @@ static emp_status trace_step(struct study *s, emp_error *err)
 
     EMP_CHECK(emp_op_moments(s->moment, s->sim, s->problem, decision, &result, err));
     EMP_CHECK(emp_explain_create(&s->why, s->problem, decision, err));
-    EMP_CHECK(emp_explain_blame(s->blame_s, s->problem, s->sim, decision->device_of_op,
-                                err));
+    EMP_CHECK(
+        emp_explain_blame(s->blame_s, s->problem, s->sim, decision->device_of_op, err));
     for (emp_op_id op = 0; op < ops; op++) {
         const int32_t row = s->cells.row_of_op[op];
         if (row < 0) continue;
-        struct cell *cell =
-            &s->cell[row * device_count(s) + decision->device_of_op[op]];
+        struct cell *cell = &s->cell[row * device_count(s) + decision->device_of_op[op]];
         cell->op_count++;
         cell->run_ns += s->moment[op].run_ns;
         cell->wait_ns += emp_op_wait_ns(&s->moment[op]);
@@ -267,8 +266,8 @@ static json_t *op_json(const struct study *s, struct page *page, int32_t unit)
                      (int)name_of(page, u->op), "type", g->type_name[g->type[u->op]],
                      "row", (int)u->row, "device", (int)device, "ready_ns",
                      (json_int_t)m->ready_ns, "start_ns", (json_int_t)m->start_ns,
-                     "wait_ns", (json_int_t)emp_op_wait_ns(m), "run_ns", (json_int_t)m->run_ns,
-                     "alone_ns",
+                     "wait_ns", (json_int_t)emp_op_wait_ns(m), "run_ns",
+                     (json_int_t)m->run_ns, "alone_ns",
                      (json_int_t)emp_problem_op_time_ns(s->problem, u->op, device),
                      "blame_ns", ns_of(u->blame_s), "moves", moves_json(s, unit));
 }
@@ -278,9 +277,9 @@ static json_t *devices_of_step(const struct study *s, const char *key)
     json_t *list = json_array();
 
     for (emp_device_id d = 0; d < device_count(s); d++)
-        append(&list, json_integer(strcmp(key, "busy_ns") == 0
-                                                     ? s->why->result.busy_ns[d]
-                                                     : s->why->result.peak_bytes[d]));
+        append(&list,
+               json_integer(strcmp(key, "busy_ns") == 0 ? s->why->result.busy_ns[d]
+                                                        : s->why->result.peak_bytes[d]));
     return list;
 }
 
@@ -292,20 +291,19 @@ static json_t *placement_json(const struct study *s, struct page *page)
     char                  fingerprint[17];
 
     emp_explain_path(path_ns, s->why);
-    for (int32_t i = 0; i < EMP_PATH_GROUPS; i++)
-        append(&path, json_integer(path_ns[i]));
+    for (int32_t i = 0; i < EMP_PATH_GROUPS; i++) append(&path, json_integer(path_ns[i]));
     for (int32_t row = 0; row < s->cells.row_count; row++)
         append(&rows, row_json(s, row));
     for (int32_t u = s->cells.row_count; u < s->unit_count; u++)
         append(&ops, op_json(s, page, u));
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r->fingerprint);
-    return json_pack("{s:s, s:I, s:b, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "label",
-                     s->placement->label, "step_ns", (json_int_t)r->step_time_ns, "fits",
-                     (int)r->is_feasible, "fingerprint", fingerprint, "traffic_bytes",
-                     (json_int_t)r->traffic_bytes, "copies", (json_int_t)r->transfer_count,
-                     "busy_ns", devices_of_step(s, "busy_ns"), "peak_bytes",
-                     devices_of_step(s, "peak_bytes"), "path_ns", path, "rows", rows,
-                     "ops", ops);
+    return json_pack(
+        "{s:s, s:I, s:b, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "label",
+        s->placement->label, "step_ns", (json_int_t)r->step_time_ns, "fits",
+        (int)r->is_feasible, "fingerprint", fingerprint, "traffic_bytes",
+        (json_int_t)r->traffic_bytes, "copies", (json_int_t)r->transfer_count, "busy_ns",
+        devices_of_step(s, "busy_ns"), "peak_bytes", devices_of_step(s, "peak_bytes"),
+        "path_ns", path, "rows", rows, "ops", ops);
 }
 
 static json_t *devices_json(const emp_machine *machine)
@@ -314,12 +312,11 @@ static json_t *devices_json(const emp_machine *machine)
 
     for (emp_device_id d = 0; d < machine->device_count; d++) {
         const emp_device *device = &machine->device[d];
-        append(
-            &list, json_pack("{s:s, s:s, s:I, s:s, s:b}", "name", device->name, "model",
-                            machine->model[device->model].name, "memory_bytes",
-                            (json_int_t)device->memory_bytes, "colour",
-                            emp_device_colour(machine, d), "is_dark",
-                            (int)emp_device_is_dark(machine, d)));
+        append(&list, json_pack("{s:s, s:s, s:I, s:s, s:b}", "name", device->name,
+                                "model", machine->model[device->model].name,
+                                "memory_bytes", (json_int_t)device->memory_bytes,
+                                "colour", emp_device_colour(machine, d), "is_dark",
+                                (int)emp_device_is_dark(machine, d)));
     }
     return list;
 }

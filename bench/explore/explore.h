@@ -21,11 +21,12 @@
 enum {
     EMP_EXPLORE_PLACEMENTS = 16, /**< on a page, at most */
     EMP_EXPLORE_OPS = 240,       /**< of a placement that are listed one by one */
-    EMP_EXPLORE_TRIALS = 160     /**< steps that the oracle simulates for moves of a placement */
+    EMP_EXPLORE_TRIALS =
+        160 /**< steps that the oracle simulates for moves of a placement */
 };
 
-/** Fills *out with the figures of the page, in the form of docs/formats.md: times in whole nanoseconds, as the
- * oracle has them. The placements are in order: those that fit first, then by step time. The caller releases it.
+/** Fills *out with the figures of the page, which page.js reads: times in whole nanoseconds, as the oracle has
+ * them. The placements are in order: those that fit first, then by step time. The caller releases it.
  * \param placement  Legal decisions, at most EMP_EXPLORE_PLACEMENTS.
  * \param shown  The placement that the page shows first.
  * \retval EMP_EUNSUPPORTED  The rules of the runtime do not say what waits for what, or a placement has fused ops.

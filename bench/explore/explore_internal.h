@@ -19,8 +19,10 @@ typedef struct {
 
 /** A unit on another device. */
 typedef struct {
-    int32_t     op_count;      /**< ops that change their device; 0: the unit cannot be there, or is */
-    double      estimate_frac; /**< step time by the surrogate, over its estimate of the placement; NaN: none */
+    int32_t
+        op_count; /**< ops that change their device; 0: the unit cannot be there, or is */
+    double
+                estimate_frac; /**< step time by the surrogate, over its estimate of the placement; NaN: none */
     bool        is_simulated;
     bool        is_feasible;  /**< if simulated */
     emp_time_ns step_time_ns; /**< if simulated */

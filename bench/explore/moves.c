@@ -34,8 +34,8 @@ static int32_t place_unit(const struct mover *m, emp_device_id *placement,
                           const emp_explore_unit *unit, emp_device_id to)
 {
     const emp_graph *g = m->problem->graph;
-    const int32_t   *class = m->problem->class_of_op;
-    int32_t          count = 0;
+    const int32_t *class = m->problem->class_of_op;
+    int32_t count = 0;
 
     memcpy(placement, m->decision->device_of_op, (size_t)g->op_count * sizeof to);
     for (emp_op_id op = 0; op < g->op_count; op++) {

@@ -35,7 +35,8 @@ emp_status emp_explore_write(FILE *file, const json_t *data, emp_error *err)
     emp_html_begin(file, title);
     fprintf(file, "<style>\n%s</style>\n", (const char *)emp_explore_style);
     emp_html_put(file, "<h1>", title, "</h1>\n");
-    fputs("<div id=\"page\"><p class=\"note\">This page needs JavaScript, and no network.</p></div>\n"
+    fputs("<div id=\"page\"><p class=\"note\">This page needs JavaScript, and no "
+          "network.</p></div>\n"
           "<script type=\"application/json\" id=\"data\">",
           file);
     write_json(file, text);

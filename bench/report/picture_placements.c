@@ -168,14 +168,13 @@ static void draw_cell(emp_drawing *d, const struct layout *l, const emp_cells *c
     if (total == 0) return;
     describe(title, sizeof title, l, row, panel, step, count);
     emp_drawing_begin(d, title);
-    emp_drawing_rectangle(
-        d, box, &(emp_paint){.colour = emp_device_colour(l->machine, most[0])});
+    emp_drawing_rectangle(d, box,
+                          &(emp_paint){.colour = emp_device_colour(l->machine, most[0])});
     if (most[1] >= 0 && 100 * count[most[1]] >= MIXED_PERCENT * total) {
         double  strip = box.height * count[most[1]] / total;
         emp_box foot = {box.x, box.y + box.height - strip, box.width, strip};
         emp_drawing_rectangle(
-            d, foot,
-            &(emp_paint){.colour = emp_device_colour(l->machine, most[1])});
+            d, foot, &(emp_paint){.colour = emp_device_colour(l->machine, most[1])});
     }
     if (width >= LETTER_ROOM)
         draw_letter(d, l->machine, most[0], box.x + box.width / 2, box.y + 10, SMALL - 1);

@@ -36,18 +36,18 @@ enum {
 };
 
 struct args {
-    cli_run_options run;
-    const char     *placement; /**< method name or file */
-    const char     *beside[CLI_BESIDE]; /**< likewise */
-    int32_t         beside_count;
+    cli_run_options     run;
+    const char         *placement;          /**< method name or file */
+    const char         *beside[CLI_BESIDE]; /**< likewise */
+    int32_t             beside_count;
     cli_simulated_files files;
-    const char     *trace;     /**< file, or NULL */
-    const char     *dot;       /**< file, or NULL */
-    int32_t         dot_depth; /**< 0 = not given */
-    const char     *chakra;    /**< prefix of files, or NULL */
-    const char     *fit;       /**< the size that is sought, or NULL */
-    bool            is_why, is_full, is_forced;
-    bool            all_ranks; /**< of a step in parallel */
+    const char         *trace;     /**< file, or NULL */
+    const char         *dot;       /**< file, or NULL */
+    int32_t             dot_depth; /**< 0 = not given */
+    const char         *chakra;    /**< prefix of files, or NULL */
+    const char         *fit;       /**< the size that is sought, or NULL */
+    bool                is_why, is_full, is_forced;
+    bool                all_ranks; /**< of a step in parallel */
 };
 
 static const struct argp_option options[] = {
@@ -67,7 +67,8 @@ static const struct argp_option options[] = {
      0},
     {"explore", KEY_EXPLORE, "FILE", 0,
      "Write a page of HTML to explore the placements, which needs no network: load, "
-     "memory, layers by devices, and what moving a layer or an op would give. Of a method "
+     "memory, layers by devices, and what moving a layer or an op would give. Of a "
+     "method "
      "that searches it has the best runners-up, too",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
@@ -79,7 +80,8 @@ static const struct argp_option options[] = {
     {"dot", KEY_DOT, "FILE", 0,
      "Write the placed graph for Graphviz, by name scope; over 300 ops, by layer", 0},
     {"dot-depth", KEY_DOT_DEPTH, "N", 0,
-     "Have --dot draw by name scope, and keep N parts of a scope's name apart (default 2, "
+     "Have --dot draw by name scope, and keep N parts of a scope's name apart (default "
+     "2, "
      "or 1 if that would be over 200 nodes)",
      0},
     {"chakra", KEY_CHAKRA, "PREFIX", 0,
@@ -256,8 +258,8 @@ static emp_status get_decisions(cli_simulated *simulated, bool *is_partial,
         run.runners_up = NULL;
     }
     cli_simulated_add_runners_up(simulated);
-    if (!is_some_method(args) && (run.preset != NULL || run.options != NULL ||
-                                  run.budget > 0 || run.seconds > 0))
+    if (!is_some_method(args) &&
+        (run.preset != NULL || run.options != NULL || run.budget > 0 || run.seconds > 0))
         return EMP_ERROR(EMP_EINVAL,
                          "--budget, --seconds, --preset and --options are for methods, "
                          "and \"%s\" is a file",
@@ -422,15 +424,15 @@ static emp_status write_files(const struct args *args, const cli_inputs *inputs,
 
 emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 {
-    struct args        args = {.run = cli_run_options_default()};
-    emp_status         st = EMP_OK;
-    cli_inputs         inputs = {0};
-    cli_simulated      simulated = {0};
-    emp_sim_result     result;
-    emp_bounds         bounds;
-    emp_explanation   *why = NULL;
-    emp_what_if        what_if = {0};
-    bool               is_partial = false;
+    struct args      args = {.run = cli_run_options_default()};
+    emp_status       st = EMP_OK;
+    cli_inputs       inputs = {0};
+    cli_simulated    simulated = {0};
+    emp_sim_result   result;
+    emp_bounds       bounds;
+    emp_explanation *why = NULL;
+    emp_what_if      what_if = {0};
+    bool             is_partial = false;
 
     cli_parse(&cmd_simulate_argp, argc, argv, &args);
     if (emp_parallel_spec_is(args.run.task.spec)) return simulate_parallel(&args, err);

@@ -12,8 +12,8 @@ enum { CLI_BESIDE = 7, CLI_RUNNERS_UP = 8, CLI_LABEL_BYTES = 128 };
 
 /** Zero-initialise; cli_simulated_clear() releases it. */
 typedef struct {
-    int32_t               named; /**< placements that the user names; runners-up are behind them */
-    int32_t               count;
+    int32_t named; /**< placements that the user names; runners-up are behind them */
+    int32_t count;
     emp_owned_decision    owned[1 + CLI_BESIDE];
     emp_runners_up        runners_up;
     char                  label[EMP_EXPLORE_PLACEMENTS][CLI_LABEL_BYTES];

@@ -13,9 +13,8 @@
 
 static void add(cli_simulated *s, const emp_owned_decision *decision)
 {
-    s->placement[s->count] = (emp_labelled_decision){.label = s->label[s->count],
-                                                     .decision =
-                                                         emp_decision_view(decision)};
+    s->placement[s->count] = (emp_labelled_decision){
+        .label = s->label[s->count], .decision = emp_decision_view(decision)};
     s->count++;
 }
 

@@ -15,7 +15,7 @@ static const char *const data_name[EMP_MODEL_EXPLORER_DATA] = {"device", "second
                                                                "wait"};
 static const char *const path_colour[] = {"#d55e00", "#0072b2"};
 
-emp_status emp_model_explorer_path(char path[EMP_MODEL_EXPLORER_PATH_BYTES],
+emp_status emp_model_explorer_path(char        path[EMP_MODEL_EXPLORER_PATH_BYTES],
                                    const char *prefix, int32_t placement, int32_t data,
                                    emp_error *err)
 {
@@ -26,8 +26,8 @@ emp_status emp_model_explorer_path(char path[EMP_MODEL_EXPLORER_PATH_BYTES],
 
     if (length < 0 || length >= EMP_MODEL_EXPLORER_PATH_BYTES)
         return EMP_ERROR(EMP_EINVAL,
-                         "%.100s... is too long for a path; take at most %d bytes", prefix,
-                         EMP_MODEL_EXPLORER_PATH_BYTES - 32);
+                         "%.100s... is too long for a path; take at most %d bytes",
+                         prefix, EMP_MODEL_EXPLORER_PATH_BYTES - 32);
     return EMP_OK;
 }
 
@@ -112,8 +112,10 @@ static void write_overlays(FILE *file, const emp_labelled_decision *placement,
     for (int32_t i = 0; i < count; i++) {
         fprintf(file, "%s{\"type\":\"edge_overlays\",\"name\":", i > 0 ? "," : "");
         write_string(file, placement[i].label);
-        fprintf(file, ",\"overlays\":[{\"name\":\"critical path\",\"edgeColor\":\"%s\",\"edges\":[",
-                path_colour[i % 2]);
+        fprintf(
+            file,
+            ",\"overlays\":[{\"name\":\"critical path\",\"edgeColor\":\"%s\",\"edges\":[",
+            path_colour[i % 2]);
         write_path(file, why[i]);
         fputs("]}]}", file);
     }
@@ -211,8 +213,7 @@ static emp_status write_placement(const char *prefix, emp_sim *sim,
     char           path[EMP_MODEL_EXPLORER_PATH_BYTES];
     emp_sim_result result;
 
-    EMP_CHECK(
-        emp_op_moments(moment, sim, problem, &placement->decision, &result, err));
+    EMP_CHECK(emp_op_moments(moment, sim, problem, &placement->decision, &result, err));
     for (int32_t data = 0; data < EMP_MODEL_EXPLORER_DATA; data++) {
         EMP_CHECK(emp_model_explorer_path(path, prefix, number, data, err));
         EMP_CHECK(write_data(path, problem, placement, data, moment, err));

@@ -15,7 +15,7 @@ enum { EMP_MODEL_EXPLORER_PATH_BYTES = 4096, EMP_MODEL_EXPLORER_DATA = 3 };
 
 /** The path of a file: of the graph, with \a placement -1, or of node data \a data of a placement, from 0 on.
  * \retval EMP_EINVAL  It would be too long. */
-emp_status emp_model_explorer_path(char path[EMP_MODEL_EXPLORER_PATH_BYTES],
+emp_status emp_model_explorer_path(char        path[EMP_MODEL_EXPLORER_PATH_BYTES],
                                    const char *prefix, int32_t placement, int32_t data,
                                    emp_error *err);
 

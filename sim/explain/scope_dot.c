@@ -28,17 +28,17 @@ struct edge {
 };
 
 struct picture {
-    const emp_problem   *problem;
-    const emp_device_id *device_of_op;
+    const emp_problem          *problem;
+    const emp_device_id        *device_of_op;
     const emp_scope_dot_layers *layers; /* or NULL */
-    int32_t              depth, scope_count, edge_count;
-    emp_strmap           map;
-    int32_t             *scope_of_op; /* -1 = folded */
-    struct scope        *scope;       /* [op] at most */
-    int32_t             *on_device;   /* [scope * device_count + device] ops */
-    struct edge         *edge;        /* [edge] at most */
-    int64_t              most_bytes;  /* of an edge */
-    int64_t              traffic_bytes;
+    int32_t                     depth, scope_count, edge_count;
+    emp_strmap                  map;
+    int32_t                    *scope_of_op; /* -1 = folded */
+    struct scope               *scope;       /* [op] at most */
+    int32_t                    *on_device;   /* [scope * device_count + device] ops */
+    struct edge                *edge;        /* [edge] at most */
+    int64_t                     most_bytes;  /* of an edge */
+    int64_t                     traffic_bytes;
 };
 
 /* How much of an op's name is its scope. */
@@ -76,8 +76,8 @@ static emp_status find_scopes(struct picture *p, int32_t depth, emp_error *err)
         if (scope < 0) {
             scope = p->scope_count;
             EMP_CHECK(emp_strmap_set(&p->map, name, (size_t)length, scope, err));
-            p->scope[p->scope_count++] = (struct scope){
-                .name = name, .length = length, .layer = -1};
+            p->scope[p->scope_count++] =
+                (struct scope){.name = name, .length = length, .layer = -1};
         }
         p->scope_of_op[op] = scope;
         p->scope[scope].op_count++;
@@ -227,7 +227,8 @@ static void write_fill(FILE *file, const struct picture *p, int32_t scope)
         int32_t here = p->on_device[scope * devices + d];
         if (here == 0) continue;
         left -= here;
-        fprintf(file, "%s%s", stripes++ > 0 ? ":" : "", emp_device_colour(p->problem->machine, d));
+        fprintf(file, "%s%s", stripes++ > 0 ? ":" : "",
+                emp_device_colour(p->problem->machine, d));
         if (left > 0) fprintf(file, ";%.4f", fmax((double)here / count, 1e-4));
     }
     fprintf(file, "\" style=%s", stripes > 1 ? "striped" : "filled");
@@ -265,8 +266,7 @@ static void write_scopes(FILE *file, const struct picture *p)
 /* Between layers that do not stand side by side. */
 static bool is_far(const struct picture *p, const struct edge *e)
 {
-    return p->layers != NULL &&
-           abs(p->scope[e->from].layer - p->scope[e->to].layer) > 1;
+    return p->layers != NULL && abs(p->scope[e->from].layer - p->scope[e->to].layer) > 1;
 }
 
 static void write_edges(FILE *file, const struct picture *p)
@@ -293,7 +293,8 @@ static void write_stack(FILE *file, const struct picture *p)
 
     for (int32_t i = 0; i < p->scope_count; i++) {
         if (i > 0 && p->scope[i - 1].layer == p->scope[i].layer) continue;
-        if (last >= 0) fprintf(file, "  s%d -> s%d [style=invis constraint=true]\n", last, i);
+        if (last >= 0)
+            fprintf(file, "  s%d -> s%d [style=invis constraint=true]\n", last, i);
         last = i;
     }
 }
@@ -306,7 +307,8 @@ static void write_legend(FILE *file, const struct picture *p)
     for (emp_device_id d = 0; d < m->device_count; d++) {
         fprintf(file, "    d%d [label=\"", d);
         write_text(file, m->device[d].name, (int32_t)strlen(m->device[d].name));
-        fprintf(file, "\" style=filled fillcolor=\"%s\"]\n", emp_device_colour(p->problem->machine, d));
+        fprintf(file, "\" style=filled fillcolor=\"%s\"]\n",
+                emp_device_colour(p->problem->machine, d));
     }
     fputs("  }\n", file);
 }

@@ -274,9 +274,8 @@ static void write_step(struct writer *w, const emp_sim_result *result)
     if (fixed == 0) return;
     emp_trace_name_process(w->events, pid, "step");
     emp_trace_name_track(w->events, (emp_trace_track){pid, 0}, "fixed cost");
-    emp_trace_span(w->events, "fixed cost of the step", "step",
-                   (emp_trace_track){pid, 0}, result->step_time_ns - fixed,
-                   result->step_time_ns);
+    emp_trace_span(w->events, "fixed cost of the step", "step", (emp_trace_track){pid, 0},
+                   result->step_time_ns - fixed, result->step_time_ns);
 }
 
 static emp_status prepare(struct writer *w, emp_error *err)

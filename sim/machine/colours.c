@@ -7,10 +7,10 @@
 enum { COLOURS = 8 }; /* then they begin anew */
 
 /* Of Okabe and Ito, and a purple. */
-static const char *const device_colours[COLOURS] = {
-    "#56b4e9", "#e69f00", "#009e73", "#cc79a7",
-    "#0072b2", "#f0e442", "#d55e00", "#882255"};
-static const char cpu_colour[] = "#a3a3a3";
+static const char *const device_colours[COLOURS] = {"#56b4e9", "#e69f00", "#009e73",
+                                                    "#cc79a7", "#0072b2", "#f0e442",
+                                                    "#d55e00", "#882255"};
+static const char        cpu_colour[] = "#a3a3a3";
 
 const char *emp_device_colour(const emp_machine *machine, emp_device_id device)
 {

@@ -76,9 +76,9 @@ static int32_t expect_moves(const task *t, const json_t *data, const json_t *p)
     json_array_foreach(json_object_get(p, "ops"), i, op)
     {
         const json_t *moves = json_object_get(op, "moves");
-        const char *name = json_string_value(json_array_get(json_object_get(data, "names"),
-                                                            (size_t)number(op, "name")));
-        emp_op_id   id = 0;
+        const char   *name = json_string_value(
+              json_array_get(json_object_get(data, "names"), (size_t)number(op, "name")));
+        emp_op_id id = 0;
         while (strcmp(t->problem->graph->name[id], name) != 0) id++;
         cr_expect_eq(number(op, "device"), t->device_of_op[id]);
         for (size_t d = 0; d < json_array_size(moves); d++) {
@@ -203,11 +203,12 @@ Test(explore, placements_are_in_order)
 /* Names of a user's graph cannot end the script that holds the figures. */
 Test(explore, page_needs_nothing_else)
 {
-    task t;
+    task  t;
     char *page = NULL;
 
     hand_graph_begin(&t);
-    hand_graph_op(&t, "a/</script><b>&", "Relu", hand_graph_op(&t, "a/x", "Placeholder", -1));
+    hand_graph_op(&t, "a/</script><b>&", "Relu",
+                  hand_graph_op(&t, "a/x", "Placeholder", -1));
     hand_graph_finish(&t);
     const emp_labelled_decision placement = {"<i>", {.device_of_op = t.device_of_op}};
     json_t                     *data = explore(&t, &placement, 1, 0);

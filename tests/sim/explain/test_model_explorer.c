@@ -38,8 +38,9 @@ static json_t *graph_of(const json_t *root)
 
 static void write(const task *t, int32_t count)
 {
-    const emp_labelled_decision placement[] = {{"one", {.device_of_op = t->device_of_op}},
-                                               {"two", {.device_of_op = t->device_of_op}}};
+    const emp_labelled_decision placement[] = {
+        {"one", {.device_of_op = t->device_of_op}},
+        {"two", {.device_of_op = t->device_of_op}}};
 
     ASSERT_OK(
         emp_model_explorer_write(scratch_path("me"), t->problem, placement, count, &err));
@@ -54,7 +55,7 @@ Test(model_explorer, has_nodes_edges_and_values)
     for (int i = 0; i < 4; i++) t.graph->name[i] = names[i];
     const emp_sim_result r = task_run(&t);
     write(&t, 1);
-    json_t       *root = load("me.json"), *devices = load("me.1.device.json"),
+    json_t *root = load("me.json"), *devices = load("me.1.device.json"),
            *seconds = load("me.1.seconds.json");
     const json_t *nodes = json_object_get(graph_of(root), "nodes");
     cr_assert_eq(json_array_size(nodes), 4);
@@ -123,9 +124,8 @@ Test(model_explorer, survives_allocation_failures_and_names_what_cannot_be)
 
     random_problem_create(&t, 3);
     const emp_labelled_decision placement = {"any", {.device_of_op = t.device_of_op}};
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_model_explorer_write(scratch_path("me"),
-                                                               t.problem, &placement, 1,
-                                                               NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_model_explorer_write(scratch_path("me"), t.problem, &placement, 1, NULL), );
     EXPECT_REFUSED(
         emp_model_explorer_write("/nowhere/me", t.problem, &placement, 1, &err), EMP_EIO,
         "/nowhere/me.json");

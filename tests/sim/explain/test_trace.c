@@ -26,9 +26,9 @@ TestSuite(trace, .fini = expect_all_freed);
 static json_t *trace_task(const task *t, emp_sim_result *result)
 {
     const emp_labelled_decision d = {.decision.device_of_op = t->device_of_op};
-    emp_sim           *sim = task_sim(t);
-    json_error_t       why;
-    char               path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    emp_sim                    *sim = task_sim(t);
+    json_error_t                why;
+    char                        path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
     ASSERT_OK(emp_trace_chrome_write(path, sim, t->problem, &d, 1, result, &err));
@@ -255,13 +255,14 @@ Test(trace, placements_have_processes_of_their_own)
     {
         const int   side = json_integer_value(json_object_get(e, "pid")) >= 4;
         const char *phase = json_string_value(json_object_get(e, "ph"));
-        const char *name = json_string_value(
-            json_object_get(json_object_get(e, "args"), "name"));
+        const char *name =
+            json_string_value(json_object_get(json_object_get(e, "args"), "name"));
         slices[side] += strcmp(phase, "X") == 0;
         if (strcmp(json_string_value(json_object_get(e, "name")), "process_name") != 0)
             continue;
         named[side]++;
-        cr_expect_eq(strncmp(name, side == 0 ? "mine: " : "cpu \"0\": ", 6), 0, "%s", name);
+        cr_expect_eq(strncmp(name, side == 0 ? "mine: " : "cpu \"0\": ", 6), 0, "%s",
+                     name);
     }
     cr_expect_geq(named[0], 3);
     cr_expect_eq(named[1], named[0]);
@@ -284,12 +285,12 @@ Test(trace, survives_allocation_failures_and_names_missing_folders)
     close(mkstemp(path));
     task_create_ops(&t, ops, &runtime);
     const emp_labelled_decision d = {.decision.device_of_op = t.device_of_op};
-    emp_sim *sim = task_sim(&t);
+    emp_sim                    *sim = task_sim(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_trace_chrome_write(path, sim, t.problem, &d, 1, &r, NULL), );
     EXPECT_REFUSED(
-        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, 1, &r, &err), EMP_EIO,
-        "/nowhere/t.json");
+        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, 1, &r, &err),
+        EMP_EIO, "/nowhere/t.json");
     remove(path);
     emp_sim_destroy(sim);
     task_destroy(&t);
@@ -379,9 +380,12 @@ Test(scope_dot, layers_are_clusters)
     cr_expect_eq(summary.node_count, 3);
     cr_expect_eq(summary.depth, 0);
     cr_expect_eq(summary.traffic_bytes, 3 * 256);
-    expect_text(text, "subgraph cluster_layer0 {\n    label=\"layer 1\"\n    rank=same\n  s0 [label=\"forward\\n1 op\"");
+    expect_text(text, "subgraph cluster_layer0 {\n    label=\"layer 1\"\n    rank=same\n "
+                      " s0 [label=\"forward\\n1 op\"");
     expect_text(text, "s1 [label=\"backward\\n1 op\"");
-    expect_text(text, "label=\"layer \\\"2\\\"\"\n    rank=same\n  s2 [label=\"forward\\n2 ops\"");
+    expect_text(
+        text,
+        "label=\"layer \\\"2\\\"\"\n    rank=same\n  s2 [label=\"forward\\n2 ops\"");
     expect_text(text, emp_device_colour(t.problem->machine, 1));
     free(text);
     task_destroy(&t);
@@ -409,8 +413,8 @@ Test(scope_dot, survives_allocation_failures_and_names_missing_folders)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_scope_dot_write(scratch_path("g.dot"),
                                                           r.problem, r.device_of_op, 0,
                                                           NULL, NULL, NULL), );
-    EXPECT_REFUSED(
-        emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, NULL, &err),
-        EMP_EIO, "/nowhere/g.dot");
+    EXPECT_REFUSED(emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0,
+                                       NULL, NULL, &err),
+                   EMP_EIO, "/nowhere/g.dot");
     task_destroy(&r);
 }
