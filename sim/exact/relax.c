@@ -59,6 +59,23 @@ static void drop_too_small(emp_relax *x)
                 x->first[c] &= ~(1u << d);
 }
 
+static void find_before(emp_relax *x)
+{
+    const emp_graph *g = x->model->problem->graph;
+    const size_t     words = (size_t)x->words;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        uint64_t             *row = x->before + (size_t)g->topo[i] * words;
+        const emp_bound_edge *end = emp_bound_first_edge(x->model, g->topo[i] + 1);
+        const emp_bound_edge *e = emp_bound_first_edge(x->model, g->topo[i]);
+        for (; e < end; e++) {
+            const uint64_t *from = x->before + (size_t)e->from * words;
+            for (size_t w = 0; w < words; w++) row[w] |= from[w];
+            row[(size_t)e->from / 64] |= UINT64_C(1) << ((uint32_t)e->from % 64u);
+        }
+    }
+}
+
 emp_status emp_relax_init(emp_relax *x, const emp_bound_model *model, emp_error *err)
 {
     const emp_graph       *g = model->problem->graph;
@@ -76,13 +93,77 @@ emp_status emp_relax_init(emp_relax *x, const emp_bound_model *model, emp_error 
     x->first = EMP_ADD_ARRAY(&x->arrays, uint32_t, classes);
     x->class_bytes = EMP_ADD_ARRAY(&x->arrays, int64_t, classes);
     x->class_weight = EMP_ADD_ARRAY(&x->arrays, emp_time_ns, classes);
+    x->words = (g->op_count + 63) / 64;
+    x->before = EMP_ADD_ARRAY(&x->arrays, uint64_t, ops * (size_t)x->words);
+    for (int32_t d = 0; d < x->device_count; d++) {
+        for (int32_t r = EMP_BOUND_THREAD; r <= EMP_BOUND_STREAM; r++) {
+            x->turns[d][r].op = EMP_ADD_ARRAY(&x->arrays, emp_op_id, ops);
+            x->turns[d][r].from_ns = EMP_ADD_ARRAY(&x->arrays, emp_time_ns, ops);
+            x->turns[d][r].work_ns = EMP_ADD_ARRAY(&x->arrays, emp_time_ns, ops);
+        }
+    }
     if (x->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "paths of %zu ops", ops);
     describe_classes(x);
     drop_too_small(x);
+    find_before(x);
     return EMP_OK;
 }
 
 void emp_relax_clear(emp_relax *x) { emp_arrays_clear(&x->arrays); }
+
+/* ---- turns of those before an op, and of those after it ---- */
+
+static bool is_before(const emp_relax *x, emp_op_id first, emp_op_id second)
+{
+    return x->before[(size_t)second * (size_t)x->words + (size_t)first / 64] >>
+               ((uint32_t)first % 64u) &
+           1u;
+}
+
+static void clear_turns(emp_relax *x)
+{
+    for (int32_t d = 0; d < x->device_count; d++)
+        x->turns[d][EMP_BOUND_THREAD].count = x->turns[d][EMP_BOUND_STREAM].count = 0;
+}
+
+static void insert_turn(emp_turns *t, emp_op_id op, emp_time_ns from_ns,
+                        emp_time_ns work_ns)
+{
+    int32_t at = t->count;
+
+    if (work_ns == 0) return;
+    for (; at > 0 && t->from_ns[at - 1] > from_ns; at--) {
+        t->op[at] = t->op[at - 1];
+        t->from_ns[at] = t->from_ns[at - 1];
+        t->work_ns[at] = t->work_ns[at - 1];
+    }
+    t->op[at] = op;
+    t->from_ns[at] = from_ns;
+    t->work_ns[at] = work_ns;
+    t->count++;
+}
+
+/* When those of the turns that the op depends on have had theirs. */
+static emp_time_ns end_before(const emp_relax *x, const emp_turns *t, emp_op_id op)
+{
+    emp_time_ns now_ns = 0;
+
+    for (int32_t i = 0; i < t->count; i++)
+        if (is_before(x, t->op[i], op))
+            now_ns = emp_time_later(now_ns, t->from_ns[i]) + t->work_ns[i];
+    return now_ns;
+}
+
+/* From the end, when those that depend on the op begin theirs. */
+static emp_time_ns begin_after(const emp_relax *x, const emp_turns *t, emp_op_id op)
+{
+    emp_time_ns now_ns = 0;
+
+    for (int32_t i = 0; i < t->count; i++)
+        if (is_before(x, op, t->op[i]))
+            now_ns = emp_time_later(now_ns, t->from_ns[i]) + t->work_ns[i];
+    return now_ns;
+}
 
 /* ---- paths ---- */
 
@@ -132,9 +213,13 @@ static void find_head(emp_relax *x, const uint32_t *devices, emp_op_id op, int32
     for (const emp_bound_edge *e = emp_bound_first_edge(x->model, op); e < end; e++)
         wait_for(x, e, devices_of(x, devices, e->from), d, &head);
     if (kind == EMP_DEVICE_GPU)
-        head.ready_ns = emp_time_later(head.ready_ns, x->model->floor[op].ready_ns);
+        head.ready_ns =
+            emp_time_later(emp_time_later(head.ready_ns, x->model->floor[op].ready_ns),
+                           end_before(x, &x->turns[d][EMP_BOUND_THREAD], op));
     if (emp_bound_has_stream(x->model, kind)) {
-        head.queued_ns = emp_time_later(head.queued_ns, x->model->floor[op].queued_ns);
+        head.queued_ns =
+            emp_time_later(emp_time_later(head.queued_ns, x->model->floor[op].queued_ns),
+                           end_before(x, &x->turns[d][EMP_BOUND_STREAM], op));
         head.told_ns = emp_bound_add(head.ready_ns, o->issue_ns);
         head.done_ns =
             emp_bound_add(emp_time_later(head.told_ns, head.queued_ns), o->run_ns[kind]);
@@ -143,23 +228,43 @@ static void find_head(emp_relax *x, const uint32_t *devices, emp_op_id op, int32
         head.told_ns = head.done_ns = emp_bound_add(head.ready_ns, o->run_ns[kind]);
     }
     x->head[op][d] = head;
+    if (kind != EMP_DEVICE_GPU || devices_of(x, devices, op) != 1u << d) return;
+    insert_turn(&x->turns[d][EMP_BOUND_THREAD], op, head.ready_ns,
+                x->model->has_thread ? o->issue_ns : o->run_ns[kind]);
+    if (x->model->has_thread)
+        insert_turn(&x->turns[d][EMP_BOUND_STREAM], op,
+                    emp_time_later(head.told_ns, head.queued_ns), o->run_ns[kind]);
 }
 
-static void finish_tail(emp_relax *x, emp_op_id op, int32_t d)
+static void finish_tail(emp_relax *x, emp_op_id op, int32_t d, bool is_fixed)
 {
     const emp_bound_op *o = &x->model->op[op];
     const int32_t       kind = kind_of(x, d);
+    emp_turns          *turns = x->turns[d];
     emp_bound_tail     *tail = &x->tail[op][d];
 
     tail->told_ns = emp_time_later(tail->told_ns, o->gap_ns[kind]);
-    tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
+    if (kind == EMP_DEVICE_GPU)
+        tail->told_ns =
+            emp_time_later(tail->told_ns, begin_after(x, &turns[EMP_BOUND_THREAD], op));
     if (emp_bound_has_stream(x->model, kind)) {
+        tail->done_ns =
+            emp_time_later(tail->done_ns, begin_after(x, &turns[EMP_BOUND_STREAM], op));
+        tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
         tail->ready_ns =
             emp_bound_add(o->issue_ns, emp_time_later(tail->told_ns, tail->queued_ns));
     } else {
         tail->told_ns = tail->done_ns = emp_time_later(tail->told_ns, tail->done_ns);
         tail->ready_ns = emp_bound_add(o->run_ns[kind], tail->told_ns);
         tail->queued_ns = 0;
+    }
+    if (kind != EMP_DEVICE_GPU || !is_fixed) return;
+    if (x->model->has_thread) {
+        insert_turn(&turns[EMP_BOUND_THREAD], op,
+                    emp_time_later(tail->told_ns, tail->queued_ns), o->issue_ns);
+        insert_turn(&turns[EMP_BOUND_STREAM], op, tail->done_ns, o->run_ns[kind]);
+    } else {
+        insert_turn(&turns[EMP_BOUND_THREAD], op, tail->told_ns, o->run_ns[kind]);
     }
 }
 
@@ -187,6 +292,7 @@ static void find_tails(emp_relax *x, const uint32_t *devices)
 {
     const emp_graph *g = x->model->problem->graph;
 
+    clear_turns(x);
     for (emp_op_id op = 0; op < g->op_count; op++)
         for (int32_t d = 0; d < x->device_count; d++)
             x->tail[op][d] = (emp_bound_tail){0};
@@ -196,7 +302,7 @@ static void find_tails(emp_relax *x, const uint32_t *devices)
         const emp_bound_edge *end = emp_bound_first_edge(x->model, op + 1);
         if (mask == 0) continue;
         for (int32_t d = 0; d < x->device_count; d++)
-            if (mask >> d & 1u) finish_tail(x, op, d);
+            if (mask >> d & 1u) finish_tail(x, op, d, mask == 1u << d);
         for (const emp_bound_edge *e = emp_bound_first_edge(x->model, op); e < end; e++)
             for (int32_t d = 0; d < x->device_count; d++)
                 if (devices_of(x, devices, e->from) >> d & 1u) go_on(x, e, mask, d);
@@ -209,6 +315,7 @@ static bool drop_long_paths(emp_relax *x, uint32_t *devices, emp_time_ns target_
 {
     const emp_graph *g = x->model->problem->graph;
 
+    clear_turns(x);
     for (int32_t i = 0; i < g->op_count; i++)
         for (int32_t d = 0; d < x->device_count; d++)
             if (devices_of(x, devices, g->topo[i]) >> d & 1u)

@@ -8,7 +8,8 @@
  *  - paths (docs/bounds.md, lemma 1) by device instead of kind: an edge between two GPUs has its copy, one within a GPU
  *    its stream;
  *  - turns: ops that are on one GPU for sure take its host thread, and its stream, one after the other, each between its
- *    head and its tail; the shortest preemptive schedule is no longer than theirs (Jackson, 1955);
+ *    head and its tail; the shortest preemptive schedule is no longer than theirs (Jackson, 1955). An op on that GPU
+ *    starts behind all of them that it depends on (lemma 6), and likewise from the end;
  *  - work: ops that may be on some devices only share these (lemmas 2 and 4);
  *  - memory: variables of the classes that are on a device for sure fit there.
  */
@@ -26,12 +27,23 @@ typedef struct {
     emp_time_ns head_ns, work_ns, tail_ns;
 } emp_turn;
 
+/** Those of a resource of one device, sorted by when they may start, or from the end. */
+typedef struct {
+    int32_t      count;
+    emp_op_id   *op;
+    emp_time_ns *from_ns, *work_ns;
+} emp_turns;
+
 typedef struct {
     const emp_bound_model *model; /**< borrowed; its floors are those of all placements */
     int32_t                device_count, class_count;
     emp_device_id          by_speed[EMP_EXACT_DEVICES]; /**< GPUs first */
     emp_bound_head (*head)[EMP_EXACT_DEVICES];          /**< [op] where it may be */
     emp_bound_tail (*tail)[EMP_EXACT_DEVICES];
+    emp_turns turns[EMP_EXACT_DEVICES]
+                   [2];  /**< [device][EMP_BOUND_THREAD or EMP_BOUND_STREAM] */
+    uint64_t    *before; /**< [op][words] the ops that it depends on, a bit each */
+    int32_t      words;
     emp_turn    *turn;         /**< [op] room for those of one device */
     int32_t     *heap;         /**< [op] likewise */
     uint32_t    *first;        /**< [class] devices that it may be on before all */
