@@ -65,6 +65,9 @@ static emp_status make_batch(emp_run_state *run, int32_t max, bool *is_scored,
     if (run->count == 0) return EMP_OK;
     EMP_CHECK(emp_run_score(run, run->count, err));
     *is_scored = true;
+    for (int32_t i = 0; run->params->runners_up != NULL && i < run->count; i++)
+        EMP_CHECK(emp_runners_up_note(run->params->runners_up, &run->candidate[i],
+                                      &run->result[i], err));
     EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
     return log_batch(run, true, err);
 }

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "run/ranks/ranks.h"
+#include "run/runners_up.h"
 #include "run/store/store.h"
 #include "search/method.h"
 #include "sim/engine/sim.h"
@@ -82,6 +83,9 @@ typedef struct {
     /** OPTIONAL. Receives what the oracle says of the best placement, if this rank has the
      * whole record. */
     emp_sim_result *best;
+    /** OPTIONAL. Gets the best distinct placements of a run that is not shared by ranks; those of a run that
+     * goes on from a checkpoint are the ones that it scores itself. */
+    emp_runners_up *runners_up;
 } emp_run_params;
 
 /** Fills in what a run of \a params on \a problem will be: method, inputs and their

@@ -28,6 +28,7 @@ static emp_trace_event *add_event(emp_trace_events *e, const emp_trace_event *ev
     }
     e->event[e->count] = *event;
     e->event[e->count].facts = e->text_used;
+    e->event[e->count].track.pid += e->first_pid;
     return &e->event[e->count++];
 }
 
@@ -181,7 +182,11 @@ static void add_name(emp_trace_events *e, const char *what, emp_trace_track trac
 
 void emp_trace_name_process(emp_trace_events *e, int32_t pid, const char *name)
 {
-    add_name(e, "process_name", (emp_trace_track){pid, 0}, name);
+    char whole[256];
+
+    if (e->group != NULL) snprintf(whole, sizeof whole, "%s: %s", e->group, name);
+    add_name(e, "process_name", (emp_trace_track){pid, 0},
+             e->group != NULL ? whole : name);
 }
 
 void emp_trace_name_track(emp_trace_events *e, emp_trace_track track, const char *name)

@@ -52,6 +52,9 @@ typedef struct {
     size_t           text_used, text_limit;
     int64_t          arrow_count;
     bool             is_out_of_memory;
+    int32_t
+        first_pid; /**< may be set between events: added to the pid of those that follow */
+    const char *group; /**< likewise, or NULL: stands before the names of processes */
 } emp_trace_events;
 
 /** A slice; \a category is a word to filter by. Both texts are borrowed. \return -1 if it has no

@@ -250,6 +250,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         .warn = on_warning,
         .context = &display,
         .best = best,
+        .runners_up = o->runners_up,
     };
 
     if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->uses_budget) {

@@ -31,6 +31,7 @@ typedef struct {
     bool                 is_async;
     const char          *kept; /**< a record that no other run may replace, or NULL */
     const char          *kept_placement; /**< likewise a placement file */
+    emp_runners_up      *runners_up;     /**< as of emp_run_params, or NULL */
     const char          *log; /**< file for a line of JSON an update, or NULL */
 } cli_run_options;
 

@@ -11,6 +11,8 @@
 #include "run/sheet/sheet.h"
 #include "run/store/store.h"
 #include "sim/bounds/bounds.h"
+#include "sim/bounds/changes.h"
+#include "sim/bounds/why.h"
 #include "sim/explain/explain.h"
 #include "sim/explain/what_if.h"
 #include "sim/machine/machine.h"
@@ -41,6 +43,18 @@ void cli_add_winner(json_t *object, const emp_record *record);
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
  * infeasible; NULL when out of memory. */
 json_t *cli_bounds_json(const emp_bounds *bounds);
+
+/* Where a bound comes from, and what would lower it. */
+
+/** Object with lower_bound and lower_bound_gpu_kernels (null if it comes from the other's lemma), and changes; NULL when
+ * memory is out. */
+json_t *cli_bound_why_json(const emp_problem *problem, const emp_bounds_why *all,
+                           const emp_bounds_why *gpus, const emp_bounds_changes *changes);
+
+/** The same as tables on standard output. */
+void cli_bound_why_print(const emp_problem *problem, const emp_bounds *now,
+                         const emp_bounds_why *all, const emp_bounds_why *gpus,
+                         const emp_bounds_changes *changes);
 
 /* `emplace machines show` and `emplace machines check`. */
 

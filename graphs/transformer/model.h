@@ -205,7 +205,9 @@ typedef struct {
     bool has_expert_norm;     /**< of what experts of another size give: Kimi K3 */
     bool has_router_scales;   /**< of the router's input and of experts: Gemma 4 */
     bool has_layer_scale;     /**< a factor of each layer's output, untrained: Gemma 4 */
-    bool has_logit_cap;       /**< a tanh of the logits: Gemma 2 */
+    bool
+         has_sum_in_place; /**< a feed-forward part is added to what goes around it: phi3 of llama.cpp */
+    bool has_logit_cap; /**< a tanh of the logits: Gemma 2 */
     bool has_head, is_head_tied, has_head_bias;
     bool has_head_transform; /**< dense, activation, norm before the head: BERT */
     bool has_pooler;         /**< a dense layer of the first token: BERT */

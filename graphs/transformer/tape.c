@@ -407,6 +407,11 @@ emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y)
     return binary(t, name, "Add", EMP_NOTE_ADD, x, y, emp_tape_unit(t));
 }
 
+emp_port emp_tape_add_to(emp_tape *t, const char *name, emp_port x, emp_port y)
+{
+    return binary(t, name, "AddN", EMP_NOTE_ADD, x, y, emp_tape_unit(t));
+}
+
 emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y)
 {
     return binary(t, name, "Mul", EMP_NOTE_MUL, x, y, emp_tape_unit(t));

@@ -236,6 +236,8 @@ emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port
 emp_port emp_tape_map(emp_tape *t, const char *name, const char *type,
                       const char *gradient, emp_port x);
 emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y);
+/** The same sum by an op that adds y to x where x is, if nothing reads x afterwards. */
+emp_port emp_tape_add_to(emp_tape *t, const char *name, emp_port x, emp_port y);
 emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y);
 /** x by a factor that a weight NAME [size] gives each column. */
 emp_port emp_tape_scale(emp_tape *t, const char *name, emp_port x, int64_t size,

@@ -54,6 +54,7 @@
 
 #include "sim/engine/sim.h"
 #include "sim/graph/graph.h"
+#include "sim/problem/decision.h"
 #include "sim/problem/problem.h"
 
 /* The name scopes of a graph as a tree. An op belongs to the scope that its name has but for
@@ -338,10 +339,22 @@ void       emp_blamer_destroy(emp_blamer *blamer);
  * reader carries it. So the labels add up to the traffic of the step. Edges that carry
  * nothing are thin; control edges are left out. */
 
-enum { EMP_SCOPE_DOT_NODES = 200 };
+enum {
+    EMP_SCOPE_DOT_NODES = 200,
+    EMP_SCOPE_DOT_OPS = 300 /**< a picture of more is better drawn by layers */
+};
+
+/** Layers of a model, for a picture in which a layer is a cluster of a node for each pass that has ops. Edges that carry
+ * nothing are drawn between neighbouring layers only. Borrowed. */
+typedef struct {
+    int32_t            count;
+    const char *const *name;        /**< [layer] */
+    const int32_t     *layer_of_op; /**< [op] */
+    const uint8_t     *pass_of_op;  /**< [op] 0 forward, 1 backward, 2 update */
+} emp_scope_dot_layers;
 
 typedef struct {
-    int32_t depth; /**< that was drawn */
+    int32_t depth; /**< that was drawn; 0: layers */
     int32_t node_count, edge_count;
     int64_t traffic_bytes; /**< sum of the labels */
 } emp_scope_dot_summary;
@@ -350,10 +363,12 @@ typedef struct {
  * sorting the edges.
  *
  * \param[in]  depth    0 = 2, or 1 if that would be more than EMP_SCOPE_DOT_NODES nodes.
+ * \param[in]  layers   OPTIONAL. What nodes are, in place of scopes; depth does not matter.
  * \param[out] summary  Or NULL.
  * \retval EMP_EIO  The message names the file. */
 emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
                                const emp_device_id *device_of_op, int32_t depth,
+                               const emp_scope_dot_layers *layers,
                                emp_scope_dot_summary *summary, emp_error *err);
 
 /* Writes a simulated step as JSON trace events, for Perfetto (ui.perfetto.dev) and
@@ -370,12 +385,15 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  *
  * Each device has two counters: memory in use, and its peak so far as emp_sim_result counts it. */
 
-/** Runs \a sim once, or under the event rules twice, and writes what happened to \a path, by a temporary file and a
- * rename. \a problem is the one of \a sim. \retval EMP_EIO  The message names the file.
- */
+/** Runs \a sim once, or under the event rules twice, for each of \a count placements, and writes what happened to
+ * \a path, by a temporary file and a rename. Of several placements each has processes of its own, which are named
+ * "LABEL: DEVICE" and follow one another, and all steps begin at 0.
+ * \param problem  The one of \a sim.
+ * \param result   [count]
+ * \retval EMP_EIO  The message names the file. */
 emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
-                                  const emp_problem  *problem,
-                                  const emp_decision *decision, emp_sim_result *result,
-                                  emp_error *err);
+                                  const emp_problem           *problem,
+                                  const emp_labelled_decision *placement, int32_t count,
+                                  emp_sim_result *result, emp_error *err);
 
 #endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */

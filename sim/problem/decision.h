@@ -31,6 +31,12 @@ typedef struct {
     int32_t    op_count;
 } emp_owned_decision;
 
+/** A decision among several, and the label that tells it from the others. Borrowed. */
+typedef struct {
+    const char  *label;
+    emp_decision decision;
+} emp_labelled_decision;
+
 /** The problem of a decision, as its file says. */
 typedef struct {
     char     workload[256], machine[64]; /**< "": not said */

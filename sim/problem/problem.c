@@ -170,6 +170,8 @@ void emp_problem_destroy(emp_problem *problem)
     emp_free(problem->leader_of_class);
     emp_free(problem->class_of_op);
     emp_sequence_destroy(problem->sequence);
+    emp_machine_destroy(problem->loaded_machine);
+    emp_graph_destroy(problem->loaded_graph);
     emp_free(problem);
 }
 

@@ -16,8 +16,10 @@ struct emp_problem {
     const emp_machine *machine; /**< borrowed, or `adapted` */
     /** The machine less the memory that the runtime keeps of GPUs, with its hops between hosts; owned, its text is
      * borrowed. NULL where the runtime has neither. */
-    emp_machine    *adapted;
-    emp_runtime     runtime;
+    emp_machine *adapted;
+    emp_graph   *loaded_graph; /**< owned: what emp_problem_load() has loaded, or NULL */
+    emp_machine *loaded_machine; /**< likewise */
+    emp_runtime  runtime;
     emp_cost_table *costs;      /**< owned */
     uint32_t  *kinds_of_class;  /**< [class]: EMP_KIND_ mask all members allow, never 0;
                                           CPUs are in it unless they are forbidden */

@@ -399,6 +399,25 @@ Test(cli, bound_has_every_bound_and_the_highest)
     json_decref(simulated);
 }
 
+Test(cli, bound_says_why_and_what_would_lower_it)
+{
+    json_t *o = emplace_json("bound small.pbtxt --machine k40x2 --why --format json");
+    const double bound = number_at(o, "lower_bound_s");
+
+    cr_expect_eq(bound, emplace_number("bound small.pbtxt --machine k40x2 --format json",
+                                       "lower_bound_s"));
+    emplace_expect_keys(json_at(o, "why"), "lower_bound lower_bound_gpu_kernels changes");
+    emplace_expect_keys(json_at(o, "why/lower_bound"), "lemma refuted proven_s ops");
+    emplace_expect_keys(json_at(o, "why/lower_bound/ops/0"),
+                        "type layer part count seconds");
+    cr_expect_eq(json_array_size(json_at(o, "why/changes")), 6);
+    cr_expect_leq(number_at(o, "why/changes/0/lower_bound_s"),
+                  number_at(o, "why/changes/5/lower_bound_s"));
+    json_decref(o);
+    emplace_prints("bound small.pbtxt --machine k40x2 --why",
+                   "lower bound: |what if; |another GPU like the last|no change");
+}
+
 /* A gap that the first placement has ends the search with it; one that nothing has is as none. */
 Test(cli, a_search_ends_within_the_gap)
 {

@@ -439,6 +439,21 @@ Test(runner, a_run_has_something_to_keep_from_its_first_batch_on)
     cr_expect_eq(atomic_load(&kept_count), 0, "of a failure nothing is kept");
 }
 
+/* The runners-up begin with the best of the record. */
+Test(runner, keeps_runners_up)
+{
+    emp_run_params params = scripted_params(8, 1);
+    emp_runners_up runners_up = {.limit = 4};
+
+    params.runners_up = &runners_up;
+    run(&params);
+    cr_assert_geq(runners_up.count, 1);
+    cr_expect_eq((double)runners_up.place[0].step_time_ns * 1e-9, r.best_step_time_s);
+    cr_expect_arr_eq(runners_up.place[0].decision.device_of_op, r.decision.device_of_op,
+                     (size_t)r.decision.op_count * sizeof(emp_device_id));
+    emp_runners_up_clear(&runners_up);
+}
+
 /* ---- what goes wrong ---- */
 
 Test(runner, methods_that_cannot_run_are_named)

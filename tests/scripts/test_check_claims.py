@@ -87,6 +87,7 @@ class CheckClaims(script.Case):
         self.write("docs/simulator.md", f"# Model\n\n9 rules\n\n{MECHANISMS_HEAD}None.\n\n### Net\n\n9 layers\n")
         self.write("bench/validate/README.md", "# Validation\n")
         self.write("docs/questions.md", "# Questions\n")
+        self.write("docs/report.md", "# Report\n")
         self.write("docs/limits.md", "# Limits\n\n9 lives\n")
         self.write("graphs/workloads/README.md", "# Workloads\n\n9 sizes\n")
         self.write("docs/claims/sentences.tsv", "\n".join(CLAIMS))
@@ -122,6 +123,15 @@ class CheckClaims(script.Case):
         self.write("bench/validate/README.md", f"{table}<!-- end -->\n")
         self.make()
         self.assertIn("| | off |\n| --- | --- |\n| net | -12.5 % |\n", self.read("bench/validate/README.md"))
+
+    def test_a_point_behind_a_figure_is_no_decimal_point(self):
+        self.write("docs/report.md", "# Report\n\nHDP takes 7.2.\n")
+        self.write("docs/claims/sentences.tsv", "\n".join([*CLAIMS, 'docs/report.md\tHDP takes {:.1f}.\tbench/results/t.csv\t'
+                                                           'step("Net, 2 layers", "hdp-paper-median")']))
+        self.make()
+        self.assertEqual(self.read("docs/report.md"), "# Report\n\nHDP takes 1.0.\n")
+        self.make()
+        self.assertEqual(self.read("docs/report.md"), "# Report\n\nHDP takes 1.0.\n")
 
     def test_writing_again_changes_nothing(self):
         self.make()
@@ -178,6 +188,7 @@ class CheckClaims(script.Case):
         self.write("cpu.yaml", '# left_out: as the others predict it\nfit:\n  cells:\n'
                    '    - {name: "net:cpu", published: "2 s", fitted: "2.1 s", off: "+5 %", left_out: "2.5 s"}\n')
         self.write("docs/questions.md", "# Questions\n")
+        self.write("docs/report.md", "# Report\n")
         self.write("docs/limits.md", "# Limits\n\nSteps are up to 1 % too long. Left out, it is 1 % too long.\n")
         self.write("docs/claims/sentences.tsv", self.read("docs/claims/sentences.tsv") + "\n"
                    'docs/limits.md\tSteps are up to {:.0f} % too long.\terrors.csv\tmax(cells("value"))\n'
