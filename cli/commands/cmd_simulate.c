@@ -67,9 +67,8 @@ static const struct argp_option options[] = {
      0},
     {"explore", KEY_EXPLORE, "FILE", 0,
      "Write a page of HTML to explore the placements, which needs no network: load, "
-     "memory, layers by devices, and what moving a layer or an op would give. Of a "
-     "method "
-     "that searches it has the best runners-up, too",
+     "memory, layers by devices, and what moving a layer or an op would give. With a "
+     "method that searches it has the best runners-up, too",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
@@ -81,8 +80,7 @@ static const struct argp_option options[] = {
      "Write the placed graph for Graphviz, by name scope; over 300 ops, by layer", 0},
     {"dot-depth", KEY_DOT_DEPTH, "N", 0,
      "Have --dot draw by name scope, and keep N parts of a scope's name apart (default "
-     "2, "
-     "or 1 if that would be over 200 nodes)",
+     "2, or 1 if that would be over 200 nodes)",
      0},
     {"chakra", KEY_CHAKRA, "PREFIX", 0,
      "Write the placed step as Chakra's traces for other simulators, a file a device: "

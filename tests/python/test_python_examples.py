@@ -89,7 +89,7 @@ class Evolved(unittest.TestCase):
             self.assertGreater(seconds, 0)
             ratio *= self.evaluator.reference_time(task) / seconds
         self.assertAlmostEqual(said["combined_score"], ratio ** (1 / len(self.evaluator.TASKS)), 9)
-        self.assertGreater(said["combined_score"], 1, "better than METIS, as docs/placebench.md says")
+        self.assertGreater(said["combined_score"], 1, "better than METIS, as docs/results.md says")
 
     def test_other_programs_get_other_scores(self):
         one = "def place(ops, devices, copy_time):\n    return [1 if 1 in op['devices'] else op['devices'][0] for op in ops]\n"
