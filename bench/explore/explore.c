@@ -15,7 +15,7 @@
 #include "sim/explain/moments.h"
 #include "sim/machine/colours.h"
 
-/* Of the ops that are listed: of each layer those most to blame, then those of all layers; the rest are those that
+/* The listed ops: the ones most to blame in each layer, then in all layers; the rest
  * run longest. */
 enum { OPS_OF_ROW = 3, OPS_BY_BLAME = EMP_EXPLORE_OPS * 3 / 4 };
 _Static_assert(OPS_OF_ROW *EMP_CELLS_MAX_ROWS <= EMP_EXPLORE_OPS, "ops of each layer");

@@ -38,7 +38,7 @@ class _Replay:
 
 
 class Log:
-    """What an agent has had scored. save() gives it to the program once more, which scores it and writes
+    """The placements that an agent has had scored. save() gives it to the program once more, which scores it and writes
     the record of a run."""
 
     def __init__(self, problem, groups, path, agent, options):

@@ -56,7 +56,7 @@ _LEVELS = 64  # of an order
 
 
 class _Facts:
-    """What an environment places."""
+    """The problem that an environment places."""
 
     _oracle: Oracle
     _groups: np.ndarray
@@ -69,7 +69,7 @@ class _Facts:
 
     @property
     def oracle(self) -> Oracle:
-        """What scores the placements."""
+        """The oracle that scores the placements."""
         return self._oracle
 
     @property
@@ -95,7 +95,7 @@ class _Facts:
 
 
 class _Placing(_Facts, Env):
-    """What the environments share: groups, features, rewards, and a step in three parts. _read() checks
+    """The parts that the environments share: groups, features, rewards, and a step in three parts. _read() checks
     an action and changes nothing. _act() takes what was read, and gives a row to be scored with its
     levels, or None. _settle() takes the score. Before that, Vector scores the rows of many at once."""
 
@@ -152,7 +152,7 @@ class _Placing(_Facts, Env):
         return scores
 
     def reward(self, time: float, fits: bool) -> float:
-        """What a step is worth."""
+        """The reward of a step."""
         return self._form(time) if fits else self._failed
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[dict] = None):

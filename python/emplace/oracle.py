@@ -25,7 +25,7 @@ class Oracle(_emplace.Oracle):
         return super().__new__(cls, problem, threads)
 
     def explain(self, placement, levels=None, groups=None):
-        """What the step under one placement consists of: an Explanation."""
+        """The parts of the step under one placement: an Explanation."""
         devices, starts, ends, oom = self.times(placement, levels, groups)
         table = self.measure(devices, levels)
         machine = self.problem.machine
@@ -47,7 +47,7 @@ class Oracle(_emplace.Oracle):
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """What one device does in a step: seconds and bytes."""
+    """The work of one device in a step: seconds and bytes."""
 
     name: str
     ops: int  # placed on it

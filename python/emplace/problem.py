@@ -1,4 +1,4 @@
-"""What is placed: graphs, machines, and a graph on a machine under a runtime."""
+"""The objects to place: graphs, machines, and a graph on a machine under a runtime."""
 import atexit
 import contextlib
 import json

@@ -363,7 +363,7 @@ typedef struct {
  * sorting the edges.
  *
  * \param[in]  depth    0 = 2, or 1 if that would be more than EMP_SCOPE_DOT_NODES nodes.
- * \param[in]  layers   OPTIONAL. What nodes are, in place of scopes; depth does not matter.
+ * \param[in]  layers   OPTIONAL. The nodes, in place of scopes; depth does not matter.
  * \param[out] summary  Or NULL.
  * \retval EMP_EIO  The message names the file. */
 emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
@@ -386,7 +386,7 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  * Each device has two counters: memory in use, and its peak so far as emp_sim_result counts it. */
 
 /** Runs \a sim once, or under the event rules twice, for each of \a count placements, and writes what happened to
- * \a path, by a temporary file and a rename. Of several placements each has processes of its own, which are named
+ * \a path, by a temporary file and a rename. Each of several placements has processes of its own, which are named
  * "LABEL: DEVICE" and follow one another, and all steps begin at 0.
  * \param problem  The one of \a sim.
  * \param result   [count]

@@ -57,7 +57,7 @@ static void spread(task *r, uint64_t seed)
     }
 }
 
-/* What a trace tells. */
+/* The calls of a trace. */
 struct told {
     emp_time_ns start_ns[MAX_OPS], busy_ns[EMP_MAX_DEVICES];
     int64_t     peak_bytes[EMP_MAX_DEVICES];
