@@ -95,8 +95,8 @@ class _Facts:
 
 
 class _Placing(_Facts, Env):
-    """The parts that the environments share: groups, features, rewards, and a step in three parts. _read() checks
-    an action and changes nothing. _act() takes what was read, and gives a row to be scored with its
+    """The parts that the environments share: groups, features, rewards, and a step in three parts. _read()
+    checks an action and changes nothing. _act() takes what was read, and gives a row to be scored with its
     levels, or None. _settle() takes the score. Before that, Vector scores the rows of many at once."""
 
     metadata = {"render_modes": ["ansi"]}
