@@ -23,7 +23,7 @@ enum {
         16 /* the first input is an output of the graph, too, and stays */
 };
 
-/** What runs at once; an op of the graph is none, one or several of them. */
+/** A unit of work that runs at once; an op of the graph is none, one or several of them. */
 typedef struct {
     emp_op_id op;                 /**< that it is, or is a part of */
     int32_t   input, input_end;   /**< in emp_plan.input */
