@@ -65,7 +65,7 @@ bool emp_mem_limit(int64_t bytes);
 void emp_mem_fail_after(long count);
 
 /* Arrays that are freed together. Zero-initialise an emp_arrays, add, ask once whether
- * memory was out, clear:
+ * an allocation failed, clear:
  *
  *     s->start = EMP_ADD_ARRAY(&s->arrays, double, tasks);
  *     s->end = EMP_ADD_ARRAY(&s->arrays, double, tasks);

@@ -19,7 +19,7 @@ Oracle. `oracle` is what scores the placements, an Oracle of the same problem. W
 environment makes one of its own.
 
 Info. info["step_time"] has the seconds of a step that was simulated, info["fits"] whether all devices
-have enough memory for it. A step that does not fit has the time that it would take with endless memory.
+have enough memory for it. A step that does not fit has the time that it would take with unlimited memory.
 
 Groups may also be a grouping of the program's learners by name, "metis:32", "scotch:32", "colocrl" or
 "names:32" (Problem.groups).
@@ -531,7 +531,7 @@ _register()
 
 
 def random_actions(env: OneShot, seed: int):
-    """Endless actions of OneShot: without groups, those that `emplace place --method random --seed
+    """Unlimited actions of OneShot: without groups, those that `emplace place --method random --seed
     SEED` scores, in its order."""
     episode, chosen = 0, env._class_of_group  # classes without an op have a draw of their own
     count = env.group_count if chosen is None else env.problem.class_count
