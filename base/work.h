@@ -29,7 +29,7 @@ const char *emp_stage_set(const char *text);
 /** The text; NULL if none is set. */
 const char *emp_stage_get(void);
 
-/* A stop flag, which a signal handler or another thread sets and nobody clears. Work looks at it between its
+/* A stop flag, which a signal handler or another thread sets and which is never cleared. Work looks at it between its
  * steps. */
 
 /** \param[in] stop  NULL: nobody will ask. Else not 0: the work is to end. */

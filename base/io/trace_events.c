@@ -203,7 +203,7 @@ void emp_trace_clear(emp_trace_events *e)
 
 /* ---- tracks ---- */
 
-/* What events are sorted by; ties are in the order in which they were told. */
+/* The sort key of events; ties are in the order in which they were added. */
 struct key {
     emp_trace_track track; /* of slices while they are given tracks; else zeros */
     int64_t         at_ns;
@@ -349,7 +349,7 @@ static void write_event(const emp_trace_events *e, const emp_trace_event *event,
     fputc('}', file);
 }
 
-/* Of events at one moment: names, slices, counters, and arrows, which bind to slices that stand
+/* The order of simultaneous events: names, slices, counters, and arrows, which bind to slices that stand
  * before them. */
 static int32_t rank_of(char phase) { return (int32_t)(strchr("MXCsf", phase) - "MXCsf"); }
 

@@ -16,7 +16,7 @@ enum {
     LABEL_ROWS = 30 /* labels that fit above each other */
 };
 
-/* What is drawn, and where its label stands. */
+/* The curve, and the place of its label. */
 struct line {
     int32_t             entrant, colour;
     const emp_interval *curve; /* [point] */

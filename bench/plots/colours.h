@@ -1,5 +1,5 @@
 /** \file bench/plots/colours.h
- * How curves are told apart, by colour and by dashes; devices have colours of their own
+ * How curves are distinguished, by colour and by dashes; devices have colours of their own
  * (sim/machine/colours.h). Any two colours of curves differ by 16 and more in CIELAB for people with
  * full colour vision and for those without red or green receptors. The first six are of Okabe
  * and Ito, "Color Universal Design", 2008.
@@ -19,7 +19,7 @@ typedef struct {
     const double *dash;   /**< as of emp_paint; NULL = solid */
 } emp_line_style;
 
-/** Of the curve with that number; the first EMP_LINE_STYLES^2 differ in colour or dashes. */
+/** The colour of the curve with that number; the first EMP_LINE_STYLES^2 differ in colour or dashes. */
 emp_line_style emp_report_line_style(int32_t number);
 
 /** Gives each series of a figure a style, for emp_report_line_style(). A series whose label is a method's name, or begins

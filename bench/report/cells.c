@@ -14,7 +14,7 @@ struct row {
     int32_t rank;
 };
 
-/* What is known of ops while rows and steps are being found. */
+/* Facts about ops while rows and steps are being found. */
 struct builder {
     const emp_problem *problem;
     emp_op_place      *place; /* [op] */
@@ -71,7 +71,7 @@ static int32_t count_steps(const struct builder *b)
     return steps >= LEAST_STEPS ? steps : 0;
 }
 
-/* The step of an op; step_count = none. Of ops whose result nobody reads the last ones may
+/* The step of an op; step_count = none. The last ops whose results are not read may
  * have been pruned, so there may be fewer of a class than its share of steps. */
 static int32_t step_of(const struct builder *b, emp_op_id op)
 {

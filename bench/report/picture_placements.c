@@ -94,7 +94,7 @@ static double panel_x(const struct layout *l, int32_t panel)
     return panel * (steps + (steps > 0 ? APART : 0) + l->rest + GAP);
 }
 
-/* Left end of a column in its grid; that of ops of no step stands apart. */
+/* Left end of a column in its grid; the column of ops of no step stands apart. */
 static double column_x(const struct layout *l, int32_t panel, int32_t step)
 {
     if (panel == EMP_PASS_UPDATE) return panel_x(l, panel);

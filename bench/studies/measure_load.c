@@ -14,7 +14,7 @@
 enum { MOST_MOVES = 24, STREAM = 0x6c6f6164 };
 enum { FASTEST = 4 /* the fastest quarter, and all */ };
 
-/* What may tell how long a step takes. */
+/* Predictors of a step's time. */
 typedef enum {
     BUSIEST,   /* seconds in which the busiest GPU has an op */
     IMBALANCE, /* by which a device's share of the load is exceeded */

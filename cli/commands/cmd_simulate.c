@@ -59,8 +59,7 @@ static const struct argp_option options[] = {
     {"why", 'w', "full", OPTION_ARG_OPTIONAL,
      "Explain the step in ten lines: what bounds it, the moves that help most, memory; "
      "--why=full: in tables, with the critical path, idle devices, where their time "
-     "goes, "
-     "what would shorten the step and what is in memory at the peaks",
+     "goes, what would shorten the step and what is in memory at the peaks",
      0},
     {"beside", KEY_BESIDE, "METHOD|FILE", 0,
      "A further placement that --explore, --trace and --model-explorer show beside the "
@@ -90,7 +89,7 @@ static const struct argp_option options[] = {
      "PREFIX.0.et, PREFIX.1.et, ...",
      0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "Of a SPEC with degrees of parallelism: simulate each rank, though those of a stage "
+     "For a SPEC with degrees of parallelism: simulate each rank, though a stage's ranks "
      "are alike",
      0},
     CLI_FIT_OPTION,

@@ -5,7 +5,7 @@
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
 Spaces and the class Env are Gymnasium's where it is installed; else there are three small spaces of
-the same form. numpy is needed. docs/python.md has a table of the environments.
+the same form. numpy is needed. docs/library.md has a table of the environments.
 
 Groups. An environment places groups of ops: `groups` has the number of each op's group, 0 and up.
 Without it, each colocation class that has an op to place is a group. A folded op costs nothing

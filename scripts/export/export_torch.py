@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes graphs of PyTorch as JSON that Emplace reads (docs/formats.md, "Graphs of PyTorch").
+"""Writes graphs of PyTorch as JSON that Emplace reads (docs/models.md, "Graphs of PyTorch").
 
 A whole training step, traced by make_fx: forward pass, gradients, and Adam or plain SGD:
     export_step(model, loss, (inputs,), target, "step.json.gz", optimizer="adam")
@@ -70,7 +70,7 @@ def attribute(gm, target):
 
 
 def tied_nodes(gm):
-    """Of each get_attr node that reads the tensor of an earlier one, as tied weights do: the name of the earlier one."""
+    """For each get_attr node that reads the tensor of an earlier one, as tied weights do: the name of the earlier one."""
     first, tied = {}, {}
     for node in gm.graph.nodes:
         value = attribute(gm, node.target) if node.op == "get_attr" else None

@@ -218,7 +218,7 @@ static emp_time_ns *time_beside(emp_cost_table *t, size_t row, emp_device_kind k
                                                               : NULL;
 }
 
-/* A time on a CPU is that of one core. */
+/* A time on a CPU is one core's. */
 static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
 {
     emp_cost_table *t = r->table;
@@ -339,7 +339,7 @@ static void close_reader(reader *r)
     emp_csv_clear(&r->csv);
 }
 
-/* One GPU model has times beside others: its own, or those of the file. */
+/* One GPU model has times beside others: its own, or the file's. */
 static bool may_have_beside(const reader *r)
 {
     return r->table->gpu_beside_ns != NULL ||

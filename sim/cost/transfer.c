@@ -8,11 +8,11 @@
 
 enum { BLOCK_QUERIES = 128, TILE_KEYS = 64 };
 
-/* Of the peak of 16 bits that attention reaches where nobody has measured it: FlashAttention 2 on an H100. */
+/* The share of the peak of 16 bits that attention reaches where there is no measurement: FlashAttention 2 on an H100. */
 static const double ATTENTION_REACHED = 1.0 / 3.0;
 static const double BACKWARD = 2.5;
 
-/* What a model says of a kernel, and how far off models of its kind are. */
+/* A model's time of a kernel, and the error of models of its kind. */
 typedef struct {
     double seconds, error;
 } estimate;

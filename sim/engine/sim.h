@@ -7,7 +7,7 @@
  *         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
  *     emp_sim_destroy(sim);
  *
- * The model is docs/simulator.md, or docs/profiles.md if the runtime has the rules of
+ * The model is docs/simulator.md, which also has the rules of other simulators, if the runtime has the rules of
  * another simulator. Clock: integer nanoseconds. Simultaneous events have a fixed order;
  * equal inputs give bit-equal results everywhere.
  *

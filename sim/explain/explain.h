@@ -6,8 +6,8 @@
  *     ... why->cause_ns, why->segment, why->device ...
  *     emp_explain_destroy(why);
  *
- * All times are whole nanoseconds and add up without a remainder. Words that are not
- * explained here (issue, told, seen, home) are those of docs/simulator.md.
+ * All times are whole nanoseconds and add up without a remainder. docs/simulator.md explains
+ * the other words (issue, seen, home).
  *
  * Critical path. A chain of segments that partition [0, step time]: each begins where
  * the one before ends. It is found backwards. The fixed cost of the step comes last;
@@ -36,8 +36,8 @@
  * was spent on. After its last op a device has nothing left to do, then comes the fixed
  * cost of the step. Per device, busy + all idle causes = step time.
  *
- * Memory. What is in use when a device first reaches its peak, and when the first
- * allocation did not fit: it adds up to the bytes in use. Sizes are those of allocations
+ * Memory. The buffers in use when a device first reaches its peak, and when the first
+ * allocation did not fit: it adds up to the bytes in use. Sizes are allocated bytes
  * (rounded up to 256 bytes). A shared buffer counts once, under the tensor that it was
  * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
  * last chunk ends, and the difference are holes between chunks; it can be below zero
@@ -100,8 +100,8 @@ typedef enum {
         EMP_IDLE_COUNT
 } emp_explain_idle;
 
-/** What a stretch of the critical path is spent on: name, key in JSON, words, what a
- * device that waits for it idles for. */
+/** The causes of a stretch of the critical path: name, key in JSON, words, and the idle
+ * cause of a device that waits for it. */
 #define EMP_EXPLAIN_CAUSE_LIST(X)                                                  \
     X(GPU_OP, "gpu_op", "op runs on a GPU", OTHER_DEVICE)                          \
     X(CPU_OP, "cpu_op", "op runs on the CPU", CPU)                                 \
@@ -138,7 +138,7 @@ typedef struct {
     emp_device_id     busy;   /**< that is waited for since it runs other ops; else -1 */
 } emp_explain_segment;
 
-/** What holds memory: name, key in JSON and word. */
+/** The kinds of buffers: name, key in JSON and word. */
 #define EMP_EXPLAIN_KIND_LIST(X)                                              \
     X(PERSISTENT, "persistent") /**< a variable or slot */                    \
     X(ACTIVATION, "activation") /**< an output of an op, at home */           \
@@ -205,7 +205,7 @@ typedef struct {
                                           than they run */
 } emp_explain_device;
 
-/** What a device does during a stretch of time. */
+/** The work of a device during a stretch of time. */
 typedef struct {
     int32_t     op_count;
     int32_t     type;    /**< the op type with the most time; ties: the lowest */
@@ -252,11 +252,11 @@ const char *emp_explain_cause_words(emp_explain_cause cause);
 const char *emp_explain_idle_key(emp_explain_idle idle);
 const char *emp_explain_kind_key(emp_explain_kind kind);
 
-/** What a device that waits for \a cause idles for. */
+/** The idle cause of a device that waits for \a cause. */
 emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause);
 
 /*
- * What bounds a step most: the kind of thing on which its critical path (explain.h) spends
+ * The bottleneck of a step: the kind of thing on which its critical path (explain.h) spends
  * most time, and the device that has most of that time.
  */
 
@@ -293,7 +293,7 @@ const char *emp_bottleneck_key(emp_bottleneck_kind kind);
 /*
  * How much of a step each op is to blame for: where a search had better look.
  *
- * The critical path (explain.h) is shared out to ops. Of a stretch of t seconds
+ * The critical path (explain.h) is shared out to ops. For a stretch of t seconds
  *
  *  - in which an op is issued or runs, the op gets t;
  *  - in which it waits for a busy device, or a copy for the compute that is queued there,
@@ -379,7 +379,7 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  *
  * A slice of an op has its type, the shape of its first output, FLOPs, bytes read and
  * written, and scope. Under the event rules every slice of an op, issue or copy says
- * whether it is on the critical path (explain.h). An op of no time has no slice but that of its
+ * whether it is on the critical path (explain.h). An op of no time has only the slice of its
  * issue. Arrows go from the op that makes a tensor to its copy, and from there to the op that
  * was ready when the copy came.
  *

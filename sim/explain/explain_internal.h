@@ -6,7 +6,7 @@
 
 #include "sim/explain/explain.h"
 
-/** What made an op ready. */
+/** The kinds of events that make an op ready. */
 typedef enum {
     EMP_EXPLAIN_BY_NOTHING, /**< it never waited, or never got ready */
     EMP_EXPLAIN_BY_OP,      /**< ready_by: the op that was done */

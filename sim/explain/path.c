@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 
-/* What happens at the walk's moment. */
+/* The event at the walk's moment. */
 enum happens {
     NOTHING,  /* the step begins */
     RUN_ENDS, /* id: run */
@@ -192,7 +192,7 @@ static void leave_passing(struct walk *w, const emp_explain_copy *c)
     go(w, STARTED, w->id);
 }
 
-/* What a copy to another host takes to be received; with host threads that is part of the transfer. */
+/* The time to receive a copy to another host; with host threads that is part of the transfer. */
 static emp_time_ns hop_of(const struct walk *w, const emp_explain_copy *c)
 {
     const emp_runtime_events *rt = &w->s->problem->runtime.events;
@@ -360,7 +360,7 @@ static int compare_starts(const void *a, const void *b)
     return x->run < y->run ? -1 : x->run > y->run;
 }
 
-/* Busy and idle time of one device, whose \a count runs are those of \a start; runs of no
+/* Busy and idle time of one device, whose \a count runs begin with \a start; runs of no
  * length end no gap. */
 static emp_status divide_time(emp_explain_device *device, const emp_explain_schedule *s,
                               const struct start *start, int32_t count, emp_error *err)
@@ -430,7 +430,7 @@ static void list_worst(emp_explanation *why)
     }
 }
 
-/* What the device that \a segment waits for does meanwhile; type_ns[type] is all zeros. */
+/* The work of the device that \a segment waits for; type_ns[type] is all zeros. */
 static void find_work(emp_explain_work *work, const emp_explain_schedule *s,
                       const emp_explain_segment *segment, emp_time_ns *type_ns)
 {

@@ -341,7 +341,7 @@ void emp_explain_schedule_clear(emp_explain_schedule *s)
     memset(s, 0, sizeof *s);
 }
 
-/* What the time of each device goes into: types, name scopes and single ops. */
+/* The use of each device's time: types, name scopes and single ops. */
 
 /* A scope with more than 1 / OPENED of a device's time is told by its parts. */
 enum { OPENED = 5 };

@@ -195,7 +195,7 @@ static int32_t find_copy(const struct writer *w, emp_tensor_id tensor, emp_devic
     return i;
 }
 
-/* What host threads do for a copy. */
+/* The work of host threads for a copy. */
 static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
                        emp_device_id to, emp_sim_copy_phase phase, emp_time_ns at)
 {

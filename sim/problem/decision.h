@@ -12,7 +12,7 @@
 
 #include "sim/problem/problem.h"
 
-/** What is decided of a step: bits of a mask. */
+/** The parts of a decision about a step: bits of a mask. */
 typedef enum {
     EMP_DECIDES_DEVICES = 1, /**< every method does */
     EMP_DECIDES_ORDER = 2,
@@ -31,13 +31,13 @@ typedef struct {
     int32_t    op_count;
 } emp_owned_decision;
 
-/** A decision among several, and what they are told apart by. Borrowed. */
+/** A decision among several, and the label that tells it from the others. Borrowed. */
 typedef struct {
     const char  *label;
     emp_decision decision;
 } emp_labelled_decision;
 
-/** What a decision was made for, as its file says. */
+/** The problem of a decision, as its file says. */
 typedef struct {
     char     workload[256], machine[64]; /**< "": not said */
     uint64_t run;         /**< a number of the run that found it; 0: not said */

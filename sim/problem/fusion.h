@@ -16,7 +16,7 @@
  *     members are element-wise or aliases;
  *  5. no member has state, references, tensors in host memory, or a part in control flow.
  *
- * The cost of a set is that of one op: sim/cost/cost.h with the product of the set, the bytes that
+ * The cost of a set is computed as for one op: sim/cost/cost.h with the product of the set, the bytes that
  * cross its border, the sum of its members' cycles, and as many kernels as the member that has the
  * most. A tensor that several members read crosses the border once for each. The set is issued,
  * or handed to a CPU's cores, once. A set of one op costs what the op costs. All this is by the model
@@ -36,7 +36,7 @@ enum { EMP_FUSION_MOST = 64 };
 
 typedef struct emp_fusion emp_fusion;
 
-/** What is known of the ops of \a problem, which is borrowed. O(V + E).
+/** Creates the facts about the ops of \a problem, which is borrowed. O(V + E).
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_ENOMEM  And as emp_fusion_check_problem(). */
 emp_status emp_fusion_create(emp_fusion **out, const emp_problem *problem,
@@ -55,7 +55,7 @@ void emp_fusion_legalize(emp_fusion *fusion, const emp_device_id *device_of_op,
 emp_status emp_fusion_check(emp_fusion *fusion, const emp_device_id *device_of_op,
                             const emp_op_id *leader_of_op, emp_error *err);
 
-/** Fills \a cost as that of an op which does the work of all members of a set on a GPU.
+/** Fills \a cost as for an op which does the work of all members of a set on a GPU.
  * \param member        [count] ops of the set, the leader last.
  * \param leader_of_op  [op], legal.
  * \return The product of the set, for emp_cost_on_gpu(); the leader if there is none. O(edges of the

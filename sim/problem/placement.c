@@ -89,7 +89,7 @@ static bool print_set(FILE *stream, const emp_named_placement *p, const int32_t 
     return is_text;
 }
 
-/* From the last op to the first, so that those of a set come in rising order. */
+/* From the last op to the first, so that the ops of a set come in rising order. */
 static void link_sets(int32_t *next, const emp_named_placement *p)
 {
     for (int32_t op = 0; op < p->op_count; op++) next[op] = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The formulas of Tarnawski et al., docs/profiles.md. Both profiles cut the ops into runs
+/* The formulas of Tarnawski et al., docs/simulator.md. Both profiles cut the ops into runs
  * and charge a GPU's runs for what crosses their borders: `msr-load` has one run a device,
  * `msr-latency` divides a GPU's ops so that no runs wait for each other in a circle. */
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What rule sets share: a heap of what comes next, durations, memory, what a traced run tells, limits of a step,
+/* Parts that rule sets share: a heap of the next items, durations, memory, the calls of a traced run, limits of a step,
  * and ops served by ready time. */
 #include <math.h>
 #include <string.h>

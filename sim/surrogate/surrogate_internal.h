@@ -67,7 +67,7 @@ struct emp_surrogate {
     int32_t   hop_count;      /**< of the longest route */
 
     /* state: [..][lane], or [..] in the scalar kernel, which does one lane at a time */
-    uint8_t *device;   /**< [op_count + 1]; the last row is that of folded ops */
+    uint8_t *device;   /**< [op_count + 1]; the last row is for folded ops */
     float   *ready_ns; /**< [op_count]; zero between sweeps */
     float   *free_ns;  /**< [device_count] */
     float   *queue_ns; /**< [device_count]; the CPU's stays 0 */

@@ -82,7 +82,7 @@ Test(outputs, of_several_records_of_one_task_the_best_is_taken)
 
 #define PROFILED "small.pbtxt --limit 2 "
 
-/* What writes a file, which the test puts there before. */
+/* Commands that write a file, which the test puts there before. */
 static const struct output_case {
     const char *command, *option, *file, *arguments;
 } output_cases[] = {
@@ -139,7 +139,7 @@ static const struct output_case {
 };
 enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
-/* What is read, and the archives of runs and kernels, which never replace what another wrote. */
+/* Options of inputs, and the archives of runs and kernels, which never replace another's file. */
 static bool is_input(const struct argp_option *o)
 {
     char word[64];

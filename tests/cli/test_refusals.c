@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What emplace refuses, it refuses with one sentence that names the culprit. */
+/* A refusal of emplace is one sentence that names the culprit. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <dirent.h>
@@ -267,7 +267,7 @@ ParameterizedTestParameters(refusals, error)
                                sizeof error_cases / sizeof error_cases[0]);
 }
 
-/* Of the names, sizes and times of change of all files in the scratch folder. */
+/* The hash of the names, sizes and times of change of all files in the scratch folder. */
 static uint64_t hash_of_folder(void)
 {
     uint64_t       hash = 0;

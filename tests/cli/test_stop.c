@@ -136,7 +136,7 @@ static void saves_for_longer_than_patience(int signal)
     atomic_fetch_sub(cli_stop_kept(), 1);
 }
 
-/* What the program has said on a terminal, which is \a terminal's standard error. */
+/* Reads the program's output on a terminal, which is \a terminal's standard error. */
 static void read_all(int terminal, char *said, size_t size)
 {
     size_t  used = 0;

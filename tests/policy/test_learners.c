@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What all learners promise: the same candidates on any number of threads and after a resume at any moment, weights
+/* The promises of all learners: the same candidates on any number of threads and after a resume at any moment, weights
  * that serve another graph, ranks that learn together what one learns, and step times that fall. */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -205,7 +205,7 @@ Test(learners, threads_do_not_change_candidates)
     }
 }
 
-/* What a checkpoint saves, put into a learner that has just been created: also in the middle of an episode. */
+/* Puts the state of a checkpoint into a learner that has just been created: also in the middle of an episode. */
 Test(learners, listed_state_is_all_that_later_updates_depend_on)
 {
     for (int i = 0; i < 4 * SUBJECTS; i++) {
@@ -317,7 +317,7 @@ static emp_method_params params_to_learn(const subject *of, double least)
     return params;
 }
 
-/* The best placement is all ops on device 1. Of GO's candidates the first is the likeliest. */
+/* The best placement is all ops on device 1. The first of GO's candidates is the likeliest. */
 Test(learners, step_times_fall)
 {
     static const struct {

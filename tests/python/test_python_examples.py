@@ -15,7 +15,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def run(name, *arguments):
-    """What an example prints."""
+    """The output of an example."""
     path = os.path.join(ROOT, "docs", "examples", name)
     return subprocess.run([sys.executable, path, *arguments], check=True, capture_output=True,
                           text=True).stdout
@@ -89,7 +89,7 @@ class Evolved(unittest.TestCase):
             self.assertGreater(seconds, 0)
             ratio *= self.evaluator.reference_time(task) / seconds
         self.assertAlmostEqual(said["combined_score"], ratio ** (1 / len(self.evaluator.TASKS)), 9)
-        self.assertGreater(said["combined_score"], 1, "better than METIS, as docs/placebench.md says")
+        self.assertGreater(said["combined_score"], 1, "better than METIS, as docs/results.md says")
 
     def test_other_programs_get_other_scores(self):
         one = "def place(ops, devices, copy_time):\n    return [1 if 1 in op['devices'] else op['devices'][0] for op in ops]\n"
@@ -110,11 +110,11 @@ class Evolved(unittest.TestCase):
 
 @unittest.skipUnless(HAS_NUMPY, "python3-numpy is not installed")
 class Figures(unittest.TestCase):
-    """Those of docs/python.md that the examples print. numpy rounds exp() as the computer does it."""
+    """Those of docs/library.md that the examples print. numpy rounds exp() as the computer does it."""
 
     @classmethod
     def setUpClass(cls):
-        with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "docs", "library.md"), encoding="utf-8") as file:
             cls.page = file.read()
 
     def test_best_step_times(self):

@@ -82,7 +82,7 @@ static void expect_death(const char *command, bool is_killed)
     close(go_on[1]);
 }
 
-/* What a program starts: beside itself, in a session of its own, and as somebody else's child. */
+/* The processes that a program starts: beside itself, in a session of its own, and as another's child. */
 Test(channel, programs_and_what_they_start_die_with_parent_and_channel, .timeout = 100)
 {
     static const char *const starting[] = {

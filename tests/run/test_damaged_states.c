@@ -181,7 +181,7 @@ static bool go_on_damaged(const emp_method *method, int32_t array, uint64_t seed
     return what != NULL;
 }
 
-/* What reads a value without a check would read or write anywhere. */
+/* Code that used a value without a check would read or write anywhere. */
 Test(damaged_states, whose_indices_are_wrong_are_refused)
 {
     static const struct {

@@ -193,7 +193,7 @@ Test(runner, nothing_that_fits_is_said_so)
 
 /* ---- records ---- */
 
-/* What a record says of a method whose name has \a length characters and then \a end. */
+/* Writes a record's description of a method whose name has \a length characters and then \a end. */
 static void describe(char method[EMP_RECORD_NAME_BYTES], int length, const char *end)
 {
     char           name[128] = "cmd:";

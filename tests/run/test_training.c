@@ -268,7 +268,7 @@ Test(training, refuses_what_cannot_share)
     task_destroy(&wide);
 }
 
-/* What was learned before stays: two batches are a turn, and a quarter. Who has stopped before learns nothing. */
+/* Earlier learning stays: two batches are a turn and a quarter. Who has stopped before learns nothing. */
 Test(training, a_batch_that_is_given_up_teaches_nothing)
 {
     static const struct {

@@ -18,7 +18,7 @@ typedef struct {
     int64_t     steps;    /**< simulated */
 } branch_bound_result;
 
-/** Simulates at most \a limit steps. Aborts by assert() when memory is out.
+/** Simulates at most \a limit steps. Aborts by assert() when out of memory.
  * O(nodes of the tree x (V + E)). */
 branch_bound_result branch_bound_solve(const emp_problem *problem, int64_t limit);
 

@@ -23,8 +23,8 @@ enum {
 /** Larger values are refused: the sum of two is a number. */
 #define EMP_PLOT_VALUE_MAX 1e300
 
-/** Lists of columns are parted by commas, and a column may have a label: "ours_s=ours,paper_s". That
- * of a column of series stands before its values: "budget 16". All is borrowed. */
+/** Lists of columns are parted by commas, and a column may have a label: "ours_s=ours,paper_s". The
+ * label of a column of series stands before its values: "budget 16". All is borrowed. */
 typedef struct {
     const char *path; /**< of the table, for messages */
     const char *rows; /**< what names a row, "task" */

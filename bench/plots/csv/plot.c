@@ -14,7 +14,7 @@
 #include "bench/plots/csv/grid.h"
 #include "bench/plots/drawing.h"
 
-/* A grid as dots: a band a row, in it a lane a series. What does not fit in memory stands right of
+/* A grid as dots: a band a row, in it a lane a series. Values that are out of memory stand right of
  * the axis. After W. S. Cleveland, "The Elements of Graphing Data". */
 
 /* Pixels. */

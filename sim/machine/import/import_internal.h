@@ -69,7 +69,7 @@ emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_er
 #define EMP_IMPORT_SOCKET_FRAC 0.7 /* of 16 lanes, between sockets: rtxpro6000x8 */
 #define EMP_IMPORT_PAIR_US     10.0
 
-/* What a matrix says of sockets, PCIe switches and NVLinks.
+/* The sockets, PCIe switches and NVLinks of a matrix.
  *
  * GPUs with at most PCIe bridges between them hang on one switch; those with at most host bridges
  * between them on one socket, and so do those that have the same CPUs near. Where NVLinks hide the way by
@@ -124,7 +124,7 @@ emp_status emp_nvlink_sets_find(emp_nvlink_sets *sets, const emp_gpu_matrix *mat
  *         Max Clocks
  *             SM                            : 1980 MHz */
 
-/** Of one GPU; a number is 0 where the text does not tell it. */
+/** The facts about one GPU; a number is 0 where the text lacks it. */
 typedef struct {
     char    product[64];
     char    bus[24]; /**< "00000000:18:00.0" */
@@ -181,7 +181,7 @@ emp_status emp_amd_topology_parse(emp_gpu_matrix *matrix, emp_gpu_query *query,
  * A GPU is a PCI device of class 03 (display) or 12 (accelerator) of NVIDIA, AMD or, behind a bridge, Intel.
  * NVLinks and XGMI links are not in the file. */
 
-/** What the file says of the computer. Texts are "" and numbers 0 where it says nothing. */
+/** The file's facts about the computer. Texts are "" and numbers 0 where it says nothing. */
 typedef struct {
     int32_t packages, cores;
     int64_t memory_bytes; /**< of all NUMA nodes */
@@ -229,7 +229,7 @@ typedef struct {
 /** The computer of these names; NULL = it is not known. Valid for ever. */
 const emp_known_computer *emp_computer_find(const char *product, const char *cpu);
 
-/** Of that model; of any other one what is commonest, with `model` NULL. Valid for ever. */
+/** The links of that model; for any other one the commonest, with `model` NULL. Valid for ever. */
 const emp_gpu_links *emp_gpu_links_of(const char *model);
 
 /* By which text the computer is known. */

@@ -191,7 +191,7 @@ static void compare_gpu(comparison *c)
     }
 }
 
-/* Of CPUs of one name, some have other memory and fewer cores in use. */
+/* CPUs of one name may have different memory and fewer cores in use. */
 static void compare_cpu(comparison *c)
 {
     const emp_device *d = c->device, *known = &c->known->device;
@@ -512,7 +512,7 @@ int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tel
 
 enum { ANY = -1, LARGEST = 100000 };
 
-/* What a name says; ANY = nothing of that. */
+/* The product in a name; ANY = nothing of that. */
 typedef struct {
     int32_t         task, index;
     bool            has_kind;

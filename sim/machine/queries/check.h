@@ -24,7 +24,7 @@ int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tel
 enum { EMP_DEVICE_NAME_BYTES = 64 };
 
 /** The device of the name of \a length bytes; -1 = the machine has none that fits. A task without a
- * device is the first GPU of its host, or its CPU; a name that says neither, as "", that of host 0. */
+ * device is the first GPU of its host, or its CPU; a name without either, such as "", belongs to host 0. */
 emp_device_id emp_device_name_find(const emp_machine *machine, const char *name,
                                    size_t length);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What list schedulers see of a problem: by hand, and what must hold on any graph. */
+/* The view of list schedulers on a problem: examples by hand, and properties of any graph. */
 #include <criterion/criterion.h>
 #include <string.h>
 

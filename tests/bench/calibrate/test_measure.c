@@ -13,7 +13,7 @@
 
 enum { CACHE_BYTES = 1 << 20, CORES = 2 };
 
-/* What the known machine's constants are, as multiples of those that the fit starts from. */
+/* The known machine's constants, as multiples of those that the fit starts from. */
 static const double factors[] = {0.6, 1.5, 0.8, 2.0};
 
 static emp_micro_set            set;
@@ -101,7 +101,7 @@ static emp_measurement *fit(void)
     return m;
 }
 
-/* Of a constant by name, or of all that are fitted; \return how many. */
+/* Compares a constant by name, or all that are fitted; \return how many. */
 static int32_t expect_constants(const emp_measurement *m, const char *name,
                                 double most_off)
 {

@@ -19,12 +19,12 @@ typedef struct {
     bool   reads[PLAIN_OPS][PLAIN_OPS];            /**< [reader][op] */
 } plain_graph;
 
-/** What was chosen at each step. */
+/** The choices at each step. */
 typedef struct {
     int op[PLAIN_OPS], device[PLAIN_OPS];
 } plain_episode;
 
-/** What is added up over the steps of an episode. */
+/** The sums over the steps of an episode. */
 typedef struct {
     double log_prob; /**< sum of gamma^(ops-1-t) ln p(choice) */
     double imitated; /**< sum of ln p of all choices that the teacher may make */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Are the profiles of docs/profiles.md equal to the plain programs of the same page, and
+/* Are the profiles of docs/simulator.md equal to the plain programs of the same page, and
  * are they simulators like any other? */
 #include <criterion/criterion.h>
 #include <inttypes.h>

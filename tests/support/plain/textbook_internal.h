@@ -69,7 +69,7 @@ struct pool {
     ns          batch_began[EMP_MAX_CORES];
 };
 
-/* What a kernel takes on the device of its op, and on how many cores each task of it. */
+/* The time of a kernel on the device of its op, and on how many cores each task of it. */
 struct cost {
     ns        gpu, issue, cpu;
     int       launches, lanes;

@@ -270,7 +270,7 @@ Test(fx, options_of_onnx_models_are_refused)
     graph_expect_refused(spec, EMP_EINVAL, "scripts/export/export_torch.py");
 }
 
-/* Of a tuple, getitem states the results; what writes an operand has them there. A list of two tensors has no sixth
+/* For a tuple, getitem states the results; an op that writes an operand has its results there. A list of two tensors has no sixth
  * result, which is then the new value of a placeholder. */
 Test(fx, results_may_be_elsewhere)
 {

@@ -17,7 +17,7 @@ static const char json[] =
     "{'Id':435,'Name':'ncclKernel_Broadcast(x*)','NodeType':7,'data_deps':[430,216],"
     "'is_cpu_op':false,'comm_size':4096}]}";
 
-/* What is -1 is left out. */
+/* Members that are -1 are left out. */
 typedef struct {
     int64_t     id, type, us, is_cpu, comm_type, comm_bytes;
     const char *name;
