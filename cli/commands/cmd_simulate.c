@@ -67,9 +67,9 @@ static const struct argp_option options[] = {
      0},
     {"explore", KEY_EXPLORE, "FILE", 0,
      "Write a page of HTML to explore the placements, which needs no network: load, "
-     "memory, layers by devices, and what moving a layer or an op would give. Of a "
+     "memory, layers by devices, and what moving a layer or an op would give. If a "
      "method "
-     "that searches it has the best runners-up, too",
+     "searches for the first placement, the page has its best runners-up, too",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
