@@ -1,9 +1,9 @@
 /** \file run/runners_up.h
  * The best distinct placements that a run scores, for looking at what else a search found.
  *
- * Two placements are alike if their steps take equally long, as those of two equal GPUs that are
- * exchanged do, or if less than 1 % of the ops are on different devices. Only the best of similar
- * placements is kept. One that fits in memory is better than one that does not.
+ * Two placements are alike if their steps take equally long, which also covers two equal GPUs that are exchanged, or
+ * if less than 1 % of the ops are on different devices. The list keeps only the best of placements that are alike. A
+ * placement that fits in memory is better than one that does not.
  */
 #ifndef EMP_RUN_RUNNERS_UP_H
 #define EMP_RUN_RUNNERS_UP_H

@@ -15,8 +15,7 @@
 #include "sim/explain/moments.h"
 #include "sim/machine/colours.h"
 
-/* The listed ops: the ones most to blame in each layer, then in all layers; the rest
- * run longest. */
+/* The ops that are listed: the most blamed ones of each layer, then of all layers, then those that run longest. */
 enum { OPS_OF_ROW = 3, OPS_BY_BLAME = EMP_EXPLORE_OPS * 3 / 4 };
 _Static_assert(OPS_OF_ROW *EMP_CELLS_MAX_ROWS <= EMP_EXPLORE_OPS, "ops of each layer");
 
@@ -349,7 +348,7 @@ static bool is_before(const json_t *a, const json_t *b)
            json_integer_value(json_object_get(b, "step_ns"));
 }
 
-/* Puts a placement in its place, behind equal ones; -1: memory is out. */
+/* Puts a placement in its place, behind equal ones; -1: out of memory. */
 static int32_t insert(json_t *placements, json_t *one)
 {
     size_t at = 0;

@@ -6,8 +6,8 @@
  * each other device would give. A slider goes from one placement to the next.
  *
  * Moves. All ops of a layer, or an op with its colocation class, go to a device, and the rest stays. The surrogate
- * (sim/surrogate) estimates every move, where it knows the rules of the runtime, and the oracle simulates those of
- * the layers and ops that are most to blame for the step (sim/explain/explain.h), EMP_EXPLORE_TRIALS steps a
+ * (sim/surrogate) estimates every move, where it knows the rules of the runtime, and the oracle simulates moves
+ * of the layers and ops that are most to blame for the step (sim/explain/explain.h), EMP_EXPLORE_TRIALS steps a
  * placement at most. The page says which of the two a figure is of, because an estimate is off by 1 to 40 %.
  */
 #ifndef EMP_BENCH_EXPLORE_EXPLORE_H

@@ -67,8 +67,9 @@ static const struct argp_option options[] = {
      0},
     {"explore", KEY_EXPLORE, "FILE", 0,
      "Write a page of HTML to explore the placements, which needs no network: load, "
-     "memory, layers by devices, and what moving a layer or an op would give. With a "
-     "method that searches it has the best runners-up, too",
+     "memory, layers by devices, and what moving a layer or an op would give. If a "
+     "method "
+     "searches for the first placement, the page has its best runners-up, too",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
@@ -202,10 +203,11 @@ cleanup:
 }
 
 /* The decision of a file, made legal as the runtime would, or the best placement that a method
- * finds. */
+ * finds. With \a takes_options some placement is a method's, so that options of methods may stand beside a file. */
 static emp_status get_decision(emp_owned_decision *decision, bool *is_partial,
                                const char *name, const cli_run_options *run,
-                               const emp_problem *problem, emp_error *err)
+                               bool takes_options, const emp_problem *problem,
+                               emp_error *err)
 {
     char hint[EMP_NEAREST_BYTES];
 
@@ -225,9 +227,16 @@ static emp_status get_decision(emp_owned_decision *decision, bool *is_partial,
                   "the methods, and a file may place all ops by one rule "
                   "(docs/formats.md, Placements)",
             name, emp_nearest_file(name, hint));
+    if (!takes_options && (run->preset != NULL || run->options != NULL ||
+                           run->budget > 0 || run->seconds > 0))
+        return EMP_ERROR(EMP_EINVAL,
+                         "--budget, --seconds, --preset and --options are for methods, "
+                         "and \"%s\" is a file",
+                         name);
     return cli_decision_load(decision, name, problem, err);
 }
 
+/* True if one of the placements is a method's, which its options are for. */
 static bool is_some_method(const struct args *args)
 {
     bool is_method = emp_method_exists(args->placement);
@@ -244,24 +253,19 @@ static emp_status get_decisions(cli_simulated *simulated, bool *is_partial,
 {
     cli_run_options run = args->run;
 
+    const bool takes_options = is_some_method(args);
     simulated->runners_up.limit = CLI_RUNNERS_UP;
     if (args->files.explore != NULL) run.runners_up = &simulated->runners_up;
     for (int32_t i = 0; i <= args->beside_count; i++) {
         const char *name = i == 0 ? args->placement : args->beside[i - 1];
         bool        is_ended = false;
-        EMP_CHECK(
-            get_decision(&simulated->owned[i], &is_ended, name, &run, problem, err));
+        EMP_CHECK(get_decision(&simulated->owned[i], &is_ended, name, &run, takes_options,
+                               problem, err));
         cli_simulated_add(simulated, name);
         *is_partial = *is_partial || is_ended;
         run.runners_up = NULL;
     }
     cli_simulated_add_runners_up(simulated);
-    if (!is_some_method(args) &&
-        (run.preset != NULL || run.options != NULL || run.budget > 0 || run.seconds > 0))
-        return EMP_ERROR(EMP_EINVAL,
-                         "--budget, --seconds, --preset and --options are for methods, "
-                         "and \"%s\" is a file",
-                         args->placement);
     return EMP_OK;
 }
 
@@ -357,7 +361,8 @@ static emp_status decide(emp_owned_decision *decision, bool *is_partial,
 {
     const struct args *args = context;
 
-    return get_decision(decision, is_partial, args->placement, &args->run, problem, err);
+    return get_decision(decision, is_partial, args->placement, &args->run, false, problem,
+                        err);
 }
 
 /* A step whose degrees say where all is: no placement, no runtime. */

@@ -1,6 +1,6 @@
 /** \file cli/commands/simulate.h
- * The placements that `emplace simulate` compares in files: the one of --placement first, then those of --beside,
- * then what else its search found.
+ * The placements that `emplace simulate` compares in files: first the one of --placement, then each one of
+ * --beside, then the runners-up of the search.
  */
 #ifndef EMP_CLI_COMMANDS_SIMULATE_H
 #define EMP_CLI_COMMANDS_SIMULATE_H

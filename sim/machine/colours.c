@@ -6,7 +6,7 @@
 
 enum { COLOURS = 8 }; /* then they begin anew */
 
-/* The colours of Okabe and Ito, and a purple. */
+/* Seven colours of Okabe and Ito, and a purple. */
 static const char *const device_colours[COLOURS] = {"#56b4e9", "#e69f00", "#009e73",
                                                     "#cc79a7", "#0072b2", "#f0e442",
                                                     "#d55e00", "#882255"};

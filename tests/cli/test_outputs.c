@@ -121,6 +121,11 @@ static const struct output_case {
     {"report", "out", "p.html", "run.h5 --out p.html"},
     {"simulate", "chakra", "c.1.et", "small.pbtxt -m k40x2 -p gpu --chakra c"},
     {"simulate", "dot", "g.dot", "small.pbtxt -m k40x2 -p gpu --dot g.dot"},
+    {"simulate", "explore", "e.html", "small.pbtxt -m k40x2 -p gpu --explore e.html"},
+    {"simulate", "model-explorer", "m.1.wait.json",
+     "small.pbtxt -m k40x2 -p gpu --model-explorer m"},
+    {"simulate", "model-explorer", "m.2.device.json",
+     "small.pbtxt -m k40x2 -p gpu --beside cpu --model-explorer m"},
     {"simulate", "trace", "t.json", "small.pbtxt -m k40x2 -p gpu --trace t.json"},
     {"train", "log", "l.jsonl",
      "small.pbtxt -m k40x2 -M local --record x.h5 --log l.jsonl"},
@@ -140,7 +145,8 @@ static bool is_input(const struct argp_option *o)
     char word[64];
 
     snprintf(word, sizeof word, " %s ", o->name);
-    return strstr(" imitate machine model runtime placement measured tasks anchors runs "
+    return strstr(" beside imitate machine model runtime placement measured tasks "
+                  "anchors runs "
                   "start weights costs topology query layers network collectives cache ",
                   word) != NULL;
 }

@@ -7,8 +7,8 @@ or without it:
 
     python3 evaluator.py initial_program.py
 
-The tasks are of PlaceBench's training split. The score is the geometric mean of the step time of `metis` over the
-program's: above 1 is better than METIS. A program that fails, or whose placement does not fit in memory, gets 0 on that task.
+The tasks are of PlaceBench's training split. The score is the geometric mean of METIS's step time over the program's:
+above 1 is better than METIS. A program that fails, or whose placement does not fit in memory, gets 0 on that task.
 """
 import importlib.util
 import json
@@ -57,7 +57,7 @@ def step_time(place, task):
 
 
 def reference_time(task):
-    """The step time of METIS, which proposes once and draws nothing."""
+    """Seconds of the step under METIS's placement; METIS proposes once and draws nothing."""
     spec, machine, runtime = TASKS[task]
     said = subprocess.run([emplace_program(), "place", spec, "--machine", machine, "--runtime", runtime, "--method", "metis",
                            "--no-bound", "--format", "json"], capture_output=True, text=True, check=True).stdout
