@@ -51,6 +51,8 @@ typedef struct {
                         * the graph has levels */
     const emp_device_id *
         device_of_op; /**< [op] the placement that gpu_kernels_ns is for; NULL: it has none on CPUs */
+    bool
+        is_plain; /**< without joins, drains and segments: lemmas 1 to 5 of docs/bounds.md, which are easy to check */
 } emp_bounds_options;
 
 /** O((V + E) log(step time) + V (windows + 16 ^ effort)). Each op is bound by kind of

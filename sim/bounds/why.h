@@ -41,7 +41,9 @@ typedef struct {
     emp_window window;     /**< of EMP_BOUND_BY_WINDOW */
     double     weight
         [EMP_BOUND_RESOURCES]; /**< of area and window: price x capacity, in all 1 */
-    double rent_ns;            /**< of the area: what memory adds */
+    double price
+        [EMP_AREA_PRICES]; /**< likewise, of a nanosecond; with rents of all memory of a kind */
+    double rent_ns;        /**< of the area: what memory adds */
     emp_bound_shares
         shares; /**< of a path in the order of time; their sum with the window or the rent is value_ns */
 } emp_bounds_why;
