@@ -50,7 +50,7 @@ static const struct argp_option options[] = {
      "begins at --placement, or at what refine and anneal find",
      0},
     {"certificate", KEY_CERTIFICATE, "FILE", 0,
-     "Write what scripts/check-bound needs to check the bound by lemmas 1 to 5 of "
+     "Write what scripts/bounds/check-bound needs to check the bound by lemmas 1 to 5 of "
      "docs/bounds.md in exact arithmetic",
      0},
     CLI_FORCE_OPTION,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A certificate of a bound: the times that it is computed from, the lemma, and its prices, for scripts/check-bound. */
+/* A certificate of a bound: the times that it is computed from, the lemma, and its prices, for scripts/bounds/check-bound. */
 #include <jansson.h>
 #include <stdio.h>
 

@@ -62,6 +62,16 @@ typedef struct {
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
                               const emp_bounds_options *options, emp_error *err);
 
+typedef struct emp_bounds_why emp_bounds_why; /**< why.h */
+
+/** emp_bounds_compute(), and where its bounds come from.
+ * \param all   Of best_ns; NULL is allowed.
+ * \param gpus  Of gpu_kernels_ns; lemma EMP_BOUND_BY_NONE: it is the other bound, or there is none. NULL is allowed.
+ * \retval EMP_ENOMEM, EMP_EEXTERNAL  Clear both also then. */
+emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_why *gpus,
+                              const emp_problem        *problem,
+                              const emp_bounds_options *options, emp_error *err);
+
 /** How much longer than a bound a step is, as a fraction of the bound; 0 without one. */
 double emp_bounds_gap(emp_time_ns bound_ns, emp_time_ns step_time_ns);
 

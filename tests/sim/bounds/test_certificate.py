@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""test_certificate.py EMPLACE: does scripts/check-bound accept the certificates that the program writes, and refuse
+"""test_certificate.py EMPLACE: does scripts/bounds/check-bound accept the certificates that the program writes, and refuse
 those that somebody has changed?"""
 import copy
 import json
@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 EMPLACE = sys.argv.pop(1)
-CHECK = os.path.join(os.path.dirname(__file__), "..", "..", "scripts", "check-bound")
+CHECK = os.path.join(os.path.dirname(__file__), "..", "..", "..", "scripts", "bounds", "check-bound")
 SMALL = "rnnlm:layers=1,steps=1,vocab=1000,sampled=0"
 TASKS = {  # by the lemma that binds
     "path": (SMALL, "k40x2", "tf-r1.3"),
