@@ -311,7 +311,7 @@ static double pass_of(const predictor *x, int32_t stage, emp_turn_kind kind)
     return longest;
 }
 
-/* What is left of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
+/* The rest of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
  * buckets are a tenth of most models' parameters on a rank, or less. */
 #define LAST_BUCKET 0.1
 
@@ -375,7 +375,7 @@ static void add_times(emp_parallel_step *out, const predictor *x)
     out->bubble_frac = last > 0.0 ? 1.0 - busy / last : 0.0;
 }
 
-/* What the stage that works longest spends its time on. */
+/* The shares of the time of the stage that works longest. */
 static void add_shares(emp_parallel_step *out, const predictor *x)
 {
     const double each =

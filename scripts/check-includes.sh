@@ -145,4 +145,16 @@ if git ls-files -z '*.h' | grep -zv '^tests/' | xargs -0 awk '
   END { check(); exit !bad }'; then
   fail "a function or macro of a header begins with emp_ or EMP_"
 fi
+
+# clang exports the function that chooses between the clones of a static function (base/clones.h), so
+# two of one name do not link.
+if git ls-files -z '*.c' '*.h' | xargs -0 awk '
+  /^EMP_(CLONES|KERNEL) static / {
+    name = $0; sub(/\(.*/, "", name); sub(/^.*[ *]/, "", name)
+    if (name in first) { print FILENAME ":" FNR ": " name ", as in " first[name]; bad = 1 }
+    first[name] = FILENAME ":" FNR
+  }
+  END { exit !bad }'; then
+  fail "functions with EMP_CLONES or EMP_KERNEL have names of their own"
+fi
 exit $status

@@ -96,7 +96,7 @@ static void print_bound(const char *key, emp_time_ns ns, const char *text)
     printf("%-12s %-12s %s\n", key, value, text);
 }
 
-/* What is found of a problem; the last three only if it is asked why. */
+/* The results of a problem; the last three only if it is asked why. */
 struct results {
     emp_bounds         bounds;
     emp_bounds_why     all, gpus;
@@ -114,7 +114,7 @@ static json_t *json_of_proof(const emp_exact_result *r)
         (json_int_t)r->leaves, "proven", r->is_proven);
 }
 
-/* The bounds and what they are of; NULL when memory is out. */
+/* The bounds and what they are of; NULL when out of memory. */
 static json_t *json_of(const struct args *args, const cli_inputs *inputs,
                        const struct results *r)
 {

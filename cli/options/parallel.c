@@ -92,7 +92,7 @@ static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
         EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch)));
 }
 
-/* What differs between two ways, apart from what follows from it: -1 = more than one thing. */
+/* The key that differs between two ways, apart from its consequences: -1 = more than one. */
 static int32_t difference(const emp_degrees *a, const emp_degrees *b)
 {
     const bool differs[CHANGES] = {a->tp != b->tp,
@@ -190,8 +190,8 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
     if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
     return EMP_ERROR(EMP_EINVAL,
                      "no way to train it on %d GPU%s fits in their memory: the least "
-                     "takes %.1f GiB of "
-                     "%.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s",
+                     "takes %.1f GiB of %.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, "
+                     "dp=%d, recompute=%s%s",
                      gpus, emp_units_plural(gpus), least->step.peak_bytes / GIB,
                      plan->memory_bytes / GIB, least->degrees.tp, least->degrees.pp,
                      least->degrees.cp, least->degrees.ep, least->degrees.dp,

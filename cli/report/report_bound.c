@@ -99,7 +99,7 @@ static int compare_times(const void *a, const void *b)
     return compare_names(a, b);
 }
 
-/* The groups of all shares, the longest first; NULL when memory is out. */
+/* The groups of all shares, the longest first; NULL when out of memory. */
 static struct group *group_shares(const emp_graph *g, const emp_bound_shares *shares,
                                   int32_t *count)
 {

@@ -39,7 +39,7 @@ typedef struct {
     emp_bound_paths paths;
     emp_area_item  *of_class, *of_op;
     emp_time_ns     target_ns;
-    /* What is known of the best bound, if that is asked, and of the last facts. */
+    /* The facts about the best bound, if asked for, and the last facts. */
     emp_bounds_why  *why;
     emp_area         area;
     emp_window_proof window;

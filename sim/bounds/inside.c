@@ -363,7 +363,7 @@ static emp_status solve_planes(const area_plane *plane, int32_t count,
 
 /* ---- prices ---- */
 
-/* Of sums; those of 80,000 rounded terms are off by far less. */
+/* The rounding of sums, which is far less for 80,000 rounded terms. */
 static const double ROUNDING = 1e-9;
 
 /* No rent that helps is higher, in units of all work, unless nothing fits. */

@@ -72,7 +72,7 @@ emp_area_item emp_bound_item_of_op(const emp_bound_model *model, emp_op_id op);
  * \return false if a class is left without any. O(V). */
 bool emp_bound_restrict(emp_bound_model *model, emp_area_item *item);
 
-/** What the class that keeps its device busiest takes (lemma 3). O(classes). */
+/** The time of the class that keeps its device busiest (lemma 3). O(classes). */
 emp_time_ns emp_bound_longest_class(const emp_bound_model *model,
                                     const emp_area_item   *item);
 
@@ -101,7 +101,7 @@ void emp_inside_items(const emp_inside *inside, emp_window window, emp_area_item
 /** The most windows of one call. */
 enum { EMP_INSIDE_WINDOWS = 144 };
 
-/** What the work inside each window costs at these prices, every op where it is cheapest. The result
+/** The cost of the work inside each window at these prices, every op where it is cheapest. The result
  * has the same bits on every CPU.
  * \param price  [EMP_BOUND_RESOURCES]
  * \param cost   [count] is set.

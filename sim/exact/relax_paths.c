@@ -77,7 +77,7 @@ static emp_time_ns end_beside(const emp_relax *x, const emp_turns *t, emp_op_id 
     return now_ns;
 }
 
-/* What a copy takes from when the kernels that it waits for are done; -1: there is no copy from the memory of a GPU for
+/* The time of a copy from when the kernels that it waits for are done; -1: there is no copy from the memory of a GPU for
  * sure. */
 static emp_time_ns copying_ns(const emp_relax *x, const emp_bound_edge *edge,
                               int32_t from, int32_t to)

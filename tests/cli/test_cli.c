@@ -175,7 +175,7 @@ Test(cli, the_default_runtime_fits_the_graph_and_is_explained)
     emplace_ok("bench anomalies instance.json -m instance --samples 4");
 }
 
-/* What a reader leaves out is on standard error and in the JSON of every command that loads it. */
+/* Parts that a reader leaves out are on standard error and in the JSON of every command that loads it. */
 Test(cli, warnings_of_readers_are_in_json)
 {
     static const char *const commands[] = {

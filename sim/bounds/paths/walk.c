@@ -55,7 +55,7 @@ typedef struct {
     bool        is_behind; /* the reader's kernels are queued behind the maker's */
 } cause;
 
-/* What an edge from a maker on a kind forces of an op that is ready, or whose kernels start. */
+/* The time that an edge from a maker on a kind forces on an op that is ready, or whose kernels start. */
 static cause cause_on(const walker *w, const emp_bound_edge *edge, const place *to,
                       int32_t kind)
 {
@@ -166,7 +166,7 @@ static void reverse(emp_bound_share *share, int32_t count)
 
 /* ---- on ---- */
 
-/* What must come after an op on a kind because of an op that waits for it, and the moment of the reader that it
+/* The time that must follow an op on a kind because of an op that waits for it, and the moment of the reader that it
  * begins with. */
 static cause effect_on(const walker *w, const emp_bound_edge *edge, const place *from,
                        int32_t kind)

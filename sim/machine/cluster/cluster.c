@@ -342,7 +342,7 @@ static emp_link_rate rate_of(const emp_route *route)
     return (emp_link_rate){route->bytes_per_s, route->latency_s};
 }
 
-/* What a machine says takes the place of what cluster \a c has: rates of memory and of routes. How permutation and cross
+/* Values of a machine take the place of cluster \a c's: rates of memory and of routes. How permutation and cross
  * entropy compare with other kernels that move data, and grouped products with one product, stays. */
 static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gpu,
                    int32_t count, int32_t near)
