@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/atomic_file.h"
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
@@ -23,9 +25,11 @@ struct args {
     bool             is_why;
     double           gap_frac; /* that branch and bound is to prove; -1 = none */
     int64_t          nodes;
+    const char      *certificate; /* a file, or NULL */
+    bool             is_forced;
 };
 
-enum { KEY_PROVE = 0x100, KEY_NODES };
+enum { KEY_PROVE = 0x100, KEY_NODES, KEY_CERTIFICATE };
 /* Nodes of branch and bound, and evaluations of each search that it begins with. */
 enum { NODES = 100000, SEARCH_BUDGET = 2000 };
 
@@ -45,6 +49,11 @@ static const struct argp_option options[] = {
      "1%, or 0 for the optimum. For small graphs and machines of up to 5 devices. It "
      "begins at --placement, or at what refine and anneal find",
      0},
+    {"certificate", KEY_CERTIFICATE, "FILE", 0,
+     "Write what scripts/bounds/check-bound needs to check the bound by lemmas 1 to 5 of "
+     "docs/bounds.md in exact arithmetic",
+     0},
+    CLI_FORCE_OPTION,
     {"nodes", KEY_NODES, "N", 0, "Nodes that branch and bound may visit (default 100k)",
      0},
     {0},
@@ -71,6 +80,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'p': args->placement = arg; return 0;
     case 'w': args->is_why = true; return 0;
+    case KEY_CERTIFICATE: args->certificate = arg; return 0;
+    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case KEY_PROVE: args->gap_frac = cli_percent("prove", arg); return 0;
     case KEY_NODES: args->nodes = cli_integer("nodes", arg, 1, INT32_MAX); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -90,7 +101,8 @@ struct results {
     emp_bounds         bounds;
     emp_bounds_why     all, gpus;
     emp_bounds_changes changes;
-    emp_exact_result   exact; /* best_ns 0: not asked */
+    emp_exact_result   exact;        /* best_ns 0: not asked */
+    emp_time_ns        certified_ns; /* 0: not asked */
 };
 
 static json_t *json_of_proof(const emp_exact_result *r)
@@ -121,9 +133,46 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
         json_object_set_new(
             object, "why",
             cli_bound_why_json(inputs->problem, &r->all, &r->gpus, &r->changes));
+    if (r->certified_ns > 0 && object != NULL)
+        json_object_set_new(object, "certified_s",
+                            json_real((double)r->certified_ns * 1e-9));
     if (args->gap_frac >= 0.0 && object != NULL)
         json_object_set_new(object, "proof", json_of_proof(&r->exact));
     return object;
+}
+
+static emp_status print_certificate(FILE *stream, const void *what, emp_error *err)
+{
+    const json_t *object = (const json_t *)what;
+
+    (void)err;
+    json_dumpf(object, stream, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    fputc('\n', stream);
+    return EMP_OK;
+}
+
+static emp_status write_certificate(emp_time_ns *certified_ns, const char *path,
+                                    const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    json_t    *object = NULL;
+
+    EMP_TRY(cli_certificate_json(&object, problem, certified_ns, err));
+    EMP_TRY(emp_atomic_file_write(path, print_certificate, object, err));
+
+cleanup:
+    json_decref(object);
+    return st;
+}
+
+static emp_status check_files(const struct args *args, emp_error *err)
+{
+    const char *inputs[] = {args->task.spec, args->task.machine, args->task.runtime,
+                            args->placement};
+
+    EMP_CHECK(emp_output_check(args->certificate, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 4, &args->certificate, 1, err));
+    return emp_output_check_replaced(&args->certificate, 1, args->is_forced, err);
 }
 
 static emp_status load(emp_owned_decision *decision, const char *placement,
@@ -175,6 +224,9 @@ static void print(const struct args *args, const cli_inputs *inputs,
     if (bounds->is_infeasible) printf("No placement fits in memory.\n");
     if (args->is_why)
         cli_bound_why_print(inputs->problem, bounds, &r->all, &r->gpus, &r->changes);
+    if (r->certified_ns > 0)
+        print_bound("certified", r->certified_ns,
+                    "the same without joins, drains and segments");
     if (args->gap_frac >= 0.0) print_proof(&r->exact);
 }
 
@@ -191,6 +243,7 @@ static emp_status search(emp_owned_decision *decision, const emp_problem *proble
     emp_time_ns              best_ns = -1;
 
     run.budget = SEARCH_BUDGET;
+    run.threads = 1;
     EMP_TRY(emp_decision_init(decision, problem->graph->op_count, 0, err));
     EMP_TRY(EMP_ALLOC(trial, ops));
     EMP_TRY(emp_sim_create(&sim, problem, err));
@@ -251,6 +304,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
 
     cli_parse(&cmd_bound_argp, argc, argv, &args);
     cli_inputs_take_options(&inputs, &args.task);
+    EMP_TRY(check_files(&args, err));
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
     EMP_TRY(load(&decision, args.placement, inputs.problem, err));
@@ -258,6 +312,9 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
                                     .any_order = decision.level_of_op != NULL,
                                     .device_of_op = decision.device_of_op};
     EMP_TRY(compute(&results, &args, inputs.problem, &how, err));
+    if (args.certificate != NULL)
+        EMP_TRY(write_certificate(&results.certified_ns, args.certificate, inputs.problem,
+                                  err));
     if (args.gap_frac >= 0.0)
         EMP_TRY(prove(&results.exact, &args, inputs.problem, &decision, err));
     if (args.task.format == EMP_SHEET_TEXT)

@@ -398,6 +398,19 @@ static emp_status print_fact(FILE *stream, const char *key, json_t *value, emp_e
     return EMP_OK;
 }
 
+/* The kind of each device model. */
+static json_t *json_models(const emp_machine *m)
+{
+    json_t *object = json_object();
+
+    for (int32_t i = 0; i < m->model_count; i++)
+        if (first_of_model(m, i) >= 0)
+            json_object_set_new(
+                object, m->model[i].name,
+                json_string(m->model[i].kind == EMP_DEVICE_GPU ? "gpu" : "cpu"));
+    return object;
+}
+
 static emp_status print_facts(FILE *stream, const cli_graph_output *o, emp_error *err)
 {
     emp_manifest manifest = emp_manifest_get();
@@ -414,7 +427,8 @@ static emp_status print_facts(FILE *stream, const cli_graph_output *o, emp_error
     if (o->problem == NULL) return EMP_OK;
     EMP_CHECK(print_fact(stream, "machine",
                          json_string_nocheck(o->problem->machine->name), err));
-    return print_fact(stream, "runtime", json_string(o->problem->runtime.name), err);
+    EMP_CHECK(print_fact(stream, "runtime", json_string(o->problem->runtime.name), err));
+    return print_fact(stream, "device_models", json_models(o->problem->machine), err);
 }
 
 static emp_status print_json(FILE *stream, const void *what, emp_error *err)

@@ -25,6 +25,12 @@ enum { SEGMENTS = 1 };
 /* How many of the ops before one joins look at. */
 static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
+/* 0: there are no joins. */
+static int32_t near_of_options(const emp_bounds_options *options)
+{
+    return options->is_plain ? 0 : near_of(options->effort);
+}
+
 typedef struct {
     emp_bound_model
         model; /**< its ops are ours, and, if joins are tried again, its floors and links */
@@ -186,7 +192,9 @@ static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
     emp_bound_drains drains = {0};
 
     emp_bound_paths_find(paths, model);
-    facts->path_ns = emp_bound_paths_longest(paths, model);
+    facts->path_ns = facts->joined_ns = facts->drained_ns =
+        emp_bound_paths_longest(paths, model);
+    if (near == 0) return EMP_OK;
     EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
     EMP_TRY(emp_bound_join(model, paths, &drains, NULL, near, err));
     facts->joined_ns = facts->drained_ns = emp_bound_paths_longest(paths, model);
@@ -396,7 +404,7 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
                                         emp_bounds_why *why, emp_error *err)
 {
     emp_status    st = EMP_OK;
-    const int32_t effort = options->effort, near = near_of(effort);
+    const int32_t effort = options->effort, near = near_of_options(options);
     search        s;
     bound_facts   facts;
     bound_facts   paths = {0};
@@ -411,7 +419,8 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
     s.target_ns = EMP_COST_LIMIT_NS;
     if (model->has_paths) {
         EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
-        EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
+        if (near > 0)
+            EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
         emp_bound_paths_find(&s.paths, model);
     }
     EMP_TRY(find_facts(&s, &facts, err));
@@ -435,7 +444,7 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
                               const emp_problem        *problem,
                               const emp_bounds_options *options, emp_error *err)
 {
-    const int32_t   effort = options->effort;
+    const int32_t   effort = options->is_plain ? EMP_BOUNDS_EFFORT : options->effort;
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
     bound_facts     facts;
@@ -443,7 +452,7 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
-    EMP_TRY(find_all_facts(&facts, &model, near_of(effort), all, err));
+    EMP_TRY(find_all_facts(&facts, &model, near_of_options(options), all, err));
     out->is_infeasible = facts.is_infeasible;
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                              emp_time_later(facts.class_ns, facts.window_ns));

@@ -21,11 +21,13 @@ static emp_status add_loads(emp_bounds_why *why, emp_op_id op, const emp_area_it
     return EMP_OK;
 }
 
+/* \param price  [EMP_AREA_PRICES] */
 static void set_weights(emp_bounds_why *why, const emp_bound_model *model,
                         const double *price)
 {
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
         why->weight[r] = price[r] * model->capacity[r];
+    for (int32_t i = 0; i < EMP_AREA_PRICES; i++) why->price[i] = price[i];
 }
 
 /* Each class is where it is cheapest, also by the rent of its memory. */

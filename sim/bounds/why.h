@@ -10,7 +10,6 @@
 #ifndef EMP_SIM_BOUNDS_WHY_H
 #define EMP_SIM_BOUNDS_WHY_H
 
-#include "sim/bounds/bounds.h"
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/walk.h"
 
@@ -30,7 +29,8 @@ typedef enum {
 } emp_bound_lemma;
 
 /** Zero-initialise. Times are without the fixed cost of a step. */
-typedef struct {
+typedef struct emp_bounds_why emp_bounds_why;
+struct emp_bounds_why {
     emp_bound_lemma lemma;
     emp_time_ns     bound_ns;
     emp_time_ns
@@ -41,10 +41,12 @@ typedef struct {
     emp_window window;     /**< of EMP_BOUND_BY_WINDOW */
     double     weight
         [EMP_BOUND_RESOURCES]; /**< of area and window: price x capacity, in all 1 */
-    double rent_ns;            /**< of the area: what memory adds */
+    double price
+        [EMP_AREA_PRICES]; /**< likewise, of a nanosecond; with rents of all memory of a kind */
+    double rent_ns;        /**< of the area: what memory adds */
     emp_bound_shares
         shares; /**< of a path in the order of time; their sum with the window or the rent is value_ns */
-} emp_bounds_why;
+};
 
 /** The state in which a lemma has proven something. */
 typedef struct {
@@ -64,13 +66,5 @@ typedef struct {
 emp_status emp_bounds_why_take(emp_bounds_why *why, const emp_bound_evidence *evidence,
                                emp_bound_lemma lemma, emp_error *err);
 void       emp_bounds_why_clear(emp_bounds_why *why);
-
-/** emp_bounds_compute(), and where its bounds come from.
- * \param all   Of best_ns; NULL is allowed.
- * \param gpus  Of gpu_kernels_ns; lemma EMP_BOUND_BY_NONE: it is the other bound, or there is none. NULL is allowed.
- * \retval EMP_ENOMEM, EMP_EEXTERNAL  Clear both also then. */
-emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_why *gpus,
-                              const emp_problem        *problem,
-                              const emp_bounds_options *options, emp_error *err);
 
 #endif /* EMP_SIM_BOUNDS_WHY_H */

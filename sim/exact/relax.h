@@ -39,8 +39,7 @@ typedef struct {
 typedef struct {
     const emp_bound_model *model; /**< borrowed; its floors are those of all placements */
     int32_t                device_count, class_count;
-    emp_device_id          by_speed[EMP_EXACT_DEVICES]; /**< GPUs first */
-    emp_bound_head (*head)[EMP_EXACT_DEVICES];          /**< [op] where it may be */
+    emp_bound_head (*head)[EMP_EXACT_DEVICES]; /**< [op] where it may be */
     emp_bound_tail (*tail)[EMP_EXACT_DEVICES];
     emp_turns turns[EMP_EXACT_DEVICES]
                    [2]; /**< [device][EMP_BOUND_THREAD or EMP_BOUND_STREAM] */
@@ -73,5 +72,36 @@ void       emp_relax_clear(emp_relax *relax); /**< legal after a failed init */
  * \param[in,out] devices  [class] masks; 0 for classes without ops that run.
  * \return false if there is no such step. O(rounds x (V + E) devices^2). */
 bool emp_relax_propagate(emp_relax *relax, uint32_t *devices, emp_time_ns target_ns);
+
+static inline int32_t emp_relax_kind(const emp_relax *relax, int32_t device)
+{
+    return (int32_t)relax->model->problem->machine->device[device].kind;
+}
+
+static inline bool emp_relax_is_gpu(const emp_relax *relax, int32_t device)
+{
+    return emp_relax_kind(relax, device) == EMP_DEVICE_GPU;
+}
+
+/** A mask; 0 = the op is folded. */
+static inline uint32_t emp_relax_devices_of(const emp_relax *relax,
+                                            const uint32_t *devices, emp_op_id op)
+{
+    const emp_op *o = &relax->model->problem->graph->op[op];
+
+    return o->is_folded ? 0 : devices[o->colocation_class];
+}
+
+/** Whether the second depends on the first. */
+static inline bool emp_relax_is_before(const emp_relax *relax, emp_op_id first,
+                                       emp_op_id second)
+{
+    return relax->before[(size_t)second * (size_t)relax->words + (size_t)first / 64] >>
+               ((uint32_t)first % 64u) &
+           1u;
+}
+
+/** Finds all heads and tails. O((V + E) devices^2 + V^2 devices). */
+void emp_relax_find_paths(emp_relax *relax, const uint32_t *devices);
 
 #endif /* EMP_SIM_EXACT_RELAX_H */

@@ -418,6 +418,23 @@ Test(cli, bound_says_why_and_what_would_lower_it)
                    "lower bound: |what if; |another GPU like the last|no change");
 }
 
+Test(cli, bound_proves_the_optimum_of_small_graphs)
+{
+    json_t *o = emplace_json("bound giph:v=12,seed=1 -m giph:devices=5,seed=1 --prove 0 "
+                             "--format json");
+
+    emplace_expect_keys(json_at(o, "proof"),
+                        "step_time_s lower_bound_s gap_frac nodes leaves proven");
+    cr_expect(json_is_true(json_at(o, "proof/proven")));
+    cr_expect_eq(number_at(o, "proof/gap_frac"), 0.0);
+    cr_expect_eq(number_at(o, "proof/step_time_s"), number_at(o, "proof/lower_bound_s"));
+    cr_expect_geq(number_at(o, "proof/lower_bound_s"), number_at(o, "lower_bound_s"));
+    json_decref(o);
+    emplace_prints("bound giph:v=12,seed=1 -m giph:devices=5,seed=1 --prove 0 --nodes 1",
+                   "branch and bound, |not proven as far as asked; --nodes");
+    emplace_refuses("bound small.pbtxt -m k40x8 --prove 1%", "at most 5 devices|k40x8");
+}
+
 /* A gap that the first placement has ends the search with it; one that nothing has is as none. */
 Test(cli, a_search_ends_within_the_gap)
 {

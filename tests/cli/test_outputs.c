@@ -105,6 +105,7 @@ static const struct output_case {
     {"calibrate measure", "out", "mine-runtime.yaml", "--out mine.yaml"},
     {"calibrate measure", "export", "plans/mine.txt", "--export plans"},
     {"calibrate ops", "out", "c.csv", PROFILED "--out c.csv"},
+    {"bound", "certificate", "c.json", "small.pbtxt -m k40x2 --certificate c.json"},
     {"graph", "out", "g.json", "small.pbtxt --out g.json"},
     {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
     {"machines", "out", "box.yaml",

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
+#include "sim/bounds/bounds.h"
 #include "sim/bounds/changes.h"
 #include "sim/bounds/why.h"
 #include "tests/sim/engine/random_problem.h"
