@@ -29,6 +29,13 @@ typedef enum {
     EMP_RECOMPUTE_FULL       /**< all layers, from their inputs */
 } emp_recompute;
 
+/** Words of the key `attention`. */
+#define EMP_ATTENTION_WORDS "fused|unfused"
+typedef enum {
+    EMP_ATTENTION_FUSED,   /**< flash attention */
+    EMP_ATTENTION_UNFUSED, /**< scores of all pairs are written to memory */
+} emp_attention_kernel;
+
 /** Words of the key `schedule`. */
 #define EMP_ORDER_WORDS "1f1b|interleaved|zero-bubble|dualpipe|gpipe"
 typedef enum {
@@ -56,7 +63,9 @@ typedef struct {
     int32_t sp;                     /**< sequence parallelism beside tp: 0 or 1 */
     int32_t zero; /**< 0: none, 1: optimizer, 2: and gradients, 3: and weights */
     int32_t recompute, schedule;
-    int32_t is_fp8; /**< products of layers in fp8 */
+    int32_t attention;   /**< emp_attention_kernel */
+    int32_t cuda_graphs; /**< 0 or 1: the host starts no kernels one by one */
+    int32_t is_fp8;      /**< products of layers in fp8 */
     int32_t overlap_gradients, overlap_parameters, overlap_tp; /**< 0 or 1 */
     int32_t skew; /**< of loads of experts: the greatest over the mean; 0 and 1 = none */
     int32_t redundant;   /**< copies of experts on all ranks of ep together */

@@ -122,11 +122,15 @@ static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
     add_part(c, kind, EMP_GROUP_NONE, (double)(host_ns - gpu_ns) * 1e-9);
 }
 
+/* What the host takes for a kernel. */
+static double launch_of(const predictor *x)
+{
+    return x->d.cuda_graphs ? 0.0 : x->p.cluster->launch_s;
+}
+
 static void add_work(chunk *c, const predictor *x, const emp_work *w)
 {
-    const double launch_s = x->p.cluster->launch_s;
-
-    add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_s);
+    add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_of(x));
     c->dense += w->dense_parameters;
     c->expert += w->expert_parameters;
     c->copies += w->copy_parameters;
@@ -139,7 +143,7 @@ static void add_work(chunk *c, const predictor *x, const emp_work *w)
 static void add_backward(chunk *c, const predictor *x, const emp_work *w)
 {
     add_segments(c, EMP_TURN_BACKWARD, &w->backward, x->schedule.has_weights,
-                 x->p.cluster->launch_s);
+                 launch_of(x));
 }
 
 static double total_s(const chunk *c, emp_turn_kind kind)
@@ -290,14 +294,16 @@ static double gather_of(const predictor *x, const parameters *n)
 }
 
 /* The norm reads gradients, clipping reads and writes them; Adam reads gradient, weight and two moments in fp32, writes the
- * last three and the weight in half precision. All gradients are set to zero and divided before, on each rank. */
+ * last three and the weight in half precision. Before that each rank sets all its gradients to zero, reads them to look for
+ * NaN (Megatron-LM's check_for_nan_in_loss_and_grad, on by default) and divides them where replicas share them. */
 static double update_of(const predictor *x, const parameters *n)
 {
     const double own = own_states(x, n), all = n->dense + n->expert;
+    const bool   is_shared = x->p.shape[EMP_GROUP_DATA].size > 1;
 
-    return stream_s(x, FLOAT * all) + stream_s(x, 2.0 * FLOAT * all) +
-           stream_s(x, FLOAT * own) + stream_s(x, 2.0 * FLOAT * own) +
-           stream_s(x, (7.0 * FLOAT + HALF) * own);
+    return 2.0 * stream_s(x, FLOAT * all) +
+           stream_s(x, is_shared ? 2.0 * FLOAT * all : 0.0) + stream_s(x, FLOAT * own) +
+           stream_s(x, 2.0 * FLOAT * own) + stream_s(x, (7.0 * FLOAT + HALF) * own);
 }
 
 /* Seconds of the longest pass of one micro-batch through a part of a stage. */

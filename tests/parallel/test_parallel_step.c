@@ -168,6 +168,19 @@ Test(step, sums_gradients_over_the_network, .fini = expect_all_freed)
     cr_expect_float_eq(far.gather_s, 2 * n * 15 / 16 / 8 / 45e9, 1e-3);
 }
 
+/* Kernels over memory at 5328 GiB/s, 30 us each: gradients in fp32 are set to zero and read for NaN, with replicas read and
+ * written once more; of its own part a rank reads the norm's 4 bytes, clips with 8, and Adam moves 30. */
+Test(step, updates_by_passes_over_memory, .fini = expect_all_freed)
+{
+    const double n = 8030261248.0, rate = 5328.0 * 1073741824.0;
+    const double one = predict("llama3-8b", "b200", false).update_s;
+    const double eight = predict("llama3-8b:dp=8", "b200", false).update_s;
+    const double sums = 2.0 * 27.7e-6;
+
+    cr_expect_float_eq(one, 5 * 30e-6 + (4 + 4 + 4 + 8 + 30) * n / rate, 1e-6);
+    cr_expect_float_eq(eight, sums + 6 * 30e-6 + (16 + 42.0 / 8) * n / rate, 1e-6);
+}
+
 /* Without a pipeline nothing waits, and without overlap the parts of a rank's time add up. */
 Test(step, is_the_sum_of_its_parts, .fini = expect_all_freed)
 {
@@ -240,6 +253,51 @@ Test(step, hides_collectives_of_tensor_ranks_where_it_is_told, .fini = expect_al
     cr_expect(hidden.exposed_s < 0.2 * open.exposed_s);
     cr_expect_float_eq(open.step_s - hidden.step_s, open.exposed_s - hidden.exposed_s,
                        0.2 * open.exposed_s);
+}
+
+#define SQUARE "transformer:layers=2,hidden=1024,heads=8,kv_heads=8,inner=4096,seq=4096"
+
+/* Scores of 8 heads over 4096 tokens are 268 MB. Forward: two products and a pass that reads and writes the scores; backward:
+ * four products and a pass that reads two such matrices and writes one. */
+Test(kernels, write_all_scores_where_attention_is_not_fused, .fini = expect_all_freed)
+{
+    emp_cluster            *c = load_cluster("b200");
+    const emp_parallel_step fused = predict(SQUARE, "b200", false);
+    const emp_parallel_step whole = predict(SQUARE ",attention=unfused", "b200", false);
+    const emp_parallel_step again =
+        predict(SQUARE ",attention=unfused,recompute=selective", "b200", false);
+    const emp_kernel_size keys = {8 * 4096, 128, 4096, 1};
+    const emp_kernel_size values = {8 * 4096, 4096, 128, 1};
+    const double          bytes = 8.0 * 4096 * 4096 * 2;
+    const double          flops = 2.0 * 8 * 4096 * 4096 * 128;
+    const double          products =
+        flops / emp_cluster_kernel_rate(c, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD, &keys) +
+        flops / emp_cluster_kernel_rate(c, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD, &values);
+    const double forward = products + 30e-6 + 2 * bytes / (5328 * 1073741824.0);
+    const double backward = 2 * products + 30e-6 + 3 * bytes / (5328 * 1073741824.0);
+
+    cr_expect_float_eq(whole.attention_s, 2 * (forward + backward), 1e-9);
+    cr_expect_float_eq(again.attention_s, 2 * (2 * forward + backward), 1e-9);
+    cr_expect(fused.attention_s < whole.attention_s);
+    /* kept of two layers; twice the scores while one of them goes backward */
+    cr_expect_float_eq(whole.activation_bytes - again.activation_bytes,
+                       2 * (bytes + 2.0 * 4096 * 1024), 1.0);
+    emp_cluster_destroy(c);
+}
+
+/* A Grace starts a kernel in 34.1 us. The layers of a small model take the host longer than the GPU, unless graphs start them. */
+Test(step, waits_for_its_host_unless_graphs_start_kernels, .fini = expect_all_freed)
+{
+#define SMALL "deepseek-v2:layers=4,tp=2,ep=8,dp=8,micro_batches=2,seq=1024"
+    const emp_parallel_step eager = predict(SMALL, "gb200", false);
+    const emp_parallel_step graphs = predict(SMALL ",cuda_graphs=1", "gb200", false);
+    const emp_parallel_step x86 = predict(SMALL, "b200", false);
+
+    cr_expect(eager.host_s > 0.5 * eager.pipeline_s);
+    cr_expect(graphs.host_s == 0.0);
+    cr_expect_float_eq(eager.pipeline_s - graphs.pipeline_s, eager.host_s, 1e-7);
+    cr_expect(x86.host_s < eager.host_s);
+#undef SMALL
 }
 
 /* ---- symmetry ---- */
