@@ -29,6 +29,9 @@ typedef enum {
     EMP_RECOMPUTE_FULL       /**< all layers, from their inputs */
 } emp_recompute;
 
+/** Words of the keys `home`, `update` and `activations`. */
+#define EMP_DEGREE_HOME_WORDS "device|host"
+
 /** Words of the key `attention`. */
 #define EMP_ATTENTION_WORDS "fused|unfused"
 typedef enum {
@@ -65,6 +68,9 @@ typedef struct {
     int32_t recompute, schedule;
     int32_t attention;   /**< emp_attention_kernel */
     int32_t cuda_graphs; /**< 0 or 1: the host starts no kernels one by one */
+    int32_t home; /**< 1: weights and gradients are on the host, and layers stream them */
+    int32_t update;      /**< 1: the host keeps and updates the optimizer's states */
+    int32_t activations; /**< 1: activations wait on the host for the backward pass */
     int32_t is_fp8;      /**< products of layers in fp8 */
     int32_t overlap_gradients, overlap_parameters, overlap_tp; /**< 0 or 1 */
     int32_t skew; /**< of loads of experts: the greatest over the mean; 0 and 1 = none */

@@ -39,8 +39,4 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
 
 void emp_ways_clear(emp_ways *plan);
 
-/** The flags of Megatron-LM for these degrees; returns \a text. */
-const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
-                                       int32_t batch);
-
 #endif /* EMP_PARALLEL_PLAN_H */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "parallel/homes.h"
 
 enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 256, KIND_BITS = 64, SHADOWS_MAX = 512 };
 
@@ -28,6 +29,8 @@ typedef struct {
     /* of one micro-batch: collectives that nothing hides, all kernels, those of attention, those that move data, and what the
      * host takes beyond */
     double exposed_s, compute_s, attention_s, moves_s, host_s;
+    double link_s; /* likewise, copies to and from the host that nothing hides */
+    double layer_parameters, layer_activations; /* of the largest layer */
 } chunk;
 
 /* All that a prediction has at hand. */
@@ -100,8 +103,9 @@ static int64_t add_part(chunk *c, emp_turn_kind kind, emp_group group, double se
     return ns;
 }
 
-static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
-                         bool has_weights, double launch_s)
+/* Returns what the GPU or its host takes, whichever is slower. */
+static int64_t add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
+                            bool has_weights, double launch_s)
 {
     int64_t gpu_ns = 0;
 
@@ -117,9 +121,10 @@ static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
     const int64_t host_ns = ns_of(s->launches * launch_s);
     c->attention_s += s->attention_s;
     c->moves_s += s->moves_s;
-    if (host_ns <= gpu_ns) return;
+    if (host_ns <= gpu_ns) return gpu_ns;
     c->host_s += (double)(host_ns - gpu_ns) * 1e-9;
     add_part(c, kind, EMP_GROUP_NONE, (double)(host_ns - gpu_ns) * 1e-9);
+    return host_ns;
 }
 
 /* What the host takes for a kernel. */
@@ -128,9 +133,13 @@ static double launch_of(const predictor *x)
     return x->d.cuda_graphs ? 0.0 : x->p.cluster->launch_s;
 }
 
-static void add_work(chunk *c, const predictor *x, const emp_work *w)
+static void count_work(chunk *c, const emp_work *w)
 {
-    add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_of(x));
+    c->layer_parameters =
+        fmax(c->layer_parameters, w->row_bytes > 0.0
+                                      ? w->row_bytes / HALF
+                                      : w->dense_parameters + w->expert_parameters);
+    c->layer_activations = fmax(c->layer_activations, w->activation_bytes);
     c->dense += w->dense_parameters;
     c->expert += w->expert_parameters;
     c->copies += w->copy_parameters;
@@ -140,10 +149,39 @@ static void add_work(chunk *c, const predictor *x, const emp_work *w)
     c->late += w->late_bytes;
 }
 
-static void add_backward(chunk *c, const predictor *x, const emp_work *w)
+/* Of so many parameters on a rank, those whose states and whose weights it has. */
+static emp_rank_parameters shares_of(const predictor *x, double dense, double expert)
 {
-    add_segments(c, EMP_TURN_BACKWARD, &w->backward, x->schedule.has_weights,
-                 launch_of(x));
+    const double all = dense + expert;
+    const double part = dense / x->p.shape[EMP_GROUP_DATA].size +
+                        expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
+
+    return (emp_rank_parameters){all, x->d.zero > 0 ? part : all,
+                                 x->d.zero > 2 ? part : all};
+}
+
+/* Adds a pass of layers in their order, and what it waits for copies to and from the host. */
+static void add_pass(chunk *c, const predictor *x, const emp_work *const *works,
+                     int32_t count, emp_turn_kind kind)
+{
+    const bool     is_forward = kind == EMP_TURN_FORWARD;
+    emp_layer_turn turn[EMP_TRANSFORMER_LAYERS_MAX + 2] = {{0, 0, 0}};
+    int64_t        ns = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_work           *w = works[is_forward ? i : count - 1 - i];
+        const emp_rank_parameters n =
+            shares_of(x, w->dense_parameters, w->expert_parameters);
+        turn[i].compute_ns =
+            add_segments(c, kind, is_forward ? &w->forward : &w->backward,
+                         !is_forward && x->schedule.has_weights, launch_of(x));
+        ns += turn[i].compute_ns;
+        if (emp_homes_any(&x->d)) emp_homes_copies(&turn[i], &x->p, w, &n, is_forward);
+    }
+    if (!emp_homes_any(&x->d)) return;
+    const double waits_s = (double)(emp_homes_pass_ns(turn, count) - ns) * 1e-9;
+    c->link_s += waits_s;
+    add_part(c, kind, EMP_GROUP_NONE, waits_s);
 }
 
 static double total_s(const chunk *c, emp_turn_kind kind)
@@ -168,11 +206,12 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
         EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[l], err));
     if (index == parts - 1) works[count++] = &x->kinds->head;
     for (int32_t i = 0; i < count; i++)
-        segments += works[i]->forward.count + works[i]->backward.count + 2;
+        segments += works[i]->forward.count + works[i]->backward.count + 3;
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
-    for (int32_t i = 0; i < count; i++) add_work(c, x, works[i]);
-    for (int32_t i = count - 1; i >= 0; i--) add_backward(c, x, works[i]);
+    for (int32_t i = 0; i < count; i++) count_work(c, works[i]);
+    add_pass(c, x, works, count, EMP_TURN_FORWARD);
+    add_pass(c, x, works, count, EMP_TURN_BACKWARD);
     return EMP_OK;
 }
 
@@ -266,9 +305,7 @@ static double stream_s(const predictor *x, double bytes)
 /* Parameters whose states a rank updates. */
 static double own_states(const predictor *x, const parameters *n)
 {
-    if (x->d.zero == 0) return n->dense + n->expert;
-    return n->dense / x->p.shape[EMP_GROUP_DATA].size +
-           n->expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
+    return shares_of(x, n->dense, n->expert).updated;
 }
 
 /* Gradients are summed in fp32 among replicas, those of an expert's copies among the ranks of experts, and with DualPipe then with those of the stage that has the same parts. */
@@ -301,9 +338,12 @@ static double update_of(const predictor *x, const parameters *n)
     const double own = own_states(x, n), all = n->dense + n->expert;
     const bool   is_shared = x->p.shape[EMP_GROUP_DATA].size > 1;
 
+    if (x->d.home) return emp_homes_update_s(&x->p, own);
     return 2.0 * stream_s(x, FLOAT * all) +
            stream_s(x, is_shared ? 2.0 * FLOAT * all : 0.0) + stream_s(x, FLOAT * own) +
-           stream_s(x, 2.0 * FLOAT * own) + stream_s(x, (7.0 * FLOAT + HALF) * own);
+           stream_s(x, 2.0 * FLOAT * own) +
+           (x->d.update ? emp_homes_update_s(&x->p, own)
+                        : stream_s(x, (7.0 * FLOAT + HALF) * own));
 }
 
 /* Seconds of the longest pass of one micro-batch through a part of a stage. */
@@ -333,7 +373,7 @@ static void exchanges_of(double *reduce, double *gather, const predictor *x,
                          int32_t stage)
 {
     const parameters n = parameters_of(x, stage);
-    const double     each = x->d.zero > 1 ? x->d.micro_batches : 1.0;
+    const double     each = x->d.zero > 1 || x->d.home ? x->d.micro_batches : 1.0;
     const double     passes = x->d.zero > 2 ? 2.0 * x->d.micro_batches : 1.0;
     const double     backward =
         pass_of(x, stage, EMP_TURN_BACKWARD) + pass_of(x, stage, EMP_TURN_WEIGHT);
@@ -397,6 +437,7 @@ static void add_shares(emp_parallel_step *out, const predictor *x)
         out->attention_s += each * k->attention_s;
         out->moves_s += each * k->moves_s;
         out->host_s += each * k->host_s;
+        out->link_s += each * k->link_s;
         out->products_s += each * (k->compute_s - k->attention_s - k->moves_s);
     }
     out->exposed_s += out->reduce_s + out->gather_s;
@@ -404,23 +445,39 @@ static void add_shares(emp_parallel_step *out, const predictor *x)
 
 /* ---- memory ---- */
 
-/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. */
-static double states_of(const predictor *x, const parameters *n)
+/* The largest of a stage's layers by parameters or by activations. */
+static double largest_of(const predictor *x, int32_t stage, bool of_activations)
+{
+    double largest = 0.0;
+
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (x->schedule.stage_of[c] == stage)
+            largest = fmax(largest, of_activations ? x->chunk[c].layer_activations
+                                                   : x->chunk[c].layer_parameters);
+    return largest;
+}
+
+/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. Layers that
+ * stream their weights have two buffers for them and two for gradients, both in half precision. */
+static double states_of(const predictor *x, const parameters *n, int32_t stage)
 {
     const double dense = x->p.shape[EMP_GROUP_DATA].size;
     const double expert = x->p.shape[EMP_GROUP_EXPERT_DATA].size;
     const double weights = HALF + (x->d.is_fp8 ? 2.0 : 0.0);
+    const double states = x->d.update ? 0.0 : 3.0 * FLOAT;
 
+    if (x->d.home) return 2.0 * (HALF + HALF) * largest_of(x, stage, false);
     return n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
                        FLOAT / (x->d.zero > 1 ? dense : 1.0) +
-                       3.0 * FLOAT / (x->d.zero > 0 ? dense : 1.0)) +
+                       states / (x->d.zero > 0 ? dense : 1.0)) +
            n->expert * (weights / (x->d.zero > 2 ? expert : 1.0) +
                         FLOAT / (x->d.zero > 1 ? expert : 1.0) +
-                        3.0 * FLOAT / (x->d.zero > 0 ? expert : 1.0));
+                        states / (x->d.zero > 0 ? expert : 1.0));
 }
 
-/* The most that activations and what a backward pass needs take on a stage, by its order of passes. */
-static double activations_of(const predictor *x, int32_t stage)
+/* The most that activations and what a backward pass needs take on a stage, by its order of passes.
+ * \param[out] most  What activations take of it, wherever they are. */
+static double activations_of(double *most, const predictor *x, int32_t stage)
 {
     const emp_pipeline_order *s = &x->schedule;
     double                    live = 0.0, peak = 0.0;
@@ -431,10 +488,12 @@ static double activations_of(const predictor *x, int32_t stage)
         const bool      is_last = t->kind == EMP_TURN_WEIGHT ||
                              (t->kind == EMP_TURN_BACKWARD && !s->has_weights);
         if (t->kind == EMP_TURN_FORWARD) live += c->activations;
+        *most = fmax(*most, live);
+        const double held = x->d.activations ? 2.0 * c->layer_activations : live;
         if (t->kind == EMP_TURN_BACKWARD)
-            peak = fmax(peak, live + fmax(c->transient, c->late - c->activations));
+            peak = fmax(peak, held + fmax(c->transient, c->late - c->activations));
         else
-            peak = fmax(peak, live);
+            peak = fmax(peak, held);
         if (is_last) live -= c->activations;
     }
     return peak;
@@ -486,8 +545,11 @@ static void add_memory(emp_parallel_step *out, const predictor *x)
 {
     for (int32_t s = 0; s < x->d.pp; s++) {
         const parameters n = parameters_of(x, s);
-        const double     states = states_of(x, &n);
-        const double     activations = activations_of(x, s) + shadows_of(x, s);
+        double           live = 0.0;
+        const double     states = states_of(x, &n, s);
+        const double     activations = activations_of(&live, x, s) + shadows_of(x, s);
+        const emp_rank_parameters shares = shares_of(x, n.dense, n.expert);
+        out->host_bytes = fmax(out->host_bytes, emp_homes_bytes(&x->d, &shares, live));
         out->parameters +=
             (n.dense * x->d.tp + n.expert * without_copies(x) * x->d.etp * x->d.ep) *
             x->d.pp * x->d.vp / x->schedule.chunks;
@@ -577,11 +639,13 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
         EMP_TRY(emp_pipeline_order_load(&x.schedule, &x.d, options->schedule_path, err));
     else
         EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
+    EMP_TRY(emp_homes_check(&x.p, x.schedule.has_weights, err));
     EMP_TRY(fill_chunks(&x, err));
     add_memory(out, &x);
     out->step_s = INFINITY;
     if (options != NULL && options->memory_bytes > 0.0 &&
-        out->peak_bytes > options->memory_bytes)
+        (out->peak_bytes > options->memory_bytes ||
+         out->host_bytes > (double)p->cluster->host.memory_bytes))
         goto cleanup;
     EMP_TRY(run_pipeline(&x, options, err));
     add_times(out, &x);

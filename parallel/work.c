@@ -659,6 +659,7 @@ void emp_work_embedding(emp_work *w, const emp_parallel *p)
                HALF * matrix + 2.0 * HALF * b.tokens * b.h);
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN, (HALF + 2.0 * FLOAT) * matrix);
     w->dense_parameters = matrix + (double)p->model->position_rows * b.h;
+    w->row_bytes = HALF * b.tokens * b.h / b.tp;
     w->late_bytes = HALF * matrix;
 }
 

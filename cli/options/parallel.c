@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/format.h"
+#include "parallel/forms.h"
 
 #define GIB 1073741824.0
 
@@ -44,6 +45,18 @@ static const char *word_of(char text[NAME_BYTES], const char *words, int32_t ind
     return text;
 }
 
+/* Writes what the host keeps: "weights+optimizer". */
+static const char *homes_of(char text[NAME_BYTES], const emp_degrees *d)
+{
+    emp_text to = {text, NAME_BYTES, 0};
+
+    text[0] = '\0';
+    if (d->home) emp_text_add(&to, "weights");
+    if (d->update) emp_text_add(&to, "%soptimizer", to.used > 0 ? "+" : "");
+    if (d->activations) emp_text_add(&to, "%sactivations", to.used > 0 ? "+" : "");
+    return text;
+}
+
 /* ---- the plan ---- */
 
 static const emp_sheet_column columns[] = {
@@ -58,13 +71,17 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("micro_batches", "x", EMP_SHEET_COUNT),
     EMP_COLUMN("schedule", "schedule", EMP_SHEET_WORD),
     EMP_COLUMN("recompute", "recompute", EMP_SHEET_WORD),
+    EMP_COLUMN("zero", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("on_host", "on host", EMP_SHEET_WORD, .is_optional = true),
     EMP_COLUMN("step_s", "step", EMP_SHEET_SECONDS),
     EMP_COLUMN("tokens_per_gpu_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("memory_gib", "GiB", EMP_SHEET_REAL),
+    EMP_COLUMN("host_gib", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("bubble", "bubble", EMP_SHEET_SHARE),
     EMP_COLUMN("exposed_s", "exposed", EMP_SHEET_SECONDS),
     EMP_COLUMN("why", "why not", EMP_SHEET_WORD, .is_optional = true),
     EMP_COLUMN("megatron", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("deepspeed", NULL, EMP_SHEET_WORD),
 };
 
 static emp_value if_feasible(const emp_way *row, double value)
@@ -79,17 +96,25 @@ static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
     const bool         is_feasible = row->why[0] == '\0';
     const double tokens = (double)plan->batch * d->sequence / (double)emp_degrees_gpus(d);
     char         schedule[NAME_BYTES], recompute[NAME_BYTES], flags[FLAGS_BYTES];
+    char         homes[NAME_BYTES], config[FLAGS_BYTES];
 
     EMP_SHEET_ADD(
         s, emp_value_if(is_feasible, EMP_V(index + 1)), EMP_V(d->tp), EMP_V(d->pp),
         EMP_V(d->vp), EMP_V(d->ep), EMP_V(d->cp), EMP_V(d->dp), EMP_V(d->micro_batch),
         EMP_V(d->micro_batches), EMP_V(word_of(schedule, EMP_ORDER_WORDS, d->schedule)),
-        EMP_V(word_of(recompute, EMP_RECOMPUTE_WORDS, d->recompute)),
+        EMP_V(word_of(recompute, EMP_RECOMPUTE_WORDS, d->recompute)), EMP_V(d->zero),
+        emp_value_if(homes_of(homes, d)[0] != '\0', EMP_V(homes)),
         if_feasible(row, row->step.step_s), if_feasible(row, tokens / row->step.step_s),
         emp_value_if(isfinite(row->step.peak_bytes), EMP_V(row->step.peak_bytes / GIB)),
+        emp_value_if(isfinite(row->step.peak_bytes), EMP_V(row->step.host_bytes / GIB)),
         if_feasible(row, row->step.bubble_frac), if_feasible(row, row->step.exposed_s),
         emp_value_if(!is_feasible, EMP_V(row->why)),
-        EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch)));
+        emp_value_if(
+            emp_degrees_fit_megatron(d),
+            EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch))),
+        emp_value_if(
+            emp_degrees_fit_deepspeed(d),
+            EMP_V(emp_degrees_deepspeed_config(config, sizeof config, d, plan->batch))));
 }
 
 /* What differs between two ways, apart from what follows from it: -1 = more than one thing. */
@@ -143,23 +168,29 @@ static void note_changes(emp_sheet *s, const emp_ways *plan)
     }
 }
 
-static void note_plan(emp_sheet *s, const emp_ways *plan)
+static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
 {
-    int32_t too_large = 0;
-    char    flags[FLAGS_BYTES];
+    int32_t too_large = 0, of_host = 0;
+    char    flags[FLAGS_BYTES], hosts[NAME_BYTES] = "";
 
-    for (int32_t i = plan->feasible; i < plan->count; i++)
-        too_large += isfinite(plan->row[i].step.peak_bytes);
+    for (int32_t i = plan->feasible; i < plan->count; i++) {
+        const emp_parallel_step *step = &plan->row[i].step;
+        too_large += isfinite(step->peak_bytes) && step->peak_bytes > plan->memory_bytes;
+        of_host += isfinite(step->peak_bytes) && step->peak_bytes <= plan->memory_bytes;
+    }
+    if (of_host > 0)
+        snprintf(hosts, sizeof hosts, ", %d need more than %.1f GiB of their host",
+                 of_host, host_bytes / GIB);
     emp_sheet_note(s,
-                   "%d ways, of which %d fit; %d need more than %.1f GiB, and %d have "
+                   "%d ways, of which %d fit; %d need more than %.1f GiB%s, and %d have "
                    "degrees that do not divide.",
                    plan->count, plan->feasible, too_large, plan->memory_bytes / GIB,
-                   plan->count - plan->feasible - too_large);
+                   hosts, plan->count - plan->feasible - too_large - of_host);
     if (plan->feasible == 0) return;
     note_changes(s, plan);
-    emp_sheet_note(s, "Megatron-LM: %s",
-                   emp_degrees_megatron_flags(flags, sizeof flags, &plan->row[0].degrees,
-                                              plan->batch));
+    emp_sheet_note(
+        s, "%s: %s", emp_degrees_form(&plan->row[0].degrees),
+        emp_degrees_flags(flags, sizeof flags, &plan->row[0].degrees, plan->batch));
 }
 
 /* The smallest number of GPUs, doubled a few times, that would do; 0 = none. */
@@ -184,19 +215,19 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
 {
     const emp_way *least = &plan->row[0];
     const int32_t  enough = isfinite(least->step.peak_bytes) ? enough_gpus(in, gpus) : 0;
-    char           more[NAME_BYTES] = "", recompute[NAME_BYTES];
+    char           more[NAME_BYTES] = "", recompute[NAME_BYTES], homes[NAME_BYTES];
 
     if (isinf(least->step.peak_bytes)) return EMP_ERROR(EMP_EINVAL, "%s", least->why);
     if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
-    return EMP_ERROR(EMP_EINVAL,
-                     "no way to train it on %d GPU%s fits in their memory: the least "
-                     "takes %.1f GiB of "
-                     "%.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s",
-                     gpus, emp_units_plural(gpus), least->step.peak_bytes / GIB,
-                     plan->memory_bytes / GIB, least->degrees.tp, least->degrees.pp,
-                     least->degrees.cp, least->degrees.ep, least->degrees.dp,
-                     word_of(recompute, EMP_RECOMPUTE_WORDS, least->degrees.recompute),
-                     more);
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "no way to train it on %d GPU%s fits in their memory: the least "
+        "%s, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s%s%s",
+        gpus, emp_units_plural(gpus), least->why, least->degrees.tp, least->degrees.pp,
+        least->degrees.cp, least->degrees.ep, least->degrees.dp,
+        word_of(recompute, EMP_RECOMPUTE_WORDS, least->degrees.recompute),
+        homes_of(homes, &least->degrees)[0] != '\0' ? " and on the host " : "", homes,
+        more);
 }
 
 emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
@@ -223,7 +254,7 @@ emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
     for (int32_t i = 0; i < plan.count; i++)
         if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
             add_row(&sheet, &plan, i);
-    note_plan(&sheet, &plan);
+    note_plan(&sheet, &plan, (double)in.cluster->host.memory_bytes);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
 cleanup:
@@ -282,18 +313,21 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
                    {"reduce_s", step->reduce_s},     {"update_s", step->update_s},
                    {"gather_s", step->gather_s},     {"exposed_s", step->exposed_s},
                    {"products_s", step->products_s}, {"attention_s", step->attention_s},
-                   {"moves_s", step->moves_s},       {"host_s", step->host_s}};
+                   {"moves_s", step->moves_s},       {"host_s", step->host_s},
+                   {"link_s", step->link_s}};
     json_t *object =
         json_pack("{s:s, s:s, s:I}", "workload", o->spec, "machine", in->cluster->name,
                   "gpus", (json_int_t)emp_degrees_gpus(&in->spec.degrees));
     json_t *rest = json_pack(
-        "{s:I, s:f, s:I, s:I, s:I, s:i, s:f, s:b, s:b, s:b}", "step_time_ns",
+        "{s:I, s:f, s:I, s:I, s:I, s:I, s:i, s:f, s:b, s:b, s:b}", "step_time_ns",
         (json_int_t)llround(step->step_s * 1e9), "bubble_frac", step->bubble_frac,
         "peak_bytes", (json_int_t)step->peak_bytes, "state_bytes",
         (json_int_t)step->state_bytes, "activation_bytes",
-        (json_int_t)step->activation_bytes, "peak_stage", step->peak_stage, "parameters",
-        step->parameters, "feasible", (int)(step->peak_bytes <= memory), "symmetric",
-        (int)is_symmetric, "all_ranks", (int)o->all_ranks);
+        (json_int_t)step->activation_bytes, "host_bytes", (json_int_t)step->host_bytes,
+        "peak_stage", step->peak_stage, "parameters", step->parameters, "feasible",
+        (int)(step->peak_bytes <= memory &&
+              step->host_bytes <= (double)in->cluster->host.memory_bytes),
+        "symmetric", (int)is_symmetric, "all_ranks", (int)o->all_ranks);
     int failures = 0;
 
     for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)

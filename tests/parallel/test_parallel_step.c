@@ -376,6 +376,169 @@ Test(degrees, state_uneven_stages, .fini = expect_all_freed)
     cr_expect(by_list > 1.1 * even);
 }
 
+/* ---- states on the host ---- */
+
+static void finish_homes(void)
+{
+    scratch_remove();
+    expect_all_freed();
+}
+
+/* A machine of two GPUs whose links to the host have such a rate. */
+static const char *machine_with_link(const char *rate)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    char        text[512];
+
+    snprintf(text, sizeof text,
+             "description: \"two cards\"\nnodes:\n  - {name: \"host\"}\ndevices:\n"
+             "  - {model: \"ryzen-16\", at: \"host\"}\n"
+             "  - {model: \"rtx3060\", count: 2, at: \"host\", bandwidth: \"%s\", "
+             "latency: \"10 us\"}\n",
+             rate);
+    scratch_write_text(path, sizeof path, "cards.yaml", text);
+    return path;
+}
+
+/* Layers of 8 h^2 parameters, which a hand counts: no gate, as many heads of keys. */
+#define WIDE WIDE_ONCE ",micro_batches=4"
+#define WIDE_ONCE                                                               \
+    "transformer:layers=24,hidden=4096,heads=32,kv_heads=32,inner=8192,tied=0," \
+    "vocab=1024,seq=1024"
+#define WIDE_LAYER (8.0 * 4096 * 4096)
+
+/* At 1 GB/s a pass takes the time of its weights: they come in both ways, and gradients leave at the same time. */
+Test(homes, a_slow_link_takes_the_time_of_the_weights, .init = scratch_create,
+     .fini = finish_homes)
+{
+    const char             *slow = machine_with_link("1 GB/s");
+    const emp_parallel_step s = predict(WIDE ",home=host,update=host", slow, false);
+    const double            pass = 24 * WIDE_LAYER * 2 / 1e9;
+
+    cr_expect_float_eq(s.pipeline_s / (4 * 2 * pass), 1.0, 0.03, "%g, %g", s.pipeline_s,
+                       4 * 2 * pass);
+    cr_expect(s.link_s > 0.5 * s.pipeline_s);
+}
+
+/* Passes that compute for longer hide all copies but the first and the last one. */
+Test(homes, a_fast_link_hides_the_weights, .init = scratch_create, .fini = finish_homes)
+{
+    const char             *fast = machine_with_link("200 GB/s");
+    const emp_parallel_step held = predict(WIDE_ONCE, fast, false);
+    const emp_parallel_step s = predict(WIDE_ONCE ",home=host,update=host", fast, false);
+    const double            copy = WIDE_LAYER * 2 / 200e9;
+
+    cr_expect_float_eq(s.pipeline_s / held.pipeline_s, 1.0, 0.03);
+    cr_expect(s.pipeline_s - held.pipeline_s < 3 * copy);
+    cr_expect(s.pipeline_s > held.pipeline_s);
+    /* two buffers of a layer's weights and two of its gradients, in place of 18 bytes a parameter */
+    cr_expect_float_eq(s.state_bytes / (8 * WIDE_LAYER), 1.0, 0.01);
+    cr_expect_float_eq(s.host_bytes, 18 * s.parameters, 3e-3 * 18 * s.parameters);
+}
+
+/* The host reads a gradient of 2 bytes and adds it to 4, at its GPU's half of 4 x 16.6 GB/s: longer than the layer computes. */
+Test(homes, gradients_of_micro_batches_take_the_time_of_the_hosts_memory,
+     .init = scratch_create, .fini = finish_homes)
+{
+    const char             *fast = machine_with_link("200 GB/s");
+    const emp_parallel_step once =
+        predict(WIDE_ONCE ",home=host,update=host", fast, false);
+    const emp_parallel_step s = predict(WIDE ",home=host,update=host", fast, false);
+    const double            backward = 24 * WIDE_LAYER * 10 / (4 * 16.6e9 / 2);
+
+    cr_expect(s.link_s > 10 * once.link_s);
+    cr_expect_float_eq(s.pipeline_s / (4 * (once.pipeline_s / 3 + backward)), 1.0, 0.03,
+                       "%g, %g", s.pipeline_s, 4 * (once.pipeline_s / 3 + backward));
+}
+
+/* Gradients of 4 bytes go out, Adam moves 30 bytes of the host's memory, weights of 2 bytes come back. */
+Test(homes, an_update_on_the_host_takes_the_time_of_its_bytes, .init = scratch_create,
+     .fini = finish_homes)
+{
+    const char             *path = machine_with_link("10 GB/s");
+    const emp_parallel_step held = predict(WIDE, path, false);
+    const emp_parallel_step s = predict(WIDE ",update=host", path, false);
+    const emp_parallel_step two = predict(WIDE ",update=host,dp=2", path, false);
+    const double            n = s.parameters, host = 4 * 16.6e9 / 2;
+
+    cr_expect_float_eq((s.update_s - held.update_s) /
+                           (6 * n / 10e9 + 30 * n / host - 30 * n / 360e9),
+                       1.0, 0.03);
+    cr_expect_eq(s.pipeline_s, held.pipeline_s);
+    cr_expect_float_eq(held.state_bytes - s.state_bytes, 12 * n, 1.0);
+    cr_expect_float_eq(s.host_bytes, 16 * n, 1.0);
+    cr_expect_float_eq(two.host_bytes, 8 * n, 1.0);
+}
+
+/* Activations leave during the forward pass and come back during the backward pass. */
+Test(homes, activations_on_the_host_take_the_time_of_their_bytes, .init = scratch_create,
+     .fini = finish_homes)
+{
+    const emp_parallel_step held = predict(WIDE, machine_with_link("1 GB/s"), false);
+    const emp_parallel_step s =
+        predict(WIDE ",activations=host", machine_with_link("1 GB/s"), false);
+    const emp_parallel_step fast =
+        predict(WIDE ",activations=host", machine_with_link("400 GB/s"), false);
+    const double pass = s.host_bytes / 1e9;
+
+    cr_expect_float_eq(s.pipeline_s / (4 * 2 * pass), 1.0, 0.03, "%g, %g", s.pipeline_s,
+                       4 * 2 * pass);
+    cr_expect_float_eq(fast.pipeline_s / held.pipeline_s, 1.0, 0.03);
+    cr_expect(s.activation_bytes < 0.4 * held.activation_bytes);
+    cr_expect_eq(s.host_bytes, fast.host_bytes);
+}
+
+Test(homes, of_all_ranks_take_the_same_nanosecond, .fini = expect_all_freed)
+{
+    const char *spec = "llama3-8b:tp=2,pp=2,dp=2,micro_batches=4,update=host,home=host,"
+                       "activations=host,zero=3";
+    const emp_parallel_step one = predict(spec, "b200", false);
+    const emp_parallel_step all = predict(spec, "b200", true);
+
+    cr_expect(one.step_s == all.step_s && one.link_s > 0.0);
+}
+
+/* Ways that fit only with the host are ranked with the others, and those that need more than the host's share say so. */
+Test(homes, are_tried_where_a_way_does_not_fit, .fini = expect_all_freed)
+{
+    emp_cluster      *cluster = load_cluster("b200x8");
+    emp_parallel_spec spec = {0};
+    emp_ways          ways = {0};
+    int32_t           on_host = 0, of_host = 0;
+
+    ASSERT_OK(emp_parallel_spec_read(&spec, "llama3-70b:batch=32,tp=1,pp=1", &err));
+    ASSERT_OK(emp_ways_find(&ways, &spec, cluster, 8, false, &err));
+    cr_assert(ways.feasible > 0);
+    for (int32_t i = 0; i < ways.count; i++) {
+        const emp_way *way = &ways.row[i];
+        if (i < ways.feasible) on_host += way->degrees.home && way->degrees.zero == 3;
+        if (i < ways.feasible)
+            cr_expect(way->step.host_bytes <= (double)cluster->host.memory_bytes);
+        of_host += strstr(way->why, "of host memory a GPU") != NULL;
+    }
+    cr_expect_eq(on_host, ways.feasible);
+    cr_expect(of_host > 0);
+    emp_ways_clear(&ways);
+    emp_parallel_spec_clear(&spec);
+    emp_cluster_destroy(cluster);
+}
+
+Test(homes, that_cannot_be_are_refused, .fini = expect_all_freed)
+{
+    static const char *const cases[][2] = {
+        {"llama3-8b:home=host", "needs update=host"},
+        {"llama3-8b:home=host,update=host,dp=2", "with 2 replicas needs zero=3"},
+        {"llama3-8b:activations=host,pp=2,schedule=zero-bubble", "such as 1f1b"},
+        {"llama3-8b:home=disk", "must be one of device|host"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_error err = {0};
+        cr_expect_neq(refuse(cases[i][0], &err), EMP_OK, "%s", cases[i][0]);
+        cr_expect_not_null(strstr(err.msg, cases[i][1]), "%s: %s", cases[i][0], err.msg);
+    }
+}
+
 /* ---- plans ---- */
 
 Test(plan, ranks_all_ways_and_says_why_others_fail, .fini = expect_all_freed)

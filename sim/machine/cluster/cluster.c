@@ -39,17 +39,26 @@
     X(network_latency, SECONDS, network.latency_s)                              \
     X(launch, SECONDS, launch_s)
 
+#define HOST_FIELDS(X)                               \
+    X(host_memory, BYTES, host.memory_bytes)         \
+    X(host_stream, BYTES_PER_S, host.bytes_per_s)    \
+    X(host_link, BYTES_PER_S, host.link.bytes_per_s) \
+    X(host_link_latency, SECONDS, host.link.latency_s)
+
 #define MEMBER(key, kind, member) char *key;
 #define SCHEMA(key, kind, member)                                                \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER, struct raw_cluster, key, 0, \
                            CYAML_UNLIMITED),
+#define MAY_BE(key, kind, member)                                          \
+    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
+                           struct raw_cluster, key, 0, CYAML_UNLIMITED),
 #define ROW(key, kind, member)                                   \
     {#key, EMP_CONFIG_##kind, offsetof(struct raw_cluster, key), \
      offsetof(emp_cluster, member)},
 
 struct raw_cluster {
     char *description, *gpu, *tables, *kernels;
-    CLUSTER_FIELDS(MEMBER)
+    CLUSTER_FIELDS(MEMBER) HOST_FIELDS(MEMBER)
 };
 
 static const cyaml_schema_field_t cluster_fields[] = {
@@ -61,10 +70,20 @@ static const cyaml_schema_field_t cluster_fields[] = {
                            CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("kernels", CYAML_FLAG_POINTER, struct raw_cluster, kernels, 0,
                            CYAML_UNLIMITED),
-    CLUSTER_FIELDS(SCHEMA) CYAML_FIELD_END};
+    CLUSTER_FIELDS(SCHEMA) HOST_FIELDS(MAY_BE) CYAML_FIELD_END};
 static const cyaml_schema_value_t cluster_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_cluster, cluster_fields)};
-static const emp_config_field cluster_table[] = {CLUSTER_FIELDS(ROW)};
+static const emp_config_field cluster_table[] = {CLUSTER_FIELDS(ROW) HOST_FIELDS(ROW)};
+
+/* Of a host, all that is used is known, or nothing. */
+static emp_status check_host(const emp_cluster *c, emp_error *err)
+{
+    if (c->host.memory_bytes == 0 ||
+        (c->host.bytes_per_s > 0.0 && c->host.link.bytes_per_s > 0.0))
+        return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT, "%s: host_memory needs host_stream and host_link",
+                     c->path);
+}
 
 /* ---- measured kernels ---- */
 
@@ -261,6 +280,7 @@ static emp_status read_cluster(emp_cluster *c, const char *path, emp_error *err)
                                sizeof cluster_table / sizeof *cluster_table, raw, c,
                                &hash, err));
     snprintf(c->path, sizeof c->path, "%s", path);
+    EMP_TRY(check_host(c, err));
     snprintf(c->description, sizeof c->description, "%s", raw->description);
     name_after_file(c->name, sizeof c->name, path);
     EMP_TRY(emp_device_model_load(&model, raw->gpu, err));
@@ -342,6 +362,39 @@ static emp_link_rate rate_of(const emp_route *route)
     return (emp_link_rate){route->bytes_per_s, route->latency_s};
 }
 
+/* The rate of a GPU's link to its host while all GPUs of the host use theirs. */
+static double host_rate(const emp_machine *m, const emp_device_id *gpu, int32_t count,
+                        emp_device_id id)
+{
+    const emp_route *route = &m->route[m->device[id].host][id];
+    double           rate = INFINITY;
+
+    for (int32_t i = 0; i < route->link_count; i++) {
+        int32_t users = 0;
+        for (int32_t g = 0; g < count; g++) {
+            const emp_route *other = &m->route[m->device[gpu[g]].host][gpu[g]];
+            for (int32_t k = 0; k < other->link_count; k++)
+                users += other->link[k] == route->link[i];
+        }
+        rate = fmin(rate, m->link[route->link[i]].bytes_per_s / users);
+    }
+    return rate;
+}
+
+static emp_host_share host_of(const emp_machine *m, const emp_device_id *gpu,
+                              int32_t count, emp_device_id id)
+{
+    const emp_device *host = &m->device[m->device[id].host];
+    int32_t           sharers = 0;
+
+    for (int32_t g = 0; g < count; g++)
+        sharers += m->device[gpu[g]].host == m->device[id].host;
+    return (emp_host_share){
+        host->memory_bytes / sharers,
+        host->core_bytes_per_s * host->bandwidth_cores / sharers,
+        {host_rate(m, gpu, count, id), m->route[m->device[id].host][id].latency_s}};
+}
+
 /* What a machine says takes the place of what cluster \a c has: rates of memory and of routes. How permutation and cross
  * entropy compare with other kernels that move data, and grouped products with one product, stays. */
 static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gpu,
@@ -384,6 +437,7 @@ static emp_status load_by_machine(emp_cluster **out, const emp_machine *m, emp_e
         derive(*out, m, gpu, count, near);
     }
     (*out)->gpus = count;
+    (*out)->host = host_of(m, gpu, count, gpu[0]);
     return EMP_OK;
 }
 

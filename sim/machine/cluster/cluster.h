@@ -69,20 +69,28 @@ typedef struct {
     double bytes_per_s, latency_s;
 } emp_link_rate;
 
+/** What a GPU has of its host while all GPUs of that host use it. */
 typedef struct {
-    char          name[32], description[160], path[512];
-    emp_device    gpu;             /**< its name is that of its model */
-    emp_device    measured;        /**< of the model whose tables count; holds them */
-    int32_t       gpus;            /**< at most */
-    int32_t       domain;          /**< GPUs that NVLink joins */
-    bool          has_own_kernels; /**< the measured ones; else ratios of theirs count */
-    double        kernel_rate;     /**< times as fast as what was measured */
-    double        weight_factor;   /**< times as long: gradients of weights in fp32, where
+    int64_t       memory_bytes; /**< 0 = nothing is known of hosts */
+    double        bytes_per_s;  /**< of the host's memory */
+    emp_link_rate link;         /**< to the host, in either direction */
+} emp_host_share;
+
+typedef struct {
+    char           name[32], description[160], path[512];
+    emp_device     gpu;             /**< its name is that of its model */
+    emp_device     measured;        /**< of the model whose tables count; holds them */
+    int32_t        gpus;            /**< at most */
+    int32_t        domain;          /**< GPUs that NVLink joins */
+    bool           has_own_kernels; /**< the measured ones; else ratios of theirs count */
+    double         kernel_rate;     /**< times as fast as what was measured */
+    double         weight_factor; /**< times as long: gradients of weights in fp32, where
                                           the product comes from the table of products */
-    double        stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
-    emp_link_rate link[EMP_LINKS]; /**< within a domain */
-    emp_link_rate network;         /**< of a GPU, one way, between domains */
-    double        launch_s;        /**< of the host, for a kernel */
+    double         stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
+    emp_link_rate  link[EMP_LINKS]; /**< within a domain */
+    emp_link_rate  network;         /**< of a GPU, one way, between domains */
+    double         launch_s;        /**< of the host, for a kernel */
+    emp_host_share host;
     double
         sustained; /**< FLOP/s of bf16 products of the tables that take a millisecond and
                            more; 0 = none */
