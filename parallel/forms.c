@@ -2,6 +2,8 @@
 #include "parallel/forms.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/text/text.h"
 
@@ -16,6 +18,25 @@ bool emp_degrees_fit_deepspeed(const emp_degrees *d)
            (!d->activations || d->recompute == EMP_RECOMPUTE_FULL);
 }
 
+/* "Et*3|t*4|tL": the layers of each part, with the embedding and the loss. */
+static void add_layout(emp_text *to, const emp_degrees *d)
+{
+    const char *at = d->stages;
+
+    emp_text_add(to, " --pipeline-model-parallel-layout 'E");
+    while (*at != '\0') {
+        const size_t length = strcspn(at, ",/+");
+        const int    layers = atoi(at);
+        if (layers > 0) emp_text_add(to, layers > 1 ? "t*%d" : "t", layers);
+        at += length;
+        if (*at != '\0') {
+            emp_text_add(to, "|");
+            at++;
+        }
+    }
+    emp_text_add(to, "L'");
+}
+
 const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
                                        int32_t batch)
 {
@@ -24,6 +45,7 @@ const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degree
     text[0] = '\0';
     emp_text_add(&to, "--tensor-model-parallel-size %d --pipeline-model-parallel-size %d",
                  d->tp, d->pp);
+    if (d->stages[0] != '\0') add_layout(&to, d);
     if (d->vp > 1) emp_text_add(&to, " --num-virtual-stages-per-pipeline-rank %d", d->vp);
     if (d->cp > 1)
         emp_text_add(&to, " --context-parallel-size %d --cp-comm-type a2a", d->cp);

@@ -5,6 +5,19 @@
 
 enum { HALF = 2, FLOAT = 4 };
 
+const emp_home_choice emp_home_choices[EMP_HOME_CHOICES] = {
+    {1, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}};
+
+bool emp_homes_choose(emp_degrees *d, const emp_home_choice *choice, bool keeps_zero)
+{
+    d->update = choice->update;
+    d->activations = choice->activations;
+    d->home = choice->home;
+    if (d->home && !keeps_zero) d->zero = 3;
+    return !(d->home || d->activations) ||
+           (d->schedule != EMP_ORDER_ZERO_BUBBLE && d->schedule != EMP_ORDER_DUALPIPE);
+}
+
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* A copy in waits for the buffer that the layer before the previous one has left, and so do kernels for the buffer whose

@@ -9,6 +9,17 @@
 
 #include "parallel/work.h"
 
+/** What a plan leaves to the host, from little to all; plans try them in this order. */
+typedef struct {
+    int32_t update, activations, home;
+} emp_home_choice;
+
+enum { EMP_HOME_CHOICES = 5 };
+extern const emp_home_choice emp_home_choices[EMP_HOME_CHOICES];
+
+/** Sets a choice. Weights on the host need ZeRO 3, unless \a keeps_zero. \return false: the schedule does not allow it. */
+bool emp_homes_choose(emp_degrees *d, const emp_home_choice *choice, bool keeps_zero);
+
 /** A layer in a pass: its kernels, and the copies before and behind them. */
 typedef struct {
     int64_t compute_ns, in_ns, out_ns;

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
+#include "parallel/homes.h"
 
 enum { LONG_SEQUENCE = 8192, CONTEXT_MAX = 16, MICRO_BATCH_MAX = 8, SEQUENCES_A_GPU = 4 };
 
@@ -101,25 +102,19 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
  * fit otherwise. A way that fits loses by it. */
 static emp_status try_homes(planner *p, emp_degrees d, emp_error *err)
 {
-    static const struct {
-        int32_t update, activations, home;
-    } homes[] = {{1, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}};
     const int32_t feasible = p->plan->feasible;
 
     EMP_CHECK(add_row(p, &d, err));
-    const emp_way *row = &p->plan->row[p->plan->count - 1];
-    if (p->plan->feasible > feasible || isinf(row->step.peak_bytes) ||
+    if (p->plan->feasible > feasible ||
+        isinf(p->plan->row[p->plan->count - 1].step.peak_bytes) ||
         p->cluster->host.memory_bytes == 0 || emp_parallel_spec_has(p->spec, "home") ||
         emp_parallel_spec_has(p->spec, "update") ||
         emp_parallel_spec_has(p->spec, "activations"))
         return EMP_OK;
-    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+    for (int32_t i = 0; i < EMP_HOME_CHOICES; i++) {
         emp_degrees there = d;
-        there.update = homes[i].update;
-        there.activations = homes[i].activations;
-        there.home = homes[i].home;
-        if (there.home && !emp_parallel_spec_has(p->spec, "zero")) there.zero = 3;
-        if ((there.home || there.activations) && d.schedule == EMP_ORDER_ZERO_BUBBLE)
+        if (!emp_homes_choose(&there, &emp_home_choices[i],
+                              emp_parallel_spec_has(p->spec, "zero")))
             continue;
         EMP_CHECK(add_row(p, &there, err));
         if (p->plan->feasible > feasible) return EMP_OK;
@@ -334,8 +329,13 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
     if (out->count == 0 || (out->feasible == 0 && isinf(out->row[0].step.peak_bytes) &&
                             p.why[0] != '\0' && out->count == 1))
         return refuse(&p, err);
-    qsort(out->row, (size_t)out->count, sizeof *out->row, compare);
+    emp_ways_sort(out);
     return EMP_OK;
+}
+
+void emp_ways_sort(emp_ways *plan)
+{
+    qsort(plan->row, (size_t)plan->count, sizeof *plan->row, compare);
 }
 
 void emp_ways_clear(emp_ways *plan)

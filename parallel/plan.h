@@ -13,12 +13,14 @@
 /** What a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
 #define EMP_PARALLEL_PROCESS_BYTES (1411.0 * 1048576.0)
 
-enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES };
+enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES, EMP_PLAN_ON_BYTES = 192 };
 
 typedef struct {
     emp_degrees       degrees;
     emp_parallel_step step;
     char              why[EMP_PLAN_WHY_BYTES]; /**< it fails; "" = it does not */
+    char
+        on[EMP_PLAN_ON_BYTES]; /**< GPUs of which model do how much; "" = all are alike */
 } emp_way;
 
 /** Zero-initialise; emp_ways_clear() releases it, also after a failure. */
@@ -36,6 +38,9 @@ typedef struct {
 emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
                          const emp_cluster *cluster, int32_t gpus, bool all_ranks,
                          emp_error *err);
+
+/** Sorts the rows: feasible ones first, by their time; then by their memory. */
+void emp_ways_sort(emp_ways *plan);
 
 void emp_ways_clear(emp_ways *plan);
 

@@ -14,6 +14,7 @@ enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 256, KIND_BITS = 64, SHADOWS_MAX =
 /* Works of the kinds of layers; layers alike share one. */
 typedef struct {
     const emp_transformer_layer *layer[LAYER_KINDS_MAX];
+    const emp_cluster           *cluster[LAYER_KINDS_MAX];
     emp_work                     work[LAYER_KINDS_MAX];
     int32_t                      count;
     emp_work                     embedding, head;
@@ -45,6 +46,15 @@ typedef struct {
     emp_stage_end     *end;
 } predictor;
 
+/* What decides the times of a stage. */
+static emp_parallel at_stage(const predictor *x, int32_t stage)
+{
+    emp_parallel p = x->p;
+
+    if (p.stage_cluster != NULL) p.cluster = p.stage_cluster[stage];
+    return p;
+}
+
 static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer *b)
 {
     return a->heads == b->heads && a->kv_heads == b->kv_heads && a->inner == b->inner &&
@@ -63,14 +73,17 @@ static bool is_as_busy(const predictor *x, const emp_transformer_layer *a,
     return x->busiest == NULL || x->busiest[a - first] == x->busiest[b - first];
 }
 
-/* Finds or makes the work of a layer, and notes its kind. */
+/* Finds or makes the work of a layer on the GPUs of a stage, and notes its kind. */
 static emp_status work_of(const emp_work **work, predictor *x, uint64_t *seen,
-                          const emp_transformer_layer *layer, emp_error *err)
+                          const emp_transformer_layer *layer, const emp_parallel *p,
+                          emp_error *err)
 {
     kinds *k = x->kinds;
 
     for (int32_t i = 0; i < k->count; i++) {
-        if (!is_alike(k->layer[i], layer) || !is_as_busy(x, k->layer[i], layer)) continue;
+        if (k->cluster[i] != p->cluster || !is_alike(k->layer[i], layer) ||
+            !is_as_busy(x, k->layer[i], layer))
+            continue;
         *work = &k->work[i];
         seen[i / KIND_BITS] |= UINT64_C(1) << i % KIND_BITS;
         return EMP_OK;
@@ -79,7 +92,8 @@ static emp_status work_of(const emp_work **work, predictor *x, uint64_t *seen,
         return EMP_ERROR(EMP_EUNSUPPORTED, "layers of more than %d kinds",
                          LAYER_KINDS_MAX);
     k->layer[k->count] = layer;
-    emp_work_layer(&k->work[k->count], &x->p, layer);
+    k->cluster[k->count] = p->cluster;
+    emp_work_layer(&k->work[k->count], p, layer);
     seen[k->count / KIND_BITS] |= UINT64_C(1) << k->count % KIND_BITS;
     *work = &k->work[k->count++];
     return EMP_OK;
@@ -128,9 +142,9 @@ static int64_t add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
 }
 
 /* What the host takes for a kernel. */
-static double launch_of(const predictor *x)
+static double launch_of(const emp_parallel *p)
 {
-    return x->d.cuda_graphs ? 0.0 : x->p.cluster->launch_s;
+    return p->degrees->cuda_graphs ? 0.0 : p->cluster->launch_s;
 }
 
 static void count_work(chunk *c, const emp_work *w)
@@ -161,8 +175,8 @@ static emp_rank_parameters shares_of(const predictor *x, double dense, double ex
 }
 
 /* Adds a pass of layers in their order, and what it waits for copies to and from the host. */
-static void add_pass(chunk *c, const predictor *x, const emp_work *const *works,
-                     int32_t count, emp_turn_kind kind)
+static void add_pass(chunk *c, const predictor *x, const emp_parallel *p,
+                     const emp_work *const *works, int32_t count, emp_turn_kind kind)
 {
     const bool     is_forward = kind == EMP_TURN_FORWARD;
     emp_layer_turn turn[EMP_TRANSFORMER_LAYERS_MAX + 2] = {{0, 0, 0}};
@@ -174,9 +188,9 @@ static void add_pass(chunk *c, const predictor *x, const emp_work *const *works,
             shares_of(x, w->dense_parameters, w->expert_parameters);
         turn[i].compute_ns =
             add_segments(c, kind, is_forward ? &w->forward : &w->backward,
-                         !is_forward && x->schedule.has_weights, launch_of(x));
+                         !is_forward && x->schedule.has_weights, launch_of(p));
         ns += turn[i].compute_ns;
-        if (emp_homes_any(&x->d)) emp_homes_copies(&turn[i], &x->p, w, &n, is_forward);
+        if (emp_homes_any(&x->d)) emp_homes_copies(&turn[i], p, w, &n, is_forward);
     }
     if (!emp_homes_any(&x->d)) return;
     const double waits_s = (double)(emp_homes_pass_ns(turn, count) - ns) * 1e-9;
@@ -194,8 +208,9 @@ static double total_s(const chunk *c, emp_turn_kind kind)
 
 /* The layers of part \a index of the model, with the embedding and the head at its ends. */
 static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t parts,
-                             emp_error *err)
+                             int32_t stage, emp_error *err)
 {
+    const emp_parallel           p = at_stage(x, stage);
     const emp_transformer_model *m = x->p.model;
     const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2];
     int32_t                      first = 0, count = 0, segments = 1;
@@ -203,15 +218,15 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
     for (int32_t i = 0; i < index; i++) first += x->layers[i];
     if (index == 0) works[count++] = &x->kinds->embedding;
     for (int32_t l = first; l < first + x->layers[index]; l++)
-        EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[l], err));
+        EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[l], &p, err));
     if (index == parts - 1) works[count++] = &x->kinds->head;
     for (int32_t i = 0; i < count; i++)
         segments += works[i]->forward.count + works[i]->backward.count + 3;
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
     for (int32_t i = 0; i < count; i++) count_work(c, works[i]);
-    add_pass(c, x, works, count, EMP_TURN_FORWARD);
-    add_pass(c, x, works, count, EMP_TURN_BACKWARD);
+    add_pass(c, x, &p, works, count, EMP_TURN_FORWARD);
+    add_pass(c, x, &p, works, count, EMP_TURN_BACKWARD);
     return EMP_OK;
 }
 
@@ -221,10 +236,13 @@ static emp_status fill_chunks(predictor *x, emp_error *err)
 
     EMP_CHECK(EMP_ALLOC(x->kinds, 1));
     EMP_CHECK(EMP_ALLOC(x->chunk, (size_t)x->schedule.chunks));
-    emp_work_embedding(&x->kinds->embedding, &x->p);
-    emp_work_head(&x->kinds->head, &x->p);
+    const emp_parallel first = at_stage(x, x->schedule.stage_of[0]);
+    const emp_parallel last = at_stage(x, x->schedule.stage_of[parts - 1]);
+    emp_work_embedding(&x->kinds->embedding, &first);
+    emp_work_head(&x->kinds->head, &last);
     for (int32_t c = 0; c < x->schedule.chunks; c++)
-        EMP_CHECK(fill_chunk(&x->chunk[c], x, c % parts, parts, err));
+        EMP_CHECK(
+            fill_chunk(&x->chunk[c], x, c % parts, parts, x->schedule.stage_of[c], err));
     return EMP_OK;
 }
 
@@ -237,20 +255,33 @@ bool emp_parallel_is_symmetric(const emp_parallel *p)
 
 /* ---- time ---- */
 
+/* A message between a stage and the one behind it, by the links of their cluster, or of both where their GPUs differ. */
+static int64_t send_ns_behind(const predictor *x, int32_t stage)
+{
+    const emp_parallel here = at_stage(x, stage);
+    const emp_parallel next = at_stage(x, (stage + 1) % x->d.pp);
+
+    return ns_of(
+        emp_send_s(here.cluster == next.cluster ? &here : &x->p, emp_state_bytes(&x->p)));
+}
+
 static emp_status run_pipeline(predictor *x, const emp_parallel_options *options,
                                emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_pass_parts *pass = NULL;
     emp_turn_run   *run = NULL;
+    int64_t        *sends = NULL;
     const int32_t   chunks = x->schedule.chunks;
-    emp_pipeline    pipeline = {.schedule = &x->schedule,
-                                .send_ns = ns_of(emp_send_s(&x->p, emp_state_bytes(&x->p)))};
+    emp_pipeline    pipeline = {.schedule = &x->schedule};
     const bool      all = options != NULL && options->all_ranks;
 
     pipeline.ranks = all ? x->d.tp * x->d.cp * x->d.dp : 1;
     for (int32_t g = 0; g < EMP_GROUPS; g++) pipeline.shape[g] = x->p.shape[g];
     EMP_TRY(EMP_ALLOC(pass, (size_t)chunks * EMP_TURN_KINDS));
+    EMP_TRY(EMP_ALLOC(sends, (size_t)x->d.pp));
+    for (int32_t s = 0; s < x->d.pp; s++) sends[s] = send_ns_behind(x, s);
+    pipeline.stage_send_ns = sends;
     for (int32_t c = 0; c < chunks; c++)
         for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
             pass[c * EMP_TURN_KINDS + k] =
@@ -269,6 +300,7 @@ static emp_status run_pipeline(predictor *x, const emp_parallel_options *options
 
 cleanup:
     emp_free(run);
+    emp_free(sends);
     emp_free(pass);
     return st;
 }
@@ -297,9 +329,9 @@ static double collective_s(const predictor *x, emp_link_kind kind, emp_group gro
     return emp_group_collective_s(&x->p, kind, group, bytes);
 }
 
-static double stream_s(const predictor *x, double bytes)
+static double stream_s(const emp_parallel *p, double bytes)
 {
-    return emp_stream_s(x->p.cluster, EMP_STREAM_PLAIN, bytes);
+    return emp_stream_s(p->cluster, EMP_STREAM_PLAIN, bytes);
 }
 
 /* Parameters whose states a rank updates. */
@@ -333,17 +365,18 @@ static double gather_of(const predictor *x, const parameters *n)
 /* The norm reads gradients, clipping reads and writes them; Adam reads gradient, weight and two moments in fp32, writes the
  * last three and the weight in half precision. Before that each rank sets all its gradients to zero, reads them to look for
  * NaN (Megatron-LM's check_for_nan_in_loss_and_grad, on by default) and divides them where replicas share them. */
-static double update_of(const predictor *x, const parameters *n)
+static double update_of(const predictor *x, const parameters *n, int32_t stage)
 {
-    const double own = own_states(x, n), all = n->dense + n->expert;
-    const bool   is_shared = x->p.shape[EMP_GROUP_DATA].size > 1;
+    const emp_parallel p = at_stage(x, stage);
+    const double       own = own_states(x, n), all = n->dense + n->expert;
+    const bool         is_shared = x->p.shape[EMP_GROUP_DATA].size > 1;
 
-    if (x->d.home) return emp_homes_update_s(&x->p, own);
-    return 2.0 * stream_s(x, FLOAT * all) +
-           stream_s(x, is_shared ? 2.0 * FLOAT * all : 0.0) + stream_s(x, FLOAT * own) +
-           stream_s(x, 2.0 * FLOAT * own) +
-           (x->d.update ? emp_homes_update_s(&x->p, own)
-                        : stream_s(x, (7.0 * FLOAT + HALF) * own));
+    if (x->d.home) return emp_homes_update_s(&p, own);
+    return 2.0 * stream_s(&p, FLOAT * all) +
+           stream_s(&p, is_shared ? 2.0 * FLOAT * all : 0.0) + stream_s(&p, FLOAT * own) +
+           stream_s(&p, 2.0 * FLOAT * own) +
+           (x->d.update ? emp_homes_update_s(&p, own)
+                        : stream_s(&p, (7.0 * FLOAT + HALF) * own));
 }
 
 /* Seconds of the longest pass of one micro-batch through a part of a stage. */
@@ -408,7 +441,7 @@ static void add_times(emp_parallel_step *out, const predictor *x)
         exchanges_of(&reduce, &here, x, s);
         last = fmax(last, end);
         reduced = fmax(reduced, end + reduce);
-        update = fmax(update, update_of(x, &n));
+        update = fmax(update, update_of(x, &n, s));
         gather = fmax(gather, here);
         busy += (double)x->end[s].busy_ns * 1e-9 / x->d.pp;
     }
@@ -541,7 +574,7 @@ static double without_copies(const predictor *x)
     return 1.0;
 }
 
-static void add_memory(emp_parallel_step *out, const predictor *x)
+static void add_memory(emp_parallel_step *out, const predictor *x, emp_stage_load *stage)
 {
     for (int32_t s = 0; s < x->d.pp; s++) {
         const parameters n = parameters_of(x, s);
@@ -553,6 +586,7 @@ static void add_memory(emp_parallel_step *out, const predictor *x)
         out->parameters +=
             (n.dense * x->d.tp + n.expert * without_copies(x) * x->d.etp * x->d.ep) *
             x->d.pp * x->d.vp / x->schedule.chunks;
+        if (stage != NULL) stage[s] = (emp_stage_load){0.0, states + activations};
         if (states + activations <= out->peak_bytes) continue;
         out->peak_bytes = states + activations;
         out->state_bytes = states;
@@ -633,6 +667,7 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
     memset(out, 0, sizeof *out);
     EMP_TRY(emp_degrees_resolve(&x.d, x.layers, p->model, err));
     x.p = emp_parallel_of(p->cluster, p->model, &x.d);
+    x.p.stage_cluster = p->stage_cluster;
     EMP_TRY(fill_busiest(&x, p->loads, err));
     EMP_TRY(check_gpus(&x, err));
     if (options != NULL && options->schedule_path != NULL)
@@ -641,7 +676,7 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
         EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
     EMP_TRY(emp_homes_check(&x.p, x.schedule.has_weights, err));
     EMP_TRY(fill_chunks(&x, err));
-    add_memory(out, &x);
+    add_memory(out, &x, options != NULL ? options->stage : NULL);
     out->step_s = INFINITY;
     if (options != NULL && options->memory_bytes > 0.0 &&
         (out->peak_bytes > options->memory_bytes ||
@@ -649,6 +684,8 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
         goto cleanup;
     EMP_TRY(run_pipeline(&x, options, err));
     add_times(out, &x);
+    for (int32_t s = 0; options != NULL && options->stage != NULL && s < x.d.pp; s++)
+        options->stage[s].busy_s = (double)x.end[s].busy_ns * 1e-9;
     add_shares(out, &x);
     if (isnan(out->step_s))
         EMP_FAIL(EMP_EUNSUPPORTED, "nothing is known of products in %s on %s",

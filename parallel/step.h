@@ -30,11 +30,18 @@ typedef struct {
     double  parameters; /**< of the model, all ranks together, without replicas */
 } emp_parallel_step;
 
+/** A stage of the pipeline: what its first rank works, and what its ranks allocate. */
+typedef struct {
+    double busy_s, peak_bytes;
+} emp_stage_load;
+
 typedef struct {
     bool        all_ranks;     /**< simulate each rank, though they are alike */
     const char *schedule_path; /**< OPTIONAL. A schedule of one's own */
     double
         memory_bytes; /**< of a GPU; a step that needs more, or more of the host than a GPU's share, is not timed. 0 = any */
+    emp_stage_load
+        *stage; /**< OPTIONAL. [pp] the caller's; times only where the step is timed */
     /** OPTIONAL. Receives the tasks as they were run, [*run_count]; the caller frees them. */
     emp_turn_run **run;
     int32_t       *run_count;

@@ -50,7 +50,9 @@ typedef struct {
     const emp_cluster           *cluster;
     const emp_transformer_model *model;
     const emp_degrees           *degrees;
-    const emp_expert_loads *loads; /**< OPTIONAL. Of experts; else `skew` says them */
+    /** OPTIONAL. [pp] GPUs of each stage, where stages are of several models; links are the cluster's. */
+    const emp_cluster *const *stage_cluster;
+    const emp_expert_loads   *loads; /**< OPTIONAL. Of experts; else `skew` says them */
     const double *
         busiest; /**< [layer]: tokens of the busiest rank of ep over the mean; NULL = 1 */
     emp_group_shape shape[EMP_GROUPS];

@@ -13,27 +13,32 @@
 #include "base/text/units.h"
 #include "cli/format.h"
 #include "parallel/forms.h"
+#include "parallel/mixed.h"
 
 #define GIB 1073741824.0
 
 enum { FLAGS_BYTES = 1024, NAME_BYTES = 64, CHANGES = 8 };
 
-/* A model and a cluster. */
+/* A model, and a cluster or GPUs of several models. */
 typedef struct {
     emp_parallel_spec spec;
-    emp_cluster      *cluster;
+    emp_fleet         fleet;
 } inputs;
 
-static emp_status load(inputs *in, const cli_parallel_options *o, emp_error *err)
+static emp_status load(inputs *in, const cli_parallel_options *o, bool may_differ,
+                       emp_error *err)
 {
-    EMP_CHECK(emp_cluster_load(&in->cluster, o->machine, err));
+    if (may_differ)
+        EMP_CHECK(emp_fleet_load(&in->fleet, o->machine, err));
+    else
+        EMP_CHECK(emp_cluster_load(&in->fleet.all, o->machine, err));
     return emp_parallel_spec_read(&in->spec, o->spec, err);
 }
 
 static void clear(inputs *in)
 {
     emp_parallel_spec_clear(&in->spec);
-    emp_cluster_destroy(in->cluster);
+    emp_fleet_clear(&in->fleet);
 }
 
 static const char *word_of(char text[NAME_BYTES], const char *words, int32_t index)
@@ -71,6 +76,7 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("micro_batches", "x", EMP_SHEET_COUNT),
     EMP_COLUMN("schedule", "schedule", EMP_SHEET_WORD),
     EMP_COLUMN("recompute", "recompute", EMP_SHEET_WORD),
+    EMP_COLUMN("on", "on", EMP_SHEET_WORD, .is_optional = true),
     EMP_COLUMN("zero", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("on_host", "on host", EMP_SHEET_WORD, .is_optional = true),
     EMP_COLUMN("step_s", "step", EMP_SHEET_SECONDS),
@@ -89,11 +95,21 @@ static emp_value if_feasible(const emp_way *row, double value)
     return emp_value_if(row->why[0] == '\0', emp_value_real(value));
 }
 
+/* A share of the model or of the batch, or GPUs of one model only. */
+static const char *sharing_of(const emp_way *row)
+{
+    const char *last = strrchr(row->on, ' ');
+
+    if (last != NULL && strcmp(last, " layers") == 0) return "layers";
+    return last != NULL && strcmp(last, " micro-batches") == 0 ? "micro-batches" : "";
+}
+
 static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
 {
     const emp_way     *row = &plan->row[index];
     const emp_degrees *d = &row->degrees;
     const bool         is_feasible = row->why[0] == '\0';
+    const bool         has_shares = strcmp(sharing_of(row), "micro-batches") == 0;
     const double tokens = (double)plan->batch * d->sequence / (double)emp_degrees_gpus(d);
     char         schedule[NAME_BYTES], recompute[NAME_BYTES], flags[FLAGS_BYTES];
     char         homes[NAME_BYTES], config[FLAGS_BYTES];
@@ -102,7 +118,8 @@ static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
         s, emp_value_if(is_feasible, EMP_V(index + 1)), EMP_V(d->tp), EMP_V(d->pp),
         EMP_V(d->vp), EMP_V(d->ep), EMP_V(d->cp), EMP_V(d->dp), EMP_V(d->micro_batch),
         EMP_V(d->micro_batches), EMP_V(word_of(schedule, EMP_ORDER_WORDS, d->schedule)),
-        EMP_V(word_of(recompute, EMP_RECOMPUTE_WORDS, d->recompute)), EMP_V(d->zero),
+        EMP_V(word_of(recompute, EMP_RECOMPUTE_WORDS, d->recompute)),
+        emp_value_if(row->on[0] != '\0', EMP_V(row->on)), EMP_V(d->zero),
         emp_value_if(homes_of(homes, d)[0] != '\0', EMP_V(homes)),
         if_feasible(row, row->step.step_s), if_feasible(row, tokens / row->step.step_s),
         emp_value_if(isfinite(row->step.peak_bytes), EMP_V(row->step.peak_bytes / GIB)),
@@ -110,10 +127,10 @@ static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
         if_feasible(row, row->step.bubble_frac), if_feasible(row, row->step.exposed_s),
         emp_value_if(!is_feasible, EMP_V(row->why)),
         emp_value_if(
-            emp_degrees_fit_megatron(d),
+            emp_degrees_fit_megatron(d) && !has_shares,
             EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch))),
         emp_value_if(
-            emp_degrees_fit_deepspeed(d),
+            emp_degrees_fit_deepspeed(d) && !has_shares,
             EMP_V(emp_degrees_deepspeed_config(config, sizeof config, d, plan->batch))));
 }
 
@@ -168,6 +185,22 @@ static void note_changes(emp_sheet *s, const emp_ways *plan)
     }
 }
 
+/* The best way of each other sharing. */
+static void note_sharings(emp_sheet *s, const emp_ways *plan)
+{
+    const emp_way *best = &plan->row[0];
+
+    for (int32_t i = 1; i < plan->feasible; i++) {
+        const emp_way *row = &plan->row[i];
+        bool           is_first = true;
+        for (int32_t k = 0; k < i; k++)
+            is_first &= strcmp(sharing_of(&plan->row[k]), sharing_of(row)) != 0;
+        if (is_first)
+            emp_sheet_note(s, "On %s the step takes %+.1f %%.", row->on,
+                           100.0 * (row->step.step_s / best->step.step_s - 1.0));
+    }
+}
+
 static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
 {
     int32_t too_large = 0, of_host = 0;
@@ -187,7 +220,12 @@ static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
                    plan->count, plan->feasible, too_large, plan->memory_bytes / GIB,
                    hosts, plan->count - plan->feasible - too_large - of_host);
     if (plan->feasible == 0) return;
-    note_changes(s, plan);
+    if (plan->row[0].on[0] != '\0') {
+        note_sharings(s, plan);
+        if (strcmp(sharing_of(&plan->row[0]), "micro-batches") == 0) return;
+    } else {
+        note_changes(s, plan);
+    }
     emp_sheet_note(
         s, "%s: %s", emp_degrees_form(&plan->row[0].degrees),
         emp_degrees_flags(flags, sizeof flags, &plan->row[0].degrees, plan->batch));
@@ -198,12 +236,13 @@ static int32_t enough_gpus(const inputs *in, int32_t gpus)
 {
     emp_parallel_spec more = in->spec;
 
-    for (int32_t i = 0; i < 6 && gpus <= in->cluster->gpus / 2; i++) {
+    for (int32_t i = 0; i < 6 && gpus <= in->fleet.all->gpus / 2; i++) {
         emp_ways plan = {0};
         gpus *= 2;
         more.batch = in->spec.batch > gpus ? in->spec.batch : gpus;
-        const emp_status st = emp_ways_find(&plan, &more, in->cluster, gpus, false, NULL);
-        const bool       is_enough = st == EMP_OK && plan.feasible > 0;
+        const emp_status st =
+            emp_ways_find(&plan, &more, in->fleet.all, gpus, false, NULL);
+        const bool is_enough = st == EMP_OK && plan.feasible > 0;
         emp_ways_clear(&plan);
         if (is_enough) return gpus;
     }
@@ -214,7 +253,9 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
                          emp_error *err)
 {
     const emp_way *least = &plan->row[0];
-    const int32_t  enough = isfinite(least->step.peak_bytes) ? enough_gpus(in, gpus) : 0;
+    const int32_t  enough = isfinite(least->step.peak_bytes) && in->fleet.count < 2
+                                ? enough_gpus(in, gpus)
+                                : 0;
     char           more[NAME_BYTES] = "", recompute[NAME_BYTES], homes[NAME_BYTES];
 
     if (isinf(least->step.peak_bytes)) return EMP_ERROR(EMP_EINVAL, "%s", least->why);
@@ -230,6 +271,26 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
         more);
 }
 
+static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
+                            bool all_ranks, emp_error *err)
+{
+    const emp_cluster *c = in->fleet.all;
+    const int64_t      needed = emp_degrees_gpus(&in->spec.degrees);
+
+    if (in->fleet.count > 1) {
+        if (*gpus > 0 || all_ranks)
+            return EMP_ERROR(EMP_EINVAL,
+                             "GPUs of %s are of several models, and a plan takes all of "
+                             "them; leave out --gpus and --all-ranks",
+                             c->name);
+        *gpus = c->gpus;
+        return emp_ways_find_mixed(plan, &in->spec, &in->fleet, err);
+    }
+    if (*gpus == 0 && needed == 1 && c->gpus <= 64) *gpus = c->gpus;
+    if (*gpus == 0) *gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+    return emp_ways_find(plan, &in->spec, c, *gpus, all_ranks, err);
+}
+
 emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
                              int32_t top, emp_error *err)
 {
@@ -237,24 +298,20 @@ emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
     inputs     in = {0};
     emp_ways   plan = {0};
     emp_sheet  sheet = {0};
-    int64_t    needed;
 
-    EMP_TRY(load(&in, options, err));
-    needed = emp_degrees_gpus(&in.spec.degrees);
-    if (gpus == 0 && needed == 1 && in.cluster->gpus <= 64) gpus = in.cluster->gpus;
-    if (gpus == 0) gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
-    EMP_TRY(emp_ways_find(&plan, &in.spec, in.cluster, gpus, options->all_ranks, err));
+    EMP_TRY(load(&in, options, true, err));
+    EMP_TRY(find_ways(&plan, &gpus, &in, options->all_ranks, err));
     if (plan.feasible == 0) EMP_TRY(refuse(&in, &plan, gpus, err));
     EMP_SHEET_INIT(&sheet, columns);
     emp_sheet_set_title(&sheet, "%s on %d GPUs of %s, %d sequences of %d tokens a step",
-                        options->spec, gpus, in.cluster->name, plan.batch,
+                        options->spec, gpus, in.fleet.all->name, plan.batch,
                         in.spec.degrees.sequence);
     const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
     const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
         if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
             add_row(&sheet, &plan, i);
-    note_plan(&sheet, &plan, (double)in.cluster->host.memory_bytes);
+    note_plan(&sheet, &plan, (double)in.fleet.all->host.memory_bytes);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
 cleanup:
@@ -305,7 +362,7 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
                              emp_error *err)
 {
     const double memory =
-        (double)in->cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
+        (double)in->fleet.all->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
     const struct {
         const char *key;
         double      value;
@@ -316,7 +373,7 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
                    {"moves_s", step->moves_s},       {"host_s", step->host_s},
                    {"link_s", step->link_s}};
     json_t *object =
-        json_pack("{s:s, s:s, s:I}", "workload", o->spec, "machine", in->cluster->name,
+        json_pack("{s:s, s:s, s:I}", "workload", o->spec, "machine", in->fleet.all->name,
                   "gpus", (json_int_t)emp_degrees_gpus(&in->spec.degrees));
     json_t *rest = json_pack(
         "{s:I, s:f, s:I, s:I, s:I, s:I, s:i, s:f, s:b, s:b, s:b}", "step_time_ns",
@@ -326,7 +383,7 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
         (json_int_t)step->activation_bytes, "host_bytes", (json_int_t)step->host_bytes,
         "peak_stage", step->peak_stage, "parameters", step->parameters, "feasible",
         (int)(step->peak_bytes <= memory &&
-              step->host_bytes <= (double)in->cluster->host.memory_bytes),
+              step->host_bytes <= (double)in->fleet.all->host.memory_bytes),
         "symmetric", (int)is_symmetric, "all_ranks", (int)o->all_ranks);
     int failures = 0;
 
@@ -354,7 +411,7 @@ static emp_status predict(emp_parallel_step *step, emp_parallel *p, emp_turn_run
             EMP_EINVAL, "batch=%d is no multiple of dp x micro_batch = %d x %d; %d is",
             in->spec.batch, d->dp, d->micro_batch, (in->spec.batch / each + 1) * each);
     if (in->spec.batch > 0) d->micro_batches = in->spec.batch / each;
-    *p = emp_parallel_of(in->cluster, &in->spec.model, d);
+    *p = emp_parallel_of(in->fleet.all, &in->spec.model, d);
     p->loads = &in->spec.loads;
     const emp_parallel_options how = {
         .all_ranks = all_ranks,
@@ -373,7 +430,7 @@ emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error 
     emp_turn_run     *run = NULL;
     int32_t           count = 0;
 
-    EMP_TRY(load(&in, options, err));
+    EMP_TRY(load(&in, options, false, err));
     EMP_TRY(predict(&step, &p, options->trace != NULL ? &run : NULL, &count, &in,
                     options->all_ranks, err));
     if (options->trace != NULL) EMP_TRY(write_trace(options->trace, run, count, err));
@@ -395,7 +452,7 @@ emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *o
     emp_turn_run     *run = NULL;
     int32_t           count = 0, ranks = 0;
 
-    EMP_TRY(load(&in, options, err));
+    EMP_TRY(load(&in, options, false, err));
     EMP_TRY(predict(&step, &p, &run, &count, &in, options->all_ranks, err));
     for (int32_t i = 0; i < count; i++)
         if (run[i].rank >= ranks) ranks = run[i].rank + 1;

@@ -157,6 +157,20 @@ Test(parallel, a_plan_has_flags_for_what_the_host_keeps)
                     "weights+optimizer+activations");
 }
 
+/* Cards of two models: the plan says which does how much, and a step by itself is not simulated. */
+Test(parallel, a_plan_shares_a_step_among_unlike_cards)
+{
+    emplace_prints("plan transformer:layers=24,hidden=1024,heads=16,gated=1,seq=2048,"
+                   "batch=32 -m rtx4090x2+rtx3060 --top 2",
+                   "1 rtx3060: |1 rtx4090: | layers|On 2 rtx4090 the step takes +|"
+                   "micro-batches the step takes +|--pipeline-model-parallel-layout 'Et");
+    emplace_refuses("plan transformer:layers=24,hidden=1024,heads=16 "
+                    "-m rtx4090x2+rtx3060 --gpus 2",
+                    "leave out --gpus and --all-ranks");
+    emplace_refuses("simulate transformer:heads=12,pp=3 -m rtx4090x2+rtx3060",
+                    "emplace plan shares it out among others");
+}
+
 /* Two stages of two parts each, four micro-batches. */
 Test(parallel, a_timeline_has_every_pass)
 {

@@ -335,26 +335,25 @@ static emp_status find_by_model(emp_cluster **out, const char *model, emp_error 
 
 /* ---- clusters of machines ---- */
 
-/* The GPUs of a machine, all of one model, and those in the host of the first. */
-static emp_status list_gpus(emp_device_id gpu[EMP_MAX_DEVICES], int32_t *count,
-                            int32_t *near, const emp_machine *m, emp_error *err)
+/* GPUs of one model, and how many of them are in the host of the first. */
+typedef struct {
+    emp_device_id id[EMP_MAX_DEVICES];
+    int32_t       count, near;
+} gpu_list;
+
+/* The GPUs of a machine that are of the model of its GPU \a first, in the machine's order. */
+static gpu_list alike(const emp_machine *m, emp_device_id first)
 {
-    *near = 0;
-    *count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
-    if (*count == 0)
-        return EMP_ERROR(
-            EMP_EINVAL, "machine %s has no GPU; training in parallel needs one", m->name);
-    for (int32_t i = 0; i < *count; i++) {
-        if (m->device[gpu[i]].model != m->device[gpu[0]].model)
-            return EMP_ERROR(
-                EMP_EUNSUPPORTED,
-                "GPUs of machine %s are of the models %s and %s; training in "
-                "parallel is known of GPUs that are alike",
-                m->name, m->model[m->device[gpu[0]].model].name,
-                m->model[m->device[gpu[i]].model].name);
-        *near += m->device[gpu[i]].host == m->device[gpu[0]].host;
+    gpu_list      list = {.count = 0};
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    const int32_t count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+
+    for (int32_t i = 0; i < count; i++) {
+        if (m->device[gpu[i]].model != m->device[first].model) continue;
+        list.near += m->device[gpu[i]].host == m->device[first].host;
+        list.id[list.count++] = gpu[i];
     }
-    return EMP_OK;
+    return list;
 }
 
 static emp_link_rate rate_of(const emp_route *route)
@@ -397,11 +396,11 @@ static emp_host_share host_of(const emp_machine *m, const emp_device_id *gpu,
 
 /* What a machine says takes the place of what cluster \a c has: rates of memory and of routes. How permutation and cross
  * entropy compare with other kernels that move data, and grouped products with one product, stays. */
-static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gpu,
-                   int32_t count, int32_t near)
+static void derive(emp_cluster *c, const emp_machine *m, const gpu_list *gpus)
 {
-    const emp_device *first = &m->device[gpu[0]];
-    const double      share =
+    const emp_device_id *gpu = gpus->id;
+    const emp_device    *first = &m->device[gpu[0]];
+    const double         share =
         first->memory_bytes_per_s / c->stream_bytes_per_s[EMP_STREAM_PLAIN];
 
     emp_tables_release(c->measured.tables);
@@ -415,30 +414,52 @@ static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gp
     snprintf(c->name, sizeof c->name, "%s", m->name);
     snprintf(c->path, sizeof c->path, "%s", m->model[first->model].path);
     for (int32_t i = 0; i < EMP_STREAMS; i++) c->stream_bytes_per_s[i] *= share;
-    c->domain = near;
-    for (int32_t i = 0; i < EMP_LINKS && near > 1; i++)
+    c->domain = gpus->near;
+    for (int32_t i = 0; i < EMP_LINKS && gpus->near > 1; i++)
         c->link[i] = rate_of(&m->route[gpu[0]][gpu[1]]);
-    if (near < count) c->network = rate_of(&m->route[gpu[0]][gpu[count - 1]]);
+    if (gpus->near < gpus->count)
+        c->network = rate_of(&m->route[gpu[0]][gpu[gpus->count - 1]]);
 }
 
 #define TEMPLATE "h100" /* whose ratios hold for GPUs that no cluster has */
 
-static emp_status load_by_machine(emp_cluster **out, const emp_machine *m, emp_error *err)
+/* The cluster of the GPUs of a machine that are of one model. */
+static emp_status load_alike(emp_cluster **out, const emp_machine *m, emp_device_id first,
+                             emp_error *err)
 {
-    emp_device_id gpu[EMP_MAX_DEVICES];
-    int32_t       count, near;
-    char          path[512];
+    const gpu_list gpus = alike(m, first);
+    emp_device_id  all[EMP_MAX_DEVICES];
+    const int32_t  count = emp_machine_list(m, EMP_DEVICE_GPU, all);
+    char           path[512];
 
-    EMP_CHECK(list_gpus(gpu, &count, &near, m, err));
-    EMP_CHECK(find_by_model(out, m->model[m->device[gpu[0]].model].name, err));
+    EMP_CHECK(find_by_model(out, m->model[m->device[first].model].name, err));
     if (*out == NULL) {
         emp_config_path(path, sizeof path, "clusters", TEMPLATE);
         EMP_CHECK(load_path(out, path, err));
-        derive(*out, m, gpu, count, near);
+        derive(*out, m, &gpus);
     }
-    (*out)->gpus = count;
-    (*out)->host = host_of(m, gpu, count, gpu[0]);
+    (*out)->gpus = gpus.count;
+    (*out)->host = host_of(m, all, count, first);
     return EMP_OK;
+}
+
+static emp_status load_by_machine(emp_cluster **out, const emp_machine *m, emp_error *err)
+{
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    const int32_t count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+
+    if (count == 0)
+        return EMP_ERROR(
+            EMP_EINVAL, "machine %s has no GPU; training in parallel needs one", m->name);
+    for (int32_t i = 0; i < count; i++)
+        if (m->device[gpu[i]].model != m->device[gpu[0]].model)
+            return EMP_ERROR(EMP_EUNSUPPORTED,
+                             "GPUs of machine %s are of the models %s and %s; a step is "
+                             "simulated on GPUs that are alike, and emplace plan shares "
+                             "it out among others",
+                             m->name, m->model[m->device[gpu[0]].model].name,
+                             m->model[m->device[gpu[i]].model].name);
+    return load_alike(out, m, gpu[0], err);
 }
 
 /* Whether a file has a key of clusters that machines have not. */
@@ -476,6 +497,98 @@ emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_err
 cleanup:
     emp_machine_destroy(machine);
     return st;
+}
+
+/* ---- fleets ---- */
+
+/* The slowest route between GPUs of a machine. */
+static emp_link_rate slowest_route(const emp_machine *m, const emp_device_id *gpu,
+                                   int32_t count)
+{
+    emp_link_rate slowest = {INFINITY, 0.0};
+
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t k = 0; k < count; k++) {
+            const emp_route *route = &m->route[gpu[i]][gpu[k]];
+            if (i == k) continue;
+            slowest.bytes_per_s = fmin(slowest.bytes_per_s, route->bytes_per_s);
+            slowest.latency_s = fmax(slowest.latency_s, route->latency_s);
+        }
+    }
+    return slowest;
+}
+
+/* GPUs of different models have the slowest route of all between them. Groups of ranks lie in one domain where all GPUs are in
+ * one host, and else in domains of the smallest number of GPUs of one model in a host. */
+static void join(emp_fleet *f, const emp_machine *m, const emp_device_id *gpu,
+                 int32_t count)
+{
+    const emp_link_rate slowest = slowest_route(m, gpu, count);
+    int32_t             near = 0, least = count;
+
+    for (int32_t i = 0; i < count; i++)
+        near += m->device[gpu[i]].host == m->device[gpu[0]].host;
+    for (int32_t k = 0; k < f->count; k++)
+        if (f->kind[k]->domain < least) least = f->kind[k]->domain;
+    for (int32_t i = 0; i < EMP_LINKS; i++) f->all->link[i] = slowest;
+    f->all->network = slowest;
+    f->all->gpus = count;
+    f->all->domain = near == count ? count : least;
+    f->all->measured.tables = NULL;
+    for (int32_t k = 0; k < f->count; k++) {
+        emp_cluster *kind = f->kind[k];
+        for (int32_t i = 0; i < EMP_LINKS && kind->gpus == 1; i++)
+            kind->link[i] = slowest;
+        if (near == count) kind->domain = count;
+    }
+}
+
+static emp_status fill_fleet(emp_fleet *out, const emp_machine *m, emp_error *err)
+{
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    const int32_t count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+
+    for (int32_t i = 0; i < count; i++) {
+        bool is_new = true;
+        for (int32_t k = 0; k < i; k++)
+            is_new &= m->device[gpu[k]].model != m->device[gpu[i]].model;
+        if (!is_new) continue;
+        if (out->count == EMP_FLEET_MAX)
+            return EMP_ERROR(EMP_EUNSUPPORTED, "GPUs of more than %d models",
+                             EMP_FLEET_MAX);
+        EMP_CHECK(load_alike(&out->kind[out->count++], m, gpu[i], err));
+    }
+    if (out->count < 2) return load_by_machine(&out->all, m, err);
+    EMP_CHECK(load_alike(&out->all, m, gpu[0], err));
+    emp_tables_release(out->all->measured.tables);
+    join(out, m, gpu, count);
+    return EMP_OK;
+}
+
+emp_status emp_fleet_load(emp_fleet *out, const char *name_or_path, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_machine *machine = NULL;
+    emp_error    why = {0};
+    char         path[512];
+
+    emp_config_path(path, sizeof path, "clusters", name_or_path);
+    if (is_cluster(path)) return load_path(&out->all, path, err);
+    st = emp_machine_load(&machine, name_or_path, &why);
+    if (st == EMP_EIO) return emp_cluster_load(&out->all, name_or_path, err);
+    if (st != EMP_OK) EMP_FAIL(st, "%s", why.msg);
+    EMP_TRY(fill_fleet(out, machine, err));
+
+cleanup:
+    emp_machine_destroy(machine);
+    return st;
+}
+
+void emp_fleet_clear(emp_fleet *fleet)
+{
+    for (int32_t k = 0; k < fleet->count; k++) emp_cluster_destroy(fleet->kind[k]);
+    emp_cluster_destroy(fleet->all);
+    *fleet = (emp_fleet){0};
 }
 
 void emp_cluster_destroy(emp_cluster *cluster)

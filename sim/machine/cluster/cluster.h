@@ -107,6 +107,19 @@ typedef struct {
 emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_error *err);
 void       emp_cluster_destroy(emp_cluster *cluster);
 
+enum { EMP_FLEET_MAX = 8 };
+
+/** The GPUs of a machine, of whatever models. Zero-initialise; emp_fleet_clear() releases it, also after a failure. */
+typedef struct {
+    emp_cluster *all; /**< all GPUs; where they differ, their slowest links */
+    emp_cluster *kind[EMP_FLEET_MAX]; /**< those of each model */
+    int32_t      count;               /**< of models; 0 and 1 = all are alike */
+} emp_fleet;
+
+/** Loads a cluster, or the GPUs of a machine. \retval as emp_cluster_load(); EMP_EUNSUPPORTED: more models than EMP_FLEET_MAX. */
+emp_status emp_fleet_load(emp_fleet *out, const char *name_or_path, emp_error *err);
+void       emp_fleet_clear(emp_fleet *fleet);
+
 /** FLOP/s of a kernel, from measured ones of its kind and pass near it: the mean of their logarithms, weighted by the fourth
  * power of the inverse distance in the logarithms of sizes; 0 = none was measured. O(points).
  *
