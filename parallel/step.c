@@ -608,6 +608,19 @@ static emp_status check_gpus(const predictor *x, emp_error *err)
                      x->p.cluster->name, x->p.cluster->gpus);
 }
 
+/* Kernels of which nothing is known have no time. */
+static emp_status check_known(const predictor *x, emp_error *err)
+{
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (isnan(x->chunk[c].compute_s))
+            return EMP_ERROR(EMP_EUNSUPPORTED,
+                             "nothing is known of products in %s on %s; want a GPU whose "
+                             "model has a rate of that format",
+                             x->d.is_fp8 ? "fp8" : "bf16",
+                             at_stage(x, x->schedule.stage_of[c]).cluster->gpu.name);
+    return EMP_OK;
+}
+
 /* Tokens of the busiest rank of each layer, unless all have as many. */
 static emp_status fill_busiest(predictor *x, const emp_expert_loads *given,
                                emp_error *err)
@@ -676,6 +689,7 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
         EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
     EMP_TRY(emp_homes_check(&x.p, x.schedule.has_weights, err));
     EMP_TRY(fill_chunks(&x, err));
+    EMP_TRY(check_known(&x, err));
     add_memory(out, &x, options != NULL ? options->stage : NULL);
     out->step_s = INFINITY;
     if (options != NULL && options->memory_bytes > 0.0 &&
@@ -687,10 +701,6 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
     for (int32_t s = 0; options != NULL && options->stage != NULL && s < x.d.pp; s++)
         options->stage[s].busy_s = (double)x.end[s].busy_ns * 1e-9;
     add_shares(out, &x);
-    if (isnan(out->step_s))
-        EMP_FAIL(EMP_EUNSUPPORTED, "nothing is known of products in %s on %s",
-                 x.d.is_fp8 ? "fp8" : "bf16", p->cluster->gpu.name);
-
 cleanup:
     clear(&x);
     return st;

@@ -602,6 +602,24 @@ Test(step, survives_a_lack_of_memory, .fini = expect_all_freed)
     emp_cluster_destroy(cluster);
 }
 
+/* A K40 multiplies no numbers of 16 bits. */
+Test(cluster, without_a_rate_for_products_is_refused, .fini = expect_all_freed)
+{
+    emp_cluster      *cluster = load_cluster("k40x2");
+    emp_parallel_spec spec = {0};
+    emp_parallel_step step;
+
+    ASSERT_OK(emp_parallel_spec_read(&spec, "transformer:heads=12,tp=2", &err));
+    EXPECT_REFUSED(emp_parallel_predict(&step,
+                                        &(emp_parallel){.cluster = cluster,
+                                                        .model = &spec.model,
+                                                        .degrees = &spec.degrees},
+                                        NULL, &err),
+                   EMP_EUNSUPPORTED, "nothing is known of products in bf16 on k40");
+    emp_parallel_spec_clear(&spec);
+    emp_cluster_destroy(cluster);
+}
+
 Test(cluster, survives_a_lack_of_memory, .fini = expect_all_freed)
 {
     emp_cluster *cluster = NULL;

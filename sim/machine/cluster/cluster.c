@@ -315,6 +315,21 @@ cleanup:
     return st;
 }
 
+/* Whether a cluster's file says that its GPUs are of a model. */
+static emp_status is_of_model(bool *is, const char *path, const char *model,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_config config = {0};
+
+    EMP_TRY(emp_config_open(&config, path, &cluster_schema, err));
+    *is = strcmp(((const struct raw_cluster *)config.data)->gpu, model) == 0;
+
+cleanup:
+    emp_config_close(&config);
+    return st;
+}
+
 /* The cluster whose GPUs are of a model; NULL: there is none. */
 static emp_status find_by_model(emp_cluster **out, const char *model, emp_error *err)
 {
@@ -325,10 +340,9 @@ static emp_status find_by_model(emp_cluster **out, const char *model, emp_error 
     emp_data_find(&names, "clusters");
     for (int32_t i = 0; i < names.count; i++) {
         emp_config_path(path, sizeof path, "clusters", names.name[i]);
-        EMP_CHECK(load_path(out, path, err));
-        if (strcmp((*out)->gpu.name, model) == 0) return EMP_OK;
-        emp_cluster_destroy(*out);
-        *out = NULL;
+        bool is = false;
+        EMP_CHECK(is_of_model(&is, path, model, err));
+        if (is) return load_path(out, path, err);
     }
     return EMP_OK;
 }
