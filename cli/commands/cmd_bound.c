@@ -68,7 +68,10 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
     json_t *values = cli_bounds_json(bounds);
 
     cli_inputs_add_notes(object, inputs);
-    if (json_object_update(object, values) != 0) {
+    if (json_object_update(object, values) != 0 ||
+        json_object_set_new(object, "covers_homes",
+                            json_boolean(!cli_bounds_leave_homes(inputs->problem))) !=
+            0) {
         json_decref(object);
         object = NULL;
     }
@@ -122,6 +125,8 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     print_bound("on GPUs", bounds.gpu_kernels_ns,
                 args.placement != NULL ? "nor any with no other GPU kernels on CPUs"
                                        : "nor any that keeps GPU kernels off the CPUs");
+    if (cli_bounds_leave_homes(inputs.problem))
+        printf("Bounds are %s.\n", CLI_BOUND_HOMES);
     if (bounds.is_infeasible) printf("No placement fits in memory.\n");
 
 cleanup:

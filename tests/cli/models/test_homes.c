@@ -107,6 +107,38 @@ Test(homes, an_encoder_that_computes_for_longer_hides_its_copies)
     json_decref(held);
 }
 
+/* A card that cannot hold the weights streams them in less time than the bound of those that hold theirs, which says so; the
+ * bound of home=any covers both. */
+Test(homes, a_bound_says_whether_it_covers_streaming)
+{
+#define ENCODER "hf:path=encoder.json,phase=prefill,batch=8,seq=512"
+#define ON      " -m card.yaml -r graph-launch"
+    write_encoder();
+    write_machine("25 GB/s");
+    json_t *step = simulate(ENCODER ",home=host");
+    json_t *held = emplace_json("bound " ENCODER ON " --format json");
+    json_t *any = emplace_json("bound " ENCODER ",home=any" ON " --format json");
+    json_t *small =
+        emplace_json("bound hf:path=encoder.json,phase=prefill,batch=1,seq=64,home=any" ON
+                     " --format json");
+
+    cr_expect(number_at(step, "step_time_s") < number_at(held, "lower_bound_s"));
+    cr_expect(json_is_false(json_at(held, "covers_homes")));
+    cr_expect(number_at(any, "lower_bound_s") <= number_at(step, "step_time_s"));
+    cr_expect(json_is_true(json_at(any, "covers_homes")));
+    cr_expect(json_is_true(json_at(small, "covers_homes")));
+    emplace_prints("bound " ENCODER ON,
+                   "Bounds are of weights that are held where they are read; home=any");
+    emplace_prints("simulate " ENCODER ON " -p gpu",
+                   "of weights that are held where they are read");
+    json_decref(small);
+    json_decref(any);
+    json_decref(held);
+    json_decref(step);
+#undef ON
+#undef ENCODER
+}
+
 /* Each matrix is placed; those on the card stay there. */
 Test(homes, a_placement_chooses_the_home_of_each_matrix)
 {
