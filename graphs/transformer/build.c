@@ -70,6 +70,10 @@ static emp_status check_step(const emp_transformer_model *m,
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "update=host keeps the states of Adam on a host: it needs "
                          "phase=train and optimizer=adam");
+    if (step->caches_on_host && (step->phase == EMP_PHASE_TRAIN || m->is_encoder))
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "cache=host keeps keys and values on a host: it needs "
+                         "phase=prefill or phase=decode, and a model that has a cache");
     if (step->home != EMP_HOME_READER && step->phase == EMP_PHASE_TRAIN)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "home=host and home=any are for phase=prefill and phase=decode; "

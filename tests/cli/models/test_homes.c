@@ -246,6 +246,58 @@ Test(homes, mixtral_streams_its_weights_as_llama_cpp_does)
     json_decref(step);
 }
 
+/* ---- caches ---- */
+
+/* Keys and values of 8 layers, 8 sequences of 2048 tokens, 4096 numbers of 2 bytes each. */
+static const double cache_bytes = 2.0 * 8 * 8 * 2048 * 4096 * 2;
+
+/* A card reads the cache over its link: the time of its bytes on a slow link, the kernels and a layer's cache on a fast one, and
+ * with ahead=0 the sum. Buffers of two layers are on the card. */
+Test(homes, a_cache_on_a_host_takes_the_time_of_its_bytes)
+{
+#define DECODE "hf:path=llama.json,phase=decode,batch=8,seq=2048"
+    write_decoder();
+    write_machine("10 GB/s");
+    json_t *held = simulate(DECODE);
+    json_t *slow = simulate(DECODE ",cache=host");
+    json_t *serial = simulate(DECODE ",cache=host,ahead=0");
+    write_machine("400 GB/s");
+    json_t      *fast = simulate(DECODE ",cache=host");
+    const double busy = number_at(held, "busy_s/gpu:0");
+
+    expect_near(slow, cache_bytes / 10e9, 0.03);
+    expect_near(serial, busy + cache_bytes / 10e9, 0.03);
+    expect_near(fast, busy + cache_bytes / 8 / 400e9, 0.03);
+    cr_expect(fabs(number_at(slow, "traffic_bytes") / cache_bytes - 1.0) < 0.001);
+    cr_expect(fabs(number_at(slow, "peak_bytes/cpu:0") / cache_bytes - 1.0) < 0.001);
+    cr_expect(
+        fabs((number_at(held, "peak_bytes/gpu:0") - number_at(slow, "peak_bytes/gpu:0")) /
+                 (cache_bytes * 6 / 8) -
+             1.0) < 0.03);
+    json_decref(fast);
+    json_decref(serial);
+    json_decref(slow);
+    json_decref(held);
+#undef DECODE
+}
+
+/* A prompt writes its keys and values to the host, and reads none of them. */
+Test(homes, a_prompt_fills_the_cache_of_a_host)
+{
+    write_decoder();
+    write_machine("25 GB/s");
+    json_t *held = simulate("hf:path=llama.json,phase=prefill,batch=8,seq=2048");
+    json_t *step =
+        simulate("hf:path=llama.json,phase=prefill,batch=8,seq=2048,cache=host");
+
+    cr_expect(fabs(number_at(step, "traffic_bytes") / cache_bytes - 1.0) < 0.001);
+    expect_near(step, number_at(held, "step_time_s"), 0.03);
+    json_decref(step);
+    json_decref(held);
+    emplace_refuses("graph hf:path=llama.json,phase=train,cache=host",
+                    "cache=host keeps keys and values on a host: it needs phase=prefill");
+}
+
 /* ---- optimizers ---- */
 
 /* Bytes that the update of a parameter moves in host memory, at 4 x 16.6 GB/s: three states twice, a gradient and a weight. */
