@@ -291,7 +291,8 @@ static emp_note *tape_note(emp_tape *t, emp_note_kind kind, const char *name,
                        .name = emp_tape_join_names(t, name, ""),
                        .unit = unit,
                        .op = output.op,
-                       .input_count = count};
+                       .input_count = count,
+                       .stage = t->mark_count};
     for (int32_t i = 0; i < count; i++) note->input[i] = inputs[i];
     return note;
 }

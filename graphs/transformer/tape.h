@@ -125,6 +125,7 @@ typedef struct {
     emp_op_attrs  attrs;
     const char   *gradient; /**< type of the gradient op, of FUSED and SAME */
     int32_t       first_piece, piece_count; /**< of PIECE: notes of the same split */
+    int32_t       stage;                    /**< that it is in, where stages stream */
 } emp_note;
 
 typedef enum {

@@ -336,11 +336,55 @@ Test(homes, an_optimizer_behind_a_slow_link_takes_the_time_of_its_bytes)
     json_decref(step);
 }
 
+/* All matrices but the table come in for the forward and for the backward pass, and gradients go out meanwhile. */
+Test(homes, training_behind_a_slow_link_takes_the_time_of_its_weights)
+{
+#define TRAIN "hf:path=llama.json,phase=train,batch=1,seq=64,update=host"
+    write_decoder();
+    write_machine("1 GB/s");
+    json_t      *step = simulate(TRAIN ",home=host");
+    json_t      *held = simulate(TRAIN);
+    const double streamed = 2 * (parameters - 8000.0 * 4096),
+                 update = parameters * host_bytes / host_rate;
+
+    expect_near(step, 2 * streamed / 1e9 + update, 0.03);
+    cr_expect(fabs(number_at(step, "traffic_bytes") /
+                       (2 * streamed + 2 * (parameters - 8000.0 * 4096)) -
+                   1.0) < 0.01);
+    /* weights of 16 bits in host memory, and buffers of two layers on the card in their place */
+    cr_expect(number_at(step, "peak_bytes/gpu:0") <
+              number_at(held, "peak_bytes/gpu:0") - 0.5 * 2 * parameters);
+    cr_expect(number_at(step, "peak_bytes/cpu:0") > 14 * parameters);
+    json_decref(held);
+    json_decref(step);
+#undef TRAIN
+}
+
+Test(homes, training_that_computes_for_longer_hides_its_weights)
+{
+#define TRAIN "hf:path=llama.json,phase=train,batch=2,seq=1024,update=host,home=host"
+    write_decoder();
+    write_machine("200 GB/s");
+    json_t      *step = simulate(TRAIN);
+    json_t      *serial = simulate(TRAIN ",ahead=0");
+    const double update = parameters * host_bytes / host_rate,
+                 streamed = 2 * (parameters - 8000.0 * 4096),
+                 busy = number_at(step, "busy_s/gpu:0");
+
+    expect_near(step, busy + update, 0.03);
+    expect_near(serial, busy + update + 2 * streamed / 200e9, 0.03);
+    json_decref(serial);
+    json_decref(step);
+#undef TRAIN
+}
+
 Test(homes, homes_that_cannot_be_are_refused)
 {
     write_decoder();
     emplace_refuses("graph hf:path=llama.json,phase=train,home=host",
-                    "home=host and home=any are for phase=prefill and phase=decode");
+                    "which updates them: it needs update=host");
+    emplace_refuses("graph hf:path=llama.json,phase=train,home=any,update=host",
+                    "home=any is for phase=prefill and phase=decode");
     emplace_refuses(
         "graph hf:path=llama.json,phase=decode,update=host",
         "update=host keeps the states of Adam on a host: it needs phase=train");
