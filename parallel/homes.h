@@ -9,7 +9,7 @@
 
 #include "parallel/work.h"
 
-/** What a plan leaves to the host, from little to all; plans try them in this order. */
+/** States that a plan leaves to the host, from few to all; plans try them in this order. */
 typedef struct {
     int32_t update, activations, home;
 } emp_home_choice;

@@ -49,7 +49,7 @@ typedef struct {
     char why[EMP_PLAN_WHY_BYTES]; /* of the last that did not divide */
 } planner;
 
-/* What the spec says, or else what is to be tried. */
+/* The values of the spec, or else the ones to try. */
 static choices of_spec(const planner *p, const char *key, int32_t given, choices tried)
 {
     return emp_parallel_spec_has(p->spec, key) ? only(given) : tried;

@@ -1,7 +1,7 @@
 /** \file parallel/plan.h
  * Every way to spread a training step over so many GPUs that degrees allow: timed, and ranked.
  *
- * What the spec decides stays; all else is searched: tp, pp, vp, ep, cp and with them dp, micro-batch, recomputation, schedule.
+ * Keys that the spec decides stay; all others are searched: tp, pp, vp, ep, cp and with them dp, micro-batch, recomputation, schedule.
  * Context parallelism is searched for sequences of 8192 tokens and more.
  */
 #ifndef EMP_PARALLEL_PLAN_H
@@ -10,7 +10,7 @@
 #include "parallel/spec.h"
 #include "parallel/step.h"
 
-/** What a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
+/** The memory that a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
 #define EMP_PARALLEL_PROCESS_BYTES (1411.0 * 1048576.0)
 
 enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES, EMP_PLAN_ON_BYTES = 192 };

@@ -46,7 +46,7 @@ typedef struct {
     emp_stage_end     *end;
 } predictor;
 
-/* What decides the times of a stage. */
+/* The GPUs of a stage with the model and the degrees. */
 static emp_parallel at_stage(const predictor *x, int32_t stage)
 {
     emp_parallel p = x->p;
@@ -141,7 +141,7 @@ static int64_t add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
     return host_ns;
 }
 
-/* What the host takes for a kernel. */
+/* The host's time to start a kernel. */
 static double launch_of(const emp_parallel *p)
 {
     return p->degrees->cuda_graphs ? 0.0 : p->cluster->launch_s;
@@ -163,7 +163,7 @@ static void count_work(chunk *c, const emp_work *w)
     c->late += w->late_bytes;
 }
 
-/* Of so many parameters on a rank, those whose states and whose weights it has. */
+/* The parts of a rank's parameters whose states, and whose weights, it keeps. */
 static emp_rank_parameters shares_of(const predictor *x, double dense, double expert)
 {
     const double all = dense + expert;
@@ -390,7 +390,7 @@ static double pass_of(const predictor *x, int32_t stage, emp_turn_kind kind)
     return longest;
 }
 
-/* What is left of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
+/* The rest of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
  * buckets are a tenth of most models' parameters on a rank, or less. */
 #define LAST_BUCKET 0.1
 
@@ -454,7 +454,7 @@ static void add_times(emp_parallel_step *out, const predictor *x)
     out->bubble_frac = last > 0.0 ? 1.0 - busy / last : 0.0;
 }
 
-/* What the stage that works longest spends its time on. */
+/* The shares of the time of the stage that works longest. */
 static void add_shares(emp_parallel_step *out, const predictor *x)
 {
     const double each =
@@ -509,7 +509,7 @@ static double states_of(const predictor *x, const parameters *n, int32_t stage)
 }
 
 /* The most that activations and what a backward pass needs take on a stage, by its order of passes.
- * \param[out] most  What activations take of it, wherever they are. */
+ * \param[out] most  The part of activations, on the GPU or on the host. */
 static double activations_of(double *most, const predictor *x, int32_t stage)
 {
     const emp_pipeline_order *s = &x->schedule;

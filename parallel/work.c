@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a layer does on one rank, as Megatron-LM with TransformerEngine does it: fused norms, rotations and activations, flash
+/* The work of a layer on one rank, as Megatron-LM with TransformerEngine does it: fused norms, rotations and activations, flash
  * attention, gradients of weights added to fp32 within their products. With sequence parallelism the tokens of norms
  * are gathered before a product of columns and scattered behind one of rows; in the backward pass the gather of a product's
  * input runs beside the gradient of the input, and the scatter of that beside the gradient of the weights. */
@@ -10,7 +10,7 @@
 
 enum { HALF = 2, FLOAT = 4 };
 
-/* What the host starts beyond the kernels whose times are modelled. Each is counted in PyTorch operations, which `launch` of
+/* Operations that the host starts beyond the kernels whose times are modelled. They are counted in PyTorch operations, which `launch` of
  * a cluster times.
  *   MODULE   A product in a module of TransformerEngine takes the host 99.66 us on a GB200, where PyTorch's own takes
  *            37.08 us (github.com/NVIDIA/TransformerEngine, issue 2053). Assumed: each product of a backward pass does, too.
@@ -368,7 +368,7 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
 }
 
 /* Bytes that attention keeps: its input and the norm of it; queries, keys and values; its output, and a number a
- * head. Of latent attention the vectors of low rank stay beside them, with their norms. */
+ * head. With latent attention the vectors of low rank stay beside them, with their norms. */
 static void keep_attention(builder *b, const emp_transformer_layer *l, const widths *w)
 {
     const emp_transformer_model *m = b->p->model;

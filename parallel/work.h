@@ -45,7 +45,7 @@ typedef struct {
     emp_segment segment[EMP_SEGMENTS_MAX];
 } emp_segments;
 
-/** What decides times: all borrowed. emp_parallel_of() makes one. */
+/** The inputs of times: all borrowed. emp_parallel_of() makes one. */
 typedef struct {
     const emp_cluster           *cluster;
     const emp_transformer_model *model;

@@ -365,7 +365,7 @@ static void add_row(emp_sheet *s, const emp_parallel_row *row, int32_t index)
                   EMP_V(row->step.exposed_s * 1e3));
 }
 
-/* The errors of a source: of all its rows, and of those of a format or of a kind of model, where it has several. */
+/* The errors of a source: of all its rows, and of the rows of a format or of a kind of model, where it has several. */
 static void note_errors(emp_sheet *s, const emp_parallel_rows *rows, const char *source)
 {
     static const struct {

@@ -33,7 +33,7 @@ typedef struct {
     const emp_ablation *arms;     /**< OPTIONAL. Runs that answer it */
     const emp_measure  *measure;  /**< OPTIONAL. A measure that does, in place of arms */
     const char *command; /**< OPTIONAL. A command that does, or that belongs to it */
-    const char *missing; /**< OPTIONAL. What is not answered, as a sentence */
+    const char *missing; /**< OPTIONAL. The part that is not answered, as a sentence */
 } emp_study;
 
 /** The place of the question in docs/questions.md, from 1. */

@@ -22,7 +22,7 @@
 
 enum { CLI_GRAPH_PATH_BYTES = 4096 };
 
-/** What is written, and where. Everything is borrowed. */
+/** The files to write. Everything is borrowed. */
 typedef struct {
     const char        *path; /**< ends in .json, or in .csv: then the ops go there */
     const char        *spec;
@@ -474,7 +474,7 @@ static const struct argp_option options[] = {
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile of these times (default: that which fits the graph)", 0},
     {"costs", KEY_COSTS, "FILE", 0,
-     "Times that you measured, in place of predicted ones (docs/formats.md)", 0},
+     "Times that you measured, in place of predicted ones (docs/models.md)", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -492,7 +492,7 @@ static const char doc[] =
     "  emplace graph hf:path=config.json,phase=decode,batch=1,seq=4096\n"
     "  emplace graph nmt:layers=4 --machine k40x4 --out nmt.json\n"
     "  emplace graph model.pb --out model.csv      # and model.edges.csv\n"
-    "docs/formats.md says what is in these files.";
+    "docs/models.md says which files are read, docs/formats.md what --out writes.";
 
 static void check_output_options(const struct args *args)
 {

@@ -134,7 +134,7 @@ static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
             EMP_V(emp_degrees_deepspeed_config(config, sizeof config, d, plan->batch))));
 }
 
-/* What differs between two ways, apart from what follows from it: -1 = more than one thing. */
+/* The key that differs between two ways, apart from its consequences: -1 = more than one. */
 static int32_t difference(const emp_degrees *a, const emp_degrees *b)
 {
     const bool differs[CHANGES] = {a->tp != b->tp,

@@ -90,7 +90,7 @@ static emp_status begin_stage(pipeline *l, emp_device_id device, const char *par
         if (l->stage[i].device == device)
             return EMP_ERROR(EMP_EINVAL,
                              "%s give a device layers that follow one another, and %s is "
-                             "on %s, which has layers before those of %s",
+                             "on %s, which has layers before the layers of %s",
                              cli_form_name(l->form), part, l->p->device_name[device],
                              l->p->device_name[last->device]);
     l->stage[l->stage_count++] = (stage){.device = device};
@@ -459,8 +459,9 @@ static emp_status print_python(FILE *stream, const void *what, emp_error *err)
 
     (void)err;
     fputs("\"\"\"Where each op of a TensorFlow 1 graph runs. With this file as "
-          "placement.py:"
-          "\n\n    import placement\n    with tf.device(placement.device_of):\n"
+          "placement.py:\n\n"
+          "    import placement\n"
+          "    with tf.device(placement.device_of):\n"
           "        ...  # build the graph, under the names that the placement has\n"
           "\"\"\"\n",
           stream);

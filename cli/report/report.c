@@ -32,7 +32,7 @@ static json_t *json_step(double seconds)
     return isfinite(seconds) ? json_real(seconds) : json_null();
 }
 
-/* Object with runner_up and constants; NULL when memory is out. */
+/* Object with runner_up and constants; NULL when out of memory. */
 static json_t *cli_sensitivity_json(const emp_sensitivity *s)
 {
     json_t *constants = json_array();

@@ -195,7 +195,7 @@ static void view_back(emp_tape *t, const emp_note *note, emp_port dy)
     give(t, note, note->input[0], back(t, note, "/grad", "View", &attrs, &dy, 1));
 }
 
-/* At the first piece all others have their gradients: one concat gives that of the whole. */
+/* At the first piece all others have their gradients: one concat gives the gradient of the whole. */
 static void pieces_back(emp_tape *t, int32_t number)
 {
     const emp_note first = t->note[number];

@@ -276,7 +276,7 @@ int32_t emp_tape_unit_of(const emp_tape *t, const char *weight)
 
 /* ---- notes ---- */
 
-/* Notes an op for the way back; NULL: memory was out, or no backward pass follows. */
+/* Notes an op for the way back; NULL: out of memory, or no backward pass follows. */
 static emp_note *tape_note(emp_tape *t, emp_note_kind kind, const char *name,
                            int32_t unit, emp_port output, const emp_port *inputs,
                            int32_t count)
@@ -407,6 +407,11 @@ static emp_port binary(emp_tape *t, const char *name, const char *type,
 emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y)
 {
     return binary(t, name, "Add", EMP_NOTE_ADD, x, y, emp_tape_unit(t));
+}
+
+emp_port emp_tape_add_to(emp_tape *t, const char *name, emp_port x, emp_port y)
+{
+    return binary(t, name, "AddN", EMP_NOTE_ADD, x, y, emp_tape_unit(t));
 }
 
 emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y)

@@ -44,7 +44,7 @@ typedef struct {
     const char               *default_device; /**< or NULL */
 } emp_placement_rules;
 
-/** What is odd about a placement file that was read, for a warning. Zero-initialise. */
+/** The oddities of a placement file that was read, for a warning. Zero-initialise. */
 typedef struct {
     int32_t idle_count; /**< rules that place no op */
     char    idle[480];  /**< the first of them: "rule 2 ('x') matches no op" */

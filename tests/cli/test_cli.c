@@ -175,7 +175,7 @@ Test(cli, the_default_runtime_fits_the_graph_and_is_explained)
     emplace_ok("bench anomalies instance.json -m instance --samples 4");
 }
 
-/* What a reader leaves out is on standard error and in the JSON of every command that loads it. */
+/* Parts that a reader leaves out are on standard error and in the JSON of every command that loads it. */
 Test(cli, warnings_of_readers_are_in_json)
 {
     static const char *const commands[] = {
@@ -397,6 +397,25 @@ Test(cli, bound_has_every_bound_and_the_highest)
         bound);
     json_decref(o);
     json_decref(simulated);
+}
+
+Test(cli, bound_says_why_and_what_would_lower_it)
+{
+    json_t *o = emplace_json("bound small.pbtxt --machine k40x2 --why --format json");
+    const double bound = number_at(o, "lower_bound_s");
+
+    cr_expect_eq(bound, emplace_number("bound small.pbtxt --machine k40x2 --format json",
+                                       "lower_bound_s"));
+    emplace_expect_keys(json_at(o, "why"), "lower_bound lower_bound_gpu_kernels changes");
+    emplace_expect_keys(json_at(o, "why/lower_bound"), "lemma refuted proven_s ops");
+    emplace_expect_keys(json_at(o, "why/lower_bound/ops/0"),
+                        "type layer part count seconds");
+    cr_expect_eq(json_array_size(json_at(o, "why/changes")), 6);
+    cr_expect_leq(number_at(o, "why/changes/0/lower_bound_s"),
+                  number_at(o, "why/changes/5/lower_bound_s"));
+    json_decref(o);
+    emplace_prints("bound small.pbtxt --machine k40x2 --why",
+                   "lower bound: |what if; |another GPU like the last|no change");
 }
 
 /* A gap that the first placement has ends the search with it; one that nothing has is as none. */

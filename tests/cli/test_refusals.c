@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What emplace refuses, it refuses with one sentence that names the culprit. */
+/* A refusal of emplace is one sentence that names the culprit. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <dirent.h>
@@ -41,6 +41,11 @@ static struct error_case error_cases[] = {
     {"graph a\xff.pbtxt",                                                   2, "argument 2 is not valid UTF-8"},
     {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --dot-depth 2",  2, "--dot FILE"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --beside cpu",   2, "--explore"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --beside nosuch --explore e", 1, "nosuch"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --explore e --trace e", 1, "two outputs"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --model-explorer \"\"", 1, "beginning of the files' names"},
+    {"simulate small.pbtxt --machine k40x2 --runtime placeto --placement gpu --explore e", 1, "placeto"},
     {"table",                                                               2, "table 1"},
     {"table 3",                                                             2, "\"3\""},
     {"ablate",                                                              2, "grouping"},
@@ -267,7 +272,7 @@ ParameterizedTestParameters(refusals, error)
                                sizeof error_cases / sizeof error_cases[0]);
 }
 
-/* Of the names, sizes and times of change of all files in the scratch folder. */
+/* The hash of the names, sizes and times of change of all files in the scratch folder. */
 static uint64_t hash_of_folder(void)
 {
     uint64_t       hash = 0;

@@ -563,7 +563,7 @@ Test(plan, ranks_all_ways_and_says_why_others_fail, .fini = expect_all_freed)
     emp_cluster_destroy(cluster);
 }
 
-/* What a spec decides is not searched. */
+/* Keys that a spec decides are not searched. */
 Test(plan, keeps_what_the_spec_decides, .fini = expect_all_freed)
 {
     emp_cluster      *cluster = load_cluster("b200");

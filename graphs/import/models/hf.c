@@ -14,7 +14,7 @@
 #include "graphs/import/notes/readers.h"
 #include "graphs/transformer/stack.h"
 
-/* Of llama.cpp, whose files GGUF files are. */
+/* The default of llama.cpp, whose files GGUF files are. */
 enum {
     SEQUENCE_DEFAULT = 2048,
     GGUF_MICRO_BATCH = 512,
@@ -114,7 +114,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
 }
 
 /* Weights that count in another type than the config has them stored in. A type that the spec asks
- * for, and those of a file of weights, are no surprise. */
+ * for, or that a file of weights has, is no surprise. */
 static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
                            const emp_transformer_step *step, const emp_graph *graph)
 {
@@ -261,7 +261,7 @@ static emp_status build(emp_graph **out, emp_reading *r, const quant_file *besid
     quantised.model = &m;
     if (v->quant > 0) quantised = emp_quantised_named(v->quant - 1, &m);
     emp_transformer_step step = step_of(v, &m, dtype);
-    /* weights that are trained, and those of a type that is asked for, are not quantised */
+    /* trained weights, and weights of a type that is asked for, are not quantised */
     quantised.odd = &odd;
     if (v->quant > 0 && step.phase == EMP_PHASE_TRAIN)
         EMP_FAIL(EMP_EUNSUPPORTED,

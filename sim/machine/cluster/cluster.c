@@ -75,7 +75,7 @@ static const cyaml_schema_value_t cluster_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_cluster, cluster_fields)};
 static const emp_config_field cluster_table[] = {CLUSTER_FIELDS(ROW) HOST_FIELDS(ROW)};
 
-/* Of a host, all that is used is known, or nothing. */
+/* A file that has the memory of hosts has their rates, too. */
 static emp_status check_host(const emp_cluster *c, emp_error *err)
 {
     if (c->host.memory_bytes == 0 ||
@@ -408,7 +408,7 @@ static emp_host_share host_of(const emp_machine *m, const emp_device_id *gpu,
         {host_rate(m, gpu, count, id), m->route[m->device[id].host][id].latency_s}};
 }
 
-/* What a machine says takes the place of what cluster \a c has: rates of memory and of routes. How permutation and cross
+/* Values of a machine take the place of cluster \a c's: rates of memory and of routes. How permutation and cross
  * entropy compare with other kernels that move data, and grouped products with one product, stays. */
 static void derive(emp_cluster *c, const emp_machine *m, const gpu_list *gpus)
 {

@@ -69,7 +69,7 @@ typedef struct {
     double bytes_per_s, latency_s;
 } emp_link_rate;
 
-/** What a GPU has of its host while all GPUs of that host use it. */
+/** A GPU's share of its host while all GPUs of that host use it. */
 typedef struct {
     int64_t       memory_bytes; /**< 0 = nothing is known of hosts */
     double        bytes_per_s;  /**< of the host's memory */
@@ -78,7 +78,7 @@ typedef struct {
 
 typedef struct {
     char           name[32], description[160], path[512];
-    emp_device     gpu;             /**< its name is that of its model */
+    emp_device     gpu;             /**< its name is its model's */
     emp_device     measured;        /**< of the model whose tables count; holds them */
     int32_t        gpus;            /**< at most */
     int32_t        domain;          /**< GPUs that NVLink joins */
@@ -99,8 +99,8 @@ typedef struct {
 } emp_cluster;
 
 /** Loads a cluster by its name or path, or makes one of a machine by its name or path. A machine is the cluster of its GPU
- * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are those of the
- * machine, and the other ratios those of the cluster h100.
+ * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are the machine's, and
+ * the other ratios are taken from the cluster h100.
  * \retval EMP_EIO          There is neither; the message lists the clusters.
  * \retval EMP_EINVAL       The machine has no GPU. \retval EMP_EUNSUPPORTED  Its GPUs are of several models.
  * \retval EMP_EFORMAT, EMP_ENOMEM */
@@ -123,7 +123,7 @@ void       emp_fleet_clear(emp_fleet *fleet);
 /** FLOP/s of a kernel, from measured ones of its kind and pass near it: the mean of their logarithms, weighted by the fourth
  * power of the inverse distance in the logarithms of sizes; 0 = none was measured. O(points).
  *
- * Products and attention have at most the sustained rate: that of all measured products, or attentions with such heads, that
+ * Products and attention have at most the sustained rate: the rate of all measured products, or attentions with such heads, that
  * take a millisecond and more. A shorter one is over before the GPU comes to its limit of power, at which a step runs. */
 double emp_cluster_kernel_rate(const emp_cluster *cluster, emp_kernel_kind kind,
                                emp_pass pass, const emp_kernel_size *size);
