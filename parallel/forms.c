@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "parallel/forms.h"
+#include "parallel/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "parallel/mixed.h"
+#include "parallel/plan.h"
 
 #include <math.h>
 #include <stdio.h>

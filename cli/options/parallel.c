@@ -12,8 +12,6 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/format.h"
-#include "parallel/forms.h"
-#include "parallel/mixed.h"
 
 #define GIB 1073741824.0
 

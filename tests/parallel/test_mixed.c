@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
-#include "parallel/mixed.h"
+#include "parallel/plan.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
