@@ -47,6 +47,9 @@ const emp_option emp_degrees_options[] = {
                     "memory of the optimizer's states, where the update is done", 0),
     EMP_WORD_OPTION("activations", emp_degrees, activations, EMP_DEGREE_HOME_WORDS,
                     "memory in which activations wait for the backward pass", 0),
+    EMP_INTEGER_OPTION(
+        "mtp", emp_degrees, mtp, 0, EMP_MTP_MAX,
+        "layers behind the last one, each of which predicts a further token", 0),
     EMP_WORD_OPTION("attention", emp_degrees, attention, EMP_ATTENTION_WORDS,
                     "whether attention keeps the scores of all pairs in memory",
                     EMP_ATTENTION_FUSED),

@@ -17,6 +17,7 @@
 enum {
     EMP_CHUNKS_MAX = 512,
     EMP_STAGES_BYTES = 512,
+    EMP_MTP_MAX = 4,
     EMP_RANKS_MAX = 1 << 20,
     EMP_PASSES_MAX = 1 << 22 /**< forward passes of a step on all stages */
 };
@@ -66,6 +67,7 @@ typedef struct {
     int32_t sp;                     /**< sequence parallelism beside tp: 0 or 1 */
     int32_t zero; /**< 0: none, 1: optimizer, 2: and gradients, 3: and weights */
     int32_t recompute, schedule;
+    int32_t mtp;         /**< layers behind the last one that predict further tokens */
     int32_t attention;   /**< emp_attention_kernel */
     int32_t cuda_graphs; /**< 0 or 1: the host starts no kernels one by one */
     int32_t home; /**< 1: weights and gradients are on the host, and layers stream them */

@@ -53,6 +53,7 @@ const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degree
         emp_text_add(&to,
                      " --expert-model-parallel-size %d --expert-tensor-parallel-size %d",
                      d->ep, d->etp > 0 ? d->etp : 1);
+    if (d->mtp > 0) emp_text_add(&to, " --mtp-num-layers %d", d->mtp);
     if (d->sp && d->tp > 1) emp_text_add(&to, " --sequence-parallel");
     if (d->zero > 0) emp_text_add(&to, " --use-distributed-optimizer");
     if (d->update)

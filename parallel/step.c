@@ -7,7 +7,14 @@
 #include "base/mem.h"
 #include "parallel/homes.h"
 
-enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 256, KIND_BITS = 64, SHADOWS_MAX = 512 };
+enum {
+    HALF = 2,
+    FLOAT = 4,
+    LAYER_KINDS_MAX = 256,
+    KIND_BITS = 64,
+    SHADOWS_MAX = 512,
+    WORKS_MAX = EMP_TRANSFORMER_LAYERS_MAX + 2 + 3 * EMP_MTP_MAX
+};
 
 /* ---- the parts of the model ---- */
 
@@ -17,7 +24,7 @@ typedef struct {
     const emp_cluster           *cluster[LAYER_KINDS_MAX];
     emp_work                     work[LAYER_KINDS_MAX];
     int32_t                      count;
-    emp_work                     embedding, head;
+    emp_work                     embedding, head, join, next_head;
 } kinds;
 
 /* A chunk's passes and bytes. */
@@ -179,7 +186,7 @@ static void add_pass(chunk *c, const predictor *x, const emp_parallel *p,
                      const emp_work *const *works, int32_t count, emp_turn_kind kind)
 {
     const bool     is_forward = kind == EMP_TURN_FORWARD;
-    emp_layer_turn turn[EMP_TRANSFORMER_LAYERS_MAX + 2] = {{0, 0, 0}};
+    emp_layer_turn turn[WORKS_MAX] = {{0, 0, 0}};
     int64_t        ns = 0;
 
     for (int32_t i = 0; i < count; i++) {
@@ -212,7 +219,7 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
 {
     const emp_parallel           p = at_stage(x, stage);
     const emp_transformer_model *m = x->p.model;
-    const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2];
+    const emp_work              *works[WORKS_MAX];
     int32_t                      first = 0, count = 0, segments = 1;
 
     for (int32_t i = 0; i < index; i++) first += x->layers[i];
@@ -220,6 +227,12 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
     for (int32_t l = first; l < first + x->layers[index]; l++)
         EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[l], &p, err));
     if (index == parts - 1) works[count++] = &x->kinds->head;
+    for (int32_t i = 0; i < x->d.mtp && index == parts - 1; i++) {
+        works[count++] = &x->kinds->join;
+        EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[m->layer_count - 1], &p,
+                          err));
+        works[count++] = &x->kinds->next_head;
+    }
     for (int32_t i = 0; i < count; i++)
         segments += works[i]->forward.count + works[i]->backward.count + 3;
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
@@ -240,6 +253,9 @@ static emp_status fill_chunks(predictor *x, emp_error *err)
     const emp_parallel last = at_stage(x, x->schedule.stage_of[parts - 1]);
     emp_work_embedding(&x->kinds->embedding, &first);
     emp_work_head(&x->kinds->head, &last);
+    emp_work_join(&x->kinds->join, &last);
+    emp_work_head(&x->kinds->next_head, &last);
+    x->kinds->next_head.dense_parameters = 0.0; /* the head's */
     for (int32_t c = 0; c < x->schedule.chunks; c++)
         EMP_CHECK(
             fill_chunk(&x->chunk[c], x, c % parts, parts, x->schedule.stage_of[c], err));

@@ -663,6 +663,30 @@ void emp_work_embedding(emp_work *w, const emp_parallel *p)
     w->late_bytes = HALF * matrix;
 }
 
+/* Multi-token prediction (DeepSeek-V3 technical report, 2024, as Megatron-LM has it). A stage that is not the first keeps a copy
+ * of the embedding. */
+void emp_work_join(emp_work *w, const emp_parallel *p)
+{
+    builder      b = begin(w, p);
+    const double state = HALF * b.local * b.h;
+
+    add_stream(&b, &w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b.tokens * b.h);
+    forward_norm(&b, b.local, b.h);
+    forward_norm(&b, b.local, b.h);
+    add_stream(&b, &w->forward, EMP_STREAM_PLAIN, 4.0 * state);
+    forward_product(&b, COLUMNS, b.tokens, 2.0 * b.h, b.h / b.tp);
+    count_product(&b, 2.0 * b.h, b.h / b.tp);
+    backward_product(&b, COLUMNS, b.tokens, 2.0 * b.h, b.h / b.tp);
+    add_stream(&b, &w->backward, EMP_STREAM_PLAIN, 4.0 * state);
+    backward_norm(&b, b.local, b.h);
+    backward_norm(&b, b.local, b.h);
+    add_stream(&b, &w->backward, EMP_STREAM_PLAIN,
+               HALF * rows_of(&b) * b.h + 2.0 * HALF * b.tokens * b.h);
+    w->activation_bytes = 6.0 * state;
+    w->input_bytes = state;
+    if (b.d->pp > 1) w->dense_parameters += rows_of(&b) * b.h;
+}
+
 /* The loss reads the logits twice and writes their gradient in their place; then that is scaled. */
 void emp_work_head(emp_work *w, const emp_parallel *p)
 {

@@ -90,6 +90,9 @@ void emp_work_layer(emp_work *w, const emp_parallel *p,
                     const emp_transformer_layer *layer);
 void emp_work_embedding(emp_work *w, const emp_parallel *p);
 void emp_work_head(emp_work *w, const emp_parallel *p);
+/** The join before a layer that predicts a further token: norms of the state and of the next token's embedding, and the product
+ * of both. The layer's head is the model's, once more. */
+void emp_work_join(emp_work *w, const emp_parallel *p);
 
 /** Seconds of a collective of \a bytes: the whole of a gather, scatter or reduction, the buffer of a rank in an all-to-all.
  * All groups of a kind take what the widest of them takes. O(log points). */

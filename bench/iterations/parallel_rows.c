@@ -105,6 +105,7 @@ static emp_status read_degrees(emp_degrees *d, const reader *r, emp_error *err)
                   {"cp", &d->cp, 1},
                   {"dp", &d->dp, 1},
                   {"zero", &d->zero, 0},
+                  {"mtp", &d->mtp, 0},
                   {"cuda_graphs", &d->cuda_graphs, 0},
                   {"overlap_gradients", &d->overlap_gradients, 0},
                   {"overlap_parameters", &d->overlap_parameters, 0},
@@ -162,6 +163,7 @@ static emp_status add_recipe(emp_parallel_row *row, const reader *r,
         const char *name;
         int32_t    *value;
     } counts[] = {{"etp", &d->etp},
+                  {"mtp", &d->mtp},
                   {"cuda_graphs", &d->cuda_graphs},
                   {"overlap_gradients", &d->overlap_gradients},
                   {"overlap_parameters", &d->overlap_parameters},

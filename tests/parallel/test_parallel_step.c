@@ -77,6 +77,26 @@ Test(models, have_the_parameters_that_are_published, .fini = expect_all_freed)
     cr_expect_float_eq(predict("deepseek-v3", "b200", false).parameters, 671.026e9, 1e7);
 }
 
+/* A layer that predicts a further token has the parameters and the time of one more layer, of a product of twice the hidden size
+ * by it with two norms, and the time of one more head; the embedding and the head are shared. */
+Test(models, predict_further_tokens_by_one_more_layer, .fini = expect_all_freed)
+{
+    const emp_parallel_step four = predict("deepseek-v3:layers=4", "b200", false);
+    const emp_parallel_step five = predict("deepseek-v3:layers=5", "b200", false);
+    const emp_parallel_step next = predict("deepseek-v3:layers=4,mtp=1", "b200", false);
+    const emp_parallel_step later =
+        predict("deepseek-v3:layers=4,mtp=1,pp=2,stages=2/2", "b200", false);
+    const double h = 7168.0, rate = 5328.0 * 1073741824.0;
+    const double logits = 2.0 * 4096 * 129280, head_s = 3 * logits / 2236 / 1073741824.0;
+
+    cr_expect_float_eq(next.parameters - five.parameters, 2 * h * h + 2 * h, 1.0);
+    cr_expect(next.pipeline_s - five.pipeline_s > head_s + 2 * logits / rate);
+    cr_expect(next.pipeline_s - five.pipeline_s <
+              0.5 * (five.pipeline_s - four.pipeline_s) + 0.05);
+    /* the last stage has a copy of the embedding */
+    cr_expect_float_eq(later.parameters - next.parameters, 129280 * h, 1.0);
+}
+
 /* Degrees move parameters, and add none but norms on each tensor rank. */
 Test(models, keep_their_parameters_whatever_the_degrees, .fini = expect_all_freed)
 {
