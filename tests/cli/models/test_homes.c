@@ -198,6 +198,29 @@ Test(homes, options_of_llama_cpp_leave_matrices_on_the_host)
     emplace_expect_file("any.sh", "exec \"$@\" --device CUDA0 -ngl 9\n");
 }
 
+/* vLLM is given the step's sequences and tokens, and the GiB of weights that a card leaves to its host: as many as the host holds. */
+Test(homes, options_of_vllm_leave_as_many_bytes_on_the_host)
+{
+    emplace_write("big.json", "{\"model_type\":\"llama\",\"hidden_size\":4096,"
+                              "\"intermediate_size\":11008,\"num_attention_heads\":32,"
+                              "\"num_hidden_layers\":40,\"num_key_value_heads\":32,"
+                              "\"torch_dtype\":\"bfloat16\",\"vocab_size\":8000,"
+                              "\"tie_word_embeddings\":false}");
+    write_machine("10 GB/s");
+    json_t *found = emplace_json("place hf:path=big.json,phase=decode,batch=3,seq=512 "
+                                 "-m card.yaml -r graph-launch --decide devices,home "
+                                 "--method m-etf --out best.vllm.sh --format json");
+    char    flags[128];
+
+    cr_expect(json_is_true(json_at(found, "feasible")));
+    cr_expect(number_at(found, "peak_bytes/cpu:0") > 4e9);
+    snprintf(flags, sizeof flags,
+             "--max-num-seqs 3 --max-model-len 512 --cpu-offload-gb %.2f",
+             number_at(found, "peak_bytes/cpu:0") / 1073741824.0);
+    emplace_expect_file("best.vllm.sh", flags);
+    json_decref(found);
+}
+
 /* Micro-batches of a prompt stream the weights again. */
 Test(homes, each_micro_batch_streams_the_weights_again)
 {
