@@ -104,6 +104,7 @@ static emp_status try_homes(planner *p, emp_degrees d, emp_error *err)
 {
     const int32_t feasible = p->plan->feasible;
 
+    if (d.home && !emp_parallel_spec_has(p->spec, "zero")) d.zero = 3;
     EMP_CHECK(add_row(p, &d, err));
     if (p->plan->feasible > feasible ||
         isinf(p->plan->row[p->plan->count - 1].step.peak_bytes) ||

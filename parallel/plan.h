@@ -39,7 +39,7 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
                          const emp_cluster *cluster, int32_t gpus, bool all_ranks,
                          emp_error *err);
 
-/** Makes a plan for GPUs of several models: on those of one model only, as a pipeline whose stages have layers by the speed and
+/** Makes a plan for GPUs of several models: on the GPUs of one model only, as a pipeline whose stages have layers by the speed and
  * memory of their GPUs, and as replicas that take micro-batches by their speed. The ranks of a stage, and the stages of a
  * replica in the last case, have GPUs of one model. Experts are not shared out, and a stage has one part of the model.
  * O(ways layers^2).
@@ -53,7 +53,7 @@ void emp_ways_sort(emp_ways *plan);
 
 void emp_ways_clear(emp_ways *plan);
 
-/* Degrees as flags or configurations of the programs that train with them. Names of flags are those of Megatron-LM's
+/* Degrees as flags or configurations of the programs that train with them. Flags have the names of Megatron-LM's
  * megatron/training/arguments.py and of DeepSpeed's configuration. */
 
 /** True if Megatron-LM has flags for all that the degrees say: its weights and activations stay on GPUs. */

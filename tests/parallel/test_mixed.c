@@ -80,7 +80,7 @@ static void clear(emp_ways *ways, emp_parallel_spec *spec, emp_fleet *fleet)
 #define MODEL \
     "transformer:layers=24,hidden=2048,heads=16,gated=1,tied=0,vocab=1024,seq=1024,"
 
-/* Two micro-batches on the fast card for each on the slow one. The step is that of the share, and a sum of gradients: 4 bytes a
+/* Two micro-batches on the fast card for each on the slow one. The step is the share's pipeline and a sum of gradients: 4 bytes a
  * parameter, of which a half goes each way at 20 GB/s, and 2 bytes of each weight come back. */
 Test(mixed, replicas_take_micro_batches_by_their_speed)
 {
@@ -149,7 +149,7 @@ Test(mixed, stages_take_no_more_layers_than_fit)
     clear(&ways, &spec, &fleet);
 }
 
-/* All GPUs are used or those of one model; what fails says on which GPU. */
+/* Ways use all GPUs, or the GPUs of one model; a way that fails names the GPU. */
 Test(mixed, plans_rank_all_ways_and_refuse_keys_of_like_gpus)
 {
     emp_fleet         fleet = load(2, 1, 2);

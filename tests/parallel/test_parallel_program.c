@@ -148,6 +148,11 @@ Test(parallel, a_plan_has_flags_for_what_the_host_keeps)
     cr_expect_eq(text_at(plan, "rows/0/megatron")[0], '\0');
     json_decref(config);
     json_decref(plan);
+    json_t *replicas = emplace_json("plan llama3-8b:home=host,update=host,batch=16,tp=1,"
+                                    "pp=1 -m rtx3090x4 --format json");
+    cr_expect_eq(number_at(replicas, "rows/0/dp"), 4.0);
+    cr_expect_eq(number_at(replicas, "rows/0/zero"), 3.0);
+    json_decref(replicas);
     emplace_prints("plan llama3-70b:batch=32,update=host,tp=2,pp=4 -m h100 --gpus 8 "
                    "--top 1",
                    "on host|optimizer|Megatron-LM: |--use-precision-aware-optimizer "

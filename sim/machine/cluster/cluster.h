@@ -112,7 +112,7 @@ enum { EMP_FLEET_MAX = 8 };
 /** The GPUs of a machine, of whatever models. Zero-initialise; emp_fleet_clear() releases it, also after a failure. */
 typedef struct {
     emp_cluster *all; /**< all GPUs; where they differ, their slowest links */
-    emp_cluster *kind[EMP_FLEET_MAX]; /**< those of each model */
+    emp_cluster *kind[EMP_FLEET_MAX]; /**< the GPUs of each model */
     int32_t      count;               /**< of models; 0 and 1 = all are alike */
 } emp_fleet;
 
