@@ -197,6 +197,7 @@ typedef struct {
 
 typedef struct {
     int32_t      entrant_count, row_count, seed_count, budget_count, draws;
+    int32_t      runs_made, runs_planned; /**< fewer were made after an interrupt */
     bool         has_arms; /**< entrants are arms of one method, the first one its base */
     emp_entrant *entrant;
     emp_trials_tasks       tasks; /**< with what their runs share */

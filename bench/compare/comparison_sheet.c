@@ -142,9 +142,10 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
     s->rows = "entrants";
     emp_comparison_name_budget(text, budget);
     emp_sheet_set_title(s,
-                        "Seconds per training step, simulated, after %s: median of %d "
+                        "Seconds per training step, simulated, after %s: median of %s%d "
                         "seed%s, 95 %% interval below",
-                        text, c->seed_count, emp_units_plural(c->seed_count));
+                        text, c->runs_made < c->runs_planned ? "at most " : "",
+                        c->seed_count, emp_units_plural(c->seed_count));
     emp_sheet_set_facts(
         s, json_pack("{s:o, s:o}", "evaluations",
                      budget->evaluations > 0 ? json_integer(budget->evaluations)
@@ -538,6 +539,7 @@ static emp_status print_all(FILE *out, const emp_comparison *c, emp_sheet_format
     if (c->draws > 0 && emp_comparison_largest(c, EMP_BY_EVALUATIONS) >= 0)
         emp_comparison_changes(&sheet[count++], c);
     for (int32_t i = 0; i < count - 1; i++) sheet[i].next = &sheet[i + 1];
+    emp_sheet_set_runs(&sheet[0], c->runs_made, c->runs_planned);
     emp_comparison_explain(&sheet[count - 1], c);
     emp_status st = emp_sheet_print(out, &sheet[0], format, err);
     for (int32_t i = 0; i < count; i++) emp_sheet_clear(&sheet[i]);
@@ -567,6 +569,7 @@ static emp_status print_data(FILE *out, const emp_comparison *c, emp_sheet_forma
         head = NULL;
     }
     emp_sheet_set_head(&sheet[0], head);
+    emp_sheet_set_runs(&sheet[0], c->runs_made, c->runs_planned);
     emp_status st = emp_sheet_print(out, &sheet[0], format, err);
     for (int32_t b = 0; b <= last; b++) emp_sheet_clear(&sheet[b]);
     emp_sheet_clear(&changes);

@@ -434,6 +434,15 @@ Test(comparison, an_entrant_takes_its_options)
     cr_expect_eq(counted_runs - counted_reads, SEEDS);
 }
 
+Test(comparison, one_that_is_stopped_says_what_was_run)
+{
+    choose("one", "expert,anneal");
+    p.jobs = counted_jobs_stopped(2);
+    cr_assert_eq(emp_comparison_make(&c, &p, NULL), EMP_EINTERRUPTED);
+    expect_text("Partial: 2 of ");
+    expect_text("median of at most 2 seeds");
+}
+
 static atomic_int stop_flag;
 
 Test(comparison, stop_leaves_the_rest_blank)
