@@ -268,7 +268,8 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
 
     emplace_expect_keys(ops, "time_ns count peak_flops_per_s peak_bytes_per_s types "
                              "scopes longest issue_ns launch_bound");
-    emplace_expect_keys(json_at(ops, "longest/0"), "time_ns share count flops bytes op");
+    emplace_expect_keys(json_at(ops, "longest/0"), "time_ns share count flops "
+                                                   "flops_peak_frac bytes op");
     cr_expect_gt(json_array_size(changes), 0);
     json_array_foreach(changes, i, change)
     {
@@ -284,6 +285,27 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
 }
 
 /* A log that a file receives has a line now and then, and no marks of a terminal. */
+/* Products of bf16 are faster than the peak of fp32, which the machine lists first. */
+Test(cli, rates_are_shares_of_the_peak_of_the_number_format)
+{
+    emplace_write(
+        "bf16.json",
+        "{\"model_type\":\"llama\",\"hidden_size\":2048,\"intermediate_size\":5632,"
+        "\"num_hidden_layers\":2,\"num_attention_heads\":16,\"vocab_size\":32000,"
+        "\"torch_dtype\":\"bfloat16\"}");
+    json_t *object =
+        emplace_json("simulate hf:path=bf16.json,seq=2048,batch=1 "
+                     "--machine h200x1 --placement gpu --no-bound --why --json");
+    const json_t *ops = json_at(object, "why/devices/gpu:0/ops");
+    const json_t *product = json_at(ops, "types/0");
+    const double rate = number_at(product, "flops") / number_at(product, "time_ns") * 1e9;
+
+    cr_expect_gt(rate, number_at(ops, "peak_flops_per_s"));
+    cr_expect_gt(number_at(product, "flops_peak_frac"), 0.2);
+    cr_expect_lt(number_at(product, "flops_peak_frac"), 1.0);
+    json_decref(object);
+}
+
 Test(cli, progress_is_lines_where_standard_error_is_no_terminal)
 {
     cr_assert_eq(setenv("EMPLACE_LOG_EVERY", "0.001", 1), 0);
