@@ -285,6 +285,33 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
 }
 
 /* A log that a file receives has a line now and then, and no marks of a terminal. */
+/* Models of a kind share the time that a graph's file states of an op, unless --costs has others. */
+Test(cli, one_time_for_different_models_is_warned_of)
+{
+#define ON(machine) "simulate shared.json -p gpu --no-bound --format json -m " machine
+    static const struct {
+        const char *command, *parts;
+    } cases[] = {{ON("rtx4090x2+rtx3060"),
+                  "shared.json|all GPUs|rtx4090 and rtx3060|--costs FILE|column model"},
+                 {ON("k40x2"), NULL},
+                 {ON("rtx4090x2+rtx3060 --costs shared.csv"), NULL}};
+
+    emplace_write("shared.json",
+                  "{\"format\": \"emplace-ops-1\", \"ops\": [{\"name\": \"a\", "
+                  "\"gpu_s\": 0.001}, {\"name\": \"b\"}], \"edges\": [[\"a\", \"b\"]]}");
+    emplace_write("shared.csv", "op,us,model\na,2000,rtx3060\na,1000,rtx4090\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *object = emplace_json(cases[i].command);
+        cr_expect_eq(json_array_size(json_at(object, "warnings")),
+                     cases[i].parts != NULL ? 1 : 0, "%s", cases[i].command);
+        if (cases[i].parts != NULL) {
+            emplace_expect_parts(text_at(object, "warnings/0"), cases[i].parts);
+            emplace_expect_parts(program_err, text_at(object, "warnings/0"));
+        }
+        json_decref(object);
+    }
+}
+
 /* Products of bf16 are faster than the peak of fp32, which the machine lists first. */
 Test(cli, rates_are_shares_of_the_peak_of_the_number_format)
 {
