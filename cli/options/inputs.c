@@ -312,7 +312,7 @@ static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
             before = ", of ";
         }
     }
-    cli_warn("%s gives the times of %s", inputs->costs, sentence);
+    cli_inform("%s gives the times of %s", inputs->costs, sentence);
 }
 
 /* Puts the times of inputs->costs, if it is not NULL, in the place of predicted ones in the loaded problem, and says how

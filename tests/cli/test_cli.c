@@ -312,6 +312,17 @@ Test(cli, one_time_for_different_models_is_warned_of)
     }
 }
 
+/* How much --costs gives is no reason to worry. */
+Test(cli, given_times_are_counted_without_a_warning)
+{
+    emplace_write("given.csv", "op,us\ntype:MatMul,100\n");
+    emplace_ok(
+        "simulate rnnlm:steps=2,batch=8 -m k40x2 -p gpu --no-bound --costs given.csv");
+    emplace_expect_parts(program_err,
+                         "emplace: given.csv gives the times of |% of the time");
+    cr_expect_null(strstr(program_err, "warning"), "%s", program_err);
+}
+
 /* Products of bf16 are faster than the peak of fp32, which the machine lists first. */
 Test(cli, rates_are_shares_of_the_peak_of_the_number_format)
 {
