@@ -129,6 +129,14 @@ static void emp_comparison_name_budget(char text[EMP_SHEET_CELL_BYTES],
                  budget->evaluations, emp_units_plural(budget->evaluations));
 }
 
+/* ", range below": what the line below a median is, or nothing with one seed. */
+static const char *spread_of(const emp_comparison *c)
+{
+    return c->seed_count == 1                   ? ""
+           : c->seed_count < EMP_INTERVAL_LEAST ? ", range below"
+                                                : ", 95 % interval below";
+}
+
 void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
 {
     const emp_comparison_budget *budget = &c->budget[b];
@@ -143,9 +151,9 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
     emp_comparison_name_budget(text, budget);
     emp_sheet_set_title(s,
                         "Seconds per training step, simulated, after %s: median of %s%d "
-                        "seed%s, 95 %% interval below",
+                        "seed%s%s",
                         text, c->runs_made < c->runs_planned ? "at most " : "",
-                        c->seed_count, emp_units_plural(c->seed_count));
+                        c->seed_count, emp_units_plural(c->seed_count), spread_of(c));
     emp_sheet_set_facts(
         s, json_pack("{s:o, s:o}", "evaluations",
                      budget->evaluations > 0 ? json_integer(budget->evaluations)
@@ -200,7 +208,7 @@ void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
 {
     EMP_SHEET_INIT(s, change_columns);
     s->command = c->command;
-    emp_sheet_set_title(s, "Would the ranking be another?");
+    emp_sheet_set_title(s, "Would other costs change the ranking?");
     emp_sheet_note(s,
                    "The placements found, re-scored: with +-10 %% on every cost (%d "
                    "draws), and by other rules of the runtime; no search is run again. "
@@ -377,6 +385,40 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
                        others, emp_units_plural(others));
 }
 
+/* The word before "tasks": those that a file adds have no name. */
+static const char *emp_comparison_kind(const emp_comparison *c, emp_task_set set)
+{
+    int32_t own = 0, fresh = 0;
+
+    for (int32_t r = 0; r < c->row_count && set == EMP_TASKS_FRESH; r++) {
+        if (c->set[r] != set) continue;
+        if (emp_task_is_fresh(&c->row[r]))
+            fresh++;
+        else
+            own++;
+    }
+    return own == 0 && fresh == 0 ? ""
+           : own == 0             ? "fresh "
+           : fresh == 0           ? "own "
+                                  : "fresh and own ";
+}
+
+/* Why methods have no CPU seconds. */
+static void note_untimed(emp_sheet *s, const emp_comparison *c)
+{
+    char     array[512] = "";
+    emp_text names = {array, sizeof array, 0};
+
+    for (int32_t e = 0; e < c->entrant_count; e++)
+        if (c->entrant[e].method->is_outside)
+            emp_text_add(&names, "%s%s", names.used > 0 ? ", " : "", c->entrant[e].key);
+    if (names.used > 0)
+        emp_sheet_note(s,
+                       "CPU s: unknown for methods that run outside this process, whose "
+                       "CPU seconds are counted: %s.",
+                       array);
+}
+
 void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
                          emp_task_set set)
 {
@@ -395,8 +437,8 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
     s->infinite = "none";
     emp_comparison_name_budget(text, &c->budget[b]);
     emp_sheet_set_title(s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
-                        set == EMP_TASKS_FRESH ? "fresh " : "",
-                        emp_units_plural(t->row_count), origin[set]);
+                        emp_comparison_kind(c, set), emp_units_plural(t->row_count),
+                        origin[set]);
     add_lines(s, c, b, set);
     emp_sheet_note(s,
                    "rank: mean over tasks of the rank by median over %d seed%s. Ratios: "
@@ -404,6 +446,7 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
                    "bootstrap over tasks. solved: tasks where the median fits in memory.",
                    c->seed_count, emp_units_plural(c->seed_count));
     note_tests(s, c, t);
+    note_untimed(s, c);
     if (c->budget[b].clock_s > 0)
         emp_sheet_note(s, "By the clock: this differs from run to run.");
 }
