@@ -38,6 +38,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "bench/compare/tasks.h"
 #include "bench/trials/statistics.h"
 #include "bench/trials/trials.h"
@@ -143,6 +144,10 @@ emp_status emp_entrants_set_options(emp_entrant *entrants, int32_t count,
 emp_status emp_entrants_of_arms(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
                                 int32_t *count, const char *method, const char *preset,
                                 char *arms, emp_error *err);
+
+/** Describes the first arm: its method and preset, and the values in it of all options that any arm names:
+ * "hdp, preset paper: grouping=metis, groups=48". O(arms x options). */
+void emp_entrants_describe_base(emp_text *text, const emp_entrant *arms, int32_t count);
 
 /** All methods, five seeds, 100 and 1,000 evaluations, 20 draws, records in "runs", one thread; no
  * tasks yet. */

@@ -542,8 +542,20 @@ static json_t *json_outside(const emp_comparison *c)
     return all;
 }
 
+/* Its name in the table says neither the method nor the values that other arms change. */
+static void note_base(emp_sheet *s, const emp_comparison *c)
+{
+    char     array[1024] = "";
+    emp_text text = {array, sizeof array, 0};
+
+    if (!c->has_arms) return;
+    emp_entrants_describe_base(&text, c->entrant, c->entrant_count);
+    emp_sheet_note(s, "The first arm, %s, is %s.", c->entrant[0].key, array);
+}
+
 void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
 {
+    note_base(s, c);
     emp_sheet_note(s,
                    "*: the task's lowest median, at one method where several have it. "
                    "none: no placement that fits in memory, counted as infinitely slow. "
