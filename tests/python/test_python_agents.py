@@ -40,6 +40,14 @@ RANDOM = textwrap.dedent("""
             return rows
     """)
 
+CARD = textwrap.dedent("""
+    card:
+      peak: {fp32: "20 TFLOP/s", fp16: "40 TFLOP/s"}
+      memory: "8 GiB"
+      rate: "300 GB/s"
+      bus: "PCIe 4 x16"
+      class: "consumer"
+    """)
 TRAIN = textwrap.dedent("""
     def train(task):
         env = task.env("OneShot")
@@ -174,6 +182,11 @@ class Agents(unittest.TestCase):
             text = file.read()
         self.write("own.yaml", text)
         self.write("mine.py", TRAIN)
+        run(self.folder, "place", SPEC, "-m", "own.yaml", "--method", "mine.py", "--budget", "3", "--no-bound")
+        # a device model of one's own, in the folder beside the machine's file
+        os.mkdir(os.path.join(self.folder, "models"))
+        self.write("models/mine.yaml", CARD)
+        self.write("own.yaml", text.replace('"k40"', '"mine"'))
         run(self.folder, "place", SPEC, "-m", "own.yaml", "--method", "mine.py", "--budget", "3", "--no-bound")
 
     def test_what_goes_wrong_is_one_sentence(self):
