@@ -189,6 +189,22 @@ class Agents(unittest.TestCase):
         self.write("own.yaml", text.replace('"k40"', '"mine"'))
         run(self.folder, "place", SPEC, "-m", "own.yaml", "--method", "mine.py", "--budget", "3", "--no-bound")
 
+    @unittest.skipIf(numpy is None, "numpy is not installed")
+    def test_a_function_train_is_an_agent_in_this_program_as_in_a_file(self):
+        self.write("mine.py", TRAIN)
+        names = {}
+        exec(compile(TRAIN, "mine", "exec"), names)  # pylint: disable=exec-used
+        here = emplace.place(emplace.Problem(SPEC, MACHINE), names["train"], budget=30)
+        there = emplace.place(emplace.Problem(SPEC, MACHINE), os.path.join(self.folder, "mine.py"), budget=30)
+        self.assertEqual(here.method, "train")
+        self.assertEqual([point["best_s"] for point in here.curve], [point["best_s"] for point in there.curve])
+
+        def train(task):
+            raise ValueError("of mine")
+
+        with self.assertRaisesRegex(ValueError, "of mine"):
+            emplace.place(emplace.Problem(SPEC, MACHINE), train, budget=30)
+
     def test_what_goes_wrong_is_one_sentence(self):
         cases = (("x = 1", "no class with ask() and no function train()"),
                  (RANDOM + "\nclass More(Rows): pass\n", "several classes with ask(), Rows, More"),
