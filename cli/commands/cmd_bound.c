@@ -130,9 +130,9 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
     }
     json_decref(values);
     if (args->is_why && object != NULL)
-        json_object_set_new(
-            object, "why",
-            cli_bound_why_json(inputs->problem, &r->all, &r->gpus, &r->changes));
+        json_object_set_new(object, "why",
+                            cli_bound_why_json(inputs->problem, &r->bounds, &r->all,
+                                               &r->gpus, &r->changes));
     if (r->certified_ns > 0 && object != NULL)
         json_object_set_new(object, "certified_s",
                             json_real((double)r->certified_ns * 1e-9));
