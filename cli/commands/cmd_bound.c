@@ -15,6 +15,7 @@
 #include "cli/options/run_options.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
+#include "cli/stop.h"
 #include "run/methods.h"
 #include "sim/exact/exact.h"
 
@@ -276,6 +277,7 @@ static emp_status prove(emp_exact_result *result, const struct args *args,
     const emp_exact_options how = {
         .gap = args->gap_frac,
         .most_nodes = args->nodes,
+        .stop = cli_stop_flag(),
         .start = given->device_of_op != NULL ? given->device_of_op : found.device_of_op};
     EMP_TRY(emp_exact_solve(result, best, problem, &how, err));
 
