@@ -125,7 +125,10 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
     json_t *values = cli_bounds_json(&r->bounds);
 
     cli_inputs_add_notes(object, inputs);
-    if (json_object_update(object, values) != 0) {
+    if (json_object_update(object, values) != 0 ||
+        json_object_set_new(object, "covers_homes",
+                            json_boolean(!cli_bounds_leave_homes(inputs->problem))) !=
+            0) {
         json_decref(object);
         object = NULL;
     }
@@ -222,6 +225,8 @@ static void print(const struct args *args, const cli_inputs *inputs,
     print_bound("on GPUs", bounds->gpu_kernels_ns,
                 args->placement != NULL ? "nor any with no other GPU kernels on CPUs"
                                         : "nor any that keeps GPU kernels off the CPUs");
+    if (cli_bounds_leave_homes(inputs->problem))
+        printf("Bounds are %s.\n", CLI_BOUND_HOMES);
     if (bounds->is_infeasible) printf("No placement fits in memory.\n");
     if (args->is_why)
         cli_bound_why_print(inputs->problem, bounds, &r->all, &r->gpus, &r->changes);

@@ -36,7 +36,9 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Rank all ways to spread a training step of SPEC over many GPUs.\v"
     "Keys that SPEC decides stay, and all others are searched: tp, pp, vp, ep, cp, "
-    "micro_batch, recompute, schedule. docs/pipelines.md has the keys.\n\n"
+    "micro_batch, recompute, schedule, and where nothing else fits the states that the "
+    "host keeps. GPUs of several models get layers or micro-batches by their speed. "
+    "docs/pipelines.md has the keys.\n\n"
     "  emplace plan llama3-70b:batch=128 --machine b200x8\n"
     "  emplace plan hf:path=config.json,tp=8,batch=1024,seq=8192 --machine h100 --gpus "
     "512";

@@ -532,8 +532,10 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
 
     if (emp_parallel_spec_is(spec))
         return EMP_ERROR(EMP_EINVAL,
-                         "%s has degrees of parallelism, which say where its parts are; "
-                         "emplace simulate and emplace plan take them",
+                         "%s has degrees of parallelism, which say where its parts are, "
+                         "and no ops to place; emplace plan ranks degrees and emplace "
+                         "simulate times them, and an hf: or transformer: spec without "
+                         "tp, pp, dp and their like has ops",
                          spec);
     cli_stage_line_begin(&line, spec, "reading the graph");
     emp_status st =

@@ -40,6 +40,13 @@ emp_status cli_report_run(const emp_record *record, const cli_inputs *inputs,
  * placement. */
 void cli_add_winner(json_t *object, const emp_record *record);
 
+/** True if streaming weights from a host may beat the bounds of a problem: its weights are held where they are read, and a
+ * GPU may be too small for all that a step holds. */
+bool cli_bounds_leave_homes(const emp_problem *problem);
+/** The placements that a bound covers then. */
+#define CLI_BOUND_HOMES \
+    "of weights that are held where they are read; home=any covers others"
+
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
  * infeasible; NULL when out of memory. */
 json_t *cli_bounds_json(const emp_bounds *bounds);

@@ -13,13 +13,15 @@ static emp_port *open_cache(emp_stack *s, const char *name, const emp_op_attrs *
     if (s->next_cache == s->cache_count) {
         emp_tape_fail(t, EMP_GROW(s->cache, s->cache_count + 1, s->cache_capacity));
         if (!emp_tape_is_ok(t)) return NULL;
-        s->cache[s->cache_count++] =
-            emp_tape_op(t, "KeyValueCache", name, unit, attrs, NULL, 0);
+        s->cache[s->cache_count++] = emp_tape_op(
+            t, t->step->caches_on_host ? "HostKeyValueCache" : "KeyValueCache", name,
+            unit, attrs, NULL, 0);
     }
     return &s->cache[s->next_cache++];
 }
 
-/* Writes x [batch, new, ...] into a cache of so many rows a sequence; the cache behind the write. */
+/* Writes x [batch, new, ...] into a cache of so many rows a sequence. Returns the cache behind the write, or, where caches are on
+ * a host, what streams from it: the rows before x, beside which x is on the GPU already. */
 static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t rows,
                             int32_t unit)
 {
@@ -30,15 +32,17 @@ static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t 
 
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     attrs.shape.dim[1] = rows;
+    if (t->step->caches_on_host) unit = emp_tape_unit(t);
     emp_port *cache = open_cache(s, name, &attrs, unit);
     if (cache == NULL) return EMP_TAPE_NONE;
-    emp_port     in[3] = {*cache, s->positions, x};
+    emp_port     before = *cache;
+    emp_port     in[3] = {before, s->positions, x};
     emp_op_attrs none = {.dtype = t->step->dtype};
     emp_port     written = emp_tape_op(
             t, "ScatterUpdate", emp_tape_join_names(t, name, "/write"), unit, &none, in, 3);
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, written.op);
     *cache = written;
-    return written;
+    return t->step->caches_on_host ? emp_tape_stream(t, name, before, unit) : written;
 }
 
 /* Keys that stand for stride tokens each, of all tokens of a sequence. */

@@ -76,6 +76,8 @@ typedef struct {
     bool samples_top_p;   /**< else the device does, from the most likely ones */
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
     bool updates_on_host; /**< Adam's states and the update are a host's */
+    bool
+                    caches_on_host; /**< caches of keys and values are a host's, and stream to their readers */
     emp_weight_home home;
     int32_t
         ahead; /**< layers whose weights are streamed before their turn: 1 = double buffers, 0 = a matrix leaves its home when
@@ -123,6 +125,7 @@ typedef struct {
     emp_op_attrs  attrs;
     const char   *gradient; /**< type of the gradient op, of FUSED and SAME */
     int32_t       first_piece, piece_count; /**< of PIECE: notes of the same split */
+    int32_t       stage;                    /**< that it is in, where stages stream */
 } emp_note;
 
 typedef enum {
@@ -208,6 +211,8 @@ void emp_tape_stage(emp_tape *t, emp_port x);
  * reader's device has a unit of its own, and the port belongs to an op that streams it. */
 emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
                             emp_weight_kind kind);
+/** An op in the home of \a x, of unit \a unit, whose output is copied to its reader when the turn of its stage comes. */
+emp_port emp_tape_stream(emp_tape *t, const char *name, emp_port x, int32_t unit);
 /** A table that is looked up where it is, whatever the home of matrices. */
 emp_port emp_tape_table(emp_tape *t, const char *name, emp_shape shape, int32_t unit);
 /** The unit of the weight of that name; -1: there is none. */

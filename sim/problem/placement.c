@@ -156,6 +156,7 @@ emp_named_placement emp_placement_name(const emp_problem  *problem,
                              .device_count = m->device_count,
                              .op_count = problem->graph->op_count,
                              .op_name = problem->graph->name,
+                             .graph = problem->graph,
                              .decision = *decision};
 
     snprintf(p.origin.workload, sizeof p.origin.workload, "%s", problem->workload);

@@ -70,6 +70,7 @@ typedef struct {
     int32_t             device_count, op_count;
     const char         *device_name[EMP_MAX_DEVICES];
     const char *const  *op_name; /**< [op] */
+    const emp_graph    *graph;   /**< OPTIONAL. With these ops, for their bytes */
     emp_decision        decision;
 } emp_named_placement;
 

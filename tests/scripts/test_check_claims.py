@@ -86,7 +86,7 @@ class CheckClaims(script.Case):
         self.write("docs/results.md", RESULTS + PLACEBENCH)
         self.write("docs/simulator.md", f"# Model\n\n9 rules\n\n{MECHANISMS_HEAD}None.\n\n### Net\n\n9 layers\n")
         self.write("bench/validate/README.md", "# Validation\n")
-        self.write("docs/questions.md", "# Questions\n")
+        self.write("docs/methods.md", "## Open questions of the papers\n")
         self.write("docs/report.md", "# Report\n")
         self.write("docs/limits.md", "# Limits\n\n9 lives\n")
         self.write("graphs/workloads/README.md", "# Workloads\n\n9 sizes\n")
@@ -187,7 +187,7 @@ class CheckClaims(script.Case):
         self.write("errors.csv", "# percent off; made by a script\nstep, batch 32\t+44.7\nstep, batch 64\t-43.5\n")
         self.write("cpu.yaml", '# left_out: as the others predict it\nfit:\n  cells:\n'
                    '    - {name: "net:cpu", published: "2 s", fitted: "2.1 s", off: "+5 %", left_out: "2.5 s"}\n')
-        self.write("docs/questions.md", "# Questions\n")
+        self.write("docs/methods.md", "## Open questions of the papers\n")
         self.write("docs/report.md", "# Report\n")
         self.write("docs/limits.md", "# Limits\n\nSteps are up to 1 % too long. Left out, it is 1 % too long.\n")
         self.write("docs/claims/sentences.tsv", self.read("docs/claims/sentences.tsv") + "\n"

@@ -23,7 +23,7 @@ static const char doc[] =
     "A first study takes minutes; the lines below its table name seeds and evaluations. "
     "With --full it takes hours. Where another command answers the question, the study "
     "names it. --rows and --arms choose tasks and arms of a study, and a wrong name has "
-    "them listed. docs/questions.md has the answers.\n\n"
+    "them listed. docs/methods.md has the answers.\n\n"
     "  emplace study\n"
     "  emplace study colocation\n"
     "  emplace study constants --rows rnnlm10 --arms rate --budget 40\n"

@@ -27,7 +27,7 @@ enum { WEIGHTS = 1 };
 
 typedef struct {
     int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
-    int32_t update, home, ahead;
+    int32_t update, cache, home, ahead;
 } hf_values;
 
 _Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
@@ -60,6 +60,10 @@ const emp_option emp_hf_options[] = {
     EMP_WORD_OPTION("update", hf_values, update, "device|host",
                     "where Adam's states are and the update is done: on the device of a "
                     "weight, or by a CPU, which takes gradients and sends weights",
+                    0),
+    EMP_WORD_OPTION("cache", hf_values, cache, "device|host",
+                    "the memory of keys and values: that of attention's device, or a "
+                    "host's, from which they are streamed",
                     0),
     EMP_WORD_OPTION(
         "home", hf_values, home, EMP_WEIGHT_HOME_WORDS,
@@ -99,6 +103,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .samples_top_p = v->sample == SAMPLE_TOP_P,
                                  .has_master = v->master != 0,
                                  .updates_on_host = v->update != 0,
+                                 .caches_on_host = v->cache != 0,
                                  .home = (emp_weight_home)v->home,
                                  .ahead = v->ahead >= 0 ? v->ahead : 1};
 
