@@ -15,6 +15,7 @@
 #include "cli/options/run_options.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
+#include "cli/stop.h"
 #include "run/methods.h"
 #include "sim/exact/exact.h"
 
@@ -134,9 +135,9 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
     }
     json_decref(values);
     if (args->is_why && object != NULL)
-        json_object_set_new(
-            object, "why",
-            cli_bound_why_json(inputs->problem, &r->all, &r->gpus, &r->changes));
+        json_object_set_new(object, "why",
+                            cli_bound_why_json(inputs->problem, &r->bounds, &r->all,
+                                               &r->gpus, &r->changes));
     if (r->certified_ns > 0 && object != NULL)
         json_object_set_new(object, "certified_s",
                             json_real((double)r->certified_ns * 1e-9));
@@ -283,6 +284,7 @@ static emp_status prove(emp_exact_result *result, const struct args *args,
     const emp_exact_options how = {
         .gap = args->gap_frac,
         .most_nodes = args->nodes,
+        .stop = cli_stop_flag(),
         .start = given->device_of_op != NULL ? given->device_of_op : found.device_of_op};
     EMP_TRY(emp_exact_solve(result, best, problem, &how, err));
 

@@ -478,6 +478,8 @@ Test(cli, bound_says_why_and_what_would_lower_it)
     emplace_expect_keys(json_at(o, "why/lower_bound/ops/0"),
                         "type layer part count seconds");
     cr_expect_eq(json_array_size(json_at(o, "why/changes")), 6);
+    cr_expect_float_eq(number_at(o, "why/changes/0/change_frac"),
+                       number_at(o, "why/changes/0/lower_bound_s") / bound - 1.0, 1e-9);
     cr_expect_leq(number_at(o, "why/changes/0/lower_bound_s"),
                   number_at(o, "why/changes/5/lower_bound_s"));
     json_decref(o);

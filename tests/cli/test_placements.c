@@ -494,3 +494,20 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
     emplace_refuses("compare small.json gpu.json",
                     "small.json is of the workload small.pbtxt");
 }
+
+/* A placement names its machine without a folder. */
+Test(placements, a_comparison_on_a_machine_of_ones_own_asks_for_its_file)
+{
+    emplace_write("own.yaml", "description: \"a box\"\nnodes: [{name: \"socket:0\"}]\n"
+                              "devices:\n"
+                              "  - {model: \"haswell-18\", at: \"socket:0\"}\n"
+                              "  - {model: \"k40\", at: \"socket:0\", bandwidth: \"10 "
+                              "GB/s\", latency: \"10 us\"}\n");
+    emplace_ok("place rnnlm:layers=1,steps=2,units=256,batch=64 -m own.yaml -M gpu --out "
+               "own.json --no-bound");
+    emplace_refuses(
+        "compare own.json own.json",
+        "own.json is of a machine whose file --machine has to give: no machine "
+        "'own' (did you mean ./own.yaml?)");
+    emplace_prints("compare own.json own.json -m own.yaml", "both are as fast");
+}

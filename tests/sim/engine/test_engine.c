@@ -332,7 +332,8 @@ static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
 
 Test(engine, refuses_more_than_it_can_number)
 {
-    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1, most = INT32_MAX - others;
+    const int32_t others = 16 * (1 + 1) + 2 * 1 + (1 << 13) - 1,
+                  most = INT32_MAX - others;
 
     expect_edges(0, most, EMP_ENOMEM, "");
     expect_edges(0, most + 1, EMP_EUNSUPPORTED, "takes up to 2147483648 numbers");
