@@ -14,8 +14,8 @@
 struct emp_sim_team {
     const emp_problem *problem; /* borrowed */
     int32_t            threads;
-    emp_sim          **sim;    /* [thread] the first; others are NULL until a batch needs them */
-    emp_fusion       **fusion; /* [thread] NULL until a batch has leaders */
+    emp_sim    **sim; /* [thread] the first; others are NULL until a batch needs them */
+    emp_fusion **fusion; /* [thread] NULL until a batch has leaders */
 };
 
 emp_status emp_sim_team_create(emp_sim_team **out, const emp_problem *problem,
@@ -154,8 +154,7 @@ emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *
     if (count == 0) return EMP_OK;
     EMP_CHECK(engage(team, threads, err));
 
-    if (batch->decision[0].leader_of_op != NULL)
-        EMP_CHECK(learn_to_fuse(team, err));
+    if (batch->decision[0].leader_of_op != NULL) EMP_CHECK(learn_to_fuse(team, err));
     EMP_CHECK(run_anywhere(&run, err));
     const int32_t first = atomic_load(&run.failed);
     if (first == count) return atomic_load(&run.is_cut) ? EMP_EINTERRUPTED : EMP_OK;
