@@ -218,24 +218,43 @@ static emp_status price_again(const emp_inside *inside, const double *capacity,
     return EMP_OK;
 }
 
-emp_status emp_bound_window(double *best, const emp_bound_model *model,
-                            const emp_bound_paths *paths, emp_area_item *item,
-                            const double *price, double enough, emp_error *err)
+/* Keeps the window and the prices if they have raised the bound. */
+static void keep_proof(emp_window_proof *proof, double best, emp_window w,
+                       const double *price)
 {
-    emp_status st = EMP_OK;
-    double     longest = (double)emp_bound_paths_longest(paths, model);
-    double     width = longest, now[EMP_BOUND_RESOURCES];
-    emp_window w = {width / 2, width / 2};
-    emp_inside inside;
+    if (best <= proof->value) return;
+    proof->value = best;
+    proof->window = w;
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) proof->price[r] = price[r];
+}
+
+emp_status emp_bound_window(double *best, emp_window_proof *proof,
+                            const emp_bound_model *model, const emp_bound_paths *paths,
+                            emp_area_item *item, const double *price, double enough,
+                            emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    double           longest = (double)emp_bound_paths_longest(paths, model);
+    double           width = longest, now[EMP_BOUND_RESOURCES];
+    emp_window       w = {width / 2, width / 2};
+    emp_inside       inside;
+    emp_window_proof found = {0};
 
     *best = 0.0;
     EMP_TRY(inside_init(&inside, model, paths, err));
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) now[r] = price[r];
     w = look_around(&inside, now, longest, w, width, SAMPLES, best);
+    keep_proof(&found, *best, w, now);
     for (int32_t i = 0; i < IMPROVED && *best < enough; i++) {
         EMP_TRY(price_again(&inside, model->capacity, item, w, now, best, err));
+        keep_proof(&found, *best, w, now);
         width /= SAMPLES / 2;
         w = look_around(&inside, now, longest, w, width, SAMPLES / 2, best);
+        keep_proof(&found, *best, w, now);
+    }
+    if (proof != NULL) {
+        emp_inside_items(&inside, found.window, item);
+        *proof = found;
     }
 
 cleanup:
@@ -344,7 +363,7 @@ static emp_status solve_planes(const area_plane *plane, int32_t count,
 
 /* ---- prices ---- */
 
-/* Of sums; those of 80,000 rounded terms are off by far less. */
+/* The rounding of sums, which is far less for 80,000 rounded terms. */
 static const double ROUNDING = 1e-9;
 
 /* No rent that helps is higher, in units of all work, unless nothing fits. */
@@ -452,8 +471,7 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
     return EMP_OK;
 }
 
-/* An op, with the idle time that its device has after it. */
-static emp_area_item item_of_op(const emp_bound_model *model, emp_op_id op)
+emp_area_item emp_bound_item_of_op(const emp_bound_model *model, emp_op_id op)
 {
     const emp_bound_op *o = &model->op[op];
     emp_area_item       item = {.kinds = o->kinds};
@@ -487,7 +505,7 @@ static void sum_classes(const emp_bound_model *model, emp_area_item *item)
     for (int32_t c = 0; c < g->class_count; c++) item[c] = (emp_area_item){0};
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t       c = g->op[op].colocation_class;
-        emp_area_item one = item_of_op(model, op);
+        emp_area_item one = emp_bound_item_of_op(model, op);
         if (g->op[op].is_folded) continue;
         if (item[c].kinds == 0) item[c].kinds = EMP_KIND_CPU | EMP_KIND_GPU;
         add_item(&item[c], &one);

@@ -266,7 +266,7 @@ Test(placements, of_a_pytorch_graph_go_out_as_a_device_map)
 {
     emplace_warns(on_sample("place", "transformer.json.gz",
                             "-m k40x2 --method gpu --out placement.py"),
-                  "gpu:0 alone takes");
+                  "gpu:0 by itself takes");
     emplace_expect_file("placement.py",
                         "\n    \"0\": \"cuda:0\",\n|\n    \"2\": \"cuda:0\",\n");
     char *map = scratch_read("placement.py", NULL);
@@ -492,4 +492,21 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
                    "step");
     emplace_refuses("compare small.json gpu.json",
                     "small.json is of the workload small.pbtxt");
+}
+
+/* A placement names its machine without a folder. */
+Test(placements, a_comparison_on_a_machine_of_ones_own_asks_for_its_file)
+{
+    emplace_write("own.yaml", "description: \"a box\"\nnodes: [{name: \"socket:0\"}]\n"
+                              "devices:\n"
+                              "  - {model: \"haswell-18\", at: \"socket:0\"}\n"
+                              "  - {model: \"k40\", at: \"socket:0\", bandwidth: \"10 "
+                              "GB/s\", latency: \"10 us\"}\n");
+    emplace_ok("place rnnlm:layers=1,steps=2,units=256,batch=64 -m own.yaml -M gpu --out "
+               "own.json --no-bound");
+    emplace_refuses(
+        "compare own.json own.json",
+        "own.json is of a machine whose file --machine has to give: no machine "
+        "'own' (did you mean ./own.yaml?)");
+    emplace_prints("compare own.json own.json -m own.yaml", "both are as fast");
 }

@@ -3,18 +3,6 @@
 
 #include "base/mem.h"
 
-static bool has_stream(const emp_bound_model *model, int32_t kind)
-{
-    return model->has_thread && kind == EMP_DEVICE_GPU;
-}
-
-/* The end may be on any kind; where both ops are of one class on the same. */
-static bool may_pair(const emp_bound_op *other, const emp_bound_edge *edge, int32_t kind,
-                     int32_t other_kind)
-{
-    return emp_bound_may(other, other_kind) && (!edge->is_bound || kind == other_kind);
-}
-
 /* ---- heads ---- */
 
 /* On a GPU that is told and done apart, the kernels of the op start when it is issued and
@@ -28,7 +16,7 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
 
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_head *from = &paths->head[edge->from][k];
-        if (!may_pair(&model->op[edge->from], edge, kind, k)) continue;
+        if (!emp_bound_may_pair(&model->op[edge->from], edge, kind, k)) continue;
         const emp_bound_delay d = emp_bound_delay_of(edge, k, kind, EMP_BOUND_ANY_TWO);
         emp_time_ns           ready = emp_bound_add(from->told_ns, d.after_told_ns);
         if (d.after_done_ns >= 0)
@@ -39,7 +27,7 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
         start_ns = emp_time_sooner(start_ns, start);
     }
     head->ready_ns = emp_time_later(head->ready_ns, ready_ns);
-    if (has_stream(model, kind))
+    if (emp_bound_has_stream(model, kind))
         head->queued_ns = emp_time_later(head->queued_ns, start_ns);
 }
 
@@ -68,7 +56,7 @@ static void finish_head(const emp_bound_model *model, emp_op_id op, int32_t kind
         head->ready_ns = emp_time_later(head->ready_ns, floor->ready_ns);
         head->queued_ns = emp_time_later(head->queued_ns, floor->queued_ns);
     }
-    if (has_stream(model, kind)) {
+    if (emp_bound_has_stream(model, kind)) {
         head->told_ns = emp_bound_add(head->ready_ns, o->issue_ns);
         head->done_ns = emp_bound_add(emp_time_later(head->told_ns, head->queued_ns),
                                       o->run_ns[kind]);
@@ -106,7 +94,7 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
 
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_tail *to = &paths->tail[edge->to][k];
-        if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
+        if (!emp_bound_may_pair(&model->op[edge->to], edge, kind, k)) continue;
         const emp_bound_delay d = emp_bound_delay_of(edge, kind, k, EMP_BOUND_ANY_TWO);
         emp_time_ns           done = d.is_in_order ? to->queued_ns : 0;
         if (d.after_done_ns >= 0)
@@ -142,7 +130,7 @@ static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model
     tail->told_ns = emp_time_later(tail->told_ns, o->gap_ns[kind]);
     if (kind == EMP_DEVICE_GPU) go_on_by_links(paths, model, op, tail);
     tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
-    if (has_stream(model, kind)) {
+    if (emp_bound_has_stream(model, kind)) {
         tail->ready_ns =
             emp_bound_add(o->issue_ns, emp_time_later(tail->told_ns, tail->queued_ns));
     } else {
