@@ -295,13 +295,10 @@ static emp_time_ns longest(const emp_bound_drains *s, emp_bound_model *model,
 
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-            if (!emp_bound_may(&model->op[op], k)) continue;
-            if (k == EMP_DEVICE_GPU)
-                model->floor[op].queued_ns =
-                    emp_bound_drains_start(s, model, paths, op, false);
-            emp_bound_paths_find_head(paths, model, op, k);
-        }
+        if (emp_bound_may(&model->op[op], gpu))
+            model->floor[op].queued_ns =
+                emp_bound_drains_start(s, model, paths, op, false);
+        if (model->op[op].kinds != 0) emp_bound_paths_find_heads(paths, model, op);
         model->floor[op] = (emp_bound_floor){0};
     }
     return emp_bound_paths_longest(paths, model) - s->loss_ns;

@@ -218,8 +218,7 @@ emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
                 emp_time_later(*queued_ns, emp_bound_drains_start(drains, model, paths,
                                                                   op, joined == NULL));
         j.is_as_joined[op] = joined != NULL && is_as_joined(&j, drains, op);
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(o, k)) emp_bound_paths_find_head(paths, model, op, k);
+        if (o->kinds != 0) emp_bound_paths_find_heads(paths, model, op);
         if (has_joins && emp_bound_may(o, gpu)) join_on_gpu(&j, model, op, joined);
     }
 

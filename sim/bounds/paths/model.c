@@ -346,6 +346,18 @@ static emp_status widen(delays_index *index, const emp_bound_model *model, emp_e
     return EMP_OK;
 }
 
+static void add_up(emp_bound_delays *d)
+{
+    for (int32_t i = 0; i < EMP_BOUND_PAIRS; i++) {
+        const bool is_ruled_out =
+            d->is_bound && i / EMP_DEVICE_KINDS != i % EMP_DEVICE_KINDS;
+        d->told_ns[i] = is_ruled_out ? EMP_BOUND_FAR : d->after_told_ns[i];
+        d->done_ns[i] = d->after_done_ns[i] < 0 ? -EMP_BOUND_FAR : d->after_done_ns[i];
+        if (is_ruled_out) d->done_ns[i] = EMP_BOUND_FAR;
+        d->order_ns[i] = d->is_in_order[i] ? 0 : -EMP_BOUND_FAR;
+    }
+}
+
 /* The delays that equal \a wanted, which are added if there are none. */
 static emp_status share_delays(emp_bound_model *model, delays_index *index,
                                const emp_bound_delays  *wanted,
@@ -361,6 +373,7 @@ static emp_status share_delays(emp_bound_model *model, delays_index *index,
         if (added == NULL) return EMP_ERROR(EMP_ENOMEM, "the delays of an edge");
         *added = *wanted;
         added->number = model->delays_count;
+        add_up(added);
         model->delays[model->delays_count++] = *slot = added;
     }
     *shared = *slot;

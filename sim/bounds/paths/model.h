@@ -60,7 +60,11 @@ typedef struct {
 typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
 
 /** One for each pair of kinds, and two more for two GPUs. */
-enum { EMP_BOUND_WAYS = EMP_DEVICE_KINDS * EMP_DEVICE_KINDS + 2 };
+enum { EMP_BOUND_PAIRS = EMP_DEVICE_KINDS * EMP_DEVICE_KINDS };
+enum { EMP_BOUND_WAYS = EMP_BOUND_PAIRS + 2 };
+
+/** Later than any sum of two times. */
+#define EMP_BOUND_FAR (2 * EMP_COST_LIMIT_NS)
 
 /** The delays of an edge, by the way from its maker to its reader: see emp_bound_delay_of(). Edges alike share them, as
  * a graph has few sizes of tensors. */
@@ -69,6 +73,10 @@ typedef struct {
     bool        is_in_order[EMP_BOUND_WAYS];
     bool        is_bound; /**< both ends are of one class */
     int32_t     number;   /**< 0, 1, ... of the model's delays */
+    /** The same for EMP_BOUND_ANY_TWO, as numbers that are added: EMP_BOUND_FAR for pairs of kinds that a class rules out,
+     * and less than nothing, -EMP_BOUND_FAR, after what may come later. In order, 0. */
+    emp_time_ns told_ns[EMP_BOUND_PAIRS], done_ns[EMP_BOUND_PAIRS],
+        order_ns[EMP_BOUND_PAIRS];
 } emp_bound_delays;
 
 /** An op waits for another. */

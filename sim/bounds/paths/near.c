@@ -31,7 +31,7 @@ static void set_delay(const emp_bound_delays *d, int32_t from, int32_t to,
     emp_bound_pair pair = EMP_BOUND_ANY_TWO;
 
     if (!may_pair(d, from, to)) {
-        all->told_ns[lane] = all->done_ns[lane] = EMP_NEAR_FAR;
+        all->told_ns[lane] = all->done_ns[lane] = EMP_BOUND_FAR;
         return;
     }
     if (from == EMP_NEAR_HERE && to == EMP_NEAR_HERE) pair = EMP_BOUND_SAME;
@@ -39,8 +39,8 @@ static void set_delay(const emp_bound_delays *d, int32_t from, int32_t to,
     const int32_t way = emp_bound_way(emp_near_kind(from), emp_near_kind(to), pair);
     all->told_ns[lane] = d->after_told_ns[way];
     all->done_ns[lane] =
-        d->after_done_ns[way] < 0 ? -EMP_NEAR_FAR : d->after_done_ns[way];
-    all->order_ns[lane] = d->is_in_order[way] ? 0 : -EMP_NEAR_FAR;
+        d->after_done_ns[way] < 0 ? -EMP_BOUND_FAR : d->after_done_ns[way];
+    all->order_ns[lane] = d->is_in_order[way] ? 0 : -EMP_BOUND_FAR;
 }
 
 static emp_near_way way_of(const emp_bound_delays *d)

@@ -38,13 +38,10 @@ typedef struct {
 /** Delays between places, for one end's place and all of the other's. */
 typedef struct {
     emp_near_times told_ns,
-        done_ns; /**< EMP_NEAR_NEVER: there is no such pair, or it may come after */
+        done_ns; /**< EMP_BOUND_FAR: there is no such pair; -EMP_BOUND_FAR: it may come after */
     emp_near_times
-        order_ns; /**< what is added to a time on one stream: 0, or -EMP_NEAR_FAR */
+        order_ns; /**< what is added to a time on one stream: 0, or -EMP_BOUND_FAR */
 } emp_near_delays;
-
-/** Further than any sum of two times. */
-#define EMP_NEAR_FAR (2 * EMP_COST_LIMIT_NS)
 
 typedef struct {
     emp_near_delays

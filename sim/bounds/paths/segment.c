@@ -386,14 +386,12 @@ emp_status emp_bound_segments(emp_bound_model *model, emp_bound_paths *paths,
     if (model->problem->runtime.rules != EMP_RULES_EVENTS) goto cleanup;
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&model->op[op], k))
-                emp_bound_paths_find_head(paths, model, op, k);
+        if (model->op[op].kinds != 0) emp_bound_paths_find_heads(paths, model, op);
         if (!emp_bound_is_on_gpu(model, op) ||
             model->edge_offset[op + 1] - model->edge_offset[op] < 2)
             continue;
         EMP_TRY(end_at(&w, op, tries, err));
-        emp_bound_paths_find_head(paths, model, op, gpu);
+        emp_bound_paths_find_heads(paths, model, op);
     }
 
 cleanup:
