@@ -99,7 +99,7 @@ static bool may_hold(const emp_inside *s, int64_t block, emp_window w)
 
 /* O(V). \retval EMP_ENOMEM */
 static emp_status describe_all(emp_inside *s, const emp_bound_model *model,
-                              const emp_bound_paths *paths, emp_error *err)
+                               const emp_bound_paths *paths, emp_error *err)
 {
     int32_t i = 0;
 

@@ -90,7 +90,7 @@ typedef struct {
 typedef struct {
     int32_t         count; /**< ops */
     emp_inside_work of[EMP_BOUND_RESOURCES];
-    double    *barred[EMP_DEVICE_KINDS]; /**< 0, or INFINITY: the op may not be there */
+    double *barred[EMP_DEVICE_KINDS]; /**< 0, or INFINITY: the op may not be there */
     emp_inside_reach (*reach)[EMP_BOUND_RESOURCES]; /**< [block] */
     emp_arrays arrays;
 } emp_inside;
@@ -105,7 +105,8 @@ void emp_inside_find_reach(emp_inside *inside);
 /** The work inside a window, as items without memory; ops that have none there are left out.
  * \param item  [count]
  * \return how many items there are. */
-int32_t emp_inside_items(const emp_inside *inside, emp_window window, emp_area_item *item);
+int32_t emp_inside_items(const emp_inside *inside, emp_window window,
+                         emp_area_item *item);
 
 /** The most windows of one call. */
 enum { EMP_INSIDE_WINDOWS = 144 };

@@ -36,6 +36,7 @@ void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member)
     all[at] = member;
 }
 
+/* The latest first; of those released at one time the last member. Members come in late ones first, more or less. */
 static void sort_by_release(const emp_crowd *crowd, int32_t server)
 {
     const emp_crowd_member *all = crowd->member;
@@ -44,7 +45,7 @@ static void sort_by_release(const emp_crowd *crowd, int32_t server)
     for (int32_t i = 0; i < crowd->count; i++) {
         const emp_time_ns release_ns = all[i].release_ns[server];
         int32_t           at = i;
-        for (; at > 0 && all[order[at - 1]].release_ns[server] > release_ns; at--)
+        for (; at > 0 && all[order[at - 1]].release_ns[server] <= release_ns; at--)
             order[at] = order[at - 1];
         order[at] = i;
     }
@@ -56,7 +57,7 @@ static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
 {
     emp_time_ns best_ns = 0, work_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
 
-    for (int32_t i = crowd->count - 1; i >= 0; i--) {
+    for (int32_t i = 0; i < crowd->count; i++) {
         const emp_crowd_member *m = &crowd->member[crowd->order[server][i]];
         if (crowd->order[server][i] >= count) continue;
         work_ns = emp_bound_add(work_ns, m->work_ns[server]);

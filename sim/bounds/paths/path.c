@@ -207,16 +207,21 @@ void emp_bound_paths_clear(emp_bound_paths *paths)
     *paths = (emp_bound_paths){0};
 }
 
-EMP_CLONES static void find_all(const emp_bound_paths *paths,
-                                const emp_bound_model *model)
+EMP_CLONES static void find_all_heads(const emp_bound_paths *paths,
+                                      const emp_bound_model *model)
 {
     const emp_graph *g = model->problem->graph;
 
-    for (int32_t i = 0; i < g->op_count; i++) {
-        const emp_op_id op = g->topo[i];
-        memset(paths->tail[op], 0, sizeof paths->tail[op]);
-        if (model->op[op].kinds != 0) find_heads(paths, model, op);
-    }
+    for (int32_t i = 0; i < g->op_count; i++)
+        if (model->op[g->topo[i]].kinds != 0) find_heads(paths, model, g->topo[i]);
+}
+
+EMP_CLONES static void find_all_tails(const emp_bound_paths *paths,
+                                      const emp_bound_model *model)
+{
+    const emp_graph *g = model->problem->graph;
+
+    memset(paths->tail, 0, (size_t)g->op_count * sizeof *paths->tail);
     for (int32_t i = g->op_count - 1; i >= 0; i--) {
         const emp_op_id op = g->topo[i];
         if (model->op[op].kinds == 0) continue;
@@ -231,9 +236,15 @@ EMP_CLONES static void find_all(const emp_bound_paths *paths,
     }
 }
 
+void emp_bound_paths_find_all_heads(emp_bound_paths *paths, const emp_bound_model *model)
+{
+    find_all_heads(paths, model);
+}
+
 void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
 {
-    find_all(paths, model);
+    find_all_heads(paths, model);
+    find_all_tails(paths, model);
 }
 
 emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,

@@ -36,6 +36,9 @@ void       emp_bound_paths_clear(emp_bound_paths *paths);
  * O(V + E). */
 void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model);
 
+/** Likewise all heads; tails stay. */
+void emp_bound_paths_find_all_heads(emp_bound_paths *paths, const emp_bound_model *model);
+
 /** The heads of an op on each kind where it may be, from those of the ops before it. O(its edges). */
 void emp_bound_paths_find_heads(emp_bound_paths *paths, const emp_bound_model *model,
                                 emp_op_id op);

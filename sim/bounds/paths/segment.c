@@ -280,8 +280,8 @@ static emp_time_ns least_shared(const walker *w, const shared_work *all)
     return (alone_ns + others * away_ns) / (others + 1);
 }
 
-/* When the op that waits starts, at least. */
-static emp_time_ns least_end(walker *w, const outset *o)
+/* When the op that waits starts, at least, or \a known_ns if that is later. */
+static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
 {
     shared_work all = {.release_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS},
                        .tail_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS}};
@@ -300,7 +300,8 @@ static emp_time_ns least_end(walker *w, const outset *o)
         emp_crowd_add(&w->crowd, m);
         share(w, slot, o, m.release_ns[w->server], &all);
     }
-    return emp_time_later(emp_crowd_least(&w->crowd, 0, NULL), least_shared(w, &all));
+    known_ns = emp_time_later(known_ns, least_shared(w, &all));
+    return emp_crowd_least(&w->crowd, known_ns, NULL);
 }
 
 /* Over where the first op is. \a absolute_ns: from the start of the step. \return from when it is done. */
@@ -313,10 +314,12 @@ static emp_time_ns measure(walker *w, emp_op_id from, emp_time_ns *absolute_ns)
     for (int32_t place = HERE; place < places; place++) {
         outset o = {.from = from, .place = place};
         find_heads(w, &o);
-        least_ns = emp_time_sooner(least_ns, least_end(w, &o));
+        least_ns = emp_time_sooner(least_ns, least_end(w, &o, 0));
+        if (least_absolute_ns <= *absolute_ns) continue;
         o.is_absolute = true;
         o.begin_ns = begin_ns;
-        least_absolute_ns = emp_time_sooner(least_absolute_ns, least_end(w, &o));
+        least_absolute_ns =
+            emp_time_sooner(least_absolute_ns, least_end(w, &o, *absolute_ns));
     }
     *absolute_ns = emp_time_later(*absolute_ns, least_absolute_ns);
     return least_ns;
