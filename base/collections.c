@@ -69,7 +69,7 @@ uint64_t emp_hash_keyed(const uint64_t key[2], const void *bytes, size_t count)
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* Drawn once a process, so that nobody can write a file whose names all collide. Nothing that a map
+/* Drawn once a process, so that no file can be written whose names all collide. Nothing that a map
  * returns depends on it. */
 static uint64_t key_of_process[2];
 

@@ -86,7 +86,7 @@ typedef struct {
     void          *values; /**< borrowed from the module that lists it */
 } emp_named_array;
 
-/** Of one value. */
+/** Bytes of one value. */
 size_t emp_array_type_bytes(emp_array_type type);
 
 #endif /* EMP_BASE_COLLECTIONS_H */

@@ -19,7 +19,7 @@ const char *emp_status_str(emp_status status)
     return "unknown status";
 }
 
-/* Of a message that is too long both ends stay: the reason stands at the end. */
+/* Keeps both ends of a message that is too long, because the reason stands at the end. */
 static void shorten(char msg[EMP_ERROR_MSG_BYTES], const char *whole, size_t length)
 {
     static const char gap[] = "...";

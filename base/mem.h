@@ -29,12 +29,12 @@
  * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free(). */
 void *emp_calloc(size_t count, size_t size);
 
-/** What EMP_ALLOC() does; \a pointer is the address of a pointer to items of \a size bytes.
+/** Implements EMP_ALLOC(); \a pointer is the address of a pointer to items of \a size bytes.
  * \retval EMP_ENOMEM  The pointer is NULL. */
 emp_status emp_mem_allocate(void *pointer, size_t count, size_t size, const char *file,
                             int line, emp_error *err);
 
-/** What EMP_GROW() does; \a pointer is the address of a pointer to items of \a size bytes.
+/** Implements EMP_GROW(); \a pointer is the address of a pointer to items of \a size bytes.
  * \retval EMP_ENOMEM  The array is as before. */
 emp_status emp_mem_grow(void *pointer, int64_t wanted, int32_t *capacity, size_t size,
                         const char *file, int line, emp_error *err);
@@ -65,7 +65,7 @@ bool emp_mem_limit(int64_t bytes);
 void emp_mem_fail_after(long count);
 
 /* Arrays that are freed together. Zero-initialise an emp_arrays, add, ask once whether
- * memory was out, clear:
+ * an allocation failed, clear:
  *
  *     s->start = EMP_ADD_ARRAY(&s->arrays, double, tasks);
  *     s->end = EMP_ADD_ARRAY(&s->arrays, double, tasks);
@@ -78,7 +78,7 @@ void emp_mem_fail_after(long count);
 
 typedef struct {
     void *newest;   /**< block, whose head points to the one before, or NULL */
-    bool  is_short; /**< memory was out for one of them */
+    bool  is_short; /**< an allocation of one of them failed */
 } emp_arrays;
 
 #define EMP_ADD_ARRAY(arrays, type, count) \
@@ -99,10 +99,10 @@ typedef struct {
     emp_arena_chunk *last; /**< newest chunk, or NULL */
 } emp_arena;
 
-/** Zeroed bytes, aligned for any type; NULL when memory is out. O(1) amortised. */
+/** Zeroed bytes, aligned for any type; NULL when out of memory. O(1) amortised. */
 void *emp_arena_alloc(emp_arena *arena, size_t bytes);
 
-/** Copies \a length bytes of \a text and terminates them; NULL when memory is out. */
+/** Copies \a length bytes of \a text and terminates them; NULL when out of memory. */
 char *emp_arena_strndup(emp_arena *arena, const char *text, size_t length);
 
 /** Releases everything; the arena may be used again. */

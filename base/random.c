@@ -81,7 +81,7 @@ uint32_t emp_mt19937_below_numpy(emp_mt19937 *mt, uint32_t bound)
     return value;
 }
 
-/* Of as many high bits as the bound itself has. */
+/* Draws as many high bits as the bound itself has. */
 uint32_t emp_mt19937_below_python(emp_mt19937 *mt, uint32_t bound)
 {
     uint32_t value;

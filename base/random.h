@@ -26,7 +26,7 @@ void emp_mt19937_seed_python(emp_mt19937 *mt, uint32_t seed);
 double emp_mt19937_uniform(emp_mt19937 *mt);
 /** numpy.random.uniform(low, high). */
 double emp_mt19937_between(emp_mt19937 *mt, double low, double high);
-/** numpy.random.randint(bound), as numpy.random.choice(bound) draws; bound > 0. Of a bound of 1
+/** numpy.random.randint(bound), as numpy.random.choice(bound) draws; bound > 0. With a bound of 1
  * nothing is drawn. */
 uint32_t emp_mt19937_below_numpy(emp_mt19937 *mt, uint32_t bound);
 /** The index that random.choice() of Python takes of \a bound; bound > 0. */

@@ -35,7 +35,7 @@ const char *emp_stage_get(void) { return atomic_load(&stage); }
 
 enum { LOOK_NS = 20000000 }; /* from one look at the flag to the next */
 
-/* Of the caller and the thread together; whoever is the last frees it. */
+/* Shared by the caller and the thread; the last user frees it. */
 typedef struct {
     emp_apart       apart;
     pthread_t       thread;

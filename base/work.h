@@ -29,10 +29,10 @@ const char *emp_stage_set(const char *text);
 /** The text; NULL if none is set. */
 const char *emp_stage_get(void);
 
-/* A stop flag, which a signal handler or another thread sets and nobody clears. Work looks at it between its
+/* A stop flag, which a signal handler or another thread sets and which is never cleared. Work looks at it between its
  * steps. */
 
-/** \param[in] stop  NULL: nobody will ask. Else not 0: the work is to end. */
+/** \param[in] stop  NULL: never stopped. Else not 0: the work is to end. */
 static inline bool emp_stop_is_set(const atomic_int *stop)
 {
     return stop != NULL && *stop != 0;
@@ -49,7 +49,7 @@ typedef struct {
 
 /** Does the work and waits for its end, or for \a stop. The CPU time of the thread is counted as the
  * caller's (base/work.h). Where there is no \a stop, or no thread, the work is done here.
- * \param stop  base/work.h; NULL: nobody will ask.
+ * \param stop  base/work.h; NULL: never stopped.
  * \return true: it is done, and the task is the caller's. false: \a stop was set. Work that has begun
  * goes on as long as the process does. The task is destroyed, after the work if that has begun. */
 bool emp_apart_run(const emp_apart *apart, const atomic_int *stop);

@@ -1,7 +1,7 @@
 /** \file baselines/baselines.h
  * The classical placement methods. Each is one const table behind the ask/tell interface
  * of search/method.h. A new method is one file and one line of the list below;
- * docs/add-a-method.md shows how.
+ * docs/extending.md shows how.
  */
 #ifndef EMP_BASELINES_BASELINES_H
 #define EMP_BASELINES_BASELINES_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What practitioners did by hand (Mirhoseini et al. 2017, 2018), as rules on op names:
+/* Placements as practitioners made them by hand (Mirhoseini et al. 2017, 2018), as rules on op names:
  *
  * - Encoder-decoder models of recurrent layers: every layer on a GPU of its own, encoder
  * and decoder alike; with more layers than GPUs, GPU floor(layer * GPUs / layers), so
@@ -69,7 +69,7 @@ typedef struct {
     emp_device_id     *device_of_op; /* being filled; UNPLACED where no rule spoke */
 } expert;
 
-/* What tells the families apart. */
+/* The features that distinguish the families. */
 typedef struct {
     int32_t layer_count; /* recurrent layers */
     bool    has_decoder; /* of recurrent layers */
@@ -133,7 +133,7 @@ static emp_status map_forward_ops(const emp_graph *graph, emp_strmap *map, emp_e
     return EMP_OK;
 }
 
-/* An op carries data when it depends on an input of the model, not on variables alone. */
+/* An op carries data when it depends on an input of the model, not only on variables. */
 static bool carries_data(const emp_graph *graph, emp_op_id op, const bool *carries)
 {
     int32_t first = graph->input_offset[op], end = graph->input_offset[op + 1];

@@ -37,8 +37,8 @@ static void print_help(void)
     printf("\n  emplace help COMMAND           options and examples of a command\n"
            "  emplace --version [--verbose]  version, commit, libraries\n\n"
            "Exit status: 0 done, 1 bad input, 2 bad usage, 130 interrupted,\n"
-           "75 a part of a study that its command goes on with.\n"
-           "Ctrl-C ends a command within a second; runs save what they have found.\n"
+           "75 a part of a study was saved; its command continues it.\n"
+           "Ctrl-C ends a command within a second; runs save their results so far.\n"
            "A second Ctrl-C ends it at once.\n");
 }
 
@@ -107,7 +107,7 @@ static void help(int argc, char **argv)
         cli_print_help(f.command->argp, f.name);
 }
 
-/* Of a group without a command: help, the version, or what is wrong. */
+/* For a group without a command: prints help, the version, or the error. */
 static void answer_for_group(const struct found *f, int argc, char **argv)
 {
     if (f->words < argc && is_word(argv[f->words], "-h", "--help"))
@@ -123,7 +123,7 @@ static bool is_written(void) { return fflush(stdout) == 0 && !ferror(stdout); }
 
 static bool is_told; /* what came of standard output */
 
-/* Of --help and --version, which end the program by exit(). */
+/* For --help and --version, which end the program by exit(). */
 static void check_help(void)
 {
     if (is_told || is_written()) return;
@@ -151,7 +151,7 @@ static int run_command(struct found *f, int argc, char **argv)
     return CLI_EXIT_INPUT;
 }
 
-/* What a terminal shows may hold names from files. Files and pipes get it as it is. */
+/* Text for a terminal may hold names from files. Files and pipes get it as it is. */
 static void clean_terminal(void)
 {
     FILE *clean = isatty(STDOUT_FILENO) == 1 ? emp_terminal_open(STDOUT_FILENO) : NULL;

@@ -134,7 +134,7 @@ static void check_letters(struct scan *s, const char *letters)
     }
 }
 
-/* What getopt would refuse is refused here, in a sentence that says what would be right. */
+/* Refuses here what getopt would refuse, in a sentence that says what would be right. */
 static void check_options(const struct argp *argp, int argc, char **argv)
 {
     struct scan s = {.name = argv[0], .word = argv, .word_count = argc, .at = 1};
@@ -197,7 +197,7 @@ static void write_example(FILE *out, const char *line, size_t length, size_t wid
 }
 
 /* The text of help with its long examples on several lines, as a shell takes them: argp would break them
- * anywhere. The caller frees it; NULL: memory is out. */
+ * anywhere. The caller frees it; NULL: out of memory. */
 static char *break_examples(const char *doc, size_t width)
 {
     char  *text = NULL;
@@ -261,7 +261,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The command's own options, and those of all commands. */
+/* The command's own options, and the options of all commands. */
 struct whole {
     struct argp       own, argp;
     struct argp_child children[2];

@@ -18,7 +18,7 @@
 #include "run/sheet/sheet.h"
 #include "run/stats.h"
 
-/* Of the bar, which is as long as the text leaves room for. */
+/* The width of the bar, which is as long as the text leaves room for. */
 enum { LEAST_WIDTH = 4, WIDTH = 28, BAR_BYTES = 160 };
 
 void cli_bar_init(cli_bar *bar, const char *text)
@@ -110,7 +110,7 @@ void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char
     put_line(bar, line);
 }
 
-/* Draws a text alone, as often as a bar. */
+/* Draws only a text, as often as a bar. */
 static void cli_bar_draw_text(cli_bar *bar, const char *text)
 {
     char line[BAR_BYTES];
@@ -242,7 +242,7 @@ static emp_value value_of(const emp_job *job, int32_t runs,
     return emp_value_word(text);
 }
 
-/* The cells as text; NULL: memory is out. The caller frees it. */
+/* The cells as text; NULL: out of memory. The caller frees it. */
 static char *format_cells(const emp_jobs_progress *progress, int line_width)
 {
     char      *text = NULL, cell[EMP_SHEET_CELL_BYTES];

@@ -291,7 +291,7 @@ static bool computes(const emp_graph *g, emp_op_id op)
     return g->op[op].cost->kernels > 0 || g->op[op].cost->cpu_cycles > 0;
 }
 
-/* A graph of constants and inputs alone takes the runtime's own time, which looks like a step. */
+/* A graph of only constants and inputs takes the runtime's own time, which looks like a step. */
 static void warn_of_nothing(emp_import_notes *notes, const emp_graph *step,
                             const char *source)
 {

@@ -1,6 +1,6 @@
 /** \file graphs/load.h
  * A source, which is a workload spec or a graph file, made into a graph. emp_graph_load() of
- * <emplace/graph.h> gives its step alone.
+ * <emplace/graph.h> gives only its step.
  */
 #ifndef EMP_GRAPHS_LOAD_H
 #define EMP_GRAPHS_LOAD_H
@@ -34,11 +34,11 @@ emp_status emp_source_load_noted(emp_graph **step, emp_graph **whole,
                                  const char *source, emp_error *err);
 
 /** Reads the whole graph of a file by its path, its targets marked: those that \a params names, or those
- * that the file's reader marks, or all ops whose results nobody reads. \a devices: NULL is fine. */
+ * that the file's reader marks, or all ops whose results are not read. \a devices: NULL is fine. */
 emp_status emp_import_load(emp_graph **out, emp_import_devices *devices, const char *path,
                            const emp_import_params *params, emp_error *err);
 
-/** The file that a source names: that of a spec with a prefix, in \a path, else \a source itself. */
+/** The file that a source names: for a spec with a prefix, \a path, else \a source itself. */
 const char *emp_source_file(char path[EMP_SPEC_BYTES], const char *source);
 
 /** The format of the file that a source names; NULL: it names none that can be read. O(size). */

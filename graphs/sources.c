@@ -130,7 +130,7 @@ static bool is_tensorflow_js(const emp_json *root)
     return emp_json_get(root, "modelTopology") != NULL;
 }
 
-/* What model.to_json() gives. */
+/* The output of model.to_json(). */
 static bool is_keras_json(const emp_json *root)
 {
     return emp_json_get(root, "class_name") != NULL &&
@@ -251,7 +251,7 @@ static bool is_any(emp_slice file) { return file.size > 0; }
 #define TORCH_ANEW \
     "scripts/export/export_torch.py writes such a file of a PyTorch model, whole"
 #define TRACE_ANEW "record the step anew, and end the profiler before the program ends"
-#define DESCRIBED  "docs/formats.md describes such files"
+#define DESCRIBED  "docs/models.md describes such files"
 #define ONNX_ANEW                                                     \
     "onnx.checker.check_model() says whether the file is whole, and " \
     "torch.onnx.export() "                                            \

@@ -1,6 +1,6 @@
 /** \file graphs/sources.h
  * The table of sources: the prefixes of specs, and the formats of files with their marks, their readers
- * and the runtimes that fit them. docs/add-an-importer.md adds a row.
+ * and the runtimes that fit them. docs/extending.md adds a row.
  *
  * Threads. The table is constant.
  */
@@ -13,9 +13,8 @@
 /** The word before the colon of a spec, "hf" of "hf:path=config.json,phase=train". */
 typedef struct {
     const char *name;
-    const char
-        *keys[EMP_SPEC_TEXTS_MAX + 1]; /**< of texts; the first is that of the file */
-    const emp_option *options;         /**< the other keys */
+    const char *keys[EMP_SPEC_TEXTS_MAX + 1]; /**< of texts; the first is the file's */
+    const emp_option *options;                /**< the other keys */
     const char       *description, *example;
     const char       *is_for; /**< says in a refusal which files take the options */
 } emp_source_prefix;

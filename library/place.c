@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* <emplace/place.h> but for explanations. The loop is that of run/loop.h without records, checkpoints and ranks, so that
+/* <emplace/place.h> but for explanations. The loop is the one of run/loop.h without records, checkpoints and ranks, so that
  * the library needs neither HDF5 nor MPI. tests/library/test_place.c compares the two. */
 #include <emplace/place.h>
 #include <string.h>

@@ -48,6 +48,44 @@ emp_time_ns emp_machine_copy_time_ns(const emp_machine *machine, emp_device_id f
 
 /* ---- problems ---- */
 
+emp_status emp_problem_load(emp_problem **out, const char *source,
+                            const char *machine_name, const char *runtime_name,
+                            emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_graph   *graph = NULL;
+    emp_machine *machine = NULL;
+    emp_runtime *runtime = NULL;
+
+    EMP_NEED(out);
+    *out = NULL;
+    EMP_TRY(emp_graph_load(&graph, source, err));
+    EMP_TRY(emp_machine_load(&machine, machine_name, err));
+    if (runtime_name == NULL) runtime_name = emp_graph_default_runtime(graph);
+    EMP_TRY(emp_runtime_load(&runtime, runtime_name, err));
+    EMP_TRY(emp_problem_create(out, graph, machine, runtime, source, err));
+    (*out)->loaded_graph = graph;
+    (*out)->loaded_machine = machine;
+    graph = NULL;
+    machine = NULL;
+
+cleanup:
+    emp_runtime_destroy(runtime);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(graph);
+    return st;
+}
+
+const emp_graph *emp_problem_graph(const emp_problem *problem)
+{
+    return problem != NULL ? problem->graph : NULL;
+}
+
+const emp_machine *emp_problem_machine(const emp_problem *problem)
+{
+    return problem != NULL ? problem->machine : NULL;
+}
+
 static bool has_op(const emp_problem *problem, emp_op_id op)
 {
     return problem != NULL && op >= 0 && op < problem->graph->op_count;

@@ -17,6 +17,7 @@
 enum {
     EMP_CHUNKS_MAX = 512,
     EMP_STAGES_BYTES = 512,
+    EMP_MTP_MAX = 4,
     EMP_RANKS_MAX = 1 << 20,
     EMP_PASSES_MAX = 1 << 22 /**< forward passes of a step on all stages */
 };
@@ -28,6 +29,16 @@ typedef enum {
     EMP_RECOMPUTE_SELECTIVE, /**< the core of attention */
     EMP_RECOMPUTE_FULL       /**< all layers, from their inputs */
 } emp_recompute;
+
+/** Words of the keys `home`, `update` and `activations`. */
+#define EMP_DEGREE_HOME_WORDS "device|host"
+
+/** Words of the key `attention`. */
+#define EMP_ATTENTION_WORDS "fused|unfused"
+typedef enum {
+    EMP_ATTENTION_FUSED,   /**< flash attention */
+    EMP_ATTENTION_UNFUSED, /**< scores of all pairs are written to memory */
+} emp_attention_kernel;
 
 /** Words of the key `schedule`. */
 #define EMP_ORDER_WORDS "1f1b|interleaved|zero-bubble|dualpipe|gpipe"
@@ -56,7 +67,13 @@ typedef struct {
     int32_t sp;                     /**< sequence parallelism beside tp: 0 or 1 */
     int32_t zero; /**< 0: none, 1: optimizer, 2: and gradients, 3: and weights */
     int32_t recompute, schedule;
-    int32_t is_fp8; /**< products of layers in fp8 */
+    int32_t mtp;         /**< layers behind the last one that predict further tokens */
+    int32_t attention;   /**< emp_attention_kernel */
+    int32_t cuda_graphs; /**< 0 or 1: the host starts no kernels one by one */
+    int32_t home; /**< 1: weights and gradients are on the host, and layers stream them */
+    int32_t update;      /**< 1: the host keeps and updates the optimizer's states */
+    int32_t activations; /**< 1: activations wait on the host for the backward pass */
+    int32_t is_fp8;      /**< products of layers in fp8 */
     int32_t overlap_gradients, overlap_parameters, overlap_tp; /**< 0 or 1 */
     int32_t skew; /**< of loads of experts: the greatest over the mean; 0 and 1 = none */
     int32_t redundant;   /**< copies of experts on all ranks of ep together */

@@ -50,6 +50,15 @@ static void push(simulation *x, int32_t rank)
     x->queue[x->queued++] = rank;
 }
 
+/* A message between neighbours, of which the last stage and the first are a pair. */
+static int64_t send_ns_of(const emp_pipeline *p, int32_t a, int32_t b)
+{
+    const int32_t low = a < b ? a : b, high = a < b ? b : a;
+
+    if (p->stage_send_ns == NULL) return p->send_ns;
+    return p->stage_send_ns[high - low > 1 ? high : low];
+}
+
 /* When the pass that a task waits for has ended and its message is there; NEVER: not yet. */
 static int64_t ready_at(const simulation *x, const emp_turn *t, int32_t place)
 {
@@ -67,7 +76,8 @@ static int64_t ready_at(const simulation *x, const emp_turn *t, int32_t place)
     }
     const int64_t end = *done_at(x, kind, chunk, t->micro_batch, place);
     if (end == NEVER) return NEVER;
-    return x->s->stage_of[chunk] == x->s->stage_of[t->chunk] ? end : end + x->p->send_ns;
+    const int32_t from = x->s->stage_of[chunk], to = x->s->stage_of[t->chunk];
+    return from == to ? end : end + send_ns_of(x->p, from, to);
 }
 
 static int32_t instance_of(const emp_group_shape *g, int32_t place)
@@ -115,7 +125,7 @@ static void finish(simulation *x, int32_t stage, int32_t place, const emp_turn *
     r->task++;
     r->part = -1;
     if (to < 0 || x->s->stage_of[to] == stage) return;
-    if (x->s->is_blocking) r->clock += x->p->send_ns;
+    if (x->s->is_blocking) r->clock += send_ns_of(x->p, stage, x->s->stage_of[to]);
     push(x, x->s->stage_of[to] * x->n + place);
 }
 

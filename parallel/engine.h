@@ -29,6 +29,8 @@ typedef struct {
     const emp_pipeline_order *schedule;
     const emp_pass_parts     *pass; /**< [chunk * EMP_TURN_KINDS + kind] */
     int64_t                   send_ns;
+    const int64_t             *
+        stage_send_ns; /**< OPTIONAL. [stages] from each stage to the next one and back, in place of send_ns */
     int32_t         ranks; /**< of a stage that are simulated; 1 = one stands for all */
     emp_group_shape shape[EMP_GROUPS];
 } emp_pipeline;

@@ -13,7 +13,7 @@ double emp_stream_s(const emp_cluster *cluster, emp_stream_kind kind, double byt
 
 /* ---- products ---- */
 
-/* What a table or the peak of the format says; a weight's gradient has the tokens as its inner size. */
+/* The time by a table or the peak of the format; a weight's gradient has the tokens as its inner size. */
 static double product_by_model_s(const emp_cluster *c, emp_pass pass, emp_format format,
                                  const emp_kernel_size *size)
 {
@@ -170,7 +170,7 @@ emp_parallel emp_parallel_of(const emp_cluster           *cluster,
     return p;
 }
 
-/* What nccl-tests measured among so many GPUs, where the cluster's table has them; else NAN. */
+/* The measurement of nccl-tests among so many GPUs, where the cluster's table has them; else NAN. */
 static double by_table_s(const emp_cluster *c, emp_link_kind kind, int32_t size,
                          double bytes)
 {

@@ -9,8 +9,11 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
+#include "parallel/homes.h"
 
 enum { LONG_SEQUENCE = 8192, CONTEXT_MAX = 16, MICRO_BATCH_MAX = 8, SEQUENCES_A_GPU = 4 };
+
+#define GIB 1073741824.0
 
 /* ---- choices ---- */
 
@@ -46,7 +49,7 @@ typedef struct {
     char why[EMP_PLAN_WHY_BYTES]; /* of the last that did not divide */
 } planner;
 
-/* What the spec says, or else what is to be tried. */
+/* The values of the spec, or else the ones to try. */
 static choices of_spec(const planner *p, const char *key, int32_t given, choices tried)
 {
     return emp_parallel_spec_has(p->spec, key) ? only(given) : tried;
@@ -80,12 +83,43 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
     } else if (st != EMP_OK) {
         return EMP_ERROR(st, "%s", why.msg);
     } else if (isinf(row->step.step_s)) {
-        snprintf(row->why, sizeof row->why, "needs %.1f GiB of %.1f GiB",
-                 row->step.peak_bytes / 1073741824.0, plan->memory_bytes / 1073741824.0);
+        if (row->step.peak_bytes > plan->memory_bytes)
+            snprintf(row->why, sizeof row->why, "needs %.1f GiB of %.1f GiB",
+                     row->step.peak_bytes / GIB, plan->memory_bytes / GIB);
+        else
+            snprintf(row->why, sizeof row->why,
+                     "needs %.1f GiB of %.1f GiB of host memory a GPU",
+                     row->step.host_bytes / GIB,
+                     (double)p->cluster->host.memory_bytes / GIB);
     } else {
         plan->feasible++;
     }
     plan->count++;
+    return EMP_OK;
+}
+
+/* Keeps the optimizer, activations and weights on the host in turn, one after another and together, where a way does not
+ * fit otherwise. A way that fits loses by it. */
+static emp_status try_homes(planner *p, emp_degrees d, emp_error *err)
+{
+    const int32_t feasible = p->plan->feasible;
+
+    if (d.home && !emp_parallel_spec_has(p->spec, "zero")) d.zero = 3;
+    EMP_CHECK(add_row(p, &d, err));
+    if (p->plan->feasible > feasible ||
+        isinf(p->plan->row[p->plan->count - 1].step.peak_bytes) ||
+        p->cluster->host.memory_bytes == 0 || emp_parallel_spec_has(p->spec, "home") ||
+        emp_parallel_spec_has(p->spec, "update") ||
+        emp_parallel_spec_has(p->spec, "activations"))
+        return EMP_OK;
+    for (int32_t i = 0; i < EMP_HOME_CHOICES; i++) {
+        emp_degrees there = d;
+        if (!emp_homes_choose(&there, &emp_home_choices[i],
+                              emp_parallel_spec_has(p->spec, "zero")))
+            continue;
+        EMP_CHECK(add_row(p, &there, err));
+        if (p->plan->feasible > feasible) return EMP_OK;
+    }
     return EMP_OK;
 }
 
@@ -97,7 +131,7 @@ static emp_status try_recomputations(planner *p, emp_degrees d, emp_error *err)
 
     for (int32_t i = 0; i < recompute.count; i++) {
         d.recompute = recompute.value[i];
-        EMP_CHECK(add_row(p, &d, err));
+        EMP_CHECK(try_homes(p, d, err));
     }
     return EMP_OK;
 }
@@ -296,52 +330,17 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
     if (out->count == 0 || (out->feasible == 0 && isinf(out->row[0].step.peak_bytes) &&
                             p.why[0] != '\0' && out->count == 1))
         return refuse(&p, err);
-    qsort(out->row, (size_t)out->count, sizeof *out->row, compare);
+    emp_ways_sort(out);
     return EMP_OK;
+}
+
+void emp_ways_sort(emp_ways *plan)
+{
+    qsort(plan->row, (size_t)plan->count, sizeof *plan->row, compare);
 }
 
 void emp_ways_clear(emp_ways *plan)
 {
     emp_free(plan->row);
     *plan = (emp_ways){0};
-}
-
-/* ---- flags ---- */
-
-const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
-                                       int32_t batch)
-{
-    emp_text to = {text, size, 0};
-
-    text[0] = '\0';
-    emp_text_add(&to, "--tensor-model-parallel-size %d --pipeline-model-parallel-size %d",
-                 d->tp, d->pp);
-    if (d->vp > 1) emp_text_add(&to, " --num-virtual-stages-per-pipeline-rank %d", d->vp);
-    if (d->cp > 1)
-        emp_text_add(&to, " --context-parallel-size %d --cp-comm-type a2a", d->cp);
-    if (d->ep > 1)
-        emp_text_add(&to,
-                     " --expert-model-parallel-size %d --expert-tensor-parallel-size %d",
-                     d->ep, d->etp > 0 ? d->etp : 1);
-    if (d->sp && d->tp > 1) emp_text_add(&to, " --sequence-parallel");
-    if (d->zero > 0) emp_text_add(&to, " --use-distributed-optimizer");
-    if (d->recompute == EMP_RECOMPUTE_SELECTIVE)
-        emp_text_add(&to, " --recompute-granularity selective");
-    if (d->recompute == EMP_RECOMPUTE_FULL)
-        emp_text_add(&to, " --recompute-granularity full --recompute-method uniform "
-                          "--recompute-num-layers 1");
-    if (d->overlap_gradients) emp_text_add(&to, " --overlap-grad-reduce");
-    if (d->overlap_parameters) emp_text_add(&to, " --overlap-param-gather");
-    if (d->overlap_tp) emp_text_add(&to, " --tp-comm-overlap");
-    if (d->is_fp8) emp_text_add(&to, " --fp8-format hybrid");
-    if (d->first > 0 && d->first == d->last)
-        emp_text_add(&to, " --account-for-embedding-in-pipeline-split "
-                          "--account-for-loss-in-pipeline-split");
-    else if (d->first > 0)
-        emp_text_add(&to, " --decoder-first-pipeline-num-layers %d", d->first);
-    if (d->last > 0 && d->first != d->last)
-        emp_text_add(&to, " --decoder-last-pipeline-num-layers %d", d->last);
-    emp_text_add(&to, " --seq-length %d --micro-batch-size %d --global-batch-size %d",
-                 d->sequence, d->micro_batch, batch);
-    return text;
 }

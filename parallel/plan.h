@@ -1,7 +1,7 @@
 /** \file parallel/plan.h
  * Every way to spread a training step over so many GPUs that degrees allow: timed, and ranked.
  *
- * What the spec decides stays; all else is searched: tp, pp, vp, ep, cp and with them dp, micro-batch, recomputation, schedule.
+ * Keys that the spec decides stay; all others are searched: tp, pp, vp, ep, cp and with them dp, micro-batch, recomputation, schedule.
  * Context parallelism is searched for sequences of 8192 tokens and more.
  */
 #ifndef EMP_PARALLEL_PLAN_H
@@ -10,15 +10,17 @@
 #include "parallel/spec.h"
 #include "parallel/step.h"
 
-/** What a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
+/** The memory that a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
 #define EMP_PARALLEL_PROCESS_BYTES (1411.0 * 1048576.0)
 
-enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES };
+enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES, EMP_PLAN_ON_BYTES = 192 };
 
 typedef struct {
     emp_degrees       degrees;
     emp_parallel_step step;
     char              why[EMP_PLAN_WHY_BYTES]; /**< it fails; "" = it does not */
+    char
+        on[EMP_PLAN_ON_BYTES]; /**< GPUs of which model do how much; "" = all are alike */
 } emp_way;
 
 /** Zero-initialise; emp_ways_clear() releases it, also after a failure. */
@@ -37,10 +39,39 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
                          const emp_cluster *cluster, int32_t gpus, bool all_ranks,
                          emp_error *err);
 
+/** Makes a plan for GPUs of several models: on the GPUs of one model only, as a pipeline whose stages have layers by the speed and
+ * memory of their GPUs, and as replicas that take micro-batches by their speed. The ranks of a stage, and the stages of a
+ * replica in the last case, have GPUs of one model. Experts are not shared out, and a stage has one part of the model.
+ * O(ways layers^2).
+ * \retval EMP_EINVAL  No degrees fit; the message says why.
+ * \retval EMP_EUNSUPPORTED, EMP_ENOMEM  As emp_parallel_predict(). */
+emp_status emp_ways_find_mixed(emp_ways *out, const emp_parallel_spec *spec,
+                               const emp_fleet *fleet, emp_error *err);
+
+/** Sorts the rows: feasible ones first, by their time; then by their memory. */
+void emp_ways_sort(emp_ways *plan);
+
 void emp_ways_clear(emp_ways *plan);
+
+/* Degrees as flags or configurations of the programs that train with them. Flags have the names of Megatron-LM's
+ * megatron/training/arguments.py and of DeepSpeed's configuration. */
+
+/** True if Megatron-LM has flags for all that the degrees say: its weights and activations stay on GPUs. */
+bool emp_degrees_fit_megatron(const emp_degrees *d);
+/** True if ZeRO of DeepSpeed is all that the degrees need: no model, pipeline or context parallelism. */
+bool emp_degrees_fit_deepspeed(const emp_degrees *d);
 
 /** The flags of Megatron-LM for these degrees; returns \a text. */
 const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
                                        int32_t batch);
+/** The configuration of DeepSpeed, JSON in one line; returns \a text. */
+const char *emp_degrees_deepspeed_config(char *text, size_t size, const emp_degrees *d,
+                                         int32_t batch);
+
+/** The name of the program that has flags for the degrees, Megatron-LM first. */
+const char *emp_degrees_form(const emp_degrees *d);
+/** Its flags; returns \a text, in words where no program has such flags. */
+const char *emp_degrees_flags(char *text, size_t size, const emp_degrees *d,
+                              int32_t batch);
 
 #endif /* EMP_PARALLEL_PLAN_H */

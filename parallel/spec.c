@@ -62,7 +62,9 @@ bool emp_parallel_spec_is(const char *text)
         !emp_parallel_model_is(text, strcspn(text, ":")))
         return false;
     while (next_item(&i, &at)) {
-        if (is_key(&i, "seq") || is_key(&i, "dtype")) continue; /* of other specs, too */
+        if (is_key(&i, "seq") || is_key(&i, "dtype") || is_key(&i, "home") ||
+            is_key(&i, "update"))
+            continue; /* of other specs, too */
         if (find_degree(&i) >= 0 || is_key(&i, "stages") || is_key(&i, "loads"))
             return true;
     }

@@ -5,17 +5,26 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "parallel/homes.h"
 
-enum { HALF = 2, FLOAT = 4, LAYER_KINDS_MAX = 256, KIND_BITS = 64, SHADOWS_MAX = 512 };
+enum {
+    HALF = 2,
+    FLOAT = 4,
+    LAYER_KINDS_MAX = 256,
+    KIND_BITS = 64,
+    SHADOWS_MAX = 512,
+    WORKS_MAX = EMP_TRANSFORMER_LAYERS_MAX + 2 + 3 * EMP_MTP_MAX
+};
 
 /* ---- the parts of the model ---- */
 
 /* Works of the kinds of layers; layers alike share one. */
 typedef struct {
     const emp_transformer_layer *layer[LAYER_KINDS_MAX];
+    const emp_cluster           *cluster[LAYER_KINDS_MAX];
     emp_work                     work[LAYER_KINDS_MAX];
     int32_t                      count;
-    emp_work                     embedding, head;
+    emp_work                     embedding, head, join, next_head;
 } kinds;
 
 /* A chunk's passes and bytes. */
@@ -28,6 +37,8 @@ typedef struct {
     /* of one micro-batch: collectives that nothing hides, all kernels, those of attention, those that move data, and what the
      * host takes beyond */
     double exposed_s, compute_s, attention_s, moves_s, host_s;
+    double link_s; /* likewise, copies to and from the host that nothing hides */
+    double layer_parameters, layer_activations; /* of the largest layer */
 } chunk;
 
 /* All that a prediction has at hand. */
@@ -41,6 +52,15 @@ typedef struct {
     chunk             *chunk; /* [chunks of the schedule] */
     emp_stage_end     *end;
 } predictor;
+
+/* The GPUs of a stage with the model and the degrees. */
+static emp_parallel at_stage(const predictor *x, int32_t stage)
+{
+    emp_parallel p = x->p;
+
+    if (p.stage_cluster != NULL) p.cluster = p.stage_cluster[stage];
+    return p;
+}
 
 static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer *b)
 {
@@ -60,14 +80,17 @@ static bool is_as_busy(const predictor *x, const emp_transformer_layer *a,
     return x->busiest == NULL || x->busiest[a - first] == x->busiest[b - first];
 }
 
-/* Finds or makes the work of a layer, and notes its kind. */
+/* Finds or makes the work of a layer on the GPUs of a stage, and notes its kind. */
 static emp_status work_of(const emp_work **work, predictor *x, uint64_t *seen,
-                          const emp_transformer_layer *layer, emp_error *err)
+                          const emp_transformer_layer *layer, const emp_parallel *p,
+                          emp_error *err)
 {
     kinds *k = x->kinds;
 
     for (int32_t i = 0; i < k->count; i++) {
-        if (!is_alike(k->layer[i], layer) || !is_as_busy(x, k->layer[i], layer)) continue;
+        if (k->cluster[i] != p->cluster || !is_alike(k->layer[i], layer) ||
+            !is_as_busy(x, k->layer[i], layer))
+            continue;
         *work = &k->work[i];
         seen[i / KIND_BITS] |= UINT64_C(1) << i % KIND_BITS;
         return EMP_OK;
@@ -76,7 +99,8 @@ static emp_status work_of(const emp_work **work, predictor *x, uint64_t *seen,
         return EMP_ERROR(EMP_EUNSUPPORTED, "layers of more than %d kinds",
                          LAYER_KINDS_MAX);
     k->layer[k->count] = layer;
-    emp_work_layer(&k->work[k->count], &x->p, layer);
+    k->cluster[k->count] = p->cluster;
+    emp_work_layer(&k->work[k->count], p, layer);
     seen[k->count / KIND_BITS] |= UINT64_C(1) << k->count % KIND_BITS;
     *work = &k->work[k->count++];
     return EMP_OK;
@@ -100,8 +124,9 @@ static int64_t add_part(chunk *c, emp_turn_kind kind, emp_group group, double se
     return ns;
 }
 
-static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
-                         bool has_weights, double launch_s)
+/* Returns what the GPU or its host takes, whichever is slower. */
+static int64_t add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
+                            bool has_weights, double launch_s)
 {
     int64_t gpu_ns = 0;
 
@@ -117,16 +142,25 @@ static void add_segments(chunk *c, emp_turn_kind kind, const emp_segments *s,
     const int64_t host_ns = ns_of(s->launches * launch_s);
     c->attention_s += s->attention_s;
     c->moves_s += s->moves_s;
-    if (host_ns <= gpu_ns) return;
+    if (host_ns <= gpu_ns) return gpu_ns;
     c->host_s += (double)(host_ns - gpu_ns) * 1e-9;
     add_part(c, kind, EMP_GROUP_NONE, (double)(host_ns - gpu_ns) * 1e-9);
+    return host_ns;
 }
 
-static void add_work(chunk *c, const predictor *x, const emp_work *w)
+/* The host's time to start a kernel. */
+static double launch_of(const emp_parallel *p)
 {
-    const double launch_s = x->p.cluster->launch_s;
+    return p->degrees->cuda_graphs ? 0.0 : p->cluster->launch_s;
+}
 
-    add_segments(c, EMP_TURN_FORWARD, &w->forward, false, launch_s);
+static void count_work(chunk *c, const emp_work *w)
+{
+    c->layer_parameters =
+        fmax(c->layer_parameters, w->row_bytes > 0.0
+                                      ? w->row_bytes / HALF
+                                      : w->dense_parameters + w->expert_parameters);
+    c->layer_activations = fmax(c->layer_activations, w->activation_bytes);
     c->dense += w->dense_parameters;
     c->expert += w->expert_parameters;
     c->copies += w->copy_parameters;
@@ -136,10 +170,39 @@ static void add_work(chunk *c, const predictor *x, const emp_work *w)
     c->late += w->late_bytes;
 }
 
-static void add_backward(chunk *c, const predictor *x, const emp_work *w)
+/* The parts of a rank's parameters whose states, and whose weights, it keeps. */
+static emp_rank_parameters shares_of(const predictor *x, double dense, double expert)
 {
-    add_segments(c, EMP_TURN_BACKWARD, &w->backward, x->schedule.has_weights,
-                 x->p.cluster->launch_s);
+    const double all = dense + expert;
+    const double part = dense / x->p.shape[EMP_GROUP_DATA].size +
+                        expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
+
+    return (emp_rank_parameters){all, x->d.zero > 0 ? part : all,
+                                 x->d.zero > 2 ? part : all};
+}
+
+/* Adds a pass of layers in their order, and what it waits for copies to and from the host. */
+static void add_pass(chunk *c, const predictor *x, const emp_parallel *p,
+                     const emp_work *const *works, int32_t count, emp_turn_kind kind)
+{
+    const bool     is_forward = kind == EMP_TURN_FORWARD;
+    emp_layer_turn turn[WORKS_MAX] = {{0, 0, 0}};
+    int64_t        ns = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_work           *w = works[is_forward ? i : count - 1 - i];
+        const emp_rank_parameters n =
+            shares_of(x, w->dense_parameters, w->expert_parameters);
+        turn[i].compute_ns =
+            add_segments(c, kind, is_forward ? &w->forward : &w->backward,
+                         !is_forward && x->schedule.has_weights, launch_of(p));
+        ns += turn[i].compute_ns;
+        if (emp_homes_any(&x->d)) emp_homes_copies(&turn[i], p, w, &n, is_forward);
+    }
+    if (!emp_homes_any(&x->d)) return;
+    const double waits_s = (double)(emp_homes_pass_ns(turn, count) - ns) * 1e-9;
+    c->link_s += waits_s;
+    add_part(c, kind, EMP_GROUP_NONE, waits_s);
 }
 
 static double total_s(const chunk *c, emp_turn_kind kind)
@@ -152,23 +215,31 @@ static double total_s(const chunk *c, emp_turn_kind kind)
 
 /* The layers of part \a index of the model, with the embedding and the head at its ends. */
 static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t parts,
-                             emp_error *err)
+                             int32_t stage, emp_error *err)
 {
+    const emp_parallel           p = at_stage(x, stage);
     const emp_transformer_model *m = x->p.model;
-    const emp_work              *works[EMP_TRANSFORMER_LAYERS_MAX + 2];
+    const emp_work              *works[WORKS_MAX];
     int32_t                      first = 0, count = 0, segments = 1;
 
     for (int32_t i = 0; i < index; i++) first += x->layers[i];
     if (index == 0) works[count++] = &x->kinds->embedding;
     for (int32_t l = first; l < first + x->layers[index]; l++)
-        EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[l], err));
+        EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[l], &p, err));
     if (index == parts - 1) works[count++] = &x->kinds->head;
+    for (int32_t i = 0; i < x->d.mtp && index == parts - 1; i++) {
+        works[count++] = &x->kinds->join;
+        EMP_CHECK(work_of(&works[count++], x, c->kinds, &m->layer[m->layer_count - 1], &p,
+                          err));
+        works[count++] = &x->kinds->next_head;
+    }
     for (int32_t i = 0; i < count; i++)
-        segments += works[i]->forward.count + works[i]->backward.count + 2;
+        segments += works[i]->forward.count + works[i]->backward.count + 3;
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
-    for (int32_t i = 0; i < count; i++) add_work(c, x, works[i]);
-    for (int32_t i = count - 1; i >= 0; i--) add_backward(c, x, works[i]);
+    for (int32_t i = 0; i < count; i++) count_work(c, works[i]);
+    add_pass(c, x, &p, works, count, EMP_TURN_FORWARD);
+    add_pass(c, x, &p, works, count, EMP_TURN_BACKWARD);
     return EMP_OK;
 }
 
@@ -178,10 +249,16 @@ static emp_status fill_chunks(predictor *x, emp_error *err)
 
     EMP_CHECK(EMP_ALLOC(x->kinds, 1));
     EMP_CHECK(EMP_ALLOC(x->chunk, (size_t)x->schedule.chunks));
-    emp_work_embedding(&x->kinds->embedding, &x->p);
-    emp_work_head(&x->kinds->head, &x->p);
+    const emp_parallel first = at_stage(x, x->schedule.stage_of[0]);
+    const emp_parallel last = at_stage(x, x->schedule.stage_of[parts - 1]);
+    emp_work_embedding(&x->kinds->embedding, &first);
+    emp_work_head(&x->kinds->head, &last);
+    emp_work_join(&x->kinds->join, &last);
+    emp_work_head(&x->kinds->next_head, &last);
+    x->kinds->next_head.dense_parameters = 0.0; /* the head's */
     for (int32_t c = 0; c < x->schedule.chunks; c++)
-        EMP_CHECK(fill_chunk(&x->chunk[c], x, c % parts, parts, err));
+        EMP_CHECK(
+            fill_chunk(&x->chunk[c], x, c % parts, parts, x->schedule.stage_of[c], err));
     return EMP_OK;
 }
 
@@ -194,20 +271,33 @@ bool emp_parallel_is_symmetric(const emp_parallel *p)
 
 /* ---- time ---- */
 
+/* A message between a stage and the one behind it, by the links of their cluster, or of both where their GPUs differ. */
+static int64_t send_ns_behind(const predictor *x, int32_t stage)
+{
+    const emp_parallel here = at_stage(x, stage);
+    const emp_parallel next = at_stage(x, (stage + 1) % x->d.pp);
+
+    return ns_of(
+        emp_send_s(here.cluster == next.cluster ? &here : &x->p, emp_state_bytes(&x->p)));
+}
+
 static emp_status run_pipeline(predictor *x, const emp_parallel_options *options,
                                emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_pass_parts *pass = NULL;
     emp_turn_run   *run = NULL;
+    int64_t        *sends = NULL;
     const int32_t   chunks = x->schedule.chunks;
-    emp_pipeline    pipeline = {.schedule = &x->schedule,
-                                .send_ns = ns_of(emp_send_s(&x->p, emp_state_bytes(&x->p)))};
+    emp_pipeline    pipeline = {.schedule = &x->schedule};
     const bool      all = options != NULL && options->all_ranks;
 
     pipeline.ranks = all ? x->d.tp * x->d.cp * x->d.dp : 1;
     for (int32_t g = 0; g < EMP_GROUPS; g++) pipeline.shape[g] = x->p.shape[g];
     EMP_TRY(EMP_ALLOC(pass, (size_t)chunks * EMP_TURN_KINDS));
+    EMP_TRY(EMP_ALLOC(sends, (size_t)x->d.pp));
+    for (int32_t s = 0; s < x->d.pp; s++) sends[s] = send_ns_behind(x, s);
+    pipeline.stage_send_ns = sends;
     for (int32_t c = 0; c < chunks; c++)
         for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
             pass[c * EMP_TURN_KINDS + k] =
@@ -226,6 +316,7 @@ static emp_status run_pipeline(predictor *x, const emp_parallel_options *options
 
 cleanup:
     emp_free(run);
+    emp_free(sends);
     emp_free(pass);
     return st;
 }
@@ -254,17 +345,15 @@ static double collective_s(const predictor *x, emp_link_kind kind, emp_group gro
     return emp_group_collective_s(&x->p, kind, group, bytes);
 }
 
-static double stream_s(const predictor *x, double bytes)
+static double stream_s(const emp_parallel *p, double bytes)
 {
-    return emp_stream_s(x->p.cluster, EMP_STREAM_PLAIN, bytes);
+    return emp_stream_s(p->cluster, EMP_STREAM_PLAIN, bytes);
 }
 
 /* Parameters whose states a rank updates. */
 static double own_states(const predictor *x, const parameters *n)
 {
-    if (x->d.zero == 0) return n->dense + n->expert;
-    return n->dense / x->p.shape[EMP_GROUP_DATA].size +
-           n->expert / x->p.shape[EMP_GROUP_EXPERT_DATA].size;
+    return shares_of(x, n->dense, n->expert).updated;
 }
 
 /* Gradients are summed in fp32 among replicas, those of an expert's copies among the ranks of experts, and with DualPipe then with those of the stage that has the same parts. */
@@ -290,14 +379,20 @@ static double gather_of(const predictor *x, const parameters *n)
 }
 
 /* The norm reads gradients, clipping reads and writes them; Adam reads gradient, weight and two moments in fp32, writes the
- * last three and the weight in half precision. All gradients are set to zero and divided before, on each rank. */
-static double update_of(const predictor *x, const parameters *n)
+ * last three and the weight in half precision. Before that each rank sets all its gradients to zero, reads them to look for
+ * NaN (Megatron-LM's check_for_nan_in_loss_and_grad, on by default) and divides them where replicas share them. */
+static double update_of(const predictor *x, const parameters *n, int32_t stage)
 {
-    const double own = own_states(x, n), all = n->dense + n->expert;
+    const emp_parallel p = at_stage(x, stage);
+    const double       own = own_states(x, n), all = n->dense + n->expert;
+    const bool         is_shared = x->p.shape[EMP_GROUP_DATA].size > 1;
 
-    return stream_s(x, FLOAT * all) + stream_s(x, 2.0 * FLOAT * all) +
-           stream_s(x, FLOAT * own) + stream_s(x, 2.0 * FLOAT * own) +
-           stream_s(x, (7.0 * FLOAT + HALF) * own);
+    if (x->d.home) return emp_homes_update_s(&p, own);
+    return 2.0 * stream_s(&p, FLOAT * all) +
+           stream_s(&p, is_shared ? 2.0 * FLOAT * all : 0.0) + stream_s(&p, FLOAT * own) +
+           stream_s(&p, 2.0 * FLOAT * own) +
+           (x->d.update ? emp_homes_update_s(&p, own)
+                        : stream_s(&p, (7.0 * FLOAT + HALF) * own));
 }
 
 /* Seconds of the longest pass of one micro-batch through a part of a stage. */
@@ -311,7 +406,7 @@ static double pass_of(const predictor *x, int32_t stage, emp_turn_kind kind)
     return longest;
 }
 
-/* What is left of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
+/* The rest of a collective that so much work hides: at least its last bucket, which has no work beside it. Megatron-LM's
  * buckets are a tenth of most models' parameters on a rank, or less. */
 #define LAST_BUCKET 0.1
 
@@ -327,7 +422,7 @@ static void exchanges_of(double *reduce, double *gather, const predictor *x,
                          int32_t stage)
 {
     const parameters n = parameters_of(x, stage);
-    const double     each = x->d.zero > 1 ? x->d.micro_batches : 1.0;
+    const double     each = x->d.zero > 1 || x->d.home ? x->d.micro_batches : 1.0;
     const double     passes = x->d.zero > 2 ? 2.0 * x->d.micro_batches : 1.0;
     const double     backward =
         pass_of(x, stage, EMP_TURN_BACKWARD) + pass_of(x, stage, EMP_TURN_WEIGHT);
@@ -362,7 +457,7 @@ static void add_times(emp_parallel_step *out, const predictor *x)
         exchanges_of(&reduce, &here, x, s);
         last = fmax(last, end);
         reduced = fmax(reduced, end + reduce);
-        update = fmax(update, update_of(x, &n));
+        update = fmax(update, update_of(x, &n, s));
         gather = fmax(gather, here);
         busy += (double)x->end[s].busy_ns * 1e-9 / x->d.pp;
     }
@@ -375,7 +470,7 @@ static void add_times(emp_parallel_step *out, const predictor *x)
     out->bubble_frac = last > 0.0 ? 1.0 - busy / last : 0.0;
 }
 
-/* What the stage that works longest spends its time on. */
+/* The shares of the time of the stage that works longest. */
 static void add_shares(emp_parallel_step *out, const predictor *x)
 {
     const double each =
@@ -391,6 +486,7 @@ static void add_shares(emp_parallel_step *out, const predictor *x)
         out->attention_s += each * k->attention_s;
         out->moves_s += each * k->moves_s;
         out->host_s += each * k->host_s;
+        out->link_s += each * k->link_s;
         out->products_s += each * (k->compute_s - k->attention_s - k->moves_s);
     }
     out->exposed_s += out->reduce_s + out->gather_s;
@@ -398,23 +494,39 @@ static void add_shares(emp_parallel_step *out, const predictor *x)
 
 /* ---- memory ---- */
 
-/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. */
-static double states_of(const predictor *x, const parameters *n)
+/* The largest of a stage's layers by parameters or by activations. */
+static double largest_of(const predictor *x, int32_t stage, bool of_activations)
+{
+    double largest = 0.0;
+
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (x->schedule.stage_of[c] == stage)
+            largest = fmax(largest, of_activations ? x->chunk[c].layer_activations
+                                                   : x->chunk[c].layer_parameters);
+    return largest;
+}
+
+/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. Layers that
+ * stream their weights have two buffers for them and two for gradients, both in half precision. */
+static double states_of(const predictor *x, const parameters *n, int32_t stage)
 {
     const double dense = x->p.shape[EMP_GROUP_DATA].size;
     const double expert = x->p.shape[EMP_GROUP_EXPERT_DATA].size;
     const double weights = HALF + (x->d.is_fp8 ? 2.0 : 0.0);
+    const double states = x->d.update ? 0.0 : 3.0 * FLOAT;
 
+    if (x->d.home) return 2.0 * (HALF + HALF) * largest_of(x, stage, false);
     return n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
                        FLOAT / (x->d.zero > 1 ? dense : 1.0) +
-                       3.0 * FLOAT / (x->d.zero > 0 ? dense : 1.0)) +
+                       states / (x->d.zero > 0 ? dense : 1.0)) +
            n->expert * (weights / (x->d.zero > 2 ? expert : 1.0) +
                         FLOAT / (x->d.zero > 1 ? expert : 1.0) +
-                        3.0 * FLOAT / (x->d.zero > 0 ? expert : 1.0));
+                        states / (x->d.zero > 0 ? expert : 1.0));
 }
 
-/* The most that activations and what a backward pass needs take on a stage, by its order of passes. */
-static double activations_of(const predictor *x, int32_t stage)
+/* The most that activations and what a backward pass needs take on a stage, by its order of passes.
+ * \param[out] most  The part of activations, on the GPU or on the host. */
+static double activations_of(double *most, const predictor *x, int32_t stage)
 {
     const emp_pipeline_order *s = &x->schedule;
     double                    live = 0.0, peak = 0.0;
@@ -425,10 +537,12 @@ static double activations_of(const predictor *x, int32_t stage)
         const bool      is_last = t->kind == EMP_TURN_WEIGHT ||
                              (t->kind == EMP_TURN_BACKWARD && !s->has_weights);
         if (t->kind == EMP_TURN_FORWARD) live += c->activations;
+        *most = fmax(*most, live);
+        const double held = x->d.activations ? 2.0 * c->layer_activations : live;
         if (t->kind == EMP_TURN_BACKWARD)
-            peak = fmax(peak, live + fmax(c->transient, c->late - c->activations));
+            peak = fmax(peak, held + fmax(c->transient, c->late - c->activations));
         else
-            peak = fmax(peak, live);
+            peak = fmax(peak, held);
         if (is_last) live -= c->activations;
     }
     return peak;
@@ -476,15 +590,19 @@ static double without_copies(const predictor *x)
     return 1.0;
 }
 
-static void add_memory(emp_parallel_step *out, const predictor *x)
+static void add_memory(emp_parallel_step *out, const predictor *x, emp_stage_load *stage)
 {
     for (int32_t s = 0; s < x->d.pp; s++) {
         const parameters n = parameters_of(x, s);
-        const double     states = states_of(x, &n);
-        const double     activations = activations_of(x, s) + shadows_of(x, s);
+        double           live = 0.0;
+        const double     states = states_of(x, &n, s);
+        const double     activations = activations_of(&live, x, s) + shadows_of(x, s);
+        const emp_rank_parameters shares = shares_of(x, n.dense, n.expert);
+        out->host_bytes = fmax(out->host_bytes, emp_homes_bytes(&x->d, &shares, live));
         out->parameters +=
             (n.dense * x->d.tp + n.expert * without_copies(x) * x->d.etp * x->d.ep) *
             x->d.pp * x->d.vp / x->schedule.chunks;
+        if (stage != NULL) stage[s] = (emp_stage_load){0.0, states + activations};
         if (states + activations <= out->peak_bytes) continue;
         out->peak_bytes = states + activations;
         out->state_bytes = states;
@@ -504,6 +622,19 @@ static emp_status check_gpus(const predictor *x, emp_error *err)
                      "tp x cp x dp x pp = %d x %d x %d x %d = %lld GPUs, and %s has %d",
                      x->d.tp, x->d.cp, x->d.dp, x->d.pp, (long long)gpus,
                      x->p.cluster->name, x->p.cluster->gpus);
+}
+
+/* Kernels of which nothing is known have no time. */
+static emp_status check_known(const predictor *x, emp_error *err)
+{
+    for (int32_t c = 0; c < x->schedule.chunks; c++)
+        if (isnan(x->chunk[c].compute_s))
+            return EMP_ERROR(EMP_EUNSUPPORTED,
+                             "nothing is known of products in %s on %s; want a GPU whose "
+                             "model has a rate of that format",
+                             x->d.is_fp8 ? "fp8" : "bf16",
+                             at_stage(x, x->schedule.stage_of[c]).cluster->gpu.name);
+    return EMP_OK;
 }
 
 /* Tokens of the busiest rank of each layer, unless all have as many. */
@@ -565,25 +696,27 @@ emp_status emp_parallel_predict(emp_parallel_step *out, const emp_parallel *p,
     memset(out, 0, sizeof *out);
     EMP_TRY(emp_degrees_resolve(&x.d, x.layers, p->model, err));
     x.p = emp_parallel_of(p->cluster, p->model, &x.d);
+    x.p.stage_cluster = p->stage_cluster;
     EMP_TRY(fill_busiest(&x, p->loads, err));
     EMP_TRY(check_gpus(&x, err));
     if (options != NULL && options->schedule_path != NULL)
         EMP_TRY(emp_pipeline_order_load(&x.schedule, &x.d, options->schedule_path, err));
     else
         EMP_TRY(emp_pipeline_order_create(&x.schedule, &x.d, err));
+    EMP_TRY(emp_homes_check(&x.p, x.schedule.has_weights, err));
     EMP_TRY(fill_chunks(&x, err));
-    add_memory(out, &x);
+    EMP_TRY(check_known(&x, err));
+    add_memory(out, &x, options != NULL ? options->stage : NULL);
     out->step_s = INFINITY;
     if (options != NULL && options->memory_bytes > 0.0 &&
-        out->peak_bytes > options->memory_bytes)
+        (out->peak_bytes > options->memory_bytes ||
+         out->host_bytes > (double)p->cluster->host.memory_bytes))
         goto cleanup;
     EMP_TRY(run_pipeline(&x, options, err));
     add_times(out, &x);
+    for (int32_t s = 0; options != NULL && options->stage != NULL && s < x.d.pp; s++)
+        options->stage[s].busy_s = (double)x.end[s].busy_ns * 1e-9;
     add_shares(out, &x);
-    if (isnan(out->step_s))
-        EMP_FAIL(EMP_EUNSUPPORTED, "nothing is known of products in %s on %s",
-                 x.d.is_fp8 ? "fp8" : "bf16", p->cluster->gpu.name);
-
 cleanup:
     clear(&x);
     return st;

@@ -20,18 +20,28 @@ typedef struct {
     double bubble_frac; /**< of the pipeline: what the stages wait, on average */
     /** of the stage that works longest: collectives that nothing hides, products, attention, kernels that move data, and what
      * its host takes beyond its GPU */
-    double  exposed_s, products_s, attention_s, moves_s, host_s;
-    double  peak_bytes;       /**< allocated, of the rank that needs most */
-    double  state_bytes;      /**< of that rank: weights, gradients, optimizer */
-    double  activation_bytes; /**< of that rank, at its peak */
+    double exposed_s, products_s, attention_s, moves_s, host_s;
+    double link_s; /**< of that stage: copies to and from the host that no kernel hides */
+    double peak_bytes;       /**< allocated, of the rank that needs most */
+    double state_bytes;      /**< of that rank: weights, gradients, optimizer */
+    double activation_bytes; /**< of that rank, at its peak */
+    double host_bytes;       /**< of host memory, of the rank that needs most of it */
     int32_t peak_stage;
     double  parameters; /**< of the model, all ranks together, without replicas */
 } emp_parallel_step;
 
+/** A stage of the pipeline: what its first rank works, and what its ranks allocate. */
+typedef struct {
+    double busy_s, peak_bytes;
+} emp_stage_load;
+
 typedef struct {
     bool        all_ranks;     /**< simulate each rank, though they are alike */
     const char *schedule_path; /**< OPTIONAL. A schedule of one's own */
-    double memory_bytes; /**< of a GPU; a step that needs more is not timed. 0 = any */
+    double
+        memory_bytes; /**< of a GPU; a step that needs more, or more of the host than a GPU's share, is not timed. 0 = any */
+    emp_stage_load
+        *stage; /**< OPTIONAL. [pp] the caller's; times only where the step is timed */
     /** OPTIONAL. Receives the tasks as they were run, [*run_count]; the caller frees them. */
     emp_turn_run **run;
     int32_t       *run_count;

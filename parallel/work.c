@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a layer does on one rank, as Megatron-LM with TransformerEngine does it: fused norms, rotations and activations, flash
+/* The work of a layer on one rank, as Megatron-LM with TransformerEngine does it: fused norms, rotations and activations, flash
  * attention, gradients of weights added to fp32 within their products. With sequence parallelism the tokens of norms
  * are gathered before a product of columns and scattered behind one of rows; in the backward pass the gather of a product's
  * input runs beside the gradient of the input, and the scatter of that beside the gradient of the weights. */
@@ -9,6 +9,21 @@
 #include <string.h>
 
 enum { HALF = 2, FLOAT = 4 };
+
+/* Operations that the host starts beyond the kernels whose times are modelled. They are counted in PyTorch operations, which `launch` of
+ * a cluster times.
+ *   MODULE   A product in a module of TransformerEngine takes the host 99.66 us on a GB200, where PyTorch's own takes
+ *            37.08 us (github.com/NVIDIA/TransformerEngine, issue 2053). Assumed: each product of a backward pass does, too.
+ *   ROUTER   Scores, choice in groups, counts, maps and the loss of balance; LATENT: halves, rotations and joins of
+ *            the queries and keys of latent attention. Both are the operations that PyTorch dispatched when modules of
+ *            megatron-core 0.12.2 ran forward and backward, less those that are counted with the kernels below. */
+enum {
+    MODULE = 3,
+    ROUTER_FORWARD = 49,
+    ROUTER_BACKWARD = 35,
+    LATENT_FORWARD = 27,
+    LATENT_BACKWARD = 22
+};
 
 /* What the parts of a layer have at hand. */
 typedef struct {
@@ -110,12 +125,12 @@ static void add_beside(builder *b, emp_segments *s, emp_segment segment)
     const emp_segment collective = {segment.group, segment.collective_s, 0.0, 0.0};
 
     if (segment.collective_s <= 0.0 || b->d->overlap_tp) {
-        add(s, segment, segment.collective_s > 0.0 ? 2 : 1);
+        add(s, segment, segment.collective_s > 0.0 ? MODULE + 1 : MODULE);
         return;
     }
     segment.collective_s = 0.0;
     add(s, collective, 1);
-    add(s, segment, 1);
+    add(s, segment, MODULE);
 }
 
 static void forward_product(builder *b, sharding how, double tokens, double in,
@@ -125,7 +140,7 @@ static void forward_product(builder *b, sharding how, double tokens, double in,
     const double  compute_s = product_s(b, EMP_PASS_FORWARD, in, out, tokens);
 
     if (how == WHOLE || b->d->tp == 1) {
-        add(s, (emp_segment){.compute_s = compute_s}, 1);
+        add(s, (emp_segment){.compute_s = compute_s}, MODULE);
         return;
     }
     const emp_segment gather = {EMP_GROUP_TENSOR, gather_s(b), 0.0, 0.0};
@@ -135,11 +150,11 @@ static void forward_product(builder *b, sharding how, double tokens, double in,
         product.group = EMP_GROUP_TENSOR;
         product.collective_s =
             how == COLUMNS ? gather.collective_s : scatter.collective_s;
-        add(s, product, 2);
+        add(s, product, MODULE + 1);
         return;
     }
     if (how == COLUMNS) add(s, gather, 1);
-    add(s, product, 1);
+    add(s, product, MODULE);
     if (how == ROWS) add(s, scatter, 1);
 }
 
@@ -224,10 +239,39 @@ static void exchange(builder *b, emp_segments *s, double width)
     add_stream(b, s, EMP_STREAM_PLAIN, 2.0 * bytes);
 }
 
+/* Attention by products of queries with keys and of scores with values, each a kernel for all heads, with the scores of all
+ * pairs in memory between them. */
+static void add_unfused_core(builder *b, emp_segments *s, const emp_transformer_layer *l,
+                             emp_pass pass)
+{
+    const double n = b->d->sequence;
+    const double rows = n * l->heads / b->d->tp / b->d->cp * b->d->micro_batch;
+    const double bytes = HALF * rows * n;
+    const double keys = emp_kernel_s(b->p, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD,
+                                     (emp_kernel_size){rows, l->head_size, n, 1}, false);
+    const double values =
+        emp_kernel_s(b->p, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD,
+                     (emp_kernel_size){rows, n, l->value_size, 1}, false);
+    const bool   is_forward = pass == EMP_PASS_FORWARD;
+    const double seconds =
+        (is_forward ? 1.0 : 2.0) * (keys + values) +
+        emp_stream_s(b->p->cluster, EMP_STREAM_PLAIN, (is_forward ? 2.0 : 3.0) * bytes);
+
+    s->attention_s += seconds;
+    add(s, (emp_segment){.compute_s = seconds}, is_forward ? 3 : 5);
+    if (is_forward && b->d->recompute != EMP_RECOMPUTE_SELECTIVE && s == &b->w->forward)
+        b->w->activation_bytes += bytes;
+    b->w->transient_bytes = fmax(b->w->transient_bytes, 2.0 * bytes);
+}
+
 /* A window of w among s tokens has (2 w s - w^2) / s^2 of the pairs. */
 static void add_core(builder *b, emp_segments *s, const emp_transformer_layer *l,
                      emp_pass pass)
 {
+    if (b->d->attention == EMP_ATTENTION_UNFUSED) {
+        add_unfused_core(b, s, l, pass);
+        return;
+    }
     const double share = l->window > 0 && l->window < b->d->sequence
                              ? (double)l->window / b->d->sequence
                              : 1.0;
@@ -271,6 +315,7 @@ static void forward_queries(builder *b, const emp_transformer_layer *l, const wi
         forward_product(b, WHOLE, b->tokens, m->query_rank > 0 ? m->query_rank : b->h,
                         w->q);
         forward_product(b, WHOLE, b->tokens, m->key_rank, l->heads / b->tp * up);
+        b->w->forward.launches += LATENT_FORWARD;
     }
     if (m->qk_norm != EMP_QK_NORM_NONE) {
         add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->q);
@@ -306,6 +351,7 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
     }
     const double up = l->head_size - m->rotary_size + l->value_size;
     const double from = m->query_rank > 0 ? m->query_rank : b->h;
+    b->w->backward.launches += LATENT_BACKWARD;
     backward_product(b, WHOLE, b->tokens, m->key_rank, l->heads / b->tp * up);
     backward_product(b, WHOLE, b->tokens, from, w->q);
     backward_norm(b, b->local, m->key_rank);
@@ -322,7 +368,7 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
 }
 
 /* Bytes that attention keeps: its input and the norm of it; queries, keys and values; its output, and a number a
- * head. Of latent attention the vectors of low rank stay beside them, with their norms. */
+ * head. With latent attention the vectors of low rank stay beside them, with their norms. */
 static void keep_attention(builder *b, const emp_transformer_layer *l, const widths *w)
 {
     const emp_transformer_model *m = b->p->model;
@@ -472,6 +518,12 @@ static void dispatch(builder *b, emp_segments *s, const expert_sizes *e, bool is
     }
 }
 
+/* TransformerEngine starts a product for each expert. */
+static int32_t grouped_launches(const expert_sizes *e)
+{
+    return MODULE + (int32_t)e->groups - 1;
+}
+
 static double grouped_s(const builder *b, emp_pass pass, const expert_sizes *e, double in,
                         double out)
 {
@@ -487,6 +539,8 @@ static void add_router(builder *b, emp_segments *s, const emp_transformer_layer 
 {
     for (int32_t i = 0; i < ROUTER_KERNELS; i++)
         add_stream(b, s, EMP_STREAM_PLAIN, 2.0 * FLOAT * b->local * l->experts);
+    s->launches +=
+        (s == &b->w->forward ? ROUTER_FORWARD : ROUTER_BACKWARD) - ROUTER_KERNELS;
 }
 
 static void add_experts(builder *b, const emp_transformer_layer *l)
@@ -498,10 +552,11 @@ static void add_experts(builder *b, const emp_transformer_layer *l)
     forward_product(b, WHOLE, b->local, b->h, l->experts);
     add_router(b, s, l);
     dispatch(b, s, &e, false);
-    add(s, (emp_segment){.compute_s = grouped_s(b, EMP_PASS_FORWARD, &e, b->h, up)}, 1);
+    add(s, (emp_segment){.compute_s = grouped_s(b, EMP_PASS_FORWARD, &e, b->h, up)},
+        grouped_launches(&e));
     forward_activation(b, tokens, e.part);
     add(s, (emp_segment){.compute_s = grouped_s(b, EMP_PASS_FORWARD, &e, e.part, b->h)},
-        1);
+        grouped_launches(&e));
     dispatch(b, s, &e, true);
     b->w->dense_parameters += b->h * l->experts;
     b->w->expert_parameters += e.groups * b->h * (up + e.part);
@@ -527,12 +582,12 @@ static void add_experts_backward(builder *b, const emp_transformer_layer *l)
     add(s,
         (emp_segment){.compute_s = grouped_s(b, input, &e, e.part, b->h),
                       .weight_s = grouped_s(b, weight, &e, e.part, b->h)},
-        2);
+        2 * grouped_launches(&e));
     backward_activation(b, e.each * e.groups, e.part);
     add(s,
         (emp_segment){.compute_s = grouped_s(b, input, &e, b->h, up),
                       .weight_s = grouped_s(b, weight, &e, b->h, up)},
-        2);
+        2 * grouped_launches(&e));
     dispatch(b, s, &e, true);
     backward_product(b, WHOLE, b->local, b->h, l->experts);
     add_router(b, s, l);
@@ -604,7 +659,32 @@ void emp_work_embedding(emp_work *w, const emp_parallel *p)
                HALF * matrix + 2.0 * HALF * b.tokens * b.h);
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN, (HALF + 2.0 * FLOAT) * matrix);
     w->dense_parameters = matrix + (double)p->model->position_rows * b.h;
+    w->row_bytes = HALF * b.tokens * b.h / b.tp;
     w->late_bytes = HALF * matrix;
+}
+
+/* Multi-token prediction (DeepSeek-V3 technical report, 2024, as Megatron-LM has it). A stage that is not the first keeps a copy
+ * of the embedding. */
+void emp_work_join(emp_work *w, const emp_parallel *p)
+{
+    builder      b = begin(w, p);
+    const double state = HALF * b.local * b.h;
+
+    add_stream(&b, &w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b.tokens * b.h);
+    forward_norm(&b, b.local, b.h);
+    forward_norm(&b, b.local, b.h);
+    add_stream(&b, &w->forward, EMP_STREAM_PLAIN, 4.0 * state);
+    forward_product(&b, COLUMNS, b.tokens, 2.0 * b.h, b.h / b.tp);
+    count_product(&b, 2.0 * b.h, b.h / b.tp);
+    backward_product(&b, COLUMNS, b.tokens, 2.0 * b.h, b.h / b.tp);
+    add_stream(&b, &w->backward, EMP_STREAM_PLAIN, 4.0 * state);
+    backward_norm(&b, b.local, b.h);
+    backward_norm(&b, b.local, b.h);
+    add_stream(&b, &w->backward, EMP_STREAM_PLAIN,
+               HALF * rows_of(&b) * b.h + 2.0 * HALF * b.tokens * b.h);
+    w->activation_bytes = 6.0 * state;
+    w->input_bytes = state;
+    if (b.d->pp > 1) w->dense_parameters += rows_of(&b) * b.h;
 }
 
 /* The loss reads the logits twice and writes their gradient in their place; then that is scaled. */

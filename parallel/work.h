@@ -45,12 +45,14 @@ typedef struct {
     emp_segment segment[EMP_SEGMENTS_MAX];
 } emp_segments;
 
-/** What decides times: all borrowed. emp_parallel_of() makes one. */
+/** The inputs of times: all borrowed. emp_parallel_of() makes one. */
 typedef struct {
     const emp_cluster           *cluster;
     const emp_transformer_model *model;
     const emp_degrees           *degrees;
-    const emp_expert_loads *loads; /**< OPTIONAL. Of experts; else `skew` says them */
+    /** OPTIONAL. [pp] GPUs of each stage, where stages are of several models; links are the cluster's. */
+    const emp_cluster *const *stage_cluster;
+    const emp_expert_loads   *loads; /**< OPTIONAL. Of experts; else `skew` says them */
     const double *
         busiest; /**< [layer]: tokens of the busiest rank of ep over the mean; NULL = 1 */
     emp_group_shape shape[EMP_GROUPS];
@@ -73,8 +75,9 @@ typedef struct {
     double       dense_parameters, expert_parameters; /**< on a rank */
     double       copy_parameters;  /**< of expert_parameters: those that have copies */
     double       activation_bytes; /**< kept of a micro-batch until its backward pass */
-    double       input_bytes;      /**< what recomputation keeps instead */
-    double       transient_bytes;  /**< besides, during the backward pass */
+    double       row_bytes;   /**< of a table: rows that are read of it; 0 = a matrix */
+    double       input_bytes; /**< what recomputation keeps instead */
+    double       transient_bytes; /**< besides, during the backward pass */
     double
         late_bytes; /**< likewise, when the activations are released: the embedding's */
     /** matrices whose gradient the framework keeps once for each shape, unused, in half precision: the one that counts is
@@ -87,6 +90,9 @@ void emp_work_layer(emp_work *w, const emp_parallel *p,
                     const emp_transformer_layer *layer);
 void emp_work_embedding(emp_work *w, const emp_parallel *p);
 void emp_work_head(emp_work *w, const emp_parallel *p);
+/** The join before a layer that predicts a further token: norms of the state and of the next token's embedding, and the product
+ * of both. The layer's head is the model's, once more. */
+void emp_work_join(emp_work *w, const emp_parallel *p);
 
 /** Seconds of a collective of \a bytes: the whole of a gather, scatter or reduction, the buffer of a rank in an all-to-all.
  * All groups of a kind take what the widest of them takes. O(log points). */

@@ -22,7 +22,7 @@ typedef struct {
     int64_t *copy_start_ns, *copy_end_ns; /**< [copy] */
 } emp_replay_times;
 
-/** What a backend tells the executor, from any thread. */
+/** The notifications of a backend to the executor, from any thread. */
 typedef struct {
     void *executor;
     /** The bytes of a copy are there. */
@@ -41,7 +41,7 @@ typedef struct {
                        emp_error *err);
     void (*close)(void *state); /**< NULL is allowed */
 
-    /** What runs where, in words for a result file: "cores 0,1", "NVIDIA H200". */
+    /** Describes a device for a result file: "cores 0,1", "NVIDIA H200". */
     void (*describe)(const void *state, int32_t device, char *text, size_t size);
 
     /** A region of that memory of *bytes; the backend releases it. A GPU that has less left
@@ -75,7 +75,7 @@ typedef struct {
                              emp_error *err);
     /** All that was given is done. */
     emp_status (*end_step)(void *state, emp_error *err);
-    /** Of the last step: copies always, ops of queue devices if it was timed. An op begins
+    /** The times of the last step: copies always, ops of queue devices if it was timed. An op begins
      * when the queue comes to it: on an empty queue the host's launch is part of it. */
     emp_status (*times)(void *state, emp_replay_times *times, emp_error *err);
 } emp_replay_backend;

@@ -233,7 +233,7 @@ static void cpu_describe(const void *state, int32_t device, char *text, size_t s
         snprintf(text + used, size - (size_t)used, ",... (%d)", count);
 }
 
-/* Pages that nobody touches take no memory. */
+/* Untouched pages take no memory. */
 static emp_status cpu_reserve(void *state, int32_t memory, int64_t *bytes, void **region,
                               emp_error *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a checked run looks at. Buffers hold poison from their allocation until they are
+/* The checks of a checked run. Buffers hold poison from their allocation until they are
  * written, and again from when they are freed; of what is complete a checksum is kept. So
  * whoever reads too early, too late or elsewhere finds poison or another content. */
 #include <math.h>

@@ -1,7 +1,7 @@
 /** \file replay/execute.h
  * Executes a placed training step with real work and real dependencies, so that its time
- * can be measured. The rules are those of a dataflow executor (docs/simulator.md has the
- * model of one), the costs are what they are:
+ * can be measured. The rules follow a dataflow executor (docs/simulator.md has
+ * the model of one), with real costs:
  *
  * - An op is ready when all that it reads lies in the memory where it reads it and all
  *   that it waits for is done. A device serves ready ops first come first served: a group
@@ -12,7 +12,7 @@
  *   backend's copy queues move it, and its readers are told when it is there.
  * - Outputs are allocated when the op begins, in the pool of their memory; inputs are
  *   released when it is done. The last release frees a buffer. Output 0 may take over the
- *   buffer of an input that nobody else needs.
+ *   buffer of an input that no other op needs.
  *
  * An allocation that a device's memory cannot hold ends the step: a verdict, no error.
  *
@@ -39,7 +39,7 @@ typedef struct {
     int64_t start_ns, end_ns;
 } emp_replay_slice;
 
-/** What one core did. */
+/** The times of one core. */
 typedef struct {
     int32_t           device, core; /**< core: 0 .. of this device */
     int32_t           count;

@@ -4,8 +4,8 @@
  * (check.c).
  *
  * Threads. Fields of ops and places belong to whoever holds the op or place: first the
- * producer, then its readers, which learn of it through `waits` and a device's lock. What
- * several touch is atomic or has a lock beside it.
+ * producer, then its readers, which learn of it through `waits` and a device's lock. Members
+ * that several threads use are atomic or have a lock beside them.
  */
 #ifndef EMP_REPLAY_EXECUTE_INTERNAL_H
 #define EMP_REPLAY_EXECUTE_INTERNAL_H
@@ -26,7 +26,7 @@
 
 typedef struct emp_pool emp_pool;
 
-/** Of a region of \a bytes; at most \a parts parts are handed out at once. \retval
+/** Initialises a region of \a bytes; at most \a parts parts are handed out at once. \retval
  * EMP_ENOMEM */
 emp_status emp_pool_create(emp_pool **out, int64_t bytes, int32_t parts, emp_error *err);
 void       emp_pool_destroy(emp_pool *pool);
@@ -90,7 +90,7 @@ typedef struct {
     pthread_cond_t  more;
     int32_t        *ready; /**< [op of this device] in order; each comes once a step */
     int32_t         ready_first, ready_end;
-    int32_t        *line; /**< ops with tasks that nobody has taken */
+    int32_t        *line; /**< ops with tasks that no thread has taken */
     int32_t         line_first, line_end;
     int32_t         running; /**< ops begun and not done */
     int32_t         core_count;
@@ -165,11 +165,11 @@ void emp_replay_memory_reset(emp_replay *r);
 /** Outputs and workspace are there from now on, and all operands are known.
  * \return false: memory does not suffice, or an input is not there; the step is over. */
 bool emp_replay_begin_op(emp_replay *r, int32_t op);
-/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
+/** Workspace, outputs that no op reads, and inputs are no longer needed. */
 void emp_replay_release_op(emp_replay *r, int32_t op);
 /** Where a copy goes is there. \return false: memory does not suffice. */
 bool emp_replay_begin_copy(emp_replay *r, int32_t copy);
-/** Somebody needs a root no more; EMP_ROOT_ has no effect. */
+/** One user less of a root; EMP_ROOT_ has no effect. */
 void emp_replay_release_place(emp_replay *r, int32_t place);
 
 /** Twice the room for entries of a log; NULL and nothing changed if there is none. */
@@ -187,12 +187,12 @@ void       emp_replay_stop_threads(emp_replay *r);
 void emp_replay_copied(void *replay, int32_t copy);
 void emp_replay_failed(void *replay, const emp_error *why);
 
-/* check.c: of checked runs; each is told at most once per place and step. */
+/* check.c: of checked runs; each is reported at most once per place and step. */
 
 /** The place's buffer is new, or free: it holds poison. */
 emp_status emp_replay_poison(emp_replay *r, int32_t memory, void *data, int64_t bytes,
                              emp_error *err);
-/** What an op is about to read is what was written in this step. */
+/** Checks that the inputs of an op were written in this step. */
 emp_status emp_replay_check_inputs(emp_replay *r, int32_t op, emp_error *err);
 /** The outputs are complete and hold no poison; a product or convolution has the right
  * elements. */

@@ -87,7 +87,7 @@ void emp_replay_copied(void *replay, int32_t copy)
     count_done(r);
 }
 
-/* The op has run, or is enqueued: what it needed goes, who waits is told. */
+/* The op has run, or is enqueued: its inputs are released, and the ops that wait are notified. */
 static void finish_op(emp_replay *r, int32_t op)
 {
     const emp_replay_plan *p = r->plan;
@@ -207,7 +207,7 @@ static bool is_on_host(const emp_replay_plan *p, int32_t op)
            (t < p->output_offset[op + 1] && p->tensor[t].on_host);
 }
 
-/* What lies in the other kind of memory is sizes and axes, which kernels have already: they
+/* Inputs in the other kind of memory are sizes and axes, which kernels have already: they
  * get constants in its place. */
 static void replace_operands(emp_replay *r, int32_t op, bool on_host, int32_t memory)
 {

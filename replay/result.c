@@ -131,7 +131,7 @@ static void time_lines(emp_lines *io, const char *keyword, float *time_s, int32_
     }
 }
 
-/* What comes after the head. */
+/* The lines after the head. */
 static void body_lines(emp_lines *io, emp_replay_result *r)
 {
     fact_lines(io, r);

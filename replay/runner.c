@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace-replay PLAN: the replay engine alone, for servers on which nothing else is
+/* emplace-replay PLAN: the replay engine by itself, for servers on which nothing else is
  * installed. Reads a plan that `emplace replay --export` wrote, executes it, and writes a
  * result file. */
 #define _POSIX_C_SOURCE 200809L

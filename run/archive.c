@@ -22,7 +22,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return emp_hash_bytes(hash, text, strlen(text) + 1);
 }
 
-/* What makes two runs the same run: the sources, too, as a placer may have changed. */
+/* The identity of a run: the sources, too, as a placer may have changed. */
 static uint64_t identity_of(const emp_record *r)
 {
     uint64_t hash = EMP_HASH_SEED, budget_bits, clock_bits;

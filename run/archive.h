@@ -31,8 +31,8 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err);
 
-/** Whether the folder has a file for the record of exactly this run, or for the reason why it has none. Nobody
- * has read it. */
+/** Whether the folder has a file for the record of exactly this run, or for the reason why it has none. It
+ * has not been read. */
 bool emp_archive_has(const char *folder, const emp_problem *problem,
                      const emp_run_params *params);
 

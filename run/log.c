@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What a run writes into its record: what it is, and what came of each batch. */
+/* Writes a run into its record: its inputs, and the result of each batch. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -26,7 +26,7 @@ static void end_keeping(emp_run_state *run)
 
 /* ---- the loop ---- */
 
-/* Metrics are those of a tell. */
+/* Metrics belong to a tell. */
 static emp_status log_batch(emp_run_state *run, bool is_told, emp_error *err)
 {
     const emp_method_metric *metric = NULL;
@@ -46,8 +46,8 @@ static emp_status end_without_batch(emp_run_state *run)
     return EMP_OK;
 }
 
-/* A run that can be resumed asks for its last batch once more. Of others the batch counts, and
- * nothing is learned from it. */
+/* A run that can be resumed asks for its last batch once more. For other methods the batch counts,
+ * and nothing is learned from it. */
 static emp_status end_with_batch(emp_run_state *run, emp_error *err)
 {
     if (run->params->checkpoint.path != NULL) return end_without_batch(run);
@@ -65,6 +65,9 @@ static emp_status make_batch(emp_run_state *run, int32_t max, bool *is_scored,
     if (run->count == 0) return EMP_OK;
     EMP_CHECK(emp_run_score(run, run->count, err));
     *is_scored = true;
+    for (int32_t i = 0; run->params->runners_up != NULL && i < run->count; i++)
+        EMP_CHECK(emp_runners_up_note(run->params->runners_up, &run->candidate[i],
+                                      &run->result[i], err));
     EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
     return log_batch(run, true, err);
 }
@@ -81,7 +84,7 @@ emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
     return st;
 }
 
-/* What was found before a method from outside failed stays. */
+/* Results from before the failure of a method from outside stay. */
 static emp_status end_failed(emp_run_state *run, emp_status st)
 {
     if (run->params->method->is_outside && run->record->evaluations > 0)
@@ -179,7 +182,7 @@ static emp_status prepare_times(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
-/* A record with a part of the options could not be told from that of another run. */
+/* A record with a part of the options could not be distinguished from another run's. */
 static emp_status check_options(const char *options, emp_error *err)
 {
     const size_t length = options == NULL ? 0 : strlen(options);
@@ -234,7 +237,7 @@ static emp_status finish_weights(const emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
-/* What only the end of a run knows. The schedule of its best placement has a fingerprint,
+/* Fills in the facts that are known only at the end of a run. The schedule of its best placement has a fingerprint,
  * which a search goes without. */
 static emp_status finish(emp_run_state *run, emp_error *err)
 {

@@ -2,7 +2,7 @@
  * Runs a placement method: the one loop of ask, legalize, score, tell that all methods
  * share, so that budget, seed, threads and best-so-far mean the same for each.
  *
- * A batch is scored in parallel, one simulator a thread, and told in order: the record
+ * A batch is scored in parallel, one simulator a thread, and passed to tell() in order: the record
  * does not depend on the number of threads.
  *
  * Several programs may share a run. Each calls emp_run() with the same parameters but for
@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "run/ranks/ranks.h"
+#include "run/runners_up.h"
 #include "run/store/store.h"
 #include "search/method.h"
 #include "sim/engine/sim.h"
@@ -40,7 +41,7 @@ typedef struct {
 double emp_progress_remaining_s(const emp_progress *progress);
 
 /** A file that holds the state of a run while it is under way, so that a run that was
- * killed goes on as if it had not been: with a budget in evaluations alone its record is
+ * killed goes on as if it had not been: with a budget only in evaluations its record is
  * the same, byte for byte; one in seconds ends when the clock says. */
 typedef struct {
     const char *path; /**< NULL = none */
@@ -82,11 +83,14 @@ typedef struct {
     /** OPTIONAL. Receives what the oracle says of the best placement, if this rank has the
      * whole record. */
     emp_sim_result *best;
+    /** OPTIONAL. Gets the best distinct placements of a run that is not shared by ranks; those of a run that
+     * goes on from a checkpoint are the ones that it scores itself. */
+    emp_runners_up *runners_up;
 } emp_run_params;
 
 /** Fills in what a run of \a params on \a problem will be: method, inputs and their
- * hashes, seed, budget, program. emp_run() does it too; alone it serves to look for a
- * record. */
+ * hashes, seed, budget, program. emp_run() does it too; by itself it serves to look for
+ * a record. */
 void emp_run_describe(emp_record *record, const emp_problem *problem,
                       const emp_run_params *params);
 
@@ -99,8 +103,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * A checkpoint stays where it is: who has saved the record removes it. One that is there
  * and not to be resumed is never written over.
  *
- * Of several ranks rank 0 writes checkpoints and reports progress, and all read the one to go
- * on from. Budgets are those of all together.
+ * Rank 0 writes checkpoints and reports progress, and all read the one to go
+ * on from. Budgets count for all together.
  *
  * A method from outside that fails after its first batch ends the run with what was found: the
  * record is whole, stopped_by is "failure", and the status is the failure's.

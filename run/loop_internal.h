@@ -21,12 +21,12 @@ typedef struct {
     void                 *placer;
     int32_t               threads, batch_limit;
     emp_sim_team         *sims; /**< one a thread */
-    /* Of this rank. */
+    /* The candidates of this rank. */
     emp_owned_decision candidate[EMP_MAX_BATCH];
     emp_sim_result     result[EMP_MAX_BATCH];
     emp_sim_times      times[EMP_MAX_BATCH]; /**< NULL unless the method needs them */
     emp_arrays         arrays;               /**< of these */
-    /* Of all ranks, in their order; alone, of this one. */
+    /* The scores of all ranks, in their order; without ranks, of this one. */
     emp_score score[EMP_MAX_TOLD];
     int32_t   count; /**< scores */
 
@@ -41,9 +41,9 @@ typedef struct {
     bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 
-/** What ends a run early. */
+/** The conditions that end a run early. */
 typedef struct {
-    bool is_stopped; /**< somebody wants it */
+    bool is_stopped; /**< it is wanted */
     bool is_late;    /**< the budget in seconds is spent */
     bool is_enough;  /**< the best is as good as was asked for */
 } emp_run_end;
@@ -71,7 +71,7 @@ emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
 /* ---- batch.c ---- */
 
 emp_run_end emp_run_end_now(const emp_run_state *run);
-/** How many candidates the budget still allows when \a underway are not yet told; 0 ends
+/** How many candidates the budget still allows when \a underway have no scores yet; 0 ends
  * the run and notes why. */
 int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway);
 

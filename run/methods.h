@@ -48,7 +48,7 @@ const char *emp_record_winner(const emp_record *record);
 enum { EMP_RECORD_COMMAND_BYTES = 2048 };
 
 /** Writes the call that makes a run, as far as its record knows it: a command of the shell, or for a
- * method in Python the call of emplace.place(). Of a start or weights the record has a hash only,
+ * method in Python the call of emplace.place(). The record has only a hash of a start or weights,
  * which stands in place of the file. */
 void emp_record_command(char command[EMP_RECORD_COMMAND_BYTES], const emp_record *record);
 

@@ -1,9 +1,9 @@
 /** \file run/sensitivity.h
- * What an answer owes to constants that nobody has measured: the step times of a placement, and of the best
+ * The influence of unmeasured constants on an answer: the step times of a placement, and of the best
  * other one that quick methods find, with each derived constant of the machine at 0.8 and 1.2 times.
  *
  * Derived constants are those that rules made of a data sheet (sim/machine/card.h), also the links of its
- * bus. Each changes alone, in all devices of its model.
+ * bus. Each changes by itself, in all devices of its model.
  */
 #ifndef EMP_RUN_SENSITIVITY_H
 #define EMP_RUN_SENSITIVITY_H
@@ -34,7 +34,7 @@ typedef struct {
 } emp_sensitivity;
 
 /** Whether there is something to study.
- * \retval EMP_EUNSUPPORTED  The graph states its costs, or the machine has no derived constant. */
+ * \retval EMP_EUNSUPPORTED  The graph has costs of its own, or the machine has no derived constant. */
 emp_status emp_sensitivity_check(const emp_problem *problem, emp_error *err);
 
 /** Simulates a decision and the runner-up on the changed machines. The problem's costs must be those that

@@ -71,7 +71,7 @@ emp_status emp_run_shared(emp_run_state *run, emp_error *err)
  * until an order allows no candidate. */
 enum { SERVER = 0 };
 
-/** What a controller says of a batch. */
+/** A controller's report on a batch. */
 typedef struct {
     int32_t        count, best;
     emp_score      score[EMP_MAX_BATCH];
@@ -167,7 +167,7 @@ static emp_status emp_run_work(emp_run_state *run, emp_error *err)
 
 /* ---- server ---- */
 
-/** What the server knows of its controllers. */
+/** The server's view of its controllers. */
 typedef struct {
     int32_t  batch;    /**< candidates that a controller proposes if it may */
     int32_t  working;  /**< controllers that have an order */
@@ -190,7 +190,7 @@ static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error 
     return EMP_OK;
 }
 
-/* What only the step knows, the server's own state knows. */
+/* The server's own state has the values that only the step knows. */
 static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 {
     const emp_candidate      best = {&run->candidate[0], &r->result};
@@ -251,7 +251,7 @@ cleanup:
 }
 
 /* The loop of ranks that make every step together. Each proposes and scores its own part of
- * a batch, and is told the scores of all. All that is added, is added in order of ranks, so
+ * a batch, and gets the scores of all. All that is added, is added in order of ranks, so
  * that every rank gets the same bits however slow another is. */
 /* Gradients are exchanged and added in pieces of that size from each rank. */
 enum { PIECE_BYTES = 1 << 18 };
@@ -283,7 +283,7 @@ static emp_status share_end(const emp_run_state *run, emp_run_end *end, emp_erro
     return EMP_OK;
 }
 
-/* The scores of this rank, score[0] to score[own-1], become those of all. */
+/* The scores of this rank, score[0] to score[own-1], become the scores of all. */
 static emp_status share_scores(emp_run_state *run, batch *b, emp_error *err)
 {
     typedef struct {
@@ -367,7 +367,7 @@ static emp_status share_best(emp_run_state *run, const batch *b, int32_t i,
     const emp_owned_decision *best = &run->record->decision;
     const size_t              bytes = (size_t)best->op_count * sizeof *best->device_of_op;
     int32_t                   owner = 0;
-    emp_sim_result           *result = &run->result[0]; /* its own one has been told */
+    emp_sim_result           *result = &run->result[0]; /* its own one has its scores */
 
     while (i >= b->own_of[owner]) i -= b->own_of[owner++];
     if (owner == run->ranks->rank) {
@@ -440,7 +440,7 @@ static emp_status run_loop(emp_run_state *run, batch *b, emp_error *err)
     return EMP_OK;
 }
 
-/* Fails on all ranks if the parameters of one are not, bit for bit, those of the others. */
+/* Fails on all ranks if the parameters of one differ, in any bit, from the others'. */
 static emp_status check_values(const emp_run_state *run, emp_error *err)
 {
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/** CPU seconds when so many placements were scored and told. */
+/** CPU seconds when the scores of so many placements were passed on. */
 typedef struct {
     int64_t evaluations;
     double  cpu_s;

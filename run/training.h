@@ -15,7 +15,7 @@
 
 #include "run/loop.h"
 
-/** What a turn has given. */
+/** The result of a turn. */
 typedef struct {
     int64_t evaluations; /**< of all problems so far */
     int64_t turn;        /**< from 1 */
@@ -25,7 +25,7 @@ typedef struct {
     double best_s; /**< the problem's best so far that fits; NaN: none */
 } emp_training_turn;
 
-/** What a round of imitation has given. */
+/** The result of a round of imitation. */
 typedef struct {
     int64_t round; /**< from 1 */
     double  first_loss,
@@ -37,7 +37,7 @@ typedef struct {
     emp_method_params         placer;  /**< `weights`: to begin with, or NULL */
     const emp_problem *const *problem; /**< [problem_count] borrowed */
     int32_t                   problem_count;
-    /** Of all problems together, at least 1; with examples 0 is possible, too. */
+    /** The budget of all problems together, at least 1; with examples 0 is possible, too. */
     int64_t budget_evaluations;
     /** OPTIONAL. [problem_count] Before it learns from scores, the method imitates these for so
      * many rounds, each a step a problem. They are legal, and have what is decided; borrowed. */
@@ -63,7 +63,7 @@ typedef struct {
 emp_status emp_training_run(emp_weights *weights, const emp_training_params *params,
                             emp_error *err);
 
-/** What a learner imitates: a decision for each of several problems, found by a method or read by the
+/** The examples of a learner: a decision for each of several problems, found by a method or read by the
  * caller. Zero-initialise. */
 typedef struct {
     int32_t             count;

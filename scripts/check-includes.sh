@@ -26,6 +26,7 @@ declare -A may_include=(
   [sim/surrogate]="$core sim/rules sim/engine sim/surrogate"
   [sim/bounds]="$core sim/bounds"
   [sim/bounds/paths]="$core sim/bounds/paths"
+  [sim/exact]="$core sim/engine sim/bounds sim/exact"
   [graphs]="base sim/graph graphs"
   [graphs/tensorflow]="base sim/graph graphs/tensorflow"
   [graphs/workloads]="base sim/graph graphs/tensorflow graphs/transformer graphs/workloads"
@@ -143,5 +144,17 @@ if git ls-files -z '*.h' | grep -zv '^tests/' | xargs -0 awk '
   line ~ /^# *undef / { name = line; sub(/^# *undef */, "", name); delete macro[name] }
   END { check(); exit !bad }'; then
   fail "a function or macro of a header begins with emp_ or EMP_"
+fi
+
+# clang exports the function that chooses between the clones of a static function (base/clones.h), so
+# two of one name do not link.
+if git ls-files -z '*.c' '*.h' | xargs -0 awk '
+  /^EMP_(CLONES|KERNEL) static / {
+    name = $0; sub(/\(.*/, "", name); sub(/^.*[ *]/, "", name)
+    if (name in first) { print FILENAME ":" FNR ": " name ", as in " first[name]; bad = 1 }
+    first[name] = FILENAME ":" FNR
+  }
+  END { exit !bad }'; then
+  fail "functions with EMP_CLONES or EMP_KERNEL have names of their own"
 fi
 exit $status

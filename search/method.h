@@ -16,8 +16,8 @@
  * A candidate is a decision (sim/problem/decision.h) with the arrays that the run decides. A method that
  * decides only devices leaves the others as they are.
  *
- * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told
- * in order. Same problem, params and scores give the same candidates on any thread count.
+ * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and passed
+ * to tell() in order. Same problem, params and scores give the same candidates on any thread count.
  */
 #ifndef EMP_SEARCH_METHOD_H
 #define EMP_SEARCH_METHOD_H
@@ -34,7 +34,7 @@
 
 /* The score of one candidate, and the two orders of scores that methods use. */
 
-/** What the oracle said of one candidate. */
+/** The oracle's score of one candidate. */
 typedef struct {
     double step_time_s; /**< also set when out of memory: the time it would have taken */
     bool   is_feasible; /**< false: out of memory */
@@ -50,7 +50,7 @@ typedef struct {
 emp_score emp_score_of(const emp_problem *problem, const emp_sim_result *result,
                        const emp_sim_times *times);
 
-/** What fits in memory before what does not, then the shorter step; false for equals. */
+/** Candidates that fit in memory come before others, then the shorter step; false for equals. */
 static inline bool emp_score_is_better(const emp_score *score, const emp_score *than)
 {
     if (score->is_feasible != than->is_feasible) return score->is_feasible;
@@ -103,7 +103,7 @@ typedef struct {
     double      value;
 } emp_method_metric;
 
-/** A method proposes once, by place(), or is asked and told. All else is OPTIONAL: 0 or NULL says that the
+/** A method proposes once, by place(), or by ask() and tell(). All else is OPTIONAL: 0 or NULL says that the
  * method has no such thing. */
 typedef struct emp_method {
     const char       *name;        /**< "scotch" */
@@ -143,7 +143,7 @@ typedef struct emp_method {
     /** Lists what later asks depend on beyond problem and params, in the method's own memory; without it a
      * run has no checkpoints. Saving reads the values, and resuming writes them into a state that was just
      * created for the same problem and params. Names, types and counts are the same at all times. Called
-     * between a tell and an ask; with asks_again also after an ask that is not told, and after an ask or a
+     * between a tell and an ask; with asks_again also after an ask without a tell, and after an ask or a
      * tell that was stopped. Fills \a arrays and returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
     /** Creates the parts of a state that the method else creates when it first needs them. Called before
@@ -160,7 +160,7 @@ typedef struct emp_method {
 
     /** Methods that this one has propose in turn, with a NULL behind the last. */
     const struct emp_method *const *members;
-    /** The member whose placement is the best so far; NULL: nothing has been told yet. */
+    /** The member whose placement is the best so far; NULL: there are no scores yet. */
     const struct emp_method *(*winner)(const void *state);
 
     /** It is no part of the program, so that a run which it fails in the middle of keeps what was found. */
@@ -217,9 +217,9 @@ static inline bool emp_choices_are_valid(const int32_t *choice, int64_t count,
  *
  * tell() is backward() of the state's own candidates, and step(). */
 typedef struct {
-    /** Leaves the gradient of the state's own part of an update. \a scores are those of all
-     * \a count candidates of it, in order of ranks; those from \a first on are the \a own
-     * that were asked of this state last; with none of them it is 0. */
+    /** Leaves the gradient of the state's own part of an update. \a scores has all \a
+     * count candidates of it, in order of ranks; from \a first on stand the \a own that
+     * were asked of this state last; with none of them it is 0. */
     emp_status (*backward)(void *state, const emp_score *scores, int32_t count,
                            int32_t first, int32_t own, emp_error *err);
     /** Changes the parameters by the gradient. */
@@ -236,15 +236,15 @@ typedef struct emp_method_learning {
     /** OPTIONAL. Lists, as list_state(), what of the state is worth having on another problem:
      * parameters, and the moments of their optimizer. Sizes follow from the options, and at most
      * from the number of devices. A change in what the numbers mean takes another name. There are
-     * no arrays where the options make networks that fit one graph alone. */
+     * no arrays where the options make networks that fit only one graph. */
     int32_t (*list_weights)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
-    /** The options with which alone list_weights() has arrays, "features=costs"; NULL: it has some with
+    /** The only options with which list_weights() has arrays, "features=costs"; NULL: it has some with
      * any. */
     const char *weights_options;
 
     /** OPTIONAL. One supervised step of its weights towards an example, which has
-     * all that is decided and is legal; no score is needed. \return through \a loss how unlike it
-     * the policy was before. Called between a tell and an ask, and before the first ask.
+     * all that is decided and is legal; no score is needed. \return through \a loss how far from
+     * it the policy was before. Called between a tell and an ask, and before the first ask.
      * EMP_EINTERRUPTED needs no sentence: the weights are as before. */
     emp_status (*imitate)(void *state, const emp_owned_decision *example, double *loss,
                           emp_error *err);

@@ -46,7 +46,7 @@ static const double IMBALANCE = 2.0;
 
 /* ---- creation ---------------------------------------------------------------------- */
 
-/* The seed is that of the size, and of its cut beyond the first. */
+/* The seed belongs to the size, and to its cut beyond the first. */
 static emp_status add_level(emp_moves *m, const emp_moves_size *size, emp_error *err)
 {
     const double             imbalance = m->options.imbalance;
@@ -192,7 +192,7 @@ void emp_moves_clear(emp_moves *m)
 /* ---- weights ----------------------------------------------------------------------- */
 
 /* If all weights are 0, all groups are alike. Most ops weigh nothing: `heavy` are the others, in
- * rising order, which is also that of the members of a group. */
+ * rising order, which is also the order of a group's members. */
 static void share_out(const emp_members *groups, const int32_t *group_of_op,
                       const double *weight, const emp_op_id *heavy, int32_t heavy_count,
                       double alike, double *up_to)
@@ -220,7 +220,7 @@ static void fill_groups(int32_t *group_of_op, int32_t op_count, const emp_member
     }
 }
 
-/* What emp_moves_weigh() needs, once. */
+/* Prepares emp_moves_weigh(), once. */
 static emp_status prepare_weights(emp_moves *m, emp_error *err)
 {
     const size_t ops = (size_t)m->graph->op_count;

@@ -3,12 +3,12 @@
  *
  * A move sends a colocation class, or a group of classes, to another device. Groups are
  * made in several sizes: large ones move what belongs together, small ones balance the
- * load. The device is that of a class which the group exchanges tensors with, or is drawn
+ * load. The device is taken from a class which the group exchanges tensors with, or is drawn
  * in proportion to peak FLOP/s. A third kind copies the device of a class to a
  * neighbour, to a neighbour of that one, and so on (FlexFlow's propagation; Jia et al.,
  * SysML 2019).
  *
- * Where layers have experts, those of a layer are a group as well, which goes to a CPU or back at once.
+ * Where layers have experts, a layer's experts are a group as well, which goes to a CPU or back at once.
  *
  * From a legal placement every move leads to a legal one: classes that only a CPU can run
  * stay, and where CPUs are forbidden no class goes to one.
@@ -119,7 +119,8 @@ typedef struct {
     int32_t              level_count;
     emp_members
             level[EMP_MOVES_MAX_LEVELS]; /**< ops of groups; of each cut coarse to fine */
-    double *up_to[EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the odds that it is
+    double *up_to
+        [EMP_MOVES_MAX_LEVELS]; /**< [group] running sum of the probabilities that it is
                                                 drawn; NULL = all groups alike */
     int32_t   *group_of_op[EMP_MOVES_MAX_LEVELS]; /**< [op]; NULL until weighed */
     emp_op_id *heavy;                             /**< [op] room for those that weigh */
@@ -134,13 +135,13 @@ typedef struct {
 } emp_move;
 
 /** Groups the classes of \a problem, which is borrowed.
- * \retval EMP_EINVAL  coarsest > finest. \retval EMP_ENOMEM, and those of class_groups.h */
+ * \retval EMP_EINVAL  coarsest > finest. \retval EMP_ENOMEM, and as for class_groups.h */
 emp_status emp_moves_init(emp_moves *moves, const emp_problem *problem,
                           const emp_move_options *options, uint64_t seed, emp_error *err);
 void       emp_moves_clear(emp_moves *moves); /**< legal after a failed init */
 
 /** Makes the next level, whose groups are alike until they are weighed; nothing if there is no
- * further one. \retval EMP_ENOMEM, and those of class_groups.h */
+ * further one. \retval EMP_ENOMEM, and as for class_groups.h */
 emp_status emp_moves_grow(emp_moves *moves, emp_error *err);
 
 /** From now on groups, not single classes, are drawn in proportion to the \a weight [op] of
@@ -163,7 +164,7 @@ bool emp_moves_draw(const emp_moves *moves, emp_rng *rng, emp_device_id *device_
 /** Gives a drawn group a drawn level of the order; likewise. */
 bool emp_moves_draw_level(const emp_moves *moves, emp_rng *rng, uint8_t *level_of_op);
 
-/** Has the ops of a drawn group join their readers, or stay alone; likewise. */
+/** Has the ops of a drawn group join their readers, or stay by themselves; likewise. */
 bool emp_moves_draw_fusion(const emp_moves *moves, emp_rng *rng, emp_op_id *leader_of_op);
 
 /** Draws how many of all ops join their readers, and which. O(ops). */

@@ -73,7 +73,7 @@ static double longest_way_on(const survey *s, emp_op_id op)
     return longest;
 }
 
-/* Folded ops are done before the step, and wait for nobody. */
+/* Folded ops are done before the step, and wait for no op. */
 static void fill_bottom_levels(const survey *s)
 {
     const emp_graph *g = s->problem->graph;

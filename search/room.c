@@ -8,7 +8,7 @@
 
 enum { NOWHERE = -1 };
 
-/* What a memory holds until a position of the order. */
+/* The content of a memory until a position of the order. */
 typedef struct emp_room_buffer {
     int64_t       bytes;
     emp_device_id space;

@@ -3,7 +3,7 @@
  * with list_weights() (search/method.h) has some.
  *
  *     emp_weights w = {0};
- *     emp_method_take_weights(&w, method, state, err);    a copy of those of a state
+ *     emp_method_take_weights(&w, method, state, err);    a copy of a state's weights
  *     params.weights = &w;                                a new state begins with them
  *     emp_weights_clear(&w);
  *
@@ -62,7 +62,7 @@ void emp_weights_add_task(emp_weights *weights, const char *workload,
 /** Whether \a arrays, of the same networks, hold the same bits. */
 bool emp_weights_equal(const emp_weights *weights, const emp_named_array *arrays);
 
-/** Of the method's name and all values; never 0. */
+/** The hash of the method's name and all values; never 0. */
 uint64_t emp_weights_hash(const emp_weights *weights);
 
 void emp_weights_clear(emp_weights *weights); /**< legal after a failure */

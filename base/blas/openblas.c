@@ -16,7 +16,7 @@
 
 static const char LIBRARY[] = "libopenblas.so.0";
 
-/* What a product takes, and leaves to the next one. */
+/* The buffer that a product takes, and leaves to the next one. */
 static const size_t BUFFER_BYTES = (size_t)128 << 20;
 
 enum { MOST_BUFFERS = 64 };

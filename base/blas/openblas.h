@@ -2,11 +2,11 @@
  * OpenBLAS, loaded when the first learner or the first replayed step needs it: no other command pays
  * for it, and it starts as it should.
  *
- * What its start depends on, it reads from the environment while it is loaded. By itself it starts a
+ * OpenBLAS reads the settings of its start from the environment while it is loaded. By itself it starts a
  * thread for each core, and its threads then wait for ever for address space that a limit keeps
  * from them. OpenBLAS 0.3.21 also takes recent Xeons for a Prescott and then runs at a fifth of its
- * speed. So it is told to have no threads of its own, and, if it chose lesser kernels than the
- * CPU has, loaded once more and told which to take, unless the user said it (OPENBLAS_CORETYPE).
+ * speed. So it is started without threads of its own, and, if it chose lesser kernels than the
+ * CPU has, loaded once more with the kernels named, unless the user said it (OPENBLAS_CORETYPE).
  *
  * Threads. All functions may be called from any thread; products run on the calling one.
  */
@@ -42,7 +42,7 @@ bool emp_openblas_is_open(void);
  * storage. */
 const char *emp_openblas_core_name(void);
 
-/** The kernels that the library had chosen by itself, if it was told to take others, or NULL. */
+/** The kernels that the library had chosen by itself, if others were named, or NULL. */
 const char *emp_openblas_mistaken_core_name(void);
 
 #endif /* EMP_BASE_BLAS_OPENBLAS_H */

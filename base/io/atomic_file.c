@@ -135,7 +135,7 @@ static void name_temporary(char *name, size_t size, const char *path, int number
     snprintf(name, size, "%s.tmp%d", path, number);
 }
 
-/* Locks a temporary file, so that nobody sweeps it. False: somebody has taken it for a stale one. */
+/* Locks a temporary file against sweeps. False: another program has taken it for a stale one. */
 static bool is_guarded(int descriptor)
 {
     struct stat info;
@@ -144,7 +144,7 @@ static bool is_guarded(int descriptor)
     return fstat(descriptor, &info) == 0 && info.st_nlink > 0;
 }
 
-/* A file that was not there, so that nobody else's is written to, on the list. \a mode: mode_of().
+/* A file that was not there, so that no other program's file is written to, on the list. \a mode: mode_of().
  * \return its descriptor, or -1. */
 static int create_listed(char *name, int mode)
 {
@@ -362,7 +362,7 @@ static char *put_aside(const char *temporary, const char *path)
     return NULL;
 }
 
-/* What was written stays for the user; no handler removes it from now on. */
+/* The new file stays for the user; no handler removes it from now on. */
 static emp_status keep(emp_atomic_file *file, const char *why, emp_error *err)
 {
     emp_atomic_file_unlist(file->temporary);
@@ -439,7 +439,7 @@ cleanup:
 }
 
 /* Removes a temporary file unless its writer is there.
- * \param may_be_unlocked  Nobody writes there, so that it is removed where there are no locks, too. */
+ * \param may_be_unlocked  No program writes there, so that it is removed where there are no locks, too. */
 static void remove_stale(const char *name, bool may_be_unlocked)
 {
     struct stat info;

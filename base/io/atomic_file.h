@@ -2,7 +2,7 @@
  * A file that appears whole or not at all: it is written under another name beside its
  * place and renamed when it is complete and on the disk. A file that was there stays
  * until then, and the new one has its permissions. Links are followed, and refused if they lead to
- * nothing. What is no file, as a pipe or /dev/null, is written to directly.
+ * nothing. A pipe or /dev/null, which is not a file, is written to directly.
  *
  *     emp_atomic_file f = {0};
  *
@@ -45,15 +45,15 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err);
 /** Drops what was written, and releases \a file; after a commit only the latter. */
 void emp_atomic_file_abort(emp_atomic_file *file);
 
-/** What \a print writes of \a what, as a file that appears whole, or not at all if \a print fails.
- * \retval EMP_ENOMEM \retval EMP_EIO  Else that of \a print. */
+/** Writes the output of \a print for \a what as a file that appears whole, or not at all if \a print fails.
+ * \retval EMP_ENOMEM \retval EMP_EIO Or the status of \a print. */
 emp_status emp_atomic_file_write(const char *path,
                                  emp_status (*print)(FILE *stream, const void *what,
                                                      emp_error *err),
                                  const void *what, emp_error *err);
 
 /** No file is at \a path: the next commit there fails if another program has put one there meanwhile.
- * What was written stays beside it, under a name that the message has: r.kept.h5 for r.h5.
+ * The new file stays beside it, under a name that the message has: r.kept.h5 for r.h5.
  * For at most 64 paths; beyond them a file is replaced as ever. */
 void emp_atomic_file_expect_none(const char *path);
 
@@ -69,7 +69,7 @@ void emp_atomic_file_unlist(char *name);
 void emp_atomic_file_drop_all(void);
 
 /** Removes what writers that were killed left beside \a path. A writer has its temporary file locked.
- * Where the file system has no locks all are removed, so call it only if nobody writes there.
+ * Where the file system has no locks all are removed, so call it only if no program writes there.
  * \retval EMP_ENOMEM */
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
 
@@ -78,7 +78,7 @@ emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
 void emp_atomic_file_sweep_folder(const char *folder,
                                   bool (*is_ours)(const char *name, size_t length));
 
-/** The length of the path that a temporary file of this name belongs to: that of r.h5 for r.h5.tmp0.
+/** The length of the path that a temporary file of this name belongs to: the length of r.h5 for r.h5.tmp0.
  * 0: it is no such name. */
 size_t emp_atomic_file_owner(const char *name);
 

@@ -1,6 +1,6 @@
 /** \file base/io/input.h
- * Files that are read. A pipe, a device or a folder is none: a program that waits for a pipe that
- * nobody writes to, or reads /dev/zero, does not end.
+ * Files that are read. A pipe, a device or a folder is none: a program that waits for a pipe
+ * without a writer, or reads /dev/zero, does not end.
  */
 #ifndef EMP_BASE_IO_INPUT_H
 #define EMP_BASE_IO_INPUT_H

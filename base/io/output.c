@@ -64,7 +64,7 @@ static bool is_printed_to(const char *path)
 }
 
 /* Makes the temporary file of the output, and removes it: a disk that cannot be written to, a name that
- * is too long, or a link into a folder of somebody else is told before the work. */
+ * is too long, or a link into another user's folder is an error before the work. */
 static emp_status try_to_open(const char *path, emp_error *err)
 {
     emp_atomic_file file = {0};
@@ -309,7 +309,7 @@ static emp_status say_who(int descriptor, const char *path, emp_error *err)
                      path, number);
 }
 
-/* A lock is empty or holds a number. A file of somebody's that has its name is left as it is. */
+/* A lock is empty or holds a number. Another program's file of its name is left as it is. */
 static bool is_lock(int descriptor)
 {
     struct stat info;

@@ -193,7 +193,7 @@ static void unlist(pid_t watcher)
     }
 }
 
-/* Also one that somebody has stopped. */
+/* Also one that was stopped. */
 static void tell_to_end(pid_t watcher)
 {
     kill(watcher, SIGTERM);
@@ -234,7 +234,7 @@ static bool is_own_child(const char *number)
            parent == (long)getpid();
 }
 
-/* What its children have started becomes this process's own when they are dead. */
+/* The children's own children become this process's when they are dead. */
 static void kill_children(const watched *w)
 {
     DIR                 *folder = opendir("/proc");

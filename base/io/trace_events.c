@@ -28,6 +28,7 @@ static emp_trace_event *add_event(emp_trace_events *e, const emp_trace_event *ev
     }
     e->event[e->count] = *event;
     e->event[e->count].facts = e->text_used;
+    e->event[e->count].track.pid += e->first_pid;
     return &e->event[e->count++];
 }
 
@@ -181,7 +182,11 @@ static void add_name(emp_trace_events *e, const char *what, emp_trace_track trac
 
 void emp_trace_name_process(emp_trace_events *e, int32_t pid, const char *name)
 {
-    add_name(e, "process_name", (emp_trace_track){pid, 0}, name);
+    char whole[256];
+
+    if (e->group != NULL) snprintf(whole, sizeof whole, "%s: %s", e->group, name);
+    add_name(e, "process_name", (emp_trace_track){pid, 0},
+             e->group != NULL ? whole : name);
 }
 
 void emp_trace_name_track(emp_trace_events *e, emp_trace_track track, const char *name)
@@ -198,7 +203,7 @@ void emp_trace_clear(emp_trace_events *e)
 
 /* ---- tracks ---- */
 
-/* What events are sorted by; ties are in the order in which they were told. */
+/* The sort key of events; ties are in the order in which they were added. */
 struct key {
     emp_trace_track track; /* of slices while they are given tracks; else zeros */
     int64_t         at_ns;
@@ -344,7 +349,7 @@ static void write_event(const emp_trace_events *e, const emp_trace_event *event,
     fputc('}', file);
 }
 
-/* Of events at one moment: names, slices, counters, and arrows, which bind to slices that stand
+/* The order of simultaneous events: names, slices, counters, and arrows, which bind to slices that stand
  * before them. */
 static int32_t rank_of(char phase) { return (int32_t)(strchr("MXCsf", phase) - "MXCsf"); }
 

@@ -10,9 +10,9 @@
  *     EMP_TRY(emp_trace_write(&events, file, err));
  *     emp_trace_clear(&events);
  *
- * Events are told in any order and written in the order of time. Slices of one track never
- * overlap: those that would are written on further tracks of the same name. What takes no time
- * has no slice.
+ * Events are added in any order and written in the order of time. Slices of one track never
+ * overlap: those that would are written on further tracks of the same name. Events without duration
+ * have no slice.
  */
 #ifndef EMP_BASE_IO_TRACE_EVENTS_H
 #define EMP_BASE_IO_TRACE_EVENTS_H
@@ -44,7 +44,7 @@ typedef struct {
     size_t          facts, facts_length; /* of text: members of "args" */
 } emp_trace_event;
 
-/** Zero-initialise. Memory that runs out is told by emp_trace_write(). */
+/** Zero-initialise. emp_trace_write() reports failed allocations. */
 typedef struct {
     emp_trace_event *event;
     int32_t          count, limit;
@@ -52,6 +52,9 @@ typedef struct {
     size_t           text_used, text_limit;
     int64_t          arrow_count;
     bool             is_out_of_memory;
+    int32_t
+        first_pid; /**< may be set between events: added to the pid of those that follow */
+    const char *group; /**< likewise, or NULL: stands before the names of processes */
 } emp_trace_events;
 
 /** A slice; \a category is a word to filter by. Both texts are borrowed. \return -1 if it has no
@@ -60,7 +63,7 @@ emp_trace_slice emp_trace_span(emp_trace_events *e, const char *name,
                                const char *category, emp_trace_track track,
                                int64_t start_ns, int64_t end_ns);
 
-/** Facts about the last slice that was told, or about none if \a slice is -1. */
+/** Facts about the last slice that was added, or about none if \a slice is -1. */
 void emp_trace_arg_text(emp_trace_events *e, emp_trace_slice slice, const char *key,
                         const char *text, size_t length);
 void emp_trace_arg_number(emp_trace_events *e, emp_trace_slice slice, const char *key,
@@ -82,7 +85,7 @@ void emp_trace_bytes(emp_trace_events *e, const char *name, int32_t pid, int64_t
 void emp_trace_name_process(emp_trace_events *e, int32_t pid, const char *name);
 void emp_trace_name_track(emp_trace_events *e, emp_trace_track track, const char *name);
 
-/** Writes all events. O(n log n). \retval EMP_ENOMEM  Now, or when an event was told. */
+/** Writes all events. O(n log n). \retval EMP_ENOMEM  Now, or when an event was added. */
 emp_status emp_trace_write(emp_trace_events *e, FILE *file, emp_error *err);
 void       emp_trace_clear(emp_trace_events *e);
 

@@ -8,7 +8,7 @@
 #define EMP_BASE_LP_GUARD_H
 
 /** Returns what \a solve does, whose values but 0 are GLPK's codes of failure; GLP_EFAIL if
- * GLPK would have aborted. What \a solve makes of GLPK's is freed by this. It must leave its
+ * GLPK would have aborted. This function frees the GLPK objects that \a solve makes. It must leave its
  * own memory to the caller, as a failure jumps out of it. */
 int emp_lp_guarded(int (*solve)(void *context), void *context);
 

@@ -77,7 +77,7 @@ static emp_status read_field(struct reader *r, bool *is_last, emp_error *err)
     return EMP_OK;
 }
 
-/* Of the record at hand, which is the first. */
+/* The separator of the current record, which is the first. */
 static char separator_of(const struct reader *r)
 {
     size_t length = strcspn(r->at, "\n");
@@ -85,7 +85,7 @@ static char separator_of(const struct reader *r)
     return memchr(r->at, '\t', length) != NULL ? '\t' : ',';
 }
 
-/* Columns without a name are not told apart: nobody asks for them. */
+/* Columns without a name are not distinguished, because they are never asked for. */
 static emp_status check_names(const emp_csv *csv, emp_error *err)
 {
     emp_status st = EMP_OK;

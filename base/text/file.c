@@ -15,7 +15,7 @@
 
 enum { CHUNK_BYTES_MAX = 1 << 26, SPARE_BYTES = 1 << 12 };
 
-/* What a packed file may become: graphs in text shrink to a fiftieth, a bomb to a thousandth. */
+/* The largest ratio of an unpacked file: graphs in text shrink to a fiftieth, a bomb to a thousandth. */
 static const size_t MAX_UNPACKING = 150, FREE_UNPACKING_BYTES = (size_t)1 << 24;
 
 static const char lfs_pointer[] = "version https://git-lfs";
@@ -149,7 +149,7 @@ emp_status emp_file_load_named(const char *path, char **bytes, size_t *size,
 
 enum { FIRST_ROOM = 1 << 14 };
 
-/* Bytes between here and the end of a regular file; 0: nobody knows, as of a pipe. */
+/* Bytes between here and the end of a regular file; 0: unknown, as for a pipe. */
 static size_t bytes_left(FILE *file)
 {
     struct stat info;

@@ -49,7 +49,7 @@ void emp_file_close(emp_file *file);
  *                      the pointer that Git LFS leaves in place of a file. */
 emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error *err);
 
-/** The same, where nobody else names the file: "PATH: cannot be read: ...". */
+/** The same, where the caller does not name the file: "PATH: cannot be read: ...". */
 emp_status emp_file_load_named(const char *path, char **bytes, size_t *size,
                                emp_error *err);
 

@@ -6,7 +6,7 @@
  *     for (each name) emp_nearest_offer(&near, name, strlen(name));
  *     "there is no method \"%s\"%s", word, emp_nearest_hint(&near, hint)
  *
- * says: there is no method "hpd" (did you mean "hdp"?). Of files, emp_nearest_file() does all of it.
+ * says: there is no method "hpd" (did you mean "hdp"?). For files, emp_nearest_file() does all of it.
  * Threads. No state.
  */
 #ifndef EMP_BASE_TEXT_NEAREST_H

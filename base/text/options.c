@@ -163,7 +163,7 @@ static emp_status parse_one(void *values, const emp_option_table *table, const c
     return EMP_OK;
 }
 
-/* Whether the name of the item at \a item is that of an item before it. */
+/* Whether an earlier item has the name of the item at \a item. */
 static bool is_doubled(const char *text, const char *item)
 {
     const size_t name = strcspn(item, "=,");

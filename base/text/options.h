@@ -96,7 +96,7 @@ double emp_option_default(const emp_option *option, int32_t preset);
 /** The same as a person writes it. */
 void emp_option_write_default(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option,
                               int32_t preset);
-/** What it may be: "0..1", "1..64", "0|1", "one|two". */
+/** The range of its values: "0..1", "1..64", "0|1", "one|two". */
 void emp_option_write_range(char text[EMP_OPTION_TEXT_BYTES], const emp_option *option);
 
 /** The position of a word in "one|two|three"; -1 = it is not there. */
@@ -128,7 +128,7 @@ typedef struct {
     char rest[EMP_SPEC_BYTES]; /**< the other items, for emp_options_parse() */
 } emp_spec_parts;
 
-/** Cuts \a spec. \a keys are those of texts, each with its equals sign, and end with NULL: "path=". A key
+/** Cuts \a spec. \a keys are the keys of texts, each with its equals sign, and end with NULL: "path=". A key
  * that ends with a point, as "dim." of "dim.N=3,dim.M=4", may be there several times; its text is "N=3,M=4".
  * \retval EMP_EINVAL  The spec is too long, or has one of them twice. */
 emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *const *keys,

@@ -57,7 +57,7 @@ enum { EMP_UNITS_TEXT_BYTES = 32 };
 
 /** "10.49 GiB", "128 MiB", "96 B": four digits, two of them decimal places at most. */
 const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size);
-/** "1.57 s", "149 ms", "12.3 us", "1234 s": three digits, and all those of whole seconds. */
+/** "1.57 s", "149 ms", "12.3 us", "1234 s": three digits, and all digits of whole seconds. */
 const char *emp_units_format_seconds(double seconds, char *buffer, size_t size);
 /** "26 TFLOP", "12.8 GB/s": three digits. */
 const char *emp_units_format_si(double value, const char *unit, char *buffer,

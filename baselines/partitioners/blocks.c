@@ -18,7 +18,7 @@ typedef struct {
     const emp_graph   *g;
     int32_t            class_count;
     bool              *has_forward; /* [class] */
-    bool              *is_lookup;   /* [op] nobody waits for it */
+    bool              *is_lookup;   /* [op] no op waits for it */
     int32_t           *root;        /* [class] disjoint sets */
     pair              *pair;        /* [2 edge] */
     int32_t            pair_count;
@@ -43,7 +43,7 @@ static bool is_backward(const char *name)
     return emp_is_gradient_name(name) || forward_length(name) > 0;
 }
 
-/* Joins the classes of gradients with those of the ops that they are named after. */
+/* Joins the classes of gradients with the classes of the ops that they are named after. */
 static emp_status join_gradients(const maker *m, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -376,7 +376,7 @@ static int32_t count_blocks(maker *m, bool *is_block)
     return count;
 }
 
-/* Kahn's algorithm from the last block to the first. What became free last comes next, so that
+/* Kahn's algorithm from the last block to the first. The block that became free last comes next, so that
  * neighbours get neighbouring numbers. */
 static emp_status number_blocks(maker *m, emp_error *err)
 {

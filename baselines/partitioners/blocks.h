@@ -3,10 +3,10 @@
  *
  * A split is of the forward pass; the backward op of a colocation class follows its forward ops. So does one that is
  * named after its forward op, as "NAME/grad_weight" is, because a pipeline has both in one stage.
- * Classes wait for each other as their forward ops do; a class of backward ops alone as its mirror
+ * Classes wait for each other as their forward ops do; a class of only backward ops as its mirror
  * image would, against the edges to and from other backward ops. Classes that then wait for each
  * other in a circle are one *block*. A table that is tied to the head would make a circle of the whole model. So in a
- * circle, nobody waits for what such a class looks up for the step's inputs: its block is that of the head. So is what costs no time with its only neighbour, as nothing
+ * circle, no op waits for the values that such a class looks up for the step's inputs: it is in the head's block. So is what costs no time with its only neighbour, as nothing
  * is gained, but memory, by a copy between them. Blocks are numbered topologically.
  *
  * A *net* is an op with readers in other blocks: its result is copied between a GPU and host
@@ -44,7 +44,7 @@ emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem,
                            emp_error *err);
 void       emp_blocks_clear(emp_blocks *blocks); /**< legal after a failed init */
 
-/** What the blocks take on a device, one op after the other: time_ns[block count]. O(V). */
+/** The times of the blocks on a device, one op after the other: time_ns[block count]. O(V). */
 void emp_blocks_time(emp_time_ns *time_ns, const emp_blocks *blocks,
                      const emp_problem *problem, emp_device_id device);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What today's tools do with heterogeneous GPUs, which know memory and no times: layers follow each other.
+/* Placements by tools that know memory and no times, on heterogeneous GPUs: layers follow each other.
  *
  * `memory-split` gives each GPU a share of the bytes that is its share of all GPUs' memory, as
  * llama.cpp splits layers. `first-fit` fills the first GPU, then the next one, and gives the rest to
  * the CPU, as accelerate does with device_map="auto". Colocation classes that hold variables or weights stand in the
  * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
- * its layer. Any other class follows one that it reads from. Bytes are those of variables and of a part
- * of all results: results of the backward pass are soon released. */
+ * its layer. Any other class follows one that it reads from. Bytes count variables and a part of
+ * all results: results of the backward pass are soon released. */
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "search/groups/class_groups.h"
@@ -25,7 +25,7 @@ typedef struct {
     double  bytes;
 } carrier;
 
-/* What is placed, in bytes. */
+/* The placed units, in bytes. */
 typedef struct {
     const emp_problem *problem;
     const emp_machine *machine;
@@ -258,7 +258,7 @@ const emp_method emp_method_memory_split = {
     .name = "memory-split",
     .description =
         "contiguous parts in proportion to the GPUs' memory, as llama.cpp splits",
-    .advice = "a comparison with tools that know memory alone",
+    .advice = "a comparison with tools that know only memory",
     .place = place,
 };
 

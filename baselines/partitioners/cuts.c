@@ -107,12 +107,12 @@ const emp_method emp_method_mincut = {
     .uses_seed = true,
     .name = "mincut",
     .description = "Scotch static mapping onto the GPUs alone (Mirhoseini et al. 2017)",
-    .advice = "the papers' baseline, with parts for GPUs alone",
+    .advice = "the papers' baseline, with parts only for GPUs",
     .place = place_mapped,
 };
 
 /* METIS places: parts as large as their device's share of the peak FLOP/s. METIS cannot
- * pin a vertex, so by default it cuts for the GPUs alone, and ops without a GPU kernel stay
+ * pin a vertex, so by default it cuts only for the GPUs, and ops without a GPU kernel stay
  * on the CPU; with cpu=1 the CPU is one of the parts. With memory=1 each part also has its
  * device's share of the memory: a balance, not a limit, hence repair=1. */
 

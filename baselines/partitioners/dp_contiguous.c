@@ -8,8 +8,8 @@
  * that a machine of like GPUs has two groups, its GPUs and its CPUs. A GPU's load is the time of its ops and of the
  * copies in and out (blocks.h), and it has a memory; a CPU's is the time of its ops.
  *
- * One order of the blocks, whose ideals are few, comes first. What it gives is a limit: for each I
- * only those J are looked at for whose ops alone a device takes less, and only those states kept
+ * One order of the blocks, whose ideals are few, comes first. Its result is a limit: for each I
+ * only those J are looked at for whose ops by themselves a device takes less, and only those states kept
  * from which the devices that are left could do the rest. */
 #include <math.h>
 #include <string.h>
@@ -59,7 +59,7 @@ typedef struct {
     double
         *rest_ns; /* [ideal] time of the first group of the blocks that are not in it */
     emp_time_ns *load_ns; /* [ideal][state] */
-    int32_t   *from; /* [ideal][state] I times the groups, plus that of the last device */
+    int32_t   *from; /* [ideal][state] I times the groups, plus the last device's group */
     part       part;
     int32_t   *seen; /* [ideal] the I from which it was seen last, plus 1 */
     level     *stack;

@@ -166,8 +166,8 @@ static emp_status expand_empty(finder *f, emp_error *err)
     return EMP_OK;
 }
 
-/* An ideal is followed by what followed the one that it came from, and by blocks that waited for
- * its new block alone. Both lists ascend, and no block is in both. */
+/* An ideal is followed by what followed the one that it came from, and by blocks that waited only
+ * for its new block. Both lists ascend, and no block is in both. */
 static emp_status expand_from_origin(finder *f, int32_t ideal, emp_error *err)
 {
     const emp_ideal_step origin = f->ideals->origin[ideal];
@@ -189,7 +189,7 @@ static emp_status expand_from_origin(finder *f, int32_t ideal, emp_error *err)
     return EMP_OK;
 }
 
-/* Steps from an ideal lead to those of one block more, so that numbers rise with size. */
+/* Steps from an ideal lead to ideals with one block more, so that numbers rise with size. */
 static emp_status expand(finder *f, int32_t ideal, emp_error *err)
 {
     f->ideals->step_offset[ideal] = f->step_count;

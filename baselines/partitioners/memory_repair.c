@@ -154,7 +154,7 @@ static void judge_tensor(repair *r, move *m, emp_tensor_id t)
     if (!is_held(before, m->to) && is_held(after, m->to)) m->taken_bytes += r->live[t];
 }
 
-/* What it would be to move a group; frees 0 bytes if it has nothing there. */
+/* The effect of moving a group; frees 0 bytes if it has nothing there. */
 static move judge(repair *r, int32_t group, emp_device_id from, emp_device_id to)
 {
     const emp_graph *g = r->graph;

@@ -44,8 +44,8 @@ static emp_time_ns send(emp_time_ns *channel_ns, emp_device_id from, emp_device_
     return received + lasts;
 }
 
-/* When all that the edge carries is on a device, and what that does to channels. What is
- * sent is noted where \a is_booked. */
+/* When all that the edge carries is on a device, and what that does to channels. Transfers are
+ * recorded where \a is_booked. */
 static emp_time_ns deliver(loop *l, int32_t at, int32_t row_end, emp_device_id to,
                            emp_time_ns *channel_ns, bool is_booked, int32_t *next)
 {

@@ -5,8 +5,8 @@
  * A device runs one task at a time and has one channel for all that it sends and receives.
  * A transfer begins at the sender when its task has ended and the channel is free, at the
  * receiver when that one's channel is free as well, and holds each of them for as long as it
- * takes. What a device has received it keeps; what else a task reads of one producer comes in
- * one transfer. A transfer is booked with the task that reads it, producers in ascending
+ * takes. A device keeps the tensors that it has received; a task's other inputs from one producer come
+ * in one transfer. A transfer is booked with the task that reads it, producers in ascending
  * order, and what a choice is judged by is exactly what booking would give.
  *
  * At each moment, of all ready tasks and devices on which they fit and could start by now,
@@ -27,13 +27,13 @@
 #include "baselines/schedulers/task_graph.h"
 
 /** Books every task of an empty schedule. \a favourite_child [task] has -1 where there is
- * none; NULL: nobody has one. O(V R D I) with R ready tasks and I inputs.
+ * none; NULL: no task has one. O(V R D I) with R ready tasks and I inputs.
  * \retval EMP_ENOMEM \retval EMP_EINFEASIBLE  What is left fits nowhere. */
 emp_status emp_baechi_schedule(emp_list_schedule *s, const int32_t *favourite_child,
                                emp_error *err);
 
 /* The linear program of small communication times (Hanen and Munier 1995), by GLPK. On
- * endless devices, tasks i with times p, edges i -> j with costs c:
+ * unlimited devices, tasks i with times p, edges i -> j with costs c:
  *
  *     min w   0 <= x_ij <= 1,  s_i >= 0
  *             s_i + p_i + c_ij x_ij <= s_j    each edge

@@ -59,7 +59,7 @@ static bool has_tensor(const emp_list_schedule *s, emp_device_id device, int32_t
     return (s->devices_of_tensor[tensor] >> device & 1) != 0;
 }
 
-/* What the task takes of the device until it has run. */
+/* The memory that the task takes on the device until it has run. */
 static int64_t bytes_needed(const emp_list_schedule *s, int32_t task,
                             emp_device_id device)
 {

@@ -21,13 +21,13 @@
 #include "baselines/schedulers/task_graph.h"
 #include "search/method.h"
 
-/** What users choose. */
+/** The options of users. */
 typedef struct {
     bool waits; /**< a task starts when its inputs are there; else as soon as its device
                      is free, as in a released program */
 } emp_list_options;
 
-/** Of a task that takes time. */
+/** A task that takes time. */
 typedef struct {
     emp_time_ns start, end;
 } emp_slot;
@@ -51,7 +51,7 @@ typedef struct {
     int32_t *missing; /**< [task] tensors that it reads whose producer is not booked */
 
     emp_device_id *device_of_pin;               /**< [pin]; -1: free */
-    int64_t        free_bytes[EMP_MAX_DEVICES]; /**< may be negative: nobody has to ask */
+    int64_t        free_bytes[EMP_MAX_DEVICES]; /**< may be negative: no check needed */
     int32_t       *unread;            /**< [tensor] readers that are not booked */
     uint64_t      *devices_of_tensor; /**< [tensor] bit d: device d has it */
     emp_arrays     arrays;            /**< all of these but slots */
@@ -96,7 +96,7 @@ emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id devic
 emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
                                    const double *after_ns, emp_error *err);
 
-/** Finds a device for a ready task that fits nowhere: that of its pin, or else the one with most memory left of all
+/** Finds a device for a ready task that fits nowhere: its pin's device, or else the one with most memory left of all
  * that may have the pin, CPUs too. A repair moves the bytes that do not fit there.
  * \retval EMP_EINFEASIBLE  The schedule keeps to memory; the message says in one sentence what is missing. */
 emp_status emp_list_fall_back(const emp_list_schedule *s, int32_t task,
@@ -117,7 +117,7 @@ emp_list_scheduler emp_schedule_heft, emp_schedule_peft, emp_schedule_critical_p
 emp_list_scheduler emp_schedule_etf, emp_schedule_m_topo, emp_schedule_m_etf,
     emp_schedule_m_sct;
 
-/** What a method of this folder has in its type as its own. */
+/** The part of a method's type that belongs to this folder. */
 typedef struct {
     emp_task_units      units;
     emp_list_scheduler *schedule;

@@ -175,7 +175,7 @@ cleanup:
     return st;
 }
 
-/* What a task graph is made with. */
+/* The state while a task graph is made. */
 typedef struct {
     emp_task_graph    *graph;
     const emp_problem *problem;
@@ -404,8 +404,8 @@ static int64_t home_bytes_of(const emp_graph *g, emp_op_id op, emp_tensor_id ten
     return is_variable ? 0 : g->tensor[tensor].bytes;
 }
 
-/* Of a message with an op's result; -1: nothing is stated, or other rules than those of single
- * messages make of it what they will. */
+/* The time of a message with an op's result; -1: nothing is stated, or the rules are
+ * not those for single messages. */
 static emp_time_ns stated_message_ns(const emp_problem *problem, emp_op_id op)
 {
     bool is_stated = problem->runtime.rules == EMP_RULES_EDGES;

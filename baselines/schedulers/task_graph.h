@@ -2,18 +2,18 @@
  * What list schedulers see of a problem: tasks that run on one device each, and the tensors
  * that they send to one another.
  *
- * Tasks are ops, or ops fused. Those of one *pin* share a device: the first to be scheduled
+ * Tasks are ops, or ops fused. Tasks of one *pin* share a device: the first to be scheduled
  * pins the others to its own, as in Baechi (Jeon et al., SoCC 2020).
  *
  *  EMP_TASKS_OPS      A task is an op, a pin is a colocation class. A task may run on every
  *                     device that has kernels for its class, the CPU included. For the
- *                     schedulers that know of unlike devices (HEFT, PEFT).
+ *                     schedulers that know of heterogeneous devices (HEFT, PEFT).
  *  EMP_TASKS_GPU_OPS  The same, but pins that may use a GPU use nothing else. For the one
  *                     whose devices are all alike (ETF): it would take the CPU for no better
  *                     reason than that it is idle.
- *  EMP_TASKS_FUSED    The steps that Baechi takes first, on GPUs alone likewise. A pin is a
- *                     group of classes: a gradient op stands with its forward op, and what
- *                     one group alone reads goes into it (search/groups/colocation_groups.h,
+ *  EMP_TASKS_FUSED    The steps that Baechi takes first, only on GPUs, likewise. A pin is a
+ *                     group of classes: a gradient op stands with its forward op, and ops
+ *                     that only one group reads go into it (search/groups/colocation_groups.h,
  *                     whose layers come on top). A group with more variables than half of the
  *                     smallest GPU's memory is taken apart into its classes, which Baechi does not do. Then ops of a group are fused: u and v
  *                     become one task where u is all that v waits for, or v all that waits
@@ -24,13 +24,13 @@
  * of 0 bytes.
  *
  * Times, in ns. Under the rules `edges` a message takes what the graph states, if it does
- * (docs/profiles.md), and what its route takes else. A GPU runs an op in the longer of its compute and issue times: the host
+ * (docs/simulator.md), and what its route takes else. A GPU runs an op in the longer of its compute and issue times: the host
  * thread issues one while the last one computes. A CPU runs one op at a time. Times and bytes
  * are cut off where sums over the graph could overflow.
  *
  * Memory, in bytes. A tensor takes home_bytes where it is made and copy_bytes where it is
  * sent to. Outputs that are the buffer of a variable take nothing at home; other aliases
- * count like new tensors. What stays inside a task counts as its workspace: the most that
+ * count like new tensors. Tensors that stay inside a task count as its workspace: the most that
  * one of its ops reads from inside, makes for the inside, and works with.
  *
  * The struct is open; tests fill it by hand. Immutable after creation.
@@ -78,7 +78,7 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
                                  emp_task_units units, emp_error *err);
 void       emp_task_graph_destroy(emp_task_graph *graph);
 
-/** What \a graph's task reads of one producer. */
+/** The inputs of a task of \a graph from one producer. */
 typedef struct {
     int32_t     producer;
     int32_t     end;       /**< index in input[] after the last of its tensors */

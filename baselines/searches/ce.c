@@ -98,7 +98,7 @@ typedef struct {
                                      when the fine groups begin */
 } ce_options;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t asked;      /* samples in all */
     int64_t begun_at;   /* asked, when the stage began */
@@ -121,7 +121,7 @@ typedef struct {
     emp_elites        elites;       /* choices: device of each group */
     int32_t          *best;         /* [coarse group] device, of the best start */
     double            best_s;       /* its step time */
-    int64_t           groups_hash;  /* hash_of_groups, or that of a restored state */
+    int64_t           groups_hash;  /* hash_of_groups, or a restored state's */
     emp_method_metric metric[METRICS];
 } ce;
 
@@ -430,7 +430,7 @@ const emp_method emp_method_ce = {
     .description =
         "cross-entropy method on METIS groups, from coarse to fine (Rubinstein "
         "1999; Gao et al. 2018)",
-    .advice = "a search that keeps odds of devices, not one placement",
+    .advice = "a search over probabilities of devices, not one placement",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(ce),

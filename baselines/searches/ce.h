@@ -28,8 +28,8 @@ void       emp_elites_clear(emp_elites *elites); /**< legal after a failed init 
 /** Forgets all; the next have \a width choices, at most max_width. */
 void emp_elites_restart(emp_elites *elites, int32_t width);
 
-/** Keeps a copy of \a choice if it is among the best. Of placements of one step time the
- * first stays: they are hardly ever two. Returns whether it was kept.
+/** Keeps a copy of \a choice if it is among the best. The first of several placements of one
+ * step time stays: they are hardly ever two. Returns whether it was kept.
  * O(capacity x width). */
 bool emp_elites_keep(emp_elites *elites, const int32_t *choice, double step_time_s);
 

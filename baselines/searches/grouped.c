@@ -83,8 +83,8 @@ const emp_method_metric *emp_grouped_metrics(const void *state, int32_t *count)
  *
  * A chromosome is a key in [0, 1) for each group and device; a group goes to the device of
  * its highest key. A generation consists of the elite of the one before, of mutants, which
- * are drawn afresh, and of children: each key is that of an elite parent with probability
- * 0.7, else that of another parent. REGAL also has keys that order ops; the runtime orders
+ * are drawn afresh, and of children: each key comes from an elite parent with probability
+ * 0.7, else from another parent. REGAL also has keys that order ops; the runtime orders
  * them by itself here, so there are none. */
 
 /* Tolerance for a share that a person has written, times a count. */
@@ -98,7 +98,7 @@ typedef struct {
     double  bias;           /* share of keys from the elite parent */
 } brkga_options;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t generation;
     int64_t next; /* member of the generation that is to be scored next */

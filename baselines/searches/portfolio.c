@@ -4,8 +4,8 @@
  *
  * The order of the proposers counts when the budget is shorter than their list. Two that propose
  * at once are left out because they take minutes on large graphs: m-sct, and dp-contiguous where it
- * may cut in many ways. A member that cannot place the problem is passed over, and so are those that
- * know memory alone, unless devices of a kind are unlike. */
+ * may cut in many ways. A member that cannot place the problem is passed over, and so are methods that
+ * know only memory, unless devices of a kind differ. */
 #include <math.h>
 #include <string.h>
 
@@ -51,14 +51,14 @@ enum {
     PROPOSERS = SEARCH
 };
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t next;   /* member to begin; MEMBERS: refine has begun */
     int64_t asked;  /* member of the last candidates */
     int64_t winner; /* member of the best placement; -1: there is none */
 } portfolio_progress;
 
-/* An emp_score in doubles alone. */
+/* An emp_score as doubles. */
 typedef struct {
     double step_time_s, is_feasible, overflow_frac;
 } kept_score;
@@ -91,7 +91,7 @@ static bool is_unsuited(emp_status st)
     return st == EMP_EUNSUPPORTED || st == EMP_EINFEASIBLE || st == EMP_EEXTERNAL;
 }
 
-/* Where devices are alike, what knows memory alone seldom has anything to add. */
+/* Where devices are alike, methods that know only memory seldom have anything to add. */
 static bool is_wanted(const emp_problem *problem, const emp_method *member)
 {
     return emp_cost_is_unlike(problem->costs) ||

@@ -68,10 +68,10 @@ double emp_ppo_objective(const emp_ppo_batch *b, const double *logits, double *g
  * It begins uniformly. After each batch a few gradient steps climb PPO's objective
  * (baselines/searches/post.h); after several batches the table moves to the frequencies in the best
  * tenth of their samples, and a little of it is spread evenly so that no device is ever
- * ruled out. What the paper leaves open here: the advantage is the logarithm of the cost,
+ * ruled out. Choices that the paper leaves open: the advantage is the logarithm of the cost,
  * standardised over the batch, and groups are made by METIS. */
 
-/* Of a share, as a person writes it, of a count. */
+/* The rounding of a share of a count, as a person writes it. */
 static const double ROUNDING = 1e-6;
 
 typedef struct {
@@ -87,7 +87,7 @@ typedef struct {
     double  spread;  /* share of the table that is spread evenly */
 } post_options;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t asked;     /* samples in all */
     int64_t collected; /* since the last refit */

@@ -35,7 +35,7 @@ typedef struct {
     int32_t            device_count;
     emp_members        ops; /**< of each group */
     uint64_t           own_hash;
-    int64_t            groups_hash;  /**< own_hash, or that of a restored state */
+    int64_t            groups_hash;  /**< own_hash, or a restored state's */
     int32_t            sample_count; /**< of the last ask */
     emp_method_metric  metric[EMP_GROUPED_METRICS];
 } emp_grouped;
@@ -47,7 +47,7 @@ typedef struct {
                     EMP_CLASS_GROUPS_METIS),                           \
         EMP_INTEGER_OPTION("count", type, at.count, 1, 1 << 14, "groups at most", 24)
 
-/** \a problem is borrowed. \retval EMP_ENOMEM, and those of class_groups.h */
+/** \a problem is borrowed. \retval EMP_ENOMEM, and as for class_groups.h */
 emp_status emp_grouped_init(emp_grouped *grouped, const emp_problem *problem,
                             const emp_grouped_options *options,
                             const emp_method_params *params, emp_error *err);

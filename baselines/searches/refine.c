@@ -5,9 +5,9 @@
  * Groups are Scotch's, of many sizes, and cut in several ways: large ones keep together what
  * belongs together, small ones balance the load. They are cut as the search goes on: on large
  * graphs all cuts take longer than a short search has. They are drawn by their share of the critical
- * path (sim/explain/explain.h): what is not on it can be anywhere. A part of the samples are those
- * of many drafts that the surrogate thinks fastest. What has been proposed is not proposed again
- * as long as it is remembered.
+ * path (sim/explain/explain.h): what is not on it can be anywhere. A part of the samples are the
+ * drafts, among many, that the surrogate estimates to be fastest. A proposal is not repeated as
+ * long as it is remembered.
  *
  * Where a search ends depends on where it begins more than on how long it lasts. So there are
  * several starts from random placements, which share half of the budget; the best of all is
@@ -23,8 +23,8 @@
 #include "sim/explain/explain.h"
 #include "sim/surrogate/surrogate.h"
 
-/* Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
- * 4,000 proposals a tenth is forgotten. */
+/* Slots for the hashes of proposals; of two that share a slot the later one is remembered. A
+ * tenth of 4,000 proposals is forgotten. */
 enum { KNOWN = 1 << 14 };
 
 /* Levels of groups that are made at once; the others are, one before every second batch. */
@@ -59,9 +59,9 @@ typedef struct {
     double   guess_s;
 } draft;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
-    int64_t stage; /* number of the start, or that of starts: the last refinement */
+    int64_t stage; /* number of the start; the number of starts: the last refinement */
     int64_t told;  /* samples of it */
     int64_t asked; /* batches of all */
     int64_t grown; /* of the moves */
@@ -120,7 +120,7 @@ static void fill_hashes(refiner *r)
     }
 }
 
-/* What the simulator says of where the walk stands: one traced step. */
+/* Simulates the walk's placement: one traced step. */
 static emp_status ask_simulator(refiner *r, emp_error *err)
 {
     const emp_walk *w = &r->walk;
@@ -131,7 +131,7 @@ static emp_status ask_simulator(refiner *r, emp_error *err)
     return emp_surrogate_set_order(r->surrogate, r->end_frac, err);
 }
 
-/* Has the simulator look at where the walk stands, if that is new. A restored state may be that of
+/* Has the simulator look at where the walk stands, if that is new. A restored state may come from
  * a run in which CPUs were not forbidden. */
 static emp_status look(refiner *r, emp_error *err)
 {
@@ -238,7 +238,7 @@ static emp_status estimate_block(refiner *r, draft *const *listed, int32_t count
     return st;
 }
 
-/* Estimates the drafts from `first` to `end`. What is not new is the last to be chosen, and need
+/* Estimates the drafts from `first` to `end`. A proposal that is not new is the last to be chosen, and need
  * not be estimated. */
 static emp_status estimate(refiner *r, int32_t first, int32_t end, emp_error *err)
 {

@@ -15,7 +15,7 @@ enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };
 /* Moves that change nothing: so many are passed over. */
 enum { MOST_SKIPS = 20 };
 
-/* Of the state, where devices alone are decided. */
+/* The number of arrays of the state where only devices are decided. */
 enum { PLAIN_ARRAYS = EMP_WALK_ARRAYS - 4 };
 
 bool emp_accepts(double delta, double temperature, double uniform)

@@ -1,13 +1,13 @@
 /** \file baselines/searches/walk.h
  * A walk over placements: one where it stands, and a batch of moves (moves.h) away from it
- * with each ask. What becomes of them is up to the method: local search, annealing, MCMC.
+ * with each ask. The method decides about them: local search, annealing, MCMC.
  *
  *     first ask:  the start itself      first tell:  emp_walk_begin()
  *     ask:        emp_walk_ask()        tell:        emp_walk_metropolis(), or
  *                                                    emp_walk_step() to a sample
  *
  * All samples of a batch are one move away from the same placement. Each is accepted or
- * not beside the one accepted before it, as if it came alone; the walk then goes on from
+ * not beside the one accepted before it, as if it came by itself; the walk then goes on from
  * the last. That is exact for batches of one, and nearly so when few are accepted.
  *
  * A method's state begins with its walk, so that emp_walk_metrics() serves it.
@@ -75,13 +75,13 @@ typedef struct {
                         "may fuse do, or none does",                                   \
                         EMP_FUSED_ALL)
 
-/** What a checkpoint must keep, beside the arrays. */
+/** The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t is_new;  /**< the next sample is where the walk stands: not yet scored */
     int64_t drafted; /**< moves in all, also those that are no samples */
 } emp_walk_progress;
 
-/** Of the placements that the walk keeps, by emp_penalized_s(). */
+/** The costs of the placements that the walk keeps, by emp_penalized_s(). */
 typedef struct {
     double here_s, best_s;
 } emp_walk_costs;
@@ -99,14 +99,14 @@ struct emp_walk {
     emp_walk_progress  at;
     emp_owned_decision here, best; /**< levels and leaders if they are decided */
     emp_walk_costs     cost;
-    int64_t            groups_hash;  /**< that of the moves, or of a restored state */
-    int32_t            sample_count; /**< of the last ask */
+    int64_t            groups_hash;          /**< the moves', or a restored state's */
+    int32_t            sample_count;         /**< of the last ask */
     int64_t            draft[EMP_MAX_BATCH]; /**< [sample] its move; -1 = none */
     emp_method_metric  metric[EMP_WALK_METRICS];
 };
 
 /** Begins at the start of \a params, or that the options say. \a problem is borrowed.
- * \retval EMP_ENOMEM, and those of emp_moves_init(). */
+ * \retval EMP_ENOMEM, and as for emp_moves_init(). */
 emp_status emp_walk_init(emp_walk *walk, const emp_problem *problem,
                          const emp_walk_options *options, const emp_method_params *params,
                          emp_error *err);
@@ -127,8 +127,8 @@ emp_status emp_walk_ask(emp_walk *walk, const char *method,
 emp_status emp_walk_begin(emp_walk *walk, const emp_score *scores, int32_t count,
                           bool *is_new, emp_error *err);
 
-/** Accepts samples by emp_accepts(), changes of cost as shares of that of the sample
- * accepted before, and goes to the last one accepted. Keeps the best of all. Returns how
+/** Accepts samples by emp_accepts(), changes of cost as shares of the last accepted
+ * sample's cost, and goes to the last one accepted. Keeps the best of all. Returns how
  * many were accepted. */
 int32_t emp_walk_metropolis(emp_walk *walk, const emp_score *scores, int32_t count,
                             double temperature);
@@ -145,7 +145,7 @@ void emp_walk_report(emp_walk *walk, emp_method_metric first, emp_method_metric 
 /** For the table of a method. */
 const emp_method_metric *emp_walk_metrics(const void *state, int32_t *count);
 
-/** What later asks depend on; returns how many, at most EMP_WALK_ARRAYS. */
+/** Lists the state that later asks depend on; returns how many, at most EMP_WALK_ARRAYS. */
 int32_t emp_walk_list_state(emp_walk *walk, emp_named_array *arrays);
 
 /** Metropolis: whether a change of cost by \a delta is accepted at \a temperature, both in

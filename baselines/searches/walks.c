@@ -5,7 +5,7 @@
  * Metropolis' rule: always if it is no slower, else with probability exp(-d / T), where d is
  * the change as a share of the step time. T begins at a share of the standard deviation of d
  * over the first moves, which only ever go down, and falls geometrically until the budget
- * ends. What does not fit in memory costs more and is not ruled out (baselines/searches/walk.h). */
+ * ends. A placement that does not fit in memory costs more and is not ruled out (baselines/searches/walk.h). */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ typedef struct {
     int32_t          length;  /* samples in all; 0 = the run's budget */
 } anneal_options;
 
-/* What a checkpoint must keep of the first moves. */
+/* The part of the first moves that a checkpoint keeps. */
 typedef struct {
     double count, sum, sum_of_squares;
 } spread;
@@ -71,7 +71,7 @@ static emp_status anneal_ask(void *state, const emp_owned_decision *candidates,
     return ask_walk(&a->walk, "anneal", a->told, candidates, max, count, err);
 }
 
-/* Of the next samples; 0 while the first moves are made. */
+/* The temperature of the next samples; 0 while the first moves are made. */
 static double temperature(const annealer *a)
 {
     const anneal_options *o = &a->options;
@@ -289,10 +289,10 @@ typedef struct {
     int32_t          kicks;
 } local_options;
 
-/* Streams of the walk's seed, away from those of its moves: substreams from 16 on. */
+/* Streams of the walk's seed, away from its moves' streams: substreams from 16 on. */
 enum { STREAM_ORDER = 16, STREAM_RESTART };
 
-/* What a checkpoint must keep. */
+/* The state in a checkpoint. */
 typedef struct {
     int64_t restarts;
     int64_t step_at; /* drafts, when the walk last went on: after as many more as there
@@ -461,7 +461,7 @@ static const emp_option local_option_list[] = {
                        "random moves away from the best that leave a local optimum; 0: "
                        "another random placement",
                        2),
-    /* Of single ops there are too many moves. */
+    /* There are too many moves of single ops. */
     EMP_WALK_OPTIONS(local_options, walk, EMP_MOVES_GROUPS, 128), EMP_NO_OPTION};
 
 const emp_method emp_method_local = {

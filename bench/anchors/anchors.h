@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/text/units.h"
 
-/** What an anchor is a measurement of, in the order in which tables list them. */
+/** The kinds of anchors, in the order in which tables list them. */
 #define EMP_ANCHOR_KIND_WORDS "product|conv|memory|kernel|copy|host|cnn|lstm|net|cpu"
 
 typedef enum {

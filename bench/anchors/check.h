@@ -79,7 +79,7 @@ emp_anchor_errors emp_anchors_errors(const emp_anchors      *anchors,
                                      const emp_anchor_times *times, emp_anchor_kind kind);
 
 /** Fills a chain of sheets, which the caller prints from the first one on and clears, all. Kinds without an anchor
- * have none. Cells are those of the paper, on \a machine; they are simulated here if \a with_cells.
+ * have none. Cells are the paper's, on \a machine; they are simulated here if \a with_cells.
  * \retval EMP_EUNSUPPORTED  There are no anchors. */
 emp_status emp_anchors_tabulate(emp_sheet          sheets[EMP_ANCHOR_SHEETS],
                                 const emp_anchors *anchors, const emp_anchor_times *times,

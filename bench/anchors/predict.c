@@ -200,7 +200,7 @@ static emp_status time_single(double *seconds, const single *s, const place *p,
     return st;
 }
 
-/* What is predicted of a spec: a time, and what the measured rate is a rate of. */
+/* The prediction for a spec: a time, and the unit of the measured rate. */
 typedef struct {
     double model_s, amount;
 } prediction;

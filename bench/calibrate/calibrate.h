@@ -64,7 +64,7 @@ typedef struct {
     void *context;
 } emp_calibrate_params;
 
-/** What a cell takes under the fitted constants. */
+/** The time of a cell under the fitted constants. */
 typedef struct {
     double  step_s;
     bool    is_feasible;

@@ -55,7 +55,7 @@ const char *emp_calibrate_file_name(emp_calibrate_file file, const emp_machine *
 const char *emp_calibrate_file_path(emp_calibrate_file file, const emp_machine *machine,
                                     const emp_runtime *runtime);
 
-/** What a fit says of the constant of that number, beside its value: "1.2 us .. 1.4 us", or why
+/** The interval of the constant of that number: "1.2 us .. 1.4 us", or why
  * there is no interval. Returns \a text. */
 const char *emp_constant_interval(const emp_constant *constant, const emp_fit *fit,
                                   int32_t number, char *text, size_t size);

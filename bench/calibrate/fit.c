@@ -82,7 +82,7 @@ static void take_out(const struct task *t, slopes d, int32_t j, int32_t k)
         d[t->cell[i]][k] -= part * d[t->cell[i]][j];
 }
 
-/* Those of the candidates that the task's cells determine, in their order (Gram-Schmidt);
+/* The candidates that the task's cells determine, in their order (Gram-Schmidt);
  * returns their number. */
 static int32_t find_determined(const struct task *t, slopes slope,
                                const int32_t *candidate, int32_t count, int32_t *found)
@@ -302,7 +302,7 @@ static void find_interval(emp_fit *fit, const struct task *t, const gsl_matrix *
     fit->high[j] = fmin(fit->parameter[j] * exp(width), p->high[j]);
 }
 
-/* Shares of those of the task's free parameters that the cells determine at the solution,
+/* Shares of the task's free parameters that the cells determine at the solution,
  * and their intervals if they are asked for and known. */
 static emp_status judge(emp_fit *fit, const struct task *task, slopes d,
                         bool wants_interval, emp_error *err)
@@ -392,7 +392,7 @@ static emp_status set_up(struct task *t, const emp_fit_problem *p, slopes d,
     return EMP_OK;
 }
 
-/* What the whole fit found: `fitted` is the task before, `ended` after it, when those at a
+/* The result of the whole fit: `fitted` is the task before, `ended` after it, when those at a
  * bound are no longer free. */
 static emp_status report(emp_fit *fit, const struct task *fitted, struct task *ended,
                          slopes d, emp_error *err)

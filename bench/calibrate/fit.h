@@ -37,7 +37,7 @@
 
 enum { EMP_FIT_MAX_PARAMETERS = 32, EMP_FIT_MAX_CELLS = 64, EMP_FIT_MAX_STEPS = 60 };
 
-/** What to say of a fit that has not converged. */
+/** The message for a fit that has not converged. */
 #define EMP_FIT_UNFINISHED \
     "The fit did not converge in its steps: these are the best constants that it found."
 
@@ -78,9 +78,9 @@ typedef struct {
         left_out[EMP_FIT_MAX_CELLS]; /**< predicted without the cell; NaN = cannot be */
 } emp_fit;
 
-/** Fits, then fits again without each cell in turn, unless told not to.
+/** Fits, then fits again without each cell in turn, unless the parameters say otherwise.
  * \retval EMP_EINVAL     No cells, or a start outside its bounds.
- * \retval EMP_EEXTERNAL  GSL fails, or the cells do not tell parameters apart; too many
+ * \retval EMP_EEXTERNAL  GSL fails, or the cells do not separate the parameters; too many
  *                        steps are no failure: see has_converged.
  * \retval                What the model returns. */
 emp_status emp_fit_solve(emp_fit *fit, const emp_fit_problem *problem, emp_error *err);

@@ -84,7 +84,7 @@ static emp_status check(const emp_measure_params *p, emp_error *err)
     return EMP_OK;
 }
 
-/* What a stage found, among all. */
+/* The constants that a stage found, among all. */
 static void merge(emp_measurement *m, const struct stage *s, const emp_fit *found)
 {
     emp_fit *fit = &m->fit;
@@ -146,7 +146,7 @@ static emp_status fit_stage(emp_measurement *m, const emp_measure_params *p,
     return EMP_OK;
 }
 
-/* What cores take alone does not depend on what they take from each other, so it is fitted first. */
+/* The times of cores by themselves do not depend on their interference, so they are fitted first. */
 static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error *err)
 {
     const emp_measure_table *t = &emp_measure_tables[p->set];
@@ -200,7 +200,7 @@ void emp_measurement_destroy(emp_measurement *measurement)
 
 /* ---- constants --------------------------------------------------------------------- */
 
-/* Of a wave of one 64 x 64 tile, for each K. */
+/* The time of a wave of one 64 x 64 tile, for each K. */
 static const double wave_flops = 2.0 * 64 * 64;
 
 /* Memory slower than that would hide what arithmetic takes, and that it can be fitted. */
@@ -278,9 +278,9 @@ static const char any_host[] = "from a launch out of a graph to a slow interpret
             IN_RUNTIME(events.member)                                   \
     }
 
-/* Likewise: products and passes first, then what needs their rates. What the host takes for an op and
- * a GPU's shortest kernel, or a copy's latency and what the host takes to send it, say the same of
- * all benchmarks: one of each is left as it is. */
+/* Likewise: products and passes first, then what needs their rates. The benchmarks cannot separate the host's time
+ * for an op from a GPU's shortest kernel, or a copy's latency from the host's time to send
+ * it: one of each is left as it is. */
 static const emp_constant of_gpus[] = {
     {"stream", EMP_CALIBRATE_GPU, "GB/s", 1e9, 50e9, 80e12, any_gpu,
      IN_DEVICE(memory_bytes_per_s)},

@@ -20,8 +20,8 @@
 #include "bench/calibrate/fit.h"
 #include "bench/calibrate/micro.h"
 
-/** The constants of a set of micro-benchmarks, in the order in which a fit frees them: first those that a
- * device needs alone, then those of devices that work at once. */
+/** The constants of a set of micro-benchmarks, in the order in which a fit frees them: first the constants of
+ * one device by itself, then the constants of devices that work at once. */
 typedef struct {
     const emp_constant *constant; /**< [count] */
     int32_t             count, alone_count;
@@ -29,14 +29,14 @@ typedef struct {
 
 extern const emp_measure_table emp_measure_tables[EMP_MICRO_SETS];
 
-/** A copy of \a machine as it is when the fit starts; NULL = no memory. Of EMP_MICRO_CORES, its
+/** A copy of \a machine as it is when the fit starts; NULL = no memory. For EMP_MICRO_CORES, its
  * groups and its host are made of cores of \a cache_bytes, of which the computer has
  * \a core_count; these are not fitted. */
 emp_machine *emp_measure_start(const emp_machine *machine, emp_micro_set set,
                                int64_t cache_bytes, int32_t core_count);
 
-/** What follows from the constants. Of EMP_MICRO_CORES, hosts get those of the groups' cores, all
- * devices the peak that products reach, and the runtime what it says of the host's ops. */
+/** The machine and runtime that follow from the constants. For EMP_MICRO_CORES, hosts get the constants of the groups' cores,
+ * all devices the peak that products reach, and the runtime the times of the host's ops. */
 void emp_measure_derive(emp_machine *machine, emp_runtime *runtime, emp_micro_set set);
 
 typedef struct {
@@ -64,8 +64,8 @@ typedef struct {
     emp_fit fit; /**< parameters in the order of the set's table; its values: seconds */
 } emp_measurement;
 
-/** Fits in two stages: what devices take alone, to the benchmarks in which one device works at a
- * time; then what they take from each other (emp_sharing), to the others.
+/** Fits in two stages: first the times of devices by themselves, to the benchmarks in which one device
+ * works at a time; then what they take from each other (emp_sharing), to the others.
  * \retval EMP_EINVAL  The machine has several hosts, or no group; the runtime has other
  * rules than `events`.
  * \retval EMP_EINTERRUPTED  params->stop was set.
@@ -88,7 +88,7 @@ void emp_measurement_runtime_path(char        path[EMP_MEASURE_PATH_BYTES],
 
 /** Writes DIR/NAME.yaml, last, after DIR/NAME-runtime.yaml and DIR/models/NAME-host.yaml with
  * DIR/models/NAME-group.yaml, or DIR/models/NAME-gpu.yaml: the GPU's model with what was fitted.
- * Each appears whole or not at all. A machine with a GPU has that one alone, and the host's model.
+ * Each appears whole or not at all. A machine with a GPU has only that one, and the host's model.
  * \retval EMP_EINVAL  \a path does not end in ".yaml". \retval EMP_EFORMAT  A file of the machine
  * that the fit started from has no line of a constant. */
 emp_status emp_measurement_save(const emp_measurement *measurement, const char *path,

@@ -239,7 +239,7 @@ static emp_status save_gpu(const emp_measurement *m, const struct place *p,
 
 /* ---- runtime and machine ----------------------------------------------------------- */
 
-/* Of cores the runtime says what follows from the groups' constants, too. */
+/* For cores the runtime also has the values that follow from the groups' constants. */
 static emp_status save_core_runtime(const emp_measurement *m, const char *machine_path,
                                     emp_error *err)
 {

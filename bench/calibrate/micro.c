@@ -365,7 +365,7 @@ struct entry {
     int32_t         repeats;
 };
 
-/* Of size: whether devices work at once, because it is built twice, for both groups, or by itself. */
+/* For sizes: whether devices work at once, because it is built twice, for both groups, or by itself. */
 enum { AT_ONCE = 7, TWICE = 1, ITSELF = 2 };
 
 /* ---- the lists --------------------------------------------------------------------- */

@@ -35,8 +35,8 @@ emp_status emp_micros_build(emp_micro *micro, int32_t *count, emp_micro_set set,
                             emp_error *err);
 void       emp_micros_clear(emp_micro *micro, int32_t count);
 
-/** What the simulator says of a step under a machine's and a runtime's constants; \a name is
- * that of the workload. */
+/** The simulated time of a step under a machine's and a runtime's constants; \a name
+ * is the workload's. */
 emp_status emp_step_predict(emp_sim_result *result, const emp_graph *graph,
                             const emp_device_id *device_of_op, const emp_machine *machine,
                             const emp_runtime *runtime, const char *name, emp_error *err);

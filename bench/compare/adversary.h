@@ -8,7 +8,7 @@
  *     EMP_TRY(emp_adversary_save("found.json", &found, err));
  *
  * An instance counts with the ratio of two median step times over the seeds, where both methods have the same
- * budget and all placements fit in memory. Its file is a list of ops (docs/formats.md), so that anyone can rerun
+ * budget and all placements fit in memory. Its file is a list of ops (docs/models.md), so that anyone can rerun
  * both methods on it.
  */
 #ifndef EMP_BENCH_COMPARE_ADVERSARY_H

@@ -321,7 +321,7 @@ static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t ro
 }
 
 /* The budget whose runs an entrant's cells of a budget show: methods that stop by themselves have
- * those of the first, and the longest clock has those of all clocks. */
+ * the first budget's runs, and the longest clock has the runs of all clocks. */
 static int32_t source_of(const emp_comparison *c, int32_t budget, int32_t entrant)
 {
     if (!c->entrant[entrant].is_budgeted) return 0;

@@ -56,7 +56,7 @@ typedef struct {
     char              key[EMP_COMPARISON_NAME_BYTES];
     const emp_method *method;
     char              preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
-    const char       *options; /**< beside those of the preset; NULL = none; borrowed */
+    const char       *options;     /**< beside the preset's; NULL = none; borrowed */
     bool              is_budgeted; /**< else it stops by itself */
     bool              is_drawn;    /**< else every seed gives the same run */
 } emp_entrant;
@@ -67,14 +67,14 @@ typedef struct {
     double  clock_s; /**< CPU seconds */
 } emp_comparison_budget;
 
-/** What budgets are counted in, and curves drawn against. */
+/** The unit of budgets, and curves drawn against. */
 typedef enum {
     EMP_BY_EVALUATIONS,
     EMP_BY_CLOCK,
     EMP_COMPARISON_AXES
 } emp_comparison_axis;
 
-/** What placements are re-scored under. */
+/** The conditions under which placements are re-scored. */
 typedef enum {
     EMP_SCORED_NOISE, /**< each cost of the row's own runtime times a factor, drawn anew for
                              each draw */
@@ -135,7 +135,7 @@ emp_status emp_entrants_set_options(emp_entrant *entrants, int32_t count,
 
 /** Makes the entrants of an ablation: one method with several lists of options, which \a arms has
  * between semicolons: "base; grouping=names; grouping=metis,groups=48". "base" is the list without
- * options. An entrant is named by those of its options that not all arms have, or "base".
+ * options. An entrant is named by the options in which arms differ, or "base".
  * \param[in,out] arms    Is split in place, and must outlive the entrants.
  * \param         preset  OPTIONAL.
  * \retval EMP_EINVAL  There is no such method, fewer than two arms or too many, two equal ones, a
@@ -171,16 +171,16 @@ typedef struct {
 typedef struct {
     int32_t   solved_count; /**< rows where the median is finite */
     double    mean_rank;
-    emp_ratio to_least;  /**< of the median to each row's lowest median */
-    emp_ratio to_best;   /**< of the median to that of the entrant of lowest mean rank */
-    emp_ratio to_first;  /**< of the median to that of the first arm; NaN without arms */
+    emp_ratio to_least; /**< of the median to each row's lowest median */
+    emp_ratio to_best; /**< of the median to the one of the entrant of lowest mean rank */
+    emp_ratio to_first;  /**< of the median to the first arm's; NaN without arms */
     double    p, p_holm; /**< of the test against that entrant; NaN of itself */
     double    cpu_s;     /**< of a run, mean over rows; NaN: not known */
     bool      is_best;   /**< the first of lowest mean rank */
     bool      is_near; /**< its mean rank is within the critical difference of that one */
 } emp_comparison_overall;
 
-/** What is said of all entrants over the rows of a set. */
+/** The ranking of all entrants over the rows of a set. */
 typedef struct {
     int32_t           row_count;      /**< those whose runs are all ready */
     emp_friedman_test friedman;       /**< NaN where rows are too few */
@@ -232,7 +232,7 @@ void       emp_comparison_destroy(emp_comparison *comparison);
 
 int32_t emp_comparison_cell_index(const emp_comparison *c, int32_t budget, int32_t row,
                                   int32_t entrant);
-/** Of `overall`. */
+/** Index of an entrant in `overall`. */
 int32_t             emp_comparison_overall_index(const emp_comparison *c, int32_t budget,
                                                  emp_task_set set, int32_t entrant);
 emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget);

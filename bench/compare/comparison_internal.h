@@ -8,7 +8,7 @@
 #include "bench/compare/comparison.h"
 #include "sim/problem/problem.h"
 
-/** Of tests: below it a difference is said to be one. */
+/** Level of tests: below it a difference counts as significant. */
 #define EMP_COMPARISON_LEVEL 0.05
 
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
 /** Runs of a cell: one a seed, or one. */
 int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant);
 
-/** What a run counts with within a budget: seconds per step, infinity, NaN if not ready. */
+/** The score of a run within a budget: seconds per step, infinity, NaN if not ready. */
 double emp_comparison_value(const emp_comparison_budget *budget, const emp_job *job);
 
 /** True if the first scores of the run came after the budget's clock. */
@@ -39,7 +39,7 @@ void emp_comparison_sort(const emp_comparison *c, int32_t budget, emp_task_set s
 /** The set by which lines are sorted: fresh, unless no row of a budget is of it. */
 emp_task_set emp_comparison_main_set(const emp_comparison *c);
 
-/** Of the row's best over its lower bound; NaN = not known. */
+/** The row's best over its lower bound; NaN = not known. */
 double emp_comparison_least_gap(const emp_comparison *c, int32_t budget, int32_t row);
 
 /** A sheet of who is how good over the rows of a set within a budget; to be cleared. */

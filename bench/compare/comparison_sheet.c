@@ -8,7 +8,7 @@
 #include "base/text/units.h"
 #include "bench/compare/comparison_internal.h"
 
-/* What a line is of. */
+/* The subject of a line. */
 #define TASK_COLUMNS                                                                   \
     EMP_COLUMN("task", NULL, EMP_SHEET_WORD), EMP_COLUMN("set", NULL, EMP_SHEET_WORD), \
         EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),                                  \

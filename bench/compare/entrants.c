@@ -11,7 +11,7 @@
 #include "run/methods.h"
 #include "run/outside/outside.h"
 
-/* The first preset goes by the method's name alone, as in the tables. */
+/* The first preset goes by only the method's name, as in the tables. */
 static void add(emp_entrant *entrant, const emp_method *method, const char *preset,
                 size_t length, bool is_first)
 {
@@ -86,7 +86,7 @@ const char *emp_entrant_spelling(const emp_entrant *e)
     return e->method->is_outside ? e->method->name : e->key;
 }
 
-/* Of the struct that the options are read into. */
+/* Size of the struct that the options are read into. */
 static size_t bytes_of(const emp_option *option)
 {
     size_t bytes = sizeof(double);

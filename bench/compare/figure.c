@@ -16,7 +16,7 @@ enum {
     LABEL_ROWS = 30 /* labels that fit above each other */
 };
 
-/* What is drawn, and where its label stands. */
+/* The curve, and the place of its label. */
 struct line {
     int32_t             entrant, colour;
     const emp_interval *curve; /* [point] */
@@ -88,14 +88,20 @@ static void place_labels(struct panel *f)
 static void collect(struct panel *f)
 {
     const emp_comparison *c = f->c;
-    int32_t               colour = 0, points = c->point_count[f->axis];
+    int32_t               points = c->point_count[f->axis];
 
     f->first = points > 0 ? c->point[f->axis][0] : 1;
     f->last = points > 0 ? fmax(c->point[f->axis][points - 1], 2 * f->first) : 2;
     stretch(f, c->bound_s[f->row]);
+    const char *label[EMP_COMPARISON_ENTRANTS];
+    int32_t     style[EMP_COMPARISON_ENTRANTS], budgeted = 0;
+    for (int32_t e = 0; e < c->entrant_count; e++)
+        if (c->entrant[e].is_budgeted) label[budgeted++] = c->entrant[e].key;
+    emp_report_series_styles(style, label, budgeted);
+    budgeted = 0;
     for (int32_t e = 0; e < c->entrant_count; e++) {
         if (c->entrant[e].is_budgeted)
-            add_line(f, e, colour++);
+            add_line(f, e, style[budgeted++]);
         else
             stretch(f, cell_of(f, e)->step_s.median);
     }

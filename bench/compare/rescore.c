@@ -34,7 +34,7 @@ static emp_scored kind_of(const struct stand *s, int32_t condition)
                              : (emp_scored)(EMP_SCORED_IDEAL + condition - draws);
 }
 
-/* A frozen task is scored by its own rules alone: others need not know its machine. */
+/* A frozen task is scored only by its own rules: others need not know its machine. */
 static bool is_scored(const struct stand *s, int32_t row, emp_scored kind)
 {
     return kind == EMP_SCORED_NOISE || s->plan->c->row[row].frozen == NULL;
@@ -152,7 +152,7 @@ cleanup:
     return st;
 }
 
-/* Items: all conditions of a row, then those of the next. */
+/* Items: all conditions of a row, then of the next. */
 static emp_status score(void *context, int32_t item, emp_error *err)
 {
     struct stand                *s = (struct stand *)context;
@@ -177,8 +177,8 @@ static emp_status score(void *context, int32_t item, emp_error *err)
 
 /* ---- rankings ---- */
 
-/* Medians of the entrants of a row under a condition. What failed before, also by being
- * late, does so here. */
+/* Medians of the entrants of a row under a condition. Runs that failed before, also by
+ * being late, fail here, too. */
 static void find_medians(const struct stand *s, int32_t b, int32_t r, int32_t condition,
                          double median[EMP_COMPARISON_ENTRANTS])
 {

@@ -168,7 +168,7 @@ static void rank_row(emp_comparison *c, int32_t b, int32_t r)
     }
     emp_rank_all(rank, median, c->entrant_count);
     for (int32_t e = 0; e < c->entrant_count; e++) cell[e].rank = rank[e];
-    cell[best].is_best = isfinite(median[best]); /* else nobody found anything */
+    cell[best].is_best = isfinite(median[best]); /* else no entrant found anything */
 }
 
 void emp_comparison_fill(emp_comparison_plan *plan)
@@ -373,7 +373,7 @@ static void lay_points(emp_comparison *c, emp_comparison_axis axis)
 
 /* ---- curves ---- */
 
-/* Best of a run after so many evaluations: NaN where none is told, as scores come in
+/* Best of a run after so many evaluations: NaN where there is no score, as scores come in
  * batches and a budget ends; infinity while nothing fits. */
 static double best_after(const emp_comparison_budget *budget, const emp_job *job,
                          int64_t evaluations)

@@ -1,6 +1,6 @@
 /** \file bench/compare/tasks.h
- * The tasks that methods are compared on: those of the paper's Table 1, fresh ones that no constant
- * of this program was chosen on, the instances of PlaceBench, and those of a file.
+ * The tasks that methods are compared on: the tasks of the paper's Table 1, fresh ones that no constant
+ * of this program was chosen on, the instances of PlaceBench, and the tasks of a file.
  *
  *     emp_task_list list = {0};
  *     EMP_TRY(emp_task_list_add(&list, "all,mine.txt", err));
@@ -54,7 +54,7 @@ typedef struct {
 extern const emp_task emp_fresh_task[EMP_FRESH_TASKS];
 
 /** Adds what the comma-separated words name: "table1", "fresh", "all" (both), a split of PlaceBench
- * ("placebench:test"), all of it ("placebench:all"), or a file. What a file has counts as fresh.
+ * ("placebench:test"), all of it ("placebench:all"), or a file. The tasks of a file count as fresh.
  * Published instances whose files are not there are counted and left out. Clear the list also
  * after a failure.
  * \retval EMP_EINVAL   A line that is no task, a name that is there already, too many tasks, or no

@@ -11,7 +11,7 @@
 #include "bench/iterations/layers_plan.h"
 #include "run/sheet/sheet.h"
 
-/** What predictions are made from: layers and network, or hosts. Borrowed. */
+/** The inputs of predictions: layers and network, or hosts. Borrowed. */
 typedef struct {
     const emp_layer_table *layers;  /**< of rows with devices */
     const emp_network     *network; /**< likewise */

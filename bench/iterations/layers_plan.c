@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 enum { ELEMENT_BYTES = 4, STATE_BYTES = 16, UPDATED_LAYERS = 3 };
-/* What crosses the memory a parameter: in Adam's update, when gradients are added, when they are copied into
+/* Bytes that cross the memory for each parameter: in Adam's update, when gradients are added, when they are copied into
  * a bucket and back, and when their sum is divided by the replicas. */
 enum { ADAM_WORDS = 7, ADD_WORDS = 3, BUCKET_WORDS = 4, MEAN_WORDS = 2 };
 
@@ -118,7 +118,7 @@ static double count_updated(const emp_layer *layer, int32_t count)
     return sum;
 }
 
-/* Passes, update and memory of a stage; \a gradient_bytes are those of its weights. */
+/* Passes, update and memory of a stage; \a gradient_bytes are the bytes of its weights' gradients. */
 static void add_layers(const planner *p, emp_stage_cost *c, double *gradient_bytes,
                        const emp_layer *layer, int32_t stage)
 {

@@ -1,20 +1,20 @@
 /** \file bench/iterations/layers_plan.h
  * What the stages of a measured iteration take, from tables of its layers and of its network.
  *
- * What is known of DeepSpeed's pipelines and of PyTorch, and counts here:
+ * Facts about DeepSpeed's pipelines and PyTorch that count here:
  *
  *  - A layer takes what was measured for the micro-batch, or for a larger one if that took less: what
  *    disturbs a measurement only makes it longer. A larger one need not be measured for all layers.
  *  - The GPUs of a group each send their part of an activation (pipe_partitioned), so that it crosses the
  *    network once. The receiver gathers it before the forward pass, and each stage but the last one or two
- *    tensors before a backward pass. What that takes is told by the engine.
+ *    tensors before a backward pass. The engine decides its time.
  *  - All GPUs of a host sum their gradients with other hosts at once, over the one network of the host, in
  *    buckets of 5e8 elements. A bucket is a ring of 2 (replicas - 1) messages; its slowest pair counts.
  *  - update_s was measured for layers 0, 1, 2 and the last together; a stage takes a part of it, by its
  *    parameters. FusedAdam reads four words a parameter and writes three, and takes what the memory does
  *    (csrc/adam/multi_tensor_adam.cu), so that update_s has the memory's rate, too.
  *  - Layers are measured with one micro-batch a step (Sailor's profile_all.py), whose backward pass leaves
- *    its gradients. Those of further ones are added: two words read, one written
+ *    its gradients. Gradients of further ones are added: two words read, one written
  *    (torch/csrc/autograd/functions/accumulate_grad.h).
  *  - Gradients are copied into a bucket and back, two words each, also without replicas, and what replicas
  *    have summed is divided, two words more (DeepSpeedEngine.allreduce_bucket).
@@ -41,7 +41,7 @@
  *    pass the stage gathers its own output and the gradient.
  *  - sailor (github.com/eth-easl/sailor, deepspeed/utils.py, reconstruct_tensor): the buffer is zeros of the
  *    host, copied to the GPU, which waits for it. A single thread makes them, because torchrun sets
- *    OMP_NUM_THREADS to 1. Before a backward pass the stage gathers the gradient alone.
+ *    OMP_NUM_THREADS to 1. Before a backward pass the stage gathers only the gradient.
  *
  * Rates: a core writes 37 GB/s (Neoverse V2, the core of Grace; learn.arm.com, "memory-subsystem", on
  * Graviton4). A copy to the GPU has 346 GB/s over NVLink-C2C (GPUs "GH..." and "GB...";
@@ -56,7 +56,7 @@ bool emp_engine_find(emp_engine *out, const char *name);
 /** Seconds in which a GPU of that name waits for a buffer of so many bytes. */
 double emp_engine_fill_s(emp_engine engine, const char *gpu, double bytes);
 
-/** What a process needs besides tensors. */
+/** The memory that a process needs besides tensors. */
 #define EMP_PROCESS_BYTES INT64_C(4140000000)
 
 /** Fills the stages of an iteration. Replicas that are all alike become one.
@@ -67,8 +67,8 @@ emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
                            const emp_iteration *iteration, const emp_layer_table *layers,
                            const emp_network *network, emp_engine engine, emp_error *err);
 
-/* What the stages of a training step of a GPT take on GPUs of one model, from the tables of the model
- * (sim/cost/kernel.h) alone: no layer was measured. What is assumed of Megatron-DeepSpeed:
+/* The times of the stages of a GPT's training step on GPUs of one model, only from the tables of the
+ * model (sim/cost/kernel.h): no layer was measured. Assumptions about Megatron-DeepSpeed:
  *
  *  - half precision with Adam in fp32; blocks of attention and of a feed-forward network of 4 hidden sizes;
  *    scores of attention are written to memory, 51,200 words in the vocabulary;

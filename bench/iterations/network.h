@@ -31,8 +31,8 @@ emp_status emp_network_add_fits(emp_network *network, const char *bytes, size_t 
 emp_status emp_network_add_collectives(emp_network *network, const char *bytes,
                                        size_t size, const char *path, emp_error *err);
 
-/** Seconds in which the GPUs of one host send that many bytes, all in all, to those of another. A pair
- * that was measured the other way round alone takes as long, and one that was not measured with so many
+/** Seconds in which the GPUs of one host send that many bytes, all in all, to the GPUs of another. A pair
+ * that was measured only the other way round takes as long, and one that was not measured with so many
  * GPUs takes as long as with the most that were. O(fits).
  * \retval EMP_EUNSUPPORTED  The network has no pair of such GPUs. */
 emp_status emp_network_send(double *seconds, const emp_network *network,

@@ -105,6 +105,8 @@ static emp_status read_degrees(emp_degrees *d, const reader *r, emp_error *err)
                   {"cp", &d->cp, 1},
                   {"dp", &d->dp, 1},
                   {"zero", &d->zero, 0},
+                  {"mtp", &d->mtp, 0},
+                  {"cuda_graphs", &d->cuda_graphs, 0},
                   {"overlap_gradients", &d->overlap_gradients, 0},
                   {"overlap_parameters", &d->overlap_parameters, 0},
                   {"overlap_tp", &d->overlap_tp, 0},
@@ -119,6 +121,7 @@ static emp_status read_degrees(emp_degrees *d, const reader *r, emp_error *err)
                              r->csv->path, r->row + 1, counts[i].name);
     }
     EMP_CHECK(read_word(&d->recompute, r, "recompute", EMP_RECOMPUTE_WORDS, err));
+    EMP_CHECK(read_word(&d->attention, r, "attention", EMP_ATTENTION_WORDS, err));
     EMP_CHECK(read_word(&d->schedule, r, "schedule", EMP_ORDER_WORDS, err));
     EMP_CHECK(read_word(&d->is_fp8, r, "dtype", "bf16|fp8", err));
     d->may_spread = 1;
@@ -160,6 +163,8 @@ static emp_status add_recipe(emp_parallel_row *row, const reader *r,
         const char *name;
         int32_t    *value;
     } counts[] = {{"etp", &d->etp},
+                  {"mtp", &d->mtp},
+                  {"cuda_graphs", &d->cuda_graphs},
                   {"overlap_gradients", &d->overlap_gradients},
                   {"overlap_parameters", &d->overlap_parameters},
                   {"overlap_tp", &d->overlap_tp}};
@@ -175,6 +180,9 @@ static emp_status add_recipe(emp_parallel_row *row, const reader *r,
         if (text_of(r, "recompute")[0] == '\0')
             EMP_CHECK(
                 read_word(&d->recompute, &at, "recompute", EMP_RECOMPUTE_WORDS, err));
+        if (text_of(r, "attention")[0] == '\0')
+            EMP_CHECK(
+                read_word(&d->attention, &at, "attention", EMP_ATTENTION_WORDS, err));
     }
     return EMP_OK;
 }
@@ -359,7 +367,7 @@ static void add_row(emp_sheet *s, const emp_parallel_row *row, int32_t index)
                   EMP_V(row->step.exposed_s * 1e3));
 }
 
-/* The errors of a source: of all its rows, and of those of a format or of a kind of model, where it has several. */
+/* The errors of a source: of all its rows, and of the rows of a format or of a kind of model, where it has several. */
 static void note_errors(emp_sheet *s, const emp_parallel_rows *rows, const char *source)
 {
     static const struct {

@@ -15,7 +15,7 @@
 
 typedef struct {
     const char *name, *source, *model, *gpu, *dtype; /**< borrowed from the table */
-    int32_t     layers;                              /**< 0 = those of the model */
+    int32_t     layers;                              /**< 0 = the model's */
     int32_t     gpus, global_batch;
     emp_degrees degrees;
     double measured_ms, authors_ms, measured_gib, authors_gib; /**< NaN = not given */

@@ -9,7 +9,7 @@
  * The first backward pass leaves its gradients, and each further one adds its own to them. When all
  * micro-batches are done a stage sums its gradients with its replicas, and updates its weights.
  *
- * Everything is ops with stated costs in a graph, on a machine whose GPUs are the stages and the wires,
+ * Everything is ops with costs of their own in a graph, on a machine whose GPUs are the stages and the wires,
  * under the runtime `ideal`.
  */
 #ifndef EMP_BENCH_ITERATIONS_STEP_H
@@ -23,7 +23,7 @@
 /** The largest message that leaves its sender at once. */
 #define EMP_BUFFERED_BYTES ((double)(4 << 20))
 
-/** What a stage of a replica takes. A stage without a neighbour sends nothing there. */
+/** The times of a stage of a replica. A stage without a neighbour sends nothing there. */
 typedef struct {
     double  forward_s, backward_s; /**< of a micro-batch */
     double  accumulate_s; /**< of each backward pass but the first: gradients add up */

@@ -24,7 +24,7 @@ def scale(x, is_there=None):
 
 
 class Choices:
-    """What is chosen from at each step: (episodes, steps, choices)."""
+    """The choices at each step: (episodes, steps, choices)."""
 
     def __init__(self, items, feature, choice):
         episodes, steps = choice.shape

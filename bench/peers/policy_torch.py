@@ -10,7 +10,7 @@ threads, it makes one update and prints
 
     CPU seconds, wall-clock seconds, loss before the last step of the update
 
-Of the planner input projections are made for all steps at once, samples are one batch, tanh works in
+For the planner, input projections are made for all steps at once, samples are one batch, tanh works in
 place, and the logits of all steps follow the loop. The decoder goes step by step, as a
 policy must that draws each device before it sees the next step. The environment is for the
 caller to set: OPENBLAS_CORETYPE, OPENBLAS_NUM_THREADS=1, and malloc's thresholds.

@@ -54,7 +54,7 @@ static emp_status parse_split(emp_placebench_split *split, const emp_placebench 
                      WHERE_OF(row), word);
 }
 
-/* The name of a file without a folder, so that nobody's other files are read. */
+/* The name of a file without a folder, so that no other files are read. */
 static bool is_file_name(const char *name) { return is_name(name) && name[0] != '.'; }
 
 static emp_status add_path(emp_placebench *bench, emp_placebench_instance *instance,

@@ -25,7 +25,7 @@
 
 enum { EMP_PLACEBENCH_MOST = 1000 /**< instances of a table */ };
 
-/** What an instance is for. */
+/** The purpose of an instance. */
 typedef enum {
     EMP_PLACEBENCH_TRAIN,      /**< to train on, and to choose constants on */
     EMP_PLACEBENCH_VALIDATION, /**< to choose between methods on */

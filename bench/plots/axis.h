@@ -38,7 +38,7 @@ const char *emp_axis_number(double value, char *text, size_t size);
 
 /* Where labels stand: how wide a text is, and labels in a column that do not overlap. */
 
-/** Width of one line of text at that font size. Widths are those of DejaVu Sans, the widest of
+/** Width of one line of text at that font size. Widths are taken from DejaVu Sans, the widest of
  * the usual sans-serif fonts; other characters than ASCII count as square. */
 double emp_label_width(const char *text, double font_size);
 

@@ -9,7 +9,7 @@
 
 enum { EMP_BAND_POINTS = 400 /* at most; more are thinned out evenly */ };
 
-/** What a curve shows; a metric of a learner is EMP_CURVE_METRIC + its number in the first
+/** The quantity of a curve; a metric of a learner is EMP_CURVE_METRIC + its number in the first
  * run. */
 enum { EMP_CURVE_BEST, EMP_CURVE_MEAN, EMP_CURVE_METRIC };
 

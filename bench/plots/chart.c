@@ -25,7 +25,7 @@ enum {
 
 /* Values further apart than that are shown by their logarithms. */
 static const double log_from = 5;
-/* Of the chart's width, names at most. */
+/* The largest share of the chart's width for names. */
 static const double names_frac = 0.42;
 
 static const double    bound_dash[] = {2, 4, 0};
@@ -48,7 +48,7 @@ static bool is_shown(const emp_chart *c, const emp_band_point *p)
     return isfinite(p->median) && (!c->is_log_x || p->x > 0);
 }
 
-/* The x axis has all places where a curve has a value; where there are levels alone, theirs. */
+/* The x axis has all places where a curve has a value; where there are only levels, theirs. */
 static emp_axis find_x(const emp_chart *c)
 {
     emp_axis axis = emp_axis_empty();

@@ -1,17 +1,16 @@
 /** \file bench/plots/colours.h
- * How curves and devices are told apart, by colour and otherwise: curves by their dashes, too,
- * devices by a letter. Any two colours of curves differ by 16 and more in CIELAB for people with
+ * How curves are distinguished, by colour and by dashes; devices have colours of their own
+ * (sim/machine/colours.h). Any two colours of curves differ by 16 and more in CIELAB for people with
  * full colour vision and for those without red or green receptors. The first six are of Okabe
  * and Ito, "Color Universal Design", 2008.
  */
 #ifndef EMP_BENCH_PLOTS_COLOURS_H
 #define EMP_BENCH_PLOTS_COLOURS_H
 
-#include "sim/machine/machine.h"
+#include <stdint.h>
 
 enum {
-    EMP_LINE_STYLES = 12,   /**< of distinct colours and dashes */
-    EMP_DEVICE_COLOURS = 8, /**< then they begin anew */
+    EMP_LINE_STYLES = 12 /**< of distinct colours and dashes */
 };
 
 /** Static storage. */
@@ -20,16 +19,16 @@ typedef struct {
     const double *dash;   /**< as of emp_paint; NULL = solid */
 } emp_line_style;
 
-/** Of the curve with that number; the first EMP_LINE_STYLES^2 differ in colour or dashes. */
+/** The colour of the curve with that number; the first EMP_LINE_STYLES^2 differ in colour or dashes. */
 emp_line_style emp_report_line_style(int32_t number);
 
-/** Of a device: grey for CPUs. Static storage. */
-const char *emp_report_device_colour(const emp_machine *machine, emp_device_id device);
+/** Gives each series of a figure a style, for emp_report_line_style(). A series whose label is a method's name, or begins
+ * with one ("hdp, paper"), has the method's own, which is the same in every figure; so the series of two presets of
+ * one method, and methods whose colours are equal, cannot both have theirs. They, and series of no method, get
+ * the first styles that are left, of colours that are left as long as there are any. O(count^2). */
+void emp_report_series_styles(int32_t *style, const char *const *label, int32_t count);
 
-/** "A" for device 0, ...; after 52 devices "+". */
-char emp_report_device_letter(emp_device_id device);
-
-/** Whether white letters are readable on the device's colour; else black ones are. */
-bool emp_report_device_is_dark(const emp_machine *machine, emp_device_id device);
+/** The number of a method's own style; -1: the label begins with no method's name. */
+int32_t emp_report_method_style(const char *label);
 
 #endif /* EMP_BENCH_PLOTS_COLOURS_H */

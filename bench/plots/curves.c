@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/plots/chart.h"
+#include "bench/plots/colours.h"
 
 enum {
     WIDTH = 680,
@@ -77,6 +78,24 @@ static void clear_bands(struct bands *b)
 }
 
 /* Where a level lies in x is of no interest. */
+static emp_status set_styles(struct bands *b, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    const char **label = NULL;
+    int32_t     *style = NULL;
+
+    EMP_TRY(EMP_ALLOC(label, (size_t)b->count));
+    EMP_TRY(EMP_ALLOC(style, (size_t)b->count));
+    for (int32_t i = 0; i < b->count; i++) label[i] = b->curve[i].label;
+    emp_report_series_styles(style, label, b->count);
+    for (int32_t i = 0; i < b->count; i++) b->curve[i].style = style[i];
+
+cleanup:
+    emp_free(label);
+    emp_free(style);
+    return st;
+}
+
 static emp_status create_bands(struct bands *b, const emp_curves *c, int32_t what,
                                emp_curve_axis axis, emp_error *err)
 {
@@ -88,9 +107,9 @@ static emp_status create_bands(struct bands *b, const emp_curves *c, int32_t wha
         bool                     level = is_level(c, s);
         EMP_CHECK(emp_band_create(&b->band[i], &c->runs->run[s->first_run], s->run_count,
                                   what, level ? EMP_CURVE_BY_EVALUATIONS : axis, err));
-        b->curve[i] = (emp_chart_curve){&b->band[i], s->label, i, level};
+        b->curve[i] = (emp_chart_curve){&b->band[i], s->label, 0, level};
     }
-    return EMP_OK;
+    return set_styles(b, err);
 }
 
 static emp_status draw(emp_drawing *d, const emp_curves *c, emp_chart chart, int32_t what,
@@ -161,7 +180,8 @@ static emp_status draw_metric(emp_drawing *d, const emp_curves *c, int32_t serie
     const emp_report_run    *run = &c->runs->run[s->first_run];
     const char              *name = run->record.metric_name[metric];
     emp_band                 band = {0};
-    emp_chart_curve          curve = {&band, name, series, false};
+    const int32_t            own = emp_report_method_style(s->label);
+    emp_chart_curve          curve = {&band, name, own >= 0 ? own : series, false};
     emp_chart                chart = {
                        .box = {corner.x, corner.y + HEADING, SMALL_WIDTH, SMALL_HEIGHT - HEADING},
                        .x_label = "placements scored",

@@ -27,13 +27,13 @@ emp_curves_clock emp_curves_count_clocks(const emp_curves *curves);
 emp_curve_axis emp_curves_choose_clock(const emp_curves *curves);
 
 /** Step times, a curve for each series: the best so far, with the bound, or the mean of each
- * batch. \a name is that of the drawing. \retval EMP_ENOMEM */
+ * batch. \a name is the drawing's. \retval EMP_ENOMEM */
 emp_status emp_curves_draw_best(emp_drawing *drawing, const emp_curves *curves,
                                 emp_curve_axis axis, const char *name, emp_error *err);
 emp_status emp_curves_draw_means(emp_drawing *drawing, const emp_curves *curves,
                                  const char *name, emp_error *err);
 
-/** What methods report of themselves, a small chart each. \retval EMP_ENOMEM */
+/** The metrics that methods report, a small chart each. \retval EMP_ENOMEM */
 emp_status emp_curves_draw_metrics(emp_drawing *drawing, const emp_curves *curves,
                                    const char *name, emp_error *err);
 

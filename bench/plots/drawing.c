@@ -28,7 +28,7 @@ bool emp_drawing_is_empty(const emp_drawing *d)
     return d->shape_count == 0 && d->failure == EMP_OK;
 }
 
-/* Room for \a more items behind the first \a used ones; NULL: memory is out. */
+/* Room for \a more items behind the first \a used ones; NULL: out of memory. */
 static void *grow(emp_drawing *d, void *items, int32_t used, int32_t more, int32_t *room,
                   size_t size)
 {

@@ -1,6 +1,6 @@
 /** \file bench/plots/drawing.h
  * A figure as a value: shapes in the order in which they are painted. Whoever has something
- * to show builds a drawing. It is printed here alone: as an element of a page, as an SVG
+ * to show builds a drawing. It is printed only here: as an element of a page, as an SVG
  * file, or as a PDF file.
  *
  *     emp_drawing d;
@@ -13,7 +13,7 @@
  * Units are pixels of the figure at its natural size; y grows downwards. Equal drawings give
  * equal bytes of SVG. Texts may come from anywhere: what is no character becomes U+FFFD.
  *
- * Building never fails: the drawing remembers that memory was out, and printing says so.
+ * Building never fails: the drawing remembers that an allocation failed, and printing says so.
  */
 #ifndef EMP_BENCH_PLOTS_DRAWING_H
 #define EMP_BENCH_PLOTS_DRAWING_H
@@ -48,7 +48,7 @@ typedef struct {
     const char *colour;  /**< "#0072b2"; NULL = EMP_INK. Static */
     double      opacity; /**< 0 stands for 1 */
     double      width;   /**< of a line; 0 stands for 1 */
-    /** Of a line: lengths of dashes and gaps, an even number, then 0; NULL = solid. Static. */
+    /** For a line: lengths of dashes and gaps, an even number, then 0; NULL = solid. Static. */
     const double *dash;
 } emp_paint;
 
@@ -123,7 +123,7 @@ void emp_drawing_end(emp_drawing *drawing);
 /** Makes it \a factor times as large, with its texts and lines. */
 void emp_drawing_scale(emp_drawing *drawing, double factor);
 
-/** What went wrong while it was built. \retval EMP_ENOMEM */
+/** The error while it was built. \retval EMP_ENOMEM */
 emp_status emp_drawing_check(const emp_drawing *drawing, emp_error *err);
 
 /** Writes it as an svg element of a page that has the style of bench/plots/html.h.

@@ -8,7 +8,7 @@
 #include "bench/plots/html.h"
 
 static const double points_per_pixel = 0.75;
-/* What the terminal makes of a dash of length 1: so many points for each of a line's width, which
+/* The terminal's length of a dash of 1: so many points for each of a line's width, which
  * counts as one at least. */
 static const double points_per_dash = 0.275;
 /* From the base line of a text to its middle, which gnuplot puts in place. */

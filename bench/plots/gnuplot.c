@@ -30,7 +30,7 @@ bool emp_gnuplot_exists(void)
     return false;
 }
 
-/* What a child wrote, terminated; the caller frees it. */
+/* The output of a child, terminated; the caller frees it. */
 struct output {
     char  *text;
     size_t size; /* without the terminator */
@@ -145,7 +145,7 @@ static bool ends_with(const struct output *output, const char *mark)
     return output->text != NULL && strstr(output->text + from, mark) != NULL;
 }
 
-/* Of the whole group, to end what it does. */
+/* True for a signal that asks the whole group to end. */
 static bool is_request(int signal)
 {
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;

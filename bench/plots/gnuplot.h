@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/** What to say where it is missing. */
+/** The message where it is missing. */
 #define EMP_GNUPLOT_ABSENCE \
     "gnuplot is not installed (Debian: apt-get install gnuplot-nox)"
 
@@ -28,7 +28,7 @@ emp_status emp_gnuplot_draw(FILE *file, int width, int height,
                             const void *what, const char *name, emp_error *err);
 
 /** Draws a PDF file of one page of that many points, 72 of which are an inch. \a write adds the
- * script likewise; its texts may be in single quotes alone. Fonts are in points, and a line of
+ * script likewise; its texts may be only in single quotes. Fonts are in points, and a line of
  * width 1 is 0.75 points wide.
  * \retval EMP_EUNSUPPORTED  There is no gnuplot, or it lacks the terminal pdfcairo; the message
  *                           says what to install. Else as emp_gnuplot_draw(). */

@@ -20,7 +20,7 @@ static const uint16_t width_of[LAST - FIRST + 1] = {
     721,  1300, 1298, 569,  569,  1186, 569,  1995, 1298, 1253, 1300, 1300, 842,  1067,
     803,  1298, 1212, 1675, 1212, 1212, 1075, 1303, 690,  1303, 1716};
 
-/* Of the character of one to four bytes. */
+/* The width of the character of one to four bytes. */
 static double em_width(const char *character)
 {
     unsigned char c = (unsigned char)character[0];

@@ -92,7 +92,7 @@ cleanup:
 
 /* ---- a folder ------------------------------------------------------------------------ */
 
-/* What runs leave beside their records. */
+/* Files that runs leave beside their records. */
 static bool is_companion(const char *name)
 {
     return emp_text_ends_in(name, TIMING) || emp_text_ends_in(name, CHECKPOINT) ||
@@ -105,7 +105,7 @@ static int is_of_interest(const struct dirent *entry)
            !is_companion(entry->d_name);
 }
 
-/* What in a folder is no record. The one that is told of has the name of a record, if there is one. */
+/* Files in a folder that are not records. The one that is reported has the name of a record, if there is one. */
 struct skipped {
     int32_t   count;
     bool      has_name;
@@ -241,7 +241,7 @@ static bool is_same_run(const emp_record *a, const emp_record *b)
            compare_seeds(a, b) == 0;
 }
 
-/* Of one run, the newer record comes first. */
+/* Within one run the newer record comes first. */
 static int compare_runs(const void *left, const void *right)
 {
     const emp_report_run *a = left, *b = right;
@@ -256,7 +256,7 @@ static int compare_runs(const void *left, const void *right)
 
 /* ---- series and groups --------------------------------------------------------------- */
 
-/* What a label says of any series. */
+/* The part of a label that is common to all series. */
 static bool is_same_method(const emp_record *a, const emp_record *b)
 {
     return strcmp(a->method, b->method) == 0 && strcmp(a->preset, b->preset) == 0 &&
@@ -323,7 +323,7 @@ emp_score emp_report_run_score(const emp_report_run *run)
                        .is_feasible = run->record.is_feasible};
 }
 
-/* Of sorted runs, leaves those out that are older than another record of the same run. */
+/* Leaves out sorted runs that are older than another record of the same run. */
 static void drop_older(emp_report_runs *runs)
 {
     int32_t kept = 0, dropped = 0, first = -1; /* the newer of the first pair */

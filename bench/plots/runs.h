@@ -1,6 +1,6 @@
 /** \file bench/plots/runs.h
  * Run records for a report: loaded, and put in order by what they have in common. Runs of
- * one *series* differ in their seed alone; series of one *group* solve the same problem
+ * one *series* differ only in their seed; series of one *group* solve the same problem
  * (workload, machine and runtime, with equal constants).
  *
  *     emp_report_runs runs = {0};
@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     int32_t first_run, run_count;
-    char    label[EMP_REPORT_LABEL_BYTES]; /**< unlike that of others in its group */
+    char    label[EMP_REPORT_LABEL_BYTES]; /**< differs from others in its group */
 } emp_report_series;
 
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
 
 /** Zero-initialise. Arrays are owned; series and groups are there once grouped. */
 typedef struct {
-    /** OPTIONAL. Told, in one sentence, what is left out. */
+    /** OPTIONAL. Called with a sentence for each run that is left out. */
     void (*warn)(const char *format, ...);
     emp_report_run    *run;
     int32_t            run_count, run_limit;
@@ -58,8 +58,8 @@ typedef struct {
  * \retval EMP_ENOMEM */
 emp_status emp_report_runs_add(emp_report_runs *runs, const char *path, emp_error *err);
 
-/** Sorts the runs and finds series and groups. Of several records of one run the one that was
- * changed last stays, with a warning that names it. O(n log n).
+/** Sorts the runs and finds series and groups. The last changed of several records of one
+ * run stays, with a warning that names it. O(n log n).
  * \retval EMP_ENOMEM */
 emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err);
 

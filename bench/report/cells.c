@@ -14,7 +14,7 @@ struct row {
     int32_t rank;
 };
 
-/* What is known of ops while rows and steps are being found. */
+/* Facts about ops while rows and steps are being found. */
 struct builder {
     const emp_problem *problem;
     emp_op_place      *place; /* [op] */
@@ -71,7 +71,7 @@ static int32_t count_steps(const struct builder *b)
     return steps >= LEAST_STEPS ? steps : 0;
 }
 
-/* The step of an op; step_count = none. Of ops whose result nobody reads the last ones may
+/* The step of an op; step_count = none. The last ops whose results are not read may
  * have been pruned, so there may be fewer of a class than its share of steps. */
 static int32_t step_of(const struct builder *b, emp_op_id op)
 {
@@ -221,7 +221,10 @@ static emp_status count_ops(emp_cells *c, const struct builder *b,
     for (int32_t r = 0; r < c->row_count; r++)
         memcpy(c->row_name[r], b->rows[r].name, EMP_CELLS_NAME_BYTES);
     for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
-        if (!is_shown(b, op)) continue;
+        if (!is_shown(b, op)) {
+            b->row[op] = -1;
+            continue;
+        }
         size_t cell = offset_of(c, b->row[op], b->place[op].pass, step_of(b, op));
         c->op_count[cell + (size_t)device_of_op[op]]++;
     }
@@ -245,6 +248,11 @@ emp_status emp_cells_create(emp_cells *cells, const emp_problem *problem,
     EMP_TRY(find_likes(b, err));
     find_rows(b);
     EMP_TRY(count_ops(cells, b, device_of_op, err));
+    cells->row_of_op = b->row;
+    b->row = NULL;
+    EMP_TRY(EMP_ALLOC(cells->pass_of_op, op_count));
+    for (size_t op = 0; op < op_count; op++)
+        cells->pass_of_op[op] = (uint8_t)b->place[op].pass;
 
 cleanup:
     if (b != NULL) {
@@ -261,6 +269,8 @@ cleanup:
 void emp_cells_clear(emp_cells *cells)
 {
     emp_free(cells->row_name);
+    emp_free(cells->row_of_op);
+    emp_free(cells->pass_of_op);
     emp_free(cells->op_count);
     *cells = (emp_cells){0};
 }

@@ -29,6 +29,8 @@ typedef struct {
                              name tells none */
     int32_t device_count;
     char (*row_name)[EMP_CELLS_NAME_BYTES]; /**< [row]; owned */
+    int32_t *row_of_op;                     /**< [op]; owned. -1 = folded */
+    uint8_t *pass_of_op;                    /**< [op] emp_pass; owned */
     int32_t *op_count; /**< [row][pass][step][device]; owned. Step step_count: ops of
                           no step, as weights and sums of gradients */
 } emp_cells;

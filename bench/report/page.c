@@ -19,7 +19,7 @@ static const char how_tables[] = "Every number is simulated. Of several seeds it
                                  "The line in bold holds the best placement. Peak memory "
                                  "is that of a method's best run.";
 
-/* What is to be known of a figure, below its title. */
+/* Notes on a figure, below its title. */
 static const char *const how_figure[EMP_FIGURES] = {
     [EMP_FIGURE_CURVES] = "A line is the median over the seeds of a method, its band "
                           "their range. A thin level "

@@ -9,7 +9,7 @@
 #include "bench/report/study.h"
 
 /** Writes the page of grouped runs. Its figures are the same to the byte for the same records;
- * its date is that of SOURCE_DATE_EPOCH where the environment has it.
+ * its date is SOURCE_DATE_EPOCH where the environment has it.
  * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_report_write(FILE *file, const emp_report_runs *runs,
                             const emp_report_params *params, emp_error *err);

@@ -6,9 +6,9 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
-#include "bench/plots/colours.h"
 #include "bench/report/cells.h"
 #include "bench/report/timeline.h"
+#include "sim/machine/colours.h"
 
 /* Pixels. */
 enum {
@@ -94,7 +94,7 @@ static double panel_x(const struct layout *l, int32_t panel)
     return panel * (steps + (steps > 0 ? APART : 0) + l->rest + GAP);
 }
 
-/* Left end of a column in its grid; that of ops of no step stands apart. */
+/* Left end of a column in its grid; the column of ops of no step stands apart. */
 static double column_x(const struct layout *l, int32_t panel, int32_t step)
 {
     if (panel == EMP_PASS_UPDATE) return panel_x(l, panel);
@@ -115,7 +115,7 @@ static void describe(char *text, size_t size, const struct layout *l, int32_t ro
         emp_text_add(&title, ", of no step");
     for (emp_device_id d = 0; d < l->cells->device_count; d++) {
         if (count[d] == 0) continue;
-        emp_text_add(&title, "; %c %s %d op%s", emp_report_device_letter(d),
+        emp_text_add(&title, "; %c %s %d op%s", emp_device_letter(d),
                      l->machine->device[d].name, count[d], emp_units_plural(count[d]));
     }
 }
@@ -123,8 +123,8 @@ static void describe(char *text, size_t size, const struct layout *l, int32_t ro
 static void draw_letter(emp_drawing *d, const emp_machine *machine, emp_device_id device,
                         double x, double base_line, double size)
 {
-    const char letter[] = {emp_report_device_letter(device), '\0'};
-    bool       is_dark = emp_report_device_is_dark(machine, device);
+    const char letter[] = {emp_device_letter(device), '\0'};
+    bool       is_dark = emp_device_is_dark(machine, device);
 
     emp_drawing_text(
         d, x, base_line, letter,
@@ -168,14 +168,13 @@ static void draw_cell(emp_drawing *d, const struct layout *l, const emp_cells *c
     if (total == 0) return;
     describe(title, sizeof title, l, row, panel, step, count);
     emp_drawing_begin(d, title);
-    emp_drawing_rectangle(
-        d, box, &(emp_paint){.colour = emp_report_device_colour(l->machine, most[0])});
+    emp_drawing_rectangle(d, box,
+                          &(emp_paint){.colour = emp_device_colour(l->machine, most[0])});
     if (most[1] >= 0 && 100 * count[most[1]] >= MIXED_PERCENT * total) {
         double  strip = box.height * count[most[1]] / total;
         emp_box foot = {box.x, box.y + box.height - strip, box.width, strip};
         emp_drawing_rectangle(
-            d, foot,
-            &(emp_paint){.colour = emp_report_device_colour(l->machine, most[1])});
+            d, foot, &(emp_paint){.colour = emp_device_colour(l->machine, most[1])});
     }
     if (width >= LETTER_ROOM)
         draw_letter(d, l->machine, most[0], box.x + box.width / 2, box.y + 10, SMALL - 1);
@@ -265,7 +264,7 @@ static double draw_legend(emp_drawing *d, const struct layout *l)
         }
         emp_drawing_rectangle(
             d, (emp_box){x, y + 1, 20, 15},
-            &(emp_paint){.colour = emp_report_device_colour(l->machine, device)});
+            &(emp_paint){.colour = emp_device_colour(l->machine, device)});
         draw_letter(d, l->machine, device, x + 10, y + 12.5, FONT - 1);
         emp_drawing_text(d, x + 26, y + 13, name, &(emp_lettering){.size = FONT});
         x += width;

@@ -116,8 +116,8 @@ static bool is_looked_for(const struct shown *shown)
     return strcmp(method, "hdp") == 0 || strcmp(method, "expert") == 0;
 }
 
-/* Fastest first. Of too many, the last one that nobody looks for gives way to the best of a
- * method that people do. */
+/* Fastest first. When there are too many, the last one of a method that readers do not look for
+ * gives way to the best of a method that they do. */
 static void choose_most(struct shown *shown, int32_t all)
 {
     for (int32_t i = EMP_STUDY_PLACEMENTS; i < all; i++) {
@@ -276,7 +276,7 @@ cleanup:
     return st;
 }
 
-/* What needs the graph. */
+/* The figures that need the graph. */
 static emp_status draw_problem(emp_study *s, int32_t group,
                                const emp_report_params *params, emp_error *err)
 {

@@ -15,7 +15,7 @@ typedef struct {
      * but EMP_ENOMEM leaves what needs it out. */
     emp_status (*get_problem)(void *context, const emp_report_run *run,
                               const emp_problem **problem, emp_error *err);
-    /** Told of each record whose figures are left out, and why; or NULL. */
+    /** Called for each record whose figures are left out, with the reason; or NULL. */
     void (*on_absence)(void *context, const emp_record *record, const char *why);
     void *context;
 } emp_report_params;

@@ -245,7 +245,7 @@ static const emp_report_group *find_group(const emp_report_runs *runs,
     return NULL;
 }
 
-/* Of several budgets the largest. */
+/* The largest of several budgets. */
 static const emp_report_series *find_series(const emp_report_runs  *runs,
                                             const emp_report_group *g, int column)
 {

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
-#include "bench/plots/colours.h"
+#include "sim/machine/colours.h"
 
 enum { FIRST_SPANS = 1024 };
 
@@ -189,10 +189,10 @@ static double draw_device(emp_drawing *d, const emp_timeline *t,
                           const emp_machine *machine, emp_device_id device, double y)
 {
     double      step = (double)t->result.step_time_ns;
-    const char *colour = emp_report_device_colour(machine, device);
+    const char *colour = emp_device_colour(machine, device);
     char        text[128], time[32], share[32];
 
-    snprintf(text, sizeof text, "%c %s", emp_report_device_letter(device),
+    snprintf(text, sizeof text, "%c %s", emp_device_letter(device),
              machine->device[device].name);
     emp_drawing_text(d, LEFT - 8, y + 13, text,
                      &(emp_lettering){NULL, FONT, EMP_ANCHOR_END, false});

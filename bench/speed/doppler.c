@@ -69,7 +69,7 @@ static int32_t scatter(const state *s, emp_doppler_run *run, int32_t episode,
 }
 
 /* The passes in which an episode selects nodes and devices; they leave the choices of the step in
- * run->choices. \a seen is told of each, first with the nodes, then with the devices. */
+ * run->choices. \a seen is called for each, first with the nodes, then with the devices. */
 typedef void seen(state *s, const emp_doppler_run *run, int64_t step,
                   emp_doppler_kind kind);
 
@@ -94,7 +94,7 @@ static void look(state *s, int32_t episode, seen *tell)
     }
 }
 
-/* Keeps what the peer must be told. */
+/* Keeps the values that the peer needs. */
 static void keep(state *s, const emp_doppler_run *run, int64_t step,
                  emp_doppler_kind kind)
 {
@@ -120,7 +120,7 @@ static void embed(state *s, int32_t threads)
     }
 }
 
-/* The gain of the first parameters: rounds of messages make embeddings of nodes alike or unlike, and where they
+/* The gain of the first parameters: rounds of messages make embeddings of nodes similar or different, and where they
  * are all but alike, scaling them over nodes leaves little but what was rounded. */
 static const emp_real GAIN = (emp_real)0.5;
 

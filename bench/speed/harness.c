@@ -8,7 +8,7 @@
 
 enum { ROUNDS_MIN = 3, WAY_S_MAX = 10, TASK_S_MAX = 60 };
 
-/* What has been measured of a way. */
+/* The measurements of a way. */
 typedef struct {
     double *seconds, *ratio; /* [round] */
     int32_t rounds;

@@ -53,7 +53,7 @@ cleanup:
     return st;
 }
 
-/* Of the first weights of scores. Groups follow the best of a node's edges, which shall not change
+/* The scale of the first weights of scores. Groups follow the best of a node's edges, which shall not change
  * with what is rounded otherwise. */
 static const emp_real GAIN = 2;
 

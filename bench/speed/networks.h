@@ -17,7 +17,7 @@
 enum { EMP_NETWORKS = 5 };
 
 typedef struct {
-    int32_t  hidden;  /**< of the placer, HSDAG and DOPPLER; those of others are fixed */
+    int32_t  hidden;  /**< of the placer, HSDAG and DOPPLER; others' are fixed */
     int32_t  samples; /**< placements, episodes, or steps of one; the grouper has one */
     int32_t  size;    /**< groups, ops, nodes, sets or steps */
     int32_t  groups;  /**< of the grouper */
@@ -43,7 +43,7 @@ extern const emp_network emp_network_placer, emp_network_grouper, emp_network_go
     emp_network_hsdag, emp_network_doppler;
 extern const emp_network *const emp_networks[EMP_NETWORKS];
 
-/** Makes the state of a network; NULL when memory is out or \a err says what else. */
+/** Makes the state of a network; NULL when out of memory or \a err says what else. */
 emp_status emp_network_create(void **state, const emp_network *network,
                               const emp_network_params *params, emp_error *err);
 void       emp_network_destroy(void *state, const emp_network *network);

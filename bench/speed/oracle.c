@@ -20,7 +20,7 @@ enum {
     /* In different placements: too many for a branch predictor, and few enough to stay in the
      * second-level cache, where a search has just written the next one. */
     POOL_OPS = 1 << 18,
-    STREAM_LEVELS = 16, /* of the seed, away from those of synthetic.c */
+    STREAM_LEVELS = 16, /* of the seed, away from synthetic.c's */
     NO_PEER = -1
 };
 
@@ -29,7 +29,7 @@ static const struct {
     const char *name, *runtime, *list; /* an option's list that names it */
     bool        has_levels;
     bool        has_models;    /* as if each device were of a model of its own */
-    bool        is_comparable; /* its step time is to be that of `ideal` */
+    bool        is_comparable; /* its step time is to equal the one of `ideal` */
     int32_t     peer, most_ops;
     double      tolerance;
 } ways[] = {
@@ -229,7 +229,7 @@ static void draw_placements(stand *s, emp_synthetic_kind kind)
     }
 }
 
-/* The same levels for all placements: bottom levels are those of the first. */
+/* The same levels for all placements: bottom levels follow the first. */
 static emp_status order_ops(stand *s, emp_error *err)
 {
     emp_rng rng;

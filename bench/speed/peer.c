@@ -110,7 +110,7 @@ static int32_t memory_of(const writer *w, emp_op_id op, bool on_host)
     return on_host ? w->problem->machine->device[device].host : device;
 }
 
-/* 0: a new buffer, 1: that of the first input, 2: nothing. */
+/* 0: a new buffer, 1: the first input's buffer, 2: nothing. */
 static int kind_of_output(const writer *w, emp_op_id op)
 {
     if (!w->g->op[op].is_alias) return 0;

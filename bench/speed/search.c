@@ -11,7 +11,7 @@
 enum { RUN_OPS = 30000000, MOVES_MIN = 64, ROW_MOVES = 1000 };
 enum { METHOD, ORACLE };
 
-/* A search on a problem, and the oracle alone. */
+/* A search on a problem, and the oracle by itself. */
 typedef struct {
     const emp_speed_params *params;
     const emp_problem      *problem;

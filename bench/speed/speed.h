@@ -96,7 +96,7 @@ typedef struct {
 emp_status emp_speed_oracle(emp_speed_table *table, const emp_speed_params *params,
                             emp_error *err);
 
-/** A move of a search, beside the oracle alone on the best placement that was found.
+/** A move of a search, beside the oracle by itself on the best placement that was found.
  * \retval EMP_EINVAL  A search ended with its first batch, so that there is nothing to time. */
 emp_status emp_speed_search(emp_speed_table *table, const emp_speed_params *params,
                             emp_error *err);

@@ -4,7 +4,7 @@
  *
  * The forward half is layers of EMP_SYNTHETIC_COLUMNS ops. Each op reads the one above it,
  * some a second one of the layer above, some the *hub* of their stretch of ops, an op with
- * many readers. The backward half is its mirror, op n-1-i that of op i, with every edge
+ * many readers. The backward half is its mirror, op n-1-i mirrors op i, with every edge
  * turned round, and reads most activations. Every op makes one tensor; the mean
  * out-degree is about 1.64.
  */

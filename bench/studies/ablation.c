@@ -199,7 +199,7 @@ static void quality_of(const emp_record *r, double close_s, double *evaluations,
     }
 }
 
-/* What is shown beside step times. */
+/* The columns beside step times. */
 static void fill_more(emp_ablation_cell *cell, const struct plan *plan, int32_t number)
 {
     const emp_ablation_table *t = plan->table;

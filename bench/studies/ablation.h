@@ -4,7 +4,7 @@
  * default, to which ratios are.
  *
  * A cell is an arm on a task, one run a seed. A method that draws nothing has one run, and one that
- * stops by itself has no budget. What holds over tasks is drawn from tasks, never from runs
+ * stops by itself has no budget. Intervals over tasks are drawn from tasks, never from runs
  * (bench/trials/statistics.h).
  */
 #ifndef EMP_BENCH_STUDIES_ABLATION_H
@@ -23,7 +23,7 @@ typedef struct {
     const char *options; /**< of the method, on top of the preset; NULL = none */
     const char *preset;  /**< another than the study's; NULL = that */
     const char *method;  /**< likewise; its preset is the arm's alone */
-    int32_t     decides; /**< mask of emp_decides; 0 = devices alone */
+    int32_t     decides; /**< mask of emp_decides; 0 = only devices */
 } emp_arm;
 
 /** The fields in order, the last ones by name. */
@@ -32,7 +32,7 @@ typedef struct {
         .study = varied, .name = title, .options = __VA_ARGS__ \
     }
 
-/** What a table shows beside step times; a mask. */
+/** The columns of a table beside step times; a mask. */
 typedef enum {
     EMP_SHOWS_BALANCE = 1, /**< how evenly the GPUs are busy */
     EMP_SHOWS_COST = 2,    /**< how long the search took, and when that is won back */
@@ -58,14 +58,14 @@ typedef struct {
     uint32_t shows;                        /**< mask of emp_ablation_shows */
 } emp_ablation;
 
-/** What the planner's groups owe to each choice that makes them. */
+/** The contribution of each choice that makes the planner's groups. */
 extern const emp_ablation emp_ablation_grouping;
-/** What each of our choices is worth that the preset "literal" of the planner undoes. */
+/** The contribution of each of our choices that the planner's preset "literal" undoes. */
 extern const emp_ablation emp_ablation_hdp;
-/** What each choice of refining contributes. */
+/** The contribution of each choice of refining. */
 extern const emp_ablation emp_ablation_refine;
 
-/** What the runs of an arm on a row came to. */
+/** The results of an arm's runs on a row. */
 typedef struct {
     const emp_arm  *arm;
     const emp_task *row;

@@ -48,7 +48,7 @@ static const emp_sheet_column overall_columns[] = {
 
 static const char *const all_tasks = "All tasks";
 
-/* What the arm decides, if any arm decides more than devices. */
+/* The arm's decisions, if any arm decides more than devices. */
 static emp_value decides_of(const emp_ablation_table *t, const emp_arm *arm)
 {
     const emp_ablation *d = t->definition;

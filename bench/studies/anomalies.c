@@ -64,8 +64,8 @@ static void shorten_ops(emp_cost_table *c, emp_rng *rng)
     }
 }
 
-/* The table has one time for all GPUs of a model; this placement looks up only that of the op's
- * own device. */
+/* The table has one time for all GPUs of a model; this placement looks up only the time on the
+ * op's own device. */
 static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_op,
                         emp_rng *rng)
 {

@@ -13,7 +13,7 @@
  *                                             placement[i], err));
  *     EMP_TRY(emp_anomalies_measure(counts, problem, placement, N, &params, err));
  *
- * Out-of-memory verdicts are ignored: the step time of such a placement is that of endless
+ * Out-of-memory verdicts are ignored: the step time of such a placement assumes unlimited
  * memory.
  *
  * Threads. Confined to one thread; the problem is shared. Equal inputs and seeds give
@@ -36,7 +36,7 @@ typedef enum {
     EMP_SHORTENINGS
 } emp_shortening;
 
-/** What became of the placements. Changes are new / old step time - 1. */
+/** The outcome for the placements. Changes are new / old step time - 1. */
 typedef struct {
     bool    is_there; /**< false: the problem has no such cost, and nothing was run */
     int32_t cases;    /**< placements */

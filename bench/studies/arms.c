@@ -181,7 +181,7 @@ STUDY(emp_arms_constants, "constants", "hdp", "paper", constants, SMALL_TASKS, 2
 
 /* ---- learners with graph networks ---- */
 
-/* What the network sees of a set of ops: times, bytes and memory, or types and shapes. */
+/* The network's features of a set of ops: times, bytes and memory, or types and shapes. */
 static const emp_arm memory[] = {
     EMP_ARM("default", "costs", "features=costs"),
     EMP_ARM("features", "types and shapes", "features=paper"),

@@ -36,20 +36,20 @@ typedef struct {
     emp_status (*measure)(emp_sheet *sheet, const emp_measured *task, emp_error *err);
 } emp_measure;
 
-/** What correlates with step times. */
+/** Correlations with step times. */
 extern const emp_measure emp_measure_load;
-/** What partitioners minimise, made as small as moves can, and the step time then. */
+/** Minimises the objective of partitioners by moves, and reports the step time. */
 extern const emp_measure emp_measure_objective;
-/** What searches find that see noisy step times. */
+/** The results of searches that see noisy step times. */
 extern const emp_measure emp_measure_noise;
 /** Which features the choices of a learned policy depend on. */
 extern const emp_measure emp_measure_explaining;
 
 typedef struct {
-    const char *rows; /**< comma-separated keys, or NULL: those of the measure */
+    const char *rows; /**< comma-separated keys, or NULL: the measure's */
     const char *runtime;
     bool        is_full;    /**< not a first study */
-    int32_t     seed_count; /**< 0: that of the measure */
+    int32_t     seed_count; /**< 0: the measure's */
     int64_t     budget;     /**< 0: likewise */
     int32_t     threads;    /**< for loading */
     /** OPTIONAL. */
@@ -64,8 +64,8 @@ typedef struct {
             sizeof columns / sizeof *columns, notes, measure          \
     }
 
-/** The first columns of a measure's sheet and their values; the arguments are those of the
- * first column, as EMP_SHEET_ACROSS. */
+/** The first columns of a measure's sheet and their values; the arguments are the first
+ * column's, as EMP_SHEET_ACROSS. */
 #define EMP_MEASURED_COLUMNS(...)                        \
     EMP_COLUMN("task", "", EMP_SHEET_WORD, __VA_ARGS__), \
         EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),    \

@@ -28,7 +28,7 @@ typedef struct {
     emp_sim            *sim;
     uint8_t            *choice; /* [position] with nothing mixed */
     double              loss_nats[EMP_MEASURE_SEEDS];
-    /* Of a part, or of nothing that is mixed. */
+    /* The result for a mixed part, or for none. */
     double changed_frac[LINES][EMP_MEASURE_SEEDS];
     double ratio[LINES][EMP_MEASURE_SEEDS]; /* to the example's step time */
 } stand;
@@ -79,7 +79,7 @@ static emp_status place(stand *s, double *step_s, emp_error *err)
 
 static bool has_choice(uint64_t devices) { return (devices & (devices - 1)) != 0; }
 
-/* Of the nodes that have a choice, the share that chooses otherwise than before. */
+/* The share of nodes with a choice that choose differently than before. */
 static double share_changed(const stand *s)
 {
     const uint8_t *now = s->agent.task[0].choice;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Which figures of a placement go with its step time? Half of the placements are unlike each other
+/* Which figures of a placement go with its step time? Half of the placements differ from each other
  * (bench/validate/diverse.h), half are the expert's after some moves of groups. */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum { MOST_MOVES = 24, STREAM = 0x6c6f6164 };
 enum { FASTEST = 4 /* the fastest quarter, and all */ };
 
-/* What may tell how long a step takes. */
+/* Predictors of a step's time. */
 typedef enum {
     BUSIEST,   /* seconds in which the busiest GPU has an op */
     IMBALANCE, /* by which a device's share of the load is exceeded */
@@ -202,7 +202,7 @@ static const char *const notes[] = {
     "Correlation of ranks (Spearman) of a figure with the step time: over all "
     "placements, and over "
     "the fastest quarter. Median over seeds; the files have the range.",
-    "Half of the placements are unlike each other, half are the expert's after 1 to 24 "
+    "Half of the placements differ from each other, half are the expert's after 1 to 24 "
     "moves of "
     "groups. The CPU has a share of the load, too. Whether they fit in memory plays no "
     "part.",

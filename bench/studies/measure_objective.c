@@ -17,7 +17,7 @@ static const struct {
 } partitioners[] = {{"scotch", NULL}, {"metis", "cpu=1"}};
 enum { PARTITIONERS = sizeof partitioners / sizeof *partitioners };
 
-/* What moves have to lower. */
+/* The objective that moves lower. */
 typedef enum { OWN, STEP, GOALS } goal;
 
 typedef struct {

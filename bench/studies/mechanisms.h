@@ -66,7 +66,7 @@ void       emp_mechanism_table_destroy(emp_mechanism_table *table);
 emp_status emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table,
                                      emp_sheet_format format, emp_error *err);
 
-/* What a decision beside devices is worth: placements of Table 1's tasks are simulated without the
+/* The worth of a decision beside devices: placements of Table 1's tasks are simulated without the
  * decision, and then with it and the same devices. The decision is an order of ops, or which ops
  * fuse. For comparison, annealing changes the devices, or both, with as many evaluations. */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order of docs/questions.md. */
+/* In the order of docs/methods.md. */
 static const emp_study studies[] = {
     {.name = "colocation",
      .question = "What is each rule worth by which ops are put together?",

@@ -5,7 +5,7 @@
  *     if (study->arms != NULL) ... emp_ablation_make(), emp_ablation_print() ...
  *
  * A question is answered by arms that run here, by a measure over placements, or by another command of
- * the program. Where none of them can, the study says why. docs/questions.md has the answers.
+ * the program. Where none of them can, the study says why. docs/methods.md has the answers.
  */
 #ifndef EMP_BENCH_STUDIES_STUDY_H
 #define EMP_BENCH_STUDIES_STUDY_H
@@ -33,10 +33,10 @@ typedef struct {
     const emp_ablation *arms;     /**< OPTIONAL. Runs that answer it */
     const emp_measure  *measure;  /**< OPTIONAL. A measure that does, in place of arms */
     const char *command; /**< OPTIONAL. A command that does, or that belongs to it */
-    const char *missing; /**< OPTIONAL. What is not answered, as a sentence */
+    const char *missing; /**< OPTIONAL. The part that is not answered, as a sentence */
 } emp_study;
 
-/** The place of the question in docs/questions.md, from 1. */
+/** The place of the question in docs/methods.md, from 1. */
 int32_t emp_study_number(const emp_study *study);
 
 /** The study of that position, in the order of questions; NULL past the last one. */

@@ -15,7 +15,7 @@
 #include "bench/trials/trials.h"
 #include "run/sheet/sheet.h"
 
-/** What a column shows of the runs of a cell. */
+/** The statistic of a cell's runs that a column shows. */
 typedef enum {
     EMP_SHOWN_MEDIAN, /**< over the seeds, and the range */
     EMP_SHOWN_BEST,
@@ -23,13 +23,13 @@ typedef enum {
     EMP_SHOWN_GAIN /**< no seconds: 1 - a cell / another */
 } emp_shown;
 
-/** What our figure of a cell owes to the paper's. */
+/** The dependence of our figure of a cell on the paper's. */
 typedef enum {
     EMP_ORIGIN_BARE,      /**< the paper has no figure of it: not comparable */
     EMP_ORIGIN_PREDICTED, /**< nothing was chosen by the paper's figure */
     EMP_ORIGIN_FITTED,    /**< machine constants were fitted to the paper's figure */
     EMP_ORIGIN_INFERRED, /**< a size of the workload was bounded by the paper's figures */
-    EMP_ORIGIN_REPEATED, /**< the placement is that of a fitted or inferred cell of the row */
+    EMP_ORIGIN_REPEATED, /**< the placement is the same as of a fitted or inferred cell of the row */
     EMP_ORIGIN_OTHER, /**< a reported time is impossible at this size: not comparable */
     EMP_ORIGIN_COUNT
 } emp_origin;
@@ -41,7 +41,7 @@ typedef struct {
     const char *preset;          /**< or NULL */
     int64_t     budget;          /**< evaluations; 0 = the method ends by itself */
     int32_t     seed_count;      /**< 1 for methods that draw nothing */
-    int64_t     full_budget;     /**< those of the full table, ... */
+    int64_t     full_budget;     /**< the full table's, ... */
     int32_t     full_seed_count; /**< ... or 0 where that is not asked */
     bool        has_paper;       /**< the paper has this column */
     bool        has_median; /**< also shows the median over all candidates of a run */
@@ -109,18 +109,18 @@ void emp_table_trace_origins(emp_table *table);
 /** True when both ask for the same runs; a gain has none. */
 bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b);
 
-/** What we show over the paper's figure; NaN unless both are numbers of seconds. */
+/** Our figure over the paper's; NaN unless both are numbers of seconds. */
 double emp_table_ratio(const emp_table_cell *cell);
 
 /** Lets a table show people each time of a row divided by another time of that row, ours by ours and the paper's by
  * the paper's, because a factor that all times of a machine share cancels there. */
 void emp_table_relate(emp_table *table);
 
-/** The column whose time divides those of a row: the human expert's, or one GPU's if ours or the paper's expert
+/** The column whose time divides the times of a row: the human expert's, or one GPU's if ours or the paper's expert
  * has no time. -1: neither has. */
 int32_t emp_table_reference(const emp_table *table, int32_t row);
 
-/** A cell with its times divided by those of the row's reference; NaN if the row has none. */
+/** A cell with its times divided by the row's reference; NaN if the row has none. */
 emp_table_cell emp_table_divide(const emp_table *table, int32_t row, int32_t column);
 
 /** A cell as people see it: divided in a relative table. */
@@ -148,18 +148,18 @@ emp_status emp_table_print(FILE *out, const emp_table *table, emp_sheet_format f
 
 /* ---- the paper's tables ---- */
 
-/** Title, method, preset, options and budget of the runs are those of \a column; its
- * seed_count is that of the full table, 1 for methods that draw nothing. Budgets are
+/** Title, method, preset, options and budget of the runs come from \a column;
+ * its seed_count is the full table's, 1 for methods that draw nothing. Budgets are
  * evaluations, so that a result does not depend on the speed of the host. */
 typedef struct {
     emp_table_column column;
     const char      *key; /**< to choose it by; columns of one key stand together */
-    int64_t          first_budget;     /**< of a first table; 0: that of the full one */
+    int64_t          first_budget;     /**< of a first table; 0: the full one's */
     int32_t          first_seed_count; /**< likewise; 0: one */
     bool             keeps_budget;     /**< another budget is not for it */
     /** Reported figure of a task; NULL: the paper has none. */
     double (*paper)(int32_t task);
-    /** Of a gain, which has no runs of its own: the columns of this definition, by title, that
+    /** For a gain, which has no runs of its own: the columns of this definition, by title, that
      * it compares. */
     const char *of, *over;
 } emp_paper_column;

@@ -73,7 +73,7 @@ static bool is_mixed_table(const emp_table *t)
     return false;
 }
 
-/* What people see of a figure: seconds, or a gain. */
+/* The text of a figure for people: seconds, or a gain. */
 static emp_value value_of(const emp_table_column *column, double value,
                           char text[EMP_SHEET_CELL_BYTES])
 {
@@ -91,7 +91,7 @@ static emp_value ours_of(const emp_table_column *column, const emp_table_cell *c
     return emp_value_marked(v, origin_text[cell->origin].mark);
 }
 
-/* The method whose time divides those of a row; NULL: none. */
+/* The method whose time divides the times of a row; NULL: none. */
 static const char *reference_of(const emp_table *t, int32_t r)
 {
     const int32_t column = emp_table_reference(t, r);

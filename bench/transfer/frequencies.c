@@ -100,7 +100,7 @@ static emp_status count_example(table *t, const emp_problem *p,
     return EMP_OK;
 }
 
-/* Of the machine's devices the one with most ops, the lowest of equals; UNNAMED: none has any. */
+/* The machine's device with most ops, the lowest of equals; UNNAMED: none has any. */
 static emp_device_id most_of(const int64_t *ops, int32_t device_count)
 {
     emp_device_id most = UNNAMED;

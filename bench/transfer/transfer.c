@@ -110,7 +110,7 @@ static void describe_imitation(char                       text[EMP_TRANSFER_IMIT
                  params->imitation_budget, params->imitation_rounds);
 }
 
-/* What the weights depend on names their file. */
+/* The inputs of the weights name their file. */
 static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
                          uint64_t seed)
 {
@@ -238,7 +238,7 @@ static emp_status train_all(plan *p, emp_error *err)
 
 /* ---- rows and their jobs ---- */
 
-/* What the rows of an arm run, one row a budget. */
+/* The runs of an arm's rows, one row a budget. */
 typedef struct {
     const char *arm, *method;
     int         phase;
@@ -312,7 +312,7 @@ static double time_of(const emp_job *job)
     return job->record.best_step_time_s;
 }
 
-/* The first row of the target that has the arm and the learner: that of the least budget. */
+/* The first row of the target that has the arm and the learner: the row of the least budget. */
 static const row_jobs *find_row(const plan *p, int32_t target, const char *name,
                                 int32_t learner)
 {

@@ -14,7 +14,7 @@
 
 /* ---- intervals ---- */
 
-/* Of the values, which it may sort. */
+/* A statistic of the values, which it may sort. */
 typedef double (*summary)(double *values, int32_t count);
 
 static double median_of(double *values, int32_t count)

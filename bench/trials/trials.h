@@ -12,8 +12,8 @@
  *     emp_trials_clear(&trials);
  *     emp_trials_tasks_clear(&tasks);
  *
- * A study states its tasks, its arms and its columns. Jobs, shards, ranks, checkpoints, progress and
- * interrupts are those of run/jobs/jobs.h, and printing is that of run/sheet/sheet.h.
+ * A study states its tasks, its arms and its columns. run/jobs/jobs.h has jobs, shards,
+ * ranks, checkpoints, progress and interrupts, and run/sheet/sheet.h printing.
  */
 #ifndef EMP_BENCH_TRIALS_TRIALS_H
 #define EMP_BENCH_TRIALS_TRIALS_H
@@ -24,11 +24,10 @@
 
 enum { EMP_TRIALS_SEEDS = 100 /**< most runs of a cell */ };
 
-/** What is asked of a study. A study has fewer seeds and evaluations unless it is full, and its
+/** The parameters of a study. A study has fewer seeds and evaluations unless it is full, and its
  * definition states them. */
 typedef struct {
-    const char
-        *rows; /**< comma-separated keys of tasks, or NULL: those of the definition */
+    const char *rows; /**< comma-separated keys of tasks, or NULL: the definition's */
     const char
         *arms; /**< comma-separated keys of arms, columns or methods, or NULL for all */
     const char     *runtime; /**< profile name or path */
@@ -46,8 +45,8 @@ typedef struct {
     char runtime[EMP_RECORD_NAME_BYTES]; /**< of the first task that is not frozen */
 } emp_trials_tasks;
 
-/** Chooses the tasks that \a rows names, a comma-separated list; NULL: those of \a fallback, of
- * which NULL means all.
+/** Chooses the tasks that \a rows names, a comma-separated list; NULL: the rows of \a fallback,
+ * of which NULL means all.
  * \param what  Begins the message: "the study has no row".
  * \retval EMP_EINVAL  An unknown key; the message lists the keys. \retval EMP_ENOMEM */
 emp_status emp_trials_choose(emp_trials_tasks *tasks, const emp_task *task, int32_t count,

@@ -34,7 +34,7 @@ struct deal {
 
 /* ---- a machine to deal on ---------------------------------------------------------- */
 
-/* About those of one core of a server; only how they compare matters. */
+/* About the constants of one core of a server; only how they compare matters. */
 static const double plain_flops_per_s = 60e9, plain_bytes_per_s = 10e9,
                     plain_link_bytes_per_s = 5e9, plain_kernel_s = 5e-6;
 enum { TILE = 64 };

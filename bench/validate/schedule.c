@@ -8,8 +8,8 @@
 #include "sim/cost/given.h"
 #include "sim/engine/sim.h"
 
-/* What an op takes on a device beside its kernel, which a measured time of the kernel does not have and a cost on that
- * device has: the work of a group of cores that stands for a GPU. A cost on a CPU gets it from the runtime. */
+/* The time of an op on a device beside its kernel, which the cost on that device has and a measured kernel has
+ * not: the work of a group of cores that stands for a GPU. A cost on a CPU gets it from the runtime. */
 static double overhead_s(const emp_machine *machine, emp_device_id device)
 {
     const emp_device *d = &machine->device[device];
@@ -17,7 +17,7 @@ static double overhead_s(const emp_machine *machine, emp_device_id device)
     return d->kind == EMP_DEVICE_GPU && d->has_core ? d->core.op_s : 0.0;
 }
 
-/* Times of ops are medians, those of devices are means: where something else took the cores now and then, each op's
+/* Times of ops are medians, times of devices are means: where something else took the cores now and then, each op's
  * median lacks it. So ops that are too short together for what their device was busy become longer. */
 static double stretch(const emp_problem *p, const emp_device_id *device_of_op,
                       const emp_replay_result *measured, emp_device_id device)
@@ -35,7 +35,7 @@ static double stretch(const emp_problem *p, const emp_device_id *device_of_op,
     return sum_s > 0.0 ? fmax(1.0, measured->device[device].busy_s / sum_s) : 1.0;
 }
 
-/* The times of ops that were timed, in the order of the plan, which is that of the graph without folded ops.
+/* The times of ops that were timed, in the order of the plan, which is the graph's without folded ops.
  * \return their number, or -1: the result is of another step. */
 static int32_t list_times(emp_given_time *time, const emp_problem *p,
                           const emp_device_id     *device_of_op,

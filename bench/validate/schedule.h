@@ -3,8 +3,8 @@
  *
  *     EMP_TRY(emp_validation_schedule(&c.scheduled_s, problem, device_of_op, measured, err));
  *
- * The step is simulated once more with what its own ops took. What that differs from the first prediction is due to the
- * times of kernels; what it differs from the measured step is due to all else: order, overlap, copies, the host's work.
+ * The step is simulated once more with what its own ops took. Its difference from the first prediction is due to the
+ * times of kernels, and its difference from the measured step to all else: order, overlap, copies, the host's work.
  */
 #ifndef EMP_BENCH_VALIDATE_SCHEDULE_H
 #define EMP_BENCH_VALIDATE_SCHEDULE_H

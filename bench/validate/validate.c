@@ -168,7 +168,7 @@ static void compare_shared(emp_validation_summary *s, const emp_validation_case 
     s->shared_error_frac = sum / s->shared_count; /* NaN of none */
 }
 
-/* Which part of the error is that of kernels, and which that of all else. */
+/* The part of the error that is due to kernels, and the rest. */
 static void compare_schedules(emp_validation_summary *s, const emp_validation_case *cases,
                               int32_t count)
 {

@@ -125,7 +125,7 @@ emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem
 /** Longest measured first. */
 void emp_validation_sort_types(emp_validation_types *types);
 
-/* What can be said of a step without simulating it: the guesses that a prediction must beat. */
+/* Predictions of a step without simulating it: the guesses that a prediction must beat. */
 
 /** The one factor f for all guesses that makes them least wrong: the least mean of
  * |f guess / measured - 1|, which \a error_frac receives; NaN of none. With guesses of 1 s it is
@@ -139,7 +139,7 @@ double emp_guess_scale(double *error_frac, const double *guess_s,
 double emp_guess_roofline_s(const emp_problem   *problem,
                             const emp_device_id *device_of_op);
 
-/** What all copies take on their links, one after the other: latency + bytes / bandwidth of each.
+/** The time of all copies on their links, one after the other: latency + bytes / bandwidth of each.
  * With --keep-rates it is what copies sleep. O(copies). */
 double emp_guess_copies_s(const emp_replay_plan *plan);
 

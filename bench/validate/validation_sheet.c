@@ -85,7 +85,7 @@ void emp_validation_sheet_init(emp_sheet *sheet, const char *workload)
     sheet->cells = "devices";
 }
 
-/* What people are told of a case beside its times. */
+/* The text about a case beside its times. */
 static const char *remark_on(const emp_validation_case *c)
 {
     if (c->is_feasible && c->is_predicted_feasible) {
@@ -192,7 +192,7 @@ static emp_status read_flag(bool *flag, const emp_csv *csv, int32_t row, int32_t
     return EMP_OK;
 }
 
-/* What all devices of a placement have in common. */
+/* The columns that all devices of a placement share. */
 static emp_status read_case(emp_validation_measured *m, const emp_csv *csv, int32_t row,
                             const struct columns *at, emp_error *err)
 {

@@ -28,7 +28,7 @@ void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
                                 const emp_validation_origin  *origin,
                                 const emp_validation_summary *summary);
 
-/** What was measured of one placement, without any prediction. */
+/** The measurements of one placement, without any prediction. */
 typedef struct {
     char                workload[EMP_VALIDATION_SPEC_BYTES];
     emp_validation_case c;
@@ -52,11 +52,11 @@ const emp_validation_case *emp_validation_record_find(const emp_validation_recor
                                                       const char *workload,
                                                       const char *name, uint64_t hash);
 
-/* A list of sheets as a table in HDF5 (run/store/columns.h). The columns are those of its CSV,
- * one after the other, but those of the origin, which are texts, and the first, which names the
+/* A list of sheets as a table in HDF5 (run/store/columns.h). The columns are the CSV's, one
+ * after the other, except the origin's, which are texts, and the first, which names the
  * sheet: it holds the sheet's number. Whole
  * numbers, flags and hashes are int64, -1 where there is none; a range is two columns more.
- * Texts: those of the caller, version, commit, and the names of the sheets, "workload 0", ...
+ * Texts: the caller's, version, commit, and the names of the sheets, "workload 0", ...
  */
 
 enum { EMP_VALIDATION_PARTS = 16 };

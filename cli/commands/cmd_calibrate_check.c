@@ -20,24 +20,22 @@ struct args {
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
      "Whose cells of table 1 to list at the end: k40 (as in machine k40x1), a machine, "
-     "or a "
-     "machine file",
+     "or a machine file",
      0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"anchors", KEY_ANCHORS, "DIR", 0,
-     "Folder of tables *.tsv (default: that of the data folder, with cells of table 1)",
-     0},
+     "Folder of tables *.tsv (default: the data folder's, with cells of table 1)", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
 };
 
-static const char doc[] = "Print public measurements of the modelled hardware, which no "
-                          "cell of a paper's table "
-                          "uses, beside what the model says of them.\v"
-                          "  emplace calibrate check --machine k40\n"
-                          "  emplace calibrate check --machine k40 --format csv\n"
-                          "  emplace calibrate check --machine h200x8 --runtime "
-                          "torch-eager --anchors data/anchors/torch";
+static const char doc[] =
+    "Print public measurements of the modelled hardware, which no cell of a paper's "
+    "table uses, beside the model's predictions.\v"
+    "  emplace calibrate check --machine k40\n"
+    "  emplace calibrate check --machine k40 --format csv\n"
+    "  emplace calibrate check --machine h200x8 --runtime torch-eager --anchors "
+    "data/anchors/torch";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

@@ -35,7 +35,7 @@ struct args {
 
 static const struct argp_option options[] = {
     {"layers", KEY_LAYERS, "FILE", 0,
-     "Table of measured layers (docs/formats.md), for rows that name devices", 0},
+     "Table of measured layers (docs/models.md), for rows that name devices", 0},
     {"network", KEY_NETWORK, "FILE", 0, "Table of what hosts send each other, likewise",
      0},
     {"collectives", KEY_COLLECTIVES, "FILE", 0,
@@ -44,16 +44,15 @@ static const struct argp_option options[] = {
      0},
     {"engine", KEY_ENGINE, "NAME", 0,
      "Engine that ran the pipelines, likewise: " ENGINE
-     " (default), a changed DeepSpeed, or "
-     "deepspeed",
+     " (default), a changed DeepSpeed, or deepspeed",
      0},
     {"machine", 'm', "NAME|FILE", 0,
      "Machine whose first GPU model's tables count, for rows of transformers", 0},
     {"host-rate", KEY_HOST_RATE, "RATE", 0,
-     "What a host sends to others, all in all (default " HOST_RATE "), likewise", 0},
+     "Rate from a host to all others together (default " HOST_RATE "), likewise", 0},
     {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "Simulate each rank, though those of a stage are alike, for rows that name models",
+     "Simulate each rank, though a stage's ranks are alike, for rows that name models",
      0},
     {0},
 };
@@ -61,7 +60,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Print measured iterations of training on several GPUs beside what is predicted of "
     "them.\v"
-    "ROWS is a table: docs/formats.md has its three forms. Nothing is fitted to "
+    "ROWS is a table: docs/models.md has its three forms. Nothing is fitted to "
     "iterations.\n\n"
     "  emplace calibrate iterations steps.tsv\n"
     "  emplace calibrate iterations iterations.tsv --layers layers.tsv --network "
@@ -152,7 +151,7 @@ static emp_status load_network(struct tables *t, const char *path,
     return st;
 }
 
-/* What the rows of a table are. */
+/* The form of a table's rows. */
 typedef enum { OF_DEVICES, OF_TRANSFORMERS, OF_MODELS } row_form;
 
 /* An option that the rows have no use for would seem to have been heeded. */
@@ -181,13 +180,13 @@ static emp_status refuse_unused(const struct args *a, row_form form, emp_error *
     return EMP_OK;
 }
 
-/* What rows that name devices are predicted from. */
+/* The tables from which rows that name devices are predicted. */
 static emp_status load_profiles(struct tables *t, const struct args *a, emp_error *err)
 {
     if (a->layers == NULL || a->network == NULL)
         return EMP_ERROR(EMP_EINVAL,
-                         "rows of %s name devices; predictions need --layers "
-                         "and --network",
+                         "rows of %s name devices; predictions need --layers and "
+                         "--network",
                          a->rows);
     if (!emp_engine_find(&t->engine, a->engine != NULL ? a->engine : ENGINE))
         return EMP_ERROR(EMP_EINVAL, "--engine %s: want sailor or deepspeed", a->engine);

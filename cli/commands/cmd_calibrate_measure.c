@@ -38,13 +38,12 @@ struct args {
 
 static const struct argp_option options[] = {
     {"backend", 'B', "NAME", 0,
-     "What is measured: cpu (default), groups of this computer's cores; or cuda, a GPU",
-     0},
+     "Measure cpu (default), groups of this computer's cores; or cuda, a GPU", 0},
     {"machine", 'm', "NAME|FILE", 0,
      "Its devices, and where the fit starts (default cpu2; of cuda there is none)", 0},
-    {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu, of cuda replay-cuda)",
-     0},
-    {"gpus", KEY_GPUS, "MAP", 0, "As of emplace replay", 0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "Likewise (default replay-cpu, for cuda replay-cuda)", 0},
+    {"gpus", KEY_GPUS, "MAP", 0, "As for emplace replay", 0},
     {"export", KEY_EXPORT, "DIR", 0,
      "Write plans for emplace-replay into this folder, and measure nothing", 0},
     {"import", KEY_IMPORT, NULL, 0,
@@ -52,7 +51,7 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write a machine file (.yaml), its models in models/ beside it, and its runtime", 0},
     {"measured", KEY_MEASURED, "FILE", 0,
-     "Fit to what an earlier --format csv has measured, and measure nothing", 0},
+     "Fit to the measurements of an earlier --format csv, and measure nothing", 0},
     {"threads", 't', "N", 0, "Threads of the fit; results do not depend on it", 0},
     CLI_FORCE_OPTION,
     {0},
@@ -62,7 +61,7 @@ static const char doc[] =
     "Measure what this computer takes for products, convolutions, passes over memory, "
     "ops and copies, and fit a machine's constants to that.\v"
     "Benchmarks are small steps that the replay engine executes. Let nothing else run "
-    "meanwhile. Of a GPU they measure one, and its link to the host.\n\n"
+    "meanwhile. With cuda one GPU and its link to the host are measured.\n\n"
     "  emplace calibrate measure --backend cpu -o mine.yaml --format csv > "
     "mine-benchmarks.csv\n"
     "  emplace calibrate measure --measured mine-benchmarks.csv -o other.yaml\n"
@@ -248,8 +247,7 @@ static emp_status read_measured(struct bench *b, const emp_csv *csv, emp_error *
     if (set_of(b->args) == EMP_MICRO_GPUS) return EMP_OK;
     if (b->cache_bytes < 1 || b->core_count < 0 || b->core_count > EMP_MAX_CORES)
         return EMP_ERROR(EMP_EFORMAT,
-                         "%s: a cache of %lld bytes, %lld cores; at least 1, "
-                         "and 0 to %d",
+                         "%s: a cache of %lld bytes, %lld cores; at least 1, and 0 to %d",
                          b->args->measured, (long long)b->cache_bytes,
                          (long long)b->core_count, EMP_MAX_CORES);
     return EMP_OK;
@@ -362,8 +360,7 @@ static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
     if (!m->fit.has_converged) emp_sheet_note(s, "%s", EMP_FIT_UNFINISHED);
     emp_sheet_note(s,
                    "Machine %s, runtime %s. Products by %s; constants fitted: %d, to "
-                   "benchmarks: %d; mean of |off| "
-                   "%.1f %%.",
+                   "benchmarks: %d; mean of |off| %.1f %%.",
                    b->args->machine, b->args->runtime, b->products, m->fit.fitted_count,
                    m->count, 100.0 * mean_off(m));
 }

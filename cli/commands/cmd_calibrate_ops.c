@@ -34,14 +34,14 @@ static const struct argp_option options[] = {
      0},
     {"machine", 'm', "NAME|FILE", 0,
      "The first GPU's kernels are measured (default cpu2); of cuda there is none", 0},
-    {"runtime", 'r', "NAME|FILE", 0, "Default replay-cpu, of cuda replay-cuda", 0},
-    {"gpus", KEY_GPUS, "MAP", 0, "As of emplace replay", 0},
+    {"runtime", 'r', "NAME|FILE", 0, "Default replay-cpu, for cuda replay-cuda", 0},
+    {"gpus", KEY_GPUS, "MAP", 0, "As for emplace replay", 0},
     {"out", 'o', "FILE", 0, "The times, for --costs of other commands (CSV)", 0},
     {"cache", KEY_CACHE, "FILE", 0,
      "Take kernels that were measured before from this file, and add the others to it",
      0},
     {"limit", KEY_LIMIT, "N", 0,
-     "What is executed takes at most as long as N steps (default 60)", 0},
+     "Execute kernels for at most as long as N steps (default 60)", 0},
     {"interval", KEY_INTERVAL, "PERCENT", 0,
      "Measure each kernel until its interval is that narrow (default 2)", 0},
     CLI_FORCE_OPTION,
@@ -153,7 +153,7 @@ static void name_processor(char *name, size_t size)
     if (file != NULL) fclose(file);
 }
 
-/* What the cache calls the hardware: a processor by its name, a GPU by its device model. */
+/* The name of the hardware in the cache: a processor by its name, a GPU by its device model. */
 static void name_hardware(struct bench *b, const emp_device *gpu)
 {
     char processor[64];
@@ -205,7 +205,7 @@ static emp_status measure(struct bench *b, emp_device_id gpu, emp_error *err)
 
 /* ---- results ---- */
 
-/* Of cores that the machine knows nothing of, what a step had beside their work. */
+/* For cores that the machine does not know, the time of a step beside their work. */
 static double op_us(const struct bench *b, const emp_device *gpu)
 {
     if (gpu->has_core) return 1e6 * gpu->core.op_s;

@@ -24,20 +24,22 @@ struct args {
 
 static const struct argp_option options[] = {
     {"workload", KEY_WORKLOAD, "SPEC", 0,
-     "What the files place (the default is what they name)", 0},
-    {"machine", 'm', "NAME|FILE", 0, "On which machine (likewise)", 0},
+     "The graph that the files place (default: the one that they name)", 0},
+    {"machine", 'm', "NAME|FILE", 0, "The machine (default: the one that the files name)",
+     0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile (the default follows from where the graph comes from)", 0},
     {0},
 };
 
 static const char doc[] =
-    "Say why the placement of one file is faster than that of another: where the time of "
-    "both steps goes, device by device above each other, and which ops' devices matter.\v"
-    "A file is what simulate --placement takes: a placement, a run record (.h5), a graph "
-    "whose nodes name devices. A part of the ops matters if the faster step loses by the "
-    "slower one's devices for it, or the slower one gains by the faster one's. Both are "
-    "simulated; an exclamation mark stands where a step does not fit in memory.\n\n"
+    "Say why the placement of one file is faster than another's: where the time of both "
+    "steps goes, device by device above each other, and which ops' devices matter.\v"
+    "A and B are files that simulate --placement takes: a placement, a run record (.h5), "
+    "a graph whose nodes name devices. A part of the ops matters if the faster step gets "
+    "slower with the slower one's devices for it, or the slower step faster with the "
+    "faster one's. Both are simulated; an exclamation mark stands where a step does not "
+    "fit in memory.\n\n"
     "  emplace compare best.json expert.json\n"
     "  emplace compare run.h5 rules.yaml --workload nmt:layers=2 --machine k40x2\n"
     "  emplace compare best.json expert.json --format json";

@@ -30,7 +30,7 @@ static const struct argp_option options[] = {
 /* The columns of an input; -1: it has none of that name. */
 struct columns {
     int32_t dtype, op, us, size[SIZES];
-    bool    is_decode; /* attention: the length is that of the cache */
+    bool    is_decode; /* attention: the length is the cache's */
 };
 
 struct input {

@@ -22,7 +22,7 @@
 
 enum { CLI_GRAPH_PATH_BYTES = 4096 };
 
-/** What is written, and where. Everything is borrowed. */
+/** The files to write. Everything is borrowed. */
 typedef struct {
     const char        *path; /**< ends in .json, or in .csv: then the ops go there */
     const char        *spec;
@@ -398,6 +398,19 @@ static emp_status print_fact(FILE *stream, const char *key, json_t *value, emp_e
     return EMP_OK;
 }
 
+/* The kind of each device model. */
+static json_t *json_models(const emp_machine *m)
+{
+    json_t *object = json_object();
+
+    for (int32_t i = 0; i < m->model_count; i++)
+        if (first_of_model(m, i) >= 0)
+            json_object_set_new(
+                object, m->model[i].name,
+                json_string(m->model[i].kind == EMP_DEVICE_GPU ? "gpu" : "cpu"));
+    return object;
+}
+
 static emp_status print_facts(FILE *stream, const cli_graph_output *o, emp_error *err)
 {
     emp_manifest manifest = emp_manifest_get();
@@ -414,7 +427,8 @@ static emp_status print_facts(FILE *stream, const cli_graph_output *o, emp_error
     if (o->problem == NULL) return EMP_OK;
     EMP_CHECK(print_fact(stream, "machine",
                          json_string_nocheck(o->problem->machine->name), err));
-    return print_fact(stream, "runtime", json_string(o->problem->runtime.name), err);
+    EMP_CHECK(print_fact(stream, "runtime", json_string(o->problem->runtime.name), err));
+    return print_fact(stream, "device_models", json_models(o->problem->machine), err);
 }
 
 static emp_status print_json(FILE *stream, const void *what, emp_error *err)
@@ -474,7 +488,7 @@ static const struct argp_option options[] = {
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile of these times (default: that which fits the graph)", 0},
     {"costs", KEY_COSTS, "FILE", 0,
-     "Times that you measured, in place of predicted ones (docs/formats.md)", 0},
+     "Times that you measured, in place of predicted ones (docs/models.md)", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -492,7 +506,7 @@ static const char doc[] =
     "  emplace graph hf:path=config.json,phase=decode,batch=1,seq=4096\n"
     "  emplace graph nmt:layers=4 --machine k40x4 --out nmt.json\n"
     "  emplace graph model.pb --out model.csv      # and model.edges.csv\n"
-    "docs/formats.md says what is in these files.";
+    "docs/models.md says which files are read, docs/formats.md what --out writes.";
 
 static void check_output_options(const struct args *args)
 {

@@ -48,18 +48,17 @@ static const struct argp_option options[] = {
      0},
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
-     "its "
-     "devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.device_map.json, for "
-     "accelerate; as FILE.sh, for llama.cpp; as FILE.vllm.sh or FILE.megatron.sh. Only "
-     "placements are searched that the file can state",
+     "its devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.device_map.json, for "
+     "accelerate; as FILE.sh, for llama.cpp; as FILE.vllm.sh or FILE.megatron.sh. The "
+     "search keeps to placements that the file can state",
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
-     "What is decided: devices (default), devices,order, devices,fusion, "
+     "Decide devices (default), devices,order, devices,fusion, "
      "devices,order,fusion, or devices,home",
      0},
     {"gap", KEY_GAP, "PERCENT", 0,
-     "End the search when the step time is so near to the lower bound: 5%, or 5", 0},
+     "End the search within this much of the lower bound: 5%, or 5", 0},
     {"start", KEY_START, "FILE", 0,
      "Have a search begin at the placement of a file or a record", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0,
@@ -71,15 +70,13 @@ static const struct argp_option options[] = {
      "machine at 0.8 and 1.2 times, and say whether the ranking turns",
      0},
     {"checkpoint-every", KEY_EVERY, "TIME", 0,
-     "Keep the state of the run in a checkpoint beside the record, written so often; "
-     "train "
-     "does it without being asked (default: 10 s or more, for under 1 % of the time)",
+     "Save the state of the run in a checkpoint beside the record, this often; "
+     "train does so by itself (default: 10 s or more, for under 1 % of the time)",
      0},
     {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
     {"log", KEY_LOG, "FILE", 0,
      "Write a line of JSON after each update, or scalars for TensorBoard where the name "
-     "has "
-     "tfevents in it",
+     "has tfevents in it",
      0},
     CLI_FORCE_OPTION,
     {0},
@@ -87,21 +84,19 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Look for a good placement of SPEC, a workload spec or a graph file.\v"
-    "Without --method it runs a portfolio: methods that propose at once, then "
-    "refine from the best of their placements. It says which of them has won. "
-    "Ctrl-C ends the search after the current batch and saves what was found. While "
-    "nothing has been found, it ends the program after about a second. A second "
-    "Ctrl-C ends it at once and saves nothing. SIGTERM and SIGHUP do the same. "
-    "Without --budget or --seconds a method that searches gets 400 evaluations. "
-    "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible. "
-    "A method of your own is a shared library, or a program that speaks lines of "
-    "JSON (docs/add-a-method.md). If it fails, the run ends; what was found is saved. "
-    "With --decide devices,order it also looks for the order in which devices serve "
-    "their ops, with devices,fusion for the ops that run as one kernel, and with "
-    "devices,order,fusion for both, and devices,home for the memory of each matrix of "
-    "an hf: spec, which is then read with home=any. emplace methods NAME says what a "
-    "method decides. "
-    "No lower bound is known of steps whose ops fuse.\n\n"
+    "Without --method it runs a portfolio: methods that propose at once, then refine "
+    "from the best of their placements. It says which of them has won. Ctrl-C ends the "
+    "search after the current batch and saves the results so far. While there are none, "
+    "it ends the program after about a second. A second Ctrl-C ends it at once and saves "
+    "nothing. SIGTERM and SIGHUP do the same. Without --budget or --seconds a method "
+    "that searches gets 400 evaluations. If nothing found fits in memory, it exits 0 and "
+    "says so, in JSON with feasible. A method of your own is a shared library, or a "
+    "program that speaks lines of JSON (docs/extending.md). If it fails, the run ends, "
+    "and the results so far are saved. With --decide devices,order it also looks for the "
+    "order in which devices serve their ops, with devices,fusion for the ops that run as "
+    "one kernel, and with devices,order,fusion for both, and devices,home for the memory "
+    "of each matrix of an hf: spec, which is then read with home=any. emplace methods "
+    "NAME says what a method decides. Steps with fused ops have no lower bound.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
@@ -262,7 +257,7 @@ static emp_status tell_of_one_gpu(const cli_place_args *args, const emp_record *
         return EMP_OK;
     EMP_CHECK(emp_fastest_gpu(&gpu, &least_s, problem, err));
     if (least_s > (1.0 + NEARLY) * best_s) return EMP_OK;
-    cli_warn("%s alone takes %s a step, and this placement %s: one GPU may be enough",
+    cli_warn("%s by itself takes %s a step, and this placement %s: one GPU may be enough",
              problem->machine->device[gpu].name,
              emp_units_format_seconds(least_s, least, sizeof least),
              emp_units_format_seconds(best_s, best, sizeof best));
@@ -352,7 +347,7 @@ void cli_place_keep(cli_place_args *args)
     args->run.kept_placement = is_own_output(args) ? NULL : args->out;
 }
 
-/* Of several ranks the first one writes. */
+/* Only the first of several ranks writes. */
 static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
                               emp_error *err)
 {

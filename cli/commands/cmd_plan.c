@@ -25,17 +25,20 @@ struct args {
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, "Cluster, or machine whose GPUs a cluster has", 0},
     {"gpus", KEY_GPUS, "N", 0,
-     "GPUs (default: what the degrees of SPEC need, or else those of the machine)", 0},
+     "GPUs (default: as many as the degrees of SPEC need, or else all of the machine)",
+     0},
     {"top", KEY_TOP, "N", 0, "Ways that are printed as text (default 10)", 0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "Simulate each rank, though those of a stage are alike", 0},
+     "Simulate each rank, though a stage's ranks are alike", 0},
     {0},
 };
 
 static const char doc[] =
     "Rank all ways to spread a training step of SPEC over many GPUs.\v"
-    "What SPEC decides stays, and all else is searched: tp, pp, vp, ep, cp, micro_batch, "
-    "recompute, schedule. docs/pipelines.md has the keys.\n\n"
+    "Keys that SPEC decides stay, and all others are searched: tp, pp, vp, ep, cp, "
+    "micro_batch, recompute, schedule, and where nothing else fits the states that the "
+    "host keeps. GPUs of several models get layers or micro-batches by their speed. "
+    "docs/pipelines.md has the keys.\n\n"
     "  emplace plan llama3-70b:batch=128 --machine b200x8\n"
     "  emplace plan hf:path=config.json,tp=8,batch=1024,seq=8192 --machine h100 --gpus "
     "512";

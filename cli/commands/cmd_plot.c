@@ -69,13 +69,11 @@ static const struct argp_option options[] = {
      0},
     {"timeline", KEY_TIMELINE, NULL, 0,
      "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
-     "stands "
-     "in place of the table",
+     "stands in place of the table",
      0},
     {"machine", 'm', "NAME|FILE", 0, "Cluster or machine of --timeline", 0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "With --timeline, simulate and draw each rank, though those of a stage are alike",
-     0},
+     "With --timeline, simulate and draw each rank, though a stage's ranks are alike", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -83,8 +81,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Draw a table in CSV, as --format csv prints tables, as a figure: dots for named "
     "rows, or lines over numbers.\v"
-    "The axis of values is logarithmic where they lie far apart. What does not fit in "
-    "memory (OOM) stands beside the axis of dots and has no place among lines. With "
+    "The axis of values is logarithmic where they lie far apart. Cells that are out of "
+    "memory (OOM) stand beside the axis of dots and are left out of lines. With "
     "--series, a second column of --values is drawn hollow. PDF files are drawn by "
     "gnuplot (Debian package gnuplot-nox).\n\n"
     "  emplace plot clock.csv --by task --values median_s --series entrant -o c.svg\n"
@@ -170,7 +168,8 @@ static void check_timeline(const struct args *a)
 {
     if (a->choice.path == NULL)
         cli_usage_error("--timeline needs a SPEC with degrees of parallelism");
-    if (a->machine == NULL) cli_usage_error("--machine is missing: that of --timeline");
+    if (a->machine == NULL)
+        cli_usage_error("--machine is missing: the cluster or machine of --timeline");
     if (a->choice.rows != NULL || a->choice.values != NULL || a->choice.series != NULL ||
         a->style.label != NULL || a->style.name_count > 0)
         cli_usage_error("--timeline draws no table; leave out --by, --x, --values, "

@@ -42,7 +42,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Show a run record, or the checkpoint of a run under way, and its learning curve. "
     "Text has at most 20 points of the curve, the other formats all. "
-    "Of several FILEs of one task it shows the run that found the best placement.\v"
+    "From several FILEs of one task it shows the run that found the best placement.\v"
     "  emplace place rnnlm --machine k40x2 --method hdp --record run.h5\n"
     "  emplace record run.h5\n"
     "  emplace record run.h5 --format csv > curve.csv\n"
@@ -187,7 +187,7 @@ static void print_origin(const emp_record *r)
     print_parts((const char *const[]){task, runtime, method, seed, program}, 5);
 }
 
-/* What stands above the curve; false when there is none. */
+/* Prints the lines above the curve; false when there is none. */
 static bool print_head(const emp_record *r)
 {
     const char *winner = emp_record_winner(r);

@@ -54,12 +54,12 @@ struct candidate {
 
 static const struct argp_option options[] = {
     {"top", KEY_TOP, "N", 0, "Only the N placements that are predicted to be fastest", 0},
-    {"backend", 'B', "NAME", 0, "What stands for the machine's GPUs: cpu (default), cuda",
-     0},
+    {"backend", 'B', "NAME", 0,
+     "Backend in place of the machine's GPUs: cpu (default), cuda", 0},
     {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
     {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Profile of the prediction (default replay-cpu, of cuda replay-cuda)", 0},
+     "Profile of the prediction (default replay-cpu, for cuda replay-cuda)", 0},
     {"gpus", KEY_GPUS, "MAP", 0,
      "GPUs of this computer that are the machine's, as in \"gpu:0=0 gpu:1=0\"", 0},
     {"check", KEY_CHECK, NULL, 0,
@@ -123,7 +123,7 @@ static bool is_method(const char *name)
     return access(name, F_OK) != 0 && emp_method_exists(name);
 }
 
-/* What all files are of, where the options do not say. */
+/* The workload, machine and runtime of all files, where the options do not say. */
 static emp_status find_origin(struct args *a, emp_decision_origin *origin,
                               struct candidate *c, emp_error *err)
 {

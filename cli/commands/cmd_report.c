@@ -33,7 +33,7 @@ static const struct argp_option options[] = {
      "Write the page to FILE (default report.html), or a figure to FILE.svg or FILE.pdf",
      0},
     {"figure", KEY_FIGURE, "NAME", 0,
-     "Write one figure of the page alone: curves, clock, placements, timeline, means or "
+     "Write only one figure of the page: curves, clock, placements, timeline, means or "
      "metrics; of the second problem curves-2, and so on. NAME list lists them",
      0},
     {"machine", 'm', "NAME|FILE", 0,
@@ -44,15 +44,11 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Make one page, which needs no network, from run records (.h5) or folders of them: "
-    "the "
-    "best step times, beside Table 1 of the paper where the runs are of its tasks; "
-    "learning "
-    "curves against placements scored and time, with the lower bound; the placements "
-    "side "
-    "by side; the timeline of the best one's step. Each figure can be saved from the "
-    "page "
-    "as SVG.\v"
-    "Other files in a folder are skipped. Of two records of one run the newer is taken. "
+    "the best step times, beside Table 1 of the paper where the runs are of its tasks; "
+    "learning curves against placements scored and time, with the lower bound; the "
+    "placements side by side; the timeline of the best one's step. Each figure can be "
+    "saved from the page as SVG.\v"
+    "Other files in a folder are skipped. The newer of two records of one run is taken. "
     "PDF files are drawn by gnuplot (Debian package gnuplot-nox).\n\n"
     "  emplace place rnnlm --machine k40x2 --method expert --record expert.h5\n"
     "  emplace train rnnlm --machine k40x2 --budget 2000 --record hdp.h5\n"
@@ -113,7 +109,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* What makes problems again, one at a time. */
+/* Makes problems again, one at a time. */
 struct maker {
     cli_inputs  inputs;
     const char *machine;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "cli/cli.h"
+#include "cli/commands/simulate.h"
 #include "cli/format.h"
 #include "cli/options/fit.h"
 #include "cli/options/parallel.h"
@@ -24,18 +25,29 @@
 
 #define OWN_DEVICES "file" /* of --placement */
 
-enum { KEY_DOT = 512, KEY_DOT_DEPTH, KEY_CHAKRA, KEY_ALL_RANKS };
+enum {
+    KEY_DOT = 512,
+    KEY_DOT_DEPTH,
+    KEY_CHAKRA,
+    KEY_ALL_RANKS,
+    KEY_BESIDE,
+    KEY_EXPLORE,
+    KEY_MODEL_EXPLORER
+};
 
 struct args {
-    cli_run_options run;
-    const char     *placement; /**< method name or file */
-    const char     *trace;     /**< file, or NULL */
-    const char     *dot;       /**< file, or NULL */
-    int32_t         dot_depth; /**< 0 = not given */
-    const char     *chakra;    /**< prefix of files, or NULL */
-    const char     *fit;       /**< the size that is sought, or NULL */
-    bool            is_why, is_full, is_forced;
-    bool            all_ranks; /**< of a step in parallel */
+    cli_run_options     run;
+    const char         *placement;          /**< method name or file */
+    const char         *beside[CLI_BESIDE]; /**< likewise */
+    int32_t             beside_count;
+    cli_simulated_files files;
+    const char         *trace;     /**< file, or NULL */
+    const char         *dot;       /**< file, or NULL */
+    int32_t             dot_depth; /**< 0 = not given */
+    const char         *chakra;    /**< prefix of files, or NULL */
+    const char         *fit;       /**< the size that is sought, or NULL */
+    bool                is_why, is_full, is_forced;
+    bool                all_ranks; /**< of a step in parallel */
 };
 
 static const struct argp_option options[] = {
@@ -47,22 +59,36 @@ static const struct argp_option options[] = {
     {"why", 'w', "full", OPTION_ARG_OPTIONAL,
      "Explain the step in ten lines: what bounds it, the moves that help most, memory; "
      "--why=full: in tables, with the critical path, idle devices, where their time "
-     "goes, "
-     "what would shorten the step and what is in memory at the peaks",
+     "goes, what would shorten the step and what is in memory at the peaks",
+     0},
+    {"beside", KEY_BESIDE, "METHOD|FILE", 0,
+     "A further placement that --explore, --trace and --model-explorer show beside the "
+     "first (may be repeated)",
+     0},
+    {"explore", KEY_EXPLORE, "FILE", 0,
+     "Write a page of HTML to explore the placements, which needs no network: load, "
+     "memory, layers by devices, and what moving a layer or an op would give. If a "
+     "method "
+     "searches for the first placement, the page has its best runners-up, too",
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
-    {"dot", KEY_DOT, "FILE", 0, "Write the placed graph for Graphviz, by name scope", 0},
+    {"model-explorer", KEY_MODEL_EXPLORER, "PREFIX", 0,
+     "Write the placed graph for Model Explorer: PREFIX.json, and for each placement "
+     "PREFIX.1.device.json, PREFIX.1.seconds.json, PREFIX.1.wait.json",
+     0},
+    {"dot", KEY_DOT, "FILE", 0,
+     "Write the placed graph for Graphviz, by name scope; over 300 ops, by layer", 0},
     {"dot-depth", KEY_DOT_DEPTH, "N", 0,
-     "Parts of a scope's name that --dot keeps apart (default 2, or 1 if that would be "
-     "over 200 nodes)",
+     "Have --dot draw by name scope, and keep N parts of a scope's name apart (default "
+     "2, or 1 if that would be over 200 nodes)",
      0},
     {"chakra", KEY_CHAKRA, "PREFIX", 0,
      "Write the placed step as Chakra's traces for other simulators, a file a device: "
      "PREFIX.0.et, PREFIX.1.et, ...",
      0},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0,
-     "Of a SPEC with degrees of parallelism: simulate each rank, though those of a stage "
+     "For a SPEC with degrees of parallelism: simulate each rank, though a stage's ranks "
      "are alike",
      0},
     CLI_FIT_OPTION,
@@ -79,6 +105,8 @@ static const char doc[] =
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --why\n"
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement rules.yaml\n"
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement post \\\n"
+    "      --beside expert --explore nmt.html\n"
     "  emplace simulate model.pb --machine k40x4 --placement file\n"
     "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
     "      --trace out.json --dot out.dot\n"
@@ -86,6 +114,33 @@ static const char doc[] =
     "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --chakra nmt\n"
     "  emplace simulate hf:path=config.json,phase=decode,batch=1 --machine rtx3090x4 \\\n"
     "      --placement memory-split --fit seq";
+
+static bool writes_files(const struct args *args)
+{
+    return args->trace != NULL || args->dot != NULL || args->chakra != NULL ||
+           args->files.explore != NULL || args->files.model_explorer != NULL;
+}
+
+static void check_usage(const struct args *args)
+{
+    if (args->run.task.spec != NULL && emp_parallel_spec_is(args->run.task.spec)) return;
+    if (args->all_ranks)
+        cli_usage_error("--all-ranks is for a SPEC with degrees of parallelism, as "
+                        "hf:path=config.json,tp=2");
+    if (args->placement == NULL)
+        cli_usage_error("--placement is missing: a method, a placement file or a run "
+                        "record");
+    if (args->dot_depth > 0 && args->dot == NULL)
+        cli_usage_error("--dot-depth is for --dot FILE");
+    if (args->beside_count > 0 && args->trace == NULL && args->files.explore == NULL &&
+        args->files.model_explorer == NULL)
+        cli_usage_error("--beside is for --explore, --trace and --model-explorer, which "
+                        "show several placements");
+    if (args->fit != NULL && (writes_files(args) || args->is_why))
+        cli_usage_error("--fit prints a size, and writes and explains no step; leave "
+                        "out --trace, --dot, --chakra, --explore, --model-explorer and "
+                        "--why");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -104,29 +159,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                 "--why takes no value but full, as in --why=full, and not \"%s\"", arg);
         return 0;
     case 'T': args->trace = arg; return 0;
+    case KEY_BESIDE:
+        if (args->beside_count == CLI_BESIDE)
+            cli_usage_error("--beside can be given %d times at most", CLI_BESIDE);
+        args->beside[args->beside_count++] = arg;
+        return 0;
+    case KEY_EXPLORE: args->files.explore = arg; return 0;
+    case KEY_MODEL_EXPLORER: args->files.model_explorer = arg; return 0;
     case KEY_DOT: args->dot = arg; return 0;
     case KEY_DOT_DEPTH:
         args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
         return 0;
     case KEY_CHAKRA: args->chakra = arg; return 0;
     case KEY_ALL_RANKS: args->all_ranks = true; return 0;
-    case ARGP_KEY_END:
-        if (args->run.task.spec != NULL && emp_parallel_spec_is(args->run.task.spec))
-            return 0;
-        if (args->all_ranks)
-            cli_usage_error("--all-ranks is for a SPEC with degrees of parallelism, as "
-                            "hf:path=config.json,tp=2");
-        if (args->placement == NULL) {
-            cli_usage_error("--placement is missing: a method, a placement file or a "
-                            "run record");
-        }
-        if (args->dot_depth > 0 && args->dot == NULL)
-            cli_usage_error("--dot-depth is for --dot FILE");
-        if (args->fit != NULL && (args->trace != NULL || args->dot != NULL ||
-                                  args->chakra != NULL || args->is_why))
-            cli_usage_error("--fit prints a size, and writes and explains no step; leave "
-                            "out --trace, --dot, --chakra and --why");
-        return 0;
+    case ARGP_KEY_END: check_usage(args); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -157,70 +203,93 @@ cleanup:
 }
 
 /* The decision of a file, made legal as the runtime would, or the best placement that a method
- * finds. */
+ * finds. With \a takes_options some placement is a method's, so that options of methods may stand beside a file. */
 static emp_status get_decision(emp_owned_decision *decision, bool *is_partial,
-                               const struct args *args, const emp_problem *problem,
+                               const char *name, const cli_run_options *run,
+                               bool takes_options, const emp_problem *problem,
                                emp_error *err)
 {
-    const cli_run_options *run = &args->run;
-    char                   hint[EMP_NEAREST_BYTES];
+    char hint[EMP_NEAREST_BYTES];
 
-    if (strcmp(args->placement, OWN_DEVICES) == 0)
-        return load_own(decision, args->run.task.spec, problem, err);
-    if (emp_method_exists(args->placement)) {
+    if (strcmp(name, OWN_DEVICES) == 0)
+        return load_own(decision, run->task.spec, problem, err);
+    if (emp_method_exists(name)) {
         EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
-        return cli_placement_by_method(decision->device_of_op, is_partial,
-                                       args->placement, run, problem, err);
+        return cli_placement_by_method(decision->device_of_op, is_partial, name, run,
+                                       problem, err);
     }
-    if (access(args->placement, F_OK) != 0)
+    if (access(name, F_OK) != 0)
         return EMP_ERROR(
             EMP_EIO,
-            strpbrk(args->placement, "./") != NULL
+            strpbrk(name, "./") != NULL
                 ? "there is no file \"%s\"%s"
                 : "\"%s\" is neither a method nor a file%s; emplace methods lists "
                   "the methods, and a file may place all ops by one rule "
                   "(docs/formats.md, Placements)",
-            args->placement, emp_nearest_file(args->placement, hint));
-    if (run->preset != NULL || run->options != NULL || run->budget > 0 ||
-        run->seconds > 0)
+            name, emp_nearest_file(name, hint));
+    if (!takes_options && (run->preset != NULL || run->options != NULL ||
+                           run->budget > 0 || run->seconds > 0))
         return EMP_ERROR(EMP_EINVAL,
                          "--budget, --seconds, --preset and --options are for methods, "
                          "and \"%s\" is a file",
-                         args->placement);
-    return cli_decision_load(decision, args->placement, problem, err);
+                         name);
+    return cli_decision_load(decision, name, problem, err);
+}
+
+/* True if one of the placements is a method's, which its options are for. */
+static bool is_some_method(const struct args *args)
+{
+    bool is_method = emp_method_exists(args->placement);
+
+    for (int32_t i = 0; i < args->beside_count; i++)
+        is_method |= emp_method_exists(args->beside[i]);
+    return is_method;
+}
+
+/* All placements; only the search of the first keeps its runners-up, and --explore shows them. */
+static emp_status get_decisions(cli_simulated *simulated, bool *is_partial,
+                                const struct args *args, const emp_problem *problem,
+                                emp_error *err)
+{
+    cli_run_options run = args->run;
+
+    const bool takes_options = is_some_method(args);
+    simulated->runners_up.limit = CLI_RUNNERS_UP;
+    if (args->files.explore != NULL) run.runners_up = &simulated->runners_up;
+    for (int32_t i = 0; i <= args->beside_count; i++) {
+        const char *name = i == 0 ? args->placement : args->beside[i - 1];
+        bool        is_ended = false;
+        EMP_CHECK(get_decision(&simulated->owned[i], &is_ended, name, &run, takes_options,
+                               problem, err));
+        cli_simulated_add(simulated, name);
+        *is_partial = *is_partial || is_ended;
+        run.runners_up = NULL;
+    }
+    cli_simulated_add_runners_up(simulated);
+    return EMP_OK;
 }
 
 static emp_status simulate(const struct args *args, const emp_problem *problem,
-                           const emp_decision *decision, emp_sim_result *result,
+                           const cli_simulated *simulated, emp_sim_result *result,
                            emp_error *err)
 {
-    emp_status st = EMP_OK;
-    emp_sim   *sim = NULL;
+    emp_status     st = EMP_OK;
+    emp_sim       *sim = NULL;
+    emp_sim_result results[1 + CLI_BESIDE];
 
     EMP_TRY(emp_sim_create(&sim, problem, err));
     if (args->trace != NULL) {
-        EMP_TRY(emp_trace_chrome_write(args->trace, sim, problem, decision, result, err));
+        EMP_TRY(emp_trace_chrome_write(args->trace, sim, problem, simulated->placement,
+                                       simulated->named, results, err));
     } else {
-        EMP_TRY(emp_sim_trace_decision(sim, decision, NULL, result, err));
+        EMP_TRY(emp_sim_trace_decision(sim, &simulated->placement[0].decision, NULL,
+                                       results, err));
     }
+    *result = results[0];
 
 cleanup:
     emp_sim_destroy(sim);
     return st;
-}
-
-static emp_status draw(const struct args *args, const emp_problem *problem,
-                       const emp_device_id *device_of_op, emp_error *err)
-{
-    emp_scope_dot_summary summary;
-
-    EMP_CHECK(emp_scope_dot_write(args->dot, problem, device_of_op, args->dot_depth,
-                                  &summary, err));
-    if (summary.node_count > EMP_SCOPE_DOT_NODES) {
-        cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", args->dot,
-                 summary.node_count, summary.depth);
-    }
-    return EMP_OK;
 }
 
 /* The files of Chakra's traces are known once the machine is. */
@@ -290,7 +359,10 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
 static emp_status decide(emp_owned_decision *decision, bool *is_partial,
                          const void *context, const emp_problem *problem, emp_error *err)
 {
-    return get_decision(decision, is_partial, (const struct args *)context, problem, err);
+    const struct args *args = context;
+
+    return get_decision(decision, is_partial, args->placement, &args->run, false, problem,
+                        err);
 }
 
 /* A step whose degrees say where all is: no placement, no runtime. */
@@ -302,12 +374,14 @@ static emp_status simulate_parallel(const struct args *args, emp_error *err)
                                               .all_ranks = args->all_ranks,
                                               .format = args->run.task.format};
 
-    if (args->placement != NULL || args->dot != NULL || args->chakra != NULL ||
-        args->fit != NULL || args->is_why || args->run.task.runtime != NULL)
+    if (args->placement != NULL || args->beside_count > 0 || args->dot != NULL ||
+        args->chakra != NULL || args->files.explore != NULL ||
+        args->files.model_explorer != NULL || args->fit != NULL || args->is_why ||
+        args->run.task.runtime != NULL)
         return EMP_ERROR(EMP_EINVAL,
                          "%s has degrees of parallelism, which say where its parts are; "
-                         "leave out --placement, --runtime, --dot, --chakra, --fit and "
-                         "--why",
+                         "leave out --placement, --beside, --runtime, --dot, --chakra, "
+                         "--explore, --model-explorer, --fit and --why",
                          in_parallel.spec);
     if (in_parallel.machine == NULL)
         return EMP_ERROR(EMP_EINVAL, "--machine is missing: a cluster, or a machine");
@@ -321,17 +395,47 @@ static emp_status simulate_parallel(const struct args *args, emp_error *err)
 static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_simulate_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
 
+/* That no output would replace an input, or a file without --force. */
+static emp_status check_outputs(const struct args *args, emp_error *err)
+{
+    const cli_task_options *task = &args->run.task;
+    const char *const       outputs[] = {args->trace, args->dot, args->files.explore};
+    const char *inputs[5 + CLI_BESIDE] = {task->spec, task->machine, task->runtime,
+                                          args->placement, task->costs};
+
+    for (int32_t i = 0; i < args->beside_count; i++) inputs[5 + i] = args->beside[i];
+    EMP_CHECK(emp_output_check_all(outputs, 3, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 5 + args->beside_count, outputs, 3, err));
+    EMP_CHECK(emp_output_check_replaced(outputs, 3, args->is_forced, err));
+    return cli_simulated_check(args->files.model_explorer, 1 + args->beside_count, inputs,
+                               5 + args->beside_count, args->is_forced, err);
+}
+
+/* The files beside the trace, which the simulation itself writes. */
+static emp_status write_files(const struct args *args, const cli_inputs *inputs,
+                              const cli_simulated *simulated, emp_error *err)
+{
+    const emp_device_id *device_of_op = simulated->placement[0].decision.device_of_op;
+
+    if (args->dot != NULL)
+        EMP_CHECK(cli_simulated_draw(args->dot, args->dot_depth, inputs->problem,
+                                     device_of_op, err));
+    if (args->chakra != NULL)
+        EMP_CHECK(emp_chakra_write(args->chakra, inputs->problem, device_of_op, err));
+    return cli_simulated_write(simulated, &args->files, inputs->problem, err);
+}
+
 emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 {
-    struct args        args = {.run = cli_run_options_default()};
-    emp_status         st = EMP_OK;
-    cli_inputs         inputs = {0};
-    emp_owned_decision owned = {0};
-    emp_sim_result     result;
-    emp_bounds         bounds;
-    emp_explanation   *why = NULL;
-    emp_what_if        what_if = {0};
-    bool               is_partial = false;
+    struct args      args = {.run = cli_run_options_default()};
+    emp_status       st = EMP_OK;
+    cli_inputs       inputs = {0};
+    cli_simulated    simulated = {0};
+    emp_sim_result   result;
+    emp_bounds       bounds;
+    emp_explanation *why = NULL;
+    emp_what_if      what_if = {0};
+    bool             is_partial = false;
 
     cli_parse(&cmd_simulate_argp, argc, argv, &args);
     if (emp_parallel_spec_is(args.run.task.spec)) return simulate_parallel(&args, err);
@@ -343,23 +447,16 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
                                           .args = &args},
                        err);
     const cli_task_options *task = &args.run.task;
-    const char *const       outputs[] = {args.trace, args.dot};
-    const char *const files[] = {task->spec, task->machine, task->runtime, args.placement,
-                                 task->costs};
-    EMP_TRY(emp_output_check_all(outputs, 2, err));
-    EMP_TRY(emp_output_check_inputs(files, 5, outputs, 2, err));
-    EMP_TRY(emp_output_check_replaced(outputs, 2, args.is_forced, err));
+    EMP_TRY(check_outputs(&args, err));
     cli_inputs_take_options(&inputs, task);
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     EMP_TRY(check_chakra(&args, inputs.machine, err));
-    EMP_TRY(get_decision(&owned, &is_partial, &args, inputs.problem, err));
-    if (args.chakra != NULL && owned.leader_of_op != NULL)
+    EMP_TRY(get_decisions(&simulated, &is_partial, &args, inputs.problem, err));
+    const emp_decision decision = simulated.placement[0].decision;
+    if (args.chakra != NULL && decision.leader_of_op != NULL)
         EMP_TRY(refuse_fused(&args, err));
-    const emp_decision decision = emp_decision_view(&owned);
-    EMP_TRY(simulate(&args, inputs.problem, &decision, &result, err));
-    if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, owned.device_of_op, err));
-    if (args.chakra != NULL)
-        EMP_TRY(emp_chakra_write(args.chakra, inputs.problem, owned.device_of_op, err));
+    EMP_TRY(simulate(&args, inputs.problem, &simulated, &result, err));
+    EMP_TRY(write_files(&args, &inputs, &simulated, err));
     is_partial = is_partial || cli_stop_is_asked();
     args.is_why = args.is_why && !is_partial;
     cli_stop_at_once();
@@ -373,7 +470,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 
 cleanup:
     emp_explain_destroy(why);
-    emp_decision_clear(&owned);
+    cli_simulated_clear(&simulated);
     cli_inputs_clear(&inputs);
     return st;
 }

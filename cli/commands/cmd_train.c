@@ -323,12 +323,13 @@ static const struct argp_option options[] = {
      "placebench:train, or a file)",
      0},
     {"imitate", KEY_IMITATE, "METHOD", 0,
-     "With --tasks: first imitate this method's placements, or those of FILE,..., one a "
-     "task",
+     "With --tasks: first imitate this method's placements, or the placements in "
+     "FILE,..., one a task",
      0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
      "Evaluations that it gets for each task (default 1000)", 0},
-    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Its options", 0},
+    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Options of that method",
+     0},
     {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
      "Steps of imitation for each task (default 300)", 0},
     {"async", KEY_ASYNC, NULL, 0,
@@ -342,10 +343,10 @@ static const char doc[] =
     "Train a learner, or run a long search, on SPEC, a workload spec or a graph file.\v"
     "While the run is under way its state is in a checkpoint beside the record,\n"
     "run.checkpoint.h5 for run.h5. Whatever ends the program, the same command\n"
-    "with --resume goes on from there, and in the end the record is the same, byte\n"
-    "for byte, as that of a run that nothing disturbed; with --seconds the clock\n"
-    "decides how far either gets. Ctrl-C, SIGTERM and SIGHUP save before they end\n"
-    "it; a second one ends it at once, and the checkpoint before it remains.\n"
+    "with --resume goes on from there, and in the end the record is the\n"
+    "same, byte for byte, as without the interruption; with --seconds the clock\n"
+    "decides how far either gets. Ctrl-C, SIGTERM and SIGHUP save the state and\n"
+    "end the run; a second one ends it at once, and the earlier checkpoint remains.\n"
     "With --tasks it trains one set of weights on several graphs in turn and writes\n"
     "them to --weights-out. A line of the file is NAME SPEC|FILE MACHINE. All tasks\n"
     "share the budget. Ctrl-C writes the weights so far; --weights goes on from\n"

@@ -38,7 +38,7 @@ enum {
     ATTEMPTS = 3 /* at a measurement that is not steady */
 };
 
-static const char deal_runtime[] = "ideal"; /* methods ask for costs alone */
+static const char deal_runtime[] = "ideal"; /* methods ask only for costs */
 
 /* Small variants of the six workloads, steps of a fraction of a second on a core. */
 static const char *const small[] = {
@@ -62,18 +62,18 @@ static const struct argp_option options[] = {
      0},
     {"machine", 'm', "NAME|FILE", 0, "As calibrated (default cpu2)", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "As calibrated (default replay-cpu, of cuda replay-cuda)", 0},
-    {"backend", 'B', "NAME", 0, "What stands for the machine's GPUs: cpu (default), cuda",
-     0},
-    {"placements", KEY_PLACEMENTS, "N", 0, "Of each workload (default 30)", 0},
-    {"seed", 'k', "N", 0, "Of the placements that are dealt (default 1)", 0},
-    {"gpus", KEY_GPUS, "MAP", 0, "As of emplace replay", 0},
+     "As calibrated (default replay-cpu, for cuda replay-cuda)", 0},
+    {"backend", 'B', "NAME", 0,
+     "Backend in place of the machine's GPUs: cpu (default), cuda", 0},
+    {"placements", KEY_PLACEMENTS, "N", 0, "Placements of each workload (default 30)", 0},
+    {"seed", 'k', "N", 0, "Seed of the placements (default 1)", 0},
+    {"gpus", KEY_GPUS, "MAP", 0, "As for emplace replay", 0},
     {"export", KEY_EXPORT, "DIR", 0,
      "Write plans for emplace-replay into this folder, and measure nothing", 0},
     {"import", KEY_IMPORT, NULL, 0,
      "Take the results of such plans, RESULT..., in place of measuring", 0},
     {"measured", KEY_MEASURED, "FILE", 0,
-     "Take what an earlier --format csv has measured, and measure nothing: for another "
+     "Take the measurements of an earlier --format csv, and measure nothing: for another "
      "model",
      0},
     {"costs", KEY_COSTS, "FILE", 0,
@@ -83,8 +83,8 @@ static const struct argp_option options[] = {
     {"unsteady", KEY_UNSTEADY, NULL, 0,
      "Take measurements whose steps spread by more than 10 %, too", 0},
     {"plot", KEY_PLOT, "FILE", 0, "Draw as SVG predicted against measured (gnuplot)", 0},
-    {"record", KEY_RECORD, "FILE", 0, "Save what was found (HDF5)", 0},
-    {"summary", KEY_SUMMARY, NULL, 0, "Print a line a workload alone", 0},
+    {"record", KEY_RECORD, "FILE", 0, "Save the results (HDF5)", 0},
+    {"summary", KEY_SUMMARY, NULL, 0, "Print only a line a workload", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -93,19 +93,17 @@ static const char doc[] =
     "Predict and measure the step time, busy time and peak memory of many placements, "
     "and say how far the two are apart. Beside the model stand guesses that know less: "
     "the best constant for all placements of a workload, and a roofline.\v"
-    "Placements are those of methods (gpu, cpu, expert, metis, scotch, mincut), then "
-    "chunks and blocks of the order of ops, parts that METIS cuts, and mixtures. They "
-    "are "
-    "dealt on a plain machine of the same devices, so they do not change with constants. "
-    "Steps in which two busy devices share cores count for memory alone. No benchmark of "
+    "Placements come from methods (gpu, cpu, expert, metis, scotch, mincut), then chunks "
+    "and blocks of the order of ops, parts that METIS cuts, and mixtures. They are dealt "
+    "on a plain machine of the same devices, so they do not change with constants. Steps "
+    "in which two busy devices share cores count only for memory. No benchmark of "
     "emplace calibrate measure is one of the workloads.\n\n"
     "The error of a step has two parts. The step is simulated again with what its own "
     "ops took: the kernel error is what the prediction differs from that, the schedule "
     "error what that differs from the measured step. The first placement is measured "
     "again after the others, which shows the noise.\n\n"
     "A measurement whose steps spread by more than 10 % between quartiles is repeated, "
-    "up "
-    "to twice. If it is still not steady the command fails, unless --unsteady is "
+    "up to twice. If it is still not steady the command fails, unless --unsteady is "
     "given.\n\n"
     "  emplace validate -m mine.yaml -r mine-runtime.yaml --plot mine.svg\n"
     "  emplace validate -m mine.yaml -r mine-runtime.yaml --format csv > mine.csv\n"
@@ -486,8 +484,8 @@ static bool has_cases(const cli_validation *v)
     return false;
 }
 
-/* What was measured is printed, also when Ctrl-C or a failure ends it; the failure is what is
- * told then, and no file is written that would look whole. */
+/* Prints the measurements, also when Ctrl-C or a failure ends them; it then reports the
+ * failure, and writes no file that would look whole. */
 static emp_status run(cli_validation *v, emp_error *err)
 {
     emp_status               st = EMP_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What emplace validate prints, draws and records. */
+/* Prints, draws and records the results of emplace validate. */
 #include "cli/commands/validate.h"
 
 #include <jansson.h>
@@ -41,7 +41,7 @@ static bool keeps_rates(const cli_validate_part *p)
     return false;
 }
 
-/* What of the error is due to kernels, and what repeating says of the measurement. */
+/* Prints the part of the error that is due to kernels, and the spread of repeated measurements. */
 static void note_parts(emp_sheet *sheet, const emp_validation_summary *s)
 {
     if (s->scheduled_count > 0)
@@ -90,7 +90,7 @@ static void note_times(emp_sheet *sheet, const cli_validate_part *p)
     if (keeps_rates(p))
         emp_sheet_note(sheet,
                        "--keep-rates: " CLI_KEEPS_RATES
-                       " The Spearman of these sleeps alone is %.3f.",
+                       " The Spearman of only these sleeps is %.3f.",
                        s->copies_spearman);
 }
 
@@ -113,7 +113,7 @@ static void add_notes(emp_sheet *sheet, const cli_validate_part *p)
     if (s->shared_count > 0)
         emp_sheet_note(sheet,
                        "%d placement%s kept two devices busy on the same cores or GPU; "
-                       "errors of time are those of the others (theirs: %.1f %%)",
+                       "errors of time leave them out (theirs: %.1f %%)",
                        s->shared_count, emp_units_plural(s->shared_count),
                        100.0 * s->shared_error_frac);
     if (s->unsteady_count > 0)
@@ -132,7 +132,7 @@ static emp_validation_origin origin_of(const cli_validation *v)
                                    v->args->replay.backend};
 }
 
-/* What JSON says of a workload beside its placements: the row of the summary, and more. */
+/* The JSON of a workload beside its placements: the row of the summary, and more. */
 static json_t *json_facts(const cli_validation *v, const cli_validate_part *p)
 {
     const emp_validation_origin origin = origin_of(v);

@@ -197,7 +197,7 @@ static bool is_parameter(const char *name)
     return name[part.path_length] != '\0' && part.role[0] == '\0' && !part.is_cache;
 }
 
-/* Of a graph of PyTorch: what is before the last "/". */
+/* For a graph of PyTorch: the text before the last "/". */
 static size_t module_of_op(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -248,7 +248,7 @@ static emp_status collect(device_map *map, const char *spec, emp_error *err)
     return EMP_OK;
 }
 
-/* Of entries of one module: the device of most; of the last ones, if two have as many. */
+/* For entries of one module: the most frequent device, or the later one of two that are equally frequent. */
 static emp_device_id device_of_most(const entry *e, int32_t count)
 {
     int32_t best = -1, best_count = 0;
@@ -447,7 +447,7 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
     return EMP_OK;
 }
 
-/* The dictionary alone, as infer_auto_device_map() gives it: {"model.layers.0": 0, "lm_head": "cpu"}. */
+/* Only the dictionary, as infer_auto_device_map() gives it: {"model.layers.0": 0, "lm_head": "cpu"}. */
 static emp_status print_json(FILE *stream, const void *what, emp_error *err)
 {
     const device_map *map = (const device_map *)what;

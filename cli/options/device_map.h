@@ -35,7 +35,7 @@ bool cli_device_map_is_for(const char *spec);
 /** How many of the first bytes of an op's name are the path of its module; 0 = it names none. */
 size_t cli_module_length(const char *op_name, const char *spec);
 
-/** Fails now, before the work, if no placement of these ops has a map. Looks at the names alone. O(ops).
+/** Fails now, before the work, if no placement of these ops has a map. Looks only at the names. O(ops).
  * \retval EMP_EINVAL  No op has a path, or the machine has several hosts. */
 emp_status cli_device_map_check(const emp_named_placement *placement, const char *spec,
                                 emp_error *err);

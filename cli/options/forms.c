@@ -141,6 +141,16 @@ static bool is_token_table(const emp_model_part *part, const char *op_name)
            strncmp(op_name, part->names->embedding, part->path_length) == 0;
 }
 
+/* A matrix of a layer with a home of its own, or the op that streams it: vLLM reads weights from host memory, too. */
+static bool has_own_home(const emp_graph *g, emp_op_id op)
+{
+    const char *type = g->type_name[g->type[op]];
+
+    if (emp_model_part_of(g->name[op]).layer < 0) return false;
+    return strcmp(type, "AnyWeights") == 0 || strcmp(type, "HostWeights") == 0 ||
+           strcmp(type, "Stream") == 0;
+}
+
 /* Writes the name of the set that an op is in; "" = it is in none. llama.cpp has a copy of a tied
  * model's table of tokens beside the head, but tables of positions are on the CPU always. */
 static void name_set(char name[SET_NAME_BYTES], cli_form form, const sets *s,
@@ -233,6 +243,7 @@ static emp_status find_set(int32_t *set, sets *s, cli_form form, const emp_graph
         const size_t length = map_set_length(g->name[op], spec);
         return length > 0 ? number_set(set, s, g->name[op], length, err) : EMP_OK;
     }
+    if (form == CLI_FORM_VLLM && has_own_home(g, op)) return EMP_OK;
     const emp_model_part part = emp_model_part_of(g->name[op]);
     if (form == CLI_FORM_MEGATRON && strncmp(g->name[op], "loss", 4) == 0)
         snprintf(name, SET_NAME_BYTES, "head");
@@ -293,7 +304,9 @@ static void note_op(binding *b, emp_op_id op)
     const int32_t        c = b->problem->class_of_op[op];
     char                 matrix[EMP_PART_NAME_BYTES];
 
-    if (c < 0 || (b->problem->kinds_of_class[c] & EMP_KIND_GPU) == 0) return;
+    if (c < 0 || (b->problem->kinds_of_class[c] & EMP_KIND_GPU) == 0 ||
+        (b->form == CLI_FORM_VLLM && has_own_home(b->problem->graph, op)))
+        return;
     if (part.kind == EMP_PART_EMBEDDING) {
         if (b->table < 0 || is_token_table(&part, b->problem->graph->name[op]))
             b->table = c;
@@ -361,6 +374,9 @@ static void limit_devices(const binding *b)
     for (int32_t c = 0; c < p->graph->class_count; c++)
         if (p->kinds_of_class[c] & EMP_KIND_GPU)
             p->kinds_of_class[c] &= ~(uint32_t)EMP_KIND_CPU;
+    for (emp_op_id op = 0; op < p->graph->op_count && b->form == CLI_FORM_VLLM; op++)
+        if (p->class_of_op[op] >= 0 && has_own_home(p->graph, op))
+            p->kinds_of_class[p->class_of_op[op]] |= EMP_KIND_CPU;
 }
 
 emp_status cli_form_bind(cli_form form, emp_problem *p, emp_error *err)

@@ -38,13 +38,13 @@ cli_form cli_form_of(const char *path, const char *spec);
 /** "options of llama.cpp" */
 const char *cli_form_name(cli_form form);
 
-/** Fails if no placement of these ops on these devices has the form. Looks at the names alone. O(ops).
- * \retval EMP_EINVAL  The machine has several hosts and the form is not llama.cpp's, or no GPU for a form that has GPUs alone; or the graph has no
+/** Fails if no placement of these ops on these devices has the form. Looks only at the names. O(ops).
+ * \retval EMP_EINVAL  The machine has several hosts and the form is not llama.cpp's, or no GPU for a form that has only GPUs; or the graph has no
  *                     layers, caches or loss that the form is about. The message says what would do. */
 emp_status cli_form_check(cli_form form, const emp_named_placement *placement,
                           const char *spec, emp_error *err);
 
-/** Has the ops share a device that the form cannot part. Nobody else may hold the graph yet.
+/** Has the ops share a device that the form cannot part. The graph may have no other holder yet.
  * O(ops log ops). \retval EMP_ENOMEM */
 emp_status cli_form_join(cli_form form, emp_graph *graph, const char *spec,
                          emp_error *err);

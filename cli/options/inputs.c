@@ -26,19 +26,18 @@ enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT, KEY_SIGNATURE };
 
 static const struct argp_option source_options[] = {
     {"batch", KEY_BATCH, "N", 0,
-     "Of an ONNX model or a TensorFlow graph: the size of inputs that leave their first "
+     "For an ONNX model or a TensorFlow graph: the size of inputs that leave their first "
      "one open",
      0},
-    {"dim", KEY_DIM, "NAME=N", 0, "Of an ONNX model: the size that it calls NAME", 0},
+    {"dim", KEY_DIM, "NAME=N", 0, "For an ONNX model: the size that it calls NAME", 0},
     {"train", KEY_TRAIN, "OPTIMIZER", 0,
      "Derive the training step of an ONNX model: sgd, momentum or adam", 0},
     {"lenient", KEY_LENIENT, NULL, 0,
      "Take ops of an ONNX model whose types are unknown as element-wise; with a machine, "
-     "a "
-     "warning says how much of the time they are",
+     "a warning says how much of the time they are",
      0},
     {"signature", KEY_SIGNATURE, "NAME", 0,
-     "Of a SavedModel: the signature that is a step; serving_default if it has that one",
+     "For a SavedModel: the signature that is a step; serving_default if it has that one",
      0},
     {0},
 };
@@ -69,7 +68,7 @@ static error_t parse_source(int key, char *arg, struct argp_state *state)
 const struct argp cli_source_argp = {source_options, parse_source, NULL, NULL,
                                      NULL,           NULL,         NULL};
 
-/* What the source_options make of a file: the beginning of a spec. */
+/* The spec that the source_options make from a file: the beginning of a spec. */
 static const char *prefix_of(const cli_source_options *o, const char *path)
 {
     bool is_for_onnx = o->train || o->is_lenient || o->dims[0] != '\0';
@@ -226,17 +225,15 @@ static void warn_of_profile(const node_times *t, int32_t unmatched)
     if (unmatched > 0)
         cli_warn(
             "%s: %d of %d nodes are none of the model, and their times are shared by "
-            "nodes "
-            "without one; the model that the session saves (optimized_model_filepath) "
-            "has them",
+            "nodes without one; the model that the session saves "
+            "(optimized_model_filepath) has them",
             path, unmatched, p->count);
     if (p->other_count > 0)
         cli_warn("%s: %d nodes did not run on the CPU, and keep predicted times", path,
                  p->other_count);
     if (lost_us > 0.0)
         cli_warn("%s: %.2g %% of the time is of nodes that are computed before the step, "
-                 "or do "
-                 "nothing, and is left out",
+                 "or do nothing, and is left out",
                  path, 100.0 * lost_us / all_us);
 }
 
@@ -370,22 +367,20 @@ static const struct argp_option options[] = {
      0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile (the default follows from where the graph comes from, as "
-     "docs/profiles.md lists): " EMP_RUNTIME_NAMES,
+     "docs/machines.md lists): " EMP_RUNTIME_NAMES,
      0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,
-     "step-time (default), or max-load: the time per sample of a pipeline, which is "
-     "that of its busiest device. It is what --runtime msr-load calls a step",
+     "step-time (default), or max-load: the time per sample of a pipeline, which "
+     "its busiest device decides. The same as --runtime msr-load",
      0},
     {"costs", KEY_COSTS, "FILE", 0,
      "Times that you measured, CSV with the columns op (a name, a pattern, or "
-     "type:TYPE), us "
-     "and perhaps model, a RunMetadata of TensorFlow, or a profile of ONNX Runtime; "
-     "other "
-     "ops keep predicted times, scaled (docs/formats.md)",
+     "type:TYPE), us and perhaps model, a RunMetadata of TensorFlow, or a profile of "
+     "ONNX Runtime; other ops keep predicted times, scaled (docs/models.md)",
      0},
     {"as", KEY_AS, "MODEL", 0,
      "The GPU that the kernels of a trace, or the times of --costs, were measured on, "
-     "such as h100-sxm; they are scaled to the machine's GPUs (docs/pytorch.md)",
+     "such as h100-sxm; they are scaled to the machine's GPUs (docs/models.md)",
      0},
     {"forbid", KEY_FORBID, "cpu", 0,
      "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "
@@ -443,9 +438,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_AS: o->measured_on = arg; return 0;
     case KEY_FORBID:
         if (strcmp(arg, "cpu") != 0)
-            cli_usage_error("--forbid takes cpu, not \"%s\"; leave a GPU out of the "
-                            "machine file",
-                            arg);
+            cli_usage_error(
+                "--forbid takes cpu, not \"%s\"; leave a GPU out of the machine file",
+                arg);
         o->is_cpu_forbidden = true;
         return 0;
     case KEY_WHOLE_LAYERS: o->keeps_layers = true; return 0;
@@ -537,8 +532,10 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
 
     if (emp_parallel_spec_is(spec))
         return EMP_ERROR(EMP_EINVAL,
-                         "%s has degrees of parallelism, which say where its parts are; "
-                         "emplace simulate and emplace plan take them",
+                         "%s has degrees of parallelism, which say where its parts are, "
+                         "and no ops to place; emplace plan ranks degrees and emplace "
+                         "simulate times them, and an hf: or transformer: spec without "
+                         "tp, pp, dp and their like has ops",
                          spec);
     cli_stage_line_begin(&line, spec, "reading the graph");
     emp_status st =
@@ -612,7 +609,7 @@ void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task)
     inputs->keeps_layers = task->keeps_layers;
 }
 
-/* Mistakes in the names of machine and runtime are told before a graph is built. */
+/* Mistakes in the names of machine and runtime are reported before a graph is built. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err)
 {

@@ -47,7 +47,7 @@ typedef struct {
          measured_on; /**< likewise, its model: the GPU that a trace or costs are of */
     bool is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
     bool keeps_layers;     /**< likewise: layers are whole (layers.h) */
-    cli_form form; /**< likewise: that of the output, whose space is searched (forms.h) */
+    cli_form form; /**< likewise: the output's form, whose space is searched (forms.h) */
     bool     needs_events; /**< likewise: an instance's own rules are no default */
     const char *runtime;   /**< by default, once the graph is there: emp_task_runtime() */
     const char *runtime_why; /**< why it is taken; NULL: the user has named another */
@@ -56,7 +56,7 @@ typedef struct {
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
     const char *spec;
-    const char *machine;     /**< NULL: that of the instance */
+    const char *machine;     /**< NULL: the instance's */
     const char *runtime;     /**< NULL: emp_task_runtime() */
     bool        is_max_load; /**< has set the runtime */
     const char *costs;       /**< file of times that a user brings; NULL: none */

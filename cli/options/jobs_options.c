@@ -22,10 +22,10 @@ static const struct argp_option options[] = {
      "others",
      0},
     {"seeds", KEY_SEEDS, "N", 0,
-     "Runs of whatever draws: one for each of the seeds 1 to N", 0},
+     "Runs of methods that draw at random: one for each seed from 1 to N", 0},
     {"budget", 'b', "N", 0, "Evaluations of each run that learns or searches", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3; of bench placers that which fits each "
+     "Runtime profile (default tf-r1.3; for bench placers the one that fits each "
      "task): " EMP_RUNTIME_NAMES,
      0},
     {"runs", KEY_RUNS, "DIR", 0, "Folder of the run records (default runs)", 0},
@@ -144,7 +144,7 @@ static void on_progress(void *context, const emp_jobs_progress *progress)
     cli_board_draw(&report->board, progress, report->text);
 }
 
-/* A line a run where nobody watches, as in logs; a terminal has the cells. */
+/* A line a run without a terminal, as in logs; a terminal has the cells. */
 static void on_run(void *context, const emp_job_event *e)
 {
     const cli_run_report *report = (const cli_run_report *)context;
@@ -177,7 +177,7 @@ static emp_status join_ranks(emp_jobs_params *jobs, emp_error *err)
     if (jobs->ranks == NULL) return EMP_OK;
     if (!jobs->ranks->takes_threads && jobs->threads > 1)
         return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "%s takes calls of one thread alone; use --threads 1, or build "
+                         "%s takes calls of only one thread; use --threads 1, or build "
                          "with Open MPI or MPICH",
                          emp_ranks_library());
     cli_stop_for_scheduler();

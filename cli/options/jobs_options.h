@@ -38,7 +38,7 @@ extern const struct argp cli_trials_argp;
     "Given again, its command goes on. scripts/slurm-array submits all parts.\n"      \
     "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
 
-/** What holds when an option is not given. */
+/** The default when an option is not given. */
 cli_trials_options cli_trials_options_default(void);
 
 /** The value of --tasks: emp_task_list_add(), which warns of published instances that are left
@@ -71,7 +71,7 @@ typedef struct {
 } cli_trials_study;
 
 /** Makes a study with reports, lets Ctrl-C end it, and prints it. A shard prints one line instead, and
- * of the ranks that mpirun started rank 0 alone prints. After an interrupt a warning says how to go
+ * only rank 0 of the ranks that mpirun started prints. After an interrupt a warning says how to go
  * on.
  * \retval EMP_EINTERRUPTED  A study that was interrupted is printed as far as it is.
  * \retval EMP_EUNSUPPORTED, EMP_EEXTERNAL  As emp_ranks_join().
@@ -90,7 +90,7 @@ typedef struct {
  * cli_study_options. SPEC and --machine must be given. */
 extern const struct argp cli_study_argp;
 
-/** What holds when an option is not given. */
+/** The default when an option is not given. */
 cli_study_options cli_study_options_default(int32_t samples, int32_t least_samples);
 
 #endif /* EMP_CLI_OPTIONS_JOBS_OPTIONS_H */

@@ -40,7 +40,7 @@ typedef struct {
 /* A host whose GPUs are reached by its rpc-server. */
 typedef struct {
     emp_device_id cpu;
-    int32_t       first; /* the number of its first GPU among those of all servers */
+    int32_t       first; /* the number of its first GPU among all servers' GPUs */
 } server;
 
 typedef struct {
@@ -70,7 +70,7 @@ static bool is_cpu(const options *o, emp_device_id device)
     return strncmp(o->p->device_name[device], "cpu:", 4) == 0;
 }
 
-/* The CPU of the device's host; llama.cpp runs on that of device 0. */
+/* The CPU of the device's host; llama.cpp runs on device 0's CPU. */
 static emp_device_id host_of(const options *o, emp_device_id device)
 {
     return o->machine != NULL ? o->machine->device[device].host : 0;
@@ -81,7 +81,7 @@ static bool is_gpu_of(const options *o, emp_device_id device, emp_device_id host
     return !is_cpu(o, device) && host_of(o, device) == host;
 }
 
-/* The number of a GPU among those of its host. */
+/* The number of a GPU among its host's. */
 static int32_t number_on_host(const options *o, emp_device_id gpu)
 {
     int32_t number = 0;
@@ -161,7 +161,7 @@ static emp_status find_layers(options *o, emp_error *err)
     return EMP_OK;
 }
 
-/* The device of a layer is that of its cache. A layer that uses the cache of another one is where its attention is. */
+/* A layer is on the device of its cache. A layer that uses the cache of another one is where its attention is. */
 static emp_device_id device_of_layer(const options *o, int32_t number)
 {
     const layer *l = &o->layer[number];

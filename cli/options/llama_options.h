@@ -20,7 +20,7 @@
 bool cli_llama_options_are_for(const char *spec);
 
 /** Writes the script, whole or not at all. O(ops).
- * \param machine  Its devices are those of the placement; NULL is fine where there is one host.
+ * \param machine  The machine of the placement's devices; NULL is fine where there is one host.
  * \param spec  If it names a GGUF file, the file's header says which layers llama.cpp counts beyond the model's.
  * \retval EMP_EINVAL  As cli_form_check(); or a layer is on the CPU of another host than the first one, the caches of a layer are apart, the layers of a device do
  *                     not follow one another, or llama.cpp's name of a tensor is not known.

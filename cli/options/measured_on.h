@@ -1,5 +1,5 @@
 /** \file cli/options/measured_on.h
- * `--as MODEL`: measured times are those of another GPU, and are scaled to the GPUs of the machine.
+ * `--as MODEL`: measured times belong to another GPU, and are scaled to the GPUs of the machine.
  */
 #ifndef EMP_CLI_OPTIONS_MEASURED_ON_H
 #define EMP_CLI_OPTIONS_MEASURED_ON_H
@@ -13,7 +13,7 @@
 
 /** Zero-initialise; cli_measured_on_clear() releases it. */
 typedef struct {
-    const char *model;        /**< of --as; NULL: times are those of the machine's GPUs */
+    const char *model;        /**< of --as; NULL: times belong to the machine's GPUs */
     char        gpu_name[64]; /**< that a trace says it is of; "" = none */
     emp_transfer
         *transfer; /**< what became of its kernels; NULL: they keep their times */

@@ -17,22 +17,26 @@
 
 enum { FLAGS_BYTES = 1024, NAME_BYTES = 64, CHANGES = 8 };
 
-/* A model and a cluster. */
+/* A model, and a cluster or GPUs of several models. */
 typedef struct {
     emp_parallel_spec spec;
-    emp_cluster      *cluster;
+    emp_fleet         fleet;
 } inputs;
 
-static emp_status load(inputs *in, const cli_parallel_options *o, emp_error *err)
+static emp_status load(inputs *in, const cli_parallel_options *o, bool may_differ,
+                       emp_error *err)
 {
-    EMP_CHECK(emp_cluster_load(&in->cluster, o->machine, err));
+    if (may_differ)
+        EMP_CHECK(emp_fleet_load(&in->fleet, o->machine, err));
+    else
+        EMP_CHECK(emp_cluster_load(&in->fleet.all, o->machine, err));
     return emp_parallel_spec_read(&in->spec, o->spec, err);
 }
 
 static void clear(inputs *in)
 {
     emp_parallel_spec_clear(&in->spec);
-    emp_cluster_destroy(in->cluster);
+    emp_fleet_clear(&in->fleet);
 }
 
 static const char *word_of(char text[NAME_BYTES], const char *words, int32_t index)
@@ -41,6 +45,18 @@ static const char *word_of(char text[NAME_BYTES], const char *words, int32_t ind
     const char *word = emp_words_at(words, index, &length);
 
     snprintf(text, NAME_BYTES, "%.*s", (int)length, word);
+    return text;
+}
+
+/* Writes what the host keeps: "weights+optimizer". */
+static const char *homes_of(char text[NAME_BYTES], const emp_degrees *d)
+{
+    emp_text to = {text, NAME_BYTES, 0};
+
+    text[0] = '\0';
+    if (d->home) emp_text_add(&to, "weights");
+    if (d->update) emp_text_add(&to, "%soptimizer", to.used > 0 ? "+" : "");
+    if (d->activations) emp_text_add(&to, "%sactivations", to.used > 0 ? "+" : "");
     return text;
 }
 
@@ -58,13 +74,18 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("micro_batches", "x", EMP_SHEET_COUNT),
     EMP_COLUMN("schedule", "schedule", EMP_SHEET_WORD),
     EMP_COLUMN("recompute", "recompute", EMP_SHEET_WORD),
+    EMP_COLUMN("on", "on", EMP_SHEET_WORD, .is_optional = true),
+    EMP_COLUMN("zero", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("on_host", "on host", EMP_SHEET_WORD, .is_optional = true),
     EMP_COLUMN("step_s", "step", EMP_SHEET_SECONDS),
     EMP_COLUMN("tokens_per_gpu_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("memory_gib", "GiB", EMP_SHEET_REAL),
+    EMP_COLUMN("host_gib", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("bubble", "bubble", EMP_SHEET_SHARE),
     EMP_COLUMN("exposed_s", "exposed", EMP_SHEET_SECONDS),
     EMP_COLUMN("why", "why not", EMP_SHEET_WORD, .is_optional = true),
     EMP_COLUMN("megatron", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("deepspeed", NULL, EMP_SHEET_WORD),
 };
 
 static emp_value if_feasible(const emp_way *row, double value)
@@ -72,27 +93,46 @@ static emp_value if_feasible(const emp_way *row, double value)
     return emp_value_if(row->why[0] == '\0', emp_value_real(value));
 }
 
+/* A share of the model or of the batch, or GPUs of one model only. */
+static const char *sharing_of(const emp_way *row)
+{
+    const char *last = strrchr(row->on, ' ');
+
+    if (last != NULL && strcmp(last, " layers") == 0) return "layers";
+    return last != NULL && strcmp(last, " micro-batches") == 0 ? "micro-batches" : "";
+}
+
 static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
 {
     const emp_way     *row = &plan->row[index];
     const emp_degrees *d = &row->degrees;
     const bool         is_feasible = row->why[0] == '\0';
+    const bool         has_shares = strcmp(sharing_of(row), "micro-batches") == 0;
     const double tokens = (double)plan->batch * d->sequence / (double)emp_degrees_gpus(d);
     char         schedule[NAME_BYTES], recompute[NAME_BYTES], flags[FLAGS_BYTES];
+    char         homes[NAME_BYTES], config[FLAGS_BYTES];
 
     EMP_SHEET_ADD(
         s, emp_value_if(is_feasible, EMP_V(index + 1)), EMP_V(d->tp), EMP_V(d->pp),
         EMP_V(d->vp), EMP_V(d->ep), EMP_V(d->cp), EMP_V(d->dp), EMP_V(d->micro_batch),
         EMP_V(d->micro_batches), EMP_V(word_of(schedule, EMP_ORDER_WORDS, d->schedule)),
         EMP_V(word_of(recompute, EMP_RECOMPUTE_WORDS, d->recompute)),
+        emp_value_if(row->on[0] != '\0', EMP_V(row->on)), EMP_V(d->zero),
+        emp_value_if(homes_of(homes, d)[0] != '\0', EMP_V(homes)),
         if_feasible(row, row->step.step_s), if_feasible(row, tokens / row->step.step_s),
         emp_value_if(isfinite(row->step.peak_bytes), EMP_V(row->step.peak_bytes / GIB)),
+        emp_value_if(isfinite(row->step.peak_bytes), EMP_V(row->step.host_bytes / GIB)),
         if_feasible(row, row->step.bubble_frac), if_feasible(row, row->step.exposed_s),
         emp_value_if(!is_feasible, EMP_V(row->why)),
-        EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch)));
+        emp_value_if(
+            emp_degrees_fit_megatron(d) && !has_shares,
+            EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch))),
+        emp_value_if(
+            emp_degrees_fit_deepspeed(d) && !has_shares,
+            EMP_V(emp_degrees_deepspeed_config(config, sizeof config, d, plan->batch))));
 }
 
-/* What differs between two ways, apart from what follows from it: -1 = more than one thing. */
+/* The key that differs between two ways, apart from its consequences: -1 = more than one. */
 static int32_t difference(const emp_degrees *a, const emp_degrees *b)
 {
     const bool differs[CHANGES] = {a->tp != b->tp,
@@ -143,23 +183,50 @@ static void note_changes(emp_sheet *s, const emp_ways *plan)
     }
 }
 
-static void note_plan(emp_sheet *s, const emp_ways *plan)
+/* The best way of each other sharing. */
+static void note_sharings(emp_sheet *s, const emp_ways *plan)
 {
-    int32_t too_large = 0;
-    char    flags[FLAGS_BYTES];
+    const emp_way *best = &plan->row[0];
 
-    for (int32_t i = plan->feasible; i < plan->count; i++)
-        too_large += isfinite(plan->row[i].step.peak_bytes);
+    for (int32_t i = 1; i < plan->feasible; i++) {
+        const emp_way *row = &plan->row[i];
+        bool           is_first = true;
+        for (int32_t k = 0; k < i; k++)
+            is_first &= strcmp(sharing_of(&plan->row[k]), sharing_of(row)) != 0;
+        if (is_first)
+            emp_sheet_note(s, "On %s the step takes %+.1f %%.", row->on,
+                           100.0 * (row->step.step_s / best->step.step_s - 1.0));
+    }
+}
+
+static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
+{
+    int32_t too_large = 0, of_host = 0;
+    char    flags[FLAGS_BYTES], hosts[NAME_BYTES] = "";
+
+    for (int32_t i = plan->feasible; i < plan->count; i++) {
+        const emp_parallel_step *step = &plan->row[i].step;
+        too_large += isfinite(step->peak_bytes) && step->peak_bytes > plan->memory_bytes;
+        of_host += isfinite(step->peak_bytes) && step->peak_bytes <= plan->memory_bytes;
+    }
+    if (of_host > 0)
+        snprintf(hosts, sizeof hosts, ", %d need more than %.1f GiB of their host",
+                 of_host, host_bytes / GIB);
     emp_sheet_note(s,
-                   "%d ways, of which %d fit; %d need more than %.1f GiB, and %d have "
+                   "%d ways, of which %d fit; %d need more than %.1f GiB%s, and %d have "
                    "degrees that do not divide.",
                    plan->count, plan->feasible, too_large, plan->memory_bytes / GIB,
-                   plan->count - plan->feasible - too_large);
+                   hosts, plan->count - plan->feasible - too_large - of_host);
     if (plan->feasible == 0) return;
-    note_changes(s, plan);
-    emp_sheet_note(s, "Megatron-LM: %s",
-                   emp_degrees_megatron_flags(flags, sizeof flags, &plan->row[0].degrees,
-                                              plan->batch));
+    if (plan->row[0].on[0] != '\0') {
+        note_sharings(s, plan);
+        if (strcmp(sharing_of(&plan->row[0]), "micro-batches") == 0) return;
+    } else {
+        note_changes(s, plan);
+    }
+    emp_sheet_note(
+        s, "%s: %s", emp_degrees_form(&plan->row[0].degrees),
+        emp_degrees_flags(flags, sizeof flags, &plan->row[0].degrees, plan->batch));
 }
 
 /* The smallest number of GPUs, doubled a few times, that would do; 0 = none. */
@@ -167,12 +234,13 @@ static int32_t enough_gpus(const inputs *in, int32_t gpus)
 {
     emp_parallel_spec more = in->spec;
 
-    for (int32_t i = 0; i < 6 && gpus <= in->cluster->gpus / 2; i++) {
+    for (int32_t i = 0; i < 6 && gpus <= in->fleet.all->gpus / 2; i++) {
         emp_ways plan = {0};
         gpus *= 2;
         more.batch = in->spec.batch > gpus ? in->spec.batch : gpus;
-        const emp_status st = emp_ways_find(&plan, &more, in->cluster, gpus, false, NULL);
-        const bool       is_enough = st == EMP_OK && plan.feasible > 0;
+        const emp_status st =
+            emp_ways_find(&plan, &more, in->fleet.all, gpus, false, NULL);
+        const bool is_enough = st == EMP_OK && plan.feasible > 0;
         emp_ways_clear(&plan);
         if (is_enough) return gpus;
     }
@@ -183,20 +251,42 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
                          emp_error *err)
 {
     const emp_way *least = &plan->row[0];
-    const int32_t  enough = isfinite(least->step.peak_bytes) ? enough_gpus(in, gpus) : 0;
-    char           more[NAME_BYTES] = "", recompute[NAME_BYTES];
+    const int32_t  enough = isfinite(least->step.peak_bytes) && in->fleet.count < 2
+                                ? enough_gpus(in, gpus)
+                                : 0;
+    char           more[NAME_BYTES] = "", recompute[NAME_BYTES], homes[NAME_BYTES];
 
     if (isinf(least->step.peak_bytes)) return EMP_ERROR(EMP_EINVAL, "%s", least->why);
     if (enough > 0) snprintf(more, sizeof more, "; %d GPUs would do", enough);
-    return EMP_ERROR(EMP_EINVAL,
-                     "no way to train it on %d GPU%s fits in their memory: the least "
-                     "takes %.1f GiB of "
-                     "%.1f GiB, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s",
-                     gpus, emp_units_plural(gpus), least->step.peak_bytes / GIB,
-                     plan->memory_bytes / GIB, least->degrees.tp, least->degrees.pp,
-                     least->degrees.cp, least->degrees.ep, least->degrees.dp,
-                     word_of(recompute, EMP_RECOMPUTE_WORDS, least->degrees.recompute),
-                     more);
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "no way to train it on %d GPU%s fits in their memory: the least "
+        "%s, with tp=%d, pp=%d, cp=%d, ep=%d, dp=%d, recompute=%s%s%s%s",
+        gpus, emp_units_plural(gpus), least->why, least->degrees.tp, least->degrees.pp,
+        least->degrees.cp, least->degrees.ep, least->degrees.dp,
+        word_of(recompute, EMP_RECOMPUTE_WORDS, least->degrees.recompute),
+        homes_of(homes, &least->degrees)[0] != '\0' ? " and on the host " : "", homes,
+        more);
+}
+
+static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
+                            bool all_ranks, emp_error *err)
+{
+    const emp_cluster *c = in->fleet.all;
+    const int64_t      needed = emp_degrees_gpus(&in->spec.degrees);
+
+    if (in->fleet.count > 1) {
+        if (*gpus > 0 || all_ranks)
+            return EMP_ERROR(EMP_EINVAL,
+                             "GPUs of %s are of several models, and a plan takes all of "
+                             "them; leave out --gpus and --all-ranks",
+                             c->name);
+        *gpus = c->gpus;
+        return emp_ways_find_mixed(plan, &in->spec, &in->fleet, err);
+    }
+    if (*gpus == 0 && needed == 1 && c->gpus <= 64) *gpus = c->gpus;
+    if (*gpus == 0) *gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+    return emp_ways_find(plan, &in->spec, c, *gpus, all_ranks, err);
 }
 
 emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
@@ -206,24 +296,20 @@ emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
     inputs     in = {0};
     emp_ways   plan = {0};
     emp_sheet  sheet = {0};
-    int64_t    needed;
 
-    EMP_TRY(load(&in, options, err));
-    needed = emp_degrees_gpus(&in.spec.degrees);
-    if (gpus == 0 && needed == 1 && in.cluster->gpus <= 64) gpus = in.cluster->gpus;
-    if (gpus == 0) gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
-    EMP_TRY(emp_ways_find(&plan, &in.spec, in.cluster, gpus, options->all_ranks, err));
+    EMP_TRY(load(&in, options, true, err));
+    EMP_TRY(find_ways(&plan, &gpus, &in, options->all_ranks, err));
     if (plan.feasible == 0) EMP_TRY(refuse(&in, &plan, gpus, err));
     EMP_SHEET_INIT(&sheet, columns);
     emp_sheet_set_title(&sheet, "%s on %d GPUs of %s, %d sequences of %d tokens a step",
-                        options->spec, gpus, in.cluster->name, plan.batch,
+                        options->spec, gpus, in.fleet.all->name, plan.batch,
                         in.spec.degrees.sequence);
     const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
     const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
         if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
             add_row(&sheet, &plan, i);
-    note_plan(&sheet, &plan);
+    note_plan(&sheet, &plan, (double)in.fleet.all->host.memory_bytes);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
 cleanup:
@@ -274,7 +360,7 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
                              emp_error *err)
 {
     const double memory =
-        (double)in->cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
+        (double)in->fleet.all->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
     const struct {
         const char *key;
         double      value;
@@ -282,18 +368,21 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
                    {"reduce_s", step->reduce_s},     {"update_s", step->update_s},
                    {"gather_s", step->gather_s},     {"exposed_s", step->exposed_s},
                    {"products_s", step->products_s}, {"attention_s", step->attention_s},
-                   {"moves_s", step->moves_s},       {"host_s", step->host_s}};
+                   {"moves_s", step->moves_s},       {"host_s", step->host_s},
+                   {"link_s", step->link_s}};
     json_t *object =
-        json_pack("{s:s, s:s, s:I}", "workload", o->spec, "machine", in->cluster->name,
+        json_pack("{s:s, s:s, s:I}", "workload", o->spec, "machine", in->fleet.all->name,
                   "gpus", (json_int_t)emp_degrees_gpus(&in->spec.degrees));
     json_t *rest = json_pack(
-        "{s:I, s:f, s:I, s:I, s:I, s:i, s:f, s:b, s:b, s:b}", "step_time_ns",
+        "{s:I, s:f, s:I, s:I, s:I, s:I, s:i, s:f, s:b, s:b, s:b}", "step_time_ns",
         (json_int_t)llround(step->step_s * 1e9), "bubble_frac", step->bubble_frac,
         "peak_bytes", (json_int_t)step->peak_bytes, "state_bytes",
         (json_int_t)step->state_bytes, "activation_bytes",
-        (json_int_t)step->activation_bytes, "peak_stage", step->peak_stage, "parameters",
-        step->parameters, "feasible", (int)(step->peak_bytes <= memory), "symmetric",
-        (int)is_symmetric, "all_ranks", (int)o->all_ranks);
+        (json_int_t)step->activation_bytes, "host_bytes", (json_int_t)step->host_bytes,
+        "peak_stage", step->peak_stage, "parameters", step->parameters, "feasible",
+        (int)(step->peak_bytes <= memory &&
+              step->host_bytes <= (double)in->fleet.all->host.memory_bytes),
+        "symmetric", (int)is_symmetric, "all_ranks", (int)o->all_ranks);
     int failures = 0;
 
     for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
@@ -320,7 +409,7 @@ static emp_status predict(emp_parallel_step *step, emp_parallel *p, emp_turn_run
             EMP_EINVAL, "batch=%d is no multiple of dp x micro_batch = %d x %d; %d is",
             in->spec.batch, d->dp, d->micro_batch, (in->spec.batch / each + 1) * each);
     if (in->spec.batch > 0) d->micro_batches = in->spec.batch / each;
-    *p = emp_parallel_of(in->cluster, &in->spec.model, d);
+    *p = emp_parallel_of(in->fleet.all, &in->spec.model, d);
     p->loads = &in->spec.loads;
     const emp_parallel_options how = {
         .all_ranks = all_ranks,
@@ -339,7 +428,7 @@ emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error 
     emp_turn_run     *run = NULL;
     int32_t           count = 0;
 
-    EMP_TRY(load(&in, options, err));
+    EMP_TRY(load(&in, options, false, err));
     EMP_TRY(predict(&step, &p, options->trace != NULL ? &run : NULL, &count, &in,
                     options->all_ranks, err));
     if (options->trace != NULL) EMP_TRY(write_trace(options->trace, run, count, err));
@@ -361,7 +450,7 @@ emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *o
     emp_turn_run     *run = NULL;
     int32_t           count = 0, ranks = 0;
 
-    EMP_TRY(load(&in, options, err));
+    EMP_TRY(load(&in, options, false, err));
     EMP_TRY(predict(&step, &p, &run, &count, &in, options->all_ranks, err));
     for (int32_t i = 0; i < count; i++)
         if (run[i].rank >= ranks) ranks = run[i].rank + 1;

@@ -16,7 +16,7 @@ typedef struct {
     emp_sheet_format format;
 } cli_parallel_options;
 
-/** Prints the ways to spread a step over \a gpus (0: those of the degrees or of the machine), the first \a top of them as
+/** Prints the ways to spread a step over \a gpus (0: as many as the degrees need or the machine has), the first \a top of them as
  * text. */
 emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
                              int32_t top, emp_error *err);

@@ -26,7 +26,7 @@ enum {
     LEAST_BYTES = 9      /* of a line: "":"cpu" */
 };
 
-/* What is left of a line. */
+/* The rest of a line. */
 typedef struct {
     const char *at, *end;
 } cursor;
@@ -57,7 +57,7 @@ static bool is_over(cursor *c)
     return c->at == c->end || *c->at == '#';
 }
 
-/* A literal of Python, in which a backslash stands before a quote or a backslash alone. Its bytes go to \a to. */
+/* A literal of Python, in which a backslash stands only before a quote or a backslash. Its bytes go to \a to. */
 static bool take_literal(cursor *c, char *to, size_t *length)
 {
     *length = 0;
@@ -303,7 +303,7 @@ static emp_device_id device_of_readers(const reader *r, emp_op_id op)
     return NOWHERE;
 }
 
-/* By their inputs from the first op on, then by their readers from the last. What is left touches no
+/* By their inputs from the first op on, then by their readers from the last. The remaining ops touch no
  * module. */
 static int32_t place_others(reader *r)
 {
@@ -573,8 +573,8 @@ static emp_status read_record(emp_owned_decision *decision, const cli_decision_f
 
     if (r->graph_hash != problem->graph->hash ||
         r->decision.op_count != problem->graph->op_count)
-        return EMP_ERROR(EMP_EINVAL, "%s is of %s, whose graph is not that of %s",
-                         f->path, r->workload, problem->workload);
+        return EMP_ERROR(EMP_EINVAL, "%s is of %s, whose graph differs from %s", f->path,
+                         r->workload, problem->workload);
     for (emp_op_id op = 0; op < r->decision.op_count; op++) {
         const emp_device_id device = r->decision.device_of_op[op];
         if (device < 0 || device >= m->device_count)

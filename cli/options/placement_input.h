@@ -7,7 +7,7 @@
  *     EMP_TRY(cli_decision_read(&decision, &file, problem, err));
  *     cli_decision_close(&file);
  *
- * A file is opened once, and its form is told once: by the ending of its name, else by its content.
+ * A file is opened once, and its form is determined once: by the ending of its name, else by its content.
  */
 #ifndef EMP_CLI_OPTIONS_PLACEMENT_INPUT_H
 #define EMP_CLI_OPTIONS_PLACEMENT_INPUT_H

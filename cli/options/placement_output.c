@@ -24,12 +24,15 @@ typedef struct {
     emp_device_id device;
     int32_t       layers;
     bool          has_table, has_head;
+    int64_t       host_bytes; /* of its weights that are in host memory */
 } stage;
 
 typedef struct {
     const emp_named_placement *p;
     cli_form                   form;
-    emp_device_id             *layer; /* [layer] its device */
+    const char                *spec;
+    emp_device_id             *layer;      /* [layer] its device */
+    int64_t                   *host_bytes; /* [layer] of its weights in host memory */
     int32_t                    layer_count, stage_count;
     emp_device_id              table, head;
     stage                      stage[EMP_MAX_DEVICES];
@@ -65,12 +68,26 @@ static emp_status note(pipeline *l, int32_t op, const emp_model_part *part,
     return EMP_OK;
 }
 
+/* Notes a matrix of a layer that is held on a host, from which vLLM can read it. */
+static bool note_held(pipeline *l, int32_t op, const emp_model_part *part)
+{
+    const emp_graph    *g = l->p->graph;
+    const emp_device_id here = l->p->decision.device_of_op[op];
+
+    if (l->form != CLI_FORM_VLLM || g == NULL || part->layer < 0 ||
+        !is_cpu(l->p->device_name[here]) ||
+        !emp_text_ends_in(l->p->op_name[op], ".weight"))
+        return false;
+    l->host_bytes[part->layer] += g->op[op].persistent_bytes;
+    return true;
+}
+
 static emp_status find_parts(pipeline *l, emp_error *err)
 {
     for (int32_t op = 0; op < l->p->op_count; op++) {
         const emp_model_part part = emp_model_part_of(l->p->op_name[op]);
         const emp_device_id  here = l->p->decision.device_of_op[op];
-        if (part.role[0] != '\0') continue;
+        if (part.role[0] != '\0' || note_held(l, op, &part)) continue;
         if (part.layer >= 0) EMP_CHECK(note(l, op, &part, err));
         if (part.kind == EMP_PART_EMBEDDING) l->table = here;
         if (part.kind == EMP_PART_HEAD) l->head = here;
@@ -90,7 +107,7 @@ static emp_status begin_stage(pipeline *l, emp_device_id device, const char *par
         if (l->stage[i].device == device)
             return EMP_ERROR(EMP_EINVAL,
                              "%s give a device layers that follow one another, and %s is "
-                             "on %s, which has layers before those of %s",
+                             "on %s, which has layers before the layers of %s",
                              cli_form_name(l->form), part, l->p->device_name[device],
                              l->p->device_name[last->device]);
     l->stage[l->stage_count++] = (stage){.device = device};
@@ -113,6 +130,7 @@ static emp_status find_stages(pipeline *l, emp_error *err)
                              cli_form_name(l->form), part);
         EMP_CHECK(begin_stage(l, l->layer[i], part, err));
         l->stage[l->stage_count - 1].layers++;
+        l->stage[l->stage_count - 1].host_bytes += l->host_bytes[i];
     }
     l->stage[0].has_table = true;
     if (!is_megatron && has_own_table && l->table != l->stage[0].device)
@@ -148,6 +166,37 @@ static void print_devices(FILE *stream, const pipeline *l)
     fputs("\nexport CUDA_DEVICE_ORDER CUDA_VISIBLE_DEVICES\n", stream);
 }
 
+/* A key of a spec, where the spec has it: \return its value's length. */
+static int value_of(const char **value, const char *spec, const char *key)
+{
+    const size_t length = strlen(key);
+
+    for (const char *at = strpbrk(spec, ":,"); at != NULL; at = strpbrk(at + 1, ",")) {
+        if (strncmp(at + 1, key, length) != 0 || at[1 + length] != '=') continue;
+        *value = at + 2 + length;
+        return (int)strcspn(*value, ",");
+    }
+    return 0;
+}
+
+/* The sequences and the tokens that the step was placed for, and the weights that a GPU leaves to the host: vLLM has one number
+ * for all GPUs. */
+static void print_limits(FILE *stream, const pipeline *l)
+{
+    static const char *const flags[][2] = {{"batch", "--max-num-seqs"},
+                                           {"seq", "--max-model-len"}};
+    const char              *value = NULL;
+    int64_t                  most = 0;
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        const int length = value_of(&value, l->spec, flags[i][0]);
+        if (length > 0) fprintf(stream, " %s %.*s", flags[i][1], length, value);
+    }
+    for (int32_t i = 0; i < l->stage_count; i++)
+        if (l->stage[i].host_bytes > most) most = l->stage[i].host_bytes;
+    if (most > 0) fprintf(stream, " --cpu-offload-gb %.2f", (double)most / 1073741824.0);
+}
+
 static void print_vllm(FILE *stream, const pipeline *l)
 {
     fputs("VLLM_PP_LAYER_PARTITION=", stream);
@@ -155,8 +204,10 @@ static void print_vllm(FILE *stream, const pipeline *l)
         fprintf(stream, "%s%d", i > 0 ? "," : "", l->stage[i].layers);
     fprintf(stream,
             "\nexport VLLM_PP_LAYER_PARTITION\n"
-            "exec \"$@\" --tensor-parallel-size 1 --pipeline-parallel-size %d\n",
+            "exec \"$@\" --tensor-parallel-size 1 --pipeline-parallel-size %d",
             l->stage_count);
+    print_limits(stream, l);
+    fputc('\n', stream);
 }
 
 static void print_megatron(FILE *stream, const pipeline *l)
@@ -202,13 +253,15 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
  * \retval EMP_EIO, EMP_ENOMEM */
 static emp_status cli_pipeline_options_write(const char *path, cli_form form,
                                              const emp_named_placement *placement,
-                                             emp_error                 *err)
+                                             const char *spec, emp_error *err)
 {
     emp_status st = EMP_OK;
-    pipeline   l = {.p = placement, .form = form, .table = NOWHERE, .head = NOWHERE};
+    pipeline   l = {
+          .p = placement, .form = form, .spec = spec, .table = NOWHERE, .head = NOWHERE};
 
     EMP_TRY(cli_form_check(form, placement, "", err));
     EMP_TRY(EMP_ALLOC(l.layer, (size_t)LAYERS_MAX));
+    EMP_TRY(EMP_ALLOC(l.host_bytes, (size_t)LAYERS_MAX));
     for (int32_t i = 0; i < LAYERS_MAX; i++) l.layer[i] = NOWHERE;
     EMP_TRY(find_parts(&l, err));
     EMP_TRY(find_stages(&l, err));
@@ -216,6 +269,7 @@ static emp_status cli_pipeline_options_write(const char *path, cli_form form,
 
 cleanup:
     emp_free(l.layer);
+    emp_free(l.host_bytes);
     return st;
 }
 
@@ -459,8 +513,9 @@ static emp_status print_python(FILE *stream, const void *what, emp_error *err)
 
     (void)err;
     fputs("\"\"\"Where each op of a TensorFlow 1 graph runs. With this file as "
-          "placement.py:"
-          "\n\n    import placement\n    with tf.device(placement.device_of):\n"
+          "placement.py:\n\n"
+          "    import placement\n"
+          "    with tf.device(placement.device_of):\n"
           "        ...  # build the graph, under the names that the placement has\n"
           "\"\"\"\n",
           stream);
@@ -493,7 +548,7 @@ emp_status cli_placement_output_write(const char *path, const emp_named_placemen
     case CLI_FORM_DEVICE_MAP: return cli_device_map_write(path, p, spec, err);
     case CLI_FORM_VLLM:
     case CLI_FORM_MEGATRON:
-        return cli_pipeline_options_write(path, cli_form_of(path, spec), p, err);
+        return cli_pipeline_options_write(path, cli_form_of(path, spec), p, spec, err);
     case CLI_FORM_TENSORFLOW: break;
     }
     for (emp_device_id d = 0; d < p->device_count; d++)

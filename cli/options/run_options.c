@@ -18,7 +18,7 @@
 
 enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };
 
-/* A run scores one batch, however long that takes. What prepares for longer is given up. */
+/* A run scores one batch, however long that takes. Longer preparations are given up. */
 enum { GRACE_S = 10 };
 
 static const struct argp_option options[] = {
@@ -92,10 +92,9 @@ void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
     }
     const bool is_first = o->ranks == NULL || o->ranks->rank == 0;
     if (is_first && !has_options_of(o, weights))
-        cli_warn(
-            "the weights were trained with the preset \"%s\" and the options \"%s\", "
-            "and this run lacks some of them",
-            weights->preset, weights->options);
+        cli_warn("the weights were trained with the preset \"%s\" and the options "
+                 "\"%s\", and this run lacks some of them",
+                 weights->preset, weights->options);
 }
 
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
@@ -122,7 +121,7 @@ emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
     return st;
 }
 
-/* What a run shows: its stage while it is set up, then its bar. */
+/* The progress of a run: its stage while it is set up, then its bar. */
 struct display {
     cli_stage_line line;
     cli_bar        bar;
@@ -225,7 +224,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
 {
     struct display display;
     if (has_nothing_to_learn(o, problem, method)) {
-        cli_warn("%s has nothing to learn, as every op can be on one device alone: this "
+        cli_warn("%s has nothing to learn, as every op can be on only one device: this "
                  "is the only placement",
                  method->name);
         method = &emp_method_gpu;
@@ -251,6 +250,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         .warn = on_warning,
         .context = &display,
         .best = best,
+        .runners_up = o->runners_up,
     };
 
     if (params.budget_evaluations == 0 && params.budget_s <= 0 && method->uses_budget) {

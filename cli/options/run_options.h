@@ -31,6 +31,7 @@ typedef struct {
     bool                 is_async;
     const char          *kept; /**< a record that no other run may replace, or NULL */
     const char          *kept_placement; /**< likewise a placement file */
+    emp_runners_up      *runners_up;     /**< as of emp_run_params, or NULL */
     const char          *log; /**< file for a line of JSON an update, or NULL */
 } cli_run_options;
 
@@ -38,7 +39,7 @@ typedef struct {
  * A command adds it as an argp child with its cli_run_options as input. */
 extern const struct argp cli_run_argp;
 
-/** What holds when an option is not given. */
+/** The default when an option is not given. */
 cli_run_options cli_run_options_default(void);
 
 /** Begins with \a weights, which are borrowed. Without --preset and --options the run has those that the
@@ -55,7 +56,7 @@ emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
 emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
                               const emp_bounds_options *how, emp_error *err);
 
-/** What is said when Ctrl-C ends a run before its first batch. */
+/** The message when Ctrl-C ends a run before its first batch. */
 #define CLI_NOTHING_FOUND "interrupted before a placement was found; no file was written"
 
 /** Fails unless \a path (NULL is fine) is free, or a placement file of this very run.

@@ -27,7 +27,7 @@ enum { KEY_STEPS = 512, KEY_WARMUP, KEY_CORES, KEY_MEMORY, KEY_RATES };
 
 static const struct argp_option replay_argp_options[] = {
     {"steps", KEY_STEPS, "N", 0,
-     "Steps that are measured (default 5, of calibrate measure 9)", 0},
+     "Steps that are measured (default 5, for calibrate measure 9)", 0},
     {"warmup", KEY_WARMUP, "N", 0, "Steps before those (default 2)", 0},
     {"cores", KEY_CORES, "MAP", 0,
      "Cores of devices, as in \"gpu:0=0 gpu:1=1,2 cpu:0=4-7\"", 0},
@@ -217,11 +217,10 @@ static emp_status spawn(pid_t *child, const struct folder *f, const struct comma
     int code = posix_spawnp(child, path, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (code != 0)
-        return EMP_ERROR(
-            EMP_EEXTERNAL,
-            "%s, which alone drives GPUs, is not beside this program and not in "
-            "PATH: %s",
-            name, strerror(code));
+        return EMP_ERROR(EMP_EEXTERNAL,
+                         "%s, the only program that drives GPUs, is not beside this "
+                         "program and not in PATH: %s",
+                         name, strerror(code));
     return EMP_OK;
 }
 

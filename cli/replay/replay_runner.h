@@ -1,6 +1,6 @@
 /** \file cli/replay/replay_runner.h
- * Executes plans: on cores in this program, on GPUs by emplace-replay, a program of its own
- * that alone loads CUDA. It is looked for beside emplace, in the build folder, and in PATH.
+ * Executes plans: on cores in this program, on GPUs by emplace-replay, the only program
+ * that loads CUDA. It is looked for beside emplace, in the build folder, and in PATH.
  */
 #ifndef EMP_CLI_REPLAY_REPLAY_RUNNER_H
 #define EMP_CLI_REPLAY_REPLAY_RUNNER_H
@@ -23,7 +23,7 @@ typedef struct {
  * as input. */
 extern const struct argp cli_replay_argp;
 
-/** What holds when an option is not given. */
+/** The default when an option is not given. */
 cli_replay_options cli_replay_options_default(void);
 
 /** The runtime profile that describes the backend. */
@@ -44,7 +44,7 @@ bool cli_is_uncalibrated(const emp_machine *machine, const char *backend);
 /** Says so: to be called after results, so that an error is one sentence. */
 void cli_warn_uncalibrated(const char *machine);
 
-/** What the option --keep-rates does, in a sentence. */
+/** The effect of the option --keep-rates, in a sentence. */
 #define CLI_KEEPS_RATES                                                                \
     "copies slept for the time that the model gives their links, so that much of the " \
     "step is the model's own time, and the order of steps largely that of the sleeps."

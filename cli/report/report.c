@@ -32,7 +32,7 @@ static json_t *json_step(double seconds)
     return isfinite(seconds) ? json_real(seconds) : json_null();
 }
 
-/* Object with runner_up and constants; NULL when memory is out. */
+/* Object with runner_up and constants; NULL when out of memory. */
 static json_t *cli_sensitivity_json(const emp_sensitivity *s)
 {
     json_t *constants = json_array();
@@ -266,6 +266,27 @@ static void print_oom(const emp_problem *problem, const emp_sim_result *r,
     cli_why_print_memory(problem, &why->oom);
 }
 
+bool cli_bounds_leave_homes(const emp_problem *problem)
+{
+    const emp_graph   *g = problem->graph;
+    const emp_machine *m = problem->machine;
+    int64_t            bytes = 0, least = INT64_MAX;
+    bool               has_products = false, has_homes = false;
+
+    for (int32_t t = 0; t < g->type_count; t++) {
+        has_products |= strcmp(g->type_name[t], "Linear") == 0;
+        has_homes |= strcmp(g->type_name[t], "AnyWeights") == 0 ||
+                     strcmp(g->type_name[t], "HostWeights") == 0 ||
+                     strcmp(g->type_name[t], "VariableV2") == 0; /* trained */
+    }
+    for (int32_t v = 0; v < g->op_count; v++) bytes += g->op[v].persistent_bytes;
+    for (int32_t t = 0; t < g->tensor_count; t++) bytes += g->tensor[t].bytes;
+    for (int32_t d = 0; d < m->device_count; d++)
+        if (m->device[d].kind == EMP_DEVICE_GPU && m->device[d].memory_bytes < least)
+            least = m->device[d].memory_bytes;
+    return has_products && !has_homes && least < INT64_MAX && bytes > least;
+}
+
 static void print_gap(const emp_sim_result *r, emp_time_ns bound_ns)
 {
     char text[32];
@@ -277,7 +298,8 @@ static void print_gap(const emp_sim_result *r, emp_time_ns bound_ns)
     printf("\n");
 }
 
-static void print_bounds(const emp_sim_result *r, const emp_bounds *bounds)
+static void print_bounds(const emp_problem *problem, const emp_sim_result *r,
+                         const emp_bounds *bounds)
 {
     char text[32];
 
@@ -285,6 +307,7 @@ static void print_bounds(const emp_sim_result *r, const emp_bounds *bounds)
     printf("lower bound  %s",
            emp_units_format_seconds((double)bounds->best_ns * 1e-9, text, sizeof text));
     print_gap(r, bounds->best_ns);
+    if (cli_bounds_leave_homes(problem)) printf("             %s\n", CLI_BOUND_HOMES);
     if (bounds->gpu_kernels_ns <= bounds->best_ns) return;
     printf("             %s with no other GPU kernels on CPUs than here",
            emp_units_format_seconds((double)bounds->gpu_kernels_ns * 1e-9, text,
@@ -301,7 +324,7 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
     printf("%-12s %s%s\n", is_max_load(problem) ? "max load" : "step time",
            emp_units_format_seconds(step_s, text, sizeof text),
            r->is_feasible ? "" : " if memory sufficed");
-    print_bounds(r, bounds);
+    print_bounds(problem, r, bounds);
     if (!r->is_feasible) print_shortage(problem);
     if (!r->is_feasible) print_oom(problem, r, why);
     for (int32_t i = 0; i < r->device_count; i++) {

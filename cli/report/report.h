@@ -11,6 +11,8 @@
 #include "run/sheet/sheet.h"
 #include "run/store/store.h"
 #include "sim/bounds/bounds.h"
+#include "sim/bounds/changes.h"
+#include "sim/bounds/why.h"
 #include "sim/explain/explain.h"
 #include "sim/explain/what_if.h"
 #include "sim/machine/machine.h"
@@ -28,7 +30,7 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *result,
                       const emp_explanation *why, const emp_bounds *bounds);
 
 /** A run on \a inputs and its best placement, of which the oracle says \a best, as \a format says.
- * \param sensitivity  OPTIONAL. What the answer owes to derived constants. */
+ * \param sensitivity  OPTIONAL. The influence of derived constants on the answer. */
 emp_status cli_report_run(const emp_record *record, const cli_inputs *inputs,
                           const emp_sim_result *best, const emp_bounds *bounds,
                           const emp_sensitivity *sensitivity, emp_sheet_format format,
@@ -38,9 +40,34 @@ emp_status cli_report_run(const emp_record *record, const cli_inputs *inputs,
  * placement. */
 void cli_add_winner(json_t *object, const emp_record *record);
 
+/** True if streaming weights from a host may beat the bounds of a problem: its weights are held where they are read, and a
+ * GPU may be too small for all that a step holds. */
+bool cli_bounds_leave_homes(const emp_problem *problem);
+/** The placements that a bound covers then. */
+#define CLI_BOUND_HOMES \
+    "of weights that are held where they are read; home=any covers others"
+
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
- * infeasible; NULL when memory is out. */
+ * infeasible; NULL when out of memory. */
 json_t *cli_bounds_json(const emp_bounds *bounds);
+
+/* Where a bound comes from, and what would lower it. */
+
+/** Object with lower_bound and lower_bound_gpu_kernels (null if it comes from the other's lemma), and changes; NULL when
+ * memory is out. */
+json_t *cli_bound_why_json(const emp_problem *problem, const emp_bounds_why *all,
+                           const emp_bounds_why *gpus, const emp_bounds_changes *changes);
+
+/** The same as tables on standard output. */
+void cli_bound_why_print(const emp_problem *problem, const emp_bounds *now,
+                         const emp_bounds_why *all, const emp_bounds_why *gpus,
+                         const emp_bounds_changes *changes);
+
+/** A certificate of the bound by lemmas 1 to 5 of docs/bounds.md (docs/formats.md).
+ * \param[out] out           The caller's. \param[out] certified_ns  What it proves.
+ * \retval EMP_EUNSUPPORTED  The rules are not `events`, or nothing fits. \retval EMP_ENOMEM, EMP_EEXTERNAL */
+emp_status cli_certificate_json(json_t **out, const emp_problem *problem,
+                                emp_time_ns *certified_ns, emp_error *err);
 
 /* `emplace machines show` and `emplace machines check`. */
 
@@ -68,7 +95,7 @@ emp_status cli_why_create(emp_explanation **out, const emp_problem *problem,
                           const emp_decision *decision, const emp_sim_result *result,
                           bool is_wanted, emp_error *err);
 
-/** The object under "why" of docs/explain.md; NULL when memory is out. */
+/** The object under "why" of docs/simulator.md; NULL when out of memory. */
 json_t *cli_why_json(const emp_problem *problem, const emp_explanation *why,
                      const emp_what_if *what_if);
 
@@ -81,7 +108,7 @@ void cli_why_print_brief(const emp_problem *problem, const emp_explanation *why,
 void cli_why_print(const emp_problem *problem, const emp_explanation *why,
                    const emp_what_if *what_if);
 
-/** What a memory holds, as members of \a object, or as lines. \return false when memory
+/** The content of a memory, as members of \a object, or as lines. \return false when memory
  * is out. */
 bool cli_why_add_memory(json_t *object, const emp_problem *problem,
                         const emp_explain_memory *memory);

@@ -20,7 +20,7 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("s_1mb", "1 MB", EMP_SHEET_SECONDS),
     EMP_COLUMN("s_100mb", "100 MB", EMP_SHEET_SECONDS)};
 
-/* Of a copy alone. */
+/* The time of a copy by itself. */
 static double seconds_of(const emp_route *route, double bytes)
 {
     return route->latency_s + bytes / route->bytes_per_s;

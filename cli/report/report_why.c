@@ -11,11 +11,11 @@
 #include "sim/explain/brief.h"
 #include "sim/explain/explain.h"
 
-/* What the time of each device goes into, for people and as JSON. */
+/* The use of each device's time, for people and as JSON. */
 
 enum { NAME_WIDTH = 34 };
 
-/* What a share is of; the name of a scope is not terminated. */
+/* The subject of a share; the name of a scope is not terminated. */
 struct subject {
     const char *key; /* in JSON */
     const char *name;
@@ -87,7 +87,7 @@ static json_t *json_top(const emp_problem *problem, const emp_explanation *why,
     return all;
 }
 
-/* The object under "ops" of a device of docs/explain.md; NULL when memory is out. */
+/* The object under "ops" of a device of docs/simulator.md; NULL when out of memory. */
 static json_t *cli_ops_json(const emp_problem *problem, const emp_explanation *why,
                             emp_device_id d)
 {
@@ -213,7 +213,7 @@ static json_t *json_change(const emp_problem *problem, const emp_explanation *wh
     return o;
 }
 
-/* The object under "what_if" of docs/explain.md; NULL when memory is out. */
+/* The object under "what_if" of docs/simulator.md; NULL when out of memory. */
 static json_t *cli_what_if_json(const emp_problem *problem, const emp_explanation *why,
                                 const emp_what_if *what_if)
 {
@@ -263,7 +263,7 @@ static const char *device_name(const emp_problem *problem, emp_device_id device)
     return problem->machine->device[device].name;
 }
 
-/* The object under "bottleneck" of docs/explain.md; NULL when memory is out. */
+/* The object under "bottleneck" of docs/simulator.md; NULL when out of memory. */
 static json_t *cli_bottleneck_json(const emp_problem *problem, const emp_explanation *why)
 {
     emp_bottleneck b = emp_explain_bottleneck(why);

@@ -16,7 +16,7 @@
 
 /* ---- a request of `emplace serve`: one line of JSON, read and checked ---- */
 
-/* What can be asked. */
+/* The requests. */
 #define CLI_VERB_LIST(X)  \
     X(LOAD, "load")       \
     X(SCORE, "score")     \
@@ -120,8 +120,8 @@ static emp_status read_verb(cli_request *r, emp_error *err)
     }
     if (word == NULL)
         return EMP_ERROR(EMP_EFORMAT,
-                         "a request has \"do\": load, score, explain, place, "
-                         "drop or status");
+                         "a request has \"do\": load, score, explain, place, drop or "
+                         "status");
     return EMP_ERROR(
         EMP_EFORMAT,
         "\"do\" is \"%.40s\"; it is load, score, explain, place, drop or status", word);
@@ -184,15 +184,15 @@ static emp_status read_members(cli_request *r, emp_error *err)
     return EMP_OK;
 }
 
-/* What one member alone does not tell. */
+/* Checks that need more than one member. */
 static emp_status check_rows(const cli_request *r, emp_error *err)
 {
     const emp_json *rows = r->placements != NULL ? r->placements : r->classes;
 
     if (r->verb != CLI_VERB_SCORE) return EMP_OK;
     if ((r->placements != NULL) == (r->classes != NULL))
-        return EMP_ERROR(EMP_EFORMAT, "\"score\" needs one of \"placements\" and "
-                                      "\"classes\"");
+        return EMP_ERROR(EMP_EFORMAT,
+                         "\"score\" needs one of \"placements\" and \"classes\"");
     if (emp_json_count(rows) > CLI_REQUEST_ROWS_MAX)
         return EMP_ERROR(EMP_EFORMAT, "%d placements; a request has %d at most",
                          emp_json_count(rows), CLI_REQUEST_ROWS_MAX);

@@ -246,7 +246,7 @@ static void collect(const server *s, client *c)
 
 /* ---- the loop ---- */
 
-/* What is waited for of a client. */
+/* The event that is awaited from a client. */
 static struct pollfd watch(const client *c)
 {
     if (c->is_running) return (struct pollfd){.fd = c->run.socket, .events = POLLIN};
@@ -291,13 +291,12 @@ static void forget_gone(server *s)
     sweep(s);
 }
 
-/* \return  false: nobody waits. */
+/* \return false: no client waits. */
 static bool welcome(server *s)
 {
-    static const char full[] =
-        "{\"id\":null,\"status\":\"EMP_EUNSUPPORTED\",\"error\":\"there are "
-        "too many clients; come again\"}\n";
-    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    static const char full[] = "{\"id\":null,\"status\":\"EMP_EUNSUPPORTED\",\"error\":"
+                               "\"there are too many clients; come again\"}\n";
+    int               fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 
     if (fd < 0) return false;
     if (s->count == s->params->clients) forget_gone(s);
@@ -379,8 +378,8 @@ static emp_status listen_at(int *listener, const char *path, emp_error *err)
     return EMP_OK;
 }
 
-/* Serves until stop is set, or standard input ends. A client that sends too long a line is
- * told so and dropped. The run of one that has left goes on to its end. Memory: at most clients lines, and an answer for each.
+/* Serves until stop is set, or standard input ends. A client that sends too long a line gets
+ * an error and is dropped. The run of one that has left goes on to its end. Memory: at most clients lines, and an answer for each.
  * \retval EMP_EIO  The socket cannot be opened; a file is in its place, or another server. */
 static emp_status cli_server_run(cli_desk *desk, const cli_server_params *params,
                                  emp_error *err)
@@ -420,17 +419,16 @@ static const struct argp_option options[] = {
     {"memory", KEY_MEMORY, "SIZE", 0, "Memory of the problems kept (default 2 GiB)", 0},
     {"clients", KEY_CLIENTS, "N", 0, "Clients at a time (default 128)", 0},
     {"most-runs", KEY_RUNS, "N", 0, "Runs of methods at a time (default 2)", 0},
-    {"line-bytes", KEY_LINE, "SIZE", 0, "Longest request: 4 MiB if nothing is said", 0},
+    {"line-bytes", KEY_LINE, "SIZE", 0, "Longest request (default 4 MiB)", 0},
     {0},
 };
 
 static const char doc[] =
     "Answer requests, lines of JSON, with the oracle: load a problem, score placements, "
     "explain one, place by a method. docs/library.md lists requests and answers.\v"
-    "Clients have their turn one after another. Of the problems kept, those not used for "
+    "Clients have their turn one after another. The kept problems that were not used for "
     "longest make room for a new one, which is refused if it takes more than --memory by "
-    "itself. Nothing is reachable from the network. The "
-    "socket is its owner's.\n\n"
+    "itself. Nothing is reachable from the network. The socket is its owner's.\n\n"
     "  emplace serve < requests.jsonl > answers.jsonl\n"
     "  emplace serve --socket /run/user/1000/emplace";
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A method that speaks lines of JSON: random devices for colocation classes, the same that method
-`random` draws. It needs Python's own library alone. Run it:
+`random` draws. It needs only Python's own library. Run it:
 
     emplace place nmt:layers=2 --machine k40x2 --method "cmd:python3 own_lines.py" --budget 200
 """
@@ -46,7 +46,7 @@ def main():
                 rows.append(below(len(hello["devices"]), hello["class_count"], stream))
                 candidate += 1
             print(json.dumps({"classes": rows}), flush=True)
-        # else message["told"] has the scores, which a random method does not need
+        # else `told` has the scores, which a random method does not need
 
 
 main()

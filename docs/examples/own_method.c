@@ -12,7 +12,7 @@ typedef struct {
     const emp_problem *problem;
     int32_t            devices;
     emp_device_id     *current, *candidate; /* [op] */
-    emp_time_ns        current_ns;          /* -1: the first candidate is not told yet */
+    emp_time_ns        current_ns;          /* -1: the first candidate has no score yet */
     uint64_t           state;
 } climber;
 

@@ -28,7 +28,7 @@ enum { ATTRS_MAX = 5 };
 
 static const char schema_version[] = "0.0.4";
 
-/* What leaves an op for another device: a tensor, or word that the op is done (tensor -1). */
+/* A message from an op to another device: a tensor, or word that the op is done (tensor -1). */
 typedef struct {
     emp_op_id     from;
     emp_tensor_id tensor;
@@ -82,7 +82,7 @@ static emp_device_id memory_of(const plan *p, emp_device_id device, bool is_on_h
     return is_on_host ? p->problem->machine->device[device].host : device;
 }
 
-/* What a reader has copied of its input. */
+/* The part of its input that a reader has copied. */
 static int64_t copied_bytes(const plan *p, emp_op_id reader, int32_t input)
 {
     const emp_graph  *g = p->problem->graph;
@@ -93,7 +93,7 @@ static int64_t copied_bytes(const plan *p, emp_op_id reader, int32_t input)
     return at == memory_of(p, p->device_of_op[reader], is_on_host) ? 0 : t->copy_bytes;
 }
 
-/* Whether an op is told of another one by a message. */
+/* Whether an op waits for another one's message. */
 static bool is_apart(const plan *p, emp_op_id from, emp_op_id to)
 {
     return !p->problem->graph->op[from].is_folded &&
@@ -158,7 +158,7 @@ static int32_t find_message(const plan *p, emp_op_id from, emp_tensor_id tensor,
 
 /* ---- the plan ---- */
 
-/* What is lost by rounding one op is added to the next one of its device. */
+/* The rounding error of one op is added to the next one of its device. */
 static void round_times(plan *p)
 {
     const emp_graph *g = p->problem->graph;

@@ -14,8 +14,8 @@
  * - An op that another device's op waits for without reading from it sends a message, too. Such a message, and one
  *   whose data stay in host memory, has 1 byte.
  * - Feeders of Chakra follow data_deps. So control edges are in both data_deps and ctrl_deps.
- * - Durations are whole microseconds. Rounding is carried from op to op of a device, so that their sum is that of
- *   the model to half a microsecond. They are times of kernels alone: no launch, no wait.
+ * - Durations are whole microseconds. Rounding is carried from op to op of a device, so that their sum is the
+ *   model's to half a microsecond. They are times of only kernels: no launch, no wait.
  * - Folded ops have no nodes. A device without ops has one node, "idle", that takes no time.
  */
 #ifndef EMP_GRAPHS_EXPORT_CHAKRA_H

@@ -264,7 +264,7 @@ static const emp_field_name value_names[] = {
     {"type", VALUE_TYPE},     {"shape", VALUE_SHAPE},
     {"tensor", VALUE_TENSOR}, {0}};
 
-/* What an attribute sets; each takes one kind of value and ignores others. */
+/* The target of an attribute; each takes one kind of value and ignores others. */
 typedef enum {
     SET_BOOL,
     SET_INT,      /* int32_t */
@@ -289,8 +289,8 @@ typedef struct {
 
 #define AT(member) offsetof(emp_op_attrs, member)
 
-/* Ranks of type attributes: T of a RandomUniform is the type of its shape, dtype that of
- * its numbers; SrcT of a Cast does not count; Tidx is all that a Range has. */
+/* Ranks of type attributes: T of a RandomUniform is the type of its shape, dtype the type
+ * of its numbers; SrcT of a Cast does not count; Tidx is all that a Range has. */
 static const attr_rule rules[] = {
     {"_output_shapes", SET_OUTPUTS, 0},
     {"dtype", SET_DTYPE, 5},

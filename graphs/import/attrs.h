@@ -20,7 +20,7 @@ typedef struct {
     int64_t   value[EMP_MAX_CONST_VALUES]; /**< floats are cut to integers */
 } emp_tensor_proto;
 
-/** What the attributes of one node say. Zero-initialise; one object serves all nodes of a
+/** The attributes of one node. Zero-initialise; one object serves all nodes of a
  * file, so that its memory is allocated once: reset and read for each, clear at the end.
  */
 typedef struct {

@@ -45,8 +45,8 @@ void emp_message_file_init(emp_message_file *file, const char *bytes, size_t siz
 
 void emp_message_file_clear(emp_message_file *file) { emp_arena_clear(&file->scratch); }
 
-/* Finds the first field of that number, which must be a string or a message. What cannot
- * be read is taken as absent: whether this is an error depends on what else the file may
+/* Finds the first field of that number, which must be a string or a message. A member
+ * that cannot be read counts as absent: whether this is an error depends on what else the file may
  * be. */
 static bool find_part(emp_message_file *file, emp_slice body, const emp_field_name *names,
                       int32_t number, bool is_string, emp_slice *out)
@@ -140,7 +140,7 @@ static emp_status explain(emp_message_file *file, emp_error *err)
     while (found && st == EMP_OK)
         st = emp_message_next(&message, &field, &found, &reason);
     return EMP_ERROR(st == EMP_OK ? EMP_EFORMAT : st,
-                     "no graph of a known kind (docs/formats.md lists them); read as "
+                     "no graph of a known kind (docs/models.md lists them); read as "
                      "TensorFlow's: %s",
                      st == EMP_OK ? "no node with a name and an op in it" : reason.msg);
 }
@@ -491,7 +491,7 @@ static bool is_in_gradients(const char *name)
     return false;
 }
 
-/* A scalar that nobody reads, and that is computed and not just a variable's value. */
+/* A scalar that no op reads, and that is computed and not just a variable's value. */
 static bool is_loss(const emp_graph *g, emp_op_id op)
 {
     if (!is_sink(g, op) || g->input_offset[op] == g->input_offset[op + 1] ||

@@ -1,6 +1,6 @@
 /** \file graphs/import/container.h
  * Finds the GraphDef in a file: the file itself, or a part of a MetaGraphDef or
- * SavedModel. What the file is, is told by its content; its name does not matter.
+ * SavedModel. The content decides which kind of file it is; its name does not matter.
  */
 #ifndef EMP_GRAPHS_IMPORT_CONTAINER_H
 #define EMP_GRAPHS_IMPORT_CONTAINER_H
@@ -23,7 +23,7 @@ void emp_message_file_init(emp_message_file *file, const char *bytes, size_t siz
 
 void emp_message_file_clear(emp_message_file *file);
 
-/** Finds the graph; of several meta graphs in a SavedModel, that of the first.
+/** Finds the graph; of several meta graphs in a SavedModel, the first one's.
  * \retval EMP_EFORMAT  There is none; the message says what the file is, as far as known.
  */
 emp_status emp_container_find(emp_message_file *file, emp_container *out, emp_error *err);
@@ -55,7 +55,7 @@ emp_status emp_signature_each_output(const emp_signature *signature,
                                      emp_message_file *file, emp_signature_visit *visit,
                                      void *context, emp_error *err);
 
-/* What one step of a graph from a file runs. */
+/* The ops that one step of a graph from a file runs. */
 
 /** Marks the ops of a comma-separated list; "name:port" names the op, too.
  * \retval EMP_EINVAL  One is no op of the graph, or the list is empty. */

@@ -7,7 +7,7 @@
 
 enum { DEPTH_MAX = 64, STEPS_MAX = 4096, OP_BYTES = 256, NAME_BYTES_MAX = 4096 };
 
-/* What may be spent on inlining: so many bytes for each byte of the file, and these. */
+/* The budget of inlining: so many bytes for each byte of the file, and these. */
 static const int64_t BYTES_FOR_BYTE = 64, BYTES_FREE = INT64_C(1) << 24;
 
 emp_status emp_frames_spend(emp_frames *frames, size_t name_bytes, emp_error *err)
@@ -173,7 +173,7 @@ static emp_status enter_iterations(emp_frames *frames, const emp_function_attr *
     return EMP_OK;
 }
 
-/* What runs beside the step, as input pipelines do, stays an op. */
+/* Functions that run beside the step, such as input pipelines, stay ops. */
 static bool is_beside(emp_slice type) { return emp_slice_has(type, "Dataset"); }
 
 static emp_status copy_inputs(emp_call *call, emp_frames *frames,

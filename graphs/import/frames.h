@@ -7,7 +7,7 @@
  * - While and StatelessWhile are "a/cond" and "a/body" for each iteration, of which the caller
  *   says the number; from the second on "a/cond_1", "a/body_1".
  *
- * What waits for a call waits for the op "a/done", which waits for the results and for what runs
+ * An op that waits for a call waits for the op "a/done", which waits for the results and for what runs
  * besides. If the call waits for something, nodes that read nothing of the body wait for "a/start".
  * Both ops are there only where they are needed.
  *
@@ -97,8 +97,8 @@ typedef struct {
 typedef struct {
     const emp_function *function; /**< NULL: the graph itself */
     int32_t             call;     /**< that made it; -1 = the graph */
-    int32_t     before; /**< frame whose results are its arguments; -1: those of the
-                                       call are */
+    int32_t     before; /**< frame whose results are its arguments; -1: the results of
+                                       the call are */
     int32_t     depth;
     const char *prefix;   /**< of its ops: "" or "a/" */
     emp_op_id   first_op; /**< its nodes that are no calls are ops from here on */

@@ -109,7 +109,7 @@ static emp_status read_entry(map_entry *out, const emp_message *def,
     }
 }
 
-/* What the results are; the signature has been read. */
+/* Reads the results; the signature has been read. */
 static emp_status read_results(emp_function *f, emp_message def, emp_error *err)
 {
     emp_strmap positions = {0};

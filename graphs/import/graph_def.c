@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's graph.proto and node_def.proto.
-/* GraphDef, MetaGraphDef and SavedModel of TensorFlow, as protobuf wire format or text. Of a SavedModel the
+/* GraphDef, MetaGraphDef and SavedModel of TensorFlow, as protobuf wire format or text. From a SavedModel the
  * first meta graph is read, and its step is a signature. Functions stand in place of the ops that call
  * them (frames.h). */
 #include "base/mem.h"

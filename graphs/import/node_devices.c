@@ -18,7 +18,7 @@ static const emp_field_name node_names[] = {
 
 /* A graph file in memory. */
 typedef struct {
-    char            *bytes; /* NULL: somebody else's */
+    char            *bytes; /* NULL: not owned here */
     emp_message_file file;
     emp_container    container;
 } graph_file;

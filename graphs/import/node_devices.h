@@ -8,7 +8,7 @@
 #include "graphs/import/proto/wire.h"
 #include "sim/graph/graph.h"
 
-/** What a file is, by its content. */
+/** The kind of a file, by its content. */
 typedef enum {
     EMP_NODES_NONE, /**< no TensorFlow graph, or no file that can be read */
     EMP_NODES_BINARY,
@@ -21,7 +21,7 @@ emp_nodes_syntax emp_nodes_syntax_in(const char *bytes, size_t size);
 
 /** Calls \a visit with the name and the device ("" = none) of each node, in the order of the
  * file. O(bytes of the file).
- * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_import_load(); else that of visit. The message
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_import_load(); else the status of visit. The message
  * names the file. */
 emp_status emp_nodes_each_device(const char *path,
                                  emp_status (*visit)(void *context, emp_slice name,

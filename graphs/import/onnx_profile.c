@@ -290,7 +290,7 @@ static bool is_of(const emp_onnx_timed_node *t, const emp_import_node *node)
 }
 
 /* Finds the node of each timed node at its index, and returns how many there are; -1: another node is at one.
- * Nodes that the runtime has made have indices behind those of the file. */
+ * Nodes that the runtime has made have indices behind the file's. */
 static int32_t match_indices(int32_t *at, const emp_onnx_profile *p,
                              const emp_import_node *node, int32_t count)
 {

@@ -6,10 +6,10 @@
  *      "args": {"op_name": "Conv", "node_index": "0", "provider": "CPUExecutionProvider", ...}}
  *     {"cat": "Session", "name": "model_run", "ts": 18694, "dur": 1228, ...}
  *
- * Runtimes before 1.12 put the events NAME_fence_before and NAME_fence_after around that of the kernel; fences are
+ * Runtimes before 1.12 put the events NAME_fence_before and NAME_fence_after around the kernel's event; fences are
  * waits and not read. A node without a name is called by its type and its number in the runtime's graph: "Relu_3".
  *
- * Each "model_run" is a run. The times are those of one run: the run whose sum of nodes is the median, the faster of
+ * Each "model_run" is a run. The times come from one run: the run whose sum of nodes is the median, the faster of
  * the middle two of an even number. So the first run, which allocates, does not count among several.
  */
 #ifndef EMP_GRAPHS_IMPORT_ONNX_PROFILE_H
@@ -47,7 +47,7 @@ emp_status emp_onnx_profile_load(emp_onnx_profile *out, const char *path, emp_er
 
 void emp_onnx_profile_clear(emp_onnx_profile *profile);
 
-/** What a profile says of a node of a model. Nodes of one group have one time, which is that of all of them. */
+/** A profile's facts about a node of a model. Nodes of one group have one time together. */
 typedef struct {
     double
         us; /**< of the group, at the node that is its number; -1 = the profile has none */
@@ -61,7 +61,7 @@ typedef struct {
  * names do, and among nodes with one name, or of one type without names, their order.
  *
  * The runtime makes nodes that the model does not have: it expands functions, such as HardSwish, fuses nodes, and
- * reorders layouts. Their times are those of the group of nodes without a time of their own that stand between the
+ * reorders layouts. Their times go to the group of nodes without a time of their own that stand between the
  * nodes that ran before and after; if there are none, they are added to the node that ran before. O(nodes).
  *
  * \param[out] time  [count]: of the nodes of the model.

@@ -23,7 +23,7 @@ static const char stream_word[] = "/stream:", all_word[] = "/stream:all";
 typedef struct {
     emp_slice name, body;
     emp_slice gpu; /* of a list of kernels: "/gpu:0"; data NULL = it is no such list */
-    bool      is_taken; /* its kernels are those of a list of ops */
+    bool      is_taken; /* its kernels belong to a list of ops */
 } device;
 
 /* Times by name, in a list of their own. */
@@ -139,7 +139,7 @@ static void clear_times(times *t)
     emp_free(t->op);
 }
 
-/* What is before the ":" of "Conv2D:Conv2D": the op whose kernel it is. */
+/* The text before the ":" of "Conv2D:Conv2D": the op whose kernel it is. */
 static emp_slice op_of_kernel(emp_slice name)
 {
     return (emp_slice){name.data, emp_slice_find(name, ":")};

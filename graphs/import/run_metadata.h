@@ -6,7 +6,7 @@
  *     NodeExecStats: node_name = 1, op_start_rel_micros = 3, op_end_rel_micros = 4, and in nanoseconds 14 and 15
  *
  * Nodes of "/job:.../gpu:0" say when the host has issued an op. Its kernels are nodes of "/gpu:0/stream:all", and their
- * times add up; an op of such a GPU without a kernel took none. Without "stream:all" those of all "stream:N" count. Ops of a CPU took
+ * times add up; an op of such a GPU without a kernel took none. Without "stream:all" the kernels of all "stream:N" count. Ops of a CPU took
  * what their nodes say. A node that ran several times took the sum.
  */
 #ifndef EMP_GRAPHS_IMPORT_RUN_METADATA_H

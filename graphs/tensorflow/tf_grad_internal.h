@@ -23,7 +23,7 @@ typedef struct {
     emp_tf_grad_fn *fn; /**< NULL: gradients end here */
 } emp_tf_grad_entry;
 
-/* What gradient functions are made of (tf_grad_model.c). */
+/* The parts of gradient functions (tf_grad_model.c). */
 
 /** Input i of an op. */
 emp_port    emp_tf_input(const emp_tf *tf, emp_op_id op, int32_t i);

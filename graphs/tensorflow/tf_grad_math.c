@@ -244,7 +244,7 @@ EMP_TF_GRAD(identity)
     in[0] = out[0];
 }
 
-/* Of Reshape, ExpandDims and Squeeze alike. */
+/* For Reshape, ExpandDims and Squeeze. */
 EMP_TF_GRAD(reshape)
 {
     emp_port sizes = emp_tf_shape_of(tf, emp_tf_input(tf, op, 0));

@@ -314,7 +314,7 @@ EMP_TF_GRAD(lookup)
                    EMP_TF_PORTS(out[0].values, emp_tf_input(tf, op, 1)));
 }
 
-/* Of the sorted values; output 1 says where they were. */
+/* The gradient of the sorted values; output 1 says where they were. */
 EMP_TF_GRAD(partial_sort)
 {
     in[0] = shaped(tf, "EmbeddingGrad", op, emp_tf_input(tf, op, 0),

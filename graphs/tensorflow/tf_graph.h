@@ -79,7 +79,7 @@ typedef struct {
     int32_t        forward_count;
 } emp_tf_stacks;
 
-/** What the names of ops made now are kept under, so that those of other iterations with the
+/** The key of the names of ops made now, so that ops of other iterations with the
  * same names share their device. */
 typedef struct {
     const char *key;  /**< NULL: they are free */
@@ -202,7 +202,7 @@ emp_port emp_tf_ints(emp_tf *tf, const char *parent, const char *leaf,
 emp_port emp_tf_dims(emp_tf *tf, const char *parent, const char *leaf,
                      const emp_shape *shape);
 
-/* What is known of a tensor. */
+/* The facts about a tensor. */
 emp_shape emp_tf_shape(const emp_tf *tf, emp_port port);
 emp_dtype emp_tf_dtype(const emp_tf *tf, emp_port port);
 /** Says that Python would not know this shape, though it is inferred here: the front end

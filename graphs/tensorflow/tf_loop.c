@@ -74,7 +74,7 @@ static emp_port choose(emp_tf *tf, bool is_from_outside, emp_port value)
     return value;
 }
 
-/* What belongs to a part of the model lies in the scope of that part. */
+/* Ops of a part of the model lie in the scope of that part. */
 static const char *enter_loop(emp_tf *tf)
 {
     return emp_tf_reenter(tf, emp_tf_join(tf, tf->scope, "while/", ""));

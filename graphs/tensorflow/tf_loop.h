@@ -33,7 +33,7 @@ void emp_tf_loop_close(emp_tf *tf);
 
 /** A loop variable as this iteration sees it. */
 emp_port emp_tf_loop_carry(emp_tf *tf, emp_port value);
-/** What the loop leaves of a loop variable. */
+/** The last value of a loop variable. */
 emp_port emp_tf_loop_exit(emp_tf *tf, emp_port value);
 /** A tensor from outside that all iterations read: entered once. Its gradient is added up in
  * place, iteration by iteration. */
@@ -47,7 +47,7 @@ emp_port emp_tf_loop_write(emp_tf *tf, emp_port value);
 /** Whether what is made now belongs to no iteration: the first one makes variables. */
 void emp_tf_loop_set_outside(emp_tf *tf, bool is_outside);
 
-/* Of the gradients' loop. */
+/* For the gradients' loop. */
 
 /** Stacks that keep what forward iterations computed for the backward ones: while they are
  * set, ops that read such a tensor pop it. \a popped [tensor] is EMP_TF_NONE everywhere,

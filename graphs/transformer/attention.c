@@ -13,13 +13,15 @@ static emp_port *open_cache(emp_stack *s, const char *name, const emp_op_attrs *
     if (s->next_cache == s->cache_count) {
         emp_tape_fail(t, EMP_GROW(s->cache, s->cache_count + 1, s->cache_capacity));
         if (!emp_tape_is_ok(t)) return NULL;
-        s->cache[s->cache_count++] =
-            emp_tape_op(t, "KeyValueCache", name, unit, attrs, NULL, 0);
+        s->cache[s->cache_count++] = emp_tape_op(
+            t, t->step->caches_on_host ? "HostKeyValueCache" : "KeyValueCache", name,
+            unit, attrs, NULL, 0);
     }
     return &s->cache[s->next_cache++];
 }
 
-/* Writes x [batch, new, ...] into a cache of so many rows a sequence; the cache behind the write. */
+/* Writes x [batch, new, ...] into a cache of so many rows a sequence. Returns the cache behind the write, or, where caches are on
+ * a host, what streams from it: the rows before x, beside which x is on the GPU already. */
 static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t rows,
                             int32_t unit)
 {
@@ -30,15 +32,17 @@ static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t 
 
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     attrs.shape.dim[1] = rows;
+    if (t->step->caches_on_host) unit = emp_tape_unit(t);
     emp_port *cache = open_cache(s, name, &attrs, unit);
     if (cache == NULL) return EMP_TAPE_NONE;
-    emp_port     in[3] = {*cache, s->positions, x};
+    emp_port     before = *cache;
+    emp_port     in[3] = {before, s->positions, x};
     emp_op_attrs none = {.dtype = t->step->dtype};
     emp_port     written = emp_tape_op(
             t, "ScatterUpdate", emp_tape_join_names(t, name, "/write"), unit, &none, in, 3);
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, written.op);
     *cache = written;
-    return written;
+    return t->step->caches_on_host ? emp_tape_stream(t, name, before, unit) : written;
 }
 
 /* Keys that stand for stride tokens each, of all tokens of a sequence. */
@@ -75,7 +79,7 @@ static emp_port turn_key(emp_stack *s, const char *leaf, emp_port x)
     return emp_tape_map(s->t, indexer_leaf(s, leaf), "RotaryEmbedding", NULL, x);
 }
 
-/* What an indexer's heads choose; without weights each for itself. Keys stand for stride tokens. */
+/* The keys that an indexer's heads choose; without weights each for itself. Keys stand for stride tokens. */
 static emp_port stack_select(emp_stack *s, emp_port q, emp_port k, emp_port weights,
                              int32_t stride)
 {
@@ -299,7 +303,7 @@ static emp_port multiply_gate(emp_stack *s, emp_port y, emp_port gate)
     return emp_tape_mul(s->t, emp_tape_join_names(s->t, name, "_mul"), y, gate);
 }
 
-/* What attention gives, [tokens, heads x value size], by its gate of x. */
+/* The result of attention, [tokens, heads x value size], by its gate of x. */
 static emp_port stack_gate(emp_stack *s, emp_port y, emp_port x)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
@@ -377,7 +381,7 @@ emp_port emp_stack_attention(emp_stack *s, emp_port x)
  * short vector a token and a rotated key that the heads share.
  *
  * Training and prompts expand the vector into keys and values. A step that writes one token does
- * not: it takes the matrix of the keys into the query and that of the values behind the attention.
+ * not: it takes the matrix of the keys into the query and the matrix of the values behind the attention.
  * Neither does a prompt that is longer than the keys its indexer chooses, since keys that all heads share can be
  * gathered. The cache holds the vector and the rotated key. */
 
@@ -486,7 +490,7 @@ static const char *weight_name(emp_stack *s, const char *module)
     return emp_tape_join_names(s->t, emp_stack_name(s, module), ".weight");
 }
 
-/* The matrix of keys and that of values, which may be one. */
+/* The matrices of keys and of values, which may be one. */
 static void make_matrices(emp_stack *s, int64_t plain, int64_t value, int32_t unit,
                           emp_port matrix[2])
 {
@@ -613,7 +617,7 @@ static emp_port compress(emp_stack *s, const char *module, emp_port x, int64_t s
     return turn(s, emp_tape_join_names(s->t, module, "_rotary"), y);
 }
 
-/* What the indexer chooses for queries of the vector \a latent. */
+/* The indexer's choice for queries of the vector \a latent. */
 static emp_port choose(emp_stack *s, emp_port x, emp_port latent)
 {
     const emp_transformer_indexer *c = &s->m->index;

@@ -7,11 +7,34 @@
 #include "base/mem.h"
 #include "graphs/transformer/tape.h"
 
+/* The weight behind a copy from its home, or x itself. */
+static emp_port held_behind(const emp_tape *t, emp_port x)
+{
+    if (!emp_tape_is_ok(t) || t->step->home == EMP_HOME_READER || x.op < 0 ||
+        strcmp(emp_graph_builder_type(t->builder, x.op), "Stream") != 0)
+        return x;
+    return emp_graph_builder_input(t->builder, x.op, 0);
+}
+
+/* Streams the weights that a note reads anew: the copies of the forward pass are gone by then. */
+static void stream_again(emp_tape *t, emp_note *note)
+{
+    for (int32_t i = 0; i < note->input_count; i++) {
+        const emp_port weight = held_behind(t, note->input[i]);
+        if (!emp_tape_is_ok(t) || weight.op == note->input[i].op) continue;
+        const char *name = emp_graph_builder_name(t->builder, weight.op);
+        note->input[i] =
+            emp_tape_stream(t, emp_tape_join_names(t, name, "/back"), weight,
+                            emp_graph_builder_attrs(t->builder, weight.op)->colocation);
+    }
+}
+
 /* Adds a gradient to what is known of a tensor or a weight. */
 static void give(emp_tape *t, const emp_note *note, emp_port to, emp_port gradient)
 {
     char name[EMP_TAPE_NAME_BYTES];
 
+    to = held_behind(t, to);
     if (!emp_tape_is_ok(t) || to.op < 0 || gradient.op < 0) return;
     emp_port *known = &t->gradient[to.op];
     if (known->op >= 0) {
@@ -172,7 +195,7 @@ static void view_back(emp_tape *t, const emp_note *note, emp_port dy)
     give(t, note, note->input[0], back(t, note, "/grad", "View", &attrs, &dy, 1));
 }
 
-/* At the first piece all others have their gradients: one concat gives that of the whole. */
+/* At the first piece all others have their gradients: one concat gives the gradient of the whole. */
 static void pieces_back(emp_tape *t, int32_t number)
 {
     const emp_note first = t->note[number];
@@ -286,8 +309,8 @@ static void combine_back(emp_tape *t, const emp_note *note, emp_port dy)
 
 static void go_back(emp_tape *t, int32_t number)
 {
-    const emp_note note = t->note[number]; /* adding ops adds no notes */
-    emp_port       dy = t->gradient[note.op];
+    emp_note note = t->note[number]; /* adding ops adds no notes */
+    emp_port dy = t->gradient[note.op];
 
     if (note.kind == EMP_NOTE_PIECE) {
         pieces_back(t, number);
@@ -302,6 +325,7 @@ static void go_back(emp_tape *t, int32_t number)
         return;
     }
     if (dy.op < 0) return; /* nothing that is trained depends on it */
+    stream_again(t, &note);
     switch (note.kind) {
     case EMP_NOTE_LINEAR: linear_back(t, &note, dy); break;
     case EMP_NOTE_LOOKUP: lookup_back(t, &note, dy); break;
@@ -337,7 +361,14 @@ void emp_tape_differentiate(emp_tape *t)
         return;
     }
     for (int32_t i = 0; i < t->forward_count; i++) t->gradient[i] = EMP_TAPE_NONE;
-    for (int32_t i = t->note_count - 1; i >= 0 && emp_tape_is_ok(t); i--) go_back(t, i);
+    for (int32_t i = t->note_count - 1, stage = -1; i >= 0 && emp_tape_is_ok(t); i--) {
+        const emp_port dy = t->gradient[t->note[i].op];
+        if (t->note[i].stage != stage && dy.op >= 0) {
+            stage = t->note[i].stage;
+            emp_tape_stage(t, dy);
+        }
+        go_back(t, i);
+    }
 }
 
 /* The optimizer's step: it begins when all gradients are there, as `optimizer.step()` behind

@@ -70,10 +70,19 @@ static emp_status check_step(const emp_transformer_model *m,
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "update=host keeps the states of Adam on a host: it needs "
                          "phase=train and optimizer=adam");
-    if (step->home != EMP_HOME_READER && step->phase == EMP_PHASE_TRAIN)
+    if (step->caches_on_host && (step->phase == EMP_PHASE_TRAIN || m->is_encoder))
         return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "home=host and home=any are for phase=prefill and phase=decode; "
-                         "a training step keeps its weights where it updates them");
+                         "cache=host keeps keys and values on a host: it needs "
+                         "phase=prefill or phase=decode, and a model that has a cache");
+    if (step->home == EMP_HOME_ANY && step->phase == EMP_PHASE_TRAIN)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "home=any is for phase=prefill and phase=decode; weights that "
+                         "are trained have home=device or home=host");
+    if (step->home == EMP_HOME_HOST && step->phase == EMP_PHASE_TRAIN &&
+        !step->updates_on_host)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "home=host leaves the weights of a training step on a host, "
+                         "which updates them: it needs update=host");
     return check_rounds(m, step, err);
 }
 

@@ -363,6 +363,15 @@ static emp_port add(emp_stack *s, const char *module, emp_port x, emp_port y)
     return emp_tape_add(s->t, emp_stack_leaf(s, module, "/residual"), x, y);
 }
 
+/* The sum that ends a feed-forward part. */
+static emp_port add_fed(emp_stack *s, emp_port x, emp_port y)
+{
+    const char *module = s->m->names.down;
+
+    if (!s->m->has_sum_in_place) return add(s, module, x, y);
+    return emp_tape_add_to(s->t, emp_stack_leaf(s, module, "/residual"), x, y);
+}
+
 /* Both parts read the layer's input. */
 static emp_port parallel(emp_stack *s, emp_port x)
 {
@@ -399,12 +408,12 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
     if (!l->has_no_feed_forward) {
         emp_port y = stack_feed_forward(s, has_first ? norm(s, n->norm_2, x) : x, x);
         if (has_second) y = norm(s, n->post_2, y);
-        x = add(s, n->down, x, y);
+        x = add_fed(s, x, y);
     }
     return x;
 }
 
-/* What a layer's own embedding of each token adds (Gemma 4). */
+/* Adds a layer's own embedding of each token (Gemma 4). */
 static emp_port add_embedding(emp_stack *s, emp_port x)
 {
     int64_t  tokens = emp_tape_size(s->t, x, 0), size = s->m->layer_embedding;

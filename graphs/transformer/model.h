@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "sim/graph/graph.h"
 
-/* What the modules of a transformer are called, by the program whose files it comes from. Ops have
+/* The names of a transformer's modules, by the program whose files it comes from. Ops have
  * the paths of their modules, so that a device map by module path can be made of a placement. */
 
 /** Names of modules; those behind `layer` are within a layer. */
@@ -72,7 +72,7 @@ typedef enum {
     EMP_NORMS_PARALLEL_2 /**< the same with two norms: GPT-NeoX */
 } emp_norm_places;
 
-/** What a norm's parameters are. */
+/** The parameters of a norm. */
 typedef enum {
     EMP_NORM_RMS,         /**< a factor */
     EMP_NORM_LAYER,       /**< a factor and a bias */
@@ -105,8 +105,8 @@ typedef enum {
     EMP_GATE_HEAD      /**< likewise, one factor a head: Step 3.5 */
 } emp_attention_gate;
 
-/** Sizes of the mixers that scan their sequence. Mamba-2's groups are key heads, and its state size is that of a
- * key. */
+/** Sizes of the mixers that scan their sequence. Mamba-2's groups are key heads, and its state size is a
+ * key's. */
 typedef struct {
     int32_t key_heads, heads;
     int32_t key_size, value_size; /**< of a head */
@@ -205,7 +205,9 @@ typedef struct {
     bool has_expert_norm;     /**< of what experts of another size give: Kimi K3 */
     bool has_router_scales;   /**< of the router's input and of experts: Gemma 4 */
     bool has_layer_scale;     /**< a factor of each layer's output, untrained: Gemma 4 */
-    bool has_logit_cap;       /**< a tanh of the logits: Gemma 2 */
+    bool
+         has_sum_in_place; /**< a feed-forward part is added to what goes around it: phi3 of llama.cpp */
+    bool has_logit_cap; /**< a tanh of the logits: Gemma 2 */
     bool has_head, is_head_tied, has_head_bias;
     bool has_head_transform; /**< dense, activation, norm before the head: BERT */
     bool has_pooler;         /**< a dense layer of the first token: BERT */

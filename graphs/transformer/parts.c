@@ -51,7 +51,7 @@ static bool is_path(const char *name, size_t length, const char *path)
     return strlen(path) == length && memcmp(name, path, length) == 0;
 }
 
-/* The path itself, or that of a part of it. */
+/* The path itself, or the path of a part of it. */
 static bool is_within(const char *name, size_t length, const char *path)
 {
     const size_t size = strlen(path);
@@ -150,7 +150,7 @@ static void fill_star(char out[EMP_PART_NAME_BYTES], const char *pattern,
                  word, star + 1);
 }
 
-/* Names that readers of configs give modules of single families, and those of GGUF. */
+/* Names that readers of configs give modules of single families, and GGUF's names. */
 static const char *const others[][2] = {
     {"block_sparse_moe.experts.*_proj", "ffn_*_exps"},
     {"feed_forward.experts.*_proj", "ffn_*_exps"},

@@ -1,6 +1,6 @@
 /** \file graphs/transformer/parts.h
  * The parts of a transformer in the names of its ops: "model.layers.3.mlp.up_proj/act" is of layer 3 and of the
- * module mlp.up_proj in it. The names are those of emp_transformer_names, whichever family they are of.
+ * module mlp.up_proj in it. The names come from emp_transformer_names, whichever family they are of.
  *
  * Threads. Functions without state; borrowed texts.
  */
@@ -29,7 +29,7 @@ typedef struct {
     size_t      path_length;
     const char *module;        /**< behind the layer's number: "mlp.up_proj" */
     size_t      module_length; /**< 0: it names no module within a layer */
-    /** What follows the first slash: "act"; "" = nothing. The number of a micro-batch is no part of it. */
+    /** The text after the first slash: "act"; "" = nothing. The number of a micro-batch is no part of it. */
     char role[EMP_PART_NAME_BYTES];
     bool is_cache; /**< of keys or values */
 } emp_model_part;

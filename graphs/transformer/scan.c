@@ -2,7 +2,7 @@
 /* Mixers that scan their sequence with a state of fixed size in place of a cache: the gated delta rule (Gated
  * DeltaNet, 2024; Kimi Delta Attention, 2025) and Mamba-2 (2024). A causal convolution of a few tokens comes before
  * the scan, a norm with a gate behind it. Steps that do not train keep two states a layer: the last inputs of the
- * convolution and that of the scan. */
+ * convolution and the state of the scan. */
 #include "graphs/transformer/stack.h"
 
 static const emp_transformer_scan *sizes_of(const emp_stack *s) { return &s->m->scan; }

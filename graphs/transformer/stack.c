@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the parts of a layer are made of: names of its modules, norms, activations, views by heads. */
+/* The elements of a layer's parts: names of its modules, norms, activations, views by heads. */
 #include "graphs/transformer/stack.h"
 
 const char *emp_stack_name(emp_stack *s, const char *module)

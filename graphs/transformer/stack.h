@@ -70,7 +70,7 @@ emp_port emp_stack_join_blocks(emp_stack *s, emp_port x);
  *     emp_transformer_step step = {.phase = EMP_PHASE_DECODE, .batch = 1, .sequence = 512, ...};
  *     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, NULL, err));
  *
- * What is modelled. Kernels are fused as in today's runtimes: attention is one kernel that keeps
+ * The scope of the model. Kernels are fused as in today's runtimes: attention is one kernel that keeps
  * no scores, a norm is one, the update of a weight is one, and the experts of a product are one.
  * A weight, the ops that use it, their gradients, and its update share a device, as in PyTorch.
  * Updates begin when all gradients are there. There is no dropout.

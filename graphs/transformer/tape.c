@@ -225,15 +225,14 @@ static emp_port turn_of(emp_tape *t)
     return at >= 0 ? t->mark[at] : EMP_TAPE_NONE;
 }
 
-/* An op in the weight's home, whose output is copied to where it is read. */
-static emp_port stream(emp_tape *t, const char *name, emp_port weight, int32_t unit)
+emp_port emp_tape_stream(emp_tape *t, const char *name, emp_port x, int32_t unit)
 {
     const char *streamed = name_in_round(t, emp_tape_join_names(t, name, "/stream"));
 
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     emp_op_id there = emp_graph_builder_find(t->builder, streamed, strlen(streamed));
     if (there >= 0) return (emp_port){there, 0};
-    emp_port in[2] = {weight, turn_of(t)};
+    emp_port in[2] = {x, turn_of(t)};
     return add_op(t, "Stream", streamed, unit, NULL, in, in[1].op >= 0 ? 2 : 1);
 }
 
@@ -241,8 +240,9 @@ void emp_tape_stage(emp_tape *t, emp_port x)
 {
     emp_error *err = t->err;
 
-    if (!emp_tape_is_ok(t) || t->step->home == EMP_HOME_READER || t->step->ahead == 0)
-        return;
+    const bool streams = t->step->home != EMP_HOME_READER || t->step->caches_on_host;
+
+    if (!emp_tape_is_ok(t) || !streams || t->step->ahead == 0) return;
     emp_tape_fail(t, EMP_GROW(t->mark, t->mark_count + 1, t->mark_capacity));
     if (!emp_tape_is_ok(t)) return;
     t->mark[t->mark_count++] = mark(t, x);
@@ -254,7 +254,8 @@ emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int3
     if (t->step->home == EMP_HOME_READER || shape.rank < 2 || kind != EMP_WEIGHT_TRAINED)
         return weight_of(t, name, weight_type(t, kind), shape, unit, kind);
     int32_t own = emp_tape_unit(t);
-    return stream(t, name, weight_of(t, name, homed_type(t), shape, own, kind), own);
+    return emp_tape_stream(t, name, weight_of(t, name, homed_type(t), shape, own, kind),
+                           own);
 }
 
 emp_port emp_tape_table(emp_tape *t, const char *name, emp_shape shape, int32_t unit)
@@ -275,7 +276,7 @@ int32_t emp_tape_unit_of(const emp_tape *t, const char *weight)
 
 /* ---- notes ---- */
 
-/* Notes an op for the way back; NULL: memory was out, or no backward pass follows. */
+/* Notes an op for the way back; NULL: out of memory, or no backward pass follows. */
 static emp_note *tape_note(emp_tape *t, emp_note_kind kind, const char *name,
                            int32_t unit, emp_port output, const emp_port *inputs,
                            int32_t count)
@@ -290,7 +291,8 @@ static emp_note *tape_note(emp_tape *t, emp_note_kind kind, const char *name,
                        .name = emp_tape_join_names(t, name, ""),
                        .unit = unit,
                        .op = output.op,
-                       .input_count = count};
+                       .input_count = count,
+                       .stage = t->mark_count};
     for (int32_t i = 0; i < count; i++) note->input[i] = inputs[i];
     return note;
 }
@@ -405,6 +407,11 @@ static emp_port binary(emp_tape *t, const char *name, const char *type,
 emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y)
 {
     return binary(t, name, "Add", EMP_NOTE_ADD, x, y, emp_tape_unit(t));
+}
+
+emp_port emp_tape_add_to(emp_tape *t, const char *name, emp_port x, emp_port y)
+{
+    return binary(t, name, "AddN", EMP_NOTE_ADD, x, y, emp_tape_unit(t));
 }
 
 emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y)

@@ -29,7 +29,7 @@
 
 #define EMP_TAPE_NONE ((emp_port){-1, 0})
 
-/* What a step does with a transformer: how many tokens, in which element type, and whether it
+/* The use of a transformer in a step: how many tokens, in which element type, and whether it
  * trains, reads a prompt or writes one token. */
 
 typedef enum {
@@ -49,7 +49,7 @@ typedef enum {
 
 /** The memory that holds the matrices of prompts and tokens. */
 typedef enum {
-    EMP_HOME_READER, /**< that of the device that reads them */
+    EMP_HOME_READER, /**< the memory of the device that reads them */
     EMP_HOME_HOST,   /**< a host's, from which they are streamed to their readers */
     EMP_HOME_ANY     /**< a placement says so for each matrix */
 } emp_weight_home;
@@ -66,8 +66,8 @@ typedef struct {
     int64_t
         micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
     int64_t
-        window_spare; /**< tokens that caches of windows hold besides the window; 0 = those of a micro-batch,
-                                if there are several */
+        window_spare; /**< tokens that caches of windows hold besides the window; 0 = a micro-batch's, if
+                                there are several */
     int64_t
         cache_granule; /**< caches of keys and values have room for a multiple of it; 0 = 1 */
     emp_dtype              dtype; /**< of weights and activations */
@@ -76,6 +76,8 @@ typedef struct {
     bool samples_top_p;   /**< else the device does, from the most likely ones */
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
     bool updates_on_host; /**< Adam's states and the update are a host's */
+    bool
+                    caches_on_host; /**< caches of keys and values are a host's, and stream to their readers */
     emp_weight_home home;
     int32_t
         ahead; /**< layers whose weights are streamed before their turn: 1 = double buffers, 0 = a matrix leaves its home when
@@ -87,16 +89,16 @@ int64_t emp_transformer_round_tokens(const emp_transformer_step *step);
 /** Number of micro-batches that prompts are read in. */
 int64_t emp_transformer_rounds(const emp_transformer_step *step);
 
-/** What stands before the number of a round in names. */
+/** The text before the number of a round in names. */
 #define EMP_TAPE_ROUND "/ubatch_"
 
 enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
 
-/** What a note is of; each kind has a function that goes back over it. */
+/** The kind of a note; each kind has a function that goes back over it. */
 typedef enum {
     EMP_NOTE_LINEAR,
     EMP_NOTE_LOOKUP,
-    EMP_NOTE_FUSED, /**< a gradient op of (dy, all inputs) gives those of all inputs */
+    EMP_NOTE_FUSED, /**< a gradient op of (dy, all inputs) gives all inputs' gradients */
     EMP_NOTE_SAME,  /**< a gradient op of (dy, x), or of dy alone */
     EMP_NOTE_VIEW,
     EMP_NOTE_PIECE, /**< a part of a split */
@@ -123,6 +125,7 @@ typedef struct {
     emp_op_attrs  attrs;
     const char   *gradient; /**< type of the gradient op, of FUSED and SAME */
     int32_t       first_piece, piece_count; /**< of PIECE: notes of the same split */
+    int32_t       stage;                    /**< that it is in, where stages stream */
 } emp_note;
 
 typedef enum {
@@ -139,7 +142,7 @@ typedef struct {
 
 typedef struct emp_tape emp_tape;
 
-/** Where a weight's element type comes from; NULL: that of the step. */
+/** Where a weight's element type comes from; NULL: the step's. */
 typedef struct {
     emp_status (*find)(const void *context, const char *name, const emp_shape *shape,
                        emp_dtype *dtype, emp_error *err);
@@ -205,9 +208,11 @@ emp_port emp_tape_placeholder(emp_tape *t, const char *name, emp_dtype dtype,
  * stage leave their home when the input of the stage `ahead` stages before it is done, so that 1 + ahead stages have buffers. */
 void emp_tape_stage(emp_tape *t, emp_port x);
 /** The weight of that name, made once. Weights that share a name are one and need one unit. A matrix whose home is not its
- * reader's device has a unit of its own, and the port is that of an op that streams it. */
+ * reader's device has a unit of its own, and the port belongs to an op that streams it. */
 emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
                             emp_weight_kind kind);
+/** An op in the home of \a x, of unit \a unit, whose output is copied to its reader when the turn of its stage comes. */
+emp_port emp_tape_stream(emp_tape *t, const char *name, emp_port x, int32_t unit);
 /** A table that is looked up where it is, whatever the home of matrices. */
 emp_port emp_tape_table(emp_tape *t, const char *name, emp_shape shape, int32_t unit);
 /** The unit of the weight of that name; -1: there is none. */
@@ -236,6 +241,8 @@ emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port
 emp_port emp_tape_map(emp_tape *t, const char *name, const char *type,
                       const char *gradient, emp_port x);
 emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y);
+/** The same sum by an op that adds y to x where x is, if nothing reads x afterwards. */
+emp_port emp_tape_add_to(emp_tape *t, const char *name, emp_port x, emp_port y);
 emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y);
 /** x by a factor that a weight NAME [size] gives each column. */
 emp_port emp_tape_scale(emp_tape *t, const char *name, emp_port x, int64_t size,

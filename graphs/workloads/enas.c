@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Cells drawn at random, as ENAS's search does it (Pham et al., ICML 2018), whose graphs Placeto
  * places: image classifiers of convolutional cells, and language models of recurrent ones. A seed
- * is a graph. The ops are those of melodyguan/enas; what is drawn there by its controller is drawn
+ * is a graph. The ops follow melodyguan/enas; what is drawn there by its controller is drawn
  * here evenly. */
 #include "base/random.h"
 #include "graphs/tensorflow/tf_ops.h"
@@ -18,8 +18,8 @@ typedef struct {
 
 /* ---- images ---- */
 
-/* The convolutional cells: five sums of two ops of earlier states, and a product over what nobody
- * reads. One cell is drawn for all layers, and another for the two that halve the image. */
+/* The convolutional cells: five sums of two ops of earlier states, and a product over the states
+ * that no cell reads. One cell is drawn for all layers, and another for the two that halve the image. */
 enum { SUMS = 5, STATES = SUMS + 2, CLASSES = 10, IMAGE_SIZE = 32 };
 
 typedef enum { SEPARABLE_3, SEPARABLE_5, AVERAGE, MAXIMUM, SAME, OP_COUNT } image_op;
@@ -199,7 +199,7 @@ static emp_port image_loss(emp_enas *e)
 /* ---- language ---- */
 
 /* The recurrent cell: each of its nodes reads an earlier one through a highway,
- * s = s + t (h - s), and the mean of the nodes that nobody reads is the state. */
+ * s = s + t (h - s), and the mean of the nodes that no op reads is the state. */
 enum { NODES = 12, VOCABULARY = 10000 };
 
 typedef struct {

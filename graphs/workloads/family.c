@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the families of workloads share. */
+/* Helpers that the families of workloads share. */
 #include "graphs/workloads/workloads_internal.h"
 
 emp_status emp_workload_generate(void (*emit)(emp_tf *tf, const int64_t *values),

@@ -12,7 +12,7 @@
 
 enum { NODES, ALPHA, DENSITY, TYPES, COMPUTE, BYTES, B_COMPUTE, B_BYTES, SEED };
 
-/* Of a unit of time, and of what GiPH calls a byte: so rounding to whole numbers does not count. */
+/* Nanoseconds in GiPH's unit of time and bytes in its unit of size, large enough that rounding does not count. */
 enum { NS_PER_UNIT = 1000000, BYTES_PER_UNIT = 1000000 };
 
 const char emp_giph_description[] = "GiPH's random layered graphs, with stated costs; "

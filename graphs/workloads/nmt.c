@@ -9,14 +9,14 @@
 /** tensorflow/nmt's attention_architecture. */
 typedef enum {
     EMP_NMT_STANDARD, /**< the attention wraps all layers of the decoder */
-    EMP_NMT_GNMT, /**< it wraps the bottom one; those above read that of the step before */
-    EMP_NMT_GNMT_V2 /**< they read that of this step */
+    EMP_NMT_GNMT, /**< it wraps the bottom one; the ones above read the attention of the step before */
+    EMP_NMT_GNMT_V2 /**< they read the attention of this step */
 } emp_nmt_architecture;
 
 /** The options that name them, in the order of the enum. */
 #define EMP_NMT_ARCHITECTURE_WORDS "standard|gnmt|gnmt_v2"
 
-/** What a spec says. */
+/** The values of a spec. */
 typedef struct {
     int32_t               layers, units, batch;
     int32_t               src_steps, tgt_steps; /**< words of a sentence */
@@ -81,7 +81,7 @@ static void run_direction(emp_tf *tf, const emp_nmt *m, emp_tf_rnn_cell *cell,
 }
 
 /* The cells of both directions. GNMT's have the names that TensorFlow gives them, the
- * others those of layer 0. */
+ * others have the names of layer 0. */
 static void create_directions(emp_tf *tf, const emp_nmt *m, emp_tf_rnn_cell cell[2])
 {
     if (is_gnmt(m)) {
@@ -300,7 +300,7 @@ const emp_option emp_nmt_params[] = {
 
 static const double clip_norm = 5.0;
 
-/* What the numbers of the spec say. */
+/* Reads the numbers of the spec. */
 static emp_nmt read_spec(const int64_t *v)
 {
     return (emp_nmt){

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Transformer-XL (Dai et al., ACL 2019), of which GO places graphs with 2, 4 and 8 layers: segments
- * one after another, each of which reads the states of the one before without a gradient. The ops
- * are those of model.py in kimiyoung/transformer-xl, time first. */
+ * one after another, each of which reads the states of the one before without a gradient. The
+ * ops follow model.py in kimiyoung/transformer-xl, time first. */
 #include <math.h>
 
 #include "graphs/tensorflow/tf_ops.h"
@@ -53,7 +53,7 @@ typedef struct {
 typedef struct {
     emp_tf        *tf;
     const int64_t *v;
-    int64_t        keys; /* of the segment at hand: its own and those of the memory */
+    int64_t        keys; /* of the segment at hand: its own and the memory's */
     layer_weights  layer[MAX_LAYERS];
     emp_port       memory[MAX_LAYERS]; /* input of each layer in the segment before */
 } model;
@@ -230,7 +230,7 @@ static emp_port part(model *m, emp_port qkv, int32_t index, int64_t steps)
 {
     emp_port x = {qkv.op, index};
 
-    if (steps < m->keys) { /* the queries are those of the segment itself */
+    if (steps < m->keys) { /* the queries come from the segment itself */
         emp_port begin = emp_tf_ints(m->tf, NULL, "Slice/begin",
                                      (int64_t[]){m->keys - steps, 0, 0}, 3);
         emp_port size = emp_tf_ints(m->tf, NULL, "Slice/size",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* WaveNet (van den Oord et al., 2016), of which GO places two stacks of 9 and four stacks of 9
- * layers. The ops are those of ibab/tensorflow-wavenet: a dilated convolution is a plain one on a
+ * layers. The ops follow ibab/tensorflow-wavenet: a dilated convolution is a plain one on a
  * batch that the dilation is part of. */
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/workloads/workloads_internal.h"
@@ -165,7 +165,7 @@ static emp_port gated(model *m, const char *scope, const char *name, const char 
     return emp_tf_op1(m->tf, function, NULL, emp_tf_op2(m->tf, "Add", "add", x, b.read));
 }
 
-/* What the layer hands on; its part of the output comes in \a skip. */
+/* The output that the layer hands on; its part of the output comes in \a skip. */
 static emp_port layer(model *m, int32_t number, emp_port x, int64_t dilation,
                       emp_port *skip)
 {

@@ -5,7 +5,7 @@
  * A spec is "family" or "family:key=value,key=value", e.g.
  * "nmt:layers=4,batch=64,units=1024,steps=40,vocab=32000". Keys not given take the
  * defaults that reproduce the paper's table; emp_workload_table() lists them. A new family is one
- * file and one line of workloads_internal.h; docs/add-a-workload.md shows how.
+ * file and one line of workloads_internal.h; docs/extending.md shows how.
  */
 #ifndef EMP_GRAPHS_WORKLOADS_WORKLOADS_H
 #define EMP_GRAPHS_WORKLOADS_WORKLOADS_H
@@ -16,7 +16,7 @@
 
 enum { EMP_WORKLOAD_MAX_PARAMS = 32 };
 
-/** What a spec gives: value[i] is that of row i of the family's parameters. */
+/** The values of a spec: value[i] belongs to row i of the family's parameters. */
 typedef struct {
     int32_t value[EMP_WORKLOAD_MAX_PARAMS];
     double  real[EMP_WORKLOAD_MAX_PARAMS]; /**< of rows that are no whole numbers */

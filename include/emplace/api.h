@@ -8,7 +8,7 @@
 #define EMP_EMPLACE_API_H
 
 #define EMP_VERSION_MAJOR 0
-#define EMP_VERSION_MINOR 1
+#define EMP_VERSION_MINOR 2
 #define EMP_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** The version of the library at run time, "0.1.0"; static storage. */
+/** The version of the library at run time, "0.2.0"; static storage. */
 EMP_API const char *emp_version(void);
 
 #ifdef __cplusplus

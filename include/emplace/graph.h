@@ -8,8 +8,8 @@
  *     emp_graph_destroy(graph);
  *
  * Queries take O(1) if nothing else is said. A query with a graph that is NULL, or an op or a
- * tensor that the graph does not have, gives NULL, 0, false or -1. What a query returns by pointer
- * is borrowed from the graph.
+ * tensor that the graph does not have, gives NULL, 0, false or -1. Pointers that queries return are
+ * borrowed from the graph.
  *
  * Threads. A graph does not change after it is made, so threads may share it.
  */
@@ -36,7 +36,7 @@ typedef struct emp_graph emp_graph;
 /** Loads the graph of one training step from a workload spec ("nmt:layers=4,batch=64"; the
  * program's `emplace workloads` lists families and parameters) or from a file: a graph of
  * TensorFlow, PyTorch, ONNX or XLA, a trace, a config or weights' header of Hugging Face, GGUF, or
- * a benchmark instance (docs/formats.md). The graph has the ops that the step runs, no others. O(V + E).
+ * a benchmark instance (docs/models.md). The graph has the ops that the step runs, no others. O(V + E).
  *
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_EINVAL   An unknown parameter of a spec, or a value out of its range.
@@ -50,7 +50,7 @@ EMP_API emp_status emp_graph_load(emp_graph **out, const char *spec_or_path,
 EMP_API void emp_graph_destroy(emp_graph *graph);
 
 /** The runtime profile, a name for emp_runtime_load(), that fits where the graph comes from: "torch-eager"
- * for a graph of PyTorch, "tf-r1.3" for TensorFlow's (docs/profiles.md lists all). Static storage. */
+ * for a graph of PyTorch, "tf-r1.3" for TensorFlow's (docs/machines.md lists all). Static storage. */
 EMP_API const char *emp_graph_default_runtime(const emp_graph *graph);
 
 EMP_API int32_t emp_graph_op_count(const emp_graph *graph);
@@ -62,7 +62,7 @@ EMP_API const char *emp_graph_op_type(const emp_graph *graph, emp_op_id op);
 /** The op of that name, or -1. O(V). */
 EMP_API emp_op_id emp_graph_find(const emp_graph *graph, const char *name);
 
-/** Floating-point operations of the op; a multiply-add counts 2. 0 for ops with stated costs. */
+/** Floating-point operations of the op; a multiply-add counts 2. 0 for ops with costs of their own. */
 EMP_API double emp_graph_op_flops(const emp_graph *graph, emp_op_id op);
 /** Bytes that the op holds for the whole step: variables and slots of optimizers. */
 EMP_API int64_t emp_graph_op_persistent_bytes(const emp_graph *graph, emp_op_id op);

@@ -26,14 +26,14 @@
 extern "C" {
 #endif
 
-/** Output \a index of an op under construction. An op with stated costs has output 0 alone.
+/** Output \a index of an op under construction. An op with costs of its own has only output 0.
  * Frozen. */
 typedef struct {
     emp_op_id op;
     int32_t   index;
 } emp_port;
 
-/** What an op takes. Frozen. */
+/** The costs of an op. Frozen. */
 typedef struct {
     int64_t gpu_ns, cpu_ns; /**< time on a GPU and on a core of a CPU; from 0 */
     int64_t copy_ns;        /**< of its result between a GPU and host memory, one way;

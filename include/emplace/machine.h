@@ -4,7 +4,7 @@
  * Machines and runtimes are YAML files. A name, "k40x2", is looked up in machines/ or runtimes/ of
  * the data folder; a text with a slash or that ends in .yaml is a path. The data folder is the
  * environment's EMPLACE_DATA, else share/emplace beside the folder of the library or the program.
- * "giph:devices=20,seed=1" is a machine that is drawn at random, docs/formats.md.
+ * "giph:devices=20,seed=1" is a machine that is drawn at random, docs/models.md.
  *
  * Queries take O(1). A query with a machine that is NULL, or a device that the machine does not
  * have, gives NULL, 0 or -1.
@@ -38,7 +38,7 @@ typedef struct emp_runtime emp_runtime;
 EMP_API emp_status emp_machine_load(emp_machine **out, const char *name_or_path,
                                     emp_error *err);
 
-/** A machine for graphs with stated costs: \a cpu_count CPUs and \a gpu_count GPUs, all with the
+/** A machine for graphs with costs of their own: \a cpu_count CPUs and \a gpu_count GPUs, all with the
  * first CPU as their host. Each GPU has \a gpu_memory_bytes of memory. Links carry 2^31 B/s.
  * \retval EMP_EUNSUPPORTED  No CPU, a negative number, or more than 64 devices in all.
  * \retval EMP_EINVAL, EMP_ENOMEM */
@@ -61,14 +61,14 @@ EMP_API int64_t emp_machine_device_memory_bytes(const emp_machine *machine,
                                                 emp_device_id      device);
 /** The device of that name, or -1. O(devices). */
 EMP_API emp_device_id emp_machine_find(const emp_machine *machine, const char *name);
-/** Nanoseconds that a copy of \a bytes takes alone on the links between two devices; 0 from a
+/** Nanoseconds that a copy of \a bytes takes by itself on the links between two devices; 0 from a
  * device to itself. */
 EMP_API emp_time_ns emp_machine_copy_time_ns(const emp_machine *machine,
                                              emp_device_id from, emp_device_id to,
                                              int64_t bytes);
 
 /** Loads a runtime profile by name or path: "tf-r1.3", "ideal", "placeto", "baechi",
- * "msr-latency", "msr-load" or "edges" (docs/simulator.md, docs/profiles.md).
+ * "msr-latency", "msr-load" or "edges" (docs/simulator.md).
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_EIO      No such profile; the message lists the known ones.
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is expected.

@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
     size_t      size;   /**< sizeof(emp_place_params) */
     const char *method; /**< a name that `emplace methods` lists, "./mine.so" or "cmd:..."
-                                         (docs/add-a-method.md); NULL: "portfolio" */
+                                         (docs/extending.md); NULL: "portfolio" */
     const char *preset; /**< a set of the method's constants ("paper"), or NULL */
     const char *options; /**< "key=value,key=value" of the method, or NULL */
     int64_t
@@ -92,7 +92,7 @@ enum { EMP_EXPLANATION_BYTES = 4096 }; /**< enough for any explanation */
  * Simulates about 50 steps.
  * \param[out] text  Lines, each with its newline, cut after \a size bytes.
  * \retval EMP_EINVAL        An entry is no device, or not one that the op may use.
- * \retval EMP_EUNSUPPORTED  The rules of this runtime do not say what waits for what (docs/explain.md). */
+ * \retval EMP_EUNSUPPORTED  The rules of this runtime do not say what waits for what (docs/simulator.md). */
 EMP_API emp_status emp_explain(char *text, size_t size, const emp_problem *problem,
                                const emp_device_id *device_of_op, emp_error *err);
 

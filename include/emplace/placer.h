@@ -10,8 +10,8 @@
  *     until the budget ends:  ask(state, rows, ...);  score them;  tell(state, scores, ...);
  *     clear(state);
  *
- * The functions run in a process of their own, a fork of the program with one thread. What they
- * write elsewhere does not reach the program, and one that hangs or crashes ends the run with a
+ * The functions run in a process of their own, a fork of the program with one thread. Their writes
+ * elsewhere do not reach the program, and one that hangs or crashes ends the run with a
  * sentence. They may call all of <emplace/emplace.h> but teams, which the program exports to them.
  */
 #ifndef EMP_EMPLACE_PLACER_H
@@ -27,7 +27,7 @@ extern "C" {
 
 enum { EMP_PLACER_ABI = 1 };
 
-/** What a placer gets. All is borrowed, and there until clear() returns. Frozen. */
+/** The task of a placer. All is borrowed, and there until clear() returns. Frozen. */
 typedef struct {
     const emp_graph   *graph;
     const emp_machine *machine;
@@ -37,7 +37,7 @@ typedef struct {
     const char        *options;            /**< of --options; "" = none */
 } emp_placer_params;
 
-/** What the oracle said of a placement. Frozen. */
+/** The oracle's score of a placement. Frozen. */
 typedef struct {
     emp_time_ns step_time_ns; /**< also of what does not fit */
     int32_t     is_feasible;

@@ -26,7 +26,7 @@ typedef struct emp_problem emp_problem;
 /** Levels of the order in which a device serves what waits for it. */
 enum { EMP_LEVELS = 64 };
 
-/** What is decided of a step: a read-only view of arrays that are the caller's. Frozen. */
+/** A decision about a step: a read-only view of arrays that are the caller's. Frozen. */
 typedef struct {
     const emp_device_id *device_of_op; /**< [op count] */
     /** [op count] below EMP_LEVELS; what waits at the least level is served first, and at one
@@ -46,6 +46,20 @@ EMP_API emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
                                       const emp_machine *machine,
                                       const emp_runtime *runtime, const char *workload,
                                       emp_error *err);
+
+/** Loads a graph, a machine and a runtime, as emp_graph_load(), emp_machine_load() and emp_runtime_load() do, and
+ * makes a problem of them that owns all three.
+ * \param[out] out  The caller's, who destroys it; NULL after a failure.
+ * \param runtime   NULL: the one that fits the source (emp_graph_default_runtime()).
+ * \retval EMP_EINVAL, EMP_EIO, EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_ECYCLE, EMP_ENOMEM  As these four functions. */
+EMP_API emp_status emp_problem_load(emp_problem **out, const char *source,
+                                    const char *machine, const char *runtime,
+                                    emp_error *err);
+
+/** The graph and the machine of a problem, which live as long as it does if it has loaded them, and else as long as
+ * their owner lets them. The memories of this machine lack what the runtime keeps for itself. */
+EMP_API const emp_graph   *emp_problem_graph(const emp_problem *problem);
+EMP_API const emp_machine *emp_problem_machine(const emp_problem *problem);
 
 /** NULL is allowed. Simulators of it must be destroyed before. */
 EMP_API void emp_problem_destroy(emp_problem *problem);

@@ -12,10 +12,10 @@
  *     emp_sim_destroy(sim);
  *
  * Equal inputs give equal results, bit for bit, on any number of threads. A step that does not fit
- * in memory is a result like others: it has a time, as if memory were endless, and a verdict.
+ * in memory is a result like others: it has a time, as if memory were unlimited, and a verdict.
  *
- * Threads. A simulator, a team and a result are each confined to one thread at a time. A fork may go on
- * with those of its parent.
+ * Threads. A simulator, a team and a result are each confined to one thread at a time. A fork may go
+ * on with its parent's.
  */
 #ifndef EMP_EMPLACE_SIM_H
 #define EMP_EMPLACE_SIM_H

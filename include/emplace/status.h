@@ -43,7 +43,7 @@ typedef enum {
 
 enum { EMP_ERROR_MSG_BYTES = 512 };
 
-/** What failed. Zero it before use and before reuse. Frozen: it never changes. */
+/** The kinds of failure. Zero it before use and before reuse. Frozen: it never changes. */
 typedef struct {
     emp_status  status;
     const char *file; /**< of the library's source, for reports; static storage */

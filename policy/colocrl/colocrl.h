@@ -23,11 +23,11 @@
  *     grad J = 1/K sum_j (R_j - b) grad log p(d_j)
  *
  * for K placements d_j of the groups, R = -sqrt(step time in s), b a moving average of the
- * rewards of placements that ran. What raises J lowers E[sqrt(step time)], as the paper
+ * rewards of placements that ran. A change that raises J lowers E[sqrt(step time)], as the paper
  * has it. Placements are drawn near the policy, not from it (device_net.h), so that grad J
  * is an estimate with a bias. */
 
-/* What the placer over co-location groups sees of each group, a row of
+/* The features of a group for the placer over co-location groups, a row of
  *
  *     type       mean over the group's rows of a learned embedding of their op types
  *     16 values  sums of its rows' output sizes, 0 where there is no such size
@@ -35,7 +35,7 @@
  *
  * with sums n as ln(1 + n). With P (S, types) the share of each type in each group and E
  * (types, width) the embedding, the first part of all rows is P E, and the gradient of E is
- * P' times that of the rows. The rest is fixed.
+ * P' times the rows' gradient. The rest is fixed.
  *
  * Groups are steps of a sequence, whose order the caller chooses. */
 

@@ -437,7 +437,7 @@ static void propose(emp_learner *learner, int32_t samples)
     emp_doppler_agent_propose((emp_doppler_agent *)learner, samples);
 }
 
-/* The learner has no rows: nobody asks it for the device of one. */
+/* The learner has no rows: it is never asked for the device of one. */
 static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t node)
 {
     const emp_doppler_agent *a = (const emp_doppler_agent *)learner;
@@ -559,7 +559,7 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
     return EMP_OK;
 }
 
-/* What imitation came to is reported with every update. */
+/* The result of imitation is reported with every update. */
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_doppler_agent *a = (emp_doppler_agent *)state;

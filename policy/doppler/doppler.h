@@ -40,7 +40,7 @@ typedef struct {
     emp_doppler_exploration explore;
     double                  gamma;
     double                  epsilon;   /**< falls to 0 over so many episodes ... */
-    int32_t                 episodes;  /**< ... 0: those of the run */
+    int32_t                 episodes;  /**< ... 0: the run's */
     int32_t                 imitation; /**< most episodes of the stage before ... */
     double imitation_agreement; /**< ... which ends once this share is reached ... */
     int32_t
@@ -91,7 +91,7 @@ typedef struct {
     emp_doppler_net     net[2];      /**< [emp_doppler_kind] */
     emp_doppler_run    *run;         /**< [options.learner.samples] */
     int64_t             budget;      /**< episodes over which epsilon falls */
-    bool                has_weights; /**< those of one that was taught */
+    bool                has_weights; /**< the values of a policy that was taught */
     int64_t             imitated;    /**< episodes so far */
     double match[2]; /**< share of the last imitated choices that are the teacher's */
     emp_doppler_progress progress;
@@ -112,7 +112,7 @@ void emp_doppler_agent_propose(emp_doppler_agent *agent, int32_t samples);
  * begins with the weights of one. After a stop the next call goes on with the episodes that are left. */
 void emp_doppler_agent_imitate(emp_doppler_agent *agent);
 
-/** Plays the \a samples episodes drawn last once more, and sets the gradients to those of their mean
+/** Plays the \a samples episodes drawn last once more, and sets the gradients of their mean
  * objective of imitation; returns it without entropy. */
 double emp_doppler_agent_imitation(emp_doppler_agent *agent, int32_t samples,
                                    double entropy);

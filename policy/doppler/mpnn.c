@@ -11,7 +11,7 @@
 
 enum { F = EMP_DOPPLER_FEATURES };
 
-/* Slices. What follows SUM_B depends on the form. */
+/* Slices. The members after SUM_B depend on the form. */
 enum {
     NODE_W,
     NODE_B,
@@ -151,7 +151,7 @@ static int64_t row_of_round(const emp_doppler_mpnn *n, const senders *s, int32_t
     return (int64_t)s->first * n->shape.steps + (int64_t)t * s->count;
 }
 
-/* Clears the gradients of the block, but for those of MATRIX_W, nearly all of it, which the backward pass sets. */
+/* Clears the gradients of the block, except MATRIX_W's, nearly all of it, which the backward pass sets. */
 void emp_doppler_mpnn_zero_gradient(emp_doppler_mpnn *n)
 {
     const emp_params *p = n->params;
@@ -342,8 +342,8 @@ void emp_doppler_mpnn_forward(emp_doppler_mpnn *n)
     emp_activation_forward(EMP_ACTIVATION_LEAKY, n->x, size);
 }
 
-/* From the gradient of the state of some nodes after a round to that of the state before it, both in dh, but
- * for what they have sent; and to that of their sums in d_sums. */
+/* From the gradient of the state of some nodes after a round to the gradient of the state before it, both in dh,
+ * without the sent messages; and to the gradient of their sums in d_sums. */
 static void step_strip_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh,
                                 int32_t first, int32_t count)
 {
@@ -483,7 +483,7 @@ static emp_real *part(const emp_doppler_head *h, emp_real *gradient, int32_t sli
     return gradient + (s[slice].offset - s[0].offset);
 }
 
-/* A block's rows of a matrix whose rows are those of ROW_W: its values, or its gradients. */
+/* A block's rows of a matrix with the rows of ROW_W: its values, or its gradients. */
 static int64_t rows_of_block(const emp_doppler_head *h, int32_t block)
 {
     return (int64_t)block * h->width * inner(h->width);

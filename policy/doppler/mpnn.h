@@ -146,8 +146,8 @@ emp_status emp_doppler_choices_init(emp_doppler_choices *choices, int32_t most,
 void       emp_doppler_choices_clear(emp_doppler_choices *choices);
 
 /** The part of \a rows rows that the fixed blocks have: \a fixed (rows, G) of the embeddings
- * \a block [fixed blocks], (rows, H) each; and its gradients, which are added to those of the
- * parameters and to \a d_block. */
+ * \a block [fixed blocks], (rows, H) each; and its gradients, which are added to the parameters'
+ * gradients and to \a d_block. */
 void emp_doppler_head_fix(const emp_doppler_head *head, emp_real *fixed,
                           const emp_real *const *block, int32_t rows);
 void emp_doppler_head_fix_backward(const emp_doppler_head *head, emp_params *params,

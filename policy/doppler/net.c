@@ -134,7 +134,7 @@ static size_t fixed_size(const emp_doppler_net *n)
     return (size_t)node_count(n) * (size_t)emp_doppler_head_inner(&n->head);
 }
 
-/* Whether steps have a gradient of the embedding beside that of the fixed part. */
+/* Whether steps have a gradient of the embedding beside the gradient of the fixed part. */
 static bool is_shifting(const emp_doppler_net *n, int32_t embedding)
 {
     return n->kind == EMP_DOPPLER_SELECTOR ? embedding != EMP_DOPPLER_X
@@ -147,7 +147,7 @@ static int32_t embedding_count(const emp_doppler_net *n)
                                            : EMP_DOPPLER_LATENT + 1;
 }
 
-/* The first slice behind those of the messages: the placer's latent weights. */
+/* The first slice behind the messages' slices: the placer's latent weights. */
 static int32_t latent_slice(const emp_doppler_net *n)
 {
     return n->head.first - LATENT_SLICES;

@@ -35,7 +35,7 @@ void emp_zscore_backward(emp_real *dy, const emp_real *y, int64_t stride,
 
 typedef enum { EMP_DOPPLER_SELECTOR, EMP_DOPPLER_PLACER } emp_doppler_kind;
 
-/** Of each node: x, and what is made of it or of the node's features. */
+/** For each node: x, and the values made from it or from the node's features. */
 enum {
     EMP_DOPPLER_X,
     EMP_DOPPLER_BELOW,                      /**< of the selector */
@@ -57,7 +57,7 @@ typedef struct {
     emp_arrays arrays;          /**< all of these but mpnn.x */
 } emp_doppler_net;
 
-/** What an episode adds to the gradients of a net. */
+/** The contribution of an episode to a net's gradients. */
 typedef struct {
     emp_real *head;
     emp_real

@@ -4,7 +4,7 @@
  *
  * Times are nanoseconds in doubles, all whole, so that ties are exact. The compute of a node is
  * its mean time over the devices that it may use. Its message is what the graph states of its
- * results under the rules `edges` (docs/profiles.md), the longest of its ops'; else its bytes in
+ * results under the rules `edges` (docs/simulator.md), the longest of its ops'; else its bytes in
  * the mean over all routes.
  *
  *     b-level(v) = compute + (message + largest b-level of a successor, if there is one)
@@ -81,7 +81,7 @@ typedef struct {
     int64_t                  free_bytes[EMP_MAX_DEVICES];
     emp_arrays               arrays; /**< all of these */
 
-    /* Of the node that emp_doppler_episode_look() was last told: */
+    /* For the last node given to emp_doppler_episode_look(): */
     int32_t       candidate_count;
     emp_device_id candidate[EMP_MAX_DEVICES];
     /** [candidate][EMP_DOPPLER_FEATURES] compute given to it so far; compute of the node's inputs

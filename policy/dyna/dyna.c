@@ -20,7 +20,7 @@ enum {
     BATCHES_A_LEVEL = 2      /* ... one more after so many batches */
 };
 
-/* Streams of random numbers, beside those of walks and weights. */
+/* Streams of random numbers, beside the streams of walks and weights. */
 enum { STREAM_START = 32, STREAM_KIND, STREAM_LESSON };
 
 /* Largest group of Scotch or METIS over the mean. */
@@ -37,7 +37,7 @@ typedef struct {
     double              clip, imitate, real, judge_rate;
 } dyna_options;
 
-/* What a checkpoint must keep, beside the arrays. */
+/* The state in a checkpoint beside the arrays. */
 typedef struct {
     int64_t is_begun, asked, grown, examples, steps;
 } progress;
@@ -69,7 +69,7 @@ typedef struct {
     progress          at;
     double            gain[KINDS]; /* decayed mean of log gains */
     example          *example;     /* [EXAMPLES] a ring */
-    int64_t           groups_hash; /* that of the moves, or of a restored state */
+    int64_t           groups_hash; /* the moves', or a restored state's */
     int32_t           sample_count;
     int32_t           kind[EMP_MAX_BATCH];
     emp_imagined_walk walk[EMP_MAX_BATCH];

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-/* Substreams of a step's number, beside those of the weights. */
+/* Substreams of a step's number, beside the weights' substreams. */
 enum { STREAM_PICK = 16, STREAM_CHOOSE };
 
 /* Log gains as the judge sees them: in fiftieths, as most moves near a good placement change the step by a few percent,
@@ -70,7 +70,7 @@ void emp_imagination_clear(emp_imagination *im)
 
 /* ---- what is known ----------------------------------------------------------------- */
 
-/* A placement's hash is the sum of these over its ops, so that a move changes few. The mixer is that of SplitMix64
+/* A placement's hash is the sum of these over its ops, so that a move changes few. The mixer is SplitMix64's
  * (Steele, Lea and Flood, OOPSLA 2014). */
 static uint64_t hash_of_op(emp_op_id op, emp_device_id device)
 {
@@ -268,7 +268,7 @@ static void learn_ranks(emp_imagination *im, const stride *s)
     emp_move_net_learn(&im->proposer.policy, x[0], weight, n);
 }
 
-/* How well the policy's order of the moves is that of their estimates. */
+/* The rank correlation of the policy's moves with their estimates. */
 static void note_insight(emp_imagination *im, const stride *s)
 {
     double logit[EMP_IMAGINED_BLOCK], gain[EMP_IMAGINED_BLOCK];

@@ -6,7 +6,7 @@
  * ranks, and the walk makes the best one. It ends after its length, or when no move is expected to
  * help. Where it ends, the oracle has not been.
  *
- * The best move of a step is that of the least estimate, or the one that the judge rates highest
+ * The best move of a step is the one with the least estimate, or the one that the judge rates highest
  * (proposer.h): near a good placement the surrogate no longer ranks moves as the oracle does.
  */
 #ifndef EMP_POLICY_DYNA_IMAGINE_H
@@ -72,13 +72,13 @@ typedef struct {
 } emp_imagination;
 
 /** \a problem is borrowed; \a hidden units a network.
- * \retval EMP_EUNSUPPORTED  No op may run on a GPU. \retval EMP_ENOMEM, and those of emp_moves_init(). */
+ * \retval EMP_EUNSUPPORTED  No op may run on a GPU. \retval EMP_ENOMEM, and as for emp_moves_init(). */
 emp_status emp_imagination_init(emp_imagination *im, const emp_problem *problem,
                                 const emp_imagine_options *options, int32_t hidden,
                                 uint64_t seed, emp_error *err);
 void       emp_imagination_clear(emp_imagination *im); /**< legal after a failed init */
 
-/** Makes levels of groups until \a grown of them are there. \retval EMP_ENOMEM, and those of emp_moves_grow(). */
+/** Makes levels of groups until \a grown of them are there. \retval EMP_ENOMEM, and as for emp_moves_grow(). */
 emp_status emp_imagination_grow(emp_imagination *im, int64_t grown, emp_error *err);
 
 /** Has the oracle trace the parent, if that is new. O(V + E). */

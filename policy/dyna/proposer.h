@@ -15,7 +15,7 @@
  * in the last step that the oracle traced (sim/explain/explain.h).
  *
  * The scene is the placement that moves start from. It has a parent, which the oracle knows,
- * and moves away from it while a walk is imagined; blame stays that of the parent.
+ * and moves away from it while a walk is imagined; blame stays the parent's.
  */
 #ifndef EMP_POLICY_DYNA_PROPOSER_H
 #define EMP_POLICY_DYNA_PROPOSER_H
@@ -45,7 +45,7 @@ typedef struct {
     double         blame_s[EMP_MAX_DEVICES]; /**< of its nodes on the critical path */
 } emp_proposer_scene;
 
-/** The edges that leave the groups of a level: those of group g are first[g] .. first[g + 1] - 1. */
+/** The edges that leave the groups of a level: group g has first[g] .. first[g + 1] - 1. */
 typedef struct {
     int32_t *first; /**< [group + 1] */
     int32_t *node;  /**< [edge] the end outside of the group */
@@ -88,7 +88,7 @@ emp_status emp_proposer_grow(emp_proposer *p, emp_error *err);
 /** Sets the parent and the scene. \a blame_s and \a end_frac are [op], or NULL if nothing is known. O(V). */
 void emp_proposer_see(emp_proposer *p, const emp_device_id *device_of_op, double step_s,
                       const double *blame_s, const double *end_frac);
-/** The scene is that of the parent again. O(nodes). */
+/** Resets the scene to the parent. O(nodes). */
 void emp_proposer_return(emp_proposer *p);
 /** Makes a move in the scene. O(nodes of the group). */
 void emp_proposer_move(emp_proposer *p, const emp_move *move);
@@ -100,7 +100,7 @@ void emp_proposer_weigh(emp_proposer *p, const emp_move *moves, int32_t count);
 /** Sets net->out of \a count rows of inputs, at most EMP_PROPOSER_MOVES. */
 void emp_move_net_forward(emp_move_net *net, const emp_real *x, int32_t count);
 
-/** Runs the network and adds the gradient of sum_i weight[i] out(x_i) to that of its parameters. For the policy,
+/** Runs the network and adds the gradient of sum_i weight[i] out(x_i) to its parameters' gradient. For the policy,
  * weights that sum to 0 give the gradient of sum_i weight[i] log p(i). */
 void emp_move_net_learn(emp_move_net *net, const emp_real *x, const double *weight,
                         int32_t count);

@@ -17,7 +17,7 @@ typedef struct {
     bool    is_forward;
 } arc;
 
-/* What nodes are made of. */
+/* The state while nodes are made. */
 typedef struct {
     const emp_problem *problem;
     emp_node_graph    *nodes;
@@ -167,7 +167,7 @@ static double time_of_op(const emp_problem *p, emp_op_id op, emp_device_id devic
     return 1e-9 * (double)emp_problem_op_time_ns(p, op, device);
 }
 
-/* What rows weigh when they are merged: their time where they run fastest. */
+/* The weight of rows when they are merged: their time where they run fastest. */
 static void weigh_rows(const builder *b, double *load, uint64_t *devices)
 {
     const emp_problem *p = b->problem;

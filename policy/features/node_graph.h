@@ -3,19 +3,19 @@
  * them.
  *
  * A node is a row (op_features.h), or several rows merged so that there are at most so many nodes
- * (see the end of this file). Ops that are folded, or have no choice of devices, are in no node; what flows
- * through them alone is not seen.
+ * (see the end of this file). Ops that are folded, or have no choice of devices, are in no node; data that
+ * flow only through them are not seen.
  *
  * The rows of a training step form cycles: a variable's row holds its read, which comes first,
  * and its update, which comes last. A row therefore stands where its first op stands in the
  * graph's topological order. An edge of the graph from one row to another is *forward* if the
  * first row stands before the second. Forward edges form no cycle, and merging closes none.
- * What else there is *returns*, as gradients do to their variables. Successors and predecessors
- * are those of forward edges. Neighbours are those of all edges.
+ * All other edges *return*, as gradients do to their variables. Successors and
+ * predecessors follow forward edges. Neighbours follow all edges.
  *
- * Edges of the graph between the same two nodes are one edge here. Its bytes are those of the
- * tensors that the second node reads from the first, each tensor once; references count as what
- * a copy of them carries. An edge of control alone has 0 bytes.
+ * Edges of the graph between the same two nodes are one edge here. Its bytes are the sum of
+ * the tensors that the second node reads from the first, each tensor once; references count as what
+ * a copy of them carries. An edge of only control has 0 bytes.
  *
  * Threads. Immutable after creation.
  */
@@ -26,7 +26,7 @@
 #include "search/groups/class_groups.h"
 #include "sim/problem/problem.h"
 
-/** Edges in compressed rows: those of node v are first[v] .. first[v + 1] - 1. */
+/** Edges in compressed rows: node v has first[v] .. first[v + 1] - 1. */
 typedef struct {
     int32_t  count;
     int32_t *first; /**< [node + 1] */
@@ -76,11 +76,11 @@ void emp_node_graph_spread(const emp_node_graph *graph,
  *  - a node and the last of its predecessors, which then stand at the predecessor's place.
  *
  * A cycle would need another path between the two, and it would have to pass a node that stands
- * between them. Both rules hold where a node has one successor, or one predecessor, alone: those
+ * between them. Both rules hold where a node has one successor, or one predecessor: those
  * are the rules by which Baechi fuses ops (Jeon et al., SoCC 2020). Nodes without any edge left
  * may join each other.
  *
- * Of the two, a node takes the neighbour with which it exchanges more bytes. A limit on the load
+ * From the two, a node takes the neighbour with which it exchanges more bytes. A limit on the load
  * of what is merged keeps nodes alike. It begins below the mean load that is wanted, and grows
  * when nothing below it is left to merge. Nodes that may use different devices merge last. */
 

@@ -122,7 +122,7 @@ static void grow(forest *f)
 
 /* Numbers live ops breadth-first, tree by tree. The variables are the roots, in their
  * order: an op so stands with the parameters that it is nearest to, forward and backward
- * ops of a layer together. What no variable leads to follows, from its sources. Folded
+ * ops of a layer together. Ops that no variable leads to follow, from their sources. Folded
  * ops get -1. */
 static emp_status number_ops(const emp_graph *g, int32_t *number, int32_t *count,
                              emp_error *err)
@@ -378,7 +378,7 @@ int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count)
 /* Away from the streams of networks. */
 enum { STREAM_ORDER = UINT16_MAX - 1 };
 
-/* What groups are sorted by. */
+/* The sort key of groups. */
 static double order_key(emp_group_sequence sequence, uint64_t seed, int32_t group,
                         double mean_position)
 {

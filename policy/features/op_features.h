@@ -29,7 +29,7 @@
 #include "policy/nn/real.h"
 #include "sim/problem/problem.h"
 
-/* What a learned placer decides for: the colocation classes that more than one device of the
+/* The units that a learned placer decides: the colocation classes that more than one device of the
  * machine may run. Each such class with an op that is not folded is a *row*. */
 
 /** Numbers the rows of a problem by the lowest op of each that is not folded.
@@ -81,7 +81,7 @@ typedef struct {
 emp_status emp_op_features_create(emp_op_features **out, const emp_problem *problem,
                                   emp_error *err);
 
-/** What stands for a neighbour that an op lacks. */
+/** The number in place of a neighbour that an op lacks. */
 typedef enum {
     EMP_ABSENT_OWN,    /**< the op's own position */
     EMP_ABSENT_MINUS_1 /**< -1, as where there is no size */
@@ -100,7 +100,7 @@ emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count
 
 void emp_op_features_destroy(emp_op_features *features);
 
-/* What the placer network sees of a grouping: one row for each group that has members.
+/* The placer network's features of a grouping: one row for each group that has members.
  *
  *     types      how many of the group's ops have each type
  *     16 values  sums of its ops' output sizes

@@ -7,7 +7,7 @@
  * numbers (transferable.c lists them): logarithms of sizes and times, shares of the graph's total
  * or largest, and four numbers of the machine. None is standardized over the graph.
  *
- * Threads. One thread changes it at a time; while nobody does, it may be shared.
+ * Threads. One thread changes it at a time; while no thread does, it may be shared.
  */
 #ifndef EMP_POLICY_FEATURES_TRANSFERABLE_H
 #define EMP_POLICY_FEATURES_TRANSFERABLE_H
@@ -30,7 +30,7 @@ typedef struct {
     emp_arrays arrays;    /**< all of these */
 } emp_transferable;
 
-/** What features of a node say, one kind of thing each. */
+/** The kinds of a node's features. */
 typedef enum {
     EMP_PART_TYPE,     /**< the op's type and class, and whether GPUs can run it */
     EMP_PART_SHAPE,    /**< dimensions and bytes of the output */
@@ -42,7 +42,7 @@ typedef enum {
     EMP_TRANSFERABLE_PARTS
 } emp_transferable_part;
 
-/** What a part is called: "op types"; "nothing" if there is none (EMP_TRANSFERABLE_PARTS). */
+/** The name of a part: "op types"; "nothing" if there is none (EMP_TRANSFERABLE_PARTS). */
 const char *emp_transferable_part_name(emp_transferable_part part);
 
 /** \a nodes is only read here. Clear it afterwards, also after a failure. O(V + E).
@@ -52,13 +52,13 @@ emp_status emp_transferable_init(emp_transferable *features, const emp_node_grap
 /** Gives each node as many neighbours as it has, drawn from all nodes: a control for what edges are
  * worth to a network. Numbers of the node that edges decide (levels, degrees) stay. O(E). */
 void emp_transferable_shuffle(emp_transferable *features, emp_rng *rng);
-/** Sets the four numbers of the machine to 0: a control for what they are worth. What depends on the machine
- * otherwise stays: times, levels with transfers, shares of memory, and the devices of a node. O(V). */
+/** Sets the four numbers of the machine to 0: a control for what they are worth. Other features that depend on
+ * the machine stay: times, levels with transfers, shares of memory, and the devices of a node. O(V). */
 void emp_transferable_hide_machine(emp_transferable *features);
-/** Sets \a to, which is of the same nodes, from \a from, with one part mixed: each node gets that of another
- * one, by a permutation of all nodes. Neighbours are shuffled instead. EMP_TRANSFERABLE_PARTS: none is
- * mixed. Numbers of the machine are the same for all nodes and stay. What was done to
- * \a to before is undone. O(V + E). */
+/** Sets \a to, which is of the same nodes, from \a from, with one part mixed: each node gets another one's
+ * part, by a permutation of all nodes. Neighbours are shuffled instead. EMP_TRANSFERABLE_PARTS: none is
+ * mixed. Numbers of the machine are the same for all nodes and stay. An earlier mix of
+ * \a to is undone. O(V + E). */
 void emp_transferable_mix(emp_transferable *to, const emp_transferable *from,
                           emp_transferable_part part, emp_rng *rng);
 void emp_transferable_clear(emp_transferable *features);

@@ -72,7 +72,7 @@ static emp_status add_drawers(emp_giph_agent *a, emp_error *err)
     return EMP_OK;
 }
 
-/* Of one episode. */
+/* The placement of one episode. */
 static emp_giph_placement placement_of(const emp_giph_agent *a, int32_t episode)
 {
     int64_t nodes = (int64_t)episode * a->world.node_count;
@@ -162,7 +162,7 @@ void emp_giph_agent_clear(emp_giph_agent *a)
 
 /* ---- moves ------------------------------------------------------------------------- */
 
-/* All pairs but pivots and those of a node; returns how many. */
+/* All pairs but pivots and the pairs of a node; returns how many. */
 static int32_t list_actions(emp_giph_drawer *d, const emp_giph_world *w,
                             const int32_t *pivot, int32_t barred)
 {

@@ -25,7 +25,7 @@
 
 /* Every constant by name; giph.c has the table. */
 
-/** What is taken from the return G of a move, sum of gamma^i times the i-th reward from it on. */
+/** The baseline of the return G of a move, sum of gamma^i times the i-th reward from it on. */
 typedef enum {
     EMP_GIPH_BASELINE_REWARDS, /**< mean reward of the episode up to the move */
     EMP_GIPH_BASELINE_RETURNS  /**< mean G of moves of that number, over late episodes */
@@ -49,7 +49,7 @@ enum {
     EMP_GIPH_METRICS
 };
 
-/** What one thread draws a move with. */
+/** The state with which one thread draws a move. */
 typedef struct {
     emp_gpnet     net;
     emp_giph_work work;

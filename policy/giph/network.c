@@ -9,8 +9,8 @@
 enum { H = EMP_GIPH_WIDTH, M = EMP_GIPH_MESSAGE, S = EMP_GIPH_HIDDEN };
 enum { X = EMP_GIPH_NODE_FEATURES, E = EMP_GIPH_EDGE_FEATURES };
 
-/* Slices of the block: weights, each with its bias behind it. Those of the second direction
- * follow those of the first. */
+/* Slices of the block: weights, each with its bias behind it. The parameters of the
+ * second direction follow the first's. */
 enum {
     ENCODE = 0,
     ENCODE_OUT = 2,

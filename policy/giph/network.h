@@ -32,7 +32,7 @@ typedef struct {
     emp_real *m;    /**< [link][EMP_GIPH_MESSAGE] */
 } emp_giph_pass;
 
-/** What one pass over a gpNet makes; each thread has its own. */
+/** The values of one pass over a gpNet; each thread has its own. */
 typedef struct {
     emp_real     *hidden, *y0;      /**< [pair][EMP_GIPH_WIDTH] */
     emp_giph_pass pass[2];          /**< forwards, backwards */
@@ -61,7 +61,7 @@ void       emp_giph_work_clear(emp_giph_work *work);
 void emp_giph_forward(emp_giph_work *work, const emp_params *params,
                       const emp_gpnet *net);
 
-/** Adds to \a gradient, a block as that of the parameters, their gradient of sum d_score score,
+/** Adds to \a gradient, a block like the parameters', their gradient of sum d_score score,
  * after emp_giph_forward(). */
 void emp_giph_backward(emp_giph_work *work, const emp_params *params,
                        const emp_gpnet *net, emp_real *gradient);

@@ -206,7 +206,7 @@ void emp_giph_world_clear(emp_giph_world *w)
     *w = (emp_giph_world){0};
 }
 
-/* Of an edge's message between two devices; 0 on one. */
+/* The time of an edge's message between two devices; 0 on one. */
 static double emp_giph_message_ns(const emp_giph_world *w, int32_t edge,
                                   emp_device_id from, emp_device_id to)
 {

@@ -74,7 +74,7 @@ typedef struct {
     emp_time_ns *sent_ns; /**< [edge] end of the last op that it carries something of */
 } emp_giph_placement;
 
-/** Fills the times from those of the ops. O(ops + crossings). */
+/** Fills the times from the ops' times. O(ops + crossings). */
 void emp_giph_placement_time(const emp_giph_placement *placement,
                              const emp_giph_world *world, const emp_score *score);
 
@@ -87,7 +87,7 @@ void emp_giph_placement_write(const emp_giph_placement *placement,
  * it goes on by the edge that matters most: GiPH's guess of what is critical.
  *
  * At first a node's edges out share by softmax(10 bytes / most bytes). After each placement that
- * ran, those of nodes on its critical path learn: the edge that the path takes grows by a share
+ * ran, the edges of nodes on its critical path learn: the edge that the path takes grows by a share
  * of what it lacks to 1, its siblings shrink by the same share. A node has what its edges in
  * bring, and 1 if it has none. */
 
@@ -117,7 +117,7 @@ void emp_criticality_learn(const emp_criticality *c, const emp_giph_world *world
  *     from every other pair of p to the pivot of v
  *
  * Features of a pair: the node's time over devices, the device's time over nodes, the pair's own
- * time, start-time potential, criticality of the node. Of a link: bytes, delay, time of the
+ * time, start-time potential, criticality of the node. For a link: bytes, delay, time of the
  * message, time of a byte, criticality of the edge. The start-time potential is how much later
  * the inputs of the node would be there than the node starts now, 0 of pivots; inputs of a node
  * that has none are there at 0. Each feature is scaled to -1 .. 1 by its least and greatest value

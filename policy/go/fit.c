@@ -10,7 +10,7 @@
 /* They bound what a proposal costs: moves that are made, and moves that are tried for each. */
 enum { MOST_MOVES = 64, MOST_TRIES = 256 };
 
-/* What is as unlikely as this is as unlikely as anything else. */
+/* Probabilities below this count as equal. */
 static const double LEAST_P = 1e-30;
 
 /* A node to another device. */
@@ -57,7 +57,7 @@ static bool is_full(const emp_go_fit *f, int32_t device)
     return f->room.peak_bytes[device] > f->problem->machine->device[device].memory_bytes;
 }
 
-/* The likelier move first; of equals that of the earlier node, to the lower device. */
+/* The likelier move first; among equals the one of the earlier node, to the lower device. */
 static int compare(const void *a, const void *b)
 {
     const move *x = a, *y = b;

@@ -3,10 +3,10 @@
  * so none knows what the others leave of a device.
  *
  * As long as search/room.h says that memory is missing, one node leaves a device that lacks it for
- * another one. Of the likeliest such moves the first after which nothing is missing is made, or
- * else the one that leaves the least missing. No step is simulated. Nodes should be groups of ops
+ * another one. It makes the likeliest such move after which no memory is missing, or else
+ * the one that leaves the least missing. No step is simulated. Nodes should be groups of ops
  * that belong together: a variable that leaves its reader behind is copied back, so that one small
- * node alone frees nothing.
+ * node by itself frees nothing.
  */
 #ifndef EMP_POLICY_GO_FIT_H
 #define EMP_POLICY_GO_FIT_H
@@ -62,7 +62,7 @@ typedef struct {
 emp_coupling emp_coupling_none(int32_t count);
 /** Cuts of the nodes, fewer than half as many groups as there are nodes.
  * \param params  Of these the seed, and what stops a cut.
- * \retval EMP_ENOMEM, and those of METIS */
+ * \retval EMP_ENOMEM, and as for METIS */
 emp_status emp_coupling_init(emp_coupling *coupling, const emp_node_graph *nodes,
                              const emp_transferable *features, const emp_problem *problem,
                              const emp_method_params *params, emp_error *err);

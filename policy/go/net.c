@@ -318,7 +318,7 @@ static const emp_real *layer_input(const emp_go_net *n, int32_t l)
     return l == 0 ? last_h(n) : n->layer[l - 1].out;
 }
 
-/* Turns dz from the gradient of gated into that of ungated rows, and adds to dM. */
+/* Turns dz from the gradient of gated rows into the gradient of ungated rows, and adds to dM. */
 static void gate_backward(emp_go_net *n, int32_t l)
 {
     const int32_t   W = n->shape.width, threads = n->shape.threads;
@@ -348,7 +348,7 @@ static void read_backward(emp_go_net *n)
     }
 }
 
-/* Turns dz from the gradient of h[l + 1] into that of h[l]. */
+/* Turns dz from the gradient of h[l + 1] into the gradient of h[l]. */
 static void messages_backward(emp_go_net *n, int32_t l)
 {
     const emp_transferable *f = n->features;

@@ -70,11 +70,11 @@ emp_status emp_go_net_init(emp_go_net *net, const emp_go_shape *shape,
 void       emp_go_net_clear(emp_go_net *net); /**< legal after a failed init */
 void       emp_go_net_randomize(emp_go_net *net, double head_gain, emp_rng *rng);
 
-/** What nodes see from now on: \a choice [position] of the round before, or NULL in the first, as
+/** The input of nodes from now on: \a choice [position] of the round before, or NULL in the first, as
  * after emp_go_net_init(). Only with rounds. */
 void emp_go_net_show(emp_go_net *net, const uint8_t *choice);
 
-/** Sets \a p, and those of the tail; returns the mean entropy of a node's distributions, added up
+/** Sets \a p, and the tail's distributions; returns the mean entropy of a node's distributions, added up
  * over tasks. Once `stop` is set, passes end early, and what they leave is worth
  * nothing. */
 double emp_go_net_forward(emp_go_net *net);

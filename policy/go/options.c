@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is impossible counts as very unlikely, so that sums can be compared. */
+/* Impossible choices count as very unlikely, so that sums can be compared. */
 static const double LEAST_P = 1e-9;
 
 typedef struct {

@@ -9,7 +9,7 @@
 #include "policy/nn/real.h"
 #include "policy/reinforce/learner.h"
 
-/* What the GPUs of an example are called.
+/* The names of an example's GPUs.
  *
  * Which of two equal GPUs is the first says nothing, and a policy that draws all nodes at once
  * cannot learn what says nothing: so an example's GPUs are named anew, in one of two ways.
@@ -45,7 +45,7 @@ typedef enum { EMP_FAILURE_FIXED, EMP_FAILURE_GRADED } emp_go_failure;
 typedef enum { EMP_EDGES_GRAPH, EMP_EDGES_SHUFFLED } emp_go_edges;
 
 typedef struct {
-    emp_learner_options learner; /**< its entropy is that of the first update */
+    emp_learner_options learner; /**< its entropy is the first update's */
     int32_t             epochs, rounds;
     double              clip_ratio, entropy_last, head_gain;
     emp_go_draws        draws;

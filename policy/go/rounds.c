@@ -103,7 +103,7 @@ void emp_go_rounds_give(const emp_go_rounds *r, emp_go_net *net)
 
 /* ---- steps ---- */
 
-/* What was drawn for a sample: the next round has seen it, or it was proposed. */
+/* The draw for a sample: the next round has seen it, or it was proposed. */
 static const uint8_t *drawn(const emp_go_rounds *r, const emp_go_task *t, int32_t round,
                             int32_t sample)
 {
@@ -111,7 +111,7 @@ static const uint8_t *drawn(const emp_go_rounds *r, const emp_go_task *t, int32_
                                  : r->seen + place_of(r, round + 1, sample);
 }
 
-/* Of all samples at once. \return the objective. */
+/* Handles all samples at once. \return the objective. */
 static double pass_first(emp_go_rounds *r, const emp_go_climb *climb, emp_go_net *net,
                          const emp_go_task *t, const double *advantage)
 {
@@ -125,7 +125,7 @@ static double pass_first(emp_go_rounds *r, const emp_go_climb *climb, emp_go_net
     return emp_row_ppo_objective(&t->ppo, t->p, t->drawn_from, climb->samples);
 }
 
-/* Of one sample, whose advantage is given. Choices that were not drawn have no part in the
+/* Handles one sample, whose advantage is given. Choices that were not drawn have no part in the
  * objective, whatever they were drawn from. */
 static double pass_later(emp_go_rounds *r, const emp_go_climb *climb, emp_go_net *net,
                          const emp_go_task *t, int32_t round, int32_t sample,

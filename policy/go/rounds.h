@@ -5,7 +5,7 @@
  *     y_1 ~ p(. | none),   y_t ~ p(. | y_{t-1}),   t = 2 .. T
  *
  * Within a round nodes are drawn as with one round. An update adds up the objectives of all rounds,
- * with one advantage: that of what was proposed. In the first round all samples share a pass. In
+ * with one advantage: the proposal's. In the first round all samples share a pass. In
  * each other one a sample has a pass of its own, forward and backward, in every epoch.
  *
  * With one round nothing is allocated, and emp_go_rounds_zero(), emp_go_rounds_add() and
@@ -40,15 +40,15 @@ typedef struct {
     emp_adam adam;
 } emp_go_climb;
 
-/** Makes the steps. The network's last forward pass is that of drawing. Sets \a gradient_norm to that of
- * the last step, before clipping. Once the network's `stop` is set, it ends early, and the parameters
+/** Makes the steps. The network's last forward pass is the drawing. Sets \a gradient_norm to the
+ * last step's, before clipping. Once the network's `stop` is set, it ends early, and the parameters
  * are worth nothing.
  * \return minus the objective before the last step, without entropy. */
 double emp_go_climb_run(const emp_go_climb *climb, emp_go_net *net,
                         const emp_go_task *task, int32_t task_count,
                         double *gradient_norm);
 
-/** What the rounds behind the first have seen and drawn: arrays are [round - 1][sample][position]. */
+/** The inputs and draws of the rounds behind the first: arrays are [round - 1][sample][position]. */
 typedef struct {
     int32_t   count; /**< T, at least 1 */
     int32_t   rows, samples;

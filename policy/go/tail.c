@@ -76,7 +76,7 @@ void emp_segment_work_allocate(emp_segment_work *w, emp_arrays *arrays)
         EMP_ADD_ARRAY(arrays, emp_real, emp_dot_attention_scratch(&w->attention));
 }
 
-/* Of one layer: value or gradient of a parameter by its place in the layer. */
+/* For one layer: value or gradient of a parameter by its place in the layer. */
 static const emp_real *value(const emp_params *p, int32_t first, int32_t slice)
 {
     return emp_params_value(p, first + slice);
@@ -125,7 +125,7 @@ static void add_memory(emp_real *dqkv, const emp_real *dmemory, int64_t rows, in
         emp_vector_add(&dqkv[n * 3 * W + W], &dmemory[n * 2 * W], 2 * W);
 }
 
-/* From the gradient of a, in work->dsum, to that of x. */
+/* From the gradient of a, in work->dsum, to the gradient of x. */
 static void attention_backward(const emp_segment_layer *l, const emp_segment_work *work,
                                const emp_params *p, int32_t first, emp_real *dx,
                                const emp_real *x)

@@ -1,6 +1,6 @@
 /** \file policy/go/tail.h
- * What GO decides behind devices: the order, the fusion, one task after another. Task 0 is that of
- * devices, with the rows z_0 of the last attention layer and the distributions p_0:
+ * What GO decides behind devices: the order, the fusion, one task after another. Task 0 is the choice
+ * of devices, with the rows z_0 of the last attention layer and the distributions p_0:
  *
  *     u_k = z_{k-1} Wc + p_{k-1} E_k + bc
  *     z_k = LN_k(layer(u_k) + z_{k-1}),   p_k = softmax(z_k W_k + b_k)
@@ -39,7 +39,7 @@ enum {
     EMP_LAYER_SLICES
 };
 
-/** What a layer computed; N rows, width W, F hidden units. */
+/** The results of a layer; N rows, width W, F hidden units. */
 typedef struct {
     emp_real *qkv;                 /**< (N,3W) */
     emp_real *mix;                 /**< (N,W) what attention gave */
@@ -51,7 +51,7 @@ typedef struct {
     emp_real *out;                 /**< (N,W) */
 } emp_segment_layer;
 
-/** What layers of one network share. Its fields after `stop` are scratch. */
+/** The state that layers of one network share. Its fields after `stop` are scratch. */
 typedef struct {
     emp_dot_attention attention; /**< rows, width and so on */
     int32_t           hidden;
@@ -123,7 +123,7 @@ void emp_tail_allocate(emp_tail *tail, const emp_segment_work *work, emp_arrays 
 double emp_tail_forward(const emp_tail *tail, const emp_segment_work *work,
                         const emp_params *params, const emp_real *z, const emp_real *p);
 
-/** Sets \a dz (N,W), adds to \a d_logits of task 0, to those of all tasks but the last, and to the
+/** Sets \a dz (N,W), adds to \a d_logits of task 0, to the logits of all tasks but the last, and to the
  * gradients of the parameters. */
 void emp_tail_backward(const emp_tail *tail, const emp_segment_work *work,
                        const emp_params *params, emp_real *dz, emp_real *d_logits,

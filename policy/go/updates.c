@@ -20,7 +20,7 @@ enum { LOSS, REWARD, BASELINE, ENTROPY, GRADIENT_NORM, GREEDY_TIME };
 /* Largest group of a cut over the mean. */
 static const double GROUP_IMBALANCE = 3.0;
 
-/* An op joins its readers, or stays alone. */
+/* An op joins its readers, or stays by itself. */
 enum { FUSION_CHOICES = 2, JOINS = 1 };
 
 static emp_status init_network(emp_go_agent *a, const emp_method_params *params,
@@ -112,8 +112,8 @@ static emp_status allocate(emp_go_agent *a, int32_t decides, emp_error *err)
                : EMP_OK;
 }
 
-/* The cut is the one that refine makes with the same seed and coarsest=groups, so that what
- * refine finds with that alone can be imitated to the last op. */
+/* The cut is the one that refine makes with the same seed and coarsest=groups, so that the
+ * result of refine with only that can be imitated to the last op. */
 static emp_status create_groups(emp_go_agent *a, const emp_method_params *params,
                                 emp_error *err)
 {
@@ -222,7 +222,7 @@ static uint8_t *choices_of(const emp_go_agent *a, int32_t task, int32_t sample)
 
 static bool is_stopped(const emp_go_agent *a) { return emp_stop_is_set(a->net.stop); }
 
-/* `thread` is that of the agent's own team. */
+/* `thread` belongs to the agent's own team. */
 static void draw(emp_go_agent *a, int32_t round, int32_t sample, int thread)
 {
     const int64_t stride = ((int64_t)a->features.count + 1) * most_choices(a);
@@ -247,7 +247,7 @@ static void take_likeliest(emp_go_agent *a)
         emp_go_fit_mend(&a->fit, a->task[0].choice, a->task[0].p);
 }
 
-/* What was drawn is seen, and drawn anew. */
+/* The earlier draw is the input of a new one. */
 static void draw_again(emp_go_agent *a, int32_t round, int32_t samples)
 {
     const emp_go_task *t = &a->task[0];
@@ -421,7 +421,7 @@ emp_status emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
 
 /* ---- imitation ---- */
 
-/* A node's device is that of most of its ops. */
+/* A node's device is the device of most of its ops. */
 static void vote(emp_go_agent *a, const emp_device_id *device_of_op)
 {
     const emp_members *ops = &a->nodes->ops;
@@ -452,7 +452,7 @@ static void take_devices(emp_go_agent *a, const emp_device_id *device_of_op)
         a->task[0].choice[a->features.position[v]] = name_of_device[a->device_of_node[v]];
 }
 
-/* Of the other tasks; a node's choice is that of its first op. */
+/* For the other tasks; a node's choice is its first op's. */
 static uint8_t choice_of(const emp_go_agent *a, const emp_go_task *t,
                          const emp_owned_decision *example, emp_op_id op)
 {

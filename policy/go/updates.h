@@ -6,11 +6,11 @@
  *     R = -sqrt(t), -10 if out of memory                      failure=fixed
  *     R = -sqrt(t / t0) - 3 (memory missing over a device's)  failure=graded
  *
- * t is the step time in s, t0 that of the first placement proposed.
+ * t is the step time in s, t0 the step time of the first placement proposed.
  *
  * Where the order or the fusion is decided, too, each is a task of its own (tail.h), with the same
- * draws, advantages and objective; the objectives are added. A policy that was told where to begin
- * keeps those devices, and learns the rest. Several rounds (rounds.h) decide devices alone.
+ * draws, advantages and objective; the objectives are added. A policy with a start
+ * keeps those devices, and learns the rest. Several rounds (rounds.h) decide only devices.
  */
 #ifndef EMP_POLICY_GO_UPDATES_H
 #define EMP_POLICY_GO_UPDATES_H
@@ -34,7 +34,7 @@ typedef struct {
     emp_go_net         net;
     emp_go_rounds      rounds;
     int32_t            task_count;
-    emp_go_task        task[EMP_GO_TASKS]; /**< the first is that of devices */
+    emp_go_task        task[EMP_GO_TASKS]; /**< the first decides devices */
     emp_device_id     *start;   /**< [op] devices that stay; NULL: they are decided */
     uint8_t           *decided; /**< [position] likewise */
     float             *gumbel;  /**< [thread][position][choice] scratch */
@@ -60,7 +60,7 @@ emp_status emp_go_agent_propose(emp_go_agent *agent, int32_t samples);
 void emp_go_agent_write(emp_go_agent *agent, int32_t sample,
                         const emp_owned_decision *to);
 /** One step of Adam up the mean log-likelihood of an example's decisions. GPUs of an example are
- * named anew (options.h), and a node's is that of most of its ops. The level of an
+ * named anew (options.h), and a node's is the GPU of most of its ops. The level of an
  * op becomes the nearest choice, and a leader that is not the op itself "joins".
  * \param[out] loss  The mean negative log-likelihood of a decision before, in nats.
  * \retval EMP_EINTERRUPTED  No step was made. */

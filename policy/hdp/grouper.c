@@ -30,7 +30,7 @@ enum { CHUNKS = 16, BLOCK = 256 };
  * hidden units, and stay in the nearest cache. */
 enum { STRIP = 24 };
 
-/* The columns of positions follow those of sizes. */
+/* The columns of positions follow the columns of sizes. */
 enum { FIRST_POSITION = EMP_FEATURE_SIZES };
 
 /* A given group may have a probability of 0 in float. So many of these multiply to a
@@ -38,15 +38,15 @@ enum { FIRST_POSITION = EMP_FEATURE_SIZES };
 static const double SMALLEST = 1e-38;
 enum { FACTORS = 8 };
 
-/* A chunk's workspace: gradients of -log p laid out as the parameters' (those of the type slices and
- * of the hidden bias stay unused) and of the type image; then one block of activations. */
+/* A chunk's workspace: gradients of -log p laid out as the parameters' (the type slices' and
+ * the hidden bias's stay unused) and of the type image; then one block of activations. */
 typedef struct {
     emp_real *gradient, *d_type_image;
     emp_real *hidden, *d_hidden, *logits;
     double    log_prob, entropy, squares;
 } chunk_work;
 
-/* What all rows of a run have in common. */
+/* The values that all rows of a run share. */
 typedef struct {
     const emp_draw *draw;
     const int32_t  *given;

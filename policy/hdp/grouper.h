@@ -49,7 +49,7 @@ void emp_grouper_randomize(emp_grouper *grouper, emp_rng *rng);
 /** Starts with equally full groups that are ranges of z, the mean of an op's 12 positions
  * (standardized). Hidden unit j is f(slope (z - q_j)) with q_j the (j + 1/2) / hidden
  * quantile of z; the logit of group g is -gain / 2 times the squared distance of the
- * hidden units to those of an op at its quantile, apart from what all groups share.
+ * hidden units to an op's at its quantile, apart from what all groups share.
  * Sizes and types get no weight, embeddings are Glorot-uniform.
  * O(V log V + hidden groups). \retval EMP_ENOMEM
  * \retval EMP_EINVAL  The features have no positions (a window of 0). */
@@ -57,7 +57,7 @@ emp_status emp_grouper_start_ranges(emp_grouper *grouper, double slope, double g
                                     emp_rng *rng, emp_error *err);
 
 /** Draws a grouping, or takes \a given (row_count groups; NULL = draw), and leaves the
- * gradient of its log-probability in the parameters' gradients. Probabilities are those of
+ * gradient of its log-probability in the parameters' gradients. Probabilities follow from
  * the noisy logits, and gradients take the noise for a constant. Allocates nothing. */
 void emp_grouper_run(emp_grouper *grouper, const emp_draw *draw, const int32_t *given);
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the Gumbel numbers. The logits lie in [-C, C], so that the least draws the most probable
+/* The range of the scale of Gumbel numbers. The logits lie in [-C, C], so that the least draws the most probable
  * device nearly always, and the largest any. */
 static const double SCALE_LOW = 0.02, SCALE_HIGH = 50.0;
 

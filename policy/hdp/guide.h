@@ -10,7 +10,7 @@
  *
  * A policy that is sure of its devices so explores as much as one that is not.
  *
- * Ranks that share a run add what note() leaves, of which one rank alone has a candidate; then
+ * Ranks that share a run add what note() leaves, of which only one rank has a candidate; then
  * each calls take(), with the same result.
  */
 #ifndef EMP_POLICY_HDP_GUIDE_H
@@ -34,7 +34,7 @@ typedef struct {
     int32_t      *device;         /**< [capacity][row] the best first */
     double       *step_s;         /**< [capacity] 0: there is no such elite */
     double        scale;          /**< of Gumbel numbers */
-    /* What an update leaves for take(). */
+    /* The values that an update leaves for take(). */
     int32_t   *candidate;    /**< [row] its best placement; 0 without one */
     double     candidate_s;  /**< 0 = none */
     double     drawn, moved; /**< groups of its samples, and those that moved */

@@ -111,7 +111,7 @@ static emp_draw draw_of(const emp_learner *l, uint64_t seed)
                       .threads = l->threads};
 }
 
-/* Sets that of the grouper, too. */
+/* Sets the grouper's, too. */
 static emp_exploration explore(emp_hdp_agent *a)
 {
     const emp_hdp_options *o = &a->options;
@@ -365,7 +365,7 @@ static double take_op_gradients(emp_learner *learner, const double *weight, int3
     emp_params   *p = &a->net.params;
     double        loss = 0.0;
 
-    (void)entropy; /* that of the placer, which this policy lacks */
+    (void)entropy; /* the placer's, which this policy lacks */
     emp_params_zero_gradient(p);
     for (int32_t k = 0; k < own; k++) {
         const emp_real *gradient = &a->gradient[(size_t)k * p->count];
@@ -425,7 +425,7 @@ typedef struct {
     emp_learner       *learner;
     int32_t           *groups; /* [row]; NULL = they are learned, or there are none */
     uint64_t           groups_hash; /* of them */
-    int64_t            saved_hash;  /* the same, or that of a restored state */
+    int64_t            saved_hash;  /* the same, or a restored state's */
     emp_hdp_options    options;
     const emp_problem *problem;
     emp_balance        balance;             /* if the objective is balance */

@@ -40,9 +40,9 @@ typedef enum {
  * of METIS or Scotch has about \a imbalance times the mean load. On a machine of several
  * CPUs, rows that only a CPU can run are no part of the graph that METIS, Scotch and the
  * rules cut: they share the last group. With EMP_GROUPING_COLOCATION \a group_count may be 0 before and is then
- * set to as many as the rules make. Equal seeds give equal groups. \a problem is that of \a ops.
+ * set to as many as the rules make. Equal seeds give equal groups. \a problem is the problem of \a ops.
  * \param params  Of these the seed, and what stops a cut.
- * \retval EMP_ENOMEM, and those of metis_cut.h and scotch_cut.h */
+ * \retval EMP_ENOMEM, and as for metis_cut.h and scotch_cut.h */
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
                                    int32_t *group_count, double imbalance,

@@ -149,7 +149,7 @@ static void add_entropy(emp_hsdag_agent *a, int32_t steps, double weight)
     }
 }
 
-/* Of the steps drawn last, whose gradients are known: they are as short as the parameters. */
+/* Takes the gradients of the steps drawn last, which are known: they are as short as the parameters. */
 static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
                              double entropy)
 {

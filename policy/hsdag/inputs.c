@@ -224,7 +224,7 @@ void emp_hsdag_coarse_clear(emp_hsdag_coarse *c)
 
 enum { DEGREES = 8, WAVES = 8, COST_INPUTS = 10 };
 
-/* What is filled in. */
+/* The values that are filled in. */
 typedef struct {
     const emp_hsdag_coarse *coarse;
     const emp_node_graph   *nodes;
@@ -328,7 +328,7 @@ static void fill_paper(const filling *f, int32_t *distance, int32_t *queue)
 
 /* ---- costs ---- */
 
-/* Of a set's nodes together. */
+/* The sums over a set's nodes. */
 typedef struct {
     double cpu_s, gpu_s, output_bytes, persistent_bytes;
 } set_costs;

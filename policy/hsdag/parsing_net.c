@@ -313,8 +313,8 @@ static void convolve(const emp_hsdag_net *n, emp_real *y, const emp_real *x,
 
 /* ---- one level ---- */
 
-/* Rows of the edges, by their lower ends. Of an edge that has its row, the cursor of the lower end is where it
- * stands there. */
+/* Rows of the edges, by their lower ends. For an edge that has its row, the cursor of the lower end is the edge's
+ * position there. */
 static void list_edges(const emp_hsdag_net *n, emp_hsdag_level *v)
 {
     const emp_hsdag_graph *g = &v->graph;
@@ -502,7 +502,7 @@ static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *dy,
                         emp_hsdag_outputs(n, map), n->threads);
 }
 
-/* Of y = D(affine_back x); dy is overwritten. */
+/* The gradient of y = D(affine_back x); dy is overwritten. */
 static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_real *y,
                        const emp_real *x, int32_t map, int32_t rows)
 {
@@ -511,7 +511,7 @@ static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_r
     affine_back(n, dx, dy, x, map, rows);
 }
 
-/* Of y = LN(x), in place. */
+/* The gradient of y = LN(x), in place. */
 static void normalize_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *from,
                            int32_t norm, int32_t rows)
 {
@@ -521,7 +521,7 @@ static void normalize_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm 
                             n->shape.width, n->threads);
 }
 
-/* Of y = LN(x + affine_back x), in place. */
+/* The gradient of y = LN(x + affine_back x), in place. */
 static void residual_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *from,
                           const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
@@ -530,7 +530,7 @@ static void residual_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *
     emp_vector_add(dy, n->dx, (int64_t)rows * n->shape.width);
 }
 
-/* Of y = D(LN(affine_back x)); dy is overwritten. */
+/* The gradient of y = D(LN(affine_back x)); dy is overwritten. */
 static void normal_layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy,
                               const emp_real *y, const emp_hsdag_norm *from,
                               const emp_real *x, int32_t map, int32_t norm, int32_t rows)
@@ -580,7 +580,7 @@ EMP_KERNEL static emp_real dot(const emp_real *x, const emp_real *y, int64_t cou
     return sum;
 }
 
-/* From dh by groups to dh by nodes, the gradient of q; sets that of the factors. */
+/* From dh by groups to dh by nodes, the gradient of q; sets the gradient of the factors. */
 static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
 {
     int64_t W = n->shape.width;

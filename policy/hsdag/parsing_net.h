@@ -38,12 +38,12 @@ typedef struct {
     double  dropout;    /**< probability, below 1 */
 } emp_hsdag_shape;
 
-/** What a layer norm remembers. */
+/** The values that a layer norm keeps for its gradient. */
 typedef struct {
     emp_real *normal, *inverse;
 } emp_hsdag_norm;
 
-/** Of one level; rows are its nodes or its edges. Without dropout an edge has the same score from both ends, and
+/** The values of one level; rows are its nodes or its edges. Without dropout an edge has the same score from both ends, and
  * one row; with dropout it has two. */
 typedef struct {
     emp_hsdag_graph graph;
@@ -109,10 +109,10 @@ void emp_hsdag_net_forward(emp_hsdag_net *net, const emp_real *x, emp_rng *rng);
 /** Draws a device for each group, in order. */
 void emp_hsdag_net_draw(const emp_hsdag_net *net, int32_t *device_of_group, emp_rng *rng);
 
-/** Of those devices, after forward(). */
+/** The log-probability of those devices, after forward(). */
 double emp_hsdag_net_log_prob(const emp_hsdag_net *net, const int32_t *device_of_group);
 
-/** Sets \a gradient [params.count] to that of the log-probability of the devices, by the parameters. */
+/** Sets \a gradient [params.count] to the gradient of the log-probability of the devices, by the parameters. */
 void emp_hsdag_net_gradient(emp_hsdag_net *net, const emp_real *x,
                             const int32_t *device_of_group, emp_real *gradient);
 

@@ -18,8 +18,8 @@
 /** Writes e^{2x} for \a count numbers x, of a memory or a query. */
 void emp_attention_exp(emp_real *y, const emp_real *x, int64_t count);
 
-/** Writes e_s of rows first .. end-1 for \a count queries; those of query n to
- * e + n e_stride, and it starts at query + n query_stride. */
+/** Writes e_s of rows first .. end-1 for \a count queries; query n's to e
+ * + n e_stride, and it starts at query + n query_stride. */
 void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
                          int64_t query_stride, int32_t count, const emp_real *memory_exp,
                          const emp_real *v, int32_t first, int32_t end, int32_t A);
@@ -28,7 +28,7 @@ void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
 void emp_attention_mix(emp_real *e, emp_real *context, const emp_real *memory, int32_t S,
                        int32_t A);
 
-/** What \a count queries did, row by row, and the gradient of what became of it. */
+/** The results of \a count queries, row by row, and the gradient of these results. */
 typedef struct {
     int32_t           count, S, A;
     const emp_real   *weights;  /**< (count,S) */

@@ -13,7 +13,7 @@
  * near cache; and those whose exponentials are taken together. */
 enum { BLOCK = 48, ROWS = 4, LANES = EMP_PANEL_LANES };
 
-/* What one head of one segment works on. */
+/* The inputs of one head of one segment. */
 typedef struct {
     int32_t  first, count; /* its rows */
     int32_t  memory;       /* rows before them that it sees */
@@ -52,7 +52,7 @@ static int32_t segments_of(const emp_dot_attention *a)
 
 /* ---- scratch ---- */
 
-/* Of a thread. Keys are padded to whole panels: those beyond the last repeat it, and what comes
+/* The buffers of a thread. Keys are padded to whole panels: those beyond the last repeat it, and what comes
  * of them is dropped. */
 typedef struct {
     emp_panels kt, vt;          /* (size, keys) */
@@ -69,7 +69,7 @@ static int32_t round_up(int32_t count, int32_t multiple)
 
 static int32_t padded(int32_t keys) { return round_up(keys, EMP_PANEL_COLS); }
 
-/* What a thread has, and how much of it is taken. */
+/* The memory of a thread, and how much of it is taken. */
 typedef struct {
     emp_real *start;
     size_t    used;
@@ -256,7 +256,7 @@ static void block_forward(const space *s, const head *h, int32_t row, int32_t co
         for (int32_t c = 0; c < h->size; c++) out[r * h->size + c] *= inverse[r];
 }
 
-/* Where the shifts of a head's rows stand; the inverse sums follow those of all heads. */
+/* Where the shifts of a head's rows stand; the inverse sums follow all heads' shifts. */
 static int64_t normalizer(const emp_dot_attention *a, const head *h)
 {
     return (int64_t)h->number * a->rows + h->first;
@@ -356,7 +356,7 @@ static void turn(emp_real *to, int64_t stride, const emp_real *dt, int64_t keys,
         for (int64_t c = 0; c < size; c++) to[r * stride + c] = factor * dt[c * keys + r];
 }
 
-/* What a pass goes from and what it sets. */
+/* The inputs and outputs of a pass. */
 typedef struct {
     const emp_real *dout, *out, *normalizers, *qkv;
     emp_real       *dqkv, *dmemory;
@@ -413,7 +413,7 @@ static void run_backward(const emp_dot_attention *a, const head *h, const task *
     store_backward(&s, a, h, t);
 }
 
-/* Rows that are nobody's memory. */
+/* Rows outside every segment's memory. */
 static void clear_unseen(const emp_dot_attention *a, emp_real *dmemory)
 {
     int64_t first = a->has_memory ? (int64_t)(segments_of(a) - 1) * a->segment : 0;

@@ -4,8 +4,8 @@
  *
  *     P = softmax(Q K' / sqrt(width / heads)),   out = P V
  *
- * for each head, where Q are the rows of a segment, and K and V those of it and of the one
- * before. Nothing is masked. The forward pass keeps only what normalizes the rows of P, two numbers a
+ * for each head, where Q are the rows of a segment, and K and V the rows of it and of the
+ * one before. Nothing is masked. The forward pass keeps only what normalizes the rows of P, two numbers a
  * row and head. The backward pass computes P again, so that P takes no memory.
  * nn/attention.h is another attention, which adds. Results do not depend on the number of threads.
  */
@@ -36,7 +36,7 @@ void emp_dot_attention_forward(const emp_dot_attention *attention, emp_real *out
                                emp_real *normalizers, const emp_real *qkv);
 
 /** Sets \a dqkv (rows, 3 width) to the gradient through each row's own segment, and \a dmemory
- * (rows, 2 width) to that of its key and value as memory of the next segment, from the gradient of
+ * (rows, 2 width) to the gradient of its key and value as memory of the next segment, from the gradient of
  * \a out and what the forward pass set. */
 void emp_dot_attention_backward(const emp_dot_attention *attention, emp_real *dqkv,
                                 emp_real *dmemory, const emp_real *dout,

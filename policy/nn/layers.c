@@ -24,7 +24,7 @@ static int32_t team_of(int64_t B, int64_t K, int32_t threads)
     return emp_team_size(B * K * OPERATIONS, threads);
 }
 
-/* Of nodes with so many neighbours. */
+/* The weight of an edge between nodes with so many neighbours. */
 static emp_real weight(int32_t degree_u, int32_t degree_v)
 {
     return (emp_real)(1.0 / sqrt((degree_u + 1.0) * (degree_v + 1.0)));

@@ -22,7 +22,7 @@ void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
                     const int32_t *node, int32_t B, int32_t K, int32_t threads);
 
 /* Maxima over the neighbours of nodes, column by column. Neighbours are in compressed rows:
- * those of node v are node[first[v]] .. node[first[v + 1] - 1]. Results do not depend on the
+ * node v has node[first[v]] .. node[first[v + 1] - 1]. Results do not depend on the
  * number of threads. */
 
 /** m_v = maximum of x_u over the neighbours u of v, 0 without any. \a m and \a x are (N,C). \a
@@ -36,8 +36,8 @@ void emp_neighbor_max_backward(emp_real *dx, const emp_real *dm, const int32_t *
                                int32_t N, int32_t C, int32_t threads);
 
 /* ReLU and dropout (Srivastava et al., 2014) in one: what is below 0 becomes 0, and of the rest
- * each number becomes 0 with probability \a rate or is divided by 1 - rate. What is above 0
- * afterwards says what was kept, so that no mask is stored. */
+ * each number becomes 0 with probability \a rate or is divided by 1 - rate. Values above 0 afterwards
+ * mark the kept ones, so that no mask is stored. */
 
 /** In place; draws a number for each of \a count from \a rng, none if \a rate is 0, which must
  * be below 1. */

@@ -16,15 +16,15 @@ void emp_vector_add(emp_real *y, const emp_real *x, int64_t count)
     add_row(y, x, count);
 }
 
-EMP_KERNEL static void add_scaled(emp_real *y, const emp_real *x, emp_real factor,
-                                  int64_t count)
+EMP_KERNEL static void add_multiple(emp_real *y, const emp_real *x, emp_real factor,
+                                    int64_t count)
 {
     for (int64_t i = 0; i < count; i++) y[i] += factor * x[i];
 }
 
 void emp_vector_add_scaled(emp_real *y, const emp_real *x, emp_real factor, int64_t count)
 {
-    add_scaled(y, x, factor, count);
+    add_multiple(y, x, factor, count);
 }
 
 void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,

@@ -63,7 +63,7 @@ void emp_panels_part(const emp_panels *panels, emp_real *y, int64_t y_stride,
 /** Rows that should go through all panels before the next ones do. */
 enum { EMP_STRIP_ROWS = 48 };
 
-/** y[r] = start[r] + x[r] W for \a count rows without gaps, those of the start \a start_stride apart; the
+/** y[r] = start[r] + x[r] W for \a count rows without gaps, the start's rows \a start_stride apart; the
  * start may be y, one row with a stride of 0, or NULL for zeros. Long sums are cut where OpenBLAS cuts
  * them, so results are its own. */
 void emp_panels_rows(const emp_panels *panels, emp_real *y, const emp_real *start,
@@ -92,15 +92,15 @@ void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int
 /* Products of many rows with one small matrix, and the sums of outer products that are the
  * gradients of such a matrix.
  *
- * BLAS packs both operands, and of these one is as large as the result. A product packs the small one
- * alone, and a sum of outer products packs neither. Long sums are cut where OpenBLAS cuts them, so results
+ * BLAS packs both operands, and of these one is as large as the result. A product packs only the small
+ * one, and a sum of outer products packs neither. Long sums are cut where OpenBLAS cuts them, so results
  * are as close to its own as can be. They do not depend on the number of threads. */
 
 /** Whether the products of \a rows rows with a matrix of \a depth rows and \a cols columns are made
  * faster here than by BLAS. */
 bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols);
 
-/** y[r] = start[r] + x[r] W for \a rows rows without gaps, those of the start \a start_stride apart;
+/** y[r] = start[r] + x[r] W for \a rows rows without gaps, the start's rows \a start_stride apart;
  * it may be y, one row with a stride of 0, or NULL for zeros. W is (depth, cols), stored
  * as (cols, depth) if \a transpose. \return false, and nothing is done, where memory for W is out. */
 bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,

@@ -60,7 +60,7 @@ void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
     cell_forward(gates, c, h, c_previous, H, 0, H);
 }
 
-/* What one thread of a team does: its part of the columns, and of the cells. */
+/* The work of one thread of a team: its part of the columns, and of the cells. */
 typedef struct {
     emp_panels_pass pass;
     int64_t         first, end;

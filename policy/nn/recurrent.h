@@ -23,8 +23,8 @@
 void emp_lstm_cell_forward(emp_real *gates, emp_real *c, emp_real *h,
                            const emp_real *c_previous, int32_t H);
 
-/** Sequences of equal length that go through the same weights side by side. Of arrays
- * that a function takes, those of sequence n start n x T positions further (cells T + 1). */
+/** Sequences of equal length that go through the same weights side by side. In the
+ * arrays of a function, the values of sequence n start n x T positions further (cells T + 1). */
 typedef struct {
     int32_t count; /**< sequences */
     int32_t T, H;
@@ -60,14 +60,14 @@ void emp_lstm_recurrent_gradient(emp_real *dw, const emp_real *h, int64_t h_stri
  *     r = s(a_r + u_r),    z = s(a_z + u_z),    n = tanh(a_n + r u_n),    s the logistic
  *     h' = (1 - z) n + z h
  *
- * The caller computes a and u, and turns their gradients into those of the weights. B rows. */
+ * The caller computes a and u, and turns their gradients into the weights'. B rows. */
 
 /** \a gates (B,3H): a in, activations out. u (B,3H), h (B,H); \a next (B,H) is h'. */
 void emp_gru_forward(emp_real *gates, emp_real *next, const emp_real *u,
                      const emp_real *h, int32_t B, int32_t H);
 
 /** \a gates: activations in, gradients of a out. \a u: u in, its gradients out. \a dh (B,H): the
- * gradient of h' in, out that of h without what it has by way of u. */
+ * gradient of h' in, out the gradient of h without the part by way of u. */
 void emp_gru_backward(emp_real *gates, emp_real *u, emp_real *dh, const emp_real *h,
                       int32_t B, int32_t H);
 

@@ -19,7 +19,7 @@ typedef struct {
  * \param operations  Multiplications and additions, each pair one. */
 int32_t emp_team_size(int64_t operations, int32_t threads);
 
-/** The same for work in steps between which the team meets; \a operations are those of one step. */
+/** The same for work in steps between which the team meets; \a operations counts one step. */
 int32_t emp_team_size_of_steps(int64_t operations, int32_t threads);
 
 /** Returns when all \a size threads have called it. */

@@ -230,7 +230,7 @@ static int32_t row_count(const emp_placeto_net *net)
     return net->rollouts * net->graph->node_count;
 }
 
-/* One pass of messages: y' = z + AGG(y), where AGG is 0 for nodes that hear nobody. */
+/* One pass of messages: y' = z + AGG(y), where AGG is 0 for nodes without neighbours. */
 static void pass_messages(emp_placeto_net *net, int32_t direction, int32_t pass)
 {
     const emp_node_edges *edges = emp_placeto_sources(net, direction);
@@ -270,7 +270,7 @@ static void embed(emp_placeto_net *net)
     }
 }
 
-/* What the nodes of one relation say to the node, into its part of u. */
+/* Pools the nodes of one relation into the node's part of u. */
 static void pool(emp_placeto_net *net, int32_t relation)
 {
     emp_placeto_messages *m = &net->pool[relation];
@@ -352,7 +352,7 @@ static void leave_pool(emp_placeto_net *net, int32_t relation)
     emp_vector_add(net->d_e, d_message, rows * w);
 }
 
-/* Back through one pass: d_y holds the gradient of y', then that of y; adds to d_z. */
+/* Back through one pass: d_y holds the gradient of y', then of y; adds to d_z. */
 static void leave_pass(emp_placeto_net *net, int32_t direction, int32_t pass)
 {
     const emp_node_edges *sources = emp_placeto_sources(net, direction);

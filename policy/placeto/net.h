@@ -1,6 +1,6 @@
 /** \file policy/placeto/net.h
  * The network of Placeto (Addanki et al., NeurIPS 2019): message passing over a graph of nodes,
- * and odds of devices for one of them. With x (B,d) the features of nodes and FNN a row of affine
+ * and probabilities of devices for one of them. With x (B,d) the features of nodes and FNN a row of affine
  * maps with a ReLU between any two,
  *
  *     z = FNN d-d-d-d (x)
@@ -31,7 +31,7 @@ typedef struct {
     int32_t threads;      /**< results do not depend on it */
 } emp_placeto_shape;
 
-/** What AGG makes of a batch: outputs of its four maps, and the sum between them. */
+/** The values of AGG for a batch: outputs of its four maps, and the sum between them. */
 typedef struct {
     emp_real *inner, *message;   /**< (rows of y, w) */
     emp_real *sum, *outer, *out; /**< (rows of results, w) */
@@ -44,7 +44,7 @@ typedef struct {
     int32_t               words; /**< of 64 nodes */
     uint64_t *ancestors; /**< [node][words] bit u: u comes before by forward edges */
 
-    /* Of the last forward pass. */
+    /* The arguments of the last forward pass. */
     int32_t               rollouts, node;
     uint8_t              *relation; /**< [node] to the one that gets a device */
     const emp_real       *x;        /**< borrowed */
@@ -56,7 +56,7 @@ typedef struct {
     emp_real             *u, *c1, *c2; /**< (R,8d), (R,16d), (R,8d) */
     emp_real             *logits;      /**< (R,D) */
 
-    /* Of a backward pass. */
+    /* The gradients of a backward pass. */
     emp_real  *d_wide[4];                  /**< (B,2d) each */
     emp_real  *d_e, *d_z, *d_y;            /**< (B,2d), (B,d), (B,d) */
     emp_real  *d_u, *d_c1, *d_c2, *d_pool; /**< as u, c1, c2; (R,2d) */
@@ -94,7 +94,7 @@ enum {
     EMP_PLACETO_HEAD = EMP_PLACETO_POOL + 4 * EMP_PLACETO_RELATIONS
 };
 
-/* What a node is to the one that gets a device; the first three have an AGG each. */
+/* The relation of a node to the one that gets a device; the first three have an AGG each. */
 enum {
     EMP_PLACETO_ANCESTOR,
     EMP_PLACETO_DESCENDANT,

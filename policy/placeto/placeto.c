@@ -135,7 +135,7 @@ static int32_t draw_device(const emp_placeto_agent *a, int32_t rollout, const em
     return emp_categorical_sample(p, a->device_count, emp_rng_uniform(&rng));
 }
 
-/* Of every rollout, for the node whose turn it is. */
+/* Draws for every rollout, for the node whose turn it is. */
 static void draw_devices(emp_placeto_agent *a)
 {
     int32_t nodes = a->graph->node_count, node = a->graph->order[a->step];
@@ -313,7 +313,7 @@ static void emp_placeto_agent_tell(emp_placeto_agent *a, const emp_score *scores
 
 /* ---- the state ---- */
 
-/* What later asks depend on (emp_method). */
+/* The state that later asks depend on (emp_method). */
 static int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
                                             emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
@@ -436,7 +436,7 @@ void emp_placeto_weigh(emp_placeto_agent *a)
 
 /* ---- the update ---- */
 
-/* Of one row of odds; returns its part of the loss. */
+/* Handles one row of probabilities; returns its part of the loss. */
 static double score_row(emp_real *d_logits, emp_real *p, int32_t count, int32_t chosen,
                         double weight)
 {
@@ -447,7 +447,7 @@ static double score_row(emp_real *d_logits, emp_real *p, int32_t count, int32_t 
     return loss;
 }
 
-/* Of one step of all rollouts. */
+/* Handles one step of all rollouts. */
 static double add_step(emp_placeto_agent *a, int32_t step, double entropy,
                        double *entropy_sum)
 {
@@ -523,7 +523,7 @@ static void emp_placeto_learn(emp_placeto_agent *a)
     a->learner.metric[EMP_PLACETO_UPDATES].value = (double)a->learner.update;
 }
 
-/* GPUs alone, or all devices where CPUs are asked for or there is one GPU at most. */
+/* Only GPUs, or all devices where CPUs are asked for or there is one GPU at most. */
 static int32_t list_devices(emp_device_id devices[EMP_MAX_DEVICES], const emp_machine *m,
                             bool with_cpus)
 {

@@ -22,7 +22,7 @@
  *     b_t = mean of G_t over the last episodes, the present one among them
  *     loss = - sum over rollouts and t of (G_t - b_t) log pi(device of t) + eta H_t
  *
- * where H is the entropy of the odds. An episode is R rollouts from one start. They go on side by
+ * where H is the entropy of the probabilities. An episode is R rollouts from one start. They go on side by
  * side, one node an ask, and make one update together. The start is scored once, by an ask of its
  * own.
  *
@@ -42,7 +42,7 @@ typedef enum {
 /** In what the time of a step counts. */
 typedef enum { EMP_PLACETO_SECONDS, EMP_PLACETO_STARTS } emp_placeto_units;
 
-/** What counts as missing memory. */
+/** The measures of missing memory. */
 typedef enum {
     EMP_PLACETO_PEAK,    /**< GB above a limit on the fullest device */
     EMP_PLACETO_OVERFLOW /**< the share of a device's memory, summed over devices */

@@ -46,7 +46,7 @@ static double mean_of_ran(const emp_reinforce_rules *rules, const emp_score *sco
     return *ran > 0 ? sum / *ran : 0.0;
 }
 
-/* Before the samples are judged; \a mean is that of the \a ran that ran. */
+/* Before the samples are judged; \a mean is taken over the \a ran that ran. */
 static void start_baseline(const emp_reinforce_rules *rules, emp_baseline *baseline,
                            int32_t ran, double mean)
 {
@@ -60,7 +60,7 @@ static void start_baseline(const emp_reinforce_rules *rules, emp_baseline *basel
     baseline->ran += ran < INT32_MAX - baseline->ran ? ran : INT32_MAX - baseline->ran;
 }
 
-/* The deviation of rewards that ran, with those of this update; 1 where none is known yet. */
+/* The deviation of rewards that ran, with this update's; 1 where none is known yet. */
 static double deviation(const emp_reinforce_rules *rules, emp_baseline *baseline,
                         const emp_score *scores, int32_t count, double mean, int32_t ran)
 {

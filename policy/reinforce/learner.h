@@ -34,7 +34,7 @@
  * [-c, c], s the deviation of rewards that ran: one failure then weighs no more than c
  * deviations. */
 
-/** What a step of t seconds is worth; the paper found the first to be the best. */
+/** The reward of a step of t seconds; the paper found the first to be the best. */
 typedef enum {
     EMP_REWARD_SQRT,     /**< -sqrt(t) */
     EMP_REWARD_IDENTITY, /**< -t */
@@ -69,7 +69,7 @@ typedef struct {
                        placements that ran; 0 before the first update with several */
 } emp_baseline;
 
-/** What an update is computed from. */
+/** The inputs of an update. */
 typedef struct {
     double weight
         [EMP_MAX_TOLD]; /**< advantage / samples that take part; 0 = takes no part */
@@ -99,7 +99,7 @@ typedef struct {
 
 #define EMP_LEARNER_DEFAULTS(...) __VA_ARGS__
 
-/** Of an emp_adam. \a epsilon_name: "epsilon", unless the method has another option of this name. */
+/** The options of an emp_adam. \a epsilon_name: "epsilon", unless the method has another option of this name. */
 #define EMP_ADAM_OPTIONS(type, at, rate, epsilon_name, eps, hat)                         \
     EMP_REAL_OPTION("lr", type, at.learning_rate, 0, 10, "learning rate of Adam", rate), \
         EMP_REAL_OPTION(epsilon_name, type, at.epsilon, 1e-30, 1e6, "Adam's epsilon",    \
@@ -121,7 +121,7 @@ typedef struct {
     EMP_REAL_OPTION("entropy", type, at, 0, 1e6, \
                     "weight of the policy's entropy in the objective", __VA_ARGS__)
 
-/** Of emp_reinforce_rules. */
+/** The options of emp_reinforce_rules. */
 #define EMP_REWARD_OPTIONS(type, at, form_default, first, average, failures)         \
     EMP_WORD_OPTION("reward", type, at.form, "sqrt|identity|log",                    \
                     "of a step of t seconds: -sqrt(t), -t, -ln(t)", form_default),   \
@@ -159,7 +159,7 @@ typedef struct {
 
 typedef struct emp_learner emp_learner;
 
-/** What is a policy's own. */
+/** The functions of a policy. */
 typedef struct {
     int32_t            metric_count;
     const char *const *metrics; /**< names: "loss", "reward", "baseline", its own */
@@ -169,7 +169,7 @@ typedef struct {
     void (*propose)(emp_learner *learner, int32_t samples);
     /** The device of a row of the features in a placement drawn last. */
     emp_device_id (*device)(const emp_learner *learner, int32_t sample, int32_t row);
-    /** Sets the gradients of all networks to those of the sum of weight[k] log p(d_k) over
+    /** Sets the gradients of all networks, by the sum of weight[k] log p(d_k) over
      * the \a own placements drawn last, at least 1, and of \a entropy times their mean
      * entropy. Returns the loss. */
     double (*take_gradients)(emp_learner *learner, const double *weight, int32_t own,
@@ -205,7 +205,7 @@ struct emp_learner {
     emp_method_metric metric[EMP_LEARNER_MAX_METRICS];
 };
 
-/** What a policy begins with; takes \a ops over. */
+/** The learner that a policy begins with; takes \a ops over. */
 emp_learner emp_learner_start(const emp_learner_type    *type,
                               const emp_learner_options *options, emp_op_features *ops,
                               uint64_t seed, int32_t threads);
@@ -213,7 +213,7 @@ emp_learner emp_learner_start(const emp_learner_type    *type,
 /** Adds a network, whose loops then take the learner's threads. */
 void emp_learner_add(emp_learner *learner, emp_learner_net net);
 
-/** Whether the counts are those of a run: a restored state may come from anywhere. Asks begin with it.
+/** Whether the counts are possible in a run: a restored state may come from anywhere. Asks begin with it.
  * \retval EMP_EFORMAT */
 emp_status emp_learner_check(const emp_learner *learner, emp_error *err);
 
@@ -237,15 +237,15 @@ int32_t                         emp_learner_list_gradient(void           *state,
 int32_t                         emp_learner_list_values(void           *state,
                                                         emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-/** What the next placements depend on beyond the arguments of a creation; random numbers
+/** The state that the next placements depend on beyond the arguments of a creation; random numbers
  * follow from seed and update. */
 int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-/** The same of parameters and moments alone, for a policy whose networks fit any problem. */
+/** The same for only parameters and moments, for a policy whose networks fit any problem. */
 int32_t emp_learner_list_weights(void           *state,
                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-/** Of \a count values; NaN for none. */
+/** The mean of \a count values; NaN for none. */
 double emp_learner_mean(const double *values, int32_t count);
 
 const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
@@ -257,13 +257,13 @@ const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
  *     r = p_v(a_kv) / q_v(a_kv)
  *
  * for N rows v, advantages A_k, drawn choices a_kv, and q the distributions they were drawn from.
- * A row's ratio depends on its choice alone. So the advantages of all samples with one choice are
+ * A row's ratio depends only on its choice. So the advantages of all samples with one choice are
  * added up once, above and below 0 apart.
  *
  * An advantage is (R - b) / s, b and s the mean and the deviation of earlier rewards. Without
- * earlier ones they are those of the samples themselves. */
+ * earlier ones they are the samples' own. */
 
-/** What is known of earlier rewards (Welford, 1962). Zero-initialise. */
+/** The statistics of earlier rewards (Welford, 1962). Zero-initialise. */
 typedef struct {
     int64_t count;
     double  mean, squares; /**< sum of squared distances from the mean */

@@ -348,7 +348,7 @@ static void choose(emp_device_net *net, int32_t k, int64_t t,
     net->device[step] = device;
 }
 
-/* What one thread does of each step: its columns of the recurrent products, its rows of
+/* The part of each step that one thread does: its columns of the recurrent products, its rows of
  * the attention, its samples of the rest. */
 typedef struct {
     emp_panels_pass        pass;

@@ -19,9 +19,9 @@
  * with G standard Gumbel numbers, which draws from p when there is no noise and each step
  * has its own. A run of steps shares them, so that a sample is a few stretches of steps
  * per device. Within a run they are no longer independent of the device before, which the
- * decoder reads, so a sample is then only near the policy; log-probabilities and gradients
- * are those of p, without noise or runs: a bias that is accepted for the exploration.
- * Noise may instead be normal numbers added to the logits: then p is that of the noisy
+ * decoder reads, so a sample is then only near the policy; log-probabilities and
+ * gradients follow p, without noise or runs: a bias that is accepted for the exploration.
+ * Noise may instead be normal numbers added to the logits: then p follows from the noisy
  * logits, and gradients take the numbers for constants.
  *
  * One encoding serves all k samples of an update. Threads share the columns of the
@@ -72,7 +72,7 @@ typedef struct {
 
 enum { EMP_MAX_STRETCHES = 8 };
 
-/** Parameter slices. Those of the backward encoder follow the forward one's. */
+/** Parameter slices. The backward encoder's parameters follow the forward one's. */
 enum {
     EMP_NET_ENCODER_INPUT,
     EMP_NET_ENCODER_RECURRENT,
@@ -157,8 +157,8 @@ void emp_device_net_teach(emp_device_net *net, const double *weight,
                           double entropy_weight, const emp_device_lesson *lesson,
                           int32_t threads);
 
-/** After a run: sets the parameters' gradients, and those of the learned inputs, to those of
- *     sum over samples of weight[k] log p(devices of k)
+/** After a run: sets the gradients of parameters and learned inputs, by the sum
+ *     over samples of weight[k] log p(devices of k)
  *     + entropy_weight x mean over samples and steps of the entropy. */
 void emp_device_net_backward(emp_device_net *net, const double *weight,
                              double entropy_weight, int32_t threads);

@@ -7,8 +7,8 @@
                                 [1] * problem.graph.op_count])
 
 The oracle simulates in this process, without Python's lock, on several threads. Arrays are
-numpy.ndarray where numpy is installed and memoryview elsewhere. What the library refuses is an
-emplace.Error with the library's sentence. docs/python.md has more.
+numpy.ndarray where numpy is installed and memoryview elsewhere. A refusal of the library is
+an emplace.Error with the library's sentence. docs/library.md has more.
 """
 import os as _os
 

@@ -1,4 +1,4 @@
-"""What an environment is given: integers of a shape and below a bound, and groups of ops."""
+"""The arguments of an environment: integers of a shape and below a bound, and groups of ops."""
 import operator
 
 import numpy as np

@@ -20,8 +20,8 @@ def name_of(method: Any) -> str:
 def code_of(method: Any) -> str:
     """A hash of a method's source in 16 hexadecimal digits. It is that of a class and of the classes above
     it, or of a function, with the functions and classes of the same module that these name. Where there
-    is no source, as of what was typed at a prompt, it is that of the compiled code. Of values those
-    count that are arguments, defaults, or of an enclosing function, if they cannot change."""
+    is no source, as of what was typed at a prompt, it is that of the compiled code. Values count that
+    are arguments, defaults, or of an enclosing function, if they cannot change."""
     own = getattr(method, "emplace_code", None)
     if isinstance(own, str):  # what another object has found out
         return own

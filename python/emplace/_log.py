@@ -38,8 +38,8 @@ class _Replay:
 
 
 class Log:
-    """What an agent has had scored. save() gives it to the program once more, which scores it and writes
-    the record of a run."""
+    """The placements that an agent has had scored. save() gives them to the program once more, which scores
+    them and writes the record of a run."""
 
     def __init__(self, problem, groups, path, agent, options):
         self.path = os.fspath(path)

@@ -110,7 +110,7 @@ class Trainer:
         self._rows.put([])
 
     def score(self, rows):
-        """Of the agent's thread: has the program score the rows."""
+        """Called by the agent's thread: has the program score the rows."""
         self._rows.put(rows)
         scores = self._scores.get()
         if scores is None:

@@ -5,7 +5,7 @@
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
 Spaces and the class Env are Gymnasium's where it is installed; else there are three small spaces of
-the same form. numpy is needed. docs/python.md has a table of the environments.
+the same form. numpy is needed. docs/library.md has a table of the environments.
 
 Groups. An environment places groups of ops: `groups` has the number of each op's group, 0 and up.
 Without it, each colocation class that has an op to place is a group. A folded op costs nothing
@@ -19,7 +19,7 @@ Oracle. `oracle` is what scores the placements, an Oracle of the same problem. W
 environment makes one of its own.
 
 Info. info["step_time"] has the seconds of a step that was simulated, info["fits"] whether all devices
-have enough memory for it. A step that does not fit has the time that it would take with endless memory.
+have enough memory for it. A step that does not fit has the time that it would take with unlimited memory.
 
 Groups may also be a grouping of the program's learners by name, "metis:32", "scotch:32", "colocrl" or
 "names:32" (Problem.groups).
@@ -56,7 +56,7 @@ _LEVELS = 64  # of an order
 
 
 class _Facts:
-    """What an environment places."""
+    """The problem that an environment places."""
 
     _oracle: Oracle
     _groups: np.ndarray
@@ -69,7 +69,7 @@ class _Facts:
 
     @property
     def oracle(self) -> Oracle:
-        """What scores the placements."""
+        """The oracle that scores the placements."""
         return self._oracle
 
     @property
@@ -95,8 +95,8 @@ class _Facts:
 
 
 class _Placing(_Facts, Env):
-    """What the environments share: groups, features, rewards, and a step in three parts. _read() checks
-    an action and changes nothing. _act() takes what was read, and gives a row to be scored with its
+    """The parts that the environments share: groups, features, rewards, and a step in three parts. _read()
+    checks an action and changes nothing. _act() takes what was read, and gives a row to be scored with its
     levels, or None. _settle() takes the score. Before that, Vector scores the rows of many at once."""
 
     metadata = {"render_modes": ["ansi"]}
@@ -152,7 +152,7 @@ class _Placing(_Facts, Env):
         return scores
 
     def reward(self, time: float, fits: bool) -> float:
-        """What a step is worth."""
+        """The reward of a step."""
         return self._form(time) if fits else self._failed
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[dict] = None):
@@ -531,7 +531,7 @@ _register()
 
 
 def random_actions(env: OneShot, seed: int):
-    """Endless actions of OneShot: without groups, those that `emplace place --method random --seed
+    """Unlimited actions of OneShot: without groups, those that `emplace place --method random --seed
     SEED` scores, in its order."""
     episode, chosen = 0, env._class_of_group  # classes without an op have a draw of their own
     count = env.group_count if chosen is None else env.problem.class_count

@@ -14,7 +14,7 @@ class Oracle(_emplace.Oracle):
     score(placements, levels=None, groups=None) takes rows of devices, [rows, ops], as an array or a
     list; one row alone counts as one. It gives two arrays of a value a row: step times in seconds,
     and whether all devices have enough memory. A step that does not fit has the time that it would
-    take with endless memory. With levels, 0 to 63 for each op, a device serves what waits at the
+    take with unlimited memory. With levels, 0 to 63 for each op, a device serves what waits at the
     least level first. With groups, the number of each op's group, rows have a device for each group.
 
     measure() takes the same and gives a dict of arrays: times, fits, overflow (missing memory over
@@ -25,7 +25,7 @@ class Oracle(_emplace.Oracle):
         return super().__new__(cls, problem, threads)
 
     def explain(self, placement, levels=None, groups=None):
-        """What the step under one placement consists of: an Explanation."""
+        """The parts of the step under one placement: an Explanation."""
         devices, starts, ends, oom = self.times(placement, levels, groups)
         table = self.measure(devices, levels)
         machine = self.problem.machine
@@ -47,7 +47,7 @@ class Oracle(_emplace.Oracle):
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """What one device does in a step: seconds and bytes."""
+    """The work of one device in a step: seconds and bytes."""
 
     name: str
     ops: int  # placed on it

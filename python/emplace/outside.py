@@ -21,7 +21,7 @@ from .problem import Machine, Problem
 
 
 class Score(NamedTuple):
-    """What the oracle said of a row."""
+    """The oracle's score of a row."""
 
     step_time: float  # seconds; also of what does not fit in memory
     fits: bool
@@ -29,7 +29,7 @@ class Score(NamedTuple):
 
 
 class Task:
-    """What a method is told first: what is to be placed, and by what rules."""
+    """The task of a method: the graph to be placed, and the rules."""
 
     def __init__(self, hello: dict):
         self.workload: str = hello["workload"]
@@ -187,7 +187,7 @@ def _answer(method, count):
 
 
 def serve(make: Callable[[Task], Any]) -> None:
-    """Speaks for a method on standard input and output. What the method prints goes to standard
+    """Speaks for a method on standard input and output. The method's own output goes to standard
     error."""
     writer = sys.stdout.buffer
     sys.stdout = sys.stderr

@@ -1,4 +1,4 @@
-"""What is placed: graphs, machines, and a graph on a machine under a runtime."""
+"""The objects to place: graphs, machines, and a graph on a machine under a runtime."""
 import atexit
 import contextlib
 import json
@@ -44,7 +44,7 @@ class Graph(_emplace.Graph):
                             "b": {"gpu_s": 2e-3, "cpu_s": 9e-2}}, edges=[("a", "b")])
 
         `ops` has the values of each op by its name: seconds on a GPU and on a core of a CPU (`gpu_s`, `cpu_s`),
-        bytes of its result (`output_bytes`), and what docs/formats.md lists besides; what is left out is 0.
+        bytes of its result (`output_bytes`), and what docs/models.md lists besides; what is left out is 0.
         `edges` has pairs of names: the op that makes a result and one that reads it; `controls` likewise has an
         op and one that waits for it. The graph lies in the file `path`, which the program can read as any
         graph; without it, in a temporary file that is removed when the process ends."""

@@ -28,7 +28,7 @@ def program() -> str:
 
 
 def read_output(*arguments, **keywords):
-    """What the program prints; its sentence is an Error. For this package alone."""
+    """The output of the program; its error sentence is an Error. For this package alone."""
     done = subprocess.run([program(), *arguments], capture_output=True, text=True, check=False,
                           **keywords)
     if done.returncode != 0:
@@ -44,7 +44,7 @@ def _error(said):
 
 
 class Record:
-    """What one run found. Record.load(path) reads the file of a record.
+    """The result of one run. Record.load(path) reads the file of a record.
 
     `facts` has all that `emplace record FILE --format json` says: method, seed, evaluations, curve
     and more, and the command that makes such a run; each is an attribute, too. devices has the name of the device of each op by the op's
@@ -122,7 +122,7 @@ def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = N
 
 
 def _stamp(path):
-    """What differs between two files of a path, or None without a file."""
+    """The part that differs between two files of a path, or None without a file."""
     try:
         there = os.stat(path)
     except FileNotFoundError:

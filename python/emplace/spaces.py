@@ -21,7 +21,7 @@ except ImportError:
         """A step outside an episode."""
 
     class _Seeded:
-        """What Env and VectorEnv share."""
+        """The part that Env and VectorEnv share."""
 
         metadata = {"render_modes": []}
         render_mode = None

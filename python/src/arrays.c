@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the types share: errors, the release of objects, and arrays out of the library and into it, by Python's
+/* Functions that the types share: errors, the release of objects, and arrays out of the library and into it, by Python's
  * buffers. */
 #include <stdint.h>
 #include <string.h>

@@ -223,7 +223,7 @@ static PyObject *refuse(void)
     emp_error err = {
         .status = EMP_EUNSUPPORTED,
         .msg = "a wheel is built without METIS, Scotch and GLPK; use the module of a "
-               "build tree or of an installed prefix (docs/python.md)"};
+               "build tree or of an installed prefix (docs/library.md)"};
 
     return emp_py_raise(&err);
 }

@@ -24,7 +24,7 @@ void emp_cpu_kernel_run(const emp_kernel_call *call, int32_t part, int32_t parts
  * much and depend on values, which are not the network's. */
 void emp_cpu_flush_denormals(void);
 
-/* What kernels of several files, and those who set memory up, need of element-wise work. */
+/* The element-wise work that kernels of several files, and the set-up of memory, share. */
 
 /** Floats between 0 and 1 that follow from their places; bytes of an unfinished one are 0. */
 void emp_cpu_fill_random(void *data, int64_t bytes);

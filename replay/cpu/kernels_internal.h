@@ -34,7 +34,7 @@ static inline int64_t emp_row_of(uint32_t word, int64_t rows)
     return (int64_t)((uint64_t)(word * UINT32_C(2654435769)) * (uint64_t)rows >> 32);
 }
 
-/** What keeps results finite: they are cut at 2. */
+/** Keeps results finite by cutting them at 2. */
 static inline float emp_bounded(float x)
 {
     return x > 2.0f ? 2.0f : x < -2.0f ? -2.0f : x;

@@ -180,7 +180,7 @@ static void clear_channels(const struct conv *v, emp_range channels)
     }
 }
 
-/* Of some of the image's channels: for each tap, rows of out times the tap's matrix,
+/* For some of the image's channels: for each tap, rows of out times the tap's matrix,
  * added where the tap meets the image. */
 static void conv_input(const struct conv *v, emp_range channels, float *scratch)
 {

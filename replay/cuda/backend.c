@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* GPUs: a compute stream each, and a stream each for copies from the host, to the host and
- * to other GPUs. A copy waits for all compute that was enqueued before at those of its ends
- * that are GPUs, as TensorFlow's do: what its buffers were used for before is over then. A
+ * to other GPUs. A copy waits for all compute that was enqueued before at its ends that
+ * are GPUs, as TensorFlow's do: earlier uses of its buffers are over then. A
  * thread polls events every 10 us and tells the executor which copies are there.
  *
  * Several GPUs of a plan may be one of the computer (options->physical): each has its own
@@ -178,7 +178,7 @@ static void tell_failure(struct cuda *c, int32_t gpu, const char *what, cudaErro
     c->hooks->failed(c->hooks->executor, &why);
 }
 
-/* Looks once at every copy under way; those that are there are told without the lock. */
+/* Looks once at every copy under way; finished ones are reported without the lock. */
 static void poll_once(struct cuda *c, int32_t *there)
 {
     int32_t count = 0;

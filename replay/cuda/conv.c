@@ -11,7 +11,7 @@
 
 enum { MOST_ALGORITHMS = 16 };
 
-/* What is found out about an op when it is enqueued first. */
+/* The facts that are determined about an op when it is first enqueued. */
 struct form {
     bool                         is_known, is_possible;
     cudnnTensorDescriptor_t      image, out;

@@ -1,7 +1,7 @@
 /** \file replay/cuda/kernels.h
  * Element-wise kernels and data movement on a GPU, for C. Every function puts work on a
- * stream and returns cudaError_t as an int (0: fine); pointers are device memory. What the
- * kernels compute is what cpu_elements.c and cpu_layers.c do; but EMP_SCATTER_OUTPUT adds its
+ * stream and returns cudaError_t as an int (0: fine); pointers are device memory. The kernels
+ * compute the same as cpu_elements.c and cpu_layers.c; but EMP_SCATTER_OUTPUT adds its
  * rows up, atomically and without a bound, where the CPU mixes them one after the other.
  */
 #ifndef EMP_REPLAY_CUDA_KERNELS_H
@@ -31,7 +31,7 @@ int emp_cuda_update(cudaStream_t stream, const emp_kernel_call *call);
 int emp_cuda_fill_outputs(cudaStream_t stream, const emp_kernel_call *call,
                           int32_t first);
 
-/* Parts of convolutions; sizes are those of EMP_KERNEL_CONV. */
+/* Parts of convolutions; sizes as for EMP_KERNEL_CONV. */
 
 /** Windows of \a count pixels of the out images, from \a first on, as rows. */
 int emp_cuda_im2col(cudaStream_t stream, const emp_kernel *conv, const float *image,

@@ -47,8 +47,8 @@ enum {
     EMP_PRODUCT_TRANSPOSE_B = 2,
 
     EMP_CONV_FORWARD = 0, /**< image (input 0), filter (1) -> out */
-    EMP_CONV_INPUT = 1,   /**< filter (1), gradient of out (2) -> that of the image */
-    EMP_CONV_FILTER = 2,  /**< image (0), gradient of out (2) -> that of the filter */
+    EMP_CONV_INPUT = 1,   /**< filter (1), gradient of out (2) -> gradient of the image */
+    EMP_CONV_FILTER = 2,  /**< image (0), gradient of out (2) -> gradient of the filter */
     EMP_CONV_DIRECTION = 3,
     EMP_CONV_NCHW = 4, /**< images are channels first; filters are KH KW C F always */
 
@@ -167,7 +167,7 @@ int32_t     emp_kernel_size_count(emp_kernel_kind kind);
 int32_t     emp_kernel_variant_count(emp_kernel_kind kind); /**< they are 0 .. */
 bool        emp_kernel_find(const char *name, emp_kernel_kind *kind);
 
-/** Of products and convolutions; 0 of others. */
+/** The FLOPs of products and convolutions; 0 for others. */
 double emp_kernel_flops(const emp_kernel *kernel);
 
 /** Terms of each sum of a product or convolution, zeros at the border included: kernels

@@ -373,7 +373,7 @@ uint64_t emp_replay_plan_hash(const emp_replay_plan *p)
     return hash;
 }
 
-/* Do kernels stay within their operands? What sizes say is compared with the bytes that
+/* Do kernels stay within their operands? Compares the sizes with the bytes that
  * the op's tensors have, once, so that kernels need not look. */
 enum { FLOAT_BYTES = 4, LARGEST = 1 << 30 };
 

@@ -3,11 +3,11 @@
  * order, tensors, and one copy per tensor and memory that reads it elsewhere.
  *
  * A *place* is where an op reads: tensor t at home is place t; copy c is place
- * tensor_count + c. Memories are named by their device; a GPU's host memory is that of
+ * tensor_count + c. Memories are named by their device; a GPU's host memory belongs to
  * device[].host. Folded ops are gone: an input that one of them made has place
  * EMP_REPLAY_CONSTANT and lies in a region of constants that every memory has.
  *
- * Needs base/ and libc alone, and so do all files here but plan_from_problem and
+ * Needs only base/ and libc, and so do all files here but plan_from_problem and
  * kernel_of_op: a bare server builds them from the folder (README.md).
  *
  * Threads. Immutable once it is made; share it freely.
@@ -79,7 +79,7 @@ typedef struct {
     double latency_s;
 } emp_replay_route;
 
-/** What is replayed. */
+/** A placed step to be replayed. */
 typedef struct {
     char     workload[256], machine[64], runtime[64], placement[256];
     uint64_t graph_hash;
@@ -103,7 +103,7 @@ typedef struct {
     int32_t           *control;        /**< op that is waited for */
     int32_t           *output_offset;  /**< [op + 1]; outputs are tensors in this range */
     emp_replay_tensor *tensor;         /**< [tensor] */
-    emp_replay_copy   *copy;        /**< [copy], those of a tensor together, in order */
+    emp_replay_copy   *copy; /**< [copy], the copies of a tensor together, in order */
     int32_t           *copy_offset; /**< [tensor + 1] into copy */
 
     char      *names;  /**< owns op[].name and op[].type */
@@ -131,7 +131,7 @@ emp_status emp_replay_plan_load(emp_replay_plan **out, const char *path, emp_err
 /** The lines that files of plans and of results begin with; without predicted_s. */
 void emp_replay_origin_lines(emp_lines *io, emp_replay_origin *origin);
 
-/** Of all that an executor does; names apart. */
+/** The hash of all that an executor does, without names. */
 uint64_t emp_replay_plan_hash(const emp_replay_plan *plan);
 
 /** Memory that an op's outputs (\a on_host or not) lie in. */

@@ -68,7 +68,7 @@ struct ends {
     char   *name, *names_end;
 };
 
-/* Counts the rows of an op or output; returns the first. What is read goes to \a end_of. */
+/* Counts the rows of an op or output; returns the first. Values that are read go to \a end_of. */
 static int32_t take(emp_lines *io, int32_t *end, int32_t count, int32_t limit,
                     const char *what, int32_t *end_of)
 {
@@ -178,7 +178,7 @@ static void op_lines(emp_lines *io, emp_replay_plan *p, int32_t op, struct ends 
     row_lines(io, p, op, &from, ends);
 }
 
-/* What comes after the head. */
+/* The lines after the head. */
 static void body_lines(emp_lines *io, emp_replay_plan *p, int64_t name_bytes,
                        uint64_t *hash)
 {

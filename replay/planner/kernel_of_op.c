@@ -93,7 +93,7 @@ struct conv_tensors {
     int32_t           direction;
 };
 
-/* -1 where the operands are not those of a convolution. */
+/* -1 where the operands do not fit a convolution. */
 static struct conv_tensors conv_tensors_of(const struct view *v)
 {
     struct conv_tensors t = {.direction = -1};
@@ -262,7 +262,7 @@ static emp_kernel move(const struct view *v)
     return move_runs(run > LEAST_RUN ? run : LEAST_RUN); /* what repeats lies near */
 }
 
-/* Of updates given with their rows' numbers; the operands are told by their types. */
+/* For updates given with their rows' numbers; the operands are recognised by their types. */
 static emp_kernel sparse_update(const struct view *v, int32_t tables)
 {
     int32_t index = -1, value = -1;
@@ -332,7 +332,7 @@ static emp_kernel norm(const struct view *v)
 }
 
 /* The side of a pool's window, which is square in all networks here, from the FLOPs that
- * the op table charges: those of a result, and of the gradients one or two an input. */
+ * the op table charges: one or two an input for results and gradients. */
 static int64_t find_window(double flops, double inputs, double results, bool is_avg,
                            bool is_grad, int64_t largest)
 {
@@ -415,7 +415,7 @@ static emp_kernel find_kernel(const struct view *v)
     }
 }
 
-/* Work that is no kernel here, or of PyTorch, whose operands lie otherwise than those of TensorFlow's ops. */
+/* Work that is no kernel here, or of PyTorch, whose operands are laid out differently from TensorFlow's. */
 static bool is_foreign(const emp_graph *g, emp_op_id op)
 {
     bool is_torch = strchr(g->type_name[g->type[op]], '.') != NULL;

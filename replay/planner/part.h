@@ -1,7 +1,7 @@
 /** \file replay/planner/part.h
  * A part of a plan: some of its ops, for measuring what their kernels take.
  *
- * What an op of the part reads from an op outside of it lies in memory before the step, as a variable does. A part may
+ * A tensor that an op of the part reads from an op outside of it lies in memory before the step, as a variable does. A part may
  * run on several devices at once, each with buffers of its own.
  */
 #ifndef EMP_REPLAY_PLANNER_PART_H
@@ -17,7 +17,7 @@ typedef struct {
 } emp_plan_part;
 
 /** Makes the part as a plan of its own.
- * \param origin  [op of the part] receives the op of \a plan, -1 for operands; of the first device's copies alone, of the
+ * \param origin  [op of the part] receives the op of \a plan, -1 for operands; of only the first device's copies, of the
  *                others it is -2 - op. Allocated here, the caller frees it.
  * \retval EMP_EINVAL  No op is kept. \retval EMP_ENOMEM */
 emp_status emp_replay_plan_part(emp_replay_plan **out, int32_t **origin,

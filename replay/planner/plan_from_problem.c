@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-/* What is left of the graph when folded ops are gone, and numbers by the graph's. */
+/* The graph without folded ops, and its numbers by the graph's. */
 struct draft {
     const emp_problem   *problem;
     const emp_graph     *g;

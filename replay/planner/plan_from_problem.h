@@ -9,7 +9,7 @@
 #include "sim/graph/graph.h"
 #include "sim/problem/problem.h"
 
-/** \a device_of_op is legal (emp_problem_legalize). Of the runtime it takes share_copies,
+/** \a device_of_op is legal (emp_problem_legalize). From the runtime it takes share_copies,
  * reuse_inputs and workspace: what moves and what memory holds. The rest is what replay
  * measures. O(V + E).
  * \retval EMP_EINVAL        An entry is no device.

@@ -25,7 +25,7 @@ struct emp_jobs_plan {
     emp_job               *job; /**< [count] */
     int32_t                count;
     double                 cost;      /**< of all jobs */
-    int32_t                done, own; /**< of own jobs: those of this shard */
+    int32_t                done, own; /**< of own jobs: the jobs of this shard */
     int32_t   at_once; /**< jobs that this program makes at a time, at least 1 */
     double    start_s;
     emp_job **order; /**< [count] in the order in which jobs are made; owned */
@@ -294,8 +294,8 @@ static emp_status put_refusal(emp_job *job, emp_error *err)
     return EMP_OK;
 }
 
-/* A run that has ended, or that was read. What is left of one without a placement is its
- * description and the reason. */
+/* A run that has ended, or that was read. A job without a placement keeps its description
+ * and the reason. */
 static void emp_job_conclude(emp_job *job, bool is_read)
 {
     const emp_jobs_params *p = job->plan->params;
@@ -403,7 +403,7 @@ static void prepare(struct emp_jobs_plan *plan)
 
 /* ---- making them ---- */
 
-/* What the first job that failed has to say. */
+/* Reports the error of the first job that failed. */
 static emp_status report_failure(const struct emp_jobs_plan *plan, emp_error *err)
 {
     for (int32_t i = 0; i < plan->count; i++) {
@@ -574,7 +574,7 @@ static emp_status read_made(void *context, int64_t number, bool was_there, emp_e
     return EMP_OK;
 }
 
-/* What rank 0 hands out. It has room in \a piece for all jobs. */
+/* Lists the pieces that rank 0 hands out. It has room in \a piece for all jobs. */
 static int32_t list_pieces(emp_piece *piece, struct emp_jobs_plan *plan)
 {
     int32_t count = 0;

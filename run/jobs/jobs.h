@@ -48,13 +48,13 @@ typedef struct {
     int32_t     threads;
     bool        is_fresh;  /**< first remove what the folder has of these runs */
     bool        is_single; /**< each run has one thread, even where more are free */
-    /** Records keep no metrics, and of their curves the points where the best changed. What is
-     * saved is whole. */
+    /** Records keep no metrics, and of their curves the points where the best changed. Saved records
+     * are whole. */
     bool is_lean;
     /** A method that finds no placement, or does not take such a problem, gives a result that says
      * so; else it is a failure. */
     bool keeps_refusals;
-    /** Of how many shards, and which of them, from 1: runs of the others are neither read nor made,
+    /** The number of shards, and this one, from 1: runs of the others are neither read nor made,
      * and emp_jobs_run() then ends as if it was stopped. 0: there is one. */
     int32_t shard_count, shard;
     /** OPTIONAL. They share the runs. Rank 0 has all of them in the end. emp_jobs_run() ends on the
@@ -82,7 +82,7 @@ typedef struct emp_job {
     bool
         is_elsewhere; /**< another shard makes it; emp_jobs_run() says so if its shard is set */
 
-    bool is_ready;   /**< the record is that of a whole run ... */
+    bool is_ready;   /**< the record belongs to a whole run ... */
     bool is_refused; /**< ... or, if refusals are kept, says what was run, and `error` why
                           there is no placement */
     emp_record record;
@@ -121,7 +121,7 @@ emp_status emp_jobs_check(const emp_job *jobs, int32_t count,
 /** Makes or reads all runs, if there are any. Collective, with ranks.
  * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready, or some are another
  *                           shard's or rank's.
- * \retval EMP_EELSEWHERE    Another rank has failed. Else as emp_run(), and those of the archive. */
+ * \retval EMP_EELSEWHERE    Another rank has failed. Else as emp_run(), and as for the archive. */
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err);
 

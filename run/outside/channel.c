@@ -20,7 +20,7 @@
 enum {
     LOOK_MS = 200,        /* between two looks at `stop` */
     LINGER_MS = 500,      /* that a child gets to end by itself */
-    STOPPED_MS = 100,     /* likewise, if somebody waits for the end */
+    STOPPED_MS = 100,     /* likewise, if a thread waits for the end */
     DROPPED_BYTES = 4096, /* by a call, of what a child says meanwhile */
     MOST_DROPS = 16,      /* at once: who floods does not keep us */
     EARLY_BYTES = 1 << 24 /* that a program may send before it has read everything */
@@ -257,7 +257,7 @@ static emp_status make_room(emp_channel *channel, emp_error *err)
     return EMP_OK;
 }
 
-/* What a program sends before it has read everything, without waiting: it may read no more until that is
+/* Reads, without waiting, the text that a program sends before it has read everything: it may read no more until that is
  * taken. */
 static emp_status take_early(emp_channel *channel, emp_error *err)
 {

@@ -1,7 +1,7 @@
 /** \file run/outside/channel.h
  * A program that works for this one at the other end of a socket: a command, a fork of this
- * process, or whoever has opened a descriptor before. What it does wrong is told in a sentence
- * that begins with "its program".
+ * process, or whoever has opened a descriptor before. Its faults are reported in a sentence that
+ * begins with "its program".
  */
 #ifndef EMP_RUN_OUTSIDE_CHANNEL_H
 #define EMP_RUN_OUTSIDE_CHANNEL_H
@@ -65,7 +65,7 @@ emp_status emp_channel_receive_line(emp_channel *channel, char **line, size_t *l
                                     emp_error *err);
 
 /** Ends the input of a child, which then has half a second to end by itself, or a tenth if `stop` was set.
- * What it still says meanwhile is dropped. Then ends it and what it has started, and closes the socket. */
+ * Its further output is dropped. Then ends it and what it has started, and closes the socket. */
 void emp_channel_close(emp_channel *channel);
 
 #endif /* EMP_RUN_OUTSIDE_CHANNEL_H */

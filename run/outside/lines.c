@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A method that speaks lines of JSON; docs/add-a-method.md has them all. */
+/* A method that speaks lines of JSON; docs/extending.md has them all. */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include <inttypes.h>
 #include <math.h>

@@ -4,14 +4,14 @@
  *     ./mine.so                a shared library with an emp_placer_type (<emplace/placer.h>)
  *     mine.py, mine.py:Agent   a file of Python, and a class or function of it, run by the module
  *                              emplace.agent
- *     cmd:python3 mine.py      a command that speaks lines of JSON (docs/add-a-method.md)
+ *     cmd:python3 mine.py      a command that speaks lines of JSON (docs/extending.md)
  *     NAME=mine.py             any of the three above under a name of its own
  *     socket:5                 whoever has the other end of an open socket; the same lines
  *     socket:5:Mine:1a2b3c4d   likewise; its name, and a hash of its code in hexadecimal digits
  *
  * Records have the name and the hash of the code, so that runs of a method that was edited are other runs.
- * For a shared library or a file of Python, the hash is that of the file. For a command, it is that of all files that its words
- * name, or of the program on the PATH if they name none; files that those read do not count.
+ * For a shared library or a file of Python, the file gives the hash. For a command, all files that its words name give
+ * it, or of the program on the PATH if they name none; files that those read do not count.
  *
  * The program keeps the loop: budget, clock, log and scores. A method that hangs, ends or answers
  * nonsense fails in ask(), and a run keeps what was found before.
@@ -42,7 +42,7 @@ void emp_outside_title(char *title, size_t size, const char *name);
  * \retval EMP_EUNSUPPORTED  More methods from outside than one process can have. */
 emp_status emp_outside_find(const emp_method **method, const char *name, emp_error *err);
 
-/* What methods from outside share.
+/* Functions that methods from outside share.
  */
 
 /** The first part of the state of each. */
@@ -62,8 +62,8 @@ emp_status emp_outsider_init(emp_outsider *outsider, const emp_problem *problem,
 
 enum { EMP_OUTSIDE_COMMAND_BYTES = 16384 };
 
-/** Writes the command of the shell that speaks for the method of an address: that of "cmd:...", or one that
- * runs a file of Python by the module emplace.agent, which is sought on Python's own path and then in the
+/** Writes the command of the shell that speaks for the method of an address: the command of "cmd:...", or one
+ * that runs a file of Python by the module emplace.agent, which is sought on Python's own path and then in the
  * build tree or prefix of the program. EMPLACE_PYTHON names another interpreter than python3.
  * \retval EMP_EINVAL  It is too long. */
 emp_status emp_outsider_command(char        command[EMP_OUTSIDE_COMMAND_BYTES],
@@ -72,7 +72,7 @@ emp_status emp_outsider_command(char        command[EMP_OUTSIDE_COMMAND_BYTES],
 /** Until when the next answer is waited for. */
 emp_channel_wait emp_outsider_wait(const emp_outsider *outsider);
 
-/** What ask() and tell() return of a failure that \a why tells: with the method's name, and
+/** The status that ask() and tell() return for the failure \a why: with the method's name, and
  * EMP_OK where the run's time was up, so that it ends. */
 emp_status emp_outsider_fail(const emp_outsider *outsider, emp_status st,
                              const emp_error *why, emp_error *err);

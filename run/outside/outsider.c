@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What methods from outside share: their options, how long they wait, how they fail, what they may answer. */
+/* Functions that methods from outside share: their options, how long they wait, how they fail, what they may answer. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

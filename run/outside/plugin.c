@@ -33,7 +33,7 @@ typedef struct {
     const emp_problem       *problem;
     const emp_method_params *params;
     const char              *path;
-    /* Of the fork alone. */
+    /* Used only by the fork. */
     emp_channel           *channel;
     const emp_placer_type *type;
     void                  *state;

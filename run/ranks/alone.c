@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Of builds without MPI. */
+/* The ranks of builds without MPI. */
 #include "run/ranks/ranks.h"
 
 emp_status emp_ranks_join(const emp_ranks **ranks, const atomic_int *stop, emp_error *err)

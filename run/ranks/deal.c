@@ -13,7 +13,7 @@ static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
 typedef struct {
     int64_t done; /* -1: none */
     int32_t was_there;
-    int16_t is_end, is_over; /* no answer is wanted; nobody gets another piece */
+    int16_t is_end, is_over; /* no answer is wanted; no rank gets another piece */
 } request;
 
 static const emp_piece none = {.number = -1};
@@ -47,7 +47,7 @@ static emp_status hand_out(int32_t *done_count, const emp_ranks *ranks,
     return st;
 }
 
-/* Each request has an answer, but that of a rank that ends. */
+/* Each request has an answer, except when its rank ends. */
 static emp_status ask(emp_piece *piece, const emp_ranks *ranks, const request *r,
                       emp_error *err)
 {
@@ -104,7 +104,7 @@ emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_erro
     return emp_ranks_excuse(share(ranks, deal, err), ranks, deal->stop, err);
 }
 
-/* Of what an exchange with others has given: after a stop rank 0 does not wait for ranks that have
+/* Interprets the status of an exchange with others: after a stop rank 0 does not wait for ranks that have
  * gone, and that is no failure.
  * \return EMP_EINTERRUPTED and an empty err then; else st. */
 static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
@@ -144,7 +144,7 @@ emp_status emp_ranks_go_on(const emp_ranks *ranks, const atomic_int *stop, emp_s
 
 int32_t emp_ranks_count(void)
 {
-    /* Of Open MPI; of MPICH and its relatives. */
+    /* Set by Open MPI; by MPICH and its relatives. */
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -29,13 +29,13 @@ typedef struct {
 
 /** Work that is shared. */
 typedef struct {
-    /** Of rank 0: [count], in the order in which they are handed out. */
+    /** For rank 0: [count], in the order in which they are handed out. */
     const emp_piece *piece;
     int32_t          count;
-    /** Of rank 0, OPTIONAL: a rank has done a piece, or found that it was done before. After a
+    /** For rank 0, OPTIONAL: a rank has done a piece, or found that it was done before. After a
      * failure nothing more is handed out. */
     emp_status (*on_done)(void *context, int64_t number, bool was_there, emp_error *err);
-    /** Of the others: takes pieces and does them, until there are none. EMP_EINTERRUPTED: it was
+    /** For the others: takes pieces and does them, until there are none. EMP_EINTERRUPTED: it was
      * stopped. */
     emp_status (*work)(void *context, emp_error *err);
     void             *context;
@@ -44,7 +44,7 @@ typedef struct {
 
 /** Collective: does all pieces.
  * \retval EMP_EINTERRUPTED  A rank was stopped before all were done.
- * \retval EMP_EELSEWHERE    Another rank has failed. Else that of \a on_done or \a work. */
+ * \retval EMP_EELSEWHERE    Another rank has failed. Else the status of \a on_done or \a work. */
 emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err);
 
 /** Another rank than 0, within \a work: asks for a piece. Several threads may do so, one at a time.
@@ -53,12 +53,12 @@ emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_erro
 emp_status emp_deal_take(emp_piece *piece, const emp_ranks *ranks, int64_t done,
                          bool was_there, emp_error *err);
 
-/** Like emp_deal_take(), of a thread that wants no more: nobody gets another piece. */
+/** Like emp_deal_take(), for a thread that wants no more: no rank gets another piece. */
 emp_status emp_deal_end(const emp_ranks *ranks, int64_t done, bool was_there,
                         emp_error *err);
 
-/* Stops of work that ranks share. A signal comes to ranks at different moments, or to one of them
- * alone. A rank that went on or ended by its own flag would wait for ever for the others: so they
+/* Stops of work that ranks share. A signal comes to ranks at different moments, or to only one of
+ * them. A rank that went on or ended by its own flag would wait for ever for the others: so they
  * ask each other. */
 
 /** Collective, with ranks: all go on with what comes next, or none does.

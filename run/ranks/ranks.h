@@ -46,17 +46,17 @@ int32_t emp_ranks_count(void);
 
 /** Joins the programs that mpirun started. At most once in a program.
  *
- * \param[out] ranks  NULL when this one is alone.
+ * \param[out] ranks  NULL when this is the only one.
  * \param[in]  stop   Set by a signal handler, to the signal. mpirun sends SIGTERM to the others
  *                    when a rank dies: who then waits for one that does not answer gives up
  *                    soon. SIGUSR1 is a scheduler's warning, and leaves time to wait.
- * \retval EMP_EUNSUPPORTED  It is not alone, and this build is without MPI.
+ * \retval EMP_EUNSUPPORTED  It is not the only one, and this build is without MPI.
  * \retval EMP_EEXTERNAL     MPI does not start. */
 emp_status emp_ranks_join(const emp_ranks **ranks, const atomic_int *stop,
                           emp_error *err);
 
-/** Last of all calls: leaves in good order, or, if this rank alone has failed, ends the
- * others. Nothing when it is alone. */
+/** Last of all calls: leaves in good order, or, if only this rank has failed, ends the
+ * others. Nothing when it is the only one. */
 void emp_ranks_leave(bool has_failed);
 
 /** Name and version of the MPI library, one line; NULL: this build is without. */

@@ -265,7 +265,7 @@ static void print_value(FILE *out, const emp_sheet_column *column, const emp_val
     if (v->has_range) print_real(out, column, v->high);
 }
 
-/* The columns are those of the first sheet, and all have its columns. */
+/* The columns are the first sheet's, and all have its columns. */
 static void print_lines(FILE *out, const emp_sheet *first, const emp_sheet *s)
 {
     for (int32_t i = 0; i < s->line_count; i++) {
@@ -292,9 +292,9 @@ static void emp_sheet_print_csv(FILE *out, const emp_sheet *first)
 }
 
 /* ---- JSON ----
- * What is made here is NULL when memory is out. Texts are checked when they are written. */
+ * What is made here is NULL when out of memory. Texts are checked when they are written. */
 
-/* True if the object has got the value, which it then owns; else nobody has it any more. */
+/* True if the object has got the value, which it then owns; else it is released. */
 static bool put(json_t *object, const char *key, json_t *value)
 {
     return json_object_set_new_nocheck(object, key, value) == 0;
@@ -414,7 +414,7 @@ static bool add_origin(json_t *object, const emp_sheet *s)
            put(object, "dirty", json_boolean(s->is_dirty));
 }
 
-/* What the sheet says beside its rows, and those. */
+/* The sheet's facts beside its rows, and the rows. */
 static json_t *json_sheet(const emp_sheet *s, bool is_alone)
 {
     json_t *object = json_object();
@@ -427,7 +427,7 @@ static json_t *json_sheet(const emp_sheet *s, bool is_alone)
             put(object, s->rows, emp_sheet_rows(s)));
 }
 
-/* What the first sheet says beside the list of all, and that. */
+/* The first sheet's facts beside the list of all, and the list. */
 static json_t *json_list(const emp_sheet *first)
 {
     json_t *root = json_object(), *list = json_array();

@@ -1,6 +1,6 @@
 /** \file run/sheet/sheet.h
  * A table as a value: typed columns, rows, notes, and where it comes from. Each command builds
- * one; it is printed here alone, as aligned text, Markdown, CSV or JSON.
+ * one; it is printed only here, as aligned text, Markdown, CSV or JSON.
  *
  *     static const emp_sheet_column columns[] = {
  *         EMP_COLUMN("method", "method", EMP_SHEET_WORD),
@@ -16,10 +16,10 @@
  * at EMP_SHEET_ACROSS has a group of columns for each of its values, and lines that agree in
  * all columns at EMP_SHEET_ROW share a row. JSON then nests lines in rows, too.
  *
- * Building never fails: the sheet remembers that memory was out, or that a line did not have
+ * Building never fails: the sheet remembers that an allocation failed, or that a line did not have
  * a value a column, and printing says so.
  *
- * Of numbers NaN means that there is none, and infinity that nothing fits in memory. A value
+ * A number NaN is missing, and infinity means that nothing fits in memory. A value
  * that is left out (EMP_NONE) makes no sense in its place.
  */
 #ifndef EMP_RUN_SHEET_SHEET_H
@@ -67,19 +67,17 @@ typedef struct {
     const char     *title; /**< of people; NULL = only programs see it */
     emp_sheet_kind  kind;
     emp_sheet_place place;
-    const char
-        *form;    /**< OPTIONAL. Of printf and a double, percent of a share, for people */
-    int  digits;  /**< of a real number without a form, for people; 0: three or more */
-    bool is_fine; /**< emp_sheet_number_fine(), for people */
-    int  width;   /**< of text, at least */
-    int  mark;    /**< room for marks behind the value, at least */
-    int  precision;             /**< significant digits of CSV; 0 = 6 */
+    const char *form; /**< OPTIONAL. printf's format of a double, percent of a share */
+    int  digits;    /**< of a real number without a form, for people; 0: three or more */
+    bool is_fine;   /**< emp_sheet_number_fine(), for people */
+    int  width;     /**< of text, at least */
+    int  mark;      /**< room for marks behind the value, at least */
+    int  precision; /**< significant digits of CSV; 0 = 6 */
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;
-    const char *
-        infinite; /**< OPTIONAL. What people see of infinity, as "never"; files then have "inf" */
-    bool is_optional; /**< left out where no line has a value */
-    bool is_csv_only; /**< JSON says it elsewhere, as in the facts of the sheet */
+    const char *infinite; /**< OPTIONAL. infinity for people, "never"; files have "inf" */
+    bool        is_optional; /**< left out where no line has a value */
+    bool        is_csv_only; /**< JSON says it elsewhere, as in the facts of the sheet */
 } emp_sheet_column;
 
 /** The fields in order, the last ones by name: EMP_COLUMN("step_s", "s", EMP_SHEET_REAL). */
@@ -154,7 +152,7 @@ static inline emp_value emp_value_marked(emp_value value, const char *mark)
 
 typedef struct emp_sheet {
     const char *title;   /**< or NULL */
-    const char *command; /**< that makes it; that of the program unless set */
+    const char *command; /**< that makes it; the program's unless set */
     const char *version, *commit;
     bool        is_dirty;
     const char         *
@@ -206,7 +204,7 @@ void emp_sheet_add(emp_sheet *sheet, const emp_value *values, size_t count);
     emp_sheet_add(sheet, (const emp_value[]){__VA_ARGS__}, \
                   sizeof(const emp_value[]){__VA_ARGS__} / sizeof(emp_value))
 
-/** What went wrong while the sheet was built. \retval EMP_ENOMEM, EMP_EINVAL */
+/** The error while the sheet was built. \retval EMP_ENOMEM, EMP_EINVAL */
 emp_status emp_sheet_check(const emp_sheet *sheet, emp_error *err);
 
 /** The value of a line in a column; both count from 0. */
@@ -220,10 +218,10 @@ EMP_PRINTF_LIKE(2, 3) void emp_sheet_set_title(emp_sheet *sheet, const char *for
 /** A sentence below the table, for people. */
 EMP_PRINTF_LIKE(2, 3) void emp_sheet_note(emp_sheet *sheet, const char *format, ...);
 
-/** What JSON says beside the rows of this sheet. Takes over the object, which becomes a part of
- * what is printed; NULL means that memory was out for it. */
+/** Members of the JSON beside the rows of this sheet. Takes over the object, which becomes a part of
+ * what is printed; NULL means that an allocation failed for it. */
 void emp_sheet_set_facts(emp_sheet *sheet, json_t *facts);
-/** What JSON says beside the list of several sheets; for the first of them. */
+/** Members of the JSON beside the list of several sheets; for the first of them. */
 void emp_sheet_set_head(emp_sheet *sheet, json_t *head);
 
 /** "text", "md", "csv" or "json".
@@ -239,22 +237,22 @@ emp_status emp_sheet_format_parse(emp_sheet_format *format, const char *name,
 emp_status emp_sheet_print(FILE *out, const emp_sheet *sheet, emp_sheet_format format,
                            emp_error *err);
 
-/** Writes the sheet alone as a table of a page, its notes below it. \a text writes escaped text.
+/** Writes only the sheet as a table of a page, its notes below it. \a text writes escaped text.
  * \retval EMP_ENOMEM, EMP_EINVAL, EMP_EIO  As emp_sheet_print(). */
 emp_status emp_sheet_print_html(FILE *out, const emp_sheet *sheet,
                                 void (*text)(FILE *out, const char *text),
                                 emp_error *err);
 
 /** Makes a JSON array of the sheet's rows, as JSON prints them, for an object that has more
- * than the sheet. The caller owns it. NULL when memory is out, now or while the sheet was built;
- * emp_sheet_set_facts() and emp_sheet_set_head() remember that of an object made with it. */
+ * than the sheet. The caller owns it. NULL when out of memory, now or while the sheet was built;
+ * emp_sheet_set_facts() and emp_sheet_set_head() remember a failure for an object made with it. */
 json_t *emp_sheet_rows(const emp_sheet *sheet);
 
 /** The same, but four digits of a value below 1, however small it is: 0.02461. */
 const char *emp_sheet_number_fine(double value, char text[EMP_SHEET_CELL_BYTES]);
 
 typedef struct {
-    const char *version; /**< "0.1.0" */
+    const char *version; /**< "0.2.0" */
     const char *commit;  /**< 40 hexadecimal digits, or "unknown" */
     bool        is_dirty;
     const char *code;    /**< the compiler and its flags: "GNU 12.2.0 x86_64 -O3" */

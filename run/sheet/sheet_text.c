@@ -158,7 +158,7 @@ static bool has_range(const emp_sheet_column *column, const emp_value *v,
            (where == EMP_SHEET_BEHIND || v->low < v->high);
 }
 
-/* What people see of a value, without its mark; \a is_wide: and its range. */
+/* The text of a value for people, without its mark; \a is_wide: and its range. */
 static const char *format_value(const emp_sheet *s, int32_t c, const emp_value *v,
                                 bool is_wide, char text[EMP_SHEET_CELL_BYTES])
 {

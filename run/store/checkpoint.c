@@ -170,7 +170,7 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 _Static_assert((int)EMP_ARRAY_NAME_BYTES == (int)EMP_H5_NAME_BYTES,
                "a name is what arrays hold");
 
-/* What the arrays are. */
+/* The types and sizes of the arrays. */
 typedef struct {
     char    name[EMP_MAX_NAMED_ARRAYS][EMP_ARRAY_NAME_BYTES];
     int32_t type[EMP_MAX_NAMED_ARRAYS];

@@ -33,7 +33,7 @@ emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoin
  * \retval EMP_EINVAL   Of another run: the message names the first thing that differs, be
  *                      it an input, a setting or the program's version, commit or dirty
  *                      flag. Or another compiler, or other flags, have built the program that wrote it:
- *                      \a code is given as that of this program.
+ *                      \a code is given for this program.
  * \retval EMP_ENOMEM */
 emp_status emp_checkpoint_load(emp_checkpoint *checkpoint, const char *path,
                                emp_error *err);

@@ -24,7 +24,7 @@ enum { IMAGE_STEP_BYTES = 1 << 20 };
 
 enum { PACKING_LEVEL = 6 };
 
-/* Of the superblock of version 0: whether the file is open. */
+/* In the superblock of version 0: whether the file is open. */
 enum { CONSISTENCY_AT = 20, CONSISTENCY_BYTES = 4 };
 
 /* A file that is read is in memory as a whole. */
@@ -85,8 +85,8 @@ static hid_t create_curve_type(bool in_file)
     return type;
 }
 
-/* The type of a value in memory or, little-endian on every machine, in the file. The size
- * is that of a text. */
+/* The type of a value in memory or, little-endian on every machine, in the file. The
+ * size of a text. */
 static hid_t create_type(emp_h5_type type, size_t size, bool in_file)
 {
     switch (type) {
@@ -181,7 +181,7 @@ static hid_t create_file(void)
     char  name[NO_FILE_BYTES];
 
     snprintf(name, sizeof name, NO_FILE, file_count++);
-    /* image.c reads the oldest format alone */
+    /* image.c reads only the oldest format */
     if (H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
         H5Pset_obj_track_times(creation, false) >= 0 &&
         H5Pset_userblock(creation, SEAL_BYTES) >= 0 &&
@@ -353,7 +353,7 @@ const char *emp_store_library_version(void) { return H5_VERS_INFO; }
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "values are copied as they stand in the file");
 
-/* What packed bytes may become, as a multiple of the file: names that repeat each other, or orders of
+/* The largest size of unpacked bytes, as a multiple of the file: names that repeat each other, or orders of
  * ops that are all the same, next to the 4 bytes an op of a placement. */
 enum { MAX_UNPACKING = 100, FREE_UNPACKING_BYTES = 1 << 24 };
 
@@ -402,7 +402,7 @@ static void add_real(encoding *e, size_t size)
     add_number(e, is_double ? 1023 : 127, 4);
 }
 
-/* Of ASCII that ends with a zero. */
+/* The type of ASCII that ends with a zero. */
 static void add_text(encoding *e, size_t size)
 {
     const unsigned char head[] = {0x13, 0, 0, 0};
@@ -440,7 +440,7 @@ static void add_curve(encoding *e)
     add_real(e, sizeof(double));
 }
 
-/* Encodes a type as the library does. The size is that of a text.
+/* Encodes a type as the library does. The size of a text.
  * Returns the size of a value. */
 static size_t encode(encoding *e, emp_h5_type type, size_t text_bytes)
 {
@@ -482,7 +482,7 @@ bool emp_h5_may_unpack(const emp_h5_image *image, uint64_t bytes)
     return bytes <= most + FREE_UNPACKING_BYTES;
 }
 
-/* Whether the stored bytes can be those of the array. A product that overflows is no size. */
+/* Whether the stored bytes can belong to the array. A product that overflows is no size. */
 static bool bytes_fit(const emp_h5_image *image, const emp_h5_dataset *dataset,
                       const emp_h5_array *array, size_t value_bytes)
 {

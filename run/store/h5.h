@@ -31,7 +31,7 @@ typedef struct {
     size_t               size;
 } emp_h5_span;
 
-/** What follows the user block of a file. */
+/** The part of a file behind its user block. */
 typedef struct {
     emp_h5_span whole; /**< borrowed */
     uint64_t    root;  /**< address of the root group */
@@ -116,7 +116,7 @@ bool emp_h5_read_field(const emp_h5_image *image, const emp_h5_field *field, voi
  * is taken for its values, which may be NULL here: they then take no more than the file, or, of a
  * packed array, than emp_h5_may_unpack() allows. */
 bool emp_h5_has_array(const emp_h5_image *image, const emp_h5_array *array);
-/** Whether the packed arrays of a file may have so many bytes: 100 times those of the file, and
+/** Whether the packed arrays of a file may have so many bytes: 100 times the file's, and
  * 16 MiB. */
 bool emp_h5_may_unpack(const emp_h5_image *image, uint64_t bytes);
 /** False when there is no such dataset, or its bytes cannot be unpacked. */

@@ -9,12 +9,11 @@
 
 #include "base/error.h"
 
-/** What a merge has found in the folders. */
+/** The findings of a merge in the folders. */
 typedef struct {
-    int32_t copied; /**< records and refusals that were not in the folder yet */
-    int32_t there;  /**< that were, equal byte for byte */
-    int32_t
-        under_way; /**< runs of which there is a checkpoint alone; they are left out */
+    int32_t copied;    /**< records and refusals that were not in the folder yet */
+    int32_t there;     /**< that were, equal byte for byte */
+    int32_t under_way; /**< runs of which there is only a checkpoint; they are left out */
 } emp_merge_counts;
 
 /** Copies all records of a folder, with their times, and weights that were trained there, into another, which is made if it is not there. A

@@ -64,7 +64,7 @@ static const emp_h5_field order_field = FIELD(EMP_H5_BOOLEAN, has_order);
 /* Only runs that decide the fusion have it. */
 static const emp_h5_field fusion_field = FIELD(EMP_H5_BOOLEAN, has_fusion);
 
-/* Only runs that were told where or with what to begin have it. */
+/* Only runs with a start or weights have it. */
 static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
 static const emp_h5_field weights_field = FIELD(EMP_H5_UINT64, weights_hash);
 
@@ -183,7 +183,7 @@ static emp_status read_fields(const emp_h5_image *image, emp_record *r, const ch
     return EMP_OK;
 }
 
-/* What only some records say. */
+/* Reads the fields that only some records have. */
 static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
                                    const char *path, emp_error *err)
 {

@@ -21,7 +21,7 @@ enum { EMP_RECORD_NAME_BYTES = 64, EMP_RECORD_TEXT_BYTES = 256, EMP_MAX_METRICS 
 
 /** One run. Zero-initialise; emp_record_clear() releases the arrays. */
 typedef struct {
-    /* What was run. */
+    /* The run's inputs. */
     char     method[EMP_RECORD_NAME_BYTES];
     char     preset[EMP_RECORD_NAME_BYTES];   /**< "" = none */
     char     options[EMP_RECORD_TEXT_BYTES];  /**< of the method; "" = none */
@@ -33,20 +33,20 @@ typedef struct {
     double   budget_s;           /**< 0 = no limit */
     double   budget_cpu_s; /**< of one thread; 0 = no limit, and its file says nothing */
     uint64_t graph_hash, machine_hash, runtime_hash;
-    /* What ran it. */
+    /* The program that ran it. */
     char version[EMP_RECORD_NAME_BYTES];
     char commit[EMP_RECORD_NAME_BYTES];
     bool is_dirty;
     /* Who shared it. */
     int32_t ranks; /**< programs that did; 0: it was alone, and its file says nothing */
     bool    is_async; /**< with a parameter server: who was faster counted */
-    /* What it decided, and where it began; a file says these only if they are not 0. */
+    /* Its decisions, and its start; a file has these only if they are not 0. */
     bool     has_order;    /**< levels, too */
     bool     has_fusion;   /**< leaders, too */
-    uint64_t start_hash;   /**< of the placement that it was told to begin at */
-    uint64_t weights_hash; /**< of the weights that it was told to begin with */
+    uint64_t start_hash;   /**< of the placement where it began */
+    uint64_t weights_hash; /**< of the weights with which it began */
     uint64_t method_hash;  /**< of the code of a method from outside (emp_method) */
-    /* What came of it. */
+    /* The result. */
     char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt",
                                                    "failure"; "" = under way */
     int64_t evaluations;
@@ -69,7 +69,7 @@ typedef struct {
     /** [op] Names of the ops, borrowed from the graph, which must be there while the record is
      * saved. NULL: the file says none. No load sets it: see emp_record_load_names(). */
     const char *const *op_name;
-    /** What the machine was read from (emp_machine), borrowed likewise; NULL: the file does not
+    /** The text that the machine was read from (emp_machine), borrowed likewise; NULL: the file does not
      * say. No load sets it: see emp_record_load_machine(). */
     const char *machine_text;
 
@@ -89,16 +89,16 @@ typedef struct {
  * \retval EMP_EIO  The message names the path and the reason. */
 emp_status emp_record_save(const char *path, const emp_record *record, emp_error *err);
 
-/** Reads a record, also that of a run under way from its checkpoint (checkpoint.h); clear
+/** Reads a record, also of a run under way from its checkpoint (checkpoint.h); clear
  * it afterwards, also after a failure.
  * \retval EMP_EIO      No such file.
  * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err);
 
-/** What the best decision of a record was made for. */
+/** The problem of a record's best decision. */
 emp_decision_origin emp_record_origin(const emp_record *record);
 
-/** What the run decided, as the option --decide has it: "devices,order"; static storage. */
+/** The run's decisions, in the words of the option --decide: "devices,order"; static storage. */
 const char *emp_record_decides(const emp_record *record);
 
 /** Names of the ops of a record. Zero-initialise; emp_op_names_clear() releases it. */
@@ -110,7 +110,7 @@ typedef struct {
 
 /** Reads the names from the file of a record, whose load leaves them out: a study that holds
  * thousands of records has no use for them.
- * \retval EMP_EUNSUPPORTED  The file has none, as those of older programs.
+ * \retval EMP_EUNSUPPORTED  The file has none, as it is from an older program.
  * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_record_load(). */
 emp_status emp_record_load_names(emp_op_names *names, const char *path, emp_error *err);
 void       emp_op_names_clear(emp_op_names *names);

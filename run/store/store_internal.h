@@ -12,7 +12,7 @@
 #define EMP_H5_RECORD_FORMAT     "emplace-run-1"
 #define EMP_H5_CHECKPOINT_FORMAT "emplace-checkpoint-1"
 
-/** NULL ends the list: a run record, also that of a run under way. */
+/** NULL ends the list: a run record, also of a run under way. */
 extern const char *const emp_h5_record_formats[];
 
 bool emp_h5_write_record(emp_h5_file file, const void *record);

@@ -63,7 +63,7 @@ static emp_status check_frozen(const emp_loaded_task *loaded, const emp_task *ta
 
 /* ---- loading ---- */
 
-/* A mistake in the names of machine and runtime is told before a graph is built. */
+/* A mistake in the names of machine and runtime is reported before a graph is built. */
 static emp_status load_task(emp_loaded_task *loaded, const emp_task *task,
                             const emp_runtime *runtime, emp_error *err)
 {

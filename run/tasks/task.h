@@ -17,7 +17,7 @@
 /** The machine that a graph file states, as a name. */
 #define EMP_OWN_MACHINE "instance"
 
-/** What a task states so that it stays the same task. */
+/** The facts that keep a task the same. */
 typedef struct {
     const char *runtime; /**< a profile's name */
     /** 0: not known yet, so that nothing is compared. */
@@ -44,7 +44,7 @@ typedef struct {
 /** Loads all tasks in parallel, largest last. \a loaded is zeroed; clear it also after
  * a failure.
  * \param[in] runtime  Of the tasks that are not frozen; NULL: emp_task_runtime() of each.
- * \retval EMP_EINVAL  A hash is not that of a frozen task; the message says which. */
+ * \retval EMP_EINVAL  A hash differs from a frozen task's; the message says which. */
 emp_status emp_tasks_load(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
                           const emp_runtime *runtime, int32_t threads, emp_error *err);
 void       emp_tasks_clear(emp_loaded_task *loaded, int32_t count);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes graphs of PyTorch as JSON that Emplace reads (docs/formats.md, "Graphs of PyTorch").
+"""Writes graphs of PyTorch as JSON that Emplace reads (docs/models.md, "Graphs of PyTorch").
 
 A whole training step, traced by make_fx: forward pass, gradients, and Adam or plain SGD:
     export_step(model, loss, (inputs,), target, "step.json.gz", optimizer="adam")
@@ -13,7 +13,7 @@ The joint graph of AOTAutograd, from a partition function of yours:
     functorch.compile.aot_module(model, fw_compiler=nop, partition_fn=partition)(inputs)   # nop: functorch.compile.nop
 
 Nothing is trained. Put the model and the inputs on the device that you train on: PyTorch chooses its ops of attention, dropout
-and LSTM by device. On "meta" they need no memory, and a model that asks for a tensor's value is told that it is traced.
+and LSTM by device. On "meta" they need no memory, and a model that asks for a tensor's value learns that it is traced.
 All three have been run with PyTorch 2.11, and export_step also with PyTorch 1.13 (Debian 12).
 """
 import contextlib
@@ -70,7 +70,7 @@ def attribute(gm, target):
 
 
 def tied_nodes(gm):
-    """Of each get_attr node that reads the tensor of an earlier one, as tied weights do: the name of the earlier one."""
+    """For each get_attr node that reads the tensor of an earlier one, as tied weights do: the name of the earlier one."""
     first, tied = {}, {}
     for node in gm.graph.nodes:
         value = attribute(gm, node.target) if node.op == "get_attr" else None

@@ -194,7 +194,7 @@ class TensorFlowAdam:
 
 
 def next_baseline(baseline, reward, feasible, update):
-    """Of placements that ran; or, while failures take part, of all."""
+    """The mean over placements that ran; or, while failures take part, over all."""
     ran = [r.item() for r, f in zip(reward, feasible) if f > 0]
     if IS_LITERAL and update < FAILURES_COUNT_IN_UPDATES:
         ran = reward.tolist()

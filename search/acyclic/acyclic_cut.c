@@ -85,7 +85,7 @@ enum {
     WORTH_PERCENT = 90 /* of the vertices may be left by a step that is worth taking */
 };
 
-/* What a bisection is asked for. */
+/* The parameters of a bisection. */
 typedef struct {
     int64_t           limit[2]; /* load of each side */
     uint64_t          seed;
@@ -248,8 +248,8 @@ static double share_of(const parts *p)
     return share;
 }
 
-/* What the parts may have beyond what is there is spread over the bisections to come, one
- * below the other, so that the last has its part of it. */
+/* The slack of the parts is spread over the bisections to come, one below the
+ * other, so that the last has its part of it. */
 static void set_limits(request *r, const emp_flow_graph *g, const parts *p,
                        const parts half[2])
 {

@@ -25,7 +25,7 @@
 
 /** METIS's bisection, which knows no directions: flows may lead both ways. Side 0 gets about
  * \a share of the load. \a stop is as in metis_cut.h.
- * \retval EMP_ENOMEM, and those of metis_cut.h */
+ * \retval EMP_ENOMEM, and as for metis_cut.h */
 emp_status emp_acyclic_start_metis(const emp_flow_graph *graph, double share,
                                    uint64_t seed, const atomic_int *stop, int8_t *side,
                                    emp_error *err);
@@ -40,8 +40,8 @@ void emp_acyclic_start_mend(const emp_flow_graph *graph, const int32_t *order,
  * that lessen an excess come first. Equal seeds give equal parts.
  * The cut ends when \a stop is set; NULL: nothing ends it.
  * O((V + E) log V) per bisection, of which there are log(parts) one below the other.
- * \retval EMP_ENOMEM, and those of search/partition/metis_cut.h
- * \retval EMP_ECYCLE  Flows form a cycle; not those of emp_flow_graph_create(). */
+ * \retval EMP_ENOMEM, and as for search/partition/metis_cut.h
+ * \retval EMP_ECYCLE  Flows form a cycle that emp_flow_graph_create() did not make. */
 emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
                            const double *share, double imbalance, uint64_t seed,
                            const atomic_int *stop, int32_t *part_of_vertex,
@@ -49,8 +49,8 @@ emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
 
 /* A flow graph in two sides, all flows between them from side 0 to side 1, made better by
  * moves that keep it so: Fiduccia and Mattheyses (DAC 1982), with only those vertices free to
- * move whose flows allow it (Herrmann et al. 2019, section 4.3): from side 0 those that feed
- * nobody there, from side 1 those that nobody there feeds.
+ * move whose flows allow it (Herrmann et al. 2019, section 4.3): from side 0 the ones without
+ * a successor there, from side 1 the ones without a predecessor there.
  *
  * From all on one side it makes a first division, vertex by vertex. */
 

@@ -30,7 +30,7 @@ void emp_flow_graph_destroy(emp_flow_graph *g)
 
 /* ---- contraction ------------------------------------------------------------------- */
 
-/* The edges of one cluster, gathered from those of its members. */
+/* The edges of one cluster, gathered from its members' edges. */
 typedef struct {
     int32_t   *met;     /* [cluster] the last cluster + 1 that met it */
     int64_t   *traffic; /* [cluster] */
@@ -291,7 +291,7 @@ static void join(clustering *c, int32_t vertex, int32_t cluster)
     }
 }
 
-/* Whether v, alone, may go to u, or to the cluster that u is in. */
+/* Whether v by itself may go to u, or to the cluster that u is in. */
 static bool may_join(const clustering *c, int32_t v, int32_t u)
 {
     int32_t cluster = c->cluster[u];
@@ -341,7 +341,7 @@ static void shuffle(int32_t *item, int32_t count, uint64_t seed, uint32_t substr
     }
 }
 
-/* Numbers clusters by their lowest vertices; who is alone is one. */
+/* Numbers clusters by their lowest vertices; a single vertex is one. */
 static int32_t number_clusters(const clustering *c, int32_t *number,
                                int32_t *cluster_of_vertex)
 {

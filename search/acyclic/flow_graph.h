@@ -4,9 +4,9 @@
  *
  * A vertex stands at its first live op in the graph's topological order, its *position*. An
  * edge flows from u to v if an op of u feeds one of v, by data or control, and u stands
- * before v: flows form no cycle. What a vertex gets from one that stands behind it *returns*:
- * gradients come back to variables, whose updates share their class. What returns weighs as
- * much as what flows, but binds no order. In a graph whose classes are single ops nothing
+ * before v: flows form no cycle. Data that a vertex gets from one behind it *return*:
+ * gradients come back to variables, whose updates share their class. Returning data weigh as
+ * much as flowing data, but bind no order. In a graph whose classes are single ops nothing
  * returns.
  *
  * A vertex may be a group of classes, as one that holds forward ops with their gradients.
@@ -67,7 +67,7 @@ int64_t emp_flow_graph_load(const emp_flow_graph *graph);
  * of several, which the second rule forbids. */
 
 /** Looks at the vertices in an order drawn from (\a seed, \a substream); each that is still
- * alone joins the neighbour, or its cluster, with which it exchanges most, among those that
+ * single joins the neighbour, or its cluster, with which it exchanges most, among those that
  * the rules allow and whose load stays within \a load_limit.
  * \param level  [vertex] of emp_flow_graph_sort().
  * \param[out] cluster_of_vertex  [vertex] 0 .. cluster_count-1

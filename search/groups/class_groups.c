@@ -10,7 +10,7 @@
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
 
-/* Sorts by counting: next[g] walks from the first member of g to that of g + 1. */
+/* Sorts by counting: next[g] walks from the first member of g to the first of g + 1. */
 static void fill(emp_members *m, const int32_t *group_of_item, int32_t count)
 {
     int32_t *next = m->first + 1;

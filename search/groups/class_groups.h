@@ -17,8 +17,8 @@ typedef struct {
     int32_t *member;      /**< ascending in a group */
 } emp_members;
 
-/** Lists what \a group_of_item [count] says; -1 is in no group. Of \a group_count groups
- * those without members are dropped, so that later ones move up. O(count + groups).
+/** Lists what \a group_of_item [count] says; -1 is in no group. Groups among \a group_count
+ * without members are dropped, so that later ones move up. O(count + groups).
  * \retval EMP_ENOMEM */
 emp_status emp_members_init(emp_members *members, const int32_t *group_of_item,
                             int32_t count, int32_t group_count, emp_error *err);
@@ -34,9 +34,9 @@ void emp_members_clear(emp_members *members); /**< legal after a failed init */
 
 /* The experts of each routed layer of a language model, found by the names of their ops: "model.layers.3.mlp.experts.
  * up_proj" and "blk.3.ffn_up_exps" are of layer 3. They hold most of the bytes of such a model and do little of its
- * work, so that programs leave those of some layers to the CPU (llama.cpp's --n-cpu-moe).
+ * work, so that programs leave the experts of some layers to the CPU (llama.cpp's --n-cpu-moe).
  * 
- * What is computed between the matrices of experts, their gradients and their optimizer are in the group as well.
+ * The ops between the matrices of experts, their gradients and their optimizer are in the group as well.
  * Shared experts, which every token takes, are not. */
 
 /** How many of the first bytes of an op's name are the layer whose experts it is of; 0 = it is of none. */
@@ -64,7 +64,7 @@ typedef struct {
 
 /** At most \a coarse groups, and about \a fine; the largest has about \a imbalance times
  * the mean load. \a stop is as in metis_cut.h. The caller destroys \a *out. O(V log V + E).
- * \retval EMP_ENOMEM, and those of metis_cut.h */
+ * \retval EMP_ENOMEM, and as for metis_cut.h */
 emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
                                int32_t fine, int32_t coarse, double imbalance,
                                uint64_t seed, const atomic_int *stop, emp_error *err);
@@ -101,7 +101,7 @@ typedef struct {
 /** Groups the classes of \a problem; groups may be empty.
  * \param[out] group_of_class  [class]; -1: can only run on a CPU, or has no live op.
  * \param[out] group_count
- * \retval EMP_ENOMEM, and those of the header that the kind names */
+ * \retval EMP_ENOMEM, and as for the header that the kind names */
 emp_status emp_class_groups(int32_t *group_of_class, int32_t *group_count,
                             const emp_problem             *problem,
                             const emp_class_groups_params *params, emp_error *err);

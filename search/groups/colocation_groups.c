@@ -254,10 +254,10 @@ cleanup:
     return st;
 }
 
-/* The steps of a cell share names, so they are told by what they read. A step begins where
+/* The steps of a cell share names, so they are distinguished by their inputs. A step begins where
  * its input and the state before are joined: an op's step is the largest that it reads of
- * in its cell, one more if it joins. What reads nothing in the cell (dropout of the input)
- * is of the first step that reads it. */
+ * in its cell, one more if it joins. An op that reads nothing in the cell (dropout of
+ * the input) belongs to the first step that reads it. */
 static void number_steps(const emp_graph *g, const int32_t *cell, int32_t *step)
 {
     for (int32_t i = 0; i < g->op_count; i++) {

@@ -6,9 +6,9 @@
  *     shares references is one class already.
  *  2. A group whose tensors are read by just one other group goes into that group, again
  *     and again until nothing changes.
- *  3. Each convolution, each pooling and each step of a recurrent cell, told by names
- *     (sim/graph/op.h), is one layer: all ops in its scope. A layer takes in what it
- *     alone reads, but goes into nothing.
+ *  3. Each convolution, each pooling and each step of a recurrent cell, known by names
+ *     (sim/graph/op.h), is one layer: all ops in its scope. A layer takes in the ops
+ *     that only it reads, but goes into nothing.
  *
  * Where names say nothing, rules 1 and 2 remain. Rule 2 comes last; its result does not
  * depend on the order in which groups are looked at.
@@ -35,7 +35,7 @@ typedef enum {
 emp_status emp_colocation_groups(int32_t *group_of_class, int32_t *group_count,
                                  const emp_problem *problem, emp_error *err);
 
-/** Likewise by some of the rules: \a rules is a mask; none leaves each class alone. */
+/** Likewise by some of the rules: \a rules is a mask; none leaves each class by itself. */
 emp_status emp_colocation_groups_by(int32_t *group_of_class, int32_t *group_count,
                                     const emp_problem *problem, uint32_t rules,
                                     emp_error *err);

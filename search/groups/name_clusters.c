@@ -52,7 +52,7 @@ static bool is_homeless(const char *name)
     return emp_is_gradient_name(name) && emp_forward_of_gradient(name, &forward) == 0;
 }
 
-/* What says where an op belongs: its name, or that of its forward op. */
+/* The name that decides an op's place: its own, or its forward op's. */
 static size_t name_of_layer(const char *name, const char **home)
 {
     size_t length = emp_is_gradient_name(name) ? emp_forward_of_gradient(name, home) : 0;

@@ -9,8 +9,8 @@
  *   a layer. Such a series is a walk through time if it has at least 8 members. The
  *   shortest of a layer has one member a step; one three times as long has three.
  *
- * What has no scope of its own under "gradients", as the sums "gradients/AddN_7", stands
- * with its first input. Variables, their slots and updates are a class, which stands with
+ * Ops without a scope of their own under "gradients", such as the sums "gradients/AddN_7",
+ * stand with their first input. Variables, their slots and updates are a class, which stands with
  * its first op.
  */
 #ifndef EMP_SEARCH_GROUPS_NAME_CLUSTERS_H
@@ -24,7 +24,7 @@ typedef struct {
 } emp_name_cluster_params;
 
 /** Clusters are as fine as \a most allows. Until there is room, scopes are cut to fewer and
- * fewer components, but not those of cells; then blocks are doubled; then cells are cut, too;
+ * fewer components, except scopes of cells; then blocks are doubled; then cells are cut, too;
  * in the end clusters beyond the limit share the last. Clusters are numbered by their
  * first class; all have members.
  *

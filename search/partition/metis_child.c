@@ -44,7 +44,7 @@ static bool read_all(int fd, void *data, size_t size)
     return true;
 }
 
-/* Leaves open \a fd alone, and /dev/null as the standard files. What else is open is the parent's: a
+/* Leaves open only \a fd, and /dev/null as the standard files. All other open files are the parent's: a
  * pipe that stays open here would keep its reader waiting. Returns the new number of \a fd. */
 static int keep_alone(int fd)
 {

@@ -16,7 +16,7 @@ static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static const int signals[] = {SIGABRT, SIGTERM};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-/* What METIS would change: those handlers, and standard output, where it complains. */
+/* State that METIS would change: those handlers, and standard output, where it complains. */
 typedef struct {
     struct sigaction handlers[SIGNALS];
     int              standard_output;

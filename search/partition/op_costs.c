@@ -11,7 +11,7 @@ static double bytes_of(const emp_tensor *tensor)
            (double)emp_dtype_bytes(tensor->dtype);
 }
 
-/* What an op reads and makes. */
+/* The bytes that an op reads and makes. */
 typedef struct {
     double bytes;
     double most_elements; /* of an input or of output 0 */

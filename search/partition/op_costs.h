@@ -20,8 +20,8 @@
  * NoOp, Reshape and variables take nothing, Rank, Shape and Size 1 ns. References count as
  * the variable behind them, sizes that are not known as 1.
  * 
- * Rate and bandwidth. GPU: its peak, and its stream rate, where grappler takes that of the
- * memory bus, which machine files do not have. CPU: one operation a cycle on each core, and
+ * Rate and bandwidth. GPU: its peak, and its stream rate, where grappler takes the rate of
+ * the memory bus, which machine files do not have. CPU: one operation a cycle on each core, and
  * 32 GB/s. */
 
 /** A whole number of ns, in double as it may be beyond 64 bits. O(inputs + outputs). */
@@ -36,12 +36,12 @@ typedef enum {
 } emp_op_costs;
 #define EMP_OP_COSTS_WORDS "time|flops|grappler"
 
-/** Of an op on a kind of device that the machine has: ns, or FLOPs; of devices of several models
- * the mean, of EMP_OP_COSTS_GRAPPLER the first. O(inputs + devices). */
+/** The cost of an op on a kind of device that the machine has: ns, or FLOPs; for devices of
+ * several models the mean, with EMP_OP_COSTS_GRAPPLER the first. O(inputs + devices). */
 double emp_op_costs_of(const emp_problem *problem, emp_op_id op, emp_op_costs costs,
                        emp_device_kind kind);
 
-/** Speed of a CPU over that of a GPU, by the oracle's times: what all ops that have kernels
+/** Speed of a CPU over a GPU's, by the oracle's times: what all ops that have kernels
  * for both take on the GPU over what they take on the CPU. 1 if there is nothing to
  * measure. O(V). */
 double emp_op_costs_cpu_speed(const emp_problem *problem);

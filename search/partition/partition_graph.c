@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { CPU = 0 }; /* runs all ops; of several hosts that of the first */
+enum { CPU = 0 }; /* runs all ops; of several hosts the first one's */
 
 /* An edge before merging; a < b. */
 typedef struct {
@@ -116,7 +116,7 @@ static void scale_amounts(const int64_t *amount, int64_t total, int32_t count,
     for (int32_t v = 0; v < count; v++) weight[v] = (int32_t)(1 + amount[v] / unit);
 }
 
-/* What an op adds to the load of its vertex. CPU time counts as work of a GPU that is
+/* The load that an op adds to its vertex. CPU time counts as work of a GPU that is
  * 1 / cpu_power times as fast; FLOPs are work on any device. */
 static double load_of_op(const emp_problem *problem, emp_op_id op, bool is_cpu_only,
                          emp_op_costs costs, double cpu_power)

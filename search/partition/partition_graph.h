@@ -4,7 +4,7 @@
  *
  * Vertices are the colocation classes that have an op which is not folded. The weight of
  * a vertex is what its ops cost on a GPU (op_costs.h): the oracle's time, kernels and issue,
- * unless other costs are asked for. Of a class that can only run on the CPU it is its time
+ * unless other costs are asked for. For a class that can only run on the CPU it is the time
  * there in units of GPU work (times CPU power / GPU power), or its FLOPs.
  * The weight of an edge is the number of bytes that would be sent if its ends were apart:
  * each tensor counts once per reading vertex; a control edge counts like a tensor of no
@@ -28,7 +28,7 @@ enum {
 };
 
 typedef enum {
-    EMP_POWER_PEAK,    /**< of FLOP/s: a property of the machine alone */
+    EMP_POWER_PEAK,    /**< of FLOP/s: a property of only the machine */
     EMP_POWER_MEASURED /**< speed on the ops of this graph (emp_op_costs_speed) */
 } emp_device_power;
 #define EMP_DEVICE_POWER_WORDS "peak|measured"
@@ -124,8 +124,8 @@ emp_status emp_partition_graph_memory(const emp_partition_graph *graph,
 /* A placement as a graph partitioner judges it: how much traffic it cuts, and how far the
  * fullest device is over its share of the load.
  * 
- * The graph is that of partition_graph.h with the CPU, shares are those of the peak
- * FLOP/s: what the method "scotch" minimises. Time, order and memory play no part. */
+ * The graph is partition_graph.h's with the CPU, and shares follow the peak FLOP/s: the
+ * objective of the method "scotch". Time, order and memory play no part. */
 
 typedef struct {
     emp_partition_target target;
@@ -136,7 +136,7 @@ typedef struct {
 } emp_balance;
 
 typedef struct {
-    double cut_frac;  /**< weight of the edges between devices over that of all */
+    double cut_frac;  /**< weight of the edges between devices over the weight of all */
     double imbalance; /**< largest load / (share x all load) of a device, minus 1; >= 0 */
 } emp_balance_score;
 
@@ -151,7 +151,7 @@ emp_balance_score emp_balance_judge(const emp_balance   *balance,
                                     const emp_device_id *device_of_op);
 
 /** One number to minimise: cut_frac + what imbalance is above the tolerance of 5 % that
- * is Scotch's custom. 0 for one device alone that is the whole machine. */
+ * is Scotch's custom. 0 for one device that is the whole machine. */
 double emp_balance_cost(emp_balance_score score);
 
 #endif /* EMP_SEARCH_PARTITION_PARTITION_GRAPH_H */

@@ -106,7 +106,7 @@ void SCOTCH_errorPrint(const char *const format, ...)
 
 void SCOTCH_errorPrintW(const char *const format, ...) { (void)format; }
 
-/* What is asked of Scotch: the parts of a target, or as many equal ones. */
+/* The request to Scotch: the parts of a target, or as many equal ones. */
 typedef struct {
     const emp_partition_target *target; /* NULL = equal parts */
     int32_t                     part_count;
@@ -183,7 +183,7 @@ static emp_status load_architecture(mapping *m, const emp_partition_target *targ
     return st;
 }
 
-/* All parts at the same distance, as strong as those of the target. */
+/* All parts at the same distance, as strong as the target's. */
 static emp_status make_complete(mapping *m, const emp_partition_target *target,
                                 emp_error *err)
 {

@@ -26,7 +26,7 @@
  *     <part> <power> <domain>              a line each
  *     <distances to parts 0 .. p-1>        a line each for p = 1, 2, ...
  * 
- * Power: that of the target in hundredths of the strongest part, at least 1. Distance: what a
+ * The power of the target in hundredths of the strongest part, at least 1. Distance: what a
  * transfer of 1 MiB takes over the route, latency included, in quarters of the nearest
  * pair's, at most 64. Domains are nodes of a binary tree, numbered as a heap (node n splits
  * into 2n and 2n + 1): neighbouring parts share a subtree, whose halves are about equally
@@ -40,7 +40,7 @@ void emp_scotch_arch_write(const emp_partition_target *target, FILE *file);
 typedef enum { EMP_SCOTCH_MACHINE, EMP_SCOTCH_COMPLETE } emp_scotch_architecture;
 #define EMP_SCOTCH_ARCHITECTURE_WORDS "machine|complete"
 
-/** What Scotch's own strategies aim at. */
+/** The aims of Scotch's own strategies. */
 typedef enum {
     EMP_SCOTCH_QUALITY,
     EMP_SCOTCH_DEFAULT,

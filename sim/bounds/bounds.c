@@ -9,6 +9,7 @@
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
 #include "sim/bounds/paths/segment.h"
+#include "sim/bounds/why.h"
 
 /* Bounds that hold for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
@@ -24,6 +25,12 @@ enum { SEGMENTS = 1 };
 /* How many of the ops before one joins look at. */
 static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
+/* 0: there are no joins. */
+static int32_t near_of_options(const emp_bounds_options *options)
+{
+    return options->is_plain ? 0 : near_of(options->effort);
+}
+
 typedef struct {
     emp_bound_model
         model; /**< its ops are ours, and, if joins are tried again, its floors and links */
@@ -32,19 +39,27 @@ typedef struct {
     emp_bound_paths paths;
     emp_area_item  *of_class, *of_op;
     emp_time_ns     target_ns;
+    /* The facts about the best bound, if asked for, and the last facts. */
+    emp_bounds_why  *why;
+    emp_area         area;
+    emp_window_proof window;
+    emp_bound_op    *op_before; /* [op] before the last kinds were taken */
     /** [op][kind] the longest path through it, before a time is tried; 0 where it may not be */
     emp_time_ns (*through_ns)[EMP_DEVICE_KINDS];
     emp_time_ns most_through_ns;
 } search;
 
-static emp_status search_init(search *s, const emp_bound_model *model, emp_error *err)
+/* \param why  NULL is allowed. */
+static emp_status search_init(search *s, const emp_bound_model *model,
+                              emp_bounds_why *why, emp_error *err)
 {
     const emp_graph *g = model->problem->graph;
 
-    *s = (search){.model = *model};
+    *s = (search){.model = *model, .why = why};
     EMP_CHECK(EMP_ALLOC(s->model.op, (size_t)g->op_count));
     EMP_CHECK(EMP_ALLOC(s->of_class, (size_t)g->class_count));
     EMP_CHECK(EMP_ALLOC(s->of_op, (size_t)g->op_count));
+    if (why != NULL) EMP_CHECK(EMP_ALLOC(s->op_before, (size_t)g->op_count));
     return emp_bound_paths_init(&s->paths, model, err);
 }
 
@@ -66,6 +81,7 @@ static void search_clear(search *s)
         emp_bound_links_clear(s->model.links);
     }
     emp_free(s->model.op);
+    emp_free(s->op_before);
     emp_free(s->of_class);
     emp_free(s->of_op);
     emp_free(s->through_ns);
@@ -97,15 +113,69 @@ static emp_status find_through(search *s, emp_error *err)
     return EMP_OK;
 }
 
+/* An op that has no kind left; -1: all have one. */
+static emp_op_id find_lost(const search *s)
+{
+    const emp_graph *g = s->model.problem->graph;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (!g->op[op].is_folded && s->model.op[op].kinds == 0) return op;
+    return -1;
+}
+
+/* Notes what has proven a bound, if that is asked. */
+static emp_status note(search *s, emp_bound_lemma lemma, emp_time_ns bound_ns,
+                       emp_error *err)
+{
+    emp_bound_model    model = s->model;
+    emp_bound_evidence evidence = {.model = &model,
+                                   .paths = &s->paths,
+                                   .of_class = s->of_class,
+                                   .of_op = s->of_op,
+                                   .area = &s->area,
+                                   .window = &s->window,
+                                   .lost = -1};
+
+    if (s->why == NULL) return EMP_OK;
+    if (lemma == EMP_BOUND_BY_PATH) evidence.lost = find_lost(s);
+    if (evidence.lost >= 0) model.op = s->op_before;
+    EMP_CHECK(emp_bounds_why_take(s->why, &evidence, lemma, err));
+    s->why->is_refuted = s->target_ns < EMP_COST_LIMIT_NS;
+    s->why->bound_ns = bound_ns;
+    return EMP_OK;
+}
+
+/* Notes the lemma that the facts make the highest bound, as far as it is above a time. */
+static emp_status note_facts(search *s, const bound_facts *facts, emp_time_ns above_ns,
+                             emp_error *err)
+{
+    const emp_time_ns value_ns[] = {[EMP_BOUND_BY_NONE] = above_ns,
+                                    [EMP_BOUND_BY_PATH] = facts->drained_ns,
+                                    [EMP_BOUND_BY_AREA] = facts->area_ns,
+                                    [EMP_BOUND_BY_CLASS] = facts->class_ns,
+                                    [EMP_BOUND_BY_WINDOW] = facts->window_ns};
+    emp_bound_lemma   most = EMP_BOUND_BY_NONE;
+
+    if (facts->is_infeasible) return note(s, EMP_BOUND_BY_MEMORY, s->target_ns + 1, err);
+    for (emp_bound_lemma i = EMP_BOUND_BY_PATH; i <= EMP_BOUND_BY_WINDOW; i++)
+        if (value_ns[i] > value_ns[most]) most = i;
+    if (most == EMP_BOUND_BY_NONE) return EMP_OK;
+    return note(s, most,
+                s->target_ns < EMP_COST_LIMIT_NS ? s->target_ns + 1 : value_ns[most],
+                err);
+}
+
 /* Takes kinds from ops whose paths are too long. \a is_first: in a try, so that paths are known. \a is_lost: an op has
  * none left. */
 static bool restrict_by_paths(search *s, bool is_first, bool *is_lost)
 {
-    bool has_changed = false;
+    const size_t ops = (size_t)s->model.problem->graph->op_count;
+    bool         has_changed = false;
 
     if (!s->model.has_paths) return false;
-    if (!is_first) emp_bound_paths_find(&s->paths, &s->model);
-    for (emp_op_id op = 0; op < s->model.problem->graph->op_count; op++) {
+    if (!is_first || s->why != NULL) emp_bound_paths_find(&s->paths, &s->model);
+    if (s->why != NULL) memcpy(s->op_before, s->model.op, ops * sizeof *s->op_before);
+    for (emp_op_id op = 0; op < (emp_op_id)ops; op++) {
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             const emp_time_ns ns = is_first ? s->through_ns[op][k] : through(s, op, k);
             if (ns <= s->target_ns) continue;
@@ -152,7 +222,9 @@ static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
     emp_bound_drains drains = {0};
 
     emp_bound_paths_find(paths, model);
-    facts->path_ns = emp_bound_paths_longest(paths, model);
+    facts->path_ns = facts->joined_ns = facts->drained_ns =
+        emp_bound_paths_longest(paths, model);
+    if (near == 0) return EMP_OK;
     EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
     EMP_TRY(emp_bound_join(model, paths, &drains, NULL, near, err));
     facts->joined_ns = facts->drained_ns = emp_bound_paths_longest(paths, model);
@@ -170,7 +242,7 @@ cleanup:
 /* All bounds for the kinds that are left. */
 static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
 {
-    emp_area          area;
+    emp_area         *area = &s->area;
     double            window_ns = 0.0;
     const int32_t     classes = s->model.problem->graph->class_count;
     const emp_time_ns enough_ns = s->target_ns;
@@ -179,13 +251,13 @@ static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
     if (s->model.has_paths)
         facts->drained_ns = emp_bound_paths_longest(&s->paths, &s->model);
     facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
-    EMP_CHECK(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
-    facts->area_ns = (emp_time_ns)ceil(area.value);
-    facts->is_infeasible = area.is_infeasible;
+    EMP_CHECK(emp_area_solve(area, s->of_class, classes, s->model.capacity, 1e-5, err));
+    facts->area_ns = (emp_time_ns)ceil(area->value);
+    facts->is_infeasible = area->is_infeasible;
     if (!s->model.has_paths || facts->is_infeasible || facts->area_ns > enough_ns)
         return EMP_OK;
-    EMP_CHECK(emp_bound_window(&window_ns, &s->model, &s->paths, s->of_op, area.price,
-                               (double)enough_ns, err));
+    EMP_CHECK(emp_bound_window(&window_ns, s->why != NULL ? &s->window : NULL, &s->model,
+                               &s->paths, s->of_op, area->price, (double)enough_ns, err));
     facts->window_ns = (emp_time_ns)ceil(window_ns);
     return EMP_OK;
 }
@@ -238,23 +310,23 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
     if (!*is_refuted) return EMP_OK;
     EMP_CHECK(begin_try(s, model, err));
     (void)take_kinds(s, true, &is_lost);
-    if (is_lost) return EMP_OK;
+    if (is_lost) return note(s, EMP_BOUND_BY_PATH, target_ns + 1, err);
     for (int32_t i = 0; i < JOINED_ROUNDS && s->effort > 0 && has_changed; i++) {
         EMP_CHECK(join_again(s, err));
         has_changed = take_kinds(s, false, &is_lost);
-        if (is_lost) return EMP_OK;
+        if (is_lost) return note(s, EMP_BOUND_BY_PATH, target_ns + 1, err);
     }
     EMP_CHECK(find_facts(s, &facts, err));
     *is_refuted = facts.is_infeasible || facts.drained_ns > target_ns ||
                   facts.area_ns > target_ns || facts.class_ns > target_ns ||
                   facts.window_ns > target_ns;
-    return EMP_OK;
+    return *is_refuted ? note_facts(s, &facts, target_ns, err) : EMP_OK;
 }
 
 /* The bounds that need no guess; the model loses kinds that memory rules out, and gets
  * floors. \a near: as of emp_bound_join(). */
 static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int32_t near,
-                                 emp_error *err)
+                                 emp_bounds_why *why, emp_error *err)
 {
     emp_status  st = EMP_OK;
     search      s;
@@ -262,7 +334,7 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     bound_facts paths = {0};
 
     *facts = (bound_facts){0};
-    EMP_TRY(search_init(&s, model, err));
+    EMP_TRY(search_init(&s, model, why, err));
     facts->is_infeasible = !emp_bound_restrict(model, s.of_class);
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
@@ -272,6 +344,7 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     facts->path_ns = paths.path_ns;
     facts->joined_ns = paths.joined_ns;
     facts->drained_ns = paths.drained_ns;
+    EMP_TRY(note_facts(&s, facts, 0, err));
 
 cleanup:
     search_clear(&s);
@@ -281,13 +354,14 @@ cleanup:
 /* Raises \a least_ns, a bound, as far as times can be refuted: within \a accuracy,
  * relative: the longest time within which a step cannot be done, docs/bounds.md, lemma 5. */
 static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *model,
-                              int32_t effort, double accuracy, emp_error *err)
+                              int32_t effort, double accuracy, emp_bounds_why *why,
+                              emp_error *err)
 {
     emp_status  st = EMP_OK;
     search      s;
     emp_time_ns possible_ns = 0; /* not refuted, once it is above 0 */
 
-    EMP_TRY(search_init(&s, model, err));
+    EMP_TRY(search_init(&s, model, why, err));
     memcpy(s.model.op, model->op,
            (size_t)model->problem->graph->op_count * sizeof *model->op);
     EMP_TRY(find_through(&s, err));
@@ -321,10 +395,10 @@ static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
 }
 
 static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
-                         int32_t effort, emp_error *err)
+                         int32_t effort, emp_bounds_why *why, emp_error *err)
 {
     const char *before = emp_stage_set("refuting step times");
-    emp_status  st = raise_bound(best_ns, model, effort, ACCURACY, err);
+    emp_status  st = raise_bound(best_ns, model, effort, ACCURACY, why, err);
 
     (void)emp_stage_set(before);
     return st;
@@ -358,16 +432,17 @@ static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device
 /* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
  * of them fits. The floors of the model hold for fewer placements, too. */
 static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
-                                        const emp_bounds_options *options, emp_error *err)
+                                        const emp_bounds_options *options,
+                                        emp_bounds_why *why, emp_error *err)
 {
     emp_status    st = EMP_OK;
-    const int32_t effort = options->effort, near = near_of(effort);
+    const int32_t effort = options->effort, near = near_of_options(options);
     search        s;
     bound_facts   facts;
     bound_facts   paths = {0};
     bool          can_fit = true;
 
-    EMP_TRY(search_init(&s, model, err));
+    EMP_TRY(search_init(&s, model, why, err));
     keep_gpu_kernels(model, options->device_of_op);
     can_fit = emp_bound_restrict(model, s.of_class);
     if (!can_fit) goto cleanup;
@@ -376,18 +451,20 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
     s.target_ns = EMP_COST_LIMIT_NS;
     if (model->has_paths) {
         EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
-        EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
+        if (near > 0)
+            EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
         emp_bound_paths_find(&s.paths, model);
     }
     EMP_TRY(find_facts(&s, &facts, err));
     facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
     can_fit = !facts.is_infeasible;
+    if (can_fit) EMP_TRY(note_facts(&s, &facts, *best_ns, err));
     const emp_time_ns least_ns =
         emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                        emp_time_later(facts.class_ns, facts.window_ns));
     *best_ns = emp_time_later(*best_ns, least_ns);
     if (can_fit && options->device_of_op != NULL && *best_ns > 0)
-        EMP_TRY(refute(best_ns, model, effort, err));
+        EMP_TRY(refute(best_ns, model, effort, why, err));
 
 cleanup:
     if (!can_fit) *best_ns = -1;
@@ -395,10 +472,11 @@ cleanup:
     return st;
 }
 
-emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_why *gpus,
+                              const emp_problem        *problem,
                               const emp_bounds_options *options, emp_error *err)
 {
-    const int32_t   effort = options->effort;
+    const int32_t   effort = options->is_plain ? EMP_BOUNDS_EFFORT : options->effort;
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
     bound_facts     facts;
@@ -406,7 +484,7 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
-    EMP_TRY(find_all_facts(&facts, &model, near_of(effort), err));
+    EMP_TRY(find_all_facts(&facts, &model, near_of_options(options), all, err));
     out->is_infeasible = facts.is_infeasible;
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                              emp_time_later(facts.class_ns, facts.window_ns));
@@ -417,18 +495,24 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);
     if (best_ns > 0 && !facts.is_infeasible)
-        EMP_TRY(refute(&best_ns, &model, effort, err));
+        EMP_TRY(refute(&best_ns, &model, effort, all, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
     if (facts.is_infeasible) goto cleanup;
     const bool has_choice = may_leave_gpus(&model);
-    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, options, err));
+    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, options, gpus, err));
     if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);
     if (!has_choice) out->best_ns = emp_time_later(out->best_ns, out->gpu_kernels_ns);
 
 cleanup:
     emp_bound_model_clear(&model);
     return st;
+}
+
+emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+                              const emp_bounds_options *options, emp_error *err)
+{
+    return emp_bounds_explain(out, NULL, NULL, problem, options, err);
 }
 
 double emp_bounds_gap(emp_time_ns bound_ns, emp_time_ns step_time_ns)

@@ -51,6 +51,8 @@ typedef struct {
                         * the graph has levels */
     const emp_device_id *
         device_of_op; /**< [op] the placement that gpu_kernels_ns is for; NULL: it has none on CPUs */
+    bool
+        is_plain; /**< without joins, drains and segments: lemmas 1 to 5 of docs/bounds.md, which are easy to check */
 } emp_bounds_options;
 
 /** O((V + E) log(step time) + V (windows + 16 ^ effort)). Each op is bound by kind of
@@ -58,6 +60,16 @@ typedef struct {
  * \retval EMP_ENOMEM
  * \retval EMP_EEXTERNAL  GLPK gave up. */
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
+                              const emp_bounds_options *options, emp_error *err);
+
+typedef struct emp_bounds_why emp_bounds_why; /**< why.h */
+
+/** emp_bounds_compute(), and where its bounds come from.
+ * \param all   Of best_ns; NULL is allowed.
+ * \param gpus  Of gpu_kernels_ns; lemma EMP_BOUND_BY_NONE: it is the other bound, or there is none. NULL is allowed.
+ * \retval EMP_ENOMEM, EMP_EEXTERNAL  Clear both also then. */
+emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_why *gpus,
+                              const emp_problem        *problem,
                               const emp_bounds_options *options, emp_error *err);
 
 /** How much longer than a bound a step is, as a fraction of the bound; 0 without one. */

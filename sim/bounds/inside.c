@@ -134,24 +134,33 @@ static inline double inside_cores(const emp_inside_work *of, int64_t i, emp_wind
     return is_inside ? of->work[i] : 0.0;
 }
 
+/* \param[out] work  All of it, wherever the op is. */
+static emp_area_item item_inside(const emp_inside *s, int32_t i, emp_window w,
+                                 double *work)
+{
+    emp_area_item item = {0};
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        if (s->barred[k][i] == 0.0) item.kinds |= 1u << k;
+    *work = item.load[EMP_DEVICE_CPU][EMP_BOUND_CORES] =
+        inside_cores(&s->of[EMP_BOUND_CORES], i, w);
+    for (int32_t r = EMP_BOUND_THREAD; r <= EMP_BOUND_STREAM; r++)
+        *work += item.load[EMP_DEVICE_GPU][r] = inside(&s->of[r], i, w);
+    return item;
+}
+
 int32_t emp_inside_items(const emp_inside *s, emp_window w, emp_area_item *item)
 {
     int32_t count = 0;
 
     for (int32_t i = 0; i < s->count; i++) {
-        emp_area_item one = {0};
-        double        work = 0.0;
+        double work = 0.0;
         if (i % BLOCK == 0 && !may_hold(s, i / BLOCK, w)) {
             i += BLOCK - 1;
             continue;
         }
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (s->barred[k][i] == 0.0) one.kinds |= 1u << k;
-        work += one.load[EMP_DEVICE_CPU][EMP_BOUND_CORES] =
-            inside_cores(&s->of[EMP_BOUND_CORES], i, w);
-        for (int32_t r = EMP_BOUND_THREAD; r <= EMP_BOUND_STREAM; r++)
-            work += one.load[EMP_DEVICE_GPU][r] = inside(&s->of[r], i, w);
-        if (work > 0.0) item[count++] = one;
+        item[count] = item_inside(s, i, w, &work);
+        count += work > 0.0;
     }
     return count;
 }
@@ -253,25 +262,45 @@ static emp_status price_again(const emp_inside *inside, const double *capacity,
     return EMP_OK;
 }
 
-emp_status emp_bound_window(double *best, const emp_bound_model *model,
-                            const emp_bound_paths *paths, emp_area_item *item,
-                            const double *price, double enough, emp_error *err)
+/* Keeps the window and the prices if they have raised the bound. */
+static void keep_proof(emp_window_proof *proof, double best, emp_window w,
+                       const double *price)
 {
-    emp_status st = EMP_OK;
-    double     longest = (double)emp_bound_paths_longest(paths, model);
-    double     width = longest, now[EMP_BOUND_RESOURCES];
-    emp_window w = {width / 2, width / 2};
-    emp_inside inside;
+    if (best <= proof->value) return;
+    proof->value = best;
+    proof->window = w;
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) proof->price[r] = price[r];
+}
+
+emp_status emp_bound_window(double *best, emp_window_proof *proof,
+                            const emp_bound_model *model, const emp_bound_paths *paths,
+                            emp_area_item *item, const double *price, double enough,
+                            emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    double           longest = (double)emp_bound_paths_longest(paths, model);
+    double           width = longest, now[EMP_BOUND_RESOURCES];
+    emp_window       w = {width / 2, width / 2};
+    emp_inside       inside;
+    emp_window_proof found = {0};
 
     *best = 0.0;
     EMP_TRY(describe_all(&inside, model, paths, err));
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) now[r] = price[r];
     w = look_around(&inside, now, longest, w, width, SAMPLES, best);
+    keep_proof(&found, *best, w, now);
     for (int32_t i = 0; i < IMPROVED && *best < enough; i++) {
         EMP_TRY(price_again(&inside, model->capacity, item, w, now, best, err));
+        keep_proof(&found, *best, w, now);
         width /= SAMPLES / 2;
         w = look_around(&inside, now, longest, w, width, SAMPLES / 2, best);
+        keep_proof(&found, *best, w, now);
     }
+    for (int32_t i = 0; proof != NULL && i < inside.count; i++) {
+        double work;
+        item[i] = item_inside(&inside, i, found.window, &work);
+    }
+    if (proof != NULL) *proof = found;
 
 cleanup:
     emp_inside_clear(&inside);
@@ -379,7 +408,7 @@ static emp_status solve_planes(const area_plane *plane, int32_t count,
 
 /* ---- prices ---- */
 
-/* Of sums; those of 80,000 rounded terms are off by far less. */
+/* The rounding of sums, which is far less for 80,000 rounded terms. */
 static const double ROUNDING = 1e-9;
 
 /* No rent that helps is higher, in units of all work, unless nothing fits. */
@@ -487,8 +516,7 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
     return EMP_OK;
 }
 
-/* An op, with the idle time that its device has after it. */
-static emp_area_item item_of_op(const emp_bound_model *model, emp_op_id op)
+emp_area_item emp_bound_item_of_op(const emp_bound_model *model, emp_op_id op)
 {
     const emp_bound_op *o = &model->op[op];
     emp_area_item       item = {.kinds = o->kinds};
@@ -522,7 +550,7 @@ static void sum_classes(const emp_bound_model *model, emp_area_item *item)
     for (int32_t c = 0; c < g->class_count; c++) item[c] = (emp_area_item){0};
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t       c = g->op[op].colocation_class;
-        emp_area_item one = item_of_op(model, op);
+        emp_area_item one = emp_bound_item_of_op(model, op);
         if (g->op[op].is_folded) continue;
         if (item[c].kinds == 0) item[c].kinds = EMP_KIND_CPU | EMP_KIND_GPU;
         add_item(&item[c], &one);

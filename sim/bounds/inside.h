@@ -63,13 +63,16 @@ int32_t emp_area_cheapest(const emp_area_item *item, const double *price, double
 
 /* Ops and colocation classes as items of work. */
 
+/** An op as an item, with the idle time that its device has after it. */
+emp_area_item emp_bound_item_of_op(const emp_bound_model *model, emp_op_id op);
+
 /** Takes from ops the kinds where others of their class may not be, and those none of
  * whose devices has memory for the class. \a item [class]: what its ops are together, of
  * which folded ones are nothing; a class may be where all its ops may.
  * \return false if a class is left without any. O(V). */
 bool emp_bound_restrict(emp_bound_model *model, emp_area_item *item);
 
-/** What the class that keeps its device busiest takes (lemma 3). O(classes). */
+/** The time of the class that keeps its device busiest (lemma 3). O(classes). */
 emp_time_ns emp_bound_longest_class(const emp_bound_model *model,
                                     const emp_area_item   *item);
 
@@ -111,7 +114,7 @@ int32_t emp_inside_items(const emp_inside *inside, emp_window window,
 /** The most windows of one call. */
 enum { EMP_INSIDE_WINDOWS = 144 };
 
-/** What the work inside each window costs at these prices, every op where it is cheapest. The result
+/** The cost of the work inside each window at these prices, every op where it is cheapest. The result
  * has the same bits on every CPU.
  * \param price  [EMP_BOUND_RESOURCES]
  * \param cost   [count] is set.
@@ -122,13 +125,22 @@ void emp_inside_costs(const emp_inside *inside, const double *price,
 /* Work that lies behind what must come before it and before what must come after it:
  * docs/bounds.md, lemma 4 (Fernandez and Bussell, IEEE Trans. Computers C-22, 1973). */
 
+/** A window, and the prices at which the work inside it proves most. */
+typedef struct {
+    double     value; /**< the bound */
+    emp_window window;
+    double     price[EMP_BOUND_RESOURCES];
+} emp_window_proof;
+
 /** The highest bound over sampled windows.
+ * \param proof  NULL is allowed. With it \a item has the work inside that window.
  * \param item  [op], room for the work inside a window.
  * \param price  Of resources, sum of capacity x price = 1, to look for windows with.
  * \param enough  Windows that reach it need not be improved.
  * O(V windows). \retval EMP_ENOMEM, EMP_EEXTERNAL */
-emp_status emp_bound_window(double *best, const emp_bound_model *model,
-                            const emp_bound_paths *paths, emp_area_item *item,
-                            const double *price, double enough, emp_error *err);
+emp_status emp_bound_window(double *best, emp_window_proof *proof,
+                            const emp_bound_model *model, const emp_bound_paths *paths,
+                            emp_area_item *item, const double *price, double enough,
+                            emp_error *err);
 
 #endif /* EMP_SIM_BOUNDS_INSIDE_H */

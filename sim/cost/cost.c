@@ -27,7 +27,7 @@ static double bytes_of(const emp_op_cost *c)
     return (double)c->bytes_read + (double)c->bytes_written;
 }
 
-/* Of a convolution's algorithm; conv_factor is in emp_cost_gemm_s() already. */
+/* The factor of a convolution's algorithm; conv_factor is in emp_cost_gemm_s() already. */
 static double algorithm_factor(const emp_op_cost *c, const emp_device *gpu)
 {
     const double *factor = c->work == EMP_WORK_CONVOLUTION && c->part == EMP_PART_FILTER
@@ -37,7 +37,7 @@ static double algorithm_factor(const emp_op_cost *c, const emp_device *gpu)
     return factor[c->window] > 0.0 ? factor[c->window] : 1.0;
 }
 
-/* What is computed of a column: its first device stands for all of them. */
+/* The state while a column is computed: its first device stands for all of them. */
 typedef struct {
     emp_cost_table           *table;
     const emp_graph          *graph;
@@ -71,7 +71,7 @@ static double elementwise_hz(const emp_op_cost *c, const emp_core *core)
     }
 }
 
-/* Of an op that is no product. */
+/* The clock of an op that is not a product. */
 static double clock_of(const emp_op_cost *c, const emp_device *device)
 {
     const emp_core *core = &device->core;
@@ -117,14 +117,14 @@ static double columns_s(const emp_op_cost *c, const emp_core *core)
            (is_input_gradient(c) ? core->columns_input_hz : core->columns_hz);
 }
 
-/* What a product takes on a core beside its arithmetic. */
+/* The time of a product on a core beside its arithmetic. */
 static double around_product_s(const emp_op_cost *c, const emp_core *core)
 {
     return bytes_of(c) / rate_of(c, core, core->pack_bytes_per_s) + columns_s(c, core);
 }
 
-/* Of an op with kernel: its bytes take \a stream times as long as alone where they are not in the
- * cache, all else \a clock times. */
+/* For an op with a kernel: its bytes take \a stream times as long as undisturbed where they are not in
+ * the cache, all else \a clock times. */
 static double group_work_s(const emp_op_cost *c, const emp_device *group, double stream,
                            double clock)
 {
@@ -176,7 +176,7 @@ static double pass_factor(const emp_op_cost *c, const emp_device *gpu)
     }
 }
 
-/* Of an op, or of a set of ops whose product it is. */
+/* The time of an op, or of a set of ops whose product it is. */
 static double gpu_compute_s(const column *of, emp_op_id op, const emp_op_cost *c)
 {
     const emp_device *gpu = of->device;
@@ -299,7 +299,7 @@ static emp_status count_lanes(const column *c, emp_error *err)
     return EMP_OK;
 }
 
-/* What the graph states in place of a model, else copies of a collective; one core does it. */
+/* Costs of the graph in place of a model, else copies of a collective; one core does them. */
 static void fill_simple_cpu(const column *c, emp_op_id op)
 {
     emp_cost_table *t = c->table;

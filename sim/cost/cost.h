@@ -71,12 +71,12 @@ typedef struct {
 
 /** Costs of a graph on a machine under a runtime, a column of all ops for each device model. Devices
  * of one model that differ in their time_factor have columns of their own. A *row* is an op in a
- * column: emp_cost_row(). The first columns are those of the first CPU and the first GPU, whose
+ * column: emp_cost_row(). The first columns belong to the first CPU and the first GPU, whose
  * rows are the ops. Immutable after creation. */
 typedef struct {
     int32_t       op_count;
     int32_t       column_count[EMP_DEVICE_KINDS];    /**< at least 1 */
-    int32_t       column_of_device[EMP_MAX_DEVICES]; /**< among those of its kind */
+    int32_t       column_of_device[EMP_MAX_DEVICES]; /**< among the columns of its kind */
     emp_gpu_cost *gpu;        /**< [row]; zeros when the machine has no GPU */
     emp_cpu_cost *cpu;        /**< [row] */
     int32_t      *cpu_offset; /**< [row of a CPU + 1] into task_ns */
@@ -125,7 +125,7 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
                                  emp_error *err);
 void       emp_cost_table_destroy(emp_cost_table *table);
 
-/** What an op of this cost takes on a GPU. \param product  The op of the graph whose product it
+/** The time of an op of this cost on a GPU. \param product  The op of the graph whose product it
  * does, if it does one: its number format and shapes count. */
 emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *cost, const emp_graph *graph,
                              emp_op_id product, const emp_device *gpu,

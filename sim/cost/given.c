@@ -20,11 +20,11 @@ typedef struct {
     int32_t            op_column, us_column;
     int32_t            model_column, beside_column; /* -1 = none */
     bool               adds_beside;                 /* to the table */
-    double            *beside_us; /* [op] on a GPU beside another device; -1 = as alone */
-    emp_strmap         op_of_name;
-    double            *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
-    emp_time_ns        cpu_op_ns;
-    const char        *path;
+    double     *beside_us; /* [op] on a GPU beside another device; -1 = as by itself */
+    emp_strmap  op_of_name;
+    double     *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
+    emp_time_ns cpu_op_ns;
+    const char *path;
     const emp_given_source   *source;  /* NULL = none */
     const emp_runtime_events *runtime; /* of predictions on the source */
 } reader;
@@ -211,14 +211,14 @@ static emp_time_ns *time_of(emp_cost_table *t, size_t row, emp_device_kind kind)
 }
 
 /* Only a machine with one GPU model has times beside others, so that its rows are ops. Work beside others is no
- * faster than alone. */
+ * faster than by itself. */
 static emp_time_ns *time_beside(emp_cost_table *t, size_t row, emp_device_kind kind)
 {
     return kind == EMP_DEVICE_GPU && t->gpu_beside_ns != NULL ? &t->gpu_beside_ns[row]
                                                               : NULL;
 }
 
-/* A time on a CPU is that of one core. */
+/* A time on a CPU is one core's. */
 static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
 {
     emp_cost_table *t = r->table;
@@ -339,14 +339,14 @@ static void close_reader(reader *r)
     emp_csv_clear(&r->csv);
 }
 
-/* One GPU model has times beside others: its own, or those of the file. */
+/* One GPU model has times beside others: its own, or the file's. */
 static bool may_have_beside(const reader *r)
 {
     return r->table->gpu_beside_ns != NULL ||
            (r->table->column_count[EMP_DEVICE_GPU] == 1 && r->graph->stated == NULL);
 }
 
-/* A model that does not tell the two apart takes as long beside others as alone, but for what the file says. */
+/* A model that does not distinguish the two takes as long beside others as by itself, except for times of the file. */
 static emp_status add_beside(reader *r, emp_error *err)
 {
     emp_cost_table *t = r->table;

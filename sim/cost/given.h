@@ -7,12 +7,12 @@
  *     gradients/Mul*,40,k40
  *     type:Relu,11,k40
  *
- * `op` is the name of an op, a pattern of the shell for names, or "type:" and an op type. Of several
- * lines for one op the last counts. `us` are microseconds. `model` is the name of a device model of
+ * `op` is the name of an op, a pattern of the shell for names, or "type:" and an op type. The last
+ * of several lines for one op counts. `us` are microseconds. `model` is the name of a device model of
  * the machine, or gpu or cpu for all models of that kind; without it a line is for GPUs. Lines for
  * models that the machine does not have are skipped.
  *
- * Each device model stands alone: its ops without a line keep their predicted times, multiplied by
+ * Device models are independent: a model's ops without a line keep their predicted times, multiplied by
  * the geometric mean of given over predicted times on devices of that model. Costs that a graph
  * states itself are not multiplied, nor are ops without a kernel, which take the runtime's time. A column `beside_us` has the
  * time while another device of the computer works, if the machine has one model of GPUs; it is at least `us`. Other columns do not count.
@@ -22,7 +22,7 @@
 
 #include "sim/cost/cost.h"
 
-/** What became of the ops on a device model. */
+/** The outcome for the ops on a device model. */
 typedef struct {
     const char *model;      /**< borrowed from the machine */
     int32_t     given;      /**< ops whose time is given */
@@ -31,7 +31,7 @@ typedef struct {
         factor; /**< of the others' predicted times; 1: no time was predicted and given */
 } emp_given_column;
 
-/** What became of a file: a column for each column of the cost table. */
+/** The outcome of a file: a column for each column of the cost table. */
 typedef struct {
     int32_t line_count; /**< that are for this machine */
     int32_t
@@ -60,7 +60,7 @@ typedef struct {
  * times the ratio of their predicted times on the two; lines for these models come first. O(lines ops models) where lines are patterns, else O((lines + ops) models).
  * \retval EMP_EIO      The file cannot be read.
  * \retval EMP_EFORMAT  No such table, or a time that is none; the message names the line.
- * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine; or the graph states its costs,
+ * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine; or the graph has costs of its own,
  *                      and there is a source. \retval EMP_ENOMEM */
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
                                  const emp_graph *graph, const emp_machine *machine,

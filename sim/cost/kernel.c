@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Of the peak that a kernel without a table reaches: assumed, as in the files of the models. */
+/* The share of the peak that a kernel without a table reaches: assumed, as in the files of the models. */
 static const double REACHED = 0.8;
 
 /* Rows of the smallest tile that tensor cores multiply: mma.m16n8k16 with the operands swapped
@@ -75,7 +75,7 @@ static double columns_of(int64_t n, bool is_conv)
 double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
                        int64_t batch, bool is_conv)
 {
-    /* counts in double: those of an imported graph may be beyond 64 bits */
+    /* counts in double, as an imported graph's may be beyond 64 bits */
     double rows = is_conv ? gpu->conv_tile_rows : gpu->gemm_tile_rows;
     double columns = columns_of(n, is_conv);
     double tiles = ceil((double)m / rows) * ceil((double)n / columns) * (double)batch;
@@ -190,7 +190,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
     return EMP_OK;
 }
 
-/* What is exchanged has two bytes an element, or one, whatever they mean. */
+/* Exchanged data have two bytes an element, or one, whatever they mean. */
 static emp_format exchanged_as(emp_format format)
 {
     return format == EMP_FORMAT_FP16  ? EMP_FORMAT_BF16
@@ -261,7 +261,7 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     }
 }
 
-/* What the GPU computes the op in: the type of its output if its model does not know another one that the
+/* The format in which the GPU computes the op: the type of its output if its model does not know another one that the
  * weights would allow, and fp32 if it knows neither. */
 static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *gpu,
                             emp_format fp32_as)
@@ -302,14 +302,14 @@ static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_forma
     return seconds * c->flops / attention_flops(&a);
 }
 
-/* What the matrix kernels of llama.cpp do with quantised weights, by GGML's number of the type. With few
+/* The work of llama.cpp's matrix kernels on quantised weights, by GGML's number of the type. With few
  * rows they unpack a weight in so many cycles of a lane, beside the time of its bytes. With many rows their
- * products take `many` times as long as those of float16, and reach at most so many FLOP a cycle and multiprocessor
+ * products take `many` times as long as in float16, and reach at most so many FLOP a cycle and multiprocessor
  * (CUDA).
  * cuda: measured on an H200, data/anchors/llama. metal: by llama.cpp's authors with Llama-3.1-8B
  * on an M4 Max (tools/quantize/README.md at 311c2c9f), whose rows for float16 and Q8_0 reach 512 GB/s and leave
- * 2.9 ms; `many` are prompts of 512 tokens there. Mixes stand for their main type. A type without a
- * figure there takes that of Q4_0, and other formats, like those of AWQ, hide their unpacking: assumed. MXFP4 and
+ * 2.9 ms; `many` are prompts of 512 tokens there. Mixes stand for their main type. A type without
+ * a figure there takes Q4_0's, and other formats, such as AWQ's, hide their unpacking: assumed. MXFP4 and
  * NVFP4 have no limit, as other libraries multiply them in 16 bits. */
 typedef struct {
     int32_t ggml;
@@ -441,7 +441,7 @@ static double ring_s(const emp_collective_part *part, int32_t ranks, double byte
            ((double)part->bytes / ranks / bytes_per_s + latency_s);
 }
 
-/* The longest over all pairs of devices, or of GPUs alone; 0 if no pair has a route. */
+/* The longest over all pairs of devices, or of only GPUs; 0 if no pair has a route. */
 static double slowest_ring_s(const emp_collective_part *part, int32_t ranks,
                              const emp_machine *m, bool of_gpus)
 {

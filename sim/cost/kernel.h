@@ -2,8 +2,8 @@
  * The time of one kernel on a device model, in a number format: from the model's table where it
  * has one (sim/machine/tables/tables.h), else by formula. No time has the host's launch in it.
  *
- * Formula of a product: that of sim/cost/cost.h, with per_wave times the peak of fp32 over the peak
- * of the format, and tiles with no more rows than the product needs (at least 8) if the model knows formats. Of attention: kernel_minimum, and the longer of flops / (0.8 peak) and bytes /
+ * Formula of a product: as in sim/cost/cost.h, with per_wave times the peak of fp32 over the peak
+ * of the format, and tiles with no more rows than the product needs (at least 8) if the model knows formats. The time of attention: kernel_minimum, and the longer of flops / (0.8 peak) and bytes /
  * stream; flops are 4 length^2 / 2 a head of a context, 4 length a head of a decoded token, times
  * the size of heads. Beyond a table's greatest size the time goes on as in its last cell.
  */
@@ -68,7 +68,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
 emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *gpu,
                              const emp_exchange *exchange, emp_error *err);
 
-/* What a collective takes on a machine.
+/* The time of a collective on a machine.
  *
  * A rank on a GPU takes what the table of its device model says, where that has so
  * many GPUs. Else it is a ring over the slowest route between two GPUs of the machine, or between
@@ -79,7 +79,7 @@ emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *
  * with 2 (ranks - 1) rounds of an all-reduce, and ranks - 1 of any other: each rank sends a part on in
  * each round (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). A rank on a CPU is
  * such a ring over the slowest route between two devices, or at the rate of one core if the machine
- * has none. Of a table the times of half precision count. */
+ * has none. The times of half precision in a table count. */
 
 /** Seconds that a rank on \a device takes once all ranks are ready; 0 with one rank, and without bytes.
  * O(devices squared) without a table. */
@@ -89,13 +89,13 @@ double emp_collective_s(const emp_collective_part *part, const emp_machine *mach
 /* The time of an op's product on a GPU of today: by its model's table, or by the formula with the
  * rate of the number format.
  *
- * The format is that of the op's first output; fp32 counts as what the runtime computes it in
- * (emp_runtime_events), if the model knows it. fp64 counts as fp32. Of a batch of products the table
- * says what one with so many times the rows takes. A convolution is the product that it comes to.
+ * The format is the op's first output's; fp32 counts as what the runtime computes it in
+ * (emp_runtime_events), if the model knows it. fp64 counts as fp32. A batch of products takes the table's
+ * time of one product with so many times the rows. A convolution is the product that it comes to.
  * Tables measure products whose matrices have the format they are computed in. Quantised weights have
  * fewer bytes: with few rows the time falls in proportion to them, down to the time of the arithmetic.
- * Attention takes what the table says of its lengths and heads, times its arithmetic over that
- * of the measured kernel: so the backward pass takes 2.5 times as long, and one without a causal mask
+ * Attention takes what the table says of its lengths and heads, times its arithmetic over
+ * the measured kernel's: so the backward pass takes 2.5 times as long, and one without a causal mask
  * twice. */
 
 /** Seconds of a product, convolution or attention, without its algorithm's factor and without the

@@ -8,11 +8,11 @@
 
 enum { BLOCK_QUERIES = 128, TILE_KEYS = 64 };
 
-/* Of the peak of 16 bits that attention reaches where nobody has measured it: FlashAttention 2 on an H100. */
+/* The share of the peak of 16 bits that attention reaches where there is no measurement: FlashAttention 2 on an H100. */
 static const double ATTENTION_REACHED = 1.0 / 3.0;
 static const double BACKWARD = 2.5;
 
-/* What a model says of a kernel, and how far off models of its kind are. */
+/* A model's time of a kernel, and the error of models of its kind. */
 typedef struct {
     double seconds, error;
 } estimate;
@@ -80,7 +80,7 @@ static double bytes_s(double bytes, const emp_device *gpu)
     return gpu->kernel_minimum_s + bytes / rate_of(gpu);
 }
 
-/* Whether the constants of products are measured ones: by rule alone a wave takes what it does at 0.8 of the peak. */
+/* Whether the constants of products are measured ones: by the rule, a wave runs at 0.8 of the peak. */
 static bool has_measured_products(const emp_device *gpu)
 {
     double wave_flops = 2.0 * 64 * 64 * gpu->multiprocessors;
@@ -99,7 +99,7 @@ static emp_status product_time(double *seconds, emp_form *form, const emp_device
     return emp_product_time(seconds, form, gpu, &p, NULL);
 }
 
-/* A size that nobody knows: the arithmetic of a large product. */
+/* An unknown size: the arithmetic of a large product. */
 static estimate unknown_product(const emp_traced_kernel *k, const emp_device *from,
                                 const emp_device *gpu)
 {

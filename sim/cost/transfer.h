@@ -16,8 +16,8 @@
  *     copy over the link     the ratio of the buses' rates
  *     collective             stays as it was: its time is that of its ranks and links
  *
- * A kernel whose time is that of its bytes, and that took longer than its model, is slower than the memory for
- * a reason of its own; its excess is scaled by the ratio of the rates alone, so that a longer kernel_minimum does
+ * A kernel that takes the time of its bytes, and that took longer than its model, is slower than the memory for
+ * a reason of its own; its excess is scaled only by the ratio of the rates, so that a longer kernel_minimum does
  * not multiply it.
  *
  * The interval: what A's time had beyond A's model is a property of the kernel, or of A's library. The
@@ -53,7 +53,7 @@ typedef struct {
     emp_transfer_time time;
 } emp_transfer_sum;
 
-/** What became of a trace's kernels: a column for each column of GPUs in the cost table. */
+/** The outcome for a trace's kernels: a column for each column of GPUs in the cost table. */
 typedef struct {
     const char      *from; /**< the measured model; borrowed */
     int32_t          column_count;
@@ -67,8 +67,8 @@ const char *emp_traced_kernel_name(emp_traced_kernel_kind kind);
 /** The sum over all kinds. */
 emp_transfer_sum emp_transfer_total(const emp_transfer *transfer, int32_t column);
 
-/** Gives the kernels of a traced graph their times on the machine's GPUs. What an op has besides its kernel, the
- * time to dispatch it, stays; so do waits and the host's work.
+/** Gives the kernels of a traced graph their times on the machine's GPUs. An op's time to dispatch
+ * its kernel stays; so do waits and the host's work.
  * \param name  Of the model that the trace is of; borrowed by \a out.
  * \param from  A GPU of that model.
  * \retval EMP_EINVAL  The graph is no trace with kernels. */

@@ -246,7 +246,7 @@ enum { SMALL, LARGE, POOLS };
 static const int64_t SMALL_MOST = MIB, SMALL_SEGMENT = 2 * MIB, LARGE_SEGMENT = 20 * MIB,
                      LARGE_LEAST = 10 * MIB, LARGE_STEP = 2 * MIB;
 
-/* What a device has. */
+/* The memory of a device. */
 struct memory {
     int64_t bytes, reserved;
 };

@@ -188,7 +188,7 @@ emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
     return EMP_OK;
 }
 
-/* What a run asks of devices that are groups of one computer's cores. */
+/* The facts about devices that are groups of one computer's cores. */
 /* The cores of device d are those from first on, modulo all that the computer has: of GPUs first,
  * then of CPUs, as replay takes them (replay/cpu/cores.h). */
 static void count_shared_cores(emp_sim_sharing *s, const emp_machine *m)
@@ -239,7 +239,7 @@ emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
     return EMP_OK;
 }
 
-/* What ops cost where devices of one kind are of several models. A run knows one cost on a CPU and one
+/* The costs of ops where devices of one kind are of several models. A run knows one cost on a CPU and one
  * on a GPU for each op: before it, these become those of the device that the op is on. Most runs of a
  * search move few ops. */
 enum { NO_DEVICE = UINT8_MAX };

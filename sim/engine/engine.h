@@ -18,7 +18,7 @@
 #include "sim/rules/rules.h"
 #include "sim/rules/step.h"
 
-/** What a run does differently from one runtime profile to another; emp_runtime says what
+/** The differences of a run between runtime profiles; emp_runtime says what
  * each means. */
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
@@ -38,7 +38,7 @@ typedef struct {
     bool has_long_times; /**< times do not fit above EMP_SIM_SOURCE_BITS: source_bits */
 } emp_sim_rules;
 
-/** What devices that are groups of one computer's cores take from each other. */
+/** The times that devices which are groups of one computer's cores take from each other. */
 typedef struct {
     emp_time_ns *more_ns;      /**< [op] more on a group, while another device works */
     emp_time_ns  hand_over_ns; /**< of a core, for each copy */
@@ -139,14 +139,14 @@ typedef struct {
     int32_t op;
 } emp_sim_persistent;
 
-/** What a run's start asks of an op. */
+/** The facts about an op that a run's start needs. */
 typedef struct {
     emp_op_id id;
     uint32_t  kinds; /**< EMP_KIND_ mask */
 } emp_sim_op_start;
 
-/** A tensor in one memory: its home, or a copy. What is known of homes before a run stands
- * here too. Tensors that share a buffer point to the instance that allocated it, their
+/** A tensor in one memory: its home, or a copy. Facts about homes that are known before a run
+ * stand here, too. Tensors that share a buffer point to the instance that allocated it, their
  * root. */
 typedef struct {
     int64_t bytes;  /**< of its buffer, rounded up; 0 of a copy to come, if traced */
@@ -249,13 +249,13 @@ _Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "un
 
 _Static_assert(EMP_LEVELS == 64, "emp_sim_device.waiting is one word");
 
-/** What runs with collectives need besides (engine_collectives.c). */
+/** The state of runs with collectives (engine_collectives.c). */
 typedef struct emp_sim_collectives emp_sim_collectives;
 
-/** What runs need besides whose hosts one program drives (engine_client.c). */
+/** The state of runs whose hosts one program drives (engine_client.c). */
 typedef struct emp_sim_client emp_sim_client;
 
-/** What runs with fused ops need besides (engine_fusion.c). */
+/** The state of runs with fused ops (engine_fusion.c). */
 typedef struct emp_sim_fusion emp_sim_fusion;
 
 /** Copy streams of a device: copies from its host, to its host, to its peers. */
@@ -435,7 +435,7 @@ double emp_engine_longest_run_ns(const emp_engine *sim);
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
 
-/** What is seldom so is laid out of the way of what mostly happens. */
+/** Code for rare conditions is laid out of the way of the common case. */
 #define EMP_SIM_SELDOM(x) __builtin_expect(!!(x), 0)
 
 /** Compilers call functions of this size, which each op needs once or twice. */
@@ -452,7 +452,7 @@ emp_status emp_engine_set_models(emp_engine *sim, const emp_problem *problem,
 /** Gives each op what it costs on its device; needs \a sim->cost_of_device and a placement. O(ops). */
 void emp_engine_take_costs(emp_engine *sim);
 
-/** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`, of
+/** Runs with a fresh state: under the rules of `ideal`, of `tf-r1.3`, of
  * both with levels and with times, and under any. Only the last traces. */
 void emp_engine_run_ideal(emp_engine *sim);
 void emp_engine_run_tf(emp_engine *sim);

@@ -27,7 +27,7 @@ struct emp_sim_client {
     int32_t  reads[EMP_LEVELS]; /* of a round: those that wait for a copy between hosts */
     int32_t  round_now;         /* the last that may begin */
     queue    ops[EMP_LEVELS];   /* of a round: held */
-    /* Of the host of each CPU that is no client's: */
+    /* For the host of each CPU that is not the client's: */
     int32_t left[EMP_MAX_DEVICES][EMP_LEVELS]; /* ops that are not done, by rounds */
     int32_t least[EMP_MAX_DEVICES];            /* the first round that has some */
     queue   copies[EMP_MAX_DEVICES];           /* held */

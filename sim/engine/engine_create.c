@@ -595,7 +595,7 @@ static double most_on_cpu(const emp_engine *sim, int32_t op)
     return most + moved_ns;
 }
 
-/* What it takes on any GPU at most, with its issue. */
+/* The most that it takes on any GPU, with its issue. */
 static double most_on_gpu(const emp_engine *sim, int32_t op)
 {
     const emp_cost_table *costs = sim->problem->costs;
@@ -608,7 +608,7 @@ static double most_on_gpu(const emp_engine *sim, int32_t op)
     return most;
 }
 
-/* What an op is held up for by other cores and by tasks on CPUs at most. */
+/* The most that other cores and tasks on CPUs hold up an op. */
 static double most_held_up(const emp_engine *sim, int32_t op)
 {
     return sim->sharing == NULL
@@ -616,7 +616,7 @@ static double most_held_up(const emp_engine *sim, int32_t op)
                : (double)sim->sharing->more_ns[op] + most_on_cpu(sim, op);
 }
 
-/* What a copy of a tensor takes of cores. */
+/* The time that a copy of a tensor takes on cores. */
 static double most_of_cores(const emp_engine *sim, int32_t tensor)
 {
     const emp_sim_sharing *s = sim->sharing;

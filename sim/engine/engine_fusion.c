@@ -178,7 +178,7 @@ static bool is_made_inside(const emp_engine *sim, int32_t input, int32_t leader)
     return producer != leader && f->leader[producer] == leader;
 }
 
-/* What is made inside the set is never there, nor told of: nobody's tensor stands for it. */
+/* Results inside the set never exist and are never announced: a tensor without readers stands for them. */
 static void leave_out_inside(emp_engine *sim, int32_t op, int32_t leader)
 {
     for (int32_t i = sim->op[op].input; i < sim->op[op + 1].input; i++) {

@@ -1,7 +1,7 @@
 /** \file sim/engine/plan.h
  * Compute buffers: a runtime with `plan_tokens` packs the activations of a step into one buffer for each
  * device before it runs anything, as ggml's graph allocator does for llama.cpp (ggml-alloc.c, and the splits of
- * ggml-backend.cpp). docs/profiles.md has the rules.
+ * ggml-backend.cpp). docs/simulator.md has the rules.
  *
  * A plan is made once for a graph: nodes in the order in which ggml runs them, and the tensors between them.
  * emp_plan_run() then packs them for a placement. Threads: a plan is confined to one.
@@ -23,7 +23,7 @@ enum {
         16 /* the first input is an output of the graph, too, and stays */
 };
 
-/** What runs at once; an op of the graph is none, one or several of them. */
+/** A unit of work that runs at once; an op of the graph is none, one or several of them. */
 typedef struct {
     emp_op_id op;                 /**< that it is, or is a part of */
     int32_t   input, input_end;   /**< in emp_plan.input */

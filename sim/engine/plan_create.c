@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "sim/engine/plan.h"
 
-/* What is known of an op. */
+/* The state of an op. */
 enum { UNSEEN, SEEN, CHOOSES, SKIPPED };
 
 enum { NONE = -1, EXTERNAL = -2, MOST_MASKS = 4, CELLS = 256 };
@@ -197,7 +197,7 @@ static void count_tokens(struct maker *m, int64_t plan_tokens)
         m->tokens = last > 0 || most > plan_tokens ? most : plan_tokens;
 }
 
-/* Activations are float32. What was chosen from the tokens of a prompt has a row for each sequence here, and a row
+/* Activations are float32. A choice from the tokens of a prompt has a row for each sequence here, and a row
  * for each token in the plan. */
 static int64_t bytes_of(const struct maker *m, emp_tensor_id tensor)
 {

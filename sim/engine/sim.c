@@ -11,7 +11,7 @@ struct emp_sim {
     emp_rules_sim *ruled;  /**< of others; one of the two is NULL */
 };
 
-/* What a run numbers are items (ops, messages, copies and received copies) with their lists,
+/* A run numbers items (ops, messages, copies and received copies) with their lists,
  * inputs (EMP_SIM_INPUTS of each op at least), and chunks (two of each variable, workspace,
  * tensor and copy, and of each device). A copy is of an input. */
 static emp_status check_counts(const emp_graph *g, emp_error *err)

@@ -7,7 +7,7 @@
  *         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
  *     emp_sim_destroy(sim);
  *
- * The model is docs/simulator.md, or docs/profiles.md if the runtime has the rules of
+ * The model is docs/simulator.md, which also has the rules of other simulators, if the runtime has the rules of
  * another simulator. Clock: integer nanoseconds. Simultaneous events have a fixed order;
  * equal inputs give bit-equal results everywhere.
  *
@@ -32,8 +32,8 @@
  * links). Without copy_streams a copy also costs the length of its stream's queue, with
  * bfc_allocator an allocation the free chunks of its bin. */
 
-/** What emp_sim_run() does, with the fingerprint of the schedule, telling \a trace, which may be NULL,
- * what happens. Slower. */
+/** emp_sim_run() with the fingerprint of the schedule; it calls \a trace, which may be NULL, for
+ * each event. Slower. */
 emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
                               const emp_sim_trace *trace, emp_sim_result *result,
                               emp_error *err);

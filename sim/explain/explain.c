@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 
-/* \retval EMP_EUNSUPPORTED  The readiness or the end of an op was not told: other rules
- * than those of events. */
+/* \retval EMP_EUNSUPPORTED  The readiness or the end of an op was not reported: the
+ * rules are not events. */
 static emp_status explain_check_complete(const emp_explain_schedule *s, emp_error *err)
 {
     const emp_graph *g = s->problem->graph;

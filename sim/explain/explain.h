@@ -6,8 +6,8 @@
  *     ... why->cause_ns, why->segment, why->device ...
  *     emp_explain_destroy(why);
  *
- * All times are whole nanoseconds and add up without a remainder. Words that are not
- * explained here (issue, told, seen, home) are those of docs/simulator.md.
+ * All times are whole nanoseconds and add up without a remainder. docs/simulator.md explains
+ * the other words (issue, seen, home).
  *
  * Critical path. A chain of segments that partition [0, step time]: each begins where
  * the one before ends. It is found backwards. The fixed cost of the step comes last;
@@ -36,8 +36,8 @@
  * was spent on. After its last op a device has nothing left to do, then comes the fixed
  * cost of the step. Per device, busy + all idle causes = step time.
  *
- * Memory. What is in use when a device first reaches its peak, and when the first
- * allocation did not fit: it adds up to the bytes in use. Sizes are those of allocations
+ * Memory. The buffers in use when a device first reaches its peak, and when the first
+ * allocation did not fit: it adds up to the bytes in use. Sizes are allocated bytes
  * (rounded up to 256 bytes). A shared buffer counts once, under the tensor that it was
  * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
  * last chunk ends, and the difference are holes between chunks; it can be below zero
@@ -47,13 +47,14 @@
  * Time of ops. An op takes the time in which it, or on a CPU at least one of its tasks, runs.
  * Ops that take no time are not counted. On a CPU ops run side by side, so that their times
  * can add up to more than the step. A scope that takes more than a fifth of the time
- * of a device's ops is told by its parts: the scopes within it, and its own ops.
+ * of a device's ops is divided into its parts: the scopes within it, and its own ops.
  */
 #ifndef EMP_SIM_EXPLAIN_EXPLAIN_H
 #define EMP_SIM_EXPLAIN_EXPLAIN_H
 
 #include "sim/engine/sim.h"
 #include "sim/graph/graph.h"
+#include "sim/problem/decision.h"
 #include "sim/problem/problem.h"
 
 /* The name scopes of a graph as a tree. An op belongs to the scope that its name has but for
@@ -99,8 +100,8 @@ typedef enum {
         EMP_IDLE_COUNT
 } emp_explain_idle;
 
-/** What a stretch of the critical path is spent on: name, key in JSON, words, what a
- * device that waits for it idles for. */
+/** The causes of a stretch of the critical path: name, key in JSON, words, and the idle
+ * cause of a device that waits for it. */
 #define EMP_EXPLAIN_CAUSE_LIST(X)                                                  \
     X(GPU_OP, "gpu_op", "op runs on a GPU", OTHER_DEVICE)                          \
     X(CPU_OP, "cpu_op", "op runs on the CPU", CPU)                                 \
@@ -137,7 +138,7 @@ typedef struct {
     emp_device_id     busy;   /**< that is waited for since it runs other ops; else -1 */
 } emp_explain_segment;
 
-/** What holds memory: name, key in JSON and word. */
+/** The kinds of buffers: name, key in JSON and word. */
 #define EMP_EXPLAIN_KIND_LIST(X)                                              \
     X(PERSISTENT, "persistent") /**< a variable or slot */                    \
     X(ACTIVATION, "activation") /**< an output of an op, at home */           \
@@ -204,7 +205,7 @@ typedef struct {
                                           than they run */
 } emp_explain_device;
 
-/** What a device does during a stretch of time. */
+/** The work of a device during a stretch of time. */
 typedef struct {
     int32_t     op_count;
     int32_t     type;    /**< the op type with the most time; ties: the lowest */
@@ -251,11 +252,11 @@ const char *emp_explain_cause_words(emp_explain_cause cause);
 const char *emp_explain_idle_key(emp_explain_idle idle);
 const char *emp_explain_kind_key(emp_explain_kind kind);
 
-/** What a device that waits for \a cause idles for. */
+/** The idle cause of a device that waits for \a cause. */
 emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause);
 
 /*
- * What bounds a step most: the kind of thing on which its critical path (explain.h) spends
+ * The bottleneck of a step: the kind of thing on which its critical path (explain.h) spends
  * most time, and the device that has most of that time.
  */
 
@@ -292,7 +293,7 @@ const char *emp_bottleneck_key(emp_bottleneck_kind kind);
 /*
  * How much of a step each op is to blame for: where a search had better look.
  *
- * The critical path (explain.h) is shared out to ops. Of a stretch of t seconds
+ * The critical path (explain.h) is shared out to ops. For a stretch of t seconds
  *
  *  - in which an op is issued or runs, the op gets t;
  *  - in which it waits for a busy device, or a copy for the compute that is queued there,
@@ -338,10 +339,22 @@ void       emp_blamer_destroy(emp_blamer *blamer);
  * reader carries it. So the labels add up to the traffic of the step. Edges that carry
  * nothing are thin; control edges are left out. */
 
-enum { EMP_SCOPE_DOT_NODES = 200 };
+enum {
+    EMP_SCOPE_DOT_NODES = 200,
+    EMP_SCOPE_DOT_OPS = 300 /**< a picture of more is better drawn by layers */
+};
+
+/** Layers of a model, for a picture in which a layer is a cluster of a node for each pass that has ops. Edges that carry
+ * nothing are drawn between neighbouring layers only. Borrowed. */
+typedef struct {
+    int32_t            count;
+    const char *const *name;        /**< [layer] */
+    const int32_t     *layer_of_op; /**< [op] */
+    const uint8_t     *pass_of_op;  /**< [op] 0 forward, 1 backward, 2 update */
+} emp_scope_dot_layers;
 
 typedef struct {
-    int32_t depth; /**< that was drawn */
+    int32_t depth; /**< that was drawn; 0: layers */
     int32_t node_count, edge_count;
     int64_t traffic_bytes; /**< sum of the labels */
 } emp_scope_dot_summary;
@@ -350,10 +363,12 @@ typedef struct {
  * sorting the edges.
  *
  * \param[in]  depth    0 = 2, or 1 if that would be more than EMP_SCOPE_DOT_NODES nodes.
+ * \param[in]  layers   OPTIONAL. The nodes, in place of scopes; depth does not matter.
  * \param[out] summary  Or NULL.
  * \retval EMP_EIO  The message names the file. */
 emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
                                const emp_device_id *device_of_op, int32_t depth,
+                               const emp_scope_dot_layers *layers,
                                emp_scope_dot_summary *summary, emp_error *err);
 
 /* Writes a simulated step as JSON trace events, for Perfetto (ui.perfetto.dev) and
@@ -364,18 +379,21 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  *
  * A slice of an op has its type, the shape of its first output, FLOPs, bytes read and
  * written, and scope. Under the event rules every slice of an op, issue or copy says
- * whether it is on the critical path (explain.h). An op of no time has no slice but that of its
+ * whether it is on the critical path (explain.h). An op of no time has only the slice of its
  * issue. Arrows go from the op that makes a tensor to its copy, and from there to the op that
  * was ready when the copy came.
  *
  * Each device has two counters: memory in use, and its peak so far as emp_sim_result counts it. */
 
-/** Runs \a sim once, or under the event rules twice, and writes what happened to \a path, by a temporary file and a
- * rename. \a problem is the one of \a sim. \retval EMP_EIO  The message names the file.
- */
+/** Runs \a sim once, or under the event rules twice, for each of \a count placements, and writes what happened to
+ * \a path, by a temporary file and a rename. Each of several placements has processes of its own, which are named
+ * "LABEL: DEVICE" and follow one another, and all steps begin at 0.
+ * \param problem  The one of \a sim.
+ * \param result   [count]
+ * \retval EMP_EIO  The message names the file. */
 emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
-                                  const emp_problem  *problem,
-                                  const emp_decision *decision, emp_sim_result *result,
-                                  emp_error *err);
+                                  const emp_problem           *problem,
+                                  const emp_labelled_decision *placement, int32_t count,
+                                  emp_sim_result *result, emp_error *err);
 
 #endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */

@@ -6,7 +6,7 @@
 
 #include "sim/explain/explain.h"
 
-/** What made an op ready. */
+/** The kinds of events that make an op ready. */
 typedef enum {
     EMP_EXPLAIN_BY_NOTHING, /**< it never waited, or never got ready */
     EMP_EXPLAIN_BY_OP,      /**< ready_by: the op that was done */
@@ -15,7 +15,7 @@ typedef enum {
     EMP_EXPLAIN_BY_MESSAGE  /**< ... the op of which a message said that it was done */
 } emp_explain_trigger;
 
-/** An op in the run; times -1 = not told. */
+/** An op in the run; times -1 = not reported. */
 typedef struct {
     emp_device_id       device;
     emp_explain_trigger trigger;
@@ -28,7 +28,7 @@ typedef struct {
     int32_t             last_run;  /**< -1 = none */
     int64_t             workspace_change; /**< the change of memory that gave it its
                                                workspace; with a host thread only */
-    int32_t             part_count;       /**< times that the run told of it */
+    int32_t             part_count;       /**< times that the run reported */
 } emp_explain_op;
 
 /** A stretch in which an op runs. */
@@ -71,7 +71,7 @@ typedef struct {
 /** A GPU that is driven by a host thread. */
 bool emp_explain_has_host_thread(const emp_problem *problem, emp_device_id device);
 
-/** When those who wait for the op are told that it is done. */
+/** When the waiting ops are notified that the op is done. */
 emp_time_ns emp_explain_told_ns(const emp_explain_schedule *s, emp_op_id op);
 
 /** Runs \a sim once and notes what happens, in the arrays of the run before if there was one. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What is in memory at some moments of a run, which is played again: persistent bytes are
+/* Lists the content of memory at some moments of a run, which is played again: persistent bytes are
  * known, buffers are asked of the simulator, and what is missing then are workspaces, of
  * ops in an order that is known, too. */
 #include <string.h>

@@ -7,14 +7,14 @@
 #include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 
-/* What happens at the walk's moment. */
+/* The event at the walk's moment. */
 enum happens {
     NOTHING,  /* the step begins */
     RUN_ENDS, /* id: run */
     RUN_BEGINS,
     ISSUED,    /* id: op */
     READY,     /* id: op */
-    TOLD,      /* id: op; those who wait for it are told */
+    TOLD,      /* id: op; the waiting ops are notified */
     DELIVERED, /* id: copy */
     PASSED,    /* id: copy; it has left its links, and the host knows */
     STARTED,   /* id: copy; it takes its links */
@@ -192,7 +192,7 @@ static void leave_passing(struct walk *w, const emp_explain_copy *c)
     go(w, STARTED, w->id);
 }
 
-/* What a copy to another host takes to be received; with host threads that is part of the transfer. */
+/* The time to receive a copy to another host; with host threads that is part of the transfer. */
 static emp_time_ns hop_of(const struct walk *w, const emp_explain_copy *c)
 {
     const emp_runtime_events *rt = &w->s->problem->runtime.events;
@@ -291,7 +291,7 @@ static void keep_segment(struct walk *w, const emp_explain_segment *segment)
     why->cause_count[segment->cause]++;
 }
 
-/* The run that ends last; of several the one told last. */
+/* The run that ends last; among several the one reported last. */
 static int32_t last_run(const emp_explain_schedule *s)
 {
     int32_t last = -1;
@@ -344,7 +344,7 @@ static void add_idle(struct walk *w, const emp_explain_segment *segment)
         segment->end_ns - segment->start_ns;
 }
 
-/* Runs by device and start; ties stay in the order in which they were told. */
+/* Runs by device and start; ties stay in the order in which they were reported. */
 struct start {
     emp_device_id device;
     emp_time_ns   start_ns;
@@ -360,7 +360,7 @@ static int compare_starts(const void *a, const void *b)
     return x->run < y->run ? -1 : x->run > y->run;
 }
 
-/* Busy and idle time of one device, whose \a count runs are those of \a start; runs of no
+/* Busy and idle time of one device, whose \a count runs begin with \a start; runs of no
  * length end no gap. */
 static emp_status divide_time(emp_explain_device *device, const emp_explain_schedule *s,
                               const struct start *start, int32_t count, emp_error *err)
@@ -430,7 +430,7 @@ static void list_worst(emp_explanation *why)
     }
 }
 
-/* What the device that \a segment waits for does meanwhile; type_ns[type] is all zeros. */
+/* The work of the device that \a segment waits for; type_ns[type] is all zeros. */
 static void find_work(emp_explain_work *work, const emp_explain_schedule *s,
                       const emp_explain_segment *segment, emp_time_ns *type_ns)
 {

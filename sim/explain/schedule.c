@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Notes what a traced run tells. It relies on two things that sim/engine/sim.h promises:
- * what makes an op ready is told just before that it is, and of each device, stream and
- * memory the callbacks come in the order of what they tell. */
+ * the event that makes an op ready is reported just before the op, and callbacks of each
+ * device, stream and memory come in the order of their events. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -28,7 +28,7 @@ struct recorder {
     emp_explain_schedule *s;
     const emp_sim        *sim;
     bool                  is_out_of_memory, is_strange;
-    emp_explain_trigger   trigger; /* what was told last that can make ops ready */
+    emp_explain_trigger   trigger; /* the last reported event that can make ops ready */
     int32_t               trigger_by;
     emp_device_id         trigger_to; /* of a message */
     emp_time_ns           queued_ns[EMP_MAX_DEVICES];
@@ -116,8 +116,8 @@ static int32_t add_run(struct recorder *r, const emp_explain_run *run)
     return s->run_count++;
 }
 
-/* Batches of an op that started earlier end no later, but of those that end together the first one told of
- * may have started last. */
+/* Batches of an op that started earlier end no later, but the first reported of several that end together may
+ * have started last. */
 static void extend_run(emp_explain_schedule *s, emp_explain_run *run, emp_time_ns start,
                        emp_time_ns end)
 {
@@ -341,9 +341,9 @@ void emp_explain_schedule_clear(emp_explain_schedule *s)
     memset(s, 0, sizeof *s);
 }
 
-/* What the time of each device goes into: types, name scopes and single ops. */
+/* The use of each device's time: types, name scopes and single ops. */
 
-/* A scope with more than 1 / OPENED of a device's time is told by its parts. */
+/* A scope with more than 1 / OPENED of a device's time is divided into its parts. */
 enum { OPENED = 5 };
 
 struct tally {

@@ -10,12 +10,14 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/units.h"
+#include "sim/machine/colours.h"
 
-enum { DEFAULT_DEPTH = 2, COLOUR_BYTES = 8 };
+enum { DEFAULT_DEPTH = 2, DOT_PASSES = 3 };
 
 struct scope {
     const char *name; /* not terminated */
     int32_t     length;
+    int32_t     layer; /* -1 = none */
     int32_t     op_count;
     int64_t     variable_bytes;
 };
@@ -26,16 +28,17 @@ struct edge {
 };
 
 struct picture {
-    const emp_problem   *problem;
-    const emp_device_id *device_of_op;
-    int32_t              depth, scope_count, edge_count;
-    emp_strmap           map;
-    int32_t             *scope_of_op; /* -1 = folded */
-    struct scope        *scope;       /* [op] at most */
-    int32_t             *on_device;   /* [scope * device_count + device] ops */
-    struct edge         *edge;        /* [edge] at most */
-    int64_t              most_bytes;  /* of an edge */
-    int64_t              traffic_bytes;
+    const emp_problem          *problem;
+    const emp_device_id        *device_of_op;
+    const emp_scope_dot_layers *layers; /* or NULL */
+    int32_t                     depth, scope_count, edge_count;
+    emp_strmap                  map;
+    int32_t                    *scope_of_op; /* -1 = folded */
+    struct scope               *scope;       /* [op] at most */
+    int32_t                    *on_device;   /* [scope * device_count + device] ops */
+    struct edge                *edge;        /* [edge] at most */
+    int64_t                     most_bytes;  /* of an edge */
+    int64_t                     traffic_bytes;
 };
 
 /* How much of an op's name is its scope. */
@@ -73,12 +76,56 @@ static emp_status find_scopes(struct picture *p, int32_t depth, emp_error *err)
         if (scope < 0) {
             scope = p->scope_count;
             EMP_CHECK(emp_strmap_set(&p->map, name, (size_t)length, scope, err));
-            p->scope[p->scope_count++] = (struct scope){.name = name, .length = length};
+            p->scope[p->scope_count++] =
+                (struct scope){.name = name, .length = length, .layer = -1};
         }
         p->scope_of_op[op] = scope;
         p->scope[scope].op_count++;
         p->scope[scope].variable_bytes += g->op[op].persistent_bytes;
     }
+    return EMP_OK;
+}
+
+/* A node for each pass of each layer that has ops. */
+static void find_passes(struct picture *p)
+{
+    static const char *const pass_name[DOT_PASSES] = {"forward", "backward", "update"};
+    const emp_graph         *g = p->problem->graph;
+
+    p->depth = 0;
+    p->scope_count = 0;
+    for (int32_t i = 0; i < p->layers->count * DOT_PASSES; i++) {
+        int32_t ops = 0;
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            if (g->op[op].is_folded || p->layers->layer_of_op[op] != i / DOT_PASSES ||
+                p->layers->pass_of_op[op] != i % DOT_PASSES)
+                continue;
+            struct scope *scope = &p->scope[p->scope_count];
+            if (ops++ == 0) {
+                const char *name = pass_name[i % DOT_PASSES];
+                *scope = (struct scope){.name = name,
+                                        .length = (int32_t)strlen(name),
+                                        .layer = i / DOT_PASSES};
+            }
+            p->scope_of_op[op] = p->scope_count;
+            scope->op_count++;
+            scope->variable_bytes += g->op[op].persistent_bytes;
+        }
+        p->scope_count += ops > 0;
+    }
+}
+
+static emp_status find_nodes(struct picture *p, int32_t depth, emp_error *err)
+{
+    if (p->layers != NULL) {
+        for (emp_op_id op = 0; op < p->problem->graph->op_count; op++)
+            p->scope_of_op[op] = -1;
+        find_passes(p);
+        return EMP_OK;
+    }
+    EMP_CHECK(find_scopes(p, depth > 0 ? depth : DEFAULT_DEPTH, err));
+    if (depth == 0 && p->scope_count > EMP_SCOPE_DOT_NODES)
+        EMP_CHECK(find_scopes(p, 1, err));
     return EMP_OK;
 }
 
@@ -161,25 +208,6 @@ cleanup:
     return st;
 }
 
-/* Grey for CPUs; hues a golden angle apart for GPUs, so that any number of them differ. */
-static const char *colour_of(const struct picture *p, emp_device_id device,
-                             char text[COLOUR_BYTES])
-{
-    if (p->problem->machine->device[device].kind == EMP_DEVICE_CPU) return "#c0c0c0";
-    double hue = fmod(0.58 + 0.6180339887 * (device - 1), 1.0) * 6.0;
-    double channel[3] = {fabs(hue - 3.0) - 1.0, 2.0 - fabs(hue - 2.0),
-                         2.0 - fabs(hue - 4.0)};
-    int    value[3];
-
-    for (int i = 0; i < 3; i++) {
-        double c = channel[i] < 0.0 ? 0.0 : channel[i] > 1.0 ? 1.0 : channel[i];
-        value[i] = (int)(245.0 * (1.0 - 0.55 * (1.0 - c)));
-    }
-    snprintf(text, COLOUR_BYTES, "#%02x%02x%02x", value[0] & 255, value[1] & 255,
-             value[2] & 255);
-    return text;
-}
-
 static void write_text(FILE *file, const char *text, int32_t length)
 {
     for (int32_t i = 0; i < length; i++) {
@@ -193,14 +221,14 @@ static void write_fill(FILE *file, const struct picture *p, int32_t scope)
 {
     int32_t devices = p->problem->machine->device_count, stripes = 0;
     int32_t count = p->scope[scope].op_count, left = count;
-    char    text[COLOUR_BYTES];
 
     fputs("fillcolor=\"", file);
     for (emp_device_id d = 0; d < devices && left > 0; d++) {
         int32_t here = p->on_device[scope * devices + d];
         if (here == 0) continue;
         left -= here;
-        fprintf(file, "%s%s", stripes++ > 0 ? ":" : "", colour_of(p, d, text));
+        fprintf(file, "%s%s", stripes++ > 0 ? ":" : "",
+                emp_device_colour(p->problem->machine, d));
         if (left > 0) fprintf(file, ";%.4f", fmax((double)here / count, 1e-4));
     }
     fprintf(file, "\" style=%s", stripes > 1 ? "striped" : "filled");
@@ -212,6 +240,12 @@ static void write_scopes(FILE *file, const struct picture *p)
 
     for (int32_t i = 0; i < p->scope_count; i++) {
         const struct scope *s = &p->scope[i];
+        if (s->layer >= 0 && (i == 0 || p->scope[i - 1].layer != s->layer)) {
+            const char *name = p->layers->name[s->layer];
+            fprintf(file, "  subgraph cluster_layer%d {\n    label=\"", s->layer);
+            write_text(file, name, (int32_t)strlen(name));
+            fputs("\"\n    rank=same\n", file);
+        }
         fprintf(file, "  s%d [label=\"", i);
         write_text(file, s->length > 0 ? s->name : "(top)",
                    s->length > 0 ? s->length : 5);
@@ -223,7 +257,16 @@ static void write_scopes(FILE *file, const struct picture *p)
         fputs("\" ", file);
         write_fill(file, p, i);
         fputs("]\n", file);
+        if (s->layer >= 0 &&
+            (i + 1 == p->scope_count || p->scope[i + 1].layer != s->layer))
+            fputs("  }\n", file);
     }
+}
+
+/* Between layers that do not stand side by side. */
+static bool is_far(const struct picture *p, const struct edge *e)
+{
+    return p->layers != NULL && abs(p->scope[e->from].layer - p->scope[e->to].layer) > 1;
 }
 
 static void write_edges(FILE *file, const struct picture *p)
@@ -232,7 +275,7 @@ static void write_edges(FILE *file, const struct picture *p)
 
     for (int32_t i = 0; i < p->edge_count; i++) {
         const struct edge *e = &p->edge[i];
-        if (e->bytes == 0 && e->from == e->to) continue;
+        if (e->bytes == 0 && (e->from == e->to || is_far(p, e))) continue;
         fprintf(file, "  s%d -> s%d", e->from, e->to);
         if (e->bytes > 0) {
             fprintf(file, " [label=\"%s\" penwidth=%.2f color=\"#202020\"]",
@@ -243,16 +286,29 @@ static void write_edges(FILE *file, const struct picture *p)
     }
 }
 
+/* Stacks the layers in their order: edges of the step, which lead up and down, have no say. */
+static void write_stack(FILE *file, const struct picture *p)
+{
+    int32_t last = -1; /* first node of the layer above */
+
+    for (int32_t i = 0; i < p->scope_count; i++) {
+        if (i > 0 && p->scope[i - 1].layer == p->scope[i].layer) continue;
+        if (last >= 0)
+            fprintf(file, "  s%d -> s%d [style=invis constraint=true]\n", last, i);
+        last = i;
+    }
+}
+
 static void write_legend(FILE *file, const struct picture *p)
 {
     const emp_machine *m = p->problem->machine;
-    char               text[COLOUR_BYTES];
 
     fputs("  subgraph cluster_devices {\n    label=\"devices\"\n", file);
     for (emp_device_id d = 0; d < m->device_count; d++) {
         fprintf(file, "    d%d [label=\"", d);
         write_text(file, m->device[d].name, (int32_t)strlen(m->device[d].name));
-        fprintf(file, "\" style=filled fillcolor=\"%s\"]\n", colour_of(p, d, text));
+        fprintf(file, "\" style=filled fillcolor=\"%s\"]\n",
+                emp_device_colour(p->problem->machine, d));
     }
     fputs("  }\n", file);
 }
@@ -266,31 +322,39 @@ static void write_picture(FILE *file, const struct picture *p)
     fputs(" on ", file);
     write_text(file, p->problem->machine->name,
                (int32_t)strlen(p->problem->machine->name));
-    fprintf(file, ", scopes to depth %d, %s between memories\"\n", p->depth,
+    if (p->layers != NULL)
+        fputs(", by layers", file);
+    else
+        fprintf(file, ", scopes to depth %d", p->depth);
+    fprintf(file, ", %s between memories\"\n",
             emp_units_format_bytes(p->traffic_bytes, text, sizeof text));
     fputs("  node [shape=box fontname=\"Helvetica\" fontsize=10]\n"
           "  edge [fontname=\"Helvetica\" fontsize=9 color=\"#a0a0a0\"]\n",
           file);
     write_legend(file, p);
     write_scopes(file, p);
+    if (p->layers != NULL) {
+        write_stack(file, p);
+        fputs("  edge [constraint=false]\n", file);
+    }
     write_edges(file, p);
     fputs("}\n", file);
 }
 
 emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
                                const emp_device_id *device_of_op, int32_t depth,
+                               const emp_scope_dot_layers *layers,
                                emp_scope_dot_summary *summary, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
     size_t          ops = (size_t)problem->graph->op_count;
-    struct picture  p = {.problem = problem, .device_of_op = device_of_op};
+    struct picture  p = {
+         .problem = problem, .device_of_op = device_of_op, .layers = layers};
 
     EMP_TRY(EMP_ALLOC(p.scope_of_op, ops));
     EMP_TRY(EMP_ALLOC(p.scope, ops));
-    EMP_TRY(find_scopes(&p, depth > 0 ? depth : DEFAULT_DEPTH, err));
-    if (depth == 0 && p.scope_count > EMP_SCOPE_DOT_NODES)
-        EMP_TRY(find_scopes(&p, 1, err));
+    EMP_TRY(find_nodes(&p, depth, err));
     EMP_TRY(count_devices(&p, err));
     EMP_TRY(find_edges(&p, err));
     EMP_TRY(emp_atomic_file_open(&file, path, err));

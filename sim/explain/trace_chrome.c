@@ -19,7 +19,7 @@ struct copy {
 };
 
 struct writer {
-    emp_trace_events          events;
+    emp_trace_events         *events;
     const emp_problem        *problem;
     const emp_runtime_events *runtime;
     const emp_device_id      *device_of_op;
@@ -30,7 +30,7 @@ struct writer {
     bool                      has_path; /* the rules tell what waits for what */
     uint32_t        *op_causes;   /* [op] bit c: the path spends on it for cause c */
     uint32_t        *copy_causes; /* [copy of the schedule] */
-    int64_t          peak_bytes[EMP_MAX_DEVICES];  /* told so far */
+    int64_t          peak_bytes[EMP_MAX_DEVICES];  /* reported so far */
     int32_t          batch_count[EMP_MAX_DEVICES]; /* [CPU] seen so far */
     bool             has_sent[EMP_MAX_DEVICES];    /* [CPU] to another host */
     emp_time_ns      send_ns, receive_ns;
@@ -39,7 +39,7 @@ struct writer {
     int32_t         *first_copy; /* [tensor], or -1 */
     struct copy     *copy;       /* [edge] */
     int32_t          copy_count;
-    int32_t          delivered; /* copy whose readers are being told, or -1 */
+    int32_t          delivered; /* copy whose readers are being notified, or -1 */
 };
 
 static bool is_cpu(const struct writer *w, emp_device_id device)
@@ -102,7 +102,7 @@ static void tell_op_path(struct writer *w, emp_trace_slice slice, emp_op_id op,
                          uint32_t causes)
 {
     if (!w->has_path) return;
-    emp_trace_arg_flag(&w->events, slice, "critical", (w->op_causes[op] & causes) != 0);
+    emp_trace_arg_flag(w->events, slice, "critical", (w->op_causes[op] & causes) != 0);
 }
 
 static void tell_copy_path(struct writer *w, emp_trace_slice slice, emp_tensor_id tensor,
@@ -111,7 +111,7 @@ static void tell_copy_path(struct writer *w, emp_trace_slice slice, emp_tensor_i
     int32_t copy = w->has_path ? find_scheduled_copy(w, tensor, to) : -1;
 
     if (copy < 0) return;
-    emp_trace_arg_flag(&w->events, slice, "critical", w->copy_causes[copy] >> cause & 1u);
+    emp_trace_arg_flag(w->events, slice, "critical", w->copy_causes[copy] >> cause & 1u);
 }
 
 /* ---- what happens ---- */
@@ -125,15 +125,15 @@ static void tell_facts(struct writer *w, emp_trace_slice slice, emp_op_id op)
     char             text[EMP_SHAPE_TEXT_BYTES];
 
     if (slice < 0) return;
-    emp_trace_arg_text(&w->events, slice, "type", type, strlen(type));
+    emp_trace_arg_text(w->events, slice, "type", type, strlen(type));
     if (g->output_offset[op] < g->output_offset[op + 1]) {
         const char *shape = emp_shape_format(g->tensor[g->output_offset[op]].shape, text);
-        emp_trace_arg_text(&w->events, slice, "shape", shape, strlen(shape));
+        emp_trace_arg_text(w->events, slice, "shape", shape, strlen(shape));
     }
-    emp_trace_arg_number(&w->events, slice, "flops", (int64_t)o->cost->flops);
-    emp_trace_arg_number(&w->events, slice, "bytes",
+    emp_trace_arg_number(w->events, slice, "flops", (int64_t)o->cost->flops);
+    emp_trace_arg_number(w->events, slice, "bytes",
                          o->cost->bytes_read + o->cost->bytes_written);
-    emp_trace_arg_text(&w->events, slice, "scope", scope->name, (size_t)scope->length);
+    emp_trace_arg_text(w->events, slice, "scope", scope->name, (size_t)scope->length);
 }
 
 static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
@@ -143,7 +143,7 @@ static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t 
     const emp_graph *g = w->problem->graph;
     int32_t          tid = is_cpu(w, device) ? lane : EMP_TRACK_COMPUTE;
     emp_trace_slice  slice =
-        emp_trace_span(&w->events, g->name[op], g->type_name[g->type[op]],
+        emp_trace_span(w->events, g->name[op], g->type_name[g->type[op]],
                        (emp_trace_track){device, tid}, start, end);
 
     if (lane >= w->batch_count[device]) w->batch_count[device] = lane + 1;
@@ -152,7 +152,7 @@ static void write_op(void *context, emp_op_id op, emp_device_id device, int32_t 
     tell_op_path(w, slice, op, 1u << EMP_CAUSE_GPU_OP | 1u << EMP_CAUSE_CPU_OP);
     if (slice >= 0) w->slice[op] = slice;
     if (w->arrival[op] >= 0)
-        emp_trace_flow(&w->events, w->copy[w->arrival[op]].slice, w->slice[op]);
+        emp_trace_flow(w->events, w->copy[w->arrival[op]].slice, w->slice[op]);
     w->arrival[op] = -1; /* one arrow, though its tasks may come in several batches */
 }
 
@@ -161,7 +161,7 @@ static void write_issue(void *context, emp_op_id op, emp_device_id device,
 {
     struct writer  *w = context;
     emp_trace_slice slice =
-        emp_trace_span(&w->events, w->problem->graph->name[op], "issue",
+        emp_trace_span(w->events, w->problem->graph->name[op], "issue",
                        (emp_trace_track){device, EMP_TRACK_HOST}, start, end);
 
     tell_op_path(w, slice, op, 1u << EMP_CAUSE_ISSUE);
@@ -195,7 +195,7 @@ static int32_t find_copy(const struct writer *w, emp_tensor_id tensor, emp_devic
     return i;
 }
 
-/* What host threads do for a copy. */
+/* The work of host threads for a copy. */
 static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
                        emp_device_id to, emp_sim_copy_phase phase, emp_time_ns at)
 {
@@ -211,7 +211,7 @@ static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
     if (phase == EMP_SIM_COPY_DELIVERED) w->delivered = find_copy(w, tensor, to);
     if (!has_host_thread(w, device)) return;
     emp_trace_slice slice =
-        emp_trace_span(&w->events, g->name[producer], is_send ? "send" : "receive",
+        emp_trace_span(w->events, g->name[producer], is_send ? "send" : "receive",
                        (emp_trace_track){device, EMP_TRACK_HOST}, start, at);
     tell_copy_path(w, slice, tensor, to, is_send ? EMP_CAUSE_SEND : EMP_CAUSE_RECEIVE);
 }
@@ -225,12 +225,12 @@ static void write_transfer(void *context, emp_tensor_id tensor, emp_device_id fr
     const emp_tensor  *t = &g->tensor[tensor];
     emp_trace_track track = emp_track_of_copy(from, is_cpu(w, from), to, is_cpu(w, to));
     emp_trace_slice slice =
-        emp_trace_copy(&w->events, g->name[t->producer], track, start, end, t->copy_bytes,
+        emp_trace_copy(w->events, g->name[t->producer], track, start, end, t->copy_bytes,
                        m->device[from].name, m->device[to].name);
 
     if (track.tid == EMP_TRACK_BETWEEN_HOSTS) w->has_sent[from] = true;
     tell_copy_path(w, slice, tensor, to, EMP_CAUSE_TRANSFER);
-    emp_trace_flow(&w->events, w->slice[t->producer], slice);
+    emp_trace_flow(w->events, w->slice[t->producer], slice);
     if (w->copy_count == g->edge_count) return;
     w->copy[w->copy_count] = (struct copy){slice, to, w->first_copy[tensor]};
     w->first_copy[tensor] = w->copy_count++;
@@ -243,10 +243,10 @@ static void write_memory(void *context, emp_device_id device, emp_time_ns at,
 
     int64_t peak_bytes = emp_sim_live_get(w->sim, device).peak_bytes;
 
-    emp_track_memory(&w->events, device, at, bytes);
+    emp_track_memory(w->events, device, at, bytes);
     if (peak_bytes == w->peak_bytes[device]) return;
     w->peak_bytes[device] = peak_bytes;
-    emp_trace_bytes(&w->events, "peak memory", device, at, peak_bytes);
+    emp_trace_bytes(w->events, "peak memory", device, at, peak_bytes);
 }
 
 static void write_names(struct writer *w)
@@ -255,13 +255,13 @@ static void write_names(struct writer *w)
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
         if (!is_cpu(w, d)) {
-            emp_track_name_gpu(&w->events, d, m->device[d].name);
+            emp_track_name_gpu(w->events, d, m->device[d].name);
             continue;
         }
-        emp_trace_name_process(&w->events, d, m->device[d].name);
+        emp_trace_name_process(w->events, d, m->device[d].name);
         for (int32_t t = 0; t < w->batch_count[d]; t++)
-            emp_track_name_cpu(&w->events, d, t);
-        if (w->has_sent[d]) emp_track_name_cpu(&w->events, d, EMP_TRACK_BETWEEN_HOSTS);
+            emp_track_name_cpu(w->events, d, t);
+        if (w->has_sent[d]) emp_track_name_cpu(w->events, d, EMP_TRACK_BETWEEN_HOSTS);
     }
 }
 
@@ -272,11 +272,10 @@ static void write_step(struct writer *w, const emp_sim_result *result)
     emp_time_ns fixed = emp_ns_of_seconds(w->runtime->step_s);
 
     if (fixed == 0) return;
-    emp_trace_name_process(&w->events, pid, "step");
-    emp_trace_name_track(&w->events, (emp_trace_track){pid, 0}, "fixed cost");
-    emp_trace_span(&w->events, "fixed cost of the step", "step",
-                   (emp_trace_track){pid, 0}, result->step_time_ns - fixed,
-                   result->step_time_ns);
+    emp_trace_name_process(w->events, pid, "step");
+    emp_trace_name_track(w->events, (emp_trace_track){pid, 0}, "fixed cost");
+    emp_trace_span(w->events, "fixed cost of the step", "step", (emp_trace_track){pid, 0},
+                   result->step_time_ns - fixed, result->step_time_ns);
 }
 
 static emp_status prepare(struct writer *w, emp_error *err)
@@ -297,9 +296,9 @@ static emp_status prepare(struct writer *w, emp_error *err)
     return EMP_OK;
 }
 
-static void clear(struct writer *w)
+/* The events stay. */
+static void clear_placement(struct writer *w)
 {
-    emp_trace_clear(&w->events);
     emp_scopes_clear(&w->scopes);
     emp_explain_schedule_clear(&w->schedule);
     emp_free(w->op_causes);
@@ -310,38 +309,58 @@ static void clear(struct writer *w)
     emp_free(w->copy);
 }
 
-emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
-                                  const emp_problem  *problem,
-                                  const emp_decision *decision, emp_sim_result *result,
-                                  emp_error *err)
+/* Runs the step of a placement and adds its events. */
+static emp_status add_step(emp_trace_events *events, emp_sim *sim,
+                           const emp_problem *problem, const emp_decision *decision,
+                           emp_sim_result *result, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
-    struct writer   w = {.problem = problem,
-                         .runtime = emp_runtime_events_of(&problem->runtime),
-                         .device_of_op = decision->device_of_op,
-                         .level_of_op = decision->level_of_op,
-                         .sim = sim};
-    emp_sim_trace   trace = {.context = &w,
-                             .op = write_op,
-                             .issue = write_issue,
-                             .ready = see_ready,
-                             .copy = write_copy,
-                             .message = see_message,
-                             .transfer = write_transfer,
-                             .memory = write_memory};
+    emp_status    st = EMP_OK;
+    struct writer w = {.events = events,
+                       .problem = problem,
+                       .runtime = emp_runtime_events_of(&problem->runtime),
+                       .device_of_op = decision->device_of_op,
+                       .level_of_op = decision->level_of_op,
+                       .sim = sim};
+    emp_sim_trace trace = {.context = &w,
+                           .op = write_op,
+                           .issue = write_issue,
+                           .ready = see_ready,
+                           .copy = write_copy,
+                           .message = see_message,
+                           .transfer = write_transfer,
+                           .memory = write_memory};
 
     EMP_TRY(prepare(&w, err));
-    EMP_TRY(emp_atomic_file_open(&file, path, err));
     EMP_TRY(mark_path(&w, sim, err));
     EMP_TRY(emp_sim_trace_decision(sim, decision, &trace, result, err));
     write_names(&w);
     write_step(&w, result);
-    EMP_TRY(emp_trace_write(&w.events, file.stream, err));
+
+cleanup:
+    clear_placement(&w);
+    return st;
+}
+
+emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
+                                  const emp_problem           *problem,
+                                  const emp_labelled_decision *placement, int32_t count,
+                                  emp_sim_result *result, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_atomic_file  file = {0};
+    emp_trace_events events = {0};
+
+    EMP_TRY(emp_atomic_file_open(&file, path, err));
+    for (int32_t i = 0; i < count; i++) {
+        events.first_pid = i * (problem->machine->device_count + 1); /* and the step */
+        if (count > 1) events.group = placement[i].label;
+        EMP_TRY(add_step(&events, sim, problem, &placement[i].decision, &result[i], err));
+    }
+    EMP_TRY(emp_trace_write(&events, file.stream, err));
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
     emp_atomic_file_abort(&file);
-    clear(&w);
+    emp_trace_clear(&events);
     return st;
 }

@@ -14,7 +14,7 @@
 
 enum {
     LEAST_SHARE = 200
-}; /* a change that takes off less than 1 / LEAST_SHARE is not told */
+}; /* a change that takes off less than 1 / LEAST_SHARE is not listed */
 
 struct study {
     const emp_problem     *problem;
@@ -108,7 +108,7 @@ static void blame_links(emp_time_ns link_ns[EMP_MAX_LINKS], const struct study *
     }
 }
 
-/* An endlessly fast link is told beside one without a queue if it is worth more. */
+/* An infinitely fast link is reported beside one without a queue if it is worth more. */
 static void drop_if_no_better(struct study *s)
 {
     if (s->out->count < 2) return;
@@ -302,7 +302,7 @@ static bool is_told(const struct study *s, const emp_what_if_change *change)
     return false;
 }
 
-/* The best of the trials that (do not) fit and are not told yet; NULL = none. */
+/* The best of the trials that (do not) fit and are not listed yet; NULL = none. */
 static const emp_what_if_change *best_of(const struct moves *m, bool is_feasible)
 {
     const emp_what_if_change *best = NULL;
@@ -344,7 +344,7 @@ static int32_t count_told(const struct study *s)
     return told;
 }
 
-/* The op of the most blame of each class, those of most blame first; ops of listed moves are left out. */
+/* The op of the most blame of each class, the ops of most blame first; ops of listed moves are left out. */
 static void rank_ops(struct moves *m)
 {
     const struct study *s = m->s;

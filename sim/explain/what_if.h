@@ -11,9 +11,9 @@
  * scope on one device, for the scopes that are most to blame for the step (explain.h); where fewer than
  * three of these help, one op with its colocation class, for the ops that are most to blame.
  *
- * A change is told if it takes off at least 0.5 % of the step, or lets a step fit that does
- * not. An endlessly fast link has to take off 0.5 % more than one without a queue. Of the moves
- * that fit the three best are told, each of a scope apart from the others. The best of those that
+ * A change is listed if it takes off at least 0.5 % of the step, or lets a step fit that does
+ * not. An infinitely fast link has to take off 0.5 % more than one without a queue. The three
+ * best moves that fit are reported, each of a different scope. The best of those that
  * do not fit follows, if it is faster than all that do.
  */
 #ifndef EMP_SIM_EXPLAIN_WHAT_IF_H
@@ -22,14 +22,14 @@
 #include "sim/explain/explain.h"
 
 /** Kinds of changes: name, key in JSON. */
-#define EMP_WHAT_IF_LIST(X)                                                         \
-    X(LINK_QUEUE, "link_queue") /**< no copy waits for the link */                  \
-    X(LINK, "link")             /**< and it has no latency and endless bandwidth */ \
-    X(GPU, "gpu")               /**< kernels take half of their time */             \
-    X(HOST, "host")             /**< issues, sends and receives take half */        \
-    X(CPU, "cpu")               /**< ops on CPUs take half of their time */         \
-    X(MEMORY, "memory")         /**< of every device, twice as much */              \
-    X(MOVE, "move")             /**< all ops of a scope on one device */            \
+#define EMP_WHAT_IF_LIST(X)                                                           \
+    X(LINK_QUEUE, "link_queue") /**< no copy waits for the link */                    \
+    X(LINK, "link")             /**< and it has no latency and unlimited bandwidth */ \
+    X(GPU, "gpu")               /**< kernels take half of their time */               \
+    X(HOST, "host")             /**< issues, sends and receives take half */          \
+    X(CPU, "cpu")               /**< ops on CPUs take half of their time */           \
+    X(MEMORY, "memory")         /**< of every device, twice as much */                \
+    X(MOVE, "move")             /**< all ops of a scope on one device */              \
     X(OP, "op")                 /**< an op and its class on another device */
 
 typedef enum {
@@ -54,7 +54,7 @@ enum { EMP_WHAT_IF_LINKS = 3, EMP_WHAT_IF_MOVES = 4, EMP_WHAT_IF_TRIALS = 96 };
 enum { EMP_WHAT_IF_TOLD_MOVES = EMP_WHAT_IF_MOVES - 1 }; /* that fit */
 enum { EMP_WHAT_IF_CHANGES = 2 * EMP_WHAT_IF_LINKS + 4 + EMP_WHAT_IF_MOVES };
 
-/** Plain data; those of the machine first, moves behind them, the best first. */
+/** Plain data; changes of the machine first, moves behind them, the best first. */
 typedef struct {
     int32_t            trial_count; /**< steps that were simulated */
     int32_t            count;

@@ -127,7 +127,7 @@ enum { TILE = 128 };
 /* Rounded up. */
 static int64_t quotient(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* Of the scale of a tile; 0: the type has none. */
+/* Bytes of the scale of a tile; 0: the type has none. */
 static int64_t tile_bytes(emp_dtype dtype)
 {
     return dtype == EMP_DTYPE_FLOAT8_TILES     ? 4

@@ -66,7 +66,7 @@ emp_dtype emp_dtype_of_ggml(uint32_t number);
 /** The type as people write it: "float32"; "other" of one that is not listed. */
 const char *emp_dtype_name(emp_dtype dtype);
 
-/** What the weights of a group have besides their bits. */
+/** The values of a group of weights besides their bits. */
 typedef enum {
     EMP_GROUP_SCALE, /**< a scale of 16 bits: symmetric */
     EMP_GROUP_ZERO,  /**< and a zero of as many bits as a weight: AWQ, GPTQ */

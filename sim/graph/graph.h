@@ -5,7 +5,7 @@
  * graph holds every node that the front end made; emp_graph_prune() gives the *step*
  * graph, the part that one training step runs, which is what is placed and simulated.
  *
- * The struct is open: its arrays are read directly, and nobody writes to them after
+ * The struct is open: its arrays are read directly, and are not written after
  * creation. Adjacency is in compressed rows: the inputs of op v are
  * input[input_offset[v] .. input_offset[v + 1]). Edges are counted per input: an op that
  * reads one tensor twice has two edges.
@@ -32,7 +32,7 @@ typedef struct {
     bool      on_host; /**< in host memory even when the op runs on a GPU */
 } emp_tensor;
 
-/** What is known of an op besides its edges. */
+/** The facts about an op besides its edges. */
 typedef struct {
     const emp_op_cost *cost; /**< shared by all ops that cost the same */
     int64_t
@@ -41,7 +41,7 @@ typedef struct {
     uint32_t host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
                                        bit 31 stands for input 31 and all further ones */
     int32_t colocation_class; /**< dense; shared by ops that references bind, "x/read" and
-                                   * embedding look-ups included, and those of one number */
+                                   * embedding look-ups included, and ops of one number */
     uint8_t kinds;            /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
     bool    is_folded;        /**< constant: computed before the step, costs nothing */
     bool    is_alias;         /**< output 0 is input 0's buffer */
@@ -68,13 +68,13 @@ typedef struct {
                     ranks are no ops of the graph */
 } emp_collective_part;
 
-/** What a kernel of a trace does, as far as its operator's arguments say. */
+/** The work of a kernel of a trace, as far as its operator's arguments say. */
 typedef enum {
     EMP_TRACED_NO_KERNEL, /**< the op is the host's, or a wait */
     EMP_TRACED_PRODUCT,   /**< matrix products */
     EMP_TRACED_CONVOLUTION,
     EMP_TRACED_ATTENTION, /**< fused */
-    EMP_TRACED_NORM,      /**< norms and softmax, whose time is that of their bytes */
+    EMP_TRACED_NORM,      /**< norms and softmax, which take the time of their bytes */
     EMP_TRACED_BYTES, /**< other kernels with known bytes: element-wise, copies on the GPU, Triton's */
     EMP_TRACED_UNKNOWN, /**< nothing is known but its time */
     EMP_TRACED_LINK,    /**< a copy between the host and the GPU */
@@ -160,7 +160,7 @@ struct emp_graph {
 
     emp_stated_cost *stated; /**< [op], or NULL: costs are a matter of models */
 
-    /* Of ops with stated costs: times on GPUs of some models. */
+    /* For ops with costs of their own: times on GPUs of some models. */
     int32_t      stated_model_count;
     const char **stated_model;    /**< [model] names of device models */
     int64_t     *stated_model_ns; /**< [model * op_count + op] */
@@ -190,11 +190,11 @@ struct emp_graph {
 emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *err);
 
 /** Makes exactly the ops marked in \a is_target [op] the targets, and brings the hash up
- * to date. For front ends that find the targets on the finished graph; nobody else may
- * hold the graph yet. O(V + E). */
+ * to date. For front ends that find the targets on the finished graph; the graph may
+ * have no other holder yet. O(V + E). */
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
 
-/** A cost that is the op's own from now on, to be changed before anybody else holds the graph. NULL: out of
+/** A cost that is the op's own from now on, to be changed before the graph has another holder. NULL: out of
  * memory. */
 emp_op_cost *emp_graph_own_cost(emp_graph *graph, emp_op_id op);
 
@@ -247,7 +247,7 @@ static inline bool emp_op_reads_on_host(const emp_op *op, int32_t input)
 }
 
 /*
- * What the forward pass of a training step makes and its backward pass reads.
+ * Bytes that the forward pass of a training step makes and its backward pass reads.
  */
 
 /** Bytes of the tensors that ops before the loss make and other ops read. The loss is what a step

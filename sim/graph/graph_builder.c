@@ -463,7 +463,7 @@ const emp_tensor_info *emp_graph_builder_output(const emp_graph_builder *b, emp_
     return &b->node[port.op].output[port.index];
 }
 
-// What the builder knows of an op's outputs: inference by its type, merged with the file.
+// The builder's view of an op's outputs: inference by its type, merged with the file.
 static const emp_tensor_info unknown_output = {.shape = {.rank = -1},
                                                .dtype = EMP_DTYPE_FLOAT};
 

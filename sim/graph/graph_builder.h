@@ -51,8 +51,8 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err);
 
-/** Gives an op that states its costs result \a number, of which a copy carries \a copy_bytes; its
- * held bytes are those of all its results together. Results come in the order of their numbers, and
+/** Gives an op with costs of its own result \a number, of which a copy carries \a copy_bytes; its
+ * held bytes are the sum over all its results. Results come in the order of their numbers, and
  * number 0 replaces the one that it has. Amortised O(1).
  * \retval EMP_EINVAL  There is no such op, or the number is not the next. \retval EMP_ENOMEM */
 emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
@@ -63,7 +63,7 @@ enum { EMP_STATED_MODELS_MAX = 64 };
 
 /** Names a device model on whose GPUs ops may take times of their own. The name is copied. All models
  * are named before the first such time.
- * \param[out] model  Its number, from 0; that of the same name if it is there.
+ * \param[out] model  Its number, from 0; the existing one of the same name.
  * \retval EMP_EINVAL  The name has no letter, or times are stated already.
  * \retval EMP_EUNSUPPORTED  More than EMP_STATED_MODELS_MAX. \retval EMP_ENOMEM */
 emp_status emp_graph_builder_state_model(emp_graph_builder *b, const char *name,
@@ -75,7 +75,7 @@ emp_status emp_graph_builder_state_model(emp_graph_builder *b, const char *name,
 emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int32_t model,
                                         int64_t gpu_ns, emp_error *err);
 
-/** Says what the kernel of an op that states its costs does. Copied.
+/** Says what the kernel of an op with costs of its own does. Copied.
  * \retval EMP_EINVAL  There is no such op. \retval EMP_ENOMEM */
 emp_status emp_graph_builder_describe_kernel(emp_graph_builder *b, emp_op_id op,
                                              const emp_traced_kernel *kernel,
@@ -110,7 +110,7 @@ const emp_op_attrs *emp_graph_builder_attrs(const emp_graph_builder *b, emp_op_i
 int32_t  emp_graph_builder_input_count(const emp_graph_builder *b, emp_op_id op);
 emp_port emp_graph_builder_input(const emp_graph_builder *b, emp_op_id op, int32_t i);
 int32_t  emp_graph_builder_output_count(const emp_graph_builder *b, emp_op_id op);
-/** What is inferred of an output; borrowed, valid until the next call that adds an op. */
+/** The inferred type and shape of an output; borrowed, valid until the next call that adds an op. */
 const emp_tensor_info *emp_graph_builder_output(const emp_graph_builder *b,
                                                 emp_port                 port);
 

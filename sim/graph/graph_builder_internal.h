@@ -14,7 +14,7 @@ enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 /** An op under construction. All pointers lead into the builder's arenas. */
 typedef struct {
     const char          *name;
-    const emp_op_attrs  *attrs;      /**< may be those of other nodes, too */
+    const emp_op_attrs  *attrs;      /**< may belong to other nodes, too */
     emp_stated_op       *stated;     /**< of all nodes, or NULL of all */
     int64_t             *model_ns;   /**< [stated models] -1 = as stated; NULL = of all */
     emp_traced_kernel   *kernel;     /**< NULL: nothing is said */

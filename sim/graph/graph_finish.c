@@ -175,7 +175,7 @@ static emp_status fill_op(emp_graph_store *store, const emp_op_view *view, emp_o
     return op->cost != NULL ? EMP_OK : EMP_ERROR(EMP_ENOMEM, "costs of ops");
 }
 
-/* What a file states of the op in place of inference; one kernel, whatever it does. */
+/* The costs that a file states for the op in place of inference; one kernel, whatever its work. */
 static emp_status fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_id op,
                               emp_error *err)
 {

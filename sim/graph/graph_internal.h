@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "sim/graph/graph.h"
 
-/* What the ops of a graph share, and a graph with the graphs pruned from it: names, shapes, costs. Equal
+/* The data that the ops of a graph share, and a graph with the graphs pruned from it: names, shapes, costs. Equal
  * shapes and equal costs are kept once, since the layers and steps of a network repeat. The last graph that
  * uses a store releases it.
  * 
@@ -23,7 +23,7 @@ void emp_graph_store_take_names(emp_graph_store *store, emp_arena *names);
 /** Has one more user. */
 emp_graph_store *emp_graph_store_share(emp_graph_store *store);
 
-/** The one copy of a value in the store, or NULL when memory is out. O(1) expected. */
+/** The one copy of a value in the store, or NULL when out of memory. O(1) expected. */
 const emp_shape   *emp_graph_store_shape(emp_graph_store *store, const emp_shape *shape);
 const emp_op_cost *emp_graph_store_cost(emp_graph_store *store, const emp_op_cost *cost);
 
@@ -33,7 +33,7 @@ void emp_graph_store_seal(emp_graph_store *store);
 /** Allocates the arrays whose sizes the counts in \a g give. */
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err);
 
-/** Allocates the stated costs of a graph that has them. */
+/** Allocates the costs of a graph that brings its own. */
 emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err);
 
 /** Likewise the numbers that bind ops, of a graph that has them. */

@@ -3,8 +3,8 @@
  *
  * One table, looked up by TensorFlow's type name ("Conv2D"), serves the workload
  * generators and the importers alike, so that an imported graph and its generated twin
- * get the same numbers. PyTorch's ops have a table of their own ("aten.convolution"), with those of XLA
- * in it ("hlo.dot"). A type that is not in the table is costed as element-wise and
+ * get the same numbers. PyTorch's ops have a table of their own ("aten.convolution"), with XLA's in
+ * it ("hlo.dot"). A type that is not in the table is costed as element-wise and
  * counted in the graph's unknown_op_count.
  *
  * Units: FLOPs count a multiply-add as 2; bytes are bytes.
@@ -66,7 +66,7 @@ typedef struct {
     const int64_t *value;
     int32_t        value_count; /**< 0 = not known */
 
-    /* Of PyTorch's ops. */
+    /* For PyTorch's ops. */
     bool      is_in_place;   /**< output 0 is input 0's buffer, which the op writes */
     bool      is_transposed; /**< a convolution that enlarges */
     int32_t   sequence_axis; /**< of attention, from the end; 0 = -2 */
@@ -74,10 +74,10 @@ typedef struct {
     int32_t   list_count;    /**< tensors in a list; 0 = all inputs are one list */
     int64_t   pool_window;   /**< elements; 0 = as many as fill the input */
     emp_shape product;       /**< rank 4: batch, m, n, k, where shapes do not tell them */
-    /** Of a kernel whose file tells what is in it: its cost, in place of that of its type. Borrowed by the
+    /** The cost of a kernel whose file states its content, in place of its type's cost. Borrowed by the
      * call that receives it, which copies it. */
     const struct emp_op_cost *cost;
-    /** Of Conv and of types in Nd, per spatial dim as their strides and ksize: what is added
+    /** For Conv and types in Nd, per spatial dim as their strides and ksize: the padding
      * around the image, steps within a window (0 = 1); and groups of channels (0 = 1). */
     int32_t pads[3], pads_after[3], dilations[3], group;
 } emp_op_attrs;
@@ -138,7 +138,7 @@ typedef enum {
     EMP_PART_BOTH    /**< the whole gradient */
 } emp_op_part;
 
-/** What a loop over elements does most. */
+/** The main work of a loop over elements. */
 typedef enum {
     EMP_ARITHMETIC_ADD, /**< one or two instructions an element */
     EMP_ARITHMETIC_DIVIDE,
@@ -155,14 +155,14 @@ typedef enum {
     EMP_CONV_WINOGRAD /**< 3x3 with stride 1 */
 } emp_conv_window;
 
-/** What one execution of an op costs, independent of any machine. */
+/** The cost of one execution of an op, independent of any machine. */
 typedef struct emp_op_cost {
     emp_op_class    op_class;
     emp_op_work     work;    /**< of the op's type */
     emp_op_part     part;    /**< likewise */
     emp_conv_window window;  /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
     int32_t         kernels; /**< GPU kernels launched; 0 = kernel-less */
-    int32_t         layout_kernels; /**< of the kernels: those of layout_bytes */
+    int32_t         layout_kernels; /**< of the kernels: the kernels of layout_bytes */
     emp_dtype       stored;   /**< of the quantised weights of a product; else NONE */
     emp_dtype       computed; /**< of the arithmetic; NONE: of output 0 */
     double          flops;
@@ -171,9 +171,9 @@ typedef struct emp_op_cost {
     int64_t         m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
     double  cpu_cycles; /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
     int64_t workspace_bytes; /**< device memory held while it runs */
-    /** Of the bytes read, and of those written: what transposes activations from NHWC to NCHW and back. */
+    /** The parts of the bytes read and written that transpose activations from NHWC to NCHW and back. */
     int64_t layout_bytes;
-    /** Of attention whose measured times count: then batch is that of its key heads, and m counts the queries of
+    /** For attention whose measured times count: then batch counts its key heads, and m counts the queries of
      * all heads that share one; 0 = not known. */
     int64_t queries, keys, head_size;
 } emp_op_cost;
@@ -293,7 +293,7 @@ const emp_op_type *emp_op_type_unknown(void);
 const emp_op_type *emp_op_type_table(int32_t *count);
 
 /*
- * What TensorFlow's naming says of an op, in generated and in imported graphs alike:
+ * The facts about an op in TensorFlow's naming, in generated and in imported graphs alike:
  *
  *     gradients/<forward name>_grad/...            a gradient op of a forward op
  *     .../cell_1/basic_lstm_cell/MatMul_3          of the recurrent cell of layer 1
@@ -308,7 +308,7 @@ bool emp_is_gradient_name(const char *name);
 size_t emp_forward_of_gradient(const char *name, const char **forward);
 
 /** K of the path component "cell_K", or "cell_K_N" where TensorFlow made a scope unique;
- * -1 = there is none. \a *length becomes that of the name up to and with "cell_K". */
+ * -1 = there is none. \a *length becomes the length of the name up to and with "cell_K". */
 int32_t emp_cell_of_name(const char *name, size_t *length);
 
 #endif /* EMP_SIM_GRAPH_OP_H */

@@ -91,7 +91,7 @@ emp_op_infer emp_op_infer_conv_nd, emp_op_infer_pool_nd, emp_op_infer_like_opera
     emp_op_infer_partial_sort, emp_op_infer_quantize, emp_op_infer_dynamic_quantize,
     emp_op_infer_like_second, emp_op_infer_batch_product;
 
-/* What ops cost, in the file that infers their types. */
+/* The costs of ops, in the file that infers their types. */
 typedef void  emp_op_charge(const emp_op_view *op, emp_op_cost *cost);
 emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
     emp_op_cost_cast, emp_op_cost_add_n, emp_op_cost_fill, emp_op_cost_reduce,
@@ -121,7 +121,7 @@ emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
     emp_op_cost_expand_streams, emp_op_cost_mix_blocks, emp_op_cost_grouped_linear,
     emp_op_cost_grouped_linear_grad;
 
-/* Of PyTorch's ops, which take their operands in another order than TensorFlow's. */
+/* Costs of PyTorch's ops, which take their operands in another order than TensorFlow's. */
 emp_op_charge emp_op_cost_product, emp_op_cost_biased_product, emp_op_cost_convolution,
     emp_op_cost_convolution_grad, emp_op_cost_window, emp_op_cost_sdpa,
     emp_op_cost_sdpa_grad, emp_op_cost_rnn, emp_op_cost_normalize, emp_op_cost_gathered,
@@ -144,8 +144,8 @@ emp_dtype emp_view_dtype(const emp_op_view *op, int32_t input);
 void emp_view_cost(const emp_op_view *op, emp_op_class op_class, double elements,
                    emp_op_cost *cost);
 
-/** Charges the unpacking of quantised weights, of which a product reads so many \a bytes. Those of 8-bit floats
- * multiply as they are. */
+/** Charges the unpacking of quantised weights, of which a product reads so many \a bytes. 8-bit floats multiply
+ * as they are. */
 void emp_cost_store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost *cost);
 
 /** Pairs of query and key that a causal mask leaves, of one head: query i of \a queries sees the keys up to its own,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What ops say that their types and shapes do not: times on device models, and of collectives. */
+/* Facts about ops that their types and shapes do not have: times on device models, and of collectives. */
 #include <ctype.h>
 #include <string.h>
 
@@ -189,7 +189,7 @@ emp_status emp_graph_builder_set_collective(emp_graph_builder *b, emp_op_id op,
     return EMP_OK;
 }
 
-/* Of how many ranks the whole is the parts of; not known, if that is no number. */
+/* The number of ranks whose parts make up the whole; unknown if that is not a number. */
 static int32_t count_ranks(int64_t whole, int64_t part)
 {
     if (part <= 0 || whole % part != 0) return EMP_RANKS_ALL;
@@ -206,7 +206,7 @@ static bool is_given_output(const char *type)
            (length > 4 && strcmp(type + length - 4, "_out") == 0);
 }
 
-/* What an op of such a type exchanges, by the sizes of what it reads and makes. */
+/* The data that an op of such a type exchanges, by the sizes of its inputs and results. */
 static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collective what)
 {
     emp_collective_part part = {.op = what, .ranks = EMP_RANKS_ALL};

@@ -68,7 +68,7 @@ static const emp_config_field processor_table[] = {
      offsetof(emp_card, rate_bytes_per_s)},
     FLOPS_ROW(emp_raw_processor, peak, peak_flops_per_s[EMP_FORMAT_FP32])};
 
-/* What GPUs of a class have in common. kernel_s is the shortest kernel and the constant part of a
+/* The constants that GPUs of a class share. kernel_s is the shortest kernel and the constant part of a
  * product: measured on NVIDIA's GPUs since Ampere; those that share the CPU's memory are taken to need
  * 5 us. half_per_fp32 is how much faster products of 16 bits are, of the slowest GPU known. */
 static const struct gpu_class {
@@ -86,7 +86,7 @@ static const struct {
     double      flops_per_cycle;
 } simds[] = {{"AVX", 16}, {"AVX2", 32}, {"AVX-512", 64}, {"NEON", 32}};
 
-/* Of the nominal rates, as the models without measurements have it. */
+/* The share of nominal rates, as in the models without measurements. */
 static const double REACHED = 0.8;
 /* Lanes of a multiprocessor, each of which does a multiply-add in a cycle. */
 static const double CYCLE_FLOPS = 256.0;

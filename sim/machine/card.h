@@ -10,7 +10,7 @@
  *       class: "consumer"
  *
  * The rules are those by which the constants of models without measurements were chosen;
- * docs/add-a-machine.md lists them.
+ * docs/machines.md lists them.
  */
 #ifndef EMP_SIM_MACHINE_CARD_H
 #define EMP_SIM_MACHINE_CARD_H

@@ -40,7 +40,7 @@ static const struct words *find_words(const struct words *list, const char *text
     return list;
 }
 
-/* What libcyaml says: the first message is the cause, the first line number its place. */
+/* A message of libcyaml: the first message is the cause, the first line number its place. */
 struct complaint {
     char message[256];
     int  line;

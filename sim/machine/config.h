@@ -70,7 +70,7 @@ void emp_config_path(char *path, size_t size, const char *folder,
                      const char *name_or_path);
 
 /** As emp_nearest_hint(), of a name that is no file of the data folder: " (did you mean
- * ./mine.yaml?)" where the current folder has that file. Of a path, as emp_nearest_file().
+ * ./mine.yaml?)" where the current folder has that file. For a path, as emp_nearest_file().
  * \return \a hint. */
 const char *emp_config_hint(const emp_nearest *near, char hint[EMP_NEAREST_BYTES]);
 

@@ -92,7 +92,7 @@ static const emp_config_field link_table[] = {
      offsetof(emp_link, latency_s)},
 };
 
-/* What one load needs at hand. */
+/* The state of one load. */
 struct loader {
     emp_machine *machine;
     emp_config   config; /* the machine file */
@@ -117,7 +117,7 @@ static void note_fitted_cells(emp_machine *m, const emp_device_model *model)
     }
 }
 
-/* Of an entry that is the first of its model, adds it to the machine's. */
+/* Adds the model of an entry to the machine's if the entry is its first. */
 static emp_status note_model(struct loader *l, const char *name, emp_device_model *model,
                              emp_error *err)
 {
@@ -163,7 +163,7 @@ static int32_t find_node(const struct loader *l, const char *name)
     return -1;
 }
 
-/* Of a name that no node has: the nodes listed so far, without the devices. */
+/* For a name that no node has: the nodes listed so far, without the devices. */
 static emp_status fail_node(const struct loader *l, const char *key, const char *name,
                             const char *what, emp_error *err)
 {
@@ -352,7 +352,7 @@ static bool lacks_link(const struct loader *l, const int32_t *root, emp_device_i
     return false;
 }
 
-/* A GPU that no link would join to another device has that of the bus of its model's card, if there is
+/* A GPU that no link would join to another device has the link of its model's bus, if there is
  * one. Without, such a file is refused, so that none of older programs becomes another machine. */
 static emp_status add_bus_links(struct loader *l, emp_error *err)
 {

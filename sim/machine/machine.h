@@ -35,7 +35,7 @@ enum {
 
 #define EMP_DEVICE_KINDS 2 /**< values of emp_device_kind */
 
-/** What a core takes that a GPU does not: the optional section `core` of a device model.
+/** Times of a core that a GPU does not have: the optional section `core` of a device model.
  * A clock is the rate at which Eigen's cycles of one kind of work pass. */
 typedef struct {
     double  op_s;             /**< beginning and ending an op that works; of a plan's GPUs
@@ -51,12 +51,13 @@ typedef struct {
         loss_hz, update_hz;
 } emp_core;
 
-/** What a group of cores takes while others use the same computer: the optional section `sharing`
+/** Times of a group of cores while others use the same computer: the optional section `sharing`
  * of a GPU's model that has a section `core`. docs/simulator.md says how it counts. */
 typedef struct {
-    double beside_stream; /**< times as long as alone: bytes of ops that do not fit in the
+    double
+        beside_stream; /**< factor on the time of the bytes of ops that do not fit in the
                                   cache, while another device works; at least 1 */
-    double beside_clock;  /**< likewise, all other work */
+    double beside_clock;     /**< likewise, all other work */
     double copy_bytes_per_s; /**< at which a core copies what others read */
     double hand_over_s;      /**< of a core, for each copy besides */
 } emp_sharing;
@@ -97,8 +98,8 @@ typedef struct {
     double format_flops_per_s
         [EMP_FORMATS];  /**< dense products; 0 = the model has no such rate */
     emp_tables *tables; /**< what was measured of its model, held; NULL = nothing */
-    /** What PyTorch's kernels reach on the GPU, for times measured on another one (sim/cost/transfer.h):
-     * the rate of copies, and of attention in 16 bits with long sequences. 0 = nobody has measured it. */
+    /** Rates of PyTorch's kernels on the GPU, for times measured on another one (sim/cost/transfer.h):
+     * the rate of copies, and of attention in 16 bits with long sequences. 0 = not measured. */
     double reached_bytes_per_s, reached_attention_flops_per_s;
     bool   has_metal_kernels; /**< quantised weights meet Metal's kernels, not CUDA's */
     /* CPU */
@@ -135,7 +136,7 @@ typedef struct {
     double  latency_s;   /**< highest on the route within hosts + sum over the network */
 } emp_route;
 
-/** What a data sheet publishes of a device model: its section `card` or `processor` (card.h). */
+/** The published values of a device model: its section `card` or `processor` (card.h). */
 typedef struct {
     bool    is_there;
     double  peak_flops_per_s[EMP_FORMATS]; /**< dense; 0 = not published. CPU: of fp32 */
@@ -212,7 +213,7 @@ const emp_fabric *emp_machine_fabric_between(const emp_machine *machine, emp_dev
 emp_machine *emp_machine_copy(const emp_machine *machine);
 
 /** Computes the rates and latencies of all routes anew: after a change of links, which only
- * a machine that nobody else reads may have. */
+ * a machine without other readers may have. */
 void emp_machine_time_routes(emp_machine *machine);
 
 /** The first device of a kind; NULL = none. Others may be of other models. */

@@ -216,7 +216,7 @@ static const emp_config_field reached_table[] = {
 static const emp_config_field peak_field = {"peak", EMP_CONFIG_FLOPS_PER_S,
                                             offsetof(struct raw_format, peak), 0};
 
-/* What one reading needs at hand. */
+/* The state of one reading. */
 struct reader {
     emp_device_model *model;
     emp_source       *source;
@@ -291,7 +291,7 @@ const emp_config_field *emp_device_constants(emp_device_kind kind, int32_t *coun
     return kind == EMP_DEVICE_GPU ? gpu_table : cpu_table;
 }
 
-/* What all cores of a CPU stream. */
+/* The memory rate of all cores of a CPU. */
 static double cpu_stream(const emp_device *d)
 {
     return d->core_bytes_per_s * d->bandwidth_cores;
@@ -377,7 +377,7 @@ static emp_status check_measured(const struct reader *r, const struct section *s
     return EMP_OK;
 }
 
-/* Whether a stated value is that of the rule, but for the digits that files round to. */
+/* Whether a stated value equals the rule's, up to the digits that files round to. */
 static bool is_by_rule(const emp_config_field *field, const struct constants *stated,
                        const struct constants *rule)
 {
@@ -555,7 +555,7 @@ static emp_status read_formats(struct reader *r, const struct raw_model *raw,
     return EMP_OK;
 }
 
-/* Tables lie in tables/ beside the folder of the model's file, or else in that of the data folder,
+/* Tables lie in tables/ beside the folder of the model's file, or else in the data folder's,
  * so that a copy of a model finds them. */
 static void find_table(char *path, size_t size, const char *model_path, const char *file)
 {

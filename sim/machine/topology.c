@@ -273,7 +273,7 @@ static bool spans_hosts(const emp_machine *m, uint64_t members)
     return false;
 }
 
-/* Of a fabric between hosts each port has half of the latency, since those of a network add up. */
+/* Each port of a fabric between hosts has half of the latency, since latencies of a network add up. */
 static emp_status add_ports(emp_machine *m, emp_fabric *fabric, emp_link port,
                             emp_error *err)
 {
@@ -331,11 +331,11 @@ emp_status emp_fabrics_add(emp_machine *machine, const emp_config *config,
 
 /* Machines of which no more is known than how many devices there are. */
 
-/* Only how devices compare matters, since ops state their times: a CPU is ten times as slow,
+/* Only how devices compare matters, since ops have times of their own: a CPU is ten times as slow,
  * as in the published instances for layers. */
 static const double GPU_FLOPS_PER_S = 1e12, CPU_FLOPS_PER_S = 1e11;
 static const double STREAM_BYTES_PER_S = 1e11;
-/* Of the transfers of the published instances for inference. */
+/* The rate of transfers in the published instances for inference. */
 static const double LINK_BYTES_PER_S = 0x1p31;
 
 static void add_device(emp_machine *m, emp_topology *t, emp_device_kind kind,
@@ -379,7 +379,7 @@ static emp_status link_up(emp_machine *m, emp_topology_node *node, emp_error *er
                                  &node->down, err);
 }
 
-/* Node 0 joins the hosts, node i + 1 is that of CPU i; a device is a leaf. */
+/* Node 0 joins the hosts, node i + 1 belongs to CPU i; a device is a leaf. */
 static emp_status add_all(emp_machine *m, emp_topology *t, int32_t cpu_count,
                           int32_t gpu_count, int64_t gpu_memory_bytes, emp_error *err)
 {

@@ -19,7 +19,7 @@
 /* Hosts and routes from a tree. Every device and inner node hangs on its parent by a pair
  * of links, one each way; a route climbs to the common ancestor and descends. A host is
  * the part of the tree around one CPU: a GPU belongs to the one CPU below the lowest node
- * above it that has any. What joins parts with different CPUs is the network. */
+ * above it that has any. Links that join parts with different CPUs are the network. */
 
 enum { EMP_MAX_NODES = 128 };
 

@@ -1,8 +1,8 @@
 /** \file sim/problem/decision.h
  * A decision that can be written and is kept: the one noun between methods, files and records.
  *
- * emp_decision (<emplace/problem.h>) is the read-only view that a simulator takes; its arrays belong
- * to somebody else. An emp_owned_decision has the same arrays, writable, and their number of ops. A
+ * emp_decision (<emplace/problem.h>) is the read-only view that a simulator takes; its arrays
+ * are borrowed. An emp_owned_decision has the same arrays, writable, and their number of ops. A
  * method fills it, a placement file is read into it, a record keeps it, and emp_decision_view()
  * shows it to a simulator. A later kind of decision, such as homes of tensors, becomes one more
  * array here and one more bit of emp_decides.
@@ -12,7 +12,7 @@
 
 #include "sim/problem/problem.h"
 
-/** What is decided of a step: bits of a mask. */
+/** The parts of a decision about a step: bits of a mask. */
 typedef enum {
     EMP_DECIDES_DEVICES = 1, /**< every method does */
     EMP_DECIDES_ORDER = 2,
@@ -31,7 +31,13 @@ typedef struct {
     int32_t    op_count;
 } emp_owned_decision;
 
-/** What a decision was made for, as its file says. */
+/** A decision among several, and the label that tells it from the others. Borrowed. */
+typedef struct {
+    const char  *label;
+    emp_decision decision;
+} emp_labelled_decision;
+
+/** The problem of a decision, as its file says. */
 typedef struct {
     char     workload[256], machine[64]; /**< "": not said */
     uint64_t run;         /**< a number of the run that found it; 0: not said */

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-/* What an op may be in a set. */
+/* The roles of an op in a set. */
 enum {
     JOINS = 1 << 0,   /* an inner member */
     LEADS = 1 << 1,   /* a leader of others */
@@ -11,7 +11,7 @@ enum {
     PLAIN = 1 << 3    /* element-wise or an alias: may stand beside a product */
 };
 
-/* What a set has so far. Only leaders have one. */
+/* The state of a set so far. Only leaders have one. */
 typedef struct {
     int32_t size;
     bool    has_product;
@@ -75,7 +75,7 @@ static bool is_pure(const emp_graph *g, emp_op_id op)
            !uses_host_memory(g, op);
 }
 
-/* By its class alone. */
+/* By only its class. */
 static uint8_t traits_of_class(const emp_op *o)
 {
     switch (o->cost->op_class) {
@@ -178,7 +178,7 @@ static emp_op_id leader_of_readers(const emp_fusion *f, emp_op_id op,
     return leader;
 }
 
-/* What is against the op as a member of the set of `leader`; NULL: nothing. */
+/* The reason against the op as a member of the set of `leader`; NULL: nothing. */
 static const char *why_not(const emp_fusion *f, const emp_device_id *device_of_op,
                            emp_op_id op, emp_op_id leader)
 {
@@ -283,7 +283,7 @@ static int64_t bytes_of_outputs(const emp_graph *g, emp_op_id op)
     return bytes;
 }
 
-/* What the member reads from outside the set. An alias hands its input on to who reads it. */
+/* The bytes that the member reads from outside the set. An alias hands its input on to who reads it. */
 static int64_t bytes_from_outside(const emp_graph *g, emp_op_id op, emp_op_id leader,
                                   const emp_op_id *leader_of_op)
 {
@@ -305,8 +305,8 @@ static bool is_product(const emp_op_cost *c)
     return c->op_class == EMP_OP_GEMM || c->op_class == EMP_OP_CONV;
 }
 
-/* The work of one more member. Of the bytes only those count that transpose what a convolution
- * makes; FLOPs matter of products alone. */
+/* The work of one more member. Only the bytes count that transpose a convolution's
+ * result; FLOPs matter only for products. */
 static void add_work(emp_op_cost *sum, const emp_op_cost *c)
 {
     const emp_op_cost before = *sum;
@@ -333,7 +333,7 @@ emp_op_cost emp_fusion_cost_on_cpu(const emp_op_cost *cost, const emp_device *cp
     return on_cpu;
 }
 
-/* What the leader writes; an alias hands on what another member has made. */
+/* The bytes that the leader writes; an alias hands on another member's result. */
 static int64_t bytes_written_by(const emp_graph *g, emp_op_id leader)
 {
     const emp_op_cost *c = g->op[leader].cost;

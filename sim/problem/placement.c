@@ -89,7 +89,7 @@ static bool print_set(FILE *stream, const emp_named_placement *p, const int32_t 
     return is_text;
 }
 
-/* From the last op to the first, so that those of a set come in rising order. */
+/* From the last op to the first, so that the ops of a set come in rising order. */
 static void link_sets(int32_t *next, const emp_named_placement *p)
 {
     for (int32_t op = 0; op < p->op_count; op++) next[op] = -1;
@@ -101,7 +101,7 @@ static void link_sets(int32_t *next, const emp_named_placement *p)
     }
 }
 
-/* Sets of several ops alone. \a next: [op] scratch. */
+/* Only sets of several ops. \a next: [op] scratch. */
 static bool print_leaders(FILE *stream, const emp_named_placement *p, int32_t *next)
 {
     bool is_text = true, is_first = true;
@@ -156,6 +156,7 @@ emp_named_placement emp_placement_name(const emp_problem  *problem,
                              .device_count = m->device_count,
                              .op_count = problem->graph->op_count,
                              .op_name = problem->graph->name,
+                             .graph = problem->graph,
                              .decision = *decision};
 
     snprintf(p.origin.workload, sizeof p.origin.workload, "%s", problem->workload);
@@ -311,7 +312,7 @@ static bool matches(const matcher *m, const char *name)
     return regexec(&m->regex, name, 0, NULL, 0) == 0;
 }
 
-/* All rules are asked, so that one which comes too late is told from one that is mistaken. */
+/* All rules are asked, so that a rule which comes too late is distinguished from a mistaken one. */
 static emp_device_id device_for(matcher *matchers, int32_t count, const char *name,
                                 bool is_placed)
 {

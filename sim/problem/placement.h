@@ -44,7 +44,7 @@ typedef struct {
     const char               *default_device; /**< or NULL */
 } emp_placement_rules;
 
-/** What is odd about a placement file that was read, for a warning. Zero-initialise. */
+/** The oddities of a placement file that was read, for a warning. Zero-initialise. */
 typedef struct {
     int32_t idle_count; /**< rules that place no op */
     char    idle[480];  /**< the first of them: "rule 2 ('x') matches no op" */
@@ -70,6 +70,7 @@ typedef struct {
     int32_t             device_count, op_count;
     const char         *device_name[EMP_MAX_DEVICES];
     const char *const  *op_name; /**< [op] */
+    const emp_graph    *graph;   /**< OPTIONAL. With these ops, for their bytes */
     emp_decision        decision;
 } emp_named_placement;
 

@@ -128,7 +128,7 @@ static emp_status place_split(emp_device_id *device_of_op, const char *path,
 
 /* ---- placement files ---- */
 
-/* What a YAML file says. */
+/* The content of a YAML file. */
 struct raw_placement {
     char               *format, *workload, *machine, *rest;
     emp_placement_rule *rules;
@@ -326,7 +326,7 @@ typedef struct {
 /* A key of the file whose value has a list of ops for each device, level or leader. */
 typedef struct {
     const char *key, *noun, *twice;
-    /* What the key of a list stands for. */
+    /* The number that the key of a list stands for. */
     emp_status (*number)(int32_t *number, const reader *r, const emp_json *list,
                          emp_error *err);
     /* False: the op has one already. */

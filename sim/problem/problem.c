@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 
-/* Folded ops run nowhere, so they bind nobody. The CPU, the last resort of soft
+/* Folded ops run nowhere, so they bind no op. The CPU, the last resort of soft
  * placement, runs every op. */
 static void find_classes(emp_problem *p)
 {
@@ -102,7 +102,7 @@ static emp_status pass_through_client(emp_problem *p, emp_error *err)
     return EMP_OK;
 }
 
-/* What a runtime keeps of each GPU besides what ops take. */
+/* The memory that a runtime keeps of each GPU besides the ops' memory. */
 static int64_t kept_bytes(const emp_problem *p, const emp_runtime_events *events)
 {
     const bool has_buffers =
@@ -170,6 +170,8 @@ void emp_problem_destroy(emp_problem *problem)
     emp_free(problem->leader_of_class);
     emp_free(problem->class_of_op);
     emp_sequence_destroy(problem->sequence);
+    emp_machine_destroy(problem->loaded_machine);
+    emp_graph_destroy(problem->loaded_graph);
     emp_free(problem);
 }
 
@@ -268,7 +270,7 @@ emp_problem_shortage emp_problem_find_shortage(const emp_problem *problem)
     return (emp_problem_shortage){0};
 }
 
-/* Of the same host if it has one. */
+/* The GPU of the same host if it has one. */
 static emp_device_id gpu_near(const emp_machine *m, emp_device_id cpu)
 {
     emp_device_id first = -1;

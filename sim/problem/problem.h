@@ -16,8 +16,10 @@ struct emp_problem {
     const emp_machine *machine; /**< borrowed, or `adapted` */
     /** The machine less the memory that the runtime keeps of GPUs, with its hops between hosts; owned, its text is
      * borrowed. NULL where the runtime has neither. */
-    emp_machine    *adapted;
-    emp_runtime     runtime;
+    emp_machine *adapted;
+    emp_graph   *loaded_graph; /**< owned: what emp_problem_load() has loaded, or NULL */
+    emp_machine *loaded_machine; /**< likewise */
+    emp_runtime  runtime;
     emp_cost_table *costs;      /**< owned */
     uint32_t  *kinds_of_class;  /**< [class]: EMP_KIND_ mask all members allow, never 0;
                                           CPUs are in it unless they are forbidden */
@@ -33,7 +35,7 @@ struct emp_problem {
 bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to);
 
 /** Forbids CPUs to all classes that a GPU can have. Before a simulator or a method uses the problem.
- * What a GPU has no kernel for stays. emp_problem_legalize() then moves a class from a CPU to the first GPU of its
+ * Ops without a GPU kernel stay. emp_problem_legalize() then moves a class from a CPU to the first GPU of its
  * host, or else of the machine.
  * \param[out] kept_count  Ops that stay on CPUs, as their class has no kernel for a GPU. NULL is allowed.
  * O(V). \retval EMP_EINVAL  The machine has no GPU. */
@@ -53,16 +55,16 @@ typedef struct {
     int64_t  held_bytes, memory_bytes;
 } emp_problem_shortage;
 
-/** Says whether memory rules out every placement: the variables of classes that may be on GPUs alone, on
- * CPUs alone, or all variables, are larger than the memories of such devices together. O(V + devices). */
+/** Says whether memory rules out every placement: the variables of classes that may be only on GPUs, only
+ * on CPUs, or all variables, are larger than the memories of such devices together. O(V + devices). */
 emp_problem_shortage emp_problem_find_shortage(const emp_problem *problem);
 
 /*
- * Colocation of a user's own, beside that of references and of the file: sets of ops that share a device.
+ * A user's own colocation, beside the references' and the file's: sets of ops that share a device.
  */
 
-/** Has the ops of each set share a device, with all ops that share one with them already. Nobody else may
- * hold the graph yet. Its hash stays. O(V log V).
+/** Has the ops of each set share a device, with all ops that share one with them already. The graph may
+ * have no other holder yet. Its hash stays. O(V log V).
  * \param set_of_op  [op count] numbers below the op count; -1: of no set.
  * \retval EMP_ENOMEM  The graph is unchanged. */
 emp_status emp_graph_join_classes(emp_graph *graph, const int32_t *set_of_op,
@@ -72,7 +74,7 @@ emp_status emp_graph_join_classes(emp_graph *graph, const int32_t *set_of_op,
  * A copy of a problem whose costs, machine and runtime may be changed, for studies of what
  * the same placements would cost if.
  *
- * Colocation, devices that ops may use, and hashes stay those of the original.
+ * Colocation, devices that ops may use, and hashes stay the original's.
  */
 
 /** Zero-initialise. Change what `costs`, `machine` and `problem.runtime` hold, but for the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The formulas of Tarnawski et al., docs/profiles.md. Both profiles cut the ops into runs
+/* The formulas of Tarnawski et al., docs/simulator.md. Both profiles cut the ops into runs
  * and charge a GPU's runs for what crosses their borders: `msr-load` has one run a device,
  * `msr-latency` divides a GPU's ops so that no runs wait for each other in a circle. */
 #include <string.h>
@@ -35,7 +35,7 @@ typedef struct {
     int32_t *changed; /* [run] to tell those that come after */
     int32_t  changed_count;
     /* of traced runs */
-    int32_t    *told_run; /* [op] run that was told last to bring the result in, or -1 */
+    int32_t    *told_run; /* [op] run that last brought the result in, or -1 */
     emp_time_ns lane_free_ns[EMP_MAX_CORES];
 } msr;
 
@@ -80,7 +80,7 @@ static void sort_topologically(emp_rules_sim *p, msr *s)
     }
 }
 
-/* B_u: of the outputs that somebody reads. */
+/* B_u: of the outputs that have a reader. */
 static void sum_results(const emp_rules_sim *p, msr *s)
 {
     for (int32_t i = 0; i < p->edge_count; i++) s->is_read[p->in[i]] = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The simulator of Placeto, docs/profiles.md: compute servers and buses that look at their
+/* The simulator of Placeto, docs/simulator.md: compute servers and buses that look at their
  * queues one event at a time.
  *
  * Requests reach a queue in the order in which they are ready (a compute server's are
@@ -339,7 +339,7 @@ static void run_placeto(emp_rules_sim *p)
 
 const emp_rules_type emp_rules_placeto = {sizeof(placeto), create_placeto, run_placeto};
 
-/* The simulator of Baechi, docs/profiles.md: ops are served by ready time, and all that an
+/* The simulator of Baechi, docs/simulator.md: ops are served by ready time, and all that an
  * op causes is booked when it is served. */
 
 /* When what leaves a port of the op in service is there on a device. */
@@ -446,7 +446,7 @@ static void run_baechi(emp_rules_sim *p)
 
 const emp_rules_type emp_rules_baechi = {sizeof(baechi), create_baechi, run_baechi};
 
-/* The simulators of GiPH and DOPPLER, docs/profiles.md: every edge between two devices is a
+/* The simulators of GiPH and DOPPLER, docs/simulator.md: every edge between two devices is a
  * message of its own, which waits for nothing. */
 
 typedef struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The graph as docs/profiles.md sees it, and a run around a rule set. */
+/* The graph as docs/simulator.md sees it, and a run around a rule set. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static void fill_times(emp_rules_sim *p, int32_t op, emp_op_id id)
         *to++ = costs->gpu[c * costs->op_count + id].compute_ns;
 }
 
-/* port_of[] gets the port of each output, control_of[] that of each op's control edges,
+/* port_of[] gets the port of each output, control_of[] the port of each op's control edges,
  * or -1. */
 static void number_ports(emp_rules_sim *p, int32_t *port_of, int32_t *control_of)
 {

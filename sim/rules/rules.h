@@ -1,5 +1,5 @@
 /** \file sim/rules/rules.h
- * Steps under the rules of other simulators, docs/profiles.md: Placeto's, Baechi's, the
+ * Steps under the rules of other simulators, docs/simulator.md: Placeto's, Baechi's, the
  * formulas of Tarnawski et al., and GiPH's and DOPPLER's. A runtime names its rules; each rule set is a file here and a
  * line of one table in rules.c. sim/engine has the rules `events` and chooses.
  *
@@ -33,7 +33,7 @@ emp_sim_live_memory emp_rules_sim_memory(const emp_rules_sim *sim, emp_device_id
 void emp_rules_sim_destroy(emp_rules_sim *sim);
 
 /*
- * What every simulated step keeps to, whatever its rules, and how it is refused.
+ * The limits of every simulated step, whatever its rules, and how it is refused.
  */
 
 enum { EMP_SIM_SOURCE_BITS = 13, EMP_SIM_GRANULE = 256 };
@@ -48,7 +48,7 @@ static inline emp_time_ns emp_sim_last_ns(int32_t source_bits)
 /** More bytes than a step can hold or move. */
 #define EMP_SIM_ENDLESS (INT64_C(1) << 62)
 
-/** What an allocation of \a bytes takes: whole granules, and no more than 64 bits hold. */
+/** The size of an allocation of \a bytes: whole granules, and no more than 64 bits hold. */
 static inline int64_t emp_sim_round_up(int64_t bytes)
 {
     int64_t most = INT64_MAX - EMP_SIM_GRANULE + 1;

@@ -1,7 +1,7 @@
 /** \file sim/rules/rules_internal.h
- * What rule sets share, and what each of them does. docs/profiles.md states the rules.
+ * What rule sets share, and what each of them does. docs/simulator.md states the rules.
  *
- * Ops are those of the graph that are not folded, in the order of their ids, so that ties
+ * Ops are the graph's ops that are not folded, in the order of their ids, so that ties
  * by op id are ties by number. A *port* is what edges leave an op from: its outputs in
  * order, then one for all its control edges. Repeated edges are one.
  */
@@ -29,7 +29,7 @@ typedef struct {
     int32_t consumer, port;
 } emp_rules_edge;
 
-/** What is to come next: the least (at, tie). */
+/** The next item: the least (at, tie). */
 typedef struct {
     emp_time_ns at;
     uint64_t    tie;
@@ -60,7 +60,7 @@ extern const emp_rules_type emp_rules_placeto, emp_rules_baechi, emp_rules_msr_l
 
 struct emp_rules_sim {
     const emp_rules_type *type;
-    emp_arrays            arrays; /**< all that follow, and those of the state */
+    emp_arrays            arrays; /**< all that follow, and the state's */
     const emp_problem    *problem;
     int32_t               device_count;
     uint8_t               kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
@@ -87,7 +87,7 @@ struct emp_rules_sim {
 };
 
 /** A rule set asks once, after it has added its arrays.
- * \retval EMP_ENOMEM  Memory was out for one of them. */
+ * \retval EMP_ENOMEM An allocation of one of them failed. */
 emp_status emp_rules_check_memory(const emp_rules_sim *p, emp_error *err);
 
 void          emp_rules_push(emp_rules_heap *heap, emp_time_ns at, uint64_t tie);
@@ -98,7 +98,7 @@ typedef struct {
     uint64_t numerator, denominator;
 } emp_rules_rate;
 
-/** Of a link of so many bytes a second, in whole bytes.
+/** The duration on a link of so many bytes a second, in whole bytes.
  * \retval EMP_EUNSUPPORTED  Less than one; the message names the \a key. */
 emp_status emp_rules_rate_of(emp_rules_rate *rate, double bytes_per_s, const char *key,
                              emp_error *err);
@@ -145,12 +145,12 @@ static inline void emp_rules_book(emp_rules_sim *p, int64_t bytes)
 
 /* In traced runs: */
 void emp_rules_tell_ready(emp_rules_sim *p, int32_t op, emp_time_ns at);
-/** A control port's transfer is told as a message that arrives at the end. */
+/** A control port's transfer is reported as a message that arrives at the end. */
 void emp_rules_tell_transfer(emp_rules_sim *p, int32_t port, int32_t from, int32_t to,
                              emp_time_ns start, emp_time_ns end);
 
 /* Ops served one after another by ready time, over all devices together: what the rules
- * `baechi` and `edges` share. docs/profiles.md states the order. */
+ * `baechi` and `edges` share. docs/simulator.md states the order. */
 
 /** When what an edge of \a op carries is there on its consumer's device. The op has been served. */
 typedef emp_time_ns emp_rules_deliver(emp_rules_sim *p, int32_t op, emp_rules_edge edge);
@@ -164,7 +164,7 @@ typedef struct {
     emp_time_ns  free_ns[EMP_MAX_DEVICES];
 } emp_rules_service;
 
-/** Adds the arrays to those of the simulator; a rule set asks for memory afterwards. */
+/** Adds the arrays to the simulator's; a rule set asks for memory afterwards. */
 void emp_rules_service_add(emp_rules_service *s, emp_rules_sim *p);
 
 /** Counts consumers, once there is memory. O(E). */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What rule sets share: a heap of what comes next, durations, memory, what a traced run tells, limits of a step,
+/* Parts that rule sets share: a heap of the next items, durations, memory, the calls of a traced run, limits of a step,
  * and ops served by ready time. */
 #include <math.h>
 #include <string.h>
@@ -194,7 +194,7 @@ static void queue_op(emp_rules_sim *p, const emp_rules_service *s, int32_t op)
     emp_rules_push(&p->heap, s->ready_ns[op], (uint64_t)op);
 }
 
-/* Memory follows the order of service, so it is told at ready times, which never fall. */
+/* Memory follows the order of service, so it is reported at ready times, which never fall. */
 static void account_memory(emp_rules_sim *p, emp_rules_service *s, int32_t op)
 {
     const emp_rules_op *o = &p->op[op];

@@ -11,7 +11,7 @@
 #include "base/collections.h"
 #include "sim/problem/problem.h"
 
-/** What one run measured. Plain data; copy freely. */
+/** The results of one run. Plain data; copy freely. */
 struct emp_sim_result {
     emp_time_ns step_time_ns;
     bool        is_feasible; /**< no device ran out of memory */
@@ -28,7 +28,7 @@ struct emp_sim_result {
     uint64_t
         fingerprint; /**< of the whole schedule, docs/simulator.md; 0 unless traced */
     /* The first allocation that did not fit; oom_device -1 = none. The run goes on as if
-     * memory were endless, so that the peaks say how much was missing. */
+     * memory were unlimited, so that the peaks say how much was missing. */
     emp_device_id oom_device;
     emp_op_id     oom_op;
     int64_t       oom_bytes; /**< asked for */
@@ -40,13 +40,13 @@ typedef enum {
     EMP_SIM_COPY_TOLD,      /**< its producer is done; the send begins or waits */
     EMP_SIM_COPY_REQUESTED, /**< sent; its buffer is there */
     EMP_SIM_COPY_PASSED,    /**< where there is a client: it goes on */
-    EMP_SIM_COPY_DELIVERED  /**< its readers are told */
+    EMP_SIM_COPY_DELIVERED  /**< its readers are notified */
 } emp_sim_copy_phase;
 
 /** Called as a traced run learns of what happens; every member may be NULL. Times may lie
- * ahead of the clock: a kernel's times are known when it is queued. What makes an op ready
- * (an op that is done, a copy that is passed or delivered, a message) is told before that op and
- * after all that made others ready before. An op on a GPU with a host thread creates
+ * ahead of the clock: a kernel's times are known when it is queued. An event that makes an
+ * op ready (an op that is done, a copy that is passed or delivered, a message) is reported before that
+ * op, and after the events that made others ready before. An op on a GPU with a host thread creates
  * what it makes between issue and op.
  * sim/explain/trace_chrome.h and sim/explain are uses. */
 typedef struct {
@@ -72,20 +72,20 @@ typedef struct {
     void (*memory)(void *context, emp_device_id device, emp_time_ns at_ns, int64_t bytes);
 } emp_sim_trace;
 
-/** When ops run, in ns since the step began; a kernel's times, not those of its issue. What is
- * folded away has none: its places stay as they are. */
+/** When ops run, in ns since the step began; a kernel's times, not its issue's. Folded ops
+ * have none: their places stay as they are. */
 typedef struct {
     emp_time_ns *start_ns, *end_ns; /**< [op] */
 } emp_sim_times;
 
-/** What a run tells beside its result; all 0 is nothing. */
+/** The callbacks of a run beside its result; all 0: none. */
 typedef struct {
     bool                 is_traced; /**< the schedule's fingerprint; slower */
     const emp_sim_trace *trace;     /**< OPTIONAL, of a traced run */
     const emp_sim_times *times;     /**< OPTIONAL, filled */
 } emp_sim_watch;
 
-/** What a device's memory holds at a moment of a run. */
+/** The content of a device's memory at a moment of a run. */
 typedef struct {
     int64_t used_bytes; /**< of all that it holds */
     int64_t peak_bytes; /**< so far, as emp_sim_result counts it */
@@ -93,7 +93,7 @@ typedef struct {
 } emp_sim_live_memory;
 
 /*
- * What every traced run does, whatever its rules: add to the fingerprint of the schedule,
+ * The work of every traced run, whatever its rules: add to the fingerprint of the schedule,
  * and call back.
  */
 

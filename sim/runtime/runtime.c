@@ -25,7 +25,7 @@ enum {
 };
 
 /* key in the file, kind, member of emp_runtime, rules that use it: the file must have it
- * under those, and may not under others. The order is that of the hash. */
+ * under those, and may not under others. The order of the hash. */
 #define RUNTIME_FIELDS(X)                                             \
     X(serial_issue, SWITCH, events.serial_issue, EVENTS)              \
     X(drain_copies, SWITCH, events.drain_copies, EVENTS)              \
@@ -218,7 +218,7 @@ uint64_t emp_runtime_hash(const emp_runtime *runtime)
     return hash;
 }
 
-/* Rules are those of the base, or `events`, where the file names none. */
+/* Rules are the base's, or `events`, where the file names none. */
 static emp_status read_rules(emp_rules *rules, const emp_config *config, emp_error *err)
 {
     const struct raw_runtime *raw = config->data;

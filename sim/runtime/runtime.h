@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "sim/machine/tables/tables.h"
 
-/** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
- * docs/profiles.md states them. */
+/** The rules that a step follows: the model of docs/simulator.md, or another simulator's
+ * as that page states them. */
 #define EMP_RULES_LIST(X)         \
     X(EVENTS, "events")           \
     X(PLACETO, "placeto")         \
@@ -70,7 +70,7 @@ typedef struct {
     double step_s;              /**< fixed cost of a step (Session.run) */
     double pageable_s_per_byte; /**< of what the step is fed, copied from memory that is
                                     not pinned; 0 = as fast as all else */
-    /** Of each GPU's memory, at most an eighth: what its driver and libraries keep. */
+    /** The memory of each GPU that its driver and libraries keep, at most an eighth. */
     int64_t gpu_context_bytes;
     /** Likewise the buffers of a library of collectives, if the graph has collectives and the machine several
      * GPUs. */
@@ -143,7 +143,7 @@ const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
                             emp_error *err);
 
-/** Of the rules and of every switch and constant that they use, not of the name. */
+/** The hash of the rules and of every switch and constant that they use, not of the name. */
 uint64_t emp_runtime_hash(const emp_runtime *runtime);
 
 #endif /* EMP_SIM_RUNTIME_RUNTIME_H */

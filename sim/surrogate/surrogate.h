@@ -32,7 +32,7 @@
  * and who reads it there later finds it at leave + send + latency + ... without waiting
  * for links. Step time = the latest end + step. Memory is not looked at.
  *
- * What makes it fast and wrong: devices and links serve in the order of the sweep, not
+ * Its simplification makes it fast and inexact: devices and links serve in the order of the sweep, not
  * of the clock. README.md has what that costs.
  *
  * Arithmetic is 32-bit and in one order, so the kernels (AVX-512 and plain C) give the

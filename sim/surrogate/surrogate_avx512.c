@@ -104,7 +104,7 @@ INLINE __m512i link_of_hop(const emp_surrogate *s, int32_t hop, __m512i pair)
     return _mm512_i32gather_epi32(pair, s->link_of_hop + hop * pairs, 4);
 }
 
-/* Of \a lanes, those whose route has the link. */
+/* The \a lanes whose route has the link. */
 INLINE __mmask16 lanes_of_link(__mmask16 lanes, __m512i links, int32_t link)
 {
     return _mm512_mask_test_epi32_mask(lanes, links, _mm512_set1_epi32(1 << link));
@@ -164,7 +164,7 @@ INLINE __m512 send(emp_surrogate *s, const emp_surrogate_tensor *t, __mmask16 is
     return _mm512_add_ps(end, _mm512_set1_ps(s->arrive_ns));
 }
 
-/* Of \a lanes, those that had not sent to this memory; sent[] is a set of 64 bits. */
+/* The \a lanes that had not sent to this memory; sent[] is a set of 64 bits. */
 INLINE __mmask16 note_sent(__m512i sent[2], __mmask16 lanes, __m512i to)
 {
     __m512i   one = _mm512_set1_epi32(1); /* a shift by 32 or more gives 0 */

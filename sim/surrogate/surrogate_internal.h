@@ -23,14 +23,14 @@ typedef struct {
     int32_t follower; /**< ops that wait for a control edge */
 } emp_surrogate_op;
 
-/** An op on one device; where GPUs are unlike. */
+/** An op on one device; where GPUs differ. */
 typedef struct {
     float *hold_ns; /**< [op][device] how long the device is taken */
     float *run_ns;
     float *kernels_ns; /**< of a GPU with a host thread; 0 of others */
 } emp_surrogate_unlike;
 
-/** An output that somebody reads. */
+/** An output that has a reader. */
 typedef struct {
     float    copy_bytes;
     uint32_t home_mask; /**< & device of the op = the memory it lies in: 0 or all ones */
@@ -67,7 +67,7 @@ struct emp_surrogate {
     int32_t   hop_count;      /**< of the longest route */
 
     /* state: [..][lane], or [..] in the scalar kernel, which does one lane at a time */
-    uint8_t *device;   /**< [op_count + 1]; the last row is that of folded ops */
+    uint8_t *device;   /**< [op_count + 1]; the last row is for folded ops */
     float   *ready_ns; /**< [op_count]; zero between sweeps */
     float   *free_ns;  /**< [device_count] */
     float   *queue_ns; /**< [device_count]; the CPU's stays 0 */

@@ -1,7 +1,7 @@
 /** \file tests/baselines/fixture.h
  * Small problems with exact weights, put together by hand: every op has one output, takes
- * 1 ms on a GPU and 4 ms on the CPU, and is a colocation class of its own until told
- * else.
+ * 1 ms on a GPU and 4 ms on the CPU, and is a colocation class of its own by
+ * default.
  */
 #ifndef EMP_TESTS_BASELINES_FIXTURE_H
 #define EMP_TESTS_BASELINES_FIXTURE_H

@@ -19,7 +19,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
 
-/* What is under test: a step graph, placed by the expert on as many GPUs as it has layers, or not. */
+/* The subject of the test: a step graph, placed by the expert on as many GPUs as it has layers, or not. */
 typedef struct {
     task           t;
     emp_graph     *graph;

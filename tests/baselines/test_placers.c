@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What each classical method promises: known cuts, the CPU's ops on the CPU, equal
- * results for equal seeds, one proposal or endless ones, and no leak when memory runs
- * out. */
+/* The promises of each classical method: known cuts, the CPU's ops on the CPU,
+ * equal results for equal seeds, one proposal or unlimited ones, and no leak when an
+ * allocation fails. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
@@ -419,7 +419,7 @@ Test(placers, wrong_options_are_named)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* What a method says of its options is what it takes. */
+/* A method takes the options that it lists. */
 Test(placers, take_the_defaults_that_they_list)
 {
     fixture                 *f = create_chain_of_cliques(2, 2);

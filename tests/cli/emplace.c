@@ -74,7 +74,7 @@ static const char instance[] =
     " \"edges\": [{\"sourceId\": 1, \"destId\": 2, \"cost\": 3},"
     " {\"sourceId\": 2, \"destId\": 3, \"cost\": 1}]}";
 
-/* Of the instance; and for more GPUs than it has. */
+/* Splits of the instance, and for more GPUs than it has. */
 static const char expert_split[] =
     "{\"cpus\": [], \"fpgas\": [{\"nodes\": [1]}, {\"nodes\": [2, 3]}]}";
 static const char crowded_split[] =

@@ -30,7 +30,7 @@ void emplace_warns(const char *arguments, const char *parts);
 /** Runs it; expects status 1 or 2, nothing on standard output, and one sentence with all parts. */
 void emplace_refuses(const char *arguments, const char *parts);
 
-/** What it prints, which the caller releases. Fails the test if that is not JSON. */
+/** Its output, which the caller releases. Fails the test if that is not JSON. */
 json_t *emplace_json(const char *arguments);
 /** A number of what it prints. */
 double emplace_number(const char *arguments, const char *path);

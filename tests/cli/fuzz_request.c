@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     const char *at = (const char *)bytes, *end = at + size;
 
-    /* What loads files or a large graph tests their readers, which have drivers of their own. */
+    /* Requests that load files or a large graph would test their readers, which have drivers of their own. */
     if (size == 0 || memmem(bytes, size, "load", 4) != NULL) return 0;
     cli_desk *desk = get_desk();
     while (at < end) {

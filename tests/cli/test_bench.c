@@ -156,7 +156,7 @@ Test(bench, anomalies_has_the_promised_keys)
     emplace_prints("bench anomalies small.pbtxt -m k40x2 -r ideal -n 2", "no such cost");
 }
 
-/* What one cell determines is the rate of products on a core. */
+/* One cell determines the rate of products on a core. */
 Test(bench, calibrate_writes_what_the_cells_determine)
 {
 #define FIT "calibrate fit --machine k40 --on nmt2:cpu --out . "

@@ -175,7 +175,7 @@ Test(cli, the_default_runtime_fits_the_graph_and_is_explained)
     emplace_ok("bench anomalies instance.json -m instance --samples 4");
 }
 
-/* What a reader leaves out is on standard error and in the JSON of every command that loads it. */
+/* Parts that a reader leaves out are on standard error and in the JSON of every command that loads it. */
 Test(cli, warnings_of_readers_are_in_json)
 {
     static const char *const commands[] = {
@@ -397,6 +397,42 @@ Test(cli, bound_has_every_bound_and_the_highest)
         bound);
     json_decref(o);
     json_decref(simulated);
+}
+
+Test(cli, bound_says_why_and_what_would_lower_it)
+{
+    json_t *o = emplace_json("bound small.pbtxt --machine k40x2 --why --format json");
+    const double bound = number_at(o, "lower_bound_s");
+
+    cr_expect_eq(bound, emplace_number("bound small.pbtxt --machine k40x2 --format json",
+                                       "lower_bound_s"));
+    emplace_expect_keys(json_at(o, "why"), "lower_bound lower_bound_gpu_kernels changes");
+    emplace_expect_keys(json_at(o, "why/lower_bound"), "lemma refuted proven_s ops");
+    emplace_expect_keys(json_at(o, "why/lower_bound/ops/0"),
+                        "type layer part count seconds");
+    cr_expect_eq(json_array_size(json_at(o, "why/changes")), 6);
+    cr_expect_leq(number_at(o, "why/changes/0/lower_bound_s"),
+                  number_at(o, "why/changes/5/lower_bound_s"));
+    json_decref(o);
+    emplace_prints("bound small.pbtxt --machine k40x2 --why",
+                   "lower bound: |what if; |another GPU like the last|no change");
+}
+
+Test(cli, bound_proves_the_optimum_of_small_graphs)
+{
+    json_t *o = emplace_json("bound giph:v=12,seed=1 -m giph:devices=5,seed=1 --prove 0 "
+                             "--format json");
+
+    emplace_expect_keys(json_at(o, "proof"),
+                        "step_time_s lower_bound_s gap_frac nodes leaves proven");
+    cr_expect(json_is_true(json_at(o, "proof/proven")));
+    cr_expect_eq(number_at(o, "proof/gap_frac"), 0.0);
+    cr_expect_eq(number_at(o, "proof/step_time_s"), number_at(o, "proof/lower_bound_s"));
+    cr_expect_geq(number_at(o, "proof/lower_bound_s"), number_at(o, "lower_bound_s"));
+    json_decref(o);
+    emplace_prints("bound giph:v=12,seed=1 -m giph:devices=5,seed=1 --prove 0 --nodes 1",
+                   "branch and bound, |not proven as far as asked; --nodes");
+    emplace_refuses("bound small.pbtxt -m k40x8 --prove 1%", "at most 5 devices|k40x8");
 }
 
 /* A gap that the first placement has ends the search with it; one that nothing has is as none. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do all commands speak one grammar? Of all tables of options. */
+/* Do all commands speak one grammar? The properties of all tables of options. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* --fit: does the size that it prints fit, does the next one not, and is a spec changed in that size alone? */
+/* --fit: does the size that it prints fit, does the next one not, and is a spec changed only in that size? */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

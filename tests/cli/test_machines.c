@@ -65,7 +65,7 @@ Test(machines, import_writes_a_file_that_every_command_reads)
                  2);
 }
 
-/* Memory that the model does not have is told on standard error, and in the file. */
+/* Memory that the model does not have is reported on standard error, and in the file. */
 Test(machines, import_warns_of_other_memory)
 {
     emplace_write("topo.txt", "GPU0\nGPU0 X\n");
@@ -115,7 +115,7 @@ Test(machines, check_has_every_format_and_fails_on_what_is_implausible)
     emplace_expect_parts(program_err, "2 values |links");
 }
 
-/* A card in five lines: what follows from it is told with its rule, and a slip with what is right. */
+/* A card in five lines: derived constants are listed with their rules, and a slip with what is right. */
 Test(machines, show_and_check_tell_what_a_card_gives)
 {
     emplace_prints("machines show rtx5090x1", "stream 1.43 TB/s|0.8 of the card's rate");

@@ -25,7 +25,7 @@ static void set_up(void)
 
 TestSuite(named, .init = set_up, .fini = emplace_tear_down);
 
-/* What a command prints must name; NULL where it has none. */
+/* The names in a command's output; NULL where it has none. */
 static const struct named_case {
     const char *command, *arguments;
     const char *workload, *machine, *runtime, *method;

@@ -82,7 +82,7 @@ Test(outputs, of_several_records_of_one_task_the_best_is_taken)
 
 #define PROFILED "small.pbtxt --limit 2 "
 
-/* What writes a file, which the test puts there before. */
+/* Commands that write a file, which the test puts there before. */
 static const struct output_case {
     const char *command, *option, *file, *arguments;
 } output_cases[] = {
@@ -105,6 +105,7 @@ static const struct output_case {
     {"calibrate measure", "out", "mine-runtime.yaml", "--out mine.yaml"},
     {"calibrate measure", "export", "plans/mine.txt", "--export plans"},
     {"calibrate ops", "out", "c.csv", PROFILED "--out c.csv"},
+    {"bound", "certificate", "c.json", "small.pbtxt -m k40x2 --certificate c.json"},
     {"graph", "out", "g.json", "small.pbtxt --out g.json"},
     {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
     {"machines", "out", "box.yaml",
@@ -121,6 +122,11 @@ static const struct output_case {
     {"report", "out", "p.html", "run.h5 --out p.html"},
     {"simulate", "chakra", "c.1.et", "small.pbtxt -m k40x2 -p gpu --chakra c"},
     {"simulate", "dot", "g.dot", "small.pbtxt -m k40x2 -p gpu --dot g.dot"},
+    {"simulate", "explore", "e.html", "small.pbtxt -m k40x2 -p gpu --explore e.html"},
+    {"simulate", "model-explorer", "m.1.wait.json",
+     "small.pbtxt -m k40x2 -p gpu --model-explorer m"},
+    {"simulate", "model-explorer", "m.2.device.json",
+     "small.pbtxt -m k40x2 -p gpu --beside cpu --model-explorer m"},
     {"simulate", "trace", "t.json", "small.pbtxt -m k40x2 -p gpu --trace t.json"},
     {"train", "log", "l.jsonl",
      "small.pbtxt -m k40x2 -M local --record x.h5 --log l.jsonl"},
@@ -134,13 +140,14 @@ static const struct output_case {
 };
 enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
-/* What is read, and the archives of runs and kernels, which never replace what another wrote. */
+/* Options of inputs, and the archives of runs and kernels, which never replace another's file. */
 static bool is_input(const struct argp_option *o)
 {
     char word[64];
 
     snprintf(word, sizeof word, " %s ", o->name);
-    return strstr(" imitate machine model runtime placement measured tasks anchors runs "
+    return strstr(" beside imitate machine model runtime placement measured tasks "
+                  "anchors runs "
                   "start weights costs topology query layers network collectives cache ",
                   word) != NULL;
 }
@@ -379,7 +386,7 @@ Test(outputs, that_cannot_be_written_are_told_before_the_work)
     cr_expect_str_empty(program_out);
 }
 
-/* Nobody can make a file there, not even root. The record is what is looked at before a run. */
+/* No file can be made there, not even by root. The record is what is looked at before a run. */
 Test(outputs, of_studies_are_told_before_the_runs)
 {
     emplace_write("tasks.txt", "a small.pbtxt k40x2\n");
@@ -387,7 +394,7 @@ Test(outputs, of_studies_are_told_before_the_runs)
     emplace_refuses("table 1 --rows rnnlm --methods gpu --runs /proc", ".h5");
 }
 
-/* Nobody writes to the pipe: to read it would be to wait for ever. */
+/* The pipe has no writer: to read it would be to wait for ever. */
 Test(outputs, pipes_and_devices_are_no_inputs, .timeout = 120)
 {
     static const char *const commands[] = {
@@ -413,7 +420,7 @@ Test(outputs, pipes_and_devices_are_no_inputs, .timeout = 120)
     }
 }
 
-/* The first one works until it is told to stop. */
+/* The first one works until it is stopped. */
 Test(outputs, of_two_programs_on_one_record_the_second_is_told, .timeout = 120)
 {
     const struct timespec a_moment = {0, 10 * 1000 * 1000};

@@ -266,7 +266,7 @@ Test(placements, of_a_pytorch_graph_go_out_as_a_device_map)
 {
     emplace_warns(on_sample("place", "transformer.json.gz",
                             "-m k40x2 --method gpu --out placement.py"),
-                  "gpu:0 alone takes");
+                  "gpu:0 by itself takes");
     emplace_expect_file("placement.py",
                         "\n    \"0\": \"cuda:0\",\n|\n    \"2\": \"cuda:0\",\n");
     char *map = scratch_read("placement.py", NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What emplace refuses, it refuses with one sentence that names the culprit. */
+/* A refusal of emplace is one sentence that names the culprit. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <dirent.h>
@@ -41,6 +41,11 @@ static struct error_case error_cases[] = {
     {"graph a\xff.pbtxt",                                                   2, "argument 2 is not valid UTF-8"},
     {"simulate small.pbtxt --machine k40x2",                                2, "--placement"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --dot-depth 2",  2, "--dot FILE"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --beside cpu",   2, "--explore"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --beside nosuch --explore e", 1, "nosuch"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --explore e --trace e", 1, "two outputs"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --model-explorer \"\"", 1, "beginning of the files' names"},
+    {"simulate small.pbtxt --machine k40x2 --runtime placeto --placement gpu --explore e", 1, "placeto"},
     {"table",                                                               2, "table 1"},
     {"table 3",                                                             2, "\"3\""},
     {"ablate",                                                              2, "grouping"},
@@ -206,7 +211,7 @@ static struct error_case error_cases[] = {
     {"plan",                                                                2, "SPEC is missing"},
     {"plan llama3-8b",                                                      2, "--machine is missing"},
     {"plan llama3-8b -m nosuch",                                            1, "clusters: b200, gb200, h100"},
-    {"plan llama3-8b -m k40x2",                                             1, "fits in their memory"},
+    {"plan llama3-405b -m l4x8",                                             1, "fits in their memory"},
     {"plan llama3-8b -m b200x8 --gpus 9",                                   1, "9 GPUs are wanted, and b200 has 8"},
     {"plan llama3-8b:tp=3 -m b200 --gpus 3",                                1, "tp=2 does"},
     {"plan nosuch:tp=3 -m b200 --gpus 3",                                   1, "models: "},
@@ -215,8 +220,8 @@ static struct error_case error_cases[] = {
     {"simulate transformer:tp=2",                                           2, "--machine is missing"},
     {"simulate transformer:heads=12,tp=2 -m b200 -p gpu",                   1, "leave out --placement"},
     {"simulate transformer:heads=12,tp=5,sp=0 -m b200",                     1, "tp=5 does not divide the query heads, 12; tp=4 does"},
-    {"place transformer:heads=12,tp=2 -m k40x2 -M gpu",                     1, "emplace simulate and emplace plan take them"},
-    {"graph transformer:heads=12,tp=2",                                     1, "emplace simulate and emplace plan take them"},
+    {"place transformer:heads=12,tp=2 -m k40x2 -M gpu",                     1, "emplace plan ranks degrees and emplace simulate times them"},
+    {"graph transformer:heads=12,tp=2",                                     1, "emplace plan ranks degrees and emplace simulate times them"},
     {"graph layers:path=nosuch.tsv",                                        1, "nosuch.tsv: cannot be read"},
     {"table 1 2",                                                           2, "\"2\""},
     {"graph small.pbtxt --machine k40x2",                                   2, "--out FILE"},
@@ -267,7 +272,7 @@ ParameterizedTestParameters(refusals, error)
                                sizeof error_cases / sizeof error_cases[0]);
 }
 
-/* Of the names, sizes and times of change of all files in the scratch folder. */
+/* The hash of the names, sizes and times of change of all files in the scratch folder. */
 static uint64_t hash_of_folder(void)
 {
     uint64_t       hash = 0;

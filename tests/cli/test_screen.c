@@ -50,7 +50,7 @@ static void start(const char *path, const char *arguments)
     _exit(127);
 }
 
-/* Runs a program of the build folder; its exit status. What it wrote is then in program_out.
+/* Runs a program of the build folder; its exit status. Its output is then in program_out.
  * interrupt_at: OPTIONAL. Ctrl-C is typed when the program has written this text. */
 static int screen_run(const char *path, const char *arguments, int columns, int lines,
                       const char *interrupt_at)
@@ -86,7 +86,7 @@ static void erase_line(screen *s, int line, int from)
     s->text[line][SCREEN_COLUMNS] = '\0';
 }
 
-/* What follows ESC [; returns its length. */
+/* Handles the text after ESC [; returns its length. */
 static size_t play_escape(screen *s, const char *at)
 {
     char *end;

@@ -24,7 +24,7 @@ def emplace(*arguments):
 
 
 def answers(requests, *options):
-    """What the server answers on standard output; requests are objects or lines."""
+    """The server's answers on standard output; requests are objects or lines."""
     lines = [r if isinstance(r, str) else json.dumps(r) for r in requests]
     done = subprocess.run([EMPLACE, "serve", *options], input="\n".join(lines) + "\n", check=True,
                           capture_output=True, text=True, timeout=120)

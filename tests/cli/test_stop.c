@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a signal answered in every state, by status 130, or 75 for a scheduler? Is a run with something
- * to save waited for, and nothing else, and is a terminal told so? Is no half of a file left? Does a run that has ended
+ * to save waited for, and nothing else, and does a terminal say so? Is no half of a file left? Does a run that has ended
  * leave the next one free to end in its set-up? */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -88,7 +88,7 @@ Test(stop, programs_that_work_for_it_end_with_it)
     cr_assert_eq(pipe(life), 0);
     cr_expect_eq(status_of(has_a_program, SIGTERM), 130);
     close(life[1]);
-    do { /* until nobody holds the other end */
+    do { /* until the other end is closed */
         cr_assert_eq(poll(&(struct pollfd){life[0], POLLIN, 0}, 1, 60000), 1,
                      "the program is still there");
     } while (read(life[0], &byte, 1) == 1);
@@ -136,7 +136,7 @@ static void saves_for_longer_than_patience(int signal)
     atomic_fetch_sub(cli_stop_kept(), 1);
 }
 
-/* What the program has said on a terminal, which is \a terminal's standard error. */
+/* Reads the program's output on a terminal, which is \a terminal's standard error. */
 static void read_all(int terminal, char *said, size_t size)
 {
     size_t  used = 0;

@@ -34,7 +34,7 @@ enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, TRIALS = 100, EXIT_INTERRUPTED = 13
 static const char *begin = TRAIN "--record run.h5",
                   *resume = TRAIN "--record run.h5 --resume";
 
-static char  *undisturbed; /* the record of a run that nobody disturbs */
+static char  *undisturbed; /* the record of an undisturbed run */
 static size_t undisturbed_size;
 static double undisturbed_s;
 

@@ -91,7 +91,7 @@ Test(transfer, options_come_with_the_weights)
                   "trained with|\"emplace\"|\"max_nodes=6\"");
 }
 
-/* What Placeto and HSDAG learn on one machine serves another graph on it. */
+/* Weights that Placeto and HSDAG learn on one machine serve another graph on it. */
 Test(transfer, weights_of_graph_networks_place_another)
 {
     static const char *const learners[] = {"placeto --options max_nodes=6,cpu=1",

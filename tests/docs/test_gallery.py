@@ -43,7 +43,7 @@ class Gallery(script.Case):
 
     def test_finds_a_command_that_fails_and_a_large_picture(self):
         self.bad(PAGE.replace("scripts/emplace net", "false"), "ended with status 1")
-        self.bad(PAGE.replace("scripts/emplace net", "head -c 60001 /dev/zero"), "has 60001 bytes, at most 60000")
+        self.bad(PAGE.replace("scripts/emplace net", "head -c 65537 /dev/zero"), "has 65537 bytes, at most 65536")
 
 
 if __name__ == "__main__":

@@ -263,17 +263,17 @@ Test(load, formats_that_are_not_read_are_named_with_what_would_do)
 Test(load, what_readers_refuse_ends_with_what_one_can_do)
 {
     static const char *const all[][2] = {
-        {"{\"format\":\"emplace-ops-1\",\"ops\":[]}", "; docs/formats.md describes"},
-        {"{\"nodes\":[{\"id\":1}],\"edges\":[]}", "; docs/formats.md describes"},
+        {"{\"format\":\"emplace-ops-1\",\"ops\":[]}", "; docs/models.md describes"},
+        {"{\"nodes\":[{\"id\":1}],\"edges\":[]}", "; docs/models.md describes"},
         {"HloModule m\nENTRY e { x = f32[ }", "compile().as_text() gives, whole"},
         {"gpu,layer_first,layer_last,fwd_s,bwd_s\nA,0,0,x,1\n", "; docs/pipelines.md"},
-        {"2\n0,\n0,\n", "; docs/formats.md describes"},
+        {"2\n0,\n0,\n", "; docs/models.md describes"},
         {"{\"format\":\"torch.fx-1\",\"nodes\":7}", "; scripts/export/export_torch.py"},
         {"{\"traceEvents\":[]}", "; record the step anew"},
         {"{\"model_type\":\"llama\"}", "; model.config.to_json_file(FILE)"},
         {"node1 -- Input0 -- forward_compute_time=x, backward_compute_time=0.000, "
          "activation_size=0.0, parameter_size=0.000\n",
-         "; docs/formats.md describes"},
+         "; docs/models.md describes"},
         {"GGUF\3", "; fetch the file again"},
         {"{\"schema\":\"1.1.0-chakra.0.0.4\",\"nodes\":[]}", "; record the step anew"}};
 

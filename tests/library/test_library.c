@@ -587,3 +587,49 @@ Test(library, what_is_created_survives_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(make_chain(&chain, 3, NULL), cr_expect_null(chain));
     emp_graph_destroy(chain);
 }
+
+/* ---- problems that own what they are made of ---- */
+
+static void expect_no_problem(const char *source, const char *machine_name,
+                              const char *runtime_name, emp_status status)
+{
+    emp_problem *p = problem;
+
+    err = (emp_error){0};
+    cr_expect_eq(emp_problem_load(&p, source, machine_name, runtime_name, &err), status,
+                 "%s", err.msg);
+    cr_expect_null(p);
+    cr_expect_eq(err.status, status);
+}
+
+Test(library, loads_a_problem_like_its_parts)
+{
+    const char  *spec = "rnnlm:layers=1,steps=2,units=64,batch=8";
+    emp_problem *p = NULL;
+
+    cr_assert_eq(emp_problem_load(&p, spec, "k40x2", NULL, &err), EMP_OK, "%s", err.msg);
+    const int32_t ops = emp_graph_op_count(emp_problem_graph(p));
+    cr_expect_eq(ops, emp_graph_op_count(graph));
+    cr_expect_eq(emp_machine_device_count(emp_problem_machine(p)), 3);
+    for (emp_op_id op = 0; op < ops; op++)
+        cr_expect_eq(emp_problem_op_time_ns(p, op, 1),
+                     emp_problem_op_time_ns(problem, op, 1));
+    emp_problem_destroy(p);
+    cr_assert_eq(emp_problem_load(&p, spec, "k40x2", "ideal", &err), EMP_OK, "%s",
+                 err.msg);
+    emp_problem_destroy(p);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_problem_load(&p, spec, "k40x2", NULL, &err),
+                                      emp_problem_destroy(p));
+    emp_problem_destroy(p);
+}
+
+Test(library, refuses_a_problem_that_lacks_a_part)
+{
+    expect_no_problem("zebra", "k40x2", NULL, EMP_EIO);
+    expect_no_problem("rnnlm", "zebra", NULL, EMP_EIO);
+    expect_no_problem("rnnlm", "k40x2", "zebra", EMP_EIO);
+    expect_no_problem(NULL, "k40x2", NULL, EMP_EINVAL);
+    expect_no_problem("rnnlm", NULL, NULL, EMP_EINVAL);
+    cr_expect_null(emp_problem_graph(NULL));
+    cr_expect_null(emp_problem_machine(NULL));
+}

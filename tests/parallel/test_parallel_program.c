@@ -131,6 +131,51 @@ Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
                    "--tensor-model-parallel-size");
 }
 
+/* Weights on the host are DeepSpeed's, an optimizer there is Megatron-LM's, too. */
+Test(parallel, a_plan_has_flags_for_what_the_host_keeps)
+{
+    json_t *plan = emplace_json("plan llama3-70b:batch=32,tp=1,pp=1,recompute=full "
+                                "-m b200x8 --format json");
+    json_t *config = json_loads(text_at(plan, "rows/0/deepspeed"), 0, NULL);
+
+    cr_assert_not_null(config);
+    cr_expect_eq(number_at(config, "train_batch_size"), 32.0);
+    cr_expect_eq(number_at(config, "zero_optimization/stage"), 3.0);
+    cr_expect_str_eq(text_at(config, "zero_optimization/offload_param/device"), "cpu");
+    cr_expect_str_eq(text_at(config, "zero_optimization/offload_optimizer/device"),
+                     "cpu");
+    cr_expect_str_eq(text_at(plan, "rows/0/on_host"), "weights+optimizer");
+    cr_expect_eq(text_at(plan, "rows/0/megatron")[0], '\0');
+    json_decref(config);
+    json_decref(plan);
+    json_t *replicas = emplace_json("plan llama3-8b:home=host,update=host,batch=16,tp=1,"
+                                    "pp=1 -m rtx3090x4 --format json");
+    cr_expect_eq(number_at(replicas, "rows/0/dp"), 4.0);
+    cr_expect_eq(number_at(replicas, "rows/0/zero"), 3.0);
+    json_decref(replicas);
+    emplace_prints("plan llama3-70b:batch=32,update=host,tp=2,pp=4 -m h100 --gpus 8 "
+                   "--top 1",
+                   "on host|optimizer|Megatron-LM: |--use-precision-aware-optimizer "
+                   "--optimizer-cpu-offload");
+    emplace_refuses("plan llama3-70b:batch=32 -m h100 --gpus 1",
+                    "the least needs |of host memory a GPU|on the host "
+                    "weights+optimizer+activations");
+}
+
+/* Cards of two models: the plan says which does how much, and a step by itself is not simulated. */
+Test(parallel, a_plan_shares_a_step_among_unlike_cards)
+{
+    emplace_prints("plan transformer:layers=24,hidden=1024,heads=16,gated=1,seq=2048,"
+                   "batch=32 -m rtx4090x2+rtx3060 --top 2",
+                   "1 rtx3060: |1 rtx4090: | layers|On 2 rtx4090 the step takes +|"
+                   "micro-batches the step takes +|--pipeline-model-parallel-layout 'Et");
+    emplace_refuses("plan transformer:layers=24,hidden=1024,heads=16 "
+                    "-m rtx4090x2+rtx3060 --gpus 2",
+                    "leave out --gpus and --all-ranks");
+    emplace_refuses("simulate transformer:heads=12,pp=3 -m rtx4090x2+rtx3060",
+                    "emplace plan shares it out among others");
+}
+
 /* Two stages of two parts each, four micro-batches. */
 Test(parallel, a_timeline_has_every_pass)
 {

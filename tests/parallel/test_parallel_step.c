@@ -77,6 +77,26 @@ Test(models, have_the_parameters_that_are_published, .fini = expect_all_freed)
     cr_expect_float_eq(predict("deepseek-v3", "b200", false).parameters, 671.026e9, 1e7);
 }
 
+/* A layer that predicts a further token has the parameters and the time of one more layer, of a product of twice the hidden size
+ * by it with two norms, and the time of one more head; the embedding and the head are shared. */
+Test(models, predict_further_tokens_by_one_more_layer, .fini = expect_all_freed)
+{
+    const emp_parallel_step four = predict("deepseek-v3:layers=4", "b200", false);
+    const emp_parallel_step five = predict("deepseek-v3:layers=5", "b200", false);
+    const emp_parallel_step next = predict("deepseek-v3:layers=4,mtp=1", "b200", false);
+    const emp_parallel_step later =
+        predict("deepseek-v3:layers=4,mtp=1,pp=2,stages=2/2", "b200", false);
+    const double h = 7168.0, rate = 5328.0 * 1073741824.0;
+    const double logits = 2.0 * 4096 * 129280, head_s = 3 * logits / 2236 / 1073741824.0;
+
+    cr_expect_float_eq(next.parameters - five.parameters, 2 * h * h + 2 * h, 1.0);
+    cr_expect(next.pipeline_s - five.pipeline_s > head_s + 2 * logits / rate);
+    cr_expect(next.pipeline_s - five.pipeline_s <
+              0.5 * (five.pipeline_s - four.pipeline_s) + 0.05);
+    /* the last stage has a copy of the embedding */
+    cr_expect_float_eq(later.parameters - next.parameters, 129280 * h, 1.0);
+}
+
 /* Degrees move parameters, and add none but norms on each tensor rank. */
 Test(models, keep_their_parameters_whatever_the_degrees, .fini = expect_all_freed)
 {
@@ -168,6 +188,19 @@ Test(step, sums_gradients_over_the_network, .fini = expect_all_freed)
     cr_expect_float_eq(far.gather_s, 2 * n * 15 / 16 / 8 / 45e9, 1e-3);
 }
 
+/* Kernels over memory at 5328 GiB/s, 30 us each: gradients in fp32 are set to zero and read for NaN, with replicas read and
+ * written once more; of its own part a rank reads the norm's 4 bytes, clips with 8, and Adam moves 30. */
+Test(step, updates_by_passes_over_memory, .fini = expect_all_freed)
+{
+    const double n = 8030261248.0, rate = 5328.0 * 1073741824.0;
+    const double one = predict("llama3-8b", "b200", false).update_s;
+    const double eight = predict("llama3-8b:dp=8", "b200", false).update_s;
+    const double sums = 2.0 * 27.7e-6;
+
+    cr_expect_float_eq(one, 5 * 30e-6 + (4 + 4 + 4 + 8 + 30) * n / rate, 1e-6);
+    cr_expect_float_eq(eight, sums + 6 * 30e-6 + (16 + 42.0 / 8) * n / rate, 1e-6);
+}
+
 /* Without a pipeline nothing waits, and without overlap the parts of a rank's time add up. */
 Test(step, is_the_sum_of_its_parts, .fini = expect_all_freed)
 {
@@ -240,6 +273,51 @@ Test(step, hides_collectives_of_tensor_ranks_where_it_is_told, .fini = expect_al
     cr_expect(hidden.exposed_s < 0.2 * open.exposed_s);
     cr_expect_float_eq(open.step_s - hidden.step_s, open.exposed_s - hidden.exposed_s,
                        0.2 * open.exposed_s);
+}
+
+#define SQUARE "transformer:layers=2,hidden=1024,heads=8,kv_heads=8,inner=4096,seq=4096"
+
+/* Scores of 8 heads over 4096 tokens are 268 MB. Forward: two products and a pass that reads and writes the scores; backward:
+ * four products and a pass that reads two such matrices and writes one. */
+Test(kernels, write_all_scores_where_attention_is_not_fused, .fini = expect_all_freed)
+{
+    emp_cluster            *c = load_cluster("b200");
+    const emp_parallel_step fused = predict(SQUARE, "b200", false);
+    const emp_parallel_step whole = predict(SQUARE ",attention=unfused", "b200", false);
+    const emp_parallel_step again =
+        predict(SQUARE ",attention=unfused,recompute=selective", "b200", false);
+    const emp_kernel_size keys = {8 * 4096, 128, 4096, 1};
+    const emp_kernel_size values = {8 * 4096, 4096, 128, 1};
+    const double          bytes = 8.0 * 4096 * 4096 * 2;
+    const double          flops = 2.0 * 8 * 4096 * 4096 * 128;
+    const double          products =
+        flops / emp_cluster_kernel_rate(c, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD, &keys) +
+        flops / emp_cluster_kernel_rate(c, EMP_KERNEL_PRODUCT, EMP_PASS_FORWARD, &values);
+    const double forward = products + 30e-6 + 2 * bytes / (5328 * 1073741824.0);
+    const double backward = 2 * products + 30e-6 + 3 * bytes / (5328 * 1073741824.0);
+
+    cr_expect_float_eq(whole.attention_s, 2 * (forward + backward), 1e-9);
+    cr_expect_float_eq(again.attention_s, 2 * (2 * forward + backward), 1e-9);
+    cr_expect(fused.attention_s < whole.attention_s);
+    /* kept of two layers; twice the scores while one of them goes backward */
+    cr_expect_float_eq(whole.activation_bytes - again.activation_bytes,
+                       2 * (bytes + 2.0 * 4096 * 1024), 1.0);
+    emp_cluster_destroy(c);
+}
+
+/* A Grace starts a kernel in 34.1 us. The layers of a small model take the host longer than the GPU, unless graphs start them. */
+Test(step, waits_for_its_host_unless_graphs_start_kernels, .fini = expect_all_freed)
+{
+#define SMALL "deepseek-v2:layers=4,tp=2,ep=8,dp=8,micro_batches=2,seq=1024"
+    const emp_parallel_step eager = predict(SMALL, "gb200", false);
+    const emp_parallel_step graphs = predict(SMALL ",cuda_graphs=1", "gb200", false);
+    const emp_parallel_step x86 = predict(SMALL, "b200", false);
+
+    cr_expect(eager.host_s > 0.5 * eager.pipeline_s);
+    cr_expect(graphs.host_s == 0.0);
+    cr_expect_float_eq(eager.pipeline_s - graphs.pipeline_s, eager.host_s, 1e-7);
+    cr_expect(x86.host_s < eager.host_s);
+#undef SMALL
 }
 
 /* ---- symmetry ---- */
@@ -318,6 +396,169 @@ Test(degrees, state_uneven_stages, .fini = expect_all_freed)
     cr_expect(by_list > 1.1 * even);
 }
 
+/* ---- states on the host ---- */
+
+static void finish_homes(void)
+{
+    scratch_remove();
+    expect_all_freed();
+}
+
+/* A machine of two GPUs whose links to the host have such a rate. */
+static const char *machine_with_link(const char *rate)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    char        text[512];
+
+    snprintf(text, sizeof text,
+             "description: \"two cards\"\nnodes:\n  - {name: \"host\"}\ndevices:\n"
+             "  - {model: \"ryzen-16\", at: \"host\"}\n"
+             "  - {model: \"rtx3060\", count: 2, at: \"host\", bandwidth: \"%s\", "
+             "latency: \"10 us\"}\n",
+             rate);
+    scratch_write_text(path, sizeof path, "cards.yaml", text);
+    return path;
+}
+
+/* Layers of 8 h^2 parameters, which a hand counts: no gate, as many heads of keys. */
+#define WIDE WIDE_ONCE ",micro_batches=4"
+#define WIDE_ONCE                                                               \
+    "transformer:layers=24,hidden=4096,heads=32,kv_heads=32,inner=8192,tied=0," \
+    "vocab=1024,seq=1024"
+#define WIDE_LAYER (8.0 * 4096 * 4096)
+
+/* At 1 GB/s a pass takes the time of its weights: they come in both ways, and gradients leave at the same time. */
+Test(homes, a_slow_link_takes_the_time_of_the_weights, .init = scratch_create,
+     .fini = finish_homes)
+{
+    const char             *slow = machine_with_link("1 GB/s");
+    const emp_parallel_step s = predict(WIDE ",home=host,update=host", slow, false);
+    const double            pass = 24 * WIDE_LAYER * 2 / 1e9;
+
+    cr_expect_float_eq(s.pipeline_s / (4 * 2 * pass), 1.0, 0.03, "%g, %g", s.pipeline_s,
+                       4 * 2 * pass);
+    cr_expect(s.link_s > 0.5 * s.pipeline_s);
+}
+
+/* Passes that compute for longer hide all copies but the first and the last one. */
+Test(homes, a_fast_link_hides_the_weights, .init = scratch_create, .fini = finish_homes)
+{
+    const char             *fast = machine_with_link("200 GB/s");
+    const emp_parallel_step held = predict(WIDE_ONCE, fast, false);
+    const emp_parallel_step s = predict(WIDE_ONCE ",home=host,update=host", fast, false);
+    const double            copy = WIDE_LAYER * 2 / 200e9;
+
+    cr_expect_float_eq(s.pipeline_s / held.pipeline_s, 1.0, 0.03);
+    cr_expect(s.pipeline_s - held.pipeline_s < 3 * copy);
+    cr_expect(s.pipeline_s > held.pipeline_s);
+    /* two buffers of a layer's weights and two of its gradients, in place of 18 bytes a parameter */
+    cr_expect_float_eq(s.state_bytes / (8 * WIDE_LAYER), 1.0, 0.01);
+    cr_expect_float_eq(s.host_bytes, 18 * s.parameters, 3e-3 * 18 * s.parameters);
+}
+
+/* The host reads a gradient of 2 bytes and adds it to 4, at its GPU's half of 4 x 16.6 GB/s: longer than the layer computes. */
+Test(homes, gradients_of_micro_batches_take_the_time_of_the_hosts_memory,
+     .init = scratch_create, .fini = finish_homes)
+{
+    const char             *fast = machine_with_link("200 GB/s");
+    const emp_parallel_step once =
+        predict(WIDE_ONCE ",home=host,update=host", fast, false);
+    const emp_parallel_step s = predict(WIDE ",home=host,update=host", fast, false);
+    const double            backward = 24 * WIDE_LAYER * 10 / (4 * 16.6e9 / 2);
+
+    cr_expect(s.link_s > 10 * once.link_s);
+    cr_expect_float_eq(s.pipeline_s / (4 * (once.pipeline_s / 3 + backward)), 1.0, 0.03,
+                       "%g, %g", s.pipeline_s, 4 * (once.pipeline_s / 3 + backward));
+}
+
+/* Gradients of 4 bytes go out, Adam moves 30 bytes of the host's memory, weights of 2 bytes come back. */
+Test(homes, an_update_on_the_host_takes_the_time_of_its_bytes, .init = scratch_create,
+     .fini = finish_homes)
+{
+    const char             *path = machine_with_link("10 GB/s");
+    const emp_parallel_step held = predict(WIDE, path, false);
+    const emp_parallel_step s = predict(WIDE ",update=host", path, false);
+    const emp_parallel_step two = predict(WIDE ",update=host,dp=2", path, false);
+    const double            n = s.parameters, host = 4 * 16.6e9 / 2;
+
+    cr_expect_float_eq((s.update_s - held.update_s) /
+                           (6 * n / 10e9 + 30 * n / host - 30 * n / 360e9),
+                       1.0, 0.03);
+    cr_expect_eq(s.pipeline_s, held.pipeline_s);
+    cr_expect_float_eq(held.state_bytes - s.state_bytes, 12 * n, 1.0);
+    cr_expect_float_eq(s.host_bytes, 16 * n, 1.0);
+    cr_expect_float_eq(two.host_bytes, 8 * n, 1.0);
+}
+
+/* Activations leave during the forward pass and come back during the backward pass. */
+Test(homes, activations_on_the_host_take_the_time_of_their_bytes, .init = scratch_create,
+     .fini = finish_homes)
+{
+    const emp_parallel_step held = predict(WIDE, machine_with_link("1 GB/s"), false);
+    const emp_parallel_step s =
+        predict(WIDE ",activations=host", machine_with_link("1 GB/s"), false);
+    const emp_parallel_step fast =
+        predict(WIDE ",activations=host", machine_with_link("400 GB/s"), false);
+    const double pass = s.host_bytes / 1e9;
+
+    cr_expect_float_eq(s.pipeline_s / (4 * 2 * pass), 1.0, 0.03, "%g, %g", s.pipeline_s,
+                       4 * 2 * pass);
+    cr_expect_float_eq(fast.pipeline_s / held.pipeline_s, 1.0, 0.03);
+    cr_expect(s.activation_bytes < 0.4 * held.activation_bytes);
+    cr_expect_eq(s.host_bytes, fast.host_bytes);
+}
+
+Test(homes, of_all_ranks_take_the_same_nanosecond, .fini = expect_all_freed)
+{
+    const char *spec = "llama3-8b:tp=2,pp=2,dp=2,micro_batches=4,update=host,home=host,"
+                       "activations=host,zero=3";
+    const emp_parallel_step one = predict(spec, "b200", false);
+    const emp_parallel_step all = predict(spec, "b200", true);
+
+    cr_expect(one.step_s == all.step_s && one.link_s > 0.0);
+}
+
+/* Ways that fit only with the host are ranked with the others, and those that need more than the host's share say so. */
+Test(homes, are_tried_where_a_way_does_not_fit, .fini = expect_all_freed)
+{
+    emp_cluster      *cluster = load_cluster("b200x8");
+    emp_parallel_spec spec = {0};
+    emp_ways          ways = {0};
+    int32_t           on_host = 0, of_host = 0;
+
+    ASSERT_OK(emp_parallel_spec_read(&spec, "llama3-70b:batch=32,tp=1,pp=1", &err));
+    ASSERT_OK(emp_ways_find(&ways, &spec, cluster, 8, false, &err));
+    cr_assert(ways.feasible > 0);
+    for (int32_t i = 0; i < ways.count; i++) {
+        const emp_way *way = &ways.row[i];
+        if (i < ways.feasible) on_host += way->degrees.home && way->degrees.zero == 3;
+        if (i < ways.feasible)
+            cr_expect(way->step.host_bytes <= (double)cluster->host.memory_bytes);
+        of_host += strstr(way->why, "of host memory a GPU") != NULL;
+    }
+    cr_expect_eq(on_host, ways.feasible);
+    cr_expect(of_host > 0);
+    emp_ways_clear(&ways);
+    emp_parallel_spec_clear(&spec);
+    emp_cluster_destroy(cluster);
+}
+
+Test(homes, that_cannot_be_are_refused, .fini = expect_all_freed)
+{
+    static const char *const cases[][2] = {
+        {"llama3-8b:home=host", "needs update=host"},
+        {"llama3-8b:home=host,update=host,dp=2", "with 2 replicas needs zero=3"},
+        {"llama3-8b:activations=host,pp=2,schedule=zero-bubble", "such as 1f1b"},
+        {"llama3-8b:home=disk", "must be one of device|host"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_error err = {0};
+        cr_expect_neq(refuse(cases[i][0], &err), EMP_OK, "%s", cases[i][0]);
+        cr_expect_not_null(strstr(err.msg, cases[i][1]), "%s: %s", cases[i][0], err.msg);
+    }
+}
+
 /* ---- plans ---- */
 
 Test(plan, ranks_all_ways_and_says_why_others_fail, .fini = expect_all_freed)
@@ -342,7 +583,7 @@ Test(plan, ranks_all_ways_and_says_why_others_fail, .fini = expect_all_freed)
     emp_cluster_destroy(cluster);
 }
 
-/* What a spec decides is not searched. */
+/* Keys that a spec decides are not searched. */
 Test(plan, keeps_what_the_spec_decides, .fini = expect_all_freed)
 {
     emp_cluster      *cluster = load_cluster("b200");
@@ -377,6 +618,24 @@ Test(step, survives_a_lack_of_memory, .fini = expect_all_freed)
                                              .loads = &spec.loads},
                              NULL, NULL),
         (void)0);
+    emp_parallel_spec_clear(&spec);
+    emp_cluster_destroy(cluster);
+}
+
+/* A K40 multiplies no numbers of 16 bits. */
+Test(cluster, without_a_rate_for_products_is_refused, .fini = expect_all_freed)
+{
+    emp_cluster      *cluster = load_cluster("k40x2");
+    emp_parallel_spec spec = {0};
+    emp_parallel_step step;
+
+    ASSERT_OK(emp_parallel_spec_read(&spec, "transformer:heads=12,tp=2", &err));
+    EXPECT_REFUSED(emp_parallel_predict(&step,
+                                        &(emp_parallel){.cluster = cluster,
+                                                        .model = &spec.model,
+                                                        .degrees = &spec.degrees},
+                                        NULL, &err),
+                   EMP_EUNSUPPORTED, "nothing is known of products in bf16 on k40");
     emp_parallel_spec_clear(&spec);
     emp_cluster_destroy(cluster);
 }

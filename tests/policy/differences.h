@@ -29,7 +29,7 @@ void expect_gradient(const emp_params *p, const double *want, double sign,
 
 enum { ADAM_MOST = 40000 };
 
-/** What an update should make of a block: its values and Adam's moments. */
+/** The expected result of an update for a block: its values and Adam's moments. */
 typedef struct {
     double gradient[ADAM_MOST], value[ADAM_MOST], moment1[ADAM_MOST], moment2[ADAM_MOST];
 } plain_block;

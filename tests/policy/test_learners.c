@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What all learners promise: the same candidates on any number of threads and after a resume at any moment, weights
+/* The promises of all learners: the same candidates on any number of threads and after a resume at any moment, weights
  * that serve another graph, ranks that learn together what one learns, and step times that fall. */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -205,7 +205,7 @@ Test(learners, threads_do_not_change_candidates)
     }
 }
 
-/* What a checkpoint saves, put into a learner that has just been created: also in the middle of an episode. */
+/* Puts the state of a checkpoint into a learner that has just been created: also in the middle of an episode. */
 Test(learners, listed_state_is_all_that_later_updates_depend_on)
 {
     for (int i = 0; i < 4 * SUBJECTS; i++) {
@@ -317,7 +317,7 @@ static emp_method_params params_to_learn(const subject *of, double least)
     return params;
 }
 
-/* The best placement is all ops on device 1. Of GO's candidates the first is the likeliest. */
+/* The best placement is all ops on device 1. The first of GO's candidates is the likeliest. */
 Test(learners, step_times_fall)
 {
     static const struct {
@@ -424,7 +424,7 @@ Test(learners, weights_place_another_graph)
 /* ---- ranks ---- */
 
 /* A deviation of twice as many samples is another one, and half a gradient reaches a bound later: so HDP has neither
- * here. It has elites, of which one rank alone has the best, and the scale of its draws. */
+ * here. It has elites, of which only one rank has the best, and the scale of its draws. */
 static const subject shared[] = {
     {&emp_method_hdp, NULL,
      HDP ",grouping=learned,cap=0,gradient_bound=0,updates_noise=1", 4},
@@ -442,7 +442,7 @@ static double weight_sum(learner *l)
     return sum;
 }
 
-/* Asks a rank of two, and leaves the gradient of what both were told, the same of each. */
+/* Asks a rank of two, and leaves the gradient of both's scores, the same of each. */
 static void go_back(learner *l, int32_t rank)
 {
     static emp_time_ns times_ns[2][MAX_OPS];

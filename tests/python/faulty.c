@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A placer whose second answer is wrong in the way that its options begin with; with the options "best" none is, and
- * from the second on all of its placements are the best of the first answer, by the scores that it was told. */
+ * from the second on all of its placements are the best of the first answer, by the scores that it got. */
 #include <emplace/emplace.h>
 #include <emplace/placer.h>
 #include <signal.h>

@@ -15,7 +15,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def run(name, *arguments):
-    """What an example prints."""
+    """The output of an example."""
     path = os.path.join(ROOT, "docs", "examples", name)
     return subprocess.run([sys.executable, path, *arguments], check=True, capture_output=True,
                           text=True).stdout
@@ -49,14 +49,72 @@ class Examples(unittest.TestCase):
             times, fits = emplace.Oracle(problem).score(problem.load_placement(placed))
             self.assertEqual((f"{times[0]:.6f}", fits[0]), (f"{best:.6f}", True))
 
+    @unittest.skipUnless(HAS_NUMPY and importlib.util.find_spec("stable_baselines3"), "stable-baselines3 is not installed")
+    def test_sb3_ppo(self):
+        said = run("sb3_ppo.py", "512")
+        self.assertRegex(said, r"best 0\.\d+ s after 512 simulations$")
 
-@unittest.skipUnless(HAS_NUMPY, "python3-numpy is not installed")
-class Figures(unittest.TestCase):
-    """Those of docs/python.md that the examples print. numpy rounds exp() as the computer does it."""
+    @unittest.skipUnless(HAS_NUMPY and importlib.util.find_spec("torch"), "torch is not installed")
+    def test_cleanrl_ppo(self):
+        said = run("cleanrl_ppo.py", "1100")
+        self.assertRegex(said, r"best 0\.\d+ s after 1064 simulations$")
+
+
+class Evolved(unittest.TestCase):
+    """The example for OpenEvolve, whose evaluator is called directly."""
 
     @classmethod
     def setUpClass(cls):
-        with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+        cls.folder = os.path.join(ROOT, "docs", "examples", "openevolve")
+        spec = importlib.util.spec_from_file_location("evaluator", os.path.join(cls.folder, "evaluator.py"))
+        cls.evaluator = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(cls.evaluator)
+
+    def evaluate(self, program):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(program)
+            return self.evaluator.evaluate(path)
+
+    def test_the_initial_program_is_scored_by_the_oracle(self):
+        path = os.path.join(self.folder, "initial_program.py")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertLess(text.index("# EVOLVE-BLOCK-START"), text.index("# EVOLVE-BLOCK-END"))
+        said = self.evaluator.evaluate(path)
+        ratio = 1.0
+        for task in self.evaluator.TASKS:
+            seconds = said[f"{task}_ms"] / 1e3
+            self.assertGreater(seconds, 0)
+            ratio *= self.evaluator.reference_time(task) / seconds
+        self.assertAlmostEqual(said["combined_score"], ratio ** (1 / len(self.evaluator.TASKS)), 9)
+        self.assertGreater(said["combined_score"], 1, "better than METIS, as docs/results.md says")
+
+    def test_other_programs_get_other_scores(self):
+        one = "def place(ops, devices, copy_time):\n    return [1 if 1 in op['devices'] else op['devices'][0] for op in ops]\n"
+        initial = self.evaluator.evaluate(os.path.join(self.folder, "initial_program.py"))
+        score = self.evaluate(one)
+        self.assertLess(score["combined_score"], initial["combined_score"])
+        problem = emplace.Problem(*self.evaluator.TASKS["nmt-2-short-k40x4"])
+        times, _ = emplace.Oracle(problem).score([problem.legalize([1] * problem.graph.op_count)])
+        self.assertAlmostEqual(score["nmt-2-short-k40x4_ms"] / (1e3 * times[0]), 1, 9)
+
+    def test_programs_that_fail_get_nothing(self):
+        for program, part in [("def place(", "SyntaxError"), ("x = 1", "no attribute 'place'"),
+                              ("def place(ops, devices, copy_time):\n    return []", "0 devices for")]:
+            said = self.evaluate(program)
+            self.assertEqual(said["combined_score"], 0.0)
+            self.assertIn(part, said["error"])
+
+
+@unittest.skipUnless(HAS_NUMPY, "python3-numpy is not installed")
+class Figures(unittest.TestCase):
+    """Those of docs/library.md that the examples print. numpy rounds exp() as the computer does it."""
+
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(ROOT, "docs", "library.md"), encoding="utf-8") as file:
             cls.page = file.read()
 
     def test_best_step_times(self):

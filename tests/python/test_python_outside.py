@@ -33,7 +33,7 @@ LINES = f"cmd:{sys.executable} {os.path.join(EXAMPLES, 'own_lines.py')}"
 
 
 class RandomRows:
-    """What method `random` draws."""
+    """The draws of method `random`."""
 
     by_class = True
 
@@ -50,7 +50,7 @@ class RandomRows:
 
 
 def found(record):
-    """What a run found, without the name of its method."""
+    """The result of a run, without the name of its method."""
     curve = [[p["evaluations"], p["feasible_count"], p["best_s"], p["mean_s"]] for p in record.curve]
     return record.evaluations, record.step_time_s, record.feasible, record.median_s, curve
 

@@ -115,7 +115,7 @@ static emp_sim_result simulate(void)
     return predicted;
 }
 
-/* What the op that needs most needs of a memory: results and workspace. */
+/* The largest need of any op in a memory: results and workspace. */
 static int64_t largest_need(int32_t memory)
 {
     int64_t largest = 0;

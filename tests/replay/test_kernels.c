@@ -206,7 +206,7 @@ static struct whole_case whole_cases[] = {
 };
 /* clang-format on */
 
-/* What is never written keeps its poison whichever that is. */
+/* Bytes that are never written keep their poison, whichever that is. */
 static void check_written(const struct whole_case *c, const emp_operand *first,
                           const emp_operand *second)
 {

@@ -15,7 +15,7 @@
 void scripted_set_up(task *t, int64_t elements, int32_t batch);
 void scripted_tear_down(task *t);
 
-/** What the scripted placer does; set before a run, read after. */
+/** The script of the placer; set before a run, read after. */
 typedef struct {
     int32_t       batch;     /**< candidates per ask, at most what the runner allows */
     int64_t       end_after; /**< candidates; then it proposes nothing; 0 = never ends */
@@ -31,7 +31,7 @@ typedef struct {
     atomic_int stop;
     int64_t    asked, told;
     double     overflow_frac; /**< of the first score of the last tell */
-    bool       is_told_order; /**< as many told as asked at every tell */
+    bool       is_told_order; /**< as many scores as candidates at every tell */
 } scripted_plan;
 
 extern scripted_plan    script;

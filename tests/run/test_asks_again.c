@@ -128,7 +128,7 @@ static void expect_same_batch(const learner *a, const learner *b, const char *wh
     }
 }
 
-/* What a checkpoint would hold. */
+/* Compares the state that a checkpoint would hold. */
 static void expect_same_state(const learner *a, const learner *b, const char *when)
 {
     emp_named_array of_a[EMP_MAX_NAMED_ARRAYS], of_b[EMP_MAX_NAMED_ARRAYS];
@@ -227,7 +227,7 @@ static emp_status call_stopped_after(double   seconds, emp_status (*call)(learne
     return st;
 }
 
-/* What a moment hits differs from run to run. What is expected does not. */
+/* The work that a moment interrupts differs from run to run. The expectation does not. */
 static void give_up_at_random(const subject *of)
 {
     learner plain, stopped;

@@ -23,7 +23,7 @@ static void expect_byte(int pipe_end)
 
 enum { HELD = 9 }; /* a shell knows no descriptor of two digits */
 
-/* Until nobody holds the other end. */
+/* Until the other end is closed. */
 static void expect_end(int life, const char *command)
 {
     char byte;
@@ -82,7 +82,7 @@ static void expect_death(const char *command, bool is_killed)
     close(go_on[1]);
 }
 
-/* What a program starts: beside itself, in a session of its own, and as somebody else's child. */
+/* The processes that a program starts: beside itself, in a session of its own, and as another's child. */
 Test(channel, programs_and_what_they_start_die_with_parent_and_channel, .timeout = 100)
 {
     static const char *const starting[] = {
@@ -183,7 +183,7 @@ Test(channel, the_input_of_a_program_ends_though_it_says_more, .timeout = 100)
     expect_end_of_input("head -c 100000 /dev/zero; cat >&2");
 }
 
-/* Ctrl-C reaches the whole group, but not the program, which hears what is sent to it alone. */
+/* Ctrl-C reaches the whole group, but not the program, which hears only what is sent to it. */
 Test(channel, signals_of_the_group_are_kept_away, .timeout = 100)
 {
     int         status = 0;

@@ -432,7 +432,7 @@ Test(checkpoint, seconds_already_spent_count)
     emp_record_clear(&record);
 }
 
-/* What a run would be if this program had been built from other sources, or its state had another
+/* The run if this program had been built from other sources, or its state had another
  * shape or made no sense, which the method finds. */
 Test(checkpoint, of_other_sources_or_state_is_refused)
 {

@@ -48,7 +48,7 @@ typedef struct {
     emp_owned_decision candidate[BATCH];
 } subject;
 
-/** [op] When ops ran, as told to all. */
+/** [op] When ops ran, as reported to all. */
 static emp_time_ns *start_ns, *end_ns;
 
 static void set_up(void)
@@ -181,7 +181,7 @@ static bool go_on_damaged(const emp_method *method, int32_t array, uint64_t seed
     return what != NULL;
 }
 
-/* What reads a value without a check would read or write anywhere. */
+/* Code that used a value without a check would read or write anywhere. */
 Test(damaged_states, whose_indices_are_wrong_are_refused)
 {
     static const struct {

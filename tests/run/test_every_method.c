@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Runs of all methods. Do those that are made at once find what each finds alone, as comparisons and
+/* Runs of all methods. Do those that are made at once find what each finds by itself, as comparisons and
  * studies make them so, one on a thread? Does a run of every method that reads no weights end with no op on
  * a forbidden CPU, also where the GPUs are too small? */
 #include <stdlib.h>

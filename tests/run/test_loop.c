@@ -193,7 +193,7 @@ Test(runner, nothing_that_fits_is_said_so)
 
 /* ---- records ---- */
 
-/* What a record says of a method whose name has \a length characters and then \a end. */
+/* Writes a record's description of a method whose name has \a length characters and then \a end. */
 static void describe(char method[EMP_RECORD_NAME_BYTES], int length, const char *end)
 {
     char           name[128] = "cmd:";
@@ -328,7 +328,7 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
     cr_expect_eq(script.told, 2 * BATCH);
 }
 
-/* Whoever asks for it: a person, or somebody who stops all runs of a table. */
+/* Whoever asks for it: a person, or a program that stops all runs of a table. */
 Test(runner, stop_with_the_budget_spent_comes_too_late)
 {
     emp_run_params params = scripted_params(BATCH, 1);
@@ -355,7 +355,7 @@ static emp_run_params params_of_one_that_asks_again(const char *checkpoint)
     return params;
 }
 
-/* The batch in which somebody stops the run is not even scored; what was scored before a method gives
+/* The batch in which the run is stopped is not even scored; what was scored before a method gives
  * its batch up counts, unless a checkpoint lets a resumed run ask for it again. */
 Test(runner, interrupt_ends_without_a_batch_that_can_be_asked_for_again)
 {
@@ -411,7 +411,7 @@ Test(runner, method_that_gives_up_its_first_batch_has_no_placement)
 
 static atomic_int kept_count;
 
-/* Nothing is kept before the first batch is told, and something after it. */
+/* Nothing is kept before the first batch has its scores, and something after it. */
 static void count_kept(void *context, const emp_progress *progress)
 {
     int *calls = (int *)context;
@@ -437,6 +437,21 @@ Test(runner, a_run_has_something_to_keep_from_its_first_batch_on)
     expect_refused(&params, EMP_EEXTERNAL, "scripted failure");
     cr_expect_eq(calls, 2);
     cr_expect_eq(atomic_load(&kept_count), 0, "of a failure nothing is kept");
+}
+
+/* The runners-up begin with the best of the record. */
+Test(runner, keeps_runners_up)
+{
+    emp_run_params params = scripted_params(8, 1);
+    emp_runners_up runners_up = {.limit = 4};
+
+    params.runners_up = &runners_up;
+    run(&params);
+    cr_assert_geq(runners_up.count, 1);
+    cr_expect_eq((double)runners_up.place[0].step_time_ns * 1e-9, r.best_step_time_s);
+    cr_expect_arr_eq(runners_up.place[0].decision.device_of_op, r.decision.device_of_op,
+                     (size_t)r.decision.op_count * sizeof(emp_device_id));
+    emp_runners_up_clear(&runners_up);
 }
 
 /* ---- what goes wrong ---- */

@@ -91,7 +91,7 @@ static void expect_no_worse(const emp_problem *problem, const emp_record *portfo
     emp_record_clear(&record);
 }
 
-/* Those that know memory alone take part where GPUs differ only. */
+/* Methods that know only memory take part only where GPUs differ. */
 static bool takes_part(const emp_problem *problem, const emp_method *member)
 {
     return emp_cost_is_unlike(problem->costs) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is one set of weights trained on all problems in turn, and told of as it is? The learner of
+/* Is one set of weights trained on all problems in turn, and reported so? The learner of
  * these tests adds a quarter to its one weight at every second batch. */
 #include "run/training.h"
 
@@ -19,7 +19,7 @@ typedef struct {
 static int32_t batch_size = 3;
 static int64_t asks_allowed = 1000;
 
-/* The call of that kind, counted from 1, in which somebody stops the training; 0: none. It is given up. */
+/* The call of that kind, counted from 1, in which the training is stopped; 0: none. It is given up. */
 static int32_t    stop_in_ask, stop_in_tell, stop_in_imitation;
 static atomic_int stop;
 
@@ -268,7 +268,7 @@ Test(training, refuses_what_cannot_share)
     task_destroy(&wide);
 }
 
-/* What was learned before stays: two batches are a turn, and a quarter. Who has stopped before learns nothing. */
+/* Earlier learning stays: two batches are a turn and a quarter. Who has stopped before learns nothing. */
 Test(training, a_batch_that_is_given_up_teaches_nothing)
 {
     static const struct {

@@ -32,6 +32,8 @@ HDP takes 9 s on the net with 2 layers, and is 9 to
 scripts/emplace table 0 > bench/results/t.csv
 ```
 """
+PLACEBENCH = "\n## PlaceBench\n\n9 instances\n\n### Leaderboard\n\nNobody.\n\n### Splits\n\n9 splits\n"
+MECHANISMS_HEAD = "## Mechanisms\n\n"
 CLAIMS = [
     "*\tnet with 2 layers",
     "docs/results.md\tHDP takes {:.0f} s on the net with 2 layers, and is {:.0f} to {:.0f} % below the CPU."
@@ -72,7 +74,7 @@ MECHANISMS_MADE = """| | gpu | random | cpu |
 - [m.csv](../bench/results/m.csv), made by `emplace mechanisms`, commit c0ffee1.
 """
 MECHANISMS_CLAIM = "\t".join([
-    "docs/mechanisms.md", "Copies cost {:.1f} % to {:.0f} %, and {:.0f} % of the memory.", "bench/results/m.csv",
+    "docs/simulator.md", "Copies cost {:.1f} % to {:.0f} %, and {:.0f} % of the memory.", "bench/results/m.csv",
     '-min(changes("step_time_s", "copies"))', 'max(changes("step_time_s", "copies", without=""))',
     'min(changes("peak_bytes", "copies", among=["net"], without="gpu random"))'])
 
@@ -81,11 +83,11 @@ class CheckClaims(script.Case):
     def setUp(self):
         super().setUp()
         self.write("README.md", "# Net\n\n9 lives\n\n## Results\n\nNone.\n\n## Use\n\n9 lives\n")
-        self.write("docs/results.md", RESULTS)
-        self.write("docs/mechanisms.md", "# Mechanisms\n")
+        self.write("docs/results.md", RESULTS + PLACEBENCH)
+        self.write("docs/simulator.md", f"# Model\n\n9 rules\n\n{MECHANISMS_HEAD}None.\n\n### Net\n\n9 layers\n")
         self.write("bench/validate/README.md", "# Validation\n")
-        self.write("docs/questions.md", "# Questions\n")
-        self.write("docs/placebench.md", "## Leaderboard\n\n## Splits\n")
+        self.write("docs/methods.md", "## Open questions of the papers\n")
+        self.write("docs/report.md", "# Report\n")
         self.write("docs/limits.md", "# Limits\n\n9 lives\n")
         self.write("graphs/workloads/README.md", "# Workloads\n\n9 sizes\n")
         self.write("docs/claims/sentences.tsv", "\n".join(CLAIMS))
@@ -122,6 +124,15 @@ class CheckClaims(script.Case):
         self.make()
         self.assertIn("| | off |\n| --- | --- |\n| net | -12.5 % |\n", self.read("bench/validate/README.md"))
 
+    def test_a_point_behind_a_figure_is_no_decimal_point(self):
+        self.write("docs/report.md", "# Report\n\nHDP takes 7.2.\n")
+        self.write("docs/claims/sentences.tsv", "\n".join([*CLAIMS, 'docs/report.md\tHDP takes {:.1f}.\tbench/results/t.csv\t'
+                                                           'step("Net, 2 layers", "hdp-paper-median")']))
+        self.make()
+        self.assertEqual(self.read("docs/report.md"), "# Report\n\nHDP takes 1.0.\n")
+        self.make()
+        self.assertEqual(self.read("docs/report.md"), "# Report\n\nHDP takes 1.0.\n")
+
     def test_writing_again_changes_nothing(self):
         self.make()
         before = self.read("docs/results.md")
@@ -129,7 +140,7 @@ class CheckClaims(script.Case):
         self.assertEqual(self.read("docs/results.md"), before)
 
     def test_sees_changes(self):
-        """Of a made document, or what it is made of, one text becomes another."""
+        """One text of a made document, or of its sources, becomes another."""
         table, results, claims = "bench/results/t.csv", "docs/results.md", "docs/claims/sentences.tsv"
         for name, old, new, *parts in (
                 (table, "3,1,1,1,1.25", "3,1.9,1.9,1.9,1.25", f"{results}:3: the table", f'"1" is 2 in {table}'),
@@ -138,8 +149,11 @@ class CheckClaims(script.Case):
                 (results, "are in order", "are ordered", f"{claims}:3:", "Of 4 pairs 3 are in order."),
                 (results, "2.00=", "2.00", f"{results}:3: the table"),
                 (results, "is a command", "is 12.5 % faster\non three nets", f"{results}:19:", '"12.5"', f"{results}:20:", '"three"'),
-                # of the front page the results only
+                # only the results of the front page, and parts of other pages
                 ("README.md", "None.", "None, 5 times.", "README.md:7:", '"5"'),
+                (results, "Nobody.", "Nobody, 5 times.", f"{results}:31:", '"5"'),
+                ("docs/simulator.md", "None.", "None, 5 times.", "docs/simulator.md:7:", '"5"'),
+                ("docs/simulator.md", MECHANISMS_HEAD, "", "docs/simulator.md:1: it lacks the part"),
                 # a figure of a template needs a source, too
                 (claims, CLAIMS[2], CLAIMS[2].replace("pairs {}", "pairs 3").rsplit("\t", 1)[0], 'has "3"'),
                 (claims, "\tlen(pairs(", "\tlen(tasks) == 3\tlen(pairs(", f"{claims}:3: len(tasks) == 3 does not hold"),
@@ -173,7 +187,8 @@ class CheckClaims(script.Case):
         self.write("errors.csv", "# percent off; made by a script\nstep, batch 32\t+44.7\nstep, batch 64\t-43.5\n")
         self.write("cpu.yaml", '# left_out: as the others predict it\nfit:\n  cells:\n'
                    '    - {name: "net:cpu", published: "2 s", fitted: "2.1 s", off: "+5 %", left_out: "2.5 s"}\n')
-        self.write("docs/questions.md", "# Questions\n")
+        self.write("docs/methods.md", "## Open questions of the papers\n")
+        self.write("docs/report.md", "# Report\n")
         self.write("docs/limits.md", "# Limits\n\nSteps are up to 1 % too long. Left out, it is 1 % too long.\n")
         self.write("docs/claims/sentences.tsv", self.read("docs/claims/sentences.tsv") + "\n"
                    'docs/limits.md\tSteps are up to {:.0f} % too long.\terrors.csv\tmax(cells("value"))\n'
@@ -185,10 +200,10 @@ class CheckClaims(script.Case):
     def test_shows_what_mechanisms_change(self):
         table = "<!-- table: bench/results/m.csv\nrows: switched\ncolumns: method\ncells: change: {}\nwhere: row=net\n-->\n"
         self.write("bench/results/m.csv", MECHANISMS)
-        self.write("docs/mechanisms.md", f"{table}<!-- end -->\n\nCopies cost 1 % to 2 %, and 3 % of the memory.\n")
+        self.write("docs/simulator.md", f"{MECHANISMS_HEAD}{table}<!-- end -->\n\nCopies cost 1 % to 2 %, and 3 % of the memory.\n")
         self.write("docs/claims/sentences.tsv", self.read("docs/claims/sentences.tsv") + "\n" + MECHANISMS_CLAIM)
         self.make()
-        self.assertEqual(self.read("docs/mechanisms.md"), f"{table}{MECHANISMS_MADE}<!-- end -->\n\n"
+        self.assertEqual(self.read("docs/simulator.md"), f"{MECHANISMS_HEAD}{table}{MECHANISMS_MADE}<!-- end -->\n\n"
                          "Copies cost 12.5 % to 50 %, and 400 % of the memory.\n")
 
     def test_says_how_to_remake_a_file_that_lacks_something(self):

@@ -57,7 +57,7 @@ for line, edge in zip(edges, whole["edges"]):
 
 
 class Operation:
-    """What tf.device() hands to a device function."""
+    """The argument that tf.device() hands to a device function."""
 
     def __init__(self, name):
         self.name = name

@@ -2,6 +2,8 @@
 """test_placebench.py EMPLACE: does scripts/placebench keep what is better, forget what has changed, and check what it gets?"""
 import csv
 import hashlib
+import importlib.machinery
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -79,6 +81,49 @@ class PlaceBench(unittest.TestCase):
         self.define([[*self.rows[2][:7], "0" * 64]])
         self.assertIn("should be 0000", self.script("fetch", status=1).stderr)
         self.assertFalse(path.exists())
+
+    def test_an_entry_gets_its_row_of_the_board(self):
+        self.known("--methods", "gpu")
+        board = self.root / "board.csv"
+        with open(board, "w", encoding="utf-8") as file:
+            subprocess.run([EMPLACE, "bench", "placers", "--tasks", "placebench:test", "--methods", "gpu,heft", "--budgets", "20",
+                            "--seeds", "3", "--draws", "0", "--runs", str(self.root / "runs"), "--format", "csv"],
+                           stdout=file, stderr=subprocess.DEVNULL, check=True,
+                           env={**os.environ, "EMPLACE_DATA": str(self.root / "data")})
+        mine = f"cmd:{sys.executable} {ROOT / 'docs/examples/own_lines.py'}"
+        done = self.script("entry", mine, "--name", "mine", "--program", EMPLACE, "--board", str(board), "--budget", "20",
+                           "--out", str(self.root / "entry.csv"))
+        rows = {cells[1].strip(" *"): [cell.strip() for cell in cells[2:-1]]
+                for cells in (line.split("|") for line in done.stdout.splitlines() if line.startswith("|"))}
+        self.assertIn("| **mine** |", done.stdout)
+        self.assertIn("1 of 1 instances of the board, 20 evaluations, 3 seeds", done.stdout)
+        with open(self.root / "entry.csv", encoding="utf-8") as file:
+            entry, = csv.DictReader(line for line in file if not line.startswith("#"))
+        with open(board, encoding="utf-8") as file:
+            times = {line["entrant"]: float(line["median_s"]) for line in csv.DictReader(row for row in file if row[0] != "#")}
+        times[entry["entrant"]] = float(entry["median_s"])
+        self.assertEqual(set(times), {"gpu", "heft", "mine"})
+        for name, time in times.items():
+            self.assertEqual(rows[name][0], f"{1 + sum(other < time for other in times.values()):.2f}")
+            self.assertEqual(rows[name][1], f"{time / min(times.values()):.2f}")
+        self.assertIn("cannot read nosuch.py", self.script("entry", "nosuch.py", "--program", EMPLACE, "--board", str(board),
+                                                      status=1).stderr)
+
+    def test_the_board_is_what_the_program_says(self):
+        loader = importlib.machinery.SourceFileLoader("placebench", str(ROOT / "scripts/placebench"))
+        script = importlib.util.module_from_spec(importlib.util.spec_from_loader("placebench", loader))
+        loader.exec_module(script)
+        results = ROOT / "bench/results/placebench"
+        rows = {row["entrant"]: row for row in script.board_of(script.cells_of(script.read_lines(results / "test.csv", ",")))}
+        said = script.read_lines(results / "test_rankings.csv", ",")
+        self.assertEqual(rows.keys(), {line["entrant"] for line in said})
+        for line in said:
+            row = rows[line["entrant"]]
+            self.assertAlmostEqual(row["mean_rank"], float(line["mean_rank"]), 4)
+            self.assertEqual(row["solved"], int(line["solved"]))
+            if row["solved"] == int(line["tasks"]):
+                self.assertAlmostEqual(row["to_least"], float(line["to_least"]), 4)
+                self.assertAlmostEqual(row["to_least_low"], float(line["to_least_low"]), 1)
 
 
 if __name__ == "__main__":

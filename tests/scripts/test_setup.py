@@ -12,7 +12,7 @@ COMMIT = "[1/11] Looking at the commit"
 
 
 def said(*lines):
-    """What ninja_build says where nobody watches, of a build that prints these lines."""
+    """The output of ninja_build without a terminal, for a build that prints these lines."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cmake")
         with open(path, "w", encoding="utf-8") as file:

@@ -289,7 +289,7 @@ Test(moves, may_be_made_a_level_at_a_time)
     emp_moves_clear(&all);
 }
 
-/* Of one grouping into three, how often each is drawn. */
+/* Compares how often each of a grouping into three is drawn. */
 static void expect_shares(const emp_moves *m, const double share[3])
 {
     enum { PICKS = 20000 };

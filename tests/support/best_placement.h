@@ -11,7 +11,7 @@
 int64_t best_placement_count(const emp_problem *problem, int64_t limit);
 
 /** The least step time of placements that fit in memory; -1 if none does. Aborts by
- * assert() when memory is out. O(placements x step). */
+ * assert() when out of memory. O(placements x step). */
 emp_time_ns best_placement_find(const emp_problem *problem);
 
 #endif /* EMP_TESTS_SUPPORT_BEST_PLACEMENT_H */

@@ -250,7 +250,7 @@ static void branch(tree *t, int32_t depth)
     t->device_of_class[class] = NOWHERE;
 }
 
-/* What matters most is placed first. */
+/* The most important classes are placed first. */
 static void order_classes(tree *t)
 {
     const emp_graph *g = t->problem->graph;

@@ -5,7 +5,7 @@
  * A partial placement is given up when no step of any completion can be shorter than the
  * best one found: by the longest path and the busiest device with what is placed. Both are
  * inequalities that every schedule satisfies, as the oracle is not monotone; they are
- * worked out here from docs/simulator.md alone, without sim/bounds, which this is to test.
+ * worked out here only from docs/simulator.md, without sim/bounds, which this is to test.
  */
 #ifndef EMP_TESTS_SUPPORT_BRANCH_BOUND_H
 #define EMP_TESTS_SUPPORT_BRANCH_BOUND_H
@@ -18,7 +18,7 @@ typedef struct {
     int64_t     steps;    /**< simulated */
 } branch_bound_result;
 
-/** Simulates at most \a limit steps. Aborts by assert() when memory is out.
+/** Simulates at most \a limit steps. Aborts by assert() when out of memory.
  * O(nodes of the tree x (V + E)). */
 branch_bound_result branch_bound_solve(const emp_problem *problem, int64_t limit);
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of a fork whose assertions failed, or that was skipped; no test expects them. */
+/* The statuses of a fork whose assertions failed, or that was skipped; no test expects them. */
 enum { FAILED = 99, SKIPPED = 97 };
 enum { ALL_SKIPPED = 77 }; /* of the program, as CTest knows it */
 
@@ -23,7 +23,7 @@ extern struct criterion_test  *__start_cr_tst[], *__stop_cr_tst[];
 extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
 extern struct criterion_suite *__stop_cr_sts[] __attribute__((weak));
 
-/* Of the fork. */
+/* State of the fork. */
 static const struct criterion_test_extra_data *test_data, *suite_data;
 static void                                   *parameter; /* NULL: the test has none */
 static jmp_buf                                 end_of_test;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What libFuzzer calls. It must be deterministic and leave no memory behind. */
+/** The function that libFuzzer calls. It must be deterministic and leave no memory behind. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 /** Writes the bytes to a file of this process, in place of those before.

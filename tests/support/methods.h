@@ -1,5 +1,5 @@
 /** \file tests/support/methods.h
- * Methods asked and told by hand.
+ * Methods driven by hand.
  */
 #ifndef EMP_TESTS_SUPPORT_METHODS_H
 #define EMP_TESTS_SUPPORT_METHODS_H

@@ -325,7 +325,7 @@ static void route_hosts(emp_machine *m, int from, int to)
     r->latency_s = (has_gpu ? 5e-9 : 0) + (is_far ? 20e-9 : 0);
 }
 
-/* What stands behind the device. */
+/* The features behind the device. */
 static void read_feature(tiny_op *op, char **at)
 {
     switch (*(*at)++) {

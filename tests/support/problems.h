@@ -106,7 +106,7 @@ void task_create_stated(task *t, const stated_op *ops, int32_t op_count,
 /** An empty graph, and a CPU and two GPUs. */
 void hand_graph_begin(task *t);
 
-/** Inputs are the first outputs of ops that exist. What has none is a tensor of (8,16), of
+/** Inputs are the first outputs of ops that exist. A result without one is a tensor of (8,16), of
  * (16,16) if it is a variable, or of (3,3,3,3) if its name ends in "image". */
 emp_op_id hand_graph_add(task *t, const char *name, const char *type,
                          const emp_op_id *inputs, int32_t count);

@@ -63,7 +63,7 @@ static bool wait_for_work(pid_t program)
     return false;
 }
 
-/* What came of a program. */
+/* Ends a program and returns its status. */
 static int finish(int status, const char *arguments)
 {
     program_forget();

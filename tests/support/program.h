@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/** What the last program wrote to standard output and standard error. */
+/** The output of the last program on standard output and standard error. */
 extern char *program_out, *program_err;
 
 /** Runs the program at \a path in the build folder through the shell; its exit status.

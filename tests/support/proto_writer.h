@@ -1,6 +1,6 @@
 /** \file tests/support/proto_writer.h
  * Writes protobuf messages for tests, in wire format or as text, from the same calls; so
- * one test input comes in both syntaxes. Aborts when memory is out.
+ * one test input comes in both syntaxes. Aborts when out of memory.
  */
 #ifndef EMP_TESTS_SUPPORT_PROTO_WRITER_H
 #define EMP_TESTS_SUPPORT_PROTO_WRITER_H

@@ -39,8 +39,8 @@
     } while (0)
 
 /** Lets every allocation of \a call fail in turn (base/mem.h): each failure must be reported, and
- * leave no memory behind. \a undo is a statement that releases what a failed call may leave. What
- * the last call made, which succeeds, is the caller's. */
+ * leave no memory behind. \a undo is a statement that releases what a failed call may leave. The
+ * caller owns the result of the last call, which succeeds. */
 #define SURVIVES_EVERY_ALLOCATION_FAILURE(call, undo)            \
     do {                                                         \
         const long before_ = emp_mem_live_blocks();              \

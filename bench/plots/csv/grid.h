@@ -23,8 +23,8 @@ enum {
 /** Larger values are refused: the sum of two is a number. */
 #define EMP_PLOT_VALUE_MAX 1e300
 
-/** Lists of columns are parted by commas, and a column may have a label: "ours_s=ours,paper_s". That
- * of a column of series stands before its values: "budget 16". All is borrowed. */
+/** Lists of columns are parted by commas, and a column may have a label: "ours_s=ours,paper_s". The
+ * label of a column of series stands before its values: "budget 16". All is borrowed. */
 typedef struct {
     const char *path; /**< of the table, for messages */
     const char *rows; /**< what names a row, "task" */
@@ -44,9 +44,11 @@ typedef struct {
 
 /** Zero-initialise; emp_plot_grid_clear() releases it, also after a failure. */
 typedef struct {
-    int32_t        row_count, series_count, part_count;
-    const char    *row[EMP_PLOT_ROWS_MAX]; /**< names, in the order of the table */
-    const char    *series[EMP_PLOT_SERIES_MAX];
+    int32_t     row_count, series_count, part_count;
+    const char *row[EMP_PLOT_ROWS_MAX]; /**< names, in the order of the table */
+    const char *series[EMP_PLOT_SERIES_MAX];
+    int32_t
+        style[EMP_PLOT_SERIES_MAX]; /**< of each series, for emp_report_line_style() */
     const char    *part[EMP_PLOT_PARTS_MAX]; /**< labels of the columns of values */
     const char    *rows_label, *values_label;
     emp_plot_cell *cell;  /**< [row][series][part]; owned */

@@ -14,7 +14,7 @@
 #include "bench/plots/csv/grid.h"
 #include "bench/plots/drawing.h"
 
-/* A grid as dots: a band a row, in it a lane a series. What does not fit in memory stands right of
+/* A grid as dots: a band a row, in it a lane a series. Values that are out of memory stand right of
  * the axis. After W. S. Cleveland, "The Elements of Graphing Data". */
 
 /* Pixels. */
@@ -54,9 +54,9 @@ static const struct {
 } shapes[SHAPES] = {
     {CORNERS, 0, 1}, {4, 0.125, 1.2}, {3, 0.75, 1.35}, {4, 0, 1.25}, {3, 0.25, 1.35}};
 
-static const char *colour_of(int32_t series)
+static const char *colour_of(const emp_plot_grid *g, int32_t series)
 {
-    return emp_report_line_style(series).colour;
+    return emp_report_line_style(g->style[series]).colour;
 }
 
 /* The first value of a series is filled, the second one is hollow. */
@@ -150,7 +150,7 @@ static double draw_legend(emp_drawing *d, const emp_plot_grid *g, double width)
 
     if (g->series_count == 1 && g->part_count == 1) return GAP;
     for (int32_t s = 0; s < g->series_count; s++)
-        add_entry(d, g->series[s], s, 0, colour_of(s), width, &x, &y);
+        add_entry(d, g->series[s], s, 0, colour_of(g, s), width, &x, &y);
     for (int32_t k = 0; k < g->part_count && g->part_count > 1; k++) {
         char name[128];
         snprintf(name, sizeof name, "%s %.100s",
@@ -207,7 +207,7 @@ static void draw_lane(emp_drawing *d, const struct layout *l, const emp_plot_gri
                       int32_t row, int32_t series, double y)
 {
     const emp_plot_cell *c = emp_plot_at(g, row, series, 0);
-    const char          *colour = colour_of(series);
+    const char          *colour = colour_of(g, series);
 
     if (g->part_count > 1 && isfinite(c[0].value) && isfinite(c[1].value))
         emp_drawing_segment(d, place_of(l, c[0].value, 0), y, place_of(l, c[1].value, 1),
@@ -369,7 +369,8 @@ static emp_status draw_lines(emp_drawing *drawing, const emp_plot_grid *g,
     for (int32_t s = 0; s < g->series_count; s++) {
         fill_band(&band[s], point + (ptrdiff_t)s * g->row_count, g, x, s);
         if (style->smooth > 1) EMP_TRY(smooth(&band[s], style->smooth, err));
-        curve[s] = (emp_chart_curve){.band = &band[s], .label = g->series[s], .style = s};
+        curve[s] = (emp_chart_curve){
+            .band = &band[s], .label = g->series[s], .style = g->style[s]};
     }
     draw_chart(drawing, g, curve, x,
                style->label != NULL ? style->label : g->values_label, width, height);
@@ -413,6 +414,7 @@ emp_status emp_plot_draw(emp_drawing *drawing, const emp_csv *csv, emp_plot_form
     const double width = style->width > 0 ? style->width / scale : WIDTH;
     const double height = style->height / scale;
     EMP_TRY(emp_plot_grid_create(&grid, csv, choice, err));
+    emp_report_series_styles(grid.style, grid.series, grid.series_count);
     EMP_TRY(rename_series(&grid, style, choice->path, err));
     if (form == EMP_PLOT_LINES)
         EMP_TRY(draw_lines(drawing, &grid, choice->path, style, width, height, err));

@@ -22,8 +22,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Simulate placements of the tasks of Table 1 by other orders than first come, first "
-    "served, with the same devices: the one that a list scheduler had in mind, that of "
-    "bottom levels, and the best that annealing finds. Beside it: what annealing finds "
+    "served, with the same devices: a list scheduler's own, bottom levels, and "
+    "the best that annealing finds. Beside it: what annealing finds "
     "with as many evaluations that changes devices, or both.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "Without --budget and --seeds there are 1,000 evaluations and 5 seeds.\n\n"
     "  emplace bench order --rows rnnlm --methods m-sct --budget 100 --seeds 1\n"
@@ -44,10 +44,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const char fusion_doc[] =
     "Simulate placements of the tasks of Table 1 with fused ops and the same devices: "
-    "with "
-    "nothing fused, the best of random fusions, everything fused that may, and the best "
-    "that annealing finds. Beside it: what annealing finds with as many evaluations that "
-    "changes devices, or both.\v" CLI_JOBS_DOC CLI_SHARD_DOC
+    "with nothing fused, the best of random fusions, everything fused that may, and the "
+    "best that annealing finds. Beside it: what annealing finds with as many evaluations "
+    "that changes devices, or both.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "Without --budget and --seeds there are 1,000 evaluations and 5 seeds. Under "
     "tf-r1.3\n"
     "most of a gain is time to issue ops; --runtime ideal has none of it.\n\n"

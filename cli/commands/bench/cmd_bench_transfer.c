@@ -40,7 +40,8 @@ static const struct argp_option options[] = {
      "Learners first imitate this method's placements of the tasks of training", 0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
      "Evaluations that it gets for each task (default 1000)", 0},
-    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Its options", 0},
+    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Options of that method",
+     0},
     {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
      "Steps of imitation for each task (default 300)", 0},
     {"frequencies", KEY_FREQUENCIES, NULL, 0,
@@ -52,18 +53,16 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Train learners on some tasks, then place others: with the weights, without them, "
-    "and "
-    "beside searches with as many samples and methods that propose once. Annealing from "
-    "the placement of the trained learner stands beside annealing from m-SCT's. N_eq is "
-    "how many samples annealing needs to be as good as the trained learner with the "
-    "fewest.\v" CLI_JOBS_DOC CLI_SHARD_DOC
+    "and beside searches with as many samples and methods that propose once. Annealing "
+    "from the placement of the trained learner stands beside annealing from m-SCT's. "
+    "N_eq is how many samples annealing needs to be as good as the trained learner with "
+    "the fewest.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "--budget N is the number of evaluations of a training, 10,000 unless given, and "
     "--seeds N the number of trainings, 5 unless given. Trained weights lie beside the "
     "records and are read again. With --imitate, which the method go can, learners "
     "learn from scores only if --budget says so.\n\n"
     "A part trains a learner with one seed, or has one seed of the searches, so that "
-    "there are at "
-    "most (learners + 1) x seeds of them.\n\n"
+    "there are at most (learners + 1) x seeds of them.\n\n"
     "  emplace bench transfer --split giph --budget 2000 --seeds 1\n"
     "  emplace bench transfer --split size --methods go --format csv\n"
     "  emplace bench transfer --split size --methods go --imitate refine --seeds 3\n"

@@ -111,7 +111,7 @@ static json_t *json_option(const emp_option *option, const char *presets)
     return object;
 }
 
-/* The same as an object by name; NULL when memory is out. */
+/* The same as an object by name; NULL when out of memory. */
 static json_t *cli_json_option_table(const emp_option *list, const char *presets)
 {
     json_t *object = json_object();
@@ -215,7 +215,7 @@ const struct argp cmd_runtimes_argp = {NULL,         cli_listing_parse,    "[NAM
                                        runtimes_doc, cli_listing_children, NULL,
                                        NULL};
 
-/* What a runtime of the rules events does or not, in the words of its file. */
+/* The switches of a runtime with the rules events, in the words of its file. */
 static const struct {
     const char *name;
     size_t      offset; /* of a bool in emp_runtime_events */

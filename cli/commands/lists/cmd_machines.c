@@ -29,21 +29,20 @@ struct args {
 
 static const struct argp_option options[] = {
     {"topology", KEY_TOPOLOGY, "FILE", 0,
-     "Of import: what `nvidia-smi topo -m`, `rocm-smi --showtopo`, `amd-smi topology` or "
-     "`lstopo --of xml` printed; one GPU needs none",
+     "With import: the output of `nvidia-smi topo -m`, `rocm-smi --showtopo`, `amd-smi "
+     "topology` or `lstopo --of xml`; one GPU needs none",
      0},
     {"query", KEY_QUERY, "FILE", 0,
-     "Of import: what `nvidia-smi -q` or `nvidia-smi -q -x` printed; says models, "
-     "memory, "
-     "PCIe and NVLink-C2C",
+     "With import: the output of `nvidia-smi -q` or `nvidia-smi -q -x`: models, "
+     "memory, PCIe and NVLink-C2C",
      0},
     {"model", KEY_MODEL, "NAME|FILE", 0,
-     "Of import: the model of all GPUs, in place of what their products say", 0},
+     "With import: the model of all GPUs, in place of what their products say", 0},
     {"host", KEY_HOST, "NAME", 0,
-     "Of import: the model of the CPU (default: one that such GPUs mostly have; with "
+     "With import: the model of the CPU (default: one that such GPUs mostly have; with "
      "lstopo's file a model of its own is written)",
      0},
-    {"out", 'o', "FILE", 0, "Of import: write the machine file (.yaml)", 0},
+    {"out", 'o', "FILE", 0, "With import: write the machine file (.yaml)", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -51,13 +50,11 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "List the machines that come with the program, or one machine's devices and links.\v"
     "`show` prints the ways between all devices: by the tree or which fabric, GB/s, and "
-    "the "
-    "time of 1 kB, 1 MB and 100 MB alone, and which constants follow from data sheets by "
-    "which rules. `check` says what is implausible of a file and what would be right, "
-    "and "
-    "fails if anything is. `import` writes a file for the computer that nvidia-smi, "
-    "rocm-smi, amd-smi or lstopo has described, and says what it read and what it "
-    "assumed.\n"
+    "the time of 1 kB, 1 MB and 100 MB by themselves, and which constants follow from "
+    "data sheets by which rules. `check` names implausible values of a file with what "
+    "would be right, and fails if there are any. `import` writes a file for the computer "
+    "that nvidia-smi, rocm-smi, amd-smi or lstopo has described, and says what it read "
+    "and what it assumed.\n"
     "Every --machine option also takes the path of a YAML file.\n\n"
     "  emplace machines k40x2\n"
     "  emplace machines show rtx4090x2+rtx3060\n"

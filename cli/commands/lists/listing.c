@@ -54,7 +54,7 @@ emp_status cli_listing_end(cli_listing *l, emp_status st, emp_error *err)
 
 void cli_listing_more(emp_sheet_format format, const char *command)
 {
-    if (format == EMP_SHEET_TEXT) printf("emplace %s NAME tells more of one.\n", command);
+    if (format == EMP_SHEET_TEXT) printf("emplace %s NAME describes one.\n", command);
 }
 
 emp_status cli_listing_one(const char *name, json_t *object, emp_sheet_format format,

@@ -12,7 +12,7 @@
 
 enum { CLI_LISTING_COLUMN = 17 }; /**< of descriptions */
 
-/** What a command that lists things takes: `[NAME] [--format F]`. */
+/** The arguments of a command that lists things: `[NAME] [--format F]`. */
 typedef struct {
     const char      *name; /**< the only one that is wanted, or NULL */
     emp_sheet_format format;

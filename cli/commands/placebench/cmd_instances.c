@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace instances: those of PlaceBench, or what is known of one. */
+/* emplace instances: PlaceBench's instances, or the facts about one. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -14,9 +14,9 @@
 enum { COMMAND_BYTES = 1024 };
 
 static const char doc[] =
-    "List the instances of PlaceBench, a frozen set of tasks, or what is known of one "
+    "List the instances of PlaceBench, a frozen set of tasks, or the facts about one "
     "of them.\v"
-    "docs/placebench.md has the rules of the set. Published instances are files that "
+    "docs/results.md has the rules of the set. Published instances are files that "
     "are not part of the program; one's entry says where to get it.\n\n"
     "  emplace instances\n"
     "  emplace instances wavenet-2-p100x4\n"

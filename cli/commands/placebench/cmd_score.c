@@ -71,13 +71,13 @@ const struct argp              cmd_score_argp = {options,  parse, "PLACEMENT", d
 
 /* ---- scoring ---- */
 
-/* What a placement decides beside devices would beat those who may not decide it. */
+/* A placement that decides more than devices would beat others unfairly. */
 static emp_status check_devices_alone(const emp_owned_decision *d, const char *path,
                                       emp_error *err)
 {
     if (d->level_of_op == NULL && d->leader_of_op == NULL) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
-                     "%s decides the %s, too; PlaceBench compares devices alone", path,
+                     "%s decides the %s, too; PlaceBench compares only devices", path,
                      d->level_of_op != NULL ? "order of ops" : "fusion of ops");
 }
 

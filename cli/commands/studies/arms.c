@@ -10,10 +10,9 @@ enum { KEY_ARMS = 256, KEY_FULL };
 static const struct argp_option options[] = {
     {"arms", KEY_ARMS, "A,B,...", 0,
      "Only these arms (\"groups=64\") or kinds of them (\"groups\"); the first arm is "
-     "always "
-     "made, and a wrong name has all listed",
+     "always made, and a wrong name has all listed",
      0},
-    {"full", KEY_FULL, NULL, 0, "All evaluations and seeds, not those of a first study",
+    {"full", KEY_FULL, NULL, 0, "All evaluations and seeds, more than in a first study",
      0},
     {0},
 };

@@ -18,13 +18,12 @@ struct args {
 
 static const char doc[] =
     "Answer an open question of the papers, or list the questions. A study runs the same "
-    "tasks with one choice changed at a time, and prints step times and their ratio to "
-    "those of the first arm.\v" CLI_JOBS_DOC CLI_SHARD_DOC
+    "tasks with one choice changed at a time, and prints step times and their ratio "
+    "to the first arm's.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "A first study takes minutes; the lines below its table name seeds and evaluations. "
-    "With "
-    "--full it takes hours. Where another command answers the question, the study "
+    "With --full it takes hours. Where another command answers the question, the study "
     "names it. --rows and --arms choose tasks and arms of a study, and a wrong name has "
-    "them listed. docs/questions.md has the answers.\n\n"
+    "them listed. docs/methods.md has the answers.\n\n"
     "  emplace study\n"
     "  emplace study colocation\n"
     "  emplace study constants --rows rnnlm10 --arms rate --budget 40\n"

@@ -21,15 +21,13 @@ static const struct argp_option options[] = {
     {"full", KEY_FULL, NULL, 0, "All budgets and seeds: an hour, not a minute", 0},
     {"methods", KEY_METHODS, "A,B,...", 0,
      "Only these columns: method names in table 1, hdp-literal, and methods of your own "
-     "(mine.py, ./mine.so, cmd:...); random, learned, "
-     "improvement, none in "
-     "table 2",
+     "(mine.py, ./mine.so, cmd:...); random, learned, improvement, none in table 2",
      0},
     {"other-sizes", KEY_SENSITIVITY, NULL, 0,
      "Table 1 under other plausible sizes of its workloads", 0},
     {"relative", KEY_RELATIVE, NULL, 0,
-     "Table 1 with each time divided by that of the row's human expert, or of one GPU "
-     "where there is none: ours by ours, the paper's by the paper's",
+     "Table 1 with each time divided by the time of the row's human expert, or of one "
+     "GPU where there is none: ours by ours, the paper's by the paper's",
      0},
     {0},
 };
@@ -39,8 +37,8 @@ static const char doc[] =
     "1, methods on six models; 2, groups drawn at random and learned.\v" CLI_JOBS_DOC
         CLI_SHARD_DOC
     "A first table has all rows and columns, but smaller budgets and one seed, or 3 in "
-    "table 2; the lines below it name them. With --full there are 5 seeds. --budget is "
-    "not for Random.\n\n"
+    "table 2; the lines below it name them. With --full there are 5 seeds. --budget does "
+    "not count for Random.\n\n"
     "  emplace table 1\n"
     "  emplace table 1 --rows rnnlm,nmt2 --methods expert,hdp --seeds 5\n"
     "  emplace table 1 --full --format csv > bench/results/table1.csv\n"

@@ -39,8 +39,7 @@ static const struct argp_option options[] = {
      0},
     {"clock", KEY_CLOCK, "A,B,...", 0,
      "Budgets in CPU seconds of one thread, instead or besides; such results depend on "
-     "the "
-     "computer and differ from run to run",
+     "the computer and differ from run to run",
      0},
     {"draws", KEY_DRAWS, "N", 0,
      "Draws of +-10 % cost noise for re-scoring (default 20); 0 = no re-scoring", 0},
@@ -170,7 +169,7 @@ static emp_status write_sheet(const char *path,
     return st;
 }
 
-/* What a file shows of a comparison. */
+/* The part of a comparison that a file shows. */
 struct drawing {
     const emp_comparison *c;
     const char           *figure_row;

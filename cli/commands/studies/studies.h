@@ -23,7 +23,7 @@ typedef struct {
 /** Parser of the options. A command adds it as an argp child with its cli_comparison as input. */
 extern const struct argp cli_comparison_argp;
 
-/** What holds when no option is given: the tasks of Table 1 and fresh ones. */
+/** The defaults: the tasks of Table 1 and fresh ones. */
 cli_comparison cli_comparison_default(void);
 
 /** Loads the tasks, makes the comparison with the options of its runs, prints it, and writes the

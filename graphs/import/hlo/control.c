@@ -67,7 +67,7 @@ static emp_hlo_scalar evaluate(const emp_hlo_lowering *l, const emp_hlo_scope *s
                                const emp_hlo_instruction *i, int32_t tensor,
                                int32_t *steps);
 
-/* What is false whatever the other operand is: a loop that ends early at some data ends at its bound. */
+/* True if the value is false whatever the other operand is: a loop that ends early at some data ends at its bound. */
 static bool is_false(const emp_hlo_module *m, const emp_hlo_instruction *i,
                      emp_hlo_scalar operand)
 {
@@ -304,7 +304,7 @@ static emp_status trip_count(const emp_hlo_lowering *l, const emp_hlo_instructio
     return EMP_OK;
 }
 
-/* Iterations until the condition must be false, worked out from constants; -1: they depend on data alone, or are so
+/* Iterations until the condition must be false, worked out from constants; -1: they depend only on data, or are so
  * many that a graph could not hold them. \a is_bound: data may make it false earlier. */
 static emp_status count_iterations(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                    const emp_hlo_instruction *i, int64_t *count,

@@ -78,7 +78,7 @@ static void add_state(emp_hlo_states *s, const emp_hlo_kernels *k, int64_t outpu
     }
 }
 
-/* {0}: (2, {}, may-alias), {1}: (0, {}): result 0 is parameter 2; of tuples in them nothing is told. */
+/* {0}: (2, {}, may-alias), {1}: (0, {}): result 0 is parameter 2; tuples in them are not described. */
 static void read_aliases(emp_hlo_states *s, const emp_hlo_kernels *k)
 {
     emp_slice    all = s->m->aliases, output, input, item, part;

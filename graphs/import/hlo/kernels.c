@@ -101,7 +101,7 @@ static const emp_tensor_info *tensor_of(const emp_hlo_module      *m,
     return from != NULL && from->tensor_count > 0 ? emp_hlo_result(m, from) : NULL;
 }
 
-/* Adds a dot to cost: class, FLOPs, m, n, k and batch. Of several products the largest one tells the
+/* Adds a dot to cost: class, FLOPs, m, n, k and batch. The largest of several products gives the
  * sizes, and the batch makes up for the others. Each returns false, with a reason, if shapes and
  * attributes do not fit. */
 static bool hlo_add_dot(const emp_hlo_module *m, const emp_hlo_instruction *i,
@@ -285,7 +285,7 @@ static bool add_gemm(const emp_hlo_module *m, const emp_hlo_instruction *i,
            add_dot(a, b, &d, cost);
 }
 
-/* Of older versions of XLA in a truth value, of newer ones in a text. */
+/* Older versions of XLA state it in a truth value, of newer ones in a text. */
 static bool is_causal(const emp_json *config)
 {
     const char *mask = emp_json_string(emp_hlo_config_find(config, "mask_type"));
@@ -520,7 +520,7 @@ static bool computes(emp_hlo_what what)
     }
 }
 
-/* What one instruction computes. */
+/* The work of one instruction. */
 static emp_status count_instruction(const emp_hlo_kernels     *k,
                                     const emp_hlo_instruction *i, emp_op_cost *cost,
                                     emp_error *err)
@@ -573,7 +573,7 @@ static int64_t bytes_made_by(const emp_hlo_module *m, const emp_hlo_instruction 
     return bytes;
 }
 
-/* Of an operand: rows that it gathers, nothing of what it only writes, else all. */
+/* Bytes read of an operand: rows that it gathers, nothing of what it only writes, else all. */
 static int64_t read_of(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
                        int32_t operand)
 {
@@ -619,7 +619,7 @@ static int64_t written_by_one(const emp_hlo_kernels *k, const emp_hlo_instructio
     }
 }
 
-/* Of a kernel whose result that is: of a tuple what each of its parts is. */
+/* Bytes that a kernel writes: its result, or each part of a tuple. */
 static int64_t written_by(const emp_hlo_kernels *k, const emp_hlo_instruction *i)
 {
     int64_t bytes = 0;

@@ -73,7 +73,7 @@ cleanup:
 
 enum { SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };
 
-/* What is before the last "/" of metadata={op_name="a/b/add[x=1];c/d"}, of which the first name counts. */
+/* The text before the last "/" of metadata={op_name="a/b/add[x=1];c/d"}, of which the first name counts. */
 static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
     emp_slice text = emp_hlo_text_of(m, i, "metadata"), before;
@@ -85,7 +85,7 @@ static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
     return (emp_slice){text.data, last};
 }
 
-/* Writes a name that the builder does not have yet. What is no ASCII text becomes "?". */
+/* Writes a name that the builder does not have yet. Characters outside ASCII become "?". */
 static void hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
                         const emp_hlo_instruction *i, const char *path,
                         const emp_graph_builder *builder)
@@ -117,7 +117,7 @@ void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
 
 /* ---- lowering ---- */
 
-/* What is taken from the budget, about the memory of a graph that is being built. */
+/* The amount taken from the budget, about the memory of a graph that is being built. */
 enum { OP_BYTES = 1000, OUTPUT_BYTES = 150, INPUT_BYTES = 40, VISIT_BYTES = 64 };
 
 /* Instructions that are looked at for the lengths of loops; a file made to take long ends there. */
@@ -155,7 +155,7 @@ int32_t emp_hlo_operand_value(const emp_hlo_lowering *l, const emp_hlo_frame *f,
     return value_of(l, f, emp_hlo_operand(l->m, i, which));
 }
 
-/* A value all of whose tensors are no op's, but for those from `begin` on, which are those of a value. */
+/* A value all of whose tensors are no op's, except tensors from `begin` on, which are those of a value. */
 emp_status emp_hlo_make_value(emp_hlo_lowering *l, const emp_hlo_instruction *i,
                               int32_t begin, int32_t count, int32_t from, int32_t *value,
                               emp_error *err)
@@ -189,7 +189,7 @@ void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int3
         emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name), has, wants);
 }
 
-/* What a start has begun is its operand, or the part of it that is the result. */
+/* A start passes on its operand, or the part of it that is the result. */
 static emp_status end_of_start(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                const emp_hlo_instruction *i, int32_t *value,
                                emp_error *err)
@@ -307,7 +307,7 @@ static void note_kernel(emp_hlo_lowering *l, const emp_hlo_instruction *i)
             op->type + sizeof "hlo." - 1);
 }
 
-/* What a machine needs to know of a collective. Others are passes over memory. */
+/* The facts about a collective that a machine needs. Others are passes over memory. */
 static emp_status tell_collective(emp_hlo_lowering *l, const emp_hlo_instruction *i,
                                   emp_op_id op, emp_error *err)
 {

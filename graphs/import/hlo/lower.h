@@ -10,11 +10,11 @@
 #include "graphs/import/notes/notes.h"
 #include "sim/graph/graph_builder.h"
 
-/* What the kernels of a module cost: a fusion is one kernel, which reads its operands and writes its result,
+/* The costs of a module's kernels: a fusion is one kernel, which reads its operands and writes its result,
  * whatever is in it. Arithmetic counts as the type table counts it ("hlo.tanh").
  */
 
-/** What one execution of a computation costs as part of one kernel. */
+/** The cost of one execution of a computation as part of one kernel. */
 typedef struct {
     emp_op_cost cost;
     int32_t     updated; /**< parameter whose buffer the result is written into; -1 */
@@ -73,7 +73,7 @@ emp_status emp_hlo_states_order(const emp_hlo_states *s, emp_graph_builder *buil
 /* From a module to ops: kernels, parameters and constants become ops, tuples and views none. Calls and loops
  * are replaced by what they run. */
 
-/** Adds the ops of the entry computation and marks what it gives back. What is assumed, and problems, go to
+/** Adds the ops of the entry computation and marks what it gives back. Assumptions and problems go to
  * the notes of \a kernels. Loops may unroll to about \a budget_bytes of ops.
  * \retval EMP_EUNSUPPORTED  They would be more. \retval EMP_EFORMAT, EMP_ENOMEM */
 emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kernels,
@@ -142,7 +142,7 @@ int32_t emp_hlo_operand_value(const emp_hlo_lowering *l, const emp_hlo_frame *f,
 void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t has,
                          int32_t wants);
 
-/** What an instruction runs in its place. Problems go to the notes, and the value is no op's. */
+/** The computation that an instruction runs in its place. Problems go to the notes, and the value is no op's. */
 emp_status emp_hlo_lower_call(emp_hlo_lowering *l, const emp_hlo_frame *f,
                               const emp_hlo_instruction *i, int32_t *value,
                               emp_error *err);

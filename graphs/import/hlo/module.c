@@ -91,8 +91,8 @@ static bool cut_ending(char *text, const char *ending)
     return true;
 }
 
-/* A start makes a tuple of its operands, its result and what the runtime needs; that of a copy has the
- * result first, that of an all-reduce is the result. */
+/* A start makes a tuple of its operands, its result and what the runtime needs; a copy's tuple has the
+ * result first, an all-reduce's is the result. */
 static emp_hlo_opcode describe(emp_slice name)
 {
     static const char prefix[] = "hlo.";
@@ -302,7 +302,7 @@ int64_t emp_hlo_config_number(const emp_json *value)
 
 /* ---- collectives ---- */
 
-/* The numbers between the first brackets that hold numbers alone: their count, and the last one. */
+/* The numbers between the first brackets that hold only numbers: their count, and the last one. */
 static int64_t count_numbers(emp_slice text, int64_t *last)
 {
     const char *end = text.data + text.size, *at = text.data;

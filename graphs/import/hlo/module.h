@@ -26,7 +26,7 @@ typedef struct {
     emp_slice key, value; /**< a value has its quotes or braces */
 } emp_hlo_attr;
 
-/** What the reader itself must know of an opcode; all others are kernels. */
+/** The facts about an opcode that the reader itself needs; all others are kernels. */
 typedef enum {
     EMP_HLO_KERNEL,
     EMP_HLO_PARAMETER,
@@ -69,7 +69,7 @@ typedef struct {
     int64_t constant;      /**< of a constant that is one whole number; else INT64_MIN */
     int32_t called;        /**< of a fusion, call or loop: the computation; -1 */
     bool    is_tuple;
-    bool    is_broken; /**< a problem was told of it or of what it reads */
+    bool    is_broken; /**< it, or an input of it, has a reported problem */
 } emp_hlo_instruction;
 
 typedef struct {
@@ -131,7 +131,7 @@ bool emp_hlo_next_item(emp_slice *list, emp_slice *item);
 /** The computation of that name; -1: there is none. */
 int32_t emp_hlo_find(const emp_hlo_module *m, emp_slice name);
 
-/** What an instruction is, reads and makes. */
+/** An instruction, its operands and its result. */
 const emp_hlo_opcode *emp_hlo_op(const emp_hlo_module *m, const emp_hlo_instruction *i);
 const emp_hlo_instruction *emp_hlo_operand(const emp_hlo_module      *m,
                                            const emp_hlo_instruction *i, int32_t which);
@@ -144,7 +144,7 @@ int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i);
 int64_t emp_hlo_tensor_bytes(const emp_tensor_info *info);
 int64_t emp_hlo_elements(const emp_hlo_module *m, const emp_hlo_instruction *i);
 
-/** The tensors that an instruction computes: of a start those of its result alone, without what libraries
+/** The tensors that an instruction computes: for a start only its result's, without what libraries
  * work in, which is a vector of bytes behind them. */
 typedef struct {
     int32_t begin, end; /**< among its tensors */
@@ -171,7 +171,7 @@ const emp_json *emp_hlo_config_find(const emp_json *root, const char *key);
 /** A whole number, also in a text; -1: it is none. */
 int64_t emp_hlo_config_number(const emp_json *value);
 
-/* What a module says of its collectives: how many devices take part, and with how many bytes.
+/* The collectives of a module: how many devices take part, and with how many bytes.
  *
  *     replica_groups={{0,1},{2,3}}     groups of 2
  *     replica_groups=[2,4]<=[8]        2 groups of 4
@@ -182,7 +182,7 @@ int64_t emp_hlo_config_number(const emp_json *value);
 bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
                            const emp_hlo_instruction *i);
 
-/* From the text of a module of XLA to its instructions. What XLA writes for tools and people alike: layouts,
+/* From the text of a module of XLA to its instructions. Text that XLA writes for tools and people: layouts,
  * comments, tables of source files and attributes that no reader needs are skipped, brackets matched. */
 
 /** Reads all computations. Problems of single instructions go to \a notes, and reading goes on behind them;

@@ -275,7 +275,7 @@ static emp_status add_part(emp_hlo_module *m, emp_hlo_shape *shape, emp_error *e
     return EMP_OK;
 }
 
-/* Tuples in tuples, without recursion: parts are those of the outermost one. */
+/* Tuples in tuples, without recursion: parts belong to the outermost one. */
 static emp_status hlo_text_shape(emp_hlo_text *t, emp_hlo_module *m, emp_hlo_shape *shape,
                                  emp_error *err)
 {

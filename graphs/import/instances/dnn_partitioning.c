@@ -25,7 +25,7 @@ enum { PLACE_BYTES = 40, MAX_NODES = 1 << 19 };
 /* Costs of the edges that leave one node differ by no more, as the publication has it. */
 static const double SAME_MS = 1e-6;
 
-/* What the edges say of a node, found by its id. */
+/* The facts about a node that its edges state, found by its id. */
 typedef struct {
     int64_t id;
     int32_t op;      /* its place among the nodes */

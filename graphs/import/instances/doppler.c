@@ -22,7 +22,7 @@
 
 enum { MAX_NODES = 1 << 19, TYPE_BYTES = 64, COSTS_PER_NS = 10000, DEVICES = 4 };
 
-/* Of EMP_INSTANCE_MS_MAX milliseconds. */
+/* The cost of EMP_INSTANCE_MS_MAX milliseconds. */
 static const int64_t MAX_COST = INT64_C(10000000000000000);
 
 /* The graph's lines that are not of ops; the first is 1. */

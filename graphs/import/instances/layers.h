@@ -9,7 +9,7 @@
  *
  * (Both header lines are one, and so are both rows.) Times are in seconds of a micro-batch. act_out_elems
  * and act_stored_elems count the elements of one sequence: what the layer passes on, and what it keeps
- * for the backward pass. All sizes are those of one GPU of a group that shares each layer, whose
+ * for the backward pass. All sizes belong to one GPU of a group that shares each layer, whose
  * size is tp. layer_first, layer_last, fwd_s and bwd_s are needed. An empty size is 0. A column that is
  * left out stands for "", 1 and 0. More columns are allowed; `table` tells apart several measurements
  * of one layer.
@@ -85,7 +85,7 @@ typedef struct {
     int64_t parameters, output_elements, stored_elements;
 } emp_layer;
 
-/** What was measured. Texts are borrowed from the table. */
+/** A measured row. Texts are borrowed from the table. */
 typedef struct {
     const char *table, *model, *gpu;
     int32_t     tensor_parallel, micro_batch;
@@ -114,7 +114,7 @@ void emp_layer_table_clear(emp_layer_table *t);
 /** Whether a row is of \a key; a text that is NULL there, or a number that is 0, is of any. */
 bool emp_layer_row_is(const emp_layer_row *row, const emp_layer_key *key);
 
-/** The layers of a model, from layer 0 on. Of several rows for one layer the first counts.
+/** The layers of a model, from layer 0 on. The first of several rows for one layer counts.
  * \param[out] layers  [*count] the caller's, to be released by emp_free().
  * \retval EMP_EINVAL  There is no such layer, or one is missing; the message names both.
  * \retval EMP_ENOMEM */

@@ -12,7 +12,7 @@
  *  - if replicas share the optimizer's state, "gradients/stage1/reduce_scatter" sums in place of the
  *    all-reduce, each replica updates its part, and "stage1/all_gather" gives all parts to all.
  *
- * A layer's ops share a device, as do those of a stage. Without stages each layer is one by itself,
+ * A layer's ops share a device, as do a stage's. Without stages each layer is one by itself,
  * called "layer3". With several replicas names begin with "replica0/". Weights, gradients and the optimizer's
  * state belong to the forward ops of micro-batch 0. A CPU takes EMP_INSTANCE_CPU times as long.
  */
@@ -45,7 +45,7 @@ typedef struct {
     emp_schedule   schedule;
     int32_t        element_bytes,
         state_bytes; /*< of an activation; of a parameter, all in all */
-    /* Whether update_s of each layer is that of all that was measured together: layers 0, 1, 2 and the
+    /* Whether update_s of each layer is the time of all layers that were measured together: layers 0, 1, 2 and the
      * last. A stage takes a part of it, by its parameters. Else it is the layer's. */
     bool is_update_shared;
     /* Whether a replica has only its part of the optimizer's state (ZeRO, stage 1). Parameters and
@@ -77,7 +77,7 @@ typedef struct {
     int32_t             stage;
 } maker;
 
-/* What an op is, whatever the device model. */
+/* The parts of an op that do not depend on the device model. */
 typedef struct {
     const char *name, *type;
     bool        is_backward;
@@ -154,7 +154,7 @@ static bool is_sharded(const maker *m)
     return m->p->is_optimizer_sharded && m->p->replicas > 1;
 }
 
-/* Of a parameter. */
+/* Bytes of a parameter. */
 static double state_bytes(const maker *m)
 {
     double rest = (double)m->p->state_bytes - EMP_PIPELINE_WHOLE_BYTES;
@@ -256,7 +256,7 @@ static emp_status connect(const maker *m, emp_op_id from, emp_op_id to, emp_erro
     return emp_graph_builder_connect(m->builder, (emp_port){from, 0}, to, err);
 }
 
-/* What layers read of each other, for one micro-batch. */
+/* The tensors that layers read from each other, for one micro-batch. */
 static emp_status connect_layers(const maker *m, int32_t micro_batch, emp_error *err)
 {
     int32_t n = m->p->micro_batches;
@@ -321,7 +321,7 @@ static emp_status add_sum(const maker *m, emp_error *err)
     return EMP_OK;
 }
 
-/* What a stage does together with its other replicas, once \a after of each has run. */
+/* Collectives of a stage with its other replicas, once \a after of each has run. */
 typedef struct {
     emp_collective   op;
     const char      *name, *type;
@@ -504,8 +504,8 @@ cleanup:
 }
 
 /* Specs of pipelines: "layers:path=layers.tsv,model=OPT-350,tp=2,microbatch=2,micro_batches=8,
- * stages=12+14,schedule=1f1b,replicas=2". What is not said of model, tp and microbatch is that of the
- * table's first row that fits the rest; all GPU models that have it count. gpu=NAME lets that one be
+ * stages=12+14,schedule=1f1b,replicas=2". A missing model, tp or microbatch is taken from the table's
+ * first row that fits the rest; all GPU models that have it count. gpu=NAME lets that one be
  * first, so that GPUs of other models take its times. A path has no comma in it. */
 
 enum { STAGES_MAX = 256 };
@@ -603,7 +603,7 @@ static emp_status add_model(models *m, const emp_layer_table *t, const emp_layer
     return EMP_OK;
 }
 
-/* What the key leaves open is that of the first row. */
+/* Fields that the key leaves open come from the first row. */
 static emp_status complete_key(emp_layer_key *key, const emp_layer_table *t,
                                emp_error *err)
 {

@@ -50,7 +50,7 @@ static int32_t read_inner(emp_fields *f, int32_t hidden)
         (int32_t)wide);
 }
 
-/* What most types have, all layers alike. */
+/* Members that most types have, with equal layers. */
 static void read_common(emp_fields *f, emp_transformer_model *m)
 {
     int32_t heads =

@@ -263,7 +263,7 @@ static void qwen3_moe(emp_fields *f, emp_transformer_model *m)
     emp_model_experts(f, m, 0, emp_fields_integer(f, "decoder_sparse_step", 1), 0);
 }
 
-/* Names of transformers 5; those of 4 and of published weights are "block_sparse_moe". */
+/* Names of transformers 5; version 4 and published weights have "block_sparse_moe". */
 static void mixtral(emp_fields *f, emp_transformer_model *m)
 {
     llama(f, m);

@@ -23,7 +23,7 @@ typedef struct {
     emp_error      *err;
 } emp_fields;
 
-/** Of several names "hidden_size|n_embd" the first that is there and not null; NULL: none is. */
+/** Among several names "hidden_size|n_embd" the first that is there and not null; NULL: none is. */
 const emp_json *emp_fields_find(const emp_fields *f, const char *names);
 
 /** An integer from 0 to 2^31 - 1; one that is not there has the family's default, or else is \a missing. A \a missing of
@@ -52,7 +52,7 @@ enum { EMP_MODEL_TYPES_BYTES = 800 };
 /** The first type of each family: "llama, qwen2, ..."; returns \a list. */
 const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
 
-/* What families share (fields.c). */
+/* Helpers that families share (fields.c). */
 
 /** a x b; INT32_MAX, which is too large for the model's check, where that is more. */
 int32_t emp_model_product(int32_t a, int32_t b);
@@ -103,8 +103,8 @@ void emp_model_step3p5(emp_fields *f, emp_transformer_model *m);
 
 /* Types with layer norms. */
 
-/* Hugging Face's config.json: what a model consists of. docs/formats.md has the model types that
- * are known. Of a model that sees or hears, the part that reads text is taken ("text_config").
+/* Hugging Face's config.json: what a model consists of. docs/models.md has the model types that
+ * are known. For a model that sees or hears, the part that reads text is taken ("text_config").
  */
 
 /** Reads a config.

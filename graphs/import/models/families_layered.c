@@ -221,7 +221,7 @@ void emp_model_step3p5(emp_fields *f, emp_transformer_model *m)
     if (f->status == EMP_OK) f->status = other.status;
 }
 
-/* The model types whose layers differ in kind: attention, scans with a state, feed-forward parts alone. Sources: the
+/* The model types whose layers differ in kind: attention, scans with a state, only feed-forward parts. Sources: the
  * configurations and models of huggingface/transformers 5.24, and the configurations of the types that are not in it. */
 
 static bool is_word(const char *text, const char *word)

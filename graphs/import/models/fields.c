@@ -34,7 +34,7 @@ static void fail(emp_fields *f, const char *names, const char *problem)
                               names, f->family, problem);
 }
 
-/* What the family has for the first of the names; -1: nothing. */
+/* The family's value for the first of the names; -1: nothing. */
 static int32_t default_of(const emp_fields *f, const char *names)
 {
     char key[NAME_BYTES + 2];

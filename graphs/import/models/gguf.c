@@ -21,7 +21,7 @@ enum { FACT_STRING = 8, FACT_ARRAY = 9, FACT_TYPES = 13 };
 
 static const int32_t fact_bytes[FACT_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-/* What is left of the bytes. */
+/* The remaining bytes. */
 typedef struct {
     const char *at;
     size_t      left;
@@ -330,7 +330,7 @@ static bool ends_as_part(const char *path, int32_t part, int32_t parts)
            strcmp(path + length - strlen(ending), ending) == 0;
 }
 
-/* Of a file that is no part: 1 of 1. */
+/* For a file that is not a part: 1 of 1. */
 static void read_place(const emp_gguf *h, int32_t *part, int32_t *parts)
 {
     *part = *parts = 0;

@@ -69,7 +69,7 @@ const char *emp_gguf_text(const emp_gguf_fact *fact, size_t *length);
 /** The tensor of that name, or NULL. */
 emp_gguf_tensor *emp_gguf_tensor_of(const emp_gguf *header, const char *name);
 
-/* What the model of a GGUF file consists of: sizes from its facts and the shapes of its tensors,
+/* The model of a GGUF file: sizes from its facts and the shapes of its tensors,
  * parts from the tensors that it has. */
 
 /** Reads a decoder of the kinds of llama.cpp's llama, qwen, gemma, gpt2 and the like.
@@ -90,7 +90,7 @@ emp_status emp_gguf_find_type(const void *context, const char *name,
  * \retval EMP_EIO, EMP_ENOMEM  \retval EMP_EFORMAT, EMP_EUNSUPPORTED  As emp_gguf_parse(). */
 emp_status emp_gguf_extra_layers(int32_t *count, const char *path, emp_error *err);
 
-/** Whether every tensor has been asked for, but tables of frequencies and those of layers behind the
+/** Whether every tensor has been asked for, except tables of frequencies and tensors of layers behind the
  * \a layers that are built, which predict more tokens.
  * \retval EMP_EUNSUPPORTED  The message names the first that has not. */
 emp_status emp_gguf_check_used(const emp_gguf *header, int32_t layers, emp_error *err);

@@ -130,6 +130,7 @@ static void read_parts(const source *s)
     bool                   is_latent = m->key_rank > 0;
 
     m->has_fused_qkv = has(s, 0, "attn_qkv.weight");
+    m->has_sum_in_place = is_arch(s, "phi3");
     m->has_qkv_bias = has(s, 0, "attn_qkv.bias") || has(s, 0, "attn_q.bias");
     m->has_output_bias = has(s, 0, "attn_output.bias");
     m->has_mlp_bias = has(s, 0, "ffn_down.bias");
@@ -372,7 +373,7 @@ emp_status emp_gguf_find_type(const void *context, const char *name,
     return EMP_OK;
 }
 
-/* Of rotary positions: a few numbers that no op reads. */
+/* Tables of rotary positions: a few numbers that no op reads. */
 static bool is_frequency(const char *name)
 {
     return strstr(name, "rope_freqs") != NULL || strstr(name, "rope_factors") != NULL;

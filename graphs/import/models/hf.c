@@ -14,7 +14,7 @@
 #include "graphs/import/notes/readers.h"
 #include "graphs/transformer/stack.h"
 
-/* Of llama.cpp, whose files GGUF files are. */
+/* The default of llama.cpp, whose files GGUF files are. */
 enum {
     SEQUENCE_DEFAULT = 2048,
     GGUF_MICRO_BATCH = 512,
@@ -27,7 +27,7 @@ enum { WEIGHTS = 1 };
 
 typedef struct {
     int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
-    int32_t update, home, ahead;
+    int32_t update, cache, home, ahead;
 } hf_values;
 
 _Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
@@ -60,6 +60,10 @@ const emp_option emp_hf_options[] = {
     EMP_WORD_OPTION("update", hf_values, update, "device|host",
                     "where Adam's states are and the update is done: on the device of a "
                     "weight, or by a CPU, which takes gradients and sends weights",
+                    0),
+    EMP_WORD_OPTION("cache", hf_values, cache, "device|host",
+                    "the memory of keys and values: that of attention's device, or a "
+                    "host's, from which they are streamed",
                     0),
     EMP_WORD_OPTION(
         "home", hf_values, home, EMP_WEIGHT_HOME_WORDS,
@@ -99,6 +103,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .samples_top_p = v->sample == SAMPLE_TOP_P,
                                  .has_master = v->master != 0,
                                  .updates_on_host = v->update != 0,
+                                 .caches_on_host = v->cache != 0,
                                  .home = (emp_weight_home)v->home,
                                  .ahead = v->ahead >= 0 ? v->ahead : 1};
 
@@ -109,7 +114,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
 }
 
 /* Weights that count in another type than the config has them stored in. A type that the spec asks
- * for, and those of a file of weights, are no surprise. */
+ * for, or that a file of weights has, is no surprise. */
 static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
                            const emp_transformer_step *step, const emp_graph *graph)
 {
@@ -256,7 +261,7 @@ static emp_status build(emp_graph **out, emp_reading *r, const quant_file *besid
     quantised.model = &m;
     if (v->quant > 0) quantised = emp_quantised_named(v->quant - 1, &m);
     emp_transformer_step step = step_of(v, &m, dtype);
-    /* weights that are trained, and those of a type that is asked for, are not quantised */
+    /* trained weights, and weights of a type that is asked for, are not quantised */
     quantised.odd = &odd;
     if (v->quant > 0 && step.phase == EMP_PHASE_TRAIN)
         EMP_FAIL(EMP_EUNSUPPORTED,

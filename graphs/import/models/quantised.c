@@ -2,7 +2,7 @@
 /* Reads which element type a quantisation gives each weight. First come the modules that it names: in lists of what it leaves out, in groups of targets, and in tables with an
  * entry a module. Names are whole or part of a path, patterns with *, or regular expressions ("re:...").
  *
- * Checkpoints and libraries spell paths differently. Of a multimodal model's path, "language_model." is dropped; an
+ * Checkpoints and libraries spell paths differently. "language_model." is dropped from a multimodal model's path; an
  * expert may have its number, and w1, w2 and w3 stand for gate_proj, down_proj and up_proj; DeepSeek's own checkpoints
  * have "layers.0.attn" and "layers.0.ffn" for "model.layers.0.self_attn" and "model.layers.0.mlp".
  */
@@ -28,7 +28,7 @@ typedef struct {
     int32_t count; /*< 0: the weight is none of a module, or its name is too long */
 } emp_module;
 
-/* What a path begins with in a multimodal model, and in a model of text. */
+/* The prefix of a path in a multimodal model, and in a model of text. */
 static const char tower[] = "language_model.", inner[] = "model.language_model.",
                   plain[] = "model.";
 
@@ -172,7 +172,7 @@ static bool is_within(const char *module, const char *name)
     return *name == '\0' && (*module == '\0' || *module == '.');
 }
 
-/* The member of an object whose name is the module's, or that of one which contains it; NULL: there is none.
+/* The member of an object with the name of the module, or of one that contains it; NULL: there is none.
  * O(members). */
 static const emp_json *module_find(const emp_json *object, const emp_module *module)
 {
@@ -254,7 +254,7 @@ static bool is_true(const emp_json *object, const char *key)
     return emp_json_is(emp_json_get(object, key), EMP_JSON_TRUE);
 }
 
-/* Weights that share a scale; 0: those of a row. */
+/* Weights that share a scale; 0: the weights of a row. */
 static int32_t group_of(const emp_json *object, int32_t otherwise)
 {
     static const char *const keys[] = {"group_size", "q_group_size"};
@@ -311,7 +311,7 @@ static emp_dtype of_group(const emp_json *of)
                              is_symmetric ? EMP_GROUP_SCALE : EMP_GROUP_ZERO);
 }
 
-/* The "quant_algo" of an object of modelopt, which may be that of one module. */
+/* The "quant_algo" of an object of modelopt, which may belong to one module. */
 static emp_dtype of_algorithm(const emp_json *object)
 {
     const char *algorithm = emp_json_string(emp_json_get(object, "quant_algo"));
@@ -348,7 +348,7 @@ static emp_dtype of_fp8(const emp_json *object)
                                                              : EMP_DTYPE_FLOAT8_E4M3;
 }
 
-/* Of a method without a name the members are those of MLX. */
+/* A method without a name has MLX's members. */
 static emp_dtype of_method(const emp_json *object, const char *method)
 {
     const emp_json *hqq =
@@ -511,7 +511,7 @@ static bool has_more_bits(int32_t layer, int32_t layers)
     return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
-/* Of the product with the values of attention. Eight experts or many queries a key make it small. */
+/* The product with the values of attention. Eight experts or many queries a key make it small. */
 static int32_t mixed_value(const emp_quantised *q, int32_t layer, int32_t layers,
                            int32_t otherwise)
 {
@@ -589,7 +589,7 @@ static int32_t mixed_type(const emp_quantised *q, const char *name)
 
 /* ---- the type of a weight ---- */
 
-/* What no library quantises: routers, norms, convolutions of a few tokens, the weights of an indexer's heads, the
+/* Modules that no library quantises: routers, norms, convolutions of a few tokens, the weights of an indexer's heads, the
  * compressors of DeepSeek-V4, and the products around experts of another size in Kimi K3. */
 static bool is_never_quantised(const char *name)
 {
@@ -647,7 +647,7 @@ static emp_dtype of_groups(const emp_quantised *q, const emp_module *m)
     return EMP_DTYPE_NONE;
 }
 
-/* Of a module by its own entry, if there are some; else by groups and by the method. */
+/* Finds a module's type by its own entry, if there are some; else by groups and by the method. */
 static emp_dtype of_module(const emp_quantised *q, const char *name, const emp_module *m)
 {
     const emp_json *own = module_find(q->layers, m);

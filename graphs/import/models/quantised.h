@@ -1,6 +1,6 @@
 /** \file graphs/import/models/quantised.h
- * In which element types a model's weights are stored: by the "quantization_config" of a config, or by a name such
- * as those of llama.cpp's `llama-quantize`.
+ * In which element types a model's weights are stored: by the "quantization_config" of a config, or by a name
+ * as in llama.cpp's `llama-quantize`.
  *
  * Configs. fp8 (DeepSeek-V3: a float32 for 128 x 128 weights), mxfp4 (gpt-oss, experts only), awq, gptq,
  * auto-round, hqq, bitsandbytes, compressed-tensors, modelopt (NVFP4, FP8) and MLX's "quantization". Matrices of

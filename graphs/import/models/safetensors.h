@@ -33,7 +33,7 @@ typedef struct {
 } emp_safetensors;
 
 /** Reads a header from memory, of which \a size bytes are there; the file has \a file_bytes.
- * \retval EMP_EFORMAT  It is none, or a tensor's bytes are not those of its shape or lie outside
+ * \retval EMP_EFORMAT  It is none, or a tensor's bytes do not fit its shape or lie outside
  *                      of the file. \retval EMP_ENOMEM */
 emp_status emp_safetensors_parse(emp_safetensors *header, const char *bytes, size_t size,
                                  uint64_t file_bytes, emp_error *err);

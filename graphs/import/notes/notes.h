@@ -44,7 +44,7 @@ typedef struct {
  * '?'. Without memory the sentence is counted and lost. */
 EMP_PRINTF_LIKE(2, 3)
 void emp_import_notes_assume(emp_import_notes *notes, const char *format, ...);
-/** Of something that the graph leaves out or counts as another thing. */
+/** A warning: the graph leaves something out or counts as another thing. */
 EMP_PRINTF_LIKE(2, 3)
 void emp_import_notes_warn(emp_import_notes *notes, const char *format, ...);
 EMP_PRINTF_LIKE(2, 3)
@@ -77,7 +77,7 @@ typedef struct {
     char note[480]; /**< what the reader says of the file, in sentences; "" = nothing */
 } emp_import_devices;
 
-/** What callers say of a file that they name by its path; emp_import_params_default() fills it. */
+/** The options of callers for a file that they name by its path; emp_import_params_default() fills it. */
 typedef struct {
     int64_t     batch_hint; /**< stands in for unknown leading sizes; default 32 */
     bool        has_batch;  /**< the batch hint is given, not assumed */
@@ -111,7 +111,7 @@ typedef struct {
     emp_import_notes   *notes;
 } emp_reading;
 
-/* Benchmark instances: files whose ops come with times and sizes of their own. What their
+/* Benchmark instances: files whose ops come with times and sizes of their own. State that
  * readers share.
  */
 
@@ -138,7 +138,7 @@ emp_status emp_instance_add(emp_graph_builder *b, const char *name, bool is_back
                             const char *type, const emp_stated_op *stated, emp_op_id *op,
                             emp_error *err);
 
-/** A step runs every op: marks those as targets whose result nobody reads. */
+/** A step runs every op: marks those as targets whose results are not read. */
 emp_status emp_instance_set_targets(emp_graph *graph, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_NOTES_NOTES_H */

@@ -6,7 +6,7 @@
  * reads no more than it must. Besides, it has one of these:
  *
  *  - emp_X_read() adds ops to a builder. The caller finishes the graph, and makes those ops targets
- *    whose results nobody reads, unless the table says that the reader marks targets.
+ *    whose results are not read, unless the table says that the reader marks targets.
  *  - emp_X_load() makes the whole graph, its targets marked.
  *
  * Messages name the place in the file; the caller adds the name of the file.

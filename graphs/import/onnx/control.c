@@ -4,7 +4,7 @@
 
 enum { MAX_TRIPS = 100000 };
 
-/* What a graph in a node gives away, by position; NULL where the name is not known. */
+/* The results that a graph in a node gives away, by position; NULL where the name is not known. */
 static emp_onnx_value *result(const emp_onnx_scope *scope, const emp_onnx_graph *graph,
                               int32_t i, bool is_function)
 {
@@ -75,7 +75,7 @@ static void give(emp_onnx_call *c, int32_t i, emp_onnx_value *value)
     emp_onnx_out_value(c, i, value != NULL ? value : &unknown);
 }
 
-/* Keeps the weights that a graph reads without running it: its own, and those of graphs around it. */
+/* Keeps the weights that a graph reads without running it: its own, and the weights of graphs around it. */
 static void keep_weights(emp_onnx_call *c, const emp_onnx_scope *outer,
                          const emp_onnx_graph *graph)
 {

@@ -254,7 +254,7 @@ static emp_status add_reader(wiring *w, emp_slice name, int32_t i, emp_error *er
                           err);
 }
 
-/* What a graph gives away counts as read, twice, so that no pattern swallows it. */
+/* A result that a graph gives away counts as read, twice, so that no pattern swallows it. */
 static emp_status wire(wiring *w, const emp_onnx_graph *graph, emp_error *err)
 {
     for (int32_t i = 0; i < w->count; i++) {

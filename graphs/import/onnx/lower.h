@@ -2,8 +2,8 @@
  * From ONNX's nodes to ops of the op table, one node at a time.
  *
  * A value of the model is a constant (its numbers are known), a weight, or a tensor of the graph.
- * Nodes whose inputs are constants are computed here and leave no op. What an op type becomes is a
- * function of the tables in lower_*.c; it takes an emp_onnx_call.
+ * Nodes whose inputs are constants are computed here and leave no op. The lowering of an op type is
+ * a function in the tables in lower_*.c; it takes an emp_onnx_call.
  *
  * Problems do not end the walk. They are noted, the outputs of the node are not known, and nodes
  * that read them are passed over.
@@ -38,7 +38,7 @@ struct emp_onnx_value {
     int32_t          item_count;
 };
 
-/** Names that nodes see: those of their graph, then those of the graphs around it. */
+/** Names that nodes see: the names of their graph, then of the graphs around it. */
 typedef struct emp_onnx_scope emp_onnx_scope;
 struct emp_onnx_scope {
     emp_strmap            index;
@@ -99,7 +99,7 @@ typedef struct {
 
 typedef void emp_onnx_lowering(emp_onnx_call *c, const char *word);
 
-/** What a type becomes; the domain is "" or a vendor's. */
+/** The lowering of a type; the domain is "" or a vendor's. */
 typedef struct {
     const char        *type;
     emp_onnx_lowering *fn;
@@ -128,7 +128,7 @@ void emp_onnx_bind_tensor(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
 /** Makes a weight or a tensor part of the step, even if no op of the step reads it. */
 void emp_onnx_keep(emp_onnx *o, emp_onnx_value *value);
 
-/* What a lowering asks of its node. */
+/* Queries of a lowering about its node. */
 
 /** True if none of \a count sizes is below 0; otherwise the node is refused. */
 bool emp_onnx_are_counts(emp_onnx_call *c, const int64_t *number, int32_t count);
@@ -149,7 +149,7 @@ int32_t emp_onnx_ints(const emp_onnx_call *c, const char *name, int32_t input,
 /** An axis from 0 of a tensor of that rank; refuses the node where it is outside. */
 int32_t emp_onnx_axis(emp_onnx_call *c, int64_t axis, int32_t rank);
 
-/* What it makes. */
+/* Calls that make ops. */
 
 emp_port emp_onnx_emit(emp_onnx_call *c, const char *type, const emp_op_attrs *attrs,
                        const emp_port *inputs, int32_t count);
@@ -205,7 +205,7 @@ static inline int64_t emp_onnx_times(int64_t a, int64_t b)
 
 /** The common shape of two operands; false: they do not fit. */
 bool emp_onnx_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out);
-/** What a Slice takes of each dim. */
+/** The range that a Slice takes of each dim. */
 typedef struct {
     int64_t first[EMP_MAX_RANK], taken[EMP_MAX_RANK], step[EMP_MAX_RANK];
 } emp_onnx_cut;
@@ -232,13 +232,13 @@ emp_shape emp_onnx_aligned(const emp_onnx_call *c, int32_t i);
 
 /* Sizes that the model leaves open: sizes.c. One symbol has one size everywhere. */
 
-/** Finds the symbols in the shapes of the inputs and settles their sizes: that given for the
- * symbol, else that of the batch, else that of the sum or product which the symbol is ("past + 1"),
+/** Finds the symbols in the shapes of the inputs and settles their sizes: the size given for
+ * the symbol, else the batch's, else the value of the sum or product which the symbol is ("past + 1"),
  * else an assumed one, which the notes say.
  * \retval EMP_EINVAL  A size or a batch for which the inputs have no place. */
 emp_status emp_onnx_find_sizes(emp_onnx *o, const emp_onnx_scope *scope,
                                const emp_onnx_graph *graph, emp_error *err);
-/** Checks that each given size is one, and that of an input; at the end of the walk also those of
+/** Checks that each given size is one, and belongs to an input; at the end of the walk also
  * sizes that depend on data. */
 emp_status emp_onnx_check_sizes(const emp_onnx *o, bool is_end, emp_error *err);
 /** Puts the settled sizes into the shape of an input. */
@@ -267,7 +267,7 @@ emp_port emp_onnx_part(emp_onnx_call *c, emp_onnx_value *value, int32_t axis,
 /** The body of a function in place of the node. */
 void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body);
 
-/* The rules by theme, each ending with {0}; those of the runtime's own domains come first there. */
+/* The rules by theme, each ending with {0}; the rules of the runtime's own domains come first there. */
 extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
     emp_onnx_made_rules[], emp_onnx_layer_rules[], emp_onnx_other_rules[],
     emp_onnx_attention_rules[], emp_onnx_einsum_rules[], emp_onnx_sequence_rules[],
@@ -318,7 +318,7 @@ typedef enum {
     EMP_ONNX_ACTIVATION
 } emp_onnx_fused;
 
-/** What a node stands for. */
+/** The pattern that a node stands for. */
 typedef struct {
     emp_onnx_fused kind;
     const char    *type; /**< of an activation: "Gelu" */

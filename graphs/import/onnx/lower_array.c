@@ -87,7 +87,7 @@ static void pass(emp_onnx_call *c, const char *word)
     }
 }
 
-/* Whether an order exchanges the last two dims alone. */
+/* Whether an order exchanges only the last two dims. */
 static bool turns_matrices(const int64_t *order, int32_t rank)
 {
     if (rank < 2 || order[rank - 1] != rank - 2 || order[rank - 2] != rank - 1)
@@ -164,7 +164,7 @@ static void concat(emp_onnx_call *c, const char *word)
                                inputs, c->in_count + 1));
 }
 
-/* Whether sizes are those of so many parts that make the whole. */
+/* Whether the sizes belong to so many parts that make the whole. */
 static bool are_parts(emp_onnx_call *c, const int64_t *sizes, int32_t count,
                       int32_t parts, int64_t whole)
 {
@@ -475,7 +475,7 @@ static void rearrange(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &x, 1));
 }
 
-/* Numbers of an attribute, else those of a constant input; returns how many, 0 = none. */
+/* Numbers of an attribute, else of a constant input; returns how many, 0 = none. */
 static int32_t read_factors(emp_onnx_call *c, const char *name, int32_t input,
                             double *factor)
 {

@@ -189,7 +189,7 @@ static void drop_stretched(emp_onnx_call *c, equation *e)
     }
 }
 
-/* Sums over letters of one operand that nobody else wants. */
+/* Sums over letters of one operand that no other operand or result has. */
 static void sum_alone(emp_onnx_call *c, const equation *e, term *t, const term *other,
                       int32_t after)
 {

@@ -88,7 +88,7 @@ static emp_port onnx_channels_second(emp_onnx_call *c, int32_t i, emp_shape *sha
     int64_t channels = shape->dim[shape->rank - 1];
     for (int32_t d = shape->rank - 1; d > 1; d--) shape->dim[d] = shape->dim[d - 1];
     shape->dim[1] = channels;
-    const bool had_name = c->has_name; /* the node's name is that of its arithmetic */
+    const bool had_name = c->has_name; /* the node's name belongs to its arithmetic */
     c->has_name = true;
     x = emp_onnx_reshape(c, x, *shape);
     c->has_name = had_name;

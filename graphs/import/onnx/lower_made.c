@@ -7,7 +7,7 @@
 
 /* ---- tensors made of nothing but a shape ---- */
 
-/* The element type that an attribute gives, else that of the input, if there is one. */
+/* The element type that an attribute gives, else the input's, if there is one. */
 static emp_dtype dtype_of(const emp_onnx_call *c, const char *name, bool is_like_input)
 {
     const emp_onnx_value *x = emp_onnx_in(c, 0);

@@ -62,7 +62,7 @@ static void mean_of_operands(emp_onnx_call *c, const char *word)
         c, 0, emp_onnx_emit2(c, "RealDiv", all, emp_onnx_float_scalar(c, c->in_count)));
 }
 
-/* Squares are common enough to be told apart. */
+/* Squares are common enough to be distinguished. */
 static void power(emp_onnx_call *c, const char *word)
 {
     const emp_onnx_value *exponent = emp_onnx_in(c, 1);

@@ -415,7 +415,7 @@ static void stack(emp_onnx_call *c, const emp_onnx_value *list)
                                port, list->item_count));
 }
 
-/* What Concat makes of the tensors. */
+/* The concatenation of the tensors. */
 static void concat(emp_onnx_call *c, const char *word)
 {
     const emp_slice       type = {"Concat", strlen("Concat")};

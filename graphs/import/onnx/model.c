@@ -179,7 +179,7 @@ bool emp_onnx_model_function(const emp_onnx_model *model, emp_slice domain,
 
 /* ---- graphs ---- */
 
-/* What lists a message has: numbers of fields; the last list is NULL. */
+/* The lists of a message: numbers of fields; the last list is NULL. */
 typedef struct {
     int32_t        number;
     emp_onnx_list *list;
@@ -421,7 +421,7 @@ static double raw_number(int64_t type, const char *data, size_t size)
     }
 }
 
-/* Small types have an int32 for each element; those of floats are their bits. */
+/* Small types have an int32 for each element; an int32 has the bits of a float. */
 static double number_of_word(int64_t type, double word)
 {
     const uint16_t bits = (uint16_t)emp_truncate(word);

@@ -11,7 +11,7 @@
 #include "sim/graph/graph.h"
 #include "sim/graph/op.h"
 
-/** What the file leaves open. Zero-initialise: nothing is given. */
+/** Values that the file leaves open. Zero-initialise: nothing is given. */
 typedef struct {
     int64_t     batch; /**< for inputs that leave their first size open */
     const char *dims;  /**< "name=size,...": what symbols in shapes stand for; or NULL */
@@ -20,7 +20,7 @@ typedef struct {
     bool is_lenient; /**< take ops of unknown types as element-wise */
 } emp_onnx_params;
 
-/** Makes the graph of a model, its targets marked. Weights are variables whose data nobody reads.
+/** Makes the graph of a model, its targets marked. Weights are variables whose data are not read.
  *
  * \param[out] notes  What the file is, what had to be assumed, and its problems.
  * \retval EMP_EFORMAT  Damaged, or with problems; the message has the first one, notes the first
@@ -32,8 +32,8 @@ emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_param
 
 /* ONNX's messages on the wire: models, graphs, nodes, attributes, tensors (onnx.proto of ONNX 1.16).
  *
- * Nothing is copied: all slices lie in the file. A tensor's data are looked at only when somebody
- * asks for its numbers; data in other files are never opened.
+ * Nothing is copied: all slices lie in the file. A tensor's data are looked at only when its
+ * numbers are asked for; data in other files are never opened.
  */
 
 enum { EMP_ONNX_MAX_DOMAINS = 32 };
@@ -82,7 +82,7 @@ typedef struct {
     emp_slice s, tensor, graph, body;
 } emp_onnx_attr;
 
-/** What a TensorProto says beside its numbers. */
+/** A TensorProto without its numbers. */
 typedef struct {
     emp_slice name, body;
     emp_shape shape;
@@ -138,7 +138,7 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number,
 /** \retval EMP_EFORMAT  Damaged. */
 emp_status emp_onnx_info_read(emp_onnx_info *info, emp_slice body, emp_error *err);
 
-/** What the metadata of a graph, or of a value's type, say under a key; size 0 = nothing. O(bytes of the message's
+/** The text that the metadata of a graph, or of a value's type, say under a key; size 0 = nothing. O(bytes of the message's
  * fields). */
 emp_slice emp_onnx_graph_metadata(emp_slice body, const char *key);
 emp_slice emp_onnx_info_metadata(emp_slice body, const char *key);

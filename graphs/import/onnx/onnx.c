@@ -32,7 +32,7 @@ static emp_port find_prediction(emp_onnx *o, const emp_onnx_scope *scope,
     return EMP_TF_NONE;
 }
 
-/* What goes into a last softmax or sigmoid: the losses have these of their own. */
+/* The input of a last softmax or sigmoid: the losses have these of their own. */
 static emp_port logits_of(emp_tf *tf, emp_port y)
 {
     static const char *const last[] = {"Softmax", "LogSoftmax", "Sigmoid"};

@@ -118,7 +118,7 @@ static int64_t read_product(expression *e)
     return product;
 }
 
-/* The value of a symbol such as "past + 1" where that of its parts is known; else -1. */
+/* The value of a symbol such as "past + 1" where its parts' values are known; else -1. */
 static int64_t evaluate(const emp_onnx *o, emp_slice symbol)
 {
     expression e = {o, symbol.data, symbol.data + symbol.size, true};

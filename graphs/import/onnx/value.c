@@ -143,7 +143,7 @@ static const char *name_of(emp_onnx *o, emp_slice name)
     return emp_tf_join(o->tf, size > 0 ? text : "value", "", "");
 }
 
-/* A Const of the value's numbers, or of its shape alone where they are many or not known. */
+/* A Const of the value's numbers, or of only its shape where they are many or not known. */
 static emp_port constant(emp_onnx *o, const emp_onnx_value *value)
 {
     int64_t elements = emp_shape_elements(&value->shape);

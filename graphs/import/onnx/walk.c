@@ -33,7 +33,7 @@ void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
 
 /* ---- nodes ---- */
 
-/* The standard's own domain, and those of ONNX Runtime. */
+/* The standard's own domain, and ONNX Runtime's. */
 static bool is_read_domain(emp_slice domain)
 {
     static const char *const domains[] = {"com.microsoft", "com.microsoft.nchwc",
@@ -59,7 +59,7 @@ const emp_onnx_rule *emp_onnx_find_rule(emp_slice domain, emp_slice type)
     return NULL;
 }
 
-/* A unique name for the node's first op: its own, else that of what it makes, else its type. */
+/* A unique name for the node's first op: its own, else its result's, else its type. */
 static const char *name_node(emp_onnx *o, const emp_onnx_node *node)
 {
     emp_slice from = node->name.size > 0 ? node->name
@@ -317,7 +317,7 @@ static void check_outputs(emp_onnx *o, const emp_onnx_scope *scope,
     emp_strmap_clear(&maker);
 }
 
-/* Lists the nodes of the model's outer graph in the notes; NULL: they are those of an inner graph, or there is no memory. */
+/* Lists the nodes of the model's outer graph in the notes; NULL: they belong to an inner graph, or there is no memory. */
 static emp_import_node *note_nodes(emp_onnx *o, const emp_onnx_scope *scope,
                                    const emp_onnx_node   *nodes,
                                    const emp_onnx_fusion *fusions, size_t count)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What a node does with an input. */
+/* The use of an input by a node. */
 enum {
     ROLE_WEIGHT = 1,    /* multiplies by it */
     ROLE_STATISTIC = 2, /* of a batch norm */
@@ -126,7 +126,7 @@ static emp_status add_roles(emp_onnx *o, const emp_onnx_node *node, emp_error *e
     return EMP_OK;
 }
 
-/* Of the graphs in a node's attributes. */
+/* Finds the weights in the graphs of a node's attributes. */
 static emp_status find_inner(emp_onnx *o, const emp_onnx_node *node, int32_t depth,
                              emp_error *err)
 {

@@ -24,7 +24,7 @@ static int line_of(const emp_cursor *cursor)
     return line;
 }
 
-/* What an error message says stands under the cursor. */
+/* The description of the token under the cursor for an error message. */
 static emp_slice seen(const emp_cursor *cursor)
 {
     const char *end = cursor->at;

@@ -64,7 +64,7 @@ emp_text_body emp_text_open(const char *origin, emp_slice body);
 emp_status emp_text_next(emp_text_body *text, emp_text_field *field, bool *found,
                          emp_error *err);
 
-/** What the literals of an EMP_TEXT_STRING mean: a slice of the file where they hold no
+/** The value of an EMP_TEXT_STRING's literals: a slice of the file where they hold no
  * escape, else of \a scratch. */
 emp_status emp_text_unquote(emp_slice literals, emp_arena *scratch, emp_slice *out,
                             emp_error *err);
@@ -106,14 +106,14 @@ typedef enum { EMP_NUMBER_VARINT, EMP_NUMBER_FLOAT, EMP_NUMBER_DOUBLE } emp_numb
 emp_message emp_message_open(emp_message_file *file, emp_slice body,
                              const emp_field_name *names);
 
-/** What is still to be read. */
+/** The part that is still to be read. */
 emp_slice emp_message_body(const emp_message *message);
 
 /** Reads the next field; \a *found is false at the end of the message. */
 emp_status emp_message_next(emp_message *message, emp_field *field, bool *found,
                             emp_error *err);
 
-/* What a field holds; each fails with EMP_EFORMAT where it holds something else. */
+/* The value of a field; each fails with EMP_EFORMAT where it holds something else. */
 emp_status emp_field_string(const emp_message *message, const emp_field *field,
                             emp_slice *out, emp_error *err);
 emp_status emp_field_message(const emp_message *message, const emp_field *field,
@@ -131,7 +131,7 @@ emp_status emp_field_integer(const emp_message *message, const emp_field *field,
                              int64_t *value, emp_error *err);
 
 /** A value of the enumeration \a values, by number or, in text, by name; a name that is
- * not listed is 0. Of several packed values it is the first. */
+ * not listed is 0. From several packed values it takes the first. */
 emp_status emp_field_enum(const emp_message *message, const emp_field *field,
                           const emp_field_name *values, int64_t *value, emp_error *err);
 

@@ -81,7 +81,7 @@ void emp_wire_put_varint(emp_wire_sink *sink, uint64_t value);
 /** A field that holds one number. */
 void emp_wire_put_number(emp_wire_sink *sink, int32_t field, uint64_t value);
 
-/** What stands before the bytes of a string, a message or packed numbers. */
+/** The length before the bytes of a string, a message or packed numbers. */
 void emp_wire_put_head(emp_wire_sink *sink, int32_t field, size_t size);
 
 /** A field that holds a text. */

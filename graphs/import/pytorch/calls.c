@@ -112,7 +112,7 @@ bool emp_aten_parse(emp_aten_op *op, const char *target, size_t length)
     return true;
 }
 
-/* Results of a tuple that may be there without anybody who takes them. */
+/* Results of a tuple that may be there without a reader. */
 enum { UNTAKEN_MAX = 64 };
 
 void emp_torch_calls_clear(emp_torch_calls *calls)
@@ -243,8 +243,8 @@ static void find_getitem(emp_torch_calls *c, int32_t node)
     c->taken[node] = (int32_t)index->number;
 }
 
-/* The results of a call are those it states and those that are taken; of one between them that nobody
- * takes, nothing is known and nothing is kept. */
+/* The results of a call are those it states and those that are taken; a result between them that is
+ * not taken is unknown and not kept. */
 static emp_status grow_results(emp_torch_program *p, int32_t node, int32_t count,
                                int32_t takers, emp_error *err)
 {
@@ -302,7 +302,7 @@ cleanup:
 
 /* ---- products ---- */
 
-/* What multiplies as often as its result says; all else is charged by what it reads. */
+/* Ops that multiply as often as their result says; all else is charged by what it reads. */
 static bool needs_results(const emp_aten_op *op)
 {
     if (op == NULL || op->type == NULL || op->is_in_place || op->is_out) return false;
@@ -372,7 +372,7 @@ static emp_status check_products(const emp_torch_calls *c, emp_error *err)
 
 /* ---- memory ---- */
 
-/* What is taken out of a tuple of views is a view of what the call reads. */
+/* An element of a tuple of views is a view of the call's input. */
 static bool hands_on_memory(const emp_torch_calls *c, int32_t node)
 {
     const emp_aten_op *op = c->op_of[node];

@@ -290,7 +290,7 @@ static void bind_update(lowering *l, int32_t node, int32_t placeholder)
         l->is_new[op] = true;
 }
 
-/* What a module holds and computes forward shares a device. */
+/* The weights and forward ops of a module share a device. */
 static emp_status bind_modules(lowering *l, emp_error *err)
 {
     emp_status st = EMP_OK;

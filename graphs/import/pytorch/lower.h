@@ -1,10 +1,10 @@
 /** \file graphs/import/pytorch/lower.h
  * A program of PyTorch made into ops.
  *
- * - What is taken out of a tuple is an edge; what is taken out of a tuple of views is a view.
+ * - An element of a tuple is an edge; an element of a tuple of views is a view.
  * - A call on lists, such as a fused optimizer, is an op for each tensor, as they may lie on several devices.
- * - An op in place has its operand's buffer and device. What reads the buffer before or after it keeps its
- *   order by control edges.
+ * - An op in place has its operand's buffer and device. Control edges keep the order of the buffer's reads
+ *   before and after it.
  * - The op that makes the new value of a parameter or state writes it in place, if nothing reads the old
  *   one later. An optimizer's ops and states are where their parameter is.
  * - A step runs what it gives back and what it writes in place.
@@ -48,7 +48,7 @@ typedef struct {
  * \return  Whether it is a name at all; if not, \a op is all 0. */
 bool emp_aten_parse(emp_aten_op *op, const char *target, size_t length);
 
-/* What the calls of a program are: the op of each, what is taken out of tuples, whose memory a result is.
+/* The calls of a program as ops: the op of each, what is taken out of tuples, whose memory a result is.
  */
 
 typedef struct {
@@ -87,7 +87,7 @@ const emp_torch_value *emp_torch_next_tensor(const emp_torch_program *p,
                                              emp_torch_walk          *at);
 
 /** The next tensor that one of so many pieces of a call on lists reads: of a list as long as that its own
- * item, of other lists nothing. Of one piece it is emp_torch_next_tensor(). O(1) amortised. */
+ * item, of other lists nothing. For one piece it is emp_torch_next_tensor(). O(1) amortised. */
 const emp_torch_value *emp_torch_next_of_piece(const emp_torch_program *p,
                                                const emp_torch_node    *node,
                                                emp_torch_walk *at, int32_t piece,
@@ -99,11 +99,11 @@ int32_t emp_torch_list_count(const emp_torch_calls *calls, int32_t node);
 /** Whether a call writes the tensors of that argument, in their place. */
 bool emp_torch_writes(const emp_torch_calls *calls, int32_t node, int32_t argument);
 
-/** What a tensor is; NULL: the file does not say. */
+/** A tensor; NULL: the file does not say. */
 const emp_tensor_info *emp_torch_tensor(const emp_torch_calls *calls,
                                         const emp_torch_value *tensor);
 
-/* What the arguments of a call say that the shapes of its tensors do not. */
+/* Facts in the arguments of a call that the shapes of its tensors do not have. */
 
 /** The attributes of a call that has an op. O(arguments). */
 emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node);
@@ -115,8 +115,8 @@ bool emp_torch_is_idle(const emp_torch_calls *calls, int32_t node);
  *
  * A file may say so. Else the graph does: what a step gives back in the shape of a placeholder, computed
  * from it element by element, is its new value. A placeholder with a new value is kept from step to step.
- * It is a parameter if anything but the update reads it, else a state. What the graph does not tell, names
- * do: "ps_1", "p_layer_weight", "primals_3", "bufs_1". */
+ * It is a parameter if anything but the update reads it, else a state. Names decide where the graph does
+ * not: "ps_1", "p_layer_weight", "primals_3", "bufs_1". */
 
 typedef struct {
     int32_t *
@@ -124,7 +124,7 @@ typedef struct {
                              placeholder; else -1 */
     int32_t count[EMP_TORCH_STATE + 1]; /**< placeholders of each role */
     int32_t told, by_graph,
-        by_name; /**< how many roles the file, the graph and names have told */
+        by_name; /**< how many roles come from the file, the graph and names */
     emp_arrays arrays;
 } emp_torch_roles;
 

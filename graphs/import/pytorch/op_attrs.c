@@ -122,7 +122,7 @@ static int64_t square_root(double x)
     return root < 0x1p62 ? (int64_t)(root + 0.5) : INT64_MAX;
 }
 
-/* Of m k and k n elements with m n left, k is the root of the ratio. */
+/* With operands of m k and k n elements and a result of m n, k is the root of the ratio. */
 static emp_shape tensordot_product(const emp_shape *a, const emp_shape *b,
                                    const emp_shape *out)
 {

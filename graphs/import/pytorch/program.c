@@ -116,7 +116,7 @@ static emp_status read_text(emp_torch_program *p, const char *text, int32_t at,
     return p->value[at].text == NULL ? EMP_ERROR(EMP_ENOMEM, "an argument") : EMP_OK;
 }
 
-/* Depth is that of the JSON, which has a limit. */
+/* The JSON limits the depth. */
 static emp_status read_value(emp_torch_program *p, const emp_json *json, int32_t at,
                              const char *place, emp_error *err)
 {

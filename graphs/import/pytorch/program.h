@@ -33,7 +33,7 @@ typedef struct {
     const char    *key; /**< name of the parameter, NULL where only its place tells it */
 } emp_torch_value;
 
-/** What a step does with a placeholder. */
+/** The role of a placeholder in a step. */
 typedef enum {
     EMP_TORCH_UNTOLD,
     EMP_TORCH_INPUT,
@@ -93,9 +93,9 @@ const emp_torch_value *emp_torch_argument(const emp_torch_program *p,
 bool emp_torch_is_list_of(const emp_torch_program *p, const emp_torch_value *v,
                           emp_torch_kind kind);
 
-/* The JSON of a torch.fx graph as scripts/export/export_torch.py writes it (docs/formats.md). */
+/* The JSON of a torch.fx graph as scripts/export/export_torch.py writes it (docs/models.md). */
 
-/* What is wrong with a file, all of it at once: as many sentences as a message holds. */
+/* All faults of a file at once: as many sentences as a message holds. */
 
 enum { EMP_PROBLEMS_SHOWN = 20 };
 

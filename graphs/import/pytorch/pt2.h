@@ -1,6 +1,6 @@
 /** \file graphs/import/pytorch/pt2.h
  * Archives of torch.export (.pt2): the graph of a forward pass, with the roles and modules that it states.
- * Of weights only the list is read, which says where they are.
+ * Only the list of weights is read, which says where they are.
  *
  * Source: PyTorch's torch/_export/serde/schema.py (schema versions 5 to 8) and its pt2_archive. Archives of
  * PyTorch 2.11 have been read; no older one has.

@@ -297,7 +297,7 @@ static bool add_numbers(char *place, size_t *used, const emp_json *list)
     return true;
 }
 
-/* What only names of one tensor have in common: file, sizes, strides, offset and element type. */
+/* The values that only names of one tensor share: file, sizes, strides, offset and element type. */
 static bool describe(char place[PLACE_BYTES], const emp_json *weight)
 {
     const emp_json *meta = emp_json_get(weight, "tensor_meta");

@@ -305,8 +305,8 @@ static emp_status stack(inner *in, const emp_pt2_maker *parts, int32_t stride,
     return add_step(in, "torch.ops.aten.stack.default", result, &node, &whole, made, err);
 }
 
-/* The state's first \a carried tensors go from iteration to iteration, the next \a xs are cut into slices. What the
- * graph makes behind the state is stacked. */
+/* The state's first \a carried tensors go from iteration to iteration, the next \a xs are cut into slices. Results
+ * behind the state are stacked. */
 static emp_status run_scan(inner *in, int32_t carried, int32_t xs, const char **names,
                            int32_t count, emp_error *err)
 {
@@ -353,7 +353,7 @@ static const emp_json *node_that_makes(const emp_json *graph, const char *name)
     return NULL;
 }
 
-/* Of a node that computes "input \a place of the graph OP number" the number; -1: it is no such node. */
+/* The number of a node that computes "input \a place of the graph OP number"; -1: it is no such node. */
 static int64_t number_beside_input(const emp_json *graph, const emp_json *node,
                                    const char *target, int32_t *place)
 {

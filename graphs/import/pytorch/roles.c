@@ -71,8 +71,8 @@ static void add_candidate(outcome *o, int32_t placeholder)
     if (o->count < CANDIDATES_MAX) o->candidate[o->count++] = placeholder;
 }
 
-/* From a result back through ops by element to placeholders of its shape. Of an op of lists the tensors at
- * the place of its result matter alone. */
+/* From a result back through ops by element to placeholders of its shape. For an op of lists only the tensors
+ * at the place of its result matter. */
 static void walk_back(finder *f, outcome *o, int32_t number)
 {
     const emp_torch_program *p = f->calls->program;

@@ -14,7 +14,7 @@
  *                          "runtime": 318, "is_cpu_op": true}, ...]}
  *
  * A node is the op "cpu/copy_.216" of type copy_, which a CPU has to run, or "gpu/..."; its time is
- * the one stated, of microseconds, for a CPU EMP_TRACE_CPU times that of a kernel. It reads the
+ * the one stated, of microseconds, for a CPU EMP_TRACE_CPU times a kernel's. It reads the
  * results of its data_deps; a copy of one carries comm_size bytes, else none. As in Chakra's own
  * feeder, ctrl_deps bind nothing: they say in which operator a node lies. A dependency on a node
  * that the trace does not have binds nothing either; the note counts them. So does it count nodes that

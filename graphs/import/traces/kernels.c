@@ -82,7 +82,7 @@ static int64_t bytes_of(const emp_shape *shape, emp_dtype dtype)
     return emp_mul_saturating(elements_of(shape), emp_dtype_bytes(dtype));
 }
 
-/* A list of tensors has no types: they are taken to be those of the operator's first tensor that has one. */
+/* A list of tensors has no types: the operator's first tensor with a type gives it. */
 static void read_argument(argument *a, const emp_json *dims, const emp_json *type,
                           const emp_json *value)
 {
@@ -109,7 +109,7 @@ static bool is_list(const argument *a)
     return a->dtype == EMP_DTYPE_NONE && a->bytes > 0;
 }
 
-/* Lists get the type of a tensor beside them; alone they are of 16 bits, as most are today. */
+/* Lists get the type of a tensor beside them; without one they have 16 bits, as most have today. */
 static void type_lists(operation *op)
 {
     emp_dtype dtype = EMP_DTYPE_BFLOAT16;
@@ -357,7 +357,7 @@ static int64_t gathered_bytes(const operation *op)
     return 2 * emp_mul_saturating(rows, op->arg[0].bytes / table->dim[0]);
 }
 
-/* What an operator reads and writes: its tensors, and a result as large as the largest of them, unless its name
+/* The bytes that an operator reads and writes: its tensors, and a result as large as the largest of them, unless its name
  * says otherwise. */
 static int64_t moved_bytes(const operation *op)
 {

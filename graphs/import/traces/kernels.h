@@ -1,7 +1,7 @@
 /** \file graphs/import/traces/kernels.h
  * Recognises what the kernels of a profiler's trace do, so that their times can be scaled to other GPUs.
  *
- * The operator around a kernel's launch has its arguments' shapes if the profiler was told record_shapes. They give
+ * The operator around a kernel's launch has its arguments' shapes if the profiler had record_shapes. They give
  * the sizes of products, convolutions and attention, and the bytes of all else; the kernel's own name tells the
  * main kernel of an operator from those that prepare it. Without shapes a name is enough for the kind.
  */

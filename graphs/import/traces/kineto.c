@@ -486,7 +486,7 @@ static emp_status refuse_number(const emp_kineto *trace, int64_t number, emp_err
 
 enum { STEPS_MAX = 1 << 10 };
 
-/* Of steps[count] the one of median duration; those without a GPU only if there is no other. */
+/* The step of median duration among steps[count]; those without a GPU only if there is no other. */
 static const emp_kineto_event *find_usual(const key *steps, int32_t count,
                                           const emp_kineto     *trace,
                                           const emp_activities *a)

@@ -72,7 +72,7 @@ void emp_kineto_clear(emp_kineto *trace);
  *  - A thread is cut where it starts something on a GPU. A piece lasts from one cut to the next
  *    and holds everything that the thread did there, Python included.
  *  - A kernel waits for the piece whose call started it (correlation id) and for its predecessor
- *    on the stream. What then is left until its measured begin is its lead: the time to launch
+ *    on the stream. The time left until its measured begin is its lead: the time to launch
  *    or to dispatch it, part of its cost. A lead over EMP_STEP_LEAD_NS has a cause that the trace
  *    does not name. If an event on another stream ended just then, the kernel waits for that one;
  *    else the lead becomes a node of its own, a wait.
@@ -81,8 +81,8 @@ void emp_kineto_clear(emp_kineto *trace);
  *  - Another thread begins when the main one reaches that time. If the main one does nothing
  *    meanwhile, it waits for the other.
  *  - The host runs ahead of the GPUs. The step starts when the first stream is free for it and has
- *    been given something. What the host did until then it does at the end, for the step after.
- *    What the step before has left on other streams at that time is a wait.
+ *    been given something. The host's work until then is moved to the end, for the step after.
+ *    Work of the step before on other streams at that time is a wait.
  *
  * So the time of a step is that from one to the next when it is repeated. All else waits for what
  * came before it in the trace, so there is no cycle.
@@ -140,7 +140,7 @@ void emp_step_clear(emp_traced_step *step);
 
 /* Which part of a trace is the step, and which events of it belong together. */
 
-/** What runs on GPUs, and the calls that started it; arrays of indices of events. */
+/** Work on GPUs, and the calls that started it; arrays of indices of events. */
 typedef struct {
     int32_t
         *activity; /**< kernels, copies and sets by the index of their call, then begin */

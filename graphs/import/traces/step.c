@@ -9,7 +9,7 @@
 
 enum { PENDING_MAX = 8, LOOK_BACK = 64 };
 
-/* What happens at one moment; of equal ones the first kind comes first. */
+/* The kinds of events; simultaneous ones come in this order. */
 typedef enum { MOMENT_PAUSE, MOMENT_RESUME, MOMENT_CALL, MOMENT_OP_END } step_moment_kind;
 
 typedef struct {
@@ -217,7 +217,7 @@ static void find_outer_ops(splitter *s)
     }
 }
 
-/* What the steps before have left on the streams. */
+/* Work of the steps before on the streams. */
 
 /* How long a call takes that starts something. */
 static emp_status find_usual_call(splitter *s, emp_error *err)
@@ -266,12 +266,12 @@ cleanup:
     return st;
 }
 
-/* What runs on GPUs, and what it waits for. */
+/* Work on GPUs, and its causes. */
 
-/* What ends this long before a kernel begins may be what the kernel waited for. */
+/* Work that ends at most this long before a kernel begins may be its cause. */
 static const int64_t CAUSE_NS = 20000;
 
-/* What ended just before \a event began, on another stream. */
+/* The work that ended on another stream just before \a event began. */
 static int32_t find_cause(const splitter *s, int32_t event)
 {
     const emp_kineto_event *e = &s->trace->event[event];
@@ -310,7 +310,7 @@ static void note_span(splitter *s, const emp_kineto_event *e)
 }
 
 /* When nothing that is known holds it up any more: it was issued, the step has started, and its
- * predecessor of the step is done. What the step before has left on its stream is not known. */
+ * predecessor of the step is done. The work of the step before on its stream is not known. */
 static int64_t ready_at(const splitter *s, int32_t before, int64_t issued_ns)
 {
     int64_t ready_ns = issued_ns > s->start_ns ? issued_ns : s->start_ns;
@@ -395,8 +395,8 @@ static int64_t splitter_issue_end(const splitter *s, int32_t event)
     return end_ns;
 }
 
-/* What a call has waited for: the last that ended while it ran, of what was started before and,
- * if it copies, of its own copies. -1 = nothing. */
+/* The work that a call has waited for: the last to end while it ran among the work started
+ * before and, if it copies, its own copies. -1 = nothing. */
 static int32_t find_awaited(const splitter *s, int32_t call, int64_t issued_ns)
 {
     const emp_kineto_event *c = &s->trace->event[call];
@@ -535,7 +535,7 @@ static int32_t renumber(int32_t *number, const splitter *s)
     return stay;
 }
 
-/* What the host has done ahead binds nothing: it was done when the step started. */
+/* The host's work done ahead binds nothing: it was done when the step started. */
 static void move_edges(emp_traced_step *step, const int32_t *number, int32_t stay)
 {
     int32_t kept = 0;
@@ -549,7 +549,7 @@ static void move_edges(emp_traced_step *step, const int32_t *number, int32_t sta
     step->edge_count = kept;
 }
 
-/* What is done ahead, for the step after, begins after the main thread's last piece of this one. */
+/* Work done ahead, for the step after, begins after the main thread's last piece of this one. */
 static emp_status follow(splitter *s, const bool *has_cause, int32_t stay, emp_error *err)
 {
     emp_traced_step *step = s->step;

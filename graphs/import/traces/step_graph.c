@@ -207,7 +207,7 @@ static emp_status add_read(emp_step_tensors *out, int32_t from, int32_t to,
     return EMP_OK;
 }
 
-/* What ran for an operator: it reads the operator's inputs and what ran for it before; the last
+/* A kernel of an operator: it reads the operator's inputs and its earlier kernels' results; the last
  * one writes the outputs. */
 static emp_status join(joiner *j, int32_t i, const emp_execution_op *op, emp_error *err)
 {
@@ -423,7 +423,7 @@ static emp_status connect(emp_graph_builder *builder, const emp_traced_step *ste
 
 /* Adds an op for each node, in the order of their numbers, and the edges. With tensors (NULL
  * is allowed) ops read each other's results, and two that are joined with operators do not wait for
- * each other because of their stream alone. O(nodes + edges).
+ * each other only because of their stream. O(nodes + edges).
  * \retval EMP_EUNSUPPORTED  Longer times than a simulation can add up. */
 static emp_status step_build(emp_graph_builder *builder, const emp_traced_step *step,
                              const emp_kineto *trace, const emp_step_tensors *tensors,
@@ -490,7 +490,7 @@ cleanup:
 
 /* A step of a trace of PyTorch's profiler: "trace:kineto=FILE,et=FILE,step=103". */
 
-/* Of a GPU whose size no trace states: enough for everything. */
+/* For a GPU whose size no trace states: enough for everything. */
 static const int64_t MEMORY_BYTES = INT64_C(1) << 40;
 
 /* Streams that the step uses, and threads. */
@@ -514,7 +514,7 @@ static bool has_gpu_work(const emp_traced_step *step)
     return step->kernel_count + step->copy_count > 0;
 }
 
-/* A profiler that did not record GPUs leaves a trace of the host alone, which looks like a step. */
+/* A profiler that did not record GPUs leaves a trace of only the host, which looks like a step. */
 static void warn_without_kernels(emp_import_notes *notes, const emp_traced_step *step,
                                  const emp_kineto *trace)
 {

@@ -18,7 +18,7 @@
 #include "sim/graph/graph_builder.h"
 
 /* PyTorch's execution traces (ET): every operator of a run with the tensors that it reads and
- * makes, and without times. Of schema 1.0.x
+ * makes, and without times. For schema 1.0.x
  *
  *     {"schema": "1.0.1", "nodes": [{"name": "aten::add", "id": 5, "rf_id": 3,
  *      "inputs": [[11, 12, 0, 65536, 4, "cuda:0"], 1], "outputs": [[13, 14, 0, ...]]}, ...]}
@@ -56,9 +56,9 @@ bool emp_execution_tensor_parts(const emp_json *value, int64_t *part);
 const emp_json *emp_execution_attribute(const emp_json *node, const char *key);
 
 /* Which kernels of a step read what others have written: the operators of its profiler's trace,
- * joined with those of its execution trace.
+ * joined with the operators of its execution trace.
  *
- * What an operator writes is written by the last kernel that it started. A tensor is known by its
+ * An operator's results are written by the last kernel that it started. A tensor is known by its
  * storage, so that views and changes in place need no rules. A copy of a result carries all that
  * the operator makes. */
 
@@ -75,8 +75,8 @@ enum { EMP_TRACE_CPU = 10, EMP_TRACE_NAME_BYTES = 256, EMP_TRACE_PART_BYTES = 64
 
 /* Texts of traces as parts of names. */
 
-/** The function of a kernel's signature: of "void at::native::f<int>(...)" it is f. Of what is no
- * signature it is the text up to '(' or '<'. */
+/** The function of a kernel's signature: of "void at::native::f<int>(...)" it is f. For a name that
+ * is not a signature it is the text up to '(' or '<'. */
 void emp_trace_put_kernel(char part[EMP_TRACE_PART_BYTES], const char *name,
                           size_t length);
 

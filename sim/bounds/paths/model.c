@@ -226,7 +226,7 @@ static void describe_ops(emp_bound_model *model)
 
 /* ---- edges ---- */
 
-/* What stands for a control edge under the rules of other simulators. */
+/* The bytes in place of a control edge under the rules of other simulators. */
 static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
 {
     const emp_graph   *g = model->problem->graph;
@@ -238,7 +238,7 @@ static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
     return has_output ? g->tensor[g->output_offset[from]].copy_bytes : 0;
 }
 
-/* What the edge moves if its ends are on two devices. */
+/* The bytes that the edge moves if its ends are on two devices. */
 static int64_t bytes_of(const emp_bound_model *model, const emp_bound_edge *edge)
 {
     return emp_bound_is_control(edge)

@@ -14,7 +14,7 @@
 
 enum { EMP_BOUND_THREAD, EMP_BOUND_STREAM, EMP_BOUND_CORES, EMP_BOUND_RESOURCES };
 
-/** Of an op that is not folded. */
+/** An op that is not folded. */
 typedef struct {
     uint32_t    kinds;                    /**< EMP_KIND_ mask of where it may still be */
     emp_time_ns issue_ns;                 /**< on the host thread of a GPU */
@@ -25,7 +25,7 @@ typedef struct {
     int64_t     bytes[EMP_DEVICE_KINDS];  /**< held for the whole step */
 } emp_bound_op;
 
-/** What is known of the head of an op on a GPU besides its edges (join.h); 0 = nothing. */
+/** The facts about the head of an op on a GPU besides its edges (join.h); 0 = nothing. */
 typedef struct {
     emp_time_ns ready_ns, queued_ns;
 } emp_bound_floor;
@@ -49,14 +49,14 @@ typedef struct {
     int32_t        *to, *from; /**< [op] its first link; -1 = none */
 } emp_bound_links;
 
-/** What is known of an edge between an op on one kind of device and one on another. */
+/** The facts about an edge between an op on one kind of device and one on another. */
 typedef struct {
     emp_time_ns after_told_ns; /**< the reader is ready no sooner than this after told */
     emp_time_ns after_done_ns; /**< likewise after done; -1 = that may come later */
     bool        is_in_order; /**< one stream: the reader's kernels come after all done */
 } emp_bound_delay;
 
-/** What is known of both ends besides their kinds. It is read only if both are GPUs. */
+/** The facts about both ends besides their kinds. It is read only if both are GPUs. */
 typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
 
 /** One for each pair of kinds, and two more for two GPUs. */
@@ -106,7 +106,7 @@ typedef struct {
     emp_bound_floor *floor; /**< [op] */
     emp_bound_links *links;
     int64_t         *edge_offset; /**< [op + 1] */
-    /** Of op v from edge_offset[v] to before edge_offset[v + 1]: inputs, then control inputs. Those
+    /** Op v's from edge_offset[v] to before edge_offset[v + 1]: inputs, then control inputs. Those
      * from folded ops are left out, and all if there are no paths. */
     emp_bound_edge    *edge;
     emp_bound_delays **delays; /**< [number] all that differ */

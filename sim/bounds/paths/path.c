@@ -6,11 +6,6 @@
 #include "base/clones.h"
 #include "base/mem.h"
 
-static bool has_stream(const emp_bound_model *model, int32_t kind)
-{
-    return model->has_thread && kind == EMP_DEVICE_GPU;
-}
-
 /* Later than any sum of EMP_BOUND_FAR and a time: what is nowhere never comes. */
 static const emp_time_ns NOWHERE_NS = 2 * EMP_BOUND_FAR;
 
@@ -71,7 +66,7 @@ static void finish_head(const emp_bound_model *model, emp_op_id op, int32_t kind
         head->ready_ns = emp_time_later(head->ready_ns, floor->ready_ns);
         head->queued_ns = emp_time_later(head->queued_ns, floor->queued_ns);
     }
-    if (has_stream(model, kind)) {
+    if (emp_bound_has_stream(model, kind)) {
         head->told_ns = emp_bound_add(head->ready_ns, o->issue_ns);
         head->done_ns = emp_bound_add(emp_time_later(head->told_ns, head->queued_ns),
                                       o->run_ns[kind]);
@@ -91,7 +86,7 @@ static inline void find_heads(const emp_bound_paths *paths, const emp_bound_mode
     for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
         wait_for(paths->head[edge->from], edge->delays, issue_ns, head);
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-        if (!has_stream(model, k)) head[k].queued_ns = 0;
+        if (!emp_bound_has_stream(model, k)) head[k].queued_ns = 0;
         if (k == EMP_DEVICE_GPU && emp_bound_may(&model->op[op], k))
             wait_for_links(paths, model, op, &head[k]);
         if (emp_bound_may(&model->op[op], k))
@@ -168,7 +163,7 @@ static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model
     tail->told_ns = emp_time_later(tail->told_ns, o->gap_ns[kind]);
     if (kind == EMP_DEVICE_GPU) go_on_by_links(paths, model, op, tail);
     tail->queued_ns = emp_bound_add(o->run_ns[kind], tail->done_ns);
-    if (has_stream(model, kind)) {
+    if (emp_bound_has_stream(model, kind)) {
         tail->ready_ns =
             emp_bound_add(o->issue_ns, emp_time_later(tail->told_ns, tail->queued_ns));
     } else {

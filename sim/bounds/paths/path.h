@@ -27,6 +27,21 @@ typedef struct {
     emp_bound_tail (*tail)[EMP_DEVICE_KINDS];
 } emp_bound_paths;
 
+/** Whether ops on the kind are issued to a stream, where they are told before they are done. */
+static inline bool emp_bound_has_stream(const emp_bound_model *model, int32_t kind)
+{
+    return model->has_thread && kind == EMP_DEVICE_GPU;
+}
+
+/** Whether the other end of an edge may be on a kind, if one end is on \a kind: on any that it may be on, but on the same
+ * where both are of one class. */
+static inline bool emp_bound_may_pair(const emp_bound_op   *other,
+                                      const emp_bound_edge *edge, int32_t kind,
+                                      int32_t other_kind)
+{
+    return emp_bound_may(other, other_kind) && (!edge->is_bound || kind == other_kind);
+}
+
 /** \retval EMP_ENOMEM */
 emp_status emp_bound_paths_init(emp_bound_paths *paths, const emp_bound_model *model,
                                 emp_error *err);

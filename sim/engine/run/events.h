@@ -17,7 +17,7 @@ static const emp_sim_rules emp_run_rules = EMP_SIM_RULES;
 #define EMP_RULES (sim->rules)
 #endif
 
-/* What a traced run tells, and the fingerprint of its schedule; the times of ops in a timed run.
+/* The calls of a traced run, and the fingerprint of its schedule; the times of ops in a timed run.
  * Nothing in other runs. */
 
 #define EMP_RUN_TELL(callback, ...)                                               \

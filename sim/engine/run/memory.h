@@ -196,7 +196,7 @@ static inline int32_t emp_run_space_of_output(const emp_engine *sim, int32_t ten
     return sim->space_of_place[2 * op + sim->instance[tensor].on_host];
 }
 
-/** What emp_run_create_outputs() does for any op. */
+/** emp_run_create_outputs() for any op. */
 EMP_SIM_CALLED void emp_run_create_all(emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -214,9 +214,9 @@ EMP_SIM_CALLED void emp_run_create_all(emp_engine *sim, int32_t op)
     }
 }
 
-/** What emp_run_create_outputs() does for an op that is like most, where an output may take over the
+/** emp_run_create_outputs() for a common op, where an output may take over the
  * buffer of the first of its inputs that it can. Which ops may and which can is random, so
- * nothing branches. Of an op that may not, no input is like one that nobody needs. */
+ * nothing branches. For an op that may not, no input counts as unneeded. */
 EMP_SIM_INLINE void emp_run_create_in_place(emp_engine *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];

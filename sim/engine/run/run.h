@@ -131,7 +131,7 @@ static inline void emp_run_notify_all(emp_engine *sim, int32_t op, int32_t devic
     }
 }
 
-/** What emp_run_complete() does for an op that is not like most. Many are an alias or read an input on
+/** emp_run_complete() for an uncommon op. Many are an alias or read an input on
  * the host, and no more. */
 EMP_SIM_CALLED void emp_run_complete_any(emp_engine *sim, int32_t op, int32_t device,
                                          bool releases)
@@ -372,7 +372,7 @@ static inline void emp_run_end_thread_item(emp_engine *sim, int32_t device)
     if (EMP_RULES.has_levels) emp_run_choose(sim, device, d);
 }
 
-/** What the source, which is no server, is of. Where nothing but copies is delayed and no host
+/** The kind of the source, which is not a server. Where nothing but copies is delayed and no host
  * thread receives them, who sees them does not matter. */
 static inline emp_sim_source_kind emp_run_kind_of(const emp_engine *sim, int32_t source)
 {

@@ -7,7 +7,7 @@
 #include "sim/engine/run/events.h"
 #include "sim/engine/run/memory.h"
 
-/* What waits for a device: a list, or one for each level, of which the least that is not empty
+/* The queue of a device: a list, or one for each level, of which the least that is not empty
  * is served. An op waits at its level, a copy to send at its producer's, one to receive at that
  * of its first reader: the caller of emp_run_serve() passes it. */
 
@@ -51,7 +51,7 @@ EMP_SIM_INLINE int32_t emp_run_take_from_line(emp_engine *sim, emp_sim_device *d
     return item;
 }
 
-/* What devices that are groups of one computer's cores take from each other. Nothing of it is in
+/* The times that devices which are groups of one computer's cores take from each other. Nothing of it is in
  * runs on other machines. */
 
 /** The device has begun something that has not ended. */
@@ -97,7 +97,7 @@ static inline emp_time_ns emp_run_more_for(const emp_engine *sim, int32_t op,
     return emp_run_works_beside(sim, device) ? more + sim->sharing->more_ns[op] : more;
 }
 
-/** Others take the cores of a group for \a duration, from now on. What runs there ends later. */
+/** Others take the cores of a group for \a duration, from now on. The op that runs there ends later. */
 static inline void emp_run_hold_up(emp_engine *sim, int32_t device, emp_time_ns duration)
 {
     emp_sim_device     *d = &sim->device[device];
@@ -148,7 +148,7 @@ static inline void emp_run_take_cores_for_tasks(emp_engine *sim, int32_t cpu,
 }
 
 /* Devices that serve one item at a time: host threads of GPUs, and GPUs and CPUs that
- * serve ops by themselves. What an item's end sets off stands in run.h. */
+ * serve ops by themselves. run.h has the consequences of an item's end. */
 
 /** Compilers would compute the address anew wherever it is used; they keep what comes from an
  * empty asm, of which they know nothing. */

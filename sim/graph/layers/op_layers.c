@@ -440,7 +440,7 @@ EMP_COST(grouped_linear_grad) { cost_grouped(op, 1, 2.0, cost); }
  * One token is the recurrence itself: a decay of the state, an update of rank one, and its product with the query; the
  * delta rule also reads what the key finds. More tokens are computed in chunks of `window`. FLOPs of the delta rule
  * for T tokens in chunks of C are T (6 K V + 3 C (K + V) / 2 + C^2) a head (Kimi Linear, 2025, section 6.3, equation
- * 13, where K = V). FLOPs of Mamba-2 are those of its products: Q by K within a chunk for each key head, and within a
+ * 13, where K = V). FLOPs of Mamba-2 count its products: Q by K within a chunk for each key head, and within a
  * chunk, into the state and out of the state for each head (Dao and Gu, section 6.3). The states between chunks are
  * written once and read once. The backward pass computes the forward pass again and has two products for each. */
 
@@ -511,7 +511,7 @@ typedef struct {
     double batch, tokens, key_heads, heads, key, value, chunk;
 } scan_sizes;
 
-/* Of the queries of input \a first, and the values two inputs behind. */
+/* The sizes of the queries of input \a first, and of the values two inputs behind. */
 static scan_sizes sizes_of(const emp_op_view *op, int32_t first)
 {
     const emp_shape *q = &op->input[first].shape, *v = &op->input[first + 2].shape;

@@ -133,7 +133,7 @@ static double pairs_of(const emp_op_attrs *attrs, int64_t queries, int64_t keys)
                             : (double)queries * w;
 }
 
-/* Of tensors q, k, v from input \a first on; the queries of heads that share keys are rows of one
+/* The sizes of tensors q, k, v from input \a first on; the queries of heads that share keys are rows of one
  * product. */
 static void cost_attention(const emp_op_view *op, int32_t first, double factor,
                            emp_op_cost *cost)
@@ -163,7 +163,7 @@ EMP_COST(attention_grad) { cost_attention(op, 1, 2.5, cost); }
 
 /* ---- norms ---- */
 
-/* Of (dy, x, weights...): the gradients of x and of each of the weights. */
+/* From (dy, x, weights...): the gradients of x and of each of the weights. */
 EMP_INFER(norm_grad)
 {
     int32_t count = op->input_count - 1 < 3 ? op->input_count - 1 : 3;
@@ -364,15 +364,15 @@ EMP_COST(sample_top_p)
  * DeepSeek-V4 (2026, section 2.3) joins a window's keys by weights of a softmax, and a query sees compressed keys of the
  * windows behind it, and the single keys of the last `window` tokens.
  *
- * Scores go to memory and back as float32. Keys that no query has chosen are not read. What trains an indexer is how far
- * its scores of the chosen keys are from what attention gives these (DeepSeek-V3.2, section 2.1.1). */
+ * Scores go to memory and back as float32. Keys that no query has chosen are not read. An indexer is trained by the
+ * distance of its scores of the chosen keys from attention's (DeepSeek-V3.2, section 2.1.1). */
 
 enum { SCORE_BYTES = 4 };
 
 static int64_t positive(int32_t size) { return size > 0 ? size : 1; }
 
-/* Pairs of `queries` and compressed keys, of which the last query sees all: each sees those of its windows, and of
- * these at most \a most. */
+/* Pairs of `queries` and compressed keys, of which the last query sees all: each sees the keys of its windows, at
+ * most \a most of them. */
 static double compressed_pairs(const emp_op_attrs *attrs, int64_t queries, int64_t keys,
                                double most)
 {
@@ -450,7 +450,7 @@ EMP_INFER(select_keys_grad)
     return EMP_OK;
 }
 
-/* Of the chosen pairs the scores and their two gradients, and the scores of attention. */
+/* For the chosen pairs the scores and their two gradients, and the scores of attention. */
 EMP_COST(select_keys_grad)
 {
     const emp_shape *q = &op->input[0].shape, *queries = &op->input[2].shape;
@@ -472,7 +472,7 @@ EMP_COST(select_keys_grad)
 
 /* ---- attention to chosen keys ---- */
 
-/* Takes from the bytes read those of keys that no query has chosen. */
+/* Takes the bytes of keys that no query has chosen from the bytes read. */
 static void spare_idle_keys(const emp_tensor_info *keys, double read, emp_op_cost *cost)
 {
     double  all = (double)emp_shape_size(&keys->shape, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Constants, variables, pass-throughs, optimizers, and ops that run on the host alone.
+// Constants, variables, pass-throughs, optimizers, and ops that run only on the host.
 #include <stddef.h>
 
 #include "sim/graph/op_entry.h"
@@ -117,7 +117,7 @@ EMP_INFER(pass_ref)
     return EMP_OK;
 }
 
-/* Of Assign and Apply*: the output is a reference to input 0's variable. */
+/* For Assign and Apply*: the output is a reference to input 0's variable. */
 EMP_INFER(update)
 {
     emp_set_output(&output[0], op->input[0].shape, emp_view_dtype(op, 0));
@@ -155,7 +155,7 @@ EMP_INFER(ref_switch)
     return EMP_OK;
 }
 
-/* What all inputs agree on; the back edge of a loop is no longer among them. */
+/* The shape that all inputs agree on; the back edge of a loop is no longer among them. */
 EMP_INFER(merge)
 {
     emp_shape shape = op->input[0].shape;

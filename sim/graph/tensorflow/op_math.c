@@ -361,7 +361,7 @@ EMP_COST(full_reduce)
     cost->bytes_read = emp_info_bytes(&op->input[0]);
 }
 
-/* A reduction over no axes, or over axes of size 1 alone, hands its input on. */
+/* A reduction over no axes, or over only axes of size 1, hands its input on. */
 EMP_COST(reduce)
 {
     const emp_shape *input = &op->input[0].shape, *output = &op->output[0].shape;

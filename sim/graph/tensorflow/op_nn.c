@@ -239,7 +239,7 @@ static bool is_plain_product(const emp_op_view *op, const conv_tensors *t)
            at_least_1(a->strides[2]) == 1;
 }
 
-/* What r1.3 does around cuDNN. It works on NCHW data: NHWC activations are transposed
+/* The layout changes of r1.3 around cuDNN. It works on NCHW data: NHWC activations are transposed
  * there and back through temporary copies, and the filter's layout is changed on every
  * call. The workspace of the algorithm itself is not known; as a guess it is the larger
  * activation, at most 64 MiB. */

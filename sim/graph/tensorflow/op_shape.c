@@ -184,7 +184,7 @@ EMP_INFER(fill)
     return EMP_OK;
 }
 
-/* The shape is the value of one input, the element type that of another. */
+/* The shape is the value of one input, the element type is another's. */
 #define INFER_STATED(name, sizes, like)                                             \
     EMP_INFER(name)                                                                 \
     {                                                                               \
@@ -249,8 +249,8 @@ static int64_t aligned_size(const emp_tensor_info *shape, int32_t rank, int32_t 
     return own >= 0 ? shape->value[own] : 1;
 }
 
-/* For each operand, the dims over which its gradient must be summed: those in which it
- * was stretched, and those of size 1 in both. None at all when the shapes are equal. */
+/* For each operand, the dims over which its gradient must be summed: the dims in which
+ * it was stretched, and the dims of size 1 in both. None at all when the shapes are equal. */
 EMP_INFER(broadcast_gradient_args)
 {
     const emp_tensor_info *a = &op->input[0], *b = &op->input[1];

@@ -150,7 +150,7 @@ EMP_COST(movement)
     cost_copy(op, bytes, bytes, cost);
 }
 
-/* Reads the input alone, whatever it is stretched to. */
+/* Reads only the input, whatever it is stretched to. */
 EMP_COST(pad)
 {
     cost_copy(op, emp_info_bytes(&op->input[0]), emp_view_output_bytes(op), cost);

@@ -226,6 +226,7 @@ static const emp_op_type table[] = {
     {"HistogramSummary", CPU_ONLY, TAKES(1), RUN(string_scalar), WORK(HOST, host)},
     {"HostAdamW", FLAGS(EMP_OP_UPDATES_REF), CPU_ONLY, TAKES(4), REFS(3), RATE(14, 2), RUN(read_variable), WORK(UPDATE, host_adam)},
     {"HostBarrier", CPU_ONLY, RUN(nothing), WORK(NOTHING, free_)},
+    {"HostKeyValueCache", FLAGS(STATEFUL | EMP_OP_IS_VARIABLE | EMP_OP_IS_STATE | EMP_OP_IS_CACHE), CPU_ONLY, RUN(variable), WORK(NOTHING, free_)},
     {"HostWeights", FLAGS(STATEFUL | EMP_OP_IS_VARIABLE), CPU_ONLY, GRAPPLER(FREE), RUN(variable), WORK(NOTHING, free_)},
     {"Identity", FLAGS(ALIAS | INT32_HOST), ANY, TAKES(1), GRAPPLER(FREE), RUN(pass), WORK(NOTHING, free_)},
     {"IdentityN", FLAGS(ALIAS), ANY, TAKES(1), GRAPPLER(FREE), RUN(pass_all), WORK(NOTHING, free_)},

@@ -303,8 +303,8 @@ static int32_t tensors_of_kernel(int32_t lists)
     return most[lists < 1 ? 0 : lists > count ? count - 1 : lists - 1];
 }
 
-/* The lists follow one another, attrs.list_count tensors each. What is written in place is as large as
- * the first list, so often as the type's rates say. */
+/* The lists follow one another, attrs.list_count tensors each. The bytes written in place are the size of
+ * the first list, as often as the type's rates say. */
 EMP_COST(list)
 {
     int32_t tensors = op->attrs->list_count > 0 && op->attrs->list_count < op->input_count

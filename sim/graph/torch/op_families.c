@@ -2,7 +2,7 @@
 // PyTorch's ops: families that cost alike, each with the names that are in it.
 //
 // Sources: PyTorch's native_functions.yaml (operands, views) and its CUDA kernels (passes over
-// the data, kernels of one call). Cycles are those of the same arithmetic in op_table.c. Every
+// the data, kernels of one call). Cycles are as of the same arithmetic in op_table.c. Every
 // element type has kernels on a GPU.
 #include <string.h>
 
@@ -29,7 +29,7 @@
 #define VIEW            EMP_OP_ALIASES_INPUT
 #define LAYER           EMP_OP_LAYER
 
-/* Names of ATen go without "aten."; those of other libraries, and XLA's opcodes, are whole. */
+/* Names of ATen go without "aten."; names of other libraries, and XLA's opcodes, are whole. */
 typedef struct {
     emp_op_type type;
     const char *names; /* words with one blank between them */

@@ -39,17 +39,26 @@
     X(network_latency, SECONDS, network.latency_s)                              \
     X(launch, SECONDS, launch_s)
 
+#define HOST_FIELDS(X)                               \
+    X(host_memory, BYTES, host.memory_bytes)         \
+    X(host_stream, BYTES_PER_S, host.bytes_per_s)    \
+    X(host_link, BYTES_PER_S, host.link.bytes_per_s) \
+    X(host_link_latency, SECONDS, host.link.latency_s)
+
 #define MEMBER(key, kind, member) char *key;
 #define SCHEMA(key, kind, member)                                                \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER, struct raw_cluster, key, 0, \
                            CYAML_UNLIMITED),
+#define MAY_BE(key, kind, member)                                          \
+    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
+                           struct raw_cluster, key, 0, CYAML_UNLIMITED),
 #define ROW(key, kind, member)                                   \
     {#key, EMP_CONFIG_##kind, offsetof(struct raw_cluster, key), \
      offsetof(emp_cluster, member)},
 
 struct raw_cluster {
     char *description, *gpu, *tables, *kernels;
-    CLUSTER_FIELDS(MEMBER)
+    CLUSTER_FIELDS(MEMBER) HOST_FIELDS(MEMBER)
 };
 
 static const cyaml_schema_field_t cluster_fields[] = {
@@ -61,10 +70,20 @@ static const cyaml_schema_field_t cluster_fields[] = {
                            CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("kernels", CYAML_FLAG_POINTER, struct raw_cluster, kernels, 0,
                            CYAML_UNLIMITED),
-    CLUSTER_FIELDS(SCHEMA) CYAML_FIELD_END};
+    CLUSTER_FIELDS(SCHEMA) HOST_FIELDS(MAY_BE) CYAML_FIELD_END};
 static const cyaml_schema_value_t cluster_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_cluster, cluster_fields)};
-static const emp_config_field cluster_table[] = {CLUSTER_FIELDS(ROW)};
+static const emp_config_field cluster_table[] = {CLUSTER_FIELDS(ROW) HOST_FIELDS(ROW)};
+
+/* A file that has the memory of hosts has their rates, too. */
+static emp_status check_host(const emp_cluster *c, emp_error *err)
+{
+    if (c->host.memory_bytes == 0 ||
+        (c->host.bytes_per_s > 0.0 && c->host.link.bytes_per_s > 0.0))
+        return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT, "%s: host_memory needs host_stream and host_link",
+                     c->path);
+}
 
 /* ---- measured kernels ---- */
 
@@ -261,6 +280,7 @@ static emp_status read_cluster(emp_cluster *c, const char *path, emp_error *err)
                                sizeof cluster_table / sizeof *cluster_table, raw, c,
                                &hash, err));
     snprintf(c->path, sizeof c->path, "%s", path);
+    EMP_TRY(check_host(c, err));
     snprintf(c->description, sizeof c->description, "%s", raw->description);
     name_after_file(c->name, sizeof c->name, path);
     EMP_TRY(emp_device_model_load(&model, raw->gpu, err));
@@ -295,6 +315,21 @@ cleanup:
     return st;
 }
 
+/* Whether a cluster's file says that its GPUs are of a model. */
+static emp_status is_of_model(bool *is, const char *path, const char *model,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_config config = {0};
+
+    EMP_TRY(emp_config_open(&config, path, &cluster_schema, err));
+    *is = strcmp(((const struct raw_cluster *)config.data)->gpu, model) == 0;
+
+cleanup:
+    emp_config_close(&config);
+    return st;
+}
+
 /* The cluster whose GPUs are of a model; NULL: there is none. */
 static emp_status find_by_model(emp_cluster **out, const char *model, emp_error *err)
 {
@@ -305,36 +340,34 @@ static emp_status find_by_model(emp_cluster **out, const char *model, emp_error 
     emp_data_find(&names, "clusters");
     for (int32_t i = 0; i < names.count; i++) {
         emp_config_path(path, sizeof path, "clusters", names.name[i]);
-        EMP_CHECK(load_path(out, path, err));
-        if (strcmp((*out)->gpu.name, model) == 0) return EMP_OK;
-        emp_cluster_destroy(*out);
-        *out = NULL;
+        bool is = false;
+        EMP_CHECK(is_of_model(&is, path, model, err));
+        if (is) return load_path(out, path, err);
     }
     return EMP_OK;
 }
 
 /* ---- clusters of machines ---- */
 
-/* The GPUs of a machine, all of one model, and those in the host of the first. */
-static emp_status list_gpus(emp_device_id gpu[EMP_MAX_DEVICES], int32_t *count,
-                            int32_t *near, const emp_machine *m, emp_error *err)
+/* GPUs of one model, and how many of them are in the host of the first. */
+typedef struct {
+    emp_device_id id[EMP_MAX_DEVICES];
+    int32_t       count, near;
+} gpu_list;
+
+/* The GPUs of a machine that are of the model of its GPU \a first, in the machine's order. */
+static gpu_list alike(const emp_machine *m, emp_device_id first)
 {
-    *near = 0;
-    *count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
-    if (*count == 0)
-        return EMP_ERROR(
-            EMP_EINVAL, "machine %s has no GPU; training in parallel needs one", m->name);
-    for (int32_t i = 0; i < *count; i++) {
-        if (m->device[gpu[i]].model != m->device[gpu[0]].model)
-            return EMP_ERROR(
-                EMP_EUNSUPPORTED,
-                "GPUs of machine %s are of the models %s and %s; training in "
-                "parallel is known of GPUs that are alike",
-                m->name, m->model[m->device[gpu[0]].model].name,
-                m->model[m->device[gpu[i]].model].name);
-        *near += m->device[gpu[i]].host == m->device[gpu[0]].host;
+    gpu_list      list = {.count = 0};
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    const int32_t count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+
+    for (int32_t i = 0; i < count; i++) {
+        if (m->device[gpu[i]].model != m->device[first].model) continue;
+        list.near += m->device[gpu[i]].host == m->device[first].host;
+        list.id[list.count++] = gpu[i];
     }
-    return EMP_OK;
+    return list;
 }
 
 static emp_link_rate rate_of(const emp_route *route)
@@ -342,13 +375,46 @@ static emp_link_rate rate_of(const emp_route *route)
     return (emp_link_rate){route->bytes_per_s, route->latency_s};
 }
 
-/* What a machine says takes the place of what cluster \a c has: rates of memory and of routes. How permutation and cross
- * entropy compare with other kernels that move data, and grouped products with one product, stays. */
-static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gpu,
-                   int32_t count, int32_t near)
+/* The rate of a GPU's link to its host while all GPUs of the host use theirs. */
+static double host_rate(const emp_machine *m, const emp_device_id *gpu, int32_t count,
+                        emp_device_id id)
 {
-    const emp_device *first = &m->device[gpu[0]];
-    const double      share =
+    const emp_route *route = &m->route[m->device[id].host][id];
+    double           rate = INFINITY;
+
+    for (int32_t i = 0; i < route->link_count; i++) {
+        int32_t users = 0;
+        for (int32_t g = 0; g < count; g++) {
+            const emp_route *other = &m->route[m->device[gpu[g]].host][gpu[g]];
+            for (int32_t k = 0; k < other->link_count; k++)
+                users += other->link[k] == route->link[i];
+        }
+        rate = fmin(rate, m->link[route->link[i]].bytes_per_s / users);
+    }
+    return rate;
+}
+
+static emp_host_share host_of(const emp_machine *m, const emp_device_id *gpu,
+                              int32_t count, emp_device_id id)
+{
+    const emp_device *host = &m->device[m->device[id].host];
+    int32_t           sharers = 0;
+
+    for (int32_t g = 0; g < count; g++)
+        sharers += m->device[gpu[g]].host == m->device[id].host;
+    return (emp_host_share){
+        host->memory_bytes / sharers,
+        host->core_bytes_per_s * host->bandwidth_cores / sharers,
+        {host_rate(m, gpu, count, id), m->route[m->device[id].host][id].latency_s}};
+}
+
+/* Values of a machine take the place of cluster \a c's: rates of memory and of routes. How permutation and cross
+ * entropy compare with other kernels that move data, and grouped products with one product, stays. */
+static void derive(emp_cluster *c, const emp_machine *m, const gpu_list *gpus)
+{
+    const emp_device_id *gpu = gpus->id;
+    const emp_device    *first = &m->device[gpu[0]];
+    const double         share =
         first->memory_bytes_per_s / c->stream_bytes_per_s[EMP_STREAM_PLAIN];
 
     emp_tables_release(c->measured.tables);
@@ -362,29 +428,52 @@ static void derive(emp_cluster *c, const emp_machine *m, const emp_device_id *gp
     snprintf(c->name, sizeof c->name, "%s", m->name);
     snprintf(c->path, sizeof c->path, "%s", m->model[first->model].path);
     for (int32_t i = 0; i < EMP_STREAMS; i++) c->stream_bytes_per_s[i] *= share;
-    c->domain = near;
-    for (int32_t i = 0; i < EMP_LINKS && near > 1; i++)
+    c->domain = gpus->near;
+    for (int32_t i = 0; i < EMP_LINKS && gpus->near > 1; i++)
         c->link[i] = rate_of(&m->route[gpu[0]][gpu[1]]);
-    if (near < count) c->network = rate_of(&m->route[gpu[0]][gpu[count - 1]]);
+    if (gpus->near < gpus->count)
+        c->network = rate_of(&m->route[gpu[0]][gpu[gpus->count - 1]]);
 }
 
 #define TEMPLATE "h100" /* whose ratios hold for GPUs that no cluster has */
 
-static emp_status load_by_machine(emp_cluster **out, const emp_machine *m, emp_error *err)
+/* The cluster of the GPUs of a machine that are of one model. */
+static emp_status load_alike(emp_cluster **out, const emp_machine *m, emp_device_id first,
+                             emp_error *err)
 {
-    emp_device_id gpu[EMP_MAX_DEVICES];
-    int32_t       count, near;
-    char          path[512];
+    const gpu_list gpus = alike(m, first);
+    emp_device_id  all[EMP_MAX_DEVICES];
+    const int32_t  count = emp_machine_list(m, EMP_DEVICE_GPU, all);
+    char           path[512];
 
-    EMP_CHECK(list_gpus(gpu, &count, &near, m, err));
-    EMP_CHECK(find_by_model(out, m->model[m->device[gpu[0]].model].name, err));
+    EMP_CHECK(find_by_model(out, m->model[m->device[first].model].name, err));
     if (*out == NULL) {
         emp_config_path(path, sizeof path, "clusters", TEMPLATE);
         EMP_CHECK(load_path(out, path, err));
-        derive(*out, m, gpu, count, near);
+        derive(*out, m, &gpus);
     }
-    (*out)->gpus = count;
+    (*out)->gpus = gpus.count;
+    (*out)->host = host_of(m, all, count, first);
     return EMP_OK;
+}
+
+static emp_status load_by_machine(emp_cluster **out, const emp_machine *m, emp_error *err)
+{
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    const int32_t count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+
+    if (count == 0)
+        return EMP_ERROR(
+            EMP_EINVAL, "machine %s has no GPU; training in parallel needs one", m->name);
+    for (int32_t i = 0; i < count; i++)
+        if (m->device[gpu[i]].model != m->device[gpu[0]].model)
+            return EMP_ERROR(EMP_EUNSUPPORTED,
+                             "GPUs of machine %s are of the models %s and %s; a step is "
+                             "simulated on GPUs that are alike, and emplace plan shares "
+                             "it out among others",
+                             m->name, m->model[m->device[gpu[0]].model].name,
+                             m->model[m->device[gpu[i]].model].name);
+    return load_alike(out, m, gpu[0], err);
 }
 
 /* Whether a file has a key of clusters that machines have not. */
@@ -422,6 +511,98 @@ emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_err
 cleanup:
     emp_machine_destroy(machine);
     return st;
+}
+
+/* ---- fleets ---- */
+
+/* The slowest route between GPUs of a machine. */
+static emp_link_rate slowest_route(const emp_machine *m, const emp_device_id *gpu,
+                                   int32_t count)
+{
+    emp_link_rate slowest = {INFINITY, 0.0};
+
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t k = 0; k < count; k++) {
+            const emp_route *route = &m->route[gpu[i]][gpu[k]];
+            if (i == k) continue;
+            slowest.bytes_per_s = fmin(slowest.bytes_per_s, route->bytes_per_s);
+            slowest.latency_s = fmax(slowest.latency_s, route->latency_s);
+        }
+    }
+    return slowest;
+}
+
+/* GPUs of different models have the slowest route of all between them. Groups of ranks lie in one domain where all GPUs are in
+ * one host, and else in domains of the smallest number of GPUs of one model in a host. */
+static void join(emp_fleet *f, const emp_machine *m, const emp_device_id *gpu,
+                 int32_t count)
+{
+    const emp_link_rate slowest = slowest_route(m, gpu, count);
+    int32_t             near = 0, least = count;
+
+    for (int32_t i = 0; i < count; i++)
+        near += m->device[gpu[i]].host == m->device[gpu[0]].host;
+    for (int32_t k = 0; k < f->count; k++)
+        if (f->kind[k]->domain < least) least = f->kind[k]->domain;
+    for (int32_t i = 0; i < EMP_LINKS; i++) f->all->link[i] = slowest;
+    f->all->network = slowest;
+    f->all->gpus = count;
+    f->all->domain = near == count ? count : least;
+    f->all->measured.tables = NULL;
+    for (int32_t k = 0; k < f->count; k++) {
+        emp_cluster *kind = f->kind[k];
+        for (int32_t i = 0; i < EMP_LINKS && kind->gpus == 1; i++)
+            kind->link[i] = slowest;
+        if (near == count) kind->domain = count;
+    }
+}
+
+static emp_status fill_fleet(emp_fleet *out, const emp_machine *m, emp_error *err)
+{
+    emp_device_id gpu[EMP_MAX_DEVICES];
+    const int32_t count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+
+    for (int32_t i = 0; i < count; i++) {
+        bool is_new = true;
+        for (int32_t k = 0; k < i; k++)
+            is_new &= m->device[gpu[k]].model != m->device[gpu[i]].model;
+        if (!is_new) continue;
+        if (out->count == EMP_FLEET_MAX)
+            return EMP_ERROR(EMP_EUNSUPPORTED, "GPUs of more than %d models",
+                             EMP_FLEET_MAX);
+        EMP_CHECK(load_alike(&out->kind[out->count++], m, gpu[i], err));
+    }
+    if (out->count < 2) return load_by_machine(&out->all, m, err);
+    EMP_CHECK(load_alike(&out->all, m, gpu[0], err));
+    emp_tables_release(out->all->measured.tables);
+    join(out, m, gpu, count);
+    return EMP_OK;
+}
+
+emp_status emp_fleet_load(emp_fleet *out, const char *name_or_path, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_machine *machine = NULL;
+    emp_error    why = {0};
+    char         path[512];
+
+    emp_config_path(path, sizeof path, "clusters", name_or_path);
+    if (is_cluster(path)) return load_path(&out->all, path, err);
+    st = emp_machine_load(&machine, name_or_path, &why);
+    if (st == EMP_EIO) return emp_cluster_load(&out->all, name_or_path, err);
+    if (st != EMP_OK) EMP_FAIL(st, "%s", why.msg);
+    EMP_TRY(fill_fleet(out, machine, err));
+
+cleanup:
+    emp_machine_destroy(machine);
+    return st;
+}
+
+void emp_fleet_clear(emp_fleet *fleet)
+{
+    for (int32_t k = 0; k < fleet->count; k++) emp_cluster_destroy(fleet->kind[k]);
+    emp_cluster_destroy(fleet->all);
+    *fleet = (emp_fleet){0};
 }
 
 void emp_cluster_destroy(emp_cluster *cluster)

@@ -69,20 +69,28 @@ typedef struct {
     double bytes_per_s, latency_s;
 } emp_link_rate;
 
+/** A GPU's share of its host while all GPUs of that host use it. */
 typedef struct {
-    char          name[32], description[160], path[512];
-    emp_device    gpu;             /**< its name is that of its model */
-    emp_device    measured;        /**< of the model whose tables count; holds them */
-    int32_t       gpus;            /**< at most */
-    int32_t       domain;          /**< GPUs that NVLink joins */
-    bool          has_own_kernels; /**< the measured ones; else ratios of theirs count */
-    double        kernel_rate;     /**< times as fast as what was measured */
-    double        weight_factor;   /**< times as long: gradients of weights in fp32, where
+    int64_t       memory_bytes; /**< 0 = nothing is known of hosts */
+    double        bytes_per_s;  /**< of the host's memory */
+    emp_link_rate link;         /**< to the host, in either direction */
+} emp_host_share;
+
+typedef struct {
+    char           name[32], description[160], path[512];
+    emp_device     gpu;             /**< its name is its model's */
+    emp_device     measured;        /**< of the model whose tables count; holds them */
+    int32_t        gpus;            /**< at most */
+    int32_t        domain;          /**< GPUs that NVLink joins */
+    bool           has_own_kernels; /**< the measured ones; else ratios of theirs count */
+    double         kernel_rate;     /**< times as fast as what was measured */
+    double         weight_factor; /**< times as long: gradients of weights in fp32, where
                                           the product comes from the table of products */
-    double        stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
-    emp_link_rate link[EMP_LINKS]; /**< within a domain */
-    emp_link_rate network;         /**< of a GPU, one way, between domains */
-    double        launch_s;        /**< of the host, for a kernel */
+    double         stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
+    emp_link_rate  link[EMP_LINKS]; /**< within a domain */
+    emp_link_rate  network;         /**< of a GPU, one way, between domains */
+    double         launch_s;        /**< of the host, for a kernel */
+    emp_host_share host;
     double
         sustained; /**< FLOP/s of bf16 products of the tables that take a millisecond and
                            more; 0 = none */
@@ -91,18 +99,31 @@ typedef struct {
 } emp_cluster;
 
 /** Loads a cluster by its name or path, or makes one of a machine by its name or path. A machine is the cluster of its GPU
- * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are those of the
- * machine, and the other ratios those of the cluster h100.
+ * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are the machine's, and
+ * the other ratios are taken from the cluster h100.
  * \retval EMP_EIO          There is neither; the message lists the clusters.
  * \retval EMP_EINVAL       The machine has no GPU. \retval EMP_EUNSUPPORTED  Its GPUs are of several models.
  * \retval EMP_EFORMAT, EMP_ENOMEM */
 emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_error *err);
 void       emp_cluster_destroy(emp_cluster *cluster);
 
+enum { EMP_FLEET_MAX = 8 };
+
+/** The GPUs of a machine, of whatever models. Zero-initialise; emp_fleet_clear() releases it, also after a failure. */
+typedef struct {
+    emp_cluster *all; /**< all GPUs; where they differ, their slowest links */
+    emp_cluster *kind[EMP_FLEET_MAX]; /**< the GPUs of each model */
+    int32_t      count;               /**< of models; 0 and 1 = all are alike */
+} emp_fleet;
+
+/** Loads a cluster, or the GPUs of a machine. \retval as emp_cluster_load(); EMP_EUNSUPPORTED: more models than EMP_FLEET_MAX. */
+emp_status emp_fleet_load(emp_fleet *out, const char *name_or_path, emp_error *err);
+void       emp_fleet_clear(emp_fleet *fleet);
+
 /** FLOP/s of a kernel, from measured ones of its kind and pass near it: the mean of their logarithms, weighted by the fourth
  * power of the inverse distance in the logarithms of sizes; 0 = none was measured. O(points).
  *
- * Products and attention have at most the sustained rate: that of all measured products, or attentions with such heads, that
+ * Products and attention have at most the sustained rate: the rate of all measured products, or attentions with such heads, that
  * take a millisecond and more. A shorter one is over before the GPU comes to its limit of power, at which a step runs. */
 double emp_cluster_kernel_rate(const emp_cluster *cluster, emp_kernel_kind kind,
                                emp_pass pass, const emp_kernel_size *size);

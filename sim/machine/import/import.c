@@ -82,7 +82,7 @@ static bool is_same_bus(const char *one, const char *other)
            memcmp(a, b, sizeof a) == 0;
 }
 
-/* Puts the facts of nvidia-smi in place of those of lstopo, whose GPUs may be in another order. */
+/* Puts the facts of nvidia-smi in place of lstopo's, whose GPUs may be in another order. */
 static emp_status match_buses(emp_import_plan *plan, const emp_gpu_query *by_nvidia,
                               emp_error *err)
 {
@@ -211,7 +211,7 @@ static emp_status find_computer(emp_import_plan *plan, emp_machine_import *impor
 
 /* ---- models ---- */
 
-/* What an import asks of a model. */
+/* The facts about a model that an import needs. */
 struct facts {
     int64_t  memory_bytes;
     emp_card card;
@@ -324,7 +324,7 @@ static emp_status name_model(emp_import_plan *plan, int32_t gpu, emp_error *err)
         return EMP_ERROR(
             EMP_EINVAL,
             "%s: there is no model of GPU %d, \"%s\"; write five lines of its "
-            "data sheet as docs/add-a-machine.md says, and name that model by "
+            "data sheet as docs/machines.md says, and name that model by "
             "--model",
             plan->request->query != NULL ? plan->request->query : plan->request->topology,
             gpu, q->gpu[gpu].product);
@@ -389,7 +389,7 @@ static void find_pcie(emp_import_gpu *gpu, const emp_gpu_facts *facts)
                     gpu->pcie_lanes / LANES;
 }
 
-/* What nvidia-smi says comes before what the model says. */
+/* The bus that nvidia-smi reports comes before the model's. */
 static emp_import_bus bus_of(const emp_import_plan *plan, int32_t i)
 {
     const emp_card *card = &plan->gpu[i].card;
@@ -420,7 +420,7 @@ static void find_buses(emp_import_plan *plan)
     }
 }
 
-/* What host GPUs of that generation of PCIe mostly have. */
+/* The usual host of GPUs of that generation of PCIe. */
 static const char *usual_host(const emp_import_plan *plan)
 {
     int32_t newest = 0;
@@ -486,7 +486,7 @@ static bool is_member(const emp_nvlink_set *set, int32_t gpu)
     return (set->members >> gpu & 1) != 0;
 }
 
-/* A set of unlike GPUs is as fast as its slowest. \return whether that is faster than PCIe. */
+/* A set of heterogeneous GPUs is as fast as its slowest. \return whether that is faster than PCIe. */
 static bool rate_fabric(emp_import_fabric *fabric, const emp_import_plan *plan)
 {
     double by_tree = 0.0;

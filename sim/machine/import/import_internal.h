@@ -46,7 +46,7 @@ typedef struct {
     uint8_t pcie[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS]; /**< an emp_way */
     uint8_t nvlinks[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS];
     uint8_t nic[EMP_IMPORT_GPUS][EMP_IMPORT_NICS];             /**< an emp_way */
-    char affinity[EMP_IMPORT_GPUS][EMP_IMPORT_AFFINITY_BYTES]; /**< CPUs; "" = not told */
+    char affinity[EMP_IMPORT_GPUS][EMP_IMPORT_AFFINITY_BYTES]; /**< CPUs; "" = unknown */
     int32_t line[EMP_IMPORT_GPUS];                             /**< of its row */
 } emp_gpu_matrix;
 
@@ -69,7 +69,7 @@ emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_er
 #define EMP_IMPORT_SOCKET_FRAC 0.7 /* of 16 lanes, between sockets: rtxpro6000x8 */
 #define EMP_IMPORT_PAIR_US     10.0
 
-/* What a matrix says of sockets, PCIe switches and NVLinks.
+/* The sockets, PCIe switches and NVLinks of a matrix.
  *
  * GPUs with at most PCIe bridges between them hang on one switch; those with at most host bridges
  * between them on one socket, and so do those that have the same CPUs near. Where NVLinks hide the way by
@@ -78,7 +78,7 @@ emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_er
 typedef struct {
     int32_t socket_count, switch_count;
     int32_t socket_of[EMP_IMPORT_GPUS];
-    int32_t switch_of[EMP_IMPORT_GPUS]; /**< -1 = the GPU hangs on its socket, alone */
+    int32_t switch_of[EMP_IMPORT_GPUS]; /**< -1 = the GPU hangs on its socket by itself */
     int32_t socket_of_switch[EMP_IMPORT_GPUS];
     bool    is_guess; /**< of some GPUs nothing says whether they share a socket */
 } emp_gpu_tree;
@@ -124,7 +124,7 @@ emp_status emp_nvlink_sets_find(emp_nvlink_sets *sets, const emp_gpu_matrix *mat
  *         Max Clocks
  *             SM                            : 1980 MHz */
 
-/** Of one GPU; a number is 0 where the text does not tell it. */
+/** The facts about one GPU; a number is 0 where the text lacks it. */
 typedef struct {
     char    product[64];
     char    bus[24]; /**< "00000000:18:00.0" */
@@ -163,7 +163,7 @@ emp_status emp_gpu_query_parse(emp_gpu_query *query, const char *text, size_t si
 bool emp_amd_topology_is(const char *text, size_t size);
 
 /** Reads the tables. O(bytes + GPUs^2).
- * \param query  Its GPUs become those whose product is told; none if it is told of none.
+ * \param query Its GPUs become the GPUs whose product is named; none if no product is.
  * \param text   Cleaned by emp_smi_text_clean().
  * \retval EMP_EFORMAT  The message names the file, the line and what is expected. */
 emp_status emp_amd_topology_parse(emp_gpu_matrix *matrix, emp_gpu_query *query,
@@ -181,11 +181,11 @@ emp_status emp_amd_topology_parse(emp_gpu_matrix *matrix, emp_gpu_query *query,
  * A GPU is a PCI device of class 03 (display) or 12 (accelerator) of NVIDIA, AMD or, behind a bridge, Intel.
  * NVLinks and XGMI links are not in the file. */
 
-/** What the file says of the computer. Texts are "" and numbers 0 where it says nothing. */
+/** The file's facts about the computer. Texts are "" and numbers 0 where it says nothing. */
 typedef struct {
     int32_t packages, cores;
     int64_t memory_bytes; /**< of all NUMA nodes */
-    double  clock_hz;     /**< the highest that is told */
+    double  clock_hz;     /**< the highest that is named */
     char    cpu[64];      /**< "AMD EPYC 7742 64-Core Processor" */
     char    product[48];  /**< of the computer: "NVIDIA_DGX_Spark" */
     char    architecture[16];
@@ -229,7 +229,7 @@ typedef struct {
 /** The computer of these names; NULL = it is not known. Valid for ever. */
 const emp_known_computer *emp_computer_find(const char *product, const char *cpu);
 
-/** Of that model; of any other one what is commonest, with `model` NULL. Valid for ever. */
+/** The links of that model; for any other one the commonest, with `model` NULL. Valid for ever. */
 const emp_gpu_links *emp_gpu_links_of(const char *model);
 
 /* By which text the computer is known. */
@@ -291,7 +291,7 @@ bool emp_import_has_bus(const emp_import_plan *plan, emp_import_bus bus);
 /* \retval EMP_ENOMEM, EMP_EUNSUPPORTED */
 emp_status emp_import_write(char **yaml, const emp_import_plan *plan, emp_error *err);
 
-/* The model of the CPU that lstopo has told. \retval EMP_ENOMEM */
+/* The model of the CPU that lstopo names. \retval EMP_ENOMEM */
 emp_status emp_import_write_host(char **yaml, const emp_import_plan *plan,
                                  emp_error *err);
 

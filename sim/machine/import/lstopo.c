@@ -18,7 +18,7 @@ struct object {
     int32_t number; /* in the order of the file */
 };
 
-/* What one reading needs at hand. */
+/* The state of one reading. */
 struct parser {
     emp_lstopo     *lstopo;
     emp_gpu_matrix *matrix;
@@ -68,8 +68,8 @@ static bool is_gpu(const struct parser *p)
     return vendor == 0x8086 && p->depth > 0 && p->open[p->depth - 1].kind == BRIDGE;
 }
 
-/* PCIe 1 and 2 have an eighth of a GB/s or half of one a lane, later ones 0.985: a link of the former is
- * that of an idle GPU. */
+/* PCIe 1 and 2 have an eighth of a GB/s or half of one a lane, later ones 0.985: a link of the former
+ * belongs to an idle GPU. */
 static double active_rate(double gb_per_s)
 {
     const double most = 1000.0, eighths = gb_per_s * 8.0;

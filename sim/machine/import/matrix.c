@@ -8,7 +8,7 @@ enum { MOST_NVLINKS = 99, WORD_BYTES = 24 };
 
 static const char *const words[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
 
-/* What one reading needs at hand. */
+/* The state of one reading. */
 struct parser {
     emp_gpu_matrix *matrix;
     emp_slice       rest, line;
@@ -47,7 +47,7 @@ static emp_way way_of(emp_slice word)
 
 /* ---- the first row ---- */
 
-/* The columns end where those of affinities begin. */
+/* The columns end where the affinities begin. */
 static bool ends_columns(emp_slice word)
 {
     return emp_slice_is(word, "CPU") || emp_slice_is(word, "NUMA") ||
@@ -85,7 +85,7 @@ static emp_status read_columns(struct parser *p, emp_error *err)
     return EMP_OK;
 }
 
-/* What stands before the matrix is not read: a prompt, the command. */
+/* Text before the matrix is not read: a prompt, the command. */
 static emp_status find_columns(struct parser *p, emp_error *err)
 {
     while (next_line(p)) {
@@ -248,7 +248,7 @@ emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_er
 
 typedef enum { OTHER, LINKS, HOPS } table;
 
-/* What one reading needs at hand. */
+/* The state of one reading. */
 struct amd_parser {
     emp_gpu_matrix *matrix;
     emp_gpu_query  *query;
@@ -256,8 +256,8 @@ struct amd_parser {
     int32_t         number; /* of the line; the first is 1 */
     const char     *path;
     uint8_t         is_xgmi[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS];
-    int32_t         hops[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS]; /* 0 = not told */
-    int32_t         numa[EMP_IMPORT_GPUS];                  /* -1 = not told */
+    int32_t         hops[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS]; /* 0 = unknown */
+    int32_t         numa[EMP_IMPORT_GPUS];                  /* -1 = unknown */
 };
 
 /* The table that a line is the title of. */
@@ -372,7 +372,7 @@ static emp_status read_table(struct amd_parser *p, table of, emp_error *err)
 
 /* ---- lines of one GPU ---- */
 
-/* What stands behind \a key in a line "GPU[0] : Card Series: ..."; the GPU is -1 if it is no such line. */
+/* The text behind \a key in a line "GPU[0] : Card Series: ..."; the GPU is -1 if it is no such line. */
 static int32_t gpu_line(emp_slice line, const char *key, emp_slice *value)
 {
     static const char head[] = "GPU[";

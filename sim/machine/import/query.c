@@ -50,7 +50,7 @@ static const struct {
     {"*Arc*140V*", "arc-140v"},
 };
 
-/* PCIe, NVLink and XGMI are documented. What NVSwitch reaches was measured: the machine files say where. */
+/* PCIe, NVLink and XGMI are documented. The rate of NVSwitch was measured: the machine files say where. */
 #define PAIR 0.9 /* of the NVLinks of a pair: rtx3090x4 */
 static const emp_gpu_links links[] = {
     {"k40", 3, 0, 0, 10, PAIR, 0, 0, NULL},
@@ -117,7 +117,7 @@ const emp_gpu_links *emp_gpu_links_of(const char *model)
 
 enum { MOST_DEPTH = 6, GREATEST = 100000000 };
 
-/* A key that encloses the present line; those of a GPU begin with the GPU itself. */
+/* A key that encloses the present line; a GPU's keys begin with the GPU itself. */
 struct level {
     size_t    indent;
     emp_slice key;
@@ -127,7 +127,7 @@ struct parser {
     emp_gpu_query *query;
     struct level   level[MOST_DEPTH];
     int32_t        depth;     /* keys around the present line */
-    int32_t        announced; /* "Attached GPUs"; 0 = not told */
+    int32_t        announced; /* "Attached GPUs"; 0 = unknown */
     int32_t        width_now, width_most, generation_now, generation_device,
         generation_host; /* of the present GPU */
 };
@@ -167,7 +167,7 @@ static bool is_at(const struct parser *p, emp_slice key, const char *path)
     return p->depth > 0 && emp_slice_is(key, path);
 }
 
-/* What only both together say: what the link may reach, and its width. */
+/* Values that need both texts: the link's rate, and its width. */
 static void settle(struct parser *p)
 {
     if (p->query->gpu_count == 0) return;
@@ -273,7 +273,7 @@ static emp_status read_line(struct parser *p, emp_slice line, int32_t number,
 
 /* ---- XML ---- */
 
-/* Whether the open elements are the log, a GPU, and behind it those of the path. */
+/* Whether the open elements are the log, a GPU, and behind it the elements of the path. */
 static bool is_element(const emp_xml *x, const char *path)
 {
     for (int32_t i = 2; i < x->depth; i++) {

@@ -136,7 +136,7 @@ static bool has_same_pcie(const emp_import_plan *plan, int32_t a, int32_t b)
            plan->gpu[a].is_pcie_assumed == plan->gpu[b].is_pcie_assumed;
 }
 
-/* Of each way to the host, its documented rate. */
+/* The documented rate of each way to the host. */
 static void write_bus_rates(emp_text *t, const emp_import_plan *plan)
 {
     for (int32_t i = 0, end; i < plan->matrix.gpu_count; i = end) {
@@ -323,7 +323,7 @@ static double switch_gb_per_s(const emp_import_plan *plan, int32_t of_switch)
     return most;
 }
 
-/* What the GPUs and switches of a socket hang on. */
+/* The node above the GPUs and switches of a socket. */
 static void write_parent(emp_text *t, const emp_import_plan *plan, int32_t socket)
 {
     if (plan->tree.socket_count > 1)

@@ -191,7 +191,7 @@ static void compare_gpu(comparison *c)
     }
 }
 
-/* Of CPUs of one name, some have other memory and fewer cores in use. */
+/* CPUs of one name may have different memory and fewer cores in use. */
 static void compare_cpu(comparison *c)
 {
     const emp_device *d = c->device, *known = &c->known->device;
@@ -334,7 +334,7 @@ static void check_balance(check *c, const char *model, const emp_device *d)
              LEAST_BALANCE, MOST_BALANCE);
 }
 
-/* \param is_told  What is wrong of it was told by its product. */
+/* \param is_told  Its fault was already reported by its product. */
 static void check_gpu(check *c, const char *model, const emp_device *d, bool is_told)
 {
     const range ranges[] = {
@@ -512,7 +512,7 @@ int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tel
 
 enum { ANY = -1, LARGEST = 100000 };
 
-/* What a name says; ANY = nothing of that. */
+/* The product in a name; ANY = nothing of that. */
 typedef struct {
     int32_t         task, index;
     bool            has_kind;

@@ -12,8 +12,8 @@ enum { EMP_COMPLAINT_BYTES = 256 };
 /** Hears one sentence that names the device, link or fabric. */
 typedef void emp_machine_complaint(void *context, const char *sentence);
 
-/** Tells all that is implausible, in the order of models, links and fabrics.
- * \return how often it told. O(models x points of tables + devices^2). */
+/** Reports all implausible values, in the order of models, links and
+ * fabrics. \return their number. O(models x points of tables + devices^2). */
 int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tell,
                           void *context);
 
@@ -24,7 +24,7 @@ int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tel
 enum { EMP_DEVICE_NAME_BYTES = 64 };
 
 /** The device of the name of \a length bytes; -1 = the machine has none that fits. A task without a
- * device is the first GPU of its host, or its CPU; a name that says neither, as "", that of host 0. */
+ * device is the first GPU of its host, or its CPU; a name without either, such as "", belongs to host 0. */
 emp_device_id emp_device_name_find(const emp_machine *machine, const char *name,
                                    size_t length);
 

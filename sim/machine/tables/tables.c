@@ -309,7 +309,7 @@ static emp_status find_grid(emp_grid ***grid, emp_tables *t, emp_table_kind kind
     }
 }
 
-/* What is at hand while a file is read. */
+/* The state while a file is read. */
 struct reader {
     const emp_csv       *csv;
     const char          *path;

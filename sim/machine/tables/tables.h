@@ -27,8 +27,8 @@
 /* Times that were measured at the points of a grid of sizes, and what lies between them.
  * 
  * Between two points the logarithm of the time is linear in the logarithm of each size. Beyond
- * the greatest point of an axis it goes on as in the axis's last cell; below the least point the
- * time is that of the least point.
+ * the greatest point of an axis it goes on as in the axis's last cell; below the least point
+ * the time is the least point's.
  * 
  * Threads. Immutable after creation. */
 

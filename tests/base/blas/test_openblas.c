@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does OpenBLAS start when it is asked for, with kernels of this CPU and without threads, and is a
- * lack of address space told instead of waited out? */
+ * lack of address space reported instead of waited out? */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>

@@ -42,7 +42,7 @@ Test(input, a_file_is_read_from_its_beginning)
     fclose(file);
 }
 
-/* Nobody writes to the pipe: a plain fopen() would wait for ever. */
+/* The pipe has no writer: a plain fopen() would wait for ever. */
 Test(input, what_is_no_file_is_refused)
 {
     cr_assert_eq(mkfifo(scratch_path("pipe"), 0600), 0);

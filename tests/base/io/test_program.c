@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is it told whether a program succeeds, fails, or is not there? Do signals stay as they are? Does a
+/* Is the result of a program that succeeds, fails, or is missing reported? Do signals stay as they are? Does a
  * child end with its parent, and not by signals that are for its parent? */
 #include <criterion/criterion.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Are events written in order, apart, and with all that was told of them? */
+/* Are events written in order, apart, and with all of their facts? */
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -101,7 +101,7 @@ Test(options, take_values_of_their_kind)
     cr_expect(o.color == COLOR_BLUE && o.word == 0);
 }
 
-/* What was written as percent or thousandths is the same number as a fraction. */
+/* An option written as percent or thousandths is the same number as a fraction. */
 Test(options, read_fractions_as_division_gives_them)
 {
     char text[32];

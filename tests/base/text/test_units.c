@@ -201,7 +201,7 @@ Test(units, formats_numbers_without_an_exponent)
     EXPECT_EACH(cases, emp_units_format_number(value, 3, text, sizeof text));
 }
 
-/* What does not fit is cut off, as by snprintf(). */
+/* Text that does not fit is cut off, as by snprintf(). */
 Test(units, no_number_is_written_past_the_buffer)
 {
     char text[8];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do methods that know memory alone follow the layers, and keep what is tied to a layer with it? */
+/* Do methods that know only memory follow the layers, and keep what is tied to a layer with it? */
 #include <criterion/criterion.h>
 
 #include "base/mem.h"

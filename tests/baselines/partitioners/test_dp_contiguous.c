@@ -250,7 +250,7 @@ static int32_t draw(emp_rng *rng, int32_t bound)
     return (int32_t)emp_rng_below(rng, (uint32_t)bound);
 }
 
-/* What takes no time takes no memory: it may be put anywhere. */
+/* An op that takes no time takes no memory: it may be put anywhere. */
 static int32_t draw_op(draft *d, emp_rng *rng, int32_t class, bool is_backward)
 {
     int32_t op = d->op_count++, gpu_us = draw(rng, 4) == 0 ? 0 : draw(rng, 30);

@@ -139,7 +139,7 @@ Test(experts_on_cpu, of_a_model_without_them_are_none)
     task_destroy(&dense);
 }
 
-/* Of all moves that searches draw from, one takes the experts of layer 2 to the CPU and nothing else, and one takes
+/* Among all moves that searches draw from, one takes the experts of layer 2 to the CPU and nothing else, and one takes
  * them back. */
 Test(experts_on_cpu, move_at_once)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the options of graph partitioners mean: the architecture that Scotch is given, METIS's
+/* The meaning of the options of graph partitioners: the architecture that Scotch is given, METIS's
  * two constraints, what ops cost and how strong devices count; and that equal seeds give equal
  * placements with all of them. */
 #include <criterion/criterion.h>
@@ -37,7 +37,7 @@ static fixture *create_machine(void)
     return f;
 }
 
-/* What Scotch says of the architecture that it has read. */
+/* Scotch's view of the architecture that it has read. */
 Test(scotch_arch, is_read_back_by_scotch)
 {
     fixture             *f = create_machine();
@@ -69,7 +69,7 @@ Test(scotch_arch, is_read_back_by_scotch)
     fixture_destroy(f);
 }
 
-/* What must cross keeps off the slow border between the pairs; where all distances are 1 it
+/* Edges that must cross keep off the slow border between the pairs; where all distances are 1 it
  * need not. */
 Test(scotch, complete_architecture_knows_no_slow_links)
 {
@@ -135,7 +135,7 @@ static fixture *create_three_ops(void)
     return f;
 }
 
-/* What both can run takes 3 ms on the GPU and 8 on the CPU. */
+/* Ops that both can run take 3 ms on the GPU and 8 on the CPU. */
 Test(partition_graph, measured_power_is_the_speed_on_the_ops)
 {
     fixture             *f = create_three_ops();

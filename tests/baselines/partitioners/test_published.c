@@ -119,7 +119,7 @@ static void leave(world *w)
     task_destroy(&w->t);
 }
 
-/* Of a placement that must fit, in milliseconds. */
+/* The max load of a placement that must fit, in milliseconds. */
 static double max_load_ms(world *w)
 {
     emp_sim_result r;

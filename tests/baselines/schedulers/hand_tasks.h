@@ -20,7 +20,7 @@ typedef struct {
     emp_task_tensor tensor[HAND_TENSORS + 1];
     int32_t         reader[HAND_EDGES], input[HAND_EDGES];
     const char     *name[HAND_TASKS];
-    /* What is added before hand_tasks_finish(): */
+    /* Members that are set before hand_tasks_finish(): */
     bool    reads[HAND_TENSORS][HAND_TASKS];
     int32_t latency_ns, byte_ns; /**< of every route */
 } hand_tasks;

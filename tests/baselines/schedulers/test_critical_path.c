@@ -91,7 +91,7 @@ Test(critical_path, stated_messages_take_what_they_state)
     emp_list_schedule_clear(&s);
 }
 
-/* What is stated is taken under the rules of single messages, and under no others. */
+/* Stated times of messages count under the rules of single messages, and under no others. */
 Test(critical_path, messages_are_stated_where_the_rules_have_them)
 {
     const stated_op   op[2] = {{.gpu_us = 1, .cpu_us = 1, .copy_us = 4, .bytes = 8},

@@ -274,7 +274,7 @@ Test(sct_lp, is_as_good_as_its_dual_proves)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* GLPK would abort() when its memory is out. */
+/* GLPK would abort() when out of memory. */
 Test(sct_lp, what_stops_glpk_is_an_error)
 {
     static hand_tasks h;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What list schedulers see of a problem: by hand, and what must hold on any graph. */
+/* The view of list schedulers on a problem: examples by hand, and properties of any graph. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static emp_task_graph *create(const emp_problem *problem, emp_task_units units)
     return t;
 }
 
-/* 0 is read by 1 and 2, both by 3; 3 lets 4 go, which runs on the CPU alone. */
+/* 0 is read by 1 and 2, both by 3; 3 lets 4 go, which runs only on the CPU. */
 static fixture *create_diamond(void)
 {
     fixture *f = fixture_create(2);

@@ -171,7 +171,7 @@ Test(refine, nothing_that_is_remembered_is_proposed_again)
     emp_method_destroy(&emp_method_refine, state);
 }
 
-/* Two starts of two batches, each begun by a placement that comes alone; in the end the best of
+/* Two starts of two batches, each begun by a placement that comes by itself; in the end the best of
  * both, which the first start has found. */
 Test(refine, the_best_of_all_starts_is_refined_to_the_end)
 {
@@ -237,7 +237,7 @@ static double moved_blame(const char *options)
     return moved / ops * graph->op_count;
 }
 
-/* Small groups alone: of a large one some ops are always to blame. */
+/* Only small groups: of a large one some ops are always to blame. */
 Test(refine, moves_begin_with_what_is_to_blame)
 {
     double by_blame = moved_blame(FINE ",chosen=0,alike=0");

@@ -244,7 +244,7 @@ static double find_metric(const search *s, const char *name)
     return method_metric(s->method, s->state, name);
 }
 
-/* Of samples that are each slower by a hundredth, MCMC accepts exp(-alpha / 100). */
+/* MCMC accepts exp(-alpha / 100) of the samples that are each slower by a hundredth. */
 Test(search, mcmc_accepts_by_the_share_of_the_step_time)
 {
     search s = start(&emp_method_mcmc, "alpha=70,samples=1,reset=1000000", 0);

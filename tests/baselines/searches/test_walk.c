@@ -34,7 +34,7 @@ static bool are_equal(const emp_owned_decision *a, const emp_owned_decision *b,
                                               count * sizeof *a->leader_of_op) == 0);
 }
 
-/* A walk past its start, with groups by names alone, which need no METIS. */
+/* A walk past its start, with groups only by names, which need no METIS. */
 static void begin(emp_walk *walk, const emp_owned_decision *candidate)
 {
     struct options {

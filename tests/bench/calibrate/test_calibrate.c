@@ -148,7 +148,7 @@ Test(calibrate, finds_the_constants_behind_synthetic_times_and_writes_them)
 
 /* ---- refusals ---------------------------------------------------------------------- */
 
-/* The machine k40x1 of the data folder, or its CPU alone, with another exponent. */
+/* The machine k40x1 of the data folder, or only its CPU, with another exponent. */
 static const char *write_machine(const char *exponent, const char *keep)
 {
     static char path[SCRATCH_PATH_BYTES];

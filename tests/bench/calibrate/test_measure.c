@@ -13,7 +13,7 @@
 
 enum { CACHE_BYTES = 1 << 20, CORES = 2 };
 
-/* What the known machine's constants are, as multiples of those that the fit starts from. */
+/* The known machine's constants, as multiples of those that the fit starts from. */
 static const double factors[] = {0.6, 1.5, 0.8, 2.0};
 
 static emp_micro_set            set;
@@ -101,7 +101,7 @@ static emp_measurement *fit(void)
     return m;
 }
 
-/* Of a constant by name, or of all that are fitted; \return how many. */
+/* Compares a constant by name, or all that are fitted; \return how many. */
 static int32_t expect_constants(const emp_measurement *m, const char *name,
                                 double most_off)
 {
@@ -152,8 +152,8 @@ Test(measure, times_of_a_known_machine_lead_back_to_its_constants)
     emp_measurement_destroy(m);
 }
 
-/* Constants that say the same of all benchmarks, as what the host and the GPU take for an op, are not
- * told apart. Those are found that stand alone. */
+/* Constants that say the same of all benchmarks, as the host's and the GPU's times of an op, are
+ * not separated. Those are found that stand alone. */
 Test(measure_gpu, times_of_a_known_gpu_are_found_again)
 {
     static const char *const told_apart[] = {"stream", "gemm_per_wave",

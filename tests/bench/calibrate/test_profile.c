@@ -199,7 +199,7 @@ Test(profile, measuring_ends_after_so_many_steps)
     close_net();
 }
 
-/* Of the second network of a family few kernels are new. */
+/* The second network of a family has few new kernels. */
 Test(profile, kernels_of_the_cache_are_not_measured_again)
 {
     open_net(REPLAY_SMALL_NMT);

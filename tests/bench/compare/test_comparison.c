@@ -351,7 +351,7 @@ static int count_words(const char *text, const char *word)
 }
 
 /* Sheets have a line a cell. Pages have budgets x (entrants + head) lines, those of sensitivity and of
- * rankings, a figure for each row but the huge one, where nobody finds anything, and what its methods
+ * rankings, a figure for each row but the huge one, where no method finds anything, and what its methods
  * say. Whoever reads must see which tasks flatter our own methods. */
 Test(comparison, sheets_and_pages_have_all_cells_figures_and_reasons)
 {

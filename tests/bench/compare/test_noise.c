@@ -111,7 +111,7 @@ Test(noise, a_draw_is_repeatable_and_the_original_comes_back)
     cr_expect_neq(step_of(&variant.problem), first, "another seed");
 }
 
-/* What machine files give is what links give. */
+/* Routes have the times that links of machine files give. */
 Test(noise, routes_are_timed_as_they_were_loaded)
 {
     emp_data_names names;

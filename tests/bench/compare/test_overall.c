@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What holds over tasks: is it of tasks alone, apart for tuned and fresh ones, and as the tests
+/* What holds over tasks: is it only of tasks, apart for tuned and fresh ones, and as the tests
  * of statistics.h say? */
 #include <math.h>
 #include <string.h>

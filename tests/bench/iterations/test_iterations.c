@@ -105,10 +105,10 @@ static emp_iteration_result predict_good(const char *row, bool has_gathers)
  * B 2. The update of 0.3 s was of all three layers: the second stage would take 0.2 s, the first, which
  * is last, 0.1 s, and four sevenths of it for the gradients' way into a bucket and back.
  *
- * Layer 1 alone was measured with four sequences: forward passes of 1, 0.5 and 1 s. The second row of it
+ * Only layer 1 was measured with four sequences: forward passes of 1, 0.5 and 1 s. The second row of it
  * does not count.
  *
- * Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
+ * Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Different hosts wait for the slower. An update
  * of 0.3 s is seven words a parameter: the second micro-batch adds its gradients with three of them, and their
  * sum takes four for the bucket and two for the mean. */
 Test(iterations, pipelines_and_replicas_take_what_a_hand_computes)
@@ -349,7 +349,7 @@ Test(step, stages_that_are_alike_take_their_closed_form)
             expect_s(simulate(stages, 1, n, stage), 3.0 * (n + stages - 1));
 }
 
-/* A stage alone adds gradients n - 1 times. With two stages and four micro-batches, the second adds them
+/* A stage by itself adds gradients n - 1 times. With two stages and four micro-batches, the second adds them
  * three times before the first one's last backward pass, which adds them once more. */
 Test(step, gradients_are_added_from_the_second_micro_batch_on)
 {

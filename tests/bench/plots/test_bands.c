@@ -6,7 +6,7 @@
 #include "bench/plots/bands.h"
 #include "tests/support/survive.h"
 
-/* Three seeds that are told at different places. The curves, as steps:
+/* Three seeds with scores at different places. The curves, as steps:
  *
  *     evaluations     10      20      30      40
  *     seed 1          5       .       3       .

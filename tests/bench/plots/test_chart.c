@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Can a chart be read: do names not overlap and stay inside, are curves told apart? */
+/* Can a chart be read: do names not overlap and stay inside, are curves distinguished? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
 #include "bench/plots/colours.h"
+#include "run/methods.h"
 #include "tests/support/survive.h"
 
 enum { CURVES = 20 };
@@ -166,6 +167,49 @@ static void see(double lab[3], const char *colour, int vision)
     lab[0] = 116 * cube_root(y) - 16;
     lab[1] = 500 * (cube_root(x) - cube_root(y));
     lab[2] = 200 * (cube_root(y) - cube_root(z));
+}
+
+Test(colours, each_method_has_a_style_of_its_own)
+{
+    bool is_used[64] = {false};
+
+    for (int32_t i = 0; emp_method_at(i) != NULL; i++) {
+        const int32_t style = emp_report_method_style(emp_method_at(i)->name);
+        cr_assert_geq(style, 0, "%s has no style", emp_method_at(i)->name);
+        cr_assert_lt(style, 64);
+        cr_expect_not(is_used[style], "%s has that of another", emp_method_at(i)->name);
+        is_used[style] = true;
+    }
+    cr_expect_eq(emp_report_method_style("a"), -1);
+    cr_expect_eq(emp_report_method_style("goat"), -1);
+    cr_expect_eq(emp_report_method_style("go-emplace"), emp_report_method_style("go"));
+    cr_expect_eq(emp_report_method_style("hdp, paper"), emp_report_method_style("hdp"));
+}
+
+/* Whatever else the figure has, a method keeps its colour, unless another with the same one came before. */
+Test(colours, of_methods_are_the_same_in_every_figure)
+{
+    const char *const few[] = {"ours", "hdp"};
+    const char *const many[] = {"refine", "hdp",       "hdp, tuned",
+                                "go",     "the paper", "anneal"};
+    int32_t           style[6], all[20];
+    const char       *names[20];
+
+    emp_report_series_styles(style, few, 2);
+    cr_expect_eq(style[1], emp_report_method_style("hdp"));
+    cr_expect_neq(style[0], style[1]);
+    emp_report_series_styles(style, many, 6);
+    cr_expect_eq(style[0], emp_report_method_style("refine"));
+    cr_expect_eq(style[1], emp_report_method_style("hdp"));
+    cr_expect_eq(style[5], emp_report_method_style("anneal"));
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < i; k++)
+            cr_expect_neq(style[i] % EMP_LINE_STYLES, style[k] % EMP_LINE_STYLES,
+                          "%s and %s", many[i], many[k]);
+    for (int i = 0; i < 20; i++) names[i] = i % 2 == 0 ? "hdp" : "x";
+    emp_report_series_styles(all, names, 20);
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < i; k++) cr_expect_neq(all[i], all[k]);
 }
 
 Test(colours, of_curves_are_far_apart_for_everybody)

@@ -144,7 +144,7 @@ Test(runs, what_is_decided_where_it_begins_and_code_make_series)
 
 /* ---- what is skipped ---- */
 
-/* What was warned of, one sentence a line. */
+/* The warnings, one sentence a line. */
 static char warned[2048];
 
 EMP_PRINTF_LIKE(1, 2) static void note_warning(const char *format, ...)

@@ -114,7 +114,7 @@ Test(cells, layers_of_the_expert_have_one_colour_each)
     cr_expect_gt(sum_of(find_row("encoder layer 2"), EMP_PASS_UPDATE, STEPS), 0);
 }
 
-/* Of each row the step that has something on device 2. */
+/* For each row the step that has something on device 2. */
 static int32_t marked_step(const char *name, emp_pass pass)
 {
     int32_t row = find_row(name), marked = -1;
@@ -184,7 +184,7 @@ Test(op_place, names_are_unwrapped)
 {
     static const struct {
         const char *name;
-        bool        is_split; /* encoder and decoder are told apart */
+        bool        is_split; /* encoder and decoder are distinguished */
         emp_pass    pass;
         const char *row;
     } cases[] = {{"Adam/update_encoder/rnn/multi_rnn_cell/cell_1/lstm/kernel/Mul", true,

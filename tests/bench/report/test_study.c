@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Are the right placements side by side, on one scale, and is what is missing told? */
+/* Are the right placements side by side, on one scale, and is what is missing reported? */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

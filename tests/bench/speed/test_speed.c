@@ -197,7 +197,7 @@ Test(search, times_moves_beside_the_oracle)
 
 /* ---- the program ---- */
 
-/* Runs it; returns whether it succeeded. What it prints is in \a text. */
+/* Runs it; returns whether it succeeded. Its output is in \a text. */
 static bool run_program(const char *arguments, char *text, size_t size)
 {
     char command[512];

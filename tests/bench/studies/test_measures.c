@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do measures say what placements are like? Of a task so small that each takes a moment: figures keep
+/* Do measures say what placements are like? Studies of a task so small that each takes a moment: figures keep
  * their bounds, descents go down, noise of 0 changes nothing, and equal parameters give equal lines. */
 #include <math.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ static int32_t number_of(const char *name)
 
 enum { CPU, GPU };
 
-/* What a switch cannot reach. */
+/* The placements that a switch cannot change. */
 static void expect_unreached_to_stay(const emp_mechanism_table *t)
 {
     const emp_mechanism_row *row = &t->row[0];

@@ -129,7 +129,7 @@ static void expect_task(const emp_task *task)
     emp_graph_destroy(graph);
 }
 
-/* Of tasks that several studies share, those of the first are loaded. */
+/* Tasks that several studies share are loaded once, for the first. */
 Test(questions, tasks_can_be_loaded)
 {
     const emp_task *seen[EMP_STUDY_QUESTIONS] = {0};

@@ -87,7 +87,7 @@ Test(paper_table, table_2_has_the_figures_of_the_paper)
         cr_expect_eq(t->column[1].paper(i), paper[i].median);
         cr_expect_eq(t->column[2].paper(i), paper[i].worst);
         cr_expect_float_eq(100 * t->column[4].paper(i), paper[i].improvement, 1e-9);
-        /* What it is an improvement of: the best random grouping. */
+        /* The baseline of the improvement: the best random grouping. */
         cr_expect_float_eq(t->column[4].paper(i), 1 - learned / paper[i].best, 1e-3, "%s",
                            paper[i].task);
     }

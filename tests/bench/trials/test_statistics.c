@@ -52,7 +52,7 @@ Test(ratio, is_the_geometric_mean_in_its_interval)
     cr_expect(isnan(emp_ratio_interval(both, 3, 1).mean));
 }
 
-/* Of n logs that are 1 or 0, the number of ones in a resample is binomial. */
+/* With n logs that are 1 or 0, the number of ones in a resample is binomial. */
 Test(ratio, ends_are_where_the_bootstrap_distribution_has_them)
 {
     enum { N = 24, ONES = 9 };
@@ -280,7 +280,7 @@ static void rank_areas(double rank[SETS * VARIANTS])
 }
 
 /* The article has mean ranks 3.143, 2.000, 2.893, 1.964, chi-squared 9.28 and F 3.69, neither
- * corrected for ties. Of these there are three pairs and a row of four, of which the correction
+ * corrected for ties. There are three pairs and a row of four ties, for which the correction
  * is 1 - (3 (2^3 - 2) + 4^3 - 4) / (14 (4^3 - 4)). */
 Test(friedman, demsars_example)
 {
@@ -388,7 +388,7 @@ Test(nemenyi, two_by_the_closed_form)
     cr_expect_float_eq(emp_nemenyi_difference(4, 14, 0.10), 1.12, 0.005);
 }
 
-/* Of 20 normal values, more than the table has, the range is beyond the quantile in 5 % of all
+/* For 20 normal values, more than the table has, the range is beyond the quantile in 5 % of all
  * draws. */
 Test(nemenyi, many_by_drawing)
 {

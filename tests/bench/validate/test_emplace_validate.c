@@ -147,7 +147,7 @@ Test(emplace_validate, benchmarks_of_a_gpu_travel_as_plans)
     expect_out(program_err, "none of the results is of benchmark product");
 }
 
-/* What a H200 took becomes a machine with its rates. */
+/* The measurements of an H200 become a machine with its rates. */
 Test(emplace_validate, what_a_gpu_took_becomes_its_model)
 {
     char arguments[1024];
@@ -291,7 +291,7 @@ Test(emplace_validate, what_keep_rates_does_is_said_where_it_is_used)
 {
     must_run("validate " FEW "-m cpu2-slow --steps 1 --keep-rates --unsteady");
     expect_out(program_err, "copies slept");
-    expect_out(program_out, "Spearman of these sleeps alone");
+    expect_out(program_out, "Spearman of only these sleeps");
     must_run("replay expert --workload " WORKLOAD
              " -m cpu2-slow --steps 1 --memory 1024 --keep-rates");
     expect_out(program_err, "copies slept");

@@ -54,7 +54,7 @@ Test(validate, errors_and_ranks_are_as_worked_out_by_hand)
     cr_expect_float_eq(s.worst_peak_error_frac, -0.25, 1e-12);
 }
 
-/* Of three steps of 1.00, 1.05 and 1.20 s the first two are alike. */
+/* The first two of three steps of 1.00, 1.05 and 1.20 s count as equal. */
 Test(validate, pairs_that_are_apart_count_if_they_are_in_order)
 {
     emp_validation_case c[] = {timed(1.1, 1.0), timed(1.0, 1.05), timed(1.05, 1.2)};
@@ -114,7 +114,7 @@ Test(validate, devices_on_shared_cores_count_for_memory_alone)
     cr_expect_eq(s.shared_count, 0);
 }
 
-/* Of 1, 2 and 4 s the constant 2 is wrong by 1, 0 and 1/2; 1 by 0, 1/2 and 3/4; 4 by 3, 1
+/* For 1, 2 and 4 s the constant 2 is wrong by 1, 0 and 1/2; 1 by 0, 1/2 and 3/4; 4 by 3, 1
  * and 0. 1 is best: 1.25 / 3. No other constant is better. */
 Test(validate, the_best_constant_is_as_worked_out_by_hand)
 {

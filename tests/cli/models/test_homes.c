@@ -107,6 +107,38 @@ Test(homes, an_encoder_that_computes_for_longer_hides_its_copies)
     json_decref(held);
 }
 
+/* A card that cannot hold the weights streams them in less time than the bound of those that hold theirs, which says so; the
+ * bound of home=any covers both. */
+Test(homes, a_bound_says_whether_it_covers_streaming)
+{
+#define ENCODER "hf:path=encoder.json,phase=prefill,batch=8,seq=512"
+#define ON      " -m card.yaml -r graph-launch"
+    write_encoder();
+    write_machine("25 GB/s");
+    json_t *step = simulate(ENCODER ",home=host");
+    json_t *held = emplace_json("bound " ENCODER ON " --format json");
+    json_t *any = emplace_json("bound " ENCODER ",home=any" ON " --format json");
+    json_t *small =
+        emplace_json("bound hf:path=encoder.json,phase=prefill,batch=1,seq=64,home=any" ON
+                     " --format json");
+
+    cr_expect(number_at(step, "step_time_s") < number_at(held, "lower_bound_s"));
+    cr_expect(json_is_false(json_at(held, "covers_homes")));
+    cr_expect(number_at(any, "lower_bound_s") <= number_at(step, "step_time_s"));
+    cr_expect(json_is_true(json_at(any, "covers_homes")));
+    cr_expect(json_is_true(json_at(small, "covers_homes")));
+    emplace_prints("bound " ENCODER ON,
+                   "Bounds are of weights that are held where they are read; home=any");
+    emplace_prints("simulate " ENCODER ON " -p gpu",
+                   "of weights that are held where they are read");
+    json_decref(small);
+    json_decref(any);
+    json_decref(held);
+    json_decref(step);
+#undef ON
+#undef ENCODER
+}
+
 /* Each matrix is placed; those on the card stay there. */
 Test(homes, a_placement_chooses_the_home_of_each_matrix)
 {
@@ -166,6 +198,29 @@ Test(homes, options_of_llama_cpp_leave_matrices_on_the_host)
     emplace_expect_file("any.sh", "exec \"$@\" --device CUDA0 -ngl 9\n");
 }
 
+/* vLLM is given the step's sequences and tokens, and the GiB of weights that a card leaves to its host: as many as the host holds. */
+Test(homes, options_of_vllm_leave_as_many_bytes_on_the_host)
+{
+    emplace_write("big.json", "{\"model_type\":\"llama\",\"hidden_size\":4096,"
+                              "\"intermediate_size\":11008,\"num_attention_heads\":32,"
+                              "\"num_hidden_layers\":40,\"num_key_value_heads\":32,"
+                              "\"torch_dtype\":\"bfloat16\",\"vocab_size\":8000,"
+                              "\"tie_word_embeddings\":false}");
+    write_machine("10 GB/s");
+    json_t *found = emplace_json("place hf:path=big.json,phase=decode,batch=3,seq=512 "
+                                 "-m card.yaml -r graph-launch --decide devices,home "
+                                 "--method m-etf --out best.vllm.sh --format json");
+    char    flags[128];
+
+    cr_expect(json_is_true(json_at(found, "feasible")));
+    cr_expect(number_at(found, "peak_bytes/cpu:0") > 4e9);
+    snprintf(flags, sizeof flags,
+             "--max-num-seqs 3 --max-model-len 512 --cpu-offload-gb %.2f",
+             number_at(found, "peak_bytes/cpu:0") / 1073741824.0);
+    emplace_expect_file("best.vllm.sh", flags);
+    json_decref(found);
+}
+
 /* Micro-batches of a prompt stream the weights again. */
 Test(homes, each_micro_batch_streams_the_weights_again)
 {
@@ -214,6 +269,58 @@ Test(homes, mixtral_streams_its_weights_as_llama_cpp_does)
     json_decref(step);
 }
 
+/* ---- caches ---- */
+
+/* Keys and values of 8 layers, 8 sequences of 2048 tokens, 4096 numbers of 2 bytes each. */
+static const double cache_bytes = 2.0 * 8 * 8 * 2048 * 4096 * 2;
+
+/* A card reads the cache over its link: the time of its bytes on a slow link, the kernels and a layer's cache on a fast one, and
+ * with ahead=0 the sum. Buffers of two layers are on the card. */
+Test(homes, a_cache_on_a_host_takes_the_time_of_its_bytes)
+{
+#define DECODE "hf:path=llama.json,phase=decode,batch=8,seq=2048"
+    write_decoder();
+    write_machine("10 GB/s");
+    json_t *held = simulate(DECODE);
+    json_t *slow = simulate(DECODE ",cache=host");
+    json_t *serial = simulate(DECODE ",cache=host,ahead=0");
+    write_machine("400 GB/s");
+    json_t      *fast = simulate(DECODE ",cache=host");
+    const double busy = number_at(held, "busy_s/gpu:0");
+
+    expect_near(slow, cache_bytes / 10e9, 0.03);
+    expect_near(serial, busy + cache_bytes / 10e9, 0.03);
+    expect_near(fast, busy + cache_bytes / 8 / 400e9, 0.03);
+    cr_expect(fabs(number_at(slow, "traffic_bytes") / cache_bytes - 1.0) < 0.001);
+    cr_expect(fabs(number_at(slow, "peak_bytes/cpu:0") / cache_bytes - 1.0) < 0.001);
+    cr_expect(
+        fabs((number_at(held, "peak_bytes/gpu:0") - number_at(slow, "peak_bytes/gpu:0")) /
+                 (cache_bytes * 6 / 8) -
+             1.0) < 0.03);
+    json_decref(fast);
+    json_decref(serial);
+    json_decref(slow);
+    json_decref(held);
+#undef DECODE
+}
+
+/* A prompt writes its keys and values to the host, and reads none of them. */
+Test(homes, a_prompt_fills_the_cache_of_a_host)
+{
+    write_decoder();
+    write_machine("25 GB/s");
+    json_t *held = simulate("hf:path=llama.json,phase=prefill,batch=8,seq=2048");
+    json_t *step =
+        simulate("hf:path=llama.json,phase=prefill,batch=8,seq=2048,cache=host");
+
+    cr_expect(fabs(number_at(step, "traffic_bytes") / cache_bytes - 1.0) < 0.001);
+    expect_near(step, number_at(held, "step_time_s"), 0.03);
+    json_decref(step);
+    json_decref(held);
+    emplace_refuses("graph hf:path=llama.json,phase=train,cache=host",
+                    "cache=host keeps keys and values on a host: it needs phase=prefill");
+}
+
 /* ---- optimizers ---- */
 
 /* Bytes that the update of a parameter moves in host memory, at 4 x 16.6 GB/s: three states twice, a gradient and a weight. */
@@ -252,11 +359,55 @@ Test(homes, an_optimizer_behind_a_slow_link_takes_the_time_of_its_bytes)
     json_decref(step);
 }
 
+/* All matrices but the table come in for the forward and for the backward pass, and gradients go out meanwhile. */
+Test(homes, training_behind_a_slow_link_takes_the_time_of_its_weights)
+{
+#define TRAIN "hf:path=llama.json,phase=train,batch=1,seq=64,update=host"
+    write_decoder();
+    write_machine("1 GB/s");
+    json_t      *step = simulate(TRAIN ",home=host");
+    json_t      *held = simulate(TRAIN);
+    const double streamed = 2 * (parameters - 8000.0 * 4096),
+                 update = parameters * host_bytes / host_rate;
+
+    expect_near(step, 2 * streamed / 1e9 + update, 0.03);
+    cr_expect(fabs(number_at(step, "traffic_bytes") /
+                       (2 * streamed + 2 * (parameters - 8000.0 * 4096)) -
+                   1.0) < 0.01);
+    /* weights of 16 bits in host memory, and buffers of two layers on the card in their place */
+    cr_expect(number_at(step, "peak_bytes/gpu:0") <
+              number_at(held, "peak_bytes/gpu:0") - 0.5 * 2 * parameters);
+    cr_expect(number_at(step, "peak_bytes/cpu:0") > 14 * parameters);
+    json_decref(held);
+    json_decref(step);
+#undef TRAIN
+}
+
+Test(homes, training_that_computes_for_longer_hides_its_weights)
+{
+#define TRAIN "hf:path=llama.json,phase=train,batch=2,seq=1024,update=host,home=host"
+    write_decoder();
+    write_machine("200 GB/s");
+    json_t      *step = simulate(TRAIN);
+    json_t      *serial = simulate(TRAIN ",ahead=0");
+    const double update = parameters * host_bytes / host_rate,
+                 streamed = 2 * (parameters - 8000.0 * 4096),
+                 busy = number_at(step, "busy_s/gpu:0");
+
+    expect_near(step, busy + update, 0.03);
+    expect_near(serial, busy + update + 2 * streamed / 200e9, 0.03);
+    json_decref(serial);
+    json_decref(step);
+#undef TRAIN
+}
+
 Test(homes, homes_that_cannot_be_are_refused)
 {
     write_decoder();
     emplace_refuses("graph hf:path=llama.json,phase=train,home=host",
-                    "home=host and home=any are for phase=prefill and phase=decode");
+                    "which updates them: it needs update=host");
+    emplace_refuses("graph hf:path=llama.json,phase=train,home=any,update=host",
+                    "home=any is for phase=prefill and phase=decode");
     emplace_refuses(
         "graph hf:path=llama.json,phase=decode,update=host",
         "update=host keeps the states of Adam on a host: it needs phase=train");

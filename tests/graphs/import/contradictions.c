@@ -5,7 +5,7 @@
 
 #include "tests/graphs/graphs.h"
 
-/* What inference says without the file's shapes must not contradict them. */
+/* Shapes inferred without the file's shapes must not contradict them. */
 static int32_t count_contradictions(const emp_graph *inferred, const emp_graph *stated,
                                     const char *name)
 {

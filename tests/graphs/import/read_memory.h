@@ -9,7 +9,7 @@
 typedef emp_status read_memory_fn(emp_graph_builder *builder, emp_reading *r,
                                   emp_error *err);
 
-/** What a reading points to. Zero-initialise. */
+/** The members that a reading points to. Zero-initialise. */
 typedef struct {
     emp_file           file; /**< its bytes are borrowed */
     emp_json_document  json;

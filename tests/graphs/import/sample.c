@@ -96,7 +96,7 @@ static void put(const char *format, ...)
     if (text_size >= sizeof text) abort();
 }
 
-/* What the format makes of each part between commas; "-": nothing. */
+/* Applies the format to each part between commas; "-": nothing. */
 static void put_each(const char *format, const char *list)
 {
     if (strcmp(list, "-") == 0) return;

@@ -157,7 +157,7 @@ Test(layers, steps_take_their_closed_forms)
     }
 }
 
-/* Of 16 bytes a parameter 8 are the optimizer's, of which each replica has half. */
+/* The optimizer has 8 of the 16 bytes a parameter, and each replica keeps half of these. */
 Test(layers, replicas_may_share_the_optimizer)
 {
     step whole = simulate(REPLICAS, "replica1");

@@ -10,7 +10,7 @@
 
 TestSuite(saved_model, .init = scratch_create, .fini = graph_tear_down);
 
-/* A product with a variable, and a count of the calls, which nobody reads. */
+/* A product with a variable, and a count of the calls, which no op reads. */
 #define PRODUCT                                                                 \
     "function product x,w,n y; read = ReadVariableOp w dtype=DT_FLOAT;"         \
     "product = MatMul x,read:value:0 T; now = ReadVariableOp n dtype=DT_FLOAT;" \
@@ -91,7 +91,7 @@ Test(saved_model, the_step_is_the_signature_without_savers)
          {"call/product", "call_3/mul", "x"},
          {"call_1/save"},
          NULL},
-        /* without a signature the calls that nobody reads are the step, but never the saver's */
+        /* without a signature the calls that no op reads are the step, but never the saver's */
         {GRAPH(INPUT CALL("call", "square", "x")),
          "",
          "",

@@ -76,7 +76,7 @@ static void run_on_two(const char *spec, double *over_busier, double *over_both)
     task_destroy(&t);
 }
 
-/* Whole prompts are on one GPU after the other. Of eight micro-batches the second GPU waits for the first one, and
+/* Whole prompts are on one GPU after the other. With eight micro-batches the second GPU waits for the first one, and
  * ends one behind the first GPU, or a little more, as the last sees most keys. */
 Test(prompts, micro_batches_are_a_pipeline)
 {

@@ -107,7 +107,7 @@ Test(workloads, a_step_trains_and_does_not_save)
     emp_graph_destroy(step);
 }
 
-/* What the front end made of slim's resnet_v2_152. The layers by hand: 50 units of three
+/* The counts of slim's resnet_v2_152 from the front end. The layers by hand: 50 units of three
  * convolutions and three batch norms, four projections, first and last convolution, and the
  * last batch norm. */
 Test(workloads, resnet_v2_has_batch_norm_before_convolutions)
@@ -176,7 +176,7 @@ static int32_t count_forward(const char *attention)
     return nodes;
 }
 
-/* What the Python of contrib.seq2seq makes. A step of Bahdanau's score: MatMul, ExpandDims with
+/* The nodes that the Python of contrib.seq2seq makes. A step of Bahdanau's score: MatMul, ExpandDims with
  * its Const, Add, Tanh, Mul, Sum with its Const. Normed: Mul, Square, Const, Sum, Rsqrt, Mul,
  * Add more, and the Const that get_variable() makes of the initial g. Luong: ExpandDims with its
  * Const, BatchMatMul, Squeeze; scaled: Mul and that Const more. A

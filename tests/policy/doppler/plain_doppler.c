@@ -102,7 +102,7 @@ static double message_feature(const plain_graph *g, int sender)
 
 /* ---- messages ---- */
 
-/* What u makes of its state when it sends: a matrix, and a vector that is added. */
+/* The message that u makes of its state: a matrix, and a vector that is added. */
 static void make_message(const plain_graph *g, const emp_params *p, bool is_gated, int u,
                          double matrix[H * H], double vector[H])
 {

@@ -1,7 +1,7 @@
 /** \file tests/policy/doppler/plain_doppler.h
  * DOPPLER's two policies once more, as plainly as the formulas of policy/doppler/net.h can be
  * written: nothing but x is kept from step to step. For graphs
- * whose ops state their costs, on devices that are all alike, under the rules `edges`.
+ * whose ops have costs of their own, on devices that are all alike, under the rules `edges`.
  */
 #ifndef EMP_TESTS_POLICY_DOPPLER_PLAIN_DOPPLER_H
 #define EMP_TESTS_POLICY_DOPPLER_PLAIN_DOPPLER_H
@@ -19,12 +19,12 @@ typedef struct {
     bool   reads[PLAIN_OPS][PLAIN_OPS];            /**< [reader][op] */
 } plain_graph;
 
-/** What was chosen at each step. */
+/** The choices at each step. */
 typedef struct {
     int op[PLAIN_OPS], device[PLAIN_OPS];
 } plain_episode;
 
-/** What is added up over the steps of an episode. */
+/** The sums over the steps of an episode. */
 typedef struct {
     double log_prob; /**< sum of gamma^(ops-1-t) ln p(choice) */
     double imitated; /**< sum of ln p of all choices that the teacher may make */

@@ -377,7 +377,7 @@ static int32_t *draw_groups(const emp_graph *g)
     return group;
 }
 
-/* Rows of a group that may use the same devices are one node, others stay alone; and though groups
+/* Rows of a group that may use the same devices are one node, others stay by themselves; and though groups
  * form cycles, successors form none. */
 static void check_groups(const emp_node_graph *n, const emp_graph *g,
                          const int32_t *group)

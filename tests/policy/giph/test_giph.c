@@ -57,7 +57,7 @@ Test(giph, the_first_episode_begins_at_the_start)
     emp_method_destroy(&emp_method_giph, state);
 }
 
-/* Of two ops that may move, one stands still after its move; of one, it may move on. */
+/* With two ops that may move, one stands still after its move; a single one may move on. */
 Test(giph, an_op_does_not_move_twice_in_a_row_unless_it_is_alone)
 {
     emp_giph_agent agent;

@@ -43,7 +43,7 @@ static void read_block(const emp_params *params, const emp_real *block, double *
 
 /* ---- whole updates ----------------------------------------------------------------- */
 
-/* What one move was. */
+/* The record of one move. */
 typedef struct {
     plain_state state;
     int         last, op, device;

@@ -24,7 +24,7 @@ static emp_go_fit       fit;
 static uint8_t          choice[NODES], before[NODES];
 static emp_real         p[NODES * DEVICES];
 
-/* All nodes are on device 1, and device 2 is the likelier of the others; memory is endless. */
+/* All nodes are on device 1, and device 2 is the likelier of the others; memory is unlimited. */
 static void set_up(void)
 {
     hand_graph_comb(&h, LAYERS);

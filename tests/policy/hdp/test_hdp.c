@@ -27,7 +27,7 @@ enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 #define PLANNER_LEARNED      PLANNER_SMALL ",grouping=learned"
 #define PLANNER_FULL_LEARNED PLANNER_FULL ",grouping=learned"
 
-/* ---- the planner on a chain of small layers, asked and told by hand ---- */
+/* ---- the planner on a chain of small layers, driven by hand ---- */
 
 enum { LAYERS = 100 };
 
@@ -163,7 +163,7 @@ Test(hdp, rewards_may_be_for_balance)
     expect_balance(PLANNER_SMALL ",objective=balance,grouping=none");
 }
 
-/* Failures alone teach nothing; the first placements that ran are the first baseline. */
+/* Failures by themselves teach nothing; the first placements that ran are the first baseline. */
 Test(hdp, the_baseline_starts_with_placements_that_ran)
 {
     void  *state = planner_create(3, 1, PLANNER_LEARNED);
@@ -181,7 +181,7 @@ Test(hdp, the_baseline_starts_with_placements_that_ran)
 
 /* ---- groups ---- */
 
-/* What an untrained policy that prefers some devices draws in 400 updates. */
+/* The draws of an untrained policy that prefers some devices in 400 updates. */
 typedef struct {
     double changes;                  /* of device, per pair of neighbouring groups */
     double share[3], probability[3]; /* of devices at the first group */
@@ -299,7 +299,7 @@ static const emp_hdp_agent *update_fixed(void **state, uint64_t seed, const char
     return agent;
 }
 
-/* What must hold of fixed groups: of each in 12, and whether seeds make a difference. */
+/* The expectations of fixed groups: of each in 12, and whether seeds make a difference. */
 typedef struct {
     int members[12], apart, same; /* edges between groups; rows as with another seed */
     int32_t rows, edges;
@@ -453,7 +453,7 @@ Test(hdp, redrawing_teaches_nothing)
     cr_expect_gt(last[1], last[0] + 0.2, "%g redrawn, %g not", last[1], last[0]);
 }
 
-/* What remains of the noise in the probabilities of given devices: of D numbers, D - 1. */
+/* The noise that remains in the probabilities of given devices: D - 1 of D numbers. */
 Test(hdp, gaussian_noise_of_the_placer_is_as_large_as_its_logits)
 {
     enum { UPDATES = 99 };
@@ -546,7 +546,7 @@ Test(hdp_options, paper_preset_holds_the_paper_constants)
     cr_expect(o.learner.entropy == 0, "the paper has no entropy bonus");
 }
 
-/* What differs from "paper", and nothing else. */
+/* The differences from "paper", and nothing else. */
 Test(hdp_options, literal_preset_holds_what_the_released_code_does)
 {
     emp_hdp_options paper, o;
@@ -675,7 +675,7 @@ Test(hdp_guide, scale_follows_the_share_that_is_wanted)
     emp_guide_clear(&guide);
 }
 
-/* Without learning, so that it is the scale alone that keeps it. */
+/* Without learning, so that only the scale keeps it. */
 Test(hdp, draws_keep_the_heat)
 {
     void *state =

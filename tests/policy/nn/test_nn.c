@@ -408,7 +408,7 @@ Test(params, glorot_has_the_stated_range)
     emp_params_clear(&p);
 }
 
-/* Of the shorter side's vectors, tall and wide. */
+/* Checks the shorter side's vectors, tall and wide. */
 Test(params, orthogonal_vectors_are_so)
 {
     enum { SHORT = 5, LONG = 9 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are two whole updates those of the stated method? The network is written down here a second
- * time, in plain loops over dense matrices, after net.h. Its odds, the gradients that central
+ * time, in plain loops over dense matrices, after net.h. Its probabilities, the gradients that central
  * differences of it give, returns, baselines, clipping and Adam are those of the agent, in the
  * double build. */
 #include <criterion/criterion.h>
@@ -168,7 +168,7 @@ static void plain_odds(double x[OPS][INPUTS], int v, double p[D])
 
 /* ---- episodes, plainly ---- */
 
-/* What the method was told, and what it answered. */
+/* The inputs of the method, and its answers. */
 static struct {
     int device[OPS + 1][ROLLOUTS][OPS]; /* before each step, from 0; of the last after */
     double start[OPS + 1][ROLLOUTS][OPS]; /* ms */
@@ -264,7 +264,7 @@ static int32_t ask_and_score(int step, emp_score score[ROLLOUTS],
         for (int v = 0; v < OPS; v++) {
             start_ns[k][v] = emp_rng_below(&rng, 1000000);
             told.start[step][k][v] = 1e-6 * (double)start_ns[k][v];
-            told.device[step][k][v] = storage[k][v] - 1; /* GPUs alone */
+            told.device[step][k][v] = storage[k][v] - 1; /* only GPUs */
         }
         told.seconds[step][k] = 0.5 + emp_rng_uniform(&rng);
         score[k] = (emp_score){.step_time_s = told.seconds[step][k],

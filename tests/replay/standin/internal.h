@@ -25,7 +25,7 @@ standin_bug standin_planted(void);
 int standin_device(void);
 int standin_stream_device(cudaStream_t stream);
 
-/** What cudaGetLastError() will say in this thread; returns it. */
+/** Sets the result of cudaGetLastError() in this thread; returns it. */
 cudaError_t standin_note(cudaError_t code);
 
 /** Waits until a stream is empty, or all streams of a GPU. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Memory of the stand-in (standin.h): regions between pages that nobody may touch, copies and
+/* Memory of the stand-in (standin.h): regions between guard pages, copies and
  * fills. */
 #define _GNU_SOURCE
 #include <pthread.h>

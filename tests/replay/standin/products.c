@@ -82,7 +82,7 @@ static void plant(standin_product *p)
     if (standin_planted() == STANDIN_NOT_TRANSPOSED) p->is_a_transposed = false;
 }
 
-/* What cuBLAS refuses: leading dimensions that are shorter than the columns of an operand. */
+/* Checks that cuBLAS refuses: leading dimensions that are shorter than the columns of an operand. */
 static bool is_legal(const standin_product *p)
 {
     return p->m > 0 && p->n > 0 && p->k > 0 &&

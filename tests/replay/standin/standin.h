@@ -5,7 +5,7 @@
  *
  * - A stream is a thread with a queue. It pauses at random before what it does, so that work which
  *   waits for nothing comes early or late.
- * - Memory of a GPU is a mapping between two pages that nobody may touch. Copies and fills must stay
+ * - Memory of a GPU is a mapping between two guard pages. Copies and fills must stay
  *   within it.
  * - A kernel is a function of C++ that runs for each thread of each block; threads of a block that
  *   wait for each other are coroutines. kernels.cu is compiled as it is, but for its launches.

@@ -247,7 +247,7 @@ static bool has_definition(const emp_kernel *k)
     return k->kind == EMP_KERNEL_PRODUCT || k->kind == EMP_KERNEL_CONV;
 }
 
-/* Of products and convolutions the definition decides, of all others what cores compute. */
+/* The definition decides for products and convolutions, and the result of cores for all others. */
 static void compare(const struct kernel_case *c, const struct operands *o,
                     const emp_kernel_call *by_host)
 {
@@ -461,7 +461,7 @@ static bool is_seen(standin_bug bug, const emp_replay_plan *plan, const uint64_t
     return st != EMP_OK || !is_right || standin_live() != live;
 }
 
-/* What nothing writes, as the words that a step reads, has values all the same. */
+/* Buffers that no op writes, such as the words that a step reads, have values all the same. */
 static void fill_placeholders(emp_replay_plan *p)
 {
     for (int32_t op = 0; op < p->op_count; op++) {

@@ -22,7 +22,7 @@ static task       problem;
 static atomic_int stop_flag;
 static atomic_int kept_count;
 
-/** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported at the
+/** The notifications of a call of emp_jobs_run(), and when it is to be stopped. Progress is reported at the
  * start, after each of the three batches of a run, and once more at its end. */
 typedef struct {
     int ready, read;
@@ -170,7 +170,7 @@ Test(jobs, plain_call_after_a_fresh_one_reads_what_that_has_made)
     }
 }
 
-/* Nobody can make a file there, not even root. */
+/* No file can be made there, not even by root. */
 Test(jobs, that_cannot_be_recorded_are_told_before_the_first)
 {
     watch none = {0};
@@ -309,7 +309,7 @@ Test(jobs, stop_ends_the_wait_for_another_program)
 
 enum { ORDERED = 8 };
 
-/* What jobs came in, as "row column seed" each. */
+/* The jobs that came in, as "row column seed" each. */
 typedef struct {
     char text[256];
 } arrivals;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A sheet in all its forms: plain, spread, and several in a chain; what is missing or infinite,
- * marked or a range; that what went wrong while it was built is told when it is printed. */
+ * marked or a range; that an error while it was built is reported when it is printed. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

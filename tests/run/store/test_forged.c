@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a damaged file with a right seal refused by one sentence, or read? The seal tells damage; it keeps
- * nobody from forging a file. */
+/* Is a damaged file with a right seal refused by one sentence, or read? The seal detects damage; it
+ * does not prevent forgery. */
 #define _GNU_SOURCE /* memmem() */
 #include <math.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ static unsigned char *find_value(unsigned char *bytes, size_t size, const char *
     return name + (name_bytes + 7) / 8 * 8 + 16 + 8;
 }
 
-/* What a field promises is looked for before memory is taken: only the file itself is. Packed names stop at a
+/* A field's promise is checked before memory is allocated: only the file itself is. Packed names stop at a
  * ratio: 11 KB cannot hold 16 GB of them. */
 Test(forged, counts_take_no_memory)
 {

@@ -190,7 +190,7 @@ Test(record, of_another_kind_or_version_is_refused)
     free(bytes);
 }
 
-/* Of a file with another head no more than that is read. */
+/* Only the head is read of a file whose head is another's. */
 Test(record, long_file_takes_no_memory)
 {
     const off_t size = (off_t)20 << 30;
@@ -256,7 +256,7 @@ Test(record, has_the_code_of_a_method_from_outside)
                    "has changed since");
 }
 
-/* Of the run, not of its result. */
+/* The identity of the run, not of its result. */
 Test(record, identity_follows_all_that_makes_the_run)
 {
     const uint64_t identity = emp_record_identity(&r);

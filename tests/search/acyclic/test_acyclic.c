@@ -117,8 +117,8 @@ static fixture *create_chain(int32_t gpu_count, int32_t op_count)
     return f;
 }
 
-/* variable -> forward -> loss -> gradient -> update, the update in the class of the variable. What comes back
- * to a class binds no order, and groups stand where their first op does. */
+/* variable -> forward -> loss -> gradient -> update, the update in the class of the variable. Data that come
+ * back to a class bind no order, and groups stand where their first op does. */
 Test(flow_graph, follows_data_from_classes_to_classes)
 {
     fixture             *f = create_chain(2, 5);
@@ -269,7 +269,7 @@ Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
 
 /* ---- partitions -------------------------------------------------------------------- */
 
-/* What chunks of the order of vertices cut: part p ends with the vertex that reaches its
+/* The cut by chunks of the order of vertices: part p ends with the vertex that reaches its
  * share. */
 static int64_t cut_of_chunks(int32_t part_count)
 {

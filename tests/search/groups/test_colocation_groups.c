@@ -186,7 +186,7 @@ Test(colocation_groups, names_tell_cells_and_gradients)
 
 enum { RANDOM_OPS = 40 };
 
-/* The group that alone reads group x; -1: nobody does, or several. */
+/* The only group that reads group x; -1: none does, or several. */
 static int only_reader(bool reads[RANDOM_OPS][RANDOM_OPS], const int *group, int x)
 {
     int reader = -1;

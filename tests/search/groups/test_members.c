@@ -52,7 +52,7 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
     }
 }
 
-/* Folded ops are in the group of nobody. */
+/* Folded ops are in no group. */
 Test(members, of_classes_are_their_live_ops)
 {
     fixture      *three = fixture_create(2);

@@ -269,7 +269,7 @@ Test(metis_child, leaves_signals_of_the_group_to_its_parent)
     expect_left_to_parent(SIGUSR1);
 }
 
-/* Nobody waits for the orphan: it is gone when /proc does not know it, or only as a zombie. */
+/* No process waits for the orphan: it is gone when /proc does not know it, or only as a zombie. */
 static bool is_running(pid_t process)
 {
     char  path[64], state = 'X';

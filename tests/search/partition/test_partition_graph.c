@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The graph that partitioners see: which ops make a vertex, what edges weigh, that the rows are
- * sorted and symmetric and the weights fit 32 bits. What partitioners minimise and take ops to cost, and
- * what Scotch is told of a machine: all worked out by hand. */
+ * sorted and symmetric and the weights fit 32 bits. The objective of partitioners, their costs of ops,
+ * and Scotch's view of a machine: all worked out by hand. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -280,7 +280,7 @@ Test(balance, survives_every_allocation_failure)
     emp_balance_clear(&balance);
 }
 
-/* ---- what partitioners take ops to cost, and what Scotch is told of a machine ---- */
+/* ---- what partitioners take ops to cost, and Scotch's view of a machine ---- */
 
 static double cost_of(const emp_graph *g, const char *name, const emp_device *device)
 {

@@ -115,7 +115,7 @@ static const int32_t counts[] = {0, 1, 7, 8, 255, 256, 257, 600, MOST_OPS};
 
 static double draw_ns(emp_rng *rng) { return emp_rng_below(rng, LONGEST_NS); }
 
-/* A third of the ops may be on the CPU alone, a third on GPUs alone. */
+/* A third of the ops may be only on the CPU, a third only on GPUs. */
 static void bar(const emp_inside *s, int32_t i, uint32_t drawn)
 {
     if (drawn == 0) s->barred[EMP_DEVICE_GPU][i] = INFINITY;

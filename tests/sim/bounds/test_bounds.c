@@ -42,7 +42,7 @@ static emp_bounds bounds_of(const emp_problem *problem)
     return bounds;
 }
 
-/* Those of docs/profiles.md, with constants as small as those of the problem. */
+/* Those of docs/simulator.md, with constants as small as those of the problem. */
 static void set_rules(emp_runtime *rt, uint64_t seed)
 {
     rt->rules = (emp_rules)(seed % 2 == 0 ? 0 : seed / 2 % EMP_RULES_COUNT);

@@ -6,7 +6,7 @@
 
 #include "sim/graph/graph.h"
 
-/** Aborts by assert() when memory is out. */
+/** Aborts by assert() when out of memory. */
 emp_graph *one_op_graph(const emp_op_cost *cost);
 
 #endif /* EMP_TESTS_SIM_COST_ONE_OP_H */

@@ -341,7 +341,7 @@ Test(cost, the_cpu_scales_by_cores_up_to_eigens_limit)
     emp_cost_table_destroy(t);
 }
 
-/* ---- unlike devices ---- */
+/* ---- heterogeneous devices ---- */
 
 /* Two CPUs and three GPUs: the second CPU has a clock of half the rate, the second GPU a memory of
  * half the rate, the third is as the first but three times as slow. */

@@ -384,7 +384,7 @@ Test(collective_cost, a_table_counts_as_far_as_it_goes)
     emp_machine_destroy(m);
 }
 
-/* What is known of all-reduces alone serves for the others, which send half as much. */
+/* A table of only all-reduces serves for the others, which send half as much. */
 Test(collective_cost, another_table_stands_in_and_says_so)
 {
     emp_machine *m = load_machine("dgx-h100");

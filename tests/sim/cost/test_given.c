@@ -106,7 +106,7 @@ Test(given, types_patterns_and_models_choose_ops)
 }
 
 /* Rows of the second GPU model are behind those of the first. */
-/* A machine whose model does not tell the two apart gets them from the file; what is longer alone is no shorter beside. */
+/* A machine whose model does not distinguish the two gets them from the file; what is longer alone is no shorter beside. */
 Test(given, times_beside_another_device_are_taken)
 {
     char      text[512];

@@ -14,7 +14,7 @@
 #define SEED           "seed %" PRIu64, seed
 #define SEED_AND(more) "seed %" PRIu64 more, seed
 
-/** The problem of this seed, with a legal placement; aborts by assert() when memory is out. */
+/** The problem of this seed, with a legal placement; aborts by assert() when out of memory. */
 void random_problem_create(task *r, uint64_t seed);
 /** Likewise, on a machine of 2 to 4 hosts with up to 3 GPUs each, devices in any order but
  * for the first. */

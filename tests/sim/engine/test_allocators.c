@@ -58,7 +58,7 @@ Test(caching, small_requests_share_a_segment)
     emp_caching_destroy(c);
 }
 
-/* Of 20 MiB, 9 leave 11 and 9 more leave 2. The 2 serve for 2, and a block of them for 1.5: the rest is not
+/* From 20 MiB, 9 leave 11 and 9 more leave 2. The 2 serve for 2, and a block of them for 1.5: the rest is not
  * more than 1 MiB. A small request has nothing of it. */
 Test(caching, large_requests_share_a_segment_and_small_ones_none_of_it)
 {

@@ -310,7 +310,7 @@ Test(engine, refuses_sizes_beyond_64_bits)
     emp_machine_destroy(m);
 }
 
-/* Of one op and its tensor: creation begins to allocate, or refuses. */
+/* Creates with one op and its tensor: creation begins to allocate, or refuses. */
 static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
                          const char *part)
 {

@@ -20,7 +20,7 @@ TestSuite(order, .fini = expect_all_freed);
 static const char behind[] = "1*5; 1; 2<1";
 /* The end of the first op makes the third one ready while the long one waits. */
 static const char chooses[] = "1; 1*40; 1<0; 2<2";
-/* Of two that an op sets off the second goes first, though nothing else waits. */
+/* The second of two ops that an op sets off goes first, though nothing else waits. */
 static const char together[] = "1; 1<0*5; 1<0; 2<2";
 static const char on_cores[] = "0|4*8; 0; 1<1";
 
@@ -178,7 +178,7 @@ static void note_op(void *context, emp_op_id op, emp_device_id device, int32_t l
     if (end_ns > told->end_ns[op]) told->end_ns[op] = end_ns;
 }
 
-/* Of one decision on a simulator that has run others. */
+/* Traces one decision on a simulator that has run others. */
 static void expect_traced_times(emp_sim *sim, const emp_decision *decision, int32_t ops,
                                 const char *what, uint64_t seed)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do the plain simulators of other people's rules (docs/profiles.md) compute what those rules
+/* Do the plain simulators of other people's rules (docs/simulator.md) compute what those rules
  * give by hand, and are problems handed to them as they are? */
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Are the profiles of docs/profiles.md equal to the plain programs of the same page, and
+/* Are the profiles of docs/simulator.md equal to the plain programs of the same page, and
  * are they simulators like any other? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static void spread(task *r, uint64_t seed)
     }
 }
 
-/* What a trace tells. */
+/* The calls of a trace. */
 struct told {
     emp_time_ns start_ns[MAX_OPS], busy_ns[EMP_MAX_DEVICES];
     int64_t     peak_bytes[EMP_MAX_DEVICES];

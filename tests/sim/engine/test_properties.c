@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What holds for every graph, machine, runtime and placement: lower bounds, scaling, bytes that are
+/* Properties of every graph, machine, runtime and placement: lower bounds, scaling, bytes that are
  * freed, closed forms of chains, threads. That less work never takes longer is none of them:
  * bench/studies/anomalies.h. */
 #include <criterion/criterion.h>
@@ -33,7 +33,7 @@ static void expect_same(const emp_sim_result *a, const emp_sim_result *b, uint64
 
 /* ---- lower bounds ---- */
 
-/* What a schedule keeps busy. */
+/* The resources that a schedule keeps busy. */
 typedef struct {
     const task *r;
     uint64_t    seed;

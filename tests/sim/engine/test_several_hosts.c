@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What crosses the network, what waits for it and in whose memory it lies, by hand: a
+/* Copies over the network, their waits and their memory, by hand: a
  * tensor of 256 B takes 20 + 512 ns from host to host, 5 more from or to a GPU. */
 #include <criterion/criterion.h>
 
@@ -134,7 +134,7 @@ Test(client, waits_for_copies_between_hosts)
     cr_expect_eq(two_ns((how){true, true, 100}), 20 + COPY + 2 * (HOP_NS + 1000));
 }
 
-/* Of the last step above, from its end: the op on the server, the hop, the wait for the server since 1114, the copy, and
+/* The critical path of the last step above, from its end: the op on the server, the hop, the wait for the server since 1114, the copy, and
  * before that the copy for which the client waited, each with its op. */
 Test(client, is_explained)
 {
@@ -160,7 +160,7 @@ Test(client, copies_share_a_hop)
                  20 + COPY + COPY + HOP_NS + 10);
 }
 
-/* What reads all rounds belongs to the last one. It has level 0, and nothing waits for it. A copy to the client has no hop. */
+/* An op that reads all rounds belongs to the last one. It has level 0, and nothing waits for it. A copy to the client has no hop. */
 Test(client, what_reads_all_rounds_is_last)
 {
     static const char    ops[] = "0; 3<0; 0; 3<2; 0<1,3";

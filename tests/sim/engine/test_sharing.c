@@ -70,7 +70,7 @@ Test(sharing, ops_take_longer_while_another_core_works)
 }
 
 /* The op on the second group takes 50. The copy begins at 10, when the sender goes on with
- * another op: the receiver is held up by 4, to 54. What is copied is read at 10 + 261. An idle
+ * another op: the receiver is held up by 4, to 54. The copied tensor is read at 10 + 261. An idle
  * sender makes the copy and holds up nobody. */
 Test(sharing, a_copy_holds_up_the_receiver_if_both_ends_work)
 {

@@ -266,8 +266,8 @@ static void expect_scope(const emp_explanation *why, const emp_explain_share *sh
     cr_expect_eq(share->op_count, count, "%s", name);
 }
 
-/* "a" has 7 of 9 parts of the time and branches, so its parts are told; "a/c/only" does not,
- * and is told as "a/c". */
+/* "a" has 7 of 9 parts of the time and branches, so its parts are listed; "a/c/only" does not,
+ * and is listed as "a/c". */
 Test(tally, big_scopes_are_told_by_their_parts)
 {
     static const char        ops[] = "1*4; 1*2; 1; 1; 1; 2";

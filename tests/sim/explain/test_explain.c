@@ -16,7 +16,7 @@ enum { SEEDS = 1000, MOST_OPS = 64 };
 
 TestSuite(explain, .fini = expect_all_freed);
 
-/* What the trace says of ops and copies, as a second witness. */
+/* The trace's times of ops and copies, as a second witness. */
 struct witness {
     emp_time_ns start_ns[MOST_OPS], end_ns[MOST_OPS];
     int32_t     transfers;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/explain/explain.h"
+#include "sim/machine/colours.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
@@ -24,13 +25,13 @@ TestSuite(trace, .fini = expect_all_freed);
 /* Writes the trace of a step and reads it back. */
 static json_t *trace_task(const task *t, emp_sim_result *result)
 {
-    const emp_decision d = {.device_of_op = t->device_of_op};
-    emp_sim           *sim = task_sim(t);
-    json_error_t       why;
-    char               path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    const emp_labelled_decision d = {.decision.device_of_op = t->device_of_op};
+    emp_sim                    *sim = task_sim(t);
+    json_error_t                why;
+    char                        path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    ASSERT_OK(emp_trace_chrome_write(path, sim, t->problem, &d, result, &err));
+    ASSERT_OK(emp_trace_chrome_write(path, sim, t->problem, &d, 1, result, &err));
     json_t *root = json_load_file(path, 0, &why);
     cr_assert_not_null(root, "line %d: %s", why.line, why.text);
     remove(path);
@@ -229,6 +230,51 @@ Test(trace, slices_say_whether_they_are_on_the_critical_path)
     json_decref(root);
 }
 
+/* Twice the processes, under two names, and twice the slices: none of one placement lies in a process of the other. */
+Test(trace, placements_have_processes_of_their_own)
+{
+    emp_runtime    runtime = tiny_serial();
+    task           t;
+    emp_device_id  cpu[4] = {0};
+    emp_sim_result r[2];
+    json_error_t   why;
+    char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    int            named[2] = {0}, slices[2] = {0};
+    size_t         i;
+    json_t        *e;
+
+    close(mkstemp(path));
+    task_create_ops(&t, ops, &runtime);
+    emp_sim                    *sim = task_sim(&t);
+    const emp_labelled_decision both[] = {{"mine", {.device_of_op = t.device_of_op}},
+                                          {"cpu \"0\"", {.device_of_op = cpu}}};
+    ASSERT_OK(emp_trace_chrome_write(path, sim, t.problem, both, 2, r, &err));
+    json_t *root = json_load_file(path, 0, &why);
+    cr_assert_not_null(root, "line %d: %s", why.line, why.text);
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        const int   side = json_integer_value(json_object_get(e, "pid")) >= 4;
+        const char *phase = json_string_value(json_object_get(e, "ph"));
+        const char *name =
+            json_string_value(json_object_get(json_object_get(e, "args"), "name"));
+        slices[side] += strcmp(phase, "X") == 0;
+        if (strcmp(json_string_value(json_object_get(e, "name")), "process_name") != 0)
+            continue;
+        named[side]++;
+        cr_expect_eq(strncmp(name, side == 0 ? "mine: " : "cpu \"0\": ", 6), 0, "%s",
+                     name);
+    }
+    cr_expect_geq(named[0], 3);
+    cr_expect_eq(named[1], named[0]);
+    cr_expect_gt(slices[0], 2);
+    cr_expect_gt(slices[1], 2);
+    cr_expect_neq(r[0].fingerprint, r[1].fingerprint);
+    json_decref(root);
+    remove(path);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+}
+
 Test(trace, survives_allocation_failures_and_names_missing_folders)
 {
     emp_runtime    runtime = tiny_serial();
@@ -238,13 +284,13 @@ Test(trace, survives_allocation_failures_and_names_missing_folders)
 
     close(mkstemp(path));
     task_create_ops(&t, ops, &runtime);
-    const emp_decision d = {.device_of_op = t.device_of_op};
-    emp_sim           *sim = task_sim(&t);
+    const emp_labelled_decision d = {.decision.device_of_op = t.device_of_op};
+    emp_sim                    *sim = task_sim(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_trace_chrome_write(path, sim, t.problem, &d, &r, NULL), );
+        emp_trace_chrome_write(path, sim, t.problem, &d, 1, &r, NULL), );
     EXPECT_REFUSED(
-        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, &r, &err), EMP_EIO,
-        "/nowhere/t.json");
+        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, 1, &r, &err),
+        EMP_EIO, "/nowhere/t.json");
     remove(path);
     emp_sim_destroy(sim);
     task_destroy(&t);
@@ -270,7 +316,7 @@ static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
     task_create_ops(&t, drawn, &runtime);
     for (int i = 0; i < 4; i++) t.graph->name[i] = drawn_names[i];
     ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, depth,
-                                  &summary, &err));
+                                  NULL, &summary, &err));
     char *written = scratch_read("g.dot", NULL);
     snprintf(text, TEXT_BYTES, "%s", written);
     free(written);
@@ -316,6 +362,35 @@ Test(scope_dot, colours_and_labels_say_what_is_where)
     cr_expect_eq(strncmp(text, "digraph ", 8), 0);
 }
 
+/* a and b are the forward and the backward pass of one layer, c and d are of another. */
+Test(scope_dot, layers_are_clusters)
+{
+    task                       t;
+    emp_runtime                runtime = tiny_serial();
+    emp_scope_dot_summary      summary = {0};
+    static const char *const   name[] = {"layer 1", "layer \"2\""};
+    static const int32_t       layer[] = {0, 0, 1, 1};
+    static const uint8_t       pass[] = {0, 1, 0, 0};
+    const emp_scope_dot_layers layers = {2, name, layer, pass};
+
+    task_create_ops(&t, drawn, &runtime);
+    ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, 0,
+                                  &layers, &summary, &err));
+    char *text = scratch_read("g.dot", NULL);
+    cr_expect_eq(summary.node_count, 3);
+    cr_expect_eq(summary.depth, 0);
+    cr_expect_eq(summary.traffic_bytes, 3 * 256);
+    expect_text(text, "subgraph cluster_layer0 {\n    label=\"layer 1\"\n    rank=same\n "
+                      " s0 [label=\"forward\\n1 op\"");
+    expect_text(text, "s1 [label=\"backward\\n1 op\"");
+    expect_text(
+        text,
+        "label=\"layer \\\"2\\\"\"\n    rank=same\n  s2 [label=\"forward\\n2 ops\"");
+    expect_text(text, emp_device_colour(t.problem->machine, 1));
+    free(text);
+    task_destroy(&t);
+}
+
 Test(scope_dot, labels_add_up_to_the_traffic)
 {
     for (uint64_t seed = 0; seed < DRAWN; seed++) {
@@ -323,7 +398,7 @@ Test(scope_dot, labels_add_up_to_the_traffic)
         emp_scope_dot_summary summary;
         (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
         ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), r.problem, r.device_of_op, 0,
-                                      &summary, &err));
+                                      NULL, &summary, &err));
         cr_expect_eq(summary.traffic_bytes, task_run(&r).traffic_bytes, SEED);
         task_destroy(&r);
     }
@@ -337,9 +412,9 @@ Test(scope_dot, survives_allocation_failures_and_names_missing_folders)
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_scope_dot_write(scratch_path("g.dot"),
                                                           r.problem, r.device_of_op, 0,
-                                                          NULL, NULL), );
-    EXPECT_REFUSED(
-        emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, &err),
-        EMP_EIO, "/nowhere/g.dot");
+                                                          NULL, NULL, NULL), );
+    EXPECT_REFUSED(emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0,
+                                       NULL, NULL, &err),
+                   EMP_EIO, "/nowhere/g.dot");
     task_destroy(&r);
 }

@@ -63,7 +63,7 @@ static void expect_time(emp_what_if_kind kind, emp_time_ns time)
 }
 
 /* Two copies to gpu:0 share its link in, the one from gpu:1 goes first. A time of 0: that change is
- * not told, as nothing waits for it or there is no such thing. */
+ * not listed, as nothing waits for it or there is no such thing. */
 static const struct {
     const char      *ops;
     bool             is_serial;

@@ -171,7 +171,7 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
     }
 }
 
-/* Of keys that are a vector and a rotated part the vector is the value, and is read once. */
+/* For keys that are a vector and a rotated part the vector is the value, and is read once. */
 Test(op_scan, latent_values_are_read_with_their_keys)
 {
     emp_graph_builder *b = kit_begin();
@@ -375,7 +375,7 @@ Test(op_transformer, products_count_rows_of_all_leading_sizes)
     emp_graph_destroy(g);
 }
 
-/* Of 8 experts, of which each of 3 tokens chooses 2, some 8 (1 - (3/4)^3) = 4.6 are read. */
+/* With 8 experts, of which each of 3 tokens chooses 2, some 8 (1 - (3/4)^3) = 4.6 are read. */
 Test(op_transformer, experts_read_the_weights_of_those_that_are_chosen)
 {
     emp_graph_builder *b = kit_begin();

@@ -180,7 +180,7 @@ Test(check, finds_planted_errors)
     "card:\n  peak: {fp32: \"35.6 TFLOP/s\", fp16: \"71.2 TFLOP/s\"}\n  memory: \"24 " \
     "GiB\"\n  rate: \"936.2 GB/s\"\n  bus: \"PCIe 4 x16\"\n  class: \"consumer\"\n"
 
-/* What is said of a computer with a GPU whose model has this name and is a card with one text in
+/* The messages about a computer with a GPU whose model has this name and is a card with one text in
  * place of another one. */
 static void check_card(const char *name, const char *find, const char *put,
                        const char *link)

@@ -374,7 +374,7 @@ static const struct {
     {bridges, "duplex: half", "half: yes", ":17: Unexpected key: half"},
 };
 
-/* Of a model that two entries name there is one. */
+/* A model that two entries name exists once. */
 Test(machine_file, devices_are_of_any_models)
 {
     static const char text[] =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do problems know who leads a class and where it may go, and do variants leave the original
- * alone? Problems are random; a second implementation of the rules is beside them.
+ * unchanged? Problems are random; a second implementation of the rules is beside them.
  * Units of a pipeline follow one another on each device. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum { SEEDS = 60 };
 TestSuite(problem, .fini = expect_all_freed);
 TestSuite(variant, .fini = expect_all_freed);
 
-/* What the class of an op allows, from all of its live members. */
+/* The kinds that the class of an op allows, from all of its live members. */
 static uint32_t kinds_of(const emp_graph *g, int32_t class)
 {
     uint32_t kinds = EMP_KIND_CPU | EMP_KIND_GPU;

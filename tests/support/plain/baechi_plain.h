@@ -1,7 +1,7 @@
 /** \file tests/support/plain/baechi_plain.h
  * Baechi's execution rules (Jeon et al., SoCC 2020) for a given placement, plainly: ops
  * are served one after another, and each books its device and the channels it needs when
- * it is served. docs/profiles.md has the rules.
+ * it is served. docs/simulator.md has the rules.
  *
  * Rounding. A transfer takes 0.0001754 us/B + 134 us: bytes * 877 / 5000 ns, rounded to
  * the nearest nanosecond, halves up, plus 134000 ns. (Baechi itself rounds the sum to
@@ -22,7 +22,7 @@
  *     edges from the same op find in the receiving device's cache.
  *   - Memory follows the order of service. An op allocates outputs and persistent bytes,
  *     then temporary bytes, which it gives back; then the outputs of each op that it was
- *     the last to wait for are freed. Outputs that nobody waits for stay.
+ *     the last to wait for are freed. Outputs without a reader stay.
  *   - Received copies take no memory.
  */
 #ifndef EMP_TESTS_SUPPORT_PLAIN_BAECHI_PLAIN_H

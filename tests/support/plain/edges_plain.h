@@ -1,7 +1,7 @@
 /** \file tests/support/plain/edges_plain.h
  * The execution rules of GiPH (Hu et al., MLSys 2023) and DOPPLER (Yao et al., ICLR 2026) for a
  * given placement, plainly: a clock goes from one end of an op or message to the next.
- * docs/profiles.md has the rules.
+ * docs/simulator.md has the rules.
  *
  *   - An op is ready when all that its edges carry is there. A device runs one op at a time and
  *     takes the one that became ready first; of several the one with the least id.
@@ -21,8 +21,8 @@
 void edges_plain_run(const plain_step *step, const int64_t *message_ns, int64_t *start_ns,
                      plain_result *result);
 
-/** What the edges of a step take on a problem's machine, in its order; \a message_ns has room for
- * step->edge_count. Of a graph with stated times of copies, those. */
+/** The times of a step's edges on a problem's machine, in its order; \a message_ns has room for
+ * step->edge_count. For a graph that comes with times of copies, these times. */
 void edges_plain_messages(const plain_step *step, const emp_problem *problem,
                           int64_t *message_ns);
 

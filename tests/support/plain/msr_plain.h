@@ -1,7 +1,7 @@
 /** \file tests/support/plain/msr_plain.h
  * The two objectives of Tarnawski et al. (NeurIPS 2020) for a given placement, plainly:
  * the greatest load of a device (throughput of a pipeline) and the latency of one sample.
- * docs/profiles.md has the rules.
+ * docs/simulator.md has the rules.
  *
  * Transfers go through the memory of the host: op u's results take c_u between a GPU and
  * host memory, whatever they are needed for. The GPU of u pays c_u once to bring them
@@ -13,7 +13,7 @@
  *
  * Choices that the publication leaves open:
  *
- *   - A control edge orders, but carries nothing: it makes nobody pay c_u.
+ *   - A control edge orders, but carries nothing: it costs no c_u.
  *   - Size of an op (memory on its GPU): its outputs and what it keeps. The size of a GPU
  *     is the sum over its ops. The CPU's is given too, but the rules do not limit it.
  *   - Latency of a placement that is not contiguous. The publication leaves the division
@@ -29,7 +29,7 @@
 
 #include "tests/support/plain/plain_step.h"
 
-/** What the rules say of a placement. */
+/** The result of the rules for a placement. */
 typedef struct {
     int64_t max_load_ns, latency_ns;
     int64_t load_ns[PLAIN_MAX_DEVICES];

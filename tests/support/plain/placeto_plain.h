@@ -1,6 +1,6 @@
 /** \file tests/support/plain/placeto_plain.h
  * Placeto's simulator (Addanki et al., NeurIPS 2019), plainly: a list of events, a list of
- * what waits for each server, and a scan for the least. docs/profiles.md has the rules.
+ * what waits for each server, and a scan for the least. docs/simulator.md has the rules.
  *
  * Rounding. A transfer takes bytes / 7600 us: bytes * 5 / 38 ns, rounded to the nearest
  * nanosecond, halves up. 5.7 us and 25 us are exact. Nothing else is rounded.

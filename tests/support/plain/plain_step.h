@@ -1,6 +1,6 @@
 /** \file tests/support/plain/plain_step.h
  * One training step under one placement, as the plain simulators of other people's rules
- * see it: placeto_plain.h, baechi_plain.h, msr_plain.h. The rules are docs/profiles.md.
+ * see it: placeto_plain.h, baechi_plain.h, msr_plain.h. The rules are docs/simulator.md.
  *
  * Nothing here comes from sim/engine. A test that works an example by hand fills the
  * struct itself; plain_step_create() fills it from a problem:
@@ -49,7 +49,7 @@ typedef struct {
     int32_t      *device_of_op; /**< [op] */
 } plain_step;
 
-/** What a simulation gives. */
+/** The result of a simulation. */
 typedef struct {
     int64_t step_time_ns;
     int64_t busy_ns[PLAIN_MAX_DEVICES];    /**< sum of the costs of its ops */
@@ -57,7 +57,7 @@ typedef struct {
     int64_t transfer_count, traffic_bytes;
 } plain_result;
 
-/** The step of this placement; aborts by assert() when memory is out. */
+/** The step of this placement; aborts by assert() when out of memory. */
 void plain_step_create(plain_step *step, const emp_problem *problem,
                        const emp_device_id *device_of_op);
 /** Releases what plain_step_create() made. */

@@ -73,8 +73,8 @@ static void start_next_task(struct textbook *b, int d)
     schedule(b, b->now + time, rank_of_server(d), TASK_END, d, 0);
 }
 
-/* Of an op; of a tensor that is sent: its producer's; of one that is received in the memory \a y:
- * that of its first reader there. */
+/* The level of an op; for a tensor that is sent, its producer's; for one that is received in the memory
+ * \a y, its first reader's there. */
 static ns level_of(const struct textbook *b, enum task kind, int x, int y)
 {
     if (b->level == NULL) return 0;

@@ -1,5 +1,5 @@
 /** \file tests/support/plain/textbook.h
- * A second simulator, written from docs/simulator.md alone: one event heap, one heap of
+ * A second simulator, written only from docs/simulator.md: one event heap, one heap of
  * ready work per server, explicit reference counts, a scan where a scan will do. It
  * shares no code with sim/engine and is the witness that the engine's shortcuts change
  * nothing.
@@ -12,7 +12,7 @@
 struct textbook;
 
 /** Makes room for any number of steps of one problem, which is borrowed. Aborts the program by assert() when
- * memory is out, as the other functions do. */
+ * out of memory, as the other functions do. */
 struct textbook *textbook_create(const emp_problem *problem);
 /** Simulates one step; \a result gets every member that emp_sim_run() sets. */
 void textbook_step(struct textbook *book, const emp_decision *decision,

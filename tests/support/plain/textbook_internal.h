@@ -1,5 +1,5 @@
 /** \file tests/support/plain/textbook_internal.h
- * The state of the second simulator, and what its parts do for each other. For textbook*.c alone.
+ * The state of the second simulator, and what its parts do for each other. Only for textbook*.c.
  */
 #ifndef EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_INTERNAL_H
 #define EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_INTERNAL_H
@@ -69,7 +69,7 @@ struct pool {
     ns          batch_began[EMP_MAX_CORES];
 };
 
-/* What a kernel takes on the device of its op, and on how many cores each task of it. */
+/* The time of a kernel on the device of its op, and on how many cores each task of it. */
 struct cost {
     ns        gpu, issue, cpu;
     int       launches, lanes;

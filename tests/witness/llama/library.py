@@ -43,7 +43,7 @@ def free_port():
 
 
 class Loaded:
-    """What the library says of a model that it has loaded: devices of tensors, and bytes of buffers."""
+    """The library's report on a model that it has loaded: devices of tensors, and bytes of buffers."""
 
     def __init__(self, text, name_of_buffer):
         self.tensors = {}  # the last copy of a tensor counts: it is the output's where the head is tied

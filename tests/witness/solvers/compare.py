@@ -166,7 +166,7 @@ def solve_step_by_highs(instance):
 
 
 def solve_split_by_cp_sat(instance):
-    """Devices in any order of the pipeline; what a GPU loads is its ops and the copies in and out, docs/profiles.md."""
+    """Devices in any order of the pipeline; what a GPU loads is its ops and the copies in and out, docs/simulator.md."""
     model, best = cp_model.CpModel(), None
     on = [[model.NewBoolVar("") for _ in range(3)] for _ in range(instance.count)]
     place = [model.NewIntVar(0, 2, "") for _ in range(3)]
@@ -242,7 +242,7 @@ def examine(job):
 
 
 def find_fault(result):
-    """What is wrong with a result, or ""."""
+    """The fault of a result, or ""."""
     _, count, bound, optimum, by_highs, best, split, best_split, split_by_highs = result
     near = 1000.0  # ns, of what HiGHS reckons in milliseconds with tolerances
     if optimum is None or best_split is None or split_by_highs is None or (count <= 5 and by_highs is None):

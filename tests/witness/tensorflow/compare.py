@@ -30,7 +30,7 @@ from modules import MODULES  # noqa: E402
 PRODUCTS = ("MatMul", "Conv2D", "DepthwiseConv2dNative", "Einsum")
 
 
-# What loops and branches keep for their gradients: lists, which the page names as not read.
+# Lists that loops and branches keep for their gradients: lists, which the page names as not read.
 KNOWN = ("TensorList", "EmptyTensorList", "Optional", "VariableShape")
 
 

@@ -5,7 +5,7 @@
  * The whole trace is one step. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
  * its storage:
  *
- * - What writes a storage that it reads works in place. What writes another one has allocated it anew.
+ * - A call that writes a storage that it reads works in place. A call that writes another one has allocated it anew.
  * - A tensor of a storage that an operator made is a view of it.
  * - A kernel of Triton has pointers as operands, and no results: it writes memory that is new, or that was only
  *   allocated, and operands that it has twice; if there are none, its first operand.
@@ -35,7 +35,7 @@ typedef struct {
 /* Who made a tensor, or the newest data of a storage. */
 typedef struct {
     int32_t node, result;
-    /* Of a storage: how often it was allocated. Of a tensor: its storage's when it was made. */
+    /* For a storage, how often it was allocated. For a tensor, its storage's count when it was made. */
     int32_t generation;
     int32_t read_by; /* of a storage: the last call that reads it; calls count from 1 */
 } version;
@@ -293,7 +293,7 @@ static emp_status read_value(reader *r, triple from, emp_torch_value *out, emp_e
     return EMP_OK;
 }
 
-/* Items of a list have the shapes of a list; their one type is that of the whole. */
+/* Items of a list have the shapes of a list; their one type belongs to the whole. */
 static emp_status read_argument(reader *r, triple from, int32_t at, emp_error *err)
 {
     emp_torch_value value = {.kind = EMP_TORCH_LIST};
@@ -482,7 +482,7 @@ static emp_status read_operands(reader *r, const emp_torch_node *n, const tensor
     return EMP_OK;
 }
 
-/* Kernels that Inductor fuses are passes over their operands. It calls those of templates, which multiply matrices,
+/* Kernels that Inductor fuses are passes over their operands. It calls kernels of templates, which multiply matrices,
  * "triton_tem_..."; their sizes do not follow from their operands. */
 static bool is_template(const char *name)
 {
@@ -545,13 +545,13 @@ static bool reads_weights(const emp_aten_op *op)
     }
 }
 
-/* What the calls do with memory that was there before. */
+/* The use that calls make of memory that was there before. */
 typedef struct {
     bool is_written, is_weight;
     bool is_updated, is_read; /* by an optimizer's step; outside of it */
 } use;
 
-/* What a call does with one of its operands. */
+/* The use that a call makes of one of its operands. */
 static void note_use(use *u, const emp_torch_calls *c, int32_t node,
                      const emp_torch_value *v, int32_t argument)
 {

@@ -10,7 +10,7 @@
 #include "graphs/import/pytorch/lower.h"
 #include "graphs/import/traces/step_graph.h"
 
-/* What a call does besides the calls within it. */
+/* The work of a call besides the calls within it. */
 typedef enum {
     DOES_NOTHING,
     ALLOCATES,
@@ -157,7 +157,7 @@ static bool works_for(const finder *f, const emp_execution_calls *calls, int32_t
     return f->has_worker[call] || f->deed[call] >= GATHERS;
 }
 
-/* From the innermost calls outwards, then from the outermost inwards. What only helps is part of a call around it that
+/* From the innermost calls outwards, then from the outermost inwards. A helper is part of a call around it that
  * is taken, and so is an allocation. */
 static void take(finder *f, emp_execution_calls *calls)
 {

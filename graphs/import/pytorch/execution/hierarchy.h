@@ -6,8 +6,8 @@
  *       aten::addmm                did the work
  *         aten::empty              an allocation within it
  *
- * - An operator that the op table knows did its work itself, unless an operator within it did some. What only fills,
- *   moves or converts data within it is then part of its own work.
+ * - An operator that the op table knows did its work itself, unless an operator within it did some. Calls within it
+ *   that only fill, move or convert data are then part of its own work.
  * - A kernel of Triton did its work, which no operator within it did. Its name is what the compiler called it.
  * - A look-up of rows in a table stands for the gather within it, as its operand is the table.
  * - An operator that multiplies matrices did so itself, unless an operator within it multiplies: oneDNN's recurrent layer

@@ -92,7 +92,7 @@ static const struct {
        2 * (2 * 81 * 6 + 9 * 2 * 12),
        2 * 2 * 25 * 12,
        {3, 50, 4, 18}}}},
-    /* between the elements of an enlarged input are zeros, which nobody multiplies */
+    /* between the elements of an enlarged input are zeros, which are not multiplied */
     {ENTRY "%x = f32[1,3,4,4] parameter(0)\n%w = f32[5,3,2,2] parameter(1)\n"
            "ROOT %c = f32[1,5,8,8] convolution(%x, %w), window={size=2x2 pad=1_1x1_1 "
            "lhs_dilate=2x2}, dim_labels=bf01_oi01->bf01\n}\n",
@@ -389,7 +389,7 @@ Test(hlo, what_is_wrong_with_a_file_is_said)
     char              text[8192] = ENTRY;
 
     graph_expect_faults("module.txt", wrong, COUNT(wrong), EMP_EFORMAT);
-    /* all problems are told at once; what reads a broken instruction adds no sentence */
+    /* all problems are reported at once; what reads a broken instruction adds no sentence */
     for (int i = 0; i < 40; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "%%a%d = f32[?] parameter(%d)\n%%b%d = f32[2] negate(%%a%d)\n", i, i, i,

@@ -60,6 +60,22 @@ static void write_windows(gguf_writer *w)
     gguf_finish(w);
 }
 
+/* Six layers of phi3, whose feed-forward parts are added to what goes around them: it stays where it is until then. */
+static void write_phi3(gguf_writer *w)
+{
+    gguf_begin(w, "phi3");
+    gguf_integers_of(w, "block_count=6 embedding_length=512 feed_forward_length=1536 "
+                        "attention.head_count=8 attention.head_count_kv=8");
+    gguf_tensors(w, -1,
+                 "token_embd F16 512x32768; output F16 512x32768; output_norm F32 512");
+    for (int i = 0; i < 6; i++)
+        gguf_tensors(w, i,
+                     "attn_norm F32 512; ffn_norm F32 512; attn_qkv F16 512x1536;"
+                     "attn_output F16 512x512; ffn_up F16 512x3072;"
+                     "ffn_down F16 1536x512");
+    gguf_finish(w);
+}
+
 static task open_file(const char *options)
 {
     task t = {0};
@@ -162,6 +178,18 @@ Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
     task_destroy(&t);
 }
 
+Test(compute_buffers, keep_what_goes_around_a_part_that_is_added_to_it)
+{
+    static const int64_t want[SPLITS][DEVICES] = {{3158016, 69206016, 0, 0},
+                                                  {9486336, 19963904, 19963904, 78692352},
+                                                  {13643776, 12593152, 70254592, 0}};
+
+    write_phi3(&writer);
+    task t = open_file("seq=1024,phase=prefill");
+    for (int s = 0; s < SPLITS; s++) expect_split(&t, splits[s], 6, want[s]);
+    task_destroy(&t);
+}
+
 /* 64 + 512 cells, in steps of 256, in three layers; 1024 in the others; 2 x 4 heads x 64 numbers of 16 bits each. */
 Test(compute_buffers, are_beside_caches_of_a_window_and_a_micro_batch)
 {
@@ -181,7 +209,7 @@ Test(compute_buffers, are_beside_caches_of_a_window_and_a_micro_batch)
     }
 }
 
-/* Whatever a placement is, the peaks are explained to the byte, and a GPU that has room for the weights alone is full. */
+/* Whatever a placement is, the peaks are explained to the byte, and a GPU that has room only for the weights is full. */
 Test(compute_buffers, are_explained_and_judged)
 {
     emp_error err = {0};

@@ -53,7 +53,7 @@ Test(config, steps_hold_weights_states_and_caches)
     }
 }
 
-/* The latent vector and the rotated key alone: 2 x (512 + 64) bytes a token and layer. */
+/* Only the latent vector and the rotated key: 2 x (512 + 64) bytes a token and layer. */
 Test(config, caches_of_latent_attention_hold_the_vector)
 {
     const published_model *m = published_model_named("deepseek-ai/DeepSeek-V3");

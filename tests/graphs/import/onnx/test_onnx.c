@@ -64,7 +64,7 @@ Test(onnx, arithmetic_of_shapes_leaves_no_op)
     emp_graph_destroy(step);
 }
 
-/* Of a layer that is refused, \a expected is the reason. */
+/* For a layer that is refused, \a expected is the reason. */
 struct layer {
     const char *type, *x, *weight, *attributes, *expected, *made;
 };
@@ -116,7 +116,7 @@ Test(onnx, layers_have_the_shapes_that_the_standard_gives_them)
     }
 }
 
-/* What no checker of models passes: the node and the value are named. */
+/* Models that no checker passes: the node and the value are named. */
 /* clang-format off */
 static const struct layer senseless[] = {
     {"Conv", "2,6,16,16", "12,6,3,3", "strides=0,1", "strides has 0", ""},

@@ -19,7 +19,7 @@ static void start(void)
 
 TestSuite(onnx_bodies, .init = start, .fini = graph_tear_down);
 
-/* What one step runs. */
+/* The graph that one step runs. */
 static emp_graph *load_step(const char *train)
 {
     emp_graph *whole = onnx_load(&w, 17, &(emp_onnx_params){.train = train}, NULL);

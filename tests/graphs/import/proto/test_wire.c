@@ -153,7 +153,7 @@ Test(wire, does_not_descend_into_nested_messages)
     proto_clear(&w);
 }
 
-/* What is counted without a stream is what a stream gets, and it is read back. */
+/* The bytes counted without a stream are those that a stream gets, and they are read back. */
 Test(wire, writes_what_it_reads)
 {
     char           bytes[64];

@@ -255,7 +255,7 @@ Test(fx, what_is_wrong_with_a_file_is_said)
     for (int i = 0; i < 40; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "{'name':'n%d'}%s", i,
                  i < 39 ? "," : "]}");
-    /* all problems are told at once, up to a length */
+    /* all problems are reported at once, up to a length */
     const graph_fault many[] = {
         {text, "nodes[0] (n0)"}, {text, "nodes[1] (n1)"}, {text, "more problems"}};
     graph_expect_faults("graph.json", many, COUNT(many), EMP_EFORMAT);
@@ -270,7 +270,7 @@ Test(fx, options_of_onnx_models_are_refused)
     graph_expect_refused(spec, EMP_EINVAL, "scripts/export/export_torch.py");
 }
 
-/* Of a tuple, getitem states the results; what writes an operand has them there. A list of two tensors has no sixth
+/* For a tuple, getitem states the results; an op that writes an operand has its results there. A list of two tensors has no sixth
  * result, which is then the new value of a placeholder. */
 Test(fx, results_may_be_elsewhere)
 {

@@ -202,7 +202,7 @@ Test(pt2, what_is_wrong_with_an_archive_is_said)
 
 /* ---- models ---- */
 
-/* What printf() makes of it; it stays until the test ends. */
+/* The text that printf() makes; it stays until the test ends. */
 static const char *print(const char *format, ...)
 {
     static char   texts[1 << 17];

@@ -17,7 +17,7 @@ static const char json[] =
     "{'Id':435,'Name':'ncclKernel_Broadcast(x*)','NodeType':7,'data_deps':[430,216],"
     "'is_cpu_op':false,'comm_size':4096}]}";
 
-/* What is -1 is left out. */
+/* Members that are -1 are left out. */
 typedef struct {
     int64_t     id, type, us, is_cpu, comm_type, comm_bytes;
     const char *name;
@@ -51,7 +51,7 @@ static proto_writer make_trace(const node *n, size_t count)
 {
     proto_writer file = {0}, w = {0};
 
-    /* known by this alone where the first node leaves its id out */
+    /* known only by this where the first node leaves its id out */
     proto_string(&w, 1, "version", "0.0.4");
     put_message(&file, &w);
     for (; count > 0; count--, n++) {

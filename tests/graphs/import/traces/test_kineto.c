@@ -161,7 +161,7 @@ Test(kineto, kernels_read_what_the_execution_trace_says)
 }
 
 /* ProfilerStep#3 of a ResNet-50 of 8 pictures: PyTorch 2.11 with CUDA 13 on an H200, Adam by _foreach ops, three streams,
- * a thread for the backward pass. Of its own recording, without the arguments that nobody reads; names are cut. */
+ * a thread for the backward pass. Its own recording, without the arguments that are not read; names are cut. */
 #define SAMPLE     "tests/graphs/import/traces/samples/resnet50_h200."
 #define SAMPLE_NS  76496709.0
 #define WHAT_JOINS "641 kernels and 19 copies. 660 of these are joined"
@@ -256,7 +256,7 @@ Test(kineto, without_steps_the_whole_trace_is_one)
     cr_expect_eq(as_it_ran_ns(g, &devices), 1210001);
 }
 
-/* A profiler that recorded the host alone. */
+/* A profiler that recorded only the host. */
 Test(kineto, a_trace_without_kernels_is_a_warning)
 {
     static const char text[] = "{'traceEvents':[" STEP(3, 0, 900) "," EVENT(

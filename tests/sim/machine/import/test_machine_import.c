@@ -330,7 +330,7 @@ static const char *const linked[][2] = {
     {"NVIDIA GeForce RTX 4090", "rtx4090"},
     {"RTX PRO 6000 Blackwell Server Edition", "rtxpro6000"}};
 
-/* Cards that have the bus alone, and products without a model. */
+/* Cards that have only the bus, and products without a model. */
 static const char *const others[][2] = {{"NVIDIA L4", "l4"},
                                         {"Tesla T4", "t4"},
                                         {"Tesla P40", "p40"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* PyTorch's execution traces by themselves: is the work done once, by the innermost operators, and is what was there
- * before told apart? */
+/* PyTorch's execution traces by themselves: is the work done once, by the innermost operators, and is earlier
+ * memory distinguished? */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
