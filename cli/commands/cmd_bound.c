@@ -38,8 +38,9 @@ static const struct argp_option options[] = {
     {"effort", 'e', "N", 0,
      "1 (the default, what place and simulate spend) to 3: more time, a higher bound", 0},
     {"placement", 'p', "METHOD|FILE", 0,
-     "Bound placements that have no other GPU kernels on CPUs than this one: a method's, "
-     "a placement file's or a run record's",
+     "Bound placements that put no further op with a GPU kernel on a CPU than this one: "
+     "a "
+     "method's, a placement file's or a run record's",
      0},
     {"why", 'w', 0, 0,
      "Say which lemma each bound comes from, which ops, and by how much it falls on "
@@ -223,8 +224,9 @@ static void print(const struct args *args, const cli_inputs *inputs,
 #undef X
     print_bound("lower bound", bounds->best_ns, "no placement that fits takes less");
     print_bound("on GPUs", bounds->gpu_kernels_ns,
-                args->placement != NULL ? "nor any with no other GPU kernels on CPUs"
-                                        : "nor any that keeps GPU kernels off the CPUs");
+                args->placement != NULL
+                    ? "nor any with no further op with a GPU kernel on a CPU"
+                    : "nor any that keeps GPU kernels off the CPUs");
     if (cli_bounds_leave_homes(inputs->problem))
         printf("Bounds are %s.\n", CLI_BOUND_HOMES);
     if (bounds->is_infeasible) printf("No placement fits in memory.\n");

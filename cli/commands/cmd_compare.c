@@ -253,8 +253,10 @@ static void print_parts(const emp_difference *d, const emp_problem *problem,
     char alone[EMP_UNITS_TEXT_BYTES], without[EMP_UNITS_TEXT_BYTES], name[NAME_WIDTH + 1];
 
     if (d->part_count == 0) return;
-    printf("\nops that matter: %c with their devices in %c, and %c with those in %c\n",
-           fast, slow, slow, fast);
+    printf(
+        "\nops that matter: how a step changes with the other one's devices for them\n");
+    printf("  %c's step  %c's step  %-*s %5s %c to %c\n", fast, slow, NAME_WIDTH, "part",
+           "ops", slow, fast);
     for (int32_t i = 0; i < d->part_count && i < TOLD_PARTS; i++) {
         const emp_difference_part *part = &d->part[i];
         emp_device_id              from, to;

@@ -481,7 +481,8 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
     cr_expect_str_eq(text_at(o, "parts/0/to"), "gpu:0");
     json_decref(o);
     emplace_prints("compare cpu.json gpu.json",
-                   "B is faster by|critical path|devices over|ops that matter:");
+                   "B is faster by|critical path|devices over|ops that matter:|"
+                   "\n  B's step  A's step  part |   ops A to B\n| cpu:0 to gpu:0\n");
     for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
     emplace_prints("compare gpu.json gpu.json", "both are as fast|0 of ");
