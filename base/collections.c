@@ -42,7 +42,6 @@ static void sip_absorb(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
     sip_round(v);
-    sip_round(v);
     v[0] ^= word;
 }
 
@@ -66,7 +65,7 @@ uint64_t emp_hash_keyed(const uint64_t key[2], const void *bytes, size_t count)
         sip_absorb(v, word_of(at, 8));
     sip_absorb(v, word_of(at, count % 8) | (uint64_t)count << 56);
     v[2] ^= 0xff;
-    for (int i = 0; i < 4; i++) sip_round(v);
+    for (int i = 0; i < 3; i++) sip_round(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
@@ -89,21 +88,24 @@ static uint64_t hash_of(const char *key, size_t length)
     return emp_hash_keyed(key_of_process, key, length);
 }
 
-static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t length)
+static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t length,
+                             uint64_t hash)
 {
-    size_t mask = map->capacity - 1;
+    const size_t mask = map->capacity - 1;
 
-    for (size_t i = (size_t)hash_of(key, length) & mask;; i = (i + 1) & mask) {
+    for (size_t i = (size_t)hash & mask;; i = (i + 1) & mask) {
         emp_strmap_slot *slot = &map->slots[i];
         if (slot->key == NULL) return slot;
-        if (slot->length == length && memcmp(slot->key, key, length) == 0) return slot;
+        if (slot->hash == hash && slot->length == length &&
+            memcmp(slot->key, key, length) == 0)
+            return slot;
     }
 }
 
 int32_t emp_strmap_get(const emp_strmap *map, const char *key, size_t length)
 {
     if (map->capacity == 0) return -1;
-    const emp_strmap_slot *slot = find(map, key, length);
+    const emp_strmap_slot *slot = find(map, key, length, hash_of(key, length));
     return slot->key == NULL ? -1 : slot->value;
 }
 
@@ -115,7 +117,10 @@ static emp_status grow(emp_strmap *map, emp_error *err)
     EMP_CHECK(EMP_ALLOC(bigger.slots, bigger.capacity));
     for (size_t i = 0; i < map->capacity; i++) {
         const emp_strmap_slot *slot = &map->slots[i];
-        if (slot->key != NULL) *find(&bigger, slot->key, slot->length) = *slot;
+        size_t                 at = (size_t)slot->hash & (bigger.capacity - 1);
+        if (slot->key == NULL) continue;
+        while (bigger.slots[at].key != NULL) at = (at + 1) & (bigger.capacity - 1);
+        bigger.slots[at] = *slot;
     }
     emp_free(map->slots);
     *map = bigger;
@@ -126,10 +131,10 @@ emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32
                           emp_error *err)
 {
     if (2 * (map->count + 1) > map->capacity) EMP_CHECK(grow(map, err));
-    emp_strmap_slot *slot = find(map, key, length);
+    const uint64_t   hash = hash_of(key, length);
+    emp_strmap_slot *slot = find(map, key, length, hash);
     if (slot->key == NULL) {
-        slot->key = key;
-        slot->length = (uint32_t)length;
+        *slot = (emp_strmap_slot){.key = key, .length = (uint32_t)length, .hash = hash};
         map->count++;
     }
     slot->value = value;

@@ -18,8 +18,8 @@
 /** FNV-1a over bytes, continued from \a hash. */
 uint64_t emp_hash_bytes(uint64_t hash, const void *bytes, size_t count);
 
-/** SipHash-2-4 (Aumasson and Bernstein, 2012) of bytes under a key: who does not know the key cannot make
- * bytes whose hashes collide. For maps whose keys come from files. */
+/** SipHash-1-3 (Aumasson and Bernstein, 2012) of bytes under a key: who does not know the key cannot make
+ * bytes whose hashes collide, as long as hashes are not shown. For maps whose keys come from files. */
 uint64_t emp_hash_keyed(const uint64_t key[2], const void *bytes, size_t count);
 
 /** Mixes one word into \a hash; order matters. */
@@ -32,6 +32,7 @@ typedef struct {
     const char *key; /**< borrowed, not necessarily terminated; NULL = free slot */
     uint32_t    length;
     int32_t     value;
+    uint64_t    hash; /**< of the key, so that growing reads no keys */
 } emp_strmap_slot;
 
 /** Zero-initialise before use. */

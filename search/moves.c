@@ -6,6 +6,7 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "search/groups/class_groups.h"
+#include "search/partition/bundles.h"
 #include "sim/problem/decision.h"
 
 emp_device_odds emp_device_odds_of(const emp_machine *machine, uint32_t kinds)
@@ -48,13 +49,15 @@ static const double IMBALANCE = 2.0;
 /* The seed belongs to the size, and to its cut beyond the first. */
 static emp_status add_level(emp_moves *m, const emp_moves_size *size, emp_error *err)
 {
-    const double                  imbalance = m->options.imbalance;
+    const double             imbalance = m->options.imbalance;
+    const emp_class_vertices vertices = {m->neighbors, m->bundles, m->bundle_of_vertex};
     const emp_class_groups_params params = {
         .kind = size->kind,
         .count = size->count,
         .imbalance = imbalance > 0.0 ? imbalance : IMBALANCE,
         .seed = m->seed + (uint64_t)(size->count + 10007 * size->cut),
-        .stop = m->options.stop};
+        .stop = m->options.stop,
+        .vertices = &vertices};
 
     EMP_CHECK(emp_class_groups_ops(&m->level[m->level_count], &m->groups_hash, m->problem,
                                    &params, err));
@@ -133,6 +136,16 @@ static emp_status list_vertices(emp_moves *m, emp_error *err)
                                 err);
 }
 
+static emp_status bundle(emp_moves *m, emp_error *err)
+{
+    const emp_partition_graph *g = m->neighbors;
+
+    if (m->options.bundles == 0 || g->vertex_count <= m->options.bundles) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(m->bundle_of_vertex, (size_t)g->vertex_count));
+    return emp_partition_graph_bundle(&m->bundles, g, m->options.bundles,
+                                      m->bundle_of_vertex, err);
+}
+
 emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
                           const emp_move_options *options, uint64_t seed, emp_error *err)
 {
@@ -150,6 +163,7 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
     EMP_TRY(emp_partition_graph_create(&m->neighbors, problem, false, err));
     m->odds = emp_device_odds_of(problem->machine, kinds_of_vertices(m));
     EMP_TRY(list_vertices(m, err));
+    EMP_TRY(bundle(m, err));
     list_all_sizes(m);
     while (m->grown < m->size_count &&
            (options->at_once == 0 || m->grown < options->at_once))
@@ -163,6 +177,8 @@ cleanup:
 void emp_moves_clear(emp_moves *m)
 {
     emp_partition_graph_destroy(m->neighbors);
+    emp_partition_graph_destroy(m->bundles);
+    emp_free(m->bundle_of_vertex);
     emp_members_clear(&m->ops_of_vertex);
     for (int32_t i = 0; i < m->level_count; i++) {
         emp_members_clear(&m->level[i]);

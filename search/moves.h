@@ -70,7 +70,10 @@ typedef struct {
     int32_t cuts;      /**< groupings of each size, by other seeds; 0 = one */
     double  imbalance; /**< METIS, Scotch: largest group over the mean; 0 = 2 */
     int32_t at_once;   /**< levels that are made at creation; 0 = all */
-    const atomic_int *stop; /**< ends a cut when it is set; NULL: nothing does */
+    int32_t
+                      bundles; /**< METIS, Scotch: classes are bundled into about so many before they are cut, if there are
+                        * more; 0 = they are not */
+    const atomic_int *stop;    /**< ends a cut when it is set; NULL: nothing does */
 } emp_move_options;
 
 enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_ALL };
@@ -108,6 +111,8 @@ typedef struct {
     emp_device_odds      odds;
     const emp_graph     *graph;     /**< borrowed */
     emp_partition_graph *neighbors; /**< vertices: classes */
+    emp_partition_graph *bundles;   /**< of them; NULL = there are none */
+    int32_t             *bundle_of_vertex;
     emp_members          ops_of_vertex;
     int32_t              size_count, grown; /**< of these `grown` are made, or spare */
     emp_moves_size       size[EMP_MOVES_MAX_LEVELS];

@@ -14,7 +14,7 @@
 #include "baselines/searches/walk.h"
 #include "search/method.h"
 
-/* X(method, its options). The last one is the search. */
+/* X(method, its options). The last one is the search, whose cuts of large graphs would take longer than all else. */
 #define MEMBER_LIST(X)              \
     X(expert, NULL)                 \
     X(m_etf, NULL)                  \
@@ -31,7 +31,7 @@
     X(dp_contiguous, "ideals=5000") \
     X(memory_split, NULL)           \
     X(first_fit, NULL)              \
-    X(refine, NULL)
+    X(refine, "bundles=8192")
 
 static const emp_method *const members[] = {
 #define X(name, options) &emp_method_##name,

@@ -203,33 +203,57 @@ static void draw_draft(refiner *r, int32_t index)
     }
 }
 
-static void make_draft(const refiner *r, const draft *d, emp_device_id *device_of_op)
+/* \a device_of_op is where the walk stands. */
+static void make_draft(const draft *d, emp_device_id *device_of_op)
 {
-    memcpy(device_of_op, r->walk.here.device_of_op,
-           (size_t)r->walk.problem->graph->op_count * sizeof *device_of_op);
-    emp_move_make(&d->move, device_of_op);
+    (void)emp_move_make(&d->move, device_of_op);
+}
+
+/* And is again. */
+static void take_back(const refiner *r, const draft *d, emp_device_id *device_of_op)
+{
+    const emp_members *g = d->move.groups;
+
+    for (int32_t i = g->first[d->move.group]; i < g->first[d->move.group + 1]; i++)
+        device_of_op[g->member[i]] = r->walk.here.device_of_op[g->member[i]];
+}
+
+/* Estimates up to BLOCK drafts. */
+static emp_status estimate_block(refiner *r, draft *const *listed, int32_t count,
+                                 emp_error *err)
+{
+    const size_t   ops = (size_t)r->walk.problem->graph->op_count;
+    emp_device_id *placement[BLOCK];
+    double         guess_s[BLOCK];
+
+    for (int32_t i = 0; i < count; i++) {
+        placement[i] = r->block + (size_t)i * ops;
+        make_draft(listed[i], placement[i]);
+    }
+    const emp_status st = emp_surrogate_run(r->surrogate, placement, count, guess_s, err);
+    for (int32_t i = 0; i < count; i++) {
+        take_back(r, listed[i], placement[i]);
+        if (st == EMP_OK) listed[i]->guess_s = guess_s[i];
+    }
+    return st;
 }
 
 /* Estimates the drafts from `first` to `end`. A proposal that is not new is the last to be chosen, and need
  * not be estimated. */
 static emp_status estimate(refiner *r, int32_t first, int32_t end, emp_error *err)
 {
-    const size_t   ops = (size_t)r->walk.problem->graph->op_count;
-    emp_device_id *placement[BLOCK];
-    double         guess_s[BLOCK];
+    const size_t ops = (size_t)r->walk.problem->graph->op_count;
 
-    for (int32_t i = 0; i < BLOCK; i++) placement[i] = r->block + (size_t)i * ops;
+    for (size_t i = 0; i < BLOCK; i++)
+        memcpy(r->block + i * ops, r->walk.here.device_of_op, ops * sizeof *r->block);
     while (first < end) {
         draft  *listed[BLOCK];
         int32_t count = 0;
         for (; first < end && count < BLOCK; first++) {
             r->draft[first].guess_s = INFINITY;
-            if (!r->draft[first].is_new) continue;
-            make_draft(r, &r->draft[first], placement[count]);
-            listed[count++] = &r->draft[first];
+            if (r->draft[first].is_new) listed[count++] = &r->draft[first];
         }
-        EMP_CHECK(emp_surrogate_run(r->surrogate, placement, count, guess_s, err));
-        for (int32_t i = 0; i < count; i++) listed[i]->guess_s = guess_s[i];
+        EMP_CHECK(estimate_block(r, listed, count, err));
     }
     return EMP_OK;
 }
@@ -313,7 +337,9 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
     for (int32_t k = 0; k < *count; k++) {
         const draft *d = &r->draft[k];
         w->draft[k] = d->number;
-        make_draft(r, d, candidates[k].device_of_op);
+        memcpy(candidates[k].device_of_op, w->here.device_of_op,
+               (size_t)w->problem->graph->op_count * sizeof *w->here.device_of_op);
+        make_draft(d, candidates[k].device_of_op);
         r->known[d->hash % KNOWN] = (int64_t)d->hash;
     }
     return EMP_OK;
@@ -458,6 +484,11 @@ static const emp_option option_list[] = {
                        "groups at most", 768),
     EMP_INTEGER_OPTION("cuts", refine_options, walk.moves.cuts, 1, EMP_MOVES_MAX_CUTS,
                        "groupings of each size", 8),
+    EMP_INTEGER_OPTION(
+        "bundles", refine_options, walk.moves.bundles, 0, 1 << 20,
+        "metis, scotch: what exchanges most is bundled into so many before "
+        "it is cut, which is quicker on large graphs; 0: it is not",
+        0),
     EMP_REAL_OPTION("alike", refine_options, alike, 0, 1,
                     "share of moves of any group; others go by its share of the critical "
                     "path",

@@ -259,24 +259,45 @@ static emp_status cut_vertices(int32_t *part, const emp_partition_graph *g,
     return emp_scotch_parts(g, p->count, p->imbalance - 1.0, p->seed, p->stop, part, err);
 }
 
+/* So many vertices a group are left to choose from when bundles are cut. */
+enum { BUNDLES_A_GROUP = 4 };
+
 static emp_status cut(int32_t *group_of_class, const emp_problem *problem,
+                      const emp_class_vertices      *vertices,
                       const emp_class_groups_params *params, emp_error *err)
 {
-    emp_status           st = EMP_OK;
-    emp_partition_graph *g = NULL;
-    int32_t             *part = NULL;
+    emp_status                 st = EMP_OK;
+    const emp_partition_graph *g = vertices->graph, *cut_graph = g;
+    const bool                 has_bundles =
+        vertices->bundles != NULL &&
+        vertices->bundles->vertex_count >= BUNDLES_A_GROUP * params->count;
+    int32_t *part = NULL;
 
-    EMP_TRY(emp_partition_graph_create(&g, problem, false, err));
-    EMP_TRY(EMP_ALLOC(part, (size_t)g->vertex_count));
-    EMP_TRY(cut_vertices(part, g, params, err));
+    if (has_bundles) cut_graph = vertices->bundles;
+    EMP_TRY(EMP_ALLOC(part, (size_t)cut_graph->vertex_count));
+    EMP_TRY(cut_vertices(part, cut_graph, params, err));
     for (int32_t c = 0; c < problem->graph->class_count; c++) {
         int32_t vertex = g->vertex_of_class[c];
-        group_of_class[c] = vertex < 0 ? -1 : part[vertex];
+        group_of_class[c] = -1;
+        if (vertex < 0) continue;
+        group_of_class[c] =
+            part[has_bundles ? vertices->bundle_of_vertex[vertex] : vertex];
     }
 
 cleanup:
-    emp_partition_graph_destroy(g);
     emp_free(part);
+    return st;
+}
+
+static emp_status cut_once(int32_t *group_of_class, const emp_problem *problem,
+                           const emp_class_groups_params *params, emp_error *err)
+{
+    emp_partition_graph *g = NULL;
+
+    EMP_CHECK(emp_partition_graph_create(&g, problem, false, err));
+    const emp_class_vertices vertices = {.graph = g};
+    const emp_status         st = cut(group_of_class, problem, &vertices, params, err);
+    emp_partition_graph_destroy(g);
     return st;
 }
 
@@ -298,7 +319,9 @@ emp_status emp_class_groups(int32_t *group_of_class, int32_t *group_count,
     case EMP_CLASS_GROUPS_METIS:
     case EMP_CLASS_GROUPS_SCOTCH: break;
     }
-    return cut(group_of_class, problem, params, err);
+    return params->vertices == NULL
+               ? cut_once(group_of_class, problem, params, err)
+               : cut(group_of_class, problem, params->vertices, params, err);
 }
 
 emp_status emp_class_groups_ops(emp_members *ops, uint64_t *hash,

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "search/partition/partition_graph.h"
 #include "sim/problem/problem.h"
 
 /* The members of each group, one group after another: what a move of a group touches. */
@@ -79,12 +80,22 @@ typedef enum {
 } emp_class_grouping;
 #define EMP_CLASS_GROUPING_WORDS "metis|scotch|colocrl|names"
 
+/** What METIS and Scotch cut, for many cuts of one problem. */
+typedef struct {
+    const emp_partition_graph *graph; /**< of the problem, without CPUs */
+    const emp_partition_graph
+        *bundles; /**< what is cut instead (bundles.h); NULL: the graph itself */
+    const int32_t *bundle_of_vertex; /**< of the graph's vertices */
+} emp_class_vertices;
+
 typedef struct {
     emp_class_grouping kind;
     int32_t count; /**< groups at most, at least 1; of no effect on COLOCRL and EXPERTS */
     double  imbalance;      /**< METIS, Scotch: largest group over the mean, above 1 */
     uint64_t          seed; /**< METIS, Scotch */
     const atomic_int *stop; /**< METIS, Scotch: ends the cut; NULL: nothing does */
+    const emp_class_vertices
+        *vertices; /**< METIS, Scotch: borrowed; NULL: made for the cut */
 } emp_class_groups_params;
 
 /** Groups the classes of \a problem; groups may be empty.

@@ -44,6 +44,9 @@ typedef struct {
     emp_area         area;
     emp_window_proof window;
     emp_bound_op    *op_before; /* [op] before the last kinds were taken */
+    /** [op][kind] the longest path through it, before a time is tried; 0 where it may not be */
+    emp_time_ns (*through_ns)[EMP_DEVICE_KINDS];
+    emp_time_ns most_through_ns;
 } search;
 
 /* \param why  NULL is allowed. */
@@ -81,7 +84,33 @@ static void search_clear(search *s)
     emp_free(s->op_before);
     emp_free(s->of_class);
     emp_free(s->of_op);
+    emp_free(s->through_ns);
     emp_bound_paths_clear(&s->paths);
+}
+
+/* Where the op may not be, 0. */
+static emp_time_ns through(const search *s, emp_op_id op, int32_t kind)
+{
+    return emp_bound_may(&s->model.op[op], kind)
+               ? emp_bound_paths_through(&s->paths, op, kind)
+               : 0;
+}
+
+/* Finds the paths of the model as it is before a time is tried. */
+static emp_status find_through(search *s, emp_error *err)
+{
+    const int32_t ops = s->model.problem->graph->op_count;
+
+    EMP_CHECK(EMP_ALLOC(s->through_ns, (size_t)ops));
+    if (!s->model.has_paths) return EMP_OK;
+    emp_bound_paths_find(&s->paths, &s->model);
+    for (emp_op_id op = 0; op < ops; op++) {
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+            s->through_ns[op][k] = through(s, op, k);
+            s->most_through_ns = emp_time_later(s->most_through_ns, s->through_ns[op][k]);
+        }
+    }
+    return EMP_OK;
 }
 
 /* An op that has no kind left; -1: all have one. */
@@ -136,19 +165,20 @@ static emp_status note_facts(search *s, const bound_facts *facts, emp_time_ns ab
                 err);
 }
 
-/* Takes kinds from ops whose paths are too long. \a is_lost: an op has none left. */
-static bool restrict_by_paths(search *s, bool *is_lost)
+/* Takes kinds from ops whose paths are too long. \a is_first: in a try, so that paths are known. \a is_lost: an op has
+ * none left. */
+static bool restrict_by_paths(search *s, bool is_first, bool *is_lost)
 {
     const size_t ops = (size_t)s->model.problem->graph->op_count;
     bool         has_changed = false;
 
-    if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
+    if (!s->model.has_paths) return false;
+    if (!is_first || s->why != NULL) emp_bound_paths_find(&s->paths, &s->model);
     if (s->why != NULL) memcpy(s->op_before, s->model.op, ops * sizeof *s->op_before);
-    for (emp_op_id op = 0; s->model.has_paths && op < s->model.problem->graph->op_count;
-         op++) {
+    for (emp_op_id op = 0; op < (emp_op_id)ops; op++) {
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-            if (!emp_bound_may(&s->model.op[op], k)) continue;
-            if (emp_bound_paths_through(&s->paths, op, k) <= s->target_ns) continue;
+            const emp_time_ns ns = is_first ? s->through_ns[op][k] : through(s, op, k);
+            if (ns <= s->target_ns) continue;
             s->model.op[op].kinds &= ~(1u << k);
             has_changed = true;
         }
@@ -184,7 +214,7 @@ cleanup:
     return st;
 }
 
-/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. */
+/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. Floors change no tails. */
 static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
                               int32_t near, bound_facts *facts, emp_error *err)
 {
@@ -198,10 +228,11 @@ static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
     EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
     EMP_TRY(emp_bound_join(model, paths, &drains, NULL, near, err));
     facts->joined_ns = facts->drained_ns = emp_bound_paths_longest(paths, model);
-    if (emp_bound_drains_have_exceptions(&drains))
+    if (emp_bound_drains_have_exceptions(&drains)) {
         EMP_TRY(drain(model, paths, &drains, near, &facts->drained_ns, err));
+        emp_bound_paths_find_all_heads(paths, model);
+    }
     facts->drained_ns = emp_time_later(facts->drained_ns, facts->joined_ns);
-    emp_bound_paths_find(paths, model);
 
 cleanup:
     emp_bound_drains_clear(&drains);
@@ -231,16 +262,17 @@ static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
     return EMP_OK;
 }
 
-/* \param[out] is_lost  An op has no kind left. \return whether any kind is taken. */
-static bool take_kinds(search *s, bool *is_lost)
+/* \param is_first  In a try. \param[out] is_lost  An op has no kind left. \return whether any kind is taken. */
+static bool take_kinds(search *s, bool is_first, bool *is_lost)
 {
     bool has_any = false;
 
     *is_lost = false;
     for (int32_t i = 0; i < ROUNDS && !*is_lost; i++) {
-        if (!restrict_by_paths(s, is_lost)) break;
+        if (!restrict_by_paths(s, is_first && i == 0, is_lost)) return has_any;
         has_any = true;
     }
+    if (s->model.has_paths && !*is_lost) emp_bound_paths_find(&s->paths, &s->model);
     return has_any;
 }
 
@@ -266,27 +298,24 @@ static emp_status join_again(search *s, emp_error *err)
     return emp_bound_segments(&s->model, &s->paths, near, SEGMENTS << s->effort, err);
 }
 
-/* Whether no placement takes at most that long. */
+/* Whether no placement takes at most that long. All classes of the model have a kind. */
 static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns target_ns,
                            bool *is_refuted, emp_error *err)
 {
     bound_facts facts;
-    bool        is_lost = false, has_changed = s->model.has_paths;
+    bool        is_lost = false, has_changed = true;
 
-    EMP_CHECK(begin_try(s, model, err));
     s->target_ns = target_ns;
-    *is_refuted = true;
-    if (!emp_bound_restrict(&s->model, s->of_class))
-        return note(s, EMP_BOUND_BY_MEMORY, target_ns + 1, err);
-    *is_refuted = take_kinds(s, &is_lost); /* else all bounds are as they were */
-    if (is_lost) return note(s, EMP_BOUND_BY_PATH, target_ns + 1, err);
+    *is_refuted = s->most_through_ns > target_ns; /* else all bounds are as they were */
     if (!*is_refuted) return EMP_OK;
+    EMP_CHECK(begin_try(s, model, err));
+    (void)take_kinds(s, true, &is_lost);
+    if (is_lost) return note(s, EMP_BOUND_BY_PATH, target_ns + 1, err);
     for (int32_t i = 0; i < JOINED_ROUNDS && s->effort > 0 && has_changed; i++) {
         EMP_CHECK(join_again(s, err));
-        has_changed = take_kinds(s, &is_lost);
+        has_changed = take_kinds(s, false, &is_lost);
         if (is_lost) return note(s, EMP_BOUND_BY_PATH, target_ns + 1, err);
     }
-    if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
     EMP_CHECK(find_facts(s, &facts, err));
     *is_refuted = facts.is_infeasible || facts.drained_ns > target_ns ||
                   facts.area_ns > target_ns || facts.class_ns > target_ns ||
@@ -333,6 +362,9 @@ static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *mode
     emp_time_ns possible_ns = 0; /* not refuted, once it is above 0 */
 
     EMP_TRY(search_init(&s, model, why, err));
+    memcpy(s.model.op, model->op,
+           (size_t)model->problem->graph->op_count * sizeof *model->op);
+    EMP_TRY(find_through(&s, err));
     if (effort > EMP_BOUNDS_EFFORT) EMP_TRY(search_join_again(&s, effort, err));
     for (;;) {
         emp_time_ns least = *least_ns, step_ns = least / 4 + 1;

@@ -10,8 +10,8 @@
 #include "base/lp/guard.h"
 
 /* LANES sums are kept side by side. BLOCK ops stay in the nearest cache while all windows go over
- * them. */
-enum { LANES = 8, BLOCK = 32 * LANES };
+ * them, but for those that hold none of their work. */
+enum { LANES = 8, BLOCK = 8 * LANES };
 
 /* ---- ops ---- */
 
@@ -25,10 +25,11 @@ static int32_t count_placeable(const emp_bound_model *model)
 }
 
 /* The arrays are filled up to whole vectors with ops without work. */
-static emp_status allocate(emp_inside *s, emp_error *err)
+emp_status emp_inside_init(emp_inside *s, int32_t count, emp_error *err)
 {
-    const size_t room = ((size_t)s->count + LANES - 1) / LANES * LANES;
+    const size_t room = ((size_t)count + LANES - 1) / LANES * LANES;
 
+    *s = (emp_inside){.count = count};
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) {
         s->of[r].work = EMP_ADD_ARRAY(&s->arrays, double, room);
         s->of[r].head = EMP_ADD_ARRAY(&s->arrays, double, room);
@@ -36,6 +37,7 @@ static emp_status allocate(emp_inside *s, emp_error *err)
     }
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
         s->barred[k] = EMP_ADD_ARRAY(&s->arrays, double, room);
+    s->reach = emp_arrays_add(&s->arrays, room / BLOCK + 1, sizeof *s->reach);
     if (s->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "windows of %d ops", s->count);
     return EMP_OK;
 }
@@ -72,16 +74,39 @@ static void describe(const emp_inside *s, int32_t i, const emp_bound_model *mode
     set_work(&s->of[EMP_BOUND_STREAM], i, o->run_ns[gpu], start_ns, tail[gpu].done_ns);
 }
 
+/* An op whose work may be shared counts as long as it begins and ends inside. */
+void emp_inside_find_reach(emp_inside *s)
+{
+    for (int32_t i = 0; i < s->count; i++) {
+        emp_inside_reach *reach = s->reach[i / BLOCK];
+        for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) {
+            const emp_inside_work *of = &s->of[r];
+            const double           work = r == EMP_BOUND_CORES ? 1.0 : of->work[i];
+            if (of->work[i] <= 0.0) continue;
+            reach[r].before = fmax(reach[r].before, of->head[i] + work);
+            reach[r].after = fmax(reach[r].after, of->tail[i] + work);
+        }
+    }
+}
+
+static bool may_hold(const emp_inside *s, int64_t block, emp_window w)
+{
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++)
+        if (w.before < s->reach[block][r].before && w.after < s->reach[block][r].after)
+            return true;
+    return false;
+}
+
 /* O(V). \retval EMP_ENOMEM */
-static emp_status inside_init(emp_inside *s, const emp_bound_model *model,
-                              const emp_bound_paths *paths, emp_error *err)
+static emp_status describe_all(emp_inside *s, const emp_bound_model *model,
+                               const emp_bound_paths *paths, emp_error *err)
 {
     int32_t i = 0;
 
-    *s = (emp_inside){.count = count_placeable(model)};
-    EMP_CHECK(allocate(s, err));
+    EMP_CHECK(emp_inside_init(s, count_placeable(model), err));
     for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
         if (model->op[op].kinds != 0) describe(s, i++, model, paths, op);
+    emp_inside_find_reach(s);
     return EMP_OK;
 }
 
@@ -109,17 +134,35 @@ static inline double inside_cores(const emp_inside_work *of, int64_t i, emp_wind
     return is_inside ? of->work[i] : 0.0;
 }
 
-void emp_inside_items(const emp_inside *s, emp_window w, emp_area_item *item)
+/* \param[out] work  All of it, wherever the op is. */
+static emp_area_item item_inside(const emp_inside *s, int32_t i, emp_window w,
+                                 double *work)
 {
+    emp_area_item item = {0};
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        if (s->barred[k][i] == 0.0) item.kinds |= 1u << k;
+    *work = item.load[EMP_DEVICE_CPU][EMP_BOUND_CORES] =
+        inside_cores(&s->of[EMP_BOUND_CORES], i, w);
+    for (int32_t r = EMP_BOUND_THREAD; r <= EMP_BOUND_STREAM; r++)
+        *work += item.load[EMP_DEVICE_GPU][r] = inside(&s->of[r], i, w);
+    return item;
+}
+
+int32_t emp_inside_items(const emp_inside *s, emp_window w, emp_area_item *item)
+{
+    int32_t count = 0;
+
     for (int32_t i = 0; i < s->count; i++) {
-        item[i] = (emp_area_item){0};
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (s->barred[k][i] == 0.0) item[i].kinds |= 1u << k;
-        item[i].load[EMP_DEVICE_CPU][EMP_BOUND_CORES] =
-            inside_cores(&s->of[EMP_BOUND_CORES], i, w);
-        for (int32_t r = EMP_BOUND_THREAD; r <= EMP_BOUND_STREAM; r++)
-            item[i].load[EMP_DEVICE_GPU][r] = inside(&s->of[r], i, w);
+        double work = 0.0;
+        if (i % BLOCK == 0 && !may_hold(s, i / BLOCK, w)) {
+            i += BLOCK - 1;
+            continue;
+        }
+        item[count] = item_inside(s, i, w, &work);
+        count += work > 0.0;
     }
+    return count;
 }
 
 static inline double cost_of(const emp_inside *s, int64_t i, const double *price,
@@ -161,7 +204,8 @@ void emp_inside_costs(const emp_inside *s, const double *price, const emp_window
     for (int64_t first = 0; first < s->count; first += BLOCK) {
         const int64_t end = first + BLOCK < s->count ? first + BLOCK : s->count;
         for (int32_t w = 0; w < count; w++)
-            add_costs_inside(s, first, end, price, window[w], sum[w]);
+            if (may_hold(s, first / BLOCK, window[w]))
+                add_costs_inside(s, first, end, price, window[w], sum[w]);
     }
     for (int32_t w = 0; w < count; w++) {
         cost[w] = 0.0;
@@ -211,8 +255,8 @@ static emp_status price_again(const emp_inside *inside, const double *capacity,
 {
     emp_area area;
 
-    emp_inside_items(inside, w, item);
-    EMP_CHECK(emp_area_solve(&area, item, inside->count, capacity, 1e-4, err));
+    const int32_t count = emp_inside_items(inside, w, item);
+    EMP_CHECK(emp_area_solve(&area, item, count, capacity, 1e-4, err));
     if (area.value > 0.0) *best = fmax(*best, w.before + w.after + area.value);
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) price[r] = area.price[r];
     return EMP_OK;
@@ -241,7 +285,7 @@ emp_status emp_bound_window(double *best, emp_window_proof *proof,
     emp_window_proof found = {0};
 
     *best = 0.0;
-    EMP_TRY(inside_init(&inside, model, paths, err));
+    EMP_TRY(describe_all(&inside, model, paths, err));
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) now[r] = price[r];
     w = look_around(&inside, now, longest, w, width, SAMPLES, best);
     keep_proof(&found, *best, w, now);
@@ -252,10 +296,11 @@ emp_status emp_bound_window(double *best, emp_window_proof *proof,
         w = look_around(&inside, now, longest, w, width, SAMPLES / 2, best);
         keep_proof(&found, *best, w, now);
     }
-    if (proof != NULL) {
-        emp_inside_items(&inside, found.window, item);
-        *proof = found;
+    for (int32_t i = 0; proof != NULL && i < inside.count; i++) {
+        double work;
+        item[i] = item_inside(&inside, i, found.window, &work);
     }
+    if (proof != NULL) *proof = found;
 
 cleanup:
     emp_inside_clear(&inside);

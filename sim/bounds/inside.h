@@ -85,18 +85,31 @@ typedef struct {
     double *work, *head, *tail;
 } emp_inside_work;
 
+/** The windows that have work of a block of ops inside are among those that begin before and end after these times. */
+typedef struct {
+    double before, after;
+} emp_inside_reach;
+
 typedef struct {
     int32_t         count; /**< ops */
     emp_inside_work of[EMP_BOUND_RESOURCES];
-    double    *barred[EMP_DEVICE_KINDS]; /**< 0, or INFINITY: the op may not be there */
+    double *barred[EMP_DEVICE_KINDS]; /**< 0, or INFINITY: the op may not be there */
+    emp_inside_reach (*reach)[EMP_BOUND_RESOURCES]; /**< [block] */
     emp_arrays arrays;
 } emp_inside;
 
-void emp_inside_clear(emp_inside *inside); /**< legal after a failed init */
+/** Ops without work, which may be anywhere. \retval EMP_ENOMEM */
+emp_status emp_inside_init(emp_inside *inside, int32_t count, emp_error *err);
+void       emp_inside_clear(emp_inside *inside); /**< legal after a failed init */
 
-/** The work inside a window, as items without memory.
- * \param item  [count] */
-void emp_inside_items(const emp_inside *inside, emp_window window, emp_area_item *item);
+/** Finds the reach of blocks, once the ops have their work. O(count). */
+void emp_inside_find_reach(emp_inside *inside);
+
+/** The work inside a window, as items without memory; ops that have none there are left out.
+ * \param item  [count]
+ * \return how many items there are. */
+int32_t emp_inside_items(const emp_inside *inside, emp_window window,
+                         emp_area_item *item);
 
 /** The most windows of one call. */
 enum { EMP_INSIDE_WINDOWS = 144 };

@@ -25,9 +25,24 @@ struct emp_graph_store {
 
 enum { FIRST_CAPACITY = 64 };
 
+_Static_assert(sizeof(emp_shape) % sizeof(uint64_t) == 0 &&
+                   sizeof(emp_op_cost) % sizeof(uint64_t) == 0,
+               "values are hashed by words");
+
+static uint64_t hash_of(const value_set *set, const void *value)
+{
+    uint64_t hash = EMP_HASH_SEED, word;
+
+    for (size_t i = 0; i < set->bytes; i += sizeof word) {
+        memcpy(&word, (const char *)value + i, sizeof word);
+        hash = emp_hash_u64(hash, word);
+    }
+    return hash;
+}
+
 static size_t place_of(const value_set *set, const void *value)
 {
-    size_t place = emp_hash_bytes(EMP_HASH_SEED, value, set->bytes) & (set->capacity - 1);
+    size_t place = (size_t)hash_of(set, value) & (set->capacity - 1);
 
     while (set->slot[place] != NULL && memcmp(set->slot[place], value, set->bytes) != 0)
         place = (place + 1) & (set->capacity - 1);

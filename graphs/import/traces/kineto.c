@@ -64,17 +64,18 @@ bool emp_kineto_is(const emp_json *root)
 static members members_of(const emp_json *event)
 {
     members m = {0};
+    const struct {
+        const char      *key;
+        const emp_json **value;
+    } known[] = {{"ph", &m.phase},    {"cat", &m.category}, {"name", &m.name},
+                 {"pid", &m.process}, {"tid", &m.thread},   {"ts", &m.begin},
+                 {"dur", &m.length},  {"args", &m.args}};
 
     for (const emp_json *v = emp_json_first(event); v != NULL; v = emp_json_next(v)) {
         const char *key = emp_json_key(v);
-        if (strcmp(key, "ph") == 0) m.phase = v;
-        if (strcmp(key, "cat") == 0) m.category = v;
-        if (strcmp(key, "name") == 0) m.name = v;
-        if (strcmp(key, "pid") == 0) m.process = v;
-        if (strcmp(key, "tid") == 0) m.thread = v;
-        if (strcmp(key, "ts") == 0) m.begin = v;
-        if (strcmp(key, "dur") == 0) m.length = v;
-        if (strcmp(key, "args") == 0) m.args = v;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (key[0] == known[i].key[0] && strcmp(key, known[i].key) == 0)
+                *known[i].value = v;
     }
     return m;
 }

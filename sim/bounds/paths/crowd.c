@@ -36,6 +36,7 @@ void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member)
     all[at] = member;
 }
 
+/* The latest first; of those released at one time the last member. Members come in late ones first, more or less. */
 static void sort_by_release(const emp_crowd *crowd, int32_t server)
 {
     const emp_crowd_member *all = crowd->member;
@@ -44,7 +45,7 @@ static void sort_by_release(const emp_crowd *crowd, int32_t server)
     for (int32_t i = 0; i < crowd->count; i++) {
         const emp_time_ns release_ns = all[i].release_ns[server];
         int32_t           at = i;
-        for (; at > 0 && all[order[at - 1]].release_ns[server] > release_ns; at--)
+        for (; at > 0 && all[order[at - 1]].release_ns[server] <= release_ns; at--)
             order[at] = order[at - 1];
         order[at] = i;
     }
@@ -56,7 +57,7 @@ static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
 {
     emp_time_ns best_ns = 0, work_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
 
-    for (int32_t i = crowd->count - 1; i >= 0; i--) {
+    for (int32_t i = 0; i < crowd->count; i++) {
         const emp_crowd_member *m = &crowd->member[crowd->order[server][i]];
         if (crowd->order[server][i] >= count) continue;
         work_ns = emp_bound_add(work_ns, m->work_ns[server]);
@@ -80,13 +81,24 @@ static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
 /* Either the first n members are all here or one of them is elsewhere, for at least as long
  * as the n-th: for every n the sooner of the two. The first rises with n, the other falls. Where the search
  * ends, all before are served sooner than the last of them is elsewhere, and with one more it
- * is not: either time is a bound by itself. */
-emp_time_ns emp_crowd_least(const emp_crowd *crowd)
+ * is not: either time is a bound by itself. Neither is later than when all are served here. */
+emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns,
+                            emp_time_ns here_ns[EMP_CROWD_SERVERS])
 {
-    int32_t here = 0, most = crowd->count; /* served sooner than elsewhere */
+    int32_t     here = 0, most = crowd->count - 1; /* served sooner than elsewhere */
+    emp_time_ns all_ns = 0;
 
-    for (int32_t server = crowd->first_server; server < EMP_CROWD_SERVERS; server++)
-        sort_by_release(crowd, server);
+    for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++) {
+        emp_time_ns served_ns = 0;
+        if (server >= crowd->first_server && crowd->count > 0) {
+            sort_by_release(crowd, server);
+            served_ns = serve(crowd, crowd->count, server);
+        }
+        if (here_ns != NULL) here_ns[server] = served_ns;
+        all_ns = emp_time_later(all_ns, served_ns);
+    }
+    if (all_ns <= known_ns) return known_ns;
+    if (all_ns < crowd->member[crowd->count - 1].elsewhere_ns) return all_ns;
     while (here < most) {
         int32_t middle = (here + most + 1) / 2;
         if (serve_all(crowd, middle) < crowd->member[middle - 1].elsewhere_ns)
@@ -94,7 +106,7 @@ emp_time_ns emp_crowd_least(const emp_crowd *crowd)
         else
             most = middle - 1;
     }
-    emp_time_ns served_ns = serve_all(crowd, here);
-    if (here == crowd->count) return served_ns;
-    return emp_time_later(served_ns, crowd->member[here].elsewhere_ns);
+    const emp_time_ns least_ns =
+        emp_time_later(serve_all(crowd, here), crowd->member[here].elsewhere_ns);
+    return emp_time_later(known_ns, least_ns);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/drain.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 
 /* A group that is on the longest path so often pays in any case. */
@@ -287,48 +289,124 @@ emp_time_ns emp_bound_drains_start(const emp_bound_drains *s,
 
 /* ---- which pay ---- */
 
-/* The longest path with the drains that are used, less what exceptions may lose. */
-static emp_time_ns longest(const emp_bound_drains *s, emp_bound_model *model,
-                           emp_bound_paths *paths)
-{
-    const emp_graph *g = model->problem->graph;
+/* Heads that a choice of groups has changed. */
+typedef struct {
+    emp_bound_head head[EMP_DEVICE_KINDS];
+    emp_op_id      op;
+} changed_head;
 
+typedef struct {
+    emp_bound_model *model;
+    emp_bound_paths *paths;
+    changed_head    *changed; /**< the heads from before, in topological order */
+    int32_t          count;
+    bool            *is_changed; /**< [op] */
+} chooser;
+
+/* The heads of an op with the drains that are used. */
+static void find_heads(const emp_bound_drains *s, const chooser *c, emp_op_id op)
+{
+    if (emp_bound_may(&c->model->op[op], gpu))
+        c->model->floor[op].queued_ns =
+            emp_bound_drains_start(s, c->model, c->paths, op, false);
+    if (c->model->op[op].kinds != 0) emp_bound_paths_find_heads(c->paths, c->model, op);
+    c->model->floor[op] = (emp_bound_floor){0};
+}
+
+/* Whether the heads of an op may change with the use of a group. */
+static bool may_change(const emp_bound_drains *s, const chooser *c, emp_op_id op,
+                       int32_t group)
+{
+    const emp_bound_edge *end = emp_bound_first_edge(c->model, op + 1);
+
+    if (s->of_op[op] >= 0) {
+        const emp_bound_drain *d = &s->drain[s->of_op[op]];
+        if (d->group == group || c->is_changed[d->from]) return true;
+    }
+    for (const emp_bound_edge *edge = emp_bound_first_edge(c->model, op); edge < end;
+         edge++)
+        if (c->is_changed[edge->from]) return true;
+    return false;
+}
+
+/* Finds the heads that change as a group is used, or no longer. */
+static void change(const emp_bound_drains *s, chooser *c, int32_t group)
+{
+    const emp_graph *g = c->model->problem->graph;
+
+    c->count = 0;
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-            if (!emp_bound_may(&model->op[op], k)) continue;
-            if (k == EMP_DEVICE_GPU)
-                model->floor[op].queued_ns =
-                    emp_bound_drains_start(s, model, paths, op, false);
-            emp_bound_paths_find_head(paths, model, op, k);
-        }
-        model->floor[op] = (emp_bound_floor){0};
+        if (!may_change(s, c, op, group)) continue;
+        changed_head *before = &c->changed[c->count];
+        before->op = op;
+        memcpy(before->head, c->paths->head[op], sizeof before->head);
+        find_heads(s, c, op);
+        c->is_changed[op] =
+            memcmp(before->head, c->paths->head[op], sizeof before->head) != 0;
+        c->count += c->is_changed[op];
     }
-    return emp_bound_paths_longest(paths, model) - s->loss_ns;
+    for (int32_t i = 0; i < c->count; i++) c->is_changed[c->changed[i].op] = false;
+}
+
+static void change_back(const chooser *c)
+{
+    for (int32_t i = 0; i < c->count; i++)
+        memcpy(c->paths->head[c->changed[i].op], c->changed[i].head,
+               sizeof c->changed[i].head);
 }
 
 /* Starts with groups of more drains than exceptions; leaves out each that loses more than
  * it gains. */
-static void choose(emp_bound_drains *s, emp_bound_model *model, emp_bound_paths *paths,
-                   int32_t *count_of_group)
+static void choose(emp_bound_drains *s, chooser *c, int32_t *count_of_group)
 {
+    const emp_graph *g = c->model->problem->graph;
+
     for (int32_t i = 0; i < s->count; i++)
         if (s->drain[i].group >= 0) count_of_group[s->drain[i].group]++;
     for (int32_t i = 0; i < s->group_count; i++)
-        s->is_used[i] = count_of_group[i] >= LEAST_DRAINS * model->count[gpu];
-    sum_losses(s, model);
-    emp_time_ns best_ns = longest(s, model, paths);
+        s->is_used[i] = count_of_group[i] >= LEAST_DRAINS * c->model->count[gpu];
+    sum_losses(s, c->model);
+    for (int32_t i = 0; i < g->op_count; i++) find_heads(s, c, g->topo[i]);
+    emp_time_ns best_ns = emp_bound_paths_longest(c->paths, c->model) - s->loss_ns;
     for (int32_t i = 0; i < s->group_count; i++) {
         if (!s->is_used[i]) continue;
         s->is_used[i] = false;
-        sum_losses(s, model);
-        emp_time_ns without_ns = longest(s, model, paths);
-        if (without_ns > best_ns)
+        sum_losses(s, c->model);
+        change(s, c, i);
+        emp_time_ns without_ns = emp_bound_paths_longest(c->paths, c->model) - s->loss_ns;
+        if (without_ns > best_ns) {
             best_ns = without_ns;
-        else
+        } else {
             s->is_used[i] = true;
+            change_back(c);
+        }
     }
-    sum_losses(s, model);
+    sum_losses(s, c->model);
+}
+
+/* \a model, \a paths: their floors and heads change. */
+static emp_status choose_groups(emp_bound_drains *s, emp_bound_model *model,
+                                emp_bound_paths *paths, int32_t *count_of_group,
+                                emp_error *err)
+{
+    const size_t     ops = (size_t)model->problem->graph->op_count;
+    emp_bound_floor *floor = model->floor;
+    emp_arrays       scratch = {0};
+    chooser          c = {.model = model,
+                          .paths = paths,
+                          .changed = EMP_ADD_ARRAY(&scratch, changed_head, ops),
+                          .is_changed = EMP_ADD_ARRAY(&scratch, bool, ops)};
+    emp_status       st = EMP_OK;
+
+    model->floor = EMP_ADD_ARRAY(&scratch, emp_bound_floor, ops);
+    if (scratch.is_short)
+        st = EMP_ERROR(EMP_ENOMEM, "drains of %zu ops", ops);
+    else
+        choose(s, &c, count_of_group);
+    model->floor = floor;
+    emp_arrays_clear(&scratch);
+    return st;
 }
 
 static bool have_drains(const emp_runtime *rt)
@@ -343,7 +421,6 @@ emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
     const size_t     ops = (size_t)g->op_count, tensors = (size_t)g->tensor_count + 1;
-    emp_bound_floor *floor = model->floor;
     emp_arrays       scratch = {0};
     int32_t         *group_of = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
     int32_t         *count_of_group = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
@@ -360,14 +437,9 @@ emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
     if (!have_drains(&model->problem->runtime) || model->count[gpu] == 0) goto cleanup;
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (!g->op[op].is_folded) find_drains_to(s, model, op, group_of);
-    if (s->group_count > 0) {
-        model->floor = EMP_ADD_ARRAY(&scratch, emp_bound_floor, ops);
-        if (scratch.is_short) EMP_FAIL(EMP_ENOMEM, "drains of %d ops", g->op_count);
-        choose(s, model, paths, count_of_group);
-    }
+    if (s->group_count > 0) EMP_TRY(choose_groups(s, model, paths, count_of_group, err));
 
 cleanup:
-    model->floor = floor;
     emp_arrays_clear(&scratch);
     return st;
 }

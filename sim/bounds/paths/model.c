@@ -2,8 +2,10 @@
 #include "sim/bounds/paths/model.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 
 _Static_assert(EMP_KIND_CPU == 1 << EMP_DEVICE_CPU && EMP_KIND_GPU == 1 << EMP_DEVICE_GPU,
@@ -304,34 +306,104 @@ static emp_bound_delay find_delay(const emp_bound_model *model,
                              home == gpu ? copying_ns : -1, is_in_order};
 }
 
-static void set_delay(const emp_bound_model *model, emp_bound_edge *edge, int32_t from,
-                      int32_t to, emp_bound_pair pair)
+static void set_delay(const emp_bound_model *model, const emp_bound_edge *edge,
+                      int32_t from, int32_t to, emp_bound_pair pair,
+                      emp_bound_delays *all)
 {
     const emp_bound_delay d = find_delay(model, edge, from, to, pair);
     const int32_t         way = emp_bound_way(from, to, pair);
 
-    edge->after_told_ns[way] = d.after_told_ns;
-    edge->after_done_ns[way] = d.after_done_ns;
-    edge->is_in_order[way] = d.is_in_order;
+    all->after_told_ns[way] = d.after_told_ns;
+    all->after_done_ns[way] = d.after_done_ns;
+    all->is_in_order[way] = d.is_in_order;
+}
+
+/* Delays by hash, so that edges alike share them. */
+typedef struct {
+    emp_bound_delays **slot; /**< NULL = free */
+    size_t slots; /**< a power of two, more than twice as many as there are delays */
+} delays_index;
+
+/* The slot of delays that are equal but for their number, or the free one where they belong. */
+static emp_bound_delays **find_slot(const delays_index     *index,
+                                    const emp_bound_delays *wanted)
+{
+    const size_t bytes = offsetof(emp_bound_delays, number);
+    size_t       at = (size_t)emp_hash_bytes(0, wanted, bytes) & (index->slots - 1);
+
+    while (index->slot[at] != NULL && memcmp(index->slot[at], wanted, bytes) != 0)
+        at = (at + 1) & (index->slots - 1);
+    return &index->slot[at];
+}
+
+static emp_status widen(delays_index *index, const emp_bound_model *model, emp_error *err)
+{
+    emp_free(index->slot);
+    index->slots = index->slots == 0 ? 64 : 2 * index->slots;
+    EMP_CHECK(EMP_ALLOC(index->slot, index->slots));
+    for (int32_t i = 0; i < model->delays_count; i++)
+        *find_slot(index, model->delays[i]) = model->delays[i];
+    return EMP_OK;
+}
+
+static void add_up(emp_bound_delays *d)
+{
+    for (int32_t i = 0; i < EMP_BOUND_PAIRS; i++) {
+        const bool is_ruled_out =
+            d->is_bound && i / EMP_DEVICE_KINDS != i % EMP_DEVICE_KINDS;
+        d->told_ns[i] = is_ruled_out ? EMP_BOUND_FAR : d->after_told_ns[i];
+        d->done_ns[i] = d->after_done_ns[i] < 0 ? -EMP_BOUND_FAR : d->after_done_ns[i];
+        if (is_ruled_out) d->done_ns[i] = EMP_BOUND_FAR;
+        d->order_ns[i] = d->is_in_order[i] ? 0 : -EMP_BOUND_FAR;
+    }
+}
+
+/* The delays that equal \a wanted, which are added if there are none. */
+static emp_status share_delays(emp_bound_model *model, delays_index *index,
+                               const emp_bound_delays  *wanted,
+                               const emp_bound_delays **shared, emp_error *err)
+{
+    if ((size_t)model->delays_count * 2 >= index->slots)
+        EMP_CHECK(widen(index, model, err));
+    emp_bound_delays **slot = find_slot(index, wanted);
+    if (*slot == NULL) {
+        EMP_CHECK(
+            EMP_GROW(model->delays, model->delays_count + 1, model->delays_capacity));
+        emp_bound_delays *added = emp_arena_alloc(&model->delays_room, sizeof *added);
+        if (added == NULL) return EMP_ERROR(EMP_ENOMEM, "the delays of an edge");
+        *added = *wanted;
+        added->number = model->delays_count;
+        add_up(added);
+        model->delays[model->delays_count++] = *slot = added;
+    }
+    *shared = *slot;
+    return EMP_OK;
 }
 
 /* Completes the next edge, of which the ends and what is read are given, unless nobody waits for it. */
-static void add_edge(emp_bound_model *model, emp_bound_edge edge, int64_t *count)
+static emp_status add_edge(emp_bound_model *model, emp_bound_edge edge, int64_t *count,
+                           delays_index *index, emp_error *err)
 {
-    const emp_op *op = model->problem->graph->op;
-    const int32_t gpu = EMP_DEVICE_GPU;
+    const emp_op    *op = model->problem->graph->op;
+    const int32_t    gpu = EMP_DEVICE_GPU;
+    emp_bound_delays delays;
 
-    if (op[edge.from].is_folded) return;
+    if (op[edge.from].is_folded) return EMP_OK;
     edge.is_bound = op[edge.from].colocation_class == op[edge.to].colocation_class;
+    memset(&delays, 0, sizeof delays); /* what is hashed has padding */
+    delays.is_bound = edge.is_bound;
     for (int32_t from = 0; from < EMP_DEVICE_KINDS; from++)
         for (int32_t to = 0; to < EMP_DEVICE_KINDS; to++)
-            set_delay(model, &edge, from, to, EMP_BOUND_ANY_TWO);
-    set_delay(model, &edge, gpu, gpu, EMP_BOUND_SAME);
-    set_delay(model, &edge, gpu, gpu, EMP_BOUND_APART);
+            set_delay(model, &edge, from, to, EMP_BOUND_ANY_TWO, &delays);
+    set_delay(model, &edge, gpu, gpu, EMP_BOUND_SAME, &delays);
+    set_delay(model, &edge, gpu, gpu, EMP_BOUND_APART, &delays);
+    EMP_CHECK(share_delays(model, index, &delays, &edge.delays, err));
     model->edge[(*count)++] = edge;
+    return EMP_OK;
 }
 
-static void add_edges_to(emp_bound_model *model, emp_op_id op, int64_t *count)
+static emp_status add_edges_to(emp_bound_model *model, emp_op_id op, int64_t *count,
+                               delays_index *index, emp_error *err)
 {
     const emp_graph *g = model->problem->graph;
 
@@ -344,23 +416,32 @@ static void add_edges_to(emp_bound_model *model, emp_op_id op, int64_t *count)
                                   .is_on_host = t->on_host,
                                   .is_read_on_host =
                                       emp_op_reads_on_host(&g->op[op], number)};
-        add_edge(model, edge, count);
+        EMP_CHECK(add_edge(model, edge, count, index, err));
     }
-    for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
-        add_edge(model, (emp_bound_edge){.from = g->control[i], .to = op, .tensor = -1},
-                 count);
+    for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++) {
+        emp_bound_edge edge = {.from = g->control[i], .to = op, .tensor = -1};
+        EMP_CHECK(add_edge(model, edge, count, index, err));
+    }
+    return EMP_OK;
 }
 
-static void list_edges(emp_bound_model *model)
+static emp_status list_edges(emp_bound_model *model, emp_error *err)
 {
+    emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
     int64_t          count = 0;
+    delays_index     index = {0};
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         model->edge_offset[op] = count;
-        if (model->has_paths && !g->op[op].is_folded) add_edges_to(model, op, &count);
+        if (model->has_paths && !g->op[op].is_folded)
+            EMP_TRY(add_edges_to(model, op, &count, &index, err));
     }
     model->edge_offset[g->op_count] = count;
+
+cleanup:
+    emp_free(index.slot);
+    return st;
 }
 
 /* ---- links ---- */
@@ -422,8 +503,7 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
         set_profile_copies(model);
     }
     describe_ops(model);
-    list_edges(model);
-    return EMP_OK;
+    return list_edges(model, err);
 }
 
 void emp_bound_model_clear(emp_bound_model *model)
@@ -433,5 +513,7 @@ void emp_bound_model_clear(emp_bound_model *model)
     emp_bound_links_clear(model->links);
     emp_free(model->edge_offset);
     emp_free(model->edge);
+    emp_free(model->delays);
+    emp_arena_clear(&model->delays_room);
     memset(model, 0, sizeof *model);
 }

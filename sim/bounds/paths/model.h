@@ -9,6 +9,7 @@
 #ifndef EMP_SIM_BOUNDS_PATHS_MODEL_H
 #define EMP_SIM_BOUNDS_PATHS_MODEL_H
 
+#include "base/mem.h"
 #include "sim/problem/problem.h"
 
 enum { EMP_BOUND_THREAD, EMP_BOUND_STREAM, EMP_BOUND_CORES, EMP_BOUND_RESOURCES };
@@ -59,16 +60,32 @@ typedef struct {
 typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
 
 /** One for each pair of kinds, and two more for two GPUs. */
-enum { EMP_BOUND_WAYS = EMP_DEVICE_KINDS * EMP_DEVICE_KINDS + 2 };
+enum { EMP_BOUND_PAIRS = EMP_DEVICE_KINDS * EMP_DEVICE_KINDS };
+enum { EMP_BOUND_WAYS = EMP_BOUND_PAIRS + 2 };
 
-/** An op waits for another. Its delays are of each way: see emp_bound_delay_of(). */
+/** Later than any sum of two times. */
+#define EMP_BOUND_FAR (2 * EMP_COST_LIMIT_NS)
+
+/** The delays of an edge, by the way from its maker to its reader: see emp_bound_delay_of(). Edges alike share them, as
+ * a graph has few sizes of tensors. */
 typedef struct {
-    emp_op_id     from, to;
-    emp_tensor_id tensor;                      /**< that is read; -1 = a control edge */
-    bool          is_on_host, is_read_on_host; /**< if the op is on a GPU */
-    bool          is_bound;                    /**< both are of one class */
-    bool          is_in_order[EMP_BOUND_WAYS];
-    emp_time_ns   after_told_ns[EMP_BOUND_WAYS], after_done_ns[EMP_BOUND_WAYS];
+    emp_time_ns after_told_ns[EMP_BOUND_WAYS], after_done_ns[EMP_BOUND_WAYS];
+    bool        is_in_order[EMP_BOUND_WAYS];
+    bool        is_bound; /**< both ends are of one class */
+    int32_t     number;   /**< 0, 1, ... of the model's delays */
+    /** The same for EMP_BOUND_ANY_TWO, as numbers that are added: EMP_BOUND_FAR for pairs of kinds that a class rules out,
+     * and less than nothing, -EMP_BOUND_FAR, after what may come later. In order, 0. */
+    emp_time_ns told_ns[EMP_BOUND_PAIRS], done_ns[EMP_BOUND_PAIRS],
+        order_ns[EMP_BOUND_PAIRS];
+} emp_bound_delays;
+
+/** An op waits for another. */
+typedef struct {
+    emp_op_id               from, to;
+    emp_tensor_id           tensor; /**< that is read; -1 = a control edge */
+    bool                    is_on_host, is_read_on_host; /**< if the op is on a GPU */
+    bool                    is_bound;                    /**< both are of one class */
+    const emp_bound_delays *delays;
 } emp_bound_edge;
 
 typedef struct {
@@ -91,7 +108,10 @@ typedef struct {
     int64_t         *edge_offset; /**< [op + 1] */
     /** Op v's from edge_offset[v] to before edge_offset[v + 1]: inputs, then control inputs. Those
      * from folded ops are left out, and all if there are no paths. */
-    emp_bound_edge *edge;
+    emp_bound_edge    *edge;
+    emp_bound_delays **delays; /**< [number] all that differ */
+    int32_t            delays_count, delays_capacity;
+    emp_arena          delays_room;
 } emp_bound_model;
 
 /** \param any_order  As of emp_bounds_compute(). \retval EMP_ENOMEM */
@@ -130,10 +150,11 @@ static inline int32_t emp_bound_way(int32_t from, int32_t to, emp_bound_pair pai
 static inline emp_bound_delay emp_bound_delay_of(const emp_bound_edge *edge, int32_t from,
                                                  int32_t to, emp_bound_pair pair)
 {
-    const int32_t way = emp_bound_way(from, to, pair);
+    const emp_bound_delays *d = edge->delays;
+    const int32_t           way = emp_bound_way(from, to, pair);
 
-    return (emp_bound_delay){edge->after_told_ns[way], edge->after_done_ns[way],
-                             edge->is_in_order[way]};
+    return (emp_bound_delay){d->after_told_ns[way], d->after_done_ns[way],
+                             d->is_in_order[way]};
 }
 
 /** Whether the op may be on that kind. */

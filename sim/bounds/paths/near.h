@@ -20,26 +20,42 @@ enum { EMP_NEAR_HERE, EMP_NEAR_OTHER_GPU, EMP_NEAR_ON_CPU, EMP_NEAR_PLACES };
 /** The goal that lags lead to: the op that waits is ready, or its kernels start. */
 enum { EMP_NEAR_READY, EMP_NEAR_START, EMP_NEAR_GOALS };
 
-/** Least times to a goal; -1: it may come first. */
-typedef struct {
-    emp_time_ns told_ns, done_ns; /**< from when the op is told, or done */
-} emp_near_lag;
+/** Places are kept in vectors of so many times; those beyond EMP_NEAR_PLACES mean nothing. */
+enum { EMP_NEAR_LANES = 4 };
+typedef emp_time_ns emp_near_times[EMP_NEAR_LANES]; /**< [place] */
 
-/** An op that the op which waits depends on; lags by goal and by where it is. */
+/** An op that the op which waits depends on. Least times to a goal, by where the op is, if it may be there; negative:
+ * it may come after the goal. */
 typedef struct {
-    emp_op_id    op;
-    uint32_t     places; /**< mask of where it may be */
-    emp_near_lag lag[EMP_NEAR_GOALS][EMP_NEAR_PLACES];
-    emp_time_ns  ready_ns[EMP_NEAR_GOALS][EMP_NEAR_PLACES]; /**< from when it is ready */
-    emp_time_ns  start_ns[EMP_NEAR_GOALS]
-                        [EMP_NEAR_PLACES]; /**< from when its kernels start */
+    emp_op_id      op;
+    uint32_t       places; /**< mask of where it may be */
+    emp_near_times told_ns[EMP_NEAR_GOALS],
+        done_ns[EMP_NEAR_GOALS];             /**< lags: from when it is told, or done */
+    emp_near_times ready_ns[EMP_NEAR_GOALS]; /**< from when it is ready */
+    emp_near_times start_ns[EMP_NEAR_GOALS]; /**< from when its kernels start */
 } emp_near_op;
+
+/** Delays between places, for one end's place and all of the other's. */
+typedef struct {
+    emp_near_times told_ns,
+        done_ns; /**< EMP_BOUND_FAR: there is no such pair; -EMP_BOUND_FAR: it may come after */
+    emp_near_times
+        order_ns; /**< what is added to a time on one stream: 0, or -EMP_BOUND_FAR */
+} emp_near_delays;
+
+typedef struct {
+    emp_near_delays
+        to[EMP_NEAR_PLACES]; /**< [place of the reader], over those of the maker */
+    emp_near_delays
+        from[EMP_NEAR_PLACES]; /**< [place of the maker], over those of the reader */
+} emp_near_way;
 
 typedef struct {
     const emp_bound_model *model;   /**< borrowed */
     emp_op_id              to;      /**< the op that waits */
     int32_t               *rank;    /**< [op] in topological order */
     int32_t               *slot_of; /**< [op] in near; -1 = not near */
+    emp_near_way          *way;     /**< [number of the edge's delays] */
     emp_near_op           *near;
     int32_t                count, limit;
     int32_t   *open; /**< ranks of those that are still to come, the last in order last */
@@ -71,16 +87,6 @@ static inline bool emp_near_has_stream(const emp_near *near, int32_t place)
 static inline bool emp_near_may(const emp_near_op *n, int32_t place)
 {
     return n->places >> place & 1u;
-}
-
-static inline emp_bound_delay emp_near_delay(const emp_bound_edge *edge, int32_t from,
-                                             int32_t to)
-{
-    emp_bound_pair pair = EMP_BOUND_ANY_TWO;
-
-    if (from == EMP_NEAR_HERE && to == EMP_NEAR_HERE) pair = EMP_BOUND_SAME;
-    if ((from == EMP_NEAR_HERE) != (to == EMP_NEAR_HERE)) pair = EMP_BOUND_APART;
-    return emp_bound_delay_of(edge, emp_near_kind(from), emp_near_kind(to), pair);
 }
 
 /** A time after a lag, which may be unknown. */

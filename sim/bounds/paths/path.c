@@ -1,34 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/path.h"
 
+#include <string.h>
+
+#include "base/clones.h"
 #include "base/mem.h"
 
+/* Later than any sum of EMP_BOUND_FAR and a time: what is nowhere never comes. */
+static const emp_time_ns NOWHERE_NS = 2 * EMP_BOUND_FAR;
+
 /* ---- heads ---- */
+
+/* The least over the kinds of the other end, which is far if it may not be there. */
+static inline emp_time_ns least_of(emp_time_ns a, emp_time_ns b)
+{
+    return emp_time_sooner(EMP_COST_LIMIT_NS, emp_time_sooner(a, b));
+}
 
 /* On a GPU that is told and done apart, the kernels of the op start when it is issued and
  * the stream has come to them: of each kind of the maker the later of both, so that a maker
  * elsewhere, which is no part of the stream, still holds them up by its copy. */
-static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
-                     const emp_bound_edge *edge, int32_t kind, emp_bound_head *head)
+static inline void wait_for(const emp_bound_head *from, const emp_bound_delays *d,
+                            emp_time_ns issue_ns, emp_bound_head *head)
 {
-    const emp_time_ns issue_ns = model->op[edge->to].issue_ns;
-    emp_time_ns       ready_ns = EMP_COST_LIMIT_NS, start_ns = EMP_COST_LIMIT_NS;
+    emp_time_ns ready_ns[EMP_BOUND_PAIRS], start_ns[EMP_BOUND_PAIRS];
 
-    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-        const emp_bound_head *from = &paths->head[edge->from][k];
-        if (!emp_bound_may_pair(&model->op[edge->from], edge, kind, k)) continue;
-        const emp_bound_delay d = emp_bound_delay_of(edge, k, kind, EMP_BOUND_ANY_TWO);
-        emp_time_ns           ready = emp_bound_add(from->told_ns, d.after_told_ns);
-        if (d.after_done_ns >= 0)
-            ready = emp_time_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
-        emp_time_ns start = emp_bound_add(ready, issue_ns);
-        if (d.is_in_order) start = emp_time_later(start, from->done_ns);
-        ready_ns = emp_time_sooner(ready_ns, ready);
-        start_ns = emp_time_sooner(start_ns, start);
+#pragma omp simd
+    for (int32_t i = 0; i < EMP_BOUND_PAIRS; i++) {
+        const emp_time_ns told_ns = from[i / EMP_DEVICE_KINDS].told_ns;
+        const emp_time_ns done_ns = from[i / EMP_DEVICE_KINDS].done_ns;
+        ready_ns[i] = emp_time_later(told_ns + d->told_ns[i], done_ns + d->done_ns[i]);
+        start_ns[i] = emp_time_later(ready_ns[i] + issue_ns, done_ns + d->order_ns[i]);
     }
-    head->ready_ns = emp_time_later(head->ready_ns, ready_ns);
-    if (emp_bound_has_stream(model, kind))
-        head->queued_ns = emp_time_later(head->queued_ns, start_ns);
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        const int32_t other = EMP_DEVICE_KINDS + k;
+        head[k].ready_ns =
+            emp_time_later(head[k].ready_ns, least_of(ready_ns[k], ready_ns[other]));
+        head[k].queued_ns =
+            emp_time_later(head[k].queued_ns, least_of(start_ns[k], start_ns[other]));
+    }
 }
 
 /* On a GPU. */
@@ -65,17 +75,38 @@ static void finish_head(const emp_bound_model *model, emp_op_id op, int32_t kind
     }
 }
 
-void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
-                               emp_op_id op, int32_t kind)
+/* O(its edges). */
+static inline void find_heads(const emp_bound_paths *paths, const emp_bound_model *model,
+                              emp_op_id op)
 {
     const emp_bound_edge *end = emp_bound_first_edge(model, op + 1);
-    emp_bound_head        head = {0};
+    const emp_time_ns     issue_ns = model->op[op].issue_ns;
+    emp_bound_head        head[EMP_DEVICE_KINDS] = {0};
 
     for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
-        wait_for(paths, model, edge, kind, &head);
-    if (kind == EMP_DEVICE_GPU) wait_for_links(paths, model, op, &head);
-    finish_head(model, op, kind, &head);
-    paths->head[op][kind] = head;
+        wait_for(paths->head[edge->from], edge->delays, issue_ns, head);
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        if (!emp_bound_has_stream(model, k)) head[k].queued_ns = 0;
+        if (k == EMP_DEVICE_GPU && emp_bound_may(&model->op[op], k))
+            wait_for_links(paths, model, op, &head[k]);
+        if (emp_bound_may(&model->op[op], k))
+            finish_head(model, op, k, &head[k]);
+        else
+            head[k].told_ns = head[k].done_ns = NOWHERE_NS;
+        paths->head[op][k] = head[k];
+    }
+}
+
+EMP_CLONES static void find_heads_of_one(const emp_bound_paths *paths,
+                                         const emp_bound_model *model, emp_op_id op)
+{
+    find_heads(paths, model, op);
+}
+
+void emp_bound_paths_find_heads(emp_bound_paths *paths, const emp_bound_model *model,
+                                emp_op_id op)
+{
+    find_heads_of_one(paths, model, op);
 }
 
 void emp_bound_paths_raise_head(emp_bound_paths *paths, const emp_bound_model *model,
@@ -86,24 +117,26 @@ void emp_bound_paths_raise_head(emp_bound_paths *paths, const emp_bound_model *m
 
 /* ---- tails ---- */
 
-/* What must come after an op on a kind because of an op that waits for it. */
-static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
-                  const emp_bound_edge *edge, int32_t kind, emp_bound_tail *tail)
+/* What must come after an op on each kind because of an op that waits for it. */
+static inline void go_on(const emp_bound_tail *to, const emp_bound_delays *d,
+                         emp_bound_tail *tail)
 {
-    emp_time_ns told_ns = EMP_COST_LIMIT_NS, done_ns = EMP_COST_LIMIT_NS;
+    emp_time_ns told_ns[EMP_BOUND_PAIRS], done_ns[EMP_BOUND_PAIRS];
 
-    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-        const emp_bound_tail *to = &paths->tail[edge->to][k];
-        if (!emp_bound_may_pair(&model->op[edge->to], edge, kind, k)) continue;
-        const emp_bound_delay d = emp_bound_delay_of(edge, kind, k, EMP_BOUND_ANY_TWO);
-        emp_time_ns           done = d.is_in_order ? to->queued_ns : 0;
-        if (d.after_done_ns >= 0)
-            done = emp_time_later(done, emp_bound_add(d.after_done_ns, to->ready_ns));
-        told_ns = emp_time_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));
-        done_ns = emp_time_sooner(done_ns, done);
+#pragma omp simd
+    for (int32_t i = 0; i < EMP_BOUND_PAIRS; i++) {
+        const emp_time_ns ready_ns = to[i % EMP_DEVICE_KINDS].ready_ns;
+        const emp_time_ns queued_ns = to[i % EMP_DEVICE_KINDS].queued_ns;
+        told_ns[i] = d->told_ns[i] + ready_ns;
+        done_ns[i] = emp_time_later(d->order_ns[i] + queued_ns, d->done_ns[i] + ready_ns);
     }
-    tail->told_ns = emp_time_later(tail->told_ns, told_ns);
-    tail->done_ns = emp_time_later(tail->done_ns, done_ns);
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        const int32_t at = EMP_DEVICE_KINDS * k;
+        tail[k].told_ns =
+            emp_time_later(tail[k].told_ns, least_of(told_ns[at], told_ns[at + 1]));
+        tail[k].done_ns =
+            emp_time_later(tail[k].done_ns, least_of(done_ns[at], done_ns[at + 1]));
+    }
 }
 
 /* On a GPU. */
@@ -139,15 +172,13 @@ static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model
     }
 }
 
-static void tell_back(const emp_bound_paths *paths, const emp_bound_model *model,
-                      emp_op_id op)
+static inline void tell_back(const emp_bound_paths *paths, const emp_bound_model *model,
+                             emp_op_id op)
 {
     const emp_bound_edge *end = emp_bound_first_edge(model, op + 1);
 
     for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&model->op[edge->from], k))
-                go_on(paths, model, edge, k, &paths->tail[edge->from][k]);
+        go_on(paths->tail[op], edge->delays, paths->tail[edge->from]);
 }
 
 /* ---- all ---- */
@@ -171,23 +202,44 @@ void emp_bound_paths_clear(emp_bound_paths *paths)
     *paths = (emp_bound_paths){0};
 }
 
-void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
+EMP_CLONES static void find_all_heads(const emp_bound_paths *paths,
+                                      const emp_bound_model *model)
 {
     const emp_graph *g = model->problem->graph;
 
-    for (int32_t i = 0; i < g->op_count; i++) {
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-            paths->tail[g->topo[i]][k] = (emp_bound_tail){0};
-            if (emp_bound_may(&model->op[g->topo[i]], k))
-                emp_bound_paths_find_head(paths, model, g->topo[i], k);
-        }
-    }
+    for (int32_t i = 0; i < g->op_count; i++)
+        if (model->op[g->topo[i]].kinds != 0) find_heads(paths, model, g->topo[i]);
+}
+
+EMP_CLONES static void find_all_tails(const emp_bound_paths *paths,
+                                      const emp_bound_model *model)
+{
+    const emp_graph *g = model->problem->graph;
+
+    memset(paths->tail, 0, (size_t)g->op_count * sizeof *paths->tail);
     for (int32_t i = g->op_count - 1; i >= 0; i--) {
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&model->op[g->topo[i]], k))
-                find_tail(paths, model, g->topo[i], k);
-        if (model->op[g->topo[i]].kinds != 0) tell_back(paths, model, g->topo[i]);
+        const emp_op_id op = g->topo[i];
+        if (model->op[op].kinds == 0) continue;
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+            emp_bound_tail *tail = &paths->tail[op][k];
+            if (emp_bound_may(&model->op[op], k))
+                find_tail(paths, model, op, k);
+            else
+                tail->ready_ns = tail->queued_ns = NOWHERE_NS;
+        }
+        tell_back(paths, model, op);
     }
+}
+
+void emp_bound_paths_find_all_heads(emp_bound_paths *paths, const emp_bound_model *model)
+{
+    find_all_heads(paths, model);
+}
+
+void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
+{
+    find_all_heads(paths, model);
+    find_all_tails(paths, model);
 }
 
 emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,

@@ -22,7 +22,8 @@ typedef struct {
 } emp_bound_tail;
 
 typedef struct {
-    emp_bound_head (*head)[EMP_DEVICE_KINDS]; /**< [op][kind], where it may be */
+    /** [op][kind]; where the op may not be, further than any time */
+    emp_bound_head (*head)[EMP_DEVICE_KINDS];
     emp_bound_tail (*tail)[EMP_DEVICE_KINDS];
 } emp_bound_paths;
 
@@ -50,9 +51,12 @@ void       emp_bound_paths_clear(emp_bound_paths *paths);
  * O(V + E). */
 void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model);
 
-/** The head of an op, from those of the ops before it. O(its edges). */
-void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
-                               emp_op_id op, int32_t kind);
+/** Likewise all heads; tails stay. */
+void emp_bound_paths_find_all_heads(emp_bound_paths *paths, const emp_bound_model *model);
+
+/** The heads of an op on each kind where it may be, from those of the ops before it. O(its edges). */
+void emp_bound_paths_find_heads(emp_bound_paths *paths, const emp_bound_model *model,
+                                emp_op_id op);
 
 /** Once the floor of an op has risen: its head on a GPU, from what was found of its edges. */
 void emp_bound_paths_raise_head(emp_bound_paths *paths, const emp_bound_model *model,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/segment.h"
 
+#include "base/clones.h"
 #include "base/mem.h"
 #include "sim/bounds/paths/crowd.h"
 #include "sim/bounds/paths/near.h"
@@ -11,6 +12,11 @@
 enum { HERE = EMP_NEAR_HERE, OTHER_GPU = EMP_NEAR_OTHER_GPU, PLACES = EMP_NEAR_PLACES };
 
 static const int32_t gpu = EMP_DEVICE_GPU;
+
+/* Heads of one op, from when the first op of a segment is done. */
+typedef struct {
+    emp_near_times queued_ns, told_ns, done_ns;
+} heads;
 
 typedef struct {
     emp_bound_model *model;
@@ -27,7 +33,7 @@ typedef struct {
     int32_t *since, *leads;
     int32_t *
         work_since; /**< [step] ops that take a GPU's time, by what they depend on first */
-    emp_bound_head (*after)[PLACES]; /**< [slot] heads, from when that op is done */
+    heads  *after;  /**< [slot] */
     int32_t goal, server; /**< what the segment ends with, and what takes turns */
 } walker;
 
@@ -116,75 +122,92 @@ static bool is_within(const walker *w, const emp_bound_edge *edge)
 
 /* ---- heads from where the segment begins ---- */
 
-/* The head of an edge's maker in one of its places; NULL: it may not be there. */
-static const emp_bound_head *head_of_maker(const walker *w, const emp_bound_edge *edge,
-                                           const outset *o, int32_t place,
-                                           const emp_bound_head *at_outset)
+/* The least times of an edge, over the places of its maker, for each place of its reader. */
+typedef struct {
+    emp_near_times ready_ns, start_ns;
+} arrival;
+
+/* The maker is in one place, where it is told and done at these times. */
+static inline void arrive(const emp_near_delays *d, emp_time_ns told_ns,
+                          emp_time_ns done_ns, emp_time_ns issue_ns, arrival *least)
 {
-    const int32_t slot = w->near.slot_of[edge->from];
-
-    if (edge->from == o->from) return place == o->place ? at_outset : NULL;
-    return emp_near_may(&w->near.near[slot], place) ? &w->after[slot][place] : NULL;
-}
-
-static void wait_for(const walker *w, const emp_bound_edge *edge, const outset *o,
-                     int32_t to, emp_bound_head *head)
-{
-    const emp_bound_head at_outset = {.told_ns = w->model->has_thread ? UNKNOWN_NS : 0,
-                                      .done_ns = 0};
-    emp_time_ns          ready_ns = EMP_COST_LIMIT_NS, start_ns = EMP_COST_LIMIT_NS;
-
-    for (int32_t place = 0; place < PLACES; place++) {
-        const emp_bound_head *maker = head_of_maker(w, edge, o, place, &at_outset);
-        if (maker == NULL || (edge->is_bound && place != to)) continue;
-        const emp_bound_delay d = emp_near_delay(edge, place, to);
-        emp_time_ns           ready = emp_bound_add(maker->told_ns, d.after_told_ns);
-        if (d.after_done_ns >= 0)
-            ready = emp_time_later(ready, emp_bound_add(maker->done_ns, d.after_done_ns));
-        emp_time_ns start = emp_bound_add(ready, w->model->op[edge->to].issue_ns);
-        if (d.is_in_order) start = emp_time_later(start, maker->done_ns);
-        ready_ns = emp_time_sooner(ready_ns, ready);
-        start_ns = emp_time_sooner(start_ns, start);
+#pragma omp simd
+    for (int32_t to = 0; to < EMP_NEAR_LANES; to++) {
+        const emp_time_ns ready_ns =
+            emp_time_later(told_ns + d->told_ns[to], done_ns + d->done_ns[to]);
+        const emp_time_ns start_ns =
+            emp_time_later(ready_ns + issue_ns, done_ns + d->order_ns[to]);
+        least->ready_ns[to] = emp_time_sooner(least->ready_ns[to], ready_ns);
+        least->start_ns[to] = emp_time_sooner(least->start_ns[to], start_ns);
     }
-    head->ready_ns = emp_time_later(head->ready_ns, ready_ns);
-    head->queued_ns = emp_time_later(head->queued_ns, start_ns);
 }
 
-/* The head of an op of the segment; those before it have theirs. A dependent op is issued later, so on one stream its
- * kernels come later. */
-static emp_bound_head find_head(const walker *w, const emp_near_op *n, const outset *o,
-                                int32_t place)
+static inline void wait_for(const walker *w, const emp_bound_edge *edge, const outset *o,
+                            emp_time_ns *ready_ns, emp_time_ns *start_ns)
 {
-    const emp_bound_edge *end = emp_bound_first_edge(w->model, n->op + 1);
-    const emp_bound_op   *op = &w->model->op[n->op];
-    const emp_time_ns     run_ns = op->run_ns[emp_near_kind(place)];
-    emp_bound_head        head = {UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS};
+    const emp_near_delays *d = w->near.way[edge->delays->number].from;
+    const emp_time_ns      issue_ns = w->model->op[edge->to].issue_ns;
+    const int32_t          slot = w->near.slot_of[edge->from];
+    arrival                least;
 
-    for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, n->op); edge < end;
-         edge++)
-        if (is_within(w, edge)) wait_for(w, edge, o, place, &head);
-    if (emp_near_has_stream(&w->near, place)) {
-        if (place == HERE && o->place == HERE)
-            head.queued_ns = emp_time_later(head.queued_ns, 0);
-        head.told_ns = emp_bound_add(head.ready_ns, op->issue_ns);
-        head.queued_ns = emp_time_later(head.queued_ns, head.told_ns);
-        head.done_ns = emp_bound_add(head.queued_ns, run_ns);
+    for (int32_t to = 0; to < EMP_NEAR_LANES; to++)
+        least.ready_ns[to] = least.start_ns[to] = EMP_COST_LIMIT_NS;
+    if (edge->from == o->from) {
+        arrive(&d[o->place], w->model->has_thread ? UNKNOWN_NS : 0, 0, issue_ns, &least);
     } else {
-        head.queued_ns = head.ready_ns;
-        head.told_ns = head.done_ns = emp_bound_add(head.ready_ns, run_ns);
+        const heads *h = &w->after[slot];
+        for (int32_t place = 0; place < PLACES; place++)
+            if (emp_near_may(&w->near.near[slot], place))
+                arrive(&d[place], h->told_ns[place], h->done_ns[place], issue_ns, &least);
     }
-    return head;
+#pragma omp simd
+    for (int32_t to = 0; to < EMP_NEAR_LANES; to++) {
+        ready_ns[to] = emp_time_later(ready_ns[to], least.ready_ns[to]);
+        start_ns[to] = emp_time_later(start_ns[to], least.start_ns[to]);
+    }
+}
+
+/* From when an op is ready, and its kernels may start, to its heads in each place. A dependent op is issued later, so
+ * on one stream its kernels come later. */
+static inline void finish_heads(const walker *w, const emp_bound_op *op, const outset *o,
+                                const emp_time_ns *ready_ns, const emp_time_ns *start_ns,
+                                heads *h)
+{
+    for (int32_t place = 0; place < PLACES; place++) {
+        const emp_time_ns run_ns = op->run_ns[emp_near_kind(place)];
+        emp_time_ns       queued_ns = ready_ns[place];
+        h->told_ns[place] = emp_bound_add(ready_ns[place], run_ns);
+        if (emp_near_has_stream(&w->near, place)) {
+            queued_ns = start_ns[place];
+            if (place == HERE && o->place == HERE)
+                queued_ns = emp_time_later(queued_ns, 0);
+            h->told_ns[place] = emp_bound_add(ready_ns[place], op->issue_ns);
+            queued_ns = emp_time_later(queued_ns, h->told_ns[place]);
+        }
+        h->queued_ns[place] = queued_ns;
+        h->done_ns[place] = emp_bound_add(queued_ns, run_ns);
+    }
+}
+
+/* The heads of an op of the segment; those before it have theirs. Places where it may not be get heads that mean
+ * nothing. */
+EMP_CLONES static void find_heads_of(walker *w, int32_t slot, const outset *o)
+{
+    const emp_op_id       op = w->near.near[slot].op;
+    const emp_bound_edge *end = emp_bound_first_edge(w->model, op + 1);
+    emp_near_times        ready_ns = {UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS};
+    emp_near_times        start_ns = {UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS};
+
+    for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, op); edge < end;
+         edge++)
+        if (is_within(w, edge)) wait_for(w, edge, o, ready_ns, start_ns);
+    finish_heads(w, &w->model->op[op], o, ready_ns, start_ns, &w->after[slot]);
 }
 
 static void find_heads(walker *w, const outset *o)
 {
-    for (int32_t i = w->count - 1; i >= 0; i--) {
-        const int32_t slot = w->visit[i];
-        if (!is_between(w, slot)) continue;
-        for (int32_t place = 0; place < PLACES; place++)
-            if (emp_near_may(&w->near.near[slot], place))
-                w->after[slot][place] = find_head(w, &w->near.near[slot], o, place);
-    }
+    for (int32_t i = w->count - 1; i >= 0; i--)
+        if (is_between(w, w->visit[i])) find_heads_of(w, w->visit[i], o);
 }
 
 /* ---- how long it takes ---- */
@@ -192,12 +215,12 @@ static void find_heads(walker *w, const outset *o)
 static emp_bound_head head_at(const walker *w, int32_t slot, const outset *o,
                               int32_t place)
 {
-    emp_bound_head  head = w->after[slot][place];
+    const heads    *h = &w->after[slot];
     const emp_op_id op = w->near.near[slot].op;
+    emp_bound_head  head = {.queued_ns = emp_bound_add(o->begin_ns, h->queued_ns[place]),
+                            .told_ns = emp_bound_add(o->begin_ns, h->told_ns[place]),
+                            .done_ns = emp_bound_add(o->begin_ns, h->done_ns[place])};
 
-    head.queued_ns = emp_bound_add(o->begin_ns, head.queued_ns);
-    head.told_ns = emp_bound_add(o->begin_ns, head.told_ns);
-    head.done_ns = emp_bound_add(o->begin_ns, head.done_ns);
     if (!o->is_absolute) return head;
     const emp_bound_head *known = &w->paths->head[op][emp_near_kind(place)];
     head.queued_ns = emp_time_later(head.queued_ns,
@@ -216,12 +239,12 @@ static emp_time_ns least_elsewhere(const walker *w, int32_t slot, const outset *
     emp_time_ns        least_ns = EMP_COST_LIMIT_NS;
 
     for (int32_t place = OTHER_GPU; place < PLACES; place++) {
-        const emp_near_lag *lag = &n->lag[w->goal][place];
         if (!emp_near_may(n, place)) continue;
         const emp_bound_head head = head_at(w, slot, o, place);
         least_ns = emp_time_sooner(
-            least_ns, emp_time_later(emp_near_plus(lag->told_ns, head.told_ns),
-                                     emp_near_plus(lag->done_ns, head.done_ns)));
+            least_ns,
+            emp_time_later(emp_near_plus(n->told_ns[w->goal][place], head.told_ns),
+                           emp_near_plus(n->done_ns[w->goal][place], head.done_ns)));
     }
     return least_ns;
 }
@@ -231,7 +254,7 @@ static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns he
                   shared_work *all)
 {
     const emp_near_op *n = &w->near.near[slot];
-    const emp_time_ns  away_tail_ns = n->lag[w->goal][OTHER_GPU].done_ns;
+    const emp_time_ns  away_tail_ns = n->done_ns[w->goal][OTHER_GPU];
 
     if (n->places != (1u << HERE | 1u << OTHER_GPU) || away_tail_ns < 0) return;
     const emp_time_ns away_ns = head_at(w, slot, o, OTHER_GPU).queued_ns;
@@ -239,8 +262,8 @@ static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns he
     all->work_ns = emp_bound_add(all->work_ns, w->model->op[n->op].run_ns[gpu]);
     all->release_ns[0] = emp_time_sooner(all->release_ns[0], here_ns);
     all->release_ns[1] = emp_time_sooner(all->release_ns[1], away_ns);
-    all->tail_ns[0] = emp_time_sooner(all->tail_ns[0],
-                                      emp_time_later(n->lag[w->goal][HERE].done_ns, 0));
+    all->tail_ns[0] =
+        emp_time_sooner(all->tail_ns[0], emp_time_later(n->done_ns[w->goal][HERE], 0));
     all->tail_ns[1] = emp_time_sooner(all->tail_ns[1], away_tail_ns);
 }
 
@@ -257,8 +280,8 @@ static emp_time_ns least_shared(const walker *w, const shared_work *all)
     return (alone_ns + others * away_ns) / (others + 1);
 }
 
-/* When the op that waits starts, at least. */
-static emp_time_ns least_end(walker *w, const outset *o)
+/* When the op that waits starts, at least, or \a known_ns if that is later. */
+static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
 {
     shared_work all = {.release_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS},
                        .tail_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS}};
@@ -273,11 +296,12 @@ static emp_time_ns least_end(walker *w, const outset *o)
         m.elsewhere_ns = least_elsewhere(w, slot, o);
         m.release_ns[w->server] = head_at(w, slot, o, HERE).queued_ns;
         m.work_ns[w->server] = run_ns;
-        m.tail_ns[w->server] = emp_time_later(n->lag[w->goal][HERE].done_ns, 0);
+        m.tail_ns[w->server] = emp_time_later(n->done_ns[w->goal][HERE], 0);
         emp_crowd_add(&w->crowd, m);
         share(w, slot, o, m.release_ns[w->server], &all);
     }
-    return emp_time_later(emp_crowd_least(&w->crowd), least_shared(w, &all));
+    known_ns = emp_time_later(known_ns, least_shared(w, &all));
+    return emp_crowd_least(&w->crowd, known_ns, NULL);
 }
 
 /* Over where the first op is. \a absolute_ns: from the start of the step. \return from when it is done. */
@@ -290,10 +314,12 @@ static emp_time_ns measure(walker *w, emp_op_id from, emp_time_ns *absolute_ns)
     for (int32_t place = HERE; place < places; place++) {
         outset o = {.from = from, .place = place};
         find_heads(w, &o);
-        least_ns = emp_time_sooner(least_ns, least_end(w, &o));
+        least_ns = emp_time_sooner(least_ns, least_end(w, &o, 0));
+        if (least_absolute_ns <= *absolute_ns) continue;
         o.is_absolute = true;
         o.begin_ns = begin_ns;
-        least_absolute_ns = emp_time_sooner(least_absolute_ns, least_end(w, &o));
+        least_absolute_ns =
+            emp_time_sooner(least_absolute_ns, least_end(w, &o, *absolute_ns));
     }
     *absolute_ns = emp_time_later(*absolute_ns, least_absolute_ns);
     return least_ns;
@@ -363,14 +389,12 @@ emp_status emp_bound_segments(emp_bound_model *model, emp_bound_paths *paths,
     if (model->problem->runtime.rules != EMP_RULES_EVENTS) goto cleanup;
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&model->op[op], k))
-                emp_bound_paths_find_head(paths, model, op, k);
+        if (model->op[op].kinds != 0) emp_bound_paths_find_heads(paths, model, op);
         if (!emp_bound_is_on_gpu(model, op) ||
             model->edge_offset[op + 1] - model->edge_offset[op] < 2)
             continue;
         EMP_TRY(end_at(&w, op, tries, err));
-        emp_bound_paths_find_head(paths, model, op, gpu);
+        emp_bound_paths_find_heads(paths, model, op);
     }
 
 cleanup:

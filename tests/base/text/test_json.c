@@ -271,3 +271,66 @@ Test(json, survives_every_allocation_failure)
     write_many(text, sizeof text, 40);
     SURVIVES_EVERY_ALLOCATION_FAILURE(parse_and_clear(text), );
 }
+
+/* Reals of few digits are read without strtod(), which must make no difference. */
+Test(json, reals_have_the_bits_of_the_library)
+{
+    static const char *const written[] = {"28679.271",
+                                          "-0.1",
+                                          "0.000001",
+                                          "123456789012345.5",
+                                          "1234567890.12345",
+                                          "-0.0",
+                                          "99999999999.999",
+                                          "0.1234567890123456",
+                                          "1.5e3",
+                                          "0.30000000000000004",
+                                          "-1234.5678"};
+
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        emp_json_document d = {0};
+        parse_good(&d, written[i]);
+        const double got = emp_json_number(d.root), want = strtod(written[i], NULL);
+        cr_expect(emp_json_is(d.root, EMP_JSON_REAL));
+        cr_expect_eq(memcmp(&got, &want, sizeof got), 0, "%s: %.17g", written[i], got);
+        emp_json_clear(&d);
+    }
+}
+
+/* Whatever stands at whichever place of the eight bytes that are looked at once. */
+Test(json, special_characters_are_found_at_every_place_of_a_string)
+{
+    static const struct {
+        const char *written, *meant;
+    } special[] = {
+        {"\\n", "\n"}, {"\\\"", "\""}, {"\\\\", "\\"}, {"\xC3\xA9", "\xC3\xA9"}};
+
+    for (size_t s = 0; s < sizeof special / sizeof *special; s++) {
+        for (int place = 0; place < 20; place++) {
+            char              text[80], want[80];
+            emp_json_document d = {0};
+            snprintf(text, sizeof text, "[\"%.*s%s%s\", \"next\"]", place,
+                     "aaaaaaaaaaaaaaaaaaaa", special[s].written, "bbbbbbbbbbbb");
+            snprintf(want, sizeof want, "%.*s%s%s", place, "aaaaaaaaaaaaaaaaaaaa",
+                     special[s].meant, "bbbbbbbbbbbb");
+            parse_good(&d, text);
+            const emp_json *first = emp_json_first(d.root);
+            cr_expect_str_eq(emp_json_string(first), want);
+            cr_expect_str_eq(emp_json_string(emp_json_next(first)), "next");
+            emp_json_clear(&d);
+        }
+    }
+}
+
+Test(json, control_characters_are_refused_at_every_place_of_a_string)
+{
+    for (int place = 0; place < 20; place++) {
+        char              text[80];
+        emp_json_document d = {0};
+        emp_error         err = {0};
+        snprintf(text, sizeof text, "\"%.*s\t%s\"", place, "aaaaaaaaaaaaaaaaaaaa",
+                 "bbbbbbbbbbbb");
+        cr_expect_eq(emp_json_parse(&d, text, strlen(text), &err), EMP_EFORMAT);
+        emp_json_clear(&d);
+    }
+}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "search/partition/bundles.h"
 #include "search/partition/op_costs.h"
 #include "search/partition/partition_graph.h"
 #include "search/partition/scotch_cut.h"
@@ -102,6 +103,80 @@ Test(partition_graph, has_a_vertex_a_class_and_a_weight_a_tensor)
     g = create(f->problem, false);
     cr_assert_eq(g->vertex_count, 3);
     cr_expect_eq(g->row[3], 4, "the edges to the CPU are gone");
+    emp_partition_graph_destroy(g);
+}
+
+enum { CHAINS = 4, LINKS = 12, LEAVES = 8 };
+
+/* Chains that begin at one hub, which LEAVES more read, and an op of the CPU alone. */
+static void make_star_of_chains(void)
+{
+    const emp_op_id hub = fixture_op(f, NULL, 10);
+
+    for (int32_t chain = 0; chain < CHAINS; chain++) {
+        emp_op_id last = hub;
+        for (int32_t i = 0; i < LINKS; i++) {
+            const emp_op_id next = fixture_op(f, NULL, 100 + 10 * i + chain);
+            fixture_edge(f, last, next);
+            last = next;
+        }
+    }
+    for (int32_t i = 0; i < LEAVES; i++) fixture_edge(f, hub, fixture_op(f, NULL, 1));
+    const emp_op_id host = fixture_op(f, NULL, 1);
+    fixture_cpu_only(f, host);
+    fixture_edge(f, hub, host);
+}
+
+/* What bundle `b` must be, from the vertices in it. */
+static void expect_bundle(const emp_partition_graph *g,
+                          const emp_partition_graph *bundles,
+                          const int32_t *bundle_of_vertex, int32_t b)
+{
+    int64_t load = 0, traffic_out = 0, found = 0;
+
+    for (int32_t v = 0; v < g->vertex_count; v++) {
+        if (bundle_of_vertex[v] != b) continue;
+        cr_expect_eq(g->is_cpu_only[v], bundles->is_cpu_only[b]);
+        load += g->load[v];
+        for (int32_t i = g->row[v]; i < g->row[v + 1]; i++)
+            if (bundle_of_vertex[g->neighbor[i]] != b) traffic_out += g->traffic[i];
+    }
+    for (int32_t i = bundles->row[b]; i < bundles->row[b + 1]; i++)
+        found += bundles->traffic[i];
+    cr_expect_gt(load, 0, "bundle %d is empty", b);
+    cr_expect_eq(bundles->load[b], load);
+    cr_expect_eq(found, traffic_out, "bundle %d", b);
+}
+
+Test(partition_graph, bundles_keep_loads_and_the_traffic_between_them)
+{
+    emp_partition_graph *bundles = NULL;
+    int32_t              bundle[1 + CHAINS * LINKS + LEAVES + 1];
+    const int32_t        most = 12;
+
+    make_star_of_chains();
+    emp_partition_graph *g = create(fixture_problem(f), true);
+    cr_assert_eq((size_t)g->vertex_count, sizeof bundle / sizeof *bundle);
+    ASSERT_OK(emp_partition_graph_bundle(&bundles, g, most, bundle, &err));
+    cr_expect_leq(bundles->vertex_count, most, "%d bundles", bundles->vertex_count);
+    cr_expect_geq(bundles->vertex_count, most / 3, "%d bundles", bundles->vertex_count);
+    expect_sorted_and_symmetric(bundles);
+    for (int32_t b = 0; b < bundles->vertex_count; b++)
+        expect_bundle(g, bundles, bundle, b);
+    emp_partition_graph_destroy(bundles);
+    emp_partition_graph_destroy(g);
+}
+
+Test(partition_graph, bundles_survive_every_allocation_failure)
+{
+    int32_t              bundle[1 + CHAINS * LINKS + LEAVES + 1];
+    emp_partition_graph *bundles = NULL;
+
+    make_star_of_chains();
+    emp_partition_graph *g = create(fixture_problem(f), true);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_partition_graph_bundle(&bundles, g, 12, bundle, NULL), );
+    emp_partition_graph_destroy(bundles);
     emp_partition_graph_destroy(g);
 }
 

@@ -124,17 +124,9 @@ static void bar(const emp_inside *s, int32_t i, uint32_t drawn)
 
 static void create(emp_inside *s, int32_t count, emp_rng *rng)
 {
-    const size_t room = ((size_t)count + 7) / 8 * 8;
+    emp_error err = {0};
 
-    *s = (emp_inside){.count = count};
-    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-        s->barred[k] = EMP_ADD_ARRAY(&s->arrays, double, room);
-    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) {
-        s->of[r].work = EMP_ADD_ARRAY(&s->arrays, double, room);
-        s->of[r].head = EMP_ADD_ARRAY(&s->arrays, double, room);
-        s->of[r].tail = EMP_ADD_ARRAY(&s->arrays, double, room);
-    }
-    cr_assert_not(s->arrays.is_short);
+    cr_assert_eq(emp_inside_init(s, count, &err), EMP_OK);
     for (int32_t i = 0; i < count; i++) {
         bar(s, i, emp_rng_below(rng, 3));
         for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) {
@@ -143,6 +135,7 @@ static void create(emp_inside *s, int32_t count, emp_rng *rng)
             s->of[r].tail[i] = draw_ns(rng);
         }
     }
+    emp_inside_find_reach(s);
 }
 
 static double inside(const emp_inside_work *of, int32_t i, emp_window w)
@@ -170,13 +163,13 @@ static void expect_cost(const emp_inside *s, const double *price, emp_window w,
     static emp_area_item item[MOST_OPS];
     double               want = 0, of_items = 0;
 
-    emp_inside_items(s, w, item);
-    for (int32_t i = 0; i < s->count; i++) {
+    const int32_t items = emp_inside_items(s, w, item);
+    for (int32_t i = 0; i < items; i++) {
         double least = 0;
         cr_assert_geq(emp_area_cheapest(&item[i], price, &least), 0);
         of_items += least;
-        want += cost_of(s, i, price, w);
     }
+    for (int32_t i = 0; i < s->count; i++) want += cost_of(s, i, price, w);
     cr_expect_float_eq(cost, want, 1e-12 * want, "%d ops: %.17g, not %.17g", s->count,
                        cost, want);
     cr_expect_float_eq(of_items, want, 1e-12 * want, "%d ops: items of %.17g, not %.17g",
