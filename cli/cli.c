@@ -57,6 +57,16 @@ void cli_warn(const char *format, ...)
     va_end(args);
 }
 
+void cli_inform(const char *format, ...)
+{
+    va_list args;
+
+    if (is_warned) return;
+    va_start(args, format);
+    print_sentence("emplace: ", format, args);
+    va_end(args);
+}
+
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum)
 {

@@ -90,8 +90,11 @@ EMP_PRINTF_LIKE(1, 2) _Noreturn void cli_usage_error(const char *format, ...);
 /** Prints "emplace: warning: <message>" to standard error. */
 EMP_PRINTF_LIKE(1, 2) void cli_warn(const char *format, ...);
 
-/** Has cli_warn() say nothing while \a is_repeated, where a command does once more what it has warned of. Belongs to
- * the calling thread. */
+/** Prints "emplace: <message>" to standard error: information that is no reason to worry. */
+EMP_PRINTF_LIKE(1, 2) void cli_inform(const char *format, ...);
+
+/** Has cli_warn() and cli_inform() print nothing while \a is_repeated, where a command does once more what it has
+ * warned of. Belongs to the calling thread. */
 void cli_warn_only_once(bool is_repeated);
 
 /** The value of an option: a whole number in minimum..maximum, as 400, 10k, 2M or, to 2^53, 1e6;

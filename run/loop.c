@@ -172,13 +172,13 @@ static emp_status prepare_times(emp_run_state *run, emp_error *err)
     const size_t ops = (size_t)run->problem->graph->op_count;
 
     if (!run->params->method->needs_times) return EMP_OK;
-    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) {
+    for (int32_t i = 0; i < run->batch_limit; i++) {
         run->times[i].start_ns = EMP_ADD_ARRAY(&run->arrays, emp_time_ns, ops);
         run->times[i].end_ns = EMP_ADD_ARRAY(&run->arrays, emp_time_ns, ops);
     }
     if (run->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "times of %zu ops in %d candidates", ops,
-                         EMP_MAX_BATCH);
+                         run->batch_limit);
     return EMP_OK;
 }
 
@@ -194,6 +194,18 @@ static emp_status check_options(const char *options, emp_error *err)
                      length, EMP_RECORD_TEXT_BYTES - 1);
 }
 
+/* Ops of all candidates of a batch. Larger graphs have smaller batches, so that candidates take less than the graph. */
+enum { BATCH_OPS = 1 << 23 };
+
+static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
+
+static int32_t batch_limit_of(int32_t op_count)
+{
+    const int32_t fitting = BATCH_OPS / (op_count > 0 ? op_count : 1);
+
+    return least(fitting > 1 ? fitting : 1, EMP_MAX_BATCH);
+}
+
 emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
 {
     emp_method_params placer = run->params->placer;
@@ -206,14 +218,14 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     placer.warn_context = run->params->context;
     if (run->params->budget_s > 0)
         placer.deadline_s = run->start_s + run->params->budget_s;
-    run->batch_limit = EMP_MAX_BATCH;
+    run->batch_limit = batch_limit_of(run->problem->graph->op_count);
     if (run->ranks != NULL && !run->params->is_async)
-        run->batch_limit = emp_run_together_limit(run->ranks);
+        run->batch_limit = least(run->batch_limit, emp_run_together_limit(run->ranks));
     run->threads = placer.threads < 1 ? 1 : placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     EMP_CHECK(check_options(placer.options, err));
     EMP_CHECK(prepare_record(run->record, run->problem, placer.decides, err));
-    for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
+    for (int32_t i = 0; i < run->batch_limit; i++)
         EMP_CHECK(emp_decision_init(&run->candidate[i], run->problem->graph->op_count,
                                     placer.decides, err));
     EMP_CHECK(prepare_times(run, err));

@@ -407,6 +407,8 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
     made = emp_trials_run(&plan.trials, &jobs, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     if (is_part(&jobs) && made == EMP_OK) EMP_TRY(find_bounds(&plan, err));
+    plan.c->runs_made = emp_trials_ready(&plan.trials);
+    plan.c->runs_planned = plan.trials.job_count;
     emp_comparison_fill(&plan);
     EMP_TRY(emp_comparison_sum_up(plan.c, err));
     EMP_TRY(emp_comparison_draw_curves(&plan, err));

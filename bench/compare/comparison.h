@@ -38,6 +38,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "bench/compare/tasks.h"
 #include "bench/trials/statistics.h"
 #include "bench/trials/trials.h"
@@ -144,6 +145,10 @@ emp_status emp_entrants_of_arms(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
                                 int32_t *count, const char *method, const char *preset,
                                 char *arms, emp_error *err);
 
+/** Describes the first arm: its method and preset, and the values in it of all options that any arm names:
+ * "hdp, preset paper: grouping=metis, groups=48". O(arms x options). */
+void emp_entrants_describe_base(emp_text *text, const emp_entrant *arms, int32_t count);
+
 /** All methods, five seeds, 100 and 1,000 evaluations, 20 draws, records in "runs", one thread; no
  * tasks yet. */
 emp_comparison_params emp_comparison_params_default(void);
@@ -197,6 +202,7 @@ typedef struct {
 
 typedef struct {
     int32_t      entrant_count, row_count, seed_count, budget_count, draws;
+    int32_t      runs_made, runs_planned; /**< fewer were made after an interrupt */
     bool         has_arms; /**< entrants are arms of one method, the first one its base */
     emp_entrant *entrant;
     emp_trials_tasks       tasks; /**< with what their runs share */

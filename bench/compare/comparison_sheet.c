@@ -129,6 +129,14 @@ static void emp_comparison_name_budget(char text[EMP_SHEET_CELL_BYTES],
                  budget->evaluations, emp_units_plural(budget->evaluations));
 }
 
+/* ", range below": what the line below a median is, or nothing with one seed. */
+static const char *spread_of(const emp_comparison *c)
+{
+    return c->seed_count == 1                   ? ""
+           : c->seed_count < EMP_INTERVAL_LEAST ? ", range below"
+                                                : ", 95 % interval below";
+}
+
 void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
 {
     const emp_comparison_budget *budget = &c->budget[b];
@@ -142,9 +150,10 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
     s->rows = "entrants";
     emp_comparison_name_budget(text, budget);
     emp_sheet_set_title(s,
-                        "Seconds per training step, simulated, after %s: median of %d "
-                        "seed%s, 95 %% interval below",
-                        text, c->seed_count, emp_units_plural(c->seed_count));
+                        "Seconds per training step, simulated, after %s: median of %s%d "
+                        "seed%s%s",
+                        text, c->runs_made < c->runs_planned ? "at most " : "",
+                        c->seed_count, emp_units_plural(c->seed_count), spread_of(c));
     emp_sheet_set_facts(
         s, json_pack("{s:o, s:o}", "evaluations",
                      budget->evaluations > 0 ? json_integer(budget->evaluations)
@@ -199,7 +208,7 @@ void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
 {
     EMP_SHEET_INIT(s, change_columns);
     s->command = c->command;
-    emp_sheet_set_title(s, "Would the ranking be another?");
+    emp_sheet_set_title(s, "Would other costs change the ranking?");
     emp_sheet_note(s,
                    "The placements found, re-scored: with +-10 %% on every cost (%d "
                    "draws), and by other rules of the runtime; no search is run again. "
@@ -376,6 +385,40 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
                        others, emp_units_plural(others));
 }
 
+/* The word before "tasks": those that a file adds have no name. */
+static const char *emp_comparison_kind(const emp_comparison *c, emp_task_set set)
+{
+    int32_t own = 0, fresh = 0;
+
+    for (int32_t r = 0; r < c->row_count && set == EMP_TASKS_FRESH; r++) {
+        if (c->set[r] != set) continue;
+        if (emp_task_is_fresh(&c->row[r]))
+            fresh++;
+        else
+            own++;
+    }
+    return own == 0 && fresh == 0 ? ""
+           : own == 0             ? "fresh "
+           : fresh == 0           ? "own "
+                                  : "fresh and own ";
+}
+
+/* Why methods have no CPU seconds. */
+static void note_untimed(emp_sheet *s, const emp_comparison *c)
+{
+    char     array[512] = "";
+    emp_text names = {array, sizeof array, 0};
+
+    for (int32_t e = 0; e < c->entrant_count; e++)
+        if (c->entrant[e].method->is_outside)
+            emp_text_add(&names, "%s%s", names.used > 0 ? ", " : "", c->entrant[e].key);
+    if (names.used > 0)
+        emp_sheet_note(s,
+                       "CPU s: unknown for methods that run outside this process, whose "
+                       "CPU seconds are counted: %s.",
+                       array);
+}
+
 void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
                          emp_task_set set)
 {
@@ -394,8 +437,8 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
     s->infinite = "none";
     emp_comparison_name_budget(text, &c->budget[b]);
     emp_sheet_set_title(s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
-                        set == EMP_TASKS_FRESH ? "fresh " : "",
-                        emp_units_plural(t->row_count), origin[set]);
+                        emp_comparison_kind(c, set), emp_units_plural(t->row_count),
+                        origin[set]);
     add_lines(s, c, b, set);
     emp_sheet_note(s,
                    "rank: mean over tasks of the rank by median over %d seed%s. Ratios: "
@@ -403,6 +446,7 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
                    "bootstrap over tasks. solved: tasks where the median fits in memory.",
                    c->seed_count, emp_units_plural(c->seed_count));
     note_tests(s, c, t);
+    note_untimed(s, c);
     if (c->budget[b].clock_s > 0)
         emp_sheet_note(s, "By the clock: this differs from run to run.");
 }
@@ -498,8 +542,20 @@ static json_t *json_outside(const emp_comparison *c)
     return all;
 }
 
+/* Its name in the table says neither the method nor the values that other arms change. */
+static void note_base(emp_sheet *s, const emp_comparison *c)
+{
+    char     array[1024] = "";
+    emp_text text = {array, sizeof array, 0};
+
+    if (!c->has_arms) return;
+    emp_entrants_describe_base(&text, c->entrant, c->entrant_count);
+    emp_sheet_note(s, "The first arm, %s, is %s.", c->entrant[0].key, array);
+}
+
 void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
 {
+    note_base(s, c);
     emp_sheet_note(s,
                    "*: the task's lowest median, at one method where several have it. "
                    "none: no placement that fits in memory, counted as infinitely slow. "
@@ -538,6 +594,7 @@ static emp_status print_all(FILE *out, const emp_comparison *c, emp_sheet_format
     if (c->draws > 0 && emp_comparison_largest(c, EMP_BY_EVALUATIONS) >= 0)
         emp_comparison_changes(&sheet[count++], c);
     for (int32_t i = 0; i < count - 1; i++) sheet[i].next = &sheet[i + 1];
+    emp_sheet_set_runs(&sheet[0], c->runs_made, c->runs_planned);
     emp_comparison_explain(&sheet[count - 1], c);
     emp_status st = emp_sheet_print(out, &sheet[0], format, err);
     for (int32_t i = 0; i < count; i++) emp_sheet_clear(&sheet[i]);
@@ -567,6 +624,7 @@ static emp_status print_data(FILE *out, const emp_comparison *c, emp_sheet_forma
         head = NULL;
     }
     emp_sheet_set_head(&sheet[0], head);
+    emp_sheet_set_runs(&sheet[0], c->runs_made, c->runs_planned);
     emp_status st = emp_sheet_print(out, &sheet[0], format, err);
     for (int32_t b = 0; b <= last; b++) emp_sheet_clear(&sheet[b]);
     emp_sheet_clear(&changes);

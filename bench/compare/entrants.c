@@ -175,6 +175,54 @@ static bool name_arm(emp_entrant *e, const emp_entrant *entrants, int32_t count)
     return bytes <= sizeof e->key;
 }
 
+/* The item "NAME=VALUE" of that name in a list of options, or NULL. */
+static const char *find_option(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *at = list; at != NULL && *at != '\0';) {
+        if (strncmp(at, name, length) == 0 && at[length] == '=') return at;
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    return NULL;
+}
+
+static bool is_named(const emp_entrant *arms, int32_t count, const char *name)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (find_option(arms[i].options, name) != NULL) return true;
+    return false;
+}
+
+void emp_entrants_describe_base(emp_text *text, const emp_entrant *arms, int32_t count)
+{
+    const emp_method *method = arms[0].method;
+    const size_t      preset_length = strlen(arms[0].preset);
+    size_t            length = 0;
+    int32_t           preset = 0;
+    const char       *before = ": ";
+
+    emp_text_add(text, "%s", method->name);
+    if (method->presets != NULL) {
+        if (preset_length > 0)
+            preset = emp_words_find(method->presets, arms[0].preset, preset_length);
+        const char *name = emp_words_at(method->presets, preset, &length);
+        emp_text_add(text, ", preset %.*s", (int)length, name);
+    }
+    for (const emp_option *o = method->options; o != NULL && o->name != NULL; o++) {
+        const char *own = find_option(arms[0].options, o->name);
+        char        value[EMP_OPTION_TEXT_BYTES];
+        if (!is_named(arms, count, o->name)) continue;
+        emp_option_write_default(value, o, preset);
+        if (own != NULL)
+            emp_text_add(text, "%s%.*s", before, (int)strcspn(own, ","), own);
+        else
+            emp_text_add(text, "%s%s=%s", before, o->name, value);
+        before = ", ";
+    }
+}
+
 static char *trim(char *text)
 {
     text += strspn(text, " \t");

@@ -316,10 +316,10 @@ static emp_status write_figures(FILE *file, const emp_comparison *c, bool has_fi
         fputs("<p>No figures: " EMP_GNUPLOT_ABSENCE ".</p>\n", file);
         return EMP_OK;
     }
-    fputs("<p class=\"how\">Best step so far, median over seeds, shaded its 95 % "
-          "interval; dots propose once; no placement that fits is below the dashed "
-          "line.</p>\n",
-          file);
+    fprintf(file,
+            "<p class=\"how\">Best step so far, median over seeds, shaded its %s; dots "
+            "propose once; no placement that fits is below the dashed line.</p>\n",
+            c->seed_count < EMP_INTERVAL_LEAST ? "range" : "95 % interval");
     for (int32_t r = 0; r < c->row_count; r++) {
         if (!emp_comparison_has_figure(c, r)) continue;
         emp_html_put(file, "<h3>", c->row[r].title, "</h3>");

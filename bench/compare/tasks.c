@@ -79,6 +79,17 @@ const emp_task emp_fresh_task[EMP_FRESH_TASKS] = {
 
 /* ---- lists ---- */
 
+bool emp_task_is_fresh(const emp_task *task)
+{
+    for (int32_t i = 0; i < EMP_FRESH_TASKS; i++) {
+        const emp_task *fresh = &emp_fresh_task[i];
+        if (strcmp(fresh->key, task->key) == 0 && strcmp(fresh->spec, task->spec) == 0 &&
+            strcmp(fresh->machine, task->machine) == 0)
+            return true;
+    }
+    return false;
+}
+
 static emp_status add(emp_task_list *list, const emp_task *task, emp_task_set set,
                       const char *where, emp_error *err)
 {

@@ -53,6 +53,9 @@ typedef struct {
  * stated, so that a changed default changes no task. */
 extern const emp_task emp_fresh_task[EMP_FRESH_TASKS];
 
+/** True for one of these; the tasks of a file can be of the set EMP_TASKS_FRESH and are not. O(EMP_FRESH_TASKS). */
+bool emp_task_is_fresh(const emp_task *task);
+
 /** Adds what the comma-separated words name: "table1", "fresh", "all" (both), a split of PlaceBench
  * ("placebench:test"), all of it ("placebench:all"), or a file. The tasks of a file count as fresh.
  * Published instances whose files are not there are counted and left out. Clear the list also

@@ -306,6 +306,8 @@ emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *defin
     EMP_TRY(lay_out(&plan, err));
     made = emp_trials_run(&plan.trials, &jobs, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    plan.table->runs_made = emp_trials_ready(&plan.trials);
+    plan.table->runs_planned = plan.trials.job_count;
     fill(&plan);
     EMP_TRY(emp_ablation_sum_up(plan.table, err));
     *out = plan.table;

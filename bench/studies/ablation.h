@@ -101,6 +101,7 @@ typedef struct {
     emp_ablation_overall *overall;    /**< [arm] */
     int32_t               test_least; /**< tasks that a test needs */
     int32_t               seed_count;
+    int32_t               runs_made, runs_planned;
     int64_t               budget;
     char                  runtime[EMP_RECORD_NAME_BYTES];
     emp_trials_tasks      tasks; /**< [row] */

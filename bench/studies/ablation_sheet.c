@@ -210,8 +210,10 @@ static void note_shortened(emp_sheet *s, const emp_ablation_table *t)
     if (t->seed_count < d->seed_count || t->budget < d->budget)
         emp_sheet_note(s,
                        "This is a first study: %" PRId64 " of %" PRId64
-                       " evaluations a run, %d of %d seeds. With --full it has all.",
-                       t->budget, d->budget, t->seed_count, d->seed_count);
+                       " evaluations a run, %s%d of %d seeds. With --full it has all.",
+                       t->budget, d->budget,
+                       t->runs_made < t->runs_planned ? "at most " : "", t->seed_count,
+                       d->seed_count);
 }
 
 emp_status emp_ablation_print(FILE *out, const emp_ablation_table *t, const char *note,
@@ -227,6 +229,7 @@ emp_status emp_ablation_print(FILE *out, const emp_ablation_table *t, const char
     for (int32_t r = 0; r < t->row_count; r++) fill(&sheet[r], t, r);
     if (count > t->row_count) fill_overall(last, t, format);
     for (int32_t i = 1; i < count; i++) sheet[i - 1].next = &sheet[i];
+    emp_sheet_set_runs(sheet, t->runs_made, t->runs_planned);
     if (note != NULL) emp_sheet_note(last, "%s", note);
     note_columns(last, t);
     note_overall(last, t);

@@ -275,9 +275,34 @@ static emp_value annealed(const plan *p, int32_t row, int32_t arm)
     return isnan(s.median) ? EMP_V(NAN) : emp_value_range(s.median, s.min, s.max);
 }
 
+/* While annealings are not laid out, their number is not known: each placement may have one an arm and seed. */
+static int32_t runs_planned(const plan *p)
+{
+    const bool is_laid_out = p->annealing.cell_count == p->row_count * ARMS;
+
+    return p->row_count + (is_laid_out ? p->annealing.job_count
+                                       : p->row_count * ARMS * p->params->seed_count);
+}
+
+/* The seeds that all annealings of a row have. */
+static int32_t seeds_made(const plan *p, int32_t row)
+{
+    double  step_s[EMP_TRIALS_SEEDS];
+    int32_t least = p->params->seed_count;
+
+    if (p->annealing.cell_count == 0) return 0;
+    for (int32_t arm = 0; arm < ARMS; arm++) {
+        const int32_t ready = emp_trials_steps(&p->annealing, row * ARMS + arm, step_s);
+        if (ready < least) least = ready;
+    }
+    return least;
+}
+
 static void tabulate(emp_sheet *sheet, const plan *p)
 {
     const emp_trials_params *params = p->params;
+    const int32_t            planned = runs_planned(p);
+    const int32_t made = emp_trials_ready(&p->placing) + emp_trials_ready(&p->annealing);
 
     EMP_SHEET_INIT(sheet, columns[p->part]);
     emp_sheet_set_title(sheet, "What %s is worth, runtime %s: seconds a step",
@@ -285,18 +310,21 @@ static void tabulate(emp_sheet *sheet, const plan *p)
     for (int32_t i = 0; i < p->row_count; i++) {
         const emp_task *task = &p->tasks.task[i / p->method_count];
         const outcome  *t = &p->outcome[i];
-        EMP_SHEET_ADD(
-            sheet, EMP_V(task->key), EMP_V(task->spec), EMP_V(task->machine),
-            EMP_V(p->tasks.runtime), EMP_V(p->method[i % p->method_count]->name),
-            EMP_V(params->budget), EMP_V(params->seed_count), EMP_V(t->plain_s),
-            emp_value_if(!isnan(t->own_s), EMP_V(t->own_s)), EMP_V(t->rule_s),
-            annealed(p, i, DECISION), annealed(p, i, DEVICES), annealed(p, i, BOTH));
+        EMP_SHEET_ADD(sheet, EMP_V(task->key), EMP_V(task->spec), EMP_V(task->machine),
+                      EMP_V(p->tasks.runtime),
+                      EMP_V(p->method[i % p->method_count]->name), EMP_V(params->budget),
+                      EMP_V(made < planned ? seeds_made(p, i) : params->seed_count),
+                      EMP_V(t->plain_s), emp_value_if(!isnan(t->own_s), EMP_V(t->own_s)),
+                      EMP_V(t->rule_s), annealed(p, i, DECISION), annealed(p, i, DEVICES),
+                      annealed(p, i, BOTH));
     }
+    emp_sheet_set_runs(sheet, made, planned);
     emp_sheet_note(sheet,
                    "Devices are the same in the first four columns. Annealing has "
-                   "%lld evaluation%s from there: median of %d seed%s, and range.",
+                   "%lld evaluation%s from there: median of %s%d seed%s, and range.",
                    (long long)params->budget, emp_units_plural(params->budget),
-                   params->seed_count, emp_units_plural(params->seed_count));
+                   made < planned ? "at most " : "", params->seed_count,
+                   emp_units_plural(params->seed_count));
 }
 
 static emp_status make(plan *p, emp_error *err)

@@ -496,6 +496,8 @@ emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definiti
     if (st == EMP_OK)
         EMP_TRY(emp_trials_each(plan.table->row_count, params->jobs.threads, find_bound,
                                 &plan, err));
+    plan.table->runs_made = emp_trials_ready(&plan.trials);
+    plan.table->runs_planned = plan.trials.job_count;
     for (int32_t r = 0; r < plan.table->row_count; r++) fill_row(&plan, r);
     emp_table_trace_origins(plan.table);
     *out = plan.table;

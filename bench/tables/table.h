@@ -83,12 +83,14 @@ typedef struct {
     char gain_note[EMP_RECORD_TEXT_BYTES]; /**< which columns gains lack, or "" */
     char impossible_note
         [2 * EMP_RECORD_TEXT_BYTES]; /**< sizes that reported times rule out, or "" */
-    char runtime[EMP_RECORD_NAME_BYTES];
-    char command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
-    char version[EMP_RECORD_NAME_BYTES];
-    char commit[EMP_RECORD_NAME_BYTES];
-    bool is_dirty;
-    bool is_relative; /**< times are divided: emp_table_reference() */
+    char    runtime[EMP_RECORD_NAME_BYTES];
+    char    command[EMP_RECORD_TEXT_BYTES]; /**< makes this table */
+    char    version[EMP_RECORD_NAME_BYTES];
+    char    commit[EMP_RECORD_NAME_BYTES];
+    bool    is_dirty;
+    bool    is_relative; /**< times are divided: emp_table_reference() */
+    int32_t runs_made,
+        runs_planned; /**< of all cells; fewer were made after an interrupt */
 } emp_table;
 
 /** An empty table of that size; fill in the rows and columns. */

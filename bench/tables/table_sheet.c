@@ -183,6 +183,21 @@ static void add_share(emp_text *line, int64_t count, int64_t full)
     if (count < full) emp_text_add(line, " of %" PRId64, full);
 }
 
+/* "1 to 2 of 5 seeds": how many runs the cells of a column have, which differ in a partial table. */
+static void add_seeds_made(emp_text *line, const emp_table *t, int32_t c)
+{
+    int32_t least = EMP_TRIALS_SEEDS, most = 0;
+
+    for (int32_t r = 0; r < t->row_count; r++) {
+        const int32_t made = emp_table_at(t, r, c)->run_count;
+        if (made < least) least = made;
+        if (made > most) most = made;
+    }
+    if (least < most) emp_text_add(line, "%d to ", least);
+    emp_text_add(line, "%d of %d seed%s", most, t->column[c].full_seed_count,
+                 emp_units_plural(t->column[c].full_seed_count));
+}
+
 static void note_budgets(emp_sheet *s, const emp_table *t)
 {
     for (int32_t c = 0; c < t->column_count; c++) {
@@ -198,8 +213,12 @@ static void note_budgets(emp_sheet *s, const emp_table *t)
             add_share(&line, column->budget, column->full_budget);
             emp_text_add(&line, " evaluations a run, ");
         }
-        emp_text_add(&line, column->seed_count == 1 ? "seed " : "seeds 1 to ");
-        add_share(&line, column->seed_count, column->full_seed_count);
+        if (t->runs_made < t->runs_planned)
+            add_seeds_made(&line, t, c);
+        else {
+            emp_text_add(&line, column->seed_count == 1 ? "seed " : "seeds 1 to ");
+            add_share(&line, column->seed_count, column->full_seed_count);
+        }
         emp_sheet_note(s, "%s: %s.", column->title, line.at);
     }
 }
@@ -375,6 +394,7 @@ emp_status emp_table_print(FILE *out, const emp_table *t, emp_sheet_format forma
                                       "relative", t->is_relative));
     for (int32_t i = 0; i < t->row_count * t->column_count; i++)
         add_cell(&s, t, i / t->column_count, i % t->column_count, is_mixed);
+    emp_sheet_set_runs(&s, t->runs_made, t->runs_planned);
     add_notes(&s, t, order);
     emp_status st = emp_sheet_print(out, &s, format, err);
     emp_sheet_clear(&s);

@@ -17,6 +17,8 @@ enum {
     EMP_BOOTSTRAP_VALUES = 128, /**< at most */
     EMP_FRIEDMAN_LEAST =
         11, /**< rankings, for its approximation (Demsar, section 3.2.2) */
+    EMP_INTERVAL_LEAST =
+        6, /**< values that an interval of a median needs to be less than their range */
     EMP_WILCOXON_EXACT = 50 /**< differences up to which the test is exact */
 };
 
@@ -27,7 +29,7 @@ typedef struct {
 
 /** The median with its 95 % percentile bootstrap interval (Efron, Ann. Statist. 7(1), 1979):
  * the middle 95 % of the medians of resamples with replacement. With one value the interval
- * is that value: it says nothing. Ends are medians that occurred, never interpolated.
+ * is that value, and with fewer than EMP_INTERVAL_LEAST it is their range. Ends are medians that occurred, never interpolated.
  * \a values: 0 .. EMP_BOOTSTRAP_VALUES of them. O(resamples (count log count)). */
 emp_interval emp_median_interval(const double *values, int32_t count, uint64_t seed);
 

@@ -93,6 +93,14 @@ emp_status emp_trials_run(emp_trials *trials, const emp_jobs_params *jobs, emp_e
     return emp_jobs_run(trials->job, trials->job_count, jobs, err);
 }
 
+int32_t emp_trials_ready(const emp_trials *trials)
+{
+    int32_t ready = 0;
+
+    for (int32_t i = 0; i < trials->job_count; i++) ready += trials->job[i].is_ready;
+    return ready;
+}
+
 int32_t emp_trials_steps(const emp_trials *trials, int32_t cell,
                          double step_s[EMP_TRIALS_SEEDS])
 {

@@ -83,6 +83,9 @@ emp_job *emp_trials_cell(const emp_trials *trials, int32_t cell, int32_t *count)
 emp_status emp_trials_run(emp_trials *trials, const emp_jobs_params *jobs,
                           emp_error *err);
 
+/** Number of all runs that are ready; less than job_count after an interrupt. O(jobs). */
+int32_t emp_trials_ready(const emp_trials *trials);
+
 /** Writes one step time for each run of a cell that is ready, and returns their number. Infinity:
  * the run found no placement that fits in memory. */
 int32_t emp_trials_steps(const emp_trials *trials, int32_t cell,

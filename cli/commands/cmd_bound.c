@@ -15,6 +15,7 @@
 #include "cli/options/run_options.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
+#include "cli/stop.h"
 #include "run/methods.h"
 #include "sim/exact/exact.h"
 
@@ -37,8 +38,9 @@ static const struct argp_option options[] = {
     {"effort", 'e', "N", 0,
      "1 (the default, what place and simulate spend) to 3: more time, a higher bound", 0},
     {"placement", 'p', "METHOD|FILE", 0,
-     "Bound placements that have no other GPU kernels on CPUs than this one: a method's, "
-     "a placement file's or a run record's",
+     "Bound placements that put no further op with a GPU kernel on a CPU than this one: "
+     "a "
+     "method's, a placement file's or a run record's",
      0},
     {"why", 'w', 0, 0,
      "Say which lemma each bound comes from, which ops, and by how much it falls on "
@@ -133,9 +135,9 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
     }
     json_decref(values);
     if (args->is_why && object != NULL)
-        json_object_set_new(
-            object, "why",
-            cli_bound_why_json(inputs->problem, &r->all, &r->gpus, &r->changes));
+        json_object_set_new(object, "why",
+                            cli_bound_why_json(inputs->problem, &r->bounds, &r->all,
+                                               &r->gpus, &r->changes));
     if (r->certified_ns > 0 && object != NULL)
         json_object_set_new(object, "certified_s",
                             json_real((double)r->certified_ns * 1e-9));
@@ -222,8 +224,9 @@ static void print(const struct args *args, const cli_inputs *inputs,
 #undef X
     print_bound("lower bound", bounds->best_ns, "no placement that fits takes less");
     print_bound("on GPUs", bounds->gpu_kernels_ns,
-                args->placement != NULL ? "nor any with no other GPU kernels on CPUs"
-                                        : "nor any that keeps GPU kernels off the CPUs");
+                args->placement != NULL
+                    ? "nor any with no further op with a GPU kernel on a CPU"
+                    : "nor any that keeps GPU kernels off the CPUs");
     if (cli_bounds_leave_homes(inputs->problem))
         printf("Bounds are %s.\n", CLI_BOUND_HOMES);
     if (bounds->is_infeasible) printf("No placement fits in memory.\n");
@@ -281,6 +284,7 @@ static emp_status prove(emp_exact_result *result, const struct args *args,
     const emp_exact_options how = {
         .gap = args->gap_frac,
         .most_nodes = args->nodes,
+        .stop = cli_stop_flag(),
         .start = given->device_of_op != NULL ? given->device_of_op : found.device_of_op};
     EMP_TRY(emp_exact_solve(result, best, problem, &how, err));
 

@@ -86,16 +86,32 @@ static emp_status choose(const char **value, const char *given, const char *what
     return EMP_OK;
 }
 
+/* A file names its machine without a folder, so a machine of one's own is not found by it. */
+static emp_status check_named_machine(const struct args *args, emp_error *err)
+{
+    emp_machine *machine = NULL;
+    emp_error    why = {0};
+
+    if (emp_machine_load(&machine, args->machine, &why) != EMP_OK)
+        return EMP_ERROR(why.status,
+                         "%s is of a machine whose file --machine has to give: %s",
+                         args->path[0], why.msg);
+    emp_machine_destroy(machine);
+    return EMP_OK;
+}
+
 static emp_status load(cli_inputs *inputs, struct args *args,
                        const cli_decision_file file[2], emp_error *err)
 {
     const char *const workloads[] = {file[0].origin.workload, file[1].origin.workload};
     const char *const machines[] = {file[0].origin.machine, file[1].origin.machine};
+    const bool        is_given = args->machine != NULL;
 
     EMP_CHECK(choose(&args->workload, args->workload, "workload", "workload", workloads,
                      args, err));
     EMP_CHECK(
         choose(&args->machine, args->machine, "machine", "machine", machines, args, err));
+    if (!is_given) EMP_CHECK(check_named_machine(args, err));
     return cli_inputs_load(inputs, args->workload, args->machine, args->runtime, err);
 }
 
@@ -237,8 +253,10 @@ static void print_parts(const emp_difference *d, const emp_problem *problem,
     char alone[EMP_UNITS_TEXT_BYTES], without[EMP_UNITS_TEXT_BYTES], name[NAME_WIDTH + 1];
 
     if (d->part_count == 0) return;
-    printf("\nops that matter: %c with their devices in %c, and %c with those in %c\n",
-           fast, slow, slow, fast);
+    printf(
+        "\nops that matter: how a step changes with the other one's devices for them\n");
+    printf("  %c's step  %c's step  %-*s %5s %c to %c\n", fast, slow, NAME_WIDTH, "part",
+           "ops", slow, fast);
     for (int32_t i = 0; i < d->part_count && i < TOLD_PARTS; i++) {
         const emp_difference_part *part = &d->part[i];
         emp_device_id              from, to;

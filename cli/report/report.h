@@ -55,8 +55,9 @@ json_t *cli_bounds_json(const emp_bounds *bounds);
 
 /** Object with lower_bound and lower_bound_gpu_kernels (null if it comes from the other's lemma), and changes; NULL when
  * memory is out. */
-json_t *cli_bound_why_json(const emp_problem *problem, const emp_bounds_why *all,
-                           const emp_bounds_why *gpus, const emp_bounds_changes *changes);
+json_t *cli_bound_why_json(const emp_problem *problem, const emp_bounds *now,
+                           const emp_bounds_why *all, const emp_bounds_why *gpus,
+                           const emp_bounds_changes *changes);
 
 /** The same as tables on standard output. */
 void cli_bound_why_print(const emp_problem *problem, const emp_bounds *now,

@@ -183,27 +183,37 @@ static json_t *json_why(const emp_problem *problem, const emp_bounds_why *why)
     return o;
 }
 
-static json_t *json_changes(const emp_bounds_changes *changes)
+/* Below 0: the bound is lower. 0 without a bound. */
+static double change_frac(emp_time_ns now_ns, emp_time_ns changed_ns)
+{
+    return now_ns > 0 ? (double)changed_ns / (double)now_ns - 1.0 : 0.0;
+}
+
+static json_t *json_changes(const emp_bounds *now, const emp_bounds_changes *changes)
 {
     json_t *all = json_array();
 
     for (int32_t i = 0; i < changes->count; i++) {
-        const emp_bounds_changed *c = &changes->changed[i];
-        json_array_append_new(all, json_pack("{s:s, s:f, s:f}", "change",
-                                             change_key[c->change], "lower_bound_s",
-                                             (double)c->bounds.best_ns * 1e-9,
-                                             "lower_bound_gpu_kernels_s",
-                                             (double)c->bounds.gpu_kernels_ns * 1e-9));
+        const emp_bounds *b = &changes->changed[i].bounds;
+        json_array_append_new(
+            all,
+            json_pack("{s:s, s:f, s:f, s:f, s:f}", "change",
+                      change_key[changes->changed[i].change], "lower_bound_s",
+                      (double)b->best_ns * 1e-9, "change_frac",
+                      change_frac(now->best_ns, b->best_ns), "lower_bound_gpu_kernels_s",
+                      (double)b->gpu_kernels_ns * 1e-9, "change_gpu_kernels_frac",
+                      change_frac(now->gpu_kernels_ns, b->gpu_kernels_ns)));
     }
     return all;
 }
 
-json_t *cli_bound_why_json(const emp_problem *problem, const emp_bounds_why *all,
-                           const emp_bounds_why *gpus, const emp_bounds_changes *changes)
+json_t *cli_bound_why_json(const emp_problem *problem, const emp_bounds *now,
+                           const emp_bounds_why *all, const emp_bounds_why *gpus,
+                           const emp_bounds_changes *changes)
 {
     return json_pack("{s:o, s:o, s:o}", "lower_bound", json_why(problem, all),
                      "lower_bound_gpu_kernels", json_why(problem, gpus), "changes",
-                     json_changes(changes));
+                     json_changes(now, changes));
 }
 
 /* ---- text ---- */
@@ -270,7 +280,7 @@ static void print_why(const emp_problem *problem, const char *title,
 static const char *change_of(emp_time_ns now_ns, emp_time_ns changed_ns,
                              char text[EMP_UNITS_TEXT_BYTES])
 {
-    const double frac = now_ns > 0 ? (double)changed_ns / (double)now_ns - 1.0 : 0.0;
+    const double frac = change_frac(now_ns, changed_ns);
 
     if (fabs(frac) < LEAST_CHANGE) return "no change";
     return emp_units_format_change(frac, text, EMP_UNITS_TEXT_BYTES);

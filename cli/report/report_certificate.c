@@ -112,8 +112,8 @@ emp_status cli_certificate_json(json_t **out, const emp_problem *problem,
 
     if (problem->runtime.rules != EMP_RULES_EVENTS)
         EMP_FAIL(EMP_EUNSUPPORTED,
-                 "certificates are for runtimes whose rules are "
-                 "events, and those of %s are not",
+                 "certificates are for runtimes with the rules "
+                 "\"events\", and %s has others",
                  problem->runtime.name);
     EMP_TRY(emp_bounds_explain(&bounds, &why, NULL, problem, &how, err));
     if (why.lemma == EMP_BOUND_BY_NONE)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,11 +65,18 @@ static double per_second(double amount, emp_time_ns time)
 
 /* ---- JSON ---- */
 
+/* How near ops come to the peaks of their number formats. */
+static double of_peak(const emp_explain_share *share)
+{
+    return per_second(share->at_peak_s, share->time_ns);
+}
+
 static json_t *json_share(const emp_explain_share *share, const emp_explain_share *whole)
 {
-    return json_pack("{s:I, s:f, s:i, s:f, s:I}", "time_ns", (json_int_t)share->time_ns,
-                     "share", part(share->time_ns, whole->time_ns), "count",
-                     share->op_count, "flops", share->flops, "bytes",
+    return json_pack("{s:I, s:f, s:i, s:f, s:f, s:I}", "time_ns",
+                     (json_int_t)share->time_ns, "share",
+                     part(share->time_ns, whole->time_ns), "count", share->op_count,
+                     "flops", share->flops, "flops_peak_frac", of_peak(share), "bytes",
                      (json_int_t)share->bytes);
 }
 
@@ -109,12 +117,12 @@ static json_t *cli_ops_json(const emp_problem *problem, const emp_explanation *w
 
 /* ---- text ---- */
 
-static void print_rate(double rate, double peak)
+static void print_rate(double frac)
 {
     char text[EMP_UNITS_TEXT_BYTES];
 
-    printf(" %7s", rate > 0.0 && peak > 0.0
-                       ? emp_units_format_percent(rate / peak, text, sizeof text)
+    printf(" %7s", isfinite(frac) && frac > 0.0
+                       ? emp_units_format_percent(frac, text, sizeof text)
                        : "-");
 }
 
@@ -137,8 +145,8 @@ static void print_top(const emp_problem *problem, const emp_explanation *why,
                emp_units_format_percent(part(share->time_ns, device->ops.time_ns),
                                         part_text, sizeof part_text),
                share->op_count);
-        print_rate(per_second(share->flops, share->time_ns), model->peak_flops_per_s);
-        print_rate(per_second((double)share->bytes, share->time_ns),
+        print_rate(of_peak(share));
+        print_rate(per_second((double)share->bytes, share->time_ns) /
                    model->memory_bytes_per_s);
         printf("\n");
     }
@@ -173,7 +181,7 @@ static void cli_ops_print(const emp_problem *problem, const emp_explanation *why
                  problem->machine->device[d].name, time);
         printf("\n%-38s     time   share    ops  FLOP/s    B/s\n", title);
         print_top(problem, why, d, &device->types, name_type,
-                  "op types; rates as shares of the device's peaks");
+                  "op types; rates as shares of the peaks, FLOP/s by number format");
         print_top(problem, why, d, &device->scopes, name_scope,
                   "name scopes, with their gradients");
         print_top(problem, why, d, &device->longest, name_op, "longest ops");

@@ -13,10 +13,20 @@ emp_status emp_tf_init(emp_tf *tf, emp_error *err)
     return tf->status;
 }
 
+/* Names that only the construction needs: those of ops are the builder's. */
+static void forget_names(emp_tf *tf)
+{
+    emp_arena_clear(&tf->names);
+    emp_strmap_clear(&tf->times_asked);
+    emp_strmap_clear(&tf->group_of_key);
+    tf->scope = "";
+}
+
 emp_status emp_tf_finish(emp_tf *tf, emp_graph **out)
 {
     *out = NULL;
     if (tf->status == EMP_OK) {
+        forget_names(tf);
         tf->status = emp_graph_builder_finish(tf->builder, out, tf->err);
     }
     return tf->status;
@@ -25,9 +35,7 @@ emp_status emp_tf_finish(emp_tf *tf, emp_graph **out)
 void emp_tf_clear(emp_tf *tf)
 {
     emp_graph_builder_destroy(tf->builder);
-    emp_arena_clear(&tf->names);
-    emp_strmap_clear(&tf->times_asked);
-    emp_strmap_clear(&tf->group_of_key);
+    forget_names(tf);
     emp_free(tf->control_buffer);
     emp_free(tf->input_buffer);
     emp_free(tf->variable);
@@ -89,11 +97,12 @@ const char *emp_tf_unique_in(emp_tf *tf, const char *scope, const char *leaf)
         return name;
     }
     set_times_asked(tf, name, times + 1);
-    const char *base = name;
     do {
-        name = emp_tf_join(tf, base, "_", emp_tf_number(tf, "%d", times++));
-    } while (emp_strmap_get(&tf->times_asked, name, strlen(name)) >= 0 &&
-             emp_tf_is_ok(tf));
+        char suffix[16];
+        snprintf(suffix, sizeof suffix, "_%d", times++);
+        name = emp_tf_join(tf, scope, leaf, suffix);
+    } while (emp_tf_is_ok(tf) &&
+             emp_strmap_get(&tf->times_asked, name, strlen(name)) >= 0);
     set_times_asked(tf, name, 1);
     return name;
 }

@@ -29,7 +29,11 @@
 EMP_WORKLOAD_LIST(X)
 #undef X
 
-enum { EMP_WORKLOAD_MAX_STEPS = 500 };
+/** A step's tensors may be the inputs or outputs of one op, which has up to EMP_MAX_OUTPUTS. */
+enum { EMP_WORKLOAD_MAX_STEPS = 4000 };
+
+_Static_assert((int)EMP_WORKLOAD_MAX_STEPS < (int)EMP_MAX_OUTPUTS,
+               "arrays of ports have room");
 
 /** The last parameters of every family, in this order. */
 enum {

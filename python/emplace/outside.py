@@ -10,6 +10,7 @@ method of the program: `emplace place --method mine.py`. serve(make) makes a pro
 import json
 import math
 import operator
+import os
 import reprlib
 import sys
 import tempfile
@@ -69,20 +70,36 @@ def _agrees(problem, task):
                for op, row in enumerate(times) for d, device in enumerate(task.devices))
 
 
+def _write_files(folder, text):
+    """Writes the files of a text, the machine's and those of its device models, into a folder. Each file is
+    behind a line "--- # NAME BYTES". Returns the path of the first."""
+    first, rest = None, text.encode()
+    while rest:
+        head, rest = rest.split(b"\n", maxsplit=1)
+        name, size = head.decode().removeprefix("--- # ").rsplit(" ", maxsplit=1)
+        path = os.path.normpath(os.path.join(folder, name))
+        if not path.startswith(folder + os.sep):
+            raise ValueError(f"{name!r}, a file of the task's machine, is outside of the machine's folder")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(rest[:int(size)])
+        first, rest = first or path, rest[int(size) + 1:]
+    return first
+
+
 def _load(task):
-    """The machine is one of the data folder, or that of the text of the file."""
+    """The machine is one of the data folder, or is read from the files that the task has of it."""
     try:
         problem = Problem(task.workload, task.machine, task.runtime)
         if _agrees(problem, task):
             return problem
     except Error:
         pass
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
-        file.write(task.machine_file)
-        file.flush()
-        problem = Problem(task.workload, Machine(file.name), task.runtime)
-    if _agrees(problem, task):
-        return problem
+    if task.machine_file:
+        with tempfile.TemporaryDirectory() as folder:
+            problem = Problem(task.workload, Machine(_write_files(folder, task.machine_file)), task.runtime)
+        if _agrees(problem, task):
+            return problem
     raise ValueError(f"the task {task.workload} on {task.machine} has costs that its files do not have, so "
                      "that an environment cannot be made of it; use the task's own attributes")
 

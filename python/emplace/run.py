@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from typing import Any, Callable, Optional
 
+from . import agent
 from ._emplace import Error
 from ._identity import code_of, name_of
 from .outside import Score, talk
@@ -90,7 +91,8 @@ def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = N
     """Looks for a placement, as `emplace place` does, and returns the record of the run.
 
     method is a name that `emplace methods` lists, "./mine.so", "cmd:..." or a method in Python: a
-    callable that takes a Task and returns an object with ask(count) and perhaps tell(scores). The
+    callable that takes a Task and returns an object with ask(count) and perhaps tell(scores), or a
+    function of the name train, an agent with an environment as in a file (emplace.agent). The
     loop, the budget and the scores are the program's. callback(scores) sees each batch of a method
     in Python, and ends the run by returning False. record names a file that keeps the record; one of
     another run is an Error, and is replaced with force=True. The file has what was found until then
@@ -161,6 +163,11 @@ def _run_named(command, method):
         return _wait(_start([*command, "--method", method], log), log)
 
 
+def _method_of(make):
+    """What makes a method for a task: the callable itself, or an agent of a function train(task)."""
+    return agent.make(make) if getattr(make, "__name__", "") == "train" else make
+
+
 def _run_python(command, make, name, callback):
     """Has the program run, and answers for the method in this thread. When the method raises, the
     program sees its connection end, and saves what was found before."""
@@ -171,7 +178,7 @@ def _run_python(command, make, name, callback):
             child = _start([*command, "--method", method], log, pass_fds=[theirs.fileno()])
         interrupt = failure = None
         try:
-            talk(make, ours.makefile("rb"), ours.makefile("wb"), callback)
+            talk(_method_of(make), ours.makefile("rb"), ours.makefile("wb"), callback)
         except KeyboardInterrupt as caught:
             interrupt = caught
         except BaseException as caught:

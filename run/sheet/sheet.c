@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/text/units.h"
 #include "run/sheet/sheet_internal.h"
 
 static void       emp_sheet_print_csv(FILE *out, const emp_sheet *first);
@@ -129,6 +130,20 @@ void emp_sheet_note(emp_sheet *s, const char *format, ...)
         return;
     s->note = notes;
     s->note[s->note_count++] = text;
+}
+
+static bool is_partial(const emp_sheet *s) { return s->runs_made < s->runs_planned; }
+
+#define PARTIAL "%d of %d run%s %s made"
+#define PARTIAL_VALUES(s)                                                   \
+    (s)->runs_made, (s)->runs_planned, emp_units_plural((s)->runs_planned), \
+        (s)->runs_made == 1 ? "was" : "were"
+
+void emp_sheet_set_runs(emp_sheet *s, int32_t made, int32_t planned)
+{
+    s->runs_made = made;
+    s->runs_planned = planned;
+    if (is_partial(s)) emp_sheet_note(s, "Partial: " PARTIAL ".", PARTIAL_VALUES(s));
 }
 
 static void set_object(emp_sheet *s, json_t **field, json_t *object)
@@ -281,6 +296,8 @@ static void print_lines(FILE *out, const emp_sheet *first, const emp_sheet *s)
 static void emp_sheet_print_csv(FILE *out, const emp_sheet *first)
 {
     fprintf(out, "# made by: %s\n", first->command);
+    if (is_partial(first))
+        fprintf(out, "# partial: " PARTIAL "\n", PARTIAL_VALUES(first));
     for (int32_t c = 0; c < first->column_count; c++) {
         const emp_sheet_column *column = &first->column[c];
         if (!has_key(first, c)) continue;
@@ -411,7 +428,10 @@ static bool add_origin(json_t *object, const emp_sheet *s)
     return put(object, "command", json_string_nocheck(s->command)) &&
            put(object, "version", json_string(s->version)) &&
            put(object, "commit", json_string(s->commit)) &&
-           put(object, "dirty", json_boolean(s->is_dirty));
+           put(object, "dirty", json_boolean(s->is_dirty)) &&
+           (!is_partial(s) || put(object, "partial",
+                                  json_pack("{s:i, s:i}", "runs_made", s->runs_made,
+                                            "runs_planned", s->runs_planned)));
 }
 
 /* The sheet's facts beside its rows, and the rows. */

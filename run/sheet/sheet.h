@@ -171,6 +171,7 @@ typedef struct emp_sheet {
     struct emp_sheet *next;
     const char       *list;
     json_t           *head; /**< OPTIONAL, owned: emp_sheet_set_head() */
+    int32_t           runs_made, runs_planned; /**< emp_sheet_set_runs() */
 
     /* private */
     emp_sheet_column column[EMP_SHEET_COLUMNS];
@@ -217,6 +218,11 @@ static inline const emp_value *emp_sheet_at(const emp_sheet *sheet, int32_t line
 EMP_PRINTF_LIKE(2, 3) void emp_sheet_set_title(emp_sheet *sheet, const char *format, ...);
 /** A sentence below the table, for people. */
 EMP_PRINTF_LIKE(2, 3) void emp_sheet_note(emp_sheet *sheet, const char *format, ...);
+
+/** Says in every format that the table is partial, unless all its planned runs were made: a note for
+ * people, which therefore comes first, a comment of CSV, the key "partial" of JSON. For the first of
+ * several sheets. */
+void emp_sheet_set_runs(emp_sheet *sheet, int32_t made, int32_t planned);
 
 /** Members of the JSON beside the rows of this sheet. Takes over the object, which becomes a part of
  * what is printed; NULL means that an allocation failed for it. */

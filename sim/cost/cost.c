@@ -60,6 +60,16 @@ static double product_s(const column *of, emp_op_id op)
     return is_conv ? t * algorithm_factor(c, gpu) : t;
 }
 
+double emp_cost_peak_flops_per_s(const emp_graph *graph, emp_op_id op,
+                                 const emp_device *device, const emp_runtime *runtime)
+{
+    const bool is_rounded = is_product(graph->op[op].cost);
+
+    if (device->kind != EMP_DEVICE_GPU) return device->peak_flops_per_s;
+    return emp_format_peak_flops_per_s(
+        graph, op, device, is_rounded ? runtime->events.fp32_products : EMP_FORMAT_FP32);
+}
+
 static double elementwise_hz(const emp_op_cost *c, const emp_core *core)
 {
     double elements = (double)c->bytes_written / FLOAT_BYTES;

@@ -134,6 +134,10 @@ emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *cost, const emp_graph *graph,
 /** The cores of \a cpu that an op of this cost can use. */
 int32_t emp_cost_lanes(const emp_op_cost *cost, const emp_device *cpu);
 
+/** The peak that an op can reach on a device, in FLOP/s: that of the op's number format. */
+double emp_cost_peak_flops_per_s(const emp_graph *graph, emp_op_id op,
+                                 const emp_device *device, const emp_runtime *runtime);
+
 /** Fills \a row as a row of emp_cost_table.task_ns. \return compute_ns of the op. */
 emp_time_ns emp_cost_fill_row(emp_time_ns *row, const emp_op_cost *cost, int32_t lanes,
                               const emp_device *cpu, const emp_runtime_events *runtime);

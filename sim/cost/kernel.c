@@ -424,6 +424,14 @@ double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_devi
                     unpacking_s(of, c, gpu));
 }
 
+double emp_format_peak_flops_per_s(const emp_graph *graph, emp_op_id op,
+                                   const emp_device *gpu, emp_format fp32_as)
+{
+    if (!emp_has_formats(gpu)) return gpu->peak_flops_per_s;
+    const double peak = product_peak(gpu, format_of(graph, op, gpu, fp32_as));
+    return peak > 0.0 ? peak : gpu->peak_flops_per_s;
+}
+
 /* ---- collectives on a machine ---- */
 
 static int32_t count_ranks(const emp_collective_part *part, const emp_machine *machine)

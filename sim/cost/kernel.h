@@ -103,4 +103,9 @@ double emp_collective_s(const emp_collective_part *part, const emp_machine *mach
 double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_device *gpu,
                             emp_format fp32_as);
 
+/** The GPU's peak in the format that it computes the op in, in FLOP/s; of a model without formats its only peak.
+ * \param fp32_as  What products of fp32 are computed in. */
+double emp_format_peak_flops_per_s(const emp_graph *graph, emp_op_id op,
+                                   const emp_device *gpu, emp_format fp32_as);
+
 #endif /* EMP_SIM_COST_KERNEL_H */

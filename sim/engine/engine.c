@@ -112,7 +112,6 @@ static void reset(emp_engine *sim)
         device->memory.used = device->memory.peak = device->memory.homeless = 0;
         sim->copy_to[d] = -1;
     }
-    memcpy(sim->missing, sim->awaited, (size_t)sim->op_count * sizeof *sim->missing);
     memset(sim->stream_ready_ns, 0, sizeof sim->stream_ready_ns);
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
     reset_pools(sim);
@@ -300,7 +299,7 @@ void emp_engine_take_costs(emp_engine *sim)
         if (device == sim->costs_of[op]) continue;
         const emp_sim_cost *cost = &sim->cost_of_device[device][op];
         sim->op[op].cpu_ns = sim->op[op].gpu_ns = cost->run_ns;
-        sim->op[op].issue_ns = cost->issue_ns;
+        if (sim->rules.serial_issue) sim->op[op].issue_ns = cost->issue_ns;
         sim->costs_of[op] = device;
     }
 }

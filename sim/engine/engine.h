@@ -12,6 +12,8 @@
 #ifndef EMP_SIM_ENGINE_ENGINE_H
 #define EMP_SIM_ENGINE_ENGINE_H
 
+#include <stddef.h>
+
 #include "base/mem.h"
 #include "sim/engine/allocator.h"
 #include "sim/engine/plan.h"
@@ -50,7 +52,7 @@ typedef struct {
 /** Who reads a tensor. */
 typedef struct {
     uint32_t place; /**< 2 op, + 1 if it reads in host memory */
-    int32_t  input; /**< which of all inputs it is there */
+    int32_t  input; /**< the word of the op's input: emp_sim_word() */
 } emp_sim_reader;
 
 enum {
@@ -64,15 +66,32 @@ enum {
     EMP_SIM_HAS_HOST_INPUTS = 1 << 7,  /**< reads an input on the host */
     EMP_SIM_IN_PLACE_OF_MANY = 1 << 8, /**< is in place, of over EMP_SIM_INPUTS inputs */
     EMP_SIM_LEADS = 1 << 9,            /**< other ops are fused into it in this run */
+    EMP_SIM_HAS_MORE_INPUTS = 1 << 10, /**< over EMP_SIM_INPUTS */
     /** At its end there is more to do than to release inputs and tell the readers of one
      * output. */
     EMP_SIM_IS_ODD = EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |
                      EMP_SIM_HAS_ODD_OUTPUTS | EMP_SIM_LEADS
 };
 
-/** Inputs of an op have as many places at least, which no loop need count: most ops have
- * no more. Where there are fewer, nobody's tensor is read, the instance tensor_count. */
+/** Inputs of an op that stand in its record: most ops have no more. Where there are fewer, nobody's
+ * tensor is read, the instance tensor_count. */
 enum { EMP_SIM_INPUTS = 2 };
+
+/** What follows an item in a list, or a list's head. */
+typedef struct {
+    emp_time_ns
+            time_ns; /**< in the list of a server: how long it takes; of other sources:
+                            when its delay ends; emp_run_last_ns() if there is no item */
+    int32_t item;    /**< or EMP_SIM_NO_ITEM */
+    union {
+        int32_t last; /**< of a head: the list's last item, if it has items */
+        uint32_t
+            place; /**< of an op: where the first reader of its outputs reads; somewhere, if
+                           there is none */
+    };
+} emp_sim_link;
+
+enum { EMP_SIM_NO_ITEM = -1 };
 
 /** What an op costs where the cores of CPUs are a pool. */
 typedef struct {
@@ -80,19 +99,39 @@ typedef struct {
     int32_t lanes;
 } emp_sim_lanes;
 
-/** An op. Where devices of one kind are unlike, its costs become those on its device before each run, and
- * those on the other kind mean nothing. */
+/** Everything that a run reads and writes of most ops: one cache line. The first input to arrive fetches it, long
+ * before the op starts. Where devices of one kind are heterogeneous, the costs become those on the op's device before
+ * each run, and those on the other kind mean nothing. */
 typedef struct {
     union {
         emp_time_ns   cpu_ns; /**< alone on a CPU */
         emp_sim_lanes cpu;    /**< instead, if rules.cpu_pool */
     };
-    emp_time_ns gpu_ns;                /**< on a GPU */
-    emp_time_ns issue_ns;              /**< on a GPU's host thread */
-    int32_t     input, output, reader; /**< where its rows begin, and those of all readers
-                                            of its outputs; they end at the next op's */
-    uint32_t    flags;
+    emp_time_ns gpu_ns; /**< on a GPU */
+    union {
+        emp_time_ns issue_ns; /**< on a GPU's host thread */
+        emp_sim_link
+            link; /**< what follows it in a list: without host threads. And a place */
+    };
+    uint32_t flags;
+    int32_t  missing; /**< inputs and control inputs still to come */
+    int32_t
+        reads[EMP_SIM_INPUTS];  /**< root of each input, once it is there; or nobody's */
+    int32_t output;             /**< its first tensor; they end at the next op's */
+    int32_t reader, reader_end; /**< of its outputs */
+    int32_t awaited;            /**< missing at the start of a run */
 } emp_sim_op;
+
+_Static_assert(sizeof(emp_sim_op) == 64, "an op is a cache line");
+
+/** Ops and outputs that stand so far behind those that a run comes to are fetched meanwhile: in graphs that
+ * are larger than caches most of them are needed soon. The end of the arrays does not matter. */
+enum { EMP_SIM_OPS_AHEAD = 16, EMP_SIM_OUTPUTS_AHEAD = 20 };
+
+enum {
+    EMP_SIM_OP_WORDS = sizeof(emp_sim_op) / sizeof(int32_t),
+    EMP_SIM_READS_WORD = offsetof(emp_sim_op, reads) / sizeof(int32_t)
+};
 
 /** What an op costs on one device model. */
 typedef struct {
@@ -102,12 +141,6 @@ typedef struct {
     };
     emp_time_ns issue_ns; /**< on a GPU's host thread */
 } emp_sim_cost;
-
-/** What only some runs ask of an op. */
-typedef struct {
-    int64_t workspace_bytes;
-    int32_t control; /**< where its row of ops that wait for it begins */
-} emp_sim_op_rest;
 
 /** What matters of a tensor when it is copied. */
 typedef struct {
@@ -149,39 +182,25 @@ typedef struct {
  * stand here, too. Tensors that share a buffer point to the instance that allocated it, their
  * root. */
 typedef struct {
-    int64_t bytes;  /**< of its buffer, rounded up; 0 of a copy to come, if traced */
-    int32_t reader; /**< its first; those of a home end at the next home's */
-    union {
-        int32_t tensor;  /**< of a copy */
-        int32_t on_host; /**< of a home: 1 = it is not on the op's device */
-    };
-    union {
-        int32_t
-            users; /**< of a home: edges that read it; its own op, if there are none */
-        int32_t first_op; /**< of a copy: that of `reader` */
-    };
-    int32_t root; /**< the instance that owns the buffer of the home */
+    int64_t bytes; /**< of its buffer, rounded up; 0 of a copy to come, if traced */
     int32_t
         pending; /**< of a root: users and copies to come of all that share the buffer */
-    int16_t space; /**< the memory */
-    int16_t from;  /**< of a copy: the memory it comes from */
+    union {
+        int32_t root;   /**< of a home: the instance that owns its buffer */
+        int32_t tensor; /**< of a copy */
+    };
+    int32_t reader; /**< its first; those of a home end at the next home's */
+    int16_t space;  /**< the memory */
+    union {
+        int16_t from;    /**< of a copy: the memory it comes from */
+        int16_t on_host; /**< of a home: 1 = it is not on the op's device */
+    };
 } emp_sim_instance;
 
 typedef struct {
     int32_t op;
     int32_t to; /**< device */
 } emp_sim_message;
-
-/** What follows an item in a list, or a list's head. */
-typedef struct {
-    emp_time_ns
-            time_ns; /**< in the list of a server: how long it takes; of other sources:
-                            when its delay ends; emp_run_last_ns() if there is no item */
-    int32_t item;    /**< or EMP_SIM_NO_ITEM */
-    int32_t last;    /**< of a head: the list's last item, if it has items */
-} emp_sim_link;
-
-enum { EMP_SIM_NO_ITEM = -1 };
 
 /** Topmost nodes of the tree of servers, which are few, and of that of all other sources. */
 enum { EMP_SIM_SERVERS_TOP = 2, EMP_SIM_OTHERS_TOP = 4 };
@@ -288,25 +307,29 @@ typedef struct {
     emp_time_ns        send_ns, receive_ns, poll_ns, step_ns;
     int32_t            device_count;
 
-    int32_t          op_count, tensor_count, copy_limit, message_limit;
-    emp_sim_op      *op;   /**< [op + 1] */
-    emp_sim_op_rest *rest; /**< [op] */
+    int32_t op_count, tensor_count, copy_limit, message_limit;
+    emp_sim_op
+            *op; /**< [op + 1], and behind them the inputs for which ops have no room */
+    int32_t *words;           /**< the same, as numbers: EMP_SIM_OP_WORDS of each op */
+    int64_t *workspace_bytes; /**< [op] */
+    int32_t *control_offset;  /**< [op + 1] into control */
     int64_t
         *moved_bytes; /**< [op] that a CPU reads and writes; NULL unless shared_memory */
     emp_sim_payload *payload;
     double
         *least_ns_per_byte; /**< [tensor] to leave the host; NULL unless rules.pageable */
     emp_sim_op_start   *start;
-    int32_t            *awaited; /**< [op] inputs and control inputs */
     int32_t             persistent_count, first_count;
     emp_sim_persistent *persistent;
-    int32_t            *first;   /**< ops that wait for nothing */
-    int32_t            *input;   /**< tensors, or nobody's */
-    emp_sim_reader     *reader;  /**< of tensors; the last, of none, is there to be looked
+    int32_t            *first; /**< ops that wait for nothing */
+    int32_t *input_offset;     /**< [op + 1] rows of input, of EMP_SIM_INPUTS at least */
+    int32_t *input;            /**< tensors, or nobody's */
+    int32_t *more; /**< [op + 1] words of inputs after the first EMP_SIM_INPUTS */
+    emp_sim_reader    *reader;  /**< of tensors; the last, of none, is there to be looked
                                     at for ops without readers */
-    int32_t            *control; /**< ops that wait for an op */
-    const emp_time_ns  *task_ns; /**< of the cost table */
-    int32_t             least_cores; /**< of a pool; 0 = there is none */
+    int32_t           *control; /**< ops that wait for an op */
+    const emp_time_ns *task_ns; /**< of the cost table */
+    int32_t            least_cores; /**< of a pool; 0 = there is none */
     /** [device][op] If devices of one kind are of several models, what ops cost on each; else NULL. */
     const emp_sim_cost *cost_of_device[EMP_MAX_DEVICES];
     uint8_t             kind_of_device[EMP_MAX_DEVICES];      /**< EMP_KIND_ masks */
@@ -325,18 +348,18 @@ typedef struct {
     emp_time_ns          now;
     int32_t              instance_count; /**< homes and copies planned so far */
     int32_t              message_count;
-    int32_t             *missing;     /**< [op] inputs and control inputs still to come */
     uint8_t          *space_of_place; /**< memory that is read there; in the op's own, it
                                             is the op's device */
-    int32_t          *open_tasks;     /**< [op] that have not ended */
-    int32_t          *reads;          /**< [input] root, once it is there; or nobody's */
+    int32_t          *open_tasks;     /**< [op] on a pool: that have not ended */
     emp_sim_instance *instance; /**< homes [tensor_count], nobody's (its `reader` is where
                                     all readers end), copies [copy_limit] from first_copy on */
     int32_t           first_copy;
     emp_sim_message  *message;
-    /* Items in lists: ops, then copies, then messages, then copies that host threads
-     * receive. */
+    /* Items in lists: ops, if there are host threads; then copies, then messages, then copies that
+     * host threads receive. Without host threads, ops are in lists of their own and have their links in
+     * their records. */
     int32_t      copy_item;      /**< what a copy's item is above its instance */
+    int32_t      first_message;  /**< the item of message 0 */
     int32_t      first_received; /**< the item of first_copy, received */
     emp_time_ns *until; /**< [op] on a pool: when it began; on a GPU: its kernels end,
                                or copies of its outputs may start */
@@ -368,6 +391,20 @@ typedef struct {
                 *client;  /**< NULL unless the runtime has a client and rounds need it */
     emp_caching *caching; /**< as bfc; NULL unless the runtime has caching_allocator */
 } emp_engine;
+
+/** The word of input \a number, from 0, of \a op. */
+static inline int32_t emp_sim_word(const emp_engine *sim, int32_t op, int32_t number)
+{
+    if (number < EMP_SIM_INPUTS)
+        return op * EMP_SIM_OP_WORDS + EMP_SIM_READS_WORD + number;
+    return sim->more[op] + number - EMP_SIM_INPUTS;
+}
+
+/** The op of the first reader of a copy. */
+static inline int32_t emp_sim_first_op(const emp_engine *sim, int32_t copy)
+{
+    return (int32_t)(sim->reader[sim->instance[copy].reader].place / 2);
+}
 
 /** The cores for which a pool cuts an op at least that can use so many \a lanes. */
 static inline int32_t emp_sim_least_share(int32_t lanes) { return (lanes + 3) / 4; }

@@ -67,9 +67,9 @@ static void find_rounds(emp_engine *sim, uint8_t *round)
     }
     for (int32_t op = 0; op < sim->op_count; op++) {
         const emp_sim_op *o = &sim->op[op];
-        for (int32_t i = o->reader; i < o[1].reader; i++)
+        for (int32_t i = o->reader; i < o->reader_end; i++)
             follow(round, (int32_t)(sim->reader[i].place / 2), op);
-        for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++)
+        for (int32_t i = sim->control_offset[op]; i < sim->control_offset[op + 1]; i++)
             follow(round, sim->control[i], op);
     }
 }
@@ -188,7 +188,7 @@ bool emp_engine_hold_copy(emp_engine *sim, int32_t copy)
     const int32_t           host = host_of(sim, c->space);
 
     if (host == host_of(sim, c->from) || host == host_of(sim, 0) ||
-        client->round[c->first_op] <= client->least[host])
+        client->round[emp_sim_first_op(sim, copy)] <= client->least[host])
         return false;
     push(&client->copies[host], client->next, sim->op_count + copy);
     return true;
@@ -211,7 +211,7 @@ int32_t emp_engine_next_held_copy(emp_engine *sim, int32_t device)
 
     if (q->first == NONE) return NONE;
     const int32_t copy = q->first - sim->op_count;
-    if (client->round[sim->instance[copy].first_op] > client->least[host]) return NONE;
+    if (client->round[emp_sim_first_op(sim, copy)] > client->least[host]) return NONE;
     pop(q, client->next);
     return copy;
 }

@@ -10,6 +10,8 @@
 struct sizes {
     int32_t op_count, tensor_count, edge_count, control_count;
     int32_t input_count; /* places of rows: edge_count, and what fills rows up */
+    int32_t more_count;  /* inputs for which records of ops have no room */
+    int32_t copy_count;  /* at most, of all tensors in all memories but their homes */
     int32_t persistent_count, first_count;
 };
 
@@ -34,7 +36,21 @@ static int32_t count_controls(const emp_graph *g, emp_op_id op)
     return count;
 }
 
-static struct sizes count_live(const emp_graph *g)
+/* A tensor is copied to a memory once, and only if it is read there. */
+static int32_t count_copies(const emp_graph *g, emp_op_id op, int32_t device_count)
+{
+    int32_t copies = 0;
+
+    for (emp_tensor_id t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
+        int32_t readers = 0;
+        for (int32_t c = g->consumer_offset[t]; c < g->consumer_offset[t + 1]; c++)
+            readers += is_live(g, g->consumer[c]);
+        copies += readers < device_count ? readers : device_count - 1;
+    }
+    return copies;
+}
+
+static struct sizes count_live(const emp_graph *g, int32_t device_count)
 {
     struct sizes n = {0};
 
@@ -45,6 +61,8 @@ static struct sizes count_live(const emp_graph *g)
         n.tensor_count += g->output_offset[op + 1] - g->output_offset[op];
         n.edge_count += inputs;
         n.input_count += inputs < EMP_SIM_INPUTS ? EMP_SIM_INPUTS : inputs;
+        n.more_count += inputs < EMP_SIM_INPUTS ? 0 : inputs - EMP_SIM_INPUTS;
+        n.copy_count += count_copies(g, op, device_count);
         n.control_count += controls;
         n.persistent_count += g->op[op].persistent_bytes > 0;
         n.first_count += inputs + controls == 0;
@@ -56,17 +74,20 @@ static emp_status allocate_graph(emp_engine *sim, const struct sizes *n, emp_err
 {
     size_t ops = (size_t)n->op_count, tensors = (size_t)n->tensor_count;
     size_t edges = (size_t)n->edge_count, inputs = (size_t)n->input_count;
+    size_t words = (ops + 1) * EMP_SIM_OP_WORDS + (size_t)n->more_count;
+    size_t instances = tensors + 1 + (size_t)n->copy_count;
 
     sim->op_count = n->op_count;
     sim->tensor_count = n->tensor_count;
-    sim->copy_limit = n->edge_count;
+    sim->copy_limit = n->copy_count;
     sim->message_limit = n->control_count;
-    sim->op = EMP_ADD_ARRAY(&sim->arrays, emp_sim_op, ops + 1);
-    sim->rest = EMP_ADD_ARRAY(&sim->arrays, emp_sim_op_rest, ops + 1);
-    sim->instance = EMP_ADD_ARRAY(&sim->arrays, emp_sim_instance, tensors + 1 + edges);
+    sim->words = EMP_ADD_ARRAY(&sim->arrays, int32_t, words);
+    sim->op = (emp_sim_op *)(void *)sim->words;
+    sim->workspace_bytes = EMP_ADD_ARRAY(&sim->arrays, int64_t, ops);
+    sim->control_offset = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops + 1);
+    sim->instance = EMP_ADD_ARRAY(&sim->arrays, emp_sim_instance, instances);
     sim->payload = EMP_ADD_ARRAY(&sim->arrays, emp_sim_payload, tensors);
     sim->start = EMP_ADD_ARRAY(&sim->arrays, emp_sim_op_start, ops);
-    sim->awaited = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
     sim->persistent =
         EMP_ADD_ARRAY(&sim->arrays, emp_sim_persistent, (size_t)n->persistent_count);
     sim->first = EMP_ADD_ARRAY(&sim->arrays, int32_t, (size_t)n->first_count);
@@ -74,16 +95,19 @@ static emp_status allocate_graph(emp_engine *sim, const struct sizes *n, emp_err
         sim->moved_bytes = EMP_ADD_ARRAY(&sim->arrays, int64_t, ops);
     if (sim->rules.pageable)
         sim->least_ns_per_byte = EMP_ADD_ARRAY(&sim->arrays, double, tensors);
+    sim->input_offset = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops + 1);
+    sim->more = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops + 1);
     sim->input = EMP_ADD_ARRAY(&sim->arrays, int32_t, inputs);
     sim->reader =
         EMP_ADD_ARRAY(&sim->arrays, emp_sim_reader, edges + 1); /* the last is nobody */
-    sim->reads = EMP_ADD_ARRAY(&sim->arrays, int32_t, inputs);
     sim->control = EMP_ADD_ARRAY(&sim->arrays, int32_t, (size_t)n->control_count);
     if (sim->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", n->op_count);
     sim->first_copy = n->tensor_count + 1;
-    sim->copy_item = sim->op_count - sim->first_copy;
-    sim->first_received = sim->op_count + sim->copy_limit + sim->message_limit;
+    const int32_t first_item = sim->rules.serial_issue ? sim->op_count : 0;
+    sim->copy_item = first_item - sim->first_copy;
+    sim->first_message = first_item + sim->copy_limit;
+    sim->first_received = sim->first_message + sim->message_limit;
     return EMP_OK;
 }
 
@@ -101,19 +125,21 @@ static void create_tree(emp_sim_tree *tree, emp_arrays *arrays, int32_t top,
 
 static emp_status allocate_state(emp_engine *sim, emp_error *err)
 {
-    size_t  ops = (size_t)sim->op_count;
-    size_t  copies = (size_t)sim->copy_limit, messages = (size_t)sim->message_limit;
-    size_t  items = ops + copies + messages + (sim->rules.serial_issue ? copies : 0);
+    const emp_sim_rules *rules = &sim->rules;
+
+    size_t  ops = (size_t)sim->op_count, messages = (size_t)sim->message_limit;
+    size_t  items = (size_t)sim->first_received;
     int32_t others = sim->source_count - sim->device_count + 1; /* one has no events */
 
-    sim->missing = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    if (rules->serial_issue) items += (size_t)sim->copy_limit;
     sim->space_of_place = EMP_ADD_ARRAY(&sim->arrays, uint8_t, 2 * ops);
     sim->level = EMP_ADD_ARRAY(&sim->arrays, uint8_t, ops);
     emp_sim_link *line =
         EMP_ADD_ARRAY(&sim->arrays, emp_sim_link, (size_t)sim->device_count * EMP_LEVELS);
-    sim->open_tasks = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    if (rules->cpu_pool) sim->open_tasks = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
     sim->message = EMP_ADD_ARRAY(&sim->arrays, emp_sim_message, messages);
-    sim->until = EMP_ADD_ARRAY(&sim->arrays, emp_time_ns, ops);
+    if (rules->cpu_pool || (rules->serial_issue && !rules->drain_copies))
+        sim->until = EMP_ADD_ARRAY(&sim->arrays, emp_time_ns, ops);
     sim->link =
         EMP_ADD_ARRAY(&sim->arrays, emp_sim_link, items + (size_t)sim->source_count);
     create_tree(&sim->servers, &sim->arrays, EMP_SIM_SERVERS_TOP, 0, sim->device_count);
@@ -210,13 +236,12 @@ static void number_ops(emp_engine *sim, const emp_problem *problem, int32_t *liv
         sim->op[op] = (emp_sim_op){
             .cpu_ns = costs->cpu[id].compute_ns,
             .gpu_ns = costs->gpu[id].compute_ns,
-            .issue_ns = costs->gpu[id].issue_ns,
             .output = sim->op[op].output,
             .flags = flags_of(from, g->output_offset[id] < g->output_offset[id + 1],
                               &problem->runtime.events),
         };
-        sim->rest[op] = (emp_sim_op_rest){
-            .workspace_bytes = emp_sim_round_up(from->cost->workspace_bytes)};
+        if (sim->rules.serial_issue) sim->op[op].issue_ns = costs->gpu[id].issue_ns;
+        sim->workspace_bytes[op] = emp_sim_round_up(from->cost->workspace_bytes);
         if (sim->rules.shared_memory)
             sim->moved_bytes[op] = from->cost->bytes_read + from->cost->bytes_written;
         if (sim->rules.cpu_pool)
@@ -247,48 +272,60 @@ static void share_input(emp_engine *sim, int32_t op, bool is_folded)
 /* Rows that are too short read nobody's tensor, too. \return the row's end. */
 static int32_t fill_inputs(emp_engine *sim, int32_t op, int32_t end)
 {
-    for (; end < sim->op[op].input + EMP_SIM_INPUTS; end++) {
-        sim->input[end] = sim->reads[end] = sim->tensor_count;
-    }
+    for (; end < sim->input_offset[op] + EMP_SIM_INPUTS; end++)
+        sim->input[end] = sim->tensor_count;
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) sim->op[op].reads[i] = sim->tensor_count;
     return end;
+}
+
+/* An op of many inputs has the first of them in its record. \return where the others of the next op begin. */
+static int32_t describe_inputs(emp_engine *sim, int32_t op, int32_t count, int32_t more)
+{
+    emp_sim_op *o = &sim->op[op];
+
+    sim->more[op] = more;
+    if (count <= EMP_SIM_INPUTS) return more;
+    o->flags |= EMP_SIM_HAS_MORE_INPUTS;
+    if (o->flags & EMP_SIM_IN_PLACE) o->flags |= EMP_SIM_IN_PLACE_OF_MANY;
+    return more + count - EMP_SIM_INPUTS;
 }
 
 /* Where the op's inputs end, and nobody's tensor begins to fill the row. */
 static int32_t end_of_inputs(const emp_engine *sim, int32_t op)
 {
-    int32_t end = sim->op[op + 1].input;
+    int32_t end = sim->input_offset[op + 1];
 
-    while (end > sim->op[op].input && sim->input[end - 1] == sim->tensor_count) end--;
+    while (end > sim->input_offset[op] && sim->input[end - 1] == sim->tensor_count) end--;
     return end;
 }
 
 static void connect_inputs(emp_engine *sim, const emp_graph *g, const int32_t *live,
                            const int32_t *live_tensor)
 {
-    int32_t edge = 0;
+    int32_t edge = 0, more = (sim->op_count + 1) * EMP_SIM_OP_WORDS;
 
     for (int32_t op = 0; op < sim->op_count; op++) {
         emp_op_id     id = sim->start[op].id;
         const emp_op *from = &g->op[id];
-        sim->op[op].input = edge;
+        sim->input_offset[op] = edge;
         for (int32_t i = g->input_offset[id]; i < g->input_offset[id + 1]; i++) {
             int32_t producer = live[g->tensor[g->input[i]].producer];
             bool    is_first = i == g->input_offset[id];
             if (is_first && from->is_alias) share_input(sim, op, producer < 0);
             if (producer < 0) continue;
             sim->input[edge++] = live_tensor[g->input[i]];
-            sim->awaited[op]++;
+            sim->op[op].awaited++;
         }
-        if (edge - sim->op[op].input > EMP_SIM_INPUTS &&
-            sim->op[op].flags & EMP_SIM_IN_PLACE)
-            sim->op[op].flags |= EMP_SIM_IN_PLACE_OF_MANY;
+        more = describe_inputs(sim, op, edge - sim->input_offset[op], more);
         edge = fill_inputs(sim, op, edge);
         for (int32_t i = g->control_offset[id]; i < g->control_offset[id + 1]; i++) {
-            if (live[g->control[i]] >= 0) sim->awaited[op]++;
+            if (live[g->control[i]] >= 0) sim->op[op].awaited++;
         }
-        if (sim->awaited[op] == 0) sim->first[sim->first_count++] = op;
+        sim->op[op].missing = sim->op[op].awaited;
+        if (sim->op[op].awaited == 0) sim->first[sim->first_count++] = op;
     }
-    sim->op[sim->op_count].input = edge;
+    sim->input_offset[sim->op_count] = edge;
+    sim->more[sim->op_count] = more;
 }
 
 /* Puts the op before all other readers of its inputs, the last input first. */
@@ -301,7 +338,8 @@ static void add_reader(emp_engine *sim, const emp_graph *g, const int32_t *live,
         if (live[g->tensor[g->input[i]].producer] < 0) continue;
         bool on_host = emp_op_reads_on_host(&g->op[id], i - g->input_offset[id]);
         sim->reader[--sim->instance[sim->input[input]].reader] =
-            (emp_sim_reader){2 * (uint32_t)op + on_host, input};
+            (emp_sim_reader){2 * (uint32_t)op + on_host,
+                             emp_sim_word(sim, op, input - sim->input_offset[op])};
         if (on_host) sim->op[op].flags |= EMP_SIM_HAS_HOST_INPUTS;
         input--;
     }
@@ -313,13 +351,13 @@ static void connect_readers(emp_engine *sim, const emp_graph *g, const int32_t *
 {
     int32_t edges = 0, controls = 0;
 
-    for (int32_t i = 0; i < sim->op[sim->op_count].input; i++) {
+    for (int32_t i = 0; i < sim->input_offset[sim->op_count]; i++) {
         sim->instance[sim->input[i]].reader++; /* nobody's is set below */
     }
     for (int32_t i = 0; i < g->op_count; i++) {
         for (int32_t c = g->control_offset[i];
              live[i] >= 0 && c < g->control_offset[i + 1]; c++) {
-            if (live[g->control[c]] >= 0) sim->rest[live[g->control[c]]].control++;
+            if (live[g->control[c]] >= 0) sim->control_offset[live[g->control[c]]]++;
         }
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
@@ -328,10 +366,10 @@ static void connect_readers(emp_engine *sim, const emp_graph *g, const int32_t *
     }
     sim->instance[sim->tensor_count].reader = edges;
     for (int32_t op = 0; op < sim->op_count; op++) {
-        controls += sim->rest[op].control;
-        sim->rest[op].control = controls;
+        controls += sim->control_offset[op];
+        sim->control_offset[op] = controls;
     }
-    sim->rest[sim->op_count].control = controls;
+    sim->control_offset[sim->op_count] = controls;
 
     for (emp_op_id id = g->op_count - 1; id >= 0; id--) {
         int32_t op = live[id];
@@ -339,7 +377,7 @@ static void connect_readers(emp_engine *sim, const emp_graph *g, const int32_t *
         add_reader(sim, g, live, id);
         for (int32_t i = g->control_offset[id + 1] - 1; i >= g->control_offset[id]; i--) {
             int32_t from = live[g->control[i]];
-            if (from >= 0) sim->control[--sim->rest[from].control] = op;
+            if (from >= 0) sim->control[--sim->control_offset[from]] = op;
         }
     }
 }
@@ -492,28 +530,26 @@ static int32_t count_readers(const emp_engine *sim, int32_t tensor)
     return sim->instance[tensor + 1].reader - sim->instance[tensor].reader;
 }
 
-static void count_users(emp_engine *sim)
+static void mark_unread(emp_engine *sim)
 {
-    for (int32_t t = 0; t < sim->tensor_count; t++) {
-        int32_t readers = count_readers(sim, t);
-        sim->instance[t].users = readers > 0 ? readers : 1;
-        if (readers == 0) sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
-    }
+    for (int32_t t = 0; t < sim->tensor_count; t++)
+        if (count_readers(sim, t) == 0)
+            sim->op[sim->payload[t].producer].flags |= EMP_SIM_HAS_UNREAD;
 }
 
 /* Most ops have one output, on their device, and no control output: a run takes them by a
  * shorter way. */
 static void describe_outputs(emp_engine *sim)
 {
-    for (int32_t op = 0; op <= sim->op_count; op++) {
-        sim->op[op].reader = sim->instance[sim->op[op].output].reader;
-    }
     for (int32_t op = 0; op < sim->op_count; op++) {
-        emp_sim_op            *o = &sim->op[op];
-        const emp_sim_op_rest *rest = &sim->rest[op];
+        emp_sim_op *o = &sim->op[op];
+        o->reader = sim->instance[o->output].reader;
+        o->reader_end = sim->instance[o[1].output].reader;
+        o->link.place = sim->reader[o->reader].place;
         if (o[1].output - o->output != 1 || sim->instance[o->output].on_host)
             o->flags |= EMP_SIM_HAS_ODD_OUTPUTS;
-        if (rest[1].control > rest->control) o->flags |= EMP_SIM_HAS_CONTROL;
+        if (sim->control_offset[op + 1] > sim->control_offset[op])
+            o->flags |= EMP_SIM_HAS_CONTROL;
     }
 }
 
@@ -526,7 +562,7 @@ static void take_no_memory(emp_engine *sim, int32_t tensor)
         sim->instance[tensor].bytes = 0;
         sim->payload[tensor].buffer_bytes = 0;
         if (!(producer->flags & EMP_SIM_ALIASES) || tensor != producer->output) return;
-        tensor = sim->input[producer->input];
+        tensor = sim->input[sim->input_offset[producer - sim->op]];
     }
 }
 
@@ -536,7 +572,7 @@ static void add_in_place(emp_engine *sim, const emp_graph *g)
     for (int32_t op = 0; op < sim->op_count; op++) {
         if (!(g->op[sim->start[op].id].flags & EMP_OP_SUMS_IN_PLACE)) continue;
         const int32_t end = end_of_inputs(sim, op);
-        for (int32_t i = sim->op[op].input + 1; i < end; i++) {
+        for (int32_t i = sim->input_offset[op] + 1; i < end; i++) {
             take_no_memory(sim, sim->input[i]);
         }
     }
@@ -557,7 +593,7 @@ static emp_status check_bytes(const emp_engine *sim, emp_error *err)
         total += (double)sim->persistent[i].bytes;
     }
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += (double)sim->rest[op].workspace_bytes;
+        total += (double)sim->workspace_bytes[op];
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         total += (double)sim->instance[t].bytes +
@@ -733,7 +769,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     *out = NULL;
     if (scratch.is_short || sim == NULL)
         EMP_FAIL(EMP_ENOMEM, "simulator of %d ops", g->op_count);
-    n = count_live(g);
+    n = count_live(g, problem->machine->device_count);
     sim->problem = problem;
     set_runtime(sim, &problem->runtime.events);
     sim->rules.shares_cores = problem->costs->gpu_beside_ns != NULL &&
@@ -746,7 +782,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     number_ops(sim, problem, live, live_tensor);
     connect_inputs(sim, g, live, live_tensor);
     connect_readers(sim, g, live);
-    count_users(sim);
+    mark_unread(sim);
     describe_outputs(sim);
     if (!problem->runtime.events.addn_waits) add_in_place(sim, g);
     EMP_TRY(emp_engine_set_sharing(sim, problem, err));

@@ -9,10 +9,11 @@
 
 /* A leader as it is in runs without fusion. */
 typedef struct {
-    int32_t         op;
-    emp_sim_op      plain;
-    emp_sim_op_rest rest;
-    int64_t         moved_bytes; /* with shared_memory */
+    int32_t      op;
+    emp_sim_cost on_cpu, on_gpu; /* on_gpu.issue_ns: with serial_issue */
+    uint32_t     flags;
+    int64_t      workspace_bytes;
+    int64_t      moved_bytes; /* with shared_memory */
 } fused;
 
 struct emp_sim_fusion {
@@ -43,17 +44,29 @@ static void find_live(const emp_engine *sim, emp_sim_fusion *f)
     }
 }
 
+/* The input, as sim->input numbers them, that the reader reads. */
+static int32_t input_of_word(const emp_engine *sim, const emp_sim_reader *reader)
+{
+    const int32_t op = (int32_t)(reader->place / 2);
+    const int32_t in_record = reader->input - emp_sim_word(sim, op, 0);
+
+    if (0 <= in_record && in_record < EMP_SIM_INPUTS)
+        return sim->input_offset[op] + in_record;
+    return sim->input_offset[op] + EMP_SIM_INPUTS + reader->input - sim->more[op];
+}
+
 static void find_readers(const emp_engine *sim, emp_sim_fusion *f)
 {
     const int32_t end = sim->instance[sim->tensor_count].reader;
 
-    for (int32_t i = 0; i < end; i++) f->reader_of_input[sim->reader[i].input] = i;
+    for (int32_t i = 0; i < end; i++)
+        f->reader_of_input[input_of_word(sim, &sim->reader[i])] = i;
 }
 
 /* Counts rows, turns counts into ends, then fills each row from its end. */
 static void find_waits(const emp_engine *sim, emp_sim_fusion *f)
 {
-    const int32_t end = sim->rest[sim->op_count].control;
+    const int32_t end = sim->control_offset[sim->op_count];
 
     for (int32_t i = 0; i < end; i++) f->wait_row[sim->control[i]]++;
     for (int32_t op = 1; op < sim->op_count; op++) f->wait_row[op] += f->wait_row[op - 1];
@@ -81,8 +94,8 @@ static emp_status allocate(emp_engine *sim, emp_sim_fusion *f, emp_error *err)
 {
     const emp_problem *problem = sim->problem;
     const size_t       ops = (size_t)sim->op_count, sets = ops / 2;
-    const int32_t      inputs = sim->op[sim->op_count].input;
-    const int32_t      controls = sim->rest[sim->op_count].control;
+    const int32_t      inputs = sim->input_offset[sim->op_count];
+    const int32_t      controls = sim->control_offset[sim->op_count];
 
     f->first_row =
         problem->costs->cpu_offset[emp_cost_row_count(problem->costs, EMP_DEVICE_CPU)];
@@ -181,12 +194,24 @@ static bool is_made_inside(const emp_engine *sim, int32_t input, int32_t leader)
 /* Results inside the set never exist and are never announced: a tensor without readers stands for them. */
 static void leave_out_inside(emp_engine *sim, int32_t op, int32_t leader)
 {
-    for (int32_t i = sim->op[op].input; i < sim->op[op + 1].input; i++) {
+    const int32_t begin = sim->input_offset[op];
+
+    for (int32_t i = begin; i < sim->input_offset[op + 1]; i++) {
         if (sim->input[i] == sim->tensor_count || !is_made_inside(sim, i, leader))
             continue;
-        sim->reads[i] = sim->tensor_count;
-        if (op == leader) sim->missing[leader]--;
+        sim->words[emp_sim_word(sim, op, i - begin)] = sim->tensor_count;
+        if (op == leader) sim->op[leader].missing--;
     }
+}
+
+/* Has \a waiter read the input. */
+static void set_reader(emp_engine *sim, int32_t input, int32_t waiter)
+{
+    const int32_t reader = sim->fusion->reader_of_input[input];
+    emp_sim_op   *producer = &sim->op[sim->payload[sim->input[input]].producer];
+
+    sim->reader[reader].place = 2 * (uint32_t)waiter;
+    if (producer->reader == reader) producer->link.place = sim->reader[reader].place;
 }
 
 /* Has \a waiter told of all that \a op reads from outside and of all ops that it waits for. \return
@@ -198,10 +223,10 @@ static int32_t redirect(emp_engine *sim, int32_t op, int32_t leader, int32_t wai
 
     for (int32_t i = f->wait_row[op]; i < f->wait_row[op + 1]; i++)
         sim->control[f->wait[i]] = waiter;
-    for (int32_t i = sim->op[op].input; i < sim->op[op + 1].input; i++) {
+    for (int32_t i = sim->input_offset[op]; i < sim->input_offset[op + 1]; i++) {
         if (sim->input[i] == sim->tensor_count || is_made_inside(sim, i, leader))
             continue;
-        sim->reader[f->reader_of_input[i]].place = 2 * (uint32_t)waiter;
+        set_reader(sim, i, waiter);
         count++;
     }
     return count;
@@ -248,8 +273,32 @@ static void set_costs(emp_engine *sim, int32_t leader, const emp_op_cost *cost,
         const emp_gpu_cost on_gpu = emp_cost_on_gpu(
             cost, sim->problem->graph, product, device, &sim->problem->runtime.events);
         o->gpu_ns = on_gpu.compute_ns;
-        o->issue_ns = on_gpu.issue_ns;
+        if (sim->rules.serial_issue) o->issue_ns = on_gpu.issue_ns;
     }
+}
+
+static void save_leader(const emp_engine *sim, fused *set)
+{
+    const emp_sim_op *o = &sim->op[set->op];
+
+    set->on_cpu = (emp_sim_cost){.run_ns = o->cpu_ns};
+    set->on_gpu = (emp_sim_cost){.run_ns = o->gpu_ns};
+    if (sim->rules.serial_issue) set->on_gpu.issue_ns = o->issue_ns;
+    set->flags = o->flags;
+    set->workspace_bytes = sim->workspace_bytes[set->op];
+    if (sim->rules.shared_memory) set->moved_bytes = sim->moved_bytes[set->op];
+}
+
+static void restore_leader(emp_engine *sim, const fused *set)
+{
+    emp_sim_op *o = &sim->op[set->op];
+
+    o->cpu_ns = set->on_cpu.run_ns;
+    o->gpu_ns = set->on_gpu.run_ns;
+    if (sim->rules.serial_issue) o->issue_ns = set->on_gpu.issue_ns;
+    o->flags = set->flags;
+    sim->workspace_bytes[set->op] = set->workspace_bytes;
+    if (sim->rules.shared_memory) sim->moved_bytes[set->op] = set->moved_bytes;
 }
 
 /* The leader does the work of all. An alias of what is made inside has a buffer of its own. */
@@ -260,23 +309,21 @@ static void load_leader(emp_engine *sim, int32_t number)
     emp_sim_op     *o = &sim->op[set->op];
     emp_op_cost     cost;
 
-    set->plain = *o;
-    set->rest = sim->rest[set->op];
+    save_leader(sim, set);
     const emp_op_id product = cost_of_set(sim, set->op, &cost);
     set_costs(sim, set->op, &cost, product, f->first_row + number * f->row_length);
-    if (sim->rules.shared_memory) {
-        set->moved_bytes = sim->moved_bytes[set->op];
+    if (sim->rules.shared_memory)
         sim->moved_bytes[set->op] = cost.bytes_read + cost.bytes_written;
-    }
     o->flags |= EMP_SIM_LEADS;
     if (cost.kernels > 0) o->flags |= EMP_SIM_LAUNCHES;
-    if ((o->flags & EMP_SIM_ALIASES) && is_made_inside(sim, o->input, set->op)) {
+    if ((o->flags & EMP_SIM_ALIASES) &&
+        is_made_inside(sim, sim->input_offset[set->op], set->op)) {
         o->flags &= ~(uint32_t)EMP_SIM_ALIASES;
         sim->instance[o->output].root = o->output;
     }
     if (cost.workspace_bytes > 0 && sim->problem->runtime.events.workspace) {
         o->flags |= EMP_SIM_HAS_WORKSPACE;
-        sim->rest[set->op].workspace_bytes = emp_sim_round_up(cost.workspace_bytes);
+        sim->workspace_bytes[set->op] = emp_sim_round_up(cost.workspace_bytes);
     }
 }
 
@@ -288,7 +335,7 @@ void emp_engine_fuse(emp_engine *sim)
     for (int32_t i = 0; i < f->inner_count; i++) {
         const int32_t op = f->inner[i], leader = f->leader[op];
         leave_out_inside(sim, op, leader);
-        sim->missing[leader] += redirect(sim, op, leader, leader);
+        sim->op[leader].missing += redirect(sim, op, leader, leader);
     }
     for (int32_t i = 0; i < f->set_count; i++) {
         leave_out_inside(sim, f->set[i].op, f->set[i].op);
@@ -321,9 +368,7 @@ void emp_engine_part(emp_engine *sim)
     }
     for (int32_t i = 0; i < f->set_count; i++) {
         const fused *set = &f->set[i];
-        sim->op[set->op] = set->plain;
-        sim->rest[set->op] = set->rest;
-        if (sim->rules.shared_memory) sim->moved_bytes[set->op] = set->moved_bytes;
+        restore_leader(sim, set);
         sim->next_member[set->op] = -1;
     }
     sim->result.event_count -= 2 * (int64_t)f->inner_count;

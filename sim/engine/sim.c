@@ -11,15 +11,16 @@ struct emp_sim {
     emp_rules_sim *ruled;  /**< of others; one of the two is NULL */
 };
 
-/* A run numbers items (ops, messages, copies and received copies) with their lists,
- * inputs (EMP_SIM_INPUTS of each op at least), and chunks (two of each variable, workspace,
+/* A run numbers the words of ops and of further inputs, items (ops, messages, copies and received copies)
+ * with their lists, inputs (EMP_SIM_INPUTS of each op at least), and chunks (two of each variable, workspace,
  * tensor and copy, and of each device). A copy is of an input. */
 static emp_status check_counts(const emp_graph *g, emp_error *err)
 {
     const int64_t inputs = g->input_offset[g->op_count];
     const int64_t controls = g->control_offset[g->op_count];
-    const int64_t most = 4 * (int64_t)g->op_count + 2 * (int64_t)g->tensor_count +
-                         2 * inputs + controls + ((1 << EMP_SIM_SOURCE_BITS) - 1);
+    const int64_t most = EMP_SIM_OP_WORDS * ((int64_t)g->op_count + 1) +
+                         2 * (int64_t)g->tensor_count + 2 * inputs + controls +
+                         ((1 << EMP_SIM_SOURCE_BITS) - 1);
 
     if (most > INT32_MAX) {
         return EMP_ERROR(

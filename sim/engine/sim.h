@@ -25,8 +25,8 @@
 /* <emplace/sim.h> has emp_sim_create(), emp_sim_run() and emp_sim_destroy(). The limits of a step:
  * all ops and transfers, one after the other on their slowest devices, take less than 2^62 ns over the
  * number of event sources rounded up to a power of two (half a year on a computer with 150 cores, copy
- * streams and devices), and all bytes that it could hold or move add up to less than 2^62; four times the ops, twice the tensors and inputs, once the
- * control inputs, and 2^13, to less than 2^31.
+ * streams and devices), and all bytes that it could hold or move add up to less than 2^62; sixteen times the ops and one more,
+ * twice the tensors and inputs, once the control inputs, and 2^13, to less than 2^31.
  *
  * Events are taken from a queue in a time that grows as the logarithm of its sources (devices and
  * links). Without copy_streams a copy also costs the length of its stream's queue, with

@@ -26,6 +26,7 @@ typedef struct {
     uint32_t          *probe;        /* [class] */
     emp_device_id     *trial, *best; /* [op] */
     int64_t            most_nodes;
+    const atomic_int  *stop;
     emp_time_ns        target_ns;
     emp_exact_result   result;
 } tree;
@@ -177,7 +178,9 @@ static emp_status visit(tree *t, int32_t depth, bool *is_done, emp_error *err)
     uint32_t *devices = t->level[depth];
     int32_t   at = 0;
 
-    if (t->result.nodes >= t->most_nodes) *is_done = false;
+    if (t->result.nodes >= t->most_nodes ||
+        (t->stop != NULL && atomic_load(t->stop) != 0))
+        *is_done = false;
     t->result.nodes++;
     if (!*is_done || !emp_relax_propagate(&t->relax, devices, t->target_ns) ||
         !probe(t, devices))
@@ -329,9 +332,11 @@ emp_status emp_exact_solve(emp_exact_result *out, emp_device_id *device_of_op,
     const size_t ops = (size_t)problem->graph->op_count;
     emp_status   st = EMP_OK;
     emp_bounds   bounds;
-    tree         t = {
-                .problem = problem, .most_nodes = options->most_nodes, .result = {.best_ns = -1}};
-    bool can_fit = true;
+    tree         t = {.problem = problem,
+                      .most_nodes = options->most_nodes,
+                      .stop = options->stop,
+                      .result = {.best_ns = -1}};
+    bool         can_fit = true;
 
     EMP_TRY(check_support(problem, err));
     EMP_TRY(emp_bounds_compute(&bounds, problem,

@@ -17,6 +17,8 @@
 #ifndef EMP_SIM_EXACT_EXACT_H
 #define EMP_SIM_EXACT_EXACT_H
 
+#include <stdatomic.h>
+
 #include "sim/problem/problem.h"
 
 typedef struct {
@@ -24,6 +26,8 @@ typedef struct {
     int64_t most_nodes; /**< of all trees; a leaf counts as one */
     const emp_device_id *
         start; /**< [op] a legal placement to begin with; NULL: all on the first GPU, or the CPU */
+    const atomic_int *
+        stop; /**< OPTIONAL: the search ends, as if it had no nodes left, once it is not 0 */
 } emp_exact_options;
 
 typedef struct {

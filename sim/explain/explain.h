@@ -182,7 +182,9 @@ typedef struct {
     int32_t     op_count;
     emp_time_ns time_ns;
     double      flops;
-    int64_t     bytes; /**< read and written */
+    double
+            at_peak_s; /**< the seconds they would take at the device's peaks, each op at its format's */
+    int64_t bytes; /**< read and written */
 } emp_explain_share;
 
 enum { EMP_EXPLAIN_TOP = 5 };

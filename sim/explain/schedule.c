@@ -361,6 +361,7 @@ static void add(emp_explain_share *to, const emp_explain_share *part)
     to->time_ns += part->time_ns;
     to->op_count += part->op_count;
     to->flops += part->flops;
+    to->at_peak_s += part->at_peak_s;
     to->bytes += part->bytes;
 }
 
@@ -378,6 +379,14 @@ static void rank(emp_explain_top *top, const emp_explain_share *share)
     top->share[at] = *share;
 }
 
+static double at_peak_s(const emp_problem *p, emp_op_id op, emp_device_id d)
+{
+    const double peak =
+        emp_cost_peak_flops_per_s(p->graph, op, &p->machine->device[d], &p->runtime);
+
+    return peak > 0.0 ? p->graph->op[op].cost->flops / peak : 0.0;
+}
+
 static void share_out(struct tally *t)
 {
     const emp_graph *g = t->s->problem->graph;
@@ -391,6 +400,8 @@ static void share_out(struct tally *t)
         t->of_op[op].id = op;
         t->of_op[op].op_count = 1;
         t->of_op[op].flops = cost->flops;
+        if (!g->op[op].is_folded)
+            t->of_op[op].at_peak_s = at_peak_s(t->s->problem, op, t->s->op[op].device);
         t->of_op[op].bytes = cost->bytes_read + cost->bytes_written;
     }
 }

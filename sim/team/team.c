@@ -14,8 +14,8 @@
 struct emp_sim_team {
     const emp_problem *problem; /* borrowed */
     int32_t            threads;
-    emp_sim          **sim;    /* [thread] */
-    emp_fusion       **fusion; /* [thread] NULL until a batch has leaders */
+    emp_sim    **sim; /* [thread] the first; others are NULL until a batch needs them */
+    emp_fusion **fusion; /* [thread] NULL until a batch has leaders */
 };
 
 emp_status emp_sim_team_create(emp_sim_team **out, const emp_problem *problem,
@@ -35,14 +35,22 @@ emp_status emp_sim_team_create(emp_sim_team **out, const emp_problem *problem,
     EMP_TRY(EMP_ALLOC(team->sim, (size_t)threads));
     EMP_TRY(EMP_ALLOC(team->fusion, (size_t)threads));
     team->threads = threads;
-    for (int32_t i = 0; i < threads; i++)
-        EMP_TRY(emp_sim_create(&team->sim[i], problem, err));
+    EMP_TRY(emp_sim_create(&team->sim[0], problem, err));
     *out = team;
     team = NULL;
 
 cleanup:
     emp_sim_team_destroy(team);
     return st;
+}
+
+/* A batch of few placements needs no more threads than that, nor their simulators. */
+static emp_status engage(emp_sim_team *team, int32_t threads, emp_error *err)
+{
+    for (int32_t i = 0; i < threads; i++)
+        if (team->sim[i] == NULL)
+            EMP_CHECK(emp_sim_create(&team->sim[i], team->problem, err));
+    return EMP_OK;
 }
 
 static void keep_least(_Atomic int32_t *least, int32_t value)
@@ -82,7 +90,7 @@ static emp_status run_one(emp_sim *sim, const emp_sim_team_batch *batch, int32_t
 typedef struct {
     emp_sim_team             *team;
     const emp_sim_team_batch *batch;
-    int32_t                   count;
+    int32_t                   count, threads;
     emp_sim_result *const    *results;
     _Atomic int32_t           failed; /* the first placement that did; count: none */
     atomic_bool               is_cut;
@@ -93,7 +101,7 @@ static void run_all(batch_run *run)
     emp_sim_team             *team = run->team;
     const emp_sim_team_batch *batch = run->batch;
 
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(run->threads)
     for (int32_t i = 0; i < run->count; i++) {
         const int32_t thread = omp_get_thread_num();
         if (emp_stop_is_set(batch->stop)) {
@@ -124,7 +132,7 @@ static emp_status run_anywhere(batch_run *run, emp_error *err)
 {
     pthread_t thread;
 
-    if (run->team->threads == 1 || getpid() == home) {
+    if (run->threads == 1 || getpid() == home) {
         run_all(run);
         return EMP_OK;
     }
@@ -140,10 +148,13 @@ emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *
                                   int32_t count, emp_sim_result *const *results,
                                   emp_error *err)
 {
-    batch_run run = {team, batch, count, results, count, false};
+    const int32_t threads = count < team->threads ? count : team->threads;
+    batch_run     run = {team, batch, count, threads, results, count, false};
 
-    if (count > 0 && batch->decision[0].leader_of_op != NULL)
-        EMP_CHECK(learn_to_fuse(team, err));
+    if (count == 0) return EMP_OK;
+    EMP_CHECK(engage(team, threads, err));
+
+    if (batch->decision[0].leader_of_op != NULL) EMP_CHECK(learn_to_fuse(team, err));
     EMP_CHECK(run_anywhere(&run, err));
     const int32_t first = atomic_load(&run.failed);
     if (first == count) return atomic_load(&run.is_cut) ? EMP_EINTERRUPTED : EMP_OK;

@@ -16,4 +16,7 @@ void counted_set_up(void);
 /** Counts from 0. \return how such runs are made on so many threads. */
 emp_jobs_params counted_jobs(int32_t threads);
 
+/** Likewise on one thread, and they are stopped after so many runs. */
+emp_jobs_params counted_jobs_stopped(int runs);
+
 #endif /* EMP_TESTS_BENCH_COUNTED_H */

@@ -104,6 +104,7 @@ Test(bench, ablate_takes_arms_of_any_method_and_tasks)
     json_decref(o);
     emplace_prints(ARMS " --curves arms.csv --format csv",
                    ",pick=best,local,,pick=best,2,|--arms \"base; pick=best; kicks=4\"");
+    emplace_prints(ARMS, "The first arm, base, is local: pick=first, kicks=2.");
 }
 
 Test(bench, placers_compares_and_writes_its_files)

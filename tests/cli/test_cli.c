@@ -268,7 +268,8 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
 
     emplace_expect_keys(ops, "time_ns count peak_flops_per_s peak_bytes_per_s types "
                              "scopes longest issue_ns launch_bound");
-    emplace_expect_keys(json_at(ops, "longest/0"), "time_ns share count flops bytes op");
+    emplace_expect_keys(json_at(ops, "longest/0"), "time_ns share count flops "
+                                                   "flops_peak_frac bytes op");
     cr_expect_gt(json_array_size(changes), 0);
     json_array_foreach(changes, i, change)
     {
@@ -284,6 +285,72 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
 }
 
 /* A log that a file receives has a line now and then, and no marks of a terminal. */
+/* Models of a kind share the time that a graph's file states of an op, unless --costs has others. */
+Test(cli, one_time_for_different_models_is_warned_of)
+{
+#define ON(machine) "simulate shared.json -p gpu --no-bound --format json -m " machine
+    static const struct {
+        const char *command, *parts;
+    } cases[] = {{ON("rtx4090x2+rtx3060"),
+                  "shared.json|all GPUs|rtx4090 and rtx3060|--costs FILE|column model"},
+                 {ON("k40x2"), NULL},
+                 {ON("rtx4090x2+rtx3060 --costs shared.csv"), NULL}};
+
+    emplace_write("shared.json",
+                  "{\"format\": \"emplace-ops-1\", \"ops\": [{\"name\": \"a\", "
+                  "\"gpu_s\": 0.001}, {\"name\": \"b\"}], \"edges\": [[\"a\", \"b\"]]}");
+    emplace_write("shared.csv", "op,us,model\na,2000,rtx3060\na,1000,rtx4090\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *object = emplace_json(cases[i].command);
+        cr_expect_eq(json_array_size(json_at(object, "warnings")),
+                     cases[i].parts != NULL ? 1 : 0, "%s", cases[i].command);
+        if (cases[i].parts != NULL) {
+            emplace_expect_parts(text_at(object, "warnings/0"), cases[i].parts);
+            emplace_expect_parts(program_err, text_at(object, "warnings/0"));
+        }
+        json_decref(object);
+    }
+}
+
+/* The higher of the two bounds says for which placements it is one. */
+Test(cli, the_second_bound_names_the_placements_that_it_is_for)
+{
+    emplace_prints("simulate nmt:layers=2,units=64,batch=16 -m k40x2 -p gpu",
+                   "lower bound  |if no further ops with GPU kernels go to CPUs, gap ");
+}
+
+/* How much --costs gives is no reason to worry. */
+Test(cli, given_times_are_counted_without_a_warning)
+{
+    emplace_write("given.csv", "op,us\ntype:MatMul,100\n");
+    emplace_ok(
+        "simulate rnnlm:steps=2,batch=8 -m k40x2 -p gpu --no-bound --costs given.csv");
+    emplace_expect_parts(program_err,
+                         "emplace: given.csv gives the times of |% of the time");
+    cr_expect_null(strstr(program_err, "warning"), "%s", program_err);
+}
+
+/* Products of bf16 are faster than the peak of fp32, which the machine lists first. */
+Test(cli, rates_are_shares_of_the_peak_of_the_number_format)
+{
+    emplace_write(
+        "bf16.json",
+        "{\"model_type\":\"llama\",\"hidden_size\":2048,\"intermediate_size\":5632,"
+        "\"num_hidden_layers\":2,\"num_attention_heads\":16,\"vocab_size\":32000,"
+        "\"torch_dtype\":\"bfloat16\"}");
+    json_t *object =
+        emplace_json("simulate hf:path=bf16.json,seq=2048,batch=1 "
+                     "--machine h200x1 --placement gpu --no-bound --why --json");
+    const json_t *ops = json_at(object, "why/devices/gpu:0/ops");
+    const json_t *product = json_at(ops, "types/0");
+    const double rate = number_at(product, "flops") / number_at(product, "time_ns") * 1e9;
+
+    cr_expect_gt(rate, number_at(ops, "peak_flops_per_s"));
+    cr_expect_gt(number_at(product, "flops_peak_frac"), 0.2);
+    cr_expect_lt(number_at(product, "flops_peak_frac"), 1.0);
+    json_decref(object);
+}
+
 Test(cli, progress_is_lines_where_standard_error_is_no_terminal)
 {
     cr_assert_eq(setenv("EMPLACE_LOG_EVERY", "0.001", 1), 0);
@@ -411,6 +478,8 @@ Test(cli, bound_says_why_and_what_would_lower_it)
     emplace_expect_keys(json_at(o, "why/lower_bound/ops/0"),
                         "type layer part count seconds");
     cr_expect_eq(json_array_size(json_at(o, "why/changes")), 6);
+    cr_expect_float_eq(number_at(o, "why/changes/0/change_frac"),
+                       number_at(o, "why/changes/0/lower_bound_s") / bound - 1.0, 1e-9);
     cr_expect_leq(number_at(o, "why/changes/0/lower_bound_s"),
                   number_at(o, "why/changes/5/lower_bound_s"));
     json_decref(o);

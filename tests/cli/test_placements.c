@@ -481,7 +481,8 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
     cr_expect_str_eq(text_at(o, "parts/0/to"), "gpu:0");
     json_decref(o);
     emplace_prints("compare cpu.json gpu.json",
-                   "B is faster by|critical path|devices over|ops that matter:");
+                   "B is faster by|critical path|devices over|ops that matter:|"
+                   "\n  B's step  A's step  part |   ops A to B\n| cpu:0 to gpu:0\n");
     for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
     emplace_prints("compare gpu.json gpu.json", "both are as fast|0 of ");
@@ -492,4 +493,21 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
                    "step");
     emplace_refuses("compare small.json gpu.json",
                     "small.json is of the workload small.pbtxt");
+}
+
+/* A placement names its machine without a folder. */
+Test(placements, a_comparison_on_a_machine_of_ones_own_asks_for_its_file)
+{
+    emplace_write("own.yaml", "description: \"a box\"\nnodes: [{name: \"socket:0\"}]\n"
+                              "devices:\n"
+                              "  - {model: \"haswell-18\", at: \"socket:0\"}\n"
+                              "  - {model: \"k40\", at: \"socket:0\", bandwidth: \"10 "
+                              "GB/s\", latency: \"10 us\"}\n");
+    emplace_ok("place rnnlm:layers=1,steps=2,units=256,batch=64 -m own.yaml -M gpu --out "
+               "own.json --no-bound");
+    emplace_refuses(
+        "compare own.json own.json",
+        "own.json is of a machine whose file --machine has to give: no machine "
+        "'own' (did you mean ./own.yaml?)");
+    emplace_prints("compare own.json own.json -m own.yaml", "both are as fast");
 }

@@ -40,6 +40,14 @@ RANDOM = textwrap.dedent("""
             return rows
     """)
 
+CARD = textwrap.dedent("""
+    card:
+      peak: {fp32: "20 TFLOP/s", fp16: "40 TFLOP/s"}
+      memory: "8 GiB"
+      rate: "300 GB/s"
+      bus: "PCIe 4 x16"
+      class: "consumer"
+    """)
 TRAIN = textwrap.dedent("""
     def train(task):
         env = task.env("OneShot")
@@ -175,6 +183,27 @@ class Agents(unittest.TestCase):
         self.write("own.yaml", text)
         self.write("mine.py", TRAIN)
         run(self.folder, "place", SPEC, "-m", "own.yaml", "--method", "mine.py", "--budget", "3", "--no-bound")
+        # a device model of one's own, in the folder beside the machine's file
+        os.mkdir(os.path.join(self.folder, "models"))
+        self.write("models/mine.yaml", CARD)
+        self.write("own.yaml", text.replace('"k40"', '"mine"'))
+        run(self.folder, "place", SPEC, "-m", "own.yaml", "--method", "mine.py", "--budget", "3", "--no-bound")
+
+    @unittest.skipIf(numpy is None, "numpy is not installed")
+    def test_a_function_train_is_an_agent_in_this_program_as_in_a_file(self):
+        self.write("mine.py", TRAIN)
+        names = {}
+        exec(compile(TRAIN, "mine", "exec"), names)  # pylint: disable=exec-used
+        here = emplace.place(emplace.Problem(SPEC, MACHINE), names["train"], budget=30)
+        there = emplace.place(emplace.Problem(SPEC, MACHINE), os.path.join(self.folder, "mine.py"), budget=30)
+        self.assertEqual(here.method, "train")
+        self.assertEqual([point["best_s"] for point in here.curve], [point["best_s"] for point in there.curve])
+
+        def train(task):
+            raise ValueError("of mine")
+
+        with self.assertRaisesRegex(ValueError, "of mine"):
+            emplace.place(emplace.Problem(SPEC, MACHINE), train, budget=30)
 
     def test_what_goes_wrong_is_one_sentence(self):
         cases = (("x = 1", "no class with ask() and no function train()"),

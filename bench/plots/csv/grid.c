@@ -87,6 +87,56 @@ static emp_status read_condition(struct condition *to, struct reader *r, const c
     return emp_csv_find(&to->column, r->csv, name, err);
 }
 
+/* Adds the different fields of a column to a text, which is cut off where they are many. */
+static emp_status list_fields(emp_text *text, const emp_csv *csv, int32_t column,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap seen = {0};
+
+    for (int32_t i = 0; i < csv->row_count && text->used + 1 < text->size; i++) {
+        const char *field = emp_csv_text(csv, i, column);
+        if (emp_strmap_get(&seen, field, strlen(field)) >= 0) continue;
+        EMP_TRY(emp_strmap_set(&seen, field, strlen(field), i, err));
+        emp_text_add(text, "%s%s", i > 0 ? ", " : "", field[0] != '\0' ? field : "\"\"");
+    }
+
+cleanup:
+    emp_strmap_clear(&seen);
+    return st;
+}
+
+static bool has_field(const emp_csv *csv, int32_t column, const char *wanted,
+                      size_t length)
+{
+    for (int32_t i = 0; i < csv->row_count; i++) {
+        const char *field = emp_csv_text(csv, i, column);
+        if (strlen(field) == length && memcmp(field, wanted, length) == 0) return true;
+    }
+    return false;
+}
+
+/* Each value that a condition names is that of a row, as a misspelt one would only leave something out. */
+static emp_status check_condition(const struct condition *c, const struct reader *r,
+                                  const char *text, emp_error *err)
+{
+    char     array[300] = "";
+    emp_text fields = {array, sizeof array, 0};
+
+    for (const char *wanted = c->wanted;; wanted++) {
+        const size_t length = strcspn(wanted, "|");
+        if (!has_field(r->csv, c->column, wanted, length)) {
+            EMP_CHECK(list_fields(&fields, r->csv, c->column, err));
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s has no row whose %.*s is \"%.*s\"; there are %s",
+                             r->choice->path, (int)strcspn(text, "="), text,
+                             (int)(length < 60 ? length : 60), wanted, array);
+        }
+        wanted += length;
+        if (*wanted == '\0') return EMP_OK;
+    }
+}
+
 static emp_status check_ranges(const struct reader *r, const struct columns *ends,
                                emp_error *err)
 {
@@ -108,8 +158,10 @@ static emp_status read_choice(struct reader *r, emp_error *err)
     EMP_CHECK(read_columns(&r->high, r, c->high, true, err));
     EMP_CHECK(check_ranges(r, &r->low, err));
     EMP_CHECK(check_ranges(r, &r->high, err));
-    for (int32_t i = 0; i < c->where_count; i++)
+    for (int32_t i = 0; i < c->where_count; i++) {
         EMP_CHECK(read_condition(&r->where[i], r, c->where[i], err));
+        EMP_CHECK(check_condition(&r->where[i], r, c->where[i], err));
+    }
     if (r->series.count > 0 && r->values.count > EMP_PLOT_PARTS_MAX)
         return EMP_ERROR(EMP_EINVAL,
                          "series have %d columns of values at most, not %d; without "

@@ -31,10 +31,10 @@ static inline const emp_sim_route *emp_run_route_of_copy(const emp_engine *sim,
            emp_run_target_of_copy(sim, copy);
 }
 
-/** \a tensor is read in the memory \a to, by \a reader, which is of \a op. Its copies are
- * those from \a first on. \return the copy. */
+/** \a tensor is read in the memory \a to, by \a reader. Its copies are those from \a first on. \return the
+ * copy. */
 static inline int32_t emp_run_plan_copy(emp_engine *sim, int32_t tensor, int32_t first,
-                                        int32_t reader, int32_t op, int32_t to)
+                                        int32_t reader, int32_t to)
 {
     const emp_sim_instance *home = &sim->instance[tensor];
     int32_t                 copy = sim->copy_to[to];
@@ -49,8 +49,6 @@ static inline int32_t emp_run_plan_copy(emp_engine *sim, int32_t tensor, int32_t
     if (EMP_RULES.is_traced) instance->bytes = 0;
     instance->reader = reader;
     instance->tensor = tensor;
-    instance->first_op = op;
-    instance->root = home->root;
     instance->pending = 1;
     instance->space = (int16_t)to;
     instance->from = home->space;

@@ -251,38 +251,61 @@ static inline void emp_run_clear_events(emp_engine *sim)
 
 static inline bool emp_run_is_empty(const emp_sim_link *head) { return head->item < 0; }
 
-/** Puts \a item behind the link \a last, which ends the list or is its empty \a head. */
+/** Puts \a item, whose link is \a own, behind the link \a last, which ends the list or is its empty \a head. */
 static inline void emp_run_append_behind(emp_engine *sim, emp_sim_link *head,
                                          emp_sim_link *last, int32_t item,
-                                         emp_time_ns time_ns)
+                                         emp_sim_link *own, emp_time_ns time_ns)
 {
-    emp_run_end_list(sim, &sim->link[item]);
+    emp_run_end_list(sim, own);
     last->time_ns = time_ns;
     last->item = item;
     head->last = item;
 }
 
-/** \a time_ns is for who takes the item. */
+/** The link of an item that waits for a device. */
+static inline emp_sim_link *emp_run_link_of_waiting(emp_engine *sim, int32_t item)
+{
+    return EMP_RULES.serial_issue ? &sim->link[item] : &sim->op[item].link;
+}
+
+/** Puts \a item into the list of a device. \a time_ns is for who takes the item. */
 static inline void emp_run_append(emp_engine *sim, emp_sim_link *head, int32_t item,
                                   emp_time_ns time_ns)
 {
-    emp_sim_link *last = emp_run_is_empty(head) ? head : &sim->link[head->last];
+    emp_sim_link *last =
+        emp_run_is_empty(head) ? head : emp_run_link_of_waiting(sim, head->last);
 
-    emp_run_append_behind(sim, head, last, item, time_ns);
+    emp_run_append_behind(sim, head, last, item, emp_run_link_of_waiting(sim, item),
+                          time_ns);
 }
 
-/** \return the first item of the list; the next one is at its head then. */
-static inline int32_t emp_run_take(emp_engine *sim, emp_sim_link *head)
+/** Makes what follows the first item of a list, as \a link says, its head. */
+static inline void emp_run_advance(emp_sim_link *head, const emp_sim_link *link)
 {
-    int32_t             item = head->item;
-    const emp_sim_link *link = &sim->link[item];
-
     head->time_ns = link->time_ns;
     head->item = link->item;
+}
+
+/** \return the first item of a list of delays; the next one is at its head then. */
+static inline int32_t emp_run_take(emp_sim_link *head, const emp_sim_link *link)
+{
+    int32_t item = head->item;
+
+    emp_run_advance(head, &link[item]);
     return item;
 }
 
-/* Items are ops, then copies, then messages, then received copies. */
+/** \return the first item of the list of a device; the next one is at its head then. */
+static inline int32_t emp_run_take_waiting(emp_engine *sim, emp_sim_link *head)
+{
+    int32_t item = head->item;
+
+    emp_run_advance(head, emp_run_link_of_waiting(sim, item));
+    return item;
+}
+
+/* Items with links outside of their records: ops, if there are host threads, then copies, then messages,
+ * then received copies. */
 
 static inline int32_t emp_run_item_of_copy(const emp_engine *sim, int32_t copy)
 {
@@ -312,7 +335,7 @@ static inline bool emp_run_is_received(const emp_engine *sim, int32_t item)
 
 static inline int32_t emp_run_item_of_message(const emp_engine *sim, int32_t message)
 {
-    return sim->op_count + sim->copy_limit + message;
+    return sim->first_message + message;
 }
 
 /** Lets \a item happen at a source after all items in it. Whether there are any depends on
@@ -324,7 +347,7 @@ static inline void emp_run_delay(emp_engine *sim, int32_t source, int32_t item,
     int32_t       last = head->last, is_first = emp_run_is_empty(head);
 
     last += (sim->first_head + source - last) & -is_first;
-    emp_run_append_behind(sim, head, &sim->link[last], item, at);
+    emp_run_append_behind(sim, head, &sim->link[last], item, &sim->link[item], at);
     emp_run_add_other_event(sim, source, at);
 }
 

@@ -143,8 +143,13 @@ static inline int32_t emp_run_find_reusable(const emp_engine *sim, int32_t op)
     const emp_sim_op       *o = &sim->op[op];
     const emp_sim_instance *output = &sim->instance[o->output];
 
-    for (int32_t i = o->input; i < o[1].input; i++) {
-        int32_t root = sim->reads[i];
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) {
+        int32_t root = o->reads[i];
+        if (emp_run_is_like(&sim->instance[root], output->bytes, output->space, 1))
+            return root;
+    }
+    for (int32_t i = sim->more[op]; i < sim->more[op + 1]; i++) {
+        int32_t root = sim->words[i];
         if (emp_run_is_like(&sim->instance[root], output->bytes, output->space, 1))
             return root;
     }
@@ -157,12 +162,20 @@ static inline int32_t emp_run_find_shared(const emp_engine *sim, int32_t op)
     const emp_sim_op *o = &sim->op[op];
 
     if (o->flags & EMP_SIM_ALIASES) {
-        int32_t root = sim->reads[o->input];
+        int32_t root = o->reads[0];
         if (sim->instance[root].space == sim->instance[o->output].space) return root;
     }
     if (EMP_RULES.reuse_inputs && (o->flags & EMP_SIM_IN_PLACE))
         return emp_run_find_reusable(sim, op);
     return -1;
+}
+
+/** Edges that read a home; its own op, if there are none. */
+static inline int32_t emp_run_count_users(const emp_sim_instance *home)
+{
+    const int32_t readers = home[1].reader - home->reader;
+
+    return readers > 0 ? readers : 1;
 }
 
 /** \a tensor shares the buffer \a root. \return whether there is one; -1 = none: then it is
@@ -173,19 +186,20 @@ static inline bool emp_run_share(emp_engine *sim, int32_t tensor, int32_t root)
 
     t->root = root < 0 ? tensor : root;
     if (root < 0) return false;
-    sim->instance[root].pending += t->users;
+    sim->instance[root].pending += emp_run_count_users(t);
     return true;
 }
 
-/** \a tensor, its own root, has a buffer in the memory \a space. It is needed by every edge
+/** \a tensor, its own root, has a buffer in the memory \a space. It is needed by its \a users, every edge
  * that reads it; emp_run_notify_readers() turns those that read copies into copies. */
 EMP_SIM_INLINE void emp_run_create_output(emp_engine *sim, int32_t tensor, int32_t op,
-                                          int32_t space)
+                                          int32_t space, int32_t users)
 {
     emp_sim_instance *t = &sim->instance[tensor];
 
+    __builtin_prefetch(t + EMP_SIM_OUTPUTS_AHEAD, 1);
     t->space = (int16_t)space;
-    t->pending = t->users;
+    t->pending = users;
     emp_run_allocate(sim, space, t->bytes, op, emp_run_chunk_of_instance(sim, tensor));
 }
 
@@ -207,10 +221,11 @@ EMP_SIM_CALLED void emp_run_create_all(emp_engine *sim, int32_t op)
         t += emp_run_share(sim, t, emp_run_find_shared(sim, op));
     }
     for (; t < o[1].output; t++)
-        emp_run_create_output(sim, t, op, emp_run_space_of_output(sim, t, op));
+        emp_run_create_output(sim, t, op, emp_run_space_of_output(sim, t, op),
+                              emp_run_count_users(&sim->instance[t]));
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        emp_run_allocate(sim, sim->space_of_place[2 * op], sim->rest[op].workspace_bytes,
-                         op, emp_run_chunk_of_op(sim, op));
+        emp_run_allocate(sim, sim->space_of_place[2 * op], sim->workspace_bytes[op], op,
+                         emp_run_chunk_of_op(sim, op));
     }
 }
 
@@ -226,31 +241,33 @@ EMP_SIM_INLINE void emp_run_create_in_place(emp_engine *sim, int32_t op, int32_t
 
     t->space = (int16_t)device;
     for (int32_t i = EMP_SIM_INPUTS - 1; i >= 0; i--) {
-        int32_t input = sim->reads[o->input + i];
+        int32_t input = o->reads[i];
         root = emp_run_is_like(&sim->instance[input], t->bytes, device, pending) ? input
                                                                                  : root;
     }
+    __builtin_prefetch(t + EMP_SIM_OUTPUTS_AHEAD, 1);
     const bool is_own = root == tensor;
     t->root = root;
-    sim->instance[root].pending = t->users + !is_own;
+    sim->instance[root].pending = o->reader_end - o->reader + !is_own;
     emp_run_allocate(sim, device, is_own ? t->bytes : 0, op,
                      emp_run_chunk_of_instance(sim, tensor));
 }
 
-/** Outputs and workspace are there from now on. Most ops have one output, on their device,
+/** Outputs and workspace are there from now on. Most ops have one output, on their device, which is read,
  * and nothing else. */
 EMP_SIM_INLINE void emp_run_create_outputs(emp_engine *sim, int32_t op, int32_t device)
 {
-    const uint32_t rare = EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE |
-                          EMP_SIM_HAS_ODD_OUTPUTS |
+    const emp_sim_op *o = &sim->op[op];
+    const uint32_t    rare = EMP_SIM_ALIASES | EMP_SIM_HAS_WORKSPACE |
+                          EMP_SIM_HAS_ODD_OUTPUTS | EMP_SIM_HAS_UNREAD |
                           (EMP_RULES.reuse_inputs ? EMP_SIM_IN_PLACE_OF_MANY : 0);
 
-    if (EMP_SIM_SELDOM(sim->op[op].flags & rare)) {
+    if (EMP_SIM_SELDOM(o->flags & rare)) {
         emp_run_create_all(sim, op);
     } else if (EMP_RULES.reuse_inputs) {
         emp_run_create_in_place(sim, op, device);
     } else {
-        emp_run_create_output(sim, sim->op[op].output, op, device);
+        emp_run_create_output(sim, o->output, op, device, o->reader_end - o->reader);
     }
 }
 
@@ -260,8 +277,8 @@ static inline void emp_run_release_rest(emp_engine *sim, int32_t op)
     const emp_sim_op *o = &sim->op[op];
 
     if (o->flags & EMP_SIM_HAS_WORKSPACE) {
-        emp_run_deallocate(sim, sim->space_of_place[2 * op],
-                           sim->rest[op].workspace_bytes, emp_run_chunk_of_op(sim, op));
+        emp_run_deallocate(sim, sim->space_of_place[2 * op], sim->workspace_bytes[op],
+                           emp_run_chunk_of_op(sim, op));
     }
     for (int32_t t = o->output; t < o[1].output; t++) {
         const emp_sim_instance *i = &sim->instance[t];
@@ -274,10 +291,12 @@ EMP_SIM_INLINE void emp_run_release_inputs(emp_engine *sim, int32_t op,
                                            emp_sim_memory *memory)
 {
     const emp_sim_op *o = &sim->op[op];
-    const int32_t    *root = sim->reads + o->input, *end = sim->reads + o[1].input;
 
-    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) emp_run_release_in(sim, memory, *root++);
-    for (; root < end; root++) emp_run_release_in(sim, memory, *root);
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++)
+        emp_run_release_in(sim, memory, o->reads[i]);
+    if (EMP_SIM_SELDOM(o->flags & EMP_SIM_HAS_MORE_INPUTS))
+        for (int32_t i = sim->more[op]; i < sim->more[op + 1]; i++)
+            emp_run_release_in(sim, memory, sim->words[i]);
 }
 
 /** Inputs, in whatever memory, are no longer needed. */
@@ -285,7 +304,10 @@ static inline void emp_run_release_anywhere(emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
 
-    for (int32_t i = o->input; i < o[1].input; i++) emp_run_release(sim, sim->reads[i]);
+    for (int32_t i = 0; i < EMP_SIM_INPUTS; i++) emp_run_release(sim, o->reads[i]);
+    if (EMP_SIM_SELDOM(o->flags & EMP_SIM_HAS_MORE_INPUTS))
+        for (int32_t i = sim->more[op]; i < sim->more[op + 1]; i++)
+            emp_run_release(sim, sim->words[i]);
 }
 
 /** Nor are the inputs of all ops that are fused into \a op. */

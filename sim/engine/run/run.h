@@ -11,6 +11,7 @@ static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t dev
 {
     emp_sim_device *d = &sim->device[device];
 
+    __builtin_prefetch(&sim->op[op] + EMP_SIM_OPS_AHEAD, 1);
     if (EMP_RULES.has_client && emp_engine_hold(sim, op)) return;
     emp_run_trace_ready(sim, op, device);
     if (EMP_RULES.cpu_pool && d->kind == EMP_DEVICE_CPU) {
@@ -28,8 +29,11 @@ static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t dev
 /** One of the things that \a op waits for is there. */
 EMP_SIM_INLINE void emp_run_arrive(emp_engine *sim, int32_t op)
 {
-    if (--sim->missing[op] == 0)
-        emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
+    emp_sim_op *o = &sim->op[op];
+
+    if (--o->missing > 0) return;
+    o->missing = o->awaited; /* of the next run */
+    emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
 }
 
 static inline void emp_run_deliver_message(emp_engine *sim, int32_t message)
@@ -37,7 +41,7 @@ static inline void emp_run_deliver_message(emp_engine *sim, int32_t message)
     int32_t op = sim->message[message].op, to = sim->message[message].to;
 
     emp_run_trace_message(sim, op, to);
-    for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
+    for (int32_t i = sim->control_offset[op]; i < sim->control_offset[op + 1]; i++) {
         if (emp_run_device_of(sim, sim->control[i]) == to)
             emp_run_arrive(sim, sim->control[i]);
     }
@@ -96,11 +100,10 @@ EMP_SIM_INLINE void emp_run_notify_readers(emp_engine *sim, int32_t tensor, int3
         const emp_sim_reader *reader = &sim->reader[i];
         int32_t op = emp_run_op_reading(place), space = emp_run_space_read(sim, place);
         if (space == home) {
-            sim->reads[reader->input] = root;
+            sim->words[reader->input] = root;
             emp_run_arrive(sim, op);
         } else {
-            sim->reads[reader->input] =
-                emp_run_plan_copy(sim, tensor, first, i, op, space);
+            sim->words[reader->input] = emp_run_plan_copy(sim, tensor, first, i, space);
         }
         if (++i == end) break;
         place = sim->reader[i].place;
@@ -121,7 +124,7 @@ static inline void emp_run_notify_all(emp_engine *sim, int32_t op, int32_t devic
         emp_run_notify_readers(sim, t, i->root, i->space, i->reader, i[1].reader,
                                sim->reader[i->reader].place, device);
     }
-    for (int32_t i = sim->rest[op].control; i < sim->rest[op + 1].control; i++) {
+    for (int32_t i = sim->control_offset[op]; i < sim->control_offset[op + 1]; i++) {
         int32_t next = sim->control[i], to = emp_run_device_of(sim, next);
         if (!EMP_RULES.control_latency || to == device) {
             emp_run_arrive(sim, next);
@@ -145,7 +148,8 @@ EMP_SIM_CALLED void emp_run_complete_any(emp_engine *sim, int32_t op, int32_t de
     }
     if (releases) emp_run_release_anywhere(sim, op);
     emp_run_notify_readers(sim, o->output, sim->instance[o->output].root, device,
-                           o->reader, o[1].reader, emp_run_first_place(sim, op), device);
+                           o->reader, o->reader_end, emp_run_first_place(sim, op),
+                           device);
 }
 
 /** The op is done as far as those who wait for it can tell, and what it needed is released
@@ -163,7 +167,7 @@ EMP_SIM_INLINE void emp_run_complete(emp_engine *sim, int32_t op, int32_t device
     }
     if (releases) emp_run_release_inputs(sim, op, &d->memory);
     int32_t root = EMP_RULES.reuse_inputs ? sim->instance[o->output].root : o->output;
-    emp_run_notify_readers(sim, o->output, root, device, o->reader, o[1].reader, place,
+    emp_run_notify_readers(sim, o->output, root, device, o->reader, o->reader_end, place,
                            device);
 }
 
@@ -204,7 +208,7 @@ static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
     int32_t                 left = instance->pending;
 
     emp_run_trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
-    emp_run_arrive(sim, instance->first_op);
+    emp_run_arrive(sim, emp_run_op_reading(reader->place));
     while (--left > 0) {
         do {
             reader++;
@@ -238,7 +242,7 @@ static inline void emp_run_pass_copy(emp_engine *sim, int32_t copy)
     int32_t                 left = instance->pending;
 
     emp_run_trace_copy(sim, copy, EMP_SIM_COPY_PASSED);
-    emp_engine_count_read(sim, copy, instance->first_op);
+    emp_engine_count_read(sim, copy, emp_run_op_reading(reader->place));
     while (--left > 0) {
         do {
             reader++;
@@ -286,10 +290,10 @@ static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thre
 {
     int32_t to = emp_run_target_of_copy(sim, copy);
 
-    emp_run_release(sim, sim->instance[copy].root);
+    emp_run_release(sim, sim->instance[emp_run_tensor_of_copy(sim, copy)].root);
     if (has_thread) {
         emp_run_serve(sim, to, emp_run_item_of_received(sim, copy),
-                      emp_run_level_of_op(sim, sim->instance[copy].first_op),
+                      emp_run_level_of_op(sim, emp_sim_first_op(sim, copy)),
                       sim->receive_ns);
         return;
     }
@@ -341,7 +345,7 @@ static inline void emp_run_end_op(emp_engine *sim, int32_t device)
     }
     if (!EMP_RULES.has_levels) {
         emp_run_replace_end(sim, device, &d->line);
-        d->current = has_next ? emp_run_take(sim, &d->line) : EMP_SIM_NO_ITEM;
+        d->current = has_next ? emp_run_take_waiting(sim, &d->line) : EMP_SIM_NO_ITEM;
     }
     emp_run_finish_op(sim, item, device, d);
     if (has_next) emp_run_start_op(sim, d->current, device, d);
@@ -358,8 +362,8 @@ static inline void emp_run_end_thread_item(emp_engine *sim, int32_t device)
 
     if (!EMP_RULES.has_levels) {
         emp_run_replace_end(sim, device, &d->line);
-        d->current =
-            emp_run_is_empty(&d->line) ? EMP_SIM_NO_ITEM : emp_run_take(sim, &d->line);
+        d->current = emp_run_is_empty(&d->line) ? EMP_SIM_NO_ITEM
+                                                : emp_run_take_waiting(sim, &d->line);
         if (emp_run_keeps_starts(sim)) d->started_ns = sim->now;
     }
     if (item < sim->op_count) {
@@ -386,7 +390,7 @@ static inline emp_sim_source_kind emp_run_kind_of(const emp_engine *sim, int32_t
 /** Takes the item whose delay is over from the list of \a source and handles it. */
 static inline void emp_run_end_delay(emp_engine *sim, int32_t source)
 {
-    int32_t item = emp_run_take(sim, &sim->head[source]),
+    int32_t item = emp_run_take(&sim->head[source], sim->link),
             copy = emp_run_copy_of_item(sim, item);
 
     emp_run_replace_other_event(sim, source,

@@ -44,8 +44,7 @@ EMP_SIM_INLINE void emp_run_wait(emp_engine *sim, emp_sim_device *d, int32_t ite
 EMP_SIM_INLINE int32_t emp_run_take_from_line(emp_engine *sim, emp_sim_device *d,
                                               emp_sim_link *line)
 {
-    int32_t item = emp_run_take(sim, line);
-
+    int32_t item = emp_run_take_waiting(sim, line);
     /* The lowest bit is that of `line`. */
     if (EMP_RULES.has_levels) d->waiting &= d->waiting - (uint64_t)emp_run_is_empty(line);
     return item;
@@ -202,7 +201,7 @@ static inline emp_time_ns emp_run_duration_on(const emp_engine *sim, int32_t op,
 /** Where the first reader of the op's outputs reads; somewhere, if they have none. */
 static inline uint32_t emp_run_first_place(const emp_engine *sim, int32_t op)
 {
-    return sim->reader[sim->op[op].reader].place;
+    return sim->op[op].link.place;
 }
 
 /** A server begins with \a op, whose end is its event. A rank of a collective may have to wait for links. */

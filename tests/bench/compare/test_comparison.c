@@ -363,7 +363,7 @@ Test(comparison, sheets_and_pages_have_all_cells_figures_and_reasons)
     cr_expect_eq(count_lines(emp_comparison_times), 2 * (2 * 2 - 2), "one refuses both");
     cr_expect_geq(count_lines(emp_comparison_curves), 2 * 2 * 2);
     expect_text("Ranking after 8 evaluations on 1 task of Table 1");
-    expect_text("Ranking after 20 evaluations on 1 fresh task\n");
+    expect_text("Ranking after 20 evaluations on 1 own task\n");
     for (int has_figures = 0; has_figures <= emp_gnuplot_exists(); has_figures++) {
         char *text = NULL;
         ASSERT_PRINTED(text, emp_comparison_write_page(out, c, has_figures, &err));
@@ -432,6 +432,50 @@ Test(comparison, an_entrant_takes_its_options)
     p.options[0] = "go-emplace:width=4,heads=2,hidden=8,samples=4";
     make();
     cr_expect_eq(counted_runs - counted_reads, SEEDS);
+}
+
+static void expect_no_text(const char *part)
+{
+    char *text = print();
+
+    cr_expect_null(strstr(text, part), "%s", text);
+    free(text);
+}
+
+/* Two seeds have a range; tasks that are no fresh ones of ours are the user's own. */
+Test(comparison, titles_say_which_tasks_and_what_spread)
+{
+    emp_compared_task both[2] = {rows[0], rows[1]};
+
+    compare("one", "expert,random");
+    expect_text("median of 2 seeds, range below");
+    expect_text("Would other costs change the ranking?");
+    expect_no_text("CPU s: unknown");
+    emp_method other = *c->entrant[0].method;
+    other.is_outside = true;
+    c->entrant[0].method = &other;
+    expect_text("CPU s: unknown for methods that run outside this process, whose CPU");
+    both[0] = (emp_compared_task){emp_fresh_task[0], EMP_TASKS_FRESH};
+    choose(NULL, "gpu");
+    p.row = both;
+    p.row_count = 2;
+    p.draws = 0;
+    make();
+    expect_text("on 2 fresh and own tasks\n");
+    p.row_count = 1;
+    p.seed_count = EMP_INTERVAL_LEAST;
+    make();
+    expect_text("on 1 fresh task\n");
+    expect_text("median of 6 seeds, 95 % interval below");
+}
+
+Test(comparison, one_that_is_stopped_says_what_was_run)
+{
+    choose("one", "expert,anneal");
+    p.jobs = counted_jobs_stopped(2);
+    cr_assert_eq(emp_comparison_make(&c, &p, NULL), EMP_EINTERRUPTED);
+    expect_text("Partial: 2 of ");
+    expect_text("median of at most 2 seeds");
 }
 
 static atomic_int stop_flag;

@@ -25,6 +25,28 @@ static void expect_names(const char *text, int32_t wanted, const char *const *na
     for (int32_t i = 0; i < count; i++) cr_expect_str_eq(entrant[i].key, name[i]);
 }
 
+static void expect_base(const char *method, const char *preset, const char *text,
+                        const char *wanted)
+{
+    char     array[512] = "";
+    emp_text base = {array, sizeof array, 0};
+
+    ASSERT_OK(split(method, preset, text, &err));
+    emp_entrants_describe_base(&base, entrant, count);
+    cr_expect_str_eq(array, wanted);
+}
+
+/* An option that any arm names, from the first arm or by the preset's default. */
+Test(entrants, the_first_arm_is_described_by_what_others_change)
+{
+    expect_base("local", NULL, "base; kicks=4; pick=best,kicks=0",
+                "local: pick=first, kicks=2");
+    expect_base("hdp", NULL, "base; lr=0.5,groups=4",
+                "hdp, preset paper: groups=256, lr=0.001");
+    expect_base("hdp", "literal", "groups=48; base; lr=0.5",
+                "hdp, preset literal: groups=48, lr=0.1");
+}
+
 Test(entrants, arms_are_named_by_what_differs)
 {
     expect_names("base; grouping=names ;grouping=metis,groups=48", 3,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/studies/ablation.h"
+#include "bench/studies/mechanisms.h"
 #include "policy/hdp/hdp.h"
 #include "tests/bench/counted.h"
 #include "tests/support/survive.h"
@@ -271,4 +272,38 @@ Test(ablation, prints_text_and_csv)
         free(text);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(ablation, one_that_is_stopped_says_what_was_run)
+{
+    emp_trials_params   params = make_params();
+    emp_ablation_table *t = NULL;
+    char               *text = NULL;
+
+    params.jobs = counted_jobs_stopped(4); /* a seed of each arm, and one more */
+    cr_assert_eq(emp_ablation_make(&t, &study, &params, NULL), EMP_EINTERRUPTED);
+    ASSERT_PRINTED(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
+    cr_expect_not_null(strstr(text, "- Partial: 4 of 6 runs were made.\n"), "%s", text);
+    free(text);
+    emp_ablation_destroy(t);
+}
+
+Test(ablation, orders_that_are_stopped_say_what_was_run)
+{
+    emp_trials_params params = {.rows = "rnnlm",
+                                .arms = "gpu,cpu",
+                                .runtime = "tf-r1.3",
+                                .seed_count = 2,
+                                .budget = 2,
+                                .jobs = counted_jobs_stopped(1)};
+    emp_sheet         sheet;
+    char             *text = NULL;
+
+    cr_assert_eq(emp_orders_make(&sheet, EMP_ORDERS_ORDER, &params, NULL),
+                 EMP_EINTERRUPTED);
+    ASSERT_PRINTED(text, emp_sheet_print(out, &sheet, EMP_SHEET_MD, &err));
+    cr_expect_not_null(strstr(text, "- Partial: 1 of 14 runs was made.\n"), "%s", text);
+    cr_expect_not_null(strstr(text, "median of at most 2 seeds"), "%s", text);
+    free(text);
+    emp_sheet_clear(&sheet);
 }

@@ -161,6 +161,26 @@ static void expect_note(const emp_table *t, const char *note, bool is_there)
     free(text);
 }
 
+/* The first seed of the random column was run, and the second one was not. */
+Test(paper_table, a_table_that_is_stopped_says_what_was_run)
+{
+    emp_trials_params params = make_params();
+    emp_table        *t = NULL;
+
+    params.jobs = counted_jobs_stopped(2);
+    cr_assert_eq(emp_paper_table_make(&t, &emp_paper_table1, &params, NULL),
+                 EMP_EINTERRUPTED);
+    expect_note(t, "- Partial: 2 of 3 runs were made.\n", true);
+    expect_note(t, "evaluations a run, 1 of 5 seeds.\n", true);
+    expect_note(t, "seeds 1 to", false);
+    emp_table_destroy(t);
+    params.jobs = counted_jobs(1);
+    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_table1, &params, &err));
+    expect_note(t, "Partial", false);
+    expect_note(t, "seeds 1 to 2 of 5", true);
+    emp_table_destroy(t);
+}
+
 /* All rows and columns, and what is left out is said. */
 Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 {

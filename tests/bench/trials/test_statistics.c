@@ -35,6 +35,18 @@ Test(interval, ends_are_where_the_bootstrap_distribution_has_them)
     cr_expect(isnan(emp_median_interval(cases[0].value, 0, 1).median));
 }
 
+Test(interval, of_few_values_is_their_range)
+{
+    static const double value[EMP_INTERVAL_LEAST] = {1, 2, 3, 4, 5, 6};
+
+    for (int32_t n = 1; n <= EMP_INTERVAL_LEAST; n++) {
+        const emp_interval at = emp_median_interval(value, n, 1);
+        const bool         is_range = at.low == value[0] && at.high == value[n - 1];
+        cr_expect_eq(is_range, n < EMP_INTERVAL_LEAST, "%d values: %g .. %g", n, at.low,
+                     at.high);
+    }
+}
+
 /* ---- ratios ---- */
 
 Test(ratio, is_the_geometric_mean_in_its_interval)

@@ -271,6 +271,34 @@ Test(sheet, sheets_in_a_chain_are_one_csv_and_a_list)
     emp_sheet_clear(&second);
 }
 
+/* Alone, and as the first of two. */
+Test(sheet, a_partial_table_says_so_in_every_format)
+{
+    static const char *const want[] = {
+        [EMP_SHEET_TEXT] = "  Partial: 1 of 54 runs was made.\n  A note of 5 words.",
+        [EMP_SHEET_MD] = "- Partial: 1 of 54 runs was made.\n",
+        [EMP_SHEET_CSV] = "# made by: made here\n# partial: 1 of 54 runs was made\n",
+        [EMP_SHEET_JSON] =
+            "\"partial\": {\n    \"runs_made\": 1,\n    \"runs_planned\": 54\n"};
+    emp_sheet first, second;
+
+    for (int i = 0; i < 16; i++) {
+        const bool is_partial = i % 2 == 0;
+        EMP_SHEET_INIT(&first, plain);
+        identify(&first);
+        EMP_SHEET_INIT(&second, plain);
+        emp_sheet_set_runs(&first, is_partial ? 1 : 54, 54);
+        emp_sheet_note(&first, "A note of %d words.", 5);
+        if (i / 8 == 1) first.next = &second;
+        char *text = print(&first, (emp_sheet_format)(i / 2 % 4));
+        cr_expect_eq(strstr(text, want[i / 2 % 4]) != NULL, is_partial, "%s", text);
+        cr_expect_eq(strstr(text, "artial") != NULL, is_partial, "%s", text);
+        free(text);
+        emp_sheet_clear(&first);
+        emp_sheet_clear(&second);
+    }
+}
+
 static void write_plain(FILE *out, const char *text) { fputs(text, out); }
 
 Test(sheet, a_page_has_its_best_row_set_off)

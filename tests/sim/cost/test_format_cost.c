@@ -3,6 +3,7 @@
  * Do collectives take what tables say, and else what a ring takes? */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <string.h>
 
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
@@ -55,6 +56,33 @@ static double product_s(emp_format format)
                                   &(emp_product){format, 512, 256, 1024, 1.0}, NULL),
                  EMP_OK);
     return seconds;
+}
+
+/* A product in bf16, in TF32 and of fp32; an op that is no product, and a model without formats. */
+Test(format_cost, peaks_are_those_of_the_op_s_format)
+{
+    const emp_device *gpu = &h100.device;
+    emp_device        plain = *gpu;
+    emp_runtime       runtime = {.events.fp32_products = EMP_FORMAT_TF32};
+    const emp_op_id   product = kit_find(graph, "product");
+    uint8_t          *dtype = &graph->tensor[graph->output_offset[product]].dtype;
+
+    *dtype = EMP_DTYPE_BFLOAT16;
+    cr_expect_eq(emp_cost_peak_flops_per_s(graph, product, gpu, &runtime),
+                 gpu->format_flops_per_s[EMP_FORMAT_BF16]);
+    *dtype = EMP_DTYPE_FLOAT;
+    cr_expect_eq(emp_cost_peak_flops_per_s(graph, product, gpu, &runtime),
+                 gpu->format_flops_per_s[EMP_FORMAT_TF32]);
+    cr_expect_eq(emp_cost_peak_flops_per_s(graph, kit_find(graph, "x"), gpu, &runtime),
+                 gpu->peak_flops_per_s);
+    runtime.events.fp32_products = EMP_FORMAT_FP32;
+    cr_expect_eq(emp_cost_peak_flops_per_s(graph, product, gpu, &runtime),
+                 gpu->peak_flops_per_s);
+    *dtype = EMP_DTYPE_BFLOAT16;
+    plain.tables = NULL;
+    memset(plain.format_flops_per_s, 0, sizeof plain.format_flops_per_s);
+    cr_expect_eq(emp_cost_peak_flops_per_s(graph, product, &plain, &runtime),
+                 gpu->peak_flops_per_s);
 }
 
 Test(format_cost, products_take_what_the_table_of_their_format_says)

@@ -20,7 +20,7 @@ enum {
     POLL = 7,
     STEP = 100
 };
-enum { BYTES = 256 };
+enum { BYTES = 256, BYTES_PER_OP = 235 };
 
 TestSuite(engine, .fini = expect_all_freed);
 
@@ -332,12 +332,31 @@ static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
 
 Test(engine, refuses_more_than_it_can_number)
 {
-    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1, most = INT32_MAX - others;
+    const int32_t others = 16 * (1 + 1) + 2 * 1 + (1 << 13) - 1,
+                  most = INT32_MAX - others;
 
     expect_edges(0, most, EMP_ENOMEM, "");
     expect_edges(0, most + 1, EMP_EUNSUPPORTED, "takes up to 2147483648 numbers");
     expect_edges(most / 2, 0, EMP_ENOMEM, "");
     expect_edges(INT32_MAX / 2 - others / 2 + 1, 0, EMP_EUNSUPPORTED, "1 tensors");
+}
+
+/* Graphs of millions of ops have to fit: a cache line an op, 24 bytes a tensor and a copy, and links. */
+Test(engine, takes_a_few_cache_lines_an_op)
+{
+    task     t;
+    emp_sim *sim = NULL;
+    int32_t  ops = 0;
+
+    task_create(&t, "nmt:layers=2", "k40x4", "ideal");
+    for (emp_op_id op = 0; op < t.graph->op_count; op++)
+        ops += !t.graph->op[op].is_folded;
+    const int64_t before = emp_mem_live_bytes();
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    const int64_t bytes = emp_mem_live_bytes() - before;
+    cr_expect_leq(bytes / ops, BYTES_PER_OP, "%" PRId64 " bytes for %d ops", bytes, ops);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
 }
 
 static void expect_step_of(const task *t, emp_time_ns others, emp_time_ns step_ns)

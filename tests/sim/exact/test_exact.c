@@ -167,6 +167,23 @@ Test(exact, never_proves_more_than_the_optimum)
     cr_expect_gt(near, compared / 50);
 }
 
+Test(exact, ends_when_it_is_stopped)
+{
+    task                    r;
+    emp_exact_result        e;
+    const atomic_int        stop = 1;
+    const emp_exact_options how = {.most_nodes = 100000, .stop = &stop};
+
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        create(&r, seed);
+        if (solve(&r, &how, seed, &e)) {
+            cr_expect_leq(e.nodes, 1, SEED);
+            cr_expect_eq(e.bound_ns, e.root_ns, SEED);
+        }
+        task_destroy(&r);
+    }
+}
+
 Test(exact, every_allocation_may_fail)
 {
     task                    r;

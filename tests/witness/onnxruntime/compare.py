@@ -135,7 +135,7 @@ def examine(job):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("emplace")
-    parser.add_argument("--models", type=int, default=1000)
+    parser.add_argument("--models", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="draw only models of this op, or \"networks\"")
     parser.add_argument("--keep", help="a folder for models that differ")

@@ -110,7 +110,10 @@ Test(plot, dots_that_cannot_be_drawn_are_told)
     } cases[] = {
         {"ours_s=ours,paper_s=reported", NULL, "method", "row 5: there is a value",
          EMP_EFORMAT},
-        {"ours_s=ours,paper_s=reported", "task=VGG", NULL, "no record", EMP_EINVAL},
+        {"ours_s=ours,paper_s=reported", "task=VGG", NULL,
+         "no row whose task is \"VGG\"; there are RNNLM, NMT", EMP_EINVAL},
+        {"ours_s=ours,paper_s=reported", "preset=|paper|Mine", NULL,
+         "no row whose preset is \"Mine\"; there are \"\", paper", EMP_EINVAL},
         {"ours_s=ours,paper_s=reported", "task", NULL, "\"task\"", EMP_EINVAL},
         {"ours_s=ours,paper_s=reported", "zebra=1", NULL, "zebra", EMP_EFORMAT},
         {"ours_s", "preset=|paper", NULL, "1 columns of values have 2", EMP_EINVAL},
@@ -123,7 +126,7 @@ Test(plot, dots_that_cannot_be_drawn_are_told)
         choice.where[0] = cases[i].condition;
         choice.where_count = cases[i].condition != NULL;
         if (cases[i].series != NULL) choice.series = cases[i].series;
-        if (i >= 5) choice.low = choice.high = NULL;
+        if (i >= 6) choice.low = choice.high = NULL;
         expect_refusal(runs, EMP_PLOT_DOTS, &choice, cases[i].status, cases[i].word);
     }
     emp_plot_choice many = dots;
