@@ -77,6 +77,18 @@ Test(workloads, translation_grows_linearly_with_its_layers)
     expect_line("", 3, 9220);
 }
 
+/* The losses of all steps are the inputs of one op. */
+Test(workloads, unrolls_over_many_steps)
+{
+    const char *const few = "rnnlm:layers=1,steps=700,units=8,vocab=10,batch=2,sampled=0",
+                      *const many =
+                          "rnnlm:layers=1,steps=1400,units=8,vocab=10,batch=2,sampled=0";
+    emp_graph *a = graph_build(few), *b = graph_build(many);
+
+    cr_expect_gt(b->op_count, 2 * a->op_count - 1000);
+    cr_expect_lt(b->op_count, 2 * a->op_count);
+}
+
 /* ---- what is built ----------------------------------------------------------------- */
 
 Test(workloads, two_builds_are_the_same)
