@@ -103,6 +103,14 @@ double cli_percent(const char *option, const char *text)
     return value / 100.0;
 }
 
+bool cli_why_is_full(const char *text)
+{
+    if (text != NULL && strcmp(text, "full") != 0)
+        cli_usage_error("--why takes no value but full, as in --why=full, and not \"%s\"",
+                        text);
+    return text != NULL;
+}
+
 int64_t cli_mebibytes(const char *option, const char *text)
 {
     const double most = 0x1p50;

@@ -107,6 +107,8 @@ long long cli_integer(const char *option, const char *text, long long minimum,
 double cli_seconds(const char *option, const char *text);
 /** Likewise a share in percent, from 0 on; "5" or "5%" is 0.05. */
 double cli_percent(const char *option, const char *text);
+/** The value of --why: whether it is "full", as in --why=full; NULL: it has none. Exits 2 otherwise. */
+bool cli_why_is_full(const char *text);
 
 /** The value of an option: a size above 0, in MiB or with a unit, as 500 MB or 2 GiB; exits 2
  * otherwise. \return bytes. */

@@ -23,7 +23,7 @@ struct args {
     cli_task_options task;
     const char      *placement;
     int32_t          effort;
-    bool             is_why;
+    bool             is_why, is_full;
     double           gap_frac; /* that branch and bound is to prove; -1 = none */
     int64_t          nodes;
     const char      *certificate; /* a file, or NULL */
@@ -42,9 +42,11 @@ static const struct argp_option options[] = {
      "a "
      "method's, a placement file's or a run record's",
      0},
-    {"why", 'w', 0, 0,
+    {"why", 'w', "full", OPTION_ARG_OPTIONAL,
      "Say which lemma each bound comes from, which ops, and by how much it falls on "
-     "machines with faster links, more memory, another GPU, or faster devices",
+     "machines with faster links, more memory, another GPU, or faster devices; "
+     "--why=full "
+     "lists all ops in place of the ten longest rows",
      0},
     {"prove", KEY_PROVE, "PERCENT", 0,
      "Look for the best placement by branch and bound, until the lower bound is so near: "
@@ -81,7 +83,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->effort = (int32_t)cli_integer("effort", arg, 1, EMP_BOUNDS_MOST_EFFORT);
         return 0;
     case 'p': args->placement = arg; return 0;
-    case 'w': args->is_why = true; return 0;
+    case 'w':
+        args->is_why = true;
+        args->is_full = cli_why_is_full(arg);
+        return 0;
     case KEY_CERTIFICATE: args->certificate = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case KEY_PROVE: args->gap_frac = cli_percent("prove", arg); return 0;
@@ -231,7 +236,8 @@ static void print(const struct args *args, const cli_inputs *inputs,
         printf("Bounds are %s.\n", CLI_BOUND_HOMES);
     if (bounds->is_infeasible) printf("No placement fits in memory.\n");
     if (args->is_why)
-        cli_bound_why_print(inputs->problem, bounds, &r->all, &r->gpus, &r->changes);
+        cli_bound_why_print(inputs->problem, bounds, &r->all, &r->gpus, &r->changes,
+                            args->is_full);
     if (r->certified_ns > 0)
         print_bound("certified", r->certified_ns,
                     "the same without joins, drains and segments");

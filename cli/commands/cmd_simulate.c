@@ -153,10 +153,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'w':
         args->is_why = true;
-        args->is_full = arg != NULL;
-        if (arg != NULL && strcmp(arg, "full") != 0)
-            cli_usage_error(
-                "--why takes no value but full, as in --why=full, and not \"%s\"", arg);
+        args->is_full = cli_why_is_full(arg);
         return 0;
     case 'T': args->trace = arg; return 0;
     case KEY_BESIDE:

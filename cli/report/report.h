@@ -59,10 +59,10 @@ json_t *cli_bound_why_json(const emp_problem *problem, const emp_bounds *now,
                            const emp_bounds_why *all, const emp_bounds_why *gpus,
                            const emp_bounds_changes *changes);
 
-/** The same as tables on standard output. */
+/** The same as tables on standard output, of the ten longest rows unless \a is_full. */
 void cli_bound_why_print(const emp_problem *problem, const emp_bounds *now,
                          const emp_bounds_why *all, const emp_bounds_why *gpus,
-                         const emp_bounds_changes *changes);
+                         const emp_bounds_changes *changes, bool is_full);
 
 /** A certificate of the bound by lemmas 1 to 5 of docs/bounds.md (docs/formats.md).
  * \param[out] out           The caller's. \param[out] certified_ns  What it proves.

@@ -130,7 +130,7 @@ static json_t *json_groups(const emp_graph *g, const emp_bounds_why *why)
     int32_t       count = 0;
     struct group *group = group_shares(g, &why->shares, &count);
 
-    for (int32_t i = 0; i < count && i < LISTED; i++)
+    for (int32_t i = 0; i < count; i++)
         json_array_append_new(
             all, json_pack("{s:s, s:s%, s:s, s:i, s:f}", "type",
                            g->type_name[group[i].type], "layer", group[i].layer,
@@ -238,26 +238,27 @@ static void print_resources(const emp_bounds_why *why)
         printf("  Memory adds %s.\n", seconds(why->rent_ns, text));
 }
 
-static void print_groups(const emp_graph *g, const emp_bounds_why *why)
+static void print_groups(const emp_graph *g, const emp_bounds_why *why, bool is_full)
 {
     char          time[EMP_UNITS_TEXT_BYTES], name[LAYER_WIDTH + 1];
     int32_t       count = 0;
     struct group *group = group_shares(g, &why->shares, &count);
+    const int32_t listed = is_full || count < LISTED ? count : LISTED;
     double        rest_ns = 0.0;
 
-    for (int32_t i = LISTED; i < count; i++) rest_ns += group[i].ns;
+    for (int32_t i = listed; i < count; i++) rest_ns += group[i].ns;
     printf("  %9s %5s %-8s %-17s layer\n", "time", "ops", "for", "type");
-    for (int32_t i = 0; i < count && i < LISTED; i++)
+    for (int32_t i = 0; i < listed; i++)
         printf("  %9s %5d %-8s %-17.17s %s\n", seconds(group[i].ns, time), group[i].count,
                part_key[group[i].part], g->type_name[group[i].type],
                emp_text_shorten(group[i].layer, group[i].length, LAYER_WIDTH, name));
-    if (count > LISTED)
-        printf("  %9s in %d more rows\n", seconds(rest_ns, time), count - LISTED);
+    if (count > listed)
+        printf("  %9s in %d more rows\n", seconds(rest_ns, time), count - listed);
     emp_free(group);
 }
 
 static void print_why(const emp_problem *problem, const char *title,
-                      const emp_bounds_why *why)
+                      const emp_bounds_why *why, bool is_full)
 {
     char time[EMP_UNITS_TEXT_BYTES], end[EMP_UNITS_TEXT_BYTES];
 
@@ -273,7 +274,7 @@ static void print_why(const emp_problem *problem, const char *title,
                seconds(why->window.before, time), seconds(why->window.after, end));
     if (why->lemma == EMP_BOUND_BY_AREA || why->lemma == EMP_BOUND_BY_WINDOW)
         print_resources(why);
-    print_groups(problem->graph, why);
+    print_groups(problem->graph, why, is_full);
 }
 
 /* "no change", or by how much. */
@@ -288,12 +289,12 @@ static const char *change_of(emp_time_ns now_ns, emp_time_ns changed_ns,
 
 void cli_bound_why_print(const emp_problem *problem, const emp_bounds *now,
                          const emp_bounds_why *all, const emp_bounds_why *gpus,
-                         const emp_bounds_changes *changes)
+                         const emp_bounds_changes *changes, bool is_full)
 {
     char time[EMP_UNITS_TEXT_BYTES], text[EMP_UNITS_TEXT_BYTES];
 
-    if (all->lemma != EMP_BOUND_BY_NONE) print_why(problem, "lower bound", all);
-    if (gpus->lemma != EMP_BOUND_BY_NONE) print_why(problem, "on GPUs", gpus);
+    if (all->lemma != EMP_BOUND_BY_NONE) print_why(problem, "lower bound", all, is_full);
+    if (gpus->lemma != EMP_BOUND_BY_NONE) print_why(problem, "on GPUs", gpus, is_full);
     printf("\nwhat if; each bound is computed again\n%-*s %-18s %s\n", CHANGE_WIDTH, "",
            "lower bound", "on GPUs");
     printf("%-*s %-18s", CHANGE_WIDTH, "now", seconds((double)now->best_ns, time));
