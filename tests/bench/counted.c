@@ -26,7 +26,8 @@ static void count(void *context, const emp_job_event *event)
 
 emp_jobs_params counted_jobs(int32_t threads)
 {
-    counted_runs = counted_reads = last_run = stop_flag = 0;
+    counted_runs = counted_reads = last_run = 0;
+    stop_flag = 0;
     return (emp_jobs_params){
         .folder = counted_folder, .threads = threads, .on_run = count};
 }
