@@ -278,15 +278,14 @@ static bool read_short_number(const char *at, size_t length, bool is_whole,
     size_t      count = 0, behind = 0;
     bool        has_point = false;
 
-    for (at += is_negative; at < end && count <= WHOLE_DIGITS; at++) {
+    for (at += is_negative; at < end; at++) {
         if (*at == 'e' || *at == 'E') return false;
         has_point |= *at == '.';
         if (*at == '.') continue;
+        if (count++ == (is_whole ? WHOLE_DIGITS : EXACT_DIGITS)) return false;
         digits = 10 * digits + (*at - '0');
-        count++;
         behind += has_point;
     }
-    if (count > (is_whole ? WHOLE_DIGITS : EXACT_DIGITS)) return false;
     value->kind = is_whole ? EMP_JSON_INTEGER : EMP_JSON_REAL;
     if (is_whole)
         value->integer = is_negative ? -digits : digits;

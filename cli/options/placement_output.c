@@ -100,9 +100,9 @@ static emp_status find_parts(pipeline *l, emp_error *err)
 static emp_status begin_stage(pipeline *l, emp_device_id device, const char *part,
                               emp_error *err)
 {
-    stage *last = &l->stage[l->stage_count - 1];
+    const stage *last = l->stage_count > 0 ? &l->stage[l->stage_count - 1] : NULL;
 
-    if (l->stage_count > 0 && last->device == device) return EMP_OK;
+    if (last != NULL && last->device == device) return EMP_OK;
     for (int32_t i = 0; i < l->stage_count; i++)
         if (l->stage[i].device == device)
             return EMP_ERROR(EMP_EINVAL,
