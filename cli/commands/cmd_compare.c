@@ -202,18 +202,18 @@ static void print_path(const emp_difference *d)
 
     if (d->side[0].why == NULL || d->side[1].why == NULL) return;
     for (int i = 0; i < 2; i++) emp_explain_path(time_ns[i], d->side[i].why);
-    printf("\ncritical path                  A         B  B - A\n");
+    printf("\ncritical path                      A         B  B - A\n");
     for (int32_t g = 0; g < EMP_PATH_GROUPS; g++) {
         const emp_time_ns more = time_ns[1][g] - time_ns[0][g];
         if (time_ns[0][g] == 0 && time_ns[1][g] == 0) continue;
-        printf("  %-20s %9s %9s  %s%s\n", emp_explain_path_words(g),
+        printf("  %-24s %9s %9s  %s%s\n", emp_explain_path_words(g),
                seconds(time_ns[0][g], a), seconds(time_ns[1][g], b),
                more < 0   ? "-"
                : more > 0 ? "+"
                           : "",
                seconds(more < 0 ? -more : more, change));
     }
-    printf("  %-20s %9s %9s\n", "step time", seconds(d->side[0].result.step_time_ns, a),
+    printf("  %-24s %9s %9s\n", "step time", seconds(d->side[0].result.step_time_ns, a),
            seconds(d->side[1].result.step_time_ns, b));
 }
 

@@ -18,7 +18,8 @@ enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS, KEY_SHARD, MOST_SHARDS = 
 
 static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...", 0,
-     "Only these tasks: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8; a study may have "
+     "Only these tasks: inception_v3 (both batches of Table 1), resnet, rnnlm, nmt2, "
+     "nmt4, nmt8; a study may have "
      "others",
      0},
     {"seeds", KEY_SEEDS, "N", 0,

@@ -39,7 +39,7 @@ static const struct {
     uint32_t       causes;
 } groups[] = {
     {"compute", EMP_LIMIT_SERIALISATION, 1u << EMP_CAUSE_GPU_OP | 1u << EMP_CAUSE_CPU_OP},
-    {"waits for devices", EMP_LIMIT_SERIALISATION,
+    {"queued behind other ops", EMP_LIMIT_SERIALISATION,
      1u << EMP_CAUSE_GPU_WAIT | 1u << EMP_CAUSE_CPU_WAIT |
          1u << EMP_CAUSE_COPY_COMPUTE_WAIT},
     {"host threads", EMP_LIMIT_HOST, 1u << EMP_CAUSE_ISSUE | 1u << EMP_CAUSE_HOST_WAIT},

@@ -27,7 +27,7 @@ typedef enum {
 } emp_limit_kind;
 
 /** Returns what bounds a step: one device, if it works at least 90 % of the step; else the part of the critical path
- * that takes most time, where both ops that run and waits for devices are serialisation. */
+ * that takes most time, where both ops that run and the time queued behind others are serialisation. */
 emp_limit_kind emp_explain_limit(const emp_explanation *why);
 
 /** The JSON key of a kind; static storage. */
@@ -36,7 +36,7 @@ const char *emp_limit_key(emp_limit_kind kind);
 enum { EMP_PATH_GROUPS = 6 };
 
 /** The time of the critical path by groups of causes, which add up to the step; and what a group is called:
- * "waits for devices". Static storage. */
+ * "queued behind other ops". Static storage. */
 void emp_explain_path(emp_time_ns time_ns[EMP_PATH_GROUPS], const emp_explanation *why);
 const char *emp_explain_path_words(int32_t group);
 /** The words for an idle time, of EMP_IDLE_COUNT: "for copies"; static storage. */
