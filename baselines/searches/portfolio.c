@@ -5,7 +5,10 @@
  * The order of the proposers counts when the budget is shorter than their list. Two that propose
  * at once are left out because they take minutes on large graphs: m-sct, and dp-contiguous where it
  * may cut in many ways. A member that cannot place the problem is passed over, and so are methods that
- * know only memory, unless devices of a kind differ. */
+ * know only memory, unless devices of a kind differ.
+ *
+ * The 8,192 bundles of refine were chosen on NMT with 8 layers, by step times of seeds 1 and 2; 4,096 and
+ * 6,000 were worse there. Graphs of fewer classes have no bundles. */
 #include <math.h>
 #include <string.h>
 

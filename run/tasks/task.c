@@ -31,7 +31,7 @@ const char *emp_task_runtime(const emp_graph *graph, const emp_import_devices *d
 
     if (why != NULL)
         *why = is_stated && graph->source == EMP_SOURCE_STATED
-                   ? "an instance on its own machine is meant by these rules"
+                   ? "these rules are meant for an instance on its own machine"
                    : emp_graph_source_why(graph);
     return is_stated ? devices->runtime : emp_graph_default_runtime(graph);
 }
