@@ -82,20 +82,15 @@ static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
  * as the n-th: for every n the sooner of the two. The first rises with n, the other falls. Where the search
  * ends, all before are served sooner than the last of them is elsewhere, and with one more it
  * is not: either time is a bound by itself. Neither is later than when all are served here. */
-emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns,
-                            emp_time_ns here_ns[EMP_CROWD_SERVERS])
+emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns)
 {
     int32_t     here = 0, most = crowd->count - 1; /* served sooner than elsewhere */
     emp_time_ns all_ns = 0;
 
-    for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++) {
-        emp_time_ns served_ns = 0;
-        if (server >= crowd->first_server && crowd->count > 0) {
-            sort_by_release(crowd, server);
-            served_ns = serve(crowd, crowd->count, server);
-        }
-        if (here_ns != NULL) here_ns[server] = served_ns;
-        all_ns = emp_time_later(all_ns, served_ns);
+    if (crowd->count == 0) return known_ns;
+    for (int32_t server = crowd->first_server; server < EMP_CROWD_SERVERS; server++) {
+        sort_by_release(crowd, server);
+        all_ns = emp_time_later(all_ns, serve(crowd, crowd->count, server));
     }
     if (all_ns <= known_ns) return known_ns;
     if (all_ns < crowd->member[crowd->count - 1].elsewhere_ns) return all_ns;

@@ -34,9 +34,7 @@ void       emp_crowd_clear(emp_crowd *crowd);
 void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member);
 
 /** The least time in which all are served here or one of them is elsewhere, or \a known_ns if that is later.
- * \param[out] here_ns  [server] when all are served here, at least; NULL is allowed.
  * O(limit^2 + limit log limit). */
-emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns,
-                            emp_time_ns here_ns[EMP_CROWD_SERVERS]);
+emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns);
 
 #endif /* EMP_SIM_BOUNDS_PATHS_CROWD_H */

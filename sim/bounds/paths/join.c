@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/join.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 #include "sim/bounds/paths/crowd.h"
 #include "sim/bounds/paths/near.h"
@@ -15,8 +13,6 @@ typedef struct {
     emp_bound_paths *paths;
     emp_crowd        crowd[EMP_NEAR_GOALS];
     bool            *is_as_joined; /**< [op] no drain is at it or before it */
-    /** [op] when all of its crowd is served, before its kernels start */
-    emp_time_ns (*here)[EMP_CROWD_SERVERS];
 } joiner;
 
 /* When the goal is reached, at least, with the op in a place where it has that head. */
@@ -79,60 +75,16 @@ static bool join_crowds(joiner *j, const emp_near_op *n,
     return is_any_late;
 }
 
-static bool is_late(const joiner *j, const emp_near_op *n,
-                    const emp_time_ns least_ns[EMP_NEAR_GOALS])
-{
-    for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
-        if (least_elsewhere(j, n, goal) > least_ns[goal]) return true;
-    return false;
-}
-
-/* Whether the op waits for one maker only, as far as is known, and no longer with that maker here. Then all that may hold
- * it up has held up its maker, so that a look around finds nothing more. Only makers have come near. */
-static bool follows_one(joiner *j, const emp_time_ns least_ns[EMP_NEAR_GOALS])
-{
-    const emp_near    *near = &j->near;
-    const int32_t      goals = near->model->has_thread ? EMP_NEAR_GOALS : 1;
-    const emp_near_op *only = NULL;
-
-    for (int32_t i = 0; i < near->count; i++) {
-        if (!is_late(j, &near->near[i], least_ns)) continue;
-        if (only != NULL) return false;
-        only = &near->near[i];
-    }
-    if (only == NULL) {
-        memset(j->here[near->to], 0, sizeof j->here[near->to]);
-        return true;
-    }
-    if (!emp_near_may(only, EMP_NEAR_HERE)) return false;
-    const emp_bound_head *head = &j->paths->head[only->op][EMP_DEVICE_GPU];
-    for (int32_t goal = 0; goal < goals; goal++)
-        if (least_from(only, goal, EMP_NEAR_HERE, head) > least_ns[goal]) return false;
-    if (!near->model->has_thread) return true;
-    if (only->done_ns[EMP_NEAR_START][EMP_NEAR_HERE] < 0) return false;
-    /* What is elsewhere may hold up the issue of the maker and the kernels of the op, or the other way round; unless it is
-     * no later even if it is here. */
-    emp_time_ns *here_ns = j->here[near->to];
-    here_ns[EMP_CROWD_THREAD] = emp_bound_add(j->here[only->op][EMP_CROWD_THREAD],
-                                              near->model->op[near->to].issue_ns);
-    here_ns[EMP_CROWD_STREAM] =
-        emp_bound_add(j->here[only->op][EMP_CROWD_STREAM],
-                      near->model->op[only->op].run_ns[EMP_DEVICE_GPU]);
-    return emp_time_later(here_ns[0], here_ns[1]) <= least_ns[EMP_NEAR_START];
-}
-
-/* \return  Whether what is near may hold up the op for longer than is known. */
-static bool look_around(joiner *j, emp_op_id op, emp_time_ns least_ns[EMP_NEAR_GOALS])
+/* Fills the crowds with what is near the op. */
+static void look_around(joiner *j, emp_op_id op, emp_time_ns least_ns[EMP_NEAR_GOALS])
 {
     emp_near_op *n;
 
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) j->crowd[goal].count = 0;
     emp_near_begin(&j->near, op);
-    const bool is_known = follows_one(j, least_ns);
-    while (!is_known && (n = emp_near_next(&j->near)) != NULL)
+    while ((n = emp_near_next(&j->near)) != NULL)
         if (join_crowds(j, n, least_ns)) emp_near_go_on(&j->near, n);
     emp_near_end(&j->near);
-    return !is_known;
 }
 
 static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
@@ -141,16 +93,12 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
     emp_time_ns           least_ns[EMP_NEAR_GOALS] = {
                   head->ready_ns, emp_time_later(head->told_ns, head->queued_ns)};
 
-    if (!look_around(j, op, least_ns)) {
-        *floor = (emp_bound_floor){least_ns[EMP_NEAR_READY], 0};
-        if (j->near.model->has_thread) floor->queued_ns = least_ns[EMP_NEAR_START];
-        return;
-    }
+    look_around(j, op, least_ns);
     floor->ready_ns =
-        emp_crowd_least(&j->crowd[EMP_NEAR_READY], least_ns[EMP_NEAR_READY], NULL);
+        emp_crowd_least(&j->crowd[EMP_NEAR_READY], least_ns[EMP_NEAR_READY]);
     if (j->near.model->has_thread)
-        floor->queued_ns = emp_crowd_least(&j->crowd[EMP_NEAR_START],
-                                           least_ns[EMP_NEAR_START], j->here[op]);
+        floor->queued_ns =
+            emp_crowd_least(&j->crowd[EMP_NEAR_START], least_ns[EMP_NEAR_START]);
 }
 
 /* ---- all ---- */
@@ -161,7 +109,6 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
     *j = (joiner){.paths = paths};
     EMP_CHECK(emp_near_init(&j->near, model, near, err));
     EMP_CHECK(EMP_ALLOC(j->is_as_joined, (size_t)model->problem->graph->op_count));
-    EMP_CHECK(EMP_ALLOC(j->here, (size_t)model->problem->graph->op_count));
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
         EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
     return EMP_OK;
@@ -171,7 +118,6 @@ static void joiner_clear(joiner *j)
 {
     emp_near_clear(&j->near);
     emp_free(j->is_as_joined);
-    emp_free(j->here);
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
         emp_crowd_clear(&j->crowd[goal]);
 }

@@ -301,7 +301,7 @@ static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
         share(w, slot, o, m.release_ns[w->server], &all);
     }
     known_ns = emp_time_later(known_ns, least_shared(w, &all));
-    return emp_crowd_least(&w->crowd, known_ns, NULL);
+    return emp_crowd_least(&w->crowd, known_ns);
 }
 
 /* Over where the first op is. \a absolute_ns: from the start of the step. \return from when it is done. */
