@@ -54,6 +54,13 @@ static uint64_t word_of(const unsigned char *bytes, size_t count)
     return word;
 }
 
+static bool is_little_endian(void)
+{
+    const uint16_t one = 1;
+
+    return *(const unsigned char *)&one == 1;
+}
+
 uint64_t emp_hash_keyed(const uint64_t key[2], const void *bytes, size_t count)
 {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -61,8 +68,11 @@ uint64_t emp_hash_keyed(const uint64_t key[2], const void *bytes, size_t count)
                     key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
                     key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)};
 
-    for (size_t left = count; left >= 8; left -= 8, at += 8)
-        sip_absorb(v, word_of(at, 8));
+    for (size_t left = count; left >= 8; left -= 8, at += 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        sip_absorb(v, is_little_endian() ? word : word_of(at, 8));
+    }
     sip_absorb(v, word_of(at, count % 8) | (uint64_t)count << 56);
     v[2] ^= 0xff;
     for (int i = 0; i < 3; i++) sip_round(v);
@@ -80,12 +90,12 @@ static void draw_key(void)
             (uint64_t)(uintptr_t)&key_of_process; /* no worse than before */
 }
 
-static uint64_t hash_of(const char *key, size_t length)
+uint64_t emp_hash_of_process(const void *bytes, size_t count)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, draw_key);
-    return emp_hash_keyed(key_of_process, key, length);
+    return emp_hash_keyed(key_of_process, bytes, count);
 }
 
 static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t length,
@@ -105,7 +115,7 @@ static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t leng
 int32_t emp_strmap_get(const emp_strmap *map, const char *key, size_t length)
 {
     if (map->capacity == 0) return -1;
-    const emp_strmap_slot *slot = find(map, key, length, hash_of(key, length));
+    const emp_strmap_slot *slot = find(map, key, length, emp_hash_of_process(key, length));
     return slot->key == NULL ? -1 : slot->value;
 }
 
@@ -131,7 +141,7 @@ emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32
                           emp_error *err)
 {
     if (2 * (map->count + 1) > map->capacity) EMP_CHECK(grow(map, err));
-    const uint64_t   hash = hash_of(key, length);
+    const uint64_t   hash = emp_hash_of_process(key, length);
     emp_strmap_slot *slot = find(map, key, length, hash);
     if (slot->key == NULL) {
         *slot = (emp_strmap_slot){.key = key, .length = (uint32_t)length, .hash = hash};
@@ -145,6 +155,61 @@ void emp_strmap_clear(emp_strmap *map)
 {
     emp_free(map->slots);
     *map = (emp_strmap){0};
+}
+
+/* The slot of a value, or the free one where it belongs. */
+static emp_value_slot *find_value(const emp_value_set *set, const void *value,
+                                  size_t bytes, uint32_t hash)
+{
+    const size_t mask = set->capacity - 1;
+
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+        emp_value_slot *slot = &set->slots[i];
+        if (slot->value == NULL ||
+            (slot->hash == hash && slot->bytes == bytes &&
+             (value == slot->value || memcmp(slot->value, value, bytes) == 0)))
+            return slot;
+    }
+}
+
+static bool grow_values(emp_value_set *set)
+{
+    emp_value_set larger = {.capacity = set->capacity > 0 ? 2 * set->capacity : 64,
+                            .count = set->count};
+
+    larger.slots = EMP_NEW_ARRAY(emp_value_slot, larger.capacity);
+    if (larger.slots == NULL) return false;
+    for (size_t i = 0; i < set->capacity; i++) {
+        size_t at = set->slots[i].hash & (larger.capacity - 1);
+        if (set->slots[i].value == NULL) continue;
+        while (larger.slots[at].value != NULL) at = (at + 1) & (larger.capacity - 1);
+        larger.slots[at] = set->slots[i];
+    }
+    emp_free(set->slots);
+    *set = larger;
+    return true;
+}
+
+const void *emp_value_keep(emp_value_set *set, emp_arena *arena, const void *value,
+                           size_t bytes)
+{
+    if (2 * (set->count + 1) > set->capacity && !grow_values(set)) return NULL;
+    const uint32_t  hash = (uint32_t)emp_hash_of_process(value, bytes);
+    emp_value_slot *slot = find_value(set, value, bytes, hash);
+    if (slot->value == NULL) {
+        void *copy = emp_arena_alloc(arena, bytes);
+        if (copy == NULL) return NULL;
+        memcpy(copy, value, bytes);
+        *slot = (emp_value_slot){copy, (uint32_t)bytes, hash};
+        set->count++;
+    }
+    return slot->value;
+}
+
+void emp_value_set_clear(emp_value_set *set)
+{
+    emp_free(set->slots);
+    *set = (emp_value_set){0};
 }
 
 void emp_disjoint_init(int32_t *parent, int32_t n)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 
 /* 64-bit hashes. Files contain their values, which therefore depend on no machine. Only the keyed one is
  * cryptographic. */
@@ -51,6 +52,30 @@ emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32
 
 /** Releases the slots, not the keys. */
 void emp_strmap_clear(emp_strmap *map);
+
+/** The hash by which maps and sets find bytes: of this process, for no file. */
+uint64_t emp_hash_of_process(const void *bytes, size_t count);
+
+/* Values of any sizes, of which equal ones are kept once. */
+
+typedef struct {
+    const void *value; /**< NULL = free slot */
+    uint32_t    bytes, hash;
+} emp_value_slot;
+
+/** Zero-initialise before use. */
+typedef struct {
+    emp_value_slot *slots;
+    size_t          capacity, count;
+} emp_value_set;
+
+/** The one copy of a value, which is in the arena, aligned for any type; NULL when out of memory. Values are equal if their
+ * bytes are, padding included. O(bytes) expected. */
+const void *emp_value_keep(emp_value_set *set, emp_arena *arena, const void *value,
+                           size_t bytes);
+
+/** Releases the slots; values stay in the arena. */
+void emp_value_set_clear(emp_value_set *set);
 
 /* Disjoint sets of the numbers 0 .. n - 1 (union-find) in the caller's array of n parents. The lowest number
  * of a set is its root. */

@@ -192,6 +192,30 @@ void *emp_arena_alloc(emp_arena *arena, size_t bytes)
     return take(arena, bytes, alignof(max_align_t));
 }
 
+bool emp_arena_has_room_behind(const emp_arena *arena, const void *block, size_t used,
+                               size_t wanted)
+{
+    const emp_arena_chunk *chunk = arena->last;
+
+    return block != NULL && chunk != NULL &&
+           (const unsigned char *)block + used == chunk->bytes + chunk->used &&
+           wanted - used <= chunk->size - chunk->used;
+}
+
+void *emp_arena_extend(emp_arena *arena, const void *block, size_t used, size_t wanted,
+                       size_t unit)
+{
+    if (emp_arena_has_room_behind(arena, block, used, wanted)) {
+        emp_arena_chunk *chunk = arena->last;
+        unsigned char   *end = chunk->bytes + chunk->used;
+        chunk->used += wanted - used;
+        return end - used;
+    }
+    void *moved = take(arena, wanted, unit);
+    if (moved != NULL && used > 0) memcpy(moved, block, used);
+    return moved;
+}
+
 char *emp_arena_strndup(emp_arena *arena, const char *text, size_t length)
 {
     char *copy = take(arena, length + 1, 1);

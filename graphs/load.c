@@ -72,6 +72,7 @@ static emp_status build(emp_graph **out, const emp_source_format *format, emp_re
 
     EMP_TRY(emp_graph_builder_create(&builder, err));
     EMP_TRY(format->read(builder, r, err));
+    if (!format->marks_targets) emp_graph_builder_leave_targets(builder);
     EMP_TRY(emp_graph_builder_finish(builder, &graph, err));
     if (!format->marks_targets) EMP_TRY(emp_instance_set_targets(graph, err));
     *out = graph;

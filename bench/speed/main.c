@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace-speed: how fast the oracle, searches and the learners' networks are. */
+/* emplace-speed: how fast the oracle, searches, the learners' networks and readers of files are. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,9 @@ static const struct {
      "[SPEC...]  time the oracle beside other simulators, on synthetic graphs or those "
      "named"},
     {"search", emp_speed_search, "time the moves of searches beside the oracle alone"},
-    {"policy", emp_speed_policy, "time updates of learners' networks beside PyTorch"}};
-enum { ORACLE = 1, SEARCH = 2, POLICY = 4, ALL = 7, COMMANDS = 3 };
+    {"policy", emp_speed_policy, "time updates of learners' networks beside PyTorch"},
+    {"read", emp_speed_read, "FILE...  time the readers of graph files"}};
+enum { ORACLE = 1, SEARCH = 2, POLICY = 4, READ = 8, ALL = 15, COMMANDS = 4 };
 
 typedef struct {
     emp_speed_params params;
@@ -172,7 +173,7 @@ static emp_status parse(arguments *a, int command, int argc, char **argv, emp_er
             return EMP_ERROR(EMP_EINVAL, "%s needs a value", argv[i - 1]);
         EMP_CHECK(set_option(a, &options[o], equals != NULL ? equals + 1 : argv[i], err));
     }
-    if (words > (1 << command == ORACLE ? EMP_SPEED_MAX : 0))
+    if (words > ((1 << command) & (ORACLE | READ) ? EMP_SPEED_MAX : 0))
         return EMP_ERROR(EMP_EINVAL, "\"%s\" is one argument too many", argv[words - 1]);
     a->params.source = (const char *const *)argv;
     a->params.source_count = words;

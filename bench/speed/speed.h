@@ -1,5 +1,5 @@
 /** \file bench/speed/speed.h
- * The three measurements of `emplace-speed`. Each adds lines to a table, which it initializes.
+ * The measurements of `emplace-speed`. Each adds lines to a table, which it initializes.
  */
 #ifndef EMP_BENCH_SPEED_SPEED_H
 #define EMP_BENCH_SPEED_SPEED_H
@@ -70,7 +70,7 @@ typedef struct {
     int32_t value[EMP_SPEED_MAX], count;
 } emp_speed_list;
 
-/** Options of all three. Lists of words are as emp_word_list_has() reads them, NULL = all. */
+/** Options of all. Lists of words are as emp_word_list_has() reads them, NULL = all. */
 typedef struct {
     const char        *machine, *runtime; /**< names or paths */
     emp_speed_list     sizes;             /**< ops of synthetic graphs */
@@ -100,6 +100,10 @@ emp_status emp_speed_oracle(emp_speed_table *table, const emp_speed_params *para
  * \retval EMP_EINVAL  A search ended with its first batch, so that there is nothing to time. */
 emp_status emp_speed_search(emp_speed_table *table, const emp_speed_params *params,
                             emp_error *err);
+
+/** Reads graph files: CPU seconds, and the peak of the resident memory less that with the graph. */
+emp_status emp_speed_read(emp_speed_table *table, const emp_speed_params *params,
+                          emp_error *err);
 
 /** An update of a learner's networks, beside the same update in PyTorch. The answer is the loss. */
 emp_status emp_speed_policy(emp_speed_table *table, const emp_speed_params *params,

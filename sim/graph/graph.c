@@ -10,73 +10,11 @@
 
 /* ---- what graphs share ---- */
 
-/* Values of one size, found by their bytes: open addressing, at most half full. */
-typedef struct {
-    size_t       bytes;
-    const void **slot;
-    size_t       capacity, count; /* the capacity is a power of two, or 0 */
-} value_set;
-
 struct emp_graph_store {
-    atomic_int users;
-    emp_arena  names, values;
-    value_set  shapes, costs;
+    atomic_int    users;
+    emp_arena     names, values;
+    emp_value_set kept; /* shapes and costs */
 };
-
-enum { FIRST_CAPACITY = 64 };
-
-_Static_assert(sizeof(emp_shape) % sizeof(uint64_t) == 0 &&
-                   sizeof(emp_op_cost) % sizeof(uint64_t) == 0,
-               "values are hashed by words");
-
-static uint64_t hash_of(const value_set *set, const void *value)
-{
-    uint64_t hash = EMP_HASH_SEED, word;
-
-    for (size_t i = 0; i < set->bytes; i += sizeof word) {
-        memcpy(&word, (const char *)value + i, sizeof word);
-        hash = emp_hash_u64(hash, word);
-    }
-    return hash;
-}
-
-static size_t place_of(const value_set *set, const void *value)
-{
-    size_t place = (size_t)hash_of(set, value) & (set->capacity - 1);
-
-    while (set->slot[place] != NULL && memcmp(set->slot[place], value, set->bytes) != 0)
-        place = (place + 1) & (set->capacity - 1);
-    return place;
-}
-
-static bool grow(value_set *set)
-{
-    value_set larger = {set->bytes, NULL,
-                        set->capacity > 0 ? 2 * set->capacity : FIRST_CAPACITY,
-                        set->count};
-
-    larger.slot = EMP_NEW_ARRAY(const void *, larger.capacity);
-    if (larger.slot == NULL) return false;
-    for (size_t i = 0; i < set->capacity; i++)
-        if (set->slot[i] != NULL)
-            larger.slot[place_of(&larger, set->slot[i])] = set->slot[i];
-    emp_free(set->slot);
-    *set = larger;
-    return true;
-}
-
-static const void *keep(value_set *set, emp_arena *values, const void *value)
-{
-    if (2 * set->count >= set->capacity && !grow(set)) return NULL;
-    size_t place = place_of(set, value);
-    if (set->slot[place] == NULL) {
-        void *copy = emp_arena_alloc(values, set->bytes);
-        if (copy == NULL) return NULL;
-        set->slot[place] = memcpy(copy, value, set->bytes);
-        set->count++;
-    }
-    return set->slot[place];
-}
 
 emp_status emp_graph_store_create(emp_graph_store **out, emp_error *err)
 {
@@ -84,8 +22,6 @@ emp_status emp_graph_store_create(emp_graph_store **out, emp_error *err)
 
     if (s == NULL) return EMP_ERROR(EMP_ENOMEM, "names of a graph");
     s->users = 1;
-    s->shapes.bytes = sizeof(emp_shape);
-    s->costs.bytes = sizeof(emp_op_cost);
     return EMP_OK;
 }
 
@@ -118,12 +54,12 @@ const emp_shape *emp_graph_store_shape(emp_graph_store *store, const emp_shape *
     memset(&plain, 0, sizeof plain);
     plain.rank = shape->rank;
     for (int32_t d = 0; d < shape->rank; d++) plain.dim[d] = shape->dim[d];
-    return keep(&store->shapes, &store->values, &plain);
+    return emp_value_keep(&store->kept, &store->values, &plain, sizeof plain);
 }
 
 const emp_op_cost *emp_graph_store_cost(emp_graph_store *store, const emp_op_cost *cost)
 {
-    return keep(&store->costs, &store->values, cost);
+    return emp_value_keep(&store->kept, &store->values, cost, sizeof *cost);
 }
 
 /* A copy of the cost beside those that are shared; NULL: out of memory. */
@@ -137,10 +73,7 @@ static emp_op_cost *emp_graph_store_own(emp_graph_store *store, const emp_op_cos
 
 void emp_graph_store_seal(emp_graph_store *store)
 {
-    emp_free(store->shapes.slot);
-    emp_free(store->costs.slot);
-    store->shapes = (value_set){.bytes = store->shapes.bytes};
-    store->costs = (value_set){.bytes = store->costs.bytes};
+    emp_value_set_clear(&store->kept);
 }
 
 /* ---- a graph ---- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/graph/graph_builder.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -30,8 +31,9 @@ cleanup:
 void emp_graph_builder_destroy(emp_graph_builder *b)
 {
     if (b == NULL) return;
-    emp_strmap_clear(&b->id_of_name);
+    emp_free(b->id_of_name.slot);
     emp_strmap_clear(&b->index_of_type);
+    emp_value_set_clear(&b->values);
     emp_arena_clear(&b->names);
     emp_arena_clear(&b->scratch);
     emp_free(b->node);
@@ -84,53 +86,89 @@ static emp_status intern_type(emp_graph_builder *b, const char *type, size_t len
     return EMP_OK;
 }
 
-/* A private copy of the attributes, with the value in the arena too. */
-static const emp_op_attrs *copy_attrs(emp_graph_builder *b, const emp_op_attrs *attrs)
-{
-    emp_op_attrs *copy = emp_arena_alloc(&b->scratch, sizeof *copy);
+/* ---- names ---- */
 
-    if (copy == NULL) return NULL;
-    *copy = *attrs;
-    copy->value = NULL;
-    copy->value_count = 0;
-    if (attrs->cost != NULL) {
-        emp_op_cost *cost = emp_arena_alloc(&b->scratch, sizeof *cost);
-        if (cost == NULL) return NULL;
-        *cost = *attrs->cost;
-        copy->cost = cost;
-    }
-    if (attrs->value != NULL && attrs->value_count > 0 &&
-        attrs->value_count <= EMP_MAX_CONST_VALUES) {
-        size_t   bytes = (size_t)attrs->value_count * sizeof(int64_t);
-        int64_t *value = emp_arena_alloc(&b->scratch, bytes);
-        if (value == NULL) return NULL;
-        memcpy(value, attrs->value, bytes);
-        copy->value = value;
-        copy->value_count = attrs->value_count;
-    }
-    return copy;
+static uint32_t hash_name(const char *name, size_t length)
+{
+    return (uint32_t)emp_hash_of_process(name, length);
 }
 
-/* The attributes of the type's last node if these are equal, else a copy: ops of a type mostly repeat
- * them. Those that differ between their members only are not found equal, which does no harm. */
+static emp_op_id find_name(const emp_graph_builder *b, const char *name, size_t length,
+                           uint32_t hash)
+{
+    const emp_node_table *t = &b->id_of_name;
+
+    if (t->capacity == 0) return -1;
+    for (size_t i = hash;; i++) {
+        const size_t at = i & (t->capacity - 1);
+        if (t->slot[at].id == 0) return -1;
+        if (t->slot[at].hash != hash) continue;
+        const char *own = b->node[t->slot[at].id - 1].name;
+        if (strncmp(own, name, length) == 0 && own[length] == '\0')
+            return t->slot[at].id - 1;
+    }
+}
+
+static void put_name(emp_node_table *t, emp_op_id id, uint32_t hash)
+{
+    size_t at = hash & (t->capacity - 1);
+
+    while (t->slot[at].id != 0) at = (at + 1) & (t->capacity - 1);
+    t->slot[at].id = id + 1;
+    t->slot[at].hash = hash;
+}
+
+static emp_status grow_names(emp_node_table *t, emp_error *err)
+{
+    emp_node_table larger = {.capacity = t->capacity > 0 ? 2 * t->capacity : 256};
+
+    EMP_CHECK(EMP_ALLOC(larger.slot, larger.capacity));
+    for (size_t i = 0; i < t->capacity; i++)
+        if (t->slot[i].id != 0) put_name(&larger, t->slot[i].id - 1, t->slot[i].hash);
+    emp_free(t->slot);
+    *t = larger;
+    return EMP_OK;
+}
+
+/* ---- nodes ---- */
+
+/* The one copy of bytes that nodes point to. */
+static void *keep(emp_graph_builder *b, const void *value, size_t bytes)
+{
+    return (void *)(uintptr_t)emp_value_keep(&b->values, &b->scratch, value, bytes);
+}
+
+/* The attributes in the builder, with those that they point to. Most ops have those of the type's last node. Those
+ * that differ between their members only are not found equal, which does no harm. */
 static const emp_op_attrs *keep_attrs(emp_graph_builder *b, int32_t type,
                                       const emp_op_attrs *attrs)
 {
     static const emp_op_attrs none = {0};
     const emp_op_attrs       *last = b->last_attrs[type];
+    emp_op_attrs              own;
+    bool                      has_value;
 
     if (attrs == NULL) return &none;
-    if (attrs->value != NULL || attrs->cost != NULL) return copy_attrs(b, attrs);
-    if (last == NULL || memcmp(last, attrs, sizeof *last) != 0)
-        b->last_attrs[type] = last = copy_attrs(b, attrs);
-    return last;
+    if (last != NULL && memcmp(last, attrs, sizeof *last) == 0) return last;
+    memcpy(&own, attrs, sizeof own);
+    has_value = attrs->value != NULL && attrs->value_count > 0 &&
+                attrs->value_count <= EMP_MAX_CONST_VALUES;
+    own.value = has_value ? keep(b, attrs->value,
+                                 (size_t)attrs->value_count * sizeof *attrs->value)
+                          : NULL;
+    own.value_count = has_value ? attrs->value_count : 0;
+    if (attrs->cost != NULL) own.cost = keep(b, attrs->cost, sizeof *attrs->cost);
+    if ((has_value && own.value == NULL) || (attrs->cost != NULL && own.cost == NULL))
+        return NULL;
+    return b->last_attrs[type] = keep(b, &own, sizeof own);
 }
 
-/* Appends a node without edges and outputs; it counts only once the caller commits it. */
-static emp_status append_node(emp_graph_builder *b, const char *name, size_t name_length,
-                              const char *type, size_t type_length,
+/* Appends a node without edges and outputs; it counts only once the caller commits it, with the hash of its name. */
+static emp_status append_node(emp_graph_builder *b, uint32_t *hash, const char *name,
+                              size_t name_length, const char *type, size_t type_length,
                               const emp_op_attrs *attrs, bool is_stated, emp_error *err)
 {
+    *hash = hash_name(name, name_length);
     if (b->node_count > 0 && (b->node[0].stated != NULL) != is_stated)
         return EMP_ERROR(EMP_EINVAL,
                          "op \"%.*s\": a graph states the costs of all ops or of none",
@@ -140,7 +178,7 @@ static emp_status append_node(emp_graph_builder *b, const char *name, size_t nam
         return EMP_ERROR(EMP_EINVAL,
                          "op %d: a name of %zu and a type of %zu bytes, need 1..%d",
                          b->node_count, name_length, type_length, UINT16_MAX);
-    if (emp_strmap_get(&b->id_of_name, name, name_length) >= 0)
+    if (find_name(b, name, name_length, *hash) >= 0)
         return EMP_ERROR(EMP_EINVAL, "op name \"%.*s\" is taken", (int)name_length, name);
     if (b->node_count == b->node_capacity) {
         if (b->node_count > INT32_MAX / 2)
@@ -163,14 +201,14 @@ static emp_status append_node(emp_graph_builder *b, const char *name, size_t nam
 }
 
 /* Makes the node of append_node() visible. */
-static emp_status commit_node(emp_graph_builder *b, emp_op_id *op, emp_error *err)
+static emp_status commit_node(emp_graph_builder *b, uint32_t hash, emp_op_id *op,
+                              emp_error *err)
 {
-    const char *name = b->node[b->node_count].name;
-    emp_status  st =
-        emp_strmap_set(&b->id_of_name, name, strlen(name), b->node_count, err);
-
-    if (st == EMP_OK) *op = b->node_count++;
-    return st;
+    if (4 * ((size_t)b->node_count + 1) > 3 * b->id_of_name.capacity)
+        EMP_CHECK(grow_names(&b->id_of_name, err));
+    put_name(&b->id_of_name, b->node_count, hash);
+    *op = b->node_count++;
+    return EMP_OK;
 }
 
 /* Copies edges that are known to be complete, after checking them. */
@@ -194,9 +232,12 @@ static emp_status set_edges(emp_graph_builder *b, emp_node *node, const emp_port
     }
     node->input_count = node->input_capacity = input_count;
     node->control_count = node->control_capacity = control_count;
-    node->input = emp_arena_alloc(&b->scratch, (size_t)input_count * sizeof *node->input);
-    node->control =
-        emp_arena_alloc(&b->scratch, (size_t)control_count * sizeof *node->control);
+    node->input = emp_arena_extend(&b->scratch, NULL, 0,
+                                   (size_t)input_count * sizeof *node->input,
+                                   sizeof(emp_op_id));
+    node->control = emp_arena_extend(&b->scratch, NULL, 0,
+                                     (size_t)control_count * sizeof *node->control,
+                                     sizeof(emp_op_id));
     if (node->input == NULL || node->control == NULL)
         return EMP_ERROR(EMP_ENOMEM, "%d edges of op \"%s\"", input_count + control_count,
                          node->name);
@@ -212,8 +253,11 @@ emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const c
                                  int32_t input_count, const emp_op_id *controls,
                                  int32_t control_count, emp_op_id *op, emp_error *err)
 {
+    uint32_t hash;
+
     *op = -1;
-    EMP_CHECK(append_node(b, name, strlen(name), type, strlen(type), attrs, false, err));
+    EMP_CHECK(append_node(b, &hash, name, strlen(name), type, strlen(type), attrs, false,
+                          err));
     EMP_CHECK(set_edges(b, &b->node[b->node_count], inputs, input_count, controls,
                         control_count, err));
     for (int32_t i = 0; i < input_count; i++) {
@@ -221,7 +265,46 @@ emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const c
         if (st != EMP_OK) return st == EMP_EFORMAT ? EMP_EINVAL : st;
     }
     EMP_CHECK(emp_node_infer(b, b->node_count, true, err));
-    return commit_node(b, op, err);
+    return commit_node(b, hash, op, err);
+}
+
+/* ---- outputs ---- */
+
+/* Makes out-of-range ranks and sizes unknown, so that no later code trips over them. */
+static void shape_clean(emp_shape *shape)
+{
+    if (shape->rank < 0 || shape->rank > EMP_MAX_RANK) *shape = EMP_SHAPE_UNKNOWN;
+    for (int32_t d = 0; d < shape->rank; d++)
+        if (shape->dim[d] < 0) shape->dim[d] = -1;
+}
+
+/* The info with nothing between its members, or in sizes that it has not, so that equal ones have equal bytes. */
+static emp_tensor_info plain_info(const emp_tensor_info *info, const emp_shape *shape)
+{
+    emp_tensor_info plain;
+
+    memset(&plain, 0, sizeof plain);
+    plain.shape.rank = shape->rank;
+    for (int32_t d = 0; d < shape->rank; d++) plain.shape.dim[d] = shape->dim[d];
+    plain.dtype = info->dtype;
+    plain.is_ref = info->is_ref;
+    plain.value = info->value;
+    plain.value_count = info->value_count;
+    return plain;
+}
+
+/* Gives the node the first outputs of the buffer, which are plain. */
+static emp_status keep_outputs(emp_graph_builder *b, emp_node *node, int32_t count,
+                               emp_error *err)
+{
+    if (count > b->dirty_outputs) b->dirty_outputs = count;
+    emp_tensor_info *output =
+        keep(b, b->output_buffer, (size_t)count * sizeof *node->output);
+    if (output == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d outputs of op \"%s\"", count, node->name);
+    node->output = output;
+    node->output_count = count;
+    return EMP_OK;
 }
 
 emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
@@ -230,29 +313,25 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err)
 {
+    static const emp_tensor_info nothing = {0};
+    uint32_t                     hash;
+
     *op = -1;
-    EMP_CHECK(append_node(b, name, name_length, type, type_length, attrs, false, err));
+    EMP_CHECK(append_node(b, &hash, name, name_length, type, type_length, attrs, false,
+                          err));
     if (outputs != NULL) {
         emp_node *node = &b->node[b->node_count];
         if (output_count < 0 || output_count > EMP_MAX_OUTPUTS)
             return EMP_ERROR(EMP_EINVAL, "op \"%s\" with %d outputs, need 0..%d",
                              node->name, output_count, EMP_MAX_OUTPUTS);
-        node->output =
-            emp_arena_alloc(&b->scratch, (size_t)output_count * sizeof *node->output);
-        if (node->output == NULL)
-            return EMP_ERROR(EMP_ENOMEM, "%d outputs of op \"%s\"", output_count,
-                             node->name);
-        for (int32_t i = 0; i < output_count; i++) node->output[i].shape = outputs[i];
-        node->output_count = output_count;
+        for (int32_t i = 0; i < output_count; i++) {
+            emp_shape shape = outputs[i];
+            shape_clean(&shape);
+            b->output_buffer[i] = plain_info(&nothing, &shape);
+        }
+        EMP_CHECK(keep_outputs(b, node, output_count, err));
     }
-    return commit_node(b, op, err);
-}
-/* Makes out-of-range ranks and sizes unknown, so that no later code trips over them. */
-static void shape_clean(emp_shape *shape)
-{
-    if (shape->rank < 0 || shape->rank > EMP_MAX_RANK) *shape = EMP_SHAPE_UNKNOWN;
-    for (int32_t d = 0; d < shape->rank; d++)
-        if (shape->dim[d] < 0) shape->dim[d] = -1;
+    return commit_node(b, hash, op, err);
 }
 
 emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
@@ -263,16 +342,14 @@ emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
         return EMP_ERROR(EMP_EINVAL, "%d outputs of op %d: ops are 0..%d, outputs 0..%d",
                          count, op, b->node_count - 1, EMP_MAX_OUTPUTS);
     emp_node *node = &b->node[op];
-    node->output = emp_arena_alloc(&b->scratch, (size_t)count * sizeof *node->output);
-    if (node->output == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%d outputs of op \"%s\"", count, node->name);
     for (int32_t i = 0; i < count; i++) {
-        node->output[i] = outputs[i];
-        node->output[i].value = NULL;
-        node->output[i].value_count = 0;
-        shape_clean(&node->output[i].shape);
+        emp_shape shape = outputs[i].shape;
+        shape_clean(&shape);
+        b->output_buffer[i] = plain_info(&outputs[i], &shape);
+        b->output_buffer[i].value = NULL;
+        b->output_buffer[i].value_count = 0;
     }
-    node->output_count = count;
+    EMP_CHECK(keep_outputs(b, node, count, err));
     node->has_stated_outputs = true;
     return EMP_OK;
 }
@@ -326,6 +403,8 @@ emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
                                    const char *type, const emp_stated_op *stated,
                                    emp_op_id *op, emp_error *err)
 {
+    uint32_t hash;
+
     EMP_NEED(op);
     *op = -1;
     EMP_NEED(b);
@@ -333,22 +412,26 @@ emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
     EMP_NEED(type);
     EMP_NEED(stated);
     EMP_CHECK(check_stated(name, stated, err));
-    EMP_CHECK(append_node(b, name, strlen(name), type, strlen(type), NULL, true, err));
+    EMP_CHECK(append_node(b, &hash, name, strlen(name), type, strlen(type), NULL, true,
+                          err));
     EMP_CHECK(state_node(b, &b->node[b->node_count], stated, err));
-    return commit_node(b, op, err);
+    return commit_node(b, hash, op, err);
 }
 
-/* Grows an arena-held array of an op by doubling; the old copy stays in the arena. */
+/* Makes room in an arena-held array of an op: by one item where it is the newest of the arena, else by a copy
+ * of twice as many, whose old one stays in the arena. */
 static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
                         int32_t *capacity, size_t size)
 {
-    if (count > INT32_MAX / 2) return NULL;
-    int32_t wanted = *capacity == 0 ? 4 : 2 * *capacity;
-    void   *larger = emp_arena_alloc(&b->scratch, (size_t)wanted * size);
+    const size_t used = (size_t)count * size;
+    const bool   is_newest =
+        emp_arena_has_room_behind(&b->scratch, edges, used, used + size);
 
-    if (larger == NULL) return NULL;
-    if (count > 0) memcpy(larger, edges, (size_t)count * size);
-    *capacity = wanted;
+    if (count > INT32_MAX / 2) return NULL;
+    const int32_t wanted = count == 0 || is_newest ? count + 1 : 2 * count;
+    void         *larger = emp_arena_extend(&b->scratch, edges, used,
+                                            (size_t)wanted * size, sizeof(emp_op_id));
+    if (larger != NULL) *capacity = wanted;
     return larger;
 }
 
@@ -420,12 +503,14 @@ void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op)
     if (is_op(b, op)) b->node[op].is_target = true;
 }
 
+void emp_graph_builder_leave_targets(emp_graph_builder *b) { b->leaves_hash = true; }
+
 int32_t emp_graph_builder_op_count(const emp_graph_builder *b) { return b->node_count; }
 
 emp_op_id emp_graph_builder_find(const emp_graph_builder *b, const char *name,
                                  size_t length)
 {
-    return emp_strmap_get(&b->id_of_name, name, length);
+    return find_name(b, name, length, hash_name(name, length));
 }
 
 const char *emp_graph_builder_name(const emp_graph_builder *b, emp_op_id op)
@@ -481,15 +566,12 @@ emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id 
                          b->node[consumer].name, port.index, node->name,
                          b->type_name[node->type], node->output_count);
 
-    size_t           count = (size_t)port.index + 1;
-    emp_tensor_info *output = emp_arena_alloc(&b->scratch, count * sizeof *output);
-    if (output == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "%zu outputs of op \"%s\"", count, node->name);
-    for (size_t i = 0; i < count; i++)
-        output[i] = i < (size_t)node->output_count ? node->output[i] : unknown_output;
-    node->output = output;
-    node->output_count = (int32_t)count;
-    return EMP_OK;
+    for (int32_t i = 0; i <= port.index; i++) {
+        const emp_tensor_info *info =
+            i < node->output_count ? &node->output[i] : &unknown_output;
+        b->output_buffer[i] = plain_info(info, &info->shape);
+    }
+    return keep_outputs(b, node, port.index + 1, err);
 }
 
 emp_status emp_node_view(emp_graph_builder *b, emp_op_id op, emp_op_view *view,
@@ -526,32 +608,26 @@ static emp_shape merge_shapes(const emp_shape *file, const emp_shape *inferred)
     return merged;
 }
 
-/* Stores output i of a node: inferred facts, the file's shape where it is known. */
-static emp_status store_output(emp_graph_builder *b, emp_tensor_info *output,
-                               const emp_tensor_info *inferred, bool has_file_shape)
+/* Completes an inferred output, whose shape the file may know (NULL: it does not), and makes it plain. */
+static emp_status complete_output(emp_graph_builder *b, emp_tensor_info *output,
+                                  const emp_shape *in_file)
 {
-    emp_shape shape = inferred->shape;
+    emp_shape shape =
+        in_file != NULL ? merge_shapes(in_file, &output->shape) : output->shape;
 
-    if (has_file_shape) {
-        shape_clean(&output->shape);
-        shape = merge_shapes(&output->shape, &inferred->shape);
+    shape_clean(&shape);
+    if (output->value != NULL) {
+        const bool fits = output->value_count >= 0 &&
+                          output->value_count <= EMP_MAX_CONST_VALUES &&
+                          emp_shape_is_known(&shape) &&
+                          emp_shape_elements(&shape) == output->value_count;
+        output->value = fits ? keep(b, output->value,
+                                    (size_t)output->value_count * sizeof(int64_t))
+                             : NULL;
+        if (fits && output->value == NULL) return EMP_ENOMEM;
     }
-    *output = *inferred;
-    output->shape = shape;
-    shape_clean(&output->shape);
-    output->value = NULL;
-    output->value_count = 0;
-    if (inferred->value != NULL && inferred->value_count >= 0 &&
-        inferred->value_count <= EMP_MAX_CONST_VALUES &&
-        emp_shape_is_known(&output->shape) &&
-        emp_shape_elements(&output->shape) == inferred->value_count) {
-        size_t   bytes = (size_t)inferred->value_count * sizeof(int64_t);
-        int64_t *value = emp_arena_alloc(&b->scratch, bytes);
-        if (value == NULL) return EMP_ENOMEM;
-        memcpy(value, inferred->value, bytes);
-        output->value = value;
-        output->value_count = inferred->value_count;
-    }
+    if (output->value == NULL) output->value_count = 0;
+    *output = plain_info(output, &shape);
     return EMP_OK;
 }
 
@@ -566,6 +642,9 @@ static emp_status check_input_count(const emp_graph_builder *b, const emp_node *
                          type->min_inputs);
     return EMP_OK;
 }
+
+/* So many outputs an infer function may have written that failed before it set their count. */
+enum { OUTPUTS_FEW = 2 };
 
 /* Runs the type's inference into the output buffer. Inputs of a file that do not fit
  * leave the outputs unknown, since its attributes may say more than we read. */
@@ -583,7 +662,8 @@ static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
     b->dirty_outputs = EMP_MAX_OUTPUTS;
     *count = 1;
     emp_status st = view.type->infer(&view, b->output_buffer, count, &reason);
-    if (st == EMP_OK) b->dirty_outputs = *count;
+    if (st == EMP_OK || st == EMP_EFORMAT)
+        b->dirty_outputs = *count > OUTPUTS_FEW ? *count : OUTPUTS_FEW;
     if (st == EMP_EFORMAT && !strict) {
         st = EMP_OK;
         for (int32_t i = 0; i < *count; i++)
@@ -607,20 +687,11 @@ emp_status emp_node_infer(emp_graph_builder *b, emp_op_id op, bool strict, emp_e
     }
     EMP_CHECK(run_inference(b, op, strict, &count, err));
     if (count < file_count) count = file_count;
-    if (count > file_count || node->output == NULL) {
-        emp_tensor_info *output =
-            emp_arena_alloc(&b->scratch, (size_t)count * sizeof *output);
-        if (output == NULL)
-            return EMP_ERROR(EMP_ENOMEM, "%d outputs of \"%s\"", count, node->name);
-        for (int32_t i = 0; i < file_count; i++) output[i].shape = node->output[i].shape;
-        node->output = output;
-        node->output_count = count;
-    }
-    for (int32_t i = 0; i < count; i++) {
-        emp_status st =
-            store_output(b, &node->output[i], &b->output_buffer[i], i < file_count);
-        if (st != EMP_OK) return EMP_ERROR(st, "outputs of op \"%s\"", node->name);
-    }
+    for (int32_t i = 0; i < count; i++)
+        if (complete_output(b, &b->output_buffer[i],
+                            i < file_count ? &node->output[i].shape : NULL) != EMP_OK)
+            return EMP_ERROR(EMP_ENOMEM, "outputs of op \"%s\"", node->name);
+    EMP_CHECK(keep_outputs(b, node, count, err));
     node->is_inferred = true;
     return EMP_OK;
 }

@@ -99,6 +99,10 @@ emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
 /** Marks what a step fetches or runs. */
 void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
 
+/** Tells the builder that emp_graph_set_targets() follows emp_graph_builder_finish(), which then leaves the graph's
+ * hash to it. */
+void emp_graph_builder_leave_targets(emp_graph_builder *b);
+
 /* Queries on what has been built so far. */
 int32_t     emp_graph_builder_op_count(const emp_graph_builder *b);
 emp_op_id   emp_graph_builder_find(const emp_graph_builder *b, const char *name,

@@ -11,17 +11,18 @@
 
 enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 
-/** An op under construction. All pointers lead into the builder's arenas. */
+/** An op under construction. All pointers lead into the builder's arenas; attributes and outputs that are equal are kept
+ * once. */
 typedef struct {
     const char          *name;
-    const emp_op_attrs  *attrs;      /**< may belong to other nodes, too */
+    const emp_op_attrs  *attrs;
     emp_stated_op       *stated;     /**< of all nodes, or NULL of all */
     int64_t             *model_ns;   /**< [stated models] -1 = as stated; NULL = of all */
     emp_traced_kernel   *kernel;     /**< NULL: nothing is said */
     emp_collective_part *collective; /**< NULL: nothing is said */
     emp_port            *input;
     emp_op_id           *control;
-    emp_tensor_info     *output;
+    emp_tensor_info     *output; /**< written only where the node states its costs */
     int32_t              type;
     int32_t              input_count, input_capacity;
     int32_t              control_count, control_capacity;
@@ -30,10 +31,21 @@ typedef struct {
     bool has_stated_outputs; /**< shapes and types: infer functions are not asked */
 } emp_node;
 
+/** Ids of nodes by their names: open addressing with linear probing, at most three quarters full. */
+typedef struct {
+    struct {
+        emp_op_id id; /**< + 1; 0 = free slot */
+        uint32_t  hash;
+    }     *slot;
+    size_t capacity; /**< a power of two, or 0 */
+} emp_node_table;
+
 struct emp_graph_builder {
-    emp_arena    names;   /**< op and type names; moves into the graph */
-    emp_arena    scratch; /**< everything else that nodes point to */
-    emp_strmap   id_of_name, index_of_type;
+    emp_arena      names;   /**< op and type names; moves into the graph */
+    emp_arena      scratch; /**< everything else that nodes point to */
+    emp_value_set  values;  /**< in scratch: attributes, outputs, and what they point to */
+    emp_node_table id_of_name;
+    emp_strmap     index_of_type;
     emp_node    *node;
     int32_t      node_count, node_capacity;
     const char **type_name;
@@ -44,6 +56,7 @@ struct emp_graph_builder {
     const char          *stated_model[EMP_STATED_MODELS_MAX];
     int32_t              stated_model_count;
     bool                 has_model_times, has_kernels, has_collectives;
+    bool leaves_hash; /**< who finishes the graph sets its targets and thereby its hash */
 
     emp_tensor_info *input_buffer; /**< inputs of the op being inferred */
     int32_t          input_buffer_capacity;

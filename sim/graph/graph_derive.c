@@ -326,11 +326,12 @@ void emp_graph_set_targets(emp_graph *graph, const bool *is_target)
     derive_hash(graph);
 }
 
-emp_status emp_graph_derive(emp_graph *g, const emp_held_weights *held, emp_error *err)
+emp_status emp_graph_derive(emp_graph *g, const emp_held_weights *held, bool with_hash,
+                            emp_error *err)
 {
     EMP_CHECK(derive_classes(g, err));
     EMP_CHECK(derive_parameters(g, held, err));
     derive_totals(g);
-    derive_hash(g);
+    if (with_hash) derive_hash(g);
     return EMP_OK;
 }

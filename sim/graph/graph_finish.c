@@ -367,16 +367,23 @@ static emp_status builder_sort(const emp_graph_builder *b, emp_op_id *topo,
     return EMP_OK;
 }
 
+/* Nothing is looked for by its name any more. */
+static void drop_names(emp_graph_builder *b)
+{
+    emp_free(b->id_of_name.slot);
+    b->id_of_name = (emp_node_table){0};
+}
+
 /* Leaves the builder, whose names the graph has, as it was created. */
 static void empty_builder(emp_graph_builder *b)
 {
     emp_arena_clear(&b->scratch);
-    emp_strmap_clear(&b->id_of_name);
+    emp_value_set_clear(&b->values);
     emp_strmap_clear(&b->index_of_type);
     b->node_count = 0;
     b->type_count = 0;
     b->stated_model_count = 0;
-    b->has_model_times = b->has_kernels = b->has_collectives = false;
+    b->has_model_times = b->has_kernels = b->has_collectives = b->leaves_hash = false;
 }
 
 emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err)
@@ -397,6 +404,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     EMP_TRY(builder_sort(b, topo, err));
     EMP_TRY(infer_all(b, topo, err));
     EMP_TRY(count_edges(b, g, err)); /* inference has added outputs */
+    drop_names(b);
 
     g->op_count = b->node_count;
     g->type_count = b->type_count;
@@ -411,7 +419,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     EMP_TRY(emp_collectives_finish(b, g, err));
     emp_graph_fill_consumers(g);
     emp_graph_fold(g);
-    EMP_TRY(emp_graph_derive(g, &(emp_held_weights){0}, err));
+    EMP_TRY(emp_graph_derive(g, &(emp_held_weights){0}, !b->leaves_hash, err));
     emp_graph_store_seal(g->store);
     emp_graph_store_take_names(g->store, &b->names);
     empty_builder(b);

@@ -64,7 +64,9 @@ typedef struct {
 } emp_held_weights;
 
 /** Computes everything that depends on which ops are there: colocation classes,
- * parameters, totals, hash. \a held: by readers; they count where nothing is trained. O(V + E). */
-emp_status emp_graph_derive(emp_graph *g, const emp_held_weights *held, emp_error *err);
+ * parameters, totals, hash. \a held: by readers; they count where nothing is trained. Without the hash,
+ * emp_graph_set_targets() is to follow. O(V + E). */
+emp_status emp_graph_derive(emp_graph *g, const emp_held_weights *held, bool with_hash,
+                            emp_error *err);
 
 #endif /* EMP_SIM_GRAPH_GRAPH_INTERNAL_H */

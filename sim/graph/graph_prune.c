@@ -239,7 +239,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
     EMP_TRY(emp_collectives_prune(g, whole, new_of_op, err));
     EMP_TRY(copy_back_edges(g, whole, new_of_op, err));
     emp_graph_fill_consumers(g);
-    EMP_TRY(emp_graph_derive(g, &held, err));
+    EMP_TRY(emp_graph_derive(g, &held, true, err));
     g->source = whole->source;
     g->has_levels = whole->has_levels;
 

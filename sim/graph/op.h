@@ -272,7 +272,8 @@ typedef struct emp_op_type {
     void (*cost)(const emp_op_view *op, emp_op_cost *cost);
 
     /** Fills shape, dtype, is_ref (and value where it folds to a small constant) of every
-     * output; sets \a *output_count <= EMP_MAX_OUTPUTS unless it stays 1. Inputs of unknown shape are
+     * output; sets \a *output_count <= EMP_MAX_OUTPUTS unless it stays 1, and before it writes more than two
+     * outputs if it may fail behind that. Inputs of unknown shape are
      * legal and give unknown outputs. */
     emp_status (*infer)(const emp_op_view *op, emp_tensor_info *output,
                         int32_t *output_count, emp_error *err);
