@@ -81,7 +81,8 @@ uint64_t emp_hash_keyed(const uint64_t key[2], const void *bytes, size_t count)
 
 /* Drawn once a process, so that no file can be written whose names all collide. Nothing that a map
  * returns depends on it. */
-static uint64_t key_of_process[2];
+static uint64_t       key_of_process[2];
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 static void draw_key(void)
 {
@@ -92,9 +93,7 @@ static void draw_key(void)
 
 uint64_t emp_hash_of_process(const void *bytes, size_t count)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, draw_key);
+    pthread_once(&key_once, draw_key);
     return emp_hash_keyed(key_of_process, bytes, count);
 }
 
@@ -157,6 +156,32 @@ void emp_strmap_clear(emp_strmap *map)
     *map = (emp_strmap){0};
 }
 
+/* A product of 128 bits, its halves as one. */
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    const wide product = (wide)a * b;
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The hash of a value: sixteen bytes a product, by factors that only this process knows. */
+static uint32_t hash_value(const void *value, size_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)value;
+    uint64_t             hash = bytes, word[2];
+
+    pthread_once(&key_once, draw_key);
+    for (; bytes >= sizeof word; at += sizeof word, bytes -= sizeof word) {
+        memcpy(word, at, sizeof word);
+        hash = fold(word[0] ^ key_of_process[0] ^ hash, word[1] ^ key_of_process[1]);
+    }
+    word[0] = word[1] = 0;
+    memcpy(word, at, bytes);
+    return (uint32_t)fold(word[0] ^ key_of_process[0] ^ hash,
+                          word[1] ^ key_of_process[1]);
+}
+
 /* The slot of a value, or the free one where it belongs. */
 static emp_value_slot *find_value(const emp_value_set *set, const void *value,
                                   size_t bytes, uint32_t hash)
@@ -194,7 +219,7 @@ const void *emp_value_keep(emp_value_set *set, emp_arena *arena, const void *val
                            size_t bytes)
 {
     if (2 * (set->count + 1) > set->capacity && !grow_values(set)) return NULL;
-    const uint32_t  hash = (uint32_t)emp_hash_of_process(value, bytes);
+    const uint32_t  hash = hash_value(value, bytes);
     emp_value_slot *slot = find_value(set, value, bytes, hash);
     if (slot->value == NULL) {
         void *copy = emp_arena_alloc(arena, bytes);

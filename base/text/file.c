@@ -116,7 +116,7 @@ cleanup:
 void emp_file_close(emp_file *file)
 {
     if (file->stream != NULL) (void)gzclose(file->stream);
-    emp_free(file->bytes);
+    if (file->capacity > 0) emp_free(file->bytes);
     *file = (emp_file){0};
 }
 

@@ -38,7 +38,7 @@ emp_status emp_file_open(emp_file *file, const char *path, emp_error *err);
 /** Reads on until \a least bytes are there or the file ends; EMP_FILE_ALL: to its end. */
 emp_status emp_file_read(emp_file *file, size_t least, emp_error *err);
 
-/** Closes it and releases its bytes; also after a failure, or twice. */
+/** Closes it and releases its bytes, unless they are somebody else's (no capacity); also after a failure, or twice. */
 void emp_file_close(emp_file *file);
 
 /** Reads a file; gzip is recognised by its first bytes, whatever the name is.

@@ -282,60 +282,64 @@ typedef enum {
 } attr_effect;
 
 typedef struct {
+    size_t      size; /* of the key */
     const char *key;
     attr_effect effect;
     size_t      where; /* offset in emp_op_attrs; for SET_DTYPE the rank */
 } attr_rule;
+
+#define RULE(key, effect, where) {sizeof(key) - 1, key, effect, where}
 
 #define AT(member) offsetof(emp_op_attrs, member)
 
 /* Ranks of type attributes: T of a RandomUniform is the type of its shape, dtype the type
  * of its numbers; SrcT of a Cast does not count; Tidx is all that a Range has. */
 static const attr_rule rules[] = {
-    {"_output_shapes", SET_OUTPUTS, 0},
-    {"dtype", SET_DTYPE, 5},
-    {"DstT", SET_DTYPE, 4},
-    {"T", SET_DTYPE, 3},
-    {"Tparams", SET_DTYPE, 2},
-    {"Tidx", SET_DTYPE, 1},
-    {"dtypes", SET_DTYPE, 1},
-    {"component_types", SET_DTYPE, 1},
-    {"Tout", SET_DTYPE, 1},
-    {"out_type", SET_TYPE, AT(out_type)},
-    {"out_idx", SET_TYPE, AT(out_type)},
-    {"output_type", SET_TYPE, AT(out_type)},
-    {"value", SET_TENSOR, 0},
-    {"shape", SET_SHAPE, 0},
-    {"N", SET_INT, AT(count)},
-    {"num", SET_INT, AT(count)},
-    {"num_split", SET_INT, AT(count)},
-    {"axis", SET_INT, AT(axis)},
-    {"num_sampled", SET_INT, AT(num_sampled)},
-    {"num_true", SET_INT, AT(num_true)},
-    {"unique", SET_BOOL, AT(unique)},
-    {"keep_dims", SET_BOOL, AT(keep_dims)},
-    {"transpose_a", SET_BOOL, AT(transpose_a)},
-    {"transpose_b", SET_BOOL, AT(transpose_b)},
-    {"adj_x", SET_BOOL, AT(transpose_a)},
-    {"adj_y", SET_BOOL, AT(transpose_b)},
-    {"is_training", SET_TRAINING, 0},
-    {"padding", SET_PADDING, 0},
-    {"data_format", SET_LAYOUT, 0},
-    {"equation", SET_TEXT, AT(equation)},
-    {"strides", SET_INTS, AT(strides)},
-    {"ksize", SET_INTS, AT(ksize)},
-    {"squeeze_dims", SET_DIM_MASK, AT(squeeze_dims)},
-    {"begin_mask", SET_INT, AT(begin_mask)},
-    {"end_mask", SET_INT, AT(end_mask)},
-    {"ellipsis_mask", SET_INT, AT(ellipsis_mask)},
-    {"new_axis_mask", SET_INT, AT(new_axis_mask)},
-    {"shrink_axis_mask", SET_INT, AT(shrink_axis_mask)},
+    RULE("_output_shapes", SET_OUTPUTS, 0),
+    RULE("dtype", SET_DTYPE, 5),
+    RULE("DstT", SET_DTYPE, 4),
+    RULE("T", SET_DTYPE, 3),
+    RULE("Tparams", SET_DTYPE, 2),
+    RULE("Tidx", SET_DTYPE, 1),
+    RULE("dtypes", SET_DTYPE, 1),
+    RULE("component_types", SET_DTYPE, 1),
+    RULE("Tout", SET_DTYPE, 1),
+    RULE("out_type", SET_TYPE, AT(out_type)),
+    RULE("out_idx", SET_TYPE, AT(out_type)),
+    RULE("output_type", SET_TYPE, AT(out_type)),
+    RULE("value", SET_TENSOR, 0),
+    RULE("shape", SET_SHAPE, 0),
+    RULE("N", SET_INT, AT(count)),
+    RULE("num", SET_INT, AT(count)),
+    RULE("num_split", SET_INT, AT(count)),
+    RULE("axis", SET_INT, AT(axis)),
+    RULE("num_sampled", SET_INT, AT(num_sampled)),
+    RULE("num_true", SET_INT, AT(num_true)),
+    RULE("unique", SET_BOOL, AT(unique)),
+    RULE("keep_dims", SET_BOOL, AT(keep_dims)),
+    RULE("transpose_a", SET_BOOL, AT(transpose_a)),
+    RULE("transpose_b", SET_BOOL, AT(transpose_b)),
+    RULE("adj_x", SET_BOOL, AT(transpose_a)),
+    RULE("adj_y", SET_BOOL, AT(transpose_b)),
+    RULE("is_training", SET_TRAINING, 0),
+    RULE("padding", SET_PADDING, 0),
+    RULE("data_format", SET_LAYOUT, 0),
+    RULE("equation", SET_TEXT, AT(equation)),
+    RULE("strides", SET_INTS, AT(strides)),
+    RULE("ksize", SET_INTS, AT(ksize)),
+    RULE("squeeze_dims", SET_DIM_MASK, AT(squeeze_dims)),
+    RULE("begin_mask", SET_INT, AT(begin_mask)),
+    RULE("end_mask", SET_INT, AT(end_mask)),
+    RULE("ellipsis_mask", SET_INT, AT(ellipsis_mask)),
+    RULE("new_axis_mask", SET_INT, AT(new_axis_mask)),
+    RULE("shrink_axis_mask", SET_INT, AT(shrink_axis_mask)),
 };
 
 static const attr_rule *find_rule(emp_slice key)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (emp_slice_is(key, rules[i].key)) return &rules[i];
+        if (key.size == rules[i].size && memcmp(key.data, rules[i].key, key.size) == 0)
+            return &rules[i];
     }
     return NULL;
 }
@@ -503,14 +507,13 @@ static emp_status apply_rule(emp_node_attrs *node, const attr_rule *rule,
 }
 
 static emp_status read_value(emp_node_attrs *node, const attr_rule *rule,
-                             const emp_message *entry, const emp_field *field,
-                             emp_error *err)
+                             const emp_attr *attr, emp_error *err)
 {
     emp_message value;
     emp_field   kind;
     bool        found = false;
 
-    EMP_CHECK(emp_field_message(entry, field, value_names, &value, err));
+    EMP_CHECK(emp_field_message(&attr->entry, &attr->value, value_names, &value, err));
     for (;;) {
         EMP_CHECK(emp_message_next(&value, &kind, &found, err));
         if (!found) break;
@@ -535,27 +538,32 @@ void emp_node_attrs_clear(emp_node_attrs *node)
     *node = (emp_node_attrs){0};
 }
 
-emp_status emp_node_attrs_read(emp_node_attrs *node, const emp_message *node_def,
-                               const emp_field *field, emp_error *err)
+emp_status emp_attr_read(emp_attr *attr, const emp_message *node_def,
+                         const emp_field *field, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    emp_message entry;
-    emp_field   part, value = {0};
-    emp_slice   key = {"", 0};
-    emp_error   reason = {0};
-    bool        found = false;
+    emp_field part;
+    bool      found = false;
 
-    EMP_CHECK(emp_field_message(node_def, field, entry_names, &entry, err));
+    attr->key = (emp_slice){"", 0};
+    attr->value.number = 0;
+    EMP_CHECK(emp_field_message(node_def, field, entry_names, &attr->entry, err));
     for (;;) {
-        EMP_CHECK(emp_message_next(&entry, &part, &found, err));
-        if (!found) break;
+        EMP_CHECK(emp_message_next(&attr->entry, &part, &found, err));
+        if (!found) return EMP_OK;
         if (part.number == ENTRY_KEY)
-            EMP_CHECK(emp_field_string(&entry, &part, &key, err));
-        if (part.number == ENTRY_VALUE) value = part;
+            EMP_CHECK(emp_field_string(&attr->entry, &part, &attr->key, err));
+        if (part.number == ENTRY_VALUE) attr->value = part;
     }
-    const attr_rule *rule = find_rule(key);
-    if (rule == NULL || value.number == 0) return EMP_OK;
-    st = read_value(node, rule, &entry, &value, &reason);
+}
+
+emp_status emp_node_attrs_set(emp_node_attrs *node, const emp_attr *attr, emp_error *err)
+{
+    emp_error        reason;
+    const attr_rule *rule = attr->value.number != 0 ? find_rule(attr->key) : NULL;
+
+    if (rule == NULL) return EMP_OK;
+    reason.msg[0] = '\0';
+    emp_status st = read_value(node, rule, attr, &reason);
     if (st != EMP_OK) return EMP_ERROR(st, "attribute \"%s\": %s", rule->key, reason.msg);
     return st;
 }

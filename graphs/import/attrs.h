@@ -35,9 +35,19 @@ typedef struct {
 void emp_node_attrs_reset(emp_node_attrs *node);
 void emp_node_attrs_clear(emp_node_attrs *node);
 
-/** Reads one field "attr" of the message \a node_def.
+/** A field "attr" of a NodeDef. */
+typedef struct {
+    emp_slice   key;
+    emp_message entry;
+    emp_field   value; /**< of the entry: an AttrValue; its number is 0 if there is none */
+} emp_attr;
+
+/** Reads one field "attr" of the message \a node_def. \retval EMP_EFORMAT  Malformed. */
+emp_status emp_attr_read(emp_attr *attr, const emp_message *node_def,
+                         const emp_field *field, emp_error *err);
+
+/** Gives a node the attribute, unless nothing depends on it.
  * \retval EMP_EFORMAT  Malformed; the message names the attribute. */
-emp_status emp_node_attrs_read(emp_node_attrs *node, const emp_message *node_def,
-                               const emp_field *field, emp_error *err);
+emp_status emp_node_attrs_set(emp_node_attrs *node, const emp_attr *attr, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_ATTRS_H */

@@ -271,7 +271,9 @@ emp_node_input emp_node_input_parse(emp_slice text, bool is_in_function)
         input.is_control = true;
         return input;
     }
-    if (!cut_part(&name, &part)) return input;
+    if (text.size == 0 || memchr(text.data, ':', text.size) == NULL ||
+        !cut_part(&name, &part))
+        return input;
     if (is_number(part)) {
         input.name = name;
         input.port = number_of(part);

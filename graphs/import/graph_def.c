@@ -3,6 +3,9 @@
 /* GraphDef, MetaGraphDef and SavedModel of TensorFlow, as protobuf wire format or text. From a SavedModel the
  * first meta graph is read, and its step is a signature. Functions stand in place of the ops that call
  * them (frames.h). */
+#include <stdint.h>
+#include <string.h>
+
 #include "base/mem.h"
 #include "graphs/import/attrs.h"
 #include "graphs/import/container.h"
@@ -11,7 +14,7 @@
 
 enum { GRAPH_NODE = 1 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
-enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, VALUE_LIST = 1, VALUE_FUNC = 10 };
+enum { VALUE_LIST = 1, VALUE_FUNC = 10 };
 enum { LIST_FUNC = 9, FUNC_NAME = 1 };
 enum { NAME_BYTES_MAX = 4096, TYPE_BYTES_MAX = 256, CALLEES_MAX = 8 };
 
@@ -22,12 +25,17 @@ static const emp_field_name node_names[] = {{"name", NODE_NAME},
                                             {"attr", NODE_ATTR},
                                             {0}};
 
-static const emp_field_name entry_names[] = {
-    {"key", ENTRY_KEY}, {"value", ENTRY_VALUE}, {0}};
 static const emp_field_name value_names[] = {
     {"list", VALUE_LIST}, {"func", VALUE_FUNC}, {0}};
 static const emp_field_name list_names[] = {{"func", LIST_FUNC}, {0}};
 static const emp_field_name func_names[] = {{"name", FUNC_NAME}, {0}};
+
+/* A node one of whose inputs comes after it, or from a call. */
+typedef struct {
+    emp_slice body;
+    emp_op_id op;
+    int32_t   frame;
+} open_node;
 
 typedef struct {
     emp_graph_builder       *builder;
@@ -38,17 +46,37 @@ typedef struct {
     int32_t                  frame;          /* that is being read */
     bool                     has_open_batch; /* a leading size was unknown */
     emp_node_input          *input;          /* of the node that is being read */
-    int32_t                  input_count, input_capacity;
+    emp_op_id               *source;         /* [input] the op that it means */
+    int32_t                  input_count, input_capacity, source_capacity;
+    open_node               *open; /* that are still to be connected */
+    int32_t                  open_count, open_capacity;
     int32_t                  target_count; /* tensors of the signature */
 } reader;
 
 /* A node as the file gives it. */
 typedef struct {
-    emp_slice         name, op;
+    emp_slice         name, op, body;
     bool              has_data_input;
     emp_function_attr callee[CALLEES_MAX]; /* functions that its attributes name */
     int32_t           callee_count;
 } node_def;
+
+/* The first byte that is no printable character of ASCII; the size: there is none. */
+static size_t find_unprintable(emp_slice name)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    size_t         i = 0;
+
+    for (; name.size - i >= sizeof ones; i += sizeof ones) {
+        uint64_t word;
+        memcpy(&word, name.data + i, sizeof word);
+        const uint64_t delete = word ^ ones * 0x7f;
+        const uint64_t bad = (word - ones * ' ') | (delete - ones) | word;
+        if ((bad & ones << 7) != 0) break;
+    }
+    while (i < name.size && name.data[i] >= ' ' && name.data[i] < '\x7f') i++;
+    return i;
+}
 
 /* Names end up in C strings, in messages and in JSON files. */
 static emp_status check_name(const char *what, emp_slice name, size_t bytes_max,
@@ -58,16 +86,13 @@ static emp_status check_name(const char *what, emp_slice name, size_t bytes_max,
     if (name.size > bytes_max)
         return EMP_ERROR(EMP_EFORMAT, "%s of %zu bytes, at most %zu are possible", what,
                          name.size, bytes_max);
-    for (size_t i = 0; i < name.size; i++) {
-        if ((unsigned char)name.data[i] < ' ' || name.data[i] == '\x7f')
-            return EMP_ERROR(EMP_EFORMAT, "%s holds the control character %d", what,
-                             name.data[i]);
-        if ((unsigned char)name.data[i] > '\x7f')
-            return EMP_ERROR(EMP_EFORMAT,
-                             "%s holds the byte %d, which is no ASCII character", what,
-                             (unsigned char)name.data[i]);
-    }
-    return EMP_OK;
+    const size_t at = find_unprintable(name);
+    if (at == name.size) return EMP_OK;
+    const int c = (unsigned char)name.data[at];
+    if (c <= '\x7f')
+        return EMP_ERROR(EMP_EFORMAT, "%s holds the control character %d", what, c);
+    return EMP_ERROR(EMP_EFORMAT, "%s holds the byte %d, which is no ASCII character",
+                     what, c);
 }
 
 static bool is_in_function(const reader *r) { return r->frame > 0; }
@@ -89,6 +114,7 @@ static bool is_node(const reader *r, const emp_field *field)
 static emp_status keep_input(reader *r, emp_slice text, emp_error *err)
 {
     EMP_CHECK(EMP_GROW(r->input, r->input_count + 1, r->input_capacity));
+    EMP_CHECK(EMP_GROW(r->source, r->input_count + 1, r->source_capacity));
     r->input[r->input_count++] = emp_node_input_parse(text, is_in_function(r));
     return EMP_OK;
 }
@@ -127,30 +153,23 @@ static emp_status read_function_list(emp_slice *name, const emp_message *value,
 }
 
 /* Notes the function that an attribute names, if it names one. */
-static emp_status read_callee(node_def *node, const emp_message *message,
-                              const emp_field *attr, emp_error *err)
+static emp_status read_callee(node_def *node, const emp_attr *attr, emp_error *err)
 {
-    emp_message       entry, value;
+    emp_message       value;
     emp_field         part;
-    emp_function_attr callee = {{"", 0}, {"", 0}};
-    bool              found = false;
+    emp_function_attr callee = {attr->key, {"", 0}};
+    bool              found = attr->value.number != 0;
 
-    EMP_CHECK(emp_field_message(message, attr, entry_names, &entry, err));
-    for (;;) {
-        EMP_CHECK(emp_message_next(&entry, &part, &found, err));
+    if (found)
+        EMP_CHECK(
+            emp_field_message(&attr->entry, &attr->value, value_names, &value, err));
+    while (found) {
+        EMP_CHECK(emp_message_next(&value, &part, &found, err));
         if (!found) break;
-        if (part.number == ENTRY_KEY)
-            EMP_CHECK(emp_field_string(&entry, &part, &callee.key, err));
-        if (part.number != ENTRY_VALUE) continue;
-        EMP_CHECK(emp_field_message(&entry, &part, value_names, &value, err));
-        for (;;) {
-            EMP_CHECK(emp_message_next(&value, &part, &found, err));
-            if (!found) break;
-            if (part.number == VALUE_FUNC)
-                EMP_CHECK(read_function_name(&callee.callee, &value, &part, err));
-            if (part.number == VALUE_LIST)
-                EMP_CHECK(read_function_list(&callee.callee, &value, &part, err));
-        }
+        if (part.number == VALUE_FUNC)
+            EMP_CHECK(read_function_name(&callee.callee, &value, &part, err));
+        if (part.number == VALUE_LIST)
+            EMP_CHECK(read_function_list(&callee.callee, &value, &part, err));
     }
     if (callee.callee.size > 0 && node->callee_count < CALLEES_MAX)
         node->callee[node->callee_count++] = callee;
@@ -179,11 +198,16 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
     emp_message message;
     emp_field   part;
     emp_slice   input;
+    emp_attr    attr;
     bool        found = false;
 
     emp_node_attrs_reset(&r->attrs);
     r->input_count = 0;
+    node->name = node->op = (emp_slice){0};
+    node->has_data_input = false;
+    node->callee_count = 0;
     EMP_CHECK(emp_field_message(graph, field, node_names, &message, err));
+    node->body = emp_message_body(&message);
     for (;;) {
         EMP_CHECK(emp_message_next(&message, &part, &found, err));
         if (!found) break;
@@ -193,8 +217,9 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
             break;
         case NODE_OP: EMP_CHECK(emp_field_string(&message, &part, &node->op, err)); break;
         case NODE_ATTR:
-            EMP_CHECK(emp_node_attrs_read(&r->attrs, &message, &part, err));
-            EMP_CHECK(read_callee(node, &message, &part, err));
+            EMP_CHECK(emp_attr_read(&attr, &message, &part, err));
+            EMP_CHECK(emp_node_attrs_set(&r->attrs, &attr, err));
+            EMP_CHECK(read_callee(node, &attr, err));
             break;
         case NODE_INPUT:
             EMP_CHECK(emp_field_string(&message, &part, &input, err));
@@ -209,20 +234,40 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
     return EMP_OK;
 }
 
-static emp_status check_is_new(const reader *r, emp_slice name, emp_slice local,
-                               emp_error *err)
+/* Refuses a name that the builder has. */
+static emp_status refuse_name(emp_error *err)
+{
+    return EMP_ERROR(EMP_EFORMAT, "an earlier node has the same name");
+}
+
+/* Whether the name is one of the frame's calls, or that of an op although the node may be a call. Ops are compared
+ * with ops by the builder. */
+static bool is_taken(const reader *r, emp_slice name, const node_def *node)
 {
     const emp_strmap *calls = &r->frames.frame[r->frame].calls;
 
-    if (emp_graph_builder_find(r->builder, name.data, name.size) >= 0 ||
-        emp_strmap_get(calls, local.data, local.size) >= 0)
-        return EMP_ERROR(EMP_EFORMAT, "an earlier node has the same name");
-    return EMP_OK;
+    if (emp_strmap_get(calls, node->name.data, node->name.size) >= 0) return true;
+    return (r->frames.functions.count > 0 || node->callee_count > 0) &&
+           emp_graph_builder_find(r->builder, name.data, name.size) >= 0;
+}
+
+static bool is_open(const emp_shape *shape)
+{
+    return shape->rank != 0 && shape->dim[0] < 0;
+}
+
+static bool has_open_shape(const emp_node_attrs *attrs)
+{
+    bool has = is_open(&attrs->attrs.shape);
+
+    for (int32_t i = 0; i < attrs->output_count; i++)
+        has = has || is_open(&attrs->output[i]);
+    return has;
 }
 
 static void set_batch(reader *r, emp_shape *shape)
 {
-    if (shape->rank == 0 || shape->dim[0] >= 0) return;
+    if (!is_open(shape)) return;
     shape->dim[0] = r->params->batch_hint;
     r->has_open_batch = true;
 }
@@ -245,6 +290,37 @@ static bool is_variable(const node_def *node, const emp_node_attrs *attrs)
     return emp_slice_is(node->op, "VarHandleOp") && attrs->attrs.has_shape;
 }
 
+/* Finds the ops that the inputs mean; false: one is no op so far, or an argument or a result of a call. */
+static bool find_sources(reader *r)
+{
+    if (is_in_function(r)) return false;
+    for (int32_t i = 0; i < r->input_count; i++) {
+        const emp_node_input *input = &r->input[i];
+        r->source[i] =
+            emp_graph_builder_find(r->builder, input->name.data, input->name.size);
+        if (r->source[i] < 0 || input->port >= EMP_MAX_OUTPUTS) return false;
+    }
+    return true;
+}
+
+/* Connects the op that was declared last, or leaves it for later. Nodes mostly follow their inputs. */
+static emp_status connect_declared(reader *r, emp_op_id op, emp_slice body,
+                                   emp_error *err)
+{
+    if (!find_sources(r)) {
+        EMP_CHECK(EMP_GROW(r->open, r->open_count + 1, r->open_capacity));
+        r->open[r->open_count++] = (open_node){body, op, r->frame};
+        return EMP_OK;
+    }
+    for (int32_t i = 0; i < r->input_count; i++)
+        EMP_CHECK(r->input[i].is_control
+                      ? emp_graph_builder_add_control(r->builder, r->source[i], op, err)
+                      : emp_graph_builder_connect(
+                            r->builder, (emp_port){r->source[i], r->input[i].port}, op,
+                            err));
+    return EMP_OK;
+}
+
 /* An unknown leading size is the batch where the data enter the graph. Elsewhere the
  * file's -1 is left to inference, which may know better: not every leading size is the
  * batch. */
@@ -258,20 +334,24 @@ static emp_status declare_node(reader *r, const node_def *node, emp_error *err)
                        !is_variable(node, attrs);
 
     EMP_CHECK(full_name(&name, r, err));
-    EMP_CHECK(check_name("its name", name, NAME_BYTES_MAX, err));
-    EMP_CHECK(check_is_new(r, name, node->name, err));
+    if (is_in_function(r))
+        EMP_CHECK(check_name("its name", name, NAME_BYTES_MAX, err));
+    if (is_taken(r, name, node)) return refuse_name(err);
     EMP_CHECK(emp_frames_add_call(&r->frames, &is_call, r->frame, node->name, node->op,
                                   node->callee, node->callee_count, r->input,
                                   r->input_count, err));
     if (is_call) return EMP_OK;
-    if (!is_inferable(node)) {
+    if (has_open_shape(attrs) && !is_inferable(node)) {
         set_batch(r, &attrs->attrs.shape);
         for (int32_t i = 0; i < attrs->output_count; i++) set_batch(r, &attrs->output[i]);
     }
-    return emp_graph_builder_declare(r->builder, name.data, name.size, node->op.data,
-                                     node->op.size, &attrs->attrs,
-                                     has_outputs ? attrs->output : NULL,
-                                     has_outputs ? attrs->output_count : 0, &op, err);
+    emp_status st = emp_graph_builder_declare(
+        r->builder, name.data, name.size, node->op.data, node->op.size, &attrs->attrs,
+        has_outputs ? attrs->output : NULL, has_outputs ? attrs->output_count : 0, &op,
+        err);
+    if (st == EMP_EINVAL && emp_graph_builder_find(r->builder, name.data, name.size) >= 0)
+        return refuse_name(err);
+    return st == EMP_OK ? connect_declared(r, op, node->body, err) : st;
 }
 
 static emp_status connect_input(reader *r, emp_op_id op, emp_node_input input,
@@ -293,11 +373,10 @@ static emp_status connect_start(reader *r, emp_op_id op, emp_error *err)
     return emp_frames_add_start(&r->frames, r->builder, r->frame, op, err);
 }
 
-static emp_status connect_node(reader *r, const emp_message *message, emp_op_id op,
-                               emp_error *err)
+static emp_status connect_node(reader *r, emp_slice body, emp_op_id op, emp_error *err)
 {
     emp_status  st = EMP_OK;
-    emp_message node = *message;
+    emp_message node = emp_message_open(r->file, body, node_names);
     emp_field   part;
     emp_slice   input = {0};
     emp_error   reason = {0};
@@ -329,11 +408,11 @@ static emp_status declare_nodes(reader *r, emp_slice body, emp_error *err)
     emp_field   field;
     bool        found = false;
     int32_t     first_call = r->frames.call_count, index = 0;
+    emp_error   reason = {0};
 
     r->frames.frame[r->frame].first_op = emp_graph_builder_op_count(r->builder);
     for (;;) {
-        node_def  node = {0};
-        emp_error reason = {0};
+        node_def node;
         EMP_CHECK(emp_message_next(&graph, &field, &found, err));
         if (!found) break;
         if (!is_node(r, &field)) continue;
@@ -348,28 +427,14 @@ static emp_status declare_nodes(reader *r, emp_slice body, emp_error *err)
     return emp_frames_declare_merges(&r->frames, r->builder, first_call, err);
 }
 
-/* The second walk over the same bytes meets the nodes in the same order, so that nothing
- * of the first has to be remembered but which of them are calls. */
-static emp_status connect_nodes(reader *r, emp_slice body, emp_error *err)
+/* All nodes are known. */
+static emp_status connect_open_nodes(reader *r, emp_error *err)
 {
-    emp_message graph = open_nodes(r, body), node;
-    emp_field   field;
-    emp_slice   name;
-    bool        found = false;
-    emp_op_id   op = r->frames.frame[r->frame].first_op;
-
-    for (;;) {
-        EMP_CHECK(emp_message_next(&graph, &field, &found, err));
-        if (!found) return EMP_OK;
-        if (!is_node(r, &field)) continue;
-        const emp_strmap *calls = &r->frames.frame[r->frame].calls;
-        EMP_CHECK(emp_field_message(&graph, &field, node_names, &node, err));
-        if (calls->count > 0) {
-            EMP_CHECK(emp_message_string(&name, node, NODE_NAME, err));
-            if (emp_strmap_get(calls, name.data, name.size) >= 0) continue;
-        }
-        EMP_CHECK(connect_node(r, &node, op++, err));
+    for (int32_t i = 0; i < r->open_count; i++) {
+        r->frame = r->open[i].frame;
+        EMP_CHECK(connect_node(r, r->open[i].body, r->open[i].op, err));
     }
+    return EMP_OK;
 }
 
 /* ---- the step ---- */
@@ -440,8 +505,7 @@ static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
     EMP_TRY(emp_frames_init(&r.frames, file, graph, params->loop_iterations, err));
     for (; r.frame < r.frames.frame_count; r.frame++)
         EMP_TRY(declare_nodes(&r, graph, err));
-    for (r.frame = 0; r.frame < r.frames.frame_count; r.frame++)
-        EMP_TRY(connect_nodes(&r, graph, err));
+    EMP_TRY(connect_open_nodes(&r, err));
     EMP_TRY(emp_frames_connect_merges(&r.frames, builder, err));
     r.frame = 0;
     if (signature->name.size > 0)
@@ -453,6 +517,8 @@ static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
 
 cleanup:
     emp_free(r.input);
+    emp_free(r.source);
+    emp_free(r.open);
     emp_frames_clear(&r.frames);
     emp_node_attrs_clear(&r.attrs);
     return st;
@@ -499,6 +565,8 @@ emp_status emp_graph_def_load(emp_graph **out, emp_reading *r, emp_error *err)
     EMP_TRY(emp_graph_builder_create(&builder, err));
     EMP_TRY(read_graph(builder, &file, container.graph, &signature, &has_targets, &params,
                        r->notes, err));
+    if (!has_targets) emp_graph_builder_leave_targets(builder);
+    if (container.meta.data == NULL) emp_file_close(r->file); /* nothing more is read */
     EMP_TRY(emp_graph_builder_finish(builder, &graph, err));
     if (!has_targets) EMP_TRY(emp_targets_find(graph, &file, container.meta, err));
     *out = graph;

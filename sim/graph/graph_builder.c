@@ -160,7 +160,9 @@ static const emp_op_attrs *keep_attrs(emp_graph_builder *b, int32_t type,
     if (attrs->cost != NULL) own.cost = keep(b, attrs->cost, sizeof *attrs->cost);
     if ((has_value && own.value == NULL) || (attrs->cost != NULL && own.cost == NULL))
         return NULL;
-    return b->last_attrs[type] = keep(b, &own, sizeof own);
+    if (last == NULL || memcmp(last, &own, sizeof own) != 0)
+        b->last_attrs[type] = keep(b, &own, sizeof own);
+    return b->last_attrs[type];
 }
 
 /* Appends a node without edges and outputs; it counts only once the caller commits it, with the hash of its name. */

@@ -401,11 +401,10 @@ emp_status emp_message_next(emp_message *message, emp_field *field, bool *found,
         return EMP_OK;
     }
     *found = cursor->at < cursor->end;
-    if (*found) {
-        EMP_CHECK(emp_wire_next(cursor, &field->wire, err));
-        field->number =
-            is_listed(message->names, field->wire.number) ? field->wire.number : 0;
-    }
+    if (!*found) return EMP_OK;
+    EMP_CHECK(emp_wire_next(cursor, &field->wire, err));
+    field->number =
+        is_listed(message->names, field->wire.number) ? field->wire.number : 0;
     return EMP_OK;
 }
 

@@ -50,9 +50,20 @@ typedef struct {
     emp_slice     bytes; /**< of EMP_WIRE_BYTES */
 } emp_wire_field;
 
+/** emp_wire_varint() for numbers of several bytes. */
+emp_status emp_wire_long_varint(emp_cursor *cursor, uint64_t *value, emp_error *err);
+
 /** Reads a base-128 number of at most 10 bytes.
  * \retval EMP_EFORMAT  It is longer, or the bytes end before it does. */
-emp_status emp_wire_varint(emp_cursor *cursor, uint64_t *value, emp_error *err);
+static inline emp_status emp_wire_varint(emp_cursor *cursor, uint64_t *value,
+                                         emp_error *err)
+{
+    if (cursor->at < cursor->end && (unsigned char)*cursor->at < 0x80) {
+        *value = (unsigned char)*cursor->at++;
+        return EMP_OK;
+    }
+    return emp_wire_long_varint(cursor, value, err);
+}
 
 /** Reads \a count (4 or 8) bytes, least significant first. */
 emp_status emp_wire_fixed(emp_cursor *cursor, int count, uint64_t *value, emp_error *err);

@@ -18,6 +18,7 @@ static emp_status read_attrs(void (*write)(proto_writer *), bool is_text,
     proto_writer                w = {.is_text = is_text};
     emp_message_file            file = {.is_text = is_text};
     emp_field                   field;
+    emp_attr                    attr;
     emp_status                  st = EMP_OK;
     bool                        found = true;
 
@@ -27,7 +28,9 @@ static emp_status read_attrs(void (*write)(proto_writer *), bool is_text,
     emp_node_attrs_reset(node);
     while (st == EMP_OK && found) {
         st = emp_message_next(&message, &field, &found, err);
-        if (st == EMP_OK && found) st = emp_node_attrs_read(node, &message, &field, err);
+        if (st != EMP_OK || !found) break;
+        st = emp_attr_read(&attr, &message, &field, err);
+        if (st == EMP_OK) st = emp_node_attrs_set(node, &attr, err);
     }
     emp_message_file_clear(&file);
     proto_clear(&w);
