@@ -252,7 +252,8 @@ enum {
     VALUE_B = 5,
     VALUE_TYPE = 6,
     VALUE_SHAPE = 7,
-    VALUE_TENSOR = 8
+    VALUE_TENSOR = 8,
+    VALUE_FUNC = 10
 };
 
 static const emp_field_name entry_names[] = {
@@ -262,7 +263,8 @@ static const emp_field_name value_names[] = {
     {"list", VALUE_LIST},     {"s", VALUE_S},
     {"i", VALUE_I},           {"b", VALUE_B},
     {"type", VALUE_TYPE},     {"shape", VALUE_SHAPE},
-    {"tensor", VALUE_TENSOR}, {0}};
+    {"tensor", VALUE_TENSOR}, {"func", VALUE_FUNC},
+    {0}};
 
 /* The target of an attribute; each takes one kind of value and ignores others. */
 typedef enum {
@@ -506,7 +508,8 @@ static emp_status apply_rule(emp_node_attrs *node, const attr_rule *rule,
     return EMP_OK;
 }
 
-static emp_status read_value(emp_node_attrs *node, const attr_rule *rule,
+/* Without a rule only which kind of value it is. */
+static emp_status read_value(emp_node_attrs *node, bool *may_call, const attr_rule *rule,
                              const emp_attr *attr, emp_error *err)
 {
     emp_message value;
@@ -517,6 +520,8 @@ static emp_status read_value(emp_node_attrs *node, const attr_rule *rule,
     for (;;) {
         EMP_CHECK(emp_message_next(&value, &kind, &found, err));
         if (!found) break;
+        *may_call = *may_call || kind.number == VALUE_LIST || kind.number == VALUE_FUNC;
+        if (rule == NULL) continue;
         if (kind.number == wanted_field[rule->effect])
             EMP_CHECK(apply_rule(node, rule, &value, &kind, err));
         else if (kind.number == VALUE_LIST && rule->effect == SET_DTYPE)
@@ -556,14 +561,17 @@ emp_status emp_attr_read(emp_attr *attr, const emp_message *node_def,
     }
 }
 
-emp_status emp_node_attrs_set(emp_node_attrs *node, const emp_attr *attr, emp_error *err)
+emp_status emp_node_attrs_set(emp_node_attrs *node, bool *may_call, const emp_attr *attr,
+                              emp_error *err)
 {
-    emp_error        reason;
-    const attr_rule *rule = attr->value.number != 0 ? find_rule(attr->key) : NULL;
+    emp_error reason;
 
-    if (rule == NULL) return EMP_OK;
+    *may_call = false;
+    if (attr->value.number == 0) return EMP_OK;
+    const attr_rule *rule = find_rule(attr->key);
+    if (rule == NULL) return read_value(node, may_call, rule, attr, err);
     reason.msg[0] = '\0';
-    emp_status st = read_value(node, rule, attr, &reason);
+    emp_status st = read_value(node, may_call, rule, attr, &reason);
     if (st != EMP_OK) return EMP_ERROR(st, "attribute \"%s\": %s", rule->key, reason.msg);
     return st;
 }

@@ -47,7 +47,9 @@ emp_status emp_attr_read(emp_attr *attr, const emp_message *node_def,
                          const emp_field *field, emp_error *err);
 
 /** Gives a node the attribute, unless nothing depends on it.
+ * \param[out] may_call  Its value is a function, or a list.
  * \retval EMP_EFORMAT  Malformed; the message names the attribute. */
-emp_status emp_node_attrs_set(emp_node_attrs *node, const emp_attr *attr, emp_error *err);
+emp_status emp_node_attrs_set(emp_node_attrs *node, bool *may_call, const emp_attr *attr,
+                              emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_ATTRS_H */

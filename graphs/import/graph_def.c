@@ -158,12 +158,10 @@ static emp_status read_callee(node_def *node, const emp_attr *attr, emp_error *e
     emp_message       value;
     emp_field         part;
     emp_function_attr callee = {attr->key, {"", 0}};
-    bool              found = attr->value.number != 0;
+    bool              found = false;
 
-    if (found)
-        EMP_CHECK(
-            emp_field_message(&attr->entry, &attr->value, value_names, &value, err));
-    while (found) {
+    EMP_CHECK(emp_field_message(&attr->entry, &attr->value, value_names, &value, err));
+    for (;;) {
         EMP_CHECK(emp_message_next(&value, &part, &found, err));
         if (!found) break;
         if (part.number == VALUE_FUNC)
@@ -199,7 +197,7 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
     emp_field   part;
     emp_slice   input;
     emp_attr    attr;
-    bool        found = false;
+    bool        found = false, may_call;
 
     emp_node_attrs_reset(&r->attrs);
     r->input_count = 0;
@@ -218,8 +216,8 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
         case NODE_OP: EMP_CHECK(emp_field_string(&message, &part, &node->op, err)); break;
         case NODE_ATTR:
             EMP_CHECK(emp_attr_read(&attr, &message, &part, err));
-            EMP_CHECK(emp_node_attrs_set(&r->attrs, &attr, err));
-            EMP_CHECK(read_callee(node, &attr, err));
+            EMP_CHECK(emp_node_attrs_set(&r->attrs, &may_call, &attr, err));
+            if (may_call) EMP_CHECK(read_callee(node, &attr, err));
             break;
         case NODE_INPUT:
             EMP_CHECK(emp_field_string(&message, &part, &input, err));

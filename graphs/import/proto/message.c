@@ -221,11 +221,6 @@ static emp_status next_element(emp_text_body *text, emp_text_field *field, bool 
     return EMP_OK;
 }
 
-emp_text_body emp_text_open(const char *origin, emp_slice body)
-{
-    return (emp_text_body){.cursor = {origin, body.data, body.data + body.size}};
-}
-
 emp_status emp_text_next(emp_text_body *text, emp_text_field *field, bool *found,
                          emp_error *err)
 {
@@ -361,26 +356,12 @@ static int32_t number_of(const emp_field_name *names, emp_slice name)
     return 0;
 }
 
-static bool is_listed(const emp_field_name *names, int32_t number)
-{
-    for (; names->name != NULL; names++) {
-        if (names->number == number) return true;
-    }
-    return false;
-}
-
 static const char *name_of(const emp_message *message, int32_t number)
 {
     const emp_field_name *names = message->names;
 
     while (names->name != NULL && names->number != number) names++;
     return names->name != NULL ? names->name : "?";
-}
-
-emp_message emp_message_open(emp_message_file *file, emp_slice body,
-                             const emp_field_name *names)
-{
-    return (emp_message){file, names, emp_text_open(file->bytes.data, body)};
 }
 
 emp_slice emp_message_body(const emp_message *message)
@@ -390,21 +371,11 @@ emp_slice emp_message_body(const emp_message *message)
     return (emp_slice){cursor->at, (size_t)(cursor->end - cursor->at)};
 }
 
-emp_status emp_message_next(emp_message *message, emp_field *field, bool *found,
-                            emp_error *err)
+emp_status emp_message_next_text(emp_message *message, emp_field *field, bool *found,
+                                 emp_error *err)
 {
-    emp_cursor *cursor = &message->text.cursor;
-
-    if (message->file->is_text) {
-        EMP_CHECK(emp_text_next(&message->text, &field->text, found, err));
-        if (*found) field->number = number_of(message->names, field->text.name);
-        return EMP_OK;
-    }
-    *found = cursor->at < cursor->end;
-    if (!*found) return EMP_OK;
-    EMP_CHECK(emp_wire_next(cursor, &field->wire, err));
-    field->number =
-        is_listed(message->names, field->wire.number) ? field->wire.number : 0;
+    EMP_CHECK(emp_text_next(&message->text, &field->text, found, err));
+    if (*found) field->number = number_of(message->names, field->text.name);
     return EMP_OK;
 }
 

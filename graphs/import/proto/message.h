@@ -56,7 +56,10 @@ typedef struct {
 } emp_text_field;
 
 /** Puts a reader on \a body, a part of the file that starts at \a origin. */
-emp_text_body emp_text_open(const char *origin, emp_slice body);
+static inline emp_text_body emp_text_open(const char *origin, emp_slice body)
+{
+    return (emp_text_body){.cursor = {origin, body.data, body.data + body.size}};
+}
 
 /** Reads the next field; \a *found is false at the end.
  * \retval EMP_EFORMAT  Not text format, or nested deeper than EMP_TEXT_MAX_DEPTH; the
@@ -103,15 +106,34 @@ typedef struct {
 typedef enum { EMP_NUMBER_VARINT, EMP_NUMBER_FLOAT, EMP_NUMBER_DOUBLE } emp_number_type;
 
 /** Puts a reader on \a body, a part of \a file. */
-emp_message emp_message_open(emp_message_file *file, emp_slice body,
-                             const emp_field_name *names);
+static inline emp_message emp_message_open(emp_message_file *file, emp_slice body,
+                                           const emp_field_name *names)
+{
+    return (emp_message){file, names, emp_text_open(file->bytes.data, body)};
+}
 
 /** The part that is still to be read. */
 emp_slice emp_message_body(const emp_message *message);
 
+/** emp_message_next() for text. */
+emp_status emp_message_next_text(emp_message *message, emp_field *field, bool *found,
+                                 emp_error *err);
+
 /** Reads the next field; \a *found is false at the end of the message. */
-emp_status emp_message_next(emp_message *message, emp_field *field, bool *found,
-                            emp_error *err);
+static inline emp_status emp_message_next(emp_message *message, emp_field *field,
+                                          bool *found, emp_error *err)
+{
+    emp_cursor           *cursor = &message->text.cursor;
+    const emp_field_name *name = message->names;
+
+    if (message->file->is_text) return emp_message_next_text(message, field, found, err);
+    *found = cursor->at < cursor->end;
+    if (!*found) return EMP_OK;
+    EMP_CHECK(emp_wire_next(cursor, &field->wire, err));
+    while (name->name != NULL && name->number != field->wire.number) name++;
+    field->number = name->name != NULL ? field->wire.number : 0;
+    return EMP_OK;
+}
 
 /* The value of a field; each fails with EMP_EFORMAT where it holds something else. */
 emp_status emp_field_string(const emp_message *message, const emp_field *field,

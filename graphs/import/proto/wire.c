@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/proto/wire.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 enum { VARINT_BYTES_MAX = 10, FIELD_NUMBER_MAX = (1 << 29) - 1 };
@@ -51,26 +50,8 @@ emp_status emp_wire_fixed(emp_cursor *cursor, int count, uint64_t *value, emp_er
     return EMP_OK;
 }
 
-/* A field below 16 that holds less than 128 bytes, as most do; false: it is another one. */
-static bool take_short_bytes(emp_cursor *cursor, emp_wire_field *field)
+emp_status emp_wire_next_any(emp_cursor *cursor, emp_wire_field *field, emp_error *err)
 {
-    const unsigned char *at = (const unsigned char *)cursor->at;
-    const size_t         left = (size_t)(cursor->end - cursor->at);
-
-    if (left < 2 || at[0] > 0x7f || at[0] < 1 << 3 || (at[0] & 7) != EMP_WIRE_BYTES ||
-        at[1] > 0x7f || at[1] > left - 2)
-        return false;
-    field->number = at[0] >> 3;
-    field->type = EMP_WIRE_BYTES;
-    field->bits = 0;
-    field->bytes = (emp_slice){cursor->at + 2, at[1]};
-    cursor->at += 2 + at[1];
-    return true;
-}
-
-emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field, emp_error *err)
-{
-    if (take_short_bytes(cursor, field)) return EMP_OK;
     emp_status st = EMP_OK;
     size_t     start = position(cursor);
     uint64_t   tag = 0, size = 0;

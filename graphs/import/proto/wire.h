@@ -8,6 +8,7 @@
 #ifndef EMP_GRAPHS_IMPORT_PROTO_WIRE_H
 #define EMP_GRAPHS_IMPORT_PROTO_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,9 +69,34 @@ static inline emp_status emp_wire_varint(emp_cursor *cursor, uint64_t *value,
 /** Reads \a count (4 or 8) bytes, least significant first. */
 emp_status emp_wire_fixed(emp_cursor *cursor, int count, uint64_t *value, emp_error *err);
 
+/** Takes a field below 16 that holds less than 128 bytes, as most do; false: it is another one. */
+static inline bool emp_wire_take_short(emp_cursor *cursor, emp_wire_field *field)
+{
+    const unsigned char *at = (const unsigned char *)cursor->at;
+    const size_t         left = (size_t)(cursor->end - cursor->at);
+
+    if (left < 2 || at[0] > 0x7f || at[0] < 1 << 3 || (at[0] & 7) != EMP_WIRE_BYTES ||
+        at[1] > 0x7f || at[1] > left - 2)
+        return false;
+    field->number = at[0] >> 3;
+    field->type = EMP_WIRE_BYTES;
+    field->bits = 0;
+    field->bytes = (emp_slice){cursor->at + 2, at[1]};
+    cursor->at += 2 + at[1];
+    return true;
+}
+
+/** emp_wire_next() for fields of every kind. */
+emp_status emp_wire_next_any(emp_cursor *cursor, emp_wire_field *field, emp_error *err);
+
 /** Reads the field under the cursor, which must not be at its end.
  * \retval EMP_EFORMAT  Not a field; the message gives the byte's position in the file. */
-emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field, emp_error *err);
+static inline emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field,
+                                       emp_error *err)
+{
+    if (emp_wire_take_short(cursor, field)) return EMP_OK;
+    return emp_wire_next_any(cursor, field, err);
+}
 
 /* Writes protobuf's wire format to a stream.
  *

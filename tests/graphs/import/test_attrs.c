@@ -20,7 +20,7 @@ static emp_status read_attrs(void (*write)(proto_writer *), bool is_text,
     emp_field                   field;
     emp_attr                    attr;
     emp_status                  st = EMP_OK;
-    bool                        found = true;
+    bool                        found = true, may_call;
 
     write(&w);
     file.bytes = (emp_slice){w.data, w.size};
@@ -30,7 +30,7 @@ static emp_status read_attrs(void (*write)(proto_writer *), bool is_text,
         st = emp_message_next(&message, &field, &found, err);
         if (st != EMP_OK || !found) break;
         st = emp_attr_read(&attr, &message, &field, err);
-        if (st == EMP_OK) st = emp_node_attrs_set(node, &attr, err);
+        if (st == EMP_OK) st = emp_node_attrs_set(node, &may_call, &attr, err);
     }
     emp_message_file_clear(&file);
     proto_clear(&w);
