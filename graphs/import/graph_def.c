@@ -46,8 +46,9 @@ typedef struct {
     int32_t                  frame;          /* that is being read */
     bool                     has_open_batch; /* a leading size was unknown */
     emp_node_input          *input;          /* of the node that is being read */
+    emp_node_name           *expected;       /* [input] */
     emp_op_id               *source;         /* [input] the op that it means */
-    int32_t                  input_count, input_capacity, source_capacity;
+    int32_t                  input_count, input_capacity, expected_capacity, source_capacity;
     open_node               *open; /* that are still to be connected */
     int32_t                  open_count, open_capacity;
     int32_t                  target_count; /* tensors of the signature */
@@ -56,6 +57,7 @@ typedef struct {
 /* A node as the file gives it. */
 typedef struct {
     emp_slice         name, op, body;
+    emp_node_name     expected; /* of the op */
     bool              has_data_input;
     emp_function_attr callee[CALLEES_MAX]; /* functions that its attributes name */
     int32_t           callee_count;
@@ -114,8 +116,12 @@ static bool is_node(const reader *r, const emp_field *field)
 static emp_status keep_input(reader *r, emp_slice text, emp_error *err)
 {
     EMP_CHECK(EMP_GROW(r->input, r->input_count + 1, r->input_capacity));
+    EMP_CHECK(EMP_GROW(r->expected, r->input_count + 1, r->expected_capacity));
     EMP_CHECK(EMP_GROW(r->source, r->input_count + 1, r->source_capacity));
-    r->input[r->input_count++] = emp_node_input_parse(text, is_in_function(r));
+    emp_node_input *input = &r->input[r->input_count];
+    *input = emp_node_input_parse(text, is_in_function(r));
+    r->expected[r->input_count++] =
+        emp_graph_builder_expect(r->builder, input->name.data, input->name.size);
     return EMP_OK;
 }
 
@@ -212,6 +218,8 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
         switch (part.number) {
         case NODE_NAME:
             EMP_CHECK(emp_field_string(&message, &part, &node->name, err));
+            node->expected =
+                emp_graph_builder_expect(r->builder, node->name.data, node->name.size);
             break;
         case NODE_OP: EMP_CHECK(emp_field_string(&message, &part, &node->op, err)); break;
         case NODE_ATTR:
@@ -240,13 +248,13 @@ static emp_status refuse_name(emp_error *err)
 
 /* Whether the name is one of the frame's calls, or that of an op although the node may be a call. Ops are compared
  * with ops by the builder. */
-static bool is_taken(const reader *r, emp_slice name, const node_def *node)
+static bool is_taken(const reader *r, const node_def *node)
 {
     const emp_strmap *calls = &r->frames.frame[r->frame].calls;
 
     if (emp_strmap_get(calls, node->name.data, node->name.size) >= 0) return true;
     return (r->frames.functions.count > 0 || node->callee_count > 0) &&
-           emp_graph_builder_find(r->builder, name.data, name.size) >= 0;
+           emp_graph_builder_find_expected(r->builder, &node->expected) >= 0;
 }
 
 static bool is_open(const emp_shape *shape)
@@ -293,10 +301,8 @@ static bool find_sources(reader *r)
 {
     if (is_in_function(r)) return false;
     for (int32_t i = 0; i < r->input_count; i++) {
-        const emp_node_input *input = &r->input[i];
-        r->source[i] =
-            emp_graph_builder_find(r->builder, input->name.data, input->name.size);
-        if (r->source[i] < 0 || input->port >= EMP_MAX_OUTPUTS) return false;
+        r->source[i] = emp_graph_builder_find_expected(r->builder, &r->expected[i]);
+        if (r->source[i] < 0 || r->input[i].port >= EMP_MAX_OUTPUTS) return false;
     }
     return true;
 }
@@ -322,7 +328,7 @@ static emp_status connect_declared(reader *r, emp_op_id op, emp_slice body,
 /* An unknown leading size is the batch where the data enter the graph. Elsewhere the
  * file's -1 is left to inference, which may know better: not every leading size is the
  * batch. */
-static emp_status declare_node(reader *r, const node_def *node, emp_error *err)
+static emp_status declare_node(reader *r, node_def *node, emp_error *err)
 {
     emp_node_attrs *attrs = &r->attrs;
     emp_slice       name = node->name;
@@ -332,9 +338,11 @@ static emp_status declare_node(reader *r, const node_def *node, emp_error *err)
                        !is_variable(node, attrs);
 
     EMP_CHECK(full_name(&name, r, err));
-    if (is_in_function(r))
+    if (is_in_function(r)) {
         EMP_CHECK(check_name("its name", name, NAME_BYTES_MAX, err));
-    if (is_taken(r, name, node)) return refuse_name(err);
+        node->expected = emp_graph_builder_expect(r->builder, name.data, name.size);
+    }
+    if (is_taken(r, node)) return refuse_name(err);
     EMP_CHECK(emp_frames_add_call(&r->frames, &is_call, r->frame, node->name, node->op,
                                   node->callee, node->callee_count, r->input,
                                   r->input_count, err));
@@ -343,11 +351,12 @@ static emp_status declare_node(reader *r, const node_def *node, emp_error *err)
         set_batch(r, &attrs->attrs.shape);
         for (int32_t i = 0; i < attrs->output_count; i++) set_batch(r, &attrs->output[i]);
     }
-    emp_status st = emp_graph_builder_declare(
-        r->builder, name.data, name.size, node->op.data, node->op.size, &attrs->attrs,
+    emp_status st = emp_graph_builder_declare_expected(
+        r->builder, &node->expected, node->op.data, node->op.size, &attrs->attrs,
         has_outputs ? attrs->output : NULL, has_outputs ? attrs->output_count : 0, &op,
         err);
-    if (st == EMP_EINVAL && emp_graph_builder_find(r->builder, name.data, name.size) >= 0)
+    if (st == EMP_EINVAL &&
+        emp_graph_builder_find_expected(r->builder, &node->expected) >= 0)
         return refuse_name(err);
     return st == EMP_OK ? connect_declared(r, op, node->body, err) : st;
 }
@@ -515,6 +524,7 @@ static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
 
 cleanup:
     emp_free(r.input);
+    emp_free(r.expected);
     emp_free(r.source);
     emp_free(r.open);
     emp_frames_clear(&r.frames);

@@ -101,20 +101,21 @@ static emp_op_id find_name(const emp_graph_builder *b, const char *name, size_t 
     if (t->capacity == 0) return -1;
     for (size_t i = hash;; i++) {
         const size_t at = i & (t->capacity - 1);
-        if (t->slot[at].id == 0) return -1;
-        if (t->slot[at].hash != hash) continue;
-        const char *own = b->node[t->slot[at].id - 1].name;
-        if (strncmp(own, name, length) == 0 && own[length] == '\0')
-            return t->slot[at].id - 1;
+        const char  *own = t->slot[at].name;
+        if (own == NULL) return -1;
+        if (t->slot[at].hash == hash && strncmp(own, name, length) == 0 &&
+            own[length] == '\0')
+            return t->slot[at].id;
     }
 }
 
-static void put_name(emp_node_table *t, emp_op_id id, uint32_t hash)
+static void put_name(emp_node_table *t, const char *name, emp_op_id id, uint32_t hash)
 {
     size_t at = hash & (t->capacity - 1);
 
-    while (t->slot[at].id != 0) at = (at + 1) & (t->capacity - 1);
-    t->slot[at].id = id + 1;
+    while (t->slot[at].name != NULL) at = (at + 1) & (t->capacity - 1);
+    t->slot[at].name = name;
+    t->slot[at].id = id;
     t->slot[at].hash = hash;
 }
 
@@ -124,10 +125,21 @@ static emp_status grow_names(emp_node_table *t, emp_error *err)
 
     EMP_CHECK(EMP_ALLOC(larger.slot, larger.capacity));
     for (size_t i = 0; i < t->capacity; i++)
-        if (t->slot[i].id != 0) put_name(&larger, t->slot[i].id - 1, t->slot[i].hash);
+        if (t->slot[i].name != NULL)
+            put_name(&larger, t->slot[i].name, t->slot[i].id, t->slot[i].hash);
     emp_free(t->slot);
     *t = larger;
     return EMP_OK;
+}
+
+emp_node_name emp_graph_builder_expect(const emp_graph_builder *b, const char *name,
+                                       size_t length)
+{
+    const emp_node_name expected = {name, length, hash_name(name, length)};
+    const size_t        at = expected.hash & (b->id_of_name.capacity - 1);
+
+    if (b->id_of_name.capacity > 0) __builtin_prefetch(&b->id_of_name.slot[at]);
+    return expected;
 }
 
 /* ---- nodes ---- */
@@ -165,12 +177,14 @@ static const emp_op_attrs *keep_attrs(emp_graph_builder *b, int32_t type,
     return b->last_attrs[type];
 }
 
-/* Appends a node without edges and outputs; it counts only once the caller commits it, with the hash of its name. */
-static emp_status append_node(emp_graph_builder *b, uint32_t *hash, const char *name,
-                              size_t name_length, const char *type, size_t type_length,
+/* Appends a node without edges and outputs; it counts only once the caller commits it. */
+static emp_status append_node(emp_graph_builder *b, const emp_node_name *expected,
+                              const char *type, size_t type_length,
                               const emp_op_attrs *attrs, bool is_stated, emp_error *err)
 {
-    *hash = hash_name(name, name_length);
+    const char  *name = expected->name;
+    const size_t name_length = expected->length;
+
     if (b->node_count > 0 && (b->node[0].stated != NULL) != is_stated)
         return EMP_ERROR(EMP_EINVAL,
                          "op \"%.*s\": a graph states the costs of all ops or of none",
@@ -180,7 +194,7 @@ static emp_status append_node(emp_graph_builder *b, uint32_t *hash, const char *
         return EMP_ERROR(EMP_EINVAL,
                          "op %d: a name of %zu and a type of %zu bytes, need 1..%d",
                          b->node_count, name_length, type_length, UINT16_MAX);
-    if (find_name(b, name, name_length, *hash) >= 0)
+    if (emp_graph_builder_find_expected(b, expected) >= 0)
         return EMP_ERROR(EMP_EINVAL, "op name \"%.*s\" is taken", (int)name_length, name);
     if (b->node_count == b->node_capacity) {
         if (b->node_count > INT32_MAX / 2)
@@ -203,12 +217,12 @@ static emp_status append_node(emp_graph_builder *b, uint32_t *hash, const char *
 }
 
 /* Makes the node of append_node() visible. */
-static emp_status commit_node(emp_graph_builder *b, uint32_t hash, emp_op_id *op,
-                              emp_error *err)
+static emp_status commit_node(emp_graph_builder *b, const emp_node_name *name,
+                              emp_op_id *op, emp_error *err)
 {
     if (4 * ((size_t)b->node_count + 1) > 3 * b->id_of_name.capacity)
         EMP_CHECK(grow_names(&b->id_of_name, err));
-    put_name(&b->id_of_name, b->node_count, hash);
+    put_name(&b->id_of_name, b->node[b->node_count].name, b->node_count, name->hash);
     *op = b->node_count++;
     return EMP_OK;
 }
@@ -255,11 +269,10 @@ emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const c
                                  int32_t input_count, const emp_op_id *controls,
                                  int32_t control_count, emp_op_id *op, emp_error *err)
 {
-    uint32_t hash;
+    const emp_node_name expected = emp_graph_builder_expect(b, name, strlen(name));
 
     *op = -1;
-    EMP_CHECK(append_node(b, &hash, name, strlen(name), type, strlen(type), attrs, false,
-                          err));
+    EMP_CHECK(append_node(b, &expected, type, strlen(type), attrs, false, err));
     EMP_CHECK(set_edges(b, &b->node[b->node_count], inputs, input_count, controls,
                         control_count, err));
     for (int32_t i = 0; i < input_count; i++) {
@@ -267,7 +280,7 @@ emp_status emp_graph_builder_add(emp_graph_builder *b, const char *name, const c
         if (st != EMP_OK) return st == EMP_EFORMAT ? EMP_EINVAL : st;
     }
     EMP_CHECK(emp_node_infer(b, b->node_count, true, err));
-    return commit_node(b, hash, op, err);
+    return commit_node(b, &expected, op, err);
 }
 
 /* ---- outputs ---- */
@@ -315,12 +328,24 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err)
 {
+    const emp_node_name expected = emp_graph_builder_expect(b, name, name_length);
+
+    return emp_graph_builder_declare_expected(b, &expected, type, type_length, attrs,
+                                              outputs, output_count, op, err);
+}
+
+emp_status emp_graph_builder_declare_expected(emp_graph_builder   *b,
+                                              const emp_node_name *name, const char *type,
+                                              size_t               type_length,
+                                              const emp_op_attrs  *attrs,
+                                              const emp_shape     *outputs,
+                                              int32_t output_count, emp_op_id *op,
+                                              emp_error *err)
+{
     static const emp_tensor_info nothing = {0};
-    uint32_t                     hash;
 
     *op = -1;
-    EMP_CHECK(append_node(b, &hash, name, name_length, type, type_length, attrs, false,
-                          err));
+    EMP_CHECK(append_node(b, name, type, type_length, attrs, false, err));
     if (outputs != NULL) {
         emp_node *node = &b->node[b->node_count];
         if (output_count < 0 || output_count > EMP_MAX_OUTPUTS)
@@ -333,7 +358,7 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
         }
         EMP_CHECK(keep_outputs(b, node, output_count, err));
     }
-    return commit_node(b, hash, op, err);
+    return commit_node(b, name, op, err);
 }
 
 emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
@@ -405,8 +430,6 @@ emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
                                    const char *type, const emp_stated_op *stated,
                                    emp_op_id *op, emp_error *err)
 {
-    uint32_t hash;
-
     EMP_NEED(op);
     *op = -1;
     EMP_NEED(b);
@@ -414,10 +437,10 @@ emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
     EMP_NEED(type);
     EMP_NEED(stated);
     EMP_CHECK(check_stated(name, stated, err));
-    EMP_CHECK(append_node(b, &hash, name, strlen(name), type, strlen(type), NULL, true,
-                          err));
+    const emp_node_name expected = emp_graph_builder_expect(b, name, strlen(name));
+    EMP_CHECK(append_node(b, &expected, type, strlen(type), NULL, true, err));
     EMP_CHECK(state_node(b, &b->node[b->node_count], stated, err));
-    return commit_node(b, hash, op, err);
+    return commit_node(b, &expected, op, err);
 }
 
 /* Makes room in an arena-held array of an op: by one item where it is the newest of the arena, else by a copy
@@ -508,6 +531,12 @@ void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op)
 void emp_graph_builder_leave_targets(emp_graph_builder *b) { b->leaves_hash = true; }
 
 int32_t emp_graph_builder_op_count(const emp_graph_builder *b) { return b->node_count; }
+
+emp_op_id emp_graph_builder_find_expected(const emp_graph_builder *b,
+                                          const emp_node_name     *name)
+{
+    return find_name(b, name->name, name->length, name->hash);
+}
 
 emp_op_id emp_graph_builder_find(const emp_graph_builder *b, const char *name,
                                  size_t length)

@@ -107,6 +107,29 @@ void emp_graph_builder_leave_targets(emp_graph_builder *b);
 int32_t     emp_graph_builder_op_count(const emp_graph_builder *b);
 emp_op_id   emp_graph_builder_find(const emp_graph_builder *b, const char *name,
                                    size_t length); /**< -1 = none */
+
+/** A name that emp_graph_builder_expect() has seen. The bytes are borrowed. */
+typedef struct {
+    const char *name;
+    size_t      length;
+    uint32_t    hash;
+} emp_node_name;
+
+/** Starts to look for a name: memory is fetched until emp_graph_builder_find_expected() looks at it. */
+emp_node_name emp_graph_builder_expect(const emp_graph_builder *b, const char *name,
+                                       size_t length);
+emp_op_id     emp_graph_builder_find_expected(const emp_graph_builder *b,
+                                              const emp_node_name     *name);
+
+/** emp_graph_builder_declare() of such a name. */
+emp_status emp_graph_builder_declare_expected(emp_graph_builder   *b,
+                                              const emp_node_name *name, const char *type,
+                                              size_t               type_length,
+                                              const emp_op_attrs  *attrs,
+                                              const emp_shape     *outputs,
+                                              int32_t output_count, emp_op_id *op,
+                                              emp_error *err);
+
 const char *emp_graph_builder_name(const emp_graph_builder *b, emp_op_id op);
 const char *emp_graph_builder_type(const emp_graph_builder *b, emp_op_id op);
 /** The attributes given for \a op; borrowed, valid until the builder is destroyed. */

@@ -34,8 +34,9 @@ typedef struct {
 /** Ids of nodes by their names: open addressing with linear probing, at most three quarters full. */
 typedef struct {
     struct {
-        emp_op_id id; /**< + 1; 0 = free slot */
-        uint32_t  hash;
+        const char *name; /**< of the node; NULL = free slot */
+        emp_op_id   id;
+        uint32_t    hash;
     }     *slot;
     size_t capacity; /**< a power of two, or 0 */
 } emp_node_table;

@@ -394,19 +394,15 @@ emp_status emp_field_string(const emp_message *message, const emp_field *field,
                      name_of(message, field->number));
 }
 
-emp_status emp_field_message(const emp_message *message, const emp_field *field,
-                             const emp_field_name *names, emp_message *out,
-                             emp_error *err)
+emp_status emp_field_message_text(const emp_message *message, const emp_field *field,
+                                  const emp_field_name *names, emp_message *out,
+                                  emp_error *err)
 {
-    bool is_text = message->file->is_text;
-
-    if (is_text ? field->text.kind != EMP_TEXT_MESSAGE
-                : field->wire.type != EMP_WIRE_BYTES) {
+    if (!message->file->is_text || field->text.kind != EMP_TEXT_MESSAGE) {
         return EMP_ERROR(EMP_EFORMAT, "field \"%s\" is no message",
                          name_of(message, field->number));
     }
-    *out = emp_message_open(message->file,
-                            is_text ? field->text.value : field->wire.bytes, names);
+    *out = emp_message_open(message->file, field->text.value, names);
     return EMP_OK;
 }
 

@@ -138,9 +138,24 @@ static inline emp_status emp_message_next(emp_message *message, emp_field *field
 /* The value of a field; each fails with EMP_EFORMAT where it holds something else. */
 emp_status emp_field_string(const emp_message *message, const emp_field *field,
                             emp_slice *out, emp_error *err);
-emp_status emp_field_message(const emp_message *message, const emp_field *field,
-                             const emp_field_name *names, emp_message *out,
-                             emp_error *err);
+emp_status emp_field_message_text(const emp_message *message, const emp_field *field,
+                                  const emp_field_name *names, emp_message *out,
+                                  emp_error *err);
+static inline emp_status emp_field_message(const emp_message *message,
+                                           const emp_field   *field,
+                                           const emp_field_name *names, emp_message *out,
+                                           emp_error *err)
+{
+    if (message->file->is_text || field->wire.type != EMP_WIRE_BYTES)
+        return emp_field_message_text(message, field, names, out, err);
+    out->file = message->file;
+    out->names = names;
+    out->text.cursor.origin = message->file->bytes.data;
+    out->text.cursor.at = field->wire.bytes.data;
+    out->text.cursor.end = field->wire.bytes.data + field->wire.bytes.size;
+    out->text.in_list = false;
+    return EMP_OK;
+}
 
 /** Takes the next number out of a field, which holds one, or on the wire several; floats
  * are cut to integers. \a *found is false when none is left. */
