@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _DEFAULT_SOURCE /* madvise() */
 #include "base/mem.h"
 
 #include <malloc.h>
@@ -8,7 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { ALIGNMENT = 64, ALIGN_FROM_BYTES = 4096 };
 
@@ -43,17 +41,6 @@ static void count_bytes(void *block)
     atomic_fetch_add(&live_bytes, (int64_t)malloc_usable_size(block));
 }
 
-/* Asks for huge pages, of which large blocks have more than four: touching small ones for the first time takes as long as
- * reading a file. */
-static void use_huge_pages(void *block, size_t bytes)
-{
-    const uintptr_t page = 4096, huge = (uintptr_t)1 << 21;
-    const uintptr_t first = ((uintptr_t)block + page - 1) / page * page;
-
-    if (bytes > 4 * huge)
-        (void)madvise((void *)first, bytes - page - (bytes - page) % page, MADV_HUGEPAGE);
-}
-
 void *emp_calloc(size_t count, size_t size)
 {
     void *block;
@@ -64,10 +51,7 @@ void *emp_calloc(size_t count, size_t size)
     if (bytes >= ALIGN_FROM_BYTES) {
         bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         block = aligned_alloc(ALIGNMENT, bytes);
-        if (block != NULL) {
-            use_huge_pages(block, bytes);
-            memset(block, 0, bytes);
-        }
+        if (block != NULL) memset(block, 0, bytes);
     } else {
         block = calloc(1, bytes == 0 ? 1 : bytes);
     }
@@ -96,7 +80,6 @@ void *emp_realloc(void *block, size_t count, size_t size)
     if (bytes > before && !has_room(bytes - before)) return NULL;
     void *grown = realloc(block, bytes == 0 ? 1 : bytes);
     if (grown == NULL) return NULL;
-    use_huge_pages(grown, bytes);
     if (block == NULL) atomic_fetch_add(&live_blocks, 1);
     atomic_fetch_sub(&live_bytes, (int64_t)before);
     count_bytes(grown);
@@ -176,12 +159,11 @@ void emp_arrays_clear(emp_arrays *arrays)
     arrays->is_short = false;
 }
 
-/* Chunks grow with the arena, up to a size that huge pages fit. */
-enum { CHUNK_BYTES = 1 << 18, CHUNK_BYTES_MAX = 1 << 24 };
+enum { CHUNK_BYTES = 1 << 18 };
 
 struct emp_arena_chunk {
     emp_arena_chunk *previous;
-    size_t           used, size, before; /* before: sizes of all earlier ones */
+    size_t           used, size;
     alignas(max_align_t) unsigned char bytes[];
 };
 
@@ -193,14 +175,10 @@ static void *take(emp_arena *arena, size_t bytes, size_t unit)
 
     if (bytes > SIZE_MAX / 4) return NULL;
     if (chunk == NULL || chunk->size < first || chunk->size - first < bytes) {
-        const size_t before = chunk == NULL ? 0 : chunk->before + chunk->size;
-        size_t       size = before / 16 < CHUNK_BYTES ? CHUNK_BYTES : before / 16;
-        if (size > CHUNK_BYTES_MAX) size = CHUNK_BYTES_MAX;
-        if (size < bytes) size = bytes;
+        size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
         chunk = (emp_arena_chunk *)emp_calloc(1, sizeof *chunk + size);
         if (chunk == NULL) return NULL;
         chunk->size = size;
-        chunk->before = before;
         chunk->previous = arena->last;
         arena->last = chunk;
         first = 0;

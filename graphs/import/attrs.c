@@ -566,11 +566,11 @@ emp_status emp_node_attrs_set(emp_node_attrs *node, bool *may_call, const emp_at
 {
     emp_error reason;
 
+    reason.status = EMP_OK;
     *may_call = false;
     if (attr->value.number == 0) return EMP_OK;
     const attr_rule *rule = find_rule(attr->key);
     if (rule == NULL) return read_value(node, may_call, rule, attr, err);
-    reason.msg[0] = '\0';
     emp_status st = read_value(node, may_call, rule, attr, &reason);
     if (st != EMP_OK) return EMP_ERROR(st, "attribute \"%s\": %s", rule->key, reason.msg);
     return st;

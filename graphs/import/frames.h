@@ -50,11 +50,11 @@ typedef struct {
 enum { EMP_FUNCTION_NODE = 3 };
 extern const emp_field_name emp_function_names[];
 
-/** Reads the library of a GraphDef; a graph without one has no functions. O(bytes).
+/** Reads the library of a GraphDef, and counts the graph's own nodes; a graph without one has no functions. O(bytes).
  * \retval EMP_EFORMAT  Malformed, or a result without a source; the message names the
  *                      function. \retval EMP_ENOMEM */
-emp_status emp_functions_read(emp_functions *out, emp_message_file *file, emp_slice graph,
-                              emp_error *err);
+emp_status emp_functions_read(emp_functions *out, int32_t *node_count,
+                              emp_message_file *file, emp_slice graph, emp_error *err);
 
 void emp_functions_clear(emp_functions *functions);
 
@@ -114,6 +114,7 @@ typedef struct {
     int32_t       iterations; /**< of while loops */
     int64_t       budget;     /**< bytes that may still be spent on copies */
     int32_t       if_count, while_count;
+    int32_t       node_count; /**< of the graph itself */
 } emp_frames;
 
 /** Reads the library and makes frame 0. \a file_bytes bounds what may be inlined. */

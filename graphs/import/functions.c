@@ -4,13 +4,14 @@
 
 #include "base/mem.h"
 
-enum { GRAPH_LIBRARY = 2, LIBRARY_FUNCTION = 1 };
+enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2, LIBRARY_FUNCTION = 1 };
 enum { DEF_SIGNATURE = 1, DEF_RET = 4, DEF_CONTROL_RET = 6 };
 enum { OP_NAME = 1, OP_INPUT = 2, OP_OUTPUT = 3 };
 enum { ARG_NAME = 1, ARG_NUMBER = 5, ARG_LIST = 6 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 
-static const emp_field_name graph_names[] = {{"library", GRAPH_LIBRARY}, {0}};
+static const emp_field_name graph_names[] = {
+    {"node", GRAPH_NODE}, {"library", GRAPH_LIBRARY}, {0}};
 static const emp_field_name library_names[] = {{"function", LIBRARY_FUNCTION}, {0}};
 const emp_field_name        emp_function_names[] = {{"signature", DEF_SIGNATURE},
                                                     {"node_def", EMP_FUNCTION_NODE},
@@ -191,16 +192,17 @@ static emp_status read_library(emp_functions *out, const emp_message *graph,
     }
 }
 
-emp_status emp_functions_read(emp_functions *out, emp_message_file *file, emp_slice body,
-                              emp_error *err)
+emp_status emp_functions_read(emp_functions *out, int32_t *node_count,
+                              emp_message_file *file, emp_slice body, emp_error *err)
 {
     emp_message graph = emp_message_open(file, body, graph_names);
     emp_field   field;
     bool        found = false;
 
-    for (;;) {
+    for (*node_count = 0;;) {
         EMP_CHECK(emp_message_next(&graph, &field, &found, err));
         if (!found) return EMP_OK;
+        *node_count += field.number == GRAPH_NODE && *node_count < INT32_MAX;
         if (field.number != GRAPH_LIBRARY) continue;
         if (out->function != NULL)
             return EMP_ERROR(EMP_EFORMAT, "the graph has two function libraries");

@@ -331,12 +331,14 @@ static emp_status connect_declared(reader *r, emp_op_id op, emp_slice body,
 static emp_status declare_node(reader *r, node_def *node, emp_error *err)
 {
     emp_node_attrs *attrs = &r->attrs;
+    emp_error       reason;
     emp_slice       name = node->name;
     emp_op_id       op;
     bool            is_call = false;
     bool has_outputs = attrs->output_count >= 0 && !r->params->ignore_output_shapes &&
                        !is_variable(node, attrs);
 
+    reason.status = EMP_OK;
     EMP_CHECK(full_name(&name, r, err));
     if (is_in_function(r)) {
         EMP_CHECK(check_name("its name", name, NAME_BYTES_MAX, err));
@@ -354,11 +356,12 @@ static emp_status declare_node(reader *r, node_def *node, emp_error *err)
     emp_status st = emp_graph_builder_declare_expected(
         r->builder, &node->expected, node->op.data, node->op.size, &attrs->attrs,
         has_outputs ? attrs->output : NULL, has_outputs ? attrs->output_count : 0, &op,
-        err);
+        &reason);
+    if (st == EMP_OK) return connect_declared(r, op, node->body, err);
     if (st == EMP_EINVAL &&
         emp_graph_builder_find_expected(r->builder, &node->expected) >= 0)
         return refuse_name(err);
-    return st == EMP_OK ? connect_declared(r, op, node->body, err) : st;
+    return EMP_ERROR(st, "%s", reason.msg);
 }
 
 static emp_status connect_input(reader *r, emp_op_id op, emp_node_input input,
@@ -501,6 +504,14 @@ static emp_status mark_output(void *context, emp_slice tensor, emp_error *err)
     return EMP_OK;
 }
 
+/* How many nodes to make room for: all, unless they are so short that the file is made to take memory. */
+static int32_t expected_nodes(int32_t count, size_t bytes)
+{
+    enum { NODE_BYTES = 32 };
+
+    return (size_t)count < bytes / NODE_BYTES ? count : (int32_t)(bytes / NODE_BYTES);
+}
+
 static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
                              emp_slice graph, const emp_signature *signature,
                              bool *has_targets, const emp_import_params *params,
@@ -510,6 +521,8 @@ static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
     reader     r = {.builder = builder, .file = file, .params = params};
 
     EMP_TRY(emp_frames_init(&r.frames, file, graph, params->loop_iterations, err));
+    EMP_TRY(emp_graph_builder_reserve(
+        builder, expected_nodes(r.frames.node_count, graph.size), err));
     for (; r.frame < r.frames.frame_count; r.frame++)
         EMP_TRY(declare_nodes(&r, graph, err));
     EMP_TRY(connect_open_nodes(&r, err));

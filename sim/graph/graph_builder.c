@@ -119,10 +119,13 @@ static void put_name(emp_node_table *t, const char *name, emp_op_id id, uint32_t
     t->slot[at].hash = hash;
 }
 
-static emp_status grow_names(emp_node_table *t, emp_error *err)
+/* Makes room for the names of so many nodes. */
+static emp_status grow_names(emp_node_table *t, size_t count, emp_error *err)
 {
-    emp_node_table larger = {.capacity = t->capacity > 0 ? 2 * t->capacity : 256};
+    emp_node_table larger = {.capacity = t->capacity > 0 ? t->capacity : 256};
 
+    while (4 * count > 3 * larger.capacity) larger.capacity *= 2;
+    if (larger.capacity == t->capacity) return EMP_OK;
     EMP_CHECK(EMP_ALLOC(larger.slot, larger.capacity));
     for (size_t i = 0; i < t->capacity; i++)
         if (t->slot[i].name != NULL)
@@ -177,6 +180,23 @@ static const emp_op_attrs *keep_attrs(emp_graph_builder *b, int32_t type,
     return b->last_attrs[type];
 }
 
+static emp_status grow_nodes(emp_graph_builder *b, int32_t capacity, emp_error *err)
+{
+    emp_node *node = emp_realloc(b->node, (size_t)capacity, sizeof *node);
+
+    if (node == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nodes", capacity);
+    b->node = node;
+    b->node_capacity = capacity;
+    return EMP_OK;
+}
+
+emp_status emp_graph_builder_reserve(emp_graph_builder *b, int32_t op_count,
+                                     emp_error *err)
+{
+    if (op_count > b->node_capacity) EMP_CHECK(grow_nodes(b, op_count, err));
+    return grow_names(&b->id_of_name, (size_t)op_count, err);
+}
+
 /* Appends a node without edges and outputs; it counts only once the caller commits it. */
 static emp_status append_node(emp_graph_builder *b, const emp_node_name *expected,
                               const char *type, size_t type_length,
@@ -199,11 +219,7 @@ static emp_status append_node(emp_graph_builder *b, const emp_node_name *expecte
     if (b->node_count == b->node_capacity) {
         if (b->node_count > INT32_MAX / 2)
             return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d ops", b->node_count);
-        int32_t   capacity = b->node_capacity == 0 ? 256 : 2 * b->node_capacity;
-        emp_node *node = emp_realloc(b->node, (size_t)capacity, sizeof *node);
-        if (node == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nodes", capacity);
-        b->node = node;
-        b->node_capacity = capacity;
+        EMP_CHECK(grow_nodes(b, b->node_capacity == 0 ? 256 : 2 * b->node_capacity, err));
     }
     emp_node *node = &b->node[b->node_count];
     *node = (emp_node){0};
@@ -220,8 +236,7 @@ static emp_status append_node(emp_graph_builder *b, const emp_node_name *expecte
 static emp_status commit_node(emp_graph_builder *b, const emp_node_name *name,
                               emp_op_id *op, emp_error *err)
 {
-    if (4 * ((size_t)b->node_count + 1) > 3 * b->id_of_name.capacity)
-        EMP_CHECK(grow_names(&b->id_of_name, err));
+    EMP_CHECK(grow_names(&b->id_of_name, (size_t)b->node_count + 1, err));
     put_name(&b->id_of_name, b->node[b->node_count].name, b->node_count, name->hash);
     *op = b->node_count++;
     return EMP_OK;

@@ -51,6 +51,10 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err);
 
+/** Makes room for so many ops, so that nothing is moved until there are more. \retval EMP_ENOMEM */
+emp_status emp_graph_builder_reserve(emp_graph_builder *b, int32_t op_count,
+                                     emp_error *err);
+
 /** Gives an op with costs of its own result \a number, of which a copy carries \a copy_bytes; its
  * held bytes are the sum over all its results. Results come in the order of their numbers, and
  * number 0 replaces the one that it has. Amortised O(1).
