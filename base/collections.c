@@ -136,6 +136,19 @@ static emp_status grow(emp_strmap *map, emp_error *err)
     return EMP_OK;
 }
 
+emp_status emp_strmap_add(emp_strmap *map, const char *key, size_t length, int32_t value,
+                          int32_t *there, emp_error *err)
+{
+    if (2 * (map->count + 1) > map->capacity) EMP_CHECK(grow(map, err));
+    const uint64_t   hash = emp_hash_of_process(key, length);
+    emp_strmap_slot *slot = find(map, key, length, hash);
+    *there = slot->key != NULL ? slot->value : -1;
+    if (slot->key != NULL) return EMP_OK;
+    *slot = (emp_strmap_slot){key, (uint32_t)length, value, hash};
+    map->count++;
+    return EMP_OK;
+}
+
 emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32_t value,
                           emp_error *err)
 {
@@ -148,6 +161,15 @@ emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32
     }
     slot->value = value;
     return EMP_OK;
+}
+
+void emp_strmap_empty(emp_strmap *map)
+{
+    enum { SMALL = 256 };
+
+    if (map->capacity > SMALL) emp_strmap_clear(map);
+    if (map->count > 0) memset(map->slots, 0, map->capacity * sizeof *map->slots);
+    map->count = 0;
 }
 
 void emp_strmap_clear(emp_strmap *map)

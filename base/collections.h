@@ -50,6 +50,14 @@ int32_t emp_strmap_get(const emp_strmap *map, const char *key, size_t length);
 emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32_t value,
                           emp_error *err);
 
+/** Adds a key that is new; else \a *there becomes its value, which stays. \a *there is -1 if it is new.
+ * \retval EMP_ENOMEM  The map is unchanged. */
+emp_status emp_strmap_add(emp_strmap *map, const char *key, size_t length, int32_t value,
+                          int32_t *there, emp_error *err);
+
+/** Forgets all keys; a small map keeps its slots. */
+void emp_strmap_empty(emp_strmap *map);
+
 /** Releases the slots, not the keys. */
 void emp_strmap_clear(emp_strmap *map);
 

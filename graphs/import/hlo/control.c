@@ -137,7 +137,7 @@ static emp_hlo_scalar evaluate(const emp_hlo_lowering *l, const emp_hlo_scope *s
     const emp_hlo_module *m = l->m;
 
     if (--*steps < 0 || tensor >= i->tensor_count ||
-        !is_whole(&m->tensor[i->first_tensor + tensor]))
+        !is_whole(m->tensor[i->first_tensor + tensor]))
         return unknown;
     switch (emp_hlo_op(m, i)->what) {
     case EMP_HLO_CONSTANT: return i->constant == INT64_MIN ? unknown : known(i->constant);

@@ -54,32 +54,49 @@ static bool is_kernel(const emp_hlo_module *m, const emp_hlo_instruction *i)
     }
 }
 
+/* Makes a tensor of the module a reference. */
+static emp_status make_reference(emp_hlo_module *m, int32_t tensor, emp_error *err)
+{
+    emp_tensor_info info;
+
+    memcpy(&info, m->tensor[tensor], sizeof info);
+    info.is_ref = true;
+    const emp_tensor_info *kept = emp_hlo_keep_tensor(m, &info);
+    if (kept == NULL) return EMP_ERROR(EMP_ENOMEM, "a state of a module");
+    m->tensor[tensor] = kept;
+    return EMP_OK;
+}
+
 /* A parameter is a state once. */
-static void add_state(emp_hlo_states *s, const emp_hlo_kernels *k, int64_t output,
-                      int64_t number)
+static emp_status add_state(emp_hlo_states *s, const emp_hlo_kernels *k, int64_t output,
+                            int64_t number, emp_error *err)
 {
     const emp_hlo_instruction *parameter = parameter_of(s->m, number);
     int32_t                    tensor;
 
-    if (parameter == NULL || parameter->tensor_count != 1) return;
-    emp_tensor_info           *old = &s->m->tensor[parameter->first_tensor];
+    if (parameter == NULL || parameter->tensor_count != 1) return EMP_OK;
     const emp_hlo_instruction *maker = maker_of(k, output, &tensor);
-    if (old->is_ref || maker == NULL) return;
-    old->is_ref = true;
+    if (s->m->tensor[parameter->first_tensor]->is_ref || maker == NULL) return EMP_OK;
+    EMP_CHECK(make_reference(s->m, parameter->first_tensor, err));
     s->count++;
-    if (!is_kernel(s->m, maker) || tensor >= emp_hlo_made_by(s->m, maker).end) return;
-    emp_tensor_info *made = &s->m->tensor[maker->first_tensor + tensor];
-    if (made->is_ref || emp_hlo_tensor_bytes(made) != emp_hlo_tensor_bytes(old)) return;
-    made->is_ref = true;
+    if (!is_kernel(s->m, maker) || tensor >= emp_hlo_made_by(s->m, maker).end)
+        return EMP_OK;
+    const emp_tensor_info *made = s->m->tensor[maker->first_tensor + tensor];
+    if (made->is_ref || emp_hlo_tensor_bytes(made) !=
+                            emp_hlo_tensor_bytes(s->m->tensor[parameter->first_tensor]))
+        return EMP_OK;
+    EMP_CHECK(make_reference(s->m, maker->first_tensor + tensor, err));
     s->of_tensor[maker->first_tensor + tensor] = (int32_t)number;
     for (int32_t t = 0; t < maker->tensor_count; t++) {
         int32_t other = s->of_tensor[maker->first_tensor + t];
         if (other >= 0) emp_disjoint_join(s->together, (int32_t)number, other);
     }
+    return EMP_OK;
 }
 
 /* {0}: (2, {}, may-alias), {1}: (0, {}): result 0 is parameter 2; tuples in them are not described. */
-static void read_aliases(emp_hlo_states *s, const emp_hlo_kernels *k)
+static emp_status read_aliases(emp_hlo_states *s, const emp_hlo_kernels *k,
+                               emp_error *err)
 {
     emp_slice    all = s->m->aliases, output, input, item, part;
     emp_hlo_text text = {s->m, all.data, all.data + all.size};
@@ -90,10 +107,11 @@ static void read_aliases(emp_hlo_states *s, const emp_hlo_kernels *k)
         bool is_plain = emp_hlo_next_item(&input, &item) &&
                         emp_hlo_next_item(&input, &part) && emp_slice_is(part, "{}");
         if (is_plain)
-            add_state(s, k, emp_hlo_number(output, output.size == 0 ? 0 : -1),
-                      emp_hlo_number(item, -1));
+            EMP_CHECK(add_state(s, k, emp_hlo_number(output, output.size == 0 ? 0 : -1),
+                                emp_hlo_number(item, -1), err));
         (void)emp_hlo_text_take(&text, ',');
     }
+    return EMP_OK;
 }
 
 /* Marks states, and kernel results that are written in their place, as references in m. The caller clears s, also after
@@ -113,8 +131,7 @@ static emp_status hlo_states_find(emp_hlo_states *s, emp_hlo_module *m,
     for (int32_t t = 0; t < m->tensor_count; t++) s->of_tensor[t] = -1;
     for (int32_t p = 0; p < count; p++) s->op[p] = s->update[p] = -1;
     emp_disjoint_init(s->together, count);
-    read_aliases(s, kernels);
-    return EMP_OK;
+    return read_aliases(s, kernels, err);
 }
 
 /* Memory that the ops of unrolled loops may take beside what the file has. */

@@ -408,7 +408,7 @@ static double made_by(const emp_hlo_module *m, const emp_hlo_instruction *i)
     double       sum = 0.0;
 
     for (int32_t t = made.begin; t < made.end; t++)
-        sum += (double)emp_shape_elements(&m->tensor[i->first_tensor + t].shape);
+        sum += (double)emp_shape_elements(&m->tensor[i->first_tensor + t]->shape);
     return sum;
 }
 
@@ -568,8 +568,7 @@ static int64_t bytes_made_by(const emp_hlo_module *m, const emp_hlo_instruction 
     int64_t      bytes = 0;
 
     for (int32_t t = i->first_tensor + made.begin; t < i->first_tensor + made.end; t++)
-        bytes = add(bytes, emp_dtype_size_bytes(m->tensor[t].dtype,
-                                                emp_shape_elements(&m->tensor[t].shape)));
+        bytes = add(bytes, emp_hlo_tensor_bytes(m->tensor[t]));
     return bytes;
 }
 

@@ -11,7 +11,7 @@
 
 bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter)
 {
-    return parameter->tensor_count == 1 && s->m->tensor[parameter->first_tensor].is_ref;
+    return parameter->tensor_count == 1 && s->m->tensor[parameter->first_tensor]->is_ref;
 }
 
 int32_t emp_hlo_states_colocation(const emp_hlo_states *s, const emp_hlo_instruction *i)
@@ -80,28 +80,43 @@ static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
     size_t    size = 0, last = 0;
 
     if (!emp_slice_cut(&before, &text, "op_name=\"")) return (emp_slice){"", 0};
-    for (; size < text.size && strchr("\";[", text.data[size]) == NULL; size++)
-        if (text.data[size] == '/') last = size;
+    for (; size < text.size; size++) {
+        const char c = text.data[size];
+        if (c == '"' || c == ';' || c == '[' || c == '\0') break;
+        if (c == '/') last = size;
+    }
     return (emp_slice){text.data, last};
 }
 
-/* Writes a name that the builder does not have yet. Characters outside ASCII become "?". */
-static void hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
-                        const emp_hlo_instruction *i, const char *path,
-                        const emp_graph_builder *builder)
+/* Adds a text, of which at most so many bytes, and a slash behind it unless it is empty or the last. */
+static size_t add_text(char *name, size_t length, emp_slice text, size_t most, bool is_last)
 {
-    emp_slice scope = scope_of(m, i);
+    const size_t size = text.size < most ? text.size : most;
 
-    if (scope.size > SCOPE_BYTES) scope.size = SCOPE_BYTES;
-    int length = snprintf(
-        name, EMP_HLO_OP_NAME_BYTES, "%.*s%s%s%s%.*s", (int)scope.size, scope.data,
-        scope.size > 0 ? "/" : "", path, path[0] != '\0' ? "/" : "",
-        (int)(i->name.size < OWN_BYTES ? i->name.size : OWN_BYTES), i->name.data);
-    for (char *c = name; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
-    if (emp_graph_builder_find(builder, name, (size_t)length) >= 0)
-        snprintf(name + length, EMP_HLO_OP_NAME_BYTES - (size_t)length, "#%d",
-                 emp_graph_builder_op_count(builder));
+    if (size > 0) memcpy(name + length, text.data, size);
+    length += size;
+    if (size > 0 && !is_last) name[length++] = '/';
+    return length;
+}
+
+/* Writes a name that the builder does not have yet. Characters outside ASCII become "?". */
+static emp_node_name hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
+                                 const emp_hlo_instruction *i, const char *path,
+                                 const emp_graph_builder *builder)
+{
+    const emp_slice outer = {path, strlen(path)};
+    size_t          length = add_text(name, 0, scope_of(m, i), SCOPE_BYTES, false);
+
+    length = add_text(name, length, outer, PATH_BYTES, false);
+    length = add_text(name, length, i->name, OWN_BYTES, true);
+    for (size_t c = 0; c < length; c++)
+        if ((unsigned char)name[c] < ' ' || (unsigned char)name[c] >= '\x7f')
+            name[c] = '?';
+    emp_node_name expected = emp_graph_builder_expect(builder, name, length);
+    if (emp_graph_builder_find_expected(builder, &expected) < 0) return expected;
+    length += (size_t)snprintf(name + length, EMP_HLO_OP_NAME_BYTES - length, "#%d",
+                               emp_graph_builder_op_count(builder));
+    return emp_graph_builder_expect(builder, name, length);
 }
 
 void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
@@ -213,14 +228,15 @@ static emp_status end_of_start(emp_hlo_lowering *l, const emp_hlo_frame *f,
 /* ---- ops ---- */
 
 static emp_status cost_of(emp_hlo_lowering *l, const emp_hlo_instruction *i,
-                          emp_op_cost **cost, emp_error *err)
+                          const emp_op_cost **cost, emp_error *err)
 {
-    emp_op_cost **known = &l->cost_of[i - l->m->instruction];
+    const emp_op_cost **known = &l->cost_of[i - l->m->instruction];
+    emp_op_cost         own;
 
     if (*known == NULL) {
-        *known = EMP_ADD_ARRAY(&l->arrays, emp_op_cost, 1);
+        EMP_CHECK(emp_hlo_kernel_cost(l->kernels, i, &own, err));
+        *known = emp_value_keep(&l->cost_set, &l->costs, &own, sizeof own);
         if (*known == NULL) return EMP_ERROR(EMP_ENOMEM, "cost of a kernel");
-        EMP_CHECK(emp_hlo_kernel_cost(l->kernels, i, *known, err));
     }
     *cost = *known;
     return EMP_OK;
@@ -269,16 +285,18 @@ static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
         emp_hlo_is_state(l->states, i))
         type = "hlo.state";
 
-    hlo_op_name(name, l->m, i, f->path, l->builder);
+    const emp_node_name expected = hlo_op_name(name, l->m, i, f->path, l->builder);
     EMP_CHECK(charge(l, i,
-                     OP_BYTES + 2 * (int64_t)strlen(name) +
+                     OP_BYTES + 2 * (int64_t)expected.length +
                          OUTPUT_BYTES * (int64_t)i->tensor_count +
                          INPUT_BYTES * (int64_t)(i->operand_count + i->control_count),
                      err));
-    EMP_CHECK(emp_graph_builder_declare(l->builder, name, strlen(name), type,
-                                        strlen(type), attrs, NULL, 0, op, err));
-    return emp_graph_builder_state_outputs(l->builder, *op,
-                                           &l->m->tensor[i->first_tensor + made.begin],
+    EMP_CHECK(emp_graph_builder_declare_expected(
+        l->builder, &expected, type, strlen(type), attrs, NULL, 0, op, err));
+    EMP_CHECK(EMP_GROW(l->made, i->tensor_count, l->made_capacity));
+    for (int32_t t = made.begin; t < made.end; t++)
+        l->made[t - made.begin] = *l->m->tensor[i->first_tensor + t];
+    return emp_graph_builder_state_outputs(l->builder, *op, l->made,
                                            made.end - made.begin, err);
 }
 
@@ -334,7 +352,7 @@ static emp_status tell_collective(emp_hlo_lowering *l, const emp_hlo_instruction
 static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
                              const emp_hlo_instruction *i, int32_t *value, emp_error *err)
 {
-    emp_op_cost *cost = NULL;
+    const emp_op_cost *cost = NULL;
     emp_hlo_made made = emp_hlo_made_by(l->m, i);
     emp_op_id    op = -1;
     int32_t      updated = emp_hlo_updated_operand(l->kernels, i);
@@ -464,7 +482,7 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
                                .scalar_steps = SCALAR_STEPS};
     const emp_hlo_frame   entry = {.c = &m->computation[m->entry], .path = ""};
 
-    l.cost_of = EMP_ADD_ARRAY(&l.arrays, emp_op_cost *, (size_t)m->instruction_count);
+    l.cost_of = EMP_ADD_ARRAY(&l.arrays, const emp_op_cost *, (size_t)m->instruction_count);
     l.constant_of = EMP_ADD_ARRAY(&l.arrays, emp_op_id, (size_t)m->instruction_count);
     if (l.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "costs of %d instructions", m->instruction_count);
@@ -475,6 +493,9 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
 cleanup:
     if (st == EMP_EINVAL) st = EMP_EFORMAT;
     emp_free(l.port);
+    emp_free(l.made);
+    emp_value_set_clear(&l.cost_set);
+    emp_arena_clear(&l.costs);
     emp_arrays_clear(&l.arrays);
     return st;
 }

@@ -88,12 +88,16 @@ typedef struct {
     const emp_hlo_kernels *kernels;
     emp_hlo_states        *states;
     emp_import_notes      *notes;
-    emp_op_cost          **cost_of;     /**< [instruction] NULL: not asked yet */
+    const emp_op_cost    **cost_of;     /**< [instruction] NULL: not asked yet */
     emp_op_id             *constant_of; /**< [instruction] a constant's op + 1 */
     emp_port              *port;        /**< tensors of values; op -1: it is no op's */
     int32_t                port_count, port_capacity;
     int64_t                budget_bytes;
     int64_t                scalar_steps; /**< that may still be spent on scalars */
+    emp_value_set          cost_set; /**< equal costs are kept once */
+    emp_arena              costs;
+    emp_tensor_info       *made; /**< results of the op that is declared */
+    int32_t                made_capacity;
     emp_arrays             arrays;
 } emp_hlo_lowering;
 

@@ -14,7 +14,9 @@ void emp_hlo_module_clear(emp_hlo_module *m)
     emp_free(m->computation);
     emp_free(m->instruction);
     emp_free(m->opcode);
-    emp_free(m->tensor);
+    emp_free((void *)m->tensor);
+    emp_value_set_clear(&m->tensors);
+    emp_arena_clear(&m->values);
     emp_free(m->attr);
     emp_free(m->part);
     emp_free(m->operand);
@@ -30,6 +32,11 @@ emp_status emp_hlo_grow(void *array, int32_t count, int32_t *capacity, size_t si
     if (count >= ITEMS_MAX)
         return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d parts of one sort", ITEMS_MAX);
     return emp_mem_grow(array, count + 1, capacity, size, __FILE__, __LINE__, err);
+}
+
+const emp_tensor_info *emp_hlo_keep_tensor(emp_hlo_module *m, const emp_tensor_info *info)
+{
+    return emp_value_keep(&m->tensors, &m->values, info, sizeof *info);
 }
 
 /* ---- opcodes ---- */
@@ -135,8 +142,13 @@ int32_t emp_hlo_line(const emp_hlo_module *m, const char *at)
 emp_slice emp_hlo_attr_of(const emp_hlo_module *m, const emp_hlo_instruction *i,
                           const char *key)
 {
-    for (int32_t a = i->first_attr; a < i->first_attr + i->attr_count; a++)
-        if (emp_slice_is(m->attr[a].key, key)) return m->attr[a].value;
+    const size_t size = strlen(key);
+
+    for (int32_t a = i->first_attr; a < i->first_attr + i->attr_count; a++) {
+        const emp_hlo_attr *attr = &m->attr[a];
+        if (attr->key_size == size && memcmp(m->begin + attr->key_at, key, size) == 0)
+            return (emp_slice){m->begin + attr->value_at, attr->value_size};
+    }
     return (emp_slice){"", 0};
 }
 
@@ -195,7 +207,7 @@ const emp_hlo_instruction *emp_hlo_operand(const emp_hlo_module      *m,
 const emp_tensor_info *emp_hlo_result(const emp_hlo_module      *m,
                                       const emp_hlo_instruction *i)
 {
-    return &m->tensor[i->first_tensor];
+    return m->tensor[i->first_tensor];
 }
 
 int64_t emp_hlo_tensor_bytes(const emp_tensor_info *info)
@@ -208,7 +220,7 @@ int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i)
     int64_t bytes = 0;
 
     for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
-        if (__builtin_add_overflow(bytes, emp_hlo_tensor_bytes(&m->tensor[t]), &bytes))
+        if (__builtin_add_overflow(bytes, emp_hlo_tensor_bytes(m->tensor[t]), &bytes))
             return INT64_MAX;
     return bytes;
 }
@@ -246,7 +258,7 @@ emp_hlo_made emp_hlo_made_by(const emp_hlo_module *m, const emp_hlo_instruction 
         made.begin = emp_hlo_part_begin(m, i, op->result_part);
         made.end = emp_hlo_part_end(m, i, op->result_part);
     } else if (i->is_tuple && i->tensor_count > 1 && is_library(m, i)) {
-        const emp_tensor_info *last = &m->tensor[i->first_tensor + i->tensor_count - 1];
+        const emp_tensor_info *last = m->tensor[i->first_tensor + i->tensor_count - 1];
         if (emp_dtype_bytes(last->dtype) != 1 || last->shape.rank != 1) return made;
         made.end--;
         made.workspace_bytes = emp_hlo_tensor_bytes(last);
@@ -346,7 +358,7 @@ static int64_t count_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i
 
     for (int32_t t = made.begin; t < made.end; t++)
         bytes =
-            emp_add_saturating(bytes, emp_info_bytes(&m->tensor[i->first_tensor + t]));
+            emp_add_saturating(bytes, emp_info_bytes(m->tensor[i->first_tensor + t]));
     return bytes;
 }
 

@@ -22,8 +22,9 @@ typedef struct {
     const char *problem; /**< "has a dynamic size, ..." or NULL */
 } emp_hlo_shape;
 
+/** Where an attribute stands in the file; a value has its quotes or braces. */
 typedef struct {
-    emp_slice key, value; /**< a value has its quotes or braces */
+    uint32_t key_at, key_size, value_at, value_size;
 } emp_hlo_attr;
 
 /** The facts about an opcode that the reader itself needs; all others are kernels. */
@@ -88,7 +89,7 @@ typedef struct {
     emp_hlo_computation *computation;
     emp_hlo_instruction *instruction;
     emp_hlo_opcode      *opcode;
-    emp_tensor_info     *tensor;
+    const emp_tensor_info **tensor; /**< equal ones are kept once */
     emp_hlo_attr        *attr;
     int32_t             *part, *operand, *parameter;
     int32_t computation_count, instruction_count, opcode_count, tensor_count, attr_count;
@@ -97,6 +98,8 @@ typedef struct {
     int32_t attr_capacity, part_capacity, operand_capacity, parameter_capacity;
     int32_t entry; /**< computation; -1: there is none */
     emp_strmap computation_of_name, opcode_of_name;
+    emp_value_set tensors;
+    emp_arena     values;
 } emp_hlo_module;
 
 void emp_hlo_module_clear(emp_hlo_module *m);
@@ -108,6 +111,9 @@ emp_status emp_hlo_grow(void *array, int32_t count, int32_t *capacity, size_t si
 #define EMP_HLO_GROW(m, items)                                            \
     emp_hlo_grow(&(m)->items, (m)->items##_count, &(m)->items##_capacity, \
                  sizeof *(m)->items, err)
+
+/** The one copy of a tensor's description, whose padding is zero. NULL when out of memory. */
+const emp_tensor_info *emp_hlo_keep_tensor(emp_hlo_module *m, const emp_tensor_info *info);
 
 /** The number of an opcode, which is new or seen before. \retval EMP_ENOMEM */
 emp_status emp_hlo_opcode_of(emp_hlo_module *m, emp_slice name, int32_t *number,

@@ -6,12 +6,28 @@
 
 enum { DEPTH_MAX = 16, SHOWN_BYTES = 40 };
 
-static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+/* Kinds of characters. */
+enum { BLANK = 1, OF_NAME = 2, OPENS = 4, CLOSES = 8, QUOTE = 16, ENDS = 32, SLASH = 64 };
+#define FIVE(c)                                                                    \
+    [c] = OF_NAME, [(c) + 1] = OF_NAME, [(c) + 2] = OF_NAME, [(c) + 3] = OF_NAME, \
+    [(c) + 4] = OF_NAME
+static const unsigned char kinds[256] = {
+    FIVE('a'), FIVE('f'), FIVE('k'), FIVE('p'), FIVE('u'), ['z'] = OF_NAME,
+    FIVE('A'), FIVE('F'), FIVE('K'), FIVE('P'), FIVE('U'), ['Z'] = OF_NAME,
+    FIVE('0'), FIVE('5'), ['_'] = OF_NAME, ['.'] = OF_NAME, ['-'] = OF_NAME,
+    ['$'] = OF_NAME, [' '] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK | ENDS, ['\v'] = BLANK,
+    ['\f'] = BLANK, ['\r'] = BLANK, [','] = ENDS, ['('] = OPENS, ['['] = OPENS,
+    ['{'] = OPENS, [')'] = CLOSES, [']'] = CLOSES, ['}'] = CLOSES, ['"'] = QUOTE,
+    ['/'] = SLASH};
 
-static bool is_of_name(char c)
+static unsigned kind_of(char c) { return kinds[(unsigned char)c]; }
+
+static bool is_of_name(char c) { return kind_of(c) & OF_NAME; }
+
+/* Steps to the next character of one of these kinds. */
+static void find(emp_hlo_text *t, unsigned wanted)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '.' || c == '-' || c == '$';
+    while (t->at < t->end && !(kind_of(*t->at) & wanted)) t->at++;
 }
 
 /* Behind "begin", to the end of "end" or of the text. */
@@ -25,18 +41,24 @@ static void skip_comment(emp_hlo_text *t, const char *end)
     t->at = (size_t)(t->end - t->at) > size ? t->at + size : t->end;
 }
 
-static void skip(emp_hlo_text *t)
+static void skip_blanks(emp_hlo_text *t)
 {
-    for (;;) {
-        while (t->at < t->end && is_blank(*t->at)) t->at++;
-        if (t->end - t->at < 2 || t->at[0] != '/') return;
-        if (t->at[1] == '*')
+    while (t->at < t->end && (kind_of(*t->at) & (BLANK | SLASH))) {
+        const char next = t->end - t->at < 2 ? '\0' : t->at[1];
+        if (*t->at != '/')
+            t->at++;
+        else if (next == '*')
             skip_comment(t, "*/");
-        else if (t->at[1] == '/')
+        else if (next == '/')
             skip_comment(t, "\n");
         else
             return;
     }
+}
+
+static inline void skip(emp_hlo_text *t)
+{
+    if (t->at < t->end && (kind_of(*t->at) & (BLANK | SLASH))) skip_blanks(t);
 }
 
 /* "line 3: "add" stands where ... should stand". \retval EMP_EFORMAT */
@@ -96,23 +118,35 @@ static bool hlo_text_name(emp_hlo_text *t, emp_slice *name)
     return name->size > 0;
 }
 
+static const char *find_quote(const char *at, const char *end)
+{
+    const char *quote = at == end ? NULL : memchr(at, '"', (size_t)(end - at));
+
+    return quote != NULL ? quote : end;
+}
+
 static void skip_quotes(emp_hlo_text *t)
 {
-    for (t->at++; t->at < t->end && *t->at != '"'; t->at++)
-        if (*t->at == '\\' && t->at + 1 < t->end) t->at++;
-    if (t->at < t->end) t->at++;
+    const char *quote = find_quote(++t->at, t->end), *escape;
+
+    while (quote > t->at &&
+           (escape = memchr(t->at, '\\', (size_t)(quote - t->at))) != NULL) {
+        t->at = t->end - escape > 2 ? escape + 2 : t->end;
+        if (t->at > quote) quote = find_quote(t->at, t->end);
+    }
+    t->at = quote < t->end ? quote + 1 : t->end;
 }
 
 /* Steps over one character, or over a text in quotes; sums brackets that it opens. */
 static void step(emp_hlo_text *t, int64_t *depth)
 {
-    char c = *t->at;
+    const unsigned kind = kind_of(*t->at);
 
-    if (c == '"') {
+    if (kind == QUOTE) {
         skip_quotes(t);
         return;
     }
-    *depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+    *depth += (kind == OPENS) - (kind == CLOSES);
     t->at++;
 }
 
@@ -122,6 +156,7 @@ bool emp_hlo_text_bracket(emp_hlo_text *t, emp_slice *inside)
     int64_t     depth = 0;
 
     do {
+        find(t, OPENS | CLOSES | QUOTE);
         if (t->at == t->end) return false;
         step(t, &depth);
     } while (depth > 0);
@@ -135,13 +170,13 @@ static bool hlo_text_pair(emp_hlo_text *t, emp_slice *key, emp_slice *value)
 
     if (!hlo_text_name(t, key) || !emp_hlo_text_take(t, '=')) return false;
     const char *begin = t->at;
-    while (t->at < t->end) {
-        bool is_closing = *t->at == ')' || *t->at == ']' || *t->at == '}';
-        if (depth == 0 && (*t->at == ',' || *t->at == '\n' || is_closing)) break;
+    for (;;) {
+        find(t, depth == 0 ? OPENS | CLOSES | QUOTE | ENDS : OPENS | CLOSES | QUOTE);
+        if (t->at == t->end || (depth == 0 && (kind_of(*t->at) & (CLOSES | ENDS)))) break;
         step(t, &depth);
     }
     size_t size = (size_t)(t->at - begin);
-    while (size > 0 && is_blank(begin[size - 1])) size--;
+    while (size > 0 && (kind_of(begin[size - 1]) & BLANK)) size--;
     *value = (emp_slice){begin, size};
     return size > 0 && depth == 0;
 }
@@ -171,52 +206,56 @@ static bool hlo_text_skip_table(emp_hlo_text *t, emp_slice title)
 
 static bool is_number_type(emp_slice name, emp_dtype *dtype)
 {
+#define TYPE(name, dtype) {sizeof(name) - 1, name, dtype}
     static const struct {
+        size_t      size;
         const char *name;
         emp_dtype   dtype;
     } known[] = {
-        {"f32", EMP_DTYPE_FLOAT},
-        {"bf16", EMP_DTYPE_BFLOAT16},
-        {"f16", EMP_DTYPE_HALF},
-        {"s32", EMP_DTYPE_INT32},
-        {"pred", EMP_DTYPE_BOOL},
-        {"u8", EMP_DTYPE_UINT8},
-        {"s8", EMP_DTYPE_INT8},
-        {"u32", EMP_DTYPE_UINT32},
-        {"s64", EMP_DTYPE_INT64},
-        {"u64", EMP_DTYPE_UINT64},
-        {"f64", EMP_DTYPE_DOUBLE},
-        {"s16", EMP_DTYPE_INT16},
-        {"u16", EMP_DTYPE_UINT16},
-        {"c64", EMP_DTYPE_COMPLEX64},
-        {"c128", EMP_DTYPE_COMPLEX128},
-        {"f8e5m2", EMP_DTYPE_FLOAT8_E5M2},
-        {"f8e4m3fn", EMP_DTYPE_FLOAT8_E4M3},
+        TYPE("f32", EMP_DTYPE_FLOAT),
+        TYPE("bf16", EMP_DTYPE_BFLOAT16),
+        TYPE("f16", EMP_DTYPE_HALF),
+        TYPE("s32", EMP_DTYPE_INT32),
+        TYPE("pred", EMP_DTYPE_BOOL),
+        TYPE("u8", EMP_DTYPE_UINT8),
+        TYPE("s8", EMP_DTYPE_INT8),
+        TYPE("u32", EMP_DTYPE_UINT32),
+        TYPE("s64", EMP_DTYPE_INT64),
+        TYPE("u64", EMP_DTYPE_UINT64),
+        TYPE("f64", EMP_DTYPE_DOUBLE),
+        TYPE("s16", EMP_DTYPE_INT16),
+        TYPE("u16", EMP_DTYPE_UINT16),
+        TYPE("c64", EMP_DTYPE_COMPLEX64),
+        TYPE("c128", EMP_DTYPE_COMPLEX128),
+        TYPE("f8e5m2", EMP_DTYPE_FLOAT8_E5M2),
+        TYPE("f8e4m3fn", EMP_DTYPE_FLOAT8_E4M3),
         /* a byte each, also where XLA packs them */
-        {"f8e4m3", EMP_DTYPE_FLOAT8_E4M3},
-        {"f8e4m3b11fnuz", EMP_DTYPE_FLOAT8_E4M3},
-        {"f8e4m3fnuz", EMP_DTYPE_FLOAT8_E4M3},
-        {"f8e5m2fnuz", EMP_DTYPE_FLOAT8_E5M2},
-        {"f8e3m4", EMP_DTYPE_UINT8},
-        {"f8e8m0fnu", EMP_DTYPE_UINT8},
-        {"f4e2m1fn", EMP_DTYPE_UINT8},
-        {"s4", EMP_DTYPE_INT8},
-        {"u4", EMP_DTYPE_UINT8},
-        {"s2", EMP_DTYPE_INT8},
-        {"u2", EMP_DTYPE_UINT8},
-        {"s1", EMP_DTYPE_INT8},
-        {"u1", EMP_DTYPE_UINT8},
+        TYPE("f8e4m3", EMP_DTYPE_FLOAT8_E4M3),
+        TYPE("f8e4m3b11fnuz", EMP_DTYPE_FLOAT8_E4M3),
+        TYPE("f8e4m3fnuz", EMP_DTYPE_FLOAT8_E4M3),
+        TYPE("f8e5m2fnuz", EMP_DTYPE_FLOAT8_E5M2),
+        TYPE("f8e3m4", EMP_DTYPE_UINT8),
+        TYPE("f8e8m0fnu", EMP_DTYPE_UINT8),
+        TYPE("f4e2m1fn", EMP_DTYPE_UINT8),
+        TYPE("s4", EMP_DTYPE_INT8),
+        TYPE("u4", EMP_DTYPE_UINT8),
+        TYPE("s2", EMP_DTYPE_INT8),
+        TYPE("u2", EMP_DTYPE_UINT8),
+        TYPE("s1", EMP_DTYPE_INT8),
+        TYPE("u1", EMP_DTYPE_UINT8),
         /* no data */
-        {"token", EMP_DTYPE_NONE},
-        {"opaque", EMP_DTYPE_NONE},
+        TYPE("token", EMP_DTYPE_NONE),
+        TYPE("opaque", EMP_DTYPE_NONE),
     };
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (emp_slice_is(name, known[i].name)) {
+        if (name.size == known[i].size &&
+            memcmp(name.data, known[i].name, name.size) == 0) {
             *dtype = known[i].dtype;
             return true;
         }
     return false;
+#undef TYPE
 }
 
 /* Whether a shape comes next, rather than a name. */
@@ -249,8 +288,10 @@ static void read_size(emp_slice text, emp_hlo_shape *shape, emp_shape *sizes)
 static emp_status read_tensor(emp_hlo_text *t, emp_hlo_module *m, emp_hlo_shape *shape,
                               emp_error *err)
 {
-    emp_tensor_info info = {.shape = EMP_SHAPE_SCALAR};
+    emp_tensor_info info;
     emp_slice       name, inside, size;
+
+    memset(&info, 0, sizeof info); /* the shape of a scalar; equal ones have equal bytes */
 
     if (!hlo_text_name(t, &name) || t->at == t->end || *t->at != '[')
         return hlo_text_fail(t, "a shape such as f32[2,3]", err);
@@ -262,7 +303,10 @@ static emp_status read_tensor(emp_hlo_text *t, emp_hlo_module *m, emp_hlo_shape 
     if (t->at < t->end && *t->at == '{' && !emp_hlo_text_bracket(t, &inside))
         return hlo_text_fail(t, "a layout that is closed", err);
     EMP_CHECK(EMP_HLO_GROW(m, tensor));
-    m->tensor[m->tensor_count++] = info;
+    m->tensor[m->tensor_count] = emp_hlo_keep_tensor(m, &info);
+    if (m->tensor[m->tensor_count] == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "shapes of %d tensors", m->tensor_count);
+    m->tensor_count++;
     shape->tensor_count++;
     return EMP_OK;
 }
@@ -344,16 +388,19 @@ static void note_problem(reader *r, const char *format, ...)
 static emp_status read_attributes(reader *r, int32_t *first, int32_t *count,
                                   emp_error *err)
 {
-    emp_hlo_attr attr;
+    emp_hlo_module *m = r->m;
+    emp_slice       key, value;
 
     *first = r->m->attr_count;
     while (emp_hlo_text_take(&r->text, ',')) {
-        if (!hlo_text_pair(&r->text, &attr.key, &attr.value))
+        if (!hlo_text_pair(&r->text, &key, &value))
             return hlo_text_fail(&r->text, "an attribute such as index=0", err);
-        EMP_CHECK(EMP_HLO_GROW(r->m, attr));
-        r->m->attr[r->m->attr_count++] = attr;
+        EMP_CHECK(EMP_HLO_GROW(m, attr));
+        m->attr[m->attr_count++] = (emp_hlo_attr){
+            (uint32_t)(key.data - m->begin), (uint32_t)key.size,
+            (uint32_t)(value.data - m->begin), (uint32_t)value.size};
     }
-    *count = r->m->attr_count - *first;
+    *count = m->attr_count - *first;
     return EMP_OK;
 }
 
@@ -535,6 +582,7 @@ static emp_status read_instruction(reader *r, emp_hlo_computation *c, emp_error 
     emp_hlo_instruction i = {0};
     emp_hlo_shape       shape;
     emp_slice           word, inside;
+    int32_t             there;
     bool                is_root = emp_hlo_text_word(&r->text, "ROOT");
 
     if (!hlo_text_name(&r->text, &i.name) || !emp_hlo_text_take(&r->text, '='))
@@ -569,10 +617,10 @@ static emp_status read_instruction(reader *r, emp_hlo_computation *c, emp_error 
     find_called(r, &i);
     check(r, &i);
     EMP_CHECK(EMP_HLO_GROW(r->m, instruction));
-    if (emp_strmap_get(&r->index_of_name, i.name.data, i.name.size) >= 0)
+    EMP_CHECK(emp_strmap_add(&r->index_of_name, i.name.data, i.name.size,
+                             r->m->instruction_count, &there, err));
+    if (there >= 0)
         return hlo_text_fail(&r->text, "a name that no instruction has yet", err);
-    EMP_CHECK(emp_strmap_set(&r->index_of_name, i.name.data, i.name.size,
-                             r->m->instruction_count, err));
     if (is_root || c->root < 0) c->root = r->m->instruction_count;
     r->m->instruction[r->m->instruction_count++] = i;
     c->count++;
@@ -632,7 +680,7 @@ static emp_status read_computation(reader *r, emp_slice name, bool is_entry,
     }
     if (!emp_hlo_text_take(&r->text, '{'))
         return hlo_text_fail(&r->text, "the \"{\" of a computation", err);
-    emp_strmap_clear(&r->index_of_name);
+    emp_strmap_empty(&r->index_of_name);
     while (!emp_hlo_text_take(&r->text, '}')) EMP_CHECK(read_instruction(r, &c, err));
     EMP_CHECK(read_attributes(r, &first, &count, err));
     m->attr_count = first;
