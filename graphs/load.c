@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "graphs/import/container.h"
 #include "graphs/import/notes/readers.h"
+#include "graphs/import/traces/kineto.h"
 #include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"
 
@@ -19,7 +20,7 @@
 /* A file with its content, or the header of it, and its format. */
 typedef struct {
     emp_file                 file;
-    emp_json_document        json;
+    emp_kineto               trace; /* with the document of JSON, whatever it is */
     emp_reading              reading;
     const emp_source_format *format;
 } source_file;
@@ -47,8 +48,9 @@ static emp_status open_file(source_file *s, const char *path, emp_error *err)
     EMP_CHECK(emp_file_read(&s->file, EMP_FILE_ALL, err));
     r->bytes = (emp_slice){s->file.bytes, s->file.size};
     if (is_json(r->bytes)) {
-        EMP_CHECK(emp_json_parse(&s->json, r->bytes.data, r->bytes.size, err));
-        r->json = s->json.root;
+        EMP_CHECK(emp_kineto_parse(&s->trace, &s->file.bytes, s->file.size, err));
+        r->json = s->trace.document.root;
+        r->trace = &s->trace;
     }
     s->format = emp_source_format_find(r, false);
     return EMP_OK;
@@ -56,7 +58,7 @@ static emp_status open_file(source_file *s, const char *path, emp_error *err)
 
 static void close_file(source_file *s)
 {
-    emp_json_clear(&s->json);
+    emp_kineto_clear(&s->trace);
     emp_file_close(&s->file);
 }
 

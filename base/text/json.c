@@ -32,6 +32,10 @@ typedef struct {
     emp_json_document *document;
     char              *at, *end;
     int32_t            line, depth;
+    bool               is_again; /* strings have been read before */
+    const char        *key;      /* of the list whose members are visited */
+    emp_json_visit    *visit;    /* NULL: of none */
+    void              *context;
 } reader;
 
 /* ---- characters ---- */
@@ -207,6 +211,10 @@ static emp_status read_string(reader *r, const char **string, emp_error *err)
     char *to = r->at;
 
     *string = to;
+    if (r->is_again) {
+        r->at += strlen(to) + 1;
+        return EMP_OK;
+    }
     for (;;) {
         to = move_on(r, to, count_plain(r->at, r->end));
         if (r->at == r->end) return FAULT(r, "a string without its end");
@@ -223,7 +231,8 @@ static emp_status read_string(reader *r, const char **string, emp_error *err)
         }
     }
     r->at++;
-    *to = '\0';
+    *to++ = '\0';
+    memset(to, ' ', (size_t)(r->at - to));
     return EMP_OK;
 }
 
@@ -404,19 +413,43 @@ static emp_status check_keys(const reader *r, const emp_json *object, emp_error 
     return EMP_OK;
 }
 
+/* Whether the list at that place is the one whose members are visited. */
+static bool is_visited(const reader *r, size_t list, char close)
+{
+    const char *key = r->document->value[list].key;
+
+    if (r->visit == NULL || close != ']') return false;
+    return list == 0 || (r->depth == 1 && r->document->value[0].kind == EMP_JSON_OBJECT &&
+                         strcmp(key, r->key) == 0);
+}
+
+/* Visits the last member that was read, and drops it unless it is the first. */
+static void visit_member(reader *r, size_t member, int32_t *count)
+{
+    emp_json_document *d = r->document;
+
+    r->visit(r->context, d, &d->value[member]);
+    if (*count == 0) return;
+    d->count = member;
+    *count = 0;
+}
+
 /* Behind the bracket that opens it; \a list is its place among the values. */
 static emp_status read_members(reader *r, size_t list, char close, emp_error *err)
 {
     emp_json_document *d = r->document;
     int32_t            count = 0;
     size_t             last = 0;
+    const bool         visits = is_visited(r, list, close);
     const char        *what = close == '}' ? "',' or '}'" : "',' or ']'";
 
     if (++r->depth > EMP_JSON_DEPTH_MAX)
         return FAULT(r, "lists within lists, more than %d deep", EMP_JSON_DEPTH_MAX);
     for (bool is_open = !take(r, close); is_open; count++) {
-        last = d->count;
+        const size_t member = d->count;
         EMP_CHECK(read_member(r, close == '}', err));
+        if (visits) visit_member(r, member, &count);
+        if (d->count > member) last = member;
         is_open = take(r, ',');
         if (!is_open && !take(r, close)) return expected(r, what, err);
     }
@@ -460,12 +493,20 @@ static emp_status refuse_size(size_t size, emp_error *err)
                      EMP_JSON_BYTES_MAX);
 }
 
-emp_status emp_json_parse_taken(emp_json_document *document, char **bytes, size_t size,
-                                emp_error *err)
+emp_status emp_json_parse_visiting(emp_json_document *document, char **bytes, size_t size,
+                                   const char *key, emp_json_visit *visit, void *context,
+                                   emp_error *err)
 {
-    reader r = {.document = document, .at = *bytes, .end = *bytes + size, .line = 1};
+    reader r = {.document = document,
+                .at = *bytes,
+                .end = *bytes + size,
+                .line = 1,
+                .key = key,
+                .visit = visit,
+                .context = context};
 
     document->text = *bytes;
+    document->size = size;
     *bytes = NULL;
     if (size > EMP_JSON_BYTES_MAX) return refuse_size(size, err);
     EMP_CHECK(read_value(&r, NULL, err));
@@ -473,6 +514,33 @@ emp_status emp_json_parse_taken(emp_json_document *document, char **bytes, size_
     if (r.at != r.end) return expected(&r, "the end of the text", err);
     document->value[0].is_last = true;
     document->root = document->value;
+    return EMP_OK;
+}
+
+emp_status emp_json_parse_taken(emp_json_document *document, char **bytes, size_t size,
+                                emp_error *err)
+{
+    return emp_json_parse_visiting(document, bytes, size, NULL, NULL, NULL, err);
+}
+
+const char *emp_json_source(const emp_json *member)
+{
+    return strchr(member->key + strlen(member->key) + 1, ':') + 1;
+}
+
+emp_status emp_json_parse_again(emp_json_document *into, const emp_json_document *from,
+                                const char *source, emp_error *err)
+{
+    reader r = {.document = into,
+                .at = from->text + (source - from->text),
+                .end = from->text + from->size,
+                .is_again = true};
+
+    into->root = NULL;
+    into->count = 0;
+    EMP_CHECK(read_value(&r, NULL, err));
+    into->value[0].is_last = true;
+    into->root = into->value;
     return EMP_OK;
 }
 

@@ -49,7 +49,8 @@ typedef struct {
     /* private */
     emp_json *value; /* in the order of the text: a list, then what is in it */
     size_t    count, capacity;
-    char     *text; /* what was read; each string has an end in the place of its quote */
+    char     *text; /* what was read; each string has an end, then blanks, in the place of its quote */
+    size_t    size;
 } emp_json_document;
 
 /** Reads one value and nothing behind it. O(size).
@@ -62,6 +63,24 @@ emp_status emp_json_parse(emp_json_document *document, const char *bytes, size_t
  * NULL. Saves a copy. */
 emp_status emp_json_parse_taken(emp_json_document *document, char **bytes, size_t size,
                                 emp_error *err);
+
+/** Looks at a member of a list that is read; borrowed until it returns. */
+typedef void emp_json_visit(void *context, const emp_json_document *document,
+                            const emp_json *member);
+
+/** The same, but the long list is visited while it is read, and only its first member stays in the document. The
+ * long list is the root, if that is an array, or else the array that the root has under \a key. */
+emp_status emp_json_parse_visiting(emp_json_document *document, char **bytes, size_t size,
+                                   const char *key, emp_json_visit *visit, void *context,
+                                   emp_error *err);
+
+/** Where the value of an object's member stands in the document's text, for emp_json_parse_again(). */
+const char *emp_json_source(const emp_json *member);
+
+/** Reads a value of a document again that does not have it any more. \a into is zeroed, or read by this before; its strings
+ * are those of \a from. \retval EMP_ENOMEM */
+emp_status emp_json_parse_again(emp_json_document *into, const emp_json_document *from,
+                                const char *source, emp_error *err);
 
 /** The same from a file; messages begin with its path, and with its line if it has one.
  * \retval EMP_EIO      It cannot be read.

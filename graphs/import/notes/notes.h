@@ -99,6 +99,7 @@ typedef struct {
     const char     *path;
     emp_slice       bytes; /**< all of the file, unpacked */
     const emp_json *json;  /**< its root; NULL: the file is not JSON */
+    struct emp_kineto *trace; /**< that JSON may be; it owns the document */
     emp_file       *file;  /**< for headers, of which no more than needed is read */
 
     const emp_spec_parts

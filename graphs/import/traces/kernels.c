@@ -131,7 +131,8 @@ static const emp_json *either(const emp_json *args, const char *key, const char 
     return value != NULL ? value : emp_json_get(args, old_key);
 }
 
-static void read_operation(operation *op, const emp_kineto_event *event)
+static void read_operation(operation *op, const emp_kineto_event *event,
+                           const emp_json *args)
 {
     static const char prefix[] = "aten::";
 
@@ -140,11 +141,11 @@ static void read_operation(operation *op, const emp_kineto_event *event)
     op->name = event->name;
     if (strncmp(op->name, prefix, sizeof prefix - 1) == 0) op->name += sizeof prefix - 1;
     const emp_json *dims =
-        emp_json_first(either(event->args, "Input Dims", "Input dims"));
+        emp_json_first(either(args, "Input Dims", "Input dims"));
     const emp_json *type =
-        emp_json_first(either(event->args, "Input type", "Input Types"));
+        emp_json_first(either(args, "Input type", "Input Types"));
     const emp_json *value =
-        emp_json_first(either(event->args, "Concrete Inputs", "Concrete inputs"));
+        emp_json_first(either(args, "Concrete Inputs", "Concrete inputs"));
     for (; dims != NULL && op->count < ARGS_MAX; dims = emp_json_next(dims)) {
         read_argument(&op->arg[op->count++], dims, type, value);
         if (type != NULL) type = emp_json_next(type);
@@ -394,14 +395,15 @@ static bool is_norm(const char *name)
 
 /* ---- kernels ---- */
 
-static void describe_copy(emp_traced_kernel *k, const emp_kineto_event *event)
+static void describe_copy(emp_traced_kernel *k, const emp_kineto_event *event,
+                          const emp_json *args)
 {
     bool is_on_gpu = event->kind == EMP_KINETO_SET ||
                      strstr(event->name, "DtoD") != NULL ||
                      strstr(event->name, "PtoP") != NULL;
 
     k->kind = is_on_gpu ? EMP_TRACED_BYTES : EMP_TRACED_LINK;
-    const emp_json *bytes = emp_json_get(event->args, "bytes");
+    const emp_json *bytes = emp_json_get(args, "bytes");
     if (emp_json_is(bytes, EMP_JSON_INTEGER) && emp_json_integer(bytes) > 0)
         k->bytes = emp_json_integer(bytes);
     if (event->kind == EMP_KINETO_COPY && is_on_gpu)
@@ -436,17 +438,23 @@ static void describe_kernel(emp_traced_kernel *k, const char *kernel, const oper
     }
 }
 
+const emp_kineto_event *emp_trace_described_by(const emp_kineto_event *event,
+                                               const emp_kineto_event *op)
+{
+    return event->kind == EMP_KINETO_KERNEL ? op : event;
+}
+
 emp_traced_kernel emp_trace_describe(const emp_kineto_event *event,
-                                     const emp_kineto_event *op)
+                                     const emp_kineto_event *op, const emp_json *args)
 {
     emp_traced_kernel k = {.kernel_ns = event->end_ns - event->begin_ns};
     operation         called;
 
     if (event->kind != EMP_KINETO_KERNEL) {
-        describe_copy(&k, event);
+        describe_copy(&k, event, args);
         return k;
     }
-    read_operation(&called, op);
+    read_operation(&called, op, args);
     describe_kernel(&k, event->name, &called);
     return k;
 }

@@ -11,8 +11,12 @@
 #include "graphs/import/traces/kineto.h"
 #include "sim/graph/graph.h"
 
-/** Describes what ran on a GPU: \a event, for the operator \a op (NULL: none is known). O(arguments). */
+/** The event whose arguments emp_trace_describe() takes; NULL: it takes none. */
+const emp_kineto_event *emp_trace_described_by(const emp_kineto_event *event,
+                                               const emp_kineto_event *op);
+
+/** Describes what ran on a GPU: \a event, for the operator \a op (NULL: none is known). \a args may be NULL. O(arguments). */
 emp_traced_kernel emp_trace_describe(const emp_kineto_event *event,
-                                     const emp_kineto_event *op);
+                                     const emp_kineto_event *op, const emp_json *args);
 
 #endif /* EMP_GRAPHS_IMPORT_TRACES_KERNELS_H */

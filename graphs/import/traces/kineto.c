@@ -41,16 +41,12 @@ typedef struct {
     const emp_json *category, *name, *phase, *process, *thread, *begin, *length, *args;
 } members;
 
-typedef struct {
-    emp_kineto *trace;
-    double      first_us;
-    int64_t     index; /* of the event, for messages */
-} reader;
+static const char events_key[] = "traceEvents";
 
 static const emp_json *events_of(const emp_json *root)
 {
     if (emp_json_is(root, EMP_JSON_ARRAY)) return root;
-    return emp_json_get(root, "traceEvents");
+    return emp_json_get(root, events_key);
 }
 
 bool emp_kineto_is(const emp_json *root)
@@ -71,6 +67,7 @@ static members members_of(const emp_json *event)
                  {"pid", &m.process}, {"tid", &m.thread},   {"ts", &m.begin},
                  {"dur", &m.length},  {"args", &m.args}};
 
+    if (!emp_json_is(event, EMP_JSON_OBJECT)) return m;
     for (const emp_json *v = emp_json_first(event); v != NULL; v = emp_json_next(v)) {
         const char *key = emp_json_key(v);
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -140,7 +137,7 @@ static emp_status find_lane(int32_t *lane, emp_kineto *trace, emp_kineto_lane wa
     return EMP_OK;
 }
 
-static emp_status read_lane(emp_kineto_event *event, reader *r, const members *m,
+static emp_status read_lane(emp_kineto_event *event, emp_kineto *trace, const members *m,
                             emp_error *err)
 {
     emp_kineto_lane lane = {whole_number(m->process, -1), whole_number(m->thread, -1),
@@ -151,57 +148,73 @@ static emp_status read_lane(emp_kineto_event *event, reader *r, const members *m
         if (emp_json_get(m->args, "device") != NULL)
             lane.process = argument(m, "device", NULL);
     }
-    return find_lane(&event->lane, r->trace, lane, err);
+    return find_lane(&event->lane, trace, lane, err);
 }
 
-static emp_status read_times(emp_kineto_event *event, const reader *r, const members *m,
-                             emp_error *err)
+static emp_status refuse_times(const emp_kineto_event *event, emp_error *err)
 {
-    double begin = emp_json_number(m->begin) - r->first_us;
-    double length = m->length == NULL ? 0.0 : emp_json_number(m->length);
-
-    if (!is_number(m->begin) || (m->length != NULL && !is_number(m->length)) ||
-        !(begin >= 0.0 && begin <= SPAN_US_MAX && length <= SPAN_US_MAX))
-        return EMP_ERROR(EMP_EFORMAT,
-                         "event %lld, \"%.80s\": ts and dur must be microseconds",
-                         (long long)r->index, event->name);
-    event->begin_ns = llround(begin * 1e3);
-    event->end_ns = event->begin_ns + llround(fmax(length, 0.0) * 1e3);
-    return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT,
+                     "event %lld, \"%.80s\": ts and dur must be microseconds",
+                     (long long)event->index, event->name);
 }
 
-static emp_status read_event(reader *r, const members *m, emp_kineto_kind kind,
+static emp_status read_event(emp_kineto *trace, const members *m, emp_kineto_kind kind,
                              emp_error *err)
 {
-    emp_kineto_event *event = &r->trace->event[r->trace->event_count];
-
-    *event = (emp_kineto_event){.kind = kind, .name = emp_json_string(m->name)};
+    EMP_CHECK(EMP_GROW(trace->event, trace->event_count + 1, trace->event_capacity));
+    if (trace->lane == NULL) EMP_CHECK(EMP_ALLOC(trace->lane, LANES_MAX));
+    emp_kineto_event *event = &trace->event[trace->event_count];
+    *event = (emp_kineto_event){
+        .kind = kind, .name = emp_json_string(m->name), .index = trace->read_count};
     if (event->name == NULL)
-        return EMP_ERROR(EMP_EFORMAT, "event %lld has no name", (long long)r->index);
-    EMP_CHECK(read_times(event, r, m, err));
-    EMP_CHECK(read_lane(event, r, m, err));
+        return EMP_ERROR(EMP_EFORMAT, "event %lld has no name", (long long)event->index);
+    if (!is_number(m->begin) || (m->length != NULL && !is_number(m->length)))
+        return refuse_times(event, err);
+    event->begin_us = emp_json_number(m->begin);
+    event->length_us = m->length == NULL ? 0.0 : emp_json_number(m->length);
+    EMP_CHECK(read_lane(event, trace, m, err));
     event->correlation = argument(m, "correlation", "External id");
-    event->args = m->args;
+    event->args = m->args != NULL ? emp_json_source(m->args) : NULL;
     event->record = argument(m, "Record function id", "External id");
-    r->trace->event_count++;
+    trace->event_count++;
     return EMP_OK;
 }
 
-/* Counts what will be read, and finds when the trace begins. */
-static int32_t survey(reader *r, const emp_json *events)
+static void visit_event(void *context, const emp_json_document *document,
+                        const emp_json *event)
 {
-    int32_t count = 0;
+    emp_kineto     *trace = (emp_kineto *)context;
+    const members   m = members_of(event);
+    emp_kineto_kind kind;
 
-    r->first_us = INFINITY;
-    for (const emp_json *v = emp_json_first(events); v != NULL; v = emp_json_next(v)) {
-        members         m = members_of(v);
-        emp_kineto_kind kind;
-        if (!find_kind(&kind, &m)) continue;
-        count++;
-        if (is_number(m.begin)) r->first_us = fmin(r->first_us, emp_json_number(m.begin));
+    (void)document;
+    if (trace->fault.status == EMP_OK && find_kind(&kind, &m))
+        (void)read_event(trace, &m, kind, &trace->fault);
+    trace->read_count++;
+}
+
+emp_status emp_kineto_parse(emp_kineto *trace, char **bytes, size_t size, emp_error *err)
+{
+    return emp_json_parse_visiting(&trace->document, bytes, size, events_key, visit_event,
+                                   trace, err);
+}
+
+/* Makes times nanoseconds since the first event. */
+static emp_status shift_times(emp_kineto *trace, emp_error *err)
+{
+    double first_us = INFINITY;
+
+    for (int32_t i = 0; i < trace->event_count; i++)
+        first_us = fmin(first_us, trace->event[i].begin_us);
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        emp_kineto_event *event = &trace->event[i];
+        const double      begin = event->begin_us - first_us, length = event->length_us;
+        if (!(begin >= 0.0 && begin <= SPAN_US_MAX && length <= SPAN_US_MAX))
+            return refuse_times(event, err);
+        event->begin_ns = llround(begin * 1e3);
+        event->end_ns = event->begin_ns + llround(fmax(length, 0.0) * 1e3);
     }
-    if (!isfinite(r->first_us)) r->first_us = 0.0;
-    return count;
+    return EMP_OK;
 }
 
 static const char *find_gpu(const emp_json *root)
@@ -224,26 +237,23 @@ static int by_begin(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-emp_status emp_kineto_read(emp_kineto *out, const emp_json *root, emp_error *err)
+emp_status emp_kineto_finish(emp_kineto *trace, emp_error *err)
 {
-    reader          r = {.trace = out};
-    const emp_json *events = events_of(root);
+    const emp_error *fault = &trace->fault;
 
-    *out = (emp_kineto){.gpu_name = find_gpu(root)};
-    EMP_CHECK(EMP_ALLOC(out->event, (size_t)survey(&r, events)));
-    EMP_CHECK(EMP_ALLOC(out->lane, LANES_MAX));
-    for (const emp_json *v = emp_json_first(events); v != NULL; v = emp_json_next(v)) {
-        members         m = members_of(v);
-        emp_kineto_kind kind;
-        if (find_kind(&kind, &m)) EMP_CHECK(read_event(&r, &m, kind, err));
-        r.index++;
-    }
-    qsort(out->event, (size_t)out->event_count, sizeof *out->event, by_begin);
+    trace->gpu_name = find_gpu(trace->document.root);
+    EMP_CHECK(shift_times(trace, err));
+    if (fault->status != EMP_OK)
+        return emp_error_set(err, fault->status, fault->file, fault->line, "%s",
+                             fault->msg);
+    if (trace->lane == NULL) EMP_CHECK(EMP_ALLOC(trace->lane, LANES_MAX));
+    qsort(trace->event, (size_t)trace->event_count, sizeof *trace->event, by_begin);
     return EMP_OK;
 }
 
 void emp_kineto_clear(emp_kineto *trace)
 {
+    emp_json_clear(&trace->document);
     emp_free(trace->event);
     emp_free(trace->lane);
     *trace = (emp_kineto){0};

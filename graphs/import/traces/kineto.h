@@ -33,11 +33,18 @@ typedef struct {
     emp_kineto_kind kind;
     int32_t         lane;     /**< index into lanes: its thread or its stream */
     const char     *name;     /**< borrowed from the document */
-    int64_t         begin_ns; /**< since the first event of the trace */
-    int64_t         end_ns;
+    union {
+        int64_t begin_ns; /**< since the first event of the trace */
+        double  begin_us; /**< until all are read: as in the file */
+    };
+    union {
+        int64_t end_ns;
+        double  length_us; /**< until all are read */
+    };
     int64_t         correlation; /**< shared by a call and what it starts; -1 = none */
     int64_t         record; /**< an operator's number in an execution trace; -1 = none */
-    const emp_json *args;   /**< borrowed; NULL = none */
+    const char *args; /**< where they are in the document (emp_json_source()); NULL = none */
+    int64_t     index; /**< in the file */
 } emp_kineto_event;
 
 /** A thread or a stream. */
@@ -48,19 +55,26 @@ typedef struct {
     int32_t index; /**< among the threads, or among the streams */
 } emp_kineto_lane;
 
-typedef struct {
-    emp_kineto_event *event; /**< by begin, of equal ones the longer first */
-    int32_t           event_count;
+/** Zero-initialise; emp_kineto_clear() releases it, also after a failure. */
+typedef struct emp_kineto {
+    emp_json_document document; /**< that it is read from, without its events */
+    emp_kineto_event *event;    /**< by begin, of equal ones the longer first */
+    int32_t           event_count, event_capacity;
     emp_kineto_lane  *lane; /**< in the order of the file */
     int32_t           lane_count;
     const char       *gpu_name; /**< of the first GPU; NULL = not said */
+    int64_t           read_count; /**< events so far, of all kinds */
+    emp_error         fault;      /**< the first; events behind it are not read */
 } emp_kineto;
 
-/** Reads the events. O(n log n). \a out is zeroed before; emp_kineto_clear() releases it, also
- * after a failure.
+/** Parses JSON, whatever it holds: the trace takes the bytes, which become NULL. If there are events, they are read while the
+ * text is, and only the first one stays in the document. O(size). \retval  As of emp_json_parse_taken(). */
+emp_status emp_kineto_parse(emp_kineto *trace, char **bytes, size_t size, emp_error *err);
+
+/** Completes a trace that is one by emp_kineto_is(). O(n log n).
  * \retval EMP_EFORMAT       An event without what it must have; the message names the event.
  * \retval EMP_EUNSUPPORTED  More events or lanes than can be read. \retval EMP_ENOMEM */
-emp_status emp_kineto_read(emp_kineto *out, const emp_json *root, emp_error *err);
+emp_status emp_kineto_finish(emp_kineto *trace, emp_error *err);
 
 void emp_kineto_clear(emp_kineto *trace);
 

@@ -243,12 +243,14 @@ static emp_status find_usual_call(splitter *s, emp_error *err)
 static emp_status splitter_find_moments(splitter *s, emp_error *err)
 {
     emp_status st = EMP_OK;
-    size_t     count = (size_t)s->trace->event_count;
+    size_t     count = 0, lanes = (size_t)s->trace->lane_count;
     pause     *pauses = NULL;
     int32_t    calls;
 
+    for (int32_t i = 0; i < s->trace->event_count; i++)
+        count += splitter_is_in(s, &s->trace->event[i]);
     EMP_TRY(find_usual_call(s, err));
-    EMP_TRY(EMP_ALLOC(s->moment, 3 * count + 1));
+    EMP_TRY(EMP_ALLOC(s->moment, 3 * count + 2 * lanes + 1));
     EMP_TRY(EMP_ALLOC(pauses, count + 1));
     EMP_TRY(find_work(s, pauses, find_pauses(pauses, s), err));
     for (int32_t i = 0; i < s->trace->event_count; i++) {

@@ -384,9 +384,25 @@ static void put_type(char type[EMP_TRACE_PART_BYTES], const emp_traced_step *ste
 
 /* ---- the graph ---- */
 
+/* Says what ran on a GPU; \a args is room for the arguments that describe it. */
+static emp_status describe_kernel(emp_graph_builder *builder, emp_op_id id,
+                                  const emp_kineto *trace, const emp_traced_node *node,
+                                  emp_json_document *args, emp_error *err)
+{
+    const emp_kineto_event *event = &trace->event[node->event];
+    const emp_kineto_event *op = node->op < 0 ? NULL : &trace->event[node->op];
+    const emp_kineto_event *by = emp_trace_described_by(event, op);
+    const bool              has_args = by != NULL && by->args != NULL;
+
+    if (has_args)
+        EMP_CHECK(emp_json_parse_again(args, &trace->document, by->args, err));
+    emp_traced_kernel kernel = emp_trace_describe(event, op, has_args ? args->root : NULL);
+    return emp_graph_builder_describe_kernel(builder, id, &kernel, err);
+}
+
 static emp_status add_op(emp_graph_builder *builder, const emp_traced_step *step,
                          const emp_kineto *trace, const emp_step_tensors *tensors,
-                         int32_t i, emp_error *err)
+                         int32_t i, emp_json_document *args, emp_error *err)
 {
     const emp_traced_node *node = &step->node[i];
     bool                   is_host = node->kind == EMP_TRACED_HOST;
@@ -404,9 +420,7 @@ static emp_status add_op(emp_graph_builder *builder, const emp_traced_step *step
     if (tensors != NULL) op.held_bytes = op.copy_bytes = tensors->bytes[i];
     EMP_CHECK(emp_graph_builder_state(builder, name, type, &op, &id, err));
     if (node->kind != EMP_TRACED_GPU) return EMP_OK;
-    emp_traced_kernel kernel = emp_trace_describe(
-        &trace->event[node->event], node->op < 0 ? NULL : &trace->event[node->op]);
-    return emp_graph_builder_describe_kernel(builder, id, &kernel, err);
+    return describe_kernel(builder, id, trace, node, args, err);
 }
 
 /* Streams of one GPU share its memory: nothing is copied from one to the other. */
@@ -429,8 +443,13 @@ static emp_status step_build(emp_graph_builder *builder, const emp_traced_step *
                              const emp_kineto *trace, const emp_step_tensors *tensors,
                              emp_error *err)
 {
-    for (int32_t i = 0; i < step->node_count; i++)
-        EMP_CHECK(add_op(builder, step, trace, tensors, i, err));
+    emp_json_document args = {0};
+    emp_status        st = EMP_OK;
+
+    for (int32_t i = 0; st == EMP_OK && i < step->node_count; i++)
+        st = add_op(builder, step, trace, tensors, i, &args, err);
+    emp_json_clear(&args);
+    if (st != EMP_OK) return st;
     for (int32_t i = 0; i < step->edge_count; i++) {
         const emp_traced_edge *e = &step->edge[i];
         if (tensors != NULL && e->is_stream_order && tensors->is_joined[e->from] &&
@@ -603,7 +622,7 @@ static emp_status join_file(emp_step_tensors *tensors, emp_import_devices *devic
     emp_error         reason = {0};
 
     EMP_TRY(emp_file_load(path, &bytes, &size, &reason));
-    EMP_TRY(emp_json_parse(&d, bytes, size, &reason));
+    EMP_TRY(emp_json_parse_taken(&d, &bytes, size, &reason));
     EMP_TRY(join_tensors(tensors, devices, step, trace, d.root, &reason));
 
 cleanup:
@@ -617,27 +636,26 @@ emp_status emp_trace_read(emp_graph_builder *builder, emp_reading *r, emp_error 
 {
     emp_status       st = EMP_OK;
     const char      *execution = r->spec->text[EXECUTION];
-    emp_kineto       trace = {0};
+    emp_kineto      *trace = r->trace;
     emp_traced_step  step = {0};
     emp_step_tensors tensors = {0};
 
     *r->devices = (emp_import_devices){
         .cpu_count = 1, .gpu_memory_bytes = MEMORY_BYTES, .runtime = "traced"};
-    EMP_TRY(emp_kineto_read(&trace, r->json, err));
-    EMP_TRY(emp_step_read(&step, &trace, ((const trace_values *)r->values)->step, err));
-    if (trace.gpu_name != NULL)
-        snprintf(r->devices->gpu_name, sizeof r->devices->gpu_name, "%s", trace.gpu_name);
-    count_lanes(r->devices, &step, &trace);
-    describe(r->devices, &step, &trace);
-    warn_without_kernels(r->notes, &step, &trace);
+    EMP_TRY(emp_kineto_finish(trace, err));
+    EMP_TRY(emp_step_read(&step, trace, ((const trace_values *)r->values)->step, err));
+    if (trace->gpu_name != NULL)
+        snprintf(r->devices->gpu_name, sizeof r->devices->gpu_name, "%s", trace->gpu_name);
+    count_lanes(r->devices, &step, trace);
+    describe(r->devices, &step, trace);
+    warn_without_kernels(r->notes, &step, trace);
     if (execution[0] != '\0')
-        EMP_TRY(join_file(&tensors, r->devices, &step, &trace, execution, err));
+        EMP_TRY(join_file(&tensors, r->devices, &step, trace, execution, err));
     EMP_TRY(
-        step_build(builder, &step, &trace, execution[0] == '\0' ? NULL : &tensors, err));
+        step_build(builder, &step, trace, execution[0] == '\0' ? NULL : &tensors, err));
 
 cleanup:
     step_tensors_clear(&tensors);
     emp_step_clear(&step);
-    emp_kineto_clear(&trace);
     return st;
 }

@@ -18,10 +18,15 @@ emp_reading read_memory_begin(memory_reading *m, const void *bytes, size_t size,
     m->params = emp_import_params_default();
     m->file =
         (emp_file){.bytes = (char *)(uintptr_t)bytes, .size = size, .is_whole = true};
-    (void)emp_json_parse(&m->json, bytes, size, NULL);
+    char *copy = emp_realloc(NULL, size, 1);
+    if (copy != NULL) {
+        memcpy(copy, bytes, size);
+        (void)emp_kineto_parse(&m->trace, &copy, size, NULL);
+    }
     return (emp_reading){.path = "memory",
                          .bytes = {bytes, size},
-                         .json = m->json.root,
+                         .json = m->trace.document.root,
+                         .trace = &m->trace,
                          .file = &m->file,
                          .spec = &m->spec,
                          .values = m->values,
@@ -32,7 +37,7 @@ emp_reading read_memory_begin(memory_reading *m, const void *bytes, size_t size,
 
 void read_memory_end(memory_reading *m)
 {
-    emp_json_clear(&m->json);
+    emp_kineto_clear(&m->trace);
     emp_import_notes_clear(&m->notes);
 }
 

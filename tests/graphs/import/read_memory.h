@@ -5,6 +5,7 @@
 #define EMP_TESTS_GRAPHS_IMPORT_READ_MEMORY_H
 
 #include "graphs/import/notes/readers.h"
+#include "graphs/import/traces/kineto.h"
 
 typedef emp_status read_memory_fn(emp_graph_builder *builder, emp_reading *r,
                                   emp_error *err);
@@ -12,7 +13,7 @@ typedef emp_status read_memory_fn(emp_graph_builder *builder, emp_reading *r,
 /** The members that a reading points to. Zero-initialise. */
 typedef struct {
     emp_file           file; /**< its bytes are borrowed */
-    emp_json_document  json;
+    emp_kineto         trace;
     emp_import_devices devices;
     emp_import_notes   notes;
     emp_import_params  params;

@@ -20,10 +20,15 @@ static emp_traced_kernel describe(const char *op, const char *op_args,
     cr_assert_eq(emp_json_parse(&a, op_args, strlen(op_args), &err), EMP_OK, "%s",
                  err.msg);
     cr_assert_eq(emp_json_parse(&b, kernel_args, strlen(kernel_args), &err), EMP_OK);
-    emp_kineto_event caller = {.kind = EMP_KINETO_OP, .name = op, .args = a.root};
+    emp_kineto_event caller = {.kind = EMP_KINETO_OP, .name = op};
     emp_kineto_event event = {
-        .kind = kind, .name = kernel, .begin_ns = 5000, .end_ns = 15000, .args = b.root};
-    emp_traced_kernel k = emp_trace_describe(&event, op == NULL ? NULL : &caller);
+        .kind = kind, .name = kernel, .begin_ns = 5000, .end_ns = 15000};
+    const emp_kineto_event *by =
+        emp_trace_described_by(&event, op == NULL ? NULL : &caller);
+    emp_traced_kernel k = emp_trace_describe(&event, op == NULL ? NULL : &caller,
+                                             by == &event  ? b.root
+                                             : by != NULL ? a.root
+                                                          : NULL);
     emp_json_clear(&a);
     emp_json_clear(&b);
     return k;
