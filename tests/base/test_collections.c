@@ -103,6 +103,53 @@ Test(strmap, places_of_names_cannot_be_foreseen)
 enum { COUNT = 40, JOINS = 30, ROUNDS = 200 };
 
 /* Beside plain labels: all of one set get the label of the other. */
+Test(strmap, adds_what_is_new_and_forgets_all)
+{
+    static char names[600][8];
+    emp_strmap  map = {0};
+    int32_t     there;
+
+    for (int round = 0; round < 2; round++) {
+        const int count = round == 0 ? 600 : 20;
+        for (int i = 0; i < 2 * count; i++) {
+            snprintf(names[i % count], sizeof names[0], "n%d", i % count);
+            const char *name = names[i % count];
+            cr_assert_eq(emp_strmap_add(&map, name, strlen(name), i, &there, NULL),
+                         EMP_OK);
+            cr_assert_eq(there, i < count ? -1 : i - count);
+        }
+        cr_expect_eq(map.count, (size_t)count);
+        emp_strmap_empty(&map);
+        cr_expect_eq(map.count, 0);
+        cr_expect_eq(emp_strmap_get(&map, "n1", 2), -1);
+    }
+    emp_strmap_clear(&map);
+}
+
+Test(values, equal_ones_are_kept_once)
+{
+    emp_value_set set = {0};
+    emp_arena     arena = {0};
+    const void   *kept[500];
+    unsigned char bytes[500] = {0};
+
+    for (size_t i = 0; i < 500; i++) { /* differ in their last byte, or their length */
+        bytes[i] = 1;
+        kept[i] = emp_value_keep(&set, &arena, bytes, i + 1);
+        cr_assert_not_null(kept[i]);
+        cr_assert_eq(memcmp(kept[i], bytes, i + 1), 0);
+        bytes[i] = 0;
+    }
+    for (size_t i = 0; i < 500; i++) {
+        bytes[i] = 1;
+        cr_assert_eq(emp_value_keep(&set, &arena, bytes, i + 1), kept[i]);
+        bytes[i] = 0;
+    }
+    cr_expect_eq(set.count, 500);
+    emp_value_set_clear(&set);
+    emp_arena_clear(&arena);
+}
+
 Test(disjoint, agrees_with_plain_labels)
 {
     for (uint64_t seed = 0; seed < ROUNDS; seed++) {

@@ -139,6 +139,29 @@ Test(arena, pieces_are_zeroed_aligned_and_disjoint)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(arena, the_newest_piece_grows_in_place_and_others_by_a_copy)
+{
+    emp_arena arena = {0};
+    char     *a = emp_arena_extend(&arena, NULL, 0, 4, 4);
+    cr_assert_not_null(a);
+    memcpy(a, "abc", 4);
+
+    cr_expect_eq(emp_arena_extend(&arena, a, 4, 12, 4), a);
+    cr_expect_str_eq(a, "abc");
+    cr_expect_eq(a[11], 0);
+    char *b = emp_arena_extend(&arena, NULL, 0, 4, 4);
+    cr_expect_eq(b, a + 12, "pieces of one unit leave no gap");
+    cr_expect_not(emp_arena_has_room_behind(&arena, a, 12, 16));
+    char *moved = emp_arena_extend(&arena, a, 12, 16, 4);
+    cr_expect(moved > b);
+    cr_expect_str_eq(moved, "abc");
+    char *large = emp_arena_extend(&arena, moved, 16, 3000000, 4);
+    cr_assert_not_null(large);
+    cr_expect_str_eq(large, "abc");
+    cr_expect_eq(large[2999999], 0);
+    emp_arena_clear(&arena);
+}
+
 Test(arena, holds_pieces_larger_than_a_chunk)
 {
     emp_arena      arena = {0};

@@ -8,14 +8,22 @@
 
 enum { NUMBER_BYTES_MAX = 63 };
 
-/* Plain comparisons instead of ctype.h: independent of the locale, and any byte is legal.
- */
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+/* Kinds of characters, independent of the locale; any byte is legal. MARK: brackets, quotes and the beginning of a
+ * comment. */
+enum { SPACE = 1, WORD = 2, MARK = 4 };
+#define FIVE(c) \
+    [c] = WORD, [(c) + 1] = WORD, [(c) + 2] = WORD, [(c) + 3] = WORD, [(c) + 4] = WORD
+static const unsigned char kinds[256] = {
+    FIVE('a'), FIVE('f'), FIVE('k'), FIVE('p'), FIVE('u'), ['z'] = WORD,
+    FIVE('A'), FIVE('F'), FIVE('K'), FIVE('P'), FIVE('U'), ['Z'] = WORD,
+    FIVE('0'), FIVE('5'), ['_'] = WORD, [' '] = SPACE, ['\t'] = SPACE, ['\n'] = SPACE,
+    ['\v'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE, ['{'] = MARK, ['}'] = MARK,
+    ['<'] = MARK, ['>'] = MARK, ['['] = MARK, [']'] = MARK, ['"'] = MARK, ['\''] = MARK,
+    ['#'] = MARK};
+
+static bool is_of(char c, unsigned kind) { return kinds[(unsigned char)c] & kind; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_word(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+static bool is_word(char c) { return is_of(c, WORD); }
 
 static int line_of(const emp_cursor *cursor)
 {
@@ -35,15 +43,15 @@ static emp_slice seen(const emp_cursor *cursor)
 
 static void skip_space(emp_cursor *cursor)
 {
-    while (cursor->at < cursor->end) {
-        if (*cursor->at == '#') {
-            while (cursor->at < cursor->end && *cursor->at != '\n') cursor->at++;
-        } else if (is_space(*cursor->at)) {
-            cursor->at++;
-        } else {
-            return;
-        }
+    const char *at = cursor->at, *end = cursor->end;
+
+    for (;;) {
+        while (at < end && is_of(*at, SPACE)) at++;
+        if (at == end || *at != '#') break;
+        at = memchr(at, '\n', (size_t)(end - at));
+        if (at == NULL) at = end;
     }
+    cursor->at = at;
 }
 
 /* Skips space, then \a wanted if it is there. */
@@ -55,21 +63,28 @@ static bool accept(emp_cursor *cursor, char wanted)
     return true;
 }
 
+static const char *find_char(const char *at, const char *end, char wanted)
+{
+    const char *found = at == end ? NULL : memchr(at, wanted, (size_t)(end - at));
+
+    return found != NULL ? found : end;
+}
+
 static emp_status skip_literal(emp_cursor *cursor, emp_error *err)
 {
-    const char *at = cursor->at;
-    char        quote = *at++;
+    const char  quote = *cursor->at, *end = cursor->end;
+    const char *at = cursor->at + 1, *close = find_char(at, end, quote), *escape;
 
-    while (at < cursor->end && *at != quote) {
-        if (*at == '\\' && at + 1 < cursor->end) at++;
-        at++;
+    while ((escape = find_char(at, close, '\\')) < close) {
+        at = end - escape > 2 ? escape + 2 : end;
+        if (at > close) close = find_char(at, end, quote);
     }
-    if (at >= cursor->end) {
+    if (close == end) {
         return EMP_ERROR(EMP_EFORMAT,
                          "line %d: a string without its closing %c (truncated?)",
                          line_of(cursor), quote);
     }
-    cursor->at = at + 1;
+    cursor->at = close + 1;
     return EMP_OK;
 }
 
@@ -91,7 +106,8 @@ static emp_status find_closing(emp_cursor *cursor, char bracket, emp_error *err)
 
     awaited[depth++] = closing(bracket);
     for (;;) {
-        skip_space(cursor);
+        while (cursor->at < cursor->end && !is_of(*cursor->at, MARK)) cursor->at++;
+        if (cursor->at < cursor->end && *cursor->at == '#') skip_space(cursor);
         if (cursor->at == cursor->end) {
             return EMP_ERROR(EMP_EFORMAT, "line %d: '%c' is never closed (truncated?)",
                              line_of(&open), bracket);

@@ -4,6 +4,7 @@
 #include <locale.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text/json.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -333,4 +334,90 @@ Test(json, control_characters_are_refused_at_every_place_of_a_string)
         cr_expect_eq(emp_json_parse(&d, text, strlen(text), &err), EMP_EFORMAT);
         emp_json_clear(&d);
     }
+}
+
+/* The members of a long list as they were visited: "1,x,". */
+typedef struct {
+    char        seen[64];
+    const char *source; /* of a member "args" */
+} visits;
+
+static void note_visit(void *context, const emp_json_document *d, const emp_json *member)
+{
+    visits         *v = context;
+    const emp_json *args = emp_json_get(member, "args");
+
+    cr_expect_not_null(d->text);
+    snprintf(v->seen + strlen(v->seen), sizeof v->seen - strlen(v->seen), "%s,",
+             emp_json_string(emp_json_get(member, "n")));
+    if (args != NULL) v->source = emp_json_source(args);
+}
+
+static emp_status visit(emp_json_document *d, visits *v, const char *text, emp_error *err)
+{
+    char *bytes = emp_strdup(text);
+
+    return emp_json_parse_visiting(d, &bytes, strlen(text), "list", note_visit, v, err);
+}
+
+Test(json, a_long_list_is_visited_and_only_its_first_member_stays)
+{
+    static const char members[] =
+        "[{\"n\": \"a\"}, {\"n\": \"b\", \"list\": [7]}, {\"n\": \"c\"}]";
+    char text[256];
+
+    snprintf(text, sizeof text, "{\"x\": [1, 2], \"list\": %s, \"z\": [3, 4]}", members);
+    for (int is_root = 0; is_root < 2; is_root++) {
+        emp_json_document d = {0};
+        visits            v = {0};
+        emp_error         err = {0};
+        cr_assert_eq(visit(&d, &v, is_root ? members : text, &err), EMP_OK, "%s",
+                     err.msg);
+        cr_expect_str_eq(v.seen, "a,b,c,");
+        const emp_json *list = is_root ? d.root : emp_json_get(d.root, "list");
+        const emp_json *first = emp_json_first(list);
+        cr_expect_eq(emp_json_count(list), 1);
+        cr_expect_str_eq(emp_json_string(emp_json_get(first, "n")), "a");
+        cr_expect_null(emp_json_next(first));
+        cr_expect(is_root || emp_json_count(emp_json_get(d.root, "x")) == 2);
+        cr_expect(is_root || emp_json_count(emp_json_get(d.root, "z")) == 2);
+        emp_json_clear(&d);
+    }
+}
+
+Test(json, a_member_that_was_dropped_is_read_again)
+{
+    emp_json_document d = {0}, again = {0};
+    visits            v = {0};
+    emp_error         err = {0};
+
+    cr_assert_eq(visit(&d, &v,
+                       "[1, {\"n\": \"a\", \"\\u0061rgs\" : {\"t\\u0041\": [\"\\u00e9:\\\"\", "
+                       "2.5], \"u\": {}}}, {\"n\": \"b\"}]",
+                       &err),
+                 EMP_OK, "%s", err.msg);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(emp_json_parse_again(&again, &d, v.source, &err), EMP_OK);
+        const emp_json *list = emp_json_first(emp_json_get(again.root, "tA"));
+        cr_assert_not_null(list);
+        cr_expect_str_eq(emp_json_string(list), "\xc3\xa9:\"");
+        cr_expect_eq(emp_json_number(emp_json_next(list)), 2.5);
+        cr_expect(emp_json_is(emp_json_get(again.root, "u"), EMP_JSON_OBJECT));
+        cr_expect_eq(emp_json_count(again.root), 2);
+    }
+    emp_json_clear(&again);
+    emp_json_clear(&d);
+}
+
+Test(json, faults_of_a_visited_list_have_their_line)
+{
+    emp_json_document d = {0};
+    visits            v = {0};
+    emp_error         err = {0};
+
+    cr_expect_eq(visit(&d, &v, "{\"list\": [{},\n{},\n{\"a\":1,\"a\":1}]}", &err),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "line 3: not JSON: an object has the key"), "%s",
+                       err.msg);
+    emp_json_clear(&d);
 }

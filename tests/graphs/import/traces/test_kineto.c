@@ -243,6 +243,17 @@ Test(kineto, faults_are_named)
             EMP_EFORMAT);
 }
 
+/* Lists and numbers among the events are no events. */
+Test(kineto, members_of_the_list_that_are_no_events_are_skipped)
+{
+    emp_graph *plain = graph_load(seed(), NULL, NULL);
+
+    scratch_write_json("trace.json",
+                       change("\"ts\": 1000, \"dur\": 1000},",
+                              "\"ts\": 1000, \"dur\": 1000}, [1, [\"ph\"]], 7, {},"));
+    cr_expect_eq(graph_load(scratch_path("trace.json"), NULL, NULL)->hash, plain->hash);
+}
+
 /* A clock of the GPU that is off may let a kernel begin before its launch, which makes no cycle. */
 Test(kineto, without_steps_the_whole_trace_is_one)
 {
