@@ -114,7 +114,8 @@ static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t leng
 int32_t emp_strmap_get(const emp_strmap *map, const char *key, size_t length)
 {
     if (map->capacity == 0) return -1;
-    const emp_strmap_slot *slot = find(map, key, length, emp_hash_of_process(key, length));
+    const emp_strmap_slot *slot =
+        find(map, key, length, emp_hash_of_process(key, length));
     return slot->key == NULL ? -1 : slot->value;
 }
 
@@ -182,7 +183,7 @@ void emp_strmap_clear(emp_strmap *map)
 static uint64_t fold(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 wide;
-    const wide product = (wide)a * b;
+    const wide                              product = (wide)a * b;
 
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }

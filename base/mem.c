@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _DEFAULT_SOURCE /* madvise() */
 #include "base/mem.h"
 
 #include <malloc.h>
@@ -7,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { ALIGNMENT = 64, ALIGN_FROM_BYTES = 4096 };
 
@@ -84,6 +86,21 @@ void *emp_realloc(void *block, size_t count, size_t size)
     atomic_fetch_sub(&live_bytes, (int64_t)before);
     count_bytes(grown);
     return grown;
+}
+
+void *emp_calloc_for_random_access(size_t count, size_t size)
+{
+    const size_t bytes = count * size;
+    void        *block = emp_realloc(NULL, count, size);
+
+    if (block == NULL) return NULL;
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = 4096, large = (uintptr_t)1 << 23;
+    const uintptr_t first = ((uintptr_t)block + page - 1) / page * page;
+    if (bytes >= large)
+        (void)madvise((void *)first, (bytes - page) / page * page, MADV_HUGEPAGE);
+#endif
+    return memset(block, 0, bytes);
 }
 
 emp_status emp_mem_grow(void *pointer, int64_t wanted, int32_t *capacity, size_t size,

@@ -43,6 +43,10 @@ emp_status emp_mem_grow(void *pointer, int64_t wanted, int32_t *capacity, size_t
  * zeroed. On failure returns NULL and \a block stays valid. */
 void *emp_realloc(void *block, size_t count, size_t size);
 
+/** emp_calloc() of a block that is read and written at random places, as tables of names are: a large one has huge
+ * pages where the system gives them, so that an access takes one miss of a cache instead of two. */
+void *emp_calloc_for_random_access(size_t count, size_t size);
+
 /** A copy of the string; NULL on failure. */
 char *emp_strdup(const char *text);
 

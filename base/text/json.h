@@ -49,8 +49,9 @@ typedef struct {
     /* private */
     emp_json *value; /* in the order of the text: a list, then what is in it */
     size_t    count, capacity;
-    char     *text; /* what was read; each string has an end, then blanks, in the place of its quote */
-    size_t    size;
+    char *
+        text; /* what was read; each string has an end, then blanks, in the place of its quote */
+    size_t size;
 } emp_json_document;
 
 /** Reads one value and nothing behind it. O(size).

@@ -67,18 +67,19 @@ static emp_status read_file(emp_sheet *sheet, const char *path, int32_t rounds,
     struct stat info;
 
     if (stat(path, &info) != 0)
-        return EMP_ERROR(EMP_EIO, "%s cannot be read; "
-                                  "bench/speed/large_files.py makes such files", path);
+        return EMP_ERROR(EMP_EIO,
+                         "%s cannot be read; "
+                         "bench/speed/large_files.py makes such files",
+                         path);
     EMP_TRY(EMP_ALLOC(seconds, (size_t)rounds));
     for (int32_t i = 0; i < rounds; i++)
         EMP_TRY(read_once(&seconds[i], &beside_bytes, path, err));
     const emp_quartiles s = emp_quartiles_of(seconds, (size_t)rounds);
     const double        megabytes = (double)info.st_size / MEGABYTE;
-    EMP_SHEET_ADD(sheet, EMP_V(path), EMP_V(megabytes), EMP_V(rounds),
-                  emp_quartiles_value(&s),
-                  emp_value_range(megabytes / s.median, megabytes / s.high,
-                                  megabytes / s.low),
-                  EMP_V((double)beside_bytes / (double)info.st_size));
+    EMP_SHEET_ADD(
+        sheet, EMP_V(path), EMP_V(megabytes), EMP_V(rounds), emp_quartiles_value(&s),
+        emp_value_range(megabytes / s.median, megabytes / s.high, megabytes / s.low),
+        EMP_V((double)beside_bytes / (double)info.st_size));
 
 cleanup:
     emp_free(seconds);
@@ -92,7 +93,7 @@ emp_status emp_speed_read(emp_speed_table *table, const emp_speed_params *params
         EMP_COLUMN("file", "file", EMP_SHEET_WORD),
         EMP_COLUMN("megabytes", "MB", EMP_SHEET_REAL),
         EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT),
-        EMP_COLUMN("seconds", "CPU s", EMP_SHEET_REAL, .low = "seconds_q1",
+        EMP_COLUMN("seconds", NULL, EMP_SHEET_REAL, .low = "seconds_q1",
                    .high = "seconds_q3"),
         EMP_COLUMN("rate", "MB/s", EMP_SHEET_REAL, .low = "rate_q1", .high = "rate_q3",
                    .range = EMP_SHEET_BEHIND),

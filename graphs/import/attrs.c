@@ -260,11 +260,9 @@ static const emp_field_name entry_names[] = {
     {"key", ENTRY_KEY}, {"value", ENTRY_VALUE}, {0}};
 /* AttrValue, and its ListValue, which uses the same numbers. */
 static const emp_field_name value_names[] = {
-    {"list", VALUE_LIST},     {"s", VALUE_S},
-    {"i", VALUE_I},           {"b", VALUE_B},
-    {"type", VALUE_TYPE},     {"shape", VALUE_SHAPE},
-    {"tensor", VALUE_TENSOR}, {"func", VALUE_FUNC},
-    {0}};
+    {"list", VALUE_LIST},     {"s", VALUE_S},       {"i", VALUE_I},
+    {"b", VALUE_B},           {"type", VALUE_TYPE}, {"shape", VALUE_SHAPE},
+    {"tensor", VALUE_TENSOR}, {"func", VALUE_FUNC}, {0}};
 
 /* The target of an attribute; each takes one kind of value and ignores others. */
 typedef enum {
@@ -290,7 +288,10 @@ typedef struct {
     size_t      where; /* offset in emp_op_attrs; for SET_DTYPE the rank */
 } attr_rule;
 
-#define RULE(key, effect, where) {sizeof(key) - 1, key, effect, where}
+#define RULE(key, effect, where)            \
+    {                                       \
+        sizeof(key) - 1, key, effect, where \
+    }
 
 #define AT(member) offsetof(emp_op_attrs, member)
 

@@ -39,7 +39,7 @@ void emp_node_attrs_clear(emp_node_attrs *node);
 typedef struct {
     emp_slice   key;
     emp_message entry;
-    emp_field   value; /**< of the entry: an AttrValue; its number is 0 if there is none */
+    emp_field value; /**< of the entry: an AttrValue; its number is 0 if there is none */
 } emp_attr;
 
 /** Reads one field "attr" of the message \a node_def. \retval EMP_EFORMAT  Malformed. */

@@ -38,8 +38,8 @@ emp_status emp_frames_init(emp_frames *frames, emp_message_file *file, emp_slice
 
     *frames = (emp_frames){.iterations = iterations};
     frames->budget = BYTES_FREE + BYTES_FOR_BYTE * (int64_t)file->bytes.size;
-    EMP_CHECK(emp_functions_read(&frames->functions, &frames->node_count, file, graph,
-                                 err));
+    EMP_CHECK(
+        emp_functions_read(&frames->functions, &frames->node_count, file, graph, err));
     return add_frame(&root, frames, (emp_frame){.call = -1, .before = -1, .prefix = ""},
                      err);
 }

@@ -48,10 +48,10 @@ typedef struct {
     emp_node_input          *input;          /* of the node that is being read */
     emp_node_name           *expected;       /* [input] */
     emp_op_id               *source;         /* [input] the op that it means */
-    int32_t                  input_count, input_capacity, expected_capacity, source_capacity;
-    open_node               *open; /* that are still to be connected */
-    int32_t                  open_count, open_capacity;
-    int32_t                  target_count; /* tensors of the signature */
+    int32_t    input_count, input_capacity, expected_capacity, source_capacity;
+    open_node *open; /* that are still to be connected */
+    int32_t    open_count, open_capacity;
+    int32_t    target_count; /* tensors of the signature */
 } reader;
 
 /* A node as the file gives it. */
@@ -317,11 +317,11 @@ static emp_status connect_declared(reader *r, emp_op_id op, emp_slice body,
         return EMP_OK;
     }
     for (int32_t i = 0; i < r->input_count; i++)
-        EMP_CHECK(r->input[i].is_control
-                      ? emp_graph_builder_add_control(r->builder, r->source[i], op, err)
-                      : emp_graph_builder_connect(
-                            r->builder, (emp_port){r->source[i], r->input[i].port}, op,
-                            err));
+        EMP_CHECK(
+            r->input[i].is_control
+                ? emp_graph_builder_add_control(r->builder, r->source[i], op, err)
+                : emp_graph_builder_connect(
+                      r->builder, (emp_port){r->source[i], r->input[i].port}, op, err));
     return EMP_OK;
 }
 

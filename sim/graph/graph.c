@@ -71,10 +71,7 @@ static emp_op_cost *emp_graph_store_own(emp_graph_store *store, const emp_op_cos
     return copy;
 }
 
-void emp_graph_store_seal(emp_graph_store *store)
-{
-    emp_value_set_clear(&store->kept);
-}
+void emp_graph_store_seal(emp_graph_store *store) { emp_value_set_clear(&store->kept); }
 
 /* ---- a graph ---- */
 

@@ -126,7 +126,8 @@ static emp_status grow_names(emp_node_table *t, size_t count, emp_error *err)
 
     while (4 * count > 3 * larger.capacity) larger.capacity *= 2;
     if (larger.capacity == t->capacity) return EMP_OK;
-    EMP_CHECK(EMP_ALLOC(larger.slot, larger.capacity));
+    larger.slot = emp_calloc_for_random_access(larger.capacity, sizeof *larger.slot);
+    if (larger.slot == NULL) return EMP_ERROR(EMP_ENOMEM, "names of %zu ops", count);
     for (size_t i = 0; i < t->capacity; i++)
         if (t->slot[i].name != NULL)
             put_name(&larger, t->slot[i].name, t->slot[i].id, t->slot[i].hash);
@@ -263,9 +264,9 @@ static emp_status set_edges(emp_graph_builder *b, emp_node *node, const emp_port
     }
     node->input_count = node->input_capacity = input_count;
     node->control_count = node->control_capacity = control_count;
-    node->input = emp_arena_extend(&b->scratch, NULL, 0,
-                                   (size_t)input_count * sizeof *node->input,
-                                   sizeof(emp_op_id));
+    node->input =
+        emp_arena_extend(&b->scratch, NULL, 0, (size_t)input_count * sizeof *node->input,
+                         sizeof(emp_op_id));
     node->control = emp_arena_extend(&b->scratch, NULL, 0,
                                      (size_t)control_count * sizeof *node->control,
                                      sizeof(emp_op_id));
@@ -349,13 +350,11 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                               outputs, output_count, op, err);
 }
 
-emp_status emp_graph_builder_declare_expected(emp_graph_builder   *b,
-                                              const emp_node_name *name, const char *type,
-                                              size_t               type_length,
-                                              const emp_op_attrs  *attrs,
-                                              const emp_shape     *outputs,
-                                              int32_t output_count, emp_op_id *op,
-                                              emp_error *err)
+emp_status
+emp_graph_builder_declare_expected(emp_graph_builder *b, const emp_node_name *name,
+                                   const char *type, size_t type_length,
+                                   const emp_op_attrs *attrs, const emp_shape *outputs,
+                                   int32_t output_count, emp_op_id *op, emp_error *err)
 {
     static const emp_tensor_info nothing = {0};
 
@@ -469,8 +468,8 @@ static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
 
     if (count > INT32_MAX / 2) return NULL;
     const int32_t wanted = count == 0 || is_newest ? count + 1 : 2 * count;
-    void         *larger = emp_arena_extend(&b->scratch, edges, used,
-                                            (size_t)wanted * size, sizeof(emp_op_id));
+    void *larger = emp_arena_extend(&b->scratch, edges, used, (size_t)wanted * size,
+                                    sizeof(emp_op_id));
     if (larger != NULL) *capacity = wanted;
     return larger;
 }
@@ -667,9 +666,9 @@ static emp_status complete_output(emp_graph_builder *b, emp_tensor_info *output,
                           output->value_count <= EMP_MAX_CONST_VALUES &&
                           emp_shape_is_known(&shape) &&
                           emp_shape_elements(&shape) == output->value_count;
-        output->value = fits ? keep(b, output->value,
-                                    (size_t)output->value_count * sizeof(int64_t))
-                             : NULL;
+        output->value =
+            fits ? keep(b, output->value, (size_t)output->value_count * sizeof(int64_t))
+                 : NULL;
         if (fits && output->value == NULL) return EMP_ENOMEM;
     }
     if (output->value == NULL) output->value_count = 0;

@@ -108,9 +108,9 @@ void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
 void emp_graph_builder_leave_targets(emp_graph_builder *b);
 
 /* Queries on what has been built so far. */
-int32_t     emp_graph_builder_op_count(const emp_graph_builder *b);
-emp_op_id   emp_graph_builder_find(const emp_graph_builder *b, const char *name,
-                                   size_t length); /**< -1 = none */
+int32_t   emp_graph_builder_op_count(const emp_graph_builder *b);
+emp_op_id emp_graph_builder_find(const emp_graph_builder *b, const char *name,
+                                 size_t length); /**< -1 = none */
 
 /** A name that emp_graph_builder_expect() has seen. The bytes are borrowed. */
 typedef struct {
@@ -126,13 +126,11 @@ emp_op_id     emp_graph_builder_find_expected(const emp_graph_builder *b,
                                               const emp_node_name     *name);
 
 /** emp_graph_builder_declare() of such a name. */
-emp_status emp_graph_builder_declare_expected(emp_graph_builder   *b,
-                                              const emp_node_name *name, const char *type,
-                                              size_t               type_length,
-                                              const emp_op_attrs  *attrs,
-                                              const emp_shape     *outputs,
-                                              int32_t output_count, emp_op_id *op,
-                                              emp_error *err);
+emp_status
+emp_graph_builder_declare_expected(emp_graph_builder *b, const emp_node_name *name,
+                                   const char *type, size_t type_length,
+                                   const emp_op_attrs *attrs, const emp_shape *outputs,
+                                   int32_t output_count, emp_op_id *op, emp_error *err);
 
 const char *emp_graph_builder_name(const emp_graph_builder *b, emp_op_id op);
 const char *emp_graph_builder_type(const emp_graph_builder *b, emp_op_id op);

@@ -37,19 +37,19 @@ typedef struct {
         const char *name; /**< of the node; NULL = free slot */
         emp_op_id   id;
         uint32_t    hash;
-    }     *slot;
+    } * slot;
     size_t capacity; /**< a power of two, or 0 */
 } emp_node_table;
 
 struct emp_graph_builder {
     emp_arena      names;   /**< op and type names; moves into the graph */
     emp_arena      scratch; /**< everything else that nodes point to */
-    emp_value_set  values;  /**< in scratch: attributes, outputs, and what they point to */
+    emp_value_set  values; /**< in scratch: attributes, outputs, and what they point to */
     emp_node_table id_of_name;
     emp_strmap     index_of_type;
-    emp_node    *node;
-    int32_t      node_count, node_capacity;
-    const char **type_name;
+    emp_node      *node;
+    int32_t        node_count, node_capacity;
+    const char   **type_name;
     const emp_op_type *
         *type_entry; /**< never NULL here: unknown types have an entry too */
     const emp_op_attrs **last_attrs; /**< [type] of its last node, or NULL */

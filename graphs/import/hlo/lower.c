@@ -89,7 +89,8 @@ static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
 }
 
 /* Adds a text, of which at most so many bytes, and a slash behind it unless it is empty or the last. */
-static size_t add_text(char *name, size_t length, emp_slice text, size_t most, bool is_last)
+static size_t add_text(char *name, size_t length, emp_slice text, size_t most,
+                       bool is_last)
 {
     const size_t size = text.size < most ? text.size : most;
 
@@ -100,9 +101,9 @@ static size_t add_text(char *name, size_t length, emp_slice text, size_t most, b
 }
 
 /* Writes a name that the builder does not have yet. Characters outside ASCII become "?". */
-static emp_node_name hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
-                                 const emp_hlo_instruction *i, const char *path,
-                                 const emp_graph_builder *builder)
+static emp_node_name hlo_op_name(char                  name[EMP_HLO_OP_NAME_BYTES],
+                                 const emp_hlo_module *m, const emp_hlo_instruction *i,
+                                 const char *path, const emp_graph_builder *builder)
 {
     const emp_slice outer = {path, strlen(path)};
     size_t          length = add_text(name, 0, scope_of(m, i), SCOPE_BYTES, false);
@@ -291,8 +292,8 @@ static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
                          OUTPUT_BYTES * (int64_t)i->tensor_count +
                          INPUT_BYTES * (int64_t)(i->operand_count + i->control_count),
                      err));
-    EMP_CHECK(emp_graph_builder_declare_expected(
-        l->builder, &expected, type, strlen(type), attrs, NULL, 0, op, err));
+    EMP_CHECK(emp_graph_builder_declare_expected(l->builder, &expected, type,
+                                                 strlen(type), attrs, NULL, 0, op, err));
     EMP_CHECK(EMP_GROW(l->made, i->tensor_count, l->made_capacity));
     for (int32_t t = made.begin; t < made.end; t++)
         l->made[t - made.begin] = *l->m->tensor[i->first_tensor + t];
@@ -353,9 +354,9 @@ static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
                              const emp_hlo_instruction *i, int32_t *value, emp_error *err)
 {
     const emp_op_cost *cost = NULL;
-    emp_hlo_made made = emp_hlo_made_by(l->m, i);
-    emp_op_id    op = -1;
-    int32_t      updated = emp_hlo_updated_operand(l->kernels, i);
+    emp_hlo_made       made = emp_hlo_made_by(l->m, i);
+    emp_op_id          op = -1;
+    int32_t            updated = emp_hlo_updated_operand(l->kernels, i);
 
     if (updated >= i->operand_count) updated = -1;
     bool is_in_place = updated >= 0 &&
@@ -482,7 +483,8 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
                                .scalar_steps = SCALAR_STEPS};
     const emp_hlo_frame   entry = {.c = &m->computation[m->entry], .path = ""};
 
-    l.cost_of = EMP_ADD_ARRAY(&l.arrays, const emp_op_cost *, (size_t)m->instruction_count);
+    l.cost_of =
+        EMP_ADD_ARRAY(&l.arrays, const emp_op_cost *, (size_t)m->instruction_count);
     l.constant_of = EMP_ADD_ARRAY(&l.arrays, emp_op_id, (size_t)m->instruction_count);
     if (l.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "costs of %d instructions", m->instruction_count);

@@ -94,7 +94,7 @@ typedef struct {
     int32_t                port_count, port_capacity;
     int64_t                budget_bytes;
     int64_t                scalar_steps; /**< that may still be spent on scalars */
-    emp_value_set          cost_set; /**< equal costs are kept once */
+    emp_value_set          cost_set;     /**< equal costs are kept once */
     emp_arena              costs;
     emp_tensor_info       *made; /**< results of the op that is declared */
     int32_t                made_capacity;

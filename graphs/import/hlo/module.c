@@ -357,8 +357,7 @@ static int64_t count_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i
     int64_t      bytes = 0;
 
     for (int32_t t = made.begin; t < made.end; t++)
-        bytes =
-            emp_add_saturating(bytes, emp_info_bytes(m->tensor[i->first_tensor + t]));
+        bytes = emp_add_saturating(bytes, emp_info_bytes(m->tensor[i->first_tensor + t]));
     return bytes;
 }
 

@@ -86,18 +86,18 @@ typedef struct {
     emp_slice   aliases;      /**< results that are written in place of parameters */
     bool        is_scheduled; /**< XLA has compiled it */
 
-    emp_hlo_computation *computation;
-    emp_hlo_instruction *instruction;
-    emp_hlo_opcode      *opcode;
+    emp_hlo_computation    *computation;
+    emp_hlo_instruction    *instruction;
+    emp_hlo_opcode         *opcode;
     const emp_tensor_info **tensor; /**< equal ones are kept once */
-    emp_hlo_attr        *attr;
-    int32_t             *part, *operand, *parameter;
+    emp_hlo_attr           *attr;
+    int32_t                *part, *operand, *parameter;
     int32_t computation_count, instruction_count, opcode_count, tensor_count, attr_count;
     int32_t part_count, operand_count, parameter_count;
     int32_t computation_capacity, instruction_capacity, opcode_capacity, tensor_capacity;
     int32_t attr_capacity, part_capacity, operand_capacity, parameter_capacity;
     int32_t entry; /**< computation; -1: there is none */
-    emp_strmap computation_of_name, opcode_of_name;
+    emp_strmap    computation_of_name, opcode_of_name;
     emp_value_set tensors;
     emp_arena     values;
 } emp_hlo_module;
@@ -113,7 +113,8 @@ emp_status emp_hlo_grow(void *array, int32_t count, int32_t *capacity, size_t si
                  sizeof *(m)->items, err)
 
 /** The one copy of a tensor's description, whose padding is zero. NULL when out of memory. */
-const emp_tensor_info *emp_hlo_keep_tensor(emp_hlo_module *m, const emp_tensor_info *info);
+const emp_tensor_info *emp_hlo_keep_tensor(emp_hlo_module        *m,
+                                           const emp_tensor_info *info);
 
 /** The number of an opcode, which is new or seen before. \retval EMP_ENOMEM */
 emp_status emp_hlo_opcode_of(emp_hlo_module *m, emp_slice name, int32_t *number,

@@ -8,17 +8,21 @@ enum { DEPTH_MAX = 16, SHOWN_BYTES = 40 };
 
 /* Kinds of characters. */
 enum { BLANK = 1, OF_NAME = 2, OPENS = 4, CLOSES = 8, QUOTE = 16, ENDS = 32, SLASH = 64 };
-#define FIVE(c)                                                                    \
+#define FIVE(c)                                                                   \
     [c] = OF_NAME, [(c) + 1] = OF_NAME, [(c) + 2] = OF_NAME, [(c) + 3] = OF_NAME, \
     [(c) + 4] = OF_NAME
 static const unsigned char kinds[256] = {
-    FIVE('a'), FIVE('f'), FIVE('k'), FIVE('p'), FIVE('u'), ['z'] = OF_NAME,
-    FIVE('A'), FIVE('F'), FIVE('K'), FIVE('P'), FIVE('U'), ['Z'] = OF_NAME,
-    FIVE('0'), FIVE('5'), ['_'] = OF_NAME, ['.'] = OF_NAME, ['-'] = OF_NAME,
-    ['$'] = OF_NAME, [' '] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK | ENDS, ['\v'] = BLANK,
-    ['\f'] = BLANK, ['\r'] = BLANK, [','] = ENDS, ['('] = OPENS, ['['] = OPENS,
-    ['{'] = OPENS, [')'] = CLOSES, [']'] = CLOSES, ['}'] = CLOSES, ['"'] = QUOTE,
-    ['/'] = SLASH};
+    FIVE('a'),       FIVE('f'),       FIVE('k'),
+    FIVE('p'),       FIVE('u'),       ['z'] = OF_NAME,
+    FIVE('A'),       FIVE('F'),       FIVE('K'),
+    FIVE('P'),       FIVE('U'),       ['Z'] = OF_NAME,
+    FIVE('0'),       FIVE('5'),       ['_'] = OF_NAME,
+    ['.'] = OF_NAME, ['-'] = OF_NAME, ['$'] = OF_NAME,
+    [' '] = BLANK,   ['\t'] = BLANK,  ['\n'] = BLANK | ENDS,
+    ['\v'] = BLANK,  ['\f'] = BLANK,  ['\r'] = BLANK,
+    [','] = ENDS,    ['('] = OPENS,   ['['] = OPENS,
+    ['{'] = OPENS,   [')'] = CLOSES,  [']'] = CLOSES,
+    ['}'] = CLOSES,  ['"'] = QUOTE,   ['/'] = SLASH};
 
 static unsigned kind_of(char c) { return kinds[(unsigned char)c]; }
 
@@ -206,7 +210,10 @@ static bool hlo_text_skip_table(emp_hlo_text *t, emp_slice title)
 
 static bool is_number_type(emp_slice name, emp_dtype *dtype)
 {
-#define TYPE(name, dtype) {sizeof(name) - 1, name, dtype}
+#define TYPE(name, dtype)             \
+    {                                 \
+        sizeof(name) - 1, name, dtype \
+    }
     static const struct {
         size_t      size;
         const char *name;
@@ -291,7 +298,8 @@ static emp_status read_tensor(emp_hlo_text *t, emp_hlo_module *m, emp_hlo_shape 
     emp_tensor_info info;
     emp_slice       name, inside, size;
 
-    memset(&info, 0, sizeof info); /* the shape of a scalar; equal ones have equal bytes */
+    memset(&info, 0,
+           sizeof info); /* the shape of a scalar; equal ones have equal bytes */
 
     if (!hlo_text_name(t, &name) || t->at == t->end || *t->at != '[')
         return hlo_text_fail(t, "a shape such as f32[2,3]", err);
@@ -396,9 +404,9 @@ static emp_status read_attributes(reader *r, int32_t *first, int32_t *count,
         if (!hlo_text_pair(&r->text, &key, &value))
             return hlo_text_fail(&r->text, "an attribute such as index=0", err);
         EMP_CHECK(EMP_HLO_GROW(m, attr));
-        m->attr[m->attr_count++] = (emp_hlo_attr){
-            (uint32_t)(key.data - m->begin), (uint32_t)key.size,
-            (uint32_t)(value.data - m->begin), (uint32_t)value.size};
+        m->attr[m->attr_count++] =
+            (emp_hlo_attr){(uint32_t)(key.data - m->begin), (uint32_t)key.size,
+                           (uint32_t)(value.data - m->begin), (uint32_t)value.size};
     }
     *count = m->attr_count - *first;
     return EMP_OK;

@@ -96,11 +96,11 @@ static inline emp_import_params emp_import_params_default(void)
 enum { EMP_READING_VALUES_BYTES = 128 };
 
 typedef struct {
-    const char     *path;
-    emp_slice       bytes; /**< all of the file, unpacked */
-    const emp_json *json;  /**< its root; NULL: the file is not JSON */
+    const char        *path;
+    emp_slice          bytes; /**< all of the file, unpacked */
+    const emp_json    *json;  /**< its root; NULL: the file is not JSON */
     struct emp_kineto *trace; /**< that JSON may be; it owns the document */
-    emp_file       *file;  /**< for headers, of which no more than needed is read */
+    emp_file          *file;  /**< for headers, of which no more than needed is read */
 
     const emp_spec_parts
                *spec;   /**< texts by the keys of the prefix, and the rest; all "" if the

@@ -14,12 +14,12 @@ enum { SPACE = 1, WORD = 2, MARK = 4 };
 #define FIVE(c) \
     [c] = WORD, [(c) + 1] = WORD, [(c) + 2] = WORD, [(c) + 3] = WORD, [(c) + 4] = WORD
 static const unsigned char kinds[256] = {
-    FIVE('a'), FIVE('f'), FIVE('k'), FIVE('p'), FIVE('u'), ['z'] = WORD,
-    FIVE('A'), FIVE('F'), FIVE('K'), FIVE('P'), FIVE('U'), ['Z'] = WORD,
-    FIVE('0'), FIVE('5'), ['_'] = WORD, [' '] = SPACE, ['\t'] = SPACE, ['\n'] = SPACE,
-    ['\v'] = SPACE, ['\f'] = SPACE, ['\r'] = SPACE, ['{'] = MARK, ['}'] = MARK,
-    ['<'] = MARK, ['>'] = MARK, ['['] = MARK, [']'] = MARK, ['"'] = MARK, ['\''] = MARK,
-    ['#'] = MARK};
+    FIVE('a'),      FIVE('f'),      FIVE('k'),      FIVE('p'),      FIVE('u'),
+    ['z'] = WORD,   FIVE('A'),      FIVE('F'),      FIVE('K'),      FIVE('P'),
+    FIVE('U'),      ['Z'] = WORD,   FIVE('0'),      FIVE('5'),      ['_'] = WORD,
+    [' '] = SPACE,  ['\t'] = SPACE, ['\n'] = SPACE, ['\v'] = SPACE, ['\f'] = SPACE,
+    ['\r'] = SPACE, ['{'] = MARK,   ['}'] = MARK,   ['<'] = MARK,   ['>'] = MARK,
+    ['['] = MARK,   [']'] = MARK,   ['"'] = MARK,   ['\''] = MARK,  ['#'] = MARK};
 
 static bool is_of(char c, unsigned kind) { return kinds[(unsigned char)c] & kind; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -141,8 +141,8 @@ emp_status emp_field_string(const emp_message *message, const emp_field *field,
 emp_status emp_field_message_text(const emp_message *message, const emp_field *field,
                                   const emp_field_name *names, emp_message *out,
                                   emp_error *err);
-static inline emp_status emp_field_message(const emp_message *message,
-                                           const emp_field   *field,
+static inline emp_status emp_field_message(const emp_message    *message,
+                                           const emp_field      *field,
                                            const emp_field_name *names, emp_message *out,
                                            emp_error *err)
 {

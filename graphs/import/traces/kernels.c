@@ -140,10 +140,8 @@ static void read_operation(operation *op, const emp_kineto_event *event,
     if (event == NULL) return;
     op->name = event->name;
     if (strncmp(op->name, prefix, sizeof prefix - 1) == 0) op->name += sizeof prefix - 1;
-    const emp_json *dims =
-        emp_json_first(either(args, "Input Dims", "Input dims"));
-    const emp_json *type =
-        emp_json_first(either(args, "Input type", "Input Types"));
+    const emp_json *dims = emp_json_first(either(args, "Input Dims", "Input dims"));
+    const emp_json *type = emp_json_first(either(args, "Input type", "Input Types"));
     const emp_json *value =
         emp_json_first(either(args, "Concrete Inputs", "Concrete inputs"));
     for (; dims != NULL && op->count < ARGS_MAX; dims = emp_json_next(dims)) {

@@ -31,8 +31,8 @@ typedef enum {
 
 typedef struct {
     emp_kineto_kind kind;
-    int32_t         lane;     /**< index into lanes: its thread or its stream */
-    const char     *name;     /**< borrowed from the document */
+    int32_t         lane; /**< index into lanes: its thread or its stream */
+    const char     *name; /**< borrowed from the document */
     union {
         int64_t begin_ns; /**< since the first event of the trace */
         double  begin_us; /**< until all are read: as in the file */
@@ -41,10 +41,11 @@ typedef struct {
         int64_t end_ns;
         double  length_us; /**< until all are read */
     };
-    int64_t         correlation; /**< shared by a call and what it starts; -1 = none */
-    int64_t         record; /**< an operator's number in an execution trace; -1 = none */
-    const char *args; /**< where they are in the document (emp_json_source()); NULL = none */
-    int64_t     index; /**< in the file */
+    int64_t correlation; /**< shared by a call and what it starts; -1 = none */
+    int64_t record;      /**< an operator's number in an execution trace; -1 = none */
+    const char
+           *args;  /**< where they are in the document (emp_json_source()); NULL = none */
+    int64_t index; /**< in the file */
 } emp_kineto_event;
 
 /** A thread or a stream. */
@@ -62,7 +63,7 @@ typedef struct emp_kineto {
     int32_t           event_count, event_capacity;
     emp_kineto_lane  *lane; /**< in the order of the file */
     int32_t           lane_count;
-    const char       *gpu_name; /**< of the first GPU; NULL = not said */
+    const char       *gpu_name;   /**< of the first GPU; NULL = not said */
     int64_t           read_count; /**< events so far, of all kinds */
     emp_error         fault;      /**< the first; events behind it are not read */
 } emp_kineto;

@@ -394,9 +394,9 @@ static emp_status describe_kernel(emp_graph_builder *builder, emp_op_id id,
     const emp_kineto_event *by = emp_trace_described_by(event, op);
     const bool              has_args = by != NULL && by->args != NULL;
 
-    if (has_args)
-        EMP_CHECK(emp_json_parse_again(args, &trace->document, by->args, err));
-    emp_traced_kernel kernel = emp_trace_describe(event, op, has_args ? args->root : NULL);
+    if (has_args) EMP_CHECK(emp_json_parse_again(args, &trace->document, by->args, err));
+    emp_traced_kernel kernel =
+        emp_trace_describe(event, op, has_args ? args->root : NULL);
     return emp_graph_builder_describe_kernel(builder, id, &kernel, err);
 }
 
@@ -645,7 +645,8 @@ emp_status emp_trace_read(emp_graph_builder *builder, emp_reading *r, emp_error 
     EMP_TRY(emp_kineto_finish(trace, err));
     EMP_TRY(emp_step_read(&step, trace, ((const trace_values *)r->values)->step, err));
     if (trace->gpu_name != NULL)
-        snprintf(r->devices->gpu_name, sizeof r->devices->gpu_name, "%s", trace->gpu_name);
+        snprintf(r->devices->gpu_name, sizeof r->devices->gpu_name, "%s",
+                 trace->gpu_name);
     count_lanes(r->devices, &step, trace);
     describe(r->devices, &step, trace);
     warn_without_kernels(r->notes, &step, trace);

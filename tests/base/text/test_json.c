@@ -391,11 +391,12 @@ Test(json, a_member_that_was_dropped_is_read_again)
     visits            v = {0};
     emp_error         err = {0};
 
-    cr_assert_eq(visit(&d, &v,
-                       "[1, {\"n\": \"a\", \"\\u0061rgs\" : {\"t\\u0041\": [\"\\u00e9:\\\"\", "
-                       "2.5], \"u\": {}}}, {\"n\": \"b\"}]",
-                       &err),
-                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        visit(&d, &v,
+              "[1, {\"n\": \"a\", \"\\u0061rgs\" : {\"t\\u0041\": [\"\\u00e9:\\\"\", "
+              "2.5], \"u\": {}}}, {\"n\": \"b\"}]",
+              &err),
+        EMP_OK, "%s", err.msg);
     for (int i = 0; i < 2; i++) {
         cr_assert_eq(emp_json_parse_again(&again, &d, v.source, &err), EMP_OK);
         const emp_json *list = emp_json_first(emp_json_get(again.root, "tA"));

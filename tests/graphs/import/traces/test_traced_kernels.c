@@ -26,7 +26,7 @@ static emp_traced_kernel describe(const char *op, const char *op_args,
     const emp_kineto_event *by =
         emp_trace_described_by(&event, op == NULL ? NULL : &caller);
     emp_traced_kernel k = emp_trace_describe(&event, op == NULL ? NULL : &caller,
-                                             by == &event  ? b.root
+                                             by == &event ? b.root
                                              : by != NULL ? a.root
                                                           : NULL);
     emp_json_clear(&a);
