@@ -66,21 +66,28 @@ static emp_status find(char *path, const char *name, emp_error *err)
                      list);
 }
 
-emp_status emp_parallel_model_load(emp_transformer_model *model, const char *name_or_path,
-                                   int32_t layers, emp_error *err)
+emp_status emp_parallel_model_load(emp_transformer_model *model,
+                                   emp_json_document *config, emp_dtype *dtype,
+                                   const char *name_or_path, int32_t layers,
+                                   emp_error *err)
 {
     emp_status        st = EMP_OK;
     char              path[PATH_BYTES];
     emp_json_document document = {0};
-    emp_dtype         dtype;
+    emp_dtype         stored;
 
     EMP_TRY(find(path, name_or_path, err));
     EMP_TRY(emp_json_load(&document, path, err));
-    EMP_TRY(emp_config_read(model, &dtype, document.root, err));
+    EMP_TRY(emp_config_read(model, &stored, document.root, err));
     if (layers > model->layer_count)
         EMP_FAIL(EMP_EINVAL, "%d layers are wanted of %.200s, which has %d", layers,
                  name_or_path, model->layer_count);
     if (layers > 0) model->layer_count = layers;
+    if (dtype != NULL) *dtype = stored;
+    if (config != NULL) {
+        *config = document;
+        document = (emp_json_document){0};
+    }
 
 cleanup:
     emp_json_clear(&document);

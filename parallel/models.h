@@ -4,15 +4,20 @@
 #ifndef EMP_PARALLEL_MODELS_H
 #define EMP_PARALLEL_MODELS_H
 
+#include "base/text/json.h"
 #include "graphs/transformer/model.h"
 
 /** Reads a model. \param layers  Keep so many of its first layers; 0 = all.
  * \param[out] model  The caller's, who clears it, also after a failure.
+ * \param[out] config OPTIONAL. The config, zero-initialised; likewise.
+ * \param[out] dtype  OPTIONAL. Of its weights; EMP_DTYPE_NONE: it does not say.
  * \retval EMP_EIO     No such file; the message lists the models that come with the program.
  * \retval EMP_EINVAL  The model has fewer layers.
  * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_ENOMEM  As the reader of configs. */
-emp_status emp_parallel_model_load(emp_transformer_model *model, const char *name_or_path,
-                                   int32_t layers, emp_error *err);
+emp_status emp_parallel_model_load(emp_transformer_model *model,
+                                   emp_json_document *config, emp_dtype *dtype,
+                                   const char *name_or_path, int32_t layers,
+                                   emp_error *err);
 
 /** Whether data/models has a config of that name, of \a length characters. */
 bool emp_parallel_model_is(const char *name, size_t length);

@@ -27,7 +27,7 @@ enum { WEIGHTS = 1 };
 
 typedef struct {
     int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
-    int32_t update, cache, home, ahead;
+    int32_t update, cache, cache_dtype, home, ahead;
 } hf_values;
 
 _Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
@@ -64,6 +64,9 @@ const emp_option emp_hf_options[] = {
     EMP_WORD_OPTION("cache", hf_values, cache, "device|host",
                     "the memory of keys and values: that of attention's device, or a "
                     "host's, from which they are streamed",
+                    0),
+    EMP_WORD_OPTION("cache_dtype", hf_values, cache_dtype, EMP_CACHE_DTYPE_WORDS,
+                    "element type of cached keys and values; auto: that of activations",
                     0),
     EMP_WORD_OPTION(
         "home", hf_values, home, EMP_WEIGHT_HOME_WORDS,
@@ -104,6 +107,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .has_master = v->master != 0,
                                  .updates_on_host = v->update != 0,
                                  .caches_on_host = v->cache != 0,
+                                 .cache_dtype = emp_cache_dtype_of(v->cache_dtype),
                                  .home = (emp_weight_home)v->home,
                                  .ahead = v->ahead >= 0 ? v->ahead : 1};
 
@@ -180,7 +184,7 @@ static void note_quant_file(emp_import_notes *notes, const quant_file *q,
                                 quantised->method);
 }
 
-/* Servers may hold keys and values in 8 bits; a step here holds them in its own type. */
+/* Warns of a cache in 8 bits that the config asks for: a step holds keys and values as the spec says. */
 static void note_cache(emp_import_notes *notes, const emp_quantised *q,
                        const emp_transformer_step *step)
 {
@@ -191,13 +195,14 @@ static void note_cache(emp_import_notes *notes, const emp_quantised *q,
         const char     *name = emp_json_string(scheme);
         const int64_t   bits = emp_json_integer(emp_json_get(scheme, "num_bits"));
         char            scheme_text[32];
-        if (bits <= 0 && name == NULL) continue;
+        if ((bits <= 0 && name == NULL) || step->cache_dtype != EMP_DTYPE_NONE) continue;
         if (name != NULL)
             snprintf(scheme_text, sizeof scheme_text, "%.24s", name);
         else
             snprintf(scheme_text, sizeof scheme_text, "%" PRId64 " bits", bits);
         emp_import_notes_warn(notes,
-                              "keys and values are cached as %s: \"%s\" (%s) is left out",
+                              "keys and values are cached as %s: \"%s\" (%s) is left "
+                              "out; cache_dtype=fp8 takes 8 bits",
                               emp_dtype_name(step->dtype), keys[k], scheme_text);
         return;
     }
