@@ -299,6 +299,21 @@ static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
     return emp_ways_find(plan, &in->spec, c, *gpus, all_ranks, err);
 }
 
+/* Refuses what only a model that is served has. */
+static emp_status check_training(const cli_parallel_options *o, emp_error *err)
+{
+    if (o->goal != EMP_SERVING_STEP)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--objective batch and tokens are of models that are served; "
+                         "give the SPEC phase=decode or phase=prefill");
+    if (o->has_form && o->form != CLI_PLAN_MEGATRON && o->form != CLI_PLAN_DEEPSPEED)
+        return EMP_ERROR(EMP_EINVAL,
+                         "vLLM serves models, and %s is a training step; give the SPEC "
+                         "phase=decode, or --form megatron or deepspeed",
+                         o->spec);
+    return EMP_OK;
+}
+
 /* Prints the flags of the best way that the program of --form has flags for. */
 static emp_status print_form(const emp_ways *plan, const cli_parallel_options *o,
                              emp_error *err)
@@ -306,11 +321,6 @@ static emp_status print_form(const emp_ways *plan, const cli_parallel_options *o
     const bool is_megatron = o->form == CLI_PLAN_MEGATRON;
     char       flags[FLAGS_BYTES];
 
-    if (o->form != CLI_PLAN_MEGATRON && o->form != CLI_PLAN_DEEPSPEED)
-        return EMP_ERROR(EMP_EINVAL,
-                         "vLLM serves models, and %s is a training step; give the SPEC "
-                         "phase=decode, or --form megatron or deepspeed",
-                         o->spec);
     for (int32_t i = 0; i < plan->feasible; i++) {
         const emp_way     *row = &plan->row[i];
         const emp_degrees *d = &row->degrees;
@@ -333,10 +343,7 @@ static emp_status plan_training(inputs *in, const cli_parallel_options *options,
     emp_ways   plan = {0};
     emp_sheet  sheet = {0};
 
-    if (options->goal != EMP_SERVING_STEP)
-        EMP_FAIL(EMP_EINVAL,
-                 "--objective batch and tokens are of models that are served; "
-                 "give the SPEC phase=decode or phase=prefill");
+    EMP_TRY(check_training(options, err));
     EMP_TRY(find_ways(&plan, &gpus, in, options->all_ranks, err));
     if (plan.feasible == 0) EMP_TRY(refuse(in, &plan, gpus, err));
     if (options->has_form) {
