@@ -176,7 +176,7 @@ static emp_transformer_step step_of(const server *s, int32_t sequences)
     return (emp_transformer_step){.phase = (emp_transformer_phase)v->phase,
                                   .batch = sequences,
                                   .sequence = s->d.sequence,
-                                  .dtype = s->c->spec->dtype == EMP_DTYPE_HALF
+                                  .dtype = s->c->spec->files.dtype == EMP_DTYPE_HALF
                                                ? EMP_DTYPE_HALF
                                                : EMP_DTYPE_BFLOAT16,
                                   .cache_dtype = emp_cache_dtype_of(v->cache_dtype),
@@ -190,8 +190,9 @@ static emp_status measure(server *s, share *sums, int32_t sequences, emp_error *
     const emp_parallel_spec   *spec = s->c->spec;
     const emp_transformer_step step = step_of(s, sequences);
     emp_graph                 *g = NULL;
-    emp_quantised              quantised = emp_quantised_read(spec->config.root, NULL);
-    const emp_weight_types     types = {emp_quantised_find_type, &quantised};
+    emp_quantised              quantised = emp_quantised_read(
+                     spec->files.config.root, emp_quantised_of_file(&spec->files.quant));
+    const emp_weight_types types = {emp_quantised_find_type, &quantised};
 
     if (spec->serving.quant > 0)
         quantised = emp_quantised_named(spec->serving.quant - 1, &spec->model);

@@ -9,7 +9,6 @@
 #include "base/text/text.h"
 #include "graphs/import/models/quantised.h"
 #include "graphs/workloads/workloads.h"
-#include "parallel/models.h"
 
 enum { TEXT_BYTES = 4096, CHUNK_DEFAULT = 2048 };
 
@@ -245,8 +244,8 @@ static emp_status read_model(reader *r, emp_error *err)
     if (slash != NULL && (size_t)(slash - r->model) < sizeof r->spec->folder)
         snprintf(r->spec->folder, sizeof r->spec->folder, "%.*s", (int)(slash - r->model),
                  r->model);
-    return emp_parallel_model_load(&r->spec->model, &r->spec->config, &r->spec->dtype,
-                                   r->model, r->layers, err);
+    return emp_parallel_model_load(&r->spec->model, &r->spec->files, r->model, r->layers,
+                                   err);
 }
 
 /* Keys of training say nothing of a model that is served, and the other way round. */
@@ -305,6 +304,6 @@ emp_status emp_parallel_spec_read(emp_parallel_spec *spec, const char *text,
 void emp_parallel_spec_clear(emp_parallel_spec *spec)
 {
     emp_transformer_model_clear(&spec->model);
-    emp_json_clear(&spec->config);
+    emp_model_files_clear(&spec->files);
     emp_expert_loads_clear(&spec->loads);
 }

@@ -13,9 +13,9 @@
 #ifndef EMP_PARALLEL_SPEC_H
 #define EMP_PARALLEL_SPEC_H
 
-#include "base/text/json.h"
 #include "graphs/transformer/tape.h"
 #include "parallel/loads.h"
+#include "parallel/models.h"
 
 /** The use of a model that is served, by the keys that specs of `hf:` have, too. */
 typedef struct {
@@ -32,8 +32,7 @@ extern const emp_option emp_serving_options[];
 /** Zero-initialise; emp_parallel_spec_clear() releases it, also after a failure. */
 typedef struct {
     emp_transformer_model model;
-    emp_json_document     config;      /**< of the model; empty where sizes describe it */
-    emp_dtype             dtype;       /**< of its weights; EMP_DTYPE_NONE: not said */
+    emp_model_files       files;       /**< of the model; empty where sizes describe it */
     char                  folder[256]; /**< that holds the config; "" = not said */
     emp_serving           serving;
     emp_degrees           degrees;

@@ -106,6 +106,29 @@ static void note_changes(emp_sheet *s, const emp_serving_ways *ways)
     }
 }
 
+/* Notes what the prompts of sequences take in the best way, one prompt of each replica at a time. */
+static emp_status note_prompts(emp_sheet *s, const emp_serving_ways *ways,
+                               const emp_parallel_spec *spec, const emp_cluster *cluster,
+                               emp_error *err)
+{
+    emp_parallel_spec      prompts = *spec; /* borrowed */
+    const emp_degrees     *d = &ways->row[0].degrees;
+    const emp_serving_case c = {.spec = &prompts,
+                                .cluster = cluster,
+                                .degrees = d,
+                                .batch = d->dp,
+                                .memory_bytes = ways->memory_bytes};
+    emp_serving_step       step;
+    char                   time[32];
+
+    if (spec->serving.phase == EMP_PHASE_PREFILL) return EMP_OK;
+    prompts.serving.phase = EMP_PHASE_PREFILL;
+    EMP_CHECK(emp_serving_predict(&step, &c, err));
+    emp_sheet_note(s, "A prompt of %d tokens is read in %s (phase=prefill).", d->sequence,
+                   emp_units_format_seconds(step.step_s, time, sizeof time));
+    return EMP_OK;
+}
+
 static void note_plan(emp_sheet *s, const emp_serving_ways *ways,
                       const emp_parallel_spec *spec, double total_bytes)
 {
@@ -197,6 +220,7 @@ emp_status cli_serving_plan(const cli_parallel_options *options,
         if (!is_text || top >= ways.count || (i < ways.feasible && i < top))
             add_row(&sheet, &ways, i, spec, total);
     note_plan(&sheet, &ways, spec, total);
+    EMP_TRY(note_prompts(&sheet, &ways, spec, fleet->all, err));
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
 cleanup:

@@ -218,6 +218,39 @@ Test(serving, quantised_weights_take_their_bytes)
     cr_expect(half - fp8 <= matrices && half - fp8 > matrices * (1.0 - 5.0 / 16384.0));
 }
 
+/* AWQ: 4 bits, a scale of 16 and a zero of 4 bits for 128 weights; ModelOpt says FP8 in a file beside the config. */
+Test(serving, quantised_checkpoints_take_their_bytes)
+{
+    static const char config[] =
+        "{\"model_type\":\"llama\",\"hidden_size\":4096,\"intermediate_size\":14336,"
+        "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"num_hidden_layers\":32,"
+        "\"head_dim\":128,\"vocab_size\":128256,\"torch_dtype\":\"float16\","
+        "\"tie_word_embeddings\":false%s}";
+    const double tables = 2.0 * 128256.0 / 2.0 * 4096.0 * 2.0 + 4096.0 * 2.0;
+    const double norms = 2.0 * 2.0 * 4096.0;
+    const double weights = layer_bytes(&llama8, 2, 1) - norms;
+    char         text[1024];
+
+    snprintf(text, sizeof text, config,
+             ",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4,"
+             "\"group_size\":128,\"version\":\"gemm\",\"zero_point\":true}");
+    emplace_write("awq.json", text);
+    cr_expect_float_eq(
+        value_of("hf:path=awq.json,phase=decode,batch=1,tp=2", "h100", "weight_bytes"),
+        32.0 * (weights * (4.0 + 20.0 / 128.0) / 8.0 + norms) + tables, 1.0);
+
+    cr_assert_eq(mkdir(scratch_path("fp8"), 0700), 0);
+    snprintf(text, sizeof text, config, "");
+    emplace_write("fp8/config.json", text);
+    emplace_write("fp8/hf_quant_config.json",
+                  "{\"producer\":{\"name\":\"modelopt\"},\"quantization\":"
+                  "{\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\"]}}");
+    const double fp8 = value_of("hf:path=fp8/config.json,phase=decode,batch=1,tp=2",
+                                "h100", "weight_bytes");
+    cr_expect(fp8 >= 32.0 * (weights + norms) + tables);
+    cr_expect(fp8 < 32.0 * (weights + norms) + tables + 1e6);
+}
+
 /* Sequences of 32768 tokens have 1 GiB of cache on a rank at least, so that activations of less than 0.3 GiB decide nothing. */
 Test(serving, memory_is_full_at_the_batch_of_the_closed_form)
 {
@@ -311,6 +344,22 @@ Test(serving, one_gpu_takes_what_its_graph_takes)
         cr_expect(fabs(step / graph - 1.0) < 1e-6, "%s: %g, graph %g", specs[i], step,
                   graph);
     }
+}
+
+/* Half of the bytes of 32 caches of 8192 tokens leave when they have 8 bits; the H200's model has 4290 GB/s. */
+Test(serving, a_cache_of_8_bits_takes_half_the_time)
+{
+    const double half =
+        value_of("hf:path=llama8.json,phase=decode,batch=32,seq=8192,tp=1", "h200x1",
+                 "step_time_s");
+    const double byte =
+        value_of("hf:path=llama8.json,phase=decode,batch=32,seq=8192,tp=1,"
+                 "cache_dtype=fp8",
+                 "h200x1", "step_time_s");
+    const double saved = cache_bytes(&llama8, 1, 1, 1, 1, 32.0 * 8192.0);
+
+    cr_expect(fabs((half - byte) / (saved / 4290e9) - 1.0) < 0.1, "%g s, by hand %g s",
+              half - byte, saved / 4290e9);
 }
 
 /* One sequence passes the stages in turn; eight keep four stages busy, so that the longest one decides. */
@@ -557,6 +606,9 @@ Test(serving, what_cannot_be_is_refused)
          "vLLM does not make weights of quant=int4|quant=fp8"},
         {"plan hf:path=llama8.json,phase=decode,cache_dtype=q8_0 -m cards.yaml --form "
          "vllm",
+         "vLLM has no cache of cache_dtype=q8_0"},
+        {"place hf:path=llama8.json,phase=decode,cache_dtype=q8_0 -m cards.yaml --out "
+         "x.vllm.sh",
          "vLLM has no cache of cache_dtype=q8_0"},
         {"plan mixtral-8x7b:phase=decode,tp=8,ep=2 -m dgx-h100 --form vllm",
          "all tp x dp = 8 ranks|ep=2; want ep=1 or ep=8"},

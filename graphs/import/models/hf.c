@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text/units.h"
 #include "graphs/import/models/families.h"
@@ -147,27 +146,19 @@ typedef struct {
     emp_json_document document; /* without a root: there is no such file */
 } quant_file;
 
-/* A config that says it itself, and a type that the spec asks for, leave the file unread. */
+/* A type that the spec asks for leaves the file unread. */
 static emp_status read_quant_file(quant_file *q, const emp_reading *r, emp_error *err)
 {
-    static const char name[] = "hf_quant_config.json";
-    const hf_values  *v = (const hf_values *)r->values;
-    const char       *slash = strrchr(r->path, '/');
-    const size_t      folder = slash != NULL ? (size_t)(slash + 1 - r->path) : 0;
+    const hf_values *v = (const hf_values *)r->values;
 
-    if (v->quant > 0 || v->dtype > 0 || folder + sizeof name > sizeof q->path ||
-        emp_quantised_read(r->json, NULL).object != NULL)
-        return EMP_OK;
-    snprintf(q->path, sizeof q->path, "%.*s%s", (int)folder, r->path, name);
-    if (access(q->path, F_OK) != 0) return EMP_OK;
-    return emp_json_load(&q->document, q->path, err);
+    if (v->quant > 0 || v->dtype > 0) return EMP_OK;
+    return emp_quantised_load_beside(&q->document, q->path, sizeof q->path, r->path,
+                                     r->json, err);
 }
 
 static const emp_json *quantization_of(const quant_file *q)
 {
-    const emp_json *object = emp_json_get(q->document.root, "quantization");
-
-    return emp_json_count(object) > 0 ? object : NULL;
+    return emp_quantised_of_file(&q->document);
 }
 
 static void note_quant_file(emp_import_notes *notes, const quant_file *q,
