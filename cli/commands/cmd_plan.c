@@ -10,8 +10,8 @@
 #include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/options/serving.h"
 #include "cli/parse.h"
+#include "cli/plan/parallel.h"
 
 enum { KEY_GPUS = 640, KEY_TOP, KEY_ALL_RANKS, KEY_OBJECTIVE, KEY_FORM };
 

@@ -9,8 +9,8 @@
 #include "base/text/units.h"
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
-#include "cli/options/parallel.h"
 #include "cli/parse.h"
+#include "cli/plan/parallel.h"
 
 enum {
     KEY_BY = 256,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "parallel/serve.h"
+#include "parallel/serving/serve.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

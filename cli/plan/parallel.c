@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/parallel.h"
+#include "cli/plan/parallel.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -12,7 +12,6 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/format.h"
-#include "cli/options/serving.h"
 
 #define GIB 1073741824.0
 

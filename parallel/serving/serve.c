@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "parallel/serve.h"
+#include "parallel/serving/serve.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,33 +1,11 @@
-/** \file cli/options/parallel.h
+/** \file cli/plan/parallel.h
  * Models that are trained or served on many GPUs, for the commands plan and simulate.
  */
-#ifndef EMP_CLI_OPTIONS_PARALLEL_H
-#define EMP_CLI_OPTIONS_PARALLEL_H
+#ifndef EMP_CLI_PLAN_PARALLEL_H
+#define EMP_CLI_PLAN_PARALLEL_H
 
 #include "bench/plots/passes.h"
-#include "parallel/plan.h"
-#include "parallel/serve.h"
-#include "run/sheet/sheet.h"
-
-/** The words of --form. */
-#define CLI_PLAN_FORM_WORDS "megatron|deepspeed|vllm|llama.cpp"
-typedef enum {
-    CLI_PLAN_MEGATRON,
-    CLI_PLAN_DEEPSPEED,
-    CLI_PLAN_VLLM,
-    CLI_PLAN_LLAMA
-} cli_plan_form;
-
-/** Zero-initialise. Borrowed. */
-typedef struct {
-    const char      *spec, *machine;
-    bool             has_form; /**< print only the command or flags of the best way */
-    cli_plan_form    form;
-    emp_serving_goal goal;
-    const char      *trace; /**< file for Perfetto, or NULL */
-    bool             all_ranks;
-    emp_sheet_format format;
-} cli_parallel_options;
+#include "cli/plan/serving.h"
 
 /** Prints the ways to spread a step of training or of serving over \a gpus (0: as many as the degrees need or the machine has), the first \a top of them as
  * text. */
@@ -44,4 +22,4 @@ enum { EMP_PARALLEL_PASSES_MAX = 20000 };
 emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *options,
                              emp_error *err);
 
-#endif /* EMP_CLI_OPTIONS_PARALLEL_H */
+#endif /* EMP_CLI_PLAN_PARALLEL_H */

@@ -1,4 +1,4 @@
-/** \file parallel/serve.h
+/** \file parallel/serving/serve.h
  * A model that is served by many GPUs: the time of a token or of prompts, the memory of the rank that needs most, and how many
  * sequences fit.
  *
@@ -11,8 +11,8 @@
  *     EMP_TRY(emp_serving_predict(&step, &c, err));
  *     printf("%g tokens a second, at most %d sequences\n", step.tokens_per_s, step.most);
  */
-#ifndef EMP_PARALLEL_SERVE_H
-#define EMP_PARALLEL_SERVE_H
+#ifndef EMP_PARALLEL_SERVING_SERVE_H
+#define EMP_PARALLEL_SERVING_SERVE_H
 
 #include "parallel/spec.h"
 #include "sim/machine/cluster/cluster.h"
@@ -99,4 +99,4 @@ emp_status emp_serving_vllm(char *text, size_t size, const emp_parallel_spec *sp
                             const emp_serving_way *way, double total_bytes,
                             emp_error *err);
 
-#endif /* EMP_PARALLEL_SERVE_H */
+#endif /* EMP_PARALLEL_SERVING_SERVE_H */

@@ -11,7 +11,7 @@
 #include "base/text/units.h"
 #include "graphs/import/models/quantised.h"
 #include "parallel/plan.h"
-#include "parallel/serve.h"
+#include "parallel/serving/serve.h"
 
 #define GIB 1073741824.0
 
