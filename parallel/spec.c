@@ -234,16 +234,24 @@ static emp_status take(reader *r, const item *i, emp_error *err)
     return refuse(i, err);
 }
 
+/* Servers take the folder of a checkpoint, whose config has the name config.json. */
+static void note_folder(const reader *r)
+{
+    static const char ending[] = "/config.json";
+
+    if (emp_text_ends_in(r->model, ending) &&
+        strlen(r->model) < sizeof r->spec->folder + strlen(ending))
+        snprintf(r->spec->folder, sizeof r->spec->folder, "%.*s",
+                 (int)(strlen(r->model) - strlen(ending)), r->model);
+}
+
 static emp_status read_model(reader *r, emp_error *err)
 {
     if (r->is_by_sizes) return emp_workload_transformer(&r->spec->model, r->sizes, err);
     if (r->model[0] == '\0')
         return EMP_ERROR(EMP_EINVAL, "%.200s names no model; hf:path=config.json does",
                          r->text);
-    const char *slash = strrchr(r->model, '/');
-    if (slash != NULL && (size_t)(slash - r->model) < sizeof r->spec->folder)
-        snprintf(r->spec->folder, sizeof r->spec->folder, "%.*s", (int)(slash - r->model),
-                 r->model);
+    note_folder(r);
     return emp_parallel_model_load(&r->spec->model, &r->spec->files, r->model, r->layers,
                                    err);
 }

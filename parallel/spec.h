@@ -32,14 +32,15 @@ extern const emp_option emp_serving_options[];
 /** Zero-initialise; emp_parallel_spec_clear() releases it, also after a failure. */
 typedef struct {
     emp_transformer_model model;
-    emp_model_files       files;       /**< of the model; empty where sizes describe it */
-    char                  folder[256]; /**< that holds the config; "" = not said */
-    emp_serving           serving;
-    emp_degrees           degrees;
-    uint32_t              given; /**< bit i: the spec has key i of emp_degrees_options */
-    int32_t               batch; /**< 0 = not given */
-    char                  schedule[256]; /**< file, or "" */
-    emp_expert_loads      loads;         /**< without shares: not given */
+    emp_model_files       files; /**< of the model; empty where sizes describe it */
+    char                  folder
+        [256]; /**< of a checkpoint, whose file config.json is read; "" = not said */
+    emp_serving      serving;
+    emp_degrees      degrees;
+    uint32_t         given; /**< bit i: the spec has key i of emp_degrees_options */
+    int32_t          batch; /**< 0 = not given */
+    char             schedule[256]; /**< file, or "" */
+    emp_expert_loads loads;         /**< without shares: not given */
 } emp_parallel_spec;
 
 /** True if the model is served: its phase is prefill or decode. */

@@ -26,6 +26,11 @@ typedef struct {
 static emp_status load(inputs *in, const cli_parallel_options *o, bool may_differ,
                        emp_error *err)
 {
+    if (may_differ && strstr(o->spec, ".gguf") != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "plans read configs of Hugging Face, and %s names a GGUF file; "
+                         "--form llama.cpp places its layers",
+                         o->spec);
     if (may_differ)
         EMP_CHECK(emp_fleet_load(&in->fleet, o->machine, err));
     else

@@ -79,6 +79,20 @@ static void add_row(emp_sheet *s, const emp_serving_ways *ways, int32_t index,
                   emp_value_if(has_command, EMP_V(command)));
 }
 
+/* Writes the command of vLLM for the best way that it can run; else the reason is that of the best way. */
+static emp_status find_command(char command[COMMAND_BYTES], const emp_serving_ways *ways,
+                               const emp_parallel_spec *spec, double total_bytes,
+                               emp_error *err)
+{
+    for (int32_t i = 0; i < ways->feasible; i++)
+        if (emp_serving_vllm(command, COMMAND_BYTES, spec, &ways->row[i], total_bytes,
+                             err) == EMP_OK) {
+            if (err != NULL) *err = (emp_error){0};
+            return EMP_OK;
+        }
+    return EMP_EUNSUPPORTED;
+}
+
 /* The best way that differs from the first in one degree only, besides the replicas that fill the GPUs. */
 static void note_changes(emp_sheet *s, const emp_serving_ways *ways)
 {
@@ -144,8 +158,7 @@ static void note_plan(emp_sheet *s, const emp_serving_ways *ways,
                    ways->count, ways->feasible, too_large, ways->memory_bytes / GIB,
                    ways->count - ways->feasible - too_large);
     note_changes(s, ways);
-    const emp_status st =
-        emp_serving_vllm(command, sizeof command, spec, &ways->row[0], total_bytes, &why);
+    const emp_status st = find_command(command, ways, spec, total_bytes, &why);
     emp_sheet_note(s, "vLLM: %s", st == EMP_OK ? command : why.msg);
 }
 
@@ -166,9 +179,9 @@ static emp_status refuse(const emp_serving_ways *ways, int32_t gpus, emp_error *
                      d->dp);
 }
 
-/* Prints the command of the best way. */
+/* Prints the command of the best way that the server can run. */
 static emp_status print_form(const cli_parallel_options *o, const emp_parallel_spec *spec,
-                             const emp_serving_way *best, double total_bytes,
+                             const emp_serving_ways *ways, double total_bytes,
                              emp_error *err)
 {
     char command[COMMAND_BYTES];
@@ -178,7 +191,7 @@ static emp_status print_form(const cli_parallel_options *o, const emp_parallel_s
                          "Megatron-LM and DeepSpeed train models, and %s is served; want "
                          "--form vllm or llama.cpp",
                          o->spec);
-    EMP_CHECK(emp_serving_vllm(command, sizeof command, spec, best, total_bytes, err));
+    EMP_CHECK(find_command(command, ways, spec, total_bytes, err));
     puts(command);
     return EMP_OK;
 }
@@ -211,7 +224,7 @@ emp_status cli_serving_plan(const cli_parallel_options *options,
     EMP_TRY(emp_serving_ways_find(&ways, spec, fleet->all, gpus, options->goal, err));
     if (ways.feasible == 0) EMP_TRY(refuse(&ways, gpus, err));
     if (options->has_form) {
-        EMP_TRY(print_form(options, spec, &ways.row[0], total, err));
+        EMP_TRY(print_form(options, spec, &ways, total, err));
         goto cleanup;
     }
     EMP_SHEET_INIT(&sheet, columns);

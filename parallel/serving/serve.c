@@ -364,7 +364,7 @@ static double memory_of(const server *s, const stage *of, int32_t batch)
 static int32_t most_of(const server *s)
 {
     const double room = s->c->memory_bytes;
-    int32_t      low = 0, high = EMP_SERVING_BATCH_MAX;
+    int32_t      low = 0, high = EMP_SERVING_BATCH_MAX / s->d.dp;
 
     while (low < high) {
         const int32_t batch = low + (high - low + 1) / 2;
@@ -452,6 +452,9 @@ static emp_status prepare(server *s, emp_error *err)
                          s->d.tp, s->d.cp, s->d.dp, s->d.pp,
                          (long long)emp_degrees_gpus(&s->d), cluster->name,
                          cluster->gpus);
+    if (s->c->batch > EMP_SERVING_BATCH_MAX)
+        return EMP_ERROR(EMP_EINVAL, "a batch of %d sequences, want at most %d",
+                         s->c->batch, EMP_SERVING_BATCH_MAX);
     if (s->c->batch < s->d.dp)
         return EMP_ERROR(EMP_EINVAL, "dp=%d replicas and a batch of %d; want dp=%d",
                          s->d.dp, s->c->batch, s->c->batch);

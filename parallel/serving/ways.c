@@ -226,6 +226,30 @@ void emp_serving_ways_clear(emp_serving_ways *ways)
 
 /* ---- vLLM ---- */
 
+/* Refuses shards that are no whole tiles of a checkpoint in fp8 with a scale for each 128 x 128 weights. */
+static emp_status check_tiles(const emp_parallel_spec *spec, const emp_degrees *d,
+                              emp_error *err)
+{
+    enum { TILE = 128 };
+    const emp_quantised q = emp_quantised_read(spec->files.config.root,
+                                               emp_quantised_of_file(&spec->files.quant));
+
+    if (spec->serving.quant > 0 || q.dtype != EMP_DTYPE_FLOAT8_TILES) return EMP_OK;
+    for (int32_t l = 0; l < spec->model.layer_count; l++) {
+        const emp_transformer_layer *of = &spec->model.layer[l];
+        const int32_t size = of->experts > 0 ? of->expert_inner : of->inner;
+        const int32_t ranks = of->experts > 0 ? d->etp : d->tp;
+        if (size / ranks % TILE == 0) continue;
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "vLLM cuts fp8 weights at whole tiles of %d, and an inner size of "
+            "%d over %d ranks is %d; want %s",
+            TILE, size, ranks, size / ranks,
+            of->experts > 0 ? "whole experts (ep = tp x dp)" : "a smaller tp");
+    }
+    return EMP_OK;
+}
+
 /* vLLM quantises 16-bit weights when it loads them to fp8; other types come from checkpoints that have them. Whole experts are on
  * all ranks of a stage, or all matrices of experts are cut over tp. */
 static emp_status check_vllm(const emp_parallel_spec *spec, const emp_degrees *d,
@@ -286,13 +310,15 @@ emp_status emp_serving_vllm(char *text, size_t size, const emp_parallel_spec *sp
                             const emp_serving_way *way, double total_bytes,
                             emp_error *err)
 {
-    emp_degrees d = way->degrees;
-    emp_text    to = {text, size, 0};
-    int32_t     layers[EMP_CHUNKS_MAX];
+    emp_degrees   d = way->degrees;
+    emp_text      to = {text, size, 0};
+    int32_t       layers[EMP_CHUNKS_MAX];
+    const int32_t sequences = (way->batch + d.dp - 1) / d.dp; /* of a replica */
 
     text[0] = '\0';
     EMP_CHECK(check_vllm(spec, &d, err));
     EMP_CHECK(emp_degrees_resolve_serving(&d, layers, &spec->model, err));
+    EMP_CHECK(check_tiles(spec, &d, err));
     add_stages(&to, &d, layers);
     emp_text_add(&to,
                  "vllm serve %s --tensor-parallel-size %d --pipeline-parallel-size %d",
@@ -302,7 +328,8 @@ emp_status emp_serving_vllm(char *text, size_t size, const emp_parallel_spec *sp
     emp_text_add(&to,
                  " --max-model-len %d --max-num-seqs %d --max-num-batched-tokens %d "
                  "--gpu-memory-utilization %.2f",
-                 d.sequence, (way->batch + d.dp - 1) / d.dp, spec->serving.chunk,
+                 d.sequence, sequences,
+                 sequences > spec->serving.chunk ? sequences : spec->serving.chunk,
                  utilization_of(way, total_bytes));
     if (spec->serving.quant > 0) emp_text_add(&to, " --quantization fp8");
     if (spec->serving.cache_dtype > 0) emp_text_add(&to, " --kv-cache-dtype fp8");

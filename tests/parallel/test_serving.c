@@ -63,6 +63,8 @@ static void set_up(void)
     emplace_set_up();
     write_config("llama8.json", &llama8);
     write_config("llama7.json", &llama7);
+    cr_assert_eq(mkdir(scratch_path("served"), 0700), 0);
+    write_config("served/config.json", &llama8);
     write_machine();
 }
 
@@ -490,12 +492,13 @@ static void expect_options_of_vllm(const char *command)
 
 Test(serving, a_command_of_vllm_says_what_was_planned)
 {
-    char *command = output_of("plan hf:path=./llama8.json,phase=decode,seq=16384,tp=2,"
-                              "pp=4,batch=24,quant=fp8,cache_dtype=fp8 -m cards.yaml "
-                              "--form vllm");
-    char  value[64];
+    char *command =
+        output_of("plan hf:path=served/config.json,phase=decode,seq=16384,tp=2,"
+                  "pp=4,batch=24,quant=fp8,cache_dtype=fp8 -m cards.yaml "
+                  "--form vllm");
+    char value[64];
 
-    cr_expect(strncmp(command, "vllm serve . ", 13) == 0, "%s", command);
+    cr_expect(strncmp(command, "vllm serve served ", 18) == 0, "%s", command);
     expect_options_of_vllm(command);
     cr_expect_eq(number_of(command, "--tensor-parallel-size") *
                      number_of(command, "--pipeline-parallel-size"),
@@ -515,9 +518,10 @@ Test(serving, a_command_of_vllm_says_what_was_planned)
 
 Test(serving, commands_of_vllm_have_stages_experts_replicas_and_hosts)
 {
-    char *command = output_of("plan hf:path=./llama8.json,phase=decode,pp=5,batch=5 -m "
-                              "h100 --form vllm");
-    int   layers[5];
+    char *command =
+        output_of("plan hf:path=served/config.json,phase=decode,pp=5,batch=5 -m "
+                  "h100 --form vllm");
+    int layers[5];
 
     cr_assert_eq(sscanf(command, "VLLM_PP_LAYER_PARTITION=%d,%d,%d,%d,%d vllm serve",
                         &layers[0], &layers[1], &layers[2], &layers[3], &layers[4]),
@@ -534,18 +538,41 @@ Test(serving, commands_of_vllm_have_stages_experts_replicas_and_hosts)
     cr_expect_eq(number_of(command, "--max-num-seqs"), 4);
     free(command);
 
-    command = output_of("plan hf:path=./llama8.json,phase=decode,tp=4,batch=16 -m "
+    command = output_of("plan hf:path=served/config.json,phase=decode,tp=4,batch=16 -m "
                         "dgx-h100 --gpus 8 --form vllm");
     cr_expect_not_null(strstr(command, "# one of 2 servers, each on 4 GPUs of its own"));
     cr_expect_null(strstr(command, "--data-parallel-size"));
     free(command);
 
-    command = output_of("plan hf:path=./llama8.json,phase=decode,tp=1,batch=4,seq=16384 "
-                        "-m cards.yaml --gpus 1 --form vllm");
+    command =
+        output_of("plan hf:path=served/config.json,phase=decode,tp=1,batch=4,seq=16384 "
+                  "-m cards.yaml --gpus 1 --form vllm");
     const double host = number_of(command, "--cpu-offload-gb");
     cr_expect_eq(host * GIB, value_of("hf:path=llama8.json,phase=decode,tp=1,batch=4,"
                                       "seq=16384",
                                       "cards.yaml", "host_bytes"));
+    free(command);
+}
+
+/* 1536 over 8 ranks is no multiple of 128; whole experts are not cut. */
+Test(serving, fp8_tiles_are_not_cut)
+{
+    emplace_write(
+        "tiles.json",
+        "{\"model_type\":\"qwen3_moe\",\"hidden_size\":4096,\"head_dim\":128,"
+        "\"intermediate_size\":12288,\"moe_intermediate_size\":1536,"
+        "\"num_attention_heads\":64,\"num_key_value_heads\":4,"
+        "\"num_hidden_layers\":4,\"num_experts\":128,\"num_experts_per_tok\":8,"
+        "\"decoder_sparse_step\":1,\"mlp_only_layers\":[],\"norm_topk_prob\":true,"
+        "\"vocab_size\":151936,\"torch_dtype\":\"bfloat16\","
+        "\"tie_word_embeddings\":false,\"quantization_config\":{"
+        "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}}");
+    emplace_refuses("plan hf:path=tiles.json,phase=decode,tp=8,ep=1 -m dgx-h100 --form "
+                    "vllm",
+                    "inner size of 1536 over 8 ranks is 192|whole experts");
+    char *command = output_of("plan hf:path=tiles.json,phase=decode,tp=8 -m dgx-h100 "
+                              "--form vllm");
+    cr_expect_not_null(strstr(command, " --enable-expert-parallel"));
     free(command);
 }
 
@@ -630,6 +657,9 @@ Test(serving, what_cannot_be_is_refused)
          "no way to serve it on 8 GPUs fits|of keys and values"},
         {"simulate hf:path=llama8.json,phase=decode,dp=4,batch=2 -m cards.yaml",
          "dp=4 replicas and a batch of 2; want dp=2"},
+        {"simulate hf:path=llama8.json,phase=decode,tp=2,batch=2000000 -m cards.yaml",
+         "a batch of 2000000 sequences, want at most 1048576"},
+        {"plan model.gguf -m h200x1", "model.gguf names a GGUF file|--form llama.cpp"},
         {"plan llama3-70b --form gguf -m b200x8", "--form gguf is none of"},
         {"graph hf:path=llama8.json,phase=train,cache_dtype=fp8", "phase=decode"},
     };
