@@ -25,6 +25,7 @@ typedef struct {
     const char *font;          /**< family, or NULL: Helvetica */
     int32_t
         smooth; /**< of lines: the mean of so many points around each; 0: as they are */
+    bool has_steps; /**< of lines: a value holds until the next point */
 } emp_plot_style;
 
 /** Draws the table.
