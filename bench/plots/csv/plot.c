@@ -333,8 +333,7 @@ static void draw_chart(emp_drawing *drawing, const emp_plot_grid *g,
     double    low = INFINITY, high = 0;
     emp_chart chart = {.box = {0, 0, width, 0},
                        .x_label = g->rows_label,
-                       .y_label =
-                           style->label != NULL ? style->label : g->values_label,
+                       .y_label = style->label != NULL ? style->label : g->values_label,
                        .has_names = g->series_count > 1,
                        .is_step = style->has_steps,
                        .bound = NAN,
