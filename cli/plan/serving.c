@@ -31,6 +31,7 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("ep", "ep", EMP_SHEET_COUNT),
     EMP_COLUMN("cp", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("dp", "dp", EMP_SHEET_COUNT),
+    EMP_COLUMN("stages", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("batch", "batch", EMP_SHEET_COUNT),
     EMP_COLUMN("step_s", "step", EMP_SHEET_SECONDS),
     EMP_COLUMN("tokens_per_s", "tokens/s", EMP_SHEET_REAL),
@@ -55,6 +56,18 @@ static emp_value if_known(const emp_serving_way *row, double bytes)
     return emp_value_if(isfinite(row->step.peak_bytes), emp_value_real(bytes / GIB));
 }
 
+/* Writes the layers of each stage, "11,11,10"; "" = they are not known. */
+static const char *stages_of(char text[EMP_STAGES_BYTES], const emp_serving_step *step,
+                             int32_t pp)
+{
+    emp_text to = {text, EMP_STAGES_BYTES, 0};
+
+    text[0] = '\0';
+    for (int32_t i = 0; i < pp && step->stage_layers[0] > 0; i++)
+        emp_text_add(&to, "%s%d", i > 0 ? "," : "", step->stage_layers[i]);
+    return text;
+}
+
 static void add_row(emp_sheet *s, const emp_serving_ways *ways, int32_t index,
                     const emp_parallel_spec *spec, double total_bytes)
 {
@@ -62,17 +75,18 @@ static void add_row(emp_sheet *s, const emp_serving_ways *ways, int32_t index,
     const emp_degrees      *d = &row->degrees;
     const emp_serving_step *step = &row->step;
     const bool              is_feasible = row->why[0] == '\0';
-    char                    command[COMMAND_BYTES] = "";
+    char                    command[COMMAND_BYTES] = "", stages[EMP_STAGES_BYTES];
     const bool              has_command =
         is_feasible &&
         emp_serving_vllm(command, sizeof command, spec, row, total_bytes, NULL) == EMP_OK;
 
+    stages_of(stages, step, d->pp);
     EMP_SHEET_ADD(s, emp_value_if(is_feasible, EMP_V(index + 1)), EMP_V(d->tp),
                   EMP_V(d->pp), EMP_V(d->ep), EMP_V(d->cp), EMP_V(d->dp),
-                  EMP_V(row->batch), if_feasible(row, step->step_s),
-                  if_feasible(row, step->tokens_per_s), if_known(row, step->peak_bytes),
-                  if_known(row, step->weight_bytes), if_known(row, step->cache_bytes),
-                  if_known(row, step->activation_bytes),
+                  emp_value_if(stages[0] != '\0', EMP_V(stages)), EMP_V(row->batch),
+                  if_feasible(row, step->step_s), if_feasible(row, step->tokens_per_s),
+                  if_known(row, step->peak_bytes), if_known(row, step->weight_bytes),
+                  if_known(row, step->cache_bytes), if_known(row, step->activation_bytes),
                   emp_value_if(step->host_bytes > 0.0, EMP_V(step->host_bytes / GIB)),
                   EMP_V(step->most), if_feasible(row, step->exposed_s),
                   emp_value_if(!is_feasible, EMP_V(row->why)),
@@ -249,6 +263,7 @@ emp_status cli_serving_simulate(const cli_parallel_options *options,
                                 emp_error *err)
 {
     emp_serving_step       step;
+    char                   stages[EMP_STAGES_BYTES];
     const emp_serving_case c = {.spec = spec,
                                 .cluster = cluster,
                                 .degrees = &spec->degrees,
@@ -262,10 +277,11 @@ emp_status cli_serving_simulate(const cli_parallel_options *options,
     EMP_CHECK(emp_serving_predict(&step, &c, err));
     return cli_print_object(
         json_pack(
-            "{s:s, s:s, s:I, s:i, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:i, "
+            "{s:s, s:s, s:I, s:s, s:i, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:i, "
             "s:i, s:b}",
             "workload", options->spec, "machine", cluster->name, "gpus",
-            (json_int_t)emp_degrees_gpus(&spec->degrees), "batch", c.batch, "step_time_s",
+            (json_int_t)emp_degrees_gpus(&spec->degrees), "stages",
+            stages_of(stages, &step, spec->degrees.pp), "batch", c.batch, "step_time_s",
             isfinite(step.step_s) ? json_real(step.step_s) : json_null(), "tokens_per_s",
             step.tokens_per_s, "exposed_s", step.exposed_s, "peak_bytes",
             (json_int_t)step.peak_bytes, "weight_bytes", (json_int_t)step.weight_bytes,

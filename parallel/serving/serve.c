@@ -8,6 +8,7 @@
 #include "graphs/import/models/quantised.h"
 #include "graphs/transformer/parts.h"
 #include "graphs/transformer/stack.h"
+#include "parallel/serving/stages.h"
 #include "parallel/work.h"
 #include "sim/cost/cost.h"
 
@@ -21,6 +22,13 @@ typedef struct {
         expert_s; /* of all ops, and of those between router and combination */
     double weight_bytes, cache_bytes;
 } part;
+
+/* Layers of a pipeline, or several of them, for one group of sequences. */
+typedef struct {
+    double busy_s, exposed_s; /* of that, collectives and messages */
+    double weight_bytes, cache_bytes;
+    bool   has_head;
+} stage;
 
 /* A rank's share of the model for one group of sequences. */
 typedef struct {
@@ -42,6 +50,7 @@ typedef struct {
     int32_t     groups; /* under way at once */
     int32_t     joined; /* replicas that share experts */
     share       share;
+    stage      *before; /* [layers + 1] sums of the layers before */
 } server;
 
 /* ---- the model of a rank ---- */
@@ -295,12 +304,6 @@ static double head_collectives_s(const server *s)
 
 /* ---- stages ---- */
 
-typedef struct {
-    double busy_s, exposed_s;
-    double weight_bytes, cache_bytes; /* of all sequences of a replica */
-    bool   has_head;
-} stage;
-
 static void add_part(stage *to, const part *from, double collectives_s)
 {
     to->busy_s += from->seconds + from->expert_s + collectives_s;
@@ -309,17 +312,28 @@ static void add_part(stage *to, const part *from, double collectives_s)
     to->cache_bytes += from->cache_bytes;
 }
 
-/* A pipeline has a table that is tied to the head twice. */
-static stage stage_of(const server *s, int32_t number)
+/* Sums up the layers before each. */
+static emp_status add_layers(server *s, emp_error *err)
 {
-    stage   of = {.busy_s = s->runtime.events.step_s};
-    int32_t first = 0;
+    EMP_CHECK(EMP_ALLOC(s->before, (size_t)s->model.layer_count + 1));
+    for (int32_t l = 0; l < s->model.layer_count; l++) {
+        s->before[l + 1] = s->before[l];
+        add_part(&s->before[l + 1], &s->share.layer[l], layer_collectives_s(s, l));
+    }
+    return EMP_OK;
+}
 
-    for (int32_t i = 0; i < number; i++) first += s->stage_layers[i];
-    if (number == 0) add_part(&of, &s->share.table, table_collectives_s(s));
-    for (int32_t l = first; l < first + s->stage_layers[number]; l++)
-        add_part(&of, &s->share.layer[l], layer_collectives_s(s, l));
-    if (number == s->d.pp - 1) {
+/* A stage with these layers, and the embedding or the head at its ends. A pipeline has a table that is tied to the head twice. */
+static stage stage_with(const server *s, int32_t first, int32_t count)
+{
+    const stage *begin = &s->before[first], *end = &s->before[first + count];
+    stage        of = {.busy_s = s->runtime.events.step_s + end->busy_s - begin->busy_s,
+                       .exposed_s = end->exposed_s - begin->exposed_s,
+                       .weight_bytes = end->weight_bytes - begin->weight_bytes,
+                       .cache_bytes = end->cache_bytes - begin->cache_bytes};
+
+    if (first == 0) add_part(&of, &s->share.table, table_collectives_s(s));
+    if (first + count == s->model.layer_count) {
         add_part(&of, &s->share.head, head_collectives_s(s));
         of.has_head = true;
         if (s->model.is_head_tied && s->d.pp > 1)
@@ -330,6 +344,14 @@ static stage stage_of(const server *s, int32_t number)
         of.exposed_s += send_s;
     }
     return of;
+}
+
+static stage stage_of(const server *s, int32_t number)
+{
+    int32_t first = 0;
+
+    for (int32_t i = 0; i < number; i++) first += s->stage_layers[i];
+    return stage_with(s, first, s->stage_layers[number]);
 }
 
 /* ---- memory ---- */
@@ -360,25 +382,74 @@ static double memory_of(const server *s, const stage *of, int32_t batch)
            activations_of(s, of, batch);
 }
 
-/* The greatest batch of a replica whose stages all fit; 0 = none does. */
-static int32_t most_of(const server *s)
+/* The greatest batch of a replica with which a stage fits; 0 = none. */
+static int32_t most_of_stage(const server *s, const stage *of)
 {
-    const double room = s->c->memory_bytes;
-    int32_t      low = 0, high = EMP_SERVING_BATCH_MAX / s->d.dp;
+    int32_t low = 0, high = EMP_SERVING_BATCH_MAX / s->d.dp;
 
     while (low < high) {
         const int32_t batch = low + (high - low + 1) / 2;
-        bool          fits = true;
-        for (int32_t i = 0; i < s->d.pp && fits; i++) {
-            const stage of = stage_of(s, i);
-            fits = memory_of(s, &of, batch) <= room;
-        }
-        if (fits)
+        if (memory_of(s, of, batch) <= s->c->memory_bytes)
             low = batch;
         else
             high = batch - 1;
     }
     return low;
+}
+
+static int32_t most_of(const server *s)
+{
+    int32_t most = INT32_MAX;
+
+    for (int32_t i = 0; i < s->d.pp; i++) {
+        const stage   of = stage_of(s, i);
+        const int32_t here = most_of_stage(s, &of);
+        if (here < most) most = here;
+    }
+    return most;
+}
+
+/* ---- cuts ---- */
+
+/* The time of a stage that fits. */
+static double time_cost(const void *context, int32_t first, int32_t count)
+{
+    const server *s = context;
+    const stage   of = stage_with(s, first, count);
+
+    return s->c->memory_bytes > 0.0 && memory_of(s, &of, s->batch) > s->c->memory_bytes
+               ? INFINITY
+               : of.busy_s;
+}
+
+static double plain_time_cost(const void *context, int32_t first, int32_t count)
+{
+    return stage_with(context, first, count).busy_s;
+}
+
+/* The inverse of the sequences that a stage has room for. */
+static double room_cost(const void *context, int32_t first, int32_t count)
+{
+    const server *s = context;
+    const stage   of = stage_with(s, first, count);
+    const int32_t most = most_of_stage(s, &of);
+
+    return most > 0 ? 1.0 / most : INFINITY;
+}
+
+/* Cuts layers so that the longest stage is shortest, or so that most sequences fit, where the spec does not say it. If nothing
+ * fits, time decides. */
+static emp_status cut_stages(server *s, emp_error *err)
+{
+    const emp_degrees   *d = &s->d;
+    const emp_stage_cost cost = s->c->goal == EMP_SERVING_BATCH ? room_cost : time_cost;
+    const int32_t        layers = s->model.layer_count;
+    bool                 fits = true;
+
+    if (d->pp == 1 || d->stages[0] != '\0' || d->first > 0 || d->last > 0) return EMP_OK;
+    EMP_CHECK(emp_stages_cut(s->stage_layers, &fits, layers, d->pp, cost, s, err));
+    if (fits) return EMP_OK;
+    return emp_stages_cut(s->stage_layers, &fits, layers, d->pp, plain_time_cost, s, err);
 }
 
 /* ---- all of it ---- */
@@ -481,6 +552,9 @@ emp_status emp_serving_predict(emp_serving_step *out, const emp_serving_case *c,
     *out = (emp_serving_step){.step_s = INFINITY};
     EMP_TRY(prepare(&s, err));
     EMP_TRY(measure_all(&s, err));
+    EMP_TRY(add_layers(&s, err));
+    EMP_TRY(cut_stages(&s, err));
+    memcpy(out->stage_layers, s.stage_layers, sizeof out->stage_layers);
     for (int32_t i = 0; i < s.d.pp; i++) {
         const stage of = stage_of(&s, i);
         add_memory(out, &s, &of, i);
@@ -490,6 +564,7 @@ emp_status emp_serving_predict(emp_serving_step *out, const emp_serving_case *c,
     if (isfinite(left)) add_times(out, &s, left);
 
 cleanup:
+    emp_free(s.before);
     emp_free(s.share.layer);
     emp_free(s.model.layer);
     return st;

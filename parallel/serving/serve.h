@@ -27,6 +27,14 @@ enum { EMP_SERVING_BATCH_MAX = 1 << 20, EMP_SERVING_BATCH_DEFAULT = 8 };
 /** Bytes of a GPU for weights, caches and activations: that share, less what the process needs. */
 double emp_serving_room(const emp_cluster *cluster);
 
+/** The words of emp_serving_goal. */
+#define EMP_SERVING_GOAL_WORDS "step-time|batch|tokens"
+typedef enum {
+    EMP_SERVING_STEP,  /**< the shortest step of the spec's batch */
+    EMP_SERVING_BATCH, /**< the most sequences that fit */
+    EMP_SERVING_TOKENS /**< the most tokens a second, each way with the largest batch that fits */
+} emp_serving_goal;
+
 /** Borrowed. */
 typedef struct {
     const emp_parallel_spec *spec; /**< of a model that is served */
@@ -34,6 +42,7 @@ typedef struct {
     const emp_degrees       *degrees;
     int32_t                  batch;        /**< sequences of all replicas */
     double                   memory_bytes; /**< of a GPU, for tensors; 0 = any */
+    emp_serving_goal         goal;         /**< that a pipeline's layers are cut for */
 } emp_serving_case;
 
 typedef struct {
@@ -46,6 +55,7 @@ typedef struct {
     double
         host_bytes; /**< of its weights, those that stay in host memory, in whole GiB */
     int32_t peak_stage;
+    int32_t stage_layers[EMP_CHUNKS_MAX]; /**< [pp] */
     int32_t
         most; /**< sequences of all replicas that fit without weights on the host; 0 = none */
 } emp_serving_step;
@@ -58,14 +68,6 @@ emp_status emp_serving_predict(emp_serving_step *out, const emp_serving_case *c,
                                emp_error *err);
 
 /* ---- every way to serve a model on so many GPUs ---- */
-
-/** The words of emp_serving_goal. */
-#define EMP_SERVING_GOAL_WORDS "step-time|batch|tokens"
-typedef enum {
-    EMP_SERVING_STEP,  /**< the shortest step of the spec's batch */
-    EMP_SERVING_BATCH, /**< the most sequences that fit */
-    EMP_SERVING_TOKENS /**< the most tokens a second, each way with the largest batch that fits */
-} emp_serving_goal;
 
 enum { EMP_SERVING_WHY_BYTES = EMP_ERROR_MSG_BYTES };
 

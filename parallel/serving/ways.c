@@ -41,7 +41,8 @@ static emp_status predict(emp_serving_way *row, const planner *p, emp_error *err
                                                    .cluster = p->cluster,
                                                    .degrees = &row->degrees,
                                                    .batch = row->batch,
-                                                   .memory_bytes = p->ways->memory_bytes},
+                                                   .memory_bytes = p->ways->memory_bytes,
+                                                   .goal = p->goal},
                                err);
 }
 
@@ -312,14 +313,13 @@ emp_status emp_serving_vllm(char *text, size_t size, const emp_parallel_spec *sp
 {
     emp_degrees   d = way->degrees;
     emp_text      to = {text, size, 0};
-    int32_t       layers[EMP_CHUNKS_MAX];
     const int32_t sequences = (way->batch + d.dp - 1) / d.dp; /* of a replica */
 
     text[0] = '\0';
     EMP_CHECK(check_vllm(spec, &d, err));
-    EMP_CHECK(emp_degrees_resolve_serving(&d, layers, &spec->model, err));
+    if (d.etp == 0) d.etp = d.tp > d.ep ? d.tp / d.ep : 1;
     EMP_CHECK(check_tiles(spec, &d, err));
-    add_stages(&to, &d, layers);
+    add_stages(&to, &d, way->step.stage_layers);
     emp_text_add(&to,
                  "vllm serve %s --tensor-parallel-size %d --pipeline-parallel-size %d",
                  spec->folder[0] != '\0' ? spec->folder : "MODEL", d.tp, d.pp);
