@@ -19,7 +19,7 @@ static void tear_down(void)
 {
     emp_cells_clear(&c);
     task_destroy(&m);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(cells, .fini = tear_down);

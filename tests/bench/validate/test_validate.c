@@ -9,7 +9,7 @@
 #include "replay/planner/plan_from_problem.h"
 #include "tests/support/survive.h"
 
-static void check_memory(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+static void check_memory(void) { expect_all_freed(); }
 
 TestSuite(validate, .fini = check_memory);
 

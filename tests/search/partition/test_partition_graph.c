@@ -26,7 +26,7 @@ static void set_up(void) { f = fixture_create(2); }
 static void tear_down(void)
 {
     fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(partition_graph, .init = set_up, .fini = tear_down);
