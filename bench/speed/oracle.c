@@ -24,7 +24,7 @@
 enum { RUNS = 2, LINE_BYTES = 4096 };
 
 /* A program and its first argument; the file and the runs follow. */
-static const char *const peers[][2] = {
+static const char *const program_of[][2] = {
     [EMP_PEER_SIMGRID_FIFO] = {EMP_SIMGRID_ORACLE, "fifo"},
     [EMP_PEER_SIMGRID_DAG] = {EMP_SIMGRID_ORACLE, "dag"},
     [EMP_PEER_PYTHON] = {"python3", EMP_HEAPQ_ORACLE},
@@ -231,7 +231,8 @@ emp_status emp_peer_measure(emp_peer_run *run, emp_peer_kind kind,
     EMP_TRY(emp_program_finish_input(w.file, path, err));
     snprintf(runs, sizeof runs, "%d", RUNS);
     EMP_TRY(read_runs(
-        run, (const char *const[]){peers[kind][0], peers[kind][1], path, runs, NULL},
+        run,
+        (const char *const[]){program_of[kind][0], program_of[kind][1], path, runs, NULL},
         err));
 
 cleanup:
