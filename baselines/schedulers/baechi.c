@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "baselines/schedulers/baechi.h"
+#include "baselines/schedulers/list_schedule.h"
 
 #include <glpk.h>
 #include <string.h>
@@ -8,9 +8,27 @@
 #include "base/mem.h"
 #include "base/work.h"
 #include "baselines/baselines.h"
-#include "baselines/schedulers/list_schedule.h"
 
 /* ---- the linear program of m-SCT ---- */
+
+/* The linear program of small communication times (Hanen and Munier 1995), by GLPK. On
+ * unlimited devices, tasks i with times p, edges i -> j with costs c:
+ *
+ *     min w   0 <= x_ij <= 1,  s_i >= 0
+ *             s_i + p_i + c_ij x_ij <= s_j    each edge
+ *             sum of x_ij over readers j of i  >=  their number - 1
+ *             sum of x_ij over producers i of j  >=  their number - 1
+ *             s_i + p_i <= w                  each task
+ *
+ * x_ij = 0 means that j is i's favourite child: it follows on the same device at once. An
+ * edge between tasks that have no device in common has x_ij = 1.
+ *
+ * p is the mean time of a task on its devices, c the mean cost of a transfer between two of
+ * both tasks' devices.
+ *
+ * Several solutions may be best; the one that comes out is GLPK's choice, the same each time.
+ *
+ * Threads. GLPK has an environment for each thread, and this ends it; nothing is printed. */
 
 /* Rows and columns, from 1 on as GLPK counts. A column for each task (s), each edge (x),
  * and w; a row for each edge, then for each task three, of which some stay free. */
@@ -232,6 +250,26 @@ void emp_sct_solution_clear(emp_sct_solution *s)
 }
 
 /* ---- the event loop ---- */
+
+/* The event loop of Baechi (Jeon et al., SoCC 2020), which m-ETF and m-SCT share, after its
+ * program.
+ *
+ * A device runs one task at a time and has one channel for all that it sends and receives.
+ * A transfer begins at the sender when its task has ended and the channel is free, at the
+ * receiver when that one's channel is free as well, and holds each of them for as long as it
+ * takes. A device keeps the tensors that it has received; a task's other inputs from one producer come
+ * in one transfer. A transfer is booked with the task that reads it, producers in ascending
+ * order, and what a choice is judged by is exactly what booking would give.
+ *
+ * At each moment, of all ready tasks and devices on which they fit and could start by now,
+ * the earliest such pair is booked, until there is none; then time goes on to the next
+ * moment at which a task could start or a device is free. A task that did not fit may do so
+ * later, when others have given memory back. Ties go to the lower task, then device.
+ *
+ * Favourites (Hanen and Munier 1995). When a task has ended and its favourite child, all of
+ * whose producers have ended, could start nowhere earlier than on this device, then the
+ * device is awake: it runs that child, or meanwhile a task that is urgent, one that by now
+ * could start on any device that it may use, and nothing else. */
 
 enum { NOT_THERE = -1 };
 
