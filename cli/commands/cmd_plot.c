@@ -10,7 +10,6 @@
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
 #include "cli/options/parallel.h"
-#include "cli/parse.h"
 
 enum {
     KEY_BY = 256,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which placements a search keeps beside its best. */
-#include "run/runners_up.h"
+#include "run/loop.h"
 
 #include "tests/support/survive.h"
 

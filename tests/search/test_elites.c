@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "baselines/searches/ce.h"
+#include "baselines/searches/grouped.h"
 #include "tests/support/survive.h"
 
 enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };

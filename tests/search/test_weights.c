@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do weights go from state to state unchanged, and into none that has other networks? */
-#include "search/weights.h"
+#include "search/method.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/searches/post.h"
+#include "baselines/searches/grouped.h"
 #include "baselines/searches/walk.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"

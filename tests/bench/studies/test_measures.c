@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/studies/measure.h"
+#include "bench/studies/study.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 2, BUDGET = 16 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/validate/validation_sheet.h"
+#include "bench/validate/validate.h"
 #include "run/store/checkpoint.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "search/groups/class_groups.h"
-#include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/problems.h"

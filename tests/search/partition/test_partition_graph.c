@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "search/partition/bundles.h"
-#include "search/partition/op_costs.h"
 #include "search/partition/partition_graph.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
