@@ -8,7 +8,6 @@
 #include "graphs/import/models/quantised.h"
 #include "graphs/transformer/parts.h"
 #include "graphs/transformer/stack.h"
-#include "parallel/serving/stages.h"
 #include "parallel/work.h"
 #include "sim/cost/cost.h"
 

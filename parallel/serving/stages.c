@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "parallel/serving/stages.h"
-
+/* Cuts of layers into stages, by the costliest stage and then by the squares of all. */
 #include <math.h>
 
 #include "base/mem.h"
+#include "parallel/serving/serve.h"
 
 typedef struct {
     int32_t        layers, stages, most; /* layers of a stage */
