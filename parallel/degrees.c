@@ -315,7 +315,7 @@ static emp_status check_served_layer(const emp_degrees *d, const emp_transformer
                          err);
 }
 
-/* Experts are cut over the ranks of tp, or over those of several replicas. */
+/* The ranks of tp, or of several replicas, share the experts of a layer. */
 static emp_status check_served_experts(const emp_degrees *d, bool has_experts,
                                        emp_error *err)
 {

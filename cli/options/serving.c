@@ -93,7 +93,7 @@ static void add_row(emp_sheet *s, const emp_serving_ways *ways, int32_t index,
                   emp_value_if(has_command, EMP_V(command)));
 }
 
-/* Writes the command of vLLM for the best way that it can run; else the reason is that of the best way. */
+/* Writes the command of vLLM for the best way that it can run; else the error says why the best way cannot run. */
 static emp_status find_command(char command[COMMAND_BYTES], const emp_serving_ways *ways,
                                const emp_parallel_spec *spec, double total_bytes,
                                emp_error *err)

@@ -43,7 +43,7 @@ typedef enum {
 /** Element types of caches of keys and values, as vLLM (fp8) and llama.cpp (q8_0, q4_0) name them. */
 #define EMP_CACHE_DTYPE_WORDS "auto|fp8|q8_0|q4_0"
 
-/** The element type of a word of that list; EMP_DTYPE_NONE: that of activations. */
+/** The element type of a word of that list; EMP_DTYPE_NONE: as activations. */
 emp_dtype emp_cache_dtype_of(int32_t word);
 
 typedef enum {

@@ -360,8 +360,7 @@ static int32_t groups_of(const server *s, int32_t batch)
     return batch < s->d.pp ? batch : s->d.pp;
 }
 
-/* Activations of a stage when so many sequences of a replica are served: those of a chunk of prompts, or of the tokens of a
- * group where they are more, and the logits of a group. */
+/* Activations of a stage when a replica serves so many sequences: a chunk of prompts, or the tokens of a group where they are more, or else the logits of a group. */
 static double activations_of(const server *s, const stage *of, int32_t batch)
 {
     const int32_t group = cut(batch, groups_of(s, batch));

@@ -289,7 +289,7 @@ Test(serving, memory_is_full_at_the_batch_of_the_closed_form)
     }
 }
 
-/* What is too much stays on the host, in whole GiB, and crosses its link for every token. */
+/* Weights that do not fit stay on the host, in whole GiB, and cross its link for every token. */
 Test(serving, weights_on_the_host_cross_the_link)
 {
     json_t *own = step_of("hf:path=llama8.json,phase=decode,batch=4,seq=16384,tp=1,"
@@ -609,7 +609,7 @@ Test(serving, fp8_tiles_are_not_cut)
     free(command);
 }
 
-/* The layers of a command of llama.cpp fit: those of the GPU by the file's 4.5 bits a weight, their caches by 8.5 bits a number. */
+/* The command has all layers on GPUs, and the context and the cache of the spec. */
 Test(serving, a_command_of_llama_cpp_says_where_layers_are)
 {
     char *command = output_of("plan hf:path=llama8.json,phase=decode,batch=2,seq=8192,"
