@@ -12,7 +12,7 @@
 #include "base/work.h"
 #include "bench/speed/speed.h"
 #include "graphs/load.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 
 static const double MEGABYTE = 1e6;
 
