@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/doppler/scene.h"
+#include "policy/doppler/net.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/threads.h"
 #include "search/method.h"
 
@@ -419,8 +419,7 @@ static void learn(emp_giph_agent *a)
 
 /* ---- checkpoints ------------------------------------------------------------------- */
 
-int32_t emp_giph_agent_list_state(void           *state,
-                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_giph_agent *a = (emp_giph_agent *)state;
     int32_t         count = emp_learner_list_weights(state, arrays);
@@ -498,5 +497,5 @@ const emp_method emp_method_giph = {
     .tell = emp_giph_agent_tell,
     .clear = clear,
     .metrics = emp_learner_metrics,
-    .list_state = emp_giph_agent_list_state,
+    .list_state = list_state,
     .learning = &learning};

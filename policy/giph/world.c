@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/giph/world.h"
+#include "policy/giph/giph.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hsdag/parsing_net.h"
+#include "policy/hsdag/hsdag.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,34 @@
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
-#include "policy/nn/linear.h"
+
+/* Affine maps: a matrix, and the bias in the slice behind it. */
+enum {
+    INPUT_1 = 0,
+    INPUT_2 = 2,
+    CONVOLVE_1 = 4,
+    CONVOLVE_2 = 6,
+    SINGLE = 8,
+    EDGE = 10,
+    SCORE = 12,
+    MEMBER = 14,
+    POOL = 16,
+    CODE_1 = 18,
+    CODE_2 = 20,
+    DEVICE_1 = 22,
+    DEVICE_2 = 24
+};
+/* Layer norms: a gain, and the shift in the slice behind it. */
+enum {
+    INPUT_1_NORM = 26,
+    INPUT_2_NORM = 28,
+    G_NORM = 30,
+    Q_NORM = 32,
+    EDGE_NORM = 34,
+    MEMBER_NORM = 36,
+    POOL_NORM = 38,
+    SLICES = 40
+};
 
 /* ---- parameters ---- */
 

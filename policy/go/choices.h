@@ -1,15 +1,9 @@
-/** \file policy/go/fit.h
- * Mends the likeliest placement where its devices lack memory. All nodes get their devices at once,
- * so none knows what the others leave of a device.
- *
- * As long as search/room.h says that memory is missing, one node leaves a device that lacks it for
- * another one. It makes the likeliest such move after which no memory is missing, or else
- * the one that leaves the least missing. No step is simulated. Nodes should be groups of ops
- * that belong together: a variable that leaves its reader behind is copied back, so that one small
- * node by itself frees nothing.
+/** \file policy/go/choices.h
+ * Devices of nodes from GO's distributions: draws of nodes together, the likeliest placement mended
+ * where its devices lack memory, and names for the GPUs of an example.
  */
-#ifndef EMP_POLICY_GO_FIT_H
-#define EMP_POLICY_GO_FIT_H
+#ifndef EMP_POLICY_GO_CHOICES_H
+#define EMP_POLICY_GO_CHOICES_H
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -17,6 +11,15 @@
 #include "policy/features/transferable.h"
 #include "search/method.h"
 #include "search/room.h"
+
+/* Mends the likeliest placement where its devices lack memory. All nodes get their devices at once,
+ * so none knows what the others leave of a device.
+ *
+ * As long as search/room.h says that memory is missing, one node leaves a device that lacks it for
+ * another one. It makes the likeliest such move after which no memory is missing, or else
+ * the one that leaves the least missing. No step is simulated. Nodes should be groups of ops
+ * that belong together: a variable that leaves its reader behind is copied back, so that one small
+ * node by itself frees nothing. */
 
 typedef struct {
     const emp_node_graph   *nodes; /**< borrowed, as the next two */
@@ -77,4 +80,34 @@ void emp_coupling_draw(const emp_coupling *coupling, uint8_t *choice, const emp_
 void emp_coupling_argmax(uint8_t *choice, const emp_real *p, int32_t count,
                          int32_t devices);
 
-#endif /* EMP_POLICY_GO_FIT_H */
+/* The names of an example's GPUs.
+ *
+ * Which of two equal GPUs is the first says nothing, and a policy that draws all nodes at once
+ * cannot learn what says nothing: so an example's GPUs are named anew, in one of two ways.
+ *
+ *     used     in the order in which the nodes first use them
+ *     matched  so that the network finds the example as likely as it can: an assignment
+ *              problem, solved anew at every step
+ *
+ * Matched names of several graphs agree where the network sees likeness, whatever comes first. */
+
+typedef enum { EMP_NAMES_USED, EMP_NAMES_MATCHED } emp_go_names;
+
+typedef struct {
+    const emp_machine    *machine;
+    const emp_node_graph *nodes;
+    const emp_device_id  *device_of_node; /**< the example */
+    const emp_real       *p;              /**< [position][choice]; of `matched` alone */
+    int32_t               choices;
+} emp_go_naming;
+
+/** \param[out] name_of_device  [EMP_MAX_DEVICES]; other devices than GPUs keep theirs. */
+void emp_go_name_devices(const emp_go_naming *naming, emp_go_names how,
+                         uint8_t *name_of_device);
+
+/** The assignment of rows to columns with the greatest sum, by the Hungarian method, O(count^3).
+ * \param gain  [row][EMP_MAX_DEVICES]
+ * \param[out] column_of_row  [count] */
+void emp_go_assign(double gain[][EMP_MAX_DEVICES], int32_t count, int32_t *column_of_row);
+
+#endif /* EMP_POLICY_GO_CHOICES_H */
