@@ -9,7 +9,7 @@
 #define EMP_RUN_RUNNERS_UP_H
 
 #include "sim/engine/sim.h"
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_RUNNERS_UP_MAX = 12 };
 

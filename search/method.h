@@ -13,7 +13,7 @@
  *     }
  *     emp_method_destroy(type, state);
  *
- * A candidate is a decision (sim/problem/decision.h) with the arrays that the run decides. A method that
+ * A candidate is a decision (sim/problem/problem.h) with the arrays that the run decides. A method that
  * decides only devices leaves the others as they are.
  *
  * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and passed
@@ -29,8 +29,8 @@
 #include "base/collections.h"
 #include "base/text/options.h"
 #include "search/weights.h"
-#include "sim/problem/decision.h"
-#include "sim/rules/step.h"
+#include "sim/problem/problem.h"
+#include "sim/rules/rules.h"
 
 /* The score of one candidate, and the two orders of scores that methods use. */
 

@@ -12,8 +12,8 @@
 #include "bench/report/cells.h"
 #include "run/sheet/sheet.h"
 #include "sim/explain/brief.h"
-#include "sim/explain/moments.h"
-#include "sim/machine/colours.h"
+#include "sim/explain/pictures.h"
+#include "sim/machine/machine.h"
 
 /* The ops that are listed: the most blamed ones of each layer, then of all layers, then those that run longest. */
 enum { OPS_OF_ROW = 3, OPS_BY_BLAME = EMP_EXPLORE_OPS * 3 / 4 };

@@ -22,6 +22,7 @@
 #include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/explain/explain.h"
+#include "sim/explain/pictures.h"
 
 #define OWN_DEVICES "file" /* of --placement */
 

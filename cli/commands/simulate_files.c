@@ -8,8 +8,7 @@
 #include "base/io/output.h"
 #include "bench/report/cells.h"
 #include "cli/cli.h"
-#include "sim/explain/explain.h"
-#include "sim/explain/model_explorer.h"
+#include "sim/explain/pictures.h"
 
 static void add(cli_simulated *s, const emp_owned_decision *decision)
 {

@@ -18,7 +18,6 @@
 #include "sim/engine/allocator.h"
 #include "sim/engine/plan.h"
 #include "sim/rules/rules.h"
-#include "sim/rules/step.h"
 
 /** The differences of a run between runtime profiles; emp_runtime says what
  * each means. */

@@ -20,7 +20,6 @@
 
 #include "sim/engine/engine.h"
 #include "sim/rules/rules.h"
-#include "sim/rules/step.h"
 
 /* <emplace/sim.h> has emp_sim_create(), emp_sim_run() and emp_sim_destroy(). The limits of a step:
  * all ops and transfers, one after the other on their slowest devices, take less than 2^62 ns over the

@@ -10,9 +10,8 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
-#include "sim/machine/bundle.h"
-#include "sim/machine/card.h"
 #include "sim/machine/config.h"
+#include "sim/machine/card.h"
 
 #define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 

@@ -6,7 +6,7 @@
 
 #include "base/work.h"
 #include "sim/engine/sim.h"
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_SIM_TEAM_THREADS_MAX = 1024 };
 
