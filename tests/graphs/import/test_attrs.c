@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/attrs.h"
+#include "graphs/import/graph_def.h"
 #include "graphs/import/container.h"
 #include "tests/support/proto_writer.h"
 
