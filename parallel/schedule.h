@@ -33,10 +33,6 @@ typedef struct {
     int32_t   count, capacity;
 } emp_pipeline_order;
 
-/** A schedule without passes, whose chunks go round the stages: that of chunk c is c modulo pp. \retval EMP_ENOMEM */
-emp_status emp_pipeline_order_begin(emp_pipeline_order *s, const emp_degrees *d,
-                                    emp_error *err);
-
 /** The schedule of the degrees. \retval EMP_ENOMEM */
 emp_status emp_pipeline_order_create(emp_pipeline_order *out, const emp_degrees *d,
                                      emp_error *err);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bench/iterations/parallel_rows.h"
-#include "parallel/models.h"
+#include "parallel/spec.h"
 #include "parallel/plan.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
