@@ -1,101 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "parallel/spec.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/text/json.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
-#include "graphs/import/models/hf.h"
 #include "graphs/workloads/workloads.h"
-#include "sim/machine/machine.h"
-
-/* ---- models ---- */
-
-enum { PATH_BYTES = 1024 };
-
-static bool is_json(const struct dirent *entry, size_t *length)
-{
-    *length = strlen(entry->d_name);
-    if (*length < 6 || strcmp(entry->d_name + *length - 5, ".json") != 0) return false;
-    *length -= 5;
-    return true;
-}
-
-static void list_models(char *list, size_t size)
-{
-    emp_text       text = {list, size, 0};
-    char           folder[PATH_BYTES];
-    size_t         length;
-    struct dirent *entry;
-
-    list[0] = '\0';
-    emp_data_folder(folder, sizeof folder, "models");
-    DIR *dir = opendir(folder);
-    while (dir != NULL && (entry = readdir(dir)) != NULL)
-        if (is_json(entry, &length))
-            emp_text_add(&text, "%s%.*s", text.used > 0 ? ", " : "", (int)length,
-                         entry->d_name);
-    if (dir != NULL) closedir(dir);
-}
-
-/* Whether data/models has a config of that name, of `length` characters. */
-static bool is_model(const char *name, size_t length)
-{
-    char path[PATH_BYTES];
-
-    if (length == 0 || memchr(name, '/', length) != NULL) return false;
-    emp_data_folder(path, sizeof path, "models/");
-    const size_t used = strlen(path);
-    snprintf(path + used, sizeof path - used, "%.*s.json", (int)length, name);
-    return access(path, R_OK) == 0;
-}
-
-static emp_status find(char *path, const char *name, emp_error *err)
-{
-    char list[512];
-
-    snprintf(path, PATH_BYTES, "%s", name);
-    if (access(path, R_OK) == 0) return EMP_OK;
-    if (strchr(name, '/') == NULL) {
-        emp_data_folder(path, PATH_BYTES, "models/");
-        const size_t used = strlen(path);
-        snprintf(path + used, PATH_BYTES - used, "%s.json", name);
-        if (access(path, R_OK) == 0) return EMP_OK;
-    }
-    list_models(list, sizeof list);
-    return EMP_ERROR(EMP_EIO, "%.200s is no file and no known model; models: %s", name,
-                     list);
-}
-
-emp_status emp_parallel_model_load(emp_transformer_model *model, const char *name_or_path,
-                                   int32_t layers, emp_error *err)
-{
-    emp_status        st = EMP_OK;
-    char              path[PATH_BYTES];
-    emp_json_document document = {0};
-    emp_dtype         dtype;
-
-    EMP_TRY(find(path, name_or_path, err));
-    EMP_TRY(emp_json_load(&document, path, err));
-    EMP_TRY(emp_config_read(model, &dtype, document.root, err));
-    if (layers > model->layer_count)
-        EMP_FAIL(EMP_EINVAL, "%d layers are wanted of %.200s, which has %d", layers,
-                 name_or_path, model->layer_count);
-    if (layers > 0) model->layer_count = layers;
-
-cleanup:
-    emp_json_clear(&document);
-    return st;
-}
-
-/* ---- items ---- */
+#include "parallel/models.h"
 
 enum { TEXT_BYTES = 4096 };
+
+/* ---- items ---- */
 
 /* "key=value" of a spec; neither is terminated. */
 typedef struct {
@@ -142,7 +59,7 @@ bool emp_parallel_spec_is(const char *text)
     item        i;
 
     if (strncmp(text, "hf:", 3) != 0 && strncmp(text, "transformer:", 12) != 0 &&
-        !is_model(text, strcspn(text, ":")))
+        !emp_parallel_model_is(text, strcspn(text, ":")))
         return false;
     while (next_item(&i, &at)) {
         if (is_key(&i, "seq") || is_key(&i, "dtype") || is_key(&i, "home") ||

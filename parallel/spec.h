@@ -12,18 +12,7 @@
 #ifndef EMP_PARALLEL_SPEC_H
 #define EMP_PARALLEL_SPEC_H
 
-#include "graphs/transformer/model.h"
 #include "parallel/loads.h"
-
-/* Models to be trained in parallel: configs of Hugging Face by their path, or by name in the folder data/models. */
-
-/** Reads a model. \param layers  Keep so many of its first layers; 0 = all.
- * \param[out] model  The caller's, who clears it, also after a failure.
- * \retval EMP_EIO     No such file; the message lists the models that come with the program.
- * \retval EMP_EINVAL  The model has fewer layers.
- * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_ENOMEM  As the reader of configs. */
-emp_status emp_parallel_model_load(emp_transformer_model *model, const char *name_or_path,
-                                   int32_t layers, emp_error *err);
 
 /** Zero-initialise; emp_parallel_spec_clear() releases it, also after a failure. */
 typedef struct {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "parallel/spec.h"
+#include "parallel/models.h"
 
 enum { COUNT_MAX = 1 << 20, CLUSTERS_MAX = 16, NOTE_BYTES = 64 };
 

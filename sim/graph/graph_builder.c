@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/graph/graph_internal.h"
+#include "sim/graph/graph_builder_internal.h"
 
 emp_status emp_graph_builder_create(emp_graph_builder **out, emp_error *err)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/graph/graph_internal.h"
+#include "sim/graph/graph_builder_internal.h"
 #include "sim/graph/op_entry.h"
 
 /* Edges as the builder holds them; EMP_EUNSUPPORTED when they do not fit 32-bit ids. */

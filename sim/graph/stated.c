@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/collections.h"
-#include "sim/graph/graph_internal.h"
+#include "sim/graph/graph_builder_internal.h"
 
 /* ---- names of device models ---- */
 
