@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
-#include "sim/machine/config.h"
 #include "sim/machine/card.h"
+#include "sim/machine/config.h"
 #include "sim/machine/model.h"
 #include "sim/machine/topology.h"
 

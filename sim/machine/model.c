@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
-#include "sim/machine/config.h"
 #include "sim/machine/card.h"
+#include "sim/machine/config.h"
 
 #define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "bench/iterations/parallel_rows.h"
-#include "parallel/spec.h"
 #include "parallel/plan.h"
+#include "parallel/spec.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
