@@ -47,7 +47,7 @@
 enum {
     EMP_COMPARISON_BUDGETS = 8, /**< at most, as for the next two */
     EMP_COMPARISON_ENTRANTS = 64,
-    EMP_COMPARISON_POINTS = 32, /**< of a curve */
+    EMP_COMPARISON_POINTS = 96, /**< of a curve */
     EMP_COMPARISON_NAME_BYTES = 64
 };
 
@@ -218,7 +218,7 @@ typedef struct {
     emp_comparison_test    *test;    /**< [budget][set] */
     emp_comparison_change  *change;  /**< [budget][row][kind] */
     int32_t                 point_count[EMP_COMPARISON_AXES];
-    double *point[EMP_COMPARISON_AXES]; /**< 1, 2, 5, 10, ... up to the largest budget */
+    double *point[EMP_COMPARISON_AXES]; /**< twelve a decade up to the largest budget */
     emp_interval
         *curve; /**< [budget][row][entrant][EMP_COMPARISON_POINTS], by the axis of the
                                 budget: best so far over seeds; NaN before the first score, infinity

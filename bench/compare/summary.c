@@ -356,7 +356,7 @@ static double value_of(const emp_comparison_budget *budget)
 
 static void lay_points(emp_comparison *c, emp_comparison_axis axis)
 {
-    static const double steps[] = {1, 2, 5};
+    static const double steps[] = {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
     int32_t             largest = emp_comparison_largest(c, axis);
 
     if (largest < 0) return;
@@ -366,8 +366,11 @@ static void lay_points(emp_comparison *c, emp_comparison_axis axis)
     double most = value_of(&c->budget[largest]);
     for (double unit = axis == EMP_BY_CLOCK ? least_clock_s : 1; unit <= most;
          unit *= 10) {
-        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-            if (steps[i] * unit <= most) add_point(c, axis, steps[i] * unit);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            double value = steps[i] * unit;
+            bool   is_whole = axis == EMP_BY_CLOCK || value == floor(value);
+            if (value <= most && is_whole) add_point(c, axis, value);
+        }
     }
 }
 

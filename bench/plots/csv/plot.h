@@ -24,7 +24,8 @@ typedef struct {
     double      font_size;     /**< pixels; 0: 13. Marks and lines grow with it */
     const char *font;          /**< family, or NULL: Helvetica */
     int32_t
-        smooth; /**< of lines: the mean of so many points around each; 0: as they are */
+         smooth; /**< of lines: the mean of so many points around each; 0: as they are */
+    bool has_steps; /**< of lines: a value holds until the next point */
 } emp_plot_style;
 
 /** Draws the table.
