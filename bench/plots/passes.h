@@ -6,7 +6,7 @@
 #define EMP_BENCH_PLOTS_PASSES_H
 
 #include "bench/plots/drawing.h"
-#include "parallel/engine.h"
+#include "parallel/pipeline.h"
 
 /** Draws \a count passes of ranks 0 to \a ranks - 1. The drawing is the caller's, who clears it. */
 void emp_passes_draw(emp_drawing *drawing, const emp_turn_run *run, int32_t count,
