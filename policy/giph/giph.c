@@ -419,7 +419,7 @@ static void learn(emp_giph_agent *a)
 
 /* ---- checkpoints ------------------------------------------------------------------- */
 
-int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_giph_agent *a = (emp_giph_agent *)state;
     int32_t         count = emp_learner_list_weights(state, arrays);
