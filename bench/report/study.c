@@ -21,7 +21,7 @@ static const struct {
     [EMP_FIGURE_PLACEMENTS] = {"placements", "Placements side by side"},
     [EMP_FIGURE_TIMELINE] = {"timeline", "Timeline of the best placement's step"},
     [EMP_FIGURE_MEANS] = {"means", "Mean of each batch"},
-    [EMP_FIGURE_METRICS] = {"metrics", "What methods report"}};
+    [EMP_FIGURE_METRICS] = {"metrics", "Metrics of methods"}};
 
 const char *emp_figure_name(emp_figure_kind kind) { return kinds[kind].name; }
 const char *emp_figure_title(emp_figure_kind kind) { return kinds[kind].title; }

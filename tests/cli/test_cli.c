@@ -316,7 +316,7 @@ Test(cli, one_time_for_different_models_is_warned_of)
 Test(cli, the_second_bound_names_the_placements_that_it_is_for)
 {
     emplace_prints("simulate nmt:layers=2,units=64,batch=16 -m k40x2 -p gpu",
-                   "lower bound  |if no further ops with GPU kernels go to CPUs, gap ");
+                   "lower bound  |unless more ops with GPU kernels go to CPUs, gap ");
 }
 
 /* How much --costs gives is no reason to worry. */

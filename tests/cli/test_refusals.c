@@ -81,6 +81,7 @@ static struct error_case error_cases[] = {
     {"train --tasks t.txt --weights-out w.h5 --log l.jsonl",                2, "--log is for a run"},
     {"plot t.csv --by a --values b -o f.svg --smooth 3",                    2, "--smooth is for lines"},
     {"plot t.csv --by a --values b -o f.svg --steps",                       2, "--steps is for lines"},
+    {"bench placers --rows rnnlm --methods gpu,local --against refine",     1, "\"refine\", to compare with"},
     {"record r.h5 --all --out p.json",                                      2, "--all and --out"},
     {"plot t.csv --by a --values b -o f.svg --size 4",                      2, "--size \"4\""},
     {"plot t.csv --by a --values b -o f.svg --size 400x300zz",              2, "400x300zz"},
