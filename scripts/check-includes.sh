@@ -21,7 +21,6 @@ declare -A may_include=(
   [sim/rules]="$core sim/rules"
   [sim/engine]="$core sim/rules sim/engine"
   [sim/engine/run]="$core sim/rules sim/engine sim/engine/run"
-  [sim/team]="$core sim/rules sim/engine sim/team"
   [sim/explain]="$core sim/rules sim/engine sim/explain"
   [sim/surrogate]="$core sim/rules sim/engine sim/surrogate"
   [sim/bounds]="$core sim/bounds"
