@@ -85,12 +85,12 @@ void emp_hsdag_net_randomize(emp_hsdag_net *n, emp_rng *rng)
 }
 
 /* Columns of the matrix of a map; its rows. */
-static int32_t emp_hsdag_outputs(const emp_hsdag_net *n, int32_t map)
+static int32_t outputs_of(const emp_hsdag_net *n, int32_t map)
 {
     return n->params.slice[map].cols;
 }
 
-static int32_t emp_hsdag_inputs(const emp_hsdag_net *n, int32_t map)
+static int32_t inputs_of(const emp_hsdag_net *n, int32_t map)
 {
     return n->params.slice[map].rows;
 }
@@ -280,8 +280,8 @@ static void affine(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32
                    int32_t rows)
 {
     emp_linear_forward(y, x, emp_params_value(&n->params, map),
-                       emp_params_value(&n->params, map + 1), rows,
-                       emp_hsdag_inputs(n, map), emp_hsdag_outputs(n, map), n->threads);
+                       emp_params_value(&n->params, map + 1), rows, inputs_of(n, map),
+                       outputs_of(n, map), n->threads);
 }
 
 /* y = D(affine x). */
@@ -289,8 +289,8 @@ static void layer(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_
                   int32_t rows, emp_rng *rng)
 {
     affine(n, y, x, map, rows);
-    emp_relu_dropout_forward(y, (int64_t)rows * emp_hsdag_outputs(n, map),
-                             n->shape.dropout, rng);
+    emp_relu_dropout_forward(y, (int64_t)rows * outputs_of(n, map), n->shape.dropout,
+                             rng);
 }
 
 /* y = LN(x). */
@@ -525,15 +525,15 @@ static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *dy,
 {
     emp_linear_backward(dx, emp_params_gradient(&n->params, map),
                         emp_params_gradient(&n->params, map + 1), dy, x,
-                        emp_params_value(&n->params, map), rows, emp_hsdag_inputs(n, map),
-                        emp_hsdag_outputs(n, map), n->threads);
+                        emp_params_value(&n->params, map), rows, inputs_of(n, map),
+                        outputs_of(n, map), n->threads);
 }
 
 /* The gradient of y = D(affine_back x); dy is overwritten. */
 static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_real *y,
                        const emp_real *x, int32_t map, int32_t rows)
 {
-    emp_relu_dropout_backward(dy, y, (int64_t)rows * emp_hsdag_outputs(n, map),
+    emp_relu_dropout_backward(dy, y, (int64_t)rows * outputs_of(n, map),
                               n->shape.dropout);
     affine_back(n, dx, dy, x, map, rows);
 }
