@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/iterations/parallel_rows.h"
+#include "bench/iterations/iterations.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "bench/plots/html.h"
 #include "bench/tables/paper.h"
 #include "run/sheet/sheet.h"
-#include "run/stats.h"
 
 static double best_of(const emp_report_run *run)
 {

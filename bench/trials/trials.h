@@ -19,7 +19,7 @@
 #define EMP_BENCH_TRIALS_TRIALS_H
 
 #include "run/jobs/jobs.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 #include "sim/engine/sim.h"
 
 enum { EMP_TRIALS_SEEDS = 100 /**< most runs of a cell */ };

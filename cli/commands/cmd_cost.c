@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/text/csv.h"
 #include "cli/cli.h"
-#include "cli/parse.h"
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
 

@@ -9,9 +9,7 @@
 #include "base/text/options.h"
 #include "base/text/text.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/parallel.h"
-#include "cli/parse.h"
 
 enum { KEY_GPUS = 640, KEY_TOP, KEY_ALL_RANKS };
 

@@ -10,7 +10,6 @@
 #include "base/text/units.h"
 #include "bench/trials/trials.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/stop.h"
 #include "run/ranks/deal.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/llama_options.h"
+#include "cli/options/placement_output.h"
 
 #include <stdio.h>
 #include <stdlib.h>

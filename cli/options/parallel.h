@@ -4,7 +4,7 @@
 #ifndef EMP_CLI_OPTIONS_PARALLEL_H
 #define EMP_CLI_OPTIONS_PARALLEL_H
 
-#include "bench/plots/passes.h"
+#include "bench/plots/drawing.h"
 #include "parallel/plan.h"
 #include "run/sheet/sheet.h"
 

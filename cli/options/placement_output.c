@@ -10,7 +10,6 @@
 #include "base/text/text.h"
 #include "cli/options/device_map.h"
 #include "cli/options/forms.h"
-#include "cli/options/llama_options.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/load.h"
 #include "graphs/transformer/parts.h"

@@ -9,7 +9,6 @@
 
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "run/methods.h"
 
 static const double LEAST_CHANGE = 0.005;

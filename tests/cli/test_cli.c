@@ -252,9 +252,10 @@ Test(cli, simulate_explains_itself_and_adds_up)
     json_decref(object);
     emplace_prints(SIMULATE "--why",
                    "bound by     |path         |memory       |--why=full");
-    emplace_prints(SIMULATE "--why=full",
-                   "what bounds the step: |  gpu:0 is busy |gpu:0 runs ops for|what if; |"
-                   "critical path\n|fixed cost of the step|gpu:0 at its peak of");
+    emplace_prints(
+        SIMULATE "--why=full",
+        "bound by |critical path: mostly |  gpu:0 is busy |gpu:0 runs ops for|what if; |"
+        "critical path\n|fixed cost of the step|gpu:0 at its peak of");
 }
 
 Test(cli, explanations_say_where_the_time_goes_and_what_would_help)

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/parse.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
 

@@ -80,7 +80,7 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt -m k40x2 -M gpu --record r.h5 --checkpoint-every 1", 1, "no state to go on from"},
     {"train --tasks t.txt --weights-out w.h5 --log l.jsonl",                2, "--log is for a run"},
     {"plot t.csv --by a --values b -o f.svg --smooth 3",                    2, "--smooth is for lines"},
-    {"plot t.csv --by a --values b -o f.svg --steps",                       2, "--steps is for lines"},
+    {"plot t.csv --by a --values b -o f.svg --hold",                        2, "--hold is for lines"},
     {"bench placers --rows rnnlm --methods gpu,local --against refine",     1, "\"refine\", to compare with"},
     {"record r.h5 --all --out p.json",                                      2, "--all and --out"},
     {"plot t.csv --by a --values b -o f.svg --size 4",                      2, "--size \"4\""},

@@ -10,8 +10,6 @@
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
-#include "bench/plots/colours.h"
-#include "bench/plots/csv/grid.h"
 #include "bench/plots/drawing.h"
 
 /* A grid as dots: a band a row, in it a lane a series. Values that are out of memory stand right of

@@ -2,7 +2,6 @@
 /* emplace bench placers: all methods on the same tasks with equal budgets. */
 #include "cli/cli.h"
 #include "cli/commands/studies/studies.h"
-#include "cli/parse.h"
 
 enum { KEY_METHODS = 256, KEY_OPTIONS, KEY_AGAINST };
 

@@ -6,10 +6,7 @@
 #include "base/text/nearest.h"
 #include "bench/studies/study.h"
 #include "cli/cli.h"
-#include "cli/commands/lists/listing.h"
 #include "cli/commands/studies/studies.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 
 struct args {
     cli_trials_options trials;

@@ -35,7 +35,7 @@ static emp_comparison       *c; /* made with them */
 static void tear_down(void)
 {
     emp_comparison_destroy(c);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
     scratch_remove();
 }
 

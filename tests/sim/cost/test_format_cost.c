@@ -34,7 +34,7 @@ static void tear_down(void)
 {
     emp_graph_destroy(graph);
     emp_device_model_clear(&h100);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(format_cost, .init = set_up, .fini = tear_down);

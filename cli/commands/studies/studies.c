@@ -11,7 +11,8 @@
 #include "bench/compare/comparison.h"
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"
-#include "cli/format.h"
+
+/* ---- comparisons ---- */
 
 enum {
     KEY_TASKS = 1536,
@@ -278,5 +279,69 @@ cleanup:
     emp_comparison_destroy(s->comparison);
     emp_task_list_clear(&s->tasks);
     emp_free(s);
+    return st;
+}
+
+/* ---- arms ---- */
+
+enum { KEY_ARMS = 256, KEY_FULL };
+
+static const struct argp_option arms_options[] = {
+    {"arms", KEY_ARMS, "A,B,...", 0,
+     "Only these arms (\"groups=64\") or kinds of them (\"groups\"); the first arm is "
+     "always made, and a wrong name has all listed",
+     0},
+    {"full", KEY_FULL, NULL, 0, "All evaluations and seeds, more than in a first study",
+     0},
+    {0},
+};
+
+static error_t parse_arms(int key, char *arg, struct argp_state *state)
+{
+    cli_trials_options *o = (cli_trials_options *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = o; return 0;
+    case KEY_ARMS: o->run.arms = arg; return 0;
+    case KEY_FULL: o->run.is_full = true; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child arms_children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
+const struct argp              cli_arms_argp = {arms_options,  parse_arms, NULL, NULL,
+                                                arms_children, NULL,       NULL};
+
+struct arms_study {
+    const emp_ablation *definition;
+    cli_trials_options  options;
+    emp_ablation_table *table;
+    const char         *note;
+};
+
+static emp_status make_arms(void *study, emp_error *err)
+{
+    struct arms_study *s = (struct arms_study *)study;
+
+    return emp_ablation_make(&s->table, s->definition, &s->options.run, err);
+}
+
+static emp_status print_arms(const void *study, bool is_whole, emp_error *err)
+{
+    const struct arms_study *s = (const struct arms_study *)study;
+
+    (void)is_whole;
+    return emp_ablation_print(stdout, s->table, s->note, s->options.format, err);
+}
+
+emp_status cli_arms_run(const cli_trials_options *trials, const emp_ablation *definition,
+                        const char *title, const char *note, emp_error *err)
+{
+    struct arms_study study = {
+        .definition = definition, .options = *trials, .note = note};
+    const cli_trials_study what = {title, &study.options.run.jobs, make_arms, print_arms,
+                                   &study};
+    const emp_status       st = cli_trials_run(&what, err);
+    emp_ablation_destroy(study.table);
     return st;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/iterations/layers_plan.h"
+#include "bench/iterations/plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -147,6 +147,31 @@ static void add_layers(const planner *p, emp_stage_cost *c, double *gradient_byt
                       MOST_BYTES);
 }
 
+/* ---- engines ---- */
+
+static const double CORE_BYTES_PER_S = 37e9, C2C_BYTES_PER_S = 346e9,
+                    PCIE_BYTES_PER_S = 4.5e9;
+
+bool emp_engine_find(emp_engine *out, const char *name)
+{
+    *out = strcmp(name, "sailor") == 0 ? EMP_ENGINE_SAILOR : EMP_ENGINE_DEEPSPEED;
+    return *out == EMP_ENGINE_SAILOR || strcmp(name, "deepspeed") == 0;
+}
+
+static bool has_c2c(const char *gpu)
+{
+    return strncmp(gpu, "GH", 2) == 0 || strncmp(gpu, "GB", 2) == 0;
+}
+
+/* Seconds in which a GPU of that name waits for a buffer of so many bytes. */
+static double fill_s(emp_engine engine, const char *gpu, double bytes)
+{
+    double link_bytes_per_s = has_c2c(gpu) ? C2C_BYTES_PER_S : PCIE_BYTES_PER_S;
+
+    if (engine == EMP_ENGINE_DEEPSPEED) return 0.0;
+    return bytes / CORE_BYTES_PER_S + bytes / link_bytes_per_s;
+}
+
 /* ---- exchanges ---- */
 
 /* How many tensors a stage gathers before a backward pass. */
@@ -169,10 +194,10 @@ static emp_status add_boundary(const planner *p, int32_t replica, int32_t stage,
     c->is_output_buffered = bytes / from->count <= EMP_BUFFERED_BYTES;
     next->is_gradient_buffered = bytes / to->count <= EMP_BUFFERED_BYTES;
     EMP_CHECK(emp_network_gather(&gather_s, p->network, to, bytes, err));
-    next->forward_s += gather_s + emp_engine_fill_s(p->engine, to->gpu, bytes);
+    next->forward_s += gather_s + fill_s(p->engine, to->gpu, bytes);
     EMP_CHECK(emp_network_gather(&gather_s, p->network, from, bytes, err));
     c->backward_s += emp_engine_count_gathers(p->engine) * gather_s +
-                     emp_engine_fill_s(p->engine, from->gpu, bytes);
+                     fill_s(p->engine, from->gpu, bytes);
     return EMP_OK;
 }
 
@@ -270,28 +295,4 @@ emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
 cleanup:
     emp_free(p.cost);
     return st;
-}
-
-/* ---- engines ---- */
-
-static const double CORE_BYTES_PER_S = 37e9, C2C_BYTES_PER_S = 346e9,
-                    PCIE_BYTES_PER_S = 4.5e9;
-
-bool emp_engine_find(emp_engine *out, const char *name)
-{
-    *out = strcmp(name, "sailor") == 0 ? EMP_ENGINE_SAILOR : EMP_ENGINE_DEEPSPEED;
-    return *out == EMP_ENGINE_SAILOR || strcmp(name, "deepspeed") == 0;
-}
-
-static bool has_c2c(const char *gpu)
-{
-    return strncmp(gpu, "GH", 2) == 0 || strncmp(gpu, "GB", 2) == 0;
-}
-
-double emp_engine_fill_s(emp_engine engine, const char *gpu, double bytes)
-{
-    double link_bytes_per_s = has_c2c(gpu) ? C2C_BYTES_PER_S : PCIE_BYTES_PER_S;
-
-    if (engine == EMP_ENGINE_DEEPSPEED) return 0.0;
-    return bytes / CORE_BYTES_PER_S + bytes / link_bytes_per_s;
 }

@@ -1,27 +1,17 @@
-/** \file baselines/searches/post.h
- * Proximal policy optimisation (Schulman et al., 2017) of a table of independent choices:
- * p[group][device] = softmax of logits[group][device].
+/** \file baselines/searches/grouped.h
+ * Searches over groups: a placement is one device for each group of ops.
  *
- * With r_k = prod_g p[g][d_kg] / p_old[g][d_kg] of sample k and its advantage A_k, it
- * climbs
- *
- *     J = 1/K sum_k min(r_k A_k, clip(r_k, 1 - c, 1 + c) A_k)
- *
- *     dJ / dlogit[g][d] = 1/K sum_k r_k A_k ([d = d_kg] - p[g][d])
- *
- * where the sum is over the samples whose ratio is not clipped.
+ * A method's state begins with its emp_grouped, so that emp_grouped_metrics() serves it.
  */
-#ifndef EMP_BASELINES_SEARCHES_POST_H
-#define EMP_BASELINES_SEARCHES_POST_H
+#ifndef EMP_BASELINES_SEARCHES_GROUPED_H
+#define EMP_BASELINES_SEARCHES_GROUPED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "search/groups/class_groups.h"
 #include "search/method.h"
-
-/* Searches over groups: a placement is one device for each group of ops.
- *
- * A method's state begins with its emp_grouped, so that emp_grouped_metrics() serves it. */
 
 enum { EMP_GROUPED_METRICS = 3 };
 
@@ -68,6 +58,18 @@ emp_status emp_grouped_begin_tell(emp_grouped *grouped, const emp_score *scores,
 /** For the table of a method: its own metric, "mean_cost_s" and "groups". */
 const emp_method_metric *emp_grouped_metrics(const void *state, int32_t *count);
 
+/* Proximal policy optimisation (Schulman et al., 2017) of a table of independent choices:
+ * p[group][device] = softmax of logits[group][device].
+ *
+ * With r_k = prod_g p[g][d_kg] / p_old[g][d_kg] of sample k and its advantage A_k, it
+ * climbs
+ *
+ *     J = 1/K sum_k min(r_k A_k, clip(r_k, 1 - c, 1 + c) A_k)
+ *
+ *     dJ / dlogit[g][d] = 1/K sum_k r_k A_k ([d = d_kg] - p[g][d])
+ *
+ * where the sum is over the samples whose ratio is not clipped. */
+
 typedef struct {
     int32_t        groups, devices, samples;
     const int32_t *choice;    /**< [sample][group] device */
@@ -87,4 +89,37 @@ double emp_ppo_log_p(const double *logits, int32_t groups, int32_t devices,
 double emp_ppo_objective(const emp_ppo_batch *batch, const double *logits,
                          double *gradient);
 
-#endif /* EMP_BASELINES_SEARCHES_POST_H */
+/* The elite of a search: the best placements so far, best first. A placement is an array of
+ * choices, such as a device for each group, whose meaning only the owner knows. */
+
+/** A checkpoint keeps count, choice and step_time_s, and width where it changes. */
+typedef struct {
+    int32_t  capacity, max_width;
+    int32_t  width;       /**< choices of a placement, at most max_width */
+    int64_t  count;       /**< placements held */
+    int32_t *choice;      /**< [elite][width]; room for capacity x max_width */
+    double  *step_time_s; /**< [elite], ascending; all differ */
+} emp_elites;
+
+/** Room for \a capacity placements of at most \a max_width choices; both at least 1.
+ * \retval EMP_ENOMEM */
+emp_status emp_elites_init(emp_elites *elites, int32_t capacity, int32_t max_width,
+                           emp_error *err);
+void       emp_elites_clear(emp_elites *elites); /**< legal after a failed init */
+
+/** Forgets all; the next have \a width choices, at most max_width. */
+void emp_elites_restart(emp_elites *elites, int32_t width);
+
+/** Keeps a copy of \a choice if it is among the best. The first of several placements of one
+ * step time stays: they are hardly ever two. Returns whether it was kept.
+ * O(capacity x width). */
+bool emp_elites_keep(emp_elites *elites, const int32_t *choice, double step_time_s);
+
+/** The choices of an elite, of which 0 is the best; valid until another is kept. */
+const int32_t *emp_elites_at(const emp_elites *elites, int64_t index);
+
+/** Whether count and width are in range and all choices are in 0 .. \a choices - 1: a
+ * restored state may come from anywhere. */
+bool emp_elites_are_valid(const emp_elites *elites, int32_t choices);
+
+#endif /* EMP_BASELINES_SEARCHES_GROUPED_H */

@@ -1,8 +1,8 @@
-/** \file replay/planner/plan_from_problem.h
+/** \file replay/planner/planner.h
  * A problem and a placement as a plan for the executor.
  */
-#ifndef EMP_REPLAY_PLANNER_PLAN_FROM_PROBLEM_H
-#define EMP_REPLAY_PLANNER_PLAN_FROM_PROBLEM_H
+#ifndef EMP_REPLAY_PLANNER_PLANNER_H
+#define EMP_REPLAY_PLANNER_PLANNER_H
 
 #include "replay/plan/kernel.h"
 #include "replay/plan/plan.h"
@@ -30,4 +30,24 @@ emp_status emp_kernel_check_op(const emp_graph *graph, emp_op_id op, emp_error *
 /** The kernel of \a op, inputs and outputs numbered as in the graph. O(rank). */
 emp_kernel emp_kernel_of_op(const emp_graph *graph, emp_op_id op);
 
-#endif /* EMP_REPLAY_PLANNER_PLAN_FROM_PROBLEM_H */
+/* A part of a plan: some of its ops, for measuring what their kernels take.
+ *
+ * A tensor that an op of the part reads from an op outside of it lies in memory before the step, as a variable does. A part may
+ * run on several devices at once, each with buffers of its own. */
+
+typedef struct {
+    const bool    *is_kept; /**< [op]; ops with variables are never part of it */
+    int32_t        device;  /**< whose ops go to the devices below; ops of others stay */
+    const int32_t *devices; /**< [count] for each a copy of all kept ops */
+    int32_t        count;
+} emp_plan_part;
+
+/** Makes the part as a plan of its own.
+ * \param origin  [op of the part] receives the op of \a plan, -1 for operands; of only the first device's copies, of the
+ *                others it is -2 - op. Allocated here, the caller frees it.
+ * \retval EMP_EINVAL  No op is kept. \retval EMP_ENOMEM */
+emp_status emp_replay_plan_part(emp_replay_plan **out, int32_t **origin,
+                                const emp_replay_plan *plan, const emp_plan_part *part,
+                                emp_error *err);
+
+#endif /* EMP_REPLAY_PLANNER_PLANNER_H */
