@@ -33,7 +33,7 @@ typedef struct {
     execution_op     *op; /* by record */
     execution_tensor *tensor;
     int32_t           op_count, tensor_count, tensor_capacity;
-} execution_trace;
+} execution;
 
 bool emp_execution_is(const emp_json *root)
 {
@@ -69,7 +69,7 @@ const emp_json *emp_execution_attribute(const emp_json *node, const char *key)
     return own;
 }
 
-static emp_status add_tensor(execution_trace *trace, const int64_t *part, emp_error *err)
+static emp_status add_tensor(execution *trace, const int64_t *part, emp_error *err)
 {
     if (part[3] < 0 || part[4] < 0 || (part[4] > 0 && part[3] > BYTES_MAX / part[4]))
         return EMP_ERROR(EMP_EFORMAT,
@@ -82,8 +82,7 @@ static emp_status add_tensor(execution_trace *trace, const int64_t *part, emp_er
 }
 
 /* The tensors among values, and those in lists among them. */
-static emp_status add_tensors(execution_trace *trace, const emp_json *values,
-                              emp_error *err)
+static emp_status add_tensors(execution *trace, const emp_json *values, emp_error *err)
 {
     int64_t part[EMP_EXECUTION_PARTS];
 
@@ -111,7 +110,7 @@ static const emp_json *values_of(const emp_json *node, const char *key)
     return emp_json_is(list, EMP_JSON_OBJECT) ? emp_json_get(list, "values") : list;
 }
 
-static emp_status read_node(execution_trace *trace, const emp_json *node, emp_error *err)
+static emp_status read_node(execution *trace, const emp_json *node, emp_error *err)
 {
     execution_op *op = &trace->op[trace->op_count];
 
@@ -138,13 +137,12 @@ static int by_record(const void *a, const void *b)
 }
 
 /* O(size + n log n). \retval EMP_EFORMAT  A tensor of a negative size; the message names the node. */
-static emp_status execution_read(execution_trace *out, const emp_json *root,
-                                 emp_error *err)
+static emp_status execution_read(execution *out, const emp_json *root, emp_error *err)
 {
     const emp_json *nodes = emp_json_get(root, "nodes");
     int32_t         i = 0;
 
-    *out = (execution_trace){0};
+    *out = (execution){0};
     EMP_CHECK(EMP_ALLOC(out->op, (size_t)emp_json_count(nodes)));
     for (const emp_json *v = emp_json_first(nodes); v != NULL;
          v = emp_json_next(v), i++) {
@@ -156,15 +154,15 @@ static emp_status execution_read(execution_trace *out, const emp_json *root,
     return EMP_OK;
 }
 
-static void execution_clear(execution_trace *trace)
+static void execution_clear(execution *trace)
 {
     emp_free(trace->op);
     emp_free(trace->tensor);
-    *trace = (execution_trace){0};
+    *trace = (execution){0};
 }
 
 /* The operator of that record; NULL = there is none. O(log n). */
-static const execution_op *execution_find(const execution_trace *trace, int64_t record)
+static const execution_op *execution_find(const execution *trace, int64_t record)
 {
     int32_t low = 0, high = trace->op_count;
 
@@ -198,7 +196,7 @@ typedef struct {
     step_tensors          *out;
     const emp_traced_step *step;
     const emp_kineto      *trace;
-    const execution_trace *execution;
+    const execution       *execution;
     int64_t               *storage; /* distinct ones, sorted */
     int32_t                storage_count;
     int32_t               *writer; /* [storage] the last node that wrote it; -1 = none */
@@ -289,8 +287,8 @@ static emp_status join_all(joiner *j, emp_error *err)
 
 /* O(nodes log operators + tensors log tensors). */
 static emp_status step_tensors_find(step_tensors *out, const emp_traced_step *step,
-                                    const emp_kineto      *trace,
-                                    const execution_trace *execution, emp_error *err)
+                                    const emp_kineto *trace, const execution *execution,
+                                    emp_error *err)
 {
     emp_status st = EMP_OK;
     joiner     j = {.out = out, .step = step, .trace = trace, .execution = execution};
@@ -595,9 +593,9 @@ static emp_status join_tensors(step_tensors *tensors, emp_import_devices *device
                                const emp_traced_step *step, const emp_kineto *trace,
                                const emp_json *root, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    execution_trace execution = {0};
-    emp_text        note = {devices->note, sizeof devices->note, strlen(devices->note)};
+    emp_status st = EMP_OK;
+    execution  execution = {0};
+    emp_text   note = {devices->note, sizeof devices->note, strlen(devices->note)};
 
     if (!emp_execution_is(root))
         EMP_FAIL(EMP_EFORMAT, "the file named by et= is no PyTorch execution trace");
