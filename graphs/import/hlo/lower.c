@@ -9,28 +9,25 @@
 
 /* ---- states of the entry ---- */
 
-/* Whether a parameter of the entry is a state. */
-static bool is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter)
+bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter)
 {
     return parameter->tensor_count == 1 && s->m->tensor[parameter->first_tensor].is_ref;
 }
 
-/* The number that binds an instruction of the entry to the states that it is or writes; 0: none. */
-static int32_t colocation_of(const emp_hlo_states *s, const emp_hlo_instruction *i)
+int32_t emp_hlo_states_colocation(const emp_hlo_states *s, const emp_hlo_instruction *i)
 {
     if (emp_hlo_op(s->m, i)->what == EMP_HLO_PARAMETER)
-        return is_state(s, i) ? 1 + emp_disjoint_root(s->together, i->number) : 0;
+        return emp_hlo_is_state(s, i) ? 1 + emp_disjoint_root(s->together, i->number) : 0;
     for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
         if (s->of_tensor[t] >= 0)
             return 1 + emp_disjoint_root(s->together, s->of_tensor[t]);
     return 0;
 }
 
-/* Notes which op an instruction of the entry has become. */
-static void note_op(emp_hlo_states *s, const emp_hlo_instruction *i, emp_op_id op)
+void emp_hlo_states_note(emp_hlo_states *s, const emp_hlo_instruction *i, emp_op_id op)
 {
     if (emp_hlo_op(s->m, i)->what == EMP_HLO_PARAMETER) {
-        if (is_state(s, i)) s->op[i->number] = op;
+        if (emp_hlo_is_state(s, i)) s->op[i->number] = op;
         return;
     }
     for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
@@ -45,9 +42,8 @@ static void find_writers(const emp_hlo_states *s, emp_op_id *writer_of, int32_t 
         if (s->op[p] >= 0) writer_of[s->op[p]] = s->update[p];
 }
 
-/* Lets what writes a state wait for all ops before it that read the old value. O(edges). */
-static emp_status order_states(const emp_hlo_states *s, emp_graph_builder *builder,
-                               emp_error *err)
+emp_status emp_hlo_states_order(const emp_hlo_states *s, emp_graph_builder *builder,
+                                emp_error *err)
 {
     emp_status st = EMP_OK;
     emp_op_id *writer_of = NULL;
@@ -270,7 +266,7 @@ static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
     const char *type = emp_hlo_op(l->m, i)->type;
 
     if (is_entry(f) && emp_hlo_op(l->m, i)->what == EMP_HLO_PARAMETER &&
-        is_state(l->states, i))
+        emp_hlo_is_state(l->states, i))
         type = "hlo.state";
 
     hlo_op_name(name, l->m, i, f->path, l->builder);
@@ -294,7 +290,7 @@ static emp_status add_op(emp_hlo_lowering *l, const emp_hlo_frame *f,
     emp_hlo_made made = emp_hlo_made_by(l->m, i);
 
     EMP_CHECK(declare(l, f, i, attrs, made, op, err));
-    if (is_entry(f)) note_op(l->states, i, *op);
+    if (is_entry(f)) emp_hlo_states_note(l->states, i, *op);
     EMP_CHECK(emp_hlo_make_value(l, i, 0, 0, -1, value, err));
     for (int32_t t = made.begin; t < made.end; t++)
         l->port[*value + t] = (emp_port){*op, t - made.begin};
@@ -350,7 +346,7 @@ static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
                        l->port[emp_hlo_operand_value(l, f, i, updated)].op >= 0;
     EMP_CHECK(cost_of(l, i, &cost, err));
     emp_op_attrs attrs = {.cost = cost, .is_in_place = is_in_place};
-    if (is_entry(f)) attrs.colocation = colocation_of(l->states, i);
+    if (is_entry(f)) attrs.colocation = emp_hlo_states_colocation(l->states, i);
     EMP_CHECK(add_op(l, f, i, &attrs, &op, value, err));
     EMP_CHECK(connect(l, f, op, i, is_in_place ? updated : -1, err));
     note_kernel(l, i);
@@ -390,7 +386,7 @@ static emp_status add_parameter(emp_hlo_lowering *l, const emp_hlo_frame *f,
     emp_op_id    op = -1;
 
     if (is_entry(f)) {
-        attrs.colocation = colocation_of(l->states, i);
+        attrs.colocation = emp_hlo_states_colocation(l->states, i);
         return add_op(l, f, i, &attrs, &op, value, err);
     }
     *value = f->argument[i->number];
@@ -474,7 +470,7 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
         EMP_FAIL(EMP_ENOMEM, "costs of %d instructions", m->instruction_count);
     EMP_TRY(emp_hlo_run(&l, &entry, &value, err));
     mark_targets(&l, &m->instruction[entry.c->root], value);
-    EMP_TRY(order_states(states, builder, err));
+    EMP_TRY(emp_hlo_states_order(states, builder, err));
 
 cleanup:
     if (st == EMP_EINVAL) st = EMP_EFORMAT;

@@ -56,6 +56,20 @@ typedef struct {
     emp_arrays arrays;
 } emp_hlo_states;
 
+/** Whether a parameter of the entry is a state. */
+bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter);
+
+/** The number that binds an instruction of the entry to the states that it is or writes; 0: none. */
+int32_t emp_hlo_states_colocation(const emp_hlo_states *s, const emp_hlo_instruction *i);
+
+/** Notes which op an instruction of the entry has become. */
+void emp_hlo_states_note(emp_hlo_states *s, const emp_hlo_instruction *i, emp_op_id op);
+
+/** Lets what writes a state wait for all ops before it that read the old value. O(edges).
+ * \retval EMP_ENOMEM */
+emp_status emp_hlo_states_order(const emp_hlo_states *s, emp_graph_builder *builder,
+                                emp_error *err);
+
 /* From a module to ops: kernels, parameters and constants become ops, tuples and views none. Calls and loops
  * are replaced by what they run. */
 
