@@ -16,25 +16,6 @@
 
 static const int64_t BYTES_MAX = INT64_C(1000000000000);
 
-/* ---- execution traces ---- */
-
-typedef struct {
-    int64_t storage;
-    int64_t bytes;
-} execution_tensor;
-
-typedef struct {
-    int64_t record; /* rf_id */
-    int32_t first;  /* its tensors: inputs, then outputs */
-    int32_t input_count, output_count;
-} execution_op;
-
-typedef struct {
-    execution_op     *op; /* by record */
-    execution_tensor *tensor;
-    int32_t           op_count, tensor_count, tensor_capacity;
-} execution;
-
 bool emp_execution_is(const emp_json *root)
 {
     return emp_json_string(emp_json_get(root, "schema")) != NULL &&
@@ -69,7 +50,7 @@ const emp_json *emp_execution_attribute(const emp_json *node, const char *key)
     return own;
 }
 
-static emp_status add_tensor(execution *trace, const int64_t *part, emp_error *err)
+static emp_status add_tensor(emp_execution *trace, const int64_t *part, emp_error *err)
 {
     if (part[3] < 0 || part[4] < 0 || (part[4] > 0 && part[3] > BYTES_MAX / part[4]))
         return EMP_ERROR(EMP_EFORMAT,
@@ -77,12 +58,14 @@ static emp_status add_tensor(execution *trace, const int64_t *part, emp_error *e
                          " bytes, of at most %" PRId64 " bytes in all",
                          part[0], part[3], part[4], BYTES_MAX);
     EMP_CHECK(EMP_GROW(trace->tensor, trace->tensor_count + 1, trace->tensor_capacity));
-    trace->tensor[trace->tensor_count++] = (execution_tensor){part[1], part[3] * part[4]};
+    trace->tensor[trace->tensor_count++] =
+        (emp_execution_tensor){part[1], part[3] * part[4]};
     return EMP_OK;
 }
 
 /* The tensors among values, and those in lists among them. */
-static emp_status add_tensors(execution *trace, const emp_json *values, emp_error *err)
+static emp_status add_tensors(emp_execution *trace, const emp_json *values,
+                              emp_error *err)
 {
     int64_t part[EMP_EXECUTION_PARTS];
 
@@ -110,12 +93,12 @@ static const emp_json *values_of(const emp_json *node, const char *key)
     return emp_json_is(list, EMP_JSON_OBJECT) ? emp_json_get(list, "values") : list;
 }
 
-static emp_status read_node(execution *trace, const emp_json *node, emp_error *err)
+static emp_status read_node(emp_execution *trace, const emp_json *node, emp_error *err)
 {
-    execution_op *op = &trace->op[trace->op_count];
+    emp_execution_op *op = &trace->op[trace->op_count];
 
     const emp_json *record = emp_execution_attribute(node, "rf_id");
-    *op = (execution_op){
+    *op = (emp_execution_op){
         .record = emp_json_is(record, EMP_JSON_INTEGER) ? emp_json_integer(record) : -1,
         .first = trace->tensor_count};
     if (op->record < 0) return EMP_OK;
@@ -129,20 +112,20 @@ static emp_status read_node(execution *trace, const emp_json *node, emp_error *e
 
 static int by_record(const void *a, const void *b)
 {
-    const execution_op *x = (const execution_op *)a;
-    const execution_op *y = (const execution_op *)b;
+    const emp_execution_op *x = (const emp_execution_op *)a;
+    const emp_execution_op *y = (const emp_execution_op *)b;
 
     if (x->record != y->record) return x->record < y->record ? -1 : 1;
     return (x->first > y->first) - (x->first < y->first);
 }
 
 /* O(size + n log n). \retval EMP_EFORMAT  A tensor of a negative size; the message names the node. */
-static emp_status execution_read(execution *out, const emp_json *root, emp_error *err)
+static emp_status execution_read(emp_execution *out, const emp_json *root, emp_error *err)
 {
     const emp_json *nodes = emp_json_get(root, "nodes");
     int32_t         i = 0;
 
-    *out = (execution){0};
+    *out = (emp_execution){0};
     EMP_CHECK(EMP_ALLOC(out->op, (size_t)emp_json_count(nodes)));
     for (const emp_json *v = emp_json_first(nodes); v != NULL;
          v = emp_json_next(v), i++) {
@@ -154,15 +137,15 @@ static emp_status execution_read(execution *out, const emp_json *root, emp_error
     return EMP_OK;
 }
 
-static void execution_clear(execution *trace)
+static void execution_clear(emp_execution *trace)
 {
     emp_free(trace->op);
     emp_free(trace->tensor);
-    *trace = (execution){0};
+    *trace = (emp_execution){0};
 }
 
 /* The operator of that record; NULL = there is none. O(log n). */
-static const execution_op *execution_find(const execution *trace, int64_t record)
+static const emp_execution_op *execution_find(const emp_execution *trace, int64_t record)
 {
     int32_t low = 0, high = trace->op_count;
 
@@ -177,26 +160,11 @@ static const execution_op *execution_find(const execution *trace, int64_t record
                                                                     : NULL;
 }
 
-/* The kernels of a step that read what others have written: the operators of its profiler's trace,
- * joined with the operators of its execution trace.
- *
- * An operator's results are written by the last kernel that it started. A tensor is known by its
- * storage, so that views and changes in place need no rules. A copy of a result carries all that
- * the operator makes. */
-
 typedef struct {
-    bool            *is_joined; /* [node] it ran for an operator of the execution trace */
-    int64_t         *bytes; /* [node] of its result; 0 unless it is the operator's last */
-    emp_traced_edge *read;  /* to reads the result of from */
-    int32_t          read_count, read_capacity;
-    int32_t          joined_count;
-} step_tensors;
-
-typedef struct {
-    step_tensors          *out;
+    emp_step_tensors      *out;
     const emp_traced_step *step;
     const emp_kineto      *trace;
-    const execution       *execution;
+    const emp_execution   *execution;
     int64_t               *storage; /* distinct ones, sorted */
     int32_t                storage_count;
     int32_t               *writer; /* [storage] the last node that wrote it; -1 = none */
@@ -230,7 +198,8 @@ static int32_t *writer_of(const joiner *j, int64_t storage)
     return &j->writer[found - j->storage];
 }
 
-static emp_status add_read(step_tensors *out, int32_t from, int32_t to, emp_error *err)
+static emp_status add_read(emp_step_tensors *out, int32_t from, int32_t to,
+                           emp_error *err)
 {
     EMP_CHECK(EMP_GROW(out->read, out->read_count + 1, out->read_capacity));
     out->read[out->read_count++] = (emp_traced_edge){from, to, false};
@@ -239,10 +208,10 @@ static emp_status add_read(step_tensors *out, int32_t from, int32_t to, emp_erro
 
 /* A kernel of an operator: it reads the operator's inputs and its earlier kernels' results; the last
  * one writes the outputs. */
-static emp_status join(joiner *j, int32_t i, const execution_op *op, emp_error *err)
+static emp_status join(joiner *j, int32_t i, const emp_execution_op *op, emp_error *err)
 {
-    const execution_tensor *t = &j->execution->tensor[op->first];
-    int32_t                 event = j->step->node[i].op;
+    const emp_execution_tensor *t = &j->execution->tensor[op->first];
+    int32_t                     event = j->step->node[i].op;
 
     j->out->is_joined[i] = true;
     j->out->joined_count++;
@@ -278,22 +247,22 @@ static emp_status join_all(joiner *j, emp_error *err)
         if (is_activity(&j->step->node[i])) j->last[j->step->node[i].op] = i;
     for (int32_t i = 0; i < j->step->node_count; i++) {
         if (!is_activity(&j->step->node[i])) continue;
-        int64_t             record = j->trace->event[j->step->node[i].op].record;
-        const execution_op *op = execution_find(j->execution, record);
+        int64_t                 record = j->trace->event[j->step->node[i].op].record;
+        const emp_execution_op *op = execution_find(j->execution, record);
         if (op != NULL) EMP_CHECK(join(j, i, op, err));
     }
     return EMP_OK;
 }
 
 /* O(nodes log operators + tensors log tensors). */
-static emp_status step_tensors_find(step_tensors *out, const emp_traced_step *step,
-                                    const emp_kineto *trace, const execution *execution,
-                                    emp_error *err)
+static emp_status step_tensors_find(emp_step_tensors *out, const emp_traced_step *step,
+                                    const emp_kineto    *trace,
+                                    const emp_execution *execution, emp_error *err)
 {
     emp_status st = EMP_OK;
     joiner     j = {.out = out, .step = step, .trace = trace, .execution = execution};
 
-    *out = (step_tensors){0};
+    *out = (emp_step_tensors){0};
     EMP_TRY(index_storages(&j, err));
     EMP_TRY(join_all(&j, err));
 
@@ -305,12 +274,12 @@ cleanup:
     return st;
 }
 
-static void step_tensors_clear(step_tensors *tensors)
+static void step_tensors_clear(emp_step_tensors *tensors)
 {
     emp_free(tensors->is_joined);
     emp_free(tensors->bytes);
     emp_free(tensors->read);
-    *tensors = (step_tensors){0};
+    *tensors = (emp_step_tensors){0};
 }
 
 /* Ten days: of half a million ops, ten times as long on a CPU, the sum fits in 64 bits. */
@@ -415,8 +384,8 @@ static void put_type(char type[EMP_TRACE_PART_BYTES], const emp_traced_step *ste
 /* ---- the graph ---- */
 
 static emp_status add_op(emp_graph_builder *builder, const emp_traced_step *step,
-                         const emp_kineto *trace, const step_tensors *tensors, int32_t i,
-                         emp_error *err)
+                         const emp_kineto *trace, const emp_step_tensors *tensors,
+                         int32_t i, emp_error *err)
 {
     const emp_traced_node *node = &step->node[i];
     bool                   is_host = node->kind == EMP_TRACED_HOST;
@@ -456,7 +425,7 @@ static emp_status connect(emp_graph_builder *builder, const emp_traced_step *ste
  * each other only because of their stream. O(nodes + edges).
  * \retval EMP_EUNSUPPORTED  Longer times than a simulation can add up. */
 static emp_status step_build(emp_graph_builder *builder, const emp_traced_step *step,
-                             const emp_kineto *trace, const step_tensors *tensors,
+                             const emp_kineto *trace, const emp_step_tensors *tensors,
                              emp_error *err)
 {
     for (int32_t i = 0; i < step->node_count; i++)
@@ -589,13 +558,13 @@ static void describe(emp_import_devices *devices, const emp_traced_step *step,
 }
 
 /* The tensors that the kernels of a step pass to each other. */
-static emp_status join_tensors(step_tensors *tensors, emp_import_devices *devices,
+static emp_status join_tensors(emp_step_tensors *tensors, emp_import_devices *devices,
                                const emp_traced_step *step, const emp_kineto *trace,
                                const emp_json *root, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    execution  execution = {0};
-    emp_text   note = {devices->note, sizeof devices->note, strlen(devices->note)};
+    emp_status    st = EMP_OK;
+    emp_execution execution = {0};
+    emp_text      note = {devices->note, sizeof devices->note, strlen(devices->note)};
 
     if (!emp_execution_is(root))
         EMP_FAIL(EMP_EFORMAT, "the file named by et= is no PyTorch execution trace");
@@ -622,7 +591,7 @@ const emp_option emp_trace_options[] = {
     EMP_NO_OPTION};
 
 /* Reads the execution trace, whose tensors become edges. */
-static emp_status join_file(step_tensors *tensors, emp_import_devices *devices,
+static emp_status join_file(emp_step_tensors *tensors, emp_import_devices *devices,
                             const emp_traced_step *step, const emp_kineto *trace,
                             const char *path, emp_error *err)
 {
@@ -645,11 +614,11 @@ cleanup:
 
 emp_status emp_trace_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    const char     *execution = r->spec->text[EXECUTION];
-    emp_kineto      trace = {0};
-    emp_traced_step step = {0};
-    step_tensors    tensors = {0};
+    emp_status       st = EMP_OK;
+    const char      *execution = r->spec->text[EXECUTION];
+    emp_kineto       trace = {0};
+    emp_traced_step  step = {0};
+    emp_step_tensors tensors = {0};
 
     *r->devices = (emp_import_devices){
         .cpu_count = 1, .gpu_memory_bytes = MEMORY_BYTES, .runtime = "traced"};

@@ -28,6 +28,24 @@
  * function id" of the profiler's event of that operator; in old traces it is the "External id".
  */
 
+typedef struct {
+    int64_t storage;
+    int64_t bytes;
+} emp_execution_tensor;
+
+typedef struct {
+    int64_t record; /**< rf_id */
+    int32_t first;  /**< its tensors: inputs, then outputs */
+    int32_t input_count, output_count;
+} emp_execution_op;
+
+/** Zero-initialise; emp_execution_clear() releases it, also after a failure. */
+typedef struct {
+    emp_execution_op     *op; /**< by record */
+    emp_execution_tensor *tensor;
+    int32_t               op_count, tensor_count, tensor_capacity;
+} emp_execution;
+
 /** The numbers of a tensor: id, storage, offset, elements, bytes of one. A device follows. */
 enum { EMP_EXECUTION_PARTS = 5 };
 
@@ -36,6 +54,22 @@ bool emp_execution_tensor_parts(const emp_json *value, int64_t *part);
 
 /** A member of a node in either schema: its own, or one of its list "attrs"; NULL: it has none. */
 const emp_json *emp_execution_attribute(const emp_json *node, const char *key);
+
+/* Which kernels of a step read what others have written: the operators of its profiler's trace,
+ * joined with the operators of its execution trace.
+ *
+ * An operator's results are written by the last kernel that it started. A tensor is known by its
+ * storage, so that views and changes in place need no rules. A copy of a result carries all that
+ * the operator makes. */
+
+/** Zero-initialise; emp_step_tensors_clear() releases it, also after a failure. */
+typedef struct {
+    bool    *is_joined; /**< [node] it ran for an operator of the execution trace */
+    int64_t *bytes;     /**< [node] of its result; 0 unless it is the operator's last */
+    emp_traced_edge *read; /**< \a to reads the result of \a from */
+    int32_t          read_count, read_capacity;
+    int32_t          joined_count;
+} emp_step_tensors;
 
 enum { EMP_TRACE_CPU = 10, EMP_TRACE_NAME_BYTES = 256, EMP_TRACE_PART_BYTES = 64 };
 
