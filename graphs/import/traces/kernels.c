@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/traces/kineto.h"
+#include "graphs/import/traces/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,6 @@
 #define EMP_GRAPHS_IMPORT_TRACES_KINETO_H
 
 #include "base/text/json.h"
-#include "sim/graph/graph.h"
 
 typedef enum {
     EMP_KINETO_OP,     /**< an operator of PyTorch, on a thread of the host */
@@ -169,15 +168,5 @@ emp_status emp_window_choose(emp_traced_step *step, const emp_kineto *trace,
 
 /** Compares two int64_t for qsort(). */
 int emp_trace_by_value(const void *a, const void *b);
-
-/* The kinds and sizes of kernels, so that their times can be scaled to other GPUs (kernels.c).
- *
- * The operator around a kernel's launch has its arguments' shapes if the profiler had record_shapes. They give
- * the sizes of products, convolutions and attention, and the bytes of all else; the kernel's own name tells the
- * main kernel of an operator from those that prepare it. Without shapes a name is enough for the kind. */
-
-/** Describes what ran on a GPU: \a event, for the operator \a op (NULL: none is known). O(arguments). */
-emp_traced_kernel emp_trace_describe(const emp_kineto_event *event,
-                                     const emp_kineto_event *op);
 
 #endif /* EMP_GRAPHS_IMPORT_TRACES_KINETO_H */

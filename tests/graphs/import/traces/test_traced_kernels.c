@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text/json.h"
-#include "graphs/import/traces/kineto.h"
+#include "graphs/import/traces/kernels.h"
 #include "tests/graphs/graphs.h"
 
 TestSuite(kernels, .fini = graph_tear_down);
