@@ -8,7 +8,7 @@
 
 #include "base/text/json.h"
 #include "base/text/text.h"
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/families.h"
 #include "sim/machine/machine.h"
 
 enum { PATH_BYTES = 1024 };

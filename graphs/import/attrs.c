@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's attr_value.proto.
-#include "graphs/import/graph_def.h"
+#include "graphs/import/attrs.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/graph_def.h"
+#include "graphs/import/frames.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's function.proto and op_def.proto.
-#include "graphs/import/graph_def.h"
+#include "graphs/import/frames.h"
 
 #include "base/mem.h"
 

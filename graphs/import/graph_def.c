@@ -2,10 +2,11 @@
 // Field numbers: TensorFlow's graph.proto and node_def.proto.
 /* GraphDef, MetaGraphDef and SavedModel of TensorFlow, as protobuf wire format or text. From a SavedModel the
  * first meta graph is read, and its step is a signature. Functions stand in place of the ops that call
- * them (graph_def.h). */
-#include "graphs/import/graph_def.h"
+ * them (frames.h). */
 #include "base/mem.h"
+#include "graphs/import/attrs.h"
 #include "graphs/import/container.h"
+#include "graphs/import/frames.h"
 #include "graphs/import/notes/readers.h"
 
 enum { GRAPH_NODE = 1 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text/units.h"
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/families.h"
 #include "graphs/import/notes/readers.h"
 
 enum { NAME_BYTES = 64 };

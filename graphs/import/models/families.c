@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How the model types differ. Sources: the configurations and models of huggingface/transformers
  * 4.51 to 5.5, of which each function names what is peculiar to its type. */
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/families.h"
 
 #include <string.h>
 

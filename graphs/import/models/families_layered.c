@@ -3,7 +3,7 @@
  * configurations and models of huggingface/transformers 5.24. */
 #include <string.h>
 
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/families.h"
 
 /* A member of an object in the config, with the failures of both. */
 static emp_fields within(const emp_fields *f, const char *name)

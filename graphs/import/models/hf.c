@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/text/units.h"
+#include "graphs/import/models/families.h"
 #include "graphs/import/models/gguf.h"
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/quantised.h"
+#include "graphs/import/models/safetensors.h"
 #include "graphs/import/notes/readers.h"
 #include "graphs/transformer/stack.h"
 

@@ -6,7 +6,7 @@
  * expert may have its number, and w1, w2 and w3 stand for gate_proj, down_proj and up_proj; DeepSeek's own checkpoints
  * have "layers.0.attn" and "layers.0.ffn" for "model.layers.0.self_attn" and "model.layers.0.mlp".
  */
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/quantised.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/safetensors.h"
 
 #include <inttypes.h>
 #include <stdio.h>

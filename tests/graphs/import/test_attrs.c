@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/import/attrs.h"
 #include "graphs/import/container.h"
-#include "graphs/import/graph_def.h"
 #include "tests/support/proto_writer.h"
 
 enum { SYNTAXES = 2 };

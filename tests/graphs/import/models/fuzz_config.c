@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for configs of models: a prompt of two tokens, which every type has.
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/families.h"
+#include "graphs/import/models/quantised.h"
 #include "graphs/transformer/stack.h"
 #include "tests/support/fuzz_file.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for headers of safetensors files; the data would be a million bytes.
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/safetensors.h"
 #include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

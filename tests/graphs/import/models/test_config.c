@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/families.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/configs.h"
 #include "tests/support/scratch.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graphs/import/models/hf.h"
+#include "graphs/import/models/safetensors.h"
 #include "tests/graphs/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

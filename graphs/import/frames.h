@@ -1,49 +1,26 @@
-/** \file graphs/import/graph_def.h
- * The parts of a GraphDef: attributes of nodes, the library of functions, and frames, which are functions in
- * place of the ops that call them.
+/** \file graphs/import/frames.h
+ * Functions in place of the ops that call them. A *frame* is the graph itself or one call of a
+ * function; the nodes of a call "a" are ops "a/...", as when TensorFlow inlines it.
+ *
+ * - PartitionedCall, StatefulPartitionedCall and ops that are named like a function are one frame.
+ * - If and StatelessIf are two, "a/then" and "a/else". Both run; result i is the op "a/Merge_i".
+ * - While and StatelessWhile are "a/cond" and "a/body" for each iteration, of which the caller
+ *   says the number; from the second on "a/cond_1", "a/body_1".
+ *
+ * An op that waits for a call waits for the op "a/done", which waits for the results and for what runs
+ * besides. If the call waits for something, nodes that read nothing of the body wait for "a/start".
+ * Both ops are there only where they are needed.
+ *
+ * Memory is bounded by the size of the file: a function that is called often, by functions that
+ * are called often, is refused.
  */
-#ifndef EMP_GRAPHS_IMPORT_GRAPH_DEF_H
-#define EMP_GRAPHS_IMPORT_GRAPH_DEF_H
+#ifndef EMP_GRAPHS_IMPORT_FRAMES_H
+#define EMP_GRAPHS_IMPORT_FRAMES_H
 
 #include "base/collections.h"
 #include "base/mem.h"
 #include "graphs/import/proto/message.h"
 #include "sim/graph/graph_builder.h"
-#include "sim/graph/op.h"
-
-/* Attributes of a NodeDef, in either syntax, become emp_op_attrs.
- *
- * Attributes are looked up by name whatever the op type is, as a name means the same
- * thing in every op that has it; those that nothing depends on are skipped. The contents of large tensors
- * are not looked at. */
-
-/** A TensorProto, or the shape of one. */
-typedef struct {
-    emp_dtype dtype;
-    emp_shape shape;
-    int32_t   value_count;                 /**< 0 = too large, no numbers, or unknown */
-    int64_t   value[EMP_MAX_CONST_VALUES]; /**< floats are cut to integers */
-} emp_tensor_proto;
-
-/** The attributes of one node. Zero-initialise; one object serves all nodes of a
- * file, so that its memory is allocated once: reset and read for each, clear at the end.
- */
-typedef struct {
-    emp_op_attrs     attrs; /**< its value points to tensor */
-    emp_tensor_proto tensor;
-    emp_shape       *output;
-    int32_t          output_count; /**< of _output_shapes; -1 = no such attribute */
-    int32_t          output_capacity;
-    int32_t          dtype_rank; /**< of the attribute that gave attrs.dtype */
-} emp_node_attrs;
-
-void emp_node_attrs_reset(emp_node_attrs *node);
-void emp_node_attrs_clear(emp_node_attrs *node);
-
-/** Reads one field "attr" of the message \a node_def.
- * \retval EMP_EFORMAT  Malformed; the message names the attribute. */
-emp_status emp_node_attrs_read(emp_node_attrs *node, const emp_message *node_def,
-                               const emp_field *field, emp_error *err);
 
 /* The function library of a GraphDef: what a function takes, does and gives. TensorFlow 2 keeps
  * nearly everything in functions.
@@ -91,21 +68,6 @@ int32_t emp_function_result(const emp_function *function, emp_slice name);
  * "batch_variance" of a FusedBatchNorm the third is at 2. 0 for types with one output or
  * one list of outputs. */
 int32_t emp_output_offset(emp_slice type, emp_slice name);
-
-/* Functions in place of the ops that call them. A *frame* is the graph itself or one call of a
- * function; the nodes of a call "a" are ops "a/...", as when TensorFlow inlines it.
- *
- * - PartitionedCall, StatefulPartitionedCall and ops that are named like a function are one frame.
- * - If and StatelessIf are two, "a/then" and "a/else". Both run; result i is the op "a/Merge_i".
- * - While and StatelessWhile are "a/cond" and "a/body" for each iteration, of which the caller
- *   says the number; from the second on "a/cond_1", "a/body_1".
- *
- * An op that waits for a call waits for the op "a/done", which waits for the results and for what runs
- * besides. If the call waits for something, nodes that read nothing of the body wait for "a/start".
- * Both ops are there only where they are needed.
- *
- * Memory is bounded by the size of the file: a function that is called often, by functions that
- * are called often, is refused. */
 
 /** An entry of NodeDef.input: "name", "name:port" or "^name"; within functions also
  * "name:output:index". */
@@ -213,4 +175,4 @@ emp_status emp_frames_effects(emp_op_id *op, emp_frames *frames,
 emp_status emp_frames_add_start(emp_frames *frames, emp_graph_builder *builder,
                                 int32_t frame, emp_op_id op, emp_error *err);
 
-#endif /* EMP_GRAPHS_IMPORT_GRAPH_DEF_H */
+#endif /* EMP_GRAPHS_IMPORT_FRAMES_H */
