@@ -128,8 +128,8 @@ static emp_status time_attention(double *seconds, emp_form *form, const struct i
                                  int32_t row, emp_format format, emp_error *err)
 {
     double        size[SIZES];
-    emp_attention a = {.phase =
-                           in->column.is_decode ? EMP_PHASE_DECODE : EMP_PHASE_CONTEXT,
+    emp_attention a = {.phase = in->column.is_decode ? EMP_ATTENTION_OF_TOKEN
+                                                     : EMP_ATTENTION_OF_PROMPT,
                        .format = format,
                        .head_size = EMP_HEAD_SIZE};
 

@@ -27,6 +27,11 @@ typedef struct {
 static emp_status load(inputs *in, const cli_parallel_options *o, bool may_differ,
                        emp_error *err)
 {
+    if (may_differ && strstr(o->spec, ".gguf") != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "plans read configs of Hugging Face, and %s names a GGUF file; "
+                         "--form llama.cpp places its layers",
+                         o->spec);
     if (may_differ)
         EMP_CHECK(emp_fleet_load(&in->fleet, o->machine, err));
     else
@@ -270,11 +275,21 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
         more);
 }
 
+/* As many as the degrees need, or else all of a machine. */
+static int32_t count_gpus(int32_t gpus, const inputs *in)
+{
+    const int64_t needed = emp_degrees_gpus(&in->spec.degrees);
+    const int32_t all = in->fleet.all->gpus;
+
+    if (gpus > 0) return gpus;
+    if (needed == 1 && all <= 64) return all;
+    return needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+}
+
 static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
                             bool all_ranks, emp_error *err)
 {
     const emp_cluster *c = in->fleet.all;
-    const int64_t      needed = emp_degrees_gpus(&in->spec.degrees);
 
     if (in->fleet.count > 1) {
         if (*gpus > 0 || all_ranks)
@@ -285,37 +300,90 @@ static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
         *gpus = c->gpus;
         return emp_ways_find_mixed(plan, &in->spec, &in->fleet, err);
     }
-    if (*gpus == 0 && needed == 1 && c->gpus <= 64) *gpus = c->gpus;
-    if (*gpus == 0) *gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+    *gpus = count_gpus(*gpus, in);
     return emp_ways_find(plan, &in->spec, c, *gpus, all_ranks, err);
 }
 
-emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
-                             int32_t top, emp_error *err)
+/* Refuses what only a model that is served has. */
+static emp_status check_training(const cli_parallel_options *o, emp_error *err)
+{
+    if (o->goal != EMP_SERVING_STEP)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--objective batch and tokens are of models that are served; "
+                         "give the SPEC phase=decode or phase=prefill");
+    if (o->has_form && o->form != CLI_PLAN_MEGATRON && o->form != CLI_PLAN_DEEPSPEED)
+        return EMP_ERROR(EMP_EINVAL,
+                         "vLLM serves models, and %s is a training step; give the SPEC "
+                         "phase=decode, or --form megatron or deepspeed",
+                         o->spec);
+    return EMP_OK;
+}
+
+/* Prints the flags of the best way that the program of --form has flags for. */
+static emp_status print_form(const emp_ways *plan, const cli_parallel_options *o,
+                             emp_error *err)
+{
+    const bool is_megatron = o->form == CLI_PLAN_MEGATRON;
+    char       flags[FLAGS_BYTES];
+
+    for (int32_t i = 0; i < plan->feasible; i++) {
+        const emp_way     *row = &plan->row[i];
+        const emp_degrees *d = &row->degrees;
+        if (strcmp(sharing_of(row), "micro-batches") == 0 ||
+            !(is_megatron ? emp_degrees_fit_megatron(d) : emp_degrees_fit_deepspeed(d)))
+            continue;
+        puts(is_megatron
+                 ? emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch)
+                 : emp_degrees_deepspeed_config(flags, sizeof flags, d, plan->batch));
+        return EMP_OK;
+    }
+    return EMP_ERROR(EMP_EUNSUPPORTED, "%s has no flags for any way that fits",
+                     is_megatron ? "Megatron-LM" : "ZeRO of DeepSpeed");
+}
+
+static emp_status plan_training(inputs *in, const cli_parallel_options *options,
+                                int32_t gpus, int32_t top, emp_error *err)
 {
     emp_status st = EMP_OK;
-    inputs     in = {0};
     emp_ways   plan = {0};
     emp_sheet  sheet = {0};
 
-    EMP_TRY(load(&in, options, true, err));
-    EMP_TRY(find_ways(&plan, &gpus, &in, options->all_ranks, err));
-    if (plan.feasible == 0) EMP_TRY(refuse(&in, &plan, gpus, err));
+    EMP_TRY(check_training(options, err));
+    EMP_TRY(find_ways(&plan, &gpus, in, options->all_ranks, err));
+    if (plan.feasible == 0) EMP_TRY(refuse(in, &plan, gpus, err));
+    if (options->has_form) {
+        EMP_TRY(print_form(&plan, options, err));
+        goto cleanup;
+    }
     EMP_SHEET_INIT(&sheet, columns);
     emp_sheet_set_title(&sheet, "%s on %d GPUs of %s, %d sequences of %d tokens a step",
-                        options->spec, gpus, in.fleet.all->name, plan.batch,
-                        in.spec.degrees.sequence);
+                        options->spec, gpus, in->fleet.all->name, plan.batch,
+                        in->spec.degrees.sequence);
     const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
     const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
         if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
             add_row(&sheet, &plan, i);
-    note_plan(&sheet, &plan, (double)in.fleet.all->host.memory_bytes);
+    note_plan(&sheet, &plan, (double)in->fleet.all->host.memory_bytes);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
 cleanup:
     emp_sheet_clear(&sheet);
     emp_ways_clear(&plan);
+    return st;
+}
+
+emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
+                             int32_t top, emp_error *err)
+{
+    inputs     in = {0};
+    emp_status st = load(&in, options, true, err);
+
+    if (st == EMP_OK && emp_parallel_spec_serves(&in.spec))
+        st = cli_serving_plan(options, &in.spec, &in.fleet, count_gpus(gpus, &in), top,
+                              err);
+    else if (st == EMP_OK)
+        st = plan_training(&in, options, gpus, top, err);
     clear(&in);
     return st;
 }
@@ -430,6 +498,10 @@ emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error 
     int32_t           count = 0;
 
     EMP_TRY(load(&in, options, false, err));
+    if (emp_parallel_spec_serves(&in.spec)) {
+        EMP_TRY(cli_serving_simulate(options, &in.spec, in.fleet.all, err));
+        goto cleanup;
+    }
     EMP_TRY(predict(&step, &p, options->trace != NULL ? &run : NULL, &count, &in,
                     options->all_ranks, err));
     if (options->trace != NULL) EMP_TRY(write_trace(options->trace, run, count, err));
@@ -567,6 +639,8 @@ emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *o
     int32_t           count = 0, ranks = 0;
 
     EMP_TRY(load(&in, options, false, err));
+    if (emp_parallel_spec_serves(&in.spec))
+        EMP_FAIL(EMP_EINVAL, "passes are drawn of training steps; leave out phase=");
     EMP_TRY(predict(&step, &p, &run, &count, &in, options->all_ranks, err));
     for (int32_t i = 0; i < count; i++)
         if (run[i].rank >= ranks) ranks = run[i].rank + 1;

@@ -67,4 +67,11 @@ emp_status cli_llama_options_write(const char *path, const emp_named_placement *
                                    const emp_machine *machine, const char *spec,
                                    emp_error *err);
 
+/** Prints the options behind a command, such as "llama-server -m MODEL.gguf", to standard output.
+ * \retval EMP_EINVAL, EMP_ENOMEM  As cli_llama_options_write(). */
+emp_status cli_llama_options_print(const char                *command,
+                                   const emp_named_placement *placement,
+                                   const emp_machine *machine, const char *spec,
+                                   emp_error *err);
+
 #endif /* EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H */
