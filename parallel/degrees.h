@@ -99,12 +99,6 @@ static inline int64_t emp_degrees_gpus(const emp_degrees *d)
     return gpus > 1e18 ? INT64_MAX : (int64_t)gpus;
 }
 
-/** Replicas of an expert's weights. */
-static inline int32_t emp_degrees_expert_replicas(const emp_degrees *d)
-{
-    return d->tp * d->cp * d->dp / ((d->etp > 0 ? d->etp : 1) * d->ep);
-}
-
 /** Completes `etp` and `schedule`, and checks that degrees divide what they divide.
  * \param[out] chunk_layers  Layers of each of pp x vp parts of the model, in its order.
  * \retval EMP_EINVAL  The message names the degree, the size and what would do. */

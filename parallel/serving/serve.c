@@ -315,9 +315,9 @@ typedef struct {
     int32_t    *last; /* likewise: layers of the last of these stages */
 } search;
 
-static size_t cell(const search *x, int32_t stage, int32_t layers)
+static size_t cell(const search *x, int32_t number, int32_t layers)
 {
-    return (size_t)stage * ((size_t)x->layers + 1) + (size_t)layers;
+    return (size_t)number * ((size_t)x->layers + 1) + (size_t)layers;
 }
 
 /* The value of a cut with one stage more. */
@@ -327,28 +327,28 @@ static double with_stage(const search *x, double before, double cost)
     return cost > x->limit ? INFINITY : before + cost * cost;
 }
 
-/* Fills the table for the first layers in stage + 1 stages. */
-static void fill(search *x, int32_t stage, int32_t layers)
+/* Fills the table for the first layers in number + 1 stages. */
+static void fill(search *x, int32_t number, int32_t layers)
 {
-    double *best = &x->best[cell(x, stage, layers)];
+    double *best = &x->best[cell(x, number, layers)];
 
     *best = INFINITY;
     for (int32_t count = 1; count <= x->most && count <= layers; count++) {
         const int32_t first = layers - count;
-        if (stage == 0 && first > 0) continue;
-        const double before = stage == 0 ? 0.0 : x->best[cell(x, stage - 1, first)];
+        if (number == 0 && first > 0) continue;
+        const double before = number == 0 ? 0.0 : x->best[cell(x, number - 1, first)];
         if (isinf(before)) continue;
         const double value = with_stage(x, before, x->cost(x->context, first, count));
         if (!(value < *best)) continue;
         *best = value;
-        x->last[cell(x, stage, layers)] = count;
+        x->last[cell(x, number, layers)] = count;
     }
 }
 
 static double solve(search *x)
 {
-    for (int32_t stage = 0; stage < x->stages; stage++)
-        for (int32_t layers = 0; layers <= x->layers; layers++) fill(x, stage, layers);
+    for (int32_t number = 0; number < x->stages; number++)
+        for (int32_t layers = 0; layers <= x->layers; layers++) fill(x, number, layers);
     return x->best[cell(x, x->stages - 1, x->layers)];
 }
 
@@ -377,9 +377,9 @@ static emp_status cut_layers(int32_t *stage_layers, bool *fits, int32_t layers,
     if (!*fits) goto cleanup;
     x.limit = least;
     (void)solve(&x);
-    for (int32_t stage = stages - 1, rest = layers; stage >= 0; stage--) {
-        stage_layers[stage] = x.last[cell(&x, stage, rest)];
-        rest -= stage_layers[stage];
+    for (int32_t number = stages - 1, rest = layers; number >= 0; number--) {
+        stage_layers[number] = x.last[cell(&x, number, rest)];
+        rest -= stage_layers[number];
     }
 
 cleanup:
