@@ -10,7 +10,7 @@
 #include "search/groups/class_groups.h"
 #include "search/method.h"
 #include "sim/bounds/bounds.h"
-#include "sim/team/team.h"
+#include "sim/engine/sim.h"
 
 enum { DEFAULT_BUDGET = 400 };
 

@@ -99,12 +99,6 @@ static inline int64_t emp_degrees_gpus(const emp_degrees *d)
     return gpus > 1e18 ? INT64_MAX : (int64_t)gpus;
 }
 
-/** Replicas of an expert's weights. */
-static inline int32_t emp_degrees_expert_replicas(const emp_degrees *d)
-{
-    return d->tp * d->cp * d->dp / ((d->etp > 0 ? d->etp : 1) * d->ep);
-}
-
 /** Completes `etp` and `schedule`, and checks that degrees divide what they divide.
  * \param[out] chunk_layers  Layers of each of pp x vp parts of the model, in its order.
  * \retval EMP_EINVAL  The message names the degree, the size and what would do. */
@@ -119,5 +113,26 @@ emp_status emp_degrees_resolve_serving(emp_degrees *d,
                                        int32_t      stage_layers[EMP_CHUNKS_MAX],
                                        const emp_transformer_model *model,
                                        emp_error                   *err);
+
+/* Degrees as flags or configurations of the programs that train with them. Flags have the names of Megatron-LM's
+ * megatron/training/arguments.py and of DeepSpeed's configuration. */
+
+/** True if Megatron-LM has flags for all that the degrees say: its weights and activations stay on GPUs. */
+bool emp_degrees_fit_megatron(const emp_degrees *d);
+/** True if ZeRO of DeepSpeed is all that the degrees need: no model, pipeline or context parallelism. */
+bool emp_degrees_fit_deepspeed(const emp_degrees *d);
+
+/** The flags of Megatron-LM for these degrees; returns \a text. */
+const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
+                                       int32_t batch);
+/** The configuration of DeepSpeed, JSON in one line; returns \a text. */
+const char *emp_degrees_deepspeed_config(char *text, size_t size, const emp_degrees *d,
+                                         int32_t batch);
+
+/** The name of the program that has flags for the degrees, Megatron-LM first. */
+const char *emp_degrees_form(const emp_degrees *d);
+/** Its flags; returns \a text, in words where no program has such flags. */
+const char *emp_degrees_flags(char *text, size_t size, const emp_degrees *d,
+                              int32_t batch);
 
 #endif /* EMP_PARALLEL_DEGREES_H */

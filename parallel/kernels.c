@@ -123,7 +123,7 @@ static emp_group_shape shape_of(const emp_degrees *d, emp_group group)
     case EMP_GROUP_EXPERT: return (emp_group_shape){.size = d->ep, .stride = etp};
     case EMP_GROUP_DATA: return (emp_group_shape){.size = d->cp * d->dp, .stride = d->tp};
     case EMP_GROUP_EXPERT_DATA:
-        return (emp_group_shape){.size = emp_degrees_expert_replicas(d),
+        return (emp_group_shape){.size = d->tp * d->cp * d->dp / (etp * d->ep),
                                  .stride = etp * d->ep};
     default: return (emp_group_shape){.size = 1, .stride = 1};
     }

@@ -9,7 +9,7 @@
 #ifndef EMP_PARALLEL_STEP_H
 #define EMP_PARALLEL_STEP_H
 
-#include "parallel/engine.h"
+#include "parallel/pipeline.h"
 
 typedef struct {
     double step_s;      /**< infinite: it does not fit */

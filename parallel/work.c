@@ -25,7 +25,7 @@ enum {
     LATENT_BACKWARD = 22
 };
 
-/* What the parts of a layer have at hand. */
+/* The state that the parts of a layer share. */
 typedef struct {
     const emp_parallel *p;
     const emp_degrees  *d;

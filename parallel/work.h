@@ -52,7 +52,8 @@ typedef struct {
     const emp_degrees           *degrees;
     /** OPTIONAL. [pp] GPUs of each stage, where stages are of several models; links are the cluster's. */
     const emp_cluster *const *stage_cluster;
-    const emp_expert_loads   *loads; /**< OPTIONAL. Of experts; else `skew` says them */
+    const emp_expert_loads
+        *loads; /**< OPTIONAL: the loads of experts; else `skew` gives them */
     const double *
         busiest; /**< [layer]: tokens of the busiest rank of ep over the mean; NULL = 1 */
     emp_group_shape shape[EMP_GROUPS];

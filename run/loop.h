@@ -21,7 +21,7 @@
 #include "run/store/store.h"
 #include "search/method.h"
 #include "sim/engine/sim.h"
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 
 /* The best distinct placements that a run scores, for looking at what else a search found.
  *

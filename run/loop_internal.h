@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "run/loop.h"
-#include "sim/team/team.h"
+#include "sim/engine/sim.h"
 
 /** Everything that one call of emp_run() owns. */
 typedef struct {

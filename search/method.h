@@ -13,7 +13,7 @@
  *     }
  *     emp_method_destroy(type, state);
  *
- * A candidate is a decision (sim/problem/decision.h) with the arrays that the run decides. A method that
+ * A candidate is a decision (sim/problem/problem.h) with the arrays that the run decides. A method that
  * decides only devices leaves the others as they are.
  *
  * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and passed
@@ -30,8 +30,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/options.h"
-#include "sim/problem/decision.h"
-#include "sim/rules/step.h"
+#include "sim/problem/problem.h"
+#include "sim/rules/rules.h"
 
 /* Weights: what a learner carries from graph to graph, apart from any state of it. A method
  * with list_weights() has some.

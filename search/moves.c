@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "search/groups/class_groups.h"
 #include "search/partition/partition_graph.h"
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 
 emp_device_odds emp_device_odds_of(const emp_machine *machine, uint32_t kinds)
 {

@@ -14,8 +14,8 @@
 #include "run/sheet/sheet.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/brief.h"
-#include "sim/explain/moments.h"
-#include "sim/machine/colours.h"
+#include "sim/explain/pictures.h"
+#include "sim/machine/machine.h"
 #include "sim/surrogate/surrogate.h"
 
 /* page.css and page.js; terminated. */

@@ -16,7 +16,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 
 enum {
     EMP_EXPLORE_PLACEMENTS = 16, /**< on a page, at most */

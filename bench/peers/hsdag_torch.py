@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-# First slices of maps and of layer norms, as in policy/hsdag/parsing_net.h.
+# First slices of maps and of layer norms, as in policy/hsdag/parsing_net.c.
 (INPUT_1, INPUT_2, CONVOLVE_1, CONVOLVE_2, SINGLE, EDGE, SCORE, MEMBER, POOL, CODE_1, CODE_2,
  DEVICE_1, DEVICE_2) = range(0, 26, 2)
 (INPUT_1_NORM, INPUT_2_NORM, G_NORM, Q_NORM, EDGE_NORM, MEMBER_NORM,
@@ -49,7 +49,7 @@ class Graph:
 
 
 class Hsdag(torch.nn.Module):
-    """policy/hsdag/parsing_net.h has the formulas. The steps of an episode follow one another, as
+    """policy/hsdag/hsdag.h has the formulas. The steps of an episode follow one another, as
     in a run each begins with the codes of the one before. A step is kept for the update."""
 
     def __init__(self, a, constants):

@@ -11,7 +11,7 @@
 #include "bench/plots/runs.h"
 
 /* How curves are distinguished, by colour and by dashes; devices have colours of their own
- * (sim/machine/colours.h). Any two colours of curves differ by 16 and more in CIELAB for people with
+ * (sim/machine/machine.h). Any two colours of curves differ by 16 and more in CIELAB for people with
  * full colour vision and for those without red or green receptors. The first six are of Okabe
  * and Ito, "Color Universal Design", 2008. */
 

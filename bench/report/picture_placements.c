@@ -8,7 +8,7 @@
 #include "bench/plots/axis.h"
 #include "bench/report/cells.h"
 #include "bench/report/timeline.h"
-#include "sim/machine/colours.h"
+#include "sim/machine/machine.h"
 
 /* Pixels. */
 enum {

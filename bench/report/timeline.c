@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
-#include "sim/machine/colours.h"
+#include "sim/machine/machine.h"
 
 enum { FIRST_SPANS = 1024 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/speed/networks.h"
-#include "policy/go/rounds.h"
+#include "policy/go/go.h"
 
 /* The defaults of policy/go/go.c. */
 enum {

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "bench/speed/networks.h"
-#include "policy/hsdag/parsing_net.h"
-#include "policy/nn/linear.h"
+#include "policy/hsdag/hsdag.h"
+#include "policy/nn/layers.h"
 
 /* Inputs are as many as features=costs has. */
 enum { INPUTS = 10, DEVICES = 4, LEVELS = 2, GROUPS_PER_DEVICE = 4 };

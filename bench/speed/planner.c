@@ -2,7 +2,7 @@
 /* The two networks of the hierarchical planner. */
 #include "base/mem.h"
 #include "bench/speed/networks.h"
-#include "policy/hdp/grouper.h"
+#include "policy/hdp/hdp.h"
 #include "policy/seq2seq/device_net.h"
 
 /* As the preset `paper` on a graph of 40 types of ops, which are 312 numbers a group. */

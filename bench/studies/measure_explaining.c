@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "bench/studies/study.h"
 #include "policy/go/go.h"
-#include "policy/go/updates.h"
 #include "run/methods.h"
 #include "run/training.h"
 

@@ -23,7 +23,7 @@
 #include "run/loop.h"
 #include "run/methods.h"
 #include "sim/explain/explain.h"
-#include "sim/explain/model_explorer.h"
+#include "sim/explain/pictures.h"
 
 /* ---- files that show several placements: the page to explore, and those for Model Explorer ---- */
 

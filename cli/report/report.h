@@ -13,8 +13,8 @@
 #include "sim/bounds/bounds.h"
 #include "sim/bounds/changes.h"
 #include "sim/bounds/why.h"
+#include "sim/explain/brief.h"
 #include "sim/explain/explain.h"
-#include "sim/explain/what_if.h"
 #include "sim/machine/machine.h"
 
 /** Object with step_time_s, feasible, oom, peak_bytes, busy_s, traffic_bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/onnx_profile.h"
+#include "graphs/import/profiles.h"
 
 #include <math.h>
 #include <stdio.h>

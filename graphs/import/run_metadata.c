@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's config.proto and step_stats.proto.
-#include "graphs/import/run_metadata.h"
+#include "graphs/import/profiles.h"
 
 #include "base/collections.h"
 #include "base/mem.h"

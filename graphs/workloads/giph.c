@@ -52,11 +52,14 @@ typedef struct {
     edge       *edge;
 } drawing;
 
+/* The number that an option gives in millionths: of six decimals, the one that was written. */
+static double real_of(int64_t millionths) { return (double)millionths / 1e6; }
+
 /* ---- structure ---- */
 
 static emp_status draw_layers(drawing *g, const int64_t *v, emp_error *err)
 {
-    double root = sqrt((double)v[NODES]), alpha = emp_workload_real(v[ALPHA]);
+    double root = sqrt((double)v[NODES]), alpha = real_of(v[ALPHA]);
     double height = root / alpha, width = alpha * root;
 
     g->layer_count =
@@ -158,7 +161,7 @@ static double draw_cost(drawing *g, int64_t mean, double width)
 static emp_status add_op(emp_graph_builder *b, drawing *g, const int64_t *v, int32_t node,
                          emp_error *err)
 {
-    double        compute = draw_cost(g, v[COMPUTE], emp_workload_real(v[B_COMPUTE]));
+    double        compute = draw_cost(g, v[COMPUTE], real_of(v[B_COMPUTE]));
     int64_t       ns = llround(compute * NS_PER_UNIT);
     emp_stated_op stated = {
         .cost = {.gpu_ns = ns, .cpu_ns = ns, .copy_ns = -1, .colocation = -1},
@@ -176,7 +179,7 @@ static emp_status add_op(emp_graph_builder *b, drawing *g, const int64_t *v, int
 static emp_status add_results(emp_graph_builder *b, drawing *g, const int64_t *v,
                               int32_t node, emp_error *err)
 {
-    double  width = emp_workload_real(v[B_BYTES]);
+    double  width = real_of(v[B_BYTES]);
     int32_t number = 0;
 
     for (int32_t i = g->head[node]; i >= 0; i = g->edge[i].next) {
@@ -209,7 +212,7 @@ emp_status emp_giph_build(const int64_t *v, emp_graph **out, emp_error *err)
     emp_mt19937_seed_python(&g.python, (uint32_t)v[SEED]);
     EMP_TRY(draw_layers(&g, v, err));
     EMP_TRY(allocate(&g, err));
-    draw_edges(&g, emp_workload_real(v[DENSITY]));
+    draw_edges(&g, real_of(v[DENSITY]));
     force_path(&g);
     repair_degrees(&g);
     EMP_TRY(emp_graph_builder_create(&b, err));

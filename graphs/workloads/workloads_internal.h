@@ -56,12 +56,6 @@ enum {
     [index] =                                                   \
         EMP_REAL_OPTION(name, emp_workload_values, real[index], low, high, help, number)
 
-/** The real number that a family gets in millionths: of six decimals, the one that was written. */
-static inline double emp_workload_real(int64_t millionths)
-{
-    return (double)millionths / 1e6;
-}
-
 #define EMP_WORKLOAD_WORD(index, name, words, help, preset) \
     [index] =                                               \
         EMP_WORD_OPTION(name, emp_workload_values, value[index], words, help, preset)

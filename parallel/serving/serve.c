@@ -301,6 +301,93 @@ static double head_collectives_s(const server *s)
                         (double)s->group * s->model.vocabulary * s->d.tp * HALF);
 }
 
+/* ---- cuts of layers into stages that follow one another ---- */
+
+/* The cost of layers [first, first + count) as one stage, above zero; INFINITY: they do not fit. */
+typedef double (*stage_cost)(const void *context, int32_t first, int32_t count);
+
+typedef struct {
+    int32_t     layers, stages, most; /* layers of a stage */
+    stage_cost  cost;
+    const void *context;
+    double      limit; /* of a stage's cost; INFINITY: the costliest one counts */
+    double     *best; /* [stage][layers]: of the first layers in so many stages and one */
+    int32_t    *last; /* likewise: layers of the last of these stages */
+} search;
+
+static size_t cell(const search *x, int32_t number, int32_t layers)
+{
+    return (size_t)number * ((size_t)x->layers + 1) + (size_t)layers;
+}
+
+/* The value of a cut with one stage more. */
+static double with_stage(const search *x, double before, double cost)
+{
+    if (isinf(x->limit)) return fmax(before, cost);
+    return cost > x->limit ? INFINITY : before + cost * cost;
+}
+
+/* Fills the table for the first layers in number + 1 stages. */
+static void fill(search *x, int32_t number, int32_t layers)
+{
+    double *best = &x->best[cell(x, number, layers)];
+
+    *best = INFINITY;
+    for (int32_t count = 1; count <= x->most && count <= layers; count++) {
+        const int32_t first = layers - count;
+        if (number == 0 && first > 0) continue;
+        const double before = number == 0 ? 0.0 : x->best[cell(x, number - 1, first)];
+        if (isinf(before)) continue;
+        const double value = with_stage(x, before, x->cost(x->context, first, count));
+        if (!(value < *best)) continue;
+        *best = value;
+        x->last[cell(x, number, layers)] = count;
+    }
+}
+
+static double solve(search *x)
+{
+    for (int32_t number = 0; number < x->stages; number++)
+        for (int32_t layers = 0; layers <= x->layers; layers++) fill(x, number, layers);
+    return x->best[cell(x, x->stages - 1, x->layers)];
+}
+
+/* Finds the cut whose costliest stage costs least, and among such cuts one whose squared costs have the least sum. Each
+ * stage has one layer at least and about three times the mean at most. O(layers^2).
+ * \param[out] stage_layers  [stages]; untouched where no cut fits.
+ * \param[out] fits          False: no cut does.
+ * \retval EMP_ENOMEM */
+static emp_status cut_layers(int32_t *stage_layers, bool *fits, int32_t layers,
+                             int32_t stages, stage_cost cost, const void *context,
+                             emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    const size_t cells = (size_t)stages * ((size_t)layers + 1);
+    search       x = {.layers = layers,
+                      .stages = stages,
+                      .most = stages > 1 ? 3 * (layers / stages + 1) : layers,
+                      .cost = cost,
+                      .context = context,
+                      .limit = INFINITY};
+
+    EMP_TRY(EMP_ALLOC(x.best, cells));
+    EMP_TRY(EMP_ALLOC(x.last, cells));
+    const double least = solve(&x);
+    *fits = isfinite(least);
+    if (!*fits) goto cleanup;
+    x.limit = least;
+    (void)solve(&x);
+    for (int32_t number = stages - 1, rest = layers; number >= 0; number--) {
+        stage_layers[number] = x.last[cell(&x, number, rest)];
+        rest -= stage_layers[number];
+    }
+
+cleanup:
+    emp_free(x.best);
+    emp_free(x.last);
+    return st;
+}
+
 /* ---- stages ---- */
 
 static void add_part(stage *to, const part *from, double collectives_s)
@@ -439,15 +526,15 @@ static double room_cost(const void *context, int32_t first, int32_t count)
  * fits, time decides. */
 static emp_status cut_stages(server *s, emp_error *err)
 {
-    const emp_degrees   *d = &s->d;
-    const emp_stage_cost cost = s->c->goal == EMP_SERVING_BATCH ? room_cost : time_cost;
-    const int32_t        layers = s->model.layer_count;
-    bool                 fits = true;
+    const emp_degrees *d = &s->d;
+    const stage_cost   cost = s->c->goal == EMP_SERVING_BATCH ? room_cost : time_cost;
+    const int32_t      layers = s->model.layer_count;
+    bool               fits = true;
 
     if (d->pp == 1 || d->stages[0] != '\0' || d->first > 0 || d->last > 0) return EMP_OK;
-    EMP_CHECK(emp_stages_cut(s->stage_layers, &fits, layers, d->pp, cost, s, err));
+    EMP_CHECK(cut_layers(s->stage_layers, &fits, layers, d->pp, cost, s, err));
     if (fits) return EMP_OK;
-    return emp_stages_cut(s->stage_layers, &fits, layers, d->pp, plain_time_cost, s, err);
+    return cut_layers(s->stage_layers, &fits, layers, d->pp, plain_time_cost, s, err);
 }
 
 /* ---- all of it ---- */

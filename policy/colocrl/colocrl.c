@@ -11,8 +11,6 @@
 #include "search/groups/class_groups.h"
 #include "search/groups/colocation_groups.h"
 
-static void emp_group_embedding_clear(emp_group_embedding *e);
-
 /* Numbers the groups that have members by their place in the sequence. */
 static emp_status number_steps(emp_group_embedding *e, const emp_op_features *ops,
                                const int32_t *group_of_row, int32_t group_count,
@@ -89,13 +87,20 @@ cleanup:
     return st;
 }
 
+static void embedding_clear(emp_group_embedding *e)
+{
+    emp_arrays_clear(&e->arrays);
+    emp_params_clear(&e->params);
+    *e = (emp_group_embedding){0};
+}
+
 /* group_of_row gives each row of ops a group of 0 .. group_count-1; seed is for
  * a random order.
  * O(rows + edges + groups^2). \retval EMP_ENOMEM */
-static emp_status
-emp_group_embedding_init(emp_group_embedding *e, const emp_op_features *ops,
-                         const int32_t *group_of_row, int32_t group_count, int32_t width,
-                         emp_group_sequence sequence, uint64_t seed, emp_error *err)
+static emp_status embedding_init(emp_group_embedding *e, const emp_op_features *ops,
+                                 const int32_t *group_of_row, int32_t group_count,
+                                 int32_t width, emp_group_sequence sequence,
+                                 uint64_t seed, emp_error *err)
 {
     emp_status            st = EMP_OK;
     const emp_param_slice slice = {"type_embedding", ops->type_count, width, 0};
@@ -108,19 +113,12 @@ emp_group_embedding_init(emp_group_embedding *e, const emp_op_features *ops,
     EMP_TRY(emp_params_init(&e->params, &slice, 1, err));
 
 cleanup:
-    if (st != EMP_OK) emp_group_embedding_clear(e);
+    if (st != EMP_OK) embedding_clear(e);
     return st;
 }
 
-static void emp_group_embedding_clear(emp_group_embedding *e)
-{
-    emp_arrays_clear(&e->arrays);
-    emp_params_clear(&e->params);
-    *e = (emp_group_embedding){0};
-}
-
 /* Brings x up to date with the embedding. */
-static void emp_group_embedding_forward(emp_group_embedding *e, int32_t threads)
+static void embedding_forward(emp_group_embedding *e, int32_t threads)
 {
     emp_blas_gemm_shared(false, false, e->steps, e->width, e->types, e->share, e->types,
                          emp_params_value(&e->params, 0), e->width, 0, e->x, e->inputs,
@@ -128,8 +126,8 @@ static void emp_group_embedding_forward(emp_group_embedding *e, int32_t threads)
 }
 
 /* Sets the embedding's gradient from d_x, (steps, width). */
-static void emp_group_embedding_backward(emp_group_embedding *e, const emp_real *d_x,
-                                         int32_t threads)
+static void embedding_backward(emp_group_embedding *e, const emp_real *d_x,
+                               int32_t threads)
 {
     emp_blas_gemm_shared(true, false, e->types, e->width, e->steps, e->share, e->types,
                          d_x, e->width, 0, emp_params_gradient(&e->params, 0), e->width,
@@ -185,7 +183,7 @@ static const char *const metric_names[METRICS] = {"loss",
 void emp_colocrl_agent_clear(emp_colocrl_agent *a)
 {
     emp_op_features_destroy(a->learner.ops);
-    emp_group_embedding_clear(&a->groups);
+    embedding_clear(&a->groups);
     emp_device_net_clear(&a->net);
     *a = (emp_colocrl_agent){0};
 }
@@ -202,7 +200,7 @@ void emp_colocrl_agent_propose(emp_colocrl_agent *a, int32_t samples,
     unsigned              saved = emp_flush_begin();
 
     l->drawn = samples;
-    emp_group_embedding_forward(&a->groups, l->threads);
+    embedding_forward(&a->groups, l->threads);
     emp_device_net_run(&a->net, a->groups.x, a->groups.steps, samples, &draw, &explore,
                        devices);
     emp_flush_end(saved);
@@ -228,7 +226,7 @@ static double take_gradients(emp_learner *learner, const double *weight, int32_t
 
     for (int32_t k = 0; k < own; k++) loss -= weight[k] * a->net.log_prob[k];
     emp_device_net_backward(&a->net, weight, entropy, learner->threads);
-    emp_group_embedding_backward(&a->groups, a->net.d_x, learner->threads);
+    embedding_backward(&a->groups, a->net.d_x, learner->threads);
     return loss;
 }
 
@@ -269,8 +267,8 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
                  "such as hdp learn groups",
                  group_count, options->max_groups);
     }
-    EMP_TRY(emp_group_embedding_init(&a->groups, ops, group_of_row, group_count,
-                                     options->type_width, options->order, seed, err));
+    EMP_TRY(embedding_init(&a->groups, ops, group_of_row, group_count,
+                           options->type_width, options->order, seed, err));
     EMP_TRY(init_network(a, device_count, err));
 
 cleanup:

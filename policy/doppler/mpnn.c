@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/doppler/mpnn.h"
+#include "policy/doppler/net.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "policy/nn/categorical.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/products.h"
 #include "policy/nn/recurrent.h"
 

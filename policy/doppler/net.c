@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 
 static const double FLOOR = 1e-6;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/doppler/scene.h"
+#include "policy/doppler/net.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,9 +58,8 @@ static void fill_times(emp_doppler_scene *s)
 
 /* How long it takes until node from's result is on device to: 0 where it is.
  * bytes are what the reader reads of it. */
-static double emp_doppler_transfer_ns(const emp_doppler_scene *s, int32_t from,
-                                      int64_t bytes, emp_device_id source,
-                                      emp_device_id to)
+static double transfer_ns(const emp_doppler_scene *s, int32_t from, int64_t bytes,
+                          emp_device_id source, emp_device_id to)
 {
     const emp_route *route = &s->problem->machine->route[source][to];
 
@@ -319,7 +318,7 @@ static void describe(emp_doppler_episode *e, int32_t v, emp_device_id d, double 
     for (int32_t i = in->first[v]; i < in->first[v + 1]; i++) {
         int32_t       u = in->node[i];
         emp_device_id at = e->device_of_node[u];
-        double there = e->end_ns[u] + emp_doppler_transfer_ns(s, u, in->bytes[i], at, d);
+        double        there = e->end_ns[u] + transfer_ns(s, u, in->bytes[i], at, d);
         f[START] = fmax(f[START], there);
         if (at != d) continue;
         f[INPUT_WORK] += time_on(s, u, d);
@@ -350,9 +349,8 @@ static double earliest_start(const emp_doppler_episode *e, int32_t v, emp_device
 
     for (int32_t i = in->first[v]; i < in->first[v + 1]; i++) {
         int32_t u = in->node[i];
-        start =
-            fmax(start, e->end_ns[u] + emp_doppler_transfer_ns(s, u, in->bytes[i],
-                                                               e->device_of_node[u], d));
+        start = fmax(start, e->end_ns[u] +
+                                transfer_ns(s, u, in->bytes[i], e->device_of_node[u], d));
     }
     return start;
 }

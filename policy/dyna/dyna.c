@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The first batch are random starts, the best of which is the first parent. Every further sample is the end of an
- * imagined walk (imagine.h). Rules and lengths of walks are drawn by the mean gains that they had so far. */
+ * imagined walk. Rules and lengths of walks are drawn by the mean gains that they had so far. */
 #include "policy/dyna/dyna.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/dyna/imagine.h"
 #include "policy/nn/threads.h"
 #include "policy/reinforce/learner.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/dyna/imagine.h"
+#include "policy/dyna/dyna.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/dyna/proposer.h"
+#include "policy/dyna/dyna.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 
 enum { W1, B1, W2, SLICES };
 

@@ -68,27 +68,4 @@ void emp_node_graph_spread(const emp_node_graph *graph,
                            const emp_device_id  *device_of_node,
                            emp_device_id        *device_of_op);
 
-/* Merges the nodes of a directed acyclic graph until there are few enough, and closes no cycle.
- *
- * With nodes in a topological order, these two may become one:
- *
- *  - a node and the first of its successors, which then stand at the successor's place;
- *  - a node and the last of its predecessors, which then stand at the predecessor's place.
- *
- * A cycle would need another path between the two, and it would have to pass a node that stands
- * between them. Both rules hold where a node has one successor, or one predecessor: those
- * are the rules by which Baechi fuses ops (Jeon et al., SoCC 2020). Nodes without any edge left
- * may join each other.
- *
- * From the two, a node takes the neighbour with which it exchanges more bytes. A limit on the load
- * of what is merged keeps nodes alike. It begins below the mean load that is wanted, and grows
- * when nothing below it is left to merge. Nodes that may use different devices merge last. */
-
-typedef struct {
-    int32_t               node_count;
-    const emp_node_edges *successors, *predecessors;
-    const double         *load;    /**< [node] not negative */
-    const uint64_t       *devices; /**< [node] as in emp_node_graph */
-} emp_node_merge_input;
-
 #endif /* EMP_POLICY_FEATURES_NODE_GRAPH_H */

@@ -7,7 +7,7 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/threads.h"
 #include "search/method.h"
 
@@ -22,7 +22,7 @@ static const char *const metric_names[EMP_GIPH_METRICS] = {[EMP_GIPH_LOSS] = "lo
                                                            [EMP_GIPH_NORM] =
                                                                "gradient_norm"};
 
-/* ---- room -------------------------------------------------------------------------- */
+/* ---- room ---- */
 
 static void clear_drawer(emp_giph_drawer *d)
 {
@@ -84,7 +84,7 @@ static emp_giph_placement placement_of(const emp_giph_agent *a, int32_t episode)
                                            (int64_t)episode * a->world.edge_count};
 }
 
-/* ---- where episodes begin ---------------------------------------------------------- */
+/* ---- where episodes begin ---- */
 
 static void scatter(emp_giph_agent *a, int32_t episode)
 {
@@ -160,7 +160,7 @@ void emp_giph_agent_clear(emp_giph_agent *a)
     *a = (emp_giph_agent){0};
 }
 
-/* ---- moves ------------------------------------------------------------------------- */
+/* ---- moves ---- */
 
 /* All pairs but pivots and the pairs of a node; returns how many. */
 static int32_t list_actions(emp_giph_drawer *d, const emp_giph_world *w,
@@ -235,104 +235,7 @@ static void draw_moves(emp_giph_agent *a, int32_t first, int32_t count)
     }
 }
 
-/* ---- ask and tell ------------------------------------------------------------------ */
-
-static bool are_times(const emp_time_ns *time, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (time[i] < 0 || time[i] > EMP_COST_LIMIT_NS) return false;
-    return true;
-}
-
-/* A restored state may come from anywhere. */
-static bool is_sound(const emp_giph_agent *a)
-{
-    const emp_giph_world *w = &a->world;
-
-    if (a->round < 0 || a->round > a->length || a->told < 0 ||
-        a->told >= a->options.episodes)
-        return false;
-    const int64_t nodes = (int64_t)a->options.episodes * w->node_count;
-    const int64_t edges = (int64_t)a->options.episodes * w->edge_count;
-    if (!are_times(a->at.start_ns, nodes) || !are_times(a->at.end_ns, nodes) ||
-        !are_times(a->at.sent_ns, edges))
-        return false;
-    for (int32_t k = 0; k < a->options.episodes; k++) {
-        const int32_t *pivot = placement_of(a, k).pivot;
-        if (a->last[k] < -1 || a->last[k] >= w->node_count) return false;
-        for (int32_t v = 0; v < w->node_count; v++)
-            if (pivot[v] < w->pair_first[v] || pivot[v] >= w->pair_first[v + 1])
-                return false;
-    }
-    return true;
-}
-
-emp_status emp_giph_agent_ask(void *state, const emp_owned_decision *candidates,
-                              int32_t max, int32_t *count, emp_error *err)
-{
-    emp_giph_agent *a = (emp_giph_agent *)state;
-
-    if (max < 1)
-        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
-    EMP_CHECK(emp_learner_check(&a->learner, err));
-    if (!is_sound(a)) return EMP_ERROR(EMP_EFORMAT, "the saved state of giph is damaged");
-    const int32_t left = a->options.episodes - a->told;
-    *count = a->asked = left < max ? left : max;
-    if (a->round > 0) draw_moves(a, a->told, *count);
-    for (int32_t i = 0; i < *count; i++) {
-        const emp_giph_placement at = placement_of(a, a->told + i);
-        emp_giph_placement_write(&at, &a->world, candidates[i].device_of_op);
-    }
-    return EMP_OK;
-}
-
-static void keep_score(emp_giph_agent *a, int32_t episode, const emp_score *score)
-{
-    const emp_giph_placement at = placement_of(a, episode);
-    double                   cost = emp_penalized_s(score) * 1e9 / a->world.least_ns;
-
-    if (a->round > 0)
-        a->reward[episode * a->length + a->round - 1] = a->cost[episode] - cost;
-    a->cost[episode] = cost;
-    emp_giph_placement_time(&at, &a->world, score);
-}
-
-static void learn(emp_giph_agent *a);
-
-static void end_round(emp_giph_agent *a)
-{
-    a->told = 0;
-    if (a->round++ == a->length) {
-        learn(a);
-        return;
-    }
-    for (int32_t k = 0; k < a->options.episodes; k++) {
-        const emp_giph_placement at = placement_of(a, k);
-        emp_criticality_learn(&a->criticality, &a->world, &at, a->options.criticality);
-    }
-    emp_criticality_spread(&a->criticality, &a->world);
-}
-
-emp_status emp_giph_agent_tell(void *state, const emp_score *scores, int32_t count,
-                               emp_error *err)
-{
-    emp_giph_agent *a = (emp_giph_agent *)state;
-
-    if (count != a->asked)
-        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, a->asked);
-    for (int32_t i = 0; i < count; i++)
-        if (scores[i].start_ns == NULL || scores[i].end_ns == NULL)
-            return EMP_ERROR(EMP_EINVAL, "giph is told no times of ops");
-    for (int32_t i = 0; i < count; i++) keep_score(a, a->told + i, &scores[i]);
-    if (a->round > 0)
-        a->learner.metric[EMP_GIPH_ENTROPY].value = a->entropy[a->told + count - 1];
-    a->told += count;
-    a->asked = 0;
-    if (a->told == a->options.episodes) end_round(a);
-    return EMP_OK;
-}
-
-/* ---- the update -------------------------------------------------------------------- */
+/* ---- the update ---- */
 
 /* Rewards become returns. */
 static void discount(emp_giph_agent *a, double *reward)
@@ -417,10 +320,104 @@ static void learn(emp_giph_agent *a)
     emp_flush_end(saved);
 }
 
-/* ---- checkpoints ------------------------------------------------------------------- */
+/* ---- ask and tell ---- */
 
-int32_t emp_giph_agent_list_state(void           *state,
-                                  emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+static bool are_times(const emp_time_ns *time, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (time[i] < 0 || time[i] > EMP_COST_LIMIT_NS) return false;
+    return true;
+}
+
+/* A restored state may come from anywhere. */
+static bool is_sound(const emp_giph_agent *a)
+{
+    const emp_giph_world *w = &a->world;
+
+    if (a->round < 0 || a->round > a->length || a->told < 0 ||
+        a->told >= a->options.episodes)
+        return false;
+    const int64_t nodes = (int64_t)a->options.episodes * w->node_count;
+    const int64_t edges = (int64_t)a->options.episodes * w->edge_count;
+    if (!are_times(a->at.start_ns, nodes) || !are_times(a->at.end_ns, nodes) ||
+        !are_times(a->at.sent_ns, edges))
+        return false;
+    for (int32_t k = 0; k < a->options.episodes; k++) {
+        const int32_t *pivot = placement_of(a, k).pivot;
+        if (a->last[k] < -1 || a->last[k] >= w->node_count) return false;
+        for (int32_t v = 0; v < w->node_count; v++)
+            if (pivot[v] < w->pair_first[v] || pivot[v] >= w->pair_first[v + 1])
+                return false;
+    }
+    return true;
+}
+
+emp_status emp_giph_agent_ask(void *state, const emp_owned_decision *candidates,
+                              int32_t max, int32_t *count, emp_error *err)
+{
+    emp_giph_agent *a = (emp_giph_agent *)state;
+
+    if (max < 1)
+        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    EMP_CHECK(emp_learner_check(&a->learner, err));
+    if (!is_sound(a)) return EMP_ERROR(EMP_EFORMAT, "the saved state of giph is damaged");
+    const int32_t left = a->options.episodes - a->told;
+    *count = a->asked = left < max ? left : max;
+    if (a->round > 0) draw_moves(a, a->told, *count);
+    for (int32_t i = 0; i < *count; i++) {
+        const emp_giph_placement at = placement_of(a, a->told + i);
+        emp_giph_placement_write(&at, &a->world, candidates[i].device_of_op);
+    }
+    return EMP_OK;
+}
+
+static void keep_score(emp_giph_agent *a, int32_t episode, const emp_score *score)
+{
+    const emp_giph_placement at = placement_of(a, episode);
+    double                   cost = emp_penalized_s(score) * 1e9 / a->world.least_ns;
+
+    if (a->round > 0)
+        a->reward[episode * a->length + a->round - 1] = a->cost[episode] - cost;
+    a->cost[episode] = cost;
+    emp_giph_placement_time(&at, &a->world, score);
+}
+
+static void end_round(emp_giph_agent *a)
+{
+    a->told = 0;
+    if (a->round++ == a->length) {
+        learn(a);
+        return;
+    }
+    for (int32_t k = 0; k < a->options.episodes; k++) {
+        const emp_giph_placement at = placement_of(a, k);
+        emp_criticality_learn(&a->criticality, &a->world, &at, a->options.criticality);
+    }
+    emp_criticality_spread(&a->criticality, &a->world);
+}
+
+emp_status emp_giph_agent_tell(void *state, const emp_score *scores, int32_t count,
+                               emp_error *err)
+{
+    emp_giph_agent *a = (emp_giph_agent *)state;
+
+    if (count != a->asked)
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, a->asked);
+    for (int32_t i = 0; i < count; i++)
+        if (scores[i].start_ns == NULL || scores[i].end_ns == NULL)
+            return EMP_ERROR(EMP_EINVAL, "giph is told no times of ops");
+    for (int32_t i = 0; i < count; i++) keep_score(a, a->told + i, &scores[i]);
+    if (a->round > 0)
+        a->learner.metric[EMP_GIPH_ENTROPY].value = a->entropy[a->told + count - 1];
+    a->told += count;
+    a->asked = 0;
+    if (a->told == a->options.episodes) end_round(a);
+    return EMP_OK;
+}
+
+/* ---- checkpoints ---- */
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_giph_agent *a = (emp_giph_agent *)state;
     int32_t         count = emp_learner_list_weights(state, arrays);
@@ -498,5 +495,5 @@ const emp_method emp_method_giph = {
     .tell = emp_giph_agent_tell,
     .clear = clear,
     .metrics = emp_learner_metrics,
-    .list_state = emp_giph_agent_list_state,
+    .list_state = list_state,
     .learning = &learning};

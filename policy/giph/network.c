@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/giph/network.h"
+#include "policy/giph/giph.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 
 enum { H = EMP_GIPH_WIDTH, M = EMP_GIPH_MESSAGE, S = EMP_GIPH_HIDDEN };
 enum { X = EMP_GIPH_NODE_FEATURES, E = EMP_GIPH_EDGE_FEATURES };

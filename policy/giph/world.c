@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/giph/world.h"
+#include "policy/giph/giph.h"
 
 #include <math.h>
 #include <string.h>
@@ -207,8 +207,8 @@ void emp_giph_world_clear(emp_giph_world *w)
 }
 
 /* The time of an edge's message between two devices; 0 on one. */
-static double emp_giph_message_ns(const emp_giph_world *w, int32_t edge,
-                                  emp_device_id from, emp_device_id to)
+static double message_ns_of(const emp_giph_world *w, int32_t edge, emp_device_id from,
+                            emp_device_id to)
 {
     const emp_giph_edge *e = &w->edge[edge];
     int32_t              between = from * w->device_count + to;
@@ -295,8 +295,8 @@ static int32_t last_input(const emp_giph_world *w, const emp_giph_placement *p,
     for (int32_t i = w->in_first[node]; i < w->in_first[node + 1]; i++) {
         int32_t edge = w->in_edge[i], from = w->edge[edge].from;
         double  at_ns = (double)p->sent_ns[edge] +
-                       emp_giph_message_ns(w, edge, w->device_of_pair[p->pivot[from]],
-                                           w->device_of_pair[p->pivot[node]]);
+                       message_ns_of(w, edge, w->device_of_pair[p->pivot[from]],
+                                     w->device_of_pair[p->pivot[node]]);
         if (at_ns <= last_ns) continue;
         last = edge;
         last_ns = at_ns;
@@ -410,8 +410,8 @@ static double inputs_ns(const emp_giph_world *w, const emp_giph_placement *at,
     for (int32_t i = w->in_first[node]; i < w->in_first[node + 1]; i++) {
         int32_t edge = w->in_edge[i], from = w->edge[edge].from;
         double  ns = (double)at->sent_ns[edge] +
-                    emp_giph_message_ns(w, edge, w->device_of_pair[at->pivot[from]],
-                                        w->device_of_pair[pair]);
+                    message_ns_of(w, edge, w->device_of_pair[at->pivot[from]],
+                                  w->device_of_pair[pair]);
         last_ns = ns > last_ns ? ns : last_ns;
     }
     return last_ns;
@@ -446,7 +446,7 @@ static void fill_links(emp_gpnet *net, const emp_criticality *criticality)
             double *e = &net->raw[l * E];
             e[BYTES] = w->edge[i].bytes;
             e[DELAY] = w->delay_ns[from * w->device_count + to];
-            e[MESSAGE] = emp_giph_message_ns(w, i, from, to);
+            e[MESSAGE] = message_ns_of(w, i, from, to);
             e[BYTE_TIME] = w->ns_per_byte[from * w->device_count + to];
             e[EDGE_CRITICALITY] = criticality->edge[i];
         }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "policy/go/updates.h"
 #include "search/method.h"
 
 static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }

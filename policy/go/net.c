@@ -5,7 +5,6 @@
 
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
-#include "policy/nn/linear.h"
 #include "policy/nn/products.h"
 
 /* Slices: what is once, then of each graph layer, then gates, then attention layers. */

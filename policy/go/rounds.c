@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/go/rounds.h"
+#include "policy/go/go.h"
 
 #include <string.h>
 
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 
 static void set_gradient(const emp_go_climb *climb, const emp_go_task *t)
 {

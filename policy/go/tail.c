@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/go/tail.h"
+#include "policy/go/net.h"
 
 #include <string.h>
 
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
-#include "policy/nn/linear.h"
 #include "policy/nn/products.h"
 
 void emp_segment_layer_slices(emp_param_slice *slices, int32_t width, int32_t hidden)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/go/updates.h"
+#include "policy/go/go.h"
 
 #include <math.h>
 #include <omp.h>

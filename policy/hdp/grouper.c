@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hdp/grouper.h"
+#include "policy/hdp/hdp.h"
 
 #include <math.h>
 #include <omp.h>
@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/products.h"
 #include "policy/nn/threads.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hdp/guide.h"
+#include "policy/hdp/hdp.h"
 
 #include <math.h>
 #include <string.h>

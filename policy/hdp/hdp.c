@@ -298,7 +298,7 @@ cleanup:
 }
 
 /* From now on ops are in groups [row], borrowed, and the grouper does not learn. */
-static void emp_hdp_agent_fix_groups(emp_hdp_agent *a, const int32_t *groups)
+static void fix_groups(emp_hdp_agent *a, const int32_t *groups)
 {
     a->fixed_groups = groups;
     a->learner.net[0].is_fixed = true;
@@ -487,7 +487,7 @@ static emp_status create_agent(planner *p, const emp_method_params *params,
         EMP_CHECK(emp_op_agent_init(&p->single, ops, devices, o, params->seed,
                                     params->threads, err));
     p->learner->draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    if (p->groups != NULL) emp_hdp_agent_fix_groups(&p->agent, p->groups);
+    if (p->groups != NULL) fix_groups(&p->agent, p->groups);
     return EMP_OK;
 }
 

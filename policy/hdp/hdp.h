@@ -10,16 +10,133 @@
 #ifndef EMP_POLICY_HDP_HDP_H
 #define EMP_POLICY_HDP_HDP_H
 
+#include "base/mem.h"
 #include "base/text/options.h"
 #include "policy/features/op_features.h"
-#include "policy/hdp/grouper.h"
-#include "policy/hdp/guide.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/layers.h"
+#include "policy/nn/params.h"
+#include "policy/nn/products.h"
 #include "policy/reinforce/learner.h"
 #include "policy/seq2seq/device_net.h"
 #include "search/method.h"
 
-/* Every constant of the hierarchical planner, by name. A preset gives all of them; a text
- * "lr=0.01,groups=64" changes single ones. */
+/* The grouper: a feed-forward network that gives every op a group.
+ *
+ *     hidden = f([embedding of type, 36 values] W_1 + b_1)
+ *     p = softmax(hidden W_2 + b_2)
+ *
+ * All ops are sampled independently. With one grouping per update (m = 1) the REINFORCE
+ * gradient is a number, the mean advantage, times the gradient of log p(grouping), which
+ * does not depend on the rewards: sampling computes it on the way, block by block of
+ * rows, and the (ops x groups) logits are never all in memory. */
+
+typedef struct {
+    int32_t        hidden, groups, type_width; /**< 64, 256, 20 */
+    emp_activation activation;
+} emp_grouper_shape;
+
+typedef struct {
+    emp_grouper_shape      shape;
+    const emp_op_features *ops; /**< borrowed */
+    double noise; /**< deviation of normal numbers that a run adds to the logits, over the
+                     root mean square of all of them; 0 unless set */
+    emp_params params;
+    int32_t   *group_of_row; /**< the grouping drawn last */
+    double     log_prob;     /**< of it, summed over ops */
+    double     entropy;      /**< mean over ops, nats */
+    /* Private. */
+    emp_real  *type_image; /**< [type][hidden] embedding x its part of W_1, + b_1 */
+    emp_panels value, out, out_t; /**< W_1 of the values, W_2 and its transpose */
+    emp_real  *work; /**< for each chunk of rows: partial gradients, then one block */
+    size_t     work_count; /**< reals per chunk */
+} emp_grouper;
+
+emp_status emp_grouper_init(emp_grouper *grouper, const emp_grouper_shape *shape,
+                            const emp_op_features *ops, emp_error *err);
+void       emp_grouper_clear(emp_grouper *grouper);
+
+/** Glorot-uniform weights, zero biases. */
+void emp_grouper_randomize(emp_grouper *grouper, emp_rng *rng);
+
+/** Starts with equally full groups that are ranges of z, the mean of an op's 12 positions
+ * (standardized). Hidden unit j is f(slope (z - q_j)) with q_j the (j + 1/2) / hidden
+ * quantile of z; the logit of group g is -gain / 2 times the squared distance of the
+ * hidden units to an op's at its quantile, apart from what all groups share.
+ * Sizes and types get no weight, embeddings are Glorot-uniform.
+ * O(V log V + hidden groups). \retval EMP_ENOMEM
+ * \retval EMP_EINVAL  The features have no positions (a window of 0). */
+emp_status emp_grouper_start_ranges(emp_grouper *grouper, double slope, double gain,
+                                    emp_rng *rng, emp_error *err);
+
+/** Draws a grouping, or takes \a given (row_count groups; NULL = draw), and leaves the
+ * gradient of its log-probability in the parameters' gradients. Probabilities follow from
+ * the noisy logits, and gradients take the noise for a constant. Allocates nothing. */
+void emp_grouper_run(emp_grouper *grouper, const emp_draw *draw, const int32_t *given);
+
+/* The guide of the placer where the paper is silent: the elites, which are the best placements
+ * of a run so far and which the network imitates, and the heat of its draws.
+ *
+ * Heat. The scale of the Gumbel numbers that devices are drawn with follows a controller, so that
+ * about a share h of the groups gets another device than the most probable one:
+ *
+ *     ln scale <- ln scale + gain (ln h - ln share moved in the update)
+ *     h falls geometrically from `first` to `last` over `updates` updates, and stays
+ *
+ * A policy that is sure of its devices so explores as much as one that is not.
+ *
+ * Ranks that share a run add what note() leaves, of which only one rank has a candidate; then
+ * each calls take(), with the same result. */
+
+enum { EMP_GUIDE_MAX_ELITES = 4 };
+
+typedef struct {
+    double  first, last; /**< shares of the groups; first 0: there is no controller */
+    int32_t updates;
+    double  gain;
+} emp_heat_rule;
+
+typedef struct {
+    emp_heat_rule heat;
+    int32_t       rows, capacity; /**< elites at most; 0 = none */
+    int32_t      *device;         /**< [capacity][row] the best first */
+    double       *step_s;         /**< [capacity] 0: there is no such elite */
+    double        scale;          /**< of Gumbel numbers */
+    /* The values that an update leaves for take(). */
+    int32_t   *candidate;    /**< [row] its best placement; 0 without one */
+    double     candidate_s;  /**< 0 = none */
+    double     drawn, moved; /**< groups of its samples, and those that moved */
+    int32_t   *votes;        /**< scratch of project() */
+    emp_arrays arrays;       /**< all of these */
+} emp_guide;
+
+/** \a devices, \a steps: the largest that project() gets. \retval EMP_ENOMEM */
+emp_status emp_guide_init(emp_guide *guide, const emp_heat_rule *heat, int32_t capacity,
+                          int32_t rows, int32_t devices, int32_t steps, emp_error *err);
+void       emp_guide_clear(emp_guide *guide);
+
+int32_t emp_guide_count(const emp_guide *guide); /**< of elites */
+
+/** The index of the best of \a count scores that fits in memory; -1: none does. */
+int32_t emp_guide_find_best(const emp_score *scores, int32_t count);
+
+/** Ends update number \a update: the candidate becomes an elite if it is good enough and new, and
+ * the scale changes. */
+void emp_guide_take(emp_guide *guide, int64_t update);
+
+/** Gives each step the device that most of its rows have in an elite, the lowest of equals.
+ * \a target [elite][steps]. O(elites x (rows + steps x devices)). */
+void emp_guide_project(const emp_guide *guide, int32_t *target,
+                       const int32_t *group_of_row, const int32_t *step_of_group,
+                       int32_t steps, int32_t devices);
+
+/** As list_state(), behind \a count arrays. */
+int32_t emp_guide_list_state(emp_guide *guide, emp_named_array *arrays, int32_t count);
+/** The same of what ranks add before take(). */
+int32_t emp_guide_list_sums(emp_guide *guide, emp_named_array *arrays, int32_t count);
+
+/** Whether a restored guide makes sense. \retval EMP_EFORMAT */
+emp_status emp_guide_check(const emp_guide *guide, int32_t devices, emp_error *err);
 
 /* Groups that are given once and not learned, to compare the grouper with. */
 
@@ -33,7 +150,7 @@ typedef enum {
     EMP_GROUPING_NAMES,   /**< search/groups/class_groups.h */
     EMP_GROUPING_COLOCATION, /**< the same; of more than are asked for, neighbours are
                                 joined */
-    EMP_GROUPING_NONE        /**< no groups at all: hdp.h */
+    EMP_GROUPING_NONE        /**< no groups at all: emp_op_agent */
 } emp_grouping;
 
 /** A group of 0 .. *group_count-1 for each row of \a ops; the caller frees it. The largest
@@ -51,7 +168,8 @@ emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
 typedef enum { EMP_OBJECTIVE_TIME, EMP_OBJECTIVE_BALANCE } emp_hdp_objective;
 typedef enum { EMP_NOISE_GUMBEL, EMP_NOISE_GAUSSIAN } emp_noise_form;
 
-/** Meaning, range and presets of each: emp_hdp_option_list. */
+/** Every constant by name. A preset gives all of them; a text "lr=0.01,groups=64" changes single
+ * ones. emp_hdp_option_list has the meaning, range and presets of each. */
 typedef struct {
     emp_learner_options learner;
     int32_t             groups, grouper_hidden, type_width, hidden, updates_noise, window;
@@ -79,7 +197,7 @@ extern const emp_option emp_hdp_option_list[];
 emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
                                  const char *text, emp_error *err);
 
-/* The two networks of the hierarchical planner and one REINFORCE update of them.
+/* The agent has both networks, and makes one REINFORCE update of them.
  *
  *     grad J = 1/k sum_j (R_j - b) [grad log p(d_j | g) + grad log p(g)]
  *
@@ -120,7 +238,7 @@ void emp_hdp_agent_propose(emp_hdp_agent *agent, int32_t samples, const int32_t 
  *
  *     grad J = 1/k sum_j (R_j - b) grad log p(d_j)
  *
- * The network is the grouper (grouper.h) with devices for groups and Glorot-uniform
+ * The network is the grouper with devices for groups and Glorot-uniform
  * weights. Each of the k placements of an update is a draw of its own; as the network is
  * small, the gradient of each one's log-probability is kept until its score is known. */
 

@@ -6,7 +6,7 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/threads.h"
 #include "search/method.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hsdag/inputs.h"
+#include "policy/hsdag/hsdag.h"
 
 #include <math.h>
 
@@ -25,8 +25,7 @@ void emp_hsdag_scratch_allocate(emp_hsdag_scratch *s, int32_t max_nodes,
 /* ---- who joins whom ---- */
 
 /* The edge of greatest score [edge] of a node, of equals the first; -1: it has none. */
-static int32_t emp_hsdag_best_edge(const emp_hsdag_graph *g, const emp_real *score,
-                                   int32_t node)
+static int32_t best_edge(const emp_hsdag_graph *g, const emp_real *score, int32_t node)
 {
     int32_t best = -1;
 
@@ -61,7 +60,7 @@ int32_t emp_hsdag_join(int32_t *group_of_node, uint64_t *allowed,
         allowed[v] = g->devices[v];
     }
     for (int32_t v = 0; v < g->node_count; v++) {
-        int32_t best = emp_hsdag_best_edge(g, score, v);
+        int32_t best = best_edge(g, score, v);
         if (best >= 0) unite(parent, allowed, v, g->node[best]);
     }
     for (int32_t v = 0; v < g->node_count; v++) parent[v] = find(parent, v);

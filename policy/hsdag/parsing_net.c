@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hsdag/parsing_net.h"
+#include "policy/hsdag/hsdag.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,34 @@
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
-#include "policy/nn/linear.h"
+
+/* Affine maps: a matrix, and the bias in the slice behind it. */
+enum {
+    INPUT_1 = 0,
+    INPUT_2 = 2,
+    CONVOLVE_1 = 4,
+    CONVOLVE_2 = 6,
+    SINGLE = 8,
+    EDGE = 10,
+    SCORE = 12,
+    MEMBER = 14,
+    POOL = 16,
+    CODE_1 = 18,
+    CODE_2 = 20,
+    DEVICE_1 = 22,
+    DEVICE_2 = 24
+};
+/* Layer norms: a gain, and the shift in the slice behind it. */
+enum {
+    INPUT_1_NORM = 26,
+    INPUT_2_NORM = 28,
+    G_NORM = 30,
+    Q_NORM = 32,
+    EDGE_NORM = 34,
+    MEMBER_NORM = 36,
+    POOL_NORM = 38,
+    SLICES = 40
+};
 
 /* ---- parameters ---- */
 
@@ -58,12 +85,12 @@ void emp_hsdag_net_randomize(emp_hsdag_net *n, emp_rng *rng)
 }
 
 /* Columns of the matrix of a map; its rows. */
-static int32_t emp_hsdag_outputs(const emp_hsdag_net *n, int32_t map)
+static int32_t outputs_of(const emp_hsdag_net *n, int32_t map)
 {
     return n->params.slice[map].cols;
 }
 
-static int32_t emp_hsdag_inputs(const emp_hsdag_net *n, int32_t map)
+static int32_t inputs_of(const emp_hsdag_net *n, int32_t map)
 {
     return n->params.slice[map].rows;
 }
@@ -253,8 +280,8 @@ static void affine(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32
                    int32_t rows)
 {
     emp_linear_forward(y, x, emp_params_value(&n->params, map),
-                       emp_params_value(&n->params, map + 1), rows,
-                       emp_hsdag_inputs(n, map), emp_hsdag_outputs(n, map), n->threads);
+                       emp_params_value(&n->params, map + 1), rows, inputs_of(n, map),
+                       outputs_of(n, map), n->threads);
 }
 
 /* y = D(affine x). */
@@ -262,8 +289,8 @@ static void layer(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_
                   int32_t rows, emp_rng *rng)
 {
     affine(n, y, x, map, rows);
-    emp_relu_dropout_forward(y, (int64_t)rows * emp_hsdag_outputs(n, map),
-                             n->shape.dropout, rng);
+    emp_relu_dropout_forward(y, (int64_t)rows * outputs_of(n, map), n->shape.dropout,
+                             rng);
 }
 
 /* y = LN(x). */
@@ -498,15 +525,15 @@ static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *dy,
 {
     emp_linear_backward(dx, emp_params_gradient(&n->params, map),
                         emp_params_gradient(&n->params, map + 1), dy, x,
-                        emp_params_value(&n->params, map), rows, emp_hsdag_inputs(n, map),
-                        emp_hsdag_outputs(n, map), n->threads);
+                        emp_params_value(&n->params, map), rows, inputs_of(n, map),
+                        outputs_of(n, map), n->threads);
 }
 
 /* The gradient of y = D(affine_back x); dy is overwritten. */
 static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_real *y,
                        const emp_real *x, int32_t map, int32_t rows)
 {
-    emp_relu_dropout_backward(dy, y, (int64_t)rows * emp_hsdag_outputs(n, map),
+    emp_relu_dropout_backward(dy, y, (int64_t)rows * outputs_of(n, map),
                               n->shape.dropout);
     affine_back(n, dx, dy, x, map, rows);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/categorical.h"
 
-#include "policy/nn/vmath.h"
-
 enum { CHUNK = 16 }; /* sampling skips this many entries at a time */
 
 /* Rows that are worked on together, so that one's additions need not wait for each other;

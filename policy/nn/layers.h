@@ -1,6 +1,6 @@
 /** \file policy/nn/layers.h
- * Layers of graph networks: mixing and maxima over neighbours, dropout, gates, layer normalisation. Results do
- * not depend on the number of threads.
+ * Layers: affine maps, embeddings and activations; and those of graph networks: mixing and maxima over
+ * neighbours, dropout, gates, layer normalisation. Results do not depend on the number of threads.
  */
 #ifndef EMP_POLICY_NN_LAYERS_H
 #define EMP_POLICY_NN_LAYERS_H
@@ -8,12 +8,54 @@
 #include "base/rng.h"
 #include "policy/nn/real.h"
 
+/* Affine maps, embeddings and activations. B rows in a batch, C channels in, K channels out, V rows of
+ * an embedding. Backward functions accumulate into parameter gradients, so that a weight
+ * shared by several steps needs no special case. */
+
+/** y += x. */
+void emp_vector_add(emp_real *y, const emp_real *x, int64_t count);
+/** y += factor x. */
+void emp_vector_add_scaled(emp_real *y, const emp_real *x, emp_real factor,
+                           int64_t count);
+
+/** y = x w + b.  x is (B,C), w is (C,K), b is (K) or NULL, y is (B,K). */
+void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
+                        const emp_real *b, int32_t B, int32_t C, int32_t K,
+                        int32_t threads);
+
+/** dx = dy w';  dw += x' dy;  db += sum of the rows of dy. dx and db may be NULL. */
+void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_real *dy,
+                         const emp_real *x, const emp_real *w, int32_t B, int32_t C,
+                         int32_t K, int32_t threads);
+
+/** y[i] += e[index[i]]: rows of an embedding (or of its image under a linear map), K
+ * columns, chosen by B indices. */
+void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,
+                           int32_t B, int32_t K);
+
+/** de[index[i]] += dy[i]. */
+void emp_embedding_backward(emp_real *de, const emp_real *dy, const int32_t *index,
+                            int32_t B, int32_t K);
+
+typedef enum {
+    EMP_ACTIVATION_RELU,
+    EMP_ACTIVATION_TANH,
+    EMP_ACTIVATION_LEAKY /**< x, or x / 10 below 0 */
+} emp_activation;
+
+/** y = f(x) in place. */
+void emp_activation_forward(emp_activation f, emp_real *x, int64_t count);
+
+/** dy = dy f'(x) in place, from \a y = f(x). */
+void emp_activation_backward(emp_activation f, emp_real *dy, const emp_real *y,
+                             int64_t count);
+
 /* The graph's part of a graph convolution (Kipf and Welling, 2017): rows are mixed by
  *
  *     S = D^-1/2 (A + I) D^-1/2
  *
  * A the symmetric adjacency of an undirected graph without loops, D the degrees of A + I. An
- * affine map follows (linear.h). S is symmetric, so that dx = S dy: the backward pass is the
+ * affine map follows. S is symmetric, so that dx = S dy: the backward pass is the
  * forward pass. B nodes, K columns. */
 
 /** y = S x. The neighbours of node v are node[first[v]] .. node[first[v + 1] - 1]; each edge
@@ -22,8 +64,7 @@ void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
                     const int32_t *node, int32_t B, int32_t K, int32_t threads);
 
 /* Maxima over the neighbours of nodes, column by column. Neighbours are in compressed rows:
- * node v has node[first[v]] .. node[first[v + 1] - 1]. Results do not depend on the
- * number of threads. */
+ * node v has node[first[v]] .. node[first[v + 1] - 1]. */
 
 /** m_v = maximum of x_u over the neighbours u of v, 0 without any. \a m and \a x are (N,C). \a
  * chosen (N,C) gets the first neighbour with the maximum, or -1. O(edges x C). */
@@ -47,7 +88,7 @@ void emp_relu_dropout_forward(emp_real *x, int64_t count, double rate, emp_rng *
 void emp_relu_dropout_backward(emp_real *dy, const emp_real *y, int64_t count,
                                double rate);
 
-/* The logistic function and gates by it. Results do not depend on the number of threads. */
+/* The logistic function and gates by it. */
 
 /** x = 1 / (1 + e^-x) in place. */
 void emp_sigmoid_forward(emp_real *x, int64_t count);
@@ -66,8 +107,7 @@ void emp_gate_backward(emp_real *dz, emp_real *ds, const emp_real *dy, const emp
                        int32_t threads);
 
 /* Layer normalisation (Ba et al., 2016): each row gets mean 0 and variance 1, then a gain and
- * a shift a column. B rows in a batch, K columns. Results do not depend on the number of
- * threads. */
+ * a shift a column. B rows in a batch, K columns. */
 
 /** y = gain n + shift with n = (x - mean) / sqrt(variance + 1e-5). x, \a normal (which gets n)
  * and y are (B,K); gain and shift are (K); \a inverse (B) gets 1 / sqrt(variance + 1e-5).

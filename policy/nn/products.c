@@ -263,9 +263,9 @@ EMP_KERNEL static void add_short(const tile_task *t, int64_t m, int64_t col,
 }
 
 /* The same where dw is part of a wider matrix, whose rows are dw_stride apart. */
-static void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
-                               int64_t x_stride, int32_t m, const emp_real *dy,
-                               int64_t dy_stride, int32_t n, int32_t rows)
+static void add_part(emp_real *dw, int64_t dw_stride, const emp_real *x, int64_t x_stride,
+                     int32_t m, const emp_real *dy, int64_t dy_stride, int32_t n,
+                     int32_t rows)
 {
     const tile_task t = {.dw = dw,
                          .x = x,
@@ -291,7 +291,7 @@ static void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *
 void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
                    const emp_real *dy, int64_t dy_stride, int32_t n, int32_t rows)
 {
-    emp_outer_add_part(dw, n, x, x_stride, m, dy, dy_stride, n, rows);
+    add_part(dw, n, x, x_stride, m, dy, dy_stride, n, rows);
 }
 
 EMP_KERNEL static void add_rows(emp_real *restrict db, const emp_real *dy, int64_t stride,
@@ -390,7 +390,7 @@ bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
 }
 
 /* Whether emp_tall_add_outer() is faster than BLAS, whose kernels for small products do not cut long sums. */
-static bool emp_tall_suits_outer(int32_t rows, int32_t m, int32_t n)
+static bool suits_outer(int32_t rows, int32_t m, int32_t n)
 {
     enum { MOST_SMALL = 1000000, LEAST_LONG = 512 };
     const bool is_long =
@@ -414,8 +414,8 @@ void emp_tall_add_outer(emp_real *dw, const emp_real *x, const emp_real *dy, int
         unsigned      saved = emp_flush_begin();
         for (int32_t row = 0, sum; row < rows; row += sum) {
             sum = next_sum(rows - row);
-            emp_outer_add_part(dw + first, n, x + (int64_t)row * m, m, m,
-                               dy + (int64_t)row * n + first, n, end - first, sum);
+            add_part(dw + first, n, x + (int64_t)row * m, m, m,
+                     dy + (int64_t)row * n + first, n, end - first, sum);
         }
         emp_flush_end(saved);
     }
@@ -446,8 +446,7 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
         emp_tall_multiply(c, beta == 0 ? NULL : c, n, a, b, transpose_b, m, k, n,
                           threads))
         return;
-    if (is_whole && transpose_a && !transpose_b && beta == 1 &&
-        emp_tall_suits_outer(k, m, n)) {
+    if (is_whole && transpose_a && !transpose_b && beta == 1 && suits_outer(k, m, n)) {
         emp_tall_add_outer(c, a, b, k, m, n, threads);
         return;
     }

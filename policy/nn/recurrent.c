@@ -6,7 +6,6 @@
 
 #include "policy/nn/products.h"
 #include "policy/nn/threads.h"
-#include "policy/nn/vmath.h"
 
 /* Cells first .. end-1 of H. */
 EMP_KERNEL static void cell_forward(emp_real *restrict gates, emp_real *restrict c,

@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/placeto/net.h"
+#include "policy/placeto/placeto.h"
 
 #include <string.h>
 
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
+
+/* The first affine maps of parts, in the order of their parameters: 3 of the input, 4 of each AGG,
+ * 3 of the head. */
+enum {
+    INPUT = 0,
+    PASS = 3,
+    POOL = PASS + 4 * EMP_PLACETO_DIRECTIONS,
+    HEAD = POOL + 4 * EMP_PLACETO_RELATIONS
+};
+
+/* Relations of a node to the one that gets a device; the first three have an AGG each. */
+enum { ANCESTOR, DESCENDANT, OTHER, SELF };
+
+/* Edges that messages of a direction come over, and those that they leave by. */
+static const emp_node_edges *sources_of(const emp_placeto_net *net, int32_t direction)
+{
+    return direction == 0 ? &net->graph->predecessors : &net->graph->successors;
+}
 
 static emp_param_slice weights(const emp_placeto_net *net, int32_t layer)
 {
@@ -11,8 +29,8 @@ static emp_param_slice weights(const emp_placeto_net *net, int32_t layer)
 }
 
 /* y = x w + b of map layer on rows rows. */
-static void emp_placeto_map(const emp_placeto_net *net, int32_t layer, emp_real *y,
-                            const emp_real *x, int32_t rows)
+static void map(const emp_placeto_net *net, int32_t layer, emp_real *y, const emp_real *x,
+                int32_t rows)
 {
     emp_param_slice w = weights(net, layer);
 
@@ -22,18 +40,17 @@ static void emp_placeto_map(const emp_placeto_net *net, int32_t layer, emp_real 
 }
 
 /* The same, and a ReLU. */
-static void emp_placeto_map_relu(const emp_placeto_net *net, int32_t layer, emp_real *y,
-                                 const emp_real *x, int32_t rows)
+static void map_relu(const emp_placeto_net *net, int32_t layer, emp_real *y,
+                     const emp_real *x, int32_t rows)
 {
-    emp_placeto_map(net, layer, y, x, rows);
+    map(net, layer, y, x, rows);
     emp_activation_forward(EMP_ACTIVATION_RELU, y,
                            (int64_t)rows * weights(net, layer).cols);
 }
 
 /* Adds to the map's gradient; dx may be NULL. */
-static void emp_placeto_map_backward(const emp_placeto_net *net, int32_t layer,
-                                     emp_real *dx, const emp_real *dy, const emp_real *x,
-                                     int32_t rows)
+static void map_backward(const emp_placeto_net *net, int32_t layer, emp_real *dx,
+                         const emp_real *dy, const emp_real *x, int32_t rows)
 {
     emp_param_slice w = weights(net, layer);
 
@@ -44,18 +61,18 @@ static void emp_placeto_map_backward(const emp_placeto_net *net, int32_t layer,
 }
 
 /* The same through a ReLU, from its output y; dy changes. */
-static void emp_placeto_map_relu_backward(const emp_placeto_net *net, int32_t layer,
-                                          emp_real *dx, emp_real *dy, const emp_real *y,
-                                          const emp_real *x, int32_t rows)
+static void map_relu_backward(const emp_placeto_net *net, int32_t layer, emp_real *dx,
+                              emp_real *dy, const emp_real *y, const emp_real *x,
+                              int32_t rows)
 {
     emp_activation_backward(EMP_ACTIVATION_RELU, dy, y,
                             (int64_t)rows * weights(net, layer).cols);
-    emp_placeto_map_backward(net, layer, dx, dy, x, rows);
+    map_backward(net, layer, dx, dy, x, rows);
 }
 
 /* y[r][v] = sum of x[r][u] over the edges of v; (rollouts x nodes, width) both. */
-static void emp_placeto_sum_edges(const emp_placeto_net *net, const emp_node_edges *edges,
-                                  emp_real *y, const emp_real *x, int32_t width)
+static void sum_edges(const emp_placeto_net *net, const emp_node_edges *edges,
+                      emp_real *y, const emp_real *x, int32_t width)
 {
     int64_t nodes = net->graph->node_count;
 
@@ -80,10 +97,10 @@ static emp_status init_params(emp_placeto_net *net, emp_error *err)
     const int32_t   head[] = {8 * d, 16 * d, 8 * d, net->shape.devices};
 
     for (int32_t layer = 0; layer < EMP_PLACETO_LAYERS; layer++) {
-        int32_t in = layer < EMP_PLACETO_POOL ? d : 2 * d, out = in;
-        if (layer >= EMP_PLACETO_HEAD) {
-            in = head[layer - EMP_PLACETO_HEAD];
-            out = head[layer - EMP_PLACETO_HEAD + 1];
+        int32_t in = layer < POOL ? d : 2 * d, out = in;
+        if (layer >= HEAD) {
+            in = head[layer - HEAD];
+            out = head[layer - HEAD + 1];
         }
         slices[count++] = (emp_param_slice){"weights", in, out, 0};
         slices[count++] = (emp_param_slice){"bias", 1, out, 0};
@@ -218,11 +235,11 @@ static bool is_ancestor(const emp_placeto_net *net, int32_t u, int32_t of)
 static void relate(emp_placeto_net *net, int32_t node)
 {
     for (int32_t u = 0; u < net->graph->node_count; u++) {
-        net->relation[u] = EMP_PLACETO_OTHER;
-        if (is_ancestor(net, u, node)) net->relation[u] = EMP_PLACETO_ANCESTOR;
-        if (is_ancestor(net, node, u)) net->relation[u] = EMP_PLACETO_DESCENDANT;
+        net->relation[u] = OTHER;
+        if (is_ancestor(net, u, node)) net->relation[u] = ANCESTOR;
+        if (is_ancestor(net, node, u)) net->relation[u] = DESCENDANT;
     }
-    net->relation[node] = EMP_PLACETO_SELF;
+    net->relation[node] = SELF;
 }
 
 static int32_t row_count(const emp_placeto_net *net)
@@ -233,17 +250,17 @@ static int32_t row_count(const emp_placeto_net *net)
 /* One pass of messages: y' = z + AGG(y), where AGG is 0 for nodes without neighbours. */
 static void pass_messages(emp_placeto_net *net, int32_t direction, int32_t pass)
 {
-    const emp_node_edges *edges = emp_placeto_sources(net, direction);
+    const emp_node_edges *edges = sources_of(net, direction);
     emp_placeto_messages *m = &net->pass[direction][pass];
-    int32_t               layer = EMP_PLACETO_PASS + 4 * direction, rows = row_count(net);
+    int32_t               layer = PASS + 4 * direction, rows = row_count(net);
     int64_t               d = net->shape.inputs, size = rows * d;
     emp_real             *y = net->y[direction] + pass * size, *next = y + size;
 
-    emp_placeto_map_relu(net, layer, m->inner, y, rows);
-    emp_placeto_map_relu(net, layer + 1, m->message, m->inner, rows);
-    emp_placeto_sum_edges(net, edges, m->sum, m->message, (int32_t)d);
-    emp_placeto_map_relu(net, layer + 2, m->outer, m->sum, rows);
-    emp_placeto_map_relu(net, layer + 3, m->out, m->outer, rows);
+    map_relu(net, layer, m->inner, y, rows);
+    map_relu(net, layer + 1, m->message, m->inner, rows);
+    sum_edges(net, edges, m->sum, m->message, (int32_t)d);
+    map_relu(net, layer + 2, m->outer, m->sum, rows);
+    map_relu(net, layer + 3, m->out, m->outer, rows);
     memcpy(next, net->z, (size_t)size * sizeof *next);
     for (int32_t row = 0; row < rows; row++) {
         int32_t v = row % net->graph->node_count;
@@ -258,9 +275,9 @@ static void embed(emp_placeto_net *net)
     int64_t d = net->shape.inputs, size = rows * d;
     size_t  width = (size_t)d * sizeof(emp_real);
 
-    emp_placeto_map_relu(net, EMP_PLACETO_INPUT, net->z1, net->x, rows);
-    emp_placeto_map_relu(net, EMP_PLACETO_INPUT + 1, net->z2, net->z1, rows);
-    emp_placeto_map(net, EMP_PLACETO_INPUT + 2, net->z, net->z2, rows);
+    map_relu(net, INPUT, net->z1, net->x, rows);
+    map_relu(net, INPUT + 1, net->z2, net->z1, rows);
+    map(net, INPUT + 2, net->z, net->z2, rows);
     for (int32_t k = 0; k < EMP_PLACETO_DIRECTIONS; k++) {
         memcpy(net->y[k], net->z, (size_t)size * sizeof *net->z);
         for (int32_t i = 0; i < net->shape.passes; i++) pass_messages(net, k, i);
@@ -274,18 +291,18 @@ static void embed(emp_placeto_net *net)
 static void pool(emp_placeto_net *net, int32_t relation)
 {
     emp_placeto_messages *m = &net->pool[relation];
-    int32_t               layer = EMP_PLACETO_POOL + 4 * relation;
+    int32_t               layer = POOL + 4 * relation;
     int64_t               w = 2 * net->shape.inputs, nodes = net->graph->node_count;
 
-    emp_placeto_map_relu(net, layer, m->inner, net->e, row_count(net));
-    emp_placeto_map_relu(net, layer + 1, m->message, m->inner, row_count(net));
+    map_relu(net, layer, m->inner, net->e, row_count(net));
+    map_relu(net, layer + 1, m->message, m->inner, row_count(net));
     memset(m->sum, 0, (size_t)(net->rollouts * w) * sizeof *m->sum);
     for (int64_t r = 0; r < net->rollouts; r++)
         for (int64_t u = 0; u < nodes; u++)
             for (int64_t c = 0; c < w && net->relation[u] == relation; c++)
                 m->sum[r * w + c] += m->message[(r * nodes + u) * w + c];
-    emp_placeto_map_relu(net, layer + 2, m->outer, m->sum, net->rollouts);
-    emp_placeto_map_relu(net, layer + 3, m->out, m->outer, net->rollouts);
+    map_relu(net, layer + 2, m->outer, m->sum, net->rollouts);
+    map_relu(net, layer + 3, m->out, m->outer, net->rollouts);
     for (int64_t r = 0; r < net->rollouts; r++)
         memcpy(&net->u[r * 4 * w + relation * w], &m->out[r * w],
                (size_t)w * sizeof *m->out);
@@ -303,11 +320,11 @@ void emp_placeto_net_forward(emp_placeto_net *net, const emp_real *x, int32_t no
     embed(net);
     for (int32_t k = 0; k < EMP_PLACETO_RELATIONS; k++) pool(net, k);
     for (int64_t r = 0; r < rollouts; r++)
-        memcpy(&net->u[(4 * r + EMP_PLACETO_SELF) * w], &net->e[(r * nodes + node) * w],
+        memcpy(&net->u[(4 * r + SELF) * w], &net->e[(r * nodes + node) * w],
                (size_t)w * sizeof *net->u);
-    emp_placeto_map_relu(net, EMP_PLACETO_HEAD, net->c1, net->u, rollouts);
-    emp_placeto_map_relu(net, EMP_PLACETO_HEAD + 1, net->c2, net->c1, rollouts);
-    emp_placeto_map(net, EMP_PLACETO_HEAD + 2, net->logits, net->c2, rollouts);
+    map_relu(net, HEAD, net->c1, net->u, rollouts);
+    map_relu(net, HEAD + 1, net->c2, net->c1, rollouts);
+    map(net, HEAD + 2, net->logits, net->c2, rollouts);
 }
 
 /* Through the head, into d_u. */
@@ -315,19 +332,16 @@ static void leave_head(emp_placeto_net *net, const emp_real *d_logits)
 {
     int32_t rows = net->rollouts;
 
-    emp_placeto_map_backward(net, EMP_PLACETO_HEAD + 2, net->d_c2, d_logits, net->c2,
-                             rows);
-    emp_placeto_map_relu_backward(net, EMP_PLACETO_HEAD + 1, net->d_c1, net->d_c2,
-                                  net->c2, net->c1, rows);
-    emp_placeto_map_relu_backward(net, EMP_PLACETO_HEAD, net->d_u, net->d_c1, net->c1,
-                                  net->u, rows);
+    map_backward(net, HEAD + 2, net->d_c2, d_logits, net->c2, rows);
+    map_relu_backward(net, HEAD + 1, net->d_c1, net->d_c2, net->c2, net->c1, rows);
+    map_relu_backward(net, HEAD, net->d_u, net->d_c1, net->c1, net->u, rows);
 }
 
 /* Through what the nodes of one relation say, from its part of d_u; adds to d_e. */
 static void leave_pool(emp_placeto_net *net, int32_t relation)
 {
     emp_placeto_messages *m = &net->pool[relation];
-    int32_t               layer = EMP_PLACETO_POOL + 4 * relation;
+    int32_t               layer = POOL + 4 * relation;
     int64_t               w = 2 * net->shape.inputs, nodes = net->graph->node_count;
     int32_t               rows = net->rollouts * net->graph->node_count;
     emp_real             *d_outer = net->d_wide[0], *d_sum = net->d_wide[1];
@@ -336,30 +350,28 @@ static void leave_pool(emp_placeto_net *net, int32_t relation)
     for (int64_t r = 0; r < net->rollouts; r++)
         memcpy(&net->d_pool[r * w], &net->d_u[(4 * r + relation) * w],
                (size_t)w * sizeof *net->d_pool);
-    emp_placeto_map_relu_backward(net, layer + 3, d_outer, net->d_pool, m->out, m->outer,
-                                  net->rollouts);
-    emp_placeto_map_relu_backward(net, layer + 2, d_sum, d_outer, m->outer, m->sum,
-                                  net->rollouts);
+    map_relu_backward(net, layer + 3, d_outer, net->d_pool, m->out, m->outer,
+                      net->rollouts);
+    map_relu_backward(net, layer + 2, d_sum, d_outer, m->outer, m->sum, net->rollouts);
     memset(d_message, 0, (size_t)(rows * w) * sizeof *d_message);
     for (int64_t r = 0; r < net->rollouts; r++)
         for (int64_t u = 0; u < nodes; u++)
             if (net->relation[u] == relation)
                 memcpy(&d_message[(r * nodes + u) * w], &d_sum[r * w],
                        (size_t)w * sizeof *d_sum);
-    emp_placeto_map_relu_backward(net, layer + 1, d_inner, d_message, m->message,
-                                  m->inner, rows);
-    emp_placeto_map_relu_backward(net, layer, d_message, d_inner, m->inner, net->e, rows);
+    map_relu_backward(net, layer + 1, d_inner, d_message, m->message, m->inner, rows);
+    map_relu_backward(net, layer, d_message, d_inner, m->inner, net->e, rows);
     emp_vector_add(net->d_e, d_message, rows * w);
 }
 
 /* Back through one pass: d_y holds the gradient of y', then of y; adds to d_z. */
 static void leave_pass(emp_placeto_net *net, int32_t direction, int32_t pass)
 {
-    const emp_node_edges *sources = emp_placeto_sources(net, direction);
-    const emp_node_edges *readers = emp_placeto_sources(net, 1 - direction);
+    const emp_node_edges *sources = sources_of(net, direction);
+    const emp_node_edges *readers = sources_of(net, 1 - direction);
     emp_placeto_messages *m = &net->pass[direction][pass];
     int32_t               nodes = net->graph->node_count, rows = net->rollouts * nodes;
-    int32_t               layer = EMP_PLACETO_PASS + 4 * direction;
+    int32_t               layer = PASS + 4 * direction;
     int64_t               d = net->shape.inputs, size = rows * d;
     const emp_real       *y = net->y[direction] + pass * size;
     emp_real             *one = net->d_wide[0], *two = net->d_wide[1];
@@ -370,11 +382,11 @@ static void leave_pass(emp_placeto_net *net, int32_t direction, int32_t pass)
         if (sources->first[v] == sources->first[v + 1])
             memset(&net->d_y[row * d], 0, (size_t)d * sizeof *net->d_y);
     }
-    emp_placeto_map_relu_backward(net, layer + 3, one, net->d_y, m->out, m->outer, rows);
-    emp_placeto_map_relu_backward(net, layer + 2, two, one, m->outer, m->sum, rows);
-    emp_placeto_sum_edges(net, readers, one, two, (int32_t)d);
-    emp_placeto_map_relu_backward(net, layer + 1, two, one, m->message, m->inner, rows);
-    emp_placeto_map_relu_backward(net, layer, net->d_y, two, m->inner, y, rows);
+    map_relu_backward(net, layer + 3, one, net->d_y, m->out, m->outer, rows);
+    map_relu_backward(net, layer + 2, two, one, m->outer, m->sum, rows);
+    sum_edges(net, readers, one, two, (int32_t)d);
+    map_relu_backward(net, layer + 1, two, one, m->message, m->inner, rows);
+    map_relu_backward(net, layer, net->d_y, two, m->inner, y, rows);
 }
 
 static void leave_direction(emp_placeto_net *net, int32_t direction)
@@ -401,12 +413,10 @@ void emp_placeto_net_backward(emp_placeto_net *net, const emp_real *d_logits)
     for (int32_t k = 0; k < EMP_PLACETO_RELATIONS; k++) leave_pool(net, k);
     for (int64_t r = 0; r < net->rollouts; r++)
         emp_vector_add(&net->d_e[(r * nodes + net->node) * w],
-                       &net->d_u[(4 * r + EMP_PLACETO_SELF) * w], w);
+                       &net->d_u[(4 * r + SELF) * w], w);
     for (int32_t k = 0; k < EMP_PLACETO_DIRECTIONS; k++) leave_direction(net, k);
-    emp_placeto_map_backward(net, EMP_PLACETO_INPUT + 2, net->d_wide[0], net->d_z,
-                             net->z2, rows);
-    emp_placeto_map_relu_backward(net, EMP_PLACETO_INPUT + 1, net->d_wide[1],
-                                  net->d_wide[0], net->z2, net->z1, rows);
-    emp_placeto_map_relu_backward(net, EMP_PLACETO_INPUT, NULL, net->d_wide[1], net->z1,
-                                  net->x, rows);
+    map_backward(net, INPUT + 2, net->d_wide[0], net->d_z, net->z2, rows);
+    map_relu_backward(net, INPUT + 1, net->d_wide[1], net->d_wide[0], net->z2, net->z1,
+                      rows);
+    map_relu_backward(net, INPUT, NULL, net->d_wide[1], net->z1, net->x, rows);
 }

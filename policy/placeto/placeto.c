@@ -9,11 +9,191 @@
 #include "policy/nn/threads.h"
 #include "search/method.h"
 
-static void emp_placeto_fill_constants(emp_placeto_agent *a);
-static void emp_placeto_learn(emp_placeto_agent *a);
-
 /* Streams of random numbers: weights, starts by episode, and draws of each episode. */
 enum { STREAM_WEIGHTS = 0, STREAM_STARTS, STREAM_EPISODES };
+
+/* ---- states ---- */
+
+static void divide_by_largest(emp_real *column, int32_t count, int32_t stride)
+{
+    emp_real largest = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        emp_real size = column[i * stride] < 0 ? -column[i * stride] : column[i * stride];
+        if (size > largest) largest = size;
+    }
+    if (!(largest > 0)) return;
+    for (int64_t i = 0; i < count; i++) column[i * stride] /= largest;
+}
+
+/* Fills cost and bytes: a node's mean time over the devices, and what others read of it, both
+ * over the largest of all nodes. */
+static void fill_constants(emp_placeto_agent *a)
+{
+    const emp_node_graph *g = a->graph;
+
+    for (int32_t v = 0; v < g->node_count; v++) {
+        double time = 0.0;
+        for (int32_t i = 0; i < a->device_count; i++)
+            time += g->time_s[v * g->device_count + a->device[i]];
+        a->cost[v] = (emp_real)(time / a->device_count);
+        a->bytes[v] = (emp_real)g->output_bytes[v];
+    }
+    divide_by_largest(a->cost, g->node_count, 1);
+    divide_by_largest(a->bytes, g->node_count, 1);
+}
+
+static void fill_state(emp_placeto_agent *a, int32_t step, int32_t rollout,
+                       const int32_t *device)
+{
+    const emp_node_graph *g = a->graph;
+    int64_t               nodes = g->node_count, d = a->net.shape.inputs;
+    int32_t               node = g->order[step];
+    emp_real             *x = &a->x[rollout * nodes * d];
+    const emp_real       *time =
+        &a->time_s[((int64_t)step * a->options.rollouts + rollout) * nodes];
+
+    memset(x, 0, (size_t)(nodes * d) * sizeof *x);
+    for (int64_t v = 0; v < nodes; v++) {
+        x[v * d] = a->cost[v];
+        x[v * d + 1] = a->bytes[v];
+        x[v * d + 4] = time[v] - time[node];
+        x[v * d + EMP_PLACETO_FEATURES + device[v]] = 1;
+    }
+    for (int32_t i = 0; i < step; i++) x[g->order[i] * d + 2] = 1;
+    x[node * d + 3] = 1;
+    divide_by_largest(x + 4, g->node_count, (int32_t)d);
+}
+
+/* Fills x for all rollouts before the draw of the step. device is [rollout][node]. */
+static void fill_states(emp_placeto_agent *a, int32_t step, const int32_t *device)
+{
+    for (int32_t k = 0; k < a->rollouts; k++)
+        fill_state(a, step, k, &device[k * a->graph->node_count]);
+}
+
+/* ---- returns and their averages ---- */
+
+/* Into weight, G_t of every rollout. */
+static void sum_returns(emp_placeto_agent *a)
+{
+    int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
+
+    for (int64_t k = 0; k < a->rollouts; k++) {
+        double sum = 0.0;
+        for (int64_t t = nodes - 1; t >= 0; t--) {
+            double drop = a->value[t * stride + k] - a->value[(t + 1) * stride + k];
+            sum = drop + a->options.gamma * sum;
+            a->weight[t * stride + k] = sum;
+        }
+    }
+}
+
+void emp_placeto_weigh(emp_placeto_agent *a)
+{
+    int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
+    int64_t window = a->options.window;
+    int64_t known = a->learner.update + 1 < window ? a->learner.update + 1 : window;
+
+    sum_returns(a);
+    for (int64_t t = 0; t < nodes; t++) {
+        double sum = 0.0, baseline = 0.0;
+        for (int64_t k = 0; k < a->rollouts; k++) sum += a->weight[t * stride + k];
+        a->average[a->learner.update % window * nodes + t] = sum / a->rollouts;
+        for (int64_t i = 0; i < known; i++) baseline += a->average[i * nodes + t];
+        for (int64_t k = 0; k < a->rollouts; k++)
+            a->weight[t * stride + k] -= baseline / (double)known;
+    }
+}
+
+/* ---- the update ---- */
+
+/* Handles one row of probabilities; returns its part of the loss. */
+static double score_row(emp_real *d_logits, emp_real *p, int32_t count, int32_t chosen,
+                        double weight)
+{
+    double loss = -weight * log(fmax((double)p[chosen], 1e-300));
+
+    memcpy(d_logits, p, (size_t)count * sizeof *p);
+    emp_categorical_score(d_logits, count, chosen, weight);
+    return loss;
+}
+
+/* Handles one step of all rollouts. */
+static double add_step(emp_placeto_agent *a, int32_t step, double entropy,
+                       double *entropy_sum)
+{
+    emp_real *p = a->net.logits;
+    int32_t   nodes = a->graph->node_count, count = a->device_count;
+    double    loss = 0.0, odds;
+
+    fill_states(a, step, a->replayed);
+    emp_placeto_net_forward(&a->net, a->x, a->graph->order[step], a->rollouts);
+    odds = emp_categorical_softmax_rows(p, count, a->rollouts, count);
+    for (int32_t k = 0; k < a->rollouts; k++) {
+        loss += score_row(&a->d_logits[k * count], &p[k * count], count,
+                          a->action[k * nodes + step],
+                          a->weight[step * a->options.rollouts + k]);
+        emp_categorical_entropy_gradient(&a->d_logits[k * count], &p[k * count], count,
+                                         entropy);
+    }
+    emp_placeto_net_backward(&a->net, a->d_logits);
+    *entropy_sum += odds;
+    return loss - entropy * odds;
+}
+
+double emp_placeto_add_gradients(emp_placeto_agent *a, double entropy)
+{
+    int32_t nodes = a->graph->node_count;
+    double  loss = 0.0, entropy_sum = 0.0;
+
+    for (int32_t k = 0; k < a->rollouts; k++)
+        memcpy(&a->replayed[k * nodes], a->start.device,
+               (size_t)nodes * sizeof *a->replayed);
+    for (int32_t t = 0; t < nodes; t++) {
+        loss += add_step(a, t, entropy, &entropy_sum);
+        for (int32_t k = 0; k < a->rollouts; k++)
+            a->replayed[k * nodes + a->graph->order[t]] = a->action[k * nodes + t];
+    }
+    a->learner.metric[EMP_PLACETO_ENTROPY].value = entropy_sum / (nodes * a->rollouts);
+    return loss;
+}
+
+/* From the first value to the last, in a line over the updates that are planned. */
+static double scheduled(const emp_placeto_agent *a, double first, double last)
+{
+    double part =
+        a->planned > 1 ? (double)a->learner.update / (double)(a->planned - 1) : 0.0;
+
+    return first + (last - first) * fmin(part, 1.0);
+}
+
+static double mean_return(const emp_placeto_agent *a)
+{
+    double sum = 0.0;
+
+    for (int32_t k = 0; k < a->rollouts; k++)
+        sum += a->value[k] - a->value[a->graph->node_count * a->options.rollouts + k];
+    return sum / a->rollouts;
+}
+
+/* The update of an episode that has ended; sets metrics. */
+static void learn(emp_placeto_agent *a)
+{
+    const emp_placeto_options *o = &a->options;
+    const emp_learner_options *first = &o->learner;
+
+    emp_placeto_weigh(a);
+    emp_params_zero_gradient(&a->net.params);
+    a->learner.metric[EMP_PLACETO_LOSS].value =
+        emp_placeto_add_gradients(a, scheduled(a, first->entropy, o->entropy_last));
+    a->learner.metric[EMP_PLACETO_RETURN].value = mean_return(a);
+    a->learner.options.adam.learning_rate =
+        scheduled(a, first->adam.learning_rate, o->lr_last);
+    a->learner.has_gradient = 1;
+    emp_learner_step(a);
+    a->learner.metric[EMP_PLACETO_UPDATES].value = (double)a->learner.update;
+}
 
 /* ---- creation ---- */
 
@@ -61,52 +241,74 @@ static void draw_start(emp_placeto_agent *a)
     a->step = -1;
 }
 
-emp_status emp_placeto_agent_init(emp_placeto_agent *a, emp_node_graph *graph,
-                                  const emp_device_id *devices, int32_t device_count,
-                                  const emp_placeto_options *options, int64_t planned,
-                                  uint64_t seed, int32_t threads, emp_error *err)
+/* Only GPUs, or all devices where CPUs are asked for or there is one GPU at most. */
+static int32_t list_devices(emp_device_id devices[EMP_MAX_DEVICES], const emp_machine *m,
+                            bool with_cpus)
+{
+    bool    with_all = with_cpus || emp_machine_count(m, EMP_DEVICE_GPU) < 2;
+    int32_t count = 0;
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (with_all || m->device[d].kind == EMP_DEVICE_GPU) devices[count++] = d;
+    return count;
+}
+
+/* Updates that there are, as far as is known. */
+static int64_t plan(const emp_placeto_options *o, int64_t budget, int32_t nodes)
+{
+    return o->updates > 0 ? o->updates : budget / ((int64_t)nodes * o->rollouts);
+}
+
+/* Legal after a failed init(). */
+static void clear(void *state)
+{
+    emp_placeto_agent *a = (emp_placeto_agent *)state;
+
+    emp_node_graph_destroy(a->graph);
+    emp_placeto_net_clear(&a->net);
+    emp_arrays_clear(&a->arrays);
+    *a = (emp_placeto_agent){0};
+}
+
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_method_params *params, emp_error *err)
 {
     static const char *const names[EMP_PLACETO_METRICS] = {"loss", "return", "entropy",
                                                            "gradient_norm", "updates"};
     static const emp_learner_type type = {.metric_count = EMP_PLACETO_METRICS,
                                           .metrics = names};
+    emp_placeto_agent            *a = (emp_placeto_agent *)state;
+    emp_placeto_options           options = {0};
     emp_status                    st = EMP_OK;
     emp_rng                       rng;
 
-    *a = (emp_placeto_agent){.options = *options,
-                             .graph = graph,
-                             .device_count = device_count,
-                             .planned = planned};
-    a->learner = emp_learner_start(&type, &options->learner, NULL, seed, threads);
-    memcpy(a->device, devices, (size_t)device_count * sizeof *devices);
+    EMP_CHECK(emp_method_options_parse(&options, &emp_method_placeto, params, err));
+    *a = (emp_placeto_agent){.options = options};
+    EMP_TRY(emp_node_graph_create(&a->graph, problem, options.max_nodes, err));
+    a->device_count = list_devices(a->device, problem->machine, options.cpu);
+    a->planned = plan(&options, params->budget_evaluations, a->graph->node_count);
+    a->learner =
+        emp_learner_start(&type, &options.learner, NULL, params->seed, params->threads);
     EMP_TRY(emp_openblas_open(err));
     EMP_TRY(emp_placeto_net_init(
-        &a->net, graph,
-        &(emp_placeto_shape){.inputs = EMP_PLACETO_FEATURES + device_count,
-                             .devices = device_count,
-                             .passes = options->passes,
-                             .max_rollouts = options->rollouts,
+        &a->net, a->graph,
+        &(emp_placeto_shape){.inputs = EMP_PLACETO_FEATURES + a->device_count,
+                             .devices = a->device_count,
+                             .passes = options.passes,
+                             .max_rollouts = options.rollouts,
                              .threads = a->learner.threads},
         err));
     emp_learner_add(&a->learner,
                     EMP_LEARNER_NET("net_", &a->net.params, EMP_PLACETO_NORM));
     EMP_TRY(allocate(a, err));
-    emp_rng_init(&rng, seed, STREAM_WEIGHTS, 0);
+    emp_rng_init(&rng, params->seed, STREAM_WEIGHTS, 0);
     emp_placeto_net_randomize(&a->net, &rng);
-    emp_placeto_fill_constants(a);
+    fill_constants(a);
     draw_start(a);
 
 cleanup:
-    if (st != EMP_OK) emp_placeto_agent_clear(a);
+    if (st != EMP_OK) clear(a);
     return st;
-}
-
-void emp_placeto_agent_clear(emp_placeto_agent *a)
-{
-    emp_node_graph_destroy(a->graph);
-    emp_placeto_net_clear(&a->net);
-    emp_arrays_clear(&a->arrays);
-    *a = (emp_placeto_agent){0};
 }
 
 /* ---- asking ---- */
@@ -140,7 +342,7 @@ static void draw_devices(emp_placeto_agent *a)
 {
     int32_t nodes = a->graph->node_count, node = a->graph->order[a->step];
 
-    emp_placeto_fill_states(a, a->step, a->now);
+    fill_states(a, a->step, a->now);
     emp_placeto_net_forward(&a->net, a->x, node, a->rollouts);
     emp_categorical_softmax_rows(a->net.logits, a->device_count, a->rollouts,
                                  a->device_count);
@@ -187,13 +389,15 @@ static bool is_sound(const emp_placeto_agent *a)
            emp_choices_are_valid(a->action, drawn, devices);
 }
 
-/* The start, or the next placement of each rollout; of only max rollouts if that is fewer,
- * and then the others are given up. Ops in no node are on device 0.
- * \retval EMP_EFORMAT  A restored state is damaged. */
-static emp_status emp_placeto_agent_ask(emp_placeto_agent        *a,
-                                        const emp_owned_decision *candidates, int32_t max,
-                                        int32_t *count, emp_error *err)
+/* Proposes the start, or the next placement of each rollout; of only max rollouts if that is fewer,
+ * and then the others are given up. Ops in no node are on device 0. */
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
 {
+    emp_placeto_agent *a = (emp_placeto_agent *)state;
+
+    if (max < 1)
+        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     EMP_CHECK(emp_learner_check(&a->learner, err));
     if (!is_sound(a))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of placeto is damaged");
@@ -262,7 +466,7 @@ static void end_episode(emp_placeto_agent *a)
 {
     size_t nodes = (size_t)a->graph->node_count;
 
-    if (!is_greedy(a)) emp_placeto_learn(a);
+    if (!is_greedy(a)) learn(a);
     a->episode++;
     a->step = 0;
     if (a->options.start == EMP_PLACETO_START_EACH) draw_start(a);
@@ -300,8 +504,14 @@ static void tell_step(emp_placeto_agent *a, const emp_score *scores)
 }
 
 /* Goes on to the next step, or episode. */
-static void emp_placeto_agent_tell(emp_placeto_agent *a, const emp_score *scores)
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
 {
+    emp_placeto_agent *a = (emp_placeto_agent *)state;
+
+    if (count != a->learner.drawn)
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
+                         a->learner.drawn);
     unsigned saved = emp_flush_begin();
 
     if (a->step < 0)
@@ -309,15 +519,13 @@ static void emp_placeto_agent_tell(emp_placeto_agent *a, const emp_score *scores
     else
         tell_step(a, scores);
     emp_flush_end(saved);
+    return EMP_OK;
 }
 
-/* ---- the state ---- */
-
-/* The state that later asks depend on (emp_method). */
-static int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
-                                            emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    const int32_t count = emp_learner_list_weights(a, arrays);
+    emp_placeto_agent *a = (emp_placeto_agent *)state;
+    const int32_t      count = emp_learner_list_weights(a, arrays);
     size_t nodes = (size_t)a->graph->node_count, rollouts = (size_t)a->options.rollouts;
     const emp_named_array all[] = {
         {"episode", EMP_ARRAY_INT64, 1, &a->episode},
@@ -341,249 +549,7 @@ static int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
     return count + (int32_t)(sizeof all / sizeof *all);
 }
 
-/* ---- states ---- */
-
-static void divide_by_largest(emp_real *column, int32_t count, int32_t stride)
-{
-    emp_real largest = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        emp_real size = column[i * stride] < 0 ? -column[i * stride] : column[i * stride];
-        if (size > largest) largest = size;
-    }
-    if (!(largest > 0)) return;
-    for (int64_t i = 0; i < count; i++) column[i * stride] /= largest;
-}
-
-/* Fills cost and bytes: a node's mean time over the devices, and what others read of it, both
- * over the largest of all nodes. */
-static void emp_placeto_fill_constants(emp_placeto_agent *a)
-{
-    const emp_node_graph *g = a->graph;
-
-    for (int32_t v = 0; v < g->node_count; v++) {
-        double time = 0.0;
-        for (int32_t i = 0; i < a->device_count; i++)
-            time += g->time_s[v * g->device_count + a->device[i]];
-        a->cost[v] = (emp_real)(time / a->device_count);
-        a->bytes[v] = (emp_real)g->output_bytes[v];
-    }
-    divide_by_largest(a->cost, g->node_count, 1);
-    divide_by_largest(a->bytes, g->node_count, 1);
-}
-
-static void fill_state(emp_placeto_agent *a, int32_t step, int32_t rollout,
-                       const int32_t *device)
-{
-    const emp_node_graph *g = a->graph;
-    int64_t               nodes = g->node_count, d = a->net.shape.inputs;
-    int32_t               node = g->order[step];
-    emp_real             *x = &a->x[rollout * nodes * d];
-    const emp_real       *time =
-        &a->time_s[((int64_t)step * a->options.rollouts + rollout) * nodes];
-
-    memset(x, 0, (size_t)(nodes * d) * sizeof *x);
-    for (int64_t v = 0; v < nodes; v++) {
-        x[v * d] = a->cost[v];
-        x[v * d + 1] = a->bytes[v];
-        x[v * d + 4] = time[v] - time[node];
-        x[v * d + EMP_PLACETO_FEATURES + device[v]] = 1;
-    }
-    for (int32_t i = 0; i < step; i++) x[g->order[i] * d + 2] = 1;
-    x[node * d + 3] = 1;
-    divide_by_largest(x + 4, g->node_count, (int32_t)d);
-}
-
-void emp_placeto_fill_states(emp_placeto_agent *a, int32_t step, const int32_t *device)
-{
-    for (int32_t k = 0; k < a->rollouts; k++)
-        fill_state(a, step, k, &device[k * a->graph->node_count]);
-}
-
-/* ---- returns and their averages ---- */
-
-/* Into weight, G_t of every rollout. */
-static void sum_returns(emp_placeto_agent *a)
-{
-    int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
-
-    for (int64_t k = 0; k < a->rollouts; k++) {
-        double sum = 0.0;
-        for (int64_t t = nodes - 1; t >= 0; t--) {
-            double drop = a->value[t * stride + k] - a->value[(t + 1) * stride + k];
-            sum = drop + a->options.gamma * sum;
-            a->weight[t * stride + k] = sum;
-        }
-    }
-}
-
-void emp_placeto_weigh(emp_placeto_agent *a)
-{
-    int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
-    int64_t window = a->options.window;
-    int64_t known = a->learner.update + 1 < window ? a->learner.update + 1 : window;
-
-    sum_returns(a);
-    for (int64_t t = 0; t < nodes; t++) {
-        double sum = 0.0, baseline = 0.0;
-        for (int64_t k = 0; k < a->rollouts; k++) sum += a->weight[t * stride + k];
-        a->average[a->learner.update % window * nodes + t] = sum / a->rollouts;
-        for (int64_t i = 0; i < known; i++) baseline += a->average[i * nodes + t];
-        for (int64_t k = 0; k < a->rollouts; k++)
-            a->weight[t * stride + k] -= baseline / (double)known;
-    }
-}
-
-/* ---- the update ---- */
-
-/* Handles one row of probabilities; returns its part of the loss. */
-static double score_row(emp_real *d_logits, emp_real *p, int32_t count, int32_t chosen,
-                        double weight)
-{
-    double loss = -weight * log(fmax((double)p[chosen], 1e-300));
-
-    memcpy(d_logits, p, (size_t)count * sizeof *p);
-    emp_categorical_score(d_logits, count, chosen, weight);
-    return loss;
-}
-
-/* Handles one step of all rollouts. */
-static double add_step(emp_placeto_agent *a, int32_t step, double entropy,
-                       double *entropy_sum)
-{
-    emp_real *p = a->net.logits;
-    int32_t   nodes = a->graph->node_count, count = a->device_count;
-    double    loss = 0.0, odds;
-
-    emp_placeto_fill_states(a, step, a->replayed);
-    emp_placeto_net_forward(&a->net, a->x, a->graph->order[step], a->rollouts);
-    odds = emp_categorical_softmax_rows(p, count, a->rollouts, count);
-    for (int32_t k = 0; k < a->rollouts; k++) {
-        loss += score_row(&a->d_logits[k * count], &p[k * count], count,
-                          a->action[k * nodes + step],
-                          a->weight[step * a->options.rollouts + k]);
-        emp_categorical_entropy_gradient(&a->d_logits[k * count], &p[k * count], count,
-                                         entropy);
-    }
-    emp_placeto_net_backward(&a->net, a->d_logits);
-    *entropy_sum += odds;
-    return loss - entropy * odds;
-}
-
-double emp_placeto_add_gradients(emp_placeto_agent *a, double entropy)
-{
-    int32_t nodes = a->graph->node_count;
-    double  loss = 0.0, entropy_sum = 0.0;
-
-    for (int32_t k = 0; k < a->rollouts; k++)
-        memcpy(&a->replayed[k * nodes], a->start.device,
-               (size_t)nodes * sizeof *a->replayed);
-    for (int32_t t = 0; t < nodes; t++) {
-        loss += add_step(a, t, entropy, &entropy_sum);
-        for (int32_t k = 0; k < a->rollouts; k++)
-            a->replayed[k * nodes + a->graph->order[t]] = a->action[k * nodes + t];
-    }
-    a->learner.metric[EMP_PLACETO_ENTROPY].value = entropy_sum / (nodes * a->rollouts);
-    return loss;
-}
-
-/* From the first value to the last, in a line over the updates that are planned. */
-static double scheduled(const emp_placeto_agent *a, double first, double last)
-{
-    double part =
-        a->planned > 1 ? (double)a->learner.update / (double)(a->planned - 1) : 0.0;
-
-    return first + (last - first) * fmin(part, 1.0);
-}
-
-static double mean_return(const emp_placeto_agent *a)
-{
-    double sum = 0.0;
-
-    for (int32_t k = 0; k < a->rollouts; k++)
-        sum += a->value[k] - a->value[a->graph->node_count * a->options.rollouts + k];
-    return sum / a->rollouts;
-}
-
-/* The update of an episode that has ended; sets metrics. */
-static void emp_placeto_learn(emp_placeto_agent *a)
-{
-    const emp_placeto_options *o = &a->options;
-    const emp_learner_options *first = &o->learner;
-
-    emp_placeto_weigh(a);
-    emp_params_zero_gradient(&a->net.params);
-    a->learner.metric[EMP_PLACETO_LOSS].value =
-        emp_placeto_add_gradients(a, scheduled(a, first->entropy, o->entropy_last));
-    a->learner.metric[EMP_PLACETO_RETURN].value = mean_return(a);
-    a->learner.options.adam.learning_rate =
-        scheduled(a, first->adam.learning_rate, o->lr_last);
-    a->learner.has_gradient = 1;
-    emp_learner_step(a);
-    a->learner.metric[EMP_PLACETO_UPDATES].value = (double)a->learner.update;
-}
-
-/* Only GPUs, or all devices where CPUs are asked for or there is one GPU at most. */
-static int32_t list_devices(emp_device_id devices[EMP_MAX_DEVICES], const emp_machine *m,
-                            bool with_cpus)
-{
-    bool    with_all = with_cpus || emp_machine_count(m, EMP_DEVICE_GPU) < 2;
-    int32_t count = 0;
-
-    for (emp_device_id d = 0; d < m->device_count; d++)
-        if (with_all || m->device[d].kind == EMP_DEVICE_GPU) devices[count++] = d;
-    return count;
-}
-
-/* Updates that there are, as far as is known. */
-static int64_t plan(const emp_placeto_options *o, int64_t budget, int32_t nodes)
-{
-    return o->updates > 0 ? o->updates : budget / ((int64_t)nodes * o->rollouts);
-}
-
-static emp_status init(void *state, const emp_problem *problem,
-                       const emp_method_params *params, emp_error *err)
-{
-    emp_node_graph     *graph = NULL;
-    emp_placeto_options options = {0};
-    emp_device_id       devices[EMP_MAX_DEVICES];
-    int32_t             count;
-
-    EMP_CHECK(emp_method_options_parse(&options, &emp_method_placeto, params, err));
-    EMP_CHECK(emp_node_graph_create(&graph, problem, options.max_nodes, err));
-    count = list_devices(devices, problem->machine, options.cpu);
-    return emp_placeto_agent_init(
-        (emp_placeto_agent *)state, graph, devices, count, &options,
-        plan(&options, params->budget_evaluations, graph->node_count), params->seed,
-        params->threads, err);
-}
-
-static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
-                      int32_t *count, emp_error *err)
-{
-    if (max < 1)
-        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
-    return emp_placeto_agent_ask((emp_placeto_agent *)state, candidates, max, count, err);
-}
-
-static emp_status tell(void *state, const emp_score *scores, int32_t count,
-                       emp_error *err)
-{
-    emp_placeto_agent *agent = (emp_placeto_agent *)state;
-
-    if (count != agent->learner.drawn)
-        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count,
-                         agent->learner.drawn);
-    emp_placeto_agent_tell(agent, scores);
-    return EMP_OK;
-}
-
-static void clear(void *state) { emp_placeto_agent_clear((emp_placeto_agent *)state); }
-
-static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
-{
-    return emp_placeto_agent_list_state((emp_placeto_agent *)state, arrays);
-}
+/* ---- the method ---- */
 
 static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("max_nodes", emp_placeto_options, max_nodes, 1, 1024,

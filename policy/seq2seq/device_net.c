@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/products.h"
 #include "policy/nn/recurrent.h"
 #include "policy/nn/threads.h"

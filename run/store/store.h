@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "run/store/h5.h"
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 
 enum { EMP_RECORD_NAME_BYTES = 64, EMP_RECORD_TEXT_BYTES = 256, EMP_MAX_METRICS = 16 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A run: the placement is checked, the state made fresh, and the events are played by the
- * copy of run/run.h that has the rules of the profile as constants, if there is one. */
+ * copy of run/run.c that has the rules of the profile as constants, if there is one. */
 #include "sim/engine/engine.h"
 
 #include <string.h>

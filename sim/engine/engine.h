@@ -18,7 +18,6 @@
 #include "sim/engine/allocator.h"
 #include "sim/engine/plan.h"
 #include "sim/rules/rules.h"
-#include "sim/rules/step.h"
 
 /** The differences of a run between runtime profiles; emp_runtime says what
  * each means. */
@@ -77,7 +76,7 @@ enum {
  * tensor is read, the instance tensor_count. */
 enum { EMP_SIM_INPUTS = 2 };
 
-/** What follows an item in a list, or a list's head. */
+/** The link behind an item in a list, or a list's head. */
 typedef struct {
     emp_time_ns
             time_ns; /**< in the list of a server: how long it takes; of other sources:
@@ -93,7 +92,7 @@ typedef struct {
 
 enum { EMP_SIM_NO_ITEM = -1 };
 
-/** What an op costs where the cores of CPUs are a pool. */
+/** The costs of an op where the cores of CPUs are a pool. */
 typedef struct {
     int32_t row; /**< into task_ns */
     int32_t lanes;
@@ -133,7 +132,7 @@ enum {
     EMP_SIM_READS_WORD = offsetof(emp_sim_op, reads) / sizeof(int32_t)
 };
 
-/** What an op costs on one device model. */
+/** The costs of an op on one device model. */
 typedef struct {
     union {
         emp_time_ns   run_ns; /**< alone; of a GPU, or of a CPU that is no pool */
@@ -142,7 +141,7 @@ typedef struct {
     emp_time_ns issue_ns; /**< on a GPU's host thread */
 } emp_sim_cost;
 
-/** What matters of a tensor when it is copied. */
+/** The properties of a tensor that its copies need. */
 typedef struct {
     int64_t       bytes;
     int64_t       buffer_bytes; /**< of the copy, rounded up */

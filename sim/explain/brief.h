@@ -1,5 +1,5 @@
 /** \file sim/explain/brief.h
- * An explanation of a step in at most ten lines of text.
+ * A step explained in brief: what bounds it, what would shorten it, and both in at most ten lines of text.
  */
 #ifndef EMP_SIM_EXPLAIN_BRIEF_H
 #define EMP_SIM_EXPLAIN_BRIEF_H
@@ -8,7 +8,73 @@
 
 #include "base/text/text.h"
 #include "sim/explain/explain.h"
-#include "sim/explain/what_if.h"
+
+/* Changes of the machine and of the placement that would shorten a step, each of which is simulated. Nothing is estimated.
+ *
+ *     emp_what_if what_if;
+ *     EMP_TRY(emp_what_if_find(&what_if, problem, &decision, why, err));
+ *
+ * Changes of the machine: a link that copies never wait for, or that also takes no time, for
+ * the links on which the critical path spends most; GPUs, host threads or CPUs twice as fast;
+ * twice the memory, if the step does not fit. Changes of the placement: all ops of one name
+ * scope on one device, for the scopes that are most to blame for the step (explain.h); where fewer than
+ * three of these help, one op with its colocation class, for the ops that are most to blame.
+ *
+ * A change is listed if it takes off at least 0.5 % of the step, or lets a step fit that does
+ * not. An infinitely fast link has to take off 0.5 % more than one without a queue. The three
+ * best moves that fit are reported, each of a different scope. The best of those that
+ * do not fit follows, if it is faster than all that do. */
+
+/** Kinds of changes: name, key in JSON. */
+#define EMP_WHAT_IF_LIST(X)                                                           \
+    X(LINK_QUEUE, "link_queue") /**< no copy waits for the link */                    \
+    X(LINK, "link")             /**< and it has no latency and unlimited bandwidth */ \
+    X(GPU, "gpu")               /**< kernels take half of their time */               \
+    X(HOST, "host")             /**< issues, sends and receives take half */          \
+    X(CPU, "cpu")               /**< ops on CPUs take half of their time */           \
+    X(MEMORY, "memory")         /**< of every device, twice as much */                \
+    X(MOVE, "move")             /**< all ops of a scope on one device */              \
+    X(OP, "op")                 /**< an op and its class on another device */
+
+typedef enum {
+#define X(name, key) EMP_WHAT_IF_##name,
+    EMP_WHAT_IF_LIST(X)
+#undef X
+        EMP_WHAT_IF_KINDS
+} emp_what_if_kind;
+
+typedef struct {
+    emp_what_if_kind kind;
+    int32_t          link;     /**< of the machine; -1 = none */
+    int32_t          scope;    /**< of the explanation's scopes; -1 = none */
+    emp_op_id        op;       /**< that is moved with its class; -1 = none */
+    emp_device_id    to;       /**< where the scope or op goes; else -1 */
+    int32_t          op_count; /**< ops that change their device */
+    emp_time_ns      step_time_ns;
+    bool             is_feasible;
+} emp_what_if_change;
+
+enum { EMP_WHAT_IF_LINKS = 3, EMP_WHAT_IF_MOVES = 4, EMP_WHAT_IF_TRIALS = 96 };
+enum { EMP_WHAT_IF_TOLD_MOVES = EMP_WHAT_IF_MOVES - 1 }; /* that fit */
+enum { EMP_WHAT_IF_CHANGES = 2 * EMP_WHAT_IF_LINKS + 4 + EMP_WHAT_IF_MOVES };
+
+/** Plain data; changes of the machine first, moves behind them, the best first. */
+typedef struct {
+    int32_t            trial_count; /**< steps that were simulated */
+    int32_t            count;
+    emp_what_if_change change[EMP_WHAT_IF_CHANGES];
+} emp_what_if;
+
+/** Simulates at most 10 changed machines and twice EMP_WHAT_IF_TRIALS placements.
+ *
+ * \param[in]  why  Explains \a decision on \a problem.
+ * \param[out] out  Written on success only. */
+emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
+                            const emp_decision *decision, const emp_explanation *why,
+                            emp_error *err);
+
+/** The JSON key of a kind; static storage. */
+const char *emp_what_if_key(emp_what_if_kind kind);
 
 /** Kinds of limits: X(name, key in JSON). */
 #define EMP_LIMIT_LIST(X)                                                              \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/explain/explain.h"
+#include "sim/explain/pictures.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/units.h"
-#include "sim/machine/colours.h"
+#include "sim/machine/machine.h"
 
 enum { DEFAULT_DEPTH = 2, DOT_PASSES = 3 };
 

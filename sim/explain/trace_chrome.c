@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/explain/explain.h"
+#include "sim/explain/pictures.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/explain/what_if.h"
+#include "sim/explain/brief.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -148,10 +148,6 @@ void emp_view_cost(const emp_op_view *op, emp_op_class op_class, double elements
  * as they are. */
 void emp_cost_store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost *cost);
 
-/** Pairs of query and key that a causal mask leaves, of one head: query i of \a queries sees the keys up to its own,
- * \a keys - \a queries + i, and of these the last \a window. */
-double emp_attention_pairs(double queries, double keys, double window);
-
 /** Fills \a cost from known inputs and outputs, by the work of the op's type. */
 void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost);
 

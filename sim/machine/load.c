@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
-#include "sim/machine/bundle.h"
 #include "sim/machine/card.h"
 #include "sim/machine/config.h"
 #include "sim/machine/model.h"

@@ -13,11 +13,10 @@
 #ifndef EMP_SIM_MACHINE_MACHINE_H
 #define EMP_SIM_MACHINE_MACHINE_H
 
+#include <emplace/machine.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <emplace/machine.h>
 
 #include "base/error.h"
 #include "sim/machine/tables/tables.h"
@@ -197,7 +196,7 @@ struct emp_machine {
     char fitted_cell[EMP_MAX_MODELS * EMP_MAX_FITTED][EMP_FIT_NAME_BYTES]; /**< what its
         models say that their constants were fitted to */
     char *
-        text; /**< what it was read from (bundle.h), for emp_machine_parse(); owned. NULL: it
+        text; /**< what it was read from (config.h), for emp_machine_parse(); owned. NULL: it
                      was read from no file, or from files that a bundle cannot hold */
 };
 
@@ -262,5 +261,17 @@ static inline emp_time_ns emp_time_sooner(emp_time_ns a, emp_time_ns b)
 {
     return a < b ? a : b;
 }
+
+/* The colour and the letter of each device, the same in all pictures: reports, Graphviz files, Model
+ * Explorer and the page to explore. */
+
+/** "#56b4e9"; grey for CPUs, and 8 colours for GPUs in turn. Static storage. */
+const char *emp_device_colour(const emp_machine *machine, emp_device_id device);
+
+/** "A" for device 0, ...; after 52 devices "+". */
+char emp_device_letter(emp_device_id device);
+
+/** Whether white letters are readable on the device's colour; else black ones are. */
+bool emp_device_is_dark(const emp_machine *machine, emp_device_id device);
 
 #endif /* EMP_SIM_MACHINE_MACHINE_H */

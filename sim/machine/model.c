@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
-#include "sim/machine/bundle.h"
 #include "sim/machine/card.h"
 #include "sim/machine/config.h"
 

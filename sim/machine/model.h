@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "sim/machine/bundle.h"
+#include "sim/machine/config.h"
 #include "sim/machine/machine.h"
 
 /** Zero-initialise; emp_device_model_clear() releases it. */

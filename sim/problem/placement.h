@@ -11,7 +11,6 @@
 #ifndef EMP_SIM_PROBLEM_PLACEMENT_H
 #define EMP_SIM_PROBLEM_PLACEMENT_H
 
-#include "sim/problem/decision.h"
 #include "sim/problem/problem.h"
 
 #define EMP_PLACEMENT_FORMAT "emplace-placement-1"

@@ -7,6 +7,152 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 
+/* ---- sequences ---- */
+
+/* The devices that have units, in the order in which they are to have them. */
+typedef struct {
+    int32_t       count;
+    emp_device_id device[EMP_MAX_DEVICES];
+} device_order;
+
+/* NULL is allowed. */
+static void destroy_sequence(struct emp_sequence *s)
+{
+    if (s == NULL) return;
+    emp_free(s->class_of_unit);
+    emp_free(s->unit_of_class);
+    emp_free(s->home_of_class);
+    emp_free(s);
+}
+
+emp_status emp_problem_set_sequence(emp_problem *problem, const int32_t *class_of_unit,
+                                    int32_t unit_count, const int32_t *home_of_class,
+                                    emp_error *err)
+{
+    emp_status           st = EMP_OK;
+    const size_t         classes = (size_t)problem->graph->class_count;
+    struct emp_sequence *s = NULL;
+
+    if (unit_count > EMP_SEQUENCE_UNITS_MAX)
+        EMP_FAIL(EMP_EINVAL, "a pipeline has at most %d units, not %d",
+                 EMP_SEQUENCE_UNITS_MAX, unit_count);
+    EMP_TRY(EMP_ALLOC(s, (size_t)1));
+    EMP_TRY(EMP_ALLOC(s->class_of_unit, (size_t)unit_count));
+    EMP_TRY(EMP_ALLOC(s->unit_of_class, classes));
+    EMP_TRY(EMP_ALLOC(s->home_of_class, classes));
+    s->unit_count = unit_count;
+    for (size_t c = 0; c < classes; c++) s->unit_of_class[c] = -1;
+    for (int32_t u = 0; u < unit_count; u++) {
+        s->class_of_unit[u] = class_of_unit[u];
+        s->unit_of_class[class_of_unit[u]] = u;
+    }
+    memcpy(s->home_of_class, home_of_class, classes * sizeof *home_of_class);
+    for (emp_device_id d = 0; d < EMP_MAX_DEVICES; d++) s->stand_in[d] = d;
+    destroy_sequence(problem->sequence);
+    problem->sequence = s;
+    s = NULL;
+
+cleanup:
+    destroy_sequence(s);
+    return st;
+}
+
+void emp_sequence_withhold(emp_problem *problem, emp_device_id device,
+                           emp_device_id stand_in)
+{
+    problem->sequence->stand_in[device] = stand_in;
+}
+
+/* CPUs first, then GPUs by the mean position of their units. */
+static void order_devices(device_order *order, const emp_machine *m,
+                          const emp_device_id *device_of_unit, int32_t units)
+{
+    double  mean[EMP_MAX_DEVICES] = {0};
+    int32_t count[EMP_MAX_DEVICES] = {0};
+
+    order->count = 0;
+    for (int32_t u = 0; u < units; u++) {
+        mean[device_of_unit[u]] += u;
+        count[device_of_unit[u]]++;
+    }
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        if (count[d] == 0) continue;
+        mean[d] = m->device[d].kind == EMP_DEVICE_CPU ? -1.0 : mean[d] / count[d];
+        int32_t at = order->count++;
+        for (; at > 0 && mean[order->device[at - 1]] > mean[d]; at--)
+            order->device[at] = order->device[at - 1];
+        order->device[at] = d;
+    }
+}
+
+/* Parts the units among the devices in their order, some of which may get none, so that the fewest change: by
+ * dynamic programming over units and devices. */
+static void split_units(emp_device_id *device_of_unit, int32_t units,
+                        const device_order *order)
+{
+    uint8_t from[EMP_SEQUENCE_UNITS_MAX][EMP_MAX_DEVICES];
+    int32_t cost[EMP_MAX_DEVICES] = {0};
+    int32_t last = 0;
+
+    for (int32_t u = 0; u < units; u++) {
+        int32_t best = 0; /* of the devices up to k, for the unit before */
+        int32_t before[EMP_MAX_DEVICES];
+        memcpy(before, cost, sizeof before);
+        for (int32_t k = 0; k < order->count; k++) {
+            if (before[k] < before[best]) best = k;
+            from[u][k] = (uint8_t)best;
+            cost[k] = before[best] + (device_of_unit[u] != order->device[k]);
+        }
+    }
+    for (int32_t k = 1; k < order->count; k++)
+        if (cost[k] < cost[last]) last = k;
+    for (int32_t u = units - 1; u >= 0; u--) {
+        device_of_unit[u] = order->device[last];
+        last = from[u][last];
+    }
+}
+
+static bool is_split(const emp_device_id *device_of_unit, int32_t units,
+                     const device_order *order)
+{
+    int32_t k = 0;
+
+    for (int32_t u = 0; u < units; u++) {
+        while (k < order->count && order->device[k] != device_of_unit[u]) k++;
+        if (k == order->count) return false;
+    }
+    return true;
+}
+
+/* Moves a placement whose classes are legal to one near by whose units follow one another. Devices that
+ * are none stay. O(ops + units x devices), without allocating. */
+static void project(const emp_problem *p, emp_device_id *device_of_op)
+{
+    const struct emp_sequence *s = p->sequence;
+    emp_device_id              old[EMP_SEQUENCE_UNITS_MAX], new[EMP_SEQUENCE_UNITS_MAX];
+    device_order               order;
+
+    for (int32_t u = 0; u < s->unit_count; u++) {
+        old[u] = device_of_op[p->leader_of_class[s->class_of_unit[u]]];
+        if (old[u] < 0 || old[u] >= p->machine->device_count) return;
+    }
+    order_devices(&order, p->machine, old, s->unit_count);
+    if (is_split(old, s->unit_count, &order)) return;
+    memcpy(new, old, (size_t)s->unit_count * sizeof *new);
+    split_units(new, s->unit_count, &order);
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const int32_t c = p->class_of_op[op];
+        if (c < 0) continue;
+        const int32_t unit = s->unit_of_class[c], home = s->home_of_class[c];
+        if (unit >= 0)
+            device_of_op[op] = new[unit];
+        else if (home >= 0 && device_of_op[op] == old[home])
+            device_of_op[op] = new[home];
+    }
+}
+
+/* ---- problems ---- */
+
 /* Folded ops run nowhere, so they bind no op. The CPU, the last resort of soft
  * placement, runs every op. */
 static void find_classes(emp_problem *p)
@@ -169,7 +315,7 @@ void emp_problem_destroy(emp_problem *problem)
     emp_free(problem->kinds_of_class);
     emp_free(problem->leader_of_class);
     emp_free(problem->class_of_op);
-    emp_sequence_destroy(problem->sequence);
+    destroy_sequence(problem->sequence);
     emp_machine_destroy(problem->loaded_machine);
     emp_graph_destroy(problem->loaded_graph);
     emp_free(problem);
@@ -310,7 +456,7 @@ void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_o
         bool          is_device = device >= 0 && device < m->device_count;
         device_of_op[op] = is_device ? allowed_near(problem, c, device) : device;
     }
-    if (problem->sequence != NULL) emp_sequence_project(problem, device_of_op);
+    if (problem->sequence != NULL) project(problem, device_of_op);
 }
 
 emp_time_ns emp_problem_op_time_ns(const emp_problem *problem, emp_op_id op,
@@ -417,141 +563,64 @@ void emp_problem_variant_clear(emp_problem_variant *v)
     *v = (emp_problem_variant){0};
 }
 
-/* The devices that have units, in the order in which they are to have them. */
-typedef struct {
-    int32_t       count;
-    emp_device_id device[EMP_MAX_DEVICES];
-} device_order;
+/* ---- decisions ---- */
 
-emp_status emp_problem_set_sequence(emp_problem *problem, const int32_t *class_of_unit,
-                                    int32_t unit_count, const int32_t *home_of_class,
-                                    emp_error *err)
+emp_status emp_decision_init(emp_owned_decision *d, int32_t op_count, int32_t decides,
+                             emp_error *err)
 {
-    emp_status           st = EMP_OK;
-    const size_t         classes = (size_t)problem->graph->class_count;
-    struct emp_sequence *s = NULL;
-
-    if (unit_count > EMP_SEQUENCE_UNITS_MAX)
-        EMP_FAIL(EMP_EINVAL, "a pipeline has at most %d units, not %d",
-                 EMP_SEQUENCE_UNITS_MAX, unit_count);
-    EMP_TRY(EMP_ALLOC(s, (size_t)1));
-    EMP_TRY(EMP_ALLOC(s->class_of_unit, (size_t)unit_count));
-    EMP_TRY(EMP_ALLOC(s->unit_of_class, classes));
-    EMP_TRY(EMP_ALLOC(s->home_of_class, classes));
-    s->unit_count = unit_count;
-    for (size_t c = 0; c < classes; c++) s->unit_of_class[c] = -1;
-    for (int32_t u = 0; u < unit_count; u++) {
-        s->class_of_unit[u] = class_of_unit[u];
-        s->unit_of_class[class_of_unit[u]] = u;
-    }
-    memcpy(s->home_of_class, home_of_class, classes * sizeof *home_of_class);
-    for (emp_device_id d = 0; d < EMP_MAX_DEVICES; d++) s->stand_in[d] = d;
-    emp_sequence_destroy(problem->sequence);
-    problem->sequence = s;
-    s = NULL;
-
-cleanup:
-    emp_sequence_destroy(s);
-    return st;
+    *d = (emp_owned_decision){.op_count = op_count};
+    EMP_CHECK(EMP_ALLOC(d->device_of_op, (size_t)op_count));
+    if (decides & EMP_DECIDES_ORDER)
+        EMP_CHECK(EMP_ALLOC(d->level_of_op, (size_t)op_count));
+    if (decides & EMP_DECIDES_FUSION)
+        EMP_CHECK(EMP_ALLOC(d->leader_of_op, (size_t)op_count));
+    emp_decision_reset(d);
+    return EMP_OK;
 }
 
-void emp_sequence_withhold(emp_problem *problem, emp_device_id device,
-                           emp_device_id stand_in)
+void emp_decision_clear(emp_owned_decision *d)
 {
-    problem->sequence->stand_in[device] = stand_in;
+    emp_free(d->device_of_op);
+    emp_free(d->level_of_op);
+    emp_free(d->leader_of_op);
+    *d = (emp_owned_decision){0};
 }
 
-void emp_sequence_destroy(struct emp_sequence *s)
+int32_t emp_decision_decides(const emp_owned_decision *d)
 {
-    if (s == NULL) return;
-    emp_free(s->class_of_unit);
-    emp_free(s->unit_of_class);
-    emp_free(s->home_of_class);
-    emp_free(s);
+    return EMP_DECIDES_DEVICES | (d->level_of_op != NULL ? EMP_DECIDES_ORDER : 0) |
+           (d->leader_of_op != NULL ? EMP_DECIDES_FUSION : 0);
 }
 
-/* CPUs first, then GPUs by the mean position of their units. */
-static void order_devices(device_order *order, const emp_machine *m,
-                          const emp_device_id *device_of_unit, int32_t units)
+emp_decision emp_decision_view(const emp_owned_decision *d)
 {
-    double  mean[EMP_MAX_DEVICES] = {0};
-    int32_t count[EMP_MAX_DEVICES] = {0};
-
-    order->count = 0;
-    for (int32_t u = 0; u < units; u++) {
-        mean[device_of_unit[u]] += u;
-        count[device_of_unit[u]]++;
-    }
-    for (emp_device_id d = 0; d < m->device_count; d++) {
-        if (count[d] == 0) continue;
-        mean[d] = m->device[d].kind == EMP_DEVICE_CPU ? -1.0 : mean[d] / count[d];
-        int32_t at = order->count++;
-        for (; at > 0 && mean[order->device[at - 1]] > mean[d]; at--)
-            order->device[at] = order->device[at - 1];
-        order->device[at] = d;
-    }
+    return (emp_decision){d->device_of_op, d->level_of_op, d->leader_of_op};
 }
 
-/* Parts the units among the devices in their order, some of which may get none, so that the fewest change: by
- * dynamic programming over units and devices. */
-static void split_units(emp_device_id *device_of_unit, int32_t units,
-                        const device_order *order)
+void emp_decision_copy(const emp_owned_decision *to, const emp_owned_decision *from)
 {
-    uint8_t from[EMP_SEQUENCE_UNITS_MAX][EMP_MAX_DEVICES];
-    int32_t cost[EMP_MAX_DEVICES] = {0};
-    int32_t last = 0;
+    const size_t ops = (size_t)from->op_count;
 
-    for (int32_t u = 0; u < units; u++) {
-        int32_t best = 0; /* of the devices up to k, for the unit before */
-        int32_t before[EMP_MAX_DEVICES];
-        memcpy(before, cost, sizeof before);
-        for (int32_t k = 0; k < order->count; k++) {
-            if (before[k] < before[best]) best = k;
-            from[u][k] = (uint8_t)best;
-            cost[k] = before[best] + (device_of_unit[u] != order->device[k]);
-        }
-    }
-    for (int32_t k = 1; k < order->count; k++)
-        if (cost[k] < cost[last]) last = k;
-    for (int32_t u = units - 1; u >= 0; u--) {
-        device_of_unit[u] = order->device[last];
-        last = from[u][last];
-    }
+    memcpy(to->device_of_op, from->device_of_op, ops * sizeof *to->device_of_op);
+    if (to->level_of_op != NULL && from->level_of_op != NULL)
+        memcpy(to->level_of_op, from->level_of_op, ops);
+    if (to->leader_of_op != NULL && from->leader_of_op != NULL)
+        memcpy(to->leader_of_op, from->leader_of_op, ops * sizeof *to->leader_of_op);
 }
 
-static bool is_split(const emp_device_id *device_of_unit, int32_t units,
-                     const device_order *order)
+void emp_decision_reset(const emp_owned_decision *d)
 {
-    int32_t k = 0;
+    if (d->level_of_op != NULL) memset(d->level_of_op, 0, (size_t)d->op_count);
+    for (emp_op_id op = 0; d->leader_of_op != NULL && op < d->op_count; op++)
+        d->leader_of_op[op] = op;
+}
 
-    for (int32_t u = 0; u < units; u++) {
-        while (k < order->count && order->device[k] != device_of_unit[u]) k++;
-        if (k == order->count) return false;
+bool emp_decision_is_valid(const emp_owned_decision *d, int32_t device_count)
+{
+    for (emp_op_id op = 0; op < d->op_count; op++) {
+        if (d->device_of_op[op] < 0 || d->device_of_op[op] >= device_count) return false;
+        if (d->level_of_op != NULL && d->level_of_op[op] >= EMP_LEVELS) return false;
+        if (d->leader_of_op != NULL && d->leader_of_op[op] >= d->op_count) return false;
     }
     return true;
-}
-
-void emp_sequence_project(const emp_problem *p, emp_device_id *device_of_op)
-{
-    const struct emp_sequence *s = p->sequence;
-    emp_device_id              old[EMP_SEQUENCE_UNITS_MAX], new[EMP_SEQUENCE_UNITS_MAX];
-    device_order               order;
-
-    for (int32_t u = 0; u < s->unit_count; u++) {
-        old[u] = device_of_op[p->leader_of_class[s->class_of_unit[u]]];
-        if (old[u] < 0 || old[u] >= p->machine->device_count) return;
-    }
-    order_devices(&order, p->machine, old, s->unit_count);
-    if (is_split(old, s->unit_count, &order)) return;
-    memcpy(new, old, (size_t)s->unit_count * sizeof *new);
-    split_units(new, s->unit_count, &order);
-    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
-        const int32_t c = p->class_of_op[op];
-        if (c < 0) continue;
-        const int32_t unit = s->unit_of_class[c], home = s->home_of_class[c];
-        if (unit >= 0)
-            device_of_op[op] = new[unit];
-        else if (home >= 0 && device_of_op[op] == old[home])
-            device_of_op[op] = new[home];
-    }
 }

@@ -41,6 +41,11 @@ typedef struct {
 
 /* ---- creation ---- */
 
+static bool is_gpu(const emp_rules_sim *p, int32_t device)
+{
+    return p->kind_of_device[device] == EMP_KIND_GPU;
+}
+
 static emp_status allocate(msr *s, emp_rules_sim *p, bool has_before, emp_error *err)
 {
     size_t ops = (size_t)p->op_count, devices = (size_t)p->device_count;
@@ -112,7 +117,7 @@ static emp_status create(emp_rules_sim *p, bool is_latency, emp_error *err)
     }
     EMP_CHECK(emp_rules_check_times(p, total, err));
     for (int32_t d = 0; d < p->device_count; d++) {
-        if (!emp_rules_is_gpu(p, d)) p->memory[d].limit = INT64_MAX;
+        if (!is_gpu(p, d)) p->memory[d].limit = INT64_MAX;
     }
     return EMP_OK;
 }
@@ -164,7 +169,7 @@ static bool come_before(emp_rules_sim *p, msr *s, int32_t a, int32_t b)
         row[d] = from[d];
         is_new = true;
     }
-    if (emp_rules_is_gpu(p, first->device) && row[first->device] < first->number) {
+    if (is_gpu(p, first->device) && row[first->device] < first->number) {
         row[first->device] = first->number;
         is_new = true;
     }
@@ -217,7 +222,7 @@ static int32_t start_run(emp_rules_sim *p, msr *s, int32_t device)
     for (int32_t d = 0; d < p->device_count; d++) {
         s->before[(size_t)r * (size_t)p->device_count + (size_t)d] = -1;
     }
-    if (!emp_rules_is_gpu(p, device)) return r;
+    if (!is_gpu(p, device)) return r;
     int32_t *runs = &s->run_of_number[s->first_run[device]];
     int32_t  number = s->gpu_runs[device]++;
     s->run[r].number = number;
@@ -234,7 +239,7 @@ static void take(emp_rules_sim *p, msr *s, int32_t op)
     int32_t device = p->device[op], r = -1;
     bool    is_new = false;
 
-    if (emp_rules_is_gpu(p, device)) {
+    if (is_gpu(p, device)) {
         int32_t number = first_joinable(p, s, op);
         if (number < s->gpu_runs[device])
             r = s->run_of_number[s->first_run[device] + number];
@@ -285,12 +290,11 @@ static void charge_results(emp_rules_sim *p, msr *s)
             run *reader = &s->run[s->run_of_op[p->out[i].consumer]];
             if (reader == home || emp_rules_is_control(p, p->out[i].port)) continue;
             leaves = true;
-            if (!emp_rules_is_gpu(p, reader->device) || reader->last_outside == u)
-                continue;
+            if (!is_gpu(p, reader->device) || reader->last_outside == u) continue;
             reader->last_outside = u;
             charge(p, s, u, &reader->in_ns);
         }
-        if (leaves && emp_rules_is_gpu(p, home->device)) charge(p, s, u, &home->out_ns);
+        if (leaves && is_gpu(p, home->device)) charge(p, s, u, &home->out_ns);
         home->compute_ns += emp_rules_cost(p, u);
     }
 }
@@ -364,18 +368,18 @@ static void play(emp_rules_sim *p, msr *s, int32_t r, bool in_lanes)
 {
     emp_time_ns now = s->run[r].start_ns;
     bool        is_told = p->is_traced || p->times != NULL;
-    bool        is_gpu = emp_rules_is_gpu(p, s->run[r].device);
+    bool        on_gpu = is_gpu(p, s->run[r].device);
     int32_t     lane = 0;
 
-    if (is_told && in_lanes && !is_gpu)
+    if (is_told && in_lanes && !on_gpu)
         lane = take_lane(s, now, now + length_of(&s->run[r]));
-    if (is_told && is_gpu) now = tell_in(p, s, r, now);
+    if (is_told && on_gpu) now = tell_in(p, s, r, now);
     for (int32_t v = s->run[r].first_op; v >= 0; v = s->next_op[v]) {
         emp_time_ns end = now + emp_rules_cost(p, v);
         emp_rules_run_op(p, v, lane, now, end);
         now = end;
     }
-    if (is_told && is_gpu) tell_out(p, s, r, now);
+    if (is_told && on_gpu) tell_out(p, s, r, now);
 }
 
 static void queue_run(emp_rules_sim *p, const msr *s, int32_t r)

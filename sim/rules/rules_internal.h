@@ -115,11 +115,6 @@ static inline bool emp_rules_is_control(const emp_rules_sim *p, int32_t port)
     return p->port[port].id < 0;
 }
 
-static inline bool emp_rules_is_gpu(const emp_rules_sim *p, int32_t device)
-{
-    return p->kind_of_device[device] == EMP_KIND_GPU;
-}
-
 /** Cost of an op on its device. */
 static inline emp_time_ns emp_rules_cost(const emp_rules_sim *p, int32_t op)
 {

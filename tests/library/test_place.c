@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 #include "tests/support/survive.h"
 
 static emp_graph      *graph;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench/iterations/iterations.h"
-#include "parallel/schedule.h"
+#include "parallel/pipeline.h"
 #include "parallel/spec.h"
 #include "tests/support/fuzz_file.h"
 

@@ -9,6 +9,7 @@
 #include "bench/iterations/iterations.h"
 #include "parallel/models.h"
 #include "parallel/plan.h"
+#include "parallel/spec.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

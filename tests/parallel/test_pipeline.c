@@ -2,7 +2,7 @@
 /* Schedules of pipelines beside the closed forms of their papers, and schedules of one's own. */
 #include <stdio.h>
 
-#include "parallel/engine.h"
+#include "parallel/pipeline.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

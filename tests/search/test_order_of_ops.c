@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Orders as levels: by rank of keys, and by bottom levels that are worked out by hand. */
 #include "search/order.h"
-#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

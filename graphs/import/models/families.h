@@ -52,7 +52,7 @@ enum { EMP_MODEL_TYPES_BYTES = 800 };
 /** The first type of each family: "llama, qwen2, ..."; returns \a list. */
 const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
 
-/* Helpers that families share (fields.c). */
+/* Helpers that families share (config.c). */
 
 /** a x b; INT32_MAX, which is too large for the model's check, where that is more. */
 int32_t emp_model_product(int32_t a, int32_t b);
@@ -79,7 +79,7 @@ bool emp_model_but_the_last(int32_t layer, int32_t period);
 void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
                        int32_t step, int32_t shared_inner);
 
-/** RMS norms, rotary positions, gated layers, biases as the config says (fields.c). */
+/** RMS norms, rotary positions, gated layers, biases as the config says (config.c). */
 void emp_model_llama_like(emp_fields *f, emp_transformer_model *m);
 
 /** DeepSeek's latent attention and experts (families_layered.c). */

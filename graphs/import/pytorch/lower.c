@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "graphs/import/pytorch/pt2.h"
+#include "graphs/import/pytorch/program.h"
 
 enum { NAME_BYTES = 8300, OPS_MAX = 1 << 24 };
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/json.h"
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/pytorch/pt2.h"
+#include "graphs/import/pytorch/program.h"
 
 /* torch.export stores without packing; what is packed unpacks to little more than the archive has. */
 enum { GROWTH_MAX = 3, SPARE_BYTES = 1 << 20 };

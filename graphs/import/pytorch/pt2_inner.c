@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/pt2.h"
+#include "graphs/import/pytorch/program.h"
 
 enum {
     DEPTH_MAX = 16,

@@ -5,7 +5,7 @@
 #define EMP_SIM_ENGINE_RUN_EVENTS_H
 
 #include "sim/engine/engine.h"
-#include "sim/rules/step.h"
+#include "sim/rules/rules.h"
 
 /* EMP_RULES, which all functions of a run read: EMP_SIM_RULES, constants, where the includer
  * defines it, else those of the simulator `sim`. */

@@ -147,7 +147,7 @@ static inline void emp_run_take_cores_for_tasks(emp_engine *sim, int32_t cpu,
 }
 
 /* Devices that serve one item at a time: host threads of GPUs, and GPUs and CPUs that
- * serve ops by themselves. run.h has the consequences of an item's end. */
+ * serve ops by themselves. run.c has the consequences of an item's end. */
 
 /** Compilers would compute the address anew wherever it is used; they keep what comes from an
  * empty asm, of which they know nothing. */

@@ -113,7 +113,9 @@ EMP_INFER(attention_grad)
                            err);
 }
 
-double emp_attention_pairs(double queries, double keys, double window)
+/* Pairs of query and key that a causal mask leaves, of one head: query i of the queries sees the keys up to
+ * its own, keys - queries + i, and of these the last `window`. */
+static double count_pairs(double queries, double keys, double window)
 {
     double S = queries, L = keys, w = fmin(window, L);
     double first = fmax(L - S + 1, 1);            /* keys of the first query */
@@ -129,8 +131,7 @@ static double pairs_of(const emp_op_attrs *attrs, int64_t queries, int64_t keys)
     double L = (double)keys;
     double w = attrs->window > 0 ? fmin(attrs->window, L) : L;
 
-    return attrs->is_causal ? emp_attention_pairs((double)queries, L, w)
-                            : (double)queries * w;
+    return attrs->is_causal ? count_pairs((double)queries, L, w) : (double)queries * w;
 }
 
 /* The sizes of tensors q, k, v from input \a first on; the queries of heads that share keys are rows of one
@@ -381,8 +382,7 @@ static double compressed_pairs(const emp_op_attrs *attrs, int64_t queries, int64
     double stride = (double)positive(attrs->stride);
     double tokens = fmin((double)keys * stride, 0x1p52);
 
-    return emp_attention_pairs((double)queries, tokens, fmin(most * stride, tokens)) /
-           stride;
+    return count_pairs((double)queries, tokens, fmin(most * stride, tokens)) / stride;
 }
 
 /* Keys that a query chooses; without a number it takes all. */
@@ -557,7 +557,7 @@ static void cost_compressed(const emp_op_view *op, int32_t first, double factor,
     double                 chosen = chosen_of(op->attrs);
     double window = op->attrs->window > 0 ? (double)op->attrs->window : (double)INFINITY;
     double pairs =
-        emp_attention_pairs((double)queries, tokens, fmin(window, tokens)) +
+        count_pairs((double)queries, tokens, fmin(window, tokens)) +
         compressed_pairs(op->attrs, queries, emp_shape_size(&far->shape, 1), chosen);
 
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);

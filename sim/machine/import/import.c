@@ -14,7 +14,6 @@
 #include "base/text/units.h"
 #include "sim/machine/card.h"
 #include "sim/machine/import/import_internal.h"
-#include "sim/machine/import/xml.h"
 #include "sim/machine/model.h"
 
 /* ---- texts ---- */

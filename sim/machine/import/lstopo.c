@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text/units.h"
-#include "sim/machine/import/xml.h"
 
 enum { MOST_DEPTH = 32, TYPE_BYTES = 16 };
 

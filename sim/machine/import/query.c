@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/machine/import/xml.h"
-
 /* Names without "NVIDIA ", which newer drivers print before them. Boards of the same chip with other
  * memory or another power limit are other products: there is no model of an H100 PCIe. */
 static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/import/xml.h"
+#include "sim/machine/import/import_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/run_metadata.h"
+#include "graphs/import/profiles.h"
 #include "tests/graphs/graphs.h"
 #include "tests/support/proto_writer.h"
 #include "tests/support/scratch.h"

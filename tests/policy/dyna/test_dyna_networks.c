@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/dyna/proposer.h"
+#include "policy/dyna/dyna.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "policy/go/go.h"
-#include "policy/go/options.h"
-#include "policy/go/updates.h"
 #include "search/method.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does the likeliest placement fit after it is mended, where a move of nodes can make it fit? And is
  * it left alone where it fits, or nothing helps? */
-#include "policy/go/fit.h"
+#include "policy/go/go.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/go/go.h"
-#include "policy/go/updates.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
 #include "tests/support/survive.h"

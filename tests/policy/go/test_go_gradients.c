@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "policy/go/go.h"
-#include "policy/go/updates.h"
 #include "tests/policy/differences.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"

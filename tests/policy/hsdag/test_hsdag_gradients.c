@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is an update that of the stated method? The network is computed again from the lines at the
- * head of parsing_net.h, with dense matrices and loops; its gradient comes from central
+ * comment of hsdag.h, with dense matrices and loops; its gradient comes from central
  * differences, rewards, clipping and Adam from their formulas. All in the double build. */
 #include <criterion/criterion.h>
 #include <math.h>

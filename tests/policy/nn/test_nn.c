@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/linear.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/params.h"
 #include "policy/nn/products.h"
 #include "policy/nn/recurrent.h"

@@ -9,7 +9,6 @@
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
-#include "policy/nn/linear.h"
 #include "policy/nn/recurrent.h"
 #include "tests/policy/differences.h"
 #include "tests/support/status.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/nn/dot_attention.h"
+#include "policy/nn/attention.h"
 #include "policy/nn/layers.h"
 #include "tests/policy/differences.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are two whole updates those of the stated method? The network is written down here a second
- * time, in plain loops over dense matrices, after net.h. Its probabilities, the gradients that central
+ * time, in plain loops over dense matrices, after placeto.h. Its probabilities, the gradients that central
  * differences of it give, returns, baselines, clipping and Adam are those of the agent, in the
  * double build. */
 #include <criterion/criterion.h>

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/team/team.h"
+#include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the files for Model Explorer hold the graph, the placements and their critical paths? */
-#include "sim/explain/model_explorer.h"
+#include "sim/explain/pictures.h"
 
 #include <jansson.h>
 
-#include "sim/machine/colours.h"
+#include "sim/machine/machine.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

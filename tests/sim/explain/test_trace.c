@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/explain/explain.h"
-#include "sim/machine/colours.h"
+#include "sim/explain/pictures.h"
+#include "sim/machine/machine.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/explain/what_if.h"
+#include "sim/explain/brief.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/collections.h"
-#include "sim/machine/bundle.h"
+#include "sim/machine/config.h"
 #include "sim/machine/model.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "graphs/import/onnx/model.h"
-#include "graphs/import/onnx_profile.h"
+#include "graphs/import/profiles.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/pt2.h"
+#include "graphs/import/pytorch/program.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/read_memory.h"
 #include "tests/support/scratch.h"
