@@ -25,11 +25,14 @@ enum { SEGMENTS = 1 };
 /* How many of the ops before one joins look at. */
 static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
-/* 0: there are no joins. */
-static int32_t near_of_options(const emp_bounds_options *options)
+/* The effort of joins, drains and segments; 0: there are none. */
+static int32_t effort_of(const emp_bounds_options *options)
 {
-    return options->is_plain ? 0 : near_of(options->effort);
+    return options->is_plain ? 0 : options->effort;
 }
+
+/* Whether drains count both readers of a tensor wherever they are, and lengthen tails, too. */
+static bool is_thorough(int32_t effort) { return effort >= EMP_BOUNDS_MOST_EFFORT; }
 
 typedef struct {
     emp_bound_model
@@ -214,18 +217,24 @@ cleanup:
     return st;
 }
 
-/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. Floors change no tails. */
+/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. Floors change no tails.
+ * \param effort  As of effort_of(). */
 static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
-                              int32_t near, bound_facts *facts, emp_error *err)
+                              int32_t effort, bound_facts *facts, emp_error *err)
 {
     emp_status       st = EMP_OK;
+    const int32_t    near = near_of(effort);
     emp_bound_drains drains = {0};
 
     emp_bound_paths_find(paths, model);
     facts->path_ns = facts->joined_ns = facts->drained_ns =
         emp_bound_paths_longest(paths, model);
-    if (near == 0) return EMP_OK;
-    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
+    if (effort == 0) return EMP_OK;
+    EMP_TRY(emp_bound_drains_init(&drains, model, paths, is_thorough(effort), err));
+    if (is_thorough(effort)) {
+        EMP_TRY(emp_bound_drains_link(&drains, model, err));
+        emp_bound_paths_find(paths, model);
+    }
     EMP_TRY(emp_bound_join(model, paths, &drains, NULL, near, err));
     facts->joined_ns = facts->drained_ns = emp_bound_paths_longest(paths, model);
     if (emp_bound_drains_have_exceptions(&drains)) {
@@ -291,11 +300,11 @@ static emp_status begin_try(search *s, const emp_bound_model *model, emp_error *
 /* Joins, drains and segments for the kinds that are left. */
 static emp_status join_again(search *s, emp_error *err)
 {
-    const int32_t near = near_of(s->effort);
-    bound_facts   paths = {0};
+    bound_facts paths = {0};
 
-    EMP_CHECK(raise_heads(&s->model, &s->paths, near, &paths, err));
-    return emp_bound_segments(&s->model, &s->paths, near, SEGMENTS << s->effort, err);
+    EMP_CHECK(raise_heads(&s->model, &s->paths, s->effort, &paths, err));
+    return emp_bound_segments(&s->model, &s->paths, near_of(s->effort),
+                              SEGMENTS << s->effort, err);
 }
 
 /* Whether no placement takes at most that long. All classes of the model have a kind. */
@@ -324,9 +333,9 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
 }
 
 /* The bounds that need no guess; the model loses kinds that memory rules out, and gets
- * floors. \a near: as of emp_bound_join(). */
-static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int32_t near,
-                                 emp_bounds_why *why, emp_error *err)
+ * floors. \a effort: as of effort_of(). */
+static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model,
+                                 int32_t effort, emp_bounds_why *why, emp_error *err)
 {
     emp_status  st = EMP_OK;
     search      s;
@@ -339,7 +348,7 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
+    if (model->has_paths) EMP_TRY(raise_heads(model, &s.paths, effort, &paths, err));
     EMP_TRY(find_facts(&s, facts, err));
     facts->path_ns = paths.path_ns;
     facts->joined_ns = paths.joined_ns;
@@ -429,6 +438,20 @@ static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device
     }
 }
 
+/* Finds joins, drains and segments. Segments raise heads, so that ops downstream need new floors; this is done at the
+ * most effort. Adds to facts. */
+static emp_status raise_by_segments(emp_bound_model *model, emp_bound_paths *paths,
+                                    int32_t effort, bound_facts *facts, emp_error *err)
+{
+    EMP_CHECK(raise_heads(model, paths, effort, facts, err));
+    if (effort > 0)
+        EMP_CHECK(
+            emp_bound_segments(model, paths, near_of(effort), SEGMENTS << effort, err));
+    if (is_thorough(effort)) return raise_heads(model, paths, effort, facts, err);
+    emp_bound_paths_find(paths, model);
+    return EMP_OK;
+}
+
 /* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
  * of them fits. The floors of the model hold for fewer placements, too. */
 static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
@@ -436,7 +459,6 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
                                         emp_bounds_why *why, emp_error *err)
 {
     emp_status    st = EMP_OK;
-    const int32_t effort = options->effort, near = near_of_options(options);
     search        s;
     bound_facts   facts;
     bound_facts   paths = {0};
@@ -449,12 +471,8 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
     memcpy(s.model.op, model->op,
            (size_t)model->problem->graph->op_count * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) {
-        EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
-        if (near > 0)
-            EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
-        emp_bound_paths_find(&s.paths, model);
-    }
+    if (model->has_paths)
+        EMP_TRY(raise_by_segments(model, &s.paths, effort_of(options), &paths, err));
     EMP_TRY(find_facts(&s, &facts, err));
     facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
     can_fit = !facts.is_infeasible;
@@ -464,7 +482,7 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
                        emp_time_later(facts.class_ns, facts.window_ns));
     *best_ns = emp_time_later(*best_ns, least_ns);
     if (can_fit && options->device_of_op != NULL && *best_ns > 0)
-        EMP_TRY(refute(best_ns, model, effort, why, err));
+        EMP_TRY(refute(best_ns, model, options->effort, why, err));
 
 cleanup:
     if (!can_fit) *best_ns = -1;
@@ -484,7 +502,7 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
-    EMP_TRY(find_all_facts(&facts, &model, near_of_options(options), all, err));
+    EMP_TRY(find_all_facts(&facts, &model, effort_of(options), all, err));
     out->is_infeasible = facts.is_infeasible;
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                              emp_time_later(facts.class_ns, facts.window_ns));
