@@ -315,6 +315,7 @@ emp_status emp_bound_drains_link(const emp_bound_drains *s, emp_bound_model *mod
         const emp_bound_link   link = {
               .from = d->from,
               .to = d->to,
+              .is_drain = true,
               .after_ns = d->after_ns[gpu] - (d->group >= 0 ? d->gain_ns : 0)};
         if (!emp_bound_is_on_gpu(model, d->from) || !emp_bound_is_on_gpu(model, d->to))
             continue;
