@@ -9,12 +9,13 @@
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
 #include "sim/bounds/paths/segment.h"
+#include "sim/bounds/queue.h"
 #include "sim/bounds/why.h"
 
 /* Bounds that hold for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
 typedef struct {
-    emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns;
+    emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns, queue_ns;
     bool        is_infeasible;
 } bound_facts;
 
@@ -46,6 +47,8 @@ typedef struct {
     emp_bounds_why  *why;
     emp_area         area;
     emp_window_proof window;
+    emp_queue_proof  queue;
+    double          *queue_work; /* [op] */
     emp_bound_op    *op_before; /* [op] before the last kinds were taken */
     /** [op][kind] the longest path through it, before a time is tried; 0 where it may not be */
     emp_time_ns (*through_ns)[EMP_DEVICE_KINDS];
@@ -63,6 +66,7 @@ static emp_status search_init(search *s, const emp_bound_model *model,
     EMP_CHECK(EMP_ALLOC(s->of_class, (size_t)g->class_count));
     EMP_CHECK(EMP_ALLOC(s->of_op, (size_t)g->op_count));
     if (why != NULL) EMP_CHECK(EMP_ALLOC(s->op_before, (size_t)g->op_count));
+    if (why != NULL) EMP_CHECK(EMP_ALLOC(s->queue_work, (size_t)g->op_count));
     return emp_bound_paths_init(&s->paths, model, err);
 }
 
@@ -85,6 +89,7 @@ static void search_clear(search *s)
     }
     emp_free(s->model.op);
     emp_free(s->op_before);
+    emp_free(s->queue_work);
     emp_free(s->of_class);
     emp_free(s->of_op);
     emp_free(s->through_ns);
@@ -137,6 +142,8 @@ static emp_status note(search *s, emp_bound_lemma lemma, emp_time_ns bound_ns,
                                    .of_op = s->of_op,
                                    .area = &s->area,
                                    .window = &s->window,
+                                   .queue = &s->queue,
+                                   .queue_work = s->queue_work,
                                    .lost = -1};
 
     if (s->why == NULL) return EMP_OK;
@@ -156,11 +163,12 @@ static emp_status note_facts(search *s, const bound_facts *facts, emp_time_ns ab
                                     [EMP_BOUND_BY_PATH] = facts->drained_ns,
                                     [EMP_BOUND_BY_AREA] = facts->area_ns,
                                     [EMP_BOUND_BY_CLASS] = facts->class_ns,
-                                    [EMP_BOUND_BY_WINDOW] = facts->window_ns};
+                                    [EMP_BOUND_BY_WINDOW] = facts->window_ns,
+                                    [EMP_BOUND_BY_QUEUE] = facts->queue_ns};
     emp_bound_lemma   most = EMP_BOUND_BY_NONE;
 
     if (facts->is_infeasible) return note(s, EMP_BOUND_BY_MEMORY, s->target_ns + 1, err);
-    for (emp_bound_lemma i = EMP_BOUND_BY_PATH; i <= EMP_BOUND_BY_WINDOW; i++)
+    for (emp_bound_lemma i = EMP_BOUND_BY_PATH; i <= EMP_BOUND_BY_QUEUE; i++)
         if (value_ns[i] > value_ns[most]) most = i;
     if (most == EMP_BOUND_BY_NONE) return EMP_OK;
     return note(s, most,
@@ -438,6 +446,20 @@ static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device
     }
 }
 
+/* Adds the bound by queues to the others. */
+static emp_status find_queue(search *s, const emp_bound_model *model, bound_facts *facts,
+                             emp_error *err)
+{
+    const emp_time_ns known_ns =
+        emp_time_later(facts->drained_ns, emp_time_later(facts->area_ns, facts->window_ns));
+
+    if (!model->has_paths) return EMP_OK;
+    EMP_CHECK(emp_bound_queue(&s->queue, model, &s->paths, (double)known_ns,
+                              s->queue_work, err));
+    facts->queue_ns = (emp_time_ns)ceil(s->queue.value);
+    return EMP_OK;
+}
+
 /* Finds joins, drains and segments. Segments raise heads, so that ops downstream need new floors; this is done at the
  * most effort. Adds to facts. */
 static emp_status raise_by_segments(emp_bound_model *model, emp_bound_paths *paths,
@@ -476,11 +498,13 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
     EMP_TRY(find_facts(&s, &facts, err));
     facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
     can_fit = !facts.is_infeasible;
+    if (can_fit && is_thorough(effort_of(options)))
+        EMP_TRY(find_queue(&s, model, &facts, err));
     if (can_fit) EMP_TRY(note_facts(&s, &facts, *best_ns, err));
     const emp_time_ns least_ns =
         emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                        emp_time_later(facts.class_ns, facts.window_ns));
-    *best_ns = emp_time_later(*best_ns, least_ns);
+    *best_ns = emp_time_later(*best_ns, emp_time_later(least_ns, facts.queue_ns));
     if (can_fit && options->device_of_op != NULL && *best_ns > 0)
         EMP_TRY(refute(best_ns, model, options->effort, why, err));
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "sim/bounds/bounds.h"
+#include "sim/bounds/why.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/best_placement.h"
 #include "tests/support/branch_bound.h"
@@ -393,6 +394,76 @@ Test(bounds, drains_are_never_above_the_best_placement)
                  free.thorough + bound.thorough);
     cr_expect_gt(bound.higher, drained / 50, "%" PRIu64 " are higher for GPU kernels",
                  bound.higher);
+}
+
+/* Layers of two ops that both are read, and two that are only waited for; then one long op, so that no long path is
+ * left for those of the last kind. */
+static int draw_layers(tiny_op *ops, int layers, emp_rng *rng)
+{
+    int count = 0, last = 0;
+
+    ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 60)};
+    for (int i = 0; i < layers; i++) {
+        const int first = count;
+        for (int k = 0; k < 4; k++)
+            ops[count++] = (tiny_op){.device = 1,
+                                     .weight = 20 + (int)emp_rng_below(rng, 100),
+                                     .input_count = 1,
+                                     .input = {last}};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = 1 + (int)emp_rng_below(rng, 8),
+                                 .input_count = 2,
+                                 .input = {first, first + 1},
+                                 .control = first + 2 + 1};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .input_count = 1,
+                                 .input = {first + 4},
+                                 .control = first + 3 + 1,
+                                 .is_kernelless = emp_rng_below(rng, 2) == 0};
+        last = count - 1;
+    }
+    ops[count++] = (tiny_op){.device = 1,
+                             .weight = 50 + (int)emp_rng_below(rng, 250),
+                             .input_count = 1,
+                             .input = {last}};
+    return count;
+}
+
+/* \return whether queues make the bound. */
+static bool expect_queues_below(uint64_t seed)
+{
+    tiny_op        ops[TINY_MAX_OPS];
+    task           t;
+    emp_rng        rng;
+    emp_bounds     b;
+    emp_bounds_why why = {0};
+
+    emp_rng_init(&rng, seed, 3, 0);
+    int         count = draw_layers(ops, 1 + (int)(seed % 2), &rng);
+    emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
+    task_create_tiny(&t, ops, count, &rt);
+    for (emp_tensor_id i = 0; i < t.graph->tensor_count; i++)
+        t.graph->tensor[i].copy_bytes /= 1 << emp_rng_below(&rng, 8);
+    for (int32_t c = 0; c < t.graph->class_count; c++)
+        t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+    const branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
+    ASSERT_OK(emp_bounds_explain(
+        &b, NULL, &why, t.problem,
+        &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT}, &err));
+    if (best.best_ns >= 0) expect_below(&b, best.best_ns, seed);
+    const bool is_queue = why.lemma == EMP_BOUND_BY_QUEUE;
+    emp_bounds_why_clear(&why);
+    task_destroy(&t);
+    return is_queue;
+}
+
+Test(bounds, queues_are_never_above_the_best_placement)
+{
+    const uint64_t queues = times(DRAINED);
+    uint64_t       bound = 0;
+
+    for (uint64_t seed = 0; seed < queues; seed++) bound += expect_queues_below(seed);
+    cr_expect_gt(bound, queues / 50, "%" PRIu64 " bounds are by queues", bound);
 }
 
 /* The first of the two ops also reads in host memory what both read: it waits for a copy of
