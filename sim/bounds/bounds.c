@@ -49,7 +49,7 @@ typedef struct {
     emp_window_proof window;
     emp_queue_proof  queue;
     double          *queue_work; /* [op] */
-    emp_bound_op    *op_before; /* [op] before the last kinds were taken */
+    emp_bound_op    *op_before;  /* [op] before the last kinds were taken */
     /** [op][kind] the longest path through it, before a time is tried; 0 where it may not be */
     emp_time_ns (*through_ns)[EMP_DEVICE_KINDS];
     emp_time_ns most_through_ns;
@@ -159,13 +159,11 @@ static emp_status note(search *s, emp_bound_lemma lemma, emp_time_ns bound_ns,
 static emp_status note_facts(search *s, const bound_facts *facts, emp_time_ns above_ns,
                              emp_error *err)
 {
-    const emp_time_ns value_ns[] = {[EMP_BOUND_BY_NONE] = above_ns,
-                                    [EMP_BOUND_BY_PATH] = facts->drained_ns,
-                                    [EMP_BOUND_BY_AREA] = facts->area_ns,
-                                    [EMP_BOUND_BY_CLASS] = facts->class_ns,
-                                    [EMP_BOUND_BY_WINDOW] = facts->window_ns,
-                                    [EMP_BOUND_BY_QUEUE] = facts->queue_ns};
-    emp_bound_lemma   most = EMP_BOUND_BY_NONE;
+    const emp_time_ns value_ns[] = {
+        [EMP_BOUND_BY_NONE] = above_ns,           [EMP_BOUND_BY_PATH] = facts->drained_ns,
+        [EMP_BOUND_BY_AREA] = facts->area_ns,     [EMP_BOUND_BY_CLASS] = facts->class_ns,
+        [EMP_BOUND_BY_WINDOW] = facts->window_ns, [EMP_BOUND_BY_QUEUE] = facts->queue_ns};
+    emp_bound_lemma most = EMP_BOUND_BY_NONE;
 
     if (facts->is_infeasible) return note(s, EMP_BOUND_BY_MEMORY, s->target_ns + 1, err);
     for (emp_bound_lemma i = EMP_BOUND_BY_PATH; i <= EMP_BOUND_BY_QUEUE; i++)
@@ -450,8 +448,8 @@ static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device
 static emp_status find_queue(search *s, const emp_bound_model *model, bound_facts *facts,
                              emp_error *err)
 {
-    const emp_time_ns known_ns =
-        emp_time_later(facts->drained_ns, emp_time_later(facts->area_ns, facts->window_ns));
+    const emp_time_ns known_ns = emp_time_later(
+        facts->drained_ns, emp_time_later(facts->area_ns, facts->window_ns));
 
     if (!model->has_paths) return EMP_OK;
     EMP_CHECK(emp_bound_queue(&s->queue, model, &s->paths, (double)known_ns,
@@ -480,11 +478,11 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
                                         const emp_bounds_options *options,
                                         emp_bounds_why *why, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    search        s;
-    bound_facts   facts;
-    bound_facts   paths = {0};
-    bool          can_fit = true;
+    emp_status  st = EMP_OK;
+    search      s;
+    bound_facts facts;
+    bound_facts paths = {0};
+    bool        can_fit = true;
 
     EMP_TRY(search_init(&s, model, why, err));
     keep_gpu_kernels(model, options->device_of_op);

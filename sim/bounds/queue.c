@@ -22,17 +22,21 @@ static const int32_t gpu = EMP_DEVICE_GPU;
 typedef struct {
     const emp_bound_model *model;
     const emp_bound_paths *paths;
-    uint8_t   *mark;  /**< [op] long: its tail is; before: an op with a long tail depends on it */
-    int64_t   *offset; /**< [op + 1] in `reader` */
-    emp_op_id *reader; /**< ops whose kernels start after those of another are done, for sure */
-    emp_op_id *filler; /**< ops before long ones with short tails */
+    uint8_t *
+        mark; /**< [op] long: its tail is; before: an op with a long tail depends on it */
+    int64_t *offset; /**< [op + 1] in `reader` */
+    emp_op_id
+        *reader; /**< ops whose kernels start after those of another are done, for sure */
+    emp_op_id *filler;    /**< ops before long ones with short tails */
     emp_op_id *candidate; /**< long ops that may be the last of a GPU */
     int32_t    filler_count, candidate_count;
-    double     fill;  /**< work of all fillers */
-    double    *after; /**< [candidate] from when it is done to the end of the window, at least */
-    double (*missing)[BEGINS]; /**< [candidate] work of the fillers that it does not depend on */
-    uint64_t  *before;         /**< [op] fillers of a block that it depends on, itself included */
-    int32_t   *visit;          /**< [op] the last search that came here */
+    double     fill; /**< work of all fillers */
+    double *
+        after; /**< [candidate] from when it is done to the end of the window, at least */
+    double (*missing)
+        [BEGINS];      /**< [candidate] work of the fillers that it does not depend on */
+    uint64_t  *before; /**< [op] fillers of a block that it depends on, itself included */
+    int32_t   *visit;  /**< [op] the last search that came here */
     int32_t    searches;
     emp_op_id *stack;
     emp_arrays arrays;
@@ -94,7 +98,7 @@ static double run_of(const walker *w, emp_op_id op)
 static double left(const walker *w, emp_op_id op, double begin)
 {
     const emp_bound_head *head = &w->paths->head[op][gpu];
-    const double start = (double)emp_time_later(head->told_ns, head->queued_ns);
+    const double          start = (double)emp_time_later(head->told_ns, head->queued_ns);
 
     return fmax(0.0, run_of(w, op) - fmax(0.0, begin - start));
 }
@@ -160,7 +164,8 @@ static void find_afters(walker *w, double end)
 
     for (int32_t i = 0; i < w->candidate_count; i++) {
         const emp_op_id op = w->candidate[i];
-        w->after[i] = fmax(tail_of(w, op) - end, work_after(w, op, w->fill * others) / others);
+        w->after[i] =
+            fmax(tail_of(w, op) - end, work_after(w, op, w->fill * others) / others);
     }
 }
 
@@ -209,8 +214,7 @@ static double length(const walker *w, int32_t k, double long_work, double fill,
     proof->last = -1;
     proof->idle = 0.0;
     proof->shared = n;
-    if (long_work / (n - 1) < least)
-        least = long_work / (n - 1), proof->shared = n - 1;
+    if (long_work / (n - 1) < least) least = long_work / (n - 1), proof->shared = n - 1;
     for (int32_t c = 0; c < w->candidate_count; c++) {
         const double work = long_work + fill - w->missing[c][k], after = w->after[c];
         const bool   is_early = work <= (n - 1) * after;
@@ -271,8 +275,8 @@ static void set_work(walker *w, const emp_queue_proof *proof, double *work)
         const emp_bound_edge *last = emp_bound_first_edge(w->model, op + 1);
         for (const emp_bound_edge *e = emp_bound_first_edge(w->model, op); e < last; e++)
             w->before[e->from] |= w->before[op];
-        const bool is_inside = (w->mark[op] & IS_LONG) ||
-                               (w->mark[op] != 0 && (all || w->before[op] != 0));
+        const bool is_inside =
+            (w->mark[op] & IS_LONG) || (w->mark[op] != 0 && (all || w->before[op] != 0));
         if (is_inside && emp_bound_is_on_gpu(w->model, op))
             work[op] = left(w, op, proof->window.before) / proof->shared;
     }

@@ -264,7 +264,8 @@ static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const f
     if (!emp_bound_may(&model->op[d.to], gpu)) return;
     if (at >= 0 && s->drain[at].after_ns[gpu] >= d.after_ns[gpu]) return;
     d.group = -1;
-    if (f->other >= 0 && d.gain_ns > 0 && !is_there_before(model, f->to_first, f->other)) {
+    if (f->other >= 0 && d.gain_ns > 0 &&
+        !is_there_before(model, f->to_first, f->other)) {
         if (group_of[f->other] < 0) group_of[f->other] = s->group_count++;
         d.group = group_of[f->other];
     }
@@ -312,11 +313,11 @@ emp_status emp_bound_drains_link(const emp_bound_drains *s, emp_bound_model *mod
 {
     for (int32_t i = 0; i < s->count; i++) {
         const emp_bound_drain *d = &s->drain[i];
-        const emp_bound_link   link = {
-              .from = d->from,
-              .to = d->to,
-              .is_drain = true,
-              .after_ns = d->after_ns[gpu] - (d->group >= 0 ? d->gain_ns : 0)};
+        const emp_bound_link   link = {.from = d->from,
+                                       .to = d->to,
+                                       .is_drain = true,
+                                       .after_ns = d->after_ns[gpu] -
+                                                   (d->group >= 0 ? d->gain_ns : 0)};
         if (!emp_bound_is_on_gpu(model, d->from) || !emp_bound_is_on_gpu(model, d->to))
             continue;
         EMP_CHECK(emp_bound_link_ops(model->links, link, err));
@@ -480,8 +481,7 @@ static bool have_drains(const emp_runtime *rt)
 }
 
 emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
-                                 emp_bound_paths *paths, bool is_thorough,
-                                 emp_error *err)
+                                 emp_bound_paths *paths, bool is_thorough, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;

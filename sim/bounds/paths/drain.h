@@ -26,12 +26,12 @@ typedef struct {
 typedef struct {
     emp_bound_drain *drain;
     int32_t          count, group_count;
-    int32_t         *of_op;   /**< [op] the drain to it, or -1 */
-    bool            *is_used; /**< [group] */
+    int32_t         *of_op;       /**< [op] the drain to it, or -1 */
+    bool            *is_used;     /**< [group] */
     bool             is_thorough; /**< see emp_bound_drains_init() */
-    emp_time_ns     *gain_ns; /**< [group] the most of a drain */
-    emp_time_ns      loss_ns; /**< by all exceptions in groups that are used */
-    emp_arrays       arrays;  /**< all of these */
+    emp_time_ns     *gain_ns;     /**< [group] the most of a drain */
+    emp_time_ns      loss_ns;     /**< by all exceptions in groups that are used */
+    emp_arrays       arrays;      /**< all of these */
 } emp_bound_drains;
 
 /** Finds drains, and uses the groups that pay by the longest path: more than they lose.

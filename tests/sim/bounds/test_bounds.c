@@ -447,9 +447,9 @@ static bool expect_queues_below(uint64_t seed)
     for (int32_t c = 0; c < t.graph->class_count; c++)
         t.problem->kinds_of_class[c] = EMP_KIND_GPU;
     const branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
-    ASSERT_OK(emp_bounds_explain(
-        &b, NULL, &why, t.problem,
-        &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT}, &err));
+    ASSERT_OK(emp_bounds_explain(&b, NULL, &why, t.problem,
+                                 &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT},
+                                 &err));
     if (best.best_ns >= 0) expect_below(&b, best.best_ns, seed);
     const bool is_queue = why.lemma == EMP_BOUND_BY_QUEUE;
     emp_bounds_why_clear(&why);
