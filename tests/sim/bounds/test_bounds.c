@@ -396,6 +396,44 @@ Test(bounds, drains_are_never_above_the_best_placement)
                  bound.higher);
 }
 
+/* The second of the two ops may get its other input late, from the other GPU. So the copy of what the first makes need
+ * not wait for the second's kernels. */
+Test(bounds, drains_know_that_a_second_may_come_late)
+{
+    uint64_t met = 0;
+
+    for (uint64_t seed = 0; seed < JOINED / 4; seed++) {
+        task    t;
+        emp_rng rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        const tiny_op ops[] = {
+            {.device = 1},
+            {.device = 1, .input_count = 1, .input = {0}},
+            {.device = 1, .input_count = 1, .input = {0}},
+            {.device = 1,
+             .weight = 30 + (int)emp_rng_below(&rng, 20),
+             .input_count = 1,
+             .input = {1}},
+            {.device = 1,
+             .weight = 30 + (int)emp_rng_below(&rng, 30),
+             .input_count = 2,
+             .input = {1, 2}},
+            {.device = 1, .input_count = 1, .input = {3}, .control = 4 + 1},
+            {.device = 1, .weight = 90, .input_count = 1, .input = {5}}};
+        emp_runtime rt = tiny_serial();
+        task_create_tiny(&t, ops, 7, &rt);
+        t.graph->tensor[t.graph->output_offset[1]].copy_bytes *= 3;
+        for (int32_t c = 0; c < t.graph->class_count; c++)
+            t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+        emp_time_ns best_ns = solve(t.problem);
+        emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
+        expect_below(&most, best_ns, seed);
+        met += most.best_ns * 10 > best_ns * 9;
+        task_destroy(&t);
+    }
+    cr_expect_gt(met, JOINED / 16, "%" PRIu64 " bounds are near the optimum", met);
+}
+
 /* Layers of two ops that both are read, and two that are only waited for; then one long op, so that no long path is
  * left for those of the last kind. */
 static int draw_layers(tiny_op *ops, int layers, emp_rng *rng)
