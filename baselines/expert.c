@@ -13,14 +13,13 @@
  * Ops without a rule follow the producer of their first placed input; what has none
  * follows its first placed consumer. */
 #define _GNU_SOURCE /* strcasestr */
-#include "baselines/expert.h"
+#include "baselines/baselines.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "base/collections.h"
 #include "base/mem.h"
-#include "baselines/baselines.h"
 #include "sim/graph/op.h"
 
 /* ---- rules on names ---------------------------------------------------------------- */

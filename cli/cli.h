@@ -1,6 +1,6 @@
 /** \file cli/cli.h
  * What the sub-commands share: their table's entry, how options are parsed, and how they
- * speak. A command returns a status; main() prints its one sentence and exits with 0, 1
+ * speak and print results. A command returns a status; main() prints its one sentence and exits with 0, 1
  * (bad input), 130 (interrupted) or 75 (a part of a study that a scheduler has interrupted).
  * Bad usage ends the program at once with 2.
  */
@@ -118,9 +118,6 @@ int64_t cli_mebibytes(const char *option, const char *text);
  * stays. \return \a buffer. */
 const char *cli_machine_of(const char *name, char *buffer, size_t size);
 
-/** The value of --format: text, md, csv or json; exits 2 otherwise. */
-emp_sheet_format cli_format(const char *text);
-
 /** The row of --force in a command's table of options; its parser sees CLI_KEY_FORCE. */
 #define CLI_FORCE_OPTION                                                                \
     {                                                                                   \
@@ -150,5 +147,85 @@ json_t *cli_json_number(double value);
 /** Prints one JSON object to standard output and releases it. NULL (no memory) fails. For
  * cli_print_object(), which commands call. */
 emp_status cli_print_json(json_t *object, emp_error *err);
+
+/* parse.c: the grammar of all commands, options as their tables say, -h and -V everywhere, and one
+ * sentence for what is wrong. */
+
+enum { CLI_MOST_OPTIONS = 64 };
+
+/** Parses the options of a command into \a args, which its parser finds in state->input.
+ * Prints help or the version to standard output and exits 0 where they are asked for; exits 2
+ * on bad usage. */
+void cli_parse(const struct argp *argp, int argc, char **argv, void *args);
+
+/** Prints the help of a command, \a name being "emplace place", for the width of the terminal. */
+void cli_print_help(const struct argp *argp, const char *name);
+
+/** The options of a command and of all its argp children, in \a list; hidden ones, too.
+ * \return their number. */
+int32_t cli_collect_options(const struct argp        *argp,
+                            const struct argp_option *list[CLI_MOST_OPTIONS]);
+
+/** Prints the version and commit; \a is_verbose: the libraries, too. */
+void cli_print_version(bool is_verbose);
+
+/* The option --format, the same in every command that prints a result. */
+
+/** The option and its parser. A command adds it as an argp child with an emp_sheet_format as
+ * input, which keeps its value unless the option is given; zero is text. */
+extern const struct argp cli_format_argp;
+
+/** Whether people read the format: text and Markdown. */
+bool cli_format_is_for_people(emp_sheet_format format);
+
+/** Prints one JSON object to standard output and releases it: as it is, or as lines of a key
+ * and a value. Keys of objects within it are joined by dots, places in lists likewise. The
+ * ending of a key states the unit in which people read the number: step_time_s, peak_bytes.
+ * \retval EMP_ENOMEM  Also if \a object is NULL.
+ * \retval EMP_EIO     Standard output has failed. */
+emp_status cli_print_object(json_t *object, emp_sheet_format format, emp_error *err);
+
+/** Columns of the terminal that \a stream is: at least 40; 80 if it is none. */
+int cli_terminal_width(FILE *stream);
+
+/** Prints "  word  text" on standard output, the text from column \a column on and broken
+ * between words where the terminal ends. */
+void cli_print_entry(const char *word, int column, const char *text);
+
+/* Lists of what there is: workloads, machines, runtimes, methods, instances. */
+
+enum { CLI_LISTING_COLUMN = 17 }; /**< of descriptions */
+
+/** The arguments of a command that lists things: `[NAME] [--format F]`. */
+typedef struct {
+    const char      *name; /**< the only one that is wanted, or NULL */
+    emp_sheet_format format;
+} cli_listing_args;
+
+/** The parser of cli_listing_args, and the options that go with it. */
+error_t cli_listing_parse(int key, char *arg, struct argp_state *state);
+extern const struct argp_child cli_listing_children[];
+
+/** A line a thing; an object of all in JSON. */
+typedef struct {
+    emp_sheet_format format;
+    json_t          *object; /**< of JSON */
+    emp_sheet        sheet;  /**< of Markdown and CSV */
+} cli_listing;
+
+void cli_listing_begin(cli_listing *l, emp_sheet_format format);
+
+/** Takes over the object. */
+void cli_listing_add(cli_listing *l, const char *name, const char *text, json_t *object);
+
+/** Prints the list unless something went wrong before. */
+emp_status cli_listing_end(cli_listing *l, emp_status st, emp_error *err);
+
+/** The last line of a list for people. */
+void cli_listing_more(emp_sheet_format format, const char *command);
+
+/** One of them, which is an object of a list of one in JSON. Takes over the object. */
+emp_status cli_listing_one(const char *name, json_t *object, emp_sheet_format format,
+                           emp_error *err);
 
 #endif /* EMP_CLI_CLI_H */

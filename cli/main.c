@@ -12,8 +12,6 @@
 #include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 #include "cli/stop.h"
 #include "run/ranks/ranks.h"
 #include "run/sheet/sheet.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE /* open_memstream() */
 
-#include "cli/parse.h"
+#include "cli/cli.h"
 
 #include <assert.h>
 #include <gsl/gsl_version.h>
@@ -14,8 +14,6 @@
 
 #include "base/blas/openblas.h"
 #include "base/text/nearest.h"
-#include "cli/cli.h"
-#include "cli/format.h"
 #include "run/ranks/ranks.h"
 #include "run/sheet/sheet.h"
 #include "run/store/store.h"

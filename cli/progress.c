@@ -16,7 +16,6 @@
 #include "bench/trials/trials.h"
 #include "cli/stop.h"
 #include "run/sheet/sheet.h"
-#include "run/stats.h"
 
 /* The width of the bar, which is as long as the text leaves room for. */
 enum { LEAST_WIDTH = 4, WIDTH = 28, BAR_BYTES = 160 };

@@ -378,7 +378,8 @@ static const emp_source_format formats[] = {
     /* hf: says what a config lacks */
     {"JSON of no known kind", "hf", .is_json = is_any_json, .load = emp_config_load,
      .instead =
-         "PyTorch's graphs have a \"format\" that begins with torch.fx; traces have "
+         "lists of ops have the \"format\" emplace-ops-1, PyTorch's graphs one that "
+         "begins with torch.fx; traces have "
          "the list \"traceEvents\" or \"workload_graph\", or the text \"schema\"; "
          "configs have \"model_type\", and dnn-partitioning's instances the lists "
          "\"nodes\" and \"edges\""},

@@ -284,3 +284,69 @@ emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_M
             nearest_divisor(ranks / nearest_divisor(ranks, d->etp), d->ep));
     return fill_chunks(chunk_layers, d, model->layer_count, err);
 }
+
+/* ---- models that are served ---- */
+
+static emp_status check_served_heads(const emp_degrees *d, const emp_transformer_layer *l,
+                                     bool is_latent, emp_error *err)
+{
+    EMP_CHECK(check_divides("tp", d->tp, "the query heads", l->heads, err));
+    if (is_latent || l->kv_heads == 0 || d->tp % l->kv_heads == 0) return EMP_OK;
+    return check_divides("tp", d->tp, "the key-value heads", l->kv_heads, err);
+}
+
+static emp_status check_served_layer(const emp_degrees *d, const emp_transformer_layer *l,
+                                     bool is_latent, emp_error *err)
+{
+    const bool is_attention = l->mixer == EMP_MIXER_ATTENTION;
+
+    if ((d->tp > 1 || d->cp > 1) && !is_attention && l->mixer != EMP_MIXER_LINEAR &&
+        l->mixer != EMP_MIXER_NONE)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "tp and cp are known of layers with attention, not of those "
+                         "that scan or compress; want tp=1 and cp=1");
+    if (is_attention) EMP_CHECK(check_served_heads(d, l, is_latent, err));
+    EMP_CHECK(check_divides("tp", d->tp, "the inner size", l->inner, err));
+    if (l->experts == 0) return EMP_OK;
+    EMP_CHECK(
+        check_divides("tp", d->tp, "the size of shared experts", l->shared_inner, err));
+    EMP_CHECK(check_divides("ep", d->ep, "the experts", l->experts, err));
+    return check_divides("etp", d->etp, "the inner size of experts", l->expert_inner,
+                         err);
+}
+
+/* The ranks of tp, or of several replicas, share the experts of a layer. */
+static emp_status check_served_experts(const emp_degrees *d, bool has_experts,
+                                       emp_error *err)
+{
+    const int64_t ranks = (int64_t)d->ep * d->etp, all = (int64_t)d->tp * d->dp;
+
+    if (!has_experts && d->ep > 1)
+        return EMP_ERROR(EMP_EINVAL, "ep=%d, and the model has no experts; want ep=1",
+                         d->ep);
+    if (!has_experts || (ranks % d->tp == 0 && all % ranks == 0)) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "ep x etp = %d x %d ranks share a layer's experts: want a multiple "
+                     "of tp=%d that divides tp x dp = %lld",
+                     d->ep, d->etp, d->tp, (long long)all);
+}
+
+emp_status emp_degrees_resolve_serving(emp_degrees *d,
+                                       int32_t      stage_layers[EMP_CHUNKS_MAX],
+                                       const emp_transformer_model *model, emp_error *err)
+{
+    const bool is_latent = emp_transformer_is_latent(model);
+    bool       has_experts = false;
+
+    if (d->etp == 0) d->etp = d->tp > d->ep ? d->tp / d->ep : 1;
+    d->may_spread = 1;
+    EMP_CHECK(check_sizes(d, err));
+    EMP_CHECK(check_pipeline(d, err));
+    EMP_CHECK(check_divides("cp", d->cp, "the sequence", d->sequence, err));
+    for (int32_t l = 0; l < model->layer_count; l++) {
+        EMP_CHECK(check_served_layer(d, &model->layer[l], is_latent, err));
+        has_experts |= model->layer[l].experts > 0;
+    }
+    EMP_CHECK(check_served_experts(d, has_experts, err));
+    return fill_chunks(stage_layers, d, model->layer_count, err);
+}

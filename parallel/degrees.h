@@ -111,4 +111,13 @@ static inline int32_t emp_degrees_expert_replicas(const emp_degrees *d)
 emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_MAX],
                                const emp_transformer_model *model, emp_error *err);
 
+/** The same of a model that is served: completes `etp`, and takes tp of more ranks than key-value heads, which ranks then
+ * have copies of.
+ * \param[out] stage_layers  Layers of each of pp stages; where they do not divide, embedding and head count as one each.
+ * \retval EMP_EINVAL, EMP_EUNSUPPORTED  The message names the degree, the size and what would do. */
+emp_status emp_degrees_resolve_serving(emp_degrees *d,
+                                       int32_t      stage_layers[EMP_CHUNKS_MAX],
+                                       const emp_transformer_model *model,
+                                       emp_error                   *err);
+
 #endif /* EMP_PARALLEL_DEGREES_H */

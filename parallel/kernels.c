@@ -80,7 +80,7 @@ static double attention_s(const emp_cluster *c, emp_pass pass,
 {
     const double  whole = by_kernels_s(c, EMP_KERNEL_ATTENTION, pass, size);
     emp_attention a = {
-        EMP_PHASE_CONTEXT,           EMP_FORMAT_BF16, size->tokens, size->groups, 1,
+        EMP_ATTENTION_OF_PROMPT,     EMP_FORMAT_BF16, size->tokens, size->groups, 1,
         (size->in + size->out) / 2.0};
     emp_form form;
     double   seconds;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/json.h"
 #include "base/text/text.h"
 #include "graphs/import/models/families.h"
+#include "graphs/import/models/quantised.h"
 #include "sim/machine/machine.h"
 
 enum { PATH_BYTES = 1024 };
@@ -66,23 +66,32 @@ static emp_status find(char *path, const char *name, emp_error *err)
                      list);
 }
 
-emp_status emp_parallel_model_load(emp_transformer_model *model, const char *name_or_path,
-                                   int32_t layers, emp_error *err)
+void emp_model_files_clear(emp_model_files *files)
 {
-    emp_status        st = EMP_OK;
-    char              path[PATH_BYTES];
-    emp_json_document document = {0};
-    emp_dtype         dtype;
+    emp_json_clear(&files->config);
+    emp_json_clear(&files->quant);
+}
+
+emp_status emp_parallel_model_load(emp_transformer_model *model, emp_model_files *files,
+                                   const char *name_or_path, int32_t layers,
+                                   emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    char            path[PATH_BYTES], beside[PATH_BYTES];
+    emp_model_files own = {.dtype = EMP_DTYPE_NONE}, *to = files != NULL ? files : &own;
 
     EMP_TRY(find(path, name_or_path, err));
-    EMP_TRY(emp_json_load(&document, path, err));
-    EMP_TRY(emp_config_read(model, &dtype, document.root, err));
+    EMP_TRY(emp_json_load(&to->config, path, err));
+    EMP_TRY(emp_config_read(model, &to->dtype, to->config.root, err));
     if (layers > model->layer_count)
         EMP_FAIL(EMP_EINVAL, "%d layers are wanted of %.200s, which has %d", layers,
                  name_or_path, model->layer_count);
     if (layers > 0) model->layer_count = layers;
+    if (files != NULL)
+        EMP_TRY(emp_quantised_load_beside(&files->quant, beside, sizeof beside, path,
+                                          files->config.root, err));
 
 cleanup:
-    emp_json_clear(&document);
+    emp_model_files_clear(&own);
     return st;
 }

@@ -7,10 +7,23 @@
 
 #include "base/text/nearest.h"
 #include "base/text/text.h"
+#include "graphs/import/models/quantised.h"
 #include "graphs/workloads/workloads.h"
-#include "parallel/models.h"
 
-enum { TEXT_BYTES = 4096 };
+enum { TEXT_BYTES = 4096, CHUNK_DEFAULT = 2048 };
+
+const emp_option emp_serving_options[] = {
+    EMP_WORD_OPTION("phase", emp_serving, phase, EMP_TRANSFORMER_PHASE_WORDS,
+                    "a training step, the reading of prompts, or one token more",
+                    EMP_PHASE_TRAIN),
+    EMP_WORD_OPTION("quant", emp_serving, quant, "config|" EMP_QUANTISED_WORDS,
+                    "how weights are stored", 0),
+    EMP_WORD_OPTION("cache_dtype", emp_serving, cache_dtype, EMP_CACHE_DTYPE_WORDS,
+                    "element type of cached keys and values; auto: that of activations",
+                    0),
+    EMP_INTEGER_OPTION("ubatch", emp_serving, chunk, 1, 1 << 20,
+                       "tokens of prompts that the server reads together", CHUNK_DEFAULT),
+    EMP_NO_OPTION};
 
 /* ---- items ---- */
 
@@ -38,12 +51,14 @@ static bool is_key(const item *i, const char *key)
     return strlen(key) == i->key_length && memcmp(key, i->key, i->key_length) == 0;
 }
 
-static int32_t find_degree(const item *i)
+static int32_t find_key(const item *i, const emp_option *list)
 {
-    for (int32_t k = 0; emp_degrees_options[k].name != NULL; k++)
-        if (is_key(i, emp_degrees_options[k].name)) return k;
+    for (int32_t k = 0; list[k].name != NULL; k++)
+        if (is_key(i, list[k].name)) return k;
     return -1;
 }
+
+static int32_t find_degree(const item *i) { return find_key(i, emp_degrees_options); }
 
 /* Where the items begin: behind the colon, if what is before it is no path with one. */
 static const char *items_of(const char *text)
@@ -85,6 +100,7 @@ typedef struct {
     emp_parallel_spec *spec;
     const char        *text;
     char               model[TEXT_BYTES], degrees[TEXT_BYTES], sizes[TEXT_BYTES];
+    char               serving[TEXT_BYTES];
     int32_t            layers;
     bool               is_by_sizes; /* a transformer by its sizes; else a config */
 } reader;
@@ -124,8 +140,12 @@ static emp_status refuse(const item *i, emp_error *err)
         emp_text_add(&known, ", %s", o->name);
         emp_nearest_offer(&near, o->name, strlen(o->name));
     }
+    for (const emp_option *o = emp_serving_options; o->name != NULL; o++) {
+        emp_text_add(&known, ", %s", o->name);
+        emp_nearest_offer(&near, o->name, strlen(o->name));
+    }
     return EMP_ERROR(EMP_EINVAL,
-                     "a model that is trained in parallel has no key \"%.*s\"%s; "
+                     "a model that is spread over GPUs has no key \"%.*s\"%s; "
                      "it has %s%s",
                      (int)i->key_length, i->key, emp_nearest_hint(&near, hint), others,
                      names);
@@ -169,11 +189,10 @@ static void append(char *text, const item *i)
                  (int)i->value_length, i->value);
 }
 
-/* Parallel training is training: what says so is fine. */
-static bool says_training(const item *i)
+/* Keys of other specs whose values say what holds here in any case. */
+static bool says_default(const item *i)
 {
-    return (is_key(i, "phase") && is_value(i, "train")) ||
-           (is_key(i, "optimizer") && is_value(i, "adam")) ||
+    return (is_key(i, "optimizer") && is_value(i, "adam")) ||
            (is_key(i, "master") && is_value(i, "1")) ||
            (is_key(i, "dtype") && is_value(i, "config"));
 }
@@ -182,8 +201,12 @@ static emp_status take(reader *r, const item *i, emp_error *err)
 {
     const int32_t degree = find_degree(i);
 
-    if (says_training(i)) return EMP_OK;
+    if (says_default(i)) return EMP_OK;
     if (continues_stages(r, i)) return add_stage(r, i, err);
+    if (find_key(i, emp_serving_options) >= 0) {
+        append(r->serving, i);
+        return EMP_OK;
+    }
     if (is_key(i, "batch")) return read_number(&r->spec->batch, i, 1 << 24, err);
     if (is_key(i, "loads")) {
         char path[256];
@@ -211,13 +234,52 @@ static emp_status take(reader *r, const item *i, emp_error *err)
     return refuse(i, err);
 }
 
+/* Servers take the folder of a checkpoint, whose config has the name config.json. */
+static void note_folder(const reader *r)
+{
+    static const char ending[] = "/config.json";
+
+    if (emp_text_ends_in(r->model, ending) &&
+        strlen(r->model) < sizeof r->spec->folder + strlen(ending))
+        snprintf(r->spec->folder, sizeof r->spec->folder, "%.*s",
+                 (int)(strlen(r->model) - strlen(ending)), r->model);
+}
+
 static emp_status read_model(reader *r, emp_error *err)
 {
     if (r->is_by_sizes) return emp_workload_transformer(&r->spec->model, r->sizes, err);
     if (r->model[0] == '\0')
         return EMP_ERROR(EMP_EINVAL, "%.200s names no model; hf:path=config.json does",
                          r->text);
-    return emp_parallel_model_load(&r->spec->model, r->model, r->layers, err);
+    note_folder(r);
+    return emp_parallel_model_load(&r->spec->model, &r->spec->files, r->model, r->layers,
+                                   err);
+}
+
+/* Keys of training say nothing of a model that is served, and the other way round. */
+static emp_status check_phase(const emp_parallel_spec *spec, const char *serving,
+                              emp_error *err)
+{
+    static const char both[] = "tp,pp,ep,etp,cp,dp,seq,home,first,last";
+
+    if (!emp_parallel_spec_serves(spec) && strpbrk(serving, "=") != NULL &&
+        strcmp(serving, "phase=train") != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "quant, cache_dtype and ubatch are of a model that is served; "
+                         "give the SPEC phase=decode or phase=prefill");
+    if (!emp_parallel_spec_serves(spec)) return EMP_OK;
+    for (int32_t k = 0; emp_degrees_options[k].name != NULL; k++)
+        if ((spec->given >> k & 1) != 0 &&
+            !emp_word_list_has(both, emp_degrees_options[k].name))
+            return EMP_ERROR(
+                EMP_EINVAL,
+                "%s is a key of training; a model that is served has tp, "
+                "pp, ep, etp, cp, dp, seq, batch, home, stages, first, last, "
+                "quant, cache_dtype and ubatch",
+                emp_degrees_options[k].name);
+    if (spec->loads.share == NULL && spec->schedule[0] == '\0') return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "loads and schedule are keys of training; leave them "
+                                 "out of a model that is served");
 }
 
 emp_status emp_parallel_spec_read(emp_parallel_spec *spec, const char *text,
@@ -225,6 +287,8 @@ emp_status emp_parallel_spec_read(emp_parallel_spec *spec, const char *text,
 {
     static const emp_option_table table = {"a step in parallel", NULL,
                                            emp_degrees_options};
+    static const emp_option_table serving = {"a model that is served", NULL,
+                                             emp_serving_options};
     const char                   *at = items_of(text);
     reader                        r = {.spec = spec, .text = text};
     item                          i;
@@ -240,11 +304,14 @@ emp_status emp_parallel_spec_read(emp_parallel_spec *spec, const char *text,
     memcpy(stages, spec->degrees.stages, sizeof stages);
     EMP_CHECK(emp_options_parse(&spec->degrees, &table, NULL, r.degrees, err));
     memcpy(spec->degrees.stages, stages, sizeof stages);
+    EMP_CHECK(emp_options_parse(&spec->serving, &serving, NULL, r.serving, err));
+    EMP_CHECK(check_phase(spec, r.serving, err));
     return read_model(&r, err);
 }
 
 void emp_parallel_spec_clear(emp_parallel_spec *spec)
 {
     emp_transformer_model_clear(&spec->model);
+    emp_model_files_clear(&spec->files);
     emp_expert_loads_clear(&spec->loads);
 }

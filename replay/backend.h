@@ -1,7 +1,7 @@
 /** \file replay/backend.h
  * What the executor needs of a kind of hardware: memory, queues that do work in order,
  * and copies between memories. One const table per backend; the machine's host CPUs are
- * driven by the executor's own threads (cpu_kernels.h) under every backend.
+ * driven by the executor's own threads (cpu/kernels.h) under every backend.
  *
  * A *queue device* is a GPU: work is enqueued and done later, in order. Every other
  * device is a group of cores. A copy begins when all that was enqueued before at both of

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/work.h"
 #include "run/loop_internal.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 
 static void begin_keeping(emp_run_state *run)
 {
@@ -326,4 +326,178 @@ cleanup:
     if (st != EMP_OK) end_keeping(run);
     emp_free(run);
     return st;
+}
+
+/* ---- the best distinct placements ---- */
+
+enum { ALIKE_PERCENT = 1 };
+
+/* True if \a a is better than \a b. */
+static bool is_better(const emp_runner_up *a, const emp_runner_up *b)
+{
+    if (a->is_feasible != b->is_feasible) return a->is_feasible;
+    return a->step_time_ns < b->step_time_ns;
+}
+
+static bool is_alike(const emp_runner_up *a, const emp_runner_up *b)
+{
+    int64_t different = 0;
+
+    if (a->is_feasible == b->is_feasible && a->step_time_ns == b->step_time_ns)
+        return true;
+    for (emp_op_id op = 0; op < a->decision.op_count; op++)
+        different += a->decision.device_of_op[op] != b->decision.device_of_op[op];
+    return 100 * different < (int64_t)ALIKE_PERCENT * a->decision.op_count;
+}
+
+static void remove_place(emp_runners_up *r, int32_t place)
+{
+    emp_decision_clear(&r->place[place].decision);
+    for (r->count--; place < r->count; place++) r->place[place] = r->place[place + 1];
+    r->place[r->count] = (emp_runner_up){0};
+}
+
+/* The place of a newcomer; -1 = it gets none. */
+static int32_t find_place(const emp_runners_up *r, const emp_runner_up *newcomer)
+{
+    int32_t place = 0;
+
+    while (place < r->count && !is_better(newcomer, &r->place[place])) place++;
+    if (place == r->limit) return -1;
+    for (int32_t i = 0; i < place; i++)
+        if (is_alike(&r->place[i], newcomer)) return -1;
+    return place;
+}
+
+emp_status emp_runners_up_note(emp_runners_up           *runners_up,
+                               const emp_owned_decision *decision,
+                               const emp_sim_result *result, emp_error *err)
+{
+    emp_runner_up newcomer = {.decision = *decision,
+                              .step_time_ns = result->step_time_ns,
+                              .is_feasible = result->is_feasible};
+    int32_t       place = find_place(runners_up, &newcomer);
+
+    if (place < 0) return EMP_OK;
+    emp_status st = emp_decision_init(&newcomer.decision, decision->op_count,
+                                      emp_decision_decides(decision), err);
+    if (st != EMP_OK) {
+        emp_decision_clear(&newcomer.decision);
+        return st;
+    }
+    emp_decision_copy(&newcomer.decision, decision);
+    for (int32_t i = runners_up->count - 1; i >= place; i--)
+        if (is_alike(&runners_up->place[i], &newcomer)) remove_place(runners_up, i);
+    if (runners_up->count == runners_up->limit)
+        remove_place(runners_up, runners_up->limit - 1);
+    for (int32_t i = runners_up->count++; i > place; i--)
+        runners_up->place[i] = runners_up->place[i - 1];
+    runners_up->place[place] = newcomer;
+    return EMP_OK;
+}
+
+void emp_runners_up_clear(emp_runners_up *runners_up)
+{
+    while (runners_up->count > 0) remove_place(runners_up, runners_up->count - 1);
+}
+
+/* ---- a batch of candidates: room for it, the method's proposals, their scores, one simulator a thread ---- */
+
+emp_run_end emp_run_end_now(const emp_run_state *run)
+{
+    const emp_run_params *params = run->params;
+    emp_run_end           end = {0};
+
+    if (run->record->evaluations == 0) return end; /* there is to be a placement */
+    end.is_stopped = emp_stop_is_set(params->stop);
+    end.is_enough =
+        run->record->is_feasible && run->record->best_step_time_s <= params->enough_s;
+    end.is_late =
+        params->budget_s > 0 && emp_clock_now_s() - run->start_s >= params->budget_s;
+    if (params->budget_cpu_s > 0 &&
+        emp_clock_thread_s() - run->start_cpu_s >= params->budget_cpu_s)
+        end.is_late = true;
+    return end;
+}
+
+/* A run whose budget is used up is whole, whoever wanted it to stop, if its method has learned from
+ * all of it. */
+int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
+{
+    emp_record *record = run->record;
+    int64_t     left = record->budget_evaluations - record->evaluations - underway;
+    int64_t     room = run->batch_limit;
+
+    if (record->budget_evaluations > 0 && left < room) room = left;
+    if (end.is_late) room = 0;
+    if (end.is_enough && room > 0) {
+        emp_run_log_end(run, "gap");
+        return 0;
+    }
+    if (room > 0 && !end.is_stopped) return (int32_t)room;
+    emp_run_log_end(run, room == 0 && !run->is_untold ? "budget" : "interrupt");
+    return 0;
+}
+
+emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err)
+{
+    const emp_run_checkpoint *from = &run->params->checkpoint;
+    emp_error                 why = {0};
+
+    for (int32_t i = 0; i < max; i++) emp_decision_reset(&run->candidate[i]);
+    const emp_status st = emp_method_ask(run->params->method, run->placer, run->candidate,
+                                         max, count, &why);
+    if (st == EMP_OK || st == EMP_EINTERRUPTED) return st;
+    if (st == EMP_EFORMAT && from->is_resumed)
+        return EMP_ERROR(st, "%s: %s", from->path, why.msg);
+    return EMP_ERROR(st, "%s", why.msg);
+}
+
+/* A batch that can be asked for again need not be scored whole, if something was found before. */
+static const atomic_int *stop_of(const emp_run_state *run)
+{
+    const bool has_found = run->record->evaluations > 0;
+
+    if (run->ranks != NULL || !has_found || !run->params->method->asks_again) return NULL;
+    return run->params->stop;
+}
+
+static emp_status simulate(emp_run_state *run, int32_t count, emp_error *err)
+{
+    const bool      is_timed = run->params->method->needs_times;
+    emp_sim_result *results[EMP_MAX_BATCH];
+
+    for (int32_t i = 0; i < count; i++) results[i] = &run->result[i];
+    return emp_sim_team_run_batch(
+        run->sims,
+        &(emp_sim_team_batch){.decision = run->candidate,
+                              .times = is_timed ? run->times : NULL,
+                              .stop = stop_of(run)},
+        count, results, err);
+}
+
+emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
+{
+    emp_error  why = {0};
+    emp_status st = simulate(run, count, &why);
+
+    if (st == EMP_EINTERRUPTED) return st;
+    if (st != EMP_OK)
+        return EMP_ERROR(st, "method %s: %s", run->params->method->name, why.msg);
+    for (int32_t i = 0; i < count; i++)
+        run->score[i] = emp_score_of(run->problem, &run->result[i], &run->times[i]);
+    return EMP_OK;
+}
+
+void emp_run_forget(emp_score *scores, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        scores[i].result = NULL;
+        scores[i].start_ns = scores[i].end_ns = NULL;
+    }
+}
+
+emp_status emp_run_agree(const emp_run_state *run, emp_status st, emp_error *err)
+{
+    return run->ranks != NULL ? run->ranks->agree(st, err) : st;
 }

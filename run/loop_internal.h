@@ -1,5 +1,5 @@
 /** \file run/loop_internal.h
- * A run under way, for the files that make one: loop.c has the loop, batch.c asks the method and the oracle,
+ * A run under way, for the files that make one: loop.c has the loop and asks the method and the oracle,
  * log.c writes the record, checkpoint.c saves the state, and shared.c has the loops of a run that several ranks
  * share.
  */
@@ -68,7 +68,7 @@ void emp_run_clear(emp_run_state *run);
  * to propose, or was stopped, or the run asks for the batch again when it is resumed. */
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
 
-/* ---- batch.c ---- */
+/* ---- loop.c: a batch of candidates ---- */
 
 emp_run_end emp_run_end_now(const emp_run_state *run);
 /** How many candidates the budget still allows when \a underway have no scores yet; 0 ends

@@ -63,10 +63,10 @@ install_packages() {
     bash "${missing[@]}"
 }
 
-# ninja_build PRESET [TARGET]: prints what ninja does, and shows how far it is; one line where nobody
-# watches. Looking for new files and for the commit is no work to speak of.
+# ninja_build PRESET [TARGET]: prints what ninja does, and shows how far it is; where nobody watches, by
+# a line every 20 seconds. Looking for new files and for the commit is no work to speak of.
 ninja_build() {
-  local line is_said= preset=$1 what=(--preset "$1") first=
+  local line next=0 preset=$1 what=(--preset "$1") first=
   [[ -f $root/build/$preset/.ninja_log ]] || first="; the first time takes minutes"
   (($# == 1)) || what=("build/$1" --target "$2")
   cmake --build "${what[@]}" 2>&1 | while IFS= read -r line; do
@@ -74,8 +74,9 @@ ninja_build() {
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
     [[ $line != *"Re-checking globbed"* && $line != *"Looking at the commit"* ]] || continue
     show "building ($preset) ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
-    [[ -t 3 || -n $is_said ]] || say "building ($preset)$first"
-    is_said=yes
+    [[ ! -t 3 ]] && ((SECONDS >= next)) || continue
+    say "building ($preset)${first:- ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}}"
+    first= next=$((SECONDS + 20))
   done
 }
 

@@ -6,7 +6,7 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "search/groups/class_groups.h"
-#include "search/partition/bundles.h"
+#include "search/partition/partition_graph.h"
 #include "sim/problem/decision.h"
 
 emp_device_odds emp_device_odds_of(const emp_machine *machine, uint32_t kinds)

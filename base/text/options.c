@@ -284,7 +284,7 @@ emp_status emp_word_list_check(const char *list, const char *what,
     for (const char *at = list; at != NULL;) {
         size_t length = strcspn(at, ",");
         if (!is_key(at, length, key, context)) {
-            char known[256];
+            char known[400];
             char hint[EMP_NEAREST_BYTES];
             list_keys(known, sizeof known, key, context);
             emp_nearest near = nearest_key(at, length, key, context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The contiguous split of least greatest load, by the dynamic program of Tarnawski et al. (NeurIPS
- * 2020) over ideals (ideals.h):
+ * 2020) over ideals (emp_ideals):
  *
  *     best(J, n) = min over ideals I within J and groups g of max(best(I, n less a device of g), load of J \ I on g)
  *

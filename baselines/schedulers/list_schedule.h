@@ -4,7 +4,7 @@
  *
  * Time. A device runs one task at a time. Between devices a tensor takes the time of its
  * route; all that a task reads of one producer comes in one transfer. Transfers do not wait
- * for each other (Baechi's schedulers book channels of their own, baechi.h).
+ * for each other (Baechi's schedulers book channels of their own, baechi.c).
  *
  * Memory follows the order of decisions, as Baechi's does. The first task of a pin takes the
  * persistent bytes of the pin. A task takes its outputs where it runs, and a copy of what it
@@ -128,5 +128,40 @@ typedef struct {
 emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
                           const emp_method_params  *params,
                           const emp_owned_decision *proposal, emp_error *err);
+
+/* baechi.c: the event loop of Baechi, and the linear program of m-SCT. */
+
+/** Books every task of an empty schedule. \a favourite_child [task] has -1 where there is
+ * none; NULL: no task has one. O(V R D I) with R ready tasks and I inputs.
+ * \retval EMP_ENOMEM \retval EMP_EINFEASIBLE  What is left fits nowhere. */
+emp_status emp_baechi_schedule(emp_list_schedule *s, const int32_t *favourite_child,
+                               emp_error *err);
+
+/** An edge between tasks. */
+typedef struct {
+    int32_t from, to;
+    double  cost_ns;
+    bool    is_apart; /**< no device in common */
+} emp_sct_edge;
+
+typedef struct {
+    int32_t       edge_count;
+    emp_sct_edge *edge;        /**< [edge] by (to, from) */
+    double       *apart;       /**< [edge] x */
+    double       *start_ns;    /**< [task] s */
+    double        makespan_ns; /**< w */
+    /* Dual values, >= 0, a proof that no w is less (tests check it): */
+    double *edge_dual;    /**< [edge] of its row */
+    double *readers_dual; /**< [task] of the row of its readers; 0 where there is none */
+    double *producers_dual; /**< [task] likewise */
+    double *end_dual;       /**< [task] of s + p <= w; of tasks with readers 0 */
+    emp_arrays arrays;      /**< all of these */
+} emp_sct_solution;
+
+/** Solves it by the dual simplex method. \retval EMP_ENOMEM
+ * \retval EMP_EEXTERNAL  GLPK fails. */
+emp_status emp_sct_solve(emp_sct_solution *solution, const emp_task_graph *graph,
+                         emp_error *err);
+void emp_sct_solution_clear(emp_sct_solution *solution); /**< legal after a failure */
 
 #endif /* EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H */

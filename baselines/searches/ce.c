@@ -13,7 +13,7 @@
  * the large questions in a few hundred samples. As much depends on the groups, several
  * groupings are tried, each with twice as many as the one before. The best goes on with its
  * fine groups, near the best placement. */
-#include "baselines/searches/ce.h"
+#include "baselines/searches/grouped.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "baselines/searches/post.h"
+#include "baselines/searches/grouped.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "baselines/searches/post.h"
+#include "baselines/searches/grouped.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,7 +66,7 @@ double emp_ppo_objective(const emp_ppo_batch *b, const double *logits, double *g
  * optimisation in turns, on one table p[group][device] of independent choices.
  *
  * It begins uniformly. After each batch a few gradient steps climb PPO's objective
- * (baselines/searches/post.h); after several batches the table moves to the frequencies in the best
+ * (baselines/searches/grouped.h); after several batches the table moves to the frequencies in the best
  * tenth of their samples, and a little of it is spread evenly so that no device is ever
  * ruled out. Choices that the paper leaves open: the advantage is the logarithm of the cost,
  * standardised over the batch, and groups are made by METIS. */

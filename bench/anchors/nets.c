@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/anchors/nets.h"
+#include "bench/anchors/anchors.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/anchors/check.h"
+#include "bench/anchors/anchors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/text/options.h"
 #include "base/text/units.h"
-#include "bench/anchors/nets.h"
 #include "bench/calibrate/micro.h"
 #include "graphs/load.h"
 #include "sim/graph/graph_builder.h"

@@ -10,9 +10,65 @@
 #ifndef EMP_BENCH_CALIBRATE_CALIBRATE_H
 #define EMP_BENCH_CALIBRATE_CALIBRATE_H
 
-#include "bench/calibrate/constants.h"
+#include <stddef.h>
+
+#include "base/io/atomic_file.h"
 #include "bench/calibrate/fit.h"
 #include "sim/engine/sim.h"
+#include "sim/machine/machine.h"
+#include "sim/runtime/runtime.h"
+
+/* The constants that a calibration may move, each within what is physically possible.
+ * Everything else of a machine is measured or documented and stays as it is: the fit of
+ * matrix products, the memory's stream rate, PCIe. */
+
+/** The file that has the constant. */
+typedef enum {
+    EMP_CALIBRATE_CPU,     /**< the machine's CPU model */
+    EMP_CALIBRATE_GPU,     /**< its GPU model */
+    EMP_CALIBRATE_RUNTIME, /**< the runtime profile */
+    EMP_CALIBRATE_LINKS,   /**< the machine: its links, all alike */
+    EMP_CALIBRATE_FILES
+} emp_calibrate_file;
+
+typedef struct {
+    const char        *name; /**< its key in the file */
+    emp_calibrate_file file;
+    const char        *unit;      /**< as the file has it, or "" */
+    double             scale;     /**< of the unit */
+    double             low, high; /**< in base units */
+    const char        *why;       /**< these bounds */
+    size_t             offset; /**< of a double in emp_device, emp_runtime or emp_link */
+} emp_constant;
+
+/** All that published step times may move. */
+enum { EMP_CONSTANTS = 6 };
+extern const emp_constant emp_constants[EMP_CONSTANTS];
+
+/** The value, in base units; the machine has a CPU and a GPU. */
+double emp_constant_get(const emp_constant *constant, const emp_machine *machine,
+                        const emp_runtime *runtime);
+
+/** Sets it on all devices of its kind, or all links and routes. The machine's hash stays. */
+void emp_constant_set(const emp_constant *constant, emp_machine *machine,
+                      emp_runtime *runtime, double value);
+
+/** Writes the value as files have it, "26.5 GFLOP/s", into \a buffer and returns it. */
+const char *emp_constant_format(const emp_constant *constant, double value, int digits,
+                                char *buffer, size_t size);
+
+/** Name of the file a constant is in, without folder: "k40.yaml". */
+const char *emp_calibrate_file_name(emp_calibrate_file file, const emp_machine *machine,
+                                    const emp_runtime *runtime);
+
+/** Its path. */
+const char *emp_calibrate_file_path(emp_calibrate_file file, const emp_machine *machine,
+                                    const emp_runtime *runtime);
+
+/** The interval of the constant of that number: "1.2 us .. 1.4 us", or why
+ * there is no interval. Returns \a text. */
+const char *emp_constant_interval(const emp_constant *constant, const emp_fit *fit,
+                                  int32_t number, char *text, size_t size);
 
 /* Cells: a task on one device, the CPU or a GPU, with its published step time; and the
  * oracle that says what a machine with given constants would take for it.
@@ -111,5 +167,25 @@ bool emp_calibration_path(char                   path[EMP_CALIBRATE_PATH_BYTES],
  * \param command  what the section names as its maker. */
 emp_status emp_calibration_save(const emp_calibration *calibration, const char *folder,
                                 const char *source, const char *command, emp_error *err);
+
+/* A data file written anew with some values changed. Comments and all other values stay
+ * as a person wrote them; the section `fit`, which is the last, makes room for a new one. */
+
+typedef struct {
+    const char *key;
+    char        value[48]; /**< without quotes */
+} emp_model_change;
+
+/** Opens \a file for \a path, and copies into it what \a source has before its section
+ * `fit`, with the changed values. The caller writes the section and commits.
+ * \retval EMP_EFORMAT  \a source has not exactly one line of a key; the message says so.
+ * \retval EMP_EIO, EMP_ENOMEM */
+emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
+                               const char *source, const emp_model_change *changes,
+                               int change_count, emp_error *err);
+
+/** Makes the folders that \a path, a file, lies in, where they are not there.
+ * \retval EMP_EIO */
+emp_status emp_model_file_make_folders(const char *path, emp_error *err);
 
 #endif /* EMP_BENCH_CALIBRATE_CALIBRATE_H */

@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-#include "bench/calibrate/constants.h"
+#include "bench/calibrate/calibrate.h"
 #include "bench/calibrate/fit.h"
 #include "bench/calibrate/micro.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/calibrate/calibrate.h"
 #include "bench/calibrate/measure.h"
-#include "bench/calibrate/model_file.h"
 #include "sim/machine/model.h"
 
 enum { PATH_BYTES = EMP_MEASURE_PATH_BYTES, DIGITS = 5 };

@@ -11,7 +11,7 @@
 #include "base/text/csv.h"
 #include "base/text/text.h"
 #include "base/work.h"
-#include "replay/planner/part.h"
+#include "replay/planner/planner.h"
 
 /* The notch of a box plot over the middle half of the samples: 1.57 IQR / sqrt(n). */
 static const double NOTCH = 1.57;

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "base/work.h"
 #include "run/loop.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/machine/machine.h"
 

@@ -133,6 +133,23 @@ static emp_status check(const emp_comparison_params *p, const struct entrants *a
                                all, err);
 }
 
+static emp_status find_against(emp_comparison *c, const char *key, emp_error *err)
+{
+    c->against = key == NULL ? -1 : 0;
+    while (c->against >= 0 && c->against < c->entrant_count &&
+           strcmp(c->entrant[c->against].key, key) != 0)
+        c->against++;
+    if (c->against == c->entrant_count)
+        return EMP_ERROR(EMP_EINVAL,
+                         "\"%s\", to compare with, does not take part; the first method "
+                         "that does is \"%s\"",
+                         key, c->entrant[0].key);
+    if (key == NULL) return EMP_OK;
+    snprintf(c->against_title[0], sizeof c->against_title[0], "to %s", key);
+    snprintf(c->against_title[1], sizeof c->against_title[1], "p against %s", key);
+    return EMP_OK;
+}
+
 /* Now, and not after hours of other methods' runs. */
 static emp_status check_clocks(const emp_comparison *c, emp_error *err)
 {
@@ -194,6 +211,7 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
             emp_entrants_set_options(c->entrant, c->entrant_count, p->options[i], err));
     for (int32_t b = 0; b < p->budget_count; b++)
         c->budget[c->budget_count++] = p->budget[b];
+    EMP_CHECK(find_against(c, p->against, err));
     c->seed_count = p->seed_count;
     c->has_arms = p->entrant_count > 0;
     c->draws = p->draws;
@@ -231,6 +249,7 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
     }
     for (int32_t i = 0; i < p->options_count; i++)
         emp_text_add(&command, " --options %s", p->options[i]);
+    if (p->against != NULL) emp_text_add(&command, " --against %s", p->against);
     describe_budgets(&command, c, EMP_BY_EVALUATIONS);
     describe_budgets(&command, c, EMP_BY_CLOCK);
     emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
@@ -259,6 +278,8 @@ static void blank(emp_comparison *c)
                                                  .to_least = {NAN, NAN, NAN},
                                                  .to_best = {NAN, NAN, NAN},
                                                  .to_first = {NAN, NAN, NAN},
+                                                 .to_against = {NAN, NAN, NAN},
+                                                 .p_against = NAN,
                                                  .p = NAN,
                                                  .p_holm = NAN,
                                                  .cpu_s = NAN};

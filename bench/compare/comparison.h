@@ -47,7 +47,7 @@
 enum {
     EMP_COMPARISON_BUDGETS = 8, /**< at most, as for the next two */
     EMP_COMPARISON_ENTRANTS = 64,
-    EMP_COMPARISON_POINTS = 32, /**< of a curve */
+    EMP_COMPARISON_POINTS = 96, /**< of a curve */
     EMP_COMPARISON_NAME_BYTES = 64
 };
 
@@ -98,6 +98,8 @@ typedef struct {
     const char
         *methods; /**< comma-separated keys of entrants and methods from outside, or
                                      NULL for all but the latter */
+    const char
+        *against; /**< OPTIONAL. The key of an entrant with which all are compared, too */
     const char *command; /**< begins the command that makes it: "bench placers" */
     /** Options of entrants, "KEY:NAME=VALUE,...", one entry an entrant. They must outlive the
      * comparison. */
@@ -178,11 +180,13 @@ typedef struct {
     double    mean_rank;
     emp_ratio to_least; /**< of the median to each row's lowest median */
     emp_ratio to_best; /**< of the median to the one of the entrant of lowest mean rank */
-    emp_ratio to_first;  /**< of the median to the first arm's; NaN without arms */
-    double    p, p_holm; /**< of the test against that entrant; NaN of itself */
-    double    cpu_s;     /**< of a run, mean over rows; NaN: not known */
-    bool      is_best;   /**< the first of lowest mean rank */
-    bool      is_near; /**< its mean rank is within the critical difference of that one */
+    emp_ratio to_first;   /**< of the median to the first arm's; NaN without arms */
+    emp_ratio to_against; /**< of the median to that of the entrant to compare with */
+    double p, p_holm; /**< of the test against that of lowest mean rank; NaN of itself */
+    double p_against; /**< likewise against the one to compare with, by Holm's method */
+    double cpu_s;     /**< of a run, mean over rows; NaN: not known */
+    bool   is_best;   /**< the first of lowest mean rank */
+    bool   is_near;   /**< its mean rank is within the critical difference of that one */
 } emp_comparison_overall;
 
 /** The ranking of all entrants over the rows of a set. */
@@ -204,6 +208,8 @@ typedef struct {
     int32_t      entrant_count, row_count, seed_count, budget_count, draws;
     int32_t      runs_made, runs_planned; /**< fewer were made after an interrupt */
     bool         has_arms; /**< entrants are arms of one method, the first one its base */
+    int32_t      against;  /**< the entrant to compare with; -1: none but the best */
+    char         against_title[2][EMP_RECORD_NAME_BYTES + 16]; /**< of its ratio and p */
     emp_entrant *entrant;
     emp_trials_tasks       tasks; /**< with what their runs share */
     const emp_task        *row;   /**< [row_count] those of `tasks` */
@@ -218,7 +224,7 @@ typedef struct {
     emp_comparison_test    *test;    /**< [budget][set] */
     emp_comparison_change  *change;  /**< [budget][row][kind] */
     int32_t                 point_count[EMP_COMPARISON_AXES];
-    double *point[EMP_COMPARISON_AXES]; /**< 1, 2, 5, 10, ... up to the largest budget */
+    double *point[EMP_COMPARISON_AXES]; /**< twelve a decade up to the largest budget */
     emp_interval
         *curve; /**< [budget][row][entrant][EMP_COMPARISON_POINTS], by the axis of the
                                 budget: best so far over seeds; NaN before the first score, infinity

@@ -297,6 +297,21 @@ static const emp_sheet_column rank_columns[] = {
     EMP_COLUMN("friedman_f_p", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("nemenyi_difference", NULL, EMP_SHEET_REAL)};
 
+/* With two columns more where all are compared with one. */
+static void begin_ranks(emp_sheet *s, const emp_comparison *c)
+{
+    EMP_SHEET_INIT(s, rank_columns);
+    s->command = c->command;
+    if (c->against < 0) return;
+    emp_sheet_add_column(s, (emp_sheet_column)EMP_COLUMN(
+                                "to_against", c->against_title[0], EMP_SHEET_REAL,
+                                .form = "%.3f", .low = "to_against_low",
+                                .high = "to_against_high", .range = EMP_SHEET_BEHIND));
+    emp_sheet_add_column(s, (emp_sheet_column)EMP_COLUMN("p_against", c->against_title[1],
+                                                         EMP_SHEET_REAL, .digits = 2,
+                                                         .width = 7));
+}
+
 static const char *rank_mark_of(const emp_comparison_overall *o)
 {
     return o->is_best ? "*" : o->is_near ? "=" : NULL;
@@ -317,18 +332,36 @@ static void add_line(emp_sheet *s, const emp_comparison *c, int32_t b, emp_task_
     const emp_entrant         *entrant = &c->entrant[e];
 
     if (o->is_best) s->best_line = s->line_count;
-    EMP_SHEET_ADD(
-        s, emp_value_if(budget->evaluations > 0, EMP_V(budget->evaluations)),
+    const emp_value line[] = {
+        emp_value_if(budget->evaluations > 0, EMP_V(budget->evaluations)),
         emp_value_if(budget->clock_s > 0, EMP_V(budget->clock_s)),
-        EMP_V(emp_task_set_name(set)), EMP_V(t->row_count), EMP_V(entrant->key),
-        EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(o->solved_count),
+        EMP_V(emp_task_set_name(set)),
+        EMP_V(t->row_count),
+        EMP_V(entrant->key),
+        EMP_V(entrant->method->name),
+        EMP_V(entrant->preset),
+        EMP_V(o->solved_count),
         emp_value_marked(EMP_V(o->mean_rank), rank_mark_of(o)),
-        emp_value_if(!isnan(t->difference), EMP_V(o->is_near)), range_of(&o->to_least),
-        range_of(&o->to_best), emp_value_if(c->has_arms, range_of(&o->to_first)),
-        o->is_best ? EMP_V("best") : EMP_V(o->p_holm), EMP_V(o->p), EMP_V(o->p_holm),
-        EMP_V(o->is_best), EMP_V(o->cpu_s), EMP_V(t->wilcoxon_least),
-        EMP_V(EMP_FRIEDMAN_LEAST), EMP_V(t->friedman.statistic), EMP_V(t->friedman.p),
-        EMP_V(t->friedman.f), EMP_V(t->friedman.f_p), EMP_V(t->difference));
+        emp_value_if(!isnan(t->difference), EMP_V(o->is_near)),
+        range_of(&o->to_least),
+        range_of(&o->to_best),
+        emp_value_if(c->has_arms, range_of(&o->to_first)),
+        o->is_best ? EMP_V("best") : EMP_V(o->p_holm),
+        EMP_V(o->p),
+        EMP_V(o->p_holm),
+        EMP_V(o->is_best),
+        EMP_V(o->cpu_s),
+        EMP_V(t->wilcoxon_least),
+        EMP_V(EMP_FRIEDMAN_LEAST),
+        EMP_V(t->friedman.statistic),
+        EMP_V(t->friedman.p),
+        EMP_V(t->friedman.f),
+        EMP_V(t->friedman.f_p),
+        EMP_V(t->difference),
+        range_of(&o->to_against),
+        EMP_V(o->p_against)};
+
+    emp_sheet_add(s, line, (size_t)s->column_count);
 }
 
 static void add_lines(emp_sheet *s, const emp_comparison *c, int32_t b, emp_task_set set)
@@ -432,8 +465,7 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
     const emp_comparison_test *t = &c->test[b * EMP_TASK_SETS + (int32_t)set];
     char                       text[EMP_SHEET_CELL_BYTES];
 
-    EMP_SHEET_INIT(s, rank_columns);
-    s->command = c->command;
+    begin_ranks(s, c);
     s->infinite = "none";
     emp_comparison_name_budget(text, &c->budget[b]);
     emp_sheet_set_title(s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
@@ -453,8 +485,7 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
 
 void emp_comparison_rankings(emp_sheet *s, const emp_comparison *c)
 {
-    EMP_SHEET_INIT(s, rank_columns);
-    s->command = c->command;
+    begin_ranks(s, c);
     for (int32_t i = 0; i < c->budget_count * EMP_TASK_SETS; i++)
         if (c->test[i].row_count > 0)
             add_lines(s, c, i / EMP_TASK_SETS, (emp_task_set)(i % EMP_TASK_SETS));

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bench/compare/comparison_internal.h"
-#include "bench/plots/colours.h"
+#include "bench/plots/chart.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/plots/html.h"
 #include "run/sheet/sheet.h"

@@ -256,7 +256,7 @@ static double log_ratio(const struct field *f, int32_t i, int32_t e, int32_t to)
 static void compare_sizes(const struct field *f)
 {
     double to_least[EMP_TASK_LIST_MOST], to_best[EMP_TASK_LIST_MOST];
-    double to_first[EMP_TASK_LIST_MOST];
+    double to_first[EMP_TASK_LIST_MOST], to_against[EMP_TASK_LIST_MOST];
 
     for (int32_t e = 0; e < f->c->entrant_count; e++) {
         emp_comparison_overall *o = &f->overall[e];
@@ -265,11 +265,14 @@ static void compare_sizes(const struct field *f)
                 emp_log_ratio(cell_of(f, i, e)->step_s.median, least_median(f, i));
             to_best[i] = log_ratio(f, i, e, f->best);
             to_first[i] = log_ratio(f, i, e, 0);
+            if (f->c->against >= 0) to_against[i] = log_ratio(f, i, e, f->c->against);
         }
         o->to_least = emp_ratio_interval(to_least, f->rows, BOOTSTRAP_SEED);
         o->to_best = emp_ratio_interval(to_best, f->rows, BOOTSTRAP_SEED);
         if (f->c->has_arms)
             o->to_first = emp_ratio_interval(to_first, f->rows, BOOTSTRAP_SEED);
+        if (f->c->against >= 0)
+            o->to_against = emp_ratio_interval(to_against, f->rows, BOOTSTRAP_SEED);
     }
 }
 
@@ -293,26 +296,37 @@ static emp_status test_ranks(const struct field *f, emp_error *err)
     return EMP_OK;
 }
 
-/* Each against the best, whose own p stays NaN. */
+/* Each against \a other, whose own p is NaN; by Holm's method. */
+static emp_status test_against(const struct field *f, int32_t other, double *p,
+                               double *corrected, emp_error *err)
+{
+    double difference[EMP_TASK_LIST_MOST];
+
+    for (int32_t e = 0; e < f->c->entrant_count; e++) {
+        p[e] = NAN;
+        for (int32_t i = 0; i < f->rows; i++) difference[i] = log_ratio(f, i, e, other);
+        if (e != other) EMP_CHECK(emp_wilcoxon(&p[e], difference, f->rows, err));
+    }
+    emp_holm(corrected, p, f->c->entrant_count);
+    return EMP_OK;
+}
+
 static emp_status test_pairs(const struct field *f, emp_error *err)
 {
     int32_t count = f->c->entrant_count;
-    double  difference[EMP_TASK_LIST_MOST];
     double  p[EMP_COMPARISON_ENTRANTS], corrected[EMP_COMPARISON_ENTRANTS];
 
     f->test->wilcoxon_least =
         emp_wilcoxon_least(count > 1 ? count - 1 : 1, EMP_COMPARISON_LEVEL);
     if (f->rows < f->test->wilcoxon_least) return EMP_OK;
-    for (int32_t e = 0; e < count; e++) {
-        p[e] = NAN;
-        for (int32_t i = 0; i < f->rows; i++) difference[i] = log_ratio(f, i, e, f->best);
-        if (e != f->best) EMP_CHECK(emp_wilcoxon(&p[e], difference, f->rows, err));
-    }
-    emp_holm(corrected, p, count);
+    EMP_CHECK(test_against(f, f->best, p, corrected, err));
     for (int32_t e = 0; e < count; e++) {
         f->overall[e].p = p[e];
         f->overall[e].p_holm = corrected[e];
     }
+    if (f->c->against < 0) return EMP_OK;
+    EMP_CHECK(test_against(f, f->c->against, p, corrected, err));
+    for (int32_t e = 0; e < count; e++) f->overall[e].p_against = corrected[e];
     return EMP_OK;
 }
 
@@ -356,7 +370,7 @@ static double value_of(const emp_comparison_budget *budget)
 
 static void lay_points(emp_comparison *c, emp_comparison_axis axis)
 {
-    static const double steps[] = {1, 2, 5};
+    static const double steps[] = {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
     int32_t             largest = emp_comparison_largest(c, axis);
 
     if (largest < 0) return;
@@ -366,8 +380,11 @@ static void lay_points(emp_comparison *c, emp_comparison_axis axis)
     double most = value_of(&c->budget[largest]);
     for (double unit = axis == EMP_BY_CLOCK ? least_clock_s : 1; unit <= most;
          unit *= 10) {
-        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-            if (steps[i] * unit <= most) add_point(c, axis, steps[i] * unit);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            double value = steps[i] * unit;
+            bool   is_whole = axis == EMP_BY_CLOCK || value == floor(value);
+            if (value <= most && is_whole) add_point(c, axis, value);
+        }
     }
 }
 

@@ -7,6 +7,6 @@ function(add_bytes name file)
   file(APPEND ${OUTPUT} "const unsigned char ${name}[] = {\n${bytes}0};\n")
 endfunction()
 
-file(WRITE ${OUTPUT} "#include \"bench/explore/explore_internal.h\"\n\n")
+file(WRITE ${OUTPUT} "extern const unsigned char emp_explore_style[], emp_explore_script[];\n\n")
 add_bytes(emp_explore_style ${STYLE})
 add_bytes(emp_explore_script ${SCRIPT})

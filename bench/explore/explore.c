@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The figures of the page: the step of each placement, traced, by layer and device, and its ops one by one. */
+/* The figures of the page: the step of each placement, traced, by layer and device, its ops one by one, and moves of
+ * layers and ops, estimated by the surrogate, 16 at a time, and simulated where they matter most. */
 #include "bench/explore/explore.h"
 
 #include <inttypes.h>
@@ -8,12 +9,200 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/explore/explore_internal.h"
+#include "bench/plots/html.h"
 #include "bench/report/cells.h"
 #include "run/sheet/sheet.h"
+#include "sim/engine/sim.h"
 #include "sim/explain/brief.h"
 #include "sim/explain/moments.h"
 #include "sim/machine/colours.h"
+#include "sim/surrogate/surrogate.h"
+
+/* page.css and page.js; terminated. */
+extern const unsigned char emp_explore_style[], emp_explore_script[];
+
+/* A part of a placement that can be clicked: a layer, or one op with its class. */
+struct unit {
+    emp_op_id op;  /* -1: the unit is a layer */
+    int32_t   row; /* of the layer */
+    double    blame_s;
+};
+
+/* A unit on another device. */
+struct move {
+    int32_t
+        op_count; /* ops that change their device; 0: the unit cannot be there, or is */
+    double
+                estimate_frac; /* step time by the surrogate, over its estimate of the placement; NaN: none */
+    bool        is_simulated;
+    bool        is_feasible;  /* if simulated */
+    emp_time_ns step_time_ns; /* if simulated */
+};
+
+struct rank {
+    int32_t number; /* of an op or a unit */
+    double  value;
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+
+    if (x->value != y->value) return x->value > y->value ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+enum { BATCH = 16 };
+
+struct mover {
+    const emp_problem  *problem;
+    const emp_decision *decision;
+    const int32_t      *row_of_op;
+    const struct unit  *unit;
+    int32_t             unit_count;
+    struct move        *move;
+    emp_device_id      *placement[BATCH]; /* [op] each */
+    struct move        *estimated[BATCH]; /* whose step they are */
+    int32_t             waiting;
+    emp_surrogate      *surrogate; /* NULL: it does not know the rules */
+    double              now_s;     /* its estimate of the placement */
+};
+
+/* Moves a unit in the placement; the number of ops that are elsewhere then. */
+static int32_t place_unit(const struct mover *m, emp_device_id *placement,
+                          const struct unit *unit, emp_device_id to)
+{
+    const emp_graph *g = m->problem->graph;
+    const int32_t *class = m->problem->class_of_op;
+    int32_t count = 0;
+
+    memcpy(placement, m->decision->device_of_op, (size_t)g->op_count * sizeof to);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        bool is_in =
+            unit->op < 0 ? m->row_of_op[op] == unit->row : class[op] == class[unit->op];
+        if (is_in && class[op] >= 0) placement[op] = to;
+    }
+    emp_problem_legalize(m->problem, placement);
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        count += class[op] >= 0 && placement[op] != m->decision->device_of_op[op];
+    return count;
+}
+
+/* ---- moves, estimated by the surrogate ---- */
+
+static emp_status estimate_waiting(struct mover *m, emp_error *err)
+{
+    double step_s[BATCH];
+
+    if (m->waiting == 0) return EMP_OK;
+    EMP_CHECK(emp_surrogate_run(m->surrogate, m->placement, m->waiting, step_s, err));
+    for (int32_t i = 0; i < m->waiting; i++)
+        m->estimated[i]->estimate_frac = step_s[i] / m->now_s;
+    m->waiting = 0;
+    return EMP_OK;
+}
+
+/* Lets the surrogate sweep in the order of the placement's own step. */
+static emp_status begin_estimates(struct mover *m, emp_sim *sim, emp_error *err)
+{
+    emp_device_id *now[1] = {m->placement[0]};
+    emp_status     st =
+        emp_surrogate_create(&m->surrogate, m->problem, EMP_SURROGATE_FASTEST, NULL);
+
+    if (st == EMP_EUNSUPPORTED) return EMP_OK;
+    if (st != EMP_OK) return EMP_ERROR(st, "surrogate of %s", m->problem->workload);
+    memcpy(now[0], m->decision->device_of_op,
+           (size_t)m->problem->graph->op_count * sizeof **now);
+    EMP_CHECK(emp_surrogate_follow(m->surrogate, sim, now, 1, err));
+    return emp_surrogate_run(m->surrogate, now, 1, &m->now_s, err);
+}
+
+static emp_status estimate(struct mover *m, emp_error *err)
+{
+    for (int32_t u = 0; u < m->unit_count; u++) {
+        for (emp_device_id to = 0; to < m->problem->machine->device_count; to++) {
+            struct move *move = &m->move[u * m->problem->machine->device_count + to];
+            *move = (struct move){.estimate_frac = NAN};
+            move->op_count = place_unit(m, m->placement[m->waiting], &m->unit[u], to);
+            if (move->op_count == 0 || m->surrogate == NULL) continue;
+            m->estimated[m->waiting++] = move;
+            if (m->waiting == BATCH) EMP_CHECK(estimate_waiting(m, err));
+        }
+    }
+    return estimate_waiting(m, err);
+}
+
+/* ---- moves, simulated by the oracle ---- */
+
+static emp_status simulate_unit(struct mover *m, emp_sim *sim, int32_t unit,
+                                int32_t *left, emp_error *err)
+{
+    emp_sim_result result;
+    emp_decision   moved = *m->decision;
+
+    moved.device_of_op = m->placement[0];
+    for (emp_device_id to = 0; to<m->problem->machine->device_count && * left> 0; to++) {
+        struct move *move = &m->move[unit * m->problem->machine->device_count + to];
+        if (move->op_count == 0) continue;
+        place_unit(m, m->placement[0], &m->unit[unit], to);
+        EMP_CHECK(emp_sim_run_decision(sim, &moved, &result, err));
+        move->is_simulated = true;
+        move->is_feasible = result.is_feasible;
+        move->step_time_ns = result.step_time_ns;
+        --*left;
+    }
+    return EMP_OK;
+}
+
+/* Layers and ops get half of the steps each, those most to blame first. */
+static emp_status simulate(struct mover *m, emp_sim *sim, bool is_of_layers,
+                           emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    struct rank *rank = NULL;
+    int32_t      count = 0, left = EMP_EXPLORE_TRIALS / 2;
+
+    EMP_TRY(EMP_ALLOC(rank, (size_t)m->unit_count));
+    for (int32_t u = 0; u < m->unit_count; u++)
+        if ((m->unit[u].op < 0) == is_of_layers)
+            rank[count++] = (struct rank){u, m->unit[u].blame_s};
+    qsort(rank, (size_t)count, sizeof *rank, compare_ranks);
+    for (int32_t i = 0; i < count && left > 0; i++)
+        EMP_TRY(simulate_unit(m, sim, rank[i].number, &left, err));
+
+cleanup:
+    emp_free(rank);
+    return st;
+}
+
+/* Fills move[unit][device].
+ * \param row_of_op  [op] -1 = folded. \retval EMP_ENOMEM */
+static emp_status find_moves(struct move *move, const emp_problem *problem, emp_sim *sim,
+                             const emp_decision *decision, const int32_t *row_of_op,
+                             const struct unit *unit, int32_t unit_count, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    struct mover m = {.problem = problem,
+                      .decision = decision,
+                      .row_of_op = row_of_op,
+                      .unit = unit,
+                      .unit_count = unit_count,
+                      .move = move};
+
+    for (int32_t i = 0; i < BATCH; i++)
+        EMP_TRY(EMP_ALLOC(m.placement[i], (size_t)problem->graph->op_count));
+    EMP_TRY(begin_estimates(&m, sim, err));
+    EMP_TRY(estimate(&m, err));
+    EMP_TRY(simulate(&m, sim, true, err));
+    EMP_TRY(simulate(&m, sim, false, err));
+
+cleanup:
+    emp_surrogate_destroy(m.surrogate);
+    for (int32_t i = 0; i < BATCH; i++) emp_free(m.placement[i]);
+    return st;
+}
+
+/* ---- placements ---- */
 
 /* The ops that are listed: the most blamed ones of each layer, then of all layers, then those that run longest. */
 enum { OPS_OF_ROW = 3, OPS_BY_BLAME = EMP_EXPLORE_OPS * 3 / 4 };
@@ -35,9 +224,9 @@ struct study {
     emp_op_moment               *moment;  /* [op] */
     double                      *blame_s; /* [op] */
     struct cell                 *cell;    /* [row][device] */
-    emp_explore_unit            *unit;    /* rows first, then ops */
+    struct unit                 *unit;    /* rows first, then ops */
     int32_t                      unit_count;
-    emp_explore_move            *move; /* [unit][device] */
+    struct move                 *move; /* [unit][device] */
 };
 
 /* The page: what its placements share. */
@@ -78,22 +267,9 @@ static emp_status trace_step(struct study *s, emp_error *err)
 
 /* ---- what can be clicked ---- */
 
-struct rank {
-    emp_op_id op;
-    double    value;
-};
-
-static int compare_ranks(const void *a, const void *b)
-{
-    const struct rank *x = a, *y = b;
-
-    if (x->value != y->value) return x->value > y->value ? -1 : 1;
-    return x->op < y->op ? -1 : x->op > y->op;
-}
-
 static int compare_units(const void *a, const void *b)
 {
-    const emp_explore_unit *x = a, *y = b;
+    const struct unit *x = a, *y = b;
 
     if (x->blame_s != y->blame_s) return x->blame_s > y->blame_s ? -1 : 1;
     return x->op < y->op ? -1 : x->op > y->op;
@@ -119,14 +295,14 @@ static void add_ops(struct study *s, const struct rank *rank, bool *is_chosen,
     int32_t of_row[EMP_CELLS_MAX_ROWS] = {0};
 
     for (int32_t i = 0; i < s->problem->graph->op_count && s->unit_count < most; i++) {
-        const emp_op_id op = rank[i].op;
+        const emp_op_id op = rank[i].number;
         if (rank[i].value <= 0.0) return;
         const int32_t row = s->cells.row_of_op[op];
         if (is_chosen[op] || of_row[row] == most_of_row) continue;
         of_row[row]++;
         is_chosen[op] = true;
         s->unit[s->unit_count++] =
-            (emp_explore_unit){.op = op, .row = row, .blame_s = s->blame_s[op]};
+            (struct unit){.op = op, .row = row, .blame_s = s->blame_s[op]};
     }
 }
 
@@ -160,7 +336,7 @@ static emp_status choose_units(struct study *s, emp_error *err)
     EMP_CHECK(EMP_ALLOC(s->unit, most));
     EMP_CHECK(EMP_ALLOC(s->move, most * (size_t)device_count(s)));
     for (int32_t row = 0; row < rows; row++) {
-        s->unit[row] = (emp_explore_unit){.op = -1, .row = row};
+        s->unit[row] = (struct unit){.op = -1, .row = row};
         for (emp_device_id d = 0; d < device_count(s); d++)
             s->unit[row].blame_s += s->cell[row * device_count(s) + d].blame_s;
     }
@@ -180,8 +356,8 @@ static emp_status study_placement(struct study *s, emp_error *err)
     EMP_CHECK(emp_sim_create(&s->sim, s->problem, err));
     EMP_CHECK(trace_step(s, err));
     EMP_CHECK(choose_units(s, err));
-    return emp_explore_find_moves(s->move, s->problem, s->sim, decision,
-                                  s->cells.row_of_op, s->unit, s->unit_count, err);
+    return find_moves(s->move, s->problem, s->sim, decision, s->cells.row_of_op, s->unit,
+                      s->unit_count, err);
 }
 
 static void clear_study(struct study *s)
@@ -214,7 +390,7 @@ static json_t *moves_json(const struct study *s, int32_t unit)
     json_t *list = json_array();
 
     for (emp_device_id d = 0; d < device_count(s); d++) {
-        const emp_explore_move *m = &s->move[unit * device_count(s) + d];
+        const struct move *m = &s->move[unit * device_count(s) + d];
         if (m->op_count == 0) {
             append(&list, json_null());
             continue;
@@ -256,10 +432,10 @@ static int32_t name_of(struct page *page, emp_op_id op)
 
 static json_t *op_json(const struct study *s, struct page *page, int32_t unit)
 {
-    const emp_explore_unit *u = &s->unit[unit];
-    const emp_graph        *g = s->problem->graph;
-    const emp_op_moment    *m = &s->moment[u->op];
-    const emp_device_id     device = s->placement->decision.device_of_op[u->op];
+    const struct unit   *u = &s->unit[unit];
+    const emp_graph     *g = s->problem->graph;
+    const emp_op_moment *m = &s->moment[u->op];
+    const emp_device_id  device = s->placement->decision.device_of_op[u->op];
 
     return json_pack("{s:i, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name",
                      (int)name_of(page, u->op), "type", g->type_name[g->type[u->op]],
@@ -410,4 +586,47 @@ cleanup:
     json_decref(page.names);
     emp_free(page.name_of_op);
     return st;
+}
+
+/* ---- the page around the figures: its script builds all that is seen ---- */
+
+/* JSON inside an element: neither HTML nor XML sees markup in it. */
+static void write_json(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '<' || *text == '>' || *text == '&')
+            fprintf(file, "\\u%04x", (unsigned)*text);
+        else
+            fputc(*text, file);
+    }
+}
+
+static void write_script(FILE *file)
+{
+    fprintf(file, "<script>\n//<![CDATA[\n%s//]]>\n</script>\n",
+            (const char *)emp_explore_script);
+}
+
+emp_status emp_explore_write(FILE *file, const json_t *data, emp_error *err)
+{
+    const char *workload = json_string_value(json_object_get(data, "workload"));
+    const char *machine = json_string_value(json_object_get(data, "machine"));
+    char       *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    char        title[512];
+
+    if (text == NULL) return EMP_ERROR(EMP_ENOMEM, "page of %s", workload);
+    snprintf(title, sizeof title, "Explore placements: %s on %s", workload, machine);
+    emp_html_begin(file, title);
+    fprintf(file, "<style>\n%s</style>\n", (const char *)emp_explore_style);
+    emp_html_put(file, "<h1>", title, "</h1>\n");
+    fputs("<div id=\"page\"><p class=\"note\">This page needs JavaScript, and no "
+          "network.</p></div>\n"
+          "<script type=\"application/json\" id=\"data\">",
+          file);
+    write_json(file, text);
+    fputs("</script>\n", file);
+    write_script(file);
+    emp_html_end(file);
+    free(text);
+    return EMP_OK;
 }

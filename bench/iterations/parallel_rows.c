@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/iterations/parallel_rows.h"
+#include "bench/iterations/iterations.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -220,7 +220,7 @@ static emp_status predict(emp_parallel_row *row, clusters *c, bool all_ranks,
     const emp_cluster    *cluster = NULL;
 
     EMP_TRY(find_cluster(&cluster, c, row->gpu, err));
-    EMP_TRY(emp_parallel_model_load(&model, row->model, row->layers, err));
+    EMP_TRY(emp_parallel_model_load(&model, NULL, row->model, row->layers, err));
     for (int32_t l = 0; l < model.layer_count; l++)
         row->has_experts |= model.layer[l].experts > 0;
     EMP_TRY(emp_parallel_predict(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/iterations/step.h"
+#include "bench/iterations/plan.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/iterations/layers_plan.h"
+#include "bench/iterations/plan.h"
 
 #include <math.h>
 

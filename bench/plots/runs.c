@@ -368,6 +368,11 @@ emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err)
     if (runs->run_count > 0)
         qsort(runs->run, (size_t)runs->run_count, sizeof *runs->run, compare_runs);
     drop_older(runs);
+    emp_free(runs->series);
+    emp_free(runs->group);
+    runs->series = NULL;
+    runs->group = NULL;
+    runs->series_count = runs->group_count = 0;
     EMP_CHECK(EMP_ALLOC(runs->series, (size_t)runs->run_count));
     EMP_CHECK(EMP_ALLOC(runs->group, (size_t)runs->run_count));
     for (int32_t i = 0; i < runs->run_count; i++) {

@@ -58,7 +58,7 @@ typedef struct {
  * \retval EMP_ENOMEM */
 emp_status emp_report_runs_add(emp_report_runs *runs, const char *path, emp_error *err);
 
-/** Sorts the runs and finds series and groups. The last changed of several records of one
+/** Sorts the runs and finds series and groups, anew if runs were added since the last call. The last changed of several records of one
  * run stays, with a warning that names it. O(n log n).
  * \retval EMP_ENOMEM */
 emp_status emp_report_runs_group(emp_report_runs *runs, emp_error *err);

@@ -1,11 +1,175 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/report/cells.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/collections.h"
 #include "base/mem.h"
+#include "baselines/baselines.h"
+#include "sim/graph/op.h"
+
+/* ---- the place of an op in its model, by its name ---- */
+
+/* Ranks of rows, from the input up; a decoder stands above its encoder. */
+enum {
+    RANK_OTHER = -1,
+    RANK_EMBEDDING = 0,
+    RANK_CELL = 1,
+    RANK_DECODER = 1 << 20,
+    RANK_ATTENTION = 1 << 21,
+    RANK_OUTPUT
+};
+
+static const char *const optimizers[] = {"Adam", "Momentum", "RMSProp", "Adagrad",
+                                         "GradientDescent"};
+
+/* Whether a path component is an optimizer's, as "Adam" or "Adam_1". */
+static bool is_optimizer(const char *component)
+{
+    for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
+        size_t length = strlen(optimizers[i]);
+        if (strncmp(component, optimizers[i], length) == 0 &&
+            strchr("/_", component[length]) != NULL) /* or the end */
+            return true;
+    }
+    return false;
+}
+
+/* The pass, and the name that stands inside. */
+static void unwrap(emp_op_place *place, const char *name)
+{
+    const char *update = strstr(name, "/update_"), *leaf = strrchr(name, '/');
+    const char *forward = name;
+    size_t      length = emp_forward_of_gradient(name, &forward);
+
+    place->pass = EMP_CELLS_FORWARD;
+    if (emp_is_gradient_name(name)) {
+        place->pass = EMP_CELLS_BACKWARD;
+        if (length == 0) forward = strchr(name, '/') + 1;
+    } else if (strncmp(name, "clip_by_global_norm", 19) == 0) {
+        place->pass = EMP_CELLS_BACKWARD;
+    } else if (update != NULL && is_optimizer(name)) {
+        place->pass = EMP_CELLS_UPDATE;
+        forward = update + strlen("/update_");
+    } else if (is_optimizer(name) || (leaf != NULL && is_optimizer(leaf + 1))) {
+        place->pass = EMP_CELLS_UPDATE;
+    }
+    snprintf(place->forward, sizeof place->forward, "%.*s",
+             (int)(length > 0 ? length : strlen(forward)), forward);
+}
+
+/* Length of a component without its "_N", and N; "cell_1" is a name, "cell_1_2" is not. */
+static size_t strip(const char *component, size_t length, int32_t *number)
+{
+    size_t digits = length;
+
+    *number = -1;
+    while (digits > 0 && isdigit((unsigned char)component[digits - 1])) digits--;
+    if (digits == length || digits < 2 || component[digits - 1] != '_') return length;
+    if (length - digits > 8) return length;
+    if (digits == 5 && strncmp(component, "cell_", 5) == 0) return length;
+    if (sscanf(component + digits, "%8d", number) != 1) return length;
+    return digits - 1;
+}
+
+/* The name without numbers, and the outermost number. */
+static void find_number(emp_op_place *place)
+{
+    const char *at = place->forward;
+    char       *to = place->like;
+
+    place->number = 0;
+    for (bool is_found = false; *at != '\0';) {
+        int32_t number;
+        size_t  length = strcspn(at, "/"), kept = strip(at, length, &number);
+        if (number >= 0 && !is_found) {
+            place->number = number;
+            is_found = true;
+        }
+        memcpy(to, at, kept);
+        to += kept;
+        at += length;
+        if (*at == '/') *to++ = *at++;
+    }
+    *to = '\0';
+}
+
+static void name_cell(emp_op_place *place, int32_t cell, bool has_decoder)
+{
+    bool        is_decoder = emp_name_is_in_decoder(place->forward);
+    const char *side = !has_decoder ? "" : is_decoder ? "decoder " : "encoder ";
+    bool        is_left_to_right = strstr(place->forward, "/fw/") != NULL;
+
+    place->is_right_to_left = strstr(place->forward, "/bw/") != NULL;
+    place->is_cell = true;
+    place->rank =
+        RANK_CELL + 2 * cell + place->is_right_to_left + (is_decoder ? RANK_DECODER : 0);
+    snprintf(place->row, sizeof place->row, "%slayer %d%s", side, cell + 1,
+             place->is_right_to_left ? ", right to left"
+             : is_left_to_right      ? ", left to right"
+                                     : "");
+}
+
+static void name_embedding(emp_op_place *place, bool has_decoder)
+{
+    bool is_target =
+        emp_name_is_in_decoder(place->forward) || strstr(place->forward, "tgt") != NULL;
+
+    place->rank = RANK_EMBEDDING + (has_decoder && is_target ? RANK_DECODER : 0);
+    snprintf(place->row, sizeof place->row, "%sembedding",
+             !has_decoder ? ""
+             : is_target  ? "decoder "
+                          : "encoder ");
+}
+
+void emp_op_place_read(emp_op_place *place, const char *name, bool has_decoder)
+{
+    int32_t cell = -1;
+
+    memset(place, 0, sizeof *place);
+    unwrap(place, name);
+    find_number(place);
+    place->rank = RANK_OTHER;
+    snprintf(place->row, sizeof place->row, "other ops");
+    switch (emp_role_of_name(place->forward, &cell)) {
+    case EMP_ROLE_CELL: name_cell(place, cell, has_decoder); break;
+    case EMP_ROLE_EMBEDDING: name_embedding(place, has_decoder); break;
+    case EMP_ROLE_OUTPUT:
+        if (strstr(place->forward, "attention") != NULL ||
+            strstr(place->forward, "memory_layer") != NULL) {
+            place->rank = RANK_ATTENTION;
+            snprintf(place->row, sizeof place->row, "attention");
+        } else {
+            place->rank = RANK_OUTPUT;
+            snprintf(place->row, sizeof place->row, "softmax");
+        }
+        break;
+    case EMP_ROLE_NONE: break;
+    }
+}
+
+/* The first \a depth scopes of a forward name, after \a model and its repetitions ("" =
+ * there is none); "(top)" if it has none. */
+static void take_scopes(char scope[EMP_CELLS_NAME_BYTES], const char *forward,
+                        const char *model, int32_t depth)
+{
+    size_t length = 0, skip = strlen(model);
+
+    while (skip > 0 && strncmp(forward, model, skip) == 0 && forward[skip] == '/')
+        forward += skip + 1;
+    for (size_t i = 0; forward[i] != '\0' && depth > 0; i++) {
+        if (forward[i] != '/') continue;
+        length = i;
+        depth--;
+    }
+    if (length == 0)
+        snprintf(scope, EMP_CELLS_NAME_BYTES, "(top)");
+    else
+        snprintf(scope, EMP_CELLS_NAME_BYTES, "%.*s", (int)length, forward);
+}
 
 enum { MAX_DEPTH = 2, LEAST_STEPS = 2 };
 
@@ -133,7 +297,7 @@ static void find_model(const struct builder *b, char *model)
          round++) { /* majority vote of Boyer and Moore, then count */
         for (emp_op_id op = 0; op < op_count; op++) {
             if (!is_shown(b, op)) continue;
-            emp_op_place_scope(scope, b->place[op].forward, "", 1);
+            take_scopes(scope, b->place[op].forward, "", 1);
             bool is_same = strcmp(scope, model) == 0;
             if (round == 1) {
                 shown++;
@@ -155,12 +319,12 @@ static bool find_scopes(struct builder *b, const char *model, int32_t depth)
     char scope[EMP_CELLS_NAME_BYTES];
 
     b->row_count = 0;
-    for (int32_t pass = 0; pass < EMP_PASS_COUNT;
+    for (int32_t pass = 0; pass < EMP_CELLS_PASSES;
          pass++) { /* forward ops set the order */
         for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
             if (!is_shown(b, op) || (int32_t)b->place[op].pass != pass) continue;
             memset(scope, 0, sizeof scope);
-            emp_op_place_scope(scope, b->place[op].forward, model, depth);
+            take_scopes(scope, b->place[op].forward, model, depth);
             b->row[op] = find_row(b, scope, 0);
             if (b->row[op] < 0) return false;
         }
@@ -186,7 +350,7 @@ static void find_rows(struct builder *b)
     for (emp_op_id op = 0; op < b->problem->graph->op_count; op++) {
         char scope[EMP_CELLS_NAME_BYTES] = "";
         if (!is_shown(b, op)) continue;
-        emp_op_place_scope(scope, b->place[op].forward, model, 1);
+        take_scopes(scope, b->place[op].forward, model, 1);
         b->row[op] = find_row(b, scope, 0);
         if (b->row[op] < 0) b->row[op] = EMP_CELLS_MAX_ROWS - 1;
     }
@@ -194,14 +358,15 @@ static void find_rows(struct builder *b)
 
 /* ---- cells --------------------------------------------------------------------------- */
 
-static size_t offset_of(const emp_cells *c, int32_t row, emp_pass pass, int32_t step)
+static size_t offset_of(const emp_cells *c, int32_t row, emp_cells_pass pass,
+                        int32_t step)
 {
-    size_t cell = ((size_t)row * EMP_PASS_COUNT + pass) * (size_t)(c->step_count + 1);
+    size_t cell = ((size_t)row * EMP_CELLS_PASSES + pass) * (size_t)(c->step_count + 1);
 
     return (cell + (size_t)step) * (size_t)c->device_count;
 }
 
-const int32_t *emp_cells_at(const emp_cells *cells, int32_t row, emp_pass pass,
+const int32_t *emp_cells_at(const emp_cells *cells, int32_t row, emp_cells_pass pass,
                             int32_t step)
 {
     return &cells->op_count[offset_of(cells, row, pass, step)];
@@ -214,7 +379,8 @@ static emp_status count_ops(emp_cells *c, const struct builder *b,
     c->step_count = b->step_count;
     c->device_count = b->problem->machine->device_count;
     c->row_name = emp_calloc((size_t)c->row_count, EMP_CELLS_NAME_BYTES);
-    c->op_count = EMP_NEW_ARRAY(int32_t, offset_of(c, c->row_count, EMP_PASS_FORWARD, 0));
+    c->op_count =
+        EMP_NEW_ARRAY(int32_t, offset_of(c, c->row_count, EMP_CELLS_FORWARD, 0));
     if (c->row_name == NULL || c->op_count == NULL)
         return EMP_ERROR(EMP_ENOMEM, "grid of %d rows, %d steps", c->row_count,
                          c->step_count);

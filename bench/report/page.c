@@ -106,7 +106,7 @@ static void write_problem_title(FILE *file, const emp_study *s, int32_t number)
             r->decision.op_count, r->graph_hash, r->machine_hash, r->runtime_hash);
 }
 
-static void write_clock_note(FILE *file, const emp_curves_clock *clock)
+static void write_clock_note(FILE *file, const emp_report_clock *clock)
 {
     char text[256];
 
@@ -128,10 +128,9 @@ static void write_clock_note(FILE *file, const emp_curves_clock *clock)
 /* Why figures are not there. */
 static void write_absences(FILE *file, const emp_study *s)
 {
-    char       text[EMP_ERROR_MSG_BYTES + 96];
-    emp_curves curves = {s->runs, s->group, s->bound_s};
+    char text[EMP_ERROR_MSG_BYTES + 96];
 
-    if (emp_curves_are_levels(&curves))
+    if (s->clock.runs == 0)
         write_note(file,
                    "There is no curve: all that these methods proposed was scored at "
                    "once.");

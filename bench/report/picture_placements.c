@@ -97,7 +97,7 @@ static double panel_x(const struct layout *l, int32_t panel)
 /* Left end of a column in its grid; the column of ops of no step stands apart. */
 static double column_x(const struct layout *l, int32_t panel, int32_t step)
 {
-    if (panel == EMP_PASS_UPDATE) return panel_x(l, panel);
+    if (panel == EMP_CELLS_UPDATE) return panel_x(l, panel);
     return panel_x(l, panel) + step * l->step +
            (step == l->cells->step_count && step > 0 ? APART : 0);
 }
@@ -111,7 +111,7 @@ static void describe(char *text, size_t size, const struct layout *l, int32_t ro
 
     emp_text_add(&title, "%s, %s", l->cells->row_name[row], panel_name[panel]);
     if (step < l->cells->step_count) emp_text_add(&title, ", step %d", step + 1);
-    if (step == l->cells->step_count && step > 0 && panel != EMP_PASS_UPDATE)
+    if (step == l->cells->step_count && step > 0 && panel != EMP_CELLS_UPDATE)
         emp_text_add(&title, ", of no step");
     for (emp_device_id d = 0; d < l->cells->device_count; d++) {
         if (count[d] == 0) continue;
@@ -155,10 +155,10 @@ static int32_t find_devices(const int32_t *count, int32_t device_count,
 static void draw_cell(emp_drawing *d, const struct layout *l, const emp_cells *cells,
                       emp_point corner, int32_t row, int32_t panel, int32_t step)
 {
-    const int32_t *count = emp_cells_at(cells, row, (emp_pass)panel, step);
+    const int32_t *count = emp_cells_at(cells, row, (emp_cells_pass)panel, step);
     emp_device_id  most[2];
     int32_t        total = find_devices(count, cells->device_count, most);
-    double         width = panel == EMP_PASS_UPDATE    ? l->update
+    double         width = panel == EMP_CELLS_UPDATE   ? l->update
                            : step == cells->step_count ? l->rest
                                                        : l->step;
     emp_box box = {corner.x + column_x(l, panel, step), corner.y + HEAD + row * ROW,
@@ -214,12 +214,12 @@ static void draw_head(emp_drawing *d, const struct layout *l,
     emp_drawing_text(d, corner.x, corner.y + 27, p->verdict,
                      &(emp_lettering){.colour = EMP_SOFT, .size = FONT});
     for (int32_t panel = 0; panel < PANELS; panel++) {
-        double room = panel == EMP_PASS_UPDATE ? l->update : panel_x(l, 1) - GAP;
+        double room = panel == EMP_CELLS_UPDATE ? l->update : panel_x(l, 1) - GAP;
         bool   has_room = emp_label_width(panel_name[panel], SMALL) <= room;
         emp_drawing_text(d, corner.x + panel_x(l, panel), corner.y + 42,
                          has_room ? panel_name[panel] : panel_short[panel],
                          &(emp_lettering){.colour = EMP_SOFT, .size = SMALL});
-        if (panel != EMP_PASS_UPDATE) draw_steps(d, l, corner, panel);
+        if (panel != EMP_CELLS_UPDATE) draw_steps(d, l, corner, panel);
     }
 }
 
@@ -231,7 +231,7 @@ static void draw_grid(emp_drawing *d, const struct layout *l,
     draw_head(d, l, p, corner);
     for (int32_t row = 0; row < c->row_count; row++) {
         for (int32_t panel = 0; panel < PANELS; panel++) {
-            int32_t steps = panel == EMP_PASS_UPDATE ? 0 : c->step_count;
+            int32_t steps = panel == EMP_CELLS_UPDATE ? 0 : c->step_count;
             for (int32_t s = 0; s < steps; s++) draw_cell(d, l, c, corner, row, panel, s);
             draw_cell(d, l, c, corner, row, panel, c->step_count);
         }

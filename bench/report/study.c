@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/report/study.h"
+#include "bench/report/page.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text/units.h"
+#include "bench/plots/chart.h"
 #include "bench/report/cells.h"
 #include "bench/report/timeline.h"
 #include "sim/bounds/bounds.h"
@@ -21,7 +22,7 @@ static const struct {
     [EMP_FIGURE_PLACEMENTS] = {"placements", "Placements side by side"},
     [EMP_FIGURE_TIMELINE] = {"timeline", "Timeline of the best placement's step"},
     [EMP_FIGURE_MEANS] = {"means", "Mean of each batch"},
-    [EMP_FIGURE_METRICS] = {"metrics", "What methods report"}};
+    [EMP_FIGURE_METRICS] = {"metrics", "Metrics of methods"}};
 
 const char *emp_figure_name(emp_figure_kind kind) { return kinds[kind].name; }
 const char *emp_figure_title(emp_figure_kind kind) { return kinds[kind].title; }
@@ -293,25 +294,244 @@ static emp_status draw_problem(emp_study *s, int32_t group,
                          emp_figure_full_name(name, EMP_FIGURE_TIMELINE, group), err);
 }
 
+/* ---- series and their clocks ---- */
+
+enum {
+    WIDTH = 680,
+    HEIGHT = 400,
+    SMALL_WIDTH = 286,
+    SMALL_HEIGHT = 176,
+    COLUMNS = 3, /* of small charts */
+    HEADING = 26 /* above them */
+};
+
+static const emp_report_series *series_of(const emp_study *s, int32_t number)
+{
+    return &s->runs->series[s->group->first_series + number];
+}
+
+/* A method that had all scored at once has no curve, but a level to compare with. */
+static bool is_level(const emp_study *s, const emp_report_series *series)
+{
+    for (int32_t i = series->first_run; i < series->first_run + series->run_count; i++) {
+        if (s->runs->run[i].record.point_count > 1) return false;
+    }
+    return true;
+}
+
+static emp_report_clock count_clocks(const emp_study *s)
+{
+    emp_report_clock clock = {0};
+
+    for (int32_t i = 0; i < s->group->series_count; i++) {
+        const emp_report_series *series = series_of(s, i);
+        if (is_level(s, series)) continue;
+        for (int32_t r = series->first_run; r < series->first_run + series->run_count;
+             r++) {
+            clock.runs++;
+            clock.timed += emp_band_has_axis(&s->runs->run[r], EMP_CURVE_BY_SECONDS);
+            clock.cpu += emp_band_has_axis(&s->runs->run[r], EMP_CURVE_BY_CPU);
+        }
+    }
+    return clock;
+}
+
+/* ---- curves of step times ---- */
+
+struct bands {
+    emp_band        *band;
+    emp_chart_curve *curve;
+    int32_t          count;
+};
+
+static void clear_bands(struct bands *b)
+{
+    for (int32_t i = 0; b->band != NULL && i < b->count; i++) emp_band_clear(&b->band[i]);
+    emp_free(b->band);
+    emp_free(b->curve);
+}
+
+/* Where a level lies in x is of no interest. */
+static emp_status set_styles(struct bands *b, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    const char **label = NULL;
+    int32_t     *style = NULL;
+
+    EMP_TRY(EMP_ALLOC(label, (size_t)b->count));
+    EMP_TRY(EMP_ALLOC(style, (size_t)b->count));
+    for (int32_t i = 0; i < b->count; i++) label[i] = b->curve[i].label;
+    emp_report_series_styles(style, label, b->count);
+    for (int32_t i = 0; i < b->count; i++) b->curve[i].style = style[i];
+
+cleanup:
+    emp_free(label);
+    emp_free(style);
+    return st;
+}
+
+static emp_status create_bands(struct bands *b, const emp_study *s, int32_t what,
+                               emp_curve_axis axis, emp_error *err)
+{
+    *b = (struct bands){.count = s->group->series_count};
+    EMP_CHECK(EMP_ALLOC(b->band, (size_t)b->count));
+    EMP_CHECK(EMP_ALLOC(b->curve, (size_t)b->count));
+    for (int32_t i = 0; i < b->count; i++) {
+        const emp_report_series *series = series_of(s, i);
+        bool                     level = is_level(s, series);
+        EMP_CHECK(emp_band_create(&b->band[i], &s->runs->run[series->first_run],
+                                  series->run_count, what,
+                                  level ? EMP_CURVE_BY_EVALUATIONS : axis, err));
+        b->curve[i] = (emp_chart_curve){&b->band[i], series->label, 0, level};
+    }
+    return set_styles(b, err);
+}
+
+static emp_status draw(emp_drawing *d, const emp_study *s, emp_chart chart, int32_t what,
+                       emp_curve_axis axis, const char *name, const char *label,
+                       emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    struct bands b = {0};
+
+    *d = (emp_drawing){0};
+    EMP_TRY(create_bands(&b, s, what, axis, err));
+    chart.curve = b.curve;
+    chart.curve_count = b.count;
+    chart.has_names = true;
+    chart.is_log_x = true;
+    if (s->clock.runs == 0 || emp_chart_is_empty(&chart)) goto cleanup;
+    chart.box = (emp_box){0, 0, WIDTH, emp_chart_height(&chart, HEIGHT)};
+    emp_drawing_init(d, name, label, WIDTH, chart.box.height);
+    emp_chart_draw(d, &chart);
+    st = emp_drawing_check(d, err);
+
+cleanup:
+    clear_bands(&b);
+    return st;
+}
+
+static emp_status draw_best(emp_drawing *drawing, const emp_study *s, emp_curve_axis axis,
+                            const char *name, emp_error *err)
+{
+    static const struct {
+        const char *x_label, *label;
+    } by[] = {
+        [EMP_CURVE_BY_EVALUATIONS] = {"placements scored",
+                                      "best step time so far against placements scored"},
+        [EMP_CURVE_BY_CPU] = {"CPU seconds of one thread",
+                              "best step time so far against CPU seconds"},
+        [EMP_CURVE_BY_SECONDS] = {"seconds", "best step time so far against seconds"}};
+    emp_chart chart = {.x_label = by[axis].x_label,
+                       .y_label = "best step so far, s",
+                       .bound = s->bound_s,
+                       .is_step = true};
+
+    return draw(drawing, s, chart, EMP_CURVE_BEST, axis, name, by[axis].label, err);
+}
+
+static emp_status draw_means(emp_drawing *drawing, const emp_study *s, const char *name,
+                             emp_error *err)
+{
+    emp_chart chart = {
+        .x_label = "placements scored", .y_label = "mean of a batch, s", .bound = NAN};
+
+    return draw(drawing, s, chart, EMP_CURVE_MEAN, EMP_CURVE_BY_EVALUATIONS, name,
+                "mean step time of each batch against placements scored", err);
+}
+
+/* ---- metrics of methods ---- */
+
+static bool has_metrics(const emp_study *s, const emp_report_series *series)
+{
+    return s->runs->run[series->first_run].record.metric_count > 0 &&
+           !is_level(s, series);
+}
+
+static emp_status draw_metric(emp_drawing *d, const emp_study *s, int32_t number,
+                              int32_t metric, emp_point corner, emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    const emp_report_series *series = series_of(s, number);
+    const emp_report_run    *run = &s->runs->run[series->first_run];
+    const char              *name = run->record.metric_name[metric];
+    emp_band                 band = {0};
+    const int32_t            own = emp_report_method_style(series->label);
+    emp_chart_curve          curve = {&band, name, own >= 0 ? own : number, false};
+    emp_chart                chart = {
+                       .box = {corner.x, corner.y + HEADING, SMALL_WIDTH, SMALL_HEIGHT - HEADING},
+                       .x_label = "placements scored",
+                       .y_label = "",
+                       .bound = NAN,
+                       .curve = &curve,
+                       .curve_count = 1};
+
+    EMP_TRY(emp_band_create(&band, run, series->run_count, EMP_CURVE_METRIC + metric,
+                            EMP_CURVE_BY_EVALUATIONS, err));
+    emp_drawing_text(d, corner.x + 4, corner.y + 19, name,
+                     &(emp_lettering){.size = EMP_CHART_FONT});
+    if (!emp_chart_is_empty(&chart)) emp_chart_draw(d, &chart);
+
+cleanup:
+    emp_band_clear(&band);
+    return st;
+}
+
+/* Returns where the next series begins. */
+static emp_status draw_series(emp_drawing *d, const emp_study *s, int32_t number,
+                              double *y, emp_error *err)
+{
+    const emp_report_series *series = series_of(s, number);
+    int32_t                  count = s->runs->run[series->first_run].record.metric_count;
+
+    emp_drawing_text(d, 4, *y + 18, series->label,
+                     &(emp_lettering){.size = EMP_CHART_FONT + 1});
+    *y += HEADING;
+    for (int32_t m = 0; m < count; m++) {
+        emp_point corner = {m % COLUMNS * SMALL_WIDTH,
+                            *y + (m - m % COLUMNS) / COLUMNS * SMALL_HEIGHT};
+        EMP_CHECK(draw_metric(d, s, number, m, corner, err));
+    }
+    *y += (count + COLUMNS - 1) / COLUMNS * SMALL_HEIGHT;
+    return EMP_OK;
+}
+
+static emp_status draw_metrics(emp_drawing *drawing, const emp_study *s, const char *name,
+                               emp_error *err)
+{
+    double y = 0;
+
+    *drawing = (emp_drawing){0};
+    for (int32_t i = 0; i < s->group->series_count; i++) {
+        if (!has_metrics(s, series_of(s, i))) continue;
+        if (y == 0)
+            emp_drawing_init(drawing, name, "what methods report of themselves",
+                             COLUMNS * SMALL_WIDTH, 0);
+        EMP_CHECK(draw_series(drawing, s, i, &y, err));
+    }
+    drawing->height = y;
+    return emp_drawing_check(drawing, err);
+}
+
+/* ---- all figures ---- */
+
 static emp_status draw_curves(emp_study *s, int32_t group, emp_error *err)
 {
-    emp_curves curves = {s->runs, s->group, s->bound_s};
-    char       name[EMP_DRAWING_NAME_BYTES];
+    char name[EMP_DRAWING_NAME_BYTES];
 
-    s->clock = emp_curves_count_clocks(&curves);
-    EMP_CHECK(emp_curves_draw_best(
-        &s->figure[EMP_FIGURE_CURVES], &curves, EMP_CURVE_BY_EVALUATIONS,
-        emp_figure_full_name(name, EMP_FIGURE_CURVES, group), err));
+    s->clock = count_clocks(s);
+    /* The clock that all runs have which have any. */
+    const emp_curve_axis clock =
+        s->clock.cpu == s->clock.timed ? EMP_CURVE_BY_CPU : EMP_CURVE_BY_SECONDS;
+    EMP_CHECK(draw_best(&s->figure[EMP_FIGURE_CURVES], s, EMP_CURVE_BY_EVALUATIONS,
+                        emp_figure_full_name(name, EMP_FIGURE_CURVES, group), err));
     if (s->clock.timed > 0)
-        EMP_CHECK(emp_curves_draw_best(
-            &s->figure[EMP_FIGURE_CLOCK], &curves, emp_curves_choose_clock(&curves),
-            emp_figure_full_name(name, EMP_FIGURE_CLOCK, group), err));
-    EMP_CHECK(emp_curves_draw_means(&s->figure[EMP_FIGURE_MEANS], &curves,
-                                    emp_figure_full_name(name, EMP_FIGURE_MEANS, group),
-                                    err));
-    return emp_curves_draw_metrics(&s->figure[EMP_FIGURE_METRICS], &curves,
-                                   emp_figure_full_name(name, EMP_FIGURE_METRICS, group),
-                                   err);
+        EMP_CHECK(draw_best(&s->figure[EMP_FIGURE_CLOCK], s, clock,
+                            emp_figure_full_name(name, EMP_FIGURE_CLOCK, group), err));
+    EMP_CHECK(draw_means(&s->figure[EMP_FIGURE_MEANS], s,
+                         emp_figure_full_name(name, EMP_FIGURE_MEANS, group), err));
+    return draw_metrics(&s->figure[EMP_FIGURE_METRICS], s,
+                        emp_figure_full_name(name, EMP_FIGURE_METRICS, group), err);
 }
 
 emp_status emp_study_create(emp_study *s, const emp_report_runs *runs, int32_t group,

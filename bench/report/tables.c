@@ -11,7 +11,6 @@
 #include "bench/plots/html.h"
 #include "bench/tables/paper.h"
 #include "run/sheet/sheet.h"
-#include "run/stats.h"
 
 static double best_of(const emp_report_run *run)
 {
@@ -189,8 +188,8 @@ emp_status emp_report_tables(FILE *file, const emp_report_runs *runs,
     EMP_SHEET_INIT(&setup, setup_columns);
     EMP_SHEET_INIT(&result, result_columns);
     if (value == NULL) EMP_FAIL(EMP_ENOMEM, "summary of %d runs", group->run_count);
-    emp_sheet_set_title(&setup, "What was run");
-    emp_sheet_set_title(&result, "What came of it");
+    emp_sheet_set_title(&setup, "Runs");
+    emp_sheet_set_title(&result, "Results");
     result.infinite = "does not fit";
     for (int32_t i = 0; i < group->series_count; i++) {
         const emp_report_series *s = &runs->series[group->first_series + i];

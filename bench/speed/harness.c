@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/text/options.h"
 #include "base/work.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 
 enum { ROUNDS_MIN = 3, WAY_S_MAX = 10, TASK_S_MAX = 60 };
 

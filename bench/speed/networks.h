@@ -47,8 +47,6 @@ extern const emp_network *const emp_networks[EMP_NETWORKS];
 emp_status emp_network_create(void **state, const emp_network *network,
                               const emp_network_params *params, emp_error *err);
 void       emp_network_destroy(void *state, const emp_network *network);
-double     emp_network_update(void *state, const emp_network *network, int32_t threads);
-
 /* ---- for the networks ---- */
 
 /** The neighbours of a node in a synthetic graph: so far off, ascending. */

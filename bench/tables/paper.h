@@ -58,12 +58,4 @@ double emp_paper_asked(const emp_paper_demand *demand);
 /** True if that is more than the device's peak rate: the step was of another size. */
 bool emp_paper_is_impossible(const emp_paper_demand *demand);
 
-/** Seconds per step as reported for a task whose ops were grouped at random, over several
- * groupings (Table 2). */
-emp_summary emp_paper_random_s(int32_t task);
-
-/** The improvement by learned groups that Table 2 reports, as a fraction: 1 - HDP of Table
- * 1 / the best random grouping. */
-double emp_paper_improvement(int32_t task);
-
 #endif /* EMP_BENCH_TABLES_PAPER_H */

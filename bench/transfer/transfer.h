@@ -11,7 +11,7 @@
  *     anneal from m-sct      annealing starts at m-SCT's
  *     anneal from the best proposed      annealing starts at the best of the following
  *     anneal from frequencies     annealing starts where a table of what was imitated has most ops
- *                                 of each kind (frequencies.h); one sample is the table alone
+ *                                 of each kind (emp_frequencies_place()); one sample is the table alone
  *     m-sct, m-etf, heft, metis, scotch, mincut, acyclic, expert     one sample
  *
  * N_eq is how many samples annealing needs to be as good as the trained learner with the least
@@ -23,7 +23,6 @@
 #include "bench/trials/statistics.h"
 #include "run/jobs/jobs.h"
 #include "run/sheet/sheet.h"
-#include "run/stats.h"
 
 enum { EMP_SPLIT_TASKS = 12 /**< most of either side */ };
 

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 
 /* ---- intervals ---- */
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/text/options.h"
@@ -17,11 +18,22 @@ struct axis {
     int32_t         count;
 };
 
-static const char *key_of(const void *context, int32_t i)
+/* The name of one task only: its key, or its spec where several have that key. */
+static const char *own_name(const struct axis *all, int32_t i)
+{
+    for (int32_t k = 0; k < all->count; k++)
+        if (k != i && strcmp(all->task[k].key, all->task[i].key) == 0)
+            return all->task[i].spec;
+    return all->task[i].key;
+}
+
+/* The keys, and then the names of one task each. */
+static const char *name_of(const void *context, int32_t i)
 {
     const struct axis *all = (const struct axis *)context;
 
-    return i < all->count ? all->task[i].key : NULL;
+    if (i < all->count) return all->task[i].key;
+    return i < 2 * all->count ? own_name(all, i - all->count) : NULL;
 }
 
 emp_status emp_trials_choose(emp_trials_tasks *tasks, const emp_task *task, int32_t count,
@@ -30,10 +42,12 @@ emp_status emp_trials_choose(emp_trials_tasks *tasks, const emp_task *task, int3
 {
     const struct axis all = {task, count};
 
-    EMP_CHECK(emp_word_list_check(rows, what, key_of, &all, err));
+    EMP_CHECK(emp_word_list_check(rows, what, name_of, &all, err));
     EMP_CHECK(EMP_ALLOC(tasks->task, (size_t)count));
+    if (rows == NULL) rows = fallback;
     for (int32_t i = 0; i < count; i++)
-        if (emp_word_list_has(rows != NULL ? rows : fallback, task[i].key))
+        if (emp_word_list_has(rows, task[i].key) ||
+            emp_word_list_has(rows, own_name(&all, i)))
             tasks->task[tasks->count++] = task[i];
     return EMP_OK;
 }

@@ -19,7 +19,7 @@
 #define EMP_BENCH_TRIALS_TRIALS_H
 
 #include "run/jobs/jobs.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 #include "sim/engine/sim.h"
 
 enum { EMP_TRIALS_SEEDS = 100 /**< most runs of a cell */ };
@@ -45,10 +45,10 @@ typedef struct {
     char runtime[EMP_RECORD_NAME_BYTES]; /**< of the first task that is not frozen */
 } emp_trials_tasks;
 
-/** Chooses the tasks that \a rows names, a comma-separated list; NULL: the rows of \a fallback,
- * of which NULL means all.
+/** Chooses the tasks that \a rows names, a comma-separated list of keys; NULL: the rows of \a fallback,
+ * of which NULL means all. A task that shares its key is named by its spec, too.
  * \param what  Begins the message: "the study has no row".
- * \retval EMP_EINVAL  An unknown key; the message lists the keys. \retval EMP_ENOMEM */
+ * \retval EMP_EINVAL  An unknown name; the message lists those known. \retval EMP_ENOMEM */
 emp_status emp_trials_choose(emp_trials_tasks *tasks, const emp_task *task, int32_t count,
                              const char *rows, const char *fallback, const char *what,
                              emp_error *err);

@@ -19,6 +19,7 @@
 
 #include "replay/plan/plan.h"
 #include "replay/result.h"
+#include "run/sheet/sheet.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/problem.h"
 
@@ -142,5 +143,78 @@ double emp_guess_roofline_s(const emp_problem   *problem,
 /** The time of all copies on their links, one after the other: latency + bytes / bandwidth of each.
  * With --keep-rates it is what copies sleep. O(copies). */
 double emp_guess_copies_s(const emp_replay_plan *plan);
+
+/* Whether a step was predicted wrong because of its kernels or because of their schedule.
+ *
+ *     EMP_TRY(emp_validation_schedule(&c.scheduled_s, problem, device_of_op, measured, err));
+ *
+ * The step is simulated once more with what its own ops took. Its difference from the first prediction is due to the
+ * times of kernels, and its difference from the measured step to all else: order, overlap, copies, the host's work. */
+
+/** \param step_s  NaN: the step does not fit, by either word, or no op was timed.
+ * \retval EMP_EINVAL  The result has another number of ops. \retval EMP_ENOMEM */
+emp_status emp_validation_schedule(double *step_s, const emp_problem *problem,
+                                   const emp_device_id     *device_of_op,
+                                   const emp_replay_result *measured, emp_error *err);
+
+/* validation_sheet.c: validations as tables, a line for each device of each placement, which is also the record of
+ * what was measured, and a line for each workload. */
+
+enum { EMP_VALIDATION_SPEC_BYTES = 256 };
+
+/** Where all lines of a table come from. */
+typedef struct {
+    const char *machine, *runtime, *backend;
+} emp_validation_origin;
+
+/** An empty table of the placements of one workload. */
+void emp_validation_sheet_init(emp_sheet *sheet, const char *workload);
+/** A line a device. */
+void emp_validation_sheet_add(emp_sheet *sheet, const char *workload,
+                              const emp_validation_origin *origin,
+                              const emp_validation_case   *c);
+
+/** An empty table of workloads. */
+void emp_validation_summary_init(emp_sheet *sheet);
+void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
+                                const emp_validation_origin  *origin,
+                                const emp_validation_summary *summary);
+
+/** The measurements of one placement, without any prediction. */
+typedef struct {
+    char                workload[EMP_VALIDATION_SPEC_BYTES];
+    emp_validation_case c;
+} emp_validation_measured;
+
+/** Zero-initialise; emp_validation_record_clear() releases it, also after a failure. */
+typedef struct {
+    int32_t                  count;
+    emp_validation_measured *measured;
+} emp_validation_record;
+
+/** Reads what was measured from a table of placements, as CSV. Columns of predictions are not
+ * looked at.
+ * \retval EMP_EIO \retval EMP_EFORMAT  The message names the row and the column. */
+emp_status emp_validation_record_load(emp_validation_record *record, const char *path,
+                                      emp_error *err);
+void       emp_validation_record_clear(emp_validation_record *record);
+
+/** The measurement of a placement; NULL = there is none of that name and \a hash. */
+const emp_validation_case *emp_validation_record_find(const emp_validation_record *record,
+                                                      const char *workload,
+                                                      const char *name, uint64_t hash);
+
+/* A list of sheets as a table in HDF5 (run/store/checkpoint.h). The columns are the CSV's, one
+ * after the other, except the origin's, which are texts, and the first, which names the
+ * sheet: it holds the sheet's number. Whole
+ * numbers, flags and hashes are int64, -1 where there is none; a range is two columns more.
+ * Texts: the caller's, version, commit, and the names of the sheets, "workload 0", ... */
+
+enum { EMP_VALIDATION_PARTS = 16 };
+
+/** \retval EMP_ENOMEM \retval EMP_EIO \retval EMP_EINVAL  More than EMP_VALIDATION_PARTS
+ * sheets, or no line at all. */
+emp_status emp_validation_save(const char *path, const emp_sheet *sheets,
+                               const emp_validation_origin *origin, emp_error *err);
 
 #endif /* EMP_BENCH_VALIDATE_VALIDATE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/validate/validation_sheet.h"
+#include "bench/validate/validate.h"
 
 #include <string.h>
 

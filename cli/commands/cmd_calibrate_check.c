@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/anchors/check.h"
+#include "bench/anchors/anchors.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 
 enum { KEY_ANCHORS = 256 };
 

@@ -10,8 +10,6 @@
 #include "bench/calibrate/calibrate.h"
 #include "bench/tables/paper.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 #include "cli/progress.h"
 
 enum { KEY_ON = 256, DIGITS = 4 };

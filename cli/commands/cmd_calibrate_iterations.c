@@ -6,10 +6,7 @@
 #include "base/text/file.h"
 #include "base/text/units.h"
 #include "bench/iterations/iterations.h"
-#include "bench/iterations/parallel_rows.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 
 enum {
     KEY_LAYERS = 256,

@@ -11,13 +11,11 @@
 #include "base/text/csv.h"
 #include "bench/calibrate/measure.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_runner.h"
 #include "cli/stop.h"
 #include "replay/cpu/cores.h"
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 
 enum { DIGITS = 4, MIB = 1 << 20 };
 

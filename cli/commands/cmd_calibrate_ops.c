@@ -9,13 +9,11 @@
 #include "base/text/units.h"
 #include "bench/calibrate/profile.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
-#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_runner.h"
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 
 enum { KEY_CACHE = 512, KEY_LIMIT, KEY_INTERVAL, KEY_GPUS };
 

@@ -7,9 +7,7 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/placement_input.h"
-#include "cli/parse.h"
 #include "sim/explain/brief.h"
 #include "sim/explain/difference.h"
 

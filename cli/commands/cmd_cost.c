@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/text/csv.h"
 #include "cli/cli.h"
-#include "cli/parse.h"
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
 
@@ -129,8 +128,8 @@ static emp_status time_attention(double *seconds, emp_form *form, const struct i
                                  int32_t row, emp_format format, emp_error *err)
 {
     double        size[SIZES];
-    emp_attention a = {.phase =
-                           in->column.is_decode ? EMP_PHASE_DECODE : EMP_PHASE_CONTEXT,
+    emp_attention a = {.phase = in->column.is_decode ? EMP_ATTENTION_OF_TOKEN
+                                                     : EMP_ATTENTION_OF_PROMPT,
                        .format = format,
                        .head_size = EMP_HEAD_SIZE};
 

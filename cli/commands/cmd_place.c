@@ -18,7 +18,6 @@
 #include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
-#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -340,7 +339,8 @@ static bool is_own_output(const cli_place_args *args)
            !cli_placement_output_names_run(args->out);
 }
 
-void cli_place_keep(cli_place_args *args)
+/* Has --record and --out keep the files of other runs, unless --force is given. */
+static void keep_files(cli_place_args *args)
 {
     if (args->is_forced) return;
     args->run.kept = args->record;
@@ -357,7 +357,7 @@ static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
     return emp_file_lock_take(lock, args->record, err);
 }
 
-emp_status cli_place(const cli_place_args *args, emp_error *err)
+static emp_status place(const cli_place_args *args, emp_error *err)
 {
     emp_status         st = EMP_OK, made;
     const emp_ranks   *ranks = args->run.ranks;
@@ -449,8 +449,8 @@ emp_status cli_place_with_checkpoint(cli_place_args *args, emp_error *err)
     path = name_checkpoint(args->record);
     if (path == NULL) EMP_FAIL(EMP_ENOMEM, "name of the checkpoint of %s", args->record);
     args->run.checkpoint.path = path;
-    cli_place_keep(args);
-    EMP_TRY(cli_place(args, err));
+    keep_files(args);
+    EMP_TRY(place(args, err));
 
 cleanup:
     if (st == EMP_EINTERRUPTED && (ranks == NULL || ranks->rank == 0))
@@ -512,6 +512,6 @@ emp_status cmd_place(int argc, char **argv, emp_error *err)
                                           .args = &args},
                        err);
     if (has_checkpoint(&args)) return cli_place_with_checkpoint(&args, err);
-    cli_place_keep(&args);
-    return cli_place(&args, err);
+    keep_files(&args);
+    return place(&args, err);
 }

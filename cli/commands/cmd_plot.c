@@ -10,7 +10,6 @@
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
 #include "cli/options/parallel.h"
-#include "cli/parse.h"
 
 enum {
     KEY_BY = 256,
@@ -24,6 +23,7 @@ enum {
     KEY_SIZE,
     KEY_FONT,
     KEY_SMOOTH,
+    KEY_HOLD,
     KEY_TIMELINE,
     KEY_ALL_RANKS
 };
@@ -67,6 +67,9 @@ static const struct argp_option options[] = {
      0},
     {"smooth", KEY_SMOOTH, "N", 0, "With --x: draw the mean of the N points around each",
      0},
+    {"hold", KEY_HOLD, NULL, 0,
+     "With --x: a value holds until the next point, as the best step time so far does",
+     0},
     {"timeline", KEY_TIMELINE, NULL, 0,
      "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
      "stands in place of the table",
@@ -88,7 +91,7 @@ static const char doc[] =
     "  emplace plot clock.csv --by task --values median_s --series entrant -o c.svg\n"
     "  emplace plot order.csv --by task,placement --values order_s,both_s -o o.svg\n"
     "  emplace plot curves.csv --x evaluations --values median_s --series entrant "
-    "\\\n    --where task=rnnlm --where budget=1000 --out rnnlm.pdf\n"
+    "\\\n    --where task=rnnlm --where budget=1000 --hold --out rnnlm.pdf\n"
     "  emplace plot c.csv --x evaluations --values best_s --series method \\\n"
     "      --label anneal=Ours --smooth 5 --size 8cmx5cm --font Times,8pt -o c.pdf\n"
     "  emplace plot --timeline llama3-70b:pp=4,vp=2,micro_batches=8 -m b200 -o t.svg";
@@ -180,6 +183,10 @@ static void check_usage(const struct args *a)
 {
     if (a->style.smooth > 0 && a->form != EMP_PLOT_LINES)
         cli_usage_error("--smooth is for lines, which --x draws");
+    if (a->style.has_steps && a->form != EMP_PLOT_LINES)
+        cli_usage_error("--hold is for lines, which --x draws");
+    if (a->style.has_steps && a->style.smooth > 0)
+        cli_usage_error("give one of --hold and --smooth: means are no steps");
     if (a->is_timeline) {
         check_timeline(a);
     } else {
@@ -229,6 +236,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SMOOTH:
         a->style.smooth = (int32_t)cli_integer("smooth", arg, 1, 100000);
         return 0;
+    case KEY_HOLD: a->style.has_steps = true; return 0;
     case KEY_TIMELINE: a->is_timeline = true; return 0;
     case KEY_ALL_RANKS: a->all_ranks = true; return 0;
     case 'm': a->machine = arg; return 0;

@@ -9,23 +9,22 @@
 #include "base/io/output.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
 #include "cli/options/run_options.h"
-#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "run/methods.h"
 #include "sim/engine/sim.h"
 
-enum { SHOWN_POINTS = 20, MAX_FILES = 1024 };
+enum { SHOWN_POINTS = 20, MAX_FILES = 1024, KEY_ALL = 256 };
 
 struct args {
     const char      *path[MAX_FILES];
     int32_t          path_count;
     const char      *out; /**< placement file, or NULL */
     bool             is_forced;
+    bool             shows_all; /**< the curves of all files */
     emp_sheet_format format;
 };
 
@@ -34,6 +33,10 @@ static const struct argp_option options[] = {
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of the run's "
      "graph file with its devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.sh, "
      "for llama.cpp. If that form cannot state it, a placement near it, with a warning",
+     0},
+    {"all", KEY_ALL, NULL, 0,
+     "Print the curves of all FILEs, which may be of several tasks, in one table: the "
+     "columns that all methods have, without their own metrics",
      0},
     CLI_FORCE_OPTION,
     {0},
@@ -48,6 +51,7 @@ static const char doc[] =
     "  emplace record run.h5 --format csv > curve.csv\n"
     "  emplace record run.h5 --out best.json       # its placement\n"
     "  emplace record runs/*.h5 --out best.json    # the best of several runs\n"
+    "  emplace record runs/*.h5 --all -f csv > curves.csv\n"
     "  emplace record run.h5 --out placed.pb       # its graph file, with devices";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -57,6 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case 'o': args->out = arg; return 0;
+    case KEY_ALL: args->shows_all = true; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (args->path_count == MAX_FILES)
@@ -65,6 +70,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (args->path_count == 0) cli_usage_error("record needs a FILE");
+        if (args->shows_all && args->out != NULL)
+            cli_usage_error("give one of --all and --out: a file has one placement");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -94,6 +101,17 @@ typedef struct {
     int32_t first, end;
 } metric_range;
 
+/* The columns that all methods have. */
+static void fill_line(emp_value *line, const emp_record *r, const emp_curve_point *p)
+{
+    const emp_value begin[COLUMNS] = {
+        EMP_V(r->workload),       EMP_V(r->machine),   EMP_V(r->runtime),
+        EMP_V(r->method),         EMP_V(r->seed),      EMP_V(p->evaluations),
+        EMP_V(p->feasible_count), value_of(p->best_s), value_of(p->mean_s)};
+
+    memcpy(line, begin, sizeof begin);
+}
+
 /* A table has the points at most, and the metrics of the range; one that goes on with further metrics has
  * only the number of evaluations besides. */
 static void tabulate(emp_sheet *s, const emp_record *r, int32_t most, metric_range shown)
@@ -114,13 +132,8 @@ static void tabulate(emp_sheet *s, const emp_record *r, int32_t most, metric_ran
                                             EMP_SHEET_REAL, .digits = 4, .precision = 9));
     }
     for (int32_t i = 0; i < r->point_count; i++) {
-        const emp_curve_point *p = &r->curve[i];
         if ((i + 1) % step != 0 && i + 1 != r->point_count) continue;
-        const emp_value begin[COLUMNS] = {
-            EMP_V(r->workload),       EMP_V(r->machine),   EMP_V(r->runtime),
-            EMP_V(r->method),         EMP_V(r->seed),      EMP_V(p->evaluations),
-            EMP_V(p->feasible_count), value_of(p->best_s), value_of(p->mean_s)};
-        memcpy(line, begin, sizeof begin);
+        fill_line(line, r, &r->curve[i]);
         for (int32_t m = shown.first; m < shown.end; m++)
             line[before + m - shown.first] = value_of(r->metric[i * r->metric_count + m]);
         emp_sheet_add(s, line, (size_t)s->column_count);
@@ -259,6 +272,48 @@ static emp_status print(const emp_record *r, const struct args *args, emp_error 
         emp_sheet_set_title(&s, "%s on %s, runtime %s, by %s, seed %" PRIu64, r->workload,
                             r->machine, r->runtime, r->method, r->seed);
     return cli_print_sheet(&s, format, NULL, err);
+}
+
+/* ---- all of several ---- */
+
+static void add_curve(emp_sheet *s, const emp_record *r, const char *path)
+{
+    emp_value line[COLUMNS + 1];
+
+    line[COLUMNS] = EMP_V(path);
+    for (int32_t i = 0; i < r->point_count; i++) {
+        fill_line(line, r, &r->curve[i]);
+        emp_sheet_add(s, line, COLUMNS + 1);
+    }
+}
+
+/* People get a table a file; the other forms are one table, with the file of each line. */
+static emp_status print_all(const struct args *args, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_record r = {0};
+    emp_sheet  s;
+
+    EMP_SHEET_INIT(&s, columns);
+    s.rows = "curve";
+    emp_sheet_add_column(&s, (emp_sheet_column)EMP_COLUMN("file", NULL, EMP_SHEET_WORD));
+    for (int32_t i = 0; i < args->path_count; i++) {
+        EMP_TRY(emp_record_load(&r, args->path[i], err));
+        if (args->format == EMP_SHEET_TEXT) {
+            printf("%s%s: ", i > 0 ? "\n" : "", args->path[i]);
+            EMP_TRY(print(&r, args, err));
+        } else {
+            add_curve(&s, &r, args->path[i]);
+        }
+        emp_record_clear(&r);
+    }
+    if (args->format != EMP_SHEET_TEXT)
+        return cli_print_sheet(&s, args->format, NULL, err);
+
+cleanup:
+    emp_record_clear(&r);
+    emp_sheet_clear(&s);
+    return st;
 }
 
 /* ---- the best of several ---- */
@@ -456,6 +511,10 @@ emp_status cmd_record(int argc, char **argv, emp_error *err)
     cli_parse(&cmd_record_argp, argc, argv, &args);
     EMP_TRY(emp_output_check(args.out, err));
     EMP_TRY(emp_output_check_inputs(args.path, args.path_count, &args.out, 1, err));
+    if (args.shows_all) {
+        EMP_TRY(print_all(&args, err));
+        goto cleanup;
+    }
     EMP_TRY(load_best(&record, &path, &args, err));
     EMP_TRY(write_placement(&args, &record, path, err));
     tell_best(&args, path);

@@ -13,7 +13,6 @@
 #include "bench/report/page.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
-#include "cli/parse.h"
 #include "cli/stop.h"
 
 enum { KEY_FIGURE = 256 };

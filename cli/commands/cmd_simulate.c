@@ -4,24 +4,163 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/atomic_file.h"
 #include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
+#include "bench/explore/explore.h"
+#include "bench/report/cells.h"
 #include "cli/cli.h"
-#include "cli/commands/simulate.h"
-#include "cli/format.h"
 #include "cli/options/fit.h"
 #include "cli/options/parallel.h"
 #include "cli/options/placement_input.h"
-#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/import/traces/step_graph.h"
 #include "graphs/load.h"
+#include "run/loop.h"
 #include "run/methods.h"
 #include "sim/explain/explain.h"
+#include "sim/explain/model_explorer.h"
+
+/* ---- files that show several placements: the page to explore, and those for Model Explorer ---- */
+
+/* The placements that files compare: first the one of --placement, then each one of
+ * --beside, then the runners-up of the search. */
+
+enum { BESIDE = 7, RUNNERS_UP = 8, LABEL_BYTES = 128 };
+
+/* Zero-initialise; clear_placements() releases it. */
+typedef struct {
+    int32_t named; /* placements that the user names; runners-up are behind them */
+    int32_t count;
+    emp_owned_decision    owned[1 + BESIDE];
+    emp_runners_up        runners_up;
+    char                  label[EMP_EXPLORE_PLACEMENTS][LABEL_BYTES];
+    emp_labelled_decision placement[EMP_EXPLORE_PLACEMENTS];
+} placements;
+
+/* Files that a step is written to; each may be NULL. */
+typedef struct {
+    const char *explore;        /* a page */
+    const char *model_explorer; /* prefix */
+} page_files;
+
+static void add(placements *s, const emp_owned_decision *decision)
+{
+    s->placement[s->count] = (emp_labelled_decision){
+        .label = s->label[s->count], .decision = emp_decision_view(decision)};
+    s->count++;
+}
+
+/* Adds owned[named] under the user's name for it. */
+static void add_named(placements *s, const char *name)
+{
+    snprintf(s->label[s->count], LABEL_BYTES, "%s", name);
+    add(s, &s->owned[s->named++]);
+}
+
+/* Adds all but the first of the runners-up, which is the placement of --placement itself. */
+static void add_runners_up(placements *s)
+{
+    for (int32_t i = 1; i < s->runners_up.count && s->count < EMP_EXPLORE_PLACEMENTS;
+         i++) {
+        snprintf(s->label[s->count], LABEL_BYTES, "%.100s, number %d",
+                 s->placement[0].label, i + 1);
+        add(s, &s->runners_up.place[i].decision);
+    }
+}
+
+static void clear_placements(placements *s)
+{
+    for (int32_t i = 0; i <= BESIDE; i++) emp_decision_clear(&s->owned[i]);
+    emp_runners_up_clear(&s->runners_up);
+}
+
+/* Checks that the files of \a prefix for Model Explorer, of that many placements, can be written.
+ * \param inputs  Files that none of them may replace. */
+static emp_status check_model_explorer(const char *prefix, int32_t count,
+                                       const char *const *inputs, int32_t input_count,
+                                       bool is_forced, emp_error *err)
+{
+    char        path[EMP_MODEL_EXPLORER_PATH_BYTES];
+    const char *output = path;
+
+    if (prefix == NULL) return EMP_OK;
+    if (*prefix == '\0')
+        return EMP_ERROR(EMP_EINVAL,
+                         "--model-explorer needs the beginning of the files' names");
+    for (int32_t i = -1; i < count * EMP_MODEL_EXPLORER_DATA; i++) {
+        EMP_CHECK(emp_model_explorer_path(path, prefix,
+                                          i < 0 ? -1 : i / EMP_MODEL_EXPLORER_DATA,
+                                          i < 0 ? 0 : i % EMP_MODEL_EXPLORER_DATA, err));
+        EMP_CHECK(emp_output_check_all(&output, 1, err));
+        EMP_CHECK(emp_output_check_inputs(inputs, input_count, &output, 1, err));
+        EMP_CHECK(emp_output_check_replaced(&output, 1, is_forced, err));
+    }
+    return EMP_OK;
+}
+
+static int32_t count_ops(const emp_problem *problem)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++)
+        count += !problem->graph->op[op].is_folded;
+    return count;
+}
+
+/* Draws the placed graph for Graphviz: by name scope, or, of many ops and with \a depth 0, by layer. */
+static emp_status draw_graph(const char *path, int32_t depth, const emp_problem *problem,
+                             const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_scope_dot_summary summary;
+    emp_cells             cells = {0};
+    const char           *name[EMP_CELLS_MAX_ROWS];
+    const bool is_by_layers = depth == 0 && count_ops(problem) > EMP_SCOPE_DOT_OPS;
+
+    if (is_by_layers) EMP_TRY(emp_cells_create(&cells, problem, device_of_op, err));
+    for (int32_t row = 0; row < cells.row_count; row++) name[row] = cells.row_name[row];
+    const emp_scope_dot_layers layers = {cells.row_count, name, cells.row_of_op,
+                                         cells.pass_of_op};
+    EMP_TRY(emp_scope_dot_write(path, problem, device_of_op, depth,
+                                is_by_layers ? &layers : NULL, &summary, err));
+    if (summary.node_count > EMP_SCOPE_DOT_NODES && !is_by_layers) {
+        cli_warn("%s has %d nodes, scopes to depth %d; Graphviz may take long", path,
+                 summary.node_count, summary.depth);
+    }
+
+cleanup:
+    emp_cells_clear(&cells);
+    return st;
+}
+
+static emp_status write_page(FILE *file, const void *data, emp_error *err)
+{
+    return emp_explore_write(file, data, err);
+}
+
+static emp_status write_pages(const placements *s, const page_files *files,
+                              const emp_problem *problem, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    json_t    *data = NULL;
+
+    if (files->model_explorer != NULL)
+        EMP_TRY(emp_model_explorer_write(files->model_explorer, problem, s->placement,
+                                         s->named, err));
+    if (files->explore != NULL) {
+        EMP_TRY(emp_explore_data(&data, problem, s->placement, s->count, 0, err));
+        EMP_TRY(emp_atomic_file_write(files->explore, write_page, data, err));
+    }
+
+cleanup:
+    json_decref(data);
+    return st;
+}
 
 #define OWN_DEVICES "file" /* of --placement */
 
@@ -36,18 +175,18 @@ enum {
 };
 
 struct args {
-    cli_run_options     run;
-    const char         *placement;          /**< method name or file */
-    const char         *beside[CLI_BESIDE]; /**< likewise */
-    int32_t             beside_count;
-    cli_simulated_files files;
-    const char         *trace;     /**< file, or NULL */
-    const char         *dot;       /**< file, or NULL */
-    int32_t             dot_depth; /**< 0 = not given */
-    const char         *chakra;    /**< prefix of files, or NULL */
-    const char         *fit;       /**< the size that is sought, or NULL */
-    bool                is_why, is_full, is_forced;
-    bool                all_ranks; /**< of a step in parallel */
+    cli_run_options run;
+    const char     *placement;      /**< method name or file */
+    const char     *beside[BESIDE]; /**< likewise */
+    int32_t         beside_count;
+    page_files      files;
+    const char     *trace;     /**< file, or NULL */
+    const char     *dot;       /**< file, or NULL */
+    int32_t         dot_depth; /**< 0 = not given */
+    const char     *chakra;    /**< prefix of files, or NULL */
+    const char     *fit;       /**< the size that is sought, or NULL */
+    bool            is_why, is_full, is_forced;
+    bool            all_ranks; /**< of a step in parallel */
 };
 
 static const struct argp_option options[] = {
@@ -157,8 +296,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'T': args->trace = arg; return 0;
     case KEY_BESIDE:
-        if (args->beside_count == CLI_BESIDE)
-            cli_usage_error("--beside can be given %d times at most", CLI_BESIDE);
+        if (args->beside_count == BESIDE)
+            cli_usage_error("--beside can be given %d times at most", BESIDE);
         args->beside[args->beside_count++] = arg;
         return 0;
     case KEY_EXPLORE: args->files.explore = arg; return 0;
@@ -244,35 +383,35 @@ static bool is_some_method(const struct args *args)
 }
 
 /* All placements; only the search of the first keeps its runners-up, and --explore shows them. */
-static emp_status get_decisions(cli_simulated *simulated, bool *is_partial,
+static emp_status get_decisions(placements *simulated, bool *is_partial,
                                 const struct args *args, const emp_problem *problem,
                                 emp_error *err)
 {
     cli_run_options run = args->run;
 
     const bool takes_options = is_some_method(args);
-    simulated->runners_up.limit = CLI_RUNNERS_UP;
+    simulated->runners_up.limit = RUNNERS_UP;
     if (args->files.explore != NULL) run.runners_up = &simulated->runners_up;
     for (int32_t i = 0; i <= args->beside_count; i++) {
         const char *name = i == 0 ? args->placement : args->beside[i - 1];
         bool        is_ended = false;
         EMP_CHECK(get_decision(&simulated->owned[i], &is_ended, name, &run, takes_options,
                                problem, err));
-        cli_simulated_add(simulated, name);
+        add_named(simulated, name);
         *is_partial = *is_partial || is_ended;
         run.runners_up = NULL;
     }
-    cli_simulated_add_runners_up(simulated);
+    add_runners_up(simulated);
     return EMP_OK;
 }
 
 static emp_status simulate(const struct args *args, const emp_problem *problem,
-                           const cli_simulated *simulated, emp_sim_result *result,
+                           const placements *simulated, emp_sim_result *result,
                            emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_sim       *sim = NULL;
-    emp_sim_result results[1 + CLI_BESIDE];
+    emp_sim_result results[1 + BESIDE];
 
     EMP_TRY(emp_sim_create(&sim, problem, err));
     if (args->trace != NULL) {
@@ -397,29 +536,29 @@ static emp_status check_outputs(const struct args *args, emp_error *err)
 {
     const cli_task_options *task = &args->run.task;
     const char *const       outputs[] = {args->trace, args->dot, args->files.explore};
-    const char *inputs[5 + CLI_BESIDE] = {task->spec, task->machine, task->runtime,
-                                          args->placement, task->costs};
+    const char *inputs[5 + BESIDE] = {task->spec, task->machine, task->runtime,
+                                      args->placement, task->costs};
 
     for (int32_t i = 0; i < args->beside_count; i++) inputs[5 + i] = args->beside[i];
     EMP_CHECK(emp_output_check_all(outputs, 3, err));
     EMP_CHECK(emp_output_check_inputs(inputs, 5 + args->beside_count, outputs, 3, err));
     EMP_CHECK(emp_output_check_replaced(outputs, 3, args->is_forced, err));
-    return cli_simulated_check(args->files.model_explorer, 1 + args->beside_count, inputs,
-                               5 + args->beside_count, args->is_forced, err);
+    return check_model_explorer(args->files.model_explorer, 1 + args->beside_count,
+                                inputs, 5 + args->beside_count, args->is_forced, err);
 }
 
 /* The files beside the trace, which the simulation itself writes. */
 static emp_status write_files(const struct args *args, const cli_inputs *inputs,
-                              const cli_simulated *simulated, emp_error *err)
+                              const placements *simulated, emp_error *err)
 {
     const emp_device_id *device_of_op = simulated->placement[0].decision.device_of_op;
 
     if (args->dot != NULL)
-        EMP_CHECK(cli_simulated_draw(args->dot, args->dot_depth, inputs->problem,
-                                     device_of_op, err));
+        EMP_CHECK(
+            draw_graph(args->dot, args->dot_depth, inputs->problem, device_of_op, err));
     if (args->chakra != NULL)
         EMP_CHECK(emp_chakra_write(args->chakra, inputs->problem, device_of_op, err));
-    return cli_simulated_write(simulated, &args->files, inputs->problem, err);
+    return write_pages(simulated, &args->files, inputs->problem, err);
 }
 
 emp_status cmd_simulate(int argc, char **argv, emp_error *err)
@@ -427,7 +566,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     struct args      args = {.run = cli_run_options_default()};
     emp_status       st = EMP_OK;
     cli_inputs       inputs = {0};
-    cli_simulated    simulated = {0};
+    placements       simulated = {0};
     emp_sim_result   result;
     emp_bounds       bounds;
     emp_explanation *why = NULL;
@@ -467,7 +606,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 
 cleanup:
     emp_explain_destroy(why);
-    cli_simulated_clear(&simulated);
+    clear_placements(&simulated);
     cli_inputs_clear(&inputs);
     return st;
 }

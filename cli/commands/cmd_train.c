@@ -15,7 +15,6 @@
 #include "cli/commands/place.h"
 #include "cli/options/jobs_options.h"
 #include "cli/options/placement_input.h"
-#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"

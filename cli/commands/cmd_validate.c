@@ -9,17 +9,14 @@
 #include "base/mem.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/validate/diverse.h"
-#include "bench/validate/schedule.h"
 #include "bench/validate/validate.h"
 #include "cli/cli.h"
 #include "cli/commands/validate.h"
-#include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
-#include "cli/parse.h"
 #include "cli/replay/replay_runner.h"
 #include "cli/stop.h"
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 
 enum {
     KEY_WORKLOADS = 512,

@@ -29,15 +29,10 @@ typedef struct {
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */
 extern const struct argp cli_place_argp;
 
-/** Has --record and --out keep the files of other runs, unless --force is given. */
-void cli_place_keep(cli_place_args *args);
-
-/** Looks for a placement, saves what was found and prints it.
+/** Looks for a placement, saves what was found and prints it. A checkpoint stands beside the record, run.checkpoint.h5
+ * for run.h5, from which --resume goes on.
+ * \retval EMP_EINVAL        The method has no state to go on from.
  * \retval EMP_EINTERRUPTED  Ctrl-C has ended the search; what was found so far is saved. */
-emp_status cli_place(const cli_place_args *args, emp_error *err);
-
-/** Likewise with a checkpoint beside the record, run.checkpoint.h5 for run.h5, from which --resume goes on.
- * \retval EMP_EINVAL  The method has no state to go on from. */
 emp_status cli_place_with_checkpoint(cli_place_args *args, emp_error *err);
 
 #endif /* EMP_CLI_COMMANDS_PLACE_H */

@@ -4,7 +4,7 @@
 #ifndef EMP_CLI_COMMANDS_VALIDATE_H
 #define EMP_CLI_COMMANDS_VALIDATE_H
 
-#include "bench/validate/validation_sheet.h"
+#include "bench/validate/validate.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_runner.h"
 

@@ -11,7 +11,6 @@
 #include "base/text/units.h"
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 
 enum { SHOWN_TYPES = 12 };
 

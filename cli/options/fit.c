@@ -7,7 +7,6 @@
 #include "base/text/options.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/stop.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"

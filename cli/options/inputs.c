@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/device_map.h"
 #include "cli/progress.h"
 #include "graphs/import/onnx_profile.h"

@@ -10,7 +10,6 @@
 #include "base/text/units.h"
 #include "bench/trials/trials.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/stop.h"
 #include "run/ranks/deal.h"
 
@@ -18,9 +17,9 @@ enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS, KEY_SHARD, MOST_SHARDS = 
 
 static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...", 0,
-     "Only these tasks: inception_v3 (both batches of Table 1), resnet, rnnlm, nmt2, "
-     "nmt4, nmt8; a study may have "
-     "others",
+     "Only these tasks: inception_v3 (in Table 1 both its batches, or "
+     "inception_v3:batch=1 or :batch=8), resnet, rnnlm, nmt2, nmt4, nmt8; a study may "
+     "have others",
      0},
     {"seeds", KEY_SEEDS, "N", 0,
      "Runs of methods that draw at random: one for each seed from 1 to N", 0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/llama_options.h"
+#include "cli/options/placement_output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +46,7 @@ typedef struct {
 typedef struct {
     const emp_named_placement *p;
     const emp_machine         *machine; /* NULL = there is one host */
+    const char                *command; /* that the options complete; NULL = a script's */
     layer                     *layer;
     stray                     *stray;
     int32_t                    layer_count, stray_count, cpu_count, block_count;
@@ -423,11 +424,8 @@ static void print_servers(FILE *stream, const options *o)
               stream);
 }
 
-static emp_status print(FILE *stream, const void *what, emp_error *err)
+static void print_heading(FILE *stream, const options *o)
 {
-    const options *o = (const options *)what;
-
-    (void)err;
     fputs("#!/bin/sh\n# Runs a program of llama.cpp with this placement:\n"
           "#     sh FILE.sh llama-server -m MODEL.gguf\n"
           "# CUDA0 is gpu:0. CUDA_DEVICE_ORDER=PCI_BUS_ID has the order of nvidia-smi.\n",
@@ -442,9 +440,20 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
     for (const char *c = emp_manifest_get().command; *c != '\0'; c++)
         fputc((unsigned char)*c < ' ' ? ' ' : *c, stream);
     fputc('\n', stream);
+}
+
+static emp_status print(FILE *stream, const void *what, emp_error *err)
+{
+    const options *o = (const options *)what;
+
+    (void)err;
+    if (o->command == NULL)
+        print_heading(stream, o);
+    else
+        print_servers(stream, o);
     for (int32_t i = 1; i <= o->server_count; i++)
         fprintf(stream, "HOST%d=\"${HOST%d:-HOST%d:50052}\"\n", i, i, i);
-    fputs("exec \"$@\"", stream);
+    fputs(o->command != NULL ? o->command : "exec \"$@\"", stream);
     print_devices(stream, o);
     print_strays(stream, o);
     fputc('\n', stream);
@@ -461,12 +470,14 @@ static emp_status count_extra_layers(options *o, const char *spec, emp_error *er
     return emp_gguf_extra_layers(&o->extra_count, file, err);
 }
 
-emp_status cli_llama_options_write(const char *path, const emp_named_placement *placement,
-                                   const emp_machine *machine, const char *spec,
-                                   emp_error *err)
+/* Finds the options of a placement, and writes them to a file, or behind a command to standard output. */
+static emp_status write_options(const char *path, const char *command,
+                                const emp_named_placement *placement,
+                                const emp_machine *machine, const char *spec,
+                                emp_error *err)
 {
     emp_status st = EMP_OK;
-    options    o = {.p = placement, .machine = machine, .output = -1};
+    options    o = {.p = placement, .machine = machine, .command = command, .output = -1};
 
     EMP_TRY(cli_form_check(CLI_FORM_LLAMA, placement, spec, err));
     EMP_TRY(count_extra_layers(&o, spec, err));
@@ -479,10 +490,28 @@ emp_status cli_llama_options_write(const char *path, const emp_named_placement *
     EMP_TRY(find_strays(&o, err));
     sort_strays(&o);
     find_servers(&o);
-    EMP_TRY(emp_atomic_file_write(path, print, &o, err));
+    if (path != NULL)
+        EMP_TRY(emp_atomic_file_write(path, print, &o, err));
+    else
+        EMP_TRY(print(stdout, &o, err));
 
 cleanup:
     emp_free(o.layer);
     emp_free(o.stray);
     return st;
+}
+
+emp_status cli_llama_options_write(const char *path, const emp_named_placement *placement,
+                                   const emp_machine *machine, const char *spec,
+                                   emp_error *err)
+{
+    return write_options(path, NULL, placement, machine, spec, err);
+}
+
+emp_status cli_llama_options_print(const char                *command,
+                                   const emp_named_placement *placement,
+                                   const emp_machine *machine, const char *spec,
+                                   emp_error *err)
+{
+    return write_options(NULL, command, placement, machine, spec, err);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/measured_on.h"
+#include "cli/options/inputs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "cli/format.h"
+#include "bench/plots/axis.h"
+#include "cli/cli.h"
 
 #define GIB 1073741824.0
 
@@ -26,6 +27,11 @@ typedef struct {
 static emp_status load(inputs *in, const cli_parallel_options *o, bool may_differ,
                        emp_error *err)
 {
+    if (may_differ && strstr(o->spec, ".gguf") != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "plans read configs of Hugging Face, and %s names a GGUF file; "
+                         "--form llama.cpp places its layers",
+                         o->spec);
     if (may_differ)
         EMP_CHECK(emp_fleet_load(&in->fleet, o->machine, err));
     else
@@ -269,11 +275,21 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
         more);
 }
 
+/* As many as the degrees need, or else all of a machine. */
+static int32_t count_gpus(int32_t gpus, const inputs *in)
+{
+    const int64_t needed = emp_degrees_gpus(&in->spec.degrees);
+    const int32_t all = in->fleet.all->gpus;
+
+    if (gpus > 0) return gpus;
+    if (needed == 1 && all <= 64) return all;
+    return needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+}
+
 static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
                             bool all_ranks, emp_error *err)
 {
     const emp_cluster *c = in->fleet.all;
-    const int64_t      needed = emp_degrees_gpus(&in->spec.degrees);
 
     if (in->fleet.count > 1) {
         if (*gpus > 0 || all_ranks)
@@ -284,37 +300,90 @@ static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
         *gpus = c->gpus;
         return emp_ways_find_mixed(plan, &in->spec, &in->fleet, err);
     }
-    if (*gpus == 0 && needed == 1 && c->gpus <= 64) *gpus = c->gpus;
-    if (*gpus == 0) *gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+    *gpus = count_gpus(*gpus, in);
     return emp_ways_find(plan, &in->spec, c, *gpus, all_ranks, err);
 }
 
-emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
-                             int32_t top, emp_error *err)
+/* Refuses what only a model that is served has. */
+static emp_status check_training(const cli_parallel_options *o, emp_error *err)
+{
+    if (o->goal != EMP_SERVING_STEP)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--objective batch and tokens are of models that are served; "
+                         "give the SPEC phase=decode or phase=prefill");
+    if (o->has_form && o->form != CLI_PLAN_MEGATRON && o->form != CLI_PLAN_DEEPSPEED)
+        return EMP_ERROR(EMP_EINVAL,
+                         "vLLM serves models, and %s is a training step; give the SPEC "
+                         "phase=decode, or --form megatron or deepspeed",
+                         o->spec);
+    return EMP_OK;
+}
+
+/* Prints the flags of the best way that the program of --form has flags for. */
+static emp_status print_form(const emp_ways *plan, const cli_parallel_options *o,
+                             emp_error *err)
+{
+    const bool is_megatron = o->form == CLI_PLAN_MEGATRON;
+    char       flags[FLAGS_BYTES];
+
+    for (int32_t i = 0; i < plan->feasible; i++) {
+        const emp_way     *row = &plan->row[i];
+        const emp_degrees *d = &row->degrees;
+        if (strcmp(sharing_of(row), "micro-batches") == 0 ||
+            !(is_megatron ? emp_degrees_fit_megatron(d) : emp_degrees_fit_deepspeed(d)))
+            continue;
+        puts(is_megatron
+                 ? emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch)
+                 : emp_degrees_deepspeed_config(flags, sizeof flags, d, plan->batch));
+        return EMP_OK;
+    }
+    return EMP_ERROR(EMP_EUNSUPPORTED, "%s has no flags for any way that fits",
+                     is_megatron ? "Megatron-LM" : "ZeRO of DeepSpeed");
+}
+
+static emp_status plan_training(inputs *in, const cli_parallel_options *options,
+                                int32_t gpus, int32_t top, emp_error *err)
 {
     emp_status st = EMP_OK;
-    inputs     in = {0};
     emp_ways   plan = {0};
     emp_sheet  sheet = {0};
 
-    EMP_TRY(load(&in, options, true, err));
-    EMP_TRY(find_ways(&plan, &gpus, &in, options->all_ranks, err));
-    if (plan.feasible == 0) EMP_TRY(refuse(&in, &plan, gpus, err));
+    EMP_TRY(check_training(options, err));
+    EMP_TRY(find_ways(&plan, &gpus, in, options->all_ranks, err));
+    if (plan.feasible == 0) EMP_TRY(refuse(in, &plan, gpus, err));
+    if (options->has_form) {
+        EMP_TRY(print_form(&plan, options, err));
+        goto cleanup;
+    }
     EMP_SHEET_INIT(&sheet, columns);
     emp_sheet_set_title(&sheet, "%s on %d GPUs of %s, %d sequences of %d tokens a step",
-                        options->spec, gpus, in.fleet.all->name, plan.batch,
-                        in.spec.degrees.sequence);
+                        options->spec, gpus, in->fleet.all->name, plan.batch,
+                        in->spec.degrees.sequence);
     const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
     const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
         if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
             add_row(&sheet, &plan, i);
-    note_plan(&sheet, &plan, (double)in.fleet.all->host.memory_bytes);
+    note_plan(&sheet, &plan, (double)in->fleet.all->host.memory_bytes);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
 cleanup:
     emp_sheet_clear(&sheet);
     emp_ways_clear(&plan);
+    return st;
+}
+
+emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
+                             int32_t top, emp_error *err)
+{
+    inputs     in = {0};
+    emp_status st = load(&in, options, true, err);
+
+    if (st == EMP_OK && emp_parallel_spec_serves(&in.spec))
+        st = cli_serving_plan(options, &in.spec, &in.fleet, count_gpus(gpus, &in), top,
+                              err);
+    else if (st == EMP_OK)
+        st = plan_training(&in, options, gpus, top, err);
     clear(&in);
     return st;
 }
@@ -429,6 +498,10 @@ emp_status cli_parallel_simulate(const cli_parallel_options *options, emp_error 
     int32_t           count = 0;
 
     EMP_TRY(load(&in, options, false, err));
+    if (emp_parallel_spec_serves(&in.spec)) {
+        EMP_TRY(cli_serving_simulate(options, &in.spec, in.fleet.all, err));
+        goto cleanup;
+    }
     EMP_TRY(predict(&step, &p, options->trace != NULL ? &run : NULL, &count, &in,
                     options->all_ranks, err));
     if (options->trace != NULL) EMP_TRY(write_trace(options->trace, run, count, err));
@@ -438,6 +511,121 @@ cleanup:
     emp_free(run);
     clear(&in);
     return st;
+}
+
+/* ---- a picture: ranks against time ---- */
+
+/* The passes of a step, a row a rank. Colours tell forward passes, backward passes and gradients of weights, shades the
+ * parts of the model; numbers are micro-batches, where they fit. */
+
+enum { WIDTH = 900, LEFT = 60, RIGHT = 12, TOP = 30, AXIS = 26, MARKS = 8 };
+
+#define FONT 10.0
+
+/* Colours of forward passes, backward passes and gradients of weights, each light and dark. */
+static const char *const colours[EMP_TURN_KINDS][2] = {
+    {"#56b4e9", "#0072b2"}, {"#e69f00", "#d55e00"}, {"#009e73", "#00664b"}};
+static const char *const names[EMP_TURN_KINDS] = {"forward", "backward",
+                                                  "gradients of weights"};
+
+typedef struct {
+    emp_drawing *d;
+    double       end_s, row; /* height of a rank's row */
+} picture;
+
+static double x_of(const picture *p, double seconds)
+{
+    return LEFT + (WIDTH - LEFT - RIGHT) * seconds / p->end_s;
+}
+
+static void draw_key(const picture *p, const bool *is_there)
+{
+    double x = LEFT;
+
+    for (int32_t k = 0; k < EMP_TURN_KINDS; k++) {
+        if (!is_there[k]) continue;
+        emp_drawing_rectangle(p->d, (emp_box){x, 10, 10, 10},
+                              &(emp_paint){.colour = colours[k][0]});
+        emp_drawing_text(p->d, x + 14, 19, names[k], &(emp_lettering){.size = FONT});
+        x += 28 + emp_label_width(names[k], FONT);
+    }
+}
+
+static void draw_axis(const picture *p, double bottom)
+{
+    emp_axis axis = emp_axis_empty();
+    double   mark[EMP_AXIS_MARKS];
+    char     text[32];
+
+    emp_axis_stretch(&axis, 0.0);
+    emp_axis_stretch(&axis, p->end_s);
+    const int32_t count = emp_axis_marks(&axis, MARKS, mark);
+    for (int32_t i = 0; i < count; i++) {
+        const double x = x_of(p, mark[i]);
+        emp_drawing_segment(p->d, x, TOP, x, bottom, &(emp_paint){.colour = EMP_FAINT});
+        emp_units_format_seconds(mark[i], text, sizeof text);
+        emp_drawing_text(p->d, x, bottom + 16, text,
+                         &(emp_lettering){.colour = EMP_SOFT,
+                                          .size = FONT,
+                                          .anchor = EMP_ANCHOR_MIDDLE});
+    }
+}
+
+static void draw_pass(const picture *p, const emp_turn_run *r, bool is_second)
+{
+    const double x = x_of(p, (double)r->start_ns * 1e-9);
+    const double width = x_of(p, (double)r->end_ns * 1e-9) - x;
+    const double y = TOP + p->row * r->rank;
+    char         text[48];
+
+    snprintf(text, sizeof text, "%s %d, part %d", names[r->kind], r->micro_batch,
+             r->chunk);
+    emp_drawing_begin(p->d, text);
+    emp_drawing_rectangle(
+        p->d, (emp_box){x, y + 1, width > 0.4 ? width - 0.2 : width, p->row - 2},
+        &(emp_paint){.colour = colours[r->kind][is_second]});
+    snprintf(text, sizeof text, "%d", r->micro_batch);
+    if (p->row >= FONT + 4 && width > emp_label_width(text, FONT) + 2)
+        emp_drawing_text(p->d, x + width / 2, y + p->row / 2 + FONT / 3, text,
+                         &(emp_lettering){.size = FONT, .anchor = EMP_ANCHOR_MIDDLE});
+    emp_drawing_end(p->d);
+}
+
+static void draw_ranks(const picture *p, int32_t ranks)
+{
+    const int32_t every = p->row >= FONT ? 1 : (int32_t)(FONT / p->row) + 1;
+    char          text[32];
+
+    for (int32_t r = 0; r < ranks; r += every) {
+        snprintf(text, sizeof text, "rank %d", r);
+        emp_drawing_text(
+            p->d, LEFT - 6, TOP + p->row * (r + 0.5) + FONT / 3, text,
+            &(emp_lettering){.colour = EMP_SOFT, .size = FONT, .anchor = EMP_ANCHOR_END});
+    }
+}
+
+static void draw_passes(emp_drawing *drawing, const emp_turn_run *run, int32_t count,
+                        int32_t ranks)
+{
+    picture p = {.d = drawing, .row = ranks > 32 ? 8 : 18};
+    bool    is_there[EMP_TURN_KINDS] = {false};
+    int32_t least[EMP_CHUNKS_MAX]; /* the first part of a rank's stage */
+
+    for (int32_t i = 0; i < EMP_CHUNKS_MAX; i++) least[i] = EMP_CHUNKS_MAX;
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t row = run[i].rank % EMP_CHUNKS_MAX;
+        if ((double)run[i].end_ns * 1e-9 > p.end_s)
+            p.end_s = (double)run[i].end_ns * 1e-9;
+        is_there[run[i].kind] = true;
+        if (run[i].chunk < least[row]) least[row] = run[i].chunk;
+    }
+    emp_drawing_init(drawing, "timeline", "passes of a training step: ranks against time",
+                     WIDTH, TOP + p.row * ranks + AXIS);
+    draw_key(&p, is_there);
+    draw_axis(&p, TOP + p.row * ranks);
+    draw_ranks(&p, ranks);
+    for (int32_t i = 0; i < count; i++)
+        draw_pass(&p, &run[i], run[i].chunk != least[run[i].rank % EMP_CHUNKS_MAX]);
 }
 
 emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *options,
@@ -451,6 +639,8 @@ emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *o
     int32_t           count = 0, ranks = 0;
 
     EMP_TRY(load(&in, options, false, err));
+    if (emp_parallel_spec_serves(&in.spec))
+        EMP_FAIL(EMP_EINVAL, "passes are drawn of training steps; leave out phase=");
     EMP_TRY(predict(&step, &p, &run, &count, &in, options->all_ranks, err));
     for (int32_t i = 0; i < count; i++)
         if (run[i].rank >= ranks) ranks = run[i].rank + 1;
@@ -459,7 +649,7 @@ emp_status cli_parallel_draw(emp_drawing *drawing, const cli_parallel_options *o
                  "%d passes are too many for a picture, want %d at most; take fewer "
                  "micro-batches, or emplace simulate --trace",
                  count, EMP_PARALLEL_PASSES_MAX);
-    emp_passes_draw(drawing, run, count, ranks);
+    draw_passes(drawing, run, count, ranks);
 
 cleanup:
     emp_free(run);

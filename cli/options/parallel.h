@@ -1,22 +1,13 @@
 /** \file cli/options/parallel.h
- * Training in parallel, for the commands plan and simulate.
+ * Models that are trained or served on many GPUs, for the commands plan and simulate.
  */
 #ifndef EMP_CLI_OPTIONS_PARALLEL_H
 #define EMP_CLI_OPTIONS_PARALLEL_H
 
-#include "bench/plots/passes.h"
-#include "parallel/plan.h"
-#include "run/sheet/sheet.h"
+#include "bench/plots/drawing.h"
+#include "cli/options/serving.h"
 
-/** Zero-initialise. Borrowed. */
-typedef struct {
-    const char      *spec, *machine;
-    const char      *trace; /**< file for Perfetto, or NULL */
-    bool             all_ranks;
-    emp_sheet_format format;
-} cli_parallel_options;
-
-/** Prints the ways to spread a step over \a gpus (0: as many as the degrees need or the machine has), the first \a top of them as
+/** Prints the ways to spread a step of training or of serving over \a gpus (0: as many as the degrees need or the machine has), the first \a top of them as
  * text. */
 emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
                              int32_t top, emp_error *err);

@@ -10,7 +10,6 @@
 #include "base/text/text.h"
 #include "cli/options/device_map.h"
 #include "cli/options/forms.h"
-#include "cli/options/llama_options.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/load.h"
 #include "graphs/transformer/parts.h"
@@ -192,6 +191,8 @@ static void print_limits(FILE *stream, const pipeline *l)
         const int length = value_of(&value, l->spec, flags[i][0]);
         if (length > 0) fprintf(stream, " %s %.*s", flags[i][1], length, value);
     }
+    if (value_of(&value, l->spec, "cache_dtype") == 3 && strncmp(value, "fp8", 3) == 0)
+        fputs(" --kv-cache-dtype fp8", stream);
     for (int32_t i = 0; i < l->stage_count; i++)
         if (l->stage[i].host_bytes > most) most = l->stage[i].host_bytes;
     if (most > 0) fprintf(stream, " --cpu-offload-gb %.2f", (double)most / 1073741824.0);
@@ -315,6 +316,11 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
             EMP_EINVAL, "%s cannot be written: outputs are not compressed; leave out .gz",
             path);
     output_kind kind = kind_of(path);
+    const char *cache = NULL;
+    if (cli_form_of(path, spec) == CLI_FORM_VLLM &&
+        value_of(&cache, spec, "cache_dtype") > 0 && *cache == 'q')
+        return EMP_ERROR(
+            EMP_EINVAL, "vLLM has no cache of cache_dtype=%.4s; want auto or fp8", cache);
     if (cli_form_of(path, spec) == CLI_FORM_DEVICE_MAP && !cli_device_map_is_for(spec))
         return EMP_ERROR(EMP_EINVAL,
                          "%s is to be a device_map, and %s is no model of PyTorch or "

@@ -9,7 +9,6 @@
 
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "run/methods.h"
 
 static const double LEAST_CHANGE = 0.005;
@@ -309,7 +308,7 @@ static void print_bounds(const emp_problem *problem, const emp_sim_result *r,
     print_gap(r, bounds->best_ns);
     if (cli_bounds_leave_homes(problem)) printf("             %s\n", CLI_BOUND_HOMES);
     if (bounds->gpu_kernels_ns <= bounds->best_ns) return;
-    printf("             %s if no further ops with GPU kernels go to CPUs",
+    printf("             %s unless more ops with GPU kernels go to CPUs",
            emp_units_format_seconds((double)bounds->gpu_kernels_ns * 1e-9, text,
                                     sizeof text));
     print_gap(r, bounds->gpu_kernels_ns);

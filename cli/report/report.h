@@ -45,7 +45,7 @@ void cli_add_winner(json_t *object, const emp_record *record);
 bool cli_bounds_leave_homes(const emp_problem *problem);
 /** The placements that a bound covers then. */
 #define CLI_BOUND_HOMES \
-    "of weights that are held where they are read; home=any covers others"
+    "for weights on the device that reads them; home=any covers streamed ones"
 
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
  * infeasible; NULL when out of memory. */

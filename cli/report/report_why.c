@@ -312,8 +312,8 @@ static void print_kind(const emp_explanation *why, const emp_bottleneck *b)
         [EMP_BOTTLENECK_STEP] = "The fixed cost of a step is"};
     char share[EMP_UNITS_TEXT_BYTES];
 
-    printf("\nwhat bounds the step: %s\n", names[b->kind]);
-    printf("  The critical path is the chain of events that ends last.\n");
+    printf("\ncritical path: mostly %s\n", names[b->kind]);
+    printf("  It is the chain of events that ends last.\n");
     printf("  %s %s of it.\n", words[b->kind], percent(why, b->time_ns, share));
 }
 
@@ -343,7 +343,8 @@ static void print_busy(const emp_problem *problem, const emp_explanation *why,
     printf("  %s is busy %s of the step", device_name(problem, id),
            percent(why, device->busy_ns, share));
     if (device->idle_ns[most] > 0) {
-        printf(" and idles most %s, %s", emp_explain_idle_words(most),
+        printf(" and idles most %s, %s",
+               emp_explain_idle_words(most, problem->machine->device[id].kind),
                percent(why, device->idle_ns[most], share));
     }
     printf(".\n");
@@ -680,9 +681,20 @@ static void print_peak(const emp_problem *problem, const emp_explain_memory *m)
     }
 }
 
+static void print_lines(const emp_problem *problem, const emp_explanation *why,
+                        const emp_what_if *what_if)
+{
+    char     lines[EMP_EXPLANATION_BYTES];
+    emp_text text = {lines, sizeof lines, 0};
+
+    emp_explain_brief(&text, problem, why, what_if);
+    printf("\n%s", lines);
+}
+
 void cli_why_print(const emp_problem *problem, const emp_explanation *why,
                    const emp_what_if *what_if)
 {
+    print_lines(problem, why, what_if);
     cli_bottleneck_print(problem, why);
     print_causes(why);
     printf("\nlongest pieces of the critical path\n");
@@ -700,11 +712,6 @@ void cli_why_print(const emp_problem *problem, const emp_explanation *why,
 void cli_why_print_brief(const emp_problem *problem, const emp_explanation *why,
                          const emp_what_if *what_if)
 {
-    char     lines[EMP_EXPLANATION_BYTES];
-    emp_text text = {lines, sizeof lines, 0};
-
-    emp_explain_brief(&text, problem, why, what_if);
-    printf(
-        "\n%s--why=full has the critical path, idle times, ops and memory in tables.\n",
-        lines);
+    print_lines(problem, why, what_if);
+    printf("--why=full has the critical path, idle times, ops and memory in tables.\n");
 }

@@ -17,7 +17,6 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/parse.h"
 #include "cli/serve/desk.h"
 #include "cli/stop.h"
 

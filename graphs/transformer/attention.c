@@ -3,6 +3,13 @@
 #include "base/mem.h"
 #include "graphs/transformer/stack.h"
 
+static emp_dtype cache_dtype(const emp_stack *s)
+{
+    const emp_transformer_step *step = s->t->step;
+
+    return step->cache_dtype != EMP_DTYPE_NONE ? step->cache_dtype : step->dtype;
+}
+
 /* The cache as the round before has left it. */
 static emp_port *open_cache(emp_stack *s, const char *name, const emp_op_attrs *attrs,
                             int32_t unit)
@@ -28,7 +35,7 @@ static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t 
     emp_tape    *t = s->t;
     const char  *name = emp_stack_leaf(s, s->m->names.attention, leaf);
     emp_op_attrs attrs = {
-        .dtype = t->step->dtype, .has_shape = true, .shape = emp_tape_shape(t, x)};
+        .dtype = cache_dtype(s), .has_shape = true, .shape = emp_tape_shape(t, x)};
 
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     attrs.shape.dim[1] = rows;
@@ -37,7 +44,7 @@ static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t 
     if (cache == NULL) return EMP_TAPE_NONE;
     emp_port     before = *cache;
     emp_port     in[3] = {before, s->positions, x};
-    emp_op_attrs none = {.dtype = t->step->dtype};
+    emp_op_attrs none = {.dtype = cache_dtype(s)};
     emp_port     written = emp_tape_op(
             t, "ScatterUpdate", emp_tape_join_names(t, name, "/write"), unit, &none, in, 3);
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, written.op);
@@ -188,7 +195,7 @@ static int64_t cached_tokens(const emp_stack *s)
 static emp_port seen_rows(emp_stack *s, const char *leaf, emp_port cache, int64_t seen,
                           int64_t rows, int32_t unit)
 {
-    emp_op_attrs attrs = {.dtype = s->t->step->dtype, .has_shape = true};
+    emp_op_attrs attrs = {.dtype = cache_dtype(s), .has_shape = true};
 
     if (seen >= rows || cache.op < 0) return cache;
     attrs.shape = emp_tape_shape(s->t, cache);
@@ -199,8 +206,7 @@ static emp_port seen_rows(emp_stack *s, const char *leaf, emp_port cache, int64_
 
 static emp_port first_columns(emp_stack *s, emp_port k, int64_t size, int32_t unit)
 {
-    emp_op_attrs attrs = {
-        .dtype = s->t->step->dtype, .has_shape = true, .shape = emp_tape_shape(s->t, k)};
+    emp_op_attrs attrs = {.has_shape = true, .shape = emp_tape_shape(s->t, k)};
 
     attrs.shape.dim[3] = size;
     return emp_tape_op(s->t, "View", emp_stack_leaf(s, s->m->names.attention, "/values"),

@@ -74,6 +74,11 @@ static emp_status check_step(const emp_transformer_model *m,
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "cache=host keeps keys and values on a host: it needs "
                          "phase=prefill or phase=decode, and a model that has a cache");
+    if (step->cache_dtype != EMP_DTYPE_NONE &&
+        (step->phase == EMP_PHASE_TRAIN || m->is_encoder))
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "cache_dtype is of cached keys and values: it needs "
+                         "phase=prefill or phase=decode, and a model that has a cache");
     if (step->home == EMP_HOME_ANY && step->phase == EMP_PHASE_TRAIN)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "home=any is for phase=prefill and phase=decode; weights that "

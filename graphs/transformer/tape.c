@@ -36,6 +36,16 @@ bool emp_tape_is_ok(const emp_tape *t) { return t->status == EMP_OK; }
 
 bool emp_tape_is_training(const emp_tape *t) { return t->step->phase == EMP_PHASE_TRAIN; }
 
+emp_dtype emp_cache_dtype_of(int32_t word)
+{
+    enum { GGML_Q4_0 = 2, GGML_Q8_0 = 8 };
+    const emp_dtype types[] = {EMP_DTYPE_NONE, EMP_DTYPE_FLOAT8_E4M3,
+                               emp_dtype_of_ggml(GGML_Q8_0),
+                               emp_dtype_of_ggml(GGML_Q4_0)};
+
+    return types[word];
+}
+
 emp_status emp_tape_finish(emp_tape *t, emp_graph **out)
 {
     *out = NULL;

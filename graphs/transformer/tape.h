@@ -40,6 +40,12 @@ typedef enum {
 
 #define EMP_TRANSFORMER_PHASE_WORDS "train|prefill|decode"
 
+/** Element types of caches of keys and values, as vLLM (fp8) and llama.cpp (q8_0, q4_0) name them. */
+#define EMP_CACHE_DTYPE_WORDS "auto|fp8|q8_0|q4_0"
+
+/** The element type of a word of that list; EMP_DTYPE_NONE: as activations. */
+emp_dtype emp_cache_dtype_of(int32_t word);
+
 typedef enum {
     EMP_UPDATE_ADAM, /**< two float32 states a weight */
     EMP_UPDATE_SGD   /**< none */
@@ -70,7 +76,9 @@ typedef struct {
                                 there are several */
     int64_t
         cache_granule; /**< caches of keys and values have room for a multiple of it; 0 = 1 */
-    emp_dtype              dtype; /**< of weights and activations */
+    emp_dtype dtype; /**< of weights and activations */
+    emp_dtype
+        cache_dtype; /**< of cached keys and values; EMP_DTYPE_NONE: as activations */
     emp_transformer_update update;
     bool samples_on_host; /**< a CPU draws the next token from the logits */
     bool samples_top_p;   /**< else the device does, from the most likely ones */

@@ -30,7 +30,7 @@ typedef enum {
     EMP_GROUPING_CHUNKS,  /**< equally many ops in the order of the features' numbering */
     EMP_GROUPING_METIS,   /**< search/groups/class_groups.h */
     EMP_GROUPING_SCOTCH,  /**< the same */
-    EMP_GROUPING_NAMES,   /**< search/groups/name_clusters.h */
+    EMP_GROUPING_NAMES,   /**< search/groups/class_groups.h */
     EMP_GROUPING_COLOCATION, /**< the same; of more than are asked for, neighbours are
                                 joined */
     EMP_GROUPING_NONE        /**< no groups at all: hdp.h */

@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 from typing import Any, Callable, Optional
 
-from . import agent
 from ._emplace import Error
 from ._identity import code_of, name_of
 from .outside import Score, talk
@@ -165,7 +164,9 @@ def _run_named(command, method):
 
 def _method_of(make):
     """What makes a method for a task: the callable itself, or an agent of a function train(task)."""
-    return agent.make(make) if getattr(make, "__name__", "") == "train" else make
+    from .agent import make as method_of  # a module that also runs by itself must not be loaded before that
+
+    return method_of(make) if getattr(make, "__name__", "") == "train" else make
 
 
 def _run_python(command, make, name, callback):

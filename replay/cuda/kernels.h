@@ -1,7 +1,7 @@
 /** \file replay/cuda/kernels.h
  * Element-wise kernels and data movement on a GPU, for C. Every function puts work on a
  * stream and returns cudaError_t as an int (0: fine); pointers are device memory. The kernels
- * compute the same as cpu_elements.c and cpu_layers.c; but EMP_SCATTER_OUTPUT adds its
+ * compute the same as cpu/elements.c and cpu/layers.c; but EMP_SCATTER_OUTPUT adds its
  * rows up, atomically and without a bound, where the CPU mixes them one after the other.
  */
 #ifndef EMP_REPLAY_CUDA_KERNELS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* In place of backend_cuda.c where there is no CUDA toolkit. */
+/* In place of backend.c where there is no CUDA toolkit. */
 #include <stddef.h>
 
 #include "replay/backend.h"

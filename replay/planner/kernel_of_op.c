@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 
 enum { FLOAT_BYTES = 4 };
 

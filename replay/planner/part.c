@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "replay/planner/part.h"
+#include "replay/planner/planner.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "run/loop.h"
 #include "run/methods.h"
 #include "run/ranks/deal.h"
-#include "run/store/merge.h"
+#include "run/store/store.h"
 
 /* The state of an emp_jobs_run(). */
 struct emp_jobs_plan {

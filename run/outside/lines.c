@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A method that speaks lines of JSON; docs/extending.md has them all. */
-#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#define _GNU_SOURCE /* open_memstream(), PATH_MAX, readlink() */
+#include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "base/text/text.h"
 #include "base/text/units.h"
 #include "run/outside/outside.h"
 
 enum { NUMBER_BYTES = 12, OTHER_BYTES = 1 << 16 }; /* of an answer, at most */
-enum { MOST_METRICS = 16, METRIC_BYTES = 64 };     /* as in run records */
+enum { COMMAND_BYTES = 16384 };
+enum { MOST_METRICS = 16, METRIC_BYTES = 64 }; /* as in run records */
 
 typedef struct {
     emp_outsider      base;            /* first, as all share it */
@@ -178,13 +183,70 @@ static emp_status greet(emp_outsider *o, const emp_method_params *params, emp_er
     return send(o, &m, err);
 }
 
+/* ---- the command of the shell ---- */
+
+/* Adds the folders with the package emplace that lie where a build tree and a prefix have it. */
+static void add_folders(emp_text *text)
+{
+    static const char *const places[] = {"/../python", "/../lib/python3*/*-packages"};
+    char                     here[PATH_MAX / 2] = "", pattern[PATH_MAX];
+    const ssize_t            length = readlink("/proc/self/exe", here, sizeof here - 1);
+
+    if (length <= 0 || strrchr(here, '/') == NULL) return;
+    *strrchr(here, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        glob_t found = {0};
+        snprintf(pattern, sizeof pattern, "%s%s/emplace/agent.py", here, places[i]);
+        if (glob(pattern, 0, NULL, &found) == 0) {
+            for (size_t k = 0; k < found.gl_pathc; k++) {
+                char *folder = found.gl_pathv[k];
+                folder[strlen(folder) - strlen("/emplace/agent.py")] = '\0';
+                emp_text_add(text, ":");
+                emp_text_add_word(text, folder);
+            }
+        }
+        globfree(&found);
+    }
+}
+
+/* Writes the command of the shell that speaks for the method of an address: the command of "cmd:...", or one
+ * that runs a file of Python by the module emplace.agent, which is sought on Python's own path and then in the
+ * build tree or prefix of the program. EMPLACE_PYTHON names another interpreter than python3.
+ * \retval EMP_EINVAL  It is too long. */
+static emp_status write_command(char command[COMMAND_BYTES], const char *address,
+                                emp_error *err)
+{
+    emp_text    text = {command, COMMAND_BYTES, 0};
+    const char *colon = strrchr(address, ':');
+    char        file[PATH_MAX];
+
+    if (strncmp(address, "cmd:", 4) == 0) {
+        emp_text_add(&text, "%s", address + 4);
+    } else {
+        const size_t length = emp_text_ends_in(address, ".py") || colon == NULL
+                                  ? strlen(address)
+                                  : (size_t)(colon - address);
+        snprintf(file, sizeof file, "%.*s", (int)length, address);
+        emp_text_add(&text, "PYTHONPATH=\"$PYTHONPATH\"");
+        add_folders(&text);
+        emp_text_add(&text, " \"${EMPLACE_PYTHON:-python3}\" -m emplace.agent ");
+        emp_text_add_word(&text, file);
+        if (address[length] == ':') {
+            emp_text_add(&text, " ");
+            emp_text_add_word(&text, address + length + 1);
+        }
+    }
+    if (text.used + 1 < COMMAND_BYTES) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "method %.40s...: its command is too long", address);
+}
+
 static emp_status connect(emp_outsider *o, emp_error *err)
 {
-    char command[EMP_OUTSIDE_COMMAND_BYTES];
+    char command[COMMAND_BYTES];
 
     if (strncmp(o->address, "socket:", 7) == 0)
         return emp_channel_adopt(&o->channel, atoi(strchr(o->address, ':') + 1), err);
-    EMP_CHECK(emp_outsider_command(command, o->address, err));
+    EMP_CHECK(write_command(command, o->address, err));
     return emp_channel_start(&o->channel, command, err);
 }
 

@@ -42,8 +42,7 @@ void emp_outside_title(char *title, size_t size, const char *name);
  * \retval EMP_EUNSUPPORTED  More methods from outside than one process can have. */
 emp_status emp_outside_find(const emp_method **method, const char *name, emp_error *err);
 
-/* Functions that methods from outside share.
- */
+/* Functions that methods from outside share. */
 
 /** The first part of the state of each. */
 typedef struct {
@@ -59,15 +58,6 @@ typedef struct {
 /** Reads what all have in common. \retval EMP_EINVAL  The timeout is no time. */
 emp_status emp_outsider_init(emp_outsider *outsider, const emp_problem *problem,
                              const emp_method_params *params, emp_error *err);
-
-enum { EMP_OUTSIDE_COMMAND_BYTES = 16384 };
-
-/** Writes the command of the shell that speaks for the method of an address: the command of "cmd:...", or one
- * that runs a file of Python by the module emplace.agent, which is sought on Python's own path and then in the
- * build tree or prefix of the program. EMPLACE_PYTHON names another interpreter than python3.
- * \retval EMP_EINVAL  It is too long. */
-emp_status emp_outsider_command(char        command[EMP_OUTSIDE_COMMAND_BYTES],
-                                const char *address, emp_error *err);
 
 /** Until when the next answer is waited for. */
 emp_channel_wait emp_outsider_wait(const emp_outsider *outsider);

@@ -3,7 +3,10 @@
 
 #include <build_info.h>
 #include <errno.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -477,4 +480,24 @@ static emp_status emp_sheet_print_json(FILE *out, const emp_sheet *first, emp_er
         return EMP_ERROR(EMP_EINVAL, "a text of the table is not valid UTF-8");
     fputc('\n', out);
     return EMP_OK;
+}
+
+/* ---- summaries of few numbers ---- */
+
+emp_summary emp_summary_of(double *values, size_t count)
+{
+    if (count == 0) return (emp_summary){NAN, NAN, NAN};
+    gsl_sort(values, 1, count);
+    return (emp_summary){gsl_stats_median_from_sorted_data(values, 1, count), values[0],
+                         values[count - 1]};
+}
+
+emp_quartiles emp_quartiles_of(double *values, size_t count)
+{
+    if (count == 0) return (emp_quartiles){NAN, NAN, NAN, 0};
+    gsl_sort(values, 1, count);
+    return (emp_quartiles){gsl_stats_median_from_sorted_data(values, 1, count),
+                           gsl_stats_quantile_from_sorted_data(values, 1, count, 0.25),
+                           gsl_stats_quantile_from_sorted_data(values, 1, count, 0.75),
+                           count};
 }

@@ -1,13 +1,13 @@
 /** \file run/store/checkpoint.h
  * HDF5 files beside records (docs/formats.md): checkpoints, with the state of a method as named
- * arrays; weights (search/weights.h); tables, with texts and a dataset a column.
+ * arrays; weights (search/method.h); tables, with texts and a dataset a column.
  */
 #ifndef EMP_RUN_STORE_CHECKPOINT_H
 #define EMP_RUN_STORE_CHECKPOINT_H
 
 #include "base/collections.h"
 #include "run/store/store.h"
-#include "search/weights.h"
+#include "search/method.h"
 
 typedef struct {
     emp_record *record; /**< borrowed; so far, with feasible_s */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE /* scandir */
-#include "run/store/merge.h"
+#include "run/store/store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,6 @@
 #include "base/text/file.h"
 #include "base/text/text.h"
 #include "run/store/checkpoint.h"
-#include "run/store/store.h"
 
 #define RECORD     ".h5"
 #define CHECKPOINT ".checkpoint.h5"

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/work.h"
-#include "search/acyclic/flow_graph.h"
 #include "search/partition/metis_cut.h"
 
 static const double least_share =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "search/acyclic/flow_graph.h"
+#include "search/acyclic/acyclic_cut.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

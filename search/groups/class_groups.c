@@ -6,7 +6,6 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "search/groups/colocation_groups.h"
-#include "search/groups/name_clusters.h"
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
 

@@ -74,7 +74,7 @@ typedef enum {
     EMP_CLASS_GROUPS_METIS,   /**< metis_cut.h: what exchanges much */
     EMP_CLASS_GROUPS_SCOTCH,  /**< scotch_cut.h: the same */
     EMP_CLASS_GROUPS_COLOCRL, /**< colocation_groups.h: as many as its rules make */
-    EMP_CLASS_GROUPS_NAMES, /**< name_clusters.h: layer x direction x block of 8 steps */
+    EMP_CLASS_GROUPS_NAMES, /**< emp_name_clusters(): layer x direction x block of 8 steps */
     EMP_CLASS_GROUPS_ALL, /**< of moves.h: METIS and NAMES, and EXPERTS if there are any */
     EMP_CLASS_GROUPS_EXPERTS /**< emp_expert_groups(): the experts of a layer, all else in no group */
 } emp_class_grouping;
@@ -83,8 +83,8 @@ typedef enum {
 /** What METIS and Scotch cut, for many cuts of one problem. */
 typedef struct {
     const emp_partition_graph *graph; /**< of the problem, without CPUs */
-    const emp_partition_graph
-        *bundles; /**< what is cut instead (bundles.h); NULL: the graph itself */
+    const emp_partition_graph            *
+        bundles; /**< what is cut instead (emp_partition_graph_bundle()); NULL: the graph itself */
     const int32_t *bundle_of_vertex; /**< of the graph's vertices */
 } emp_class_vertices;
 
@@ -111,5 +111,36 @@ emp_status emp_class_groups(int32_t *group_of_class, int32_t *group_count,
 emp_status emp_class_groups_ops(emp_members *ops, uint64_t *hash,
                                 const emp_problem             *problem,
                                 const emp_class_groups_params *params, emp_error *err);
+
+/* name_clusters.c: colocation classes in clusters by what TensorFlow's naming says of their ops: layer x
+ * direction x block of time steps, the units in which people cut unrolled networks.
+ *
+ * - Direction: forward; backward, under "gradients"; or weights, a gradient that nothing
+ *   but sums, clipping and updates reads.
+ * - Layer: the recurrent cell (sim/graph/op.h), or the scope of the forward op.
+ * - Step: TensorFlow numbers what is made again: "MatMul", "MatMul_1", ... "MatMul_39" in
+ *   a layer. Such a series is a walk through time if it has at least 8 members. The
+ *   shortest of a layer has one member a step; one three times as long has three.
+ *
+ * Ops without a scope of their own under "gradients", such as the sums "gradients/AddN_7",
+ * stand with their first input. Variables, their slots and updates are a class, which stands with
+ * its first op. */
+
+typedef struct {
+    int32_t most;  /**< clusters, at least 1 */
+    int32_t block; /**< time steps of a cluster, at least 1 */
+} emp_name_cluster_params;
+
+/** Clusters are as fine as \a most allows. Until there is room, scopes are cut to fewer and
+ * fewer components, except scopes of cells; then blocks are doubled; then cells are cut, too;
+ * in the end clusters beyond the limit share the last. Clusters are numbered by their
+ * first class; all have members.
+ *
+ * \param[out] cluster_of_class  [class]; -1: can only run on a CPU, or has no live op.
+ * \param[out] cluster_count
+ * O((V + E) x length of a name). \retval EMP_ENOMEM */
+emp_status emp_name_clusters(int32_t *cluster_of_class, int32_t *cluster_count,
+                             const emp_problem             *problem,
+                             const emp_name_cluster_params *params, emp_error *err);
 
 #endif /* EMP_SEARCH_GROUPS_CLASS_GROUPS_H */

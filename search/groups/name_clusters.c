@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "search/groups/name_clusters.h"
+#include "search/groups/class_groups.h"
 
 #include <stdlib.h>
 #include <string.h>

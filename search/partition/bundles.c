@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "search/partition/bundles.h"
+#include "search/partition/partition_graph.h"
 
 #include <string.h>
 

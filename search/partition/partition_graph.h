@@ -3,7 +3,7 @@
  * compressed rows, and the parts that it is to be cut into.
  *
  * Vertices are the colocation classes that have an op which is not folded. The weight of
- * a vertex is what its ops cost on a GPU (op_costs.h): the oracle's time, kernels and issue,
+ * a vertex is what its ops cost on a GPU (emp_op_costs): the oracle's time, kernels and issue,
  * unless other costs are asked for. For a class that can only run on the CPU it is the time
  * there in units of GPU work (times CPU power / GPU power), or its FLOPs.
  * The weight of an edge is the number of bytes that would be sent if its ends were apart:
@@ -20,7 +20,49 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
-#include "search/partition/op_costs.h"
+#include "sim/graph/graph.h"
+#include "sim/machine/machine.h"
+#include "sim/problem/problem.h"
+
+/* The cost of an op to partitioners. The papers that used them do not say what they counted. */
+
+/* The time of an op by TensorFlow r1.3's own estimate, grappler's OpLevelCostEstimator,
+ * which the HDP paper may have given to its partitioners:
+ * 
+ *     t = ceil(operations / rate) + ceil((bytes of inputs + bytes of outputs) / bandwidth)
+ * 
+ * in ns; no launch, no transfer, no efficiency. Operations: 2 for each multiply-add of
+ * Conv2D, of its two gradients, of MatMul, SparseMatMul and BatchMatMul; Eigen's cost of an
+ * element (AVX and FMA) times the elements of the largest of inputs and output 0 for the
+ * element-wise ops that it knows; 1 an element of the largest input for all else. Identity,
+ * NoOp, Reshape and variables take nothing, Rank, Shape and Size 1 ns. References count as
+ * the variable behind them, sizes that are not known as 1.
+ * 
+ * Rate and bandwidth. GPU: its peak, and its stream rate, where grappler takes the rate of
+ * the memory bus, which machine files do not have. CPU: one operation a cycle on each core, and
+ * 32 GB/s. */
+
+/** A whole number of ns, in double as it may be beyond 64 bits. O(inputs + outputs). */
+double emp_grappler_cost_ns(const emp_graph *graph, emp_op_id op,
+                            const emp_device *device);
+
+typedef enum {
+    EMP_OP_COSTS_TIME,    /**< the oracle's: kernels and issue on a GPU; on a CPU with all
+                               the cores it can use */
+    EMP_OP_COSTS_FLOPS,   /**< arithmetic alone, the same on every device */
+    EMP_OP_COSTS_GRAPPLER /**< TensorFlow's estimate, emp_grappler_cost_ns() */
+} emp_op_costs;
+#define EMP_OP_COSTS_WORDS "time|flops|grappler"
+
+/** The cost of an op on a kind of device that the machine has: ns, or FLOPs; for devices of
+ * several models the mean, with EMP_OP_COSTS_GRAPPLER the first. O(inputs + devices). */
+double emp_op_costs_of(const emp_problem *problem, emp_op_id op, emp_op_costs costs,
+                       emp_device_kind kind);
+
+/** Speed of a CPU over a GPU's, by the oracle's times: what all ops that have kernels
+ * for both take on the GPU over what they take on the CPU. 1 if there is nothing to
+ * measure. O(V). */
+double emp_op_costs_cpu_speed(const emp_problem *problem);
 
 enum {
     EMP_PARTITION_LOAD_LIMIT = 1 << 28,    /**< of all vertices, less one per vertex */
@@ -29,7 +71,7 @@ enum {
 
 typedef enum {
     EMP_POWER_PEAK,    /**< of FLOP/s: a property of only the machine */
-    EMP_POWER_MEASURED /**< speed on the ops of this graph (emp_op_costs_speed) */
+    EMP_POWER_MEASURED /**< speed on the ops of this graph */
 } emp_device_power;
 #define EMP_DEVICE_POWER_WORDS "peak|measured"
 
@@ -153,5 +195,19 @@ emp_balance_score emp_balance_judge(const emp_balance   *balance,
 /** One number to minimise: cut_frac + what imbalance is above the tolerance of 5 % that
  * is Scotch's custom. 0 for one device that is the whole machine. */
 double emp_balance_cost(emp_balance_score score);
+
+/* bundles.c: the graph in fewer vertices, so that many cuts of a large graph cost little more than one. */
+
+/** Matches each vertex with the free neighbour that it exchanges most with, and the matched graph again, until there are
+ * at most \a most vertices or a round saves few (heavy-edge matching; Karypis and Kumar, SIAM J. Sci. Comput. 20, 1998).
+ * Leaves of one hub are matched as well. No bundle of two has more than twice the mean load of \a most vertices, and
+ * what can only run on the CPU stays apart. Loads and traffic of a bundle are those of its vertices, and traffic inside it is dropped.
+ *
+ * \param[out] out  Its vertices are of no class: vertex_of_class and class_of_vertex are NULL.
+ * \param[out] bundle_of_vertex  [vertex of \a graph]
+ * O((V + E) rounds). \retval EMP_ENOMEM */
+emp_status emp_partition_graph_bundle(emp_partition_graph      **out,
+                                      const emp_partition_graph *graph, int32_t most,
+                                      int32_t *bundle_of_vertex, emp_error *err);
 
 #endif /* EMP_SEARCH_PARTITION_PARTITION_GRAPH_H */

@@ -157,14 +157,14 @@ static double attention_flops(const emp_attention *attention)
     const emp_attention *a = attention;
     double products = 4.0 * a->length * a->head_size * a->kv_heads * a->group;
 
-    return a->phase == EMP_PHASE_CONTEXT ? products * a->length / 2.0 : products;
+    return a->phase == EMP_ATTENTION_OF_PROMPT ? products * a->length / 2.0 : products;
 }
 
 /* Keys and values, and what queries read and results write. */
 static double attention_bytes(const emp_attention *a)
 {
     double keys = 2.0 * a->length * a->kv_heads * a->head_size;
-    double tokens = a->phase == EMP_PHASE_CONTEXT ? a->length : 1.0;
+    double tokens = a->phase == EMP_ATTENTION_OF_PROMPT ? a->length : 1.0;
     double queries = 2.0 * tokens * a->kv_heads * a->group * a->head_size;
 
     return (keys + queries) * emp_format_bytes(a->format);
@@ -284,11 +284,27 @@ static bool is_native(const emp_op_cost *c, emp_format format)
            format == format_of_dtype(c->computed, EMP_FORMAT_FP32);
 }
 
+/* The time of a decoded token whose cache is stored in fewer bits than its queries: `seconds` in the format of the queries,
+ * less in proportion to the bytes of the cache, down to the time of the arithmetic. */
+static double narrow_cache_s(double seconds, const emp_op_cost *c, const emp_device *gpu,
+                             const emp_attention *a)
+{
+    enum { ROW = 4096 };
+    const double share = (double)emp_dtype_tensor_bytes(c->stored, &EMP_SHAPE(ROW)) /
+                         (ROW * emp_format_bytes(a->format));
+    const double peak = product_peak(gpu, a->format), fixed = gpu->kernel_minimum_s;
+
+    if (share >= 1.0 || seconds <= fixed) return seconds;
+    const double bytes_s = fixed + (seconds - fixed) * share;
+    return peak > 0.0 ? fmax(bytes_s, attention_flops(a) / (REACHED * peak)) : bytes_s;
+}
+
 /* Attention by the table, if its sizes are known; else < 0. */
 static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_format format)
 {
     bool          is_decode = c->queries == 1;
-    emp_attention a = {.phase = is_decode ? EMP_PHASE_DECODE : EMP_PHASE_CONTEXT,
+    emp_attention a = {.phase =
+                           is_decode ? EMP_ATTENTION_OF_TOKEN : EMP_ATTENTION_OF_PROMPT,
                        .format = format,
                        .length = (double)(is_decode ? c->keys : c->queries),
                        .kv_heads = (double)c->batch,
@@ -299,6 +315,8 @@ static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_forma
     if (c->queries < 1 || c->keys < 1 || c->batch < 1 || c->head_size < 1) return -1.0;
     a.group = fmax(1.0, (double)c->m / (double)c->queries);
     if (emp_attention_time(&seconds, &form, gpu, &a, NULL) != EMP_OK) return -1.0;
+    if (is_decode && c->stored != EMP_DTYPE_NONE)
+        seconds = narrow_cache_s(seconds, c, gpu, &a);
     return seconds * c->flops / attention_flops(&a);
 }
 

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 
-enum { BRIEF_DEVICES = 3, BRIEF_CAUSES = 3, BRIEF_MOVES = 3, SCOPE_WIDTH = 26 };
+enum { BRIEF_DEVICES = 3, BRIEF_CAUSES = 3, BRIEF_MOVES = 3, SCOPE_WIDTH = 36 };
 
 /* From this share of the step on, a device works nearly all the time. */
 static const double NEARLY_ALL = 0.9;
@@ -118,7 +118,7 @@ static void add_limit(emp_text *text, const emp_problem *problem,
         emp_text_add(text,
                      limit == EMP_LIMIT_LOAD
                          ? "the load of %s, which works "
-                         : "serialisation: devices wait for each other; %s works most, ",
+                         : "serialisation: devices take turns; %s works most, ",
                      name);
         add_percent(text, share_of(why, why->device[busiest].busy_ns));
         emp_text_add(text, limit == EMP_LIMIT_LOAD ? " of the step\n" : "\n");
@@ -143,7 +143,7 @@ static void add_path(emp_text *text, const emp_explanation *why)
     emp_text_add(text, "\n");
 }
 
-const char *emp_explain_idle_words(int32_t idle)
+const char *emp_explain_idle_words(int32_t idle, emp_device_kind of)
 {
     static const char *const words[EMP_IDLE_COUNT] = {
         [EMP_IDLE_TRANSFER] = "for copies",
@@ -154,12 +154,13 @@ const char *emp_explain_idle_words(int32_t idle)
         [EMP_IDLE_NOTHING_LEFT] = "after its last op",
         [EMP_IDLE_STEP] = "for the fixed cost"};
 
+    if (idle == EMP_IDLE_OTHER_DEVICE && of == EMP_DEVICE_CPU) return "for GPUs";
     return words[idle];
 }
 
 /* The two things for which the device idles longest. */
 static void add_idle(emp_text *text, const emp_explanation *why,
-                     const emp_explain_device *device)
+                     const emp_explain_device *device, emp_device_kind kind)
 {
     int first = -1;
 
@@ -172,7 +173,7 @@ static void add_idle(emp_text *text, const emp_explanation *why,
         if (most < 0 || share_of(why, device->idle_ns[most]) < LEAST) break;
         emp_text_add(text, k == 0 ? ", idles " : ", ");
         add_percent(text, share_of(why, device->idle_ns[most]));
-        emp_text_add(text, " %s", emp_explain_idle_words(most));
+        emp_text_add(text, " %s", emp_explain_idle_words(most, kind));
         first = most;
     }
     emp_text_add(text, "\n");
@@ -194,7 +195,7 @@ static void add_devices(emp_text *text, const emp_problem *problem,
         told |= UINT64_C(1) << next;
         emp_text_add(text, "%-12s works ", problem->machine->device[next].name);
         add_percent(text, share_of(why, why->device[next].busy_ns));
-        add_idle(text, why, &why->device[next]);
+        add_idle(text, why, &why->device[next], problem->machine->device[next].kind);
     }
 }
 

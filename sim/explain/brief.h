@@ -39,8 +39,8 @@ enum { EMP_PATH_GROUPS = 6 };
  * "queued behind other ops". Static storage. */
 void emp_explain_path(emp_time_ns time_ns[EMP_PATH_GROUPS], const emp_explanation *why);
 const char *emp_explain_path_words(int32_t group);
-/** The words for an idle time, of EMP_IDLE_COUNT: "for copies"; static storage. */
-const char *emp_explain_idle_words(int32_t idle);
+/** The words for an idle time, of EMP_IDLE_COUNT, of a device: "for copies"; static storage. */
+const char *emp_explain_idle_words(int32_t idle, emp_device_kind of);
 
 /** The device that works longest; ties: the lowest id. */
 emp_device_id emp_explain_busiest(const emp_explanation *why);

@@ -163,14 +163,15 @@ typedef struct emp_op_cost {
     emp_conv_window window;  /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
     int32_t         kernels; /**< GPU kernels launched; 0 = kernel-less */
     int32_t         layout_kernels; /**< of the kernels: the kernels of layout_bytes */
-    emp_dtype       stored;   /**< of the quantised weights of a product; else NONE */
-    emp_dtype       computed; /**< of the arithmetic; NONE: of output 0 */
-    double          flops;
-    int64_t         bytes_read, bytes_written;
-    int64_t         weight_bytes; /**< of bytes_read: of weights whose type is `stored` */
-    int64_t         m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
-    double  cpu_cycles; /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
-    int64_t workspace_bytes; /**< device memory held while it runs */
+    emp_dtype
+              stored; /**< of quantised weights of a product, or of quantised keys that attention reads; else NONE */
+    emp_dtype computed; /**< of the arithmetic; NONE: of output 0 */
+    double    flops;
+    int64_t   bytes_read, bytes_written;
+    int64_t   weight_bytes;   /**< of bytes_read: of weights whose type is `stored` */
+    int64_t   m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
+    double    cpu_cycles; /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
+    int64_t   workspace_bytes; /**< device memory held while it runs */
     /** The parts of the bytes read and written that transpose activations from NHWC to NCHW and back. */
     int64_t layout_bytes;
     /** For attention whose measured times count: then batch counts its key heads, and m counts the queries of

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/machine/config.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -99,16 +100,24 @@ static bool is_entry(const char *at, const char *key, const char *value)
     return strncmp(at, value, length) == 0 && strchr("\"',}] #\r\n", at[length]) != NULL;
 }
 
-int emp_config_line(const emp_config *config, const char *key, const char *value)
+/* Where the entry begins; the beginning of the text if there is none. */
+static const char *find_entry(const emp_config *config, const char *key,
+                              const char *value)
 {
-    int line = 1;
-
     for (const char *at = config->text; *at != '\0'; at++) {
         bool is_start = at == config->text || strchr(" {\n", at[-1]) != NULL;
-        if (is_start && is_entry(at, key, value)) return line;
-        line += *at == '\n';
+        if (is_start && is_entry(at, key, value)) return at;
     }
-    return 1;
+    return config->text;
+}
+
+int emp_config_line(const emp_config *config, const char *key, const char *value)
+{
+    const char *entry = find_entry(config, key, value);
+    int         line = 1;
+
+    for (const char *at = config->text; at < entry; at++) line += *at == '\n';
+    return line;
 }
 
 /* Offers all keys of a schema. */
@@ -122,15 +131,74 @@ static void offer_keys(emp_nearest *near, const cyaml_schema_value_t *schema)
     }
 }
 
+/* The first mapping of a schema with that key; NULL: none. */
+static const cyaml_schema_field_t *find_mapping(const cyaml_schema_value_t *schema,
+                                                const char *key, size_t length)
+{
+    const cyaml_schema_field_t *found = NULL;
+
+    if (schema->type == CYAML_SEQUENCE)
+        return find_mapping(schema->sequence.entry, key, length);
+    if (schema->type != CYAML_MAPPING) return NULL;
+    for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key != NULL; f++)
+        if (strlen(f->key) == length && memcmp(f->key, key, length) == 0)
+            return schema->mapping.fields;
+    for (const cyaml_schema_field_t *f = schema->mapping.fields;
+         f->key != NULL && found == NULL; f++)
+        found = find_mapping(&f->value, key, length);
+    return found;
+}
+
+/* The last key in the text before \a end: the word before a colon that a blank or the line's end
+ * follows, outside of comments. */
+static emp_slice key_before(const char *text, const char *end)
+{
+    emp_slice key = {NULL, 0};
+    bool      is_comment = false;
+
+    for (const char *at = text; at < end; at++) {
+        if (*at == '#') is_comment = true;
+        if (*at == '\n') is_comment = false;
+        if (is_comment || *at != ':' || strchr(" \r\n", at[1]) == NULL) continue;
+        const char *begin = at;
+        while (begin > text && (isalnum((unsigned char)begin[-1]) || begin[-1] == '_'))
+            begin--;
+        if (begin < at) key = (emp_slice){begin, (size_t)(at - begin)};
+    }
+    return key;
+}
+
+/* Says which keys there can be beside the one before, or in the file; nothing where that is not known. */
+static void list_keys(emp_text *list, const emp_config *config, const char *key)
+{
+    emp_slice before = key_before(config->text, find_entry(config, key, ""));
+    const cyaml_schema_field_t *f = NULL;
+
+    if (before.size > 0)
+        f = find_mapping(config->schema, before.data, before.size);
+    else if (config->schema->type == CYAML_MAPPING)
+        f = config->schema->mapping.fields;
+    if (f == NULL) return;
+    if (before.size > 0)
+        emp_text_add(list, "; beside \"%.*s\" there can be ", (int)before.size,
+                     before.data);
+    else
+        emp_text_add(list, "; there can be ");
+    for (const char *separator = ""; f->key != NULL; f++, separator = ", ")
+        emp_text_add(list, "%s%s", separator, f->key);
+}
+
 static emp_status refuse_key(const emp_config *config, const char *key, emp_error *err)
 {
     emp_nearest near = emp_nearest_begin(key, strlen(key), "");
-    char        hint[EMP_NEAREST_BYTES];
+    char        hint[EMP_NEAREST_BYTES], array[EMP_ERROR_MSG_BYTES / 2] = "";
+    emp_text    list = {array, sizeof array, 0};
 
     offer_keys(&near, config->schema);
-    return EMP_ERROR(EMP_EFORMAT, "%s:%d: Unexpected key: %s%s", config->path,
-                     emp_config_line(config, key, ""), key,
-                     emp_nearest_hint(&near, hint));
+    emp_nearest_hint(&near, hint);
+    if (hint[0] == '\0') list_keys(&list, config, key);
+    return EMP_ERROR(EMP_EFORMAT, "%s:%d: Unexpected key: %s%s%s", config->path,
+                     emp_config_line(config, key, ""), key, hint, array);
 }
 
 /* The text that \a config has. */

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/expert.h"
 #include "sim/graph/op.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"

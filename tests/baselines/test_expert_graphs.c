@@ -11,7 +11,6 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/expert.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/op.h"
 #include "tests/support/facts.h"

@@ -252,9 +252,10 @@ Test(cli, simulate_explains_itself_and_adds_up)
     json_decref(object);
     emplace_prints(SIMULATE "--why",
                    "bound by     |path         |memory       |--why=full");
-    emplace_prints(SIMULATE "--why=full",
-                   "what bounds the step: |  gpu:0 is busy |gpu:0 runs ops for|what if; |"
-                   "critical path\n|fixed cost of the step|gpu:0 at its peak of");
+    emplace_prints(
+        SIMULATE "--why=full",
+        "bound by |critical path: mostly |  gpu:0 is busy |gpu:0 runs ops for|what if; |"
+        "critical path\n|fixed cost of the step|gpu:0 at its peak of");
 }
 
 Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
@@ -316,7 +317,7 @@ Test(cli, one_time_for_different_models_is_warned_of)
 Test(cli, the_second_bound_names_the_placements_that_it_is_for)
 {
     emplace_prints("simulate nmt:layers=2,units=64,batch=16 -m k40x2 -p gpu",
-                   "lower bound  |if no further ops with GPU kernels go to CPUs, gap ");
+                   "lower bound  |unless more ops with GPU kernels go to CPUs, gap ");
 }
 
 /* How much --costs gives is no reason to worry. */

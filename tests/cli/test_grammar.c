@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/parse.h"
 #include "tests/cli/emplace.h"
 
 enum { MOST = 1024, LINE = 80 };

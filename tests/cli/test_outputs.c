@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/parse.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
 
@@ -74,6 +73,17 @@ Test(outputs, of_several_records_of_one_task_the_best_is_taken)
         best_s, 1e-12);
     emplace_ok("place small.pbtxt -m k40x4 --method gpu --record other.h5");
     emplace_refuses("record 1.h5 other.h5 --out p.json", "one task");
+
+    /* one table of both, whatever their tasks and methods */
+    json_t *all = emplace_json("record 1.h5 other.h5 --all --format json");
+    emplace_expect_keys(json_at(all, "curve/0"), "file method evaluations best_s mean_s");
+    cr_expect_str_eq(text_at(all, "curve/0/file"), "1.h5");
+    cr_expect_str_eq(text_at(all, "curve/0/method"), "random");
+    const json_t *curve = json_at(all, "curve");
+    const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
+    cr_expect_str_eq(text_at(last, "file"), "other.h5");
+    cr_expect_str_eq(text_at(last, "machine"), "k40x4");
+    json_decref(all);
 }
 
 /* ---- every output option of every command ------------------------------------------- */

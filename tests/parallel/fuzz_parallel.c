@@ -2,7 +2,7 @@
 // A libFuzzer driver for specs, schedules, clusters and tables of steps in parallel.
 #include <string.h>
 
-#include "bench/iterations/parallel_rows.h"
+#include "bench/iterations/iterations.h"
 #include "parallel/schedule.h"
 #include "parallel/spec.h"
 #include "tests/support/fuzz_file.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/iterations/parallel_rows.h"
+#include "bench/iterations/iterations.h"
 #include "parallel/models.h"
 #include "parallel/plan.h"
 #include "tests/support/scratch.h"

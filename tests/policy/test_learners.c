@@ -83,7 +83,7 @@ static void create_problem(void) { hand_graph_comb(&h, LAYERS); }
 static void destroy_problem(void)
 {
     task_destroy(&h);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(learners, .init = create_problem, .fini = destroy_problem);

@@ -120,6 +120,12 @@ class Agents(unittest.TestCase):
         self.compare("mine.py")
         self.assertGreater(len(os.listdir(os.path.join(self.folder, "runs"))), len(before))
 
+    def test_python_warns_of_nothing(self):
+        self.write("mine.py", RANDOM)
+        done = subprocess.run([PROGRAM, "place", SPEC, "--machine", MACHINE, "--method", "mine.py", "--budget", "4"],
+                              capture_output=True, text=True, cwd=self.folder, check=True)
+        self.assertNotIn("Warning", done.stderr)
+
     def test_an_agent_has_an_identity(self):
         self.write("mine.py", RANDOM)
         said = json.loads(self.compare("gpu,mine.py", "--options", "mine:rate=2", "--format", "json"))

@@ -7,7 +7,7 @@
 
 #include "base/collections.h"
 #include "base/mem.h"
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 
 static void place(task *f, int32_t seed)
 {

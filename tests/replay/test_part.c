@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "replay/planner/part.h"
+#include "replay/planner/planner.h"
 #include "replay/result.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/survive.h"

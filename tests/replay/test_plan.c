@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "graphs/workloads/workloads.h"
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"

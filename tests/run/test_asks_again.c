@@ -58,7 +58,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(asks_again, .init = set_up, .fini = tear_down);

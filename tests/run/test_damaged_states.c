@@ -67,7 +67,7 @@ static void tear_down(void)
     emp_free(start_ns);
     emp_free(end_ns);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(damaged_states, .init = set_up, .fini = tear_down);

@@ -27,7 +27,7 @@ static void set_up_forbidden(void)
 static void tear_down(void)
 {
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(beside, .init = set_up_small, .fini = tear_down);

@@ -34,7 +34,7 @@ static void tear_down(void)
 {
     task_destroy(&model);
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(portfolio, .init = set_up, .fini = tear_down);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which placements a search keeps beside its best. */
-#include "run/runners_up.h"
+#include "run/loop.h"
 
 #include "tests/support/survive.h"
 
@@ -13,7 +13,7 @@ static void set_up(void) { r = (emp_runners_up){.limit = 3}; }
 static void tear_down(void)
 {
     emp_runners_up_clear(&r);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(runners_up, .init = set_up, .fini = tear_down);

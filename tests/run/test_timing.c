@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 #include "run/timing.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

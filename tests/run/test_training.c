@@ -107,7 +107,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     for (int i = 0; i < PROBLEMS; i++) task_destroy(&tasks[i]);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(training, .init = set_up, .fini = tear_down);

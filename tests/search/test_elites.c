@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "baselines/searches/ce.h"
+#include "baselines/searches/grouped.h"
 #include "tests/support/survive.h"
 
 enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };
@@ -16,7 +16,7 @@ static void set_up(void) { ASSERT_OK(emp_elites_init(&elites, CAPACITY, WIDTH, N
 static void tear_down(void)
 {
     emp_elites_clear(&elites);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(elites, .init = set_up, .fini = tear_down);

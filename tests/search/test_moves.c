@@ -23,7 +23,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(moves, .init = set_up, .fini = tear_down);

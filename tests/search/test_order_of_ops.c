@@ -5,7 +5,7 @@
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
-static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+static void expect_no_leak(void) { expect_all_freed(); }
 
 TestSuite(orders, .fini = expect_no_leak);
 

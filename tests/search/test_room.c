@@ -21,7 +21,7 @@ static void tear_down(void)
 {
     emp_room_clear(&room);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(room, .init = set_up, .fini = tear_down);

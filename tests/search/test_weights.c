@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do weights go from state to state unchanged, and into none that has other networks? */
-#include "search/weights.h"
+#include "search/method.h"
 
 #include <string.h>
 
 #include "tests/support/survive.h"
 
-static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+static void expect_no_leak(void) { expect_all_freed(); }
 
 TestSuite(weights, .fini = expect_no_leak);
 

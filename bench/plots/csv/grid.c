@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/plots/csv/grid.h"
+#include "bench/plots/csv/plot.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -10,8 +10,6 @@
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
-#include "bench/plots/colours.h"
-#include "bench/plots/csv/grid.h"
 #include "bench/plots/drawing.h"
 
 /* A grid as dots: a band a row, in it a lane a series. Values that are out of memory stand right of
@@ -327,14 +325,15 @@ static emp_status smooth(emp_band *band, int32_t points, emp_error *err)
 }
 
 static void draw_chart(emp_drawing *drawing, const emp_plot_grid *g,
-                       const emp_chart_curve *curve, const double *x, const char *label,
-                       double width, double height)
+                       const emp_chart_curve *curve, const double *x,
+                       const emp_plot_style *style, double width, double height)
 {
     double    low = INFINITY, high = 0;
     emp_chart chart = {.box = {0, 0, width, 0},
                        .x_label = g->rows_label,
-                       .y_label = label,
+                       .y_label = style->label != NULL ? style->label : g->values_label,
                        .has_names = g->series_count > 1,
+                       .is_step = style->has_steps,
                        .bound = NAN,
                        .curve = curve,
                        .curve_count = g->series_count};
@@ -372,8 +371,7 @@ static emp_status draw_lines(emp_drawing *drawing, const emp_plot_grid *g,
         curve[s] = (emp_chart_curve){
             .band = &band[s], .label = g->series[s], .style = g->style[s]};
     }
-    draw_chart(drawing, g, curve, x,
-               style->label != NULL ? style->label : g->values_label, width, height);
+    draw_chart(drawing, g, curve, x, style, width, height);
 
 cleanup:
     emp_free(x);

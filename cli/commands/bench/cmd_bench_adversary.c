@@ -9,8 +9,6 @@
 #include "base/text/text.h"
 #include "bench/compare/adversary.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"

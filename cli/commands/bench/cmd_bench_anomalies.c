@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/options/jobs_options.h"
-#include "cli/parse.h"
 #include "cli/progress.h"
 
 enum { SAMPLES = 100 };

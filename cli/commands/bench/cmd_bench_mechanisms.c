@@ -4,8 +4,6 @@
 
 #include "bench/studies/mechanisms.h"
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 

@@ -4,7 +4,6 @@
 #include "bench/studies/mechanisms.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
-#include "cli/parse.h"
 
 enum { KEY_METHODS = 256, DEFAULT_BUDGET = 1000, DEFAULT_SEEDS = 5 };
 

@@ -2,9 +2,8 @@
 /* emplace bench placers: all methods on the same tasks with equal budgets. */
 #include "cli/cli.h"
 #include "cli/commands/studies/studies.h"
-#include "cli/parse.h"
 
-enum { KEY_METHODS = 256, KEY_OPTIONS };
+enum { KEY_METHODS = 256, KEY_OPTIONS, KEY_AGAINST };
 
 struct args {
     cli_trials_options trials;
@@ -18,6 +17,8 @@ static const struct argp_option options[] = {
      0},
     {"options", KEY_OPTIONS, "METHOD:KEY=VALUE,...", 0,
      "Options of one of them; may be given again for another", 0},
+    {"against", KEY_AGAINST, "METHOD", 0,
+     "Compare all methods with this one, too, not only with the best: ratio and p", 0},
     {0},
 };
 
@@ -58,6 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[1] = &args->comparison;
         return 0;
     case KEY_METHODS: args->comparison.params.methods = arg; return 0;
+    case KEY_AGAINST: args->comparison.params.against = arg; return 0;
     case KEY_OPTIONS: add_options(&args->comparison.params, arg); return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     default: return ARGP_ERR_UNKNOWN;

@@ -11,8 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/options/jobs_options.h"
-#include "cli/parse.h"
-#include "run/stats.h"
+#include "run/sheet/sheet.h"
 #include "sim/surrogate/surrogate.h"
 
 enum { KEY_SCALAR = 256 };

@@ -3,7 +3,6 @@
 #include "bench/transfer/transfer.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
-#include "cli/parse.h"
 
 enum {
     KEY_METHODS = 256,

@@ -4,8 +4,7 @@
 
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "cli/parse.h"
-#include "run/store/merge.h"
+#include "run/store/store.h"
 
 enum { MOST_FOLDERS = 4096, KEY_RUNS = 256 };
 

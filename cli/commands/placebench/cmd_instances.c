@@ -7,9 +7,6 @@
 #include "base/text/units.h"
 #include "bench/placebench/placebench.h"
 #include "cli/cli.h"
-#include "cli/commands/lists/listing.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 
 enum { COMMAND_BYTES = 1024 };
 

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands/studies/studies.h"
-#include "cli/parse.h"
 
 enum { KEY_PRESET = 640 };
 

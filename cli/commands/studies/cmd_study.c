@@ -6,10 +6,7 @@
 #include "base/text/nearest.h"
 #include "bench/studies/study.h"
 #include "cli/cli.h"
-#include "cli/commands/lists/listing.h"
 #include "cli/commands/studies/studies.h"
-#include "cli/format.h"
-#include "cli/parse.h"
 
 struct args {
     cli_trials_options trials;
@@ -66,7 +63,7 @@ static emp_status list_studies(emp_sheet_format format, emp_error *err)
         const emp_study *s = emp_study_at(i);
         cli_listing_add(&list, s->name, s->question, json_study(s));
     }
-    cli_listing_more(format, "study");
+    if (format == EMP_SHEET_TEXT) printf("emplace study NAME runs one.\n");
     return cli_listing_end(&list, EMP_OK, err);
 }
 

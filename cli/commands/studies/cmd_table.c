@@ -6,7 +6,6 @@
 #include "bench/tables/table.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
-#include "cli/parse.h"
 
 enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL, KEY_RELATIVE };
 

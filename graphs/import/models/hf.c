@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text/units.h"
 #include "graphs/import/models/families.h"
@@ -27,7 +26,7 @@ enum { WEIGHTS = 1 };
 
 typedef struct {
     int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
-    int32_t update, cache, home, ahead;
+    int32_t update, cache, cache_dtype, home, ahead;
 } hf_values;
 
 _Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
@@ -64,6 +63,9 @@ const emp_option emp_hf_options[] = {
     EMP_WORD_OPTION("cache", hf_values, cache, "device|host",
                     "the memory of keys and values: that of attention's device, or a "
                     "host's, from which they are streamed",
+                    0),
+    EMP_WORD_OPTION("cache_dtype", hf_values, cache_dtype, EMP_CACHE_DTYPE_WORDS,
+                    "element type of cached keys and values; auto: that of activations",
                     0),
     EMP_WORD_OPTION(
         "home", hf_values, home, EMP_WEIGHT_HOME_WORDS,
@@ -104,6 +106,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .has_master = v->master != 0,
                                  .updates_on_host = v->update != 0,
                                  .caches_on_host = v->cache != 0,
+                                 .cache_dtype = emp_cache_dtype_of(v->cache_dtype),
                                  .home = (emp_weight_home)v->home,
                                  .ahead = v->ahead >= 0 ? v->ahead : 1};
 
@@ -143,27 +146,19 @@ typedef struct {
     emp_json_document document; /* without a root: there is no such file */
 } quant_file;
 
-/* A config that says it itself, and a type that the spec asks for, leave the file unread. */
+/* A type that the spec asks for leaves the file unread. */
 static emp_status read_quant_file(quant_file *q, const emp_reading *r, emp_error *err)
 {
-    static const char name[] = "hf_quant_config.json";
-    const hf_values  *v = (const hf_values *)r->values;
-    const char       *slash = strrchr(r->path, '/');
-    const size_t      folder = slash != NULL ? (size_t)(slash + 1 - r->path) : 0;
+    const hf_values *v = (const hf_values *)r->values;
 
-    if (v->quant > 0 || v->dtype > 0 || folder + sizeof name > sizeof q->path ||
-        emp_quantised_read(r->json, NULL).object != NULL)
-        return EMP_OK;
-    snprintf(q->path, sizeof q->path, "%.*s%s", (int)folder, r->path, name);
-    if (access(q->path, F_OK) != 0) return EMP_OK;
-    return emp_json_load(&q->document, q->path, err);
+    if (v->quant > 0 || v->dtype > 0) return EMP_OK;
+    return emp_quantised_load_beside(&q->document, q->path, sizeof q->path, r->path,
+                                     r->json, err);
 }
 
 static const emp_json *quantization_of(const quant_file *q)
 {
-    const emp_json *object = emp_json_get(q->document.root, "quantization");
-
-    return emp_json_count(object) > 0 ? object : NULL;
+    return emp_quantised_of_file(&q->document);
 }
 
 static void note_quant_file(emp_import_notes *notes, const quant_file *q,
@@ -180,7 +175,7 @@ static void note_quant_file(emp_import_notes *notes, const quant_file *q,
                                 quantised->method);
 }
 
-/* Servers may hold keys and values in 8 bits; a step here holds them in its own type. */
+/* Warns of a cache in 8 bits that the config asks for: a step holds keys and values as the spec says. */
 static void note_cache(emp_import_notes *notes, const emp_quantised *q,
                        const emp_transformer_step *step)
 {
@@ -191,13 +186,14 @@ static void note_cache(emp_import_notes *notes, const emp_quantised *q,
         const char     *name = emp_json_string(scheme);
         const int64_t   bits = emp_json_integer(emp_json_get(scheme, "num_bits"));
         char            scheme_text[32];
-        if (bits <= 0 && name == NULL) continue;
+        if ((bits <= 0 && name == NULL) || step->cache_dtype != EMP_DTYPE_NONE) continue;
         if (name != NULL)
             snprintf(scheme_text, sizeof scheme_text, "%.24s", name);
         else
             snprintf(scheme_text, sizeof scheme_text, "%" PRId64 " bits", bits);
         emp_import_notes_warn(notes,
-                              "keys and values are cached as %s: \"%s\" (%s) is left out",
+                              "keys and values are cached as %s: \"%s\" (%s) is left "
+                              "out; cache_dtype=fp8 takes 8 bits",
                               emp_dtype_name(step->dtype), keys[k], scheme_text);
         return;
     }

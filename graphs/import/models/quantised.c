@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text/json.h"
 #include "base/text/text.h"
@@ -464,6 +465,28 @@ static void add_word(emp_text *text, int32_t number)
 
     for (; number > 0; number--) word = strchr(word, '|') + 1;
     emp_text_add(text, "%.*s", (int)strcspn(word, "|"), word);
+}
+
+emp_status emp_quantised_load_beside(emp_json_document *document, char *path, size_t size,
+                                     const char *config_path, const emp_json *config,
+                                     emp_error *err)
+{
+    static const char name[] = "hf_quant_config.json";
+    const char       *slash = strrchr(config_path, '/');
+    const size_t      folder = slash != NULL ? (size_t)(slash + 1 - config_path) : 0;
+
+    if (folder + sizeof name > size || emp_quantised_read(config, NULL).object != NULL)
+        return EMP_OK;
+    snprintf(path, size, "%.*s%s", (int)folder, config_path, name);
+    if (access(path, F_OK) != 0) return EMP_OK;
+    return emp_json_load(document, path, err);
+}
+
+const emp_json *emp_quantised_of_file(const emp_json_document *document)
+{
+    const emp_json *object = emp_json_get(document->root, "quantization");
+
+    return emp_json_count(object) > 0 ? object : NULL;
 }
 
 emp_quantised emp_quantised_named(int32_t number, const emp_transformer_model *model)

@@ -49,6 +49,17 @@ typedef struct {
  *                config has none. NULL is allowed. */
 emp_quantised emp_quantised_read(const emp_json *config, const emp_json *beside);
 
+/** Reads the hf_quant_config.json that modelopt writes beside a config whose own members do not say how its weights are stored;
+ * \a document stays empty where there is none.
+ * \param[out] path  Of the file; [size] the caller's.
+ * \retval EMP_EFORMAT, EMP_EIO, EMP_ENOMEM */
+emp_status emp_quantised_load_beside(emp_json_document *document, char *path, size_t size,
+                                     const char *config_path, const emp_json *config,
+                                     emp_error *err);
+
+/** The member "quantization" of that file, or NULL. */
+const emp_json *emp_quantised_of_file(const emp_json_document *document);
+
 /** The name of that number in EMP_QUANTISED_WORDS. */
 emp_quantised emp_quantised_named(int32_t number, const emp_transformer_model *model);
 

@@ -156,6 +156,8 @@ static void cost_attention(const emp_op_view *op, int32_t first, double factor,
     cost->queries = queries;
     cost->keys = emp_shape_size(k, 1);
     cost->head_size = emp_shape_size(q, 3);
+    if (!emp_dtype_is_float(op->input[first + 1].dtype))
+        cost->stored = op->input[first + 1].dtype;
 }
 
 EMP_COST(attention) { cost_attention(op, 0, 1.0, cost); }

@@ -250,9 +250,9 @@ static const struct layout {
 static emp_status phase_parse(emp_phase *phase, const char *name, emp_error *err)
 {
     if (strcmp(name, "context") == 0)
-        *phase = EMP_PHASE_CONTEXT;
+        *phase = EMP_ATTENTION_OF_PROMPT;
     else if (strcmp(name, "decode") == 0)
-        *phase = EMP_PHASE_DECODE;
+        *phase = EMP_ATTENTION_OF_TOKEN;
     else
         return EMP_ERROR(EMP_EINVAL, "\"%.40s\" is no phase; known: context, decode",
                          name);
@@ -279,7 +279,7 @@ void emp_tables_release(emp_tables *tables)
     if (__atomic_sub_fetch(&tables->holders, 1, __ATOMIC_ACQ_REL) > 0) return;
     for (int32_t f = 0; f < EMP_FORMATS; f++) {
         emp_grid_destroy(tables->gemm[f]);
-        for (int32_t p = 0; p < EMP_PHASES; p++)
+        for (int32_t p = 0; p < EMP_ATTENTION_PHASES; p++)
             emp_grid_destroy(tables->attention[p][f]);
         for (int32_t c = 0; c < EMP_COLLECTIVES; c++)
             emp_grid_destroy(tables->collective[c][f]);
@@ -292,7 +292,7 @@ static emp_status find_grid(emp_grid ***grid, emp_tables *t, emp_table_kind kind
                             const char *first, const char *format_name, emp_error *err)
 {
     emp_format     format = EMP_FORMAT_FP32;
-    emp_phase      phase = EMP_PHASE_CONTEXT;
+    emp_phase      phase = EMP_ATTENTION_OF_PROMPT;
     emp_collective op = EMP_COLLECTIVE_ALL_REDUCE;
 
     EMP_CHECK(emp_format_parse(&format, format_name, err));

@@ -64,7 +64,11 @@ double emp_grid_at(const emp_grid *grid, const double *size);
 /** Whether no size is beyond the greatest or below the least of its axis. */
 bool emp_grid_covers(const emp_grid *grid, const double *size);
 
-typedef enum { EMP_PHASE_CONTEXT, EMP_PHASE_DECODE, EMP_PHASES } emp_phase;
+typedef enum {
+    EMP_ATTENTION_OF_PROMPT,
+    EMP_ATTENTION_OF_TOKEN,
+    EMP_ATTENTION_PHASES
+} emp_phase;
 
 /** Size of heads that the tables of attention were measured with. */
 #define EMP_HEAD_SIZE 128
@@ -96,8 +100,9 @@ emp_status emp_format_parse(emp_format *format, const char *name, emp_error *err
 
 typedef struct {
     int32_t   holders;
-    emp_grid *gemm[EMP_FORMATS];                        /**< m, n, k; NULL = no table */
-    emp_grid *attention[EMP_PHASES][EMP_FORMATS];       /**< length, kv_heads, group */
+    emp_grid *gemm[EMP_FORMATS]; /**< m, n, k; NULL = no table */
+    emp_grid
+        *attention[EMP_ATTENTION_PHASES][EMP_FORMATS];  /**< length, kv_heads, group */
     emp_grid *collective[EMP_COLLECTIVES][EMP_FORMATS]; /**< gpus, bytes */
 } emp_tables;
 

@@ -170,7 +170,7 @@ Test(file, survives_every_allocation_failure)
 static void tear_down(void)
 {
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(whole_file, .init = scratch_create, .fini = tear_down);

@@ -13,6 +13,7 @@
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { LAYERS = 4 };
 
@@ -47,7 +48,7 @@ static void tear_down(void)
 {
     task_destroy(&t);
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(experts_on_cpu, .init = set_up, .fini = tear_down);

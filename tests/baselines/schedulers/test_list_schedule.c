@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "baselines/schedulers/baechi.h"
 #include "baselines/schedulers/list_schedule.h"
 #include "tests/baselines/schedulers/plain_list.h"
 #include "tests/support/status.h"

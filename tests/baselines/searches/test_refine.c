@@ -55,7 +55,7 @@ static void tear_down(void)
     for (int k = 0; k < SAMPLES; k++) emp_free(candidate[k]);
     emp_free(here);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(refine, .init = set_up, .fini = tear_down);

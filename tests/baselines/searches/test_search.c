@@ -8,11 +8,12 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
-#include "baselines/searches/post.h"
+#include "baselines/searches/grouped.h"
 #include "baselines/searches/walk.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { OPS = 8, DEVICES = 3, PLACEMENTS = 6561 /* 3 ^ 8 */ };
 
@@ -50,7 +51,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(search, .init = set_up, .fini = tear_down);

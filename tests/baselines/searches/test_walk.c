@@ -8,6 +8,7 @@
 #include "baselines/searches/walk.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 static task w;
 
@@ -16,7 +17,7 @@ static void set_up(void) { task_create(&w, "rnnlm:steps=4", "k40x2", "tf-r1.3");
 static void tear_down(void)
 {
     task_destroy(&w);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(walk, .init = set_up, .fini = tear_down);

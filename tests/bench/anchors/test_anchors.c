@@ -2,8 +2,7 @@
 /* Do tables of anchors read as they are written, and is what makes no sense refused by name? */
 #include <string.h>
 
-#include "bench/anchors/check.h"
-#include "bench/anchors/nets.h"
+#include "bench/anchors/anchors.h"
 #include "tests/support/survive.h"
 
 #define HEADER "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/anchors/check.h"
+#include "bench/anchors/anchors.h"
 #include "tests/support/survive.h"
 
 enum { LINE = 512 };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/calibrate/calibrate.h"
 #include "bench/calibrate/fit.h"
-#include "bench/calibrate/model_file.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -73,7 +73,7 @@ static void tear_down(void)
     emp_micros_clear(micro, count);
     emp_machine_destroy(start);
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(measure, .init = set_up_cores, .fini = tear_down);

@@ -31,7 +31,7 @@ static void tear_down(void)
     emp_problem_variant_clear(&variant);
     emp_tasks_clear(&task, 1);
     emp_free(device_of_op);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(noise, .init = set_up, .fini = tear_down);

@@ -31,6 +31,7 @@ static void lay_out(int32_t rows, int32_t entrants)
                            .row_count = rows,
                            .seed_count = 3,
                            .budget_count = 1,
+                           .against = -1,
                            .entrant = f.entrant,
                            .set = f.set,
                            .budget = &f.budget,
@@ -127,6 +128,28 @@ Test(overall, p_is_that_of_all_signs_of_task_medians)
     cr_expect_float_eq(of(EMP_TASKS_FRESH, least)->p_holm, first, 1e-12);
     cr_expect_float_eq(of(EMP_TASKS_FRESH, 3 - least)->p_holm, second, 1e-12);
     cr_expect(isnan(of(EMP_TASKS_FRESH, 0)->p));
+}
+
+/* Against the best, another is compared as the best says; the best itself as that one says of it. */
+Test(overall, any_entrant_can_be_the_one_to_compare_with)
+{
+    enum { ROWS = 12, ENTRANTS = 2 };
+
+    lay_out(ROWS, ENTRANTS);
+    draw_rows(3);
+    sum_up();
+    const emp_comparison_overall *a = of(EMP_TASKS_FRESH, 0), *b = a + 1;
+    cr_assert(a->is_best);
+    f.c.against = 0;
+    sum_up();
+    cr_expect(isnan(a->p_against) && b->p_against == b->p_holm);
+    cr_expect_eq(b->to_against.mean, b->to_best.mean);
+    cr_expect_eq(b->to_against.low, b->to_best.low);
+    f.c.against = 1;
+    sum_up();
+    cr_expect(isnan(b->p_against));
+    cr_expect_float_eq(a->p_against, b->p_holm, 1e-12);
+    cr_expect_float_eq(a->to_against.mean * b->to_best.mean, 1, 1e-12);
 }
 
 /* More seeds in a task are no more tasks: counting them as pairs would shrink p. */

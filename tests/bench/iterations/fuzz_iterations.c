@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for tables of iterations, of fits and of collectives.
-#include "bench/iterations/network.h"
+#include "bench/iterations/tables.h"
 #include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

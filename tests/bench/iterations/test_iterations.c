@@ -9,7 +9,7 @@
 
 #include "base/text/file.h"
 #include "bench/iterations/iterations.h"
-#include "bench/iterations/step.h"
+#include "bench/iterations/plan.h"
 #include "tests/support/survive.h"
 
 /* A layer in the first stage, two in the second; the larger micro-batch of the last layer was measured

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/plots/bands.h"
+#include "bench/plots/chart.h"
 #include "tests/support/survive.h"
 
 /* Three seeds with scores at different places. The curves, as steps:

@@ -7,7 +7,6 @@
 
 #include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
-#include "bench/plots/colours.h"
 #include "run/methods.h"
 #include "tests/support/survive.h"
 

@@ -102,6 +102,14 @@ Test(runs, seeds_are_one_series_and_budgets_are_not)
     cr_expect_eq(runs.run[0].timing.elapsed_s, 2.5);
     cr_expect(isnan(runs.run[1].timing.elapsed_s));
     cr_expect_eq(runs.run[runs.group[0].best_run].record.best_step_time_s, 0.4);
+
+    /* once more, with one run that was added */
+    save("f.h5", "expert", 1, 2, 0.3);
+    ASSERT_OK(add(&runs, "f.h5", &err));
+    ASSERT_OK(emp_report_runs_group(&runs, &err));
+    cr_assert_eq(runs.group_count, 1);
+    cr_expect_eq(runs.series_count, 4);
+    cr_expect_eq(runs.run[runs.group[0].best_run].record.best_step_time_s, 0.3);
     emp_report_runs_clear(&runs);
 }
 

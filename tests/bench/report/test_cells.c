@@ -19,7 +19,7 @@ static void tear_down(void)
 {
     emp_cells_clear(&c);
     task_destroy(&m);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(cells, .fini = tear_down);
@@ -51,7 +51,7 @@ static int32_t find_row(const char *name)
     return -1;
 }
 
-static int32_t sum_of(int32_t row, emp_pass pass, int32_t step)
+static int32_t sum_of(int32_t row, emp_cells_pass pass, int32_t step)
 {
     int32_t sum = 0;
 
@@ -65,9 +65,9 @@ static void expect_all_counted(void)
     int32_t cells = 0, ops = 0;
 
     for (int32_t r = 0; r < c.row_count; r++)
-        for (int32_t p = 0; p < EMP_PASS_COUNT; p++)
+        for (int32_t p = 0; p < EMP_CELLS_PASSES; p++)
             for (int32_t s = 0; s <= c.step_count; s++)
-                cells += sum_of(r, (emp_pass)p, s);
+                cells += sum_of(r, (emp_cells_pass)p, s);
     for (emp_op_id op = 0; op < m.graph->op_count; op++)
         ops += !m.graph->op[op].is_folded;
     cr_expect_eq(cells, ops);
@@ -80,10 +80,10 @@ static void expect_one_device(int32_t row)
     int32_t device = -1;
 
     for (int32_t s = 0; s < STEPS; s++) {
-        for (int32_t p = 0; p <= EMP_PASS_BACKWARD; p++) {
-            const int32_t *count = emp_cells_at(&c, row, (emp_pass)p, s);
-            cr_expect_gt(sum_of(row, (emp_pass)p, s), 5, "%s, step %d", c.row_name[row],
-                         s);
+        for (int32_t p = 0; p <= EMP_CELLS_BACKWARD; p++) {
+            const int32_t *count = emp_cells_at(&c, row, (emp_cells_pass)p, s);
+            cr_expect_gt(sum_of(row, (emp_cells_pass)p, s), 5, "%s, step %d",
+                         c.row_name[row], s);
             for (int32_t d = 0; d < c.device_count; d++) {
                 if (count[d] == 0) continue;
                 if (device < 0) device = d;
@@ -111,11 +111,11 @@ Test(cells, layers_of_the_expert_have_one_colour_each)
     }
     cr_expect_str_eq(names, rows);
     expect_all_counted();
-    cr_expect_gt(sum_of(find_row("encoder layer 2"), EMP_PASS_UPDATE, STEPS), 0);
+    cr_expect_gt(sum_of(find_row("encoder layer 2"), EMP_CELLS_UPDATE, STEPS), 0);
 }
 
 /* For each row the step that has something on device 2. */
-static int32_t marked_step(const char *name, emp_pass pass)
+static int32_t marked_step(const char *name, emp_cells_pass pass)
 {
     int32_t row = find_row(name), marked = -1;
 
@@ -135,18 +135,18 @@ static int32_t marked_step(const char *name, emp_pass pass)
 Test(cells, ops_are_at_the_step_that_their_number_says)
 {
     static const struct {
-        const char *op, *row;
-        emp_pass    pass;
-        int32_t     step;
+        const char    *op, *row;
+        emp_cells_pass pass;
+        int32_t        step;
     } cases[] = {
-        {DECODER "cell_0/basic_lstm_cell/MatMul_2", "decoder layer 1", EMP_PASS_FORWARD,
+        {DECODER "cell_0/basic_lstm_cell/MatMul_2", "decoder layer 1", EMP_CELLS_FORWARD,
          2},
-        {DECODER "cell_1/basic_lstm_cell/Sigmoid_5", "decoder layer 2", EMP_PASS_FORWARD,
+        {DECODER "cell_1/basic_lstm_cell/Sigmoid_5", "decoder layer 2", EMP_CELLS_FORWARD,
          1},
         {"gradients/" DECODER "cell_2/basic_lstm_cell/Sigmoid_3_grad/SigmoidGrad",
-         "decoder layer 3", EMP_PASS_BACKWARD, 1},
+         "decoder layer 3", EMP_CELLS_BACKWARD, 1},
         {"encoder/bidirectional_rnn/bw/bw/multi_rnn_cell/cell_0/basic_lstm_cell/MatMul",
-         "encoder layer 1, right to left", EMP_PASS_FORWARD, STEPS - 1}};
+         "encoder layer 1, right to left", EMP_CELLS_FORWARD, STEPS - 1}};
 
     task_create(&m, nmt, "k40x4", "tf-r1.3");
     for (int i = 0; i < 4; i++) {
@@ -158,7 +158,7 @@ Test(cells, ops_are_at_the_step_that_their_number_says)
     for (int i = 0; i < 4; i++)
         cr_expect_eq(marked_step(cases[i].row, cases[i].pass), cases[i].step, "%s",
                      cases[i].row);
-    cr_expect_eq(marked_step("encoder layer 2", EMP_PASS_FORWARD), -1);
+    cr_expect_eq(marked_step("encoder layer 2", EMP_CELLS_FORWARD), -1);
 }
 
 Test(cells, other_models_have_a_row_a_scope)
@@ -168,8 +168,8 @@ Test(cells, other_models_have_a_row_a_scope)
     cr_expect_eq(c.step_count, 0);
     int32_t first = find_row("Conv2d_1a_3x3"), last = find_row("Mixed_7c");
     cr_expect_lt(first, last, "rows are in the order of the graph");
-    for (int32_t p = 0; p < EMP_PASS_COUNT; p++)
-        cr_expect_gt(sum_of(first, (emp_pass)p, 0), 0);
+    for (int32_t p = 0; p < EMP_CELLS_PASSES; p++)
+        cr_expect_gt(sum_of(first, (emp_cells_pass)p, 0), 0);
     expect_all_counted();
 }
 
@@ -183,15 +183,15 @@ Test(cells, every_allocation_may_fail)
 Test(op_place, names_are_unwrapped)
 {
     static const struct {
-        const char *name;
-        bool        is_split; /* encoder and decoder are distinguished */
-        emp_pass    pass;
-        const char *row;
+        const char    *name;
+        bool           is_split; /* encoder and decoder are distinguished */
+        emp_cells_pass pass;
+        const char    *row;
     } cases[] = {{"Adam/update_encoder/rnn/multi_rnn_cell/cell_1/lstm/kernel/Mul", true,
-                  EMP_PASS_UPDATE, "encoder layer 2"},
-                 {"emb_tgt/Adam_1", true, EMP_PASS_UPDATE, "decoder embedding"},
-                 {"Adamant/cell_1/x", false, EMP_PASS_FORWARD, "layer 2"},
-                 {"gradients/AddN_26", true, EMP_PASS_BACKWARD, "other ops"}};
+                  EMP_CELLS_UPDATE, "encoder layer 2"},
+                 {"emb_tgt/Adam_1", true, EMP_CELLS_UPDATE, "decoder embedding"},
+                 {"Adamant/cell_1/x", false, EMP_CELLS_FORWARD, "layer 2"},
+                 {"gradients/AddN_26", true, EMP_CELLS_BACKWARD, "other ops"}};
     char         name[3 * EMP_OP_NAME_BYTES];
     emp_op_place p;
 

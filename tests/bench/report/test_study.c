@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/report/study.h"
+#include "bench/report/page.h"
 #include "sim/runtime/runtime.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

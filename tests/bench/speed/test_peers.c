@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "bench/speed/peer.h"
 #include "bench/speed/speed.h"
 #include "bench/speed/synthetic.h"
 #include "sim/engine/sim.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/studies/measure.h"
+#include "bench/studies/study.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 2, BUDGET = 16 };
@@ -17,7 +17,7 @@ static const emp_task rows[] = {
      2, NULL},
 };
 
-static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
+static void check_leaks(void) { expect_all_freed(); }
 
 TestSuite(measures, .fini = check_leaks);
 

@@ -25,7 +25,7 @@ static void tear_down(void)
     for (int i = 0; i < EXAMPLES; i++) emp_decision_clear(&example[i]);
     task_destroy(&shown);
     task_destroy(&target);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(frequencies, .init = set_up, .fini = tear_down);

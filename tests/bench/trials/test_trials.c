@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "tests/bench/counted.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 #define TASK(key, layers)                                                        \
@@ -76,6 +77,30 @@ Test(trials, each_item_is_worked_on_and_the_lowest_failure_reported)
     EXPECT_REFUSED(emp_trials_each(6, 2, fail_at_odd, visits, &err), EMP_EIO, "item 1");
     for (int i = 0; i < 6; i++) cr_expect_eq(visits[i], 1);
     ASSERT_OK(emp_trials_each(1, 2, fail_at_odd, visits, &err));
+}
+
+static void expect_chosen(const char *rows, int32_t count, const char *first)
+{
+    static const emp_task batches[] = {{"net", "Net, 1", "net:batch=1", "k40x2", 2, NULL},
+                                       {"net", "Net, 8", "net:batch=8", "k40x2", 2, NULL},
+                                       {"other", "Other", "gpt2", "k40x2", 2, NULL}};
+    emp_trials_tasks      tasks = {0};
+
+    MUST(emp_trials_choose(&tasks, batches, 3, rows, NULL, "no row", &why));
+    cr_expect_eq(tasks.count, count, "%s", rows);
+    cr_expect_str_eq(tasks.task[0].spec, first);
+    emp_trials_tasks_clear(&tasks);
+}
+
+Test(trials, tasks_of_one_key_are_named_by_their_spec)
+{
+    emp_trials_tasks none = {0};
+
+    expect_chosen("net", 2, "net:batch=1");
+    expect_chosen("net:batch=8", 1, "net:batch=8");
+    expect_chosen("other,net:batch=8", 2, "net:batch=8");
+    cr_expect_eq(emp_trials_choose(&none, two, TASKS, "gpt3", NULL, "no row", &why),
+                 EMP_EINVAL);
 }
 
 static emp_status choose_and_reserve(emp_error *err)

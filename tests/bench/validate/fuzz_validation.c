@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for the reader of measured placements.
-#include "bench/validate/validation_sheet.h"
+#include "bench/validate/validate.h"
 #include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

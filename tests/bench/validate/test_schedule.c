@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/validate/schedule.h"
+#include "bench/validate/validate.h"
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/survive.h"

@@ -6,10 +6,10 @@
 #include "bench/validate/diverse.h"
 #include "bench/validate/validate.h"
 #include "graphs/load.h"
-#include "replay/planner/plan_from_problem.h"
+#include "replay/planner/planner.h"
 #include "tests/support/survive.h"
 
-static void check_memory(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+static void check_memory(void) { expect_all_freed(); }
 
 TestSuite(validate, .fini = check_memory);
 

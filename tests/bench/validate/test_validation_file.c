@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/validate/validation_sheet.h"
+#include "bench/validate/validate.h"
 #include "run/store/checkpoint.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -61,7 +61,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(validation_file, .init = set_up, .fini = tear_down);

@@ -128,9 +128,9 @@ Test(homes, a_bound_says_whether_it_covers_streaming)
     cr_expect(json_is_true(json_at(any, "covers_homes")));
     cr_expect(json_is_true(json_at(small, "covers_homes")));
     emplace_prints("bound " ENCODER ON,
-                   "Bounds are of weights that are held where they are read; home=any");
+                   "Bounds are for weights on the device that reads them; home=any");
     emplace_prints("simulate " ENCODER ON " -p gpu",
-                   "of weights that are held where they are read");
+                   "for weights on the device that reads them");
     json_decref(small);
     json_decref(any);
     json_decref(held);

@@ -9,6 +9,7 @@
 #include "policy/colocrl/colocrl.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
@@ -30,7 +31,7 @@ static void create_problem(void)
 static void destroy_problem(void)
 {
     task_destroy(&h);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(colocrl, .init = create_problem, .fini = destroy_problem);

@@ -9,6 +9,7 @@
 #include "sim/engine/sim.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 
@@ -28,7 +29,7 @@ static void destroy(void)
 {
     emp_sim_destroy(sim);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(doppler, .fini = destroy);

@@ -29,7 +29,7 @@ static void destroy(void)
 {
     emp_op_features_destroy(ops);
     task_destroy(&problem);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(features, .init = create, .fini = destroy);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { LAYERS = 8, COLUMNS = EMP_TRANSFERABLE, NOBODY = -1 };
 /* Some of the columns, as transferable.c lists them. */
@@ -34,7 +35,7 @@ static void tear_down(void)
     emp_transferable_clear(&to);
     emp_node_graph_destroy(nodes);
     task_destroy(&h);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(transferable, .init = set_up, .fini = tear_down);

@@ -9,13 +9,14 @@
 #include "policy/giph/giph.h"
 #include "tests/policy/giph/stage.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 static stage s;
 
 static void close_stage(void)
 {
     stage_close(&s);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 static void open_small(void)

@@ -50,7 +50,7 @@ static void tear_down(void)
     emp_transferable_clear(&features);
     emp_node_graph_destroy(nodes);
     task_destroy(&h);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(go_fit, .init = set_up, .fini = tear_down);

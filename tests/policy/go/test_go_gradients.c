@@ -11,6 +11,7 @@
 #include "tests/policy/differences.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum {
     LAYERS = 4,
@@ -54,7 +55,7 @@ static void destroy_problem(void)
 {
     emp_go_agent_clear(&agent);
     task_destroy(&h);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(go_update, .init = create_problem, .fini = destroy_problem);

@@ -7,6 +7,7 @@
 #include "policy/hdp/hdp.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 static task             t;
 static emp_graph       *graph;
@@ -25,7 +26,7 @@ static void destroy_problem(void)
 {
     emp_op_features_destroy(ops);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(fixed_groups, .init = create_problem, .fini = destroy_problem);

@@ -15,6 +15,7 @@
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 
@@ -49,7 +50,7 @@ static void planner_problem_create(void)
 static void planner_problem_destroy(void)
 {
     task_destroy(&planner_problem);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 static void *planner_create_preset(uint64_t seed, int32_t threads, const char *preset,

@@ -8,6 +8,7 @@
 #include "policy/hsdag/hsdag.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 5, RANDOM_GRAPHS = 300, MOST = 40 };
 
@@ -155,7 +156,7 @@ static void create_problem(void)
 static void destroy_problem(void)
 {
     task_destroy(&h);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(hsdag, .init = create_problem, .fini = destroy_problem);

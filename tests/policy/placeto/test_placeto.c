@@ -11,6 +11,7 @@
 #include "search/method.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { LAYERS = 4, MAX_OPS = 64, ROLLOUTS = 3, NODES = 5 };
 
@@ -32,7 +33,7 @@ static void create_problem(void)
 static void destroy_problem(void)
 {
     task_destroy(&h);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(placeto, .init = create_problem, .fini = destroy_problem);

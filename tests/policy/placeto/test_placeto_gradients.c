@@ -12,6 +12,7 @@
 #include "tests/policy/differences.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { OPS = 9, D = 2, INPUTS = 5 + D, ROLLOUTS = 3, PASSES = 2, EPISODES = 2 };
 enum { STRIDE = 29 /* every so many parameters are looked at */ };
@@ -57,7 +58,7 @@ static void destroy(void)
 {
     emp_method_destroy(&emp_method_placeto, agent);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(placeto_update, .init = create, .fini = destroy);

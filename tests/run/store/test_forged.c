@@ -24,7 +24,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(forged, .init = set_up, .fini = tear_down);

@@ -76,7 +76,7 @@ static void tear_down(void)
     emp_record_clear(&r);
     emp_record_clear(&got);
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(record, .init = set_up, .fini = tear_down);
@@ -94,6 +94,7 @@ static void expect_refused(const char *part)
 {
     emp_record_clear(&got);
     EXPECT_REFUSED(emp_record_load(&got, path, &err), EMP_EFORMAT, part);
+    emp_record_clear(&got);
     EXPECT_REFUSED(emp_record_load(&got, path, &err), EMP_EFORMAT, path);
 }
 

@@ -8,7 +8,6 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "search/acyclic/acyclic_cut.h"
-#include "search/acyclic/flow_graph.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
 

@@ -18,7 +18,7 @@ static void tear_down(void)
 {
     emp_free(group_of_class);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(colocation_groups, .fini = tear_down);

@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "search/groups/class_groups.h"
-#include "search/groups/name_clusters.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
-static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
+static void check_leaks(void) { expect_all_freed(); }
 
 TestSuite(name_clusters, .fini = check_leaks);
 

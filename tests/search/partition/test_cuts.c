@@ -31,7 +31,7 @@ static void tear_down(void)
 {
     emp_partition_graph_destroy(graph);
     fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(metis, .init = set_up, .fini = tear_down);

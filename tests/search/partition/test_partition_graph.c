@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "search/partition/bundles.h"
-#include "search/partition/op_costs.h"
 #include "search/partition/partition_graph.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
@@ -26,7 +24,7 @@ static void set_up(void) { f = fixture_create(2); }
 static void tear_down(void)
 {
     fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+    expect_all_freed();
 }
 
 TestSuite(partition_graph, .init = set_up, .fini = tear_down);

@@ -34,7 +34,7 @@ static void tear_down(void)
 {
     emp_graph_destroy(graph);
     emp_device_model_clear(&h100);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(format_cost, .init = set_up, .fini = tear_down);
@@ -112,7 +112,7 @@ Test(format_cost, the_formula_has_the_rate_of_the_format)
 
 Test(format_cost, attention_takes_what_its_table_says)
 {
-    emp_attention a = {EMP_PHASE_CONTEXT, EMP_FORMAT_BF16, 1024, 2 * 2, 4, 128};
+    emp_attention a = {EMP_ATTENTION_OF_PROMPT, EMP_FORMAT_BF16, 1024, 2 * 2, 4, 128};
     double        seconds = 0.0, forward_s;
     emp_form      form;
 
@@ -122,7 +122,7 @@ Test(format_cost, attention_takes_what_its_table_says)
     cr_expect_float_eq(forward_s, seconds, 0.002 * seconds, "but for the diagonal");
     cr_expect_float_eq(time_of("gradient", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32),
                        2.5 * forward_s, 1e-12);
-    a = (emp_attention){EMP_PHASE_DECODE, EMP_FORMAT_BF16, 1024, 2 * 2, 4, 128};
+    a = (emp_attention){EMP_ATTENTION_OF_TOKEN, EMP_FORMAT_BF16, 1024, 2 * 2, 4, 128};
     cr_assert_eq(emp_attention_time(&seconds, &form, &h100.device, &a, NULL), EMP_OK);
     cr_expect_float_eq(time_of("decode", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32), seconds,
                        1e-12);

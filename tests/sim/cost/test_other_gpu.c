@@ -23,7 +23,7 @@ static void tear_down(void)
 {
     emp_device_model_clear(&h100);
     emp_device_model_clear(&mi300x);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(transfer, .init = set_up, .fini = tear_down);

@@ -315,6 +315,7 @@ static const struct {
     {tree_text, "nodes:", "knots:", ":2: Unexpected key: knots"},
     {tree_text, "latency: \"2", "latncy: \"2",
      ":4: Unexpected key: latncy (did you mean \"latency"},
+    {tree_text, "latency: \"2", "color: \"2", "beside \"bandwidth\" there can be name, "},
     {tree_text, "description: \"two GPUs on a tree\"\n", "",
      ":6: Missing key: description"},
     {tree_text, "4 GB/s", "4 GiB", ":4: bandwidth: "},

@@ -435,7 +435,7 @@ static void tear_down_split(void)
 {
     task_destroy(&p);
     scratch_remove();
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_all_freed();
 }
 
 TestSuite(split, .init = set_up_split, .fini = tear_down_split);

@@ -271,6 +271,21 @@ Test(plot, smoothed_lines_are_means_of_neighbours)
     free(plain);
 }
 
+/* Two lines of corners more between three points; the areas of bands have none here. */
+Test(plot, steps_keep_a_value_until_the_next_point)
+{
+    static const char corners[] = "n,a\n1,3\n9.99999,3\n10,2.5\n99.9999,2.5\n100,2\n";
+    emp_plot_choice   one = lines;
+
+    one.values = "a";
+    char *steps = print_styled("n,a\n1,3\n10,2.5\n100,2\n", EMP_PLOT_LINES, &one,
+                               &(emp_plot_style){.has_steps = true});
+    char *plain = print_styled(corners, EMP_PLOT_LINES, &one, NULL);
+    cr_expect_str_eq(steps, plain);
+    free(steps);
+    free(plain);
+}
+
 static emp_status draw(emp_drawing *d, const emp_csv *csv, emp_plot_form form,
                        const emp_plot_choice *choice)
 {

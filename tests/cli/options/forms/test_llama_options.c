@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/options/llama_options.h"
 #include "cli/options/placement_output.h"
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
