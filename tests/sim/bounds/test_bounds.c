@@ -729,4 +729,17 @@ Test(bounds, every_allocation_may_fail)
         emp_bounds_compute(&b, r.problem,
                            &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, NULL), );
     task_destroy(&r);
+
+    tiny_op        ops[TINY_MAX_OPS];
+    emp_rng        rng;
+    emp_bounds_why why = {0};
+    emp_runtime    rt = tiny_serial();
+    emp_rng_init(&rng, 1, 0, 0);
+    task_create_tiny(&r, ops, draw_layers(ops, 1, &rng), &rt);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_bounds_explain(&b, NULL, &why, r.problem,
+                           &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT}, NULL),
+        emp_bounds_why_clear(&why));
+    emp_bounds_why_clear(&why);
+    task_destroy(&r);
 }
