@@ -178,7 +178,7 @@ static json_t *json_why(const emp_problem *problem, const emp_bounds_why *why)
         json_object_set_new(o, "resources", json_resources(why));
     if (why->lemma == EMP_BOUND_BY_AREA)
         json_object_set_new(o, "memory_s", json_real(why->rent_ns * 1e-9));
-    if (why->lemma == EMP_BOUND_BY_WINDOW) {
+    if (why->lemma == EMP_BOUND_BY_WINDOW || why->lemma == EMP_BOUND_BY_QUEUE) {
         json_object_set_new(o, "from_start_s", json_real(why->window.before * 1e-9));
         json_object_set_new(o, "before_end_s", json_real(why->window.after * 1e-9));
     }
@@ -270,7 +270,7 @@ static void print_why(const emp_problem *problem, const char *title,
         printf("  By contradiction: in a step that takes less than %s some ops cannot be "
                "on\n  a kind of device, and then it takes %s.\n",
                seconds((double)why->bound_ns, end), time);
-    if (why->lemma == EMP_BOUND_BY_WINDOW)
+    if (why->lemma == EMP_BOUND_BY_WINDOW || why->lemma == EMP_BOUND_BY_QUEUE)
         printf("  The work is inside a window from %s after the start to %s before the "
                "end.\n",
                seconds(why->window.before, time), seconds(why->window.after, end));

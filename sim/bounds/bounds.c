@@ -9,12 +9,13 @@
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
 #include "sim/bounds/paths/segment.h"
+#include "sim/bounds/queue.h"
 #include "sim/bounds/why.h"
 
 /* Bounds that hold for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */
 typedef struct {
-    emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns;
+    emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns, queue_ns;
     bool        is_infeasible;
 } bound_facts;
 
@@ -25,11 +26,14 @@ enum { SEGMENTS = 1 };
 /* How many of the ops before one joins look at. */
 static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
-/* 0: there are no joins. */
-static int32_t near_of_options(const emp_bounds_options *options)
+/* The effort of joins, drains and segments; 0: there are none. */
+static int32_t effort_of(const emp_bounds_options *options)
 {
-    return options->is_plain ? 0 : near_of(options->effort);
+    return options->is_plain ? 0 : options->effort;
 }
+
+/* Whether drains count both readers of a tensor wherever they are, and lengthen tails, too. */
+static bool is_thorough(int32_t effort) { return effort >= EMP_BOUNDS_MOST_EFFORT; }
 
 typedef struct {
     emp_bound_model
@@ -43,7 +47,9 @@ typedef struct {
     emp_bounds_why  *why;
     emp_area         area;
     emp_window_proof window;
-    emp_bound_op    *op_before; /* [op] before the last kinds were taken */
+    emp_queue_proof  queue;
+    double          *queue_work; /* [op] */
+    emp_bound_op    *op_before;  /* [op] before the last kinds were taken */
     /** [op][kind] the longest path through it, before a time is tried; 0 where it may not be */
     emp_time_ns (*through_ns)[EMP_DEVICE_KINDS];
     emp_time_ns most_through_ns;
@@ -60,6 +66,7 @@ static emp_status search_init(search *s, const emp_bound_model *model,
     EMP_CHECK(EMP_ALLOC(s->of_class, (size_t)g->class_count));
     EMP_CHECK(EMP_ALLOC(s->of_op, (size_t)g->op_count));
     if (why != NULL) EMP_CHECK(EMP_ALLOC(s->op_before, (size_t)g->op_count));
+    if (why != NULL) EMP_CHECK(EMP_ALLOC(s->queue_work, (size_t)g->op_count));
     return emp_bound_paths_init(&s->paths, model, err);
 }
 
@@ -82,6 +89,7 @@ static void search_clear(search *s)
     }
     emp_free(s->model.op);
     emp_free(s->op_before);
+    emp_free(s->queue_work);
     emp_free(s->of_class);
     emp_free(s->of_op);
     emp_free(s->through_ns);
@@ -134,6 +142,8 @@ static emp_status note(search *s, emp_bound_lemma lemma, emp_time_ns bound_ns,
                                    .of_op = s->of_op,
                                    .area = &s->area,
                                    .window = &s->window,
+                                   .queue = &s->queue,
+                                   .queue_work = s->queue_work,
                                    .lost = -1};
 
     if (s->why == NULL) return EMP_OK;
@@ -149,15 +159,14 @@ static emp_status note(search *s, emp_bound_lemma lemma, emp_time_ns bound_ns,
 static emp_status note_facts(search *s, const bound_facts *facts, emp_time_ns above_ns,
                              emp_error *err)
 {
-    const emp_time_ns value_ns[] = {[EMP_BOUND_BY_NONE] = above_ns,
-                                    [EMP_BOUND_BY_PATH] = facts->drained_ns,
-                                    [EMP_BOUND_BY_AREA] = facts->area_ns,
-                                    [EMP_BOUND_BY_CLASS] = facts->class_ns,
-                                    [EMP_BOUND_BY_WINDOW] = facts->window_ns};
-    emp_bound_lemma   most = EMP_BOUND_BY_NONE;
+    const emp_time_ns value_ns[] = {
+        [EMP_BOUND_BY_NONE] = above_ns,           [EMP_BOUND_BY_PATH] = facts->drained_ns,
+        [EMP_BOUND_BY_AREA] = facts->area_ns,     [EMP_BOUND_BY_CLASS] = facts->class_ns,
+        [EMP_BOUND_BY_WINDOW] = facts->window_ns, [EMP_BOUND_BY_QUEUE] = facts->queue_ns};
+    emp_bound_lemma most = EMP_BOUND_BY_NONE;
 
     if (facts->is_infeasible) return note(s, EMP_BOUND_BY_MEMORY, s->target_ns + 1, err);
-    for (emp_bound_lemma i = EMP_BOUND_BY_PATH; i <= EMP_BOUND_BY_WINDOW; i++)
+    for (emp_bound_lemma i = EMP_BOUND_BY_PATH; i <= EMP_BOUND_BY_QUEUE; i++)
         if (value_ns[i] > value_ns[most]) most = i;
     if (most == EMP_BOUND_BY_NONE) return EMP_OK;
     return note(s, most,
@@ -214,18 +223,24 @@ cleanup:
     return st;
 }
 
-/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. Floors change no tails. */
+/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. Floors change no tails.
+ * \param effort  As of effort_of(). */
 static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
-                              int32_t near, bound_facts *facts, emp_error *err)
+                              int32_t effort, bound_facts *facts, emp_error *err)
 {
     emp_status       st = EMP_OK;
+    const int32_t    near = near_of(effort);
     emp_bound_drains drains = {0};
 
     emp_bound_paths_find(paths, model);
     facts->path_ns = facts->joined_ns = facts->drained_ns =
         emp_bound_paths_longest(paths, model);
-    if (near == 0) return EMP_OK;
-    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
+    if (effort == 0) return EMP_OK;
+    EMP_TRY(emp_bound_drains_init(&drains, model, paths, is_thorough(effort), err));
+    if (is_thorough(effort)) {
+        EMP_TRY(emp_bound_drains_link(&drains, model, err));
+        emp_bound_paths_find(paths, model);
+    }
     EMP_TRY(emp_bound_join(model, paths, &drains, NULL, near, err));
     facts->joined_ns = facts->drained_ns = emp_bound_paths_longest(paths, model);
     if (emp_bound_drains_have_exceptions(&drains)) {
@@ -291,11 +306,11 @@ static emp_status begin_try(search *s, const emp_bound_model *model, emp_error *
 /* Joins, drains and segments for the kinds that are left. */
 static emp_status join_again(search *s, emp_error *err)
 {
-    const int32_t near = near_of(s->effort);
-    bound_facts   paths = {0};
+    bound_facts paths = {0};
 
-    EMP_CHECK(raise_heads(&s->model, &s->paths, near, &paths, err));
-    return emp_bound_segments(&s->model, &s->paths, near, SEGMENTS << s->effort, err);
+    EMP_CHECK(raise_heads(&s->model, &s->paths, s->effort, &paths, err));
+    return emp_bound_segments(&s->model, &s->paths, near_of(s->effort),
+                              SEGMENTS << s->effort, err);
 }
 
 /* Whether no placement takes at most that long. All classes of the model have a kind. */
@@ -324,9 +339,9 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
 }
 
 /* The bounds that need no guess; the model loses kinds that memory rules out, and gets
- * floors. \a near: as of emp_bound_join(). */
-static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int32_t near,
-                                 emp_bounds_why *why, emp_error *err)
+ * floors. \a effort: as of effort_of(). */
+static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model,
+                                 int32_t effort, emp_bounds_why *why, emp_error *err)
 {
     emp_status  st = EMP_OK;
     search      s;
@@ -339,7 +354,7 @@ static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int
     if (facts->is_infeasible) goto cleanup;
     memcpy(s.model.op, model->op, ops * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
+    if (model->has_paths) EMP_TRY(raise_heads(model, &s.paths, effort, &paths, err));
     EMP_TRY(find_facts(&s, facts, err));
     facts->path_ns = paths.path_ns;
     facts->joined_ns = paths.joined_ns;
@@ -429,18 +444,45 @@ static void keep_gpu_kernels(emp_bound_model *model, const emp_device_id *device
     }
 }
 
+/* Adds the bound by queues to the others. */
+static emp_status find_queue(search *s, const emp_bound_model *model, bound_facts *facts,
+                             emp_error *err)
+{
+    const emp_time_ns known_ns = emp_time_later(
+        facts->drained_ns, emp_time_later(facts->area_ns, facts->window_ns));
+
+    if (!model->has_paths) return EMP_OK;
+    EMP_CHECK(emp_bound_queue(&s->queue, model, &s->paths, (double)known_ns,
+                              s->queue_work, err));
+    facts->queue_ns = (emp_time_ns)ceil(s->queue.value);
+    return EMP_OK;
+}
+
+/* Finds joins, drains and segments. Segments raise heads, so that ops downstream need new floors; this is done at the
+ * most effort. Adds to facts. */
+static emp_status raise_by_segments(emp_bound_model *model, emp_bound_paths *paths,
+                                    int32_t effort, bound_facts *facts, emp_error *err)
+{
+    EMP_CHECK(raise_heads(model, paths, effort, facts, err));
+    if (effort > 0)
+        EMP_CHECK(
+            emp_bound_segments(model, paths, near_of(effort), SEGMENTS << effort, err));
+    if (is_thorough(effort)) return raise_heads(model, paths, effort, facts, err);
+    emp_bound_paths_find(paths, model);
+    return EMP_OK;
+}
+
 /* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
  * of them fits. The floors of the model hold for fewer placements, too. */
 static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
                                         const emp_bounds_options *options,
                                         emp_bounds_why *why, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    const int32_t effort = options->effort, near = near_of_options(options);
-    search        s;
-    bound_facts   facts;
-    bound_facts   paths = {0};
-    bool          can_fit = true;
+    emp_status  st = EMP_OK;
+    search      s;
+    bound_facts facts;
+    bound_facts paths = {0};
+    bool        can_fit = true;
 
     EMP_TRY(search_init(&s, model, why, err));
     keep_gpu_kernels(model, options->device_of_op);
@@ -449,22 +491,20 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
     memcpy(s.model.op, model->op,
            (size_t)model->problem->graph->op_count * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) {
-        EMP_TRY(raise_heads(model, &s.paths, near, &paths, err));
-        if (near > 0)
-            EMP_TRY(emp_bound_segments(model, &s.paths, near, SEGMENTS << effort, err));
-        emp_bound_paths_find(&s.paths, model);
-    }
+    if (model->has_paths)
+        EMP_TRY(raise_by_segments(model, &s.paths, effort_of(options), &paths, err));
     EMP_TRY(find_facts(&s, &facts, err));
     facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
     can_fit = !facts.is_infeasible;
+    if (can_fit && is_thorough(effort_of(options)))
+        EMP_TRY(find_queue(&s, model, &facts, err));
     if (can_fit) EMP_TRY(note_facts(&s, &facts, *best_ns, err));
     const emp_time_ns least_ns =
         emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                        emp_time_later(facts.class_ns, facts.window_ns));
-    *best_ns = emp_time_later(*best_ns, least_ns);
+    *best_ns = emp_time_later(*best_ns, emp_time_later(least_ns, facts.queue_ns));
     if (can_fit && options->device_of_op != NULL && *best_ns > 0)
-        EMP_TRY(refute(best_ns, model, effort, why, err));
+        EMP_TRY(refute(best_ns, model, options->effort, why, err));
 
 cleanup:
     if (!can_fit) *best_ns = -1;
@@ -484,7 +524,7 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
-    EMP_TRY(find_all_facts(&facts, &model, near_of_options(options), all, err));
+    EMP_TRY(find_all_facts(&facts, &model, effort_of(options), all, err));
     out->is_infeasible = facts.is_infeasible;
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                              emp_time_later(facts.class_ns, facts.window_ns));

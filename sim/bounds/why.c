@@ -75,6 +75,23 @@ static emp_status take_window(emp_bounds_why *why, const emp_bound_evidence *e,
     return EMP_OK;
 }
 
+/* The idle time of a GPU is that of its last op. */
+static emp_status take_queue(emp_bounds_why *why, const emp_bound_evidence *e,
+                             emp_error *err)
+{
+    const int32_t ops = e->model->problem->graph->op_count;
+
+    why->value_ns = (emp_time_ns)ceil(e->queue->value);
+    why->window = e->queue->window;
+    for (emp_op_id op = 0; op < ops; op++)
+        EMP_CHECK(emp_bound_shares_add(
+            &why->shares,
+            (emp_bound_share){op, EMP_BOUND_PART_KERNELS, e->queue_work[op]}, err));
+    return emp_bound_shares_add(
+        &why->shares,
+        (emp_bound_share){e->queue->last, EMP_BOUND_PART_GAP, e->queue->idle}, err);
+}
+
 /* The resource of a kind's device that a class keeps busy for longest. */
 static int32_t busiest(const emp_bound_model *model, const emp_area_item *item,
                        int32_t kind)
@@ -200,6 +217,7 @@ emp_status emp_bounds_why_take(emp_bounds_why *why, const emp_bound_evidence *ev
     case EMP_BOUND_BY_AREA: return take_area(why, evidence, err);
     case EMP_BOUND_BY_CLASS: return take_class(why, evidence, err);
     case EMP_BOUND_BY_WINDOW: return take_window(why, evidence, err);
+    case EMP_BOUND_BY_QUEUE: return take_queue(why, evidence, err);
     default: return EMP_OK;
     }
 }

@@ -12,6 +12,7 @@
 
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/walk.h"
+#include "sim/bounds/queue.h"
 
 /** Lemmas: name, key in JSON, words. */
 #define EMP_BOUND_LEMMA_LIST(X)                                            \
@@ -20,6 +21,7 @@
     X(AREA, "area", "all work, divided among all devices")                 \
     X(CLASS, "class", "ops that must share a device")                      \
     X(WINDOW, "window", "work between what must come before and after it") \
+    X(QUEUE, "queue", "work that must end before long tails begin")        \
     X(MEMORY, "memory", "variables that do not fit")
 
 typedef enum {
@@ -38,7 +40,7 @@ struct emp_bounds_why {
     bool
                is_refuted; /**< by contradiction: a step within bound_ns - 1 has ops only where no path is longer, and then
                         * takes value_ns */
-    emp_window window;     /**< of EMP_BOUND_BY_WINDOW */
+    emp_window window;     /**< of EMP_BOUND_BY_WINDOW and EMP_BOUND_BY_QUEUE */
     double     weight
         [EMP_BOUND_RESOURCES]; /**< of area and window: price x capacity, in all 1 */
     double price
@@ -57,6 +59,8 @@ typedef struct {
         *of_op; /**< of a window: the work inside, of ops that may be somewhere */
     const emp_area         *area;
     const emp_window_proof *window;
+    const emp_queue_proof  *queue;
+    const double           *queue_work; /**< [op] as of emp_bound_queue() */
     emp_op_id
         lost; /**< a path: all kinds of this op's class are ruled out, whose ops have their paths on each; -1: the
                        * longest path */

@@ -227,7 +227,7 @@ static emp_status prepare_model(tree *t, bool *can_fit, emp_error *err)
     if (!*can_fit) goto cleanup;
     EMP_TRY(emp_bound_paths_init(&paths, &t->model, err));
     emp_bound_paths_find(&paths, &t->model);
-    EMP_TRY(emp_bound_drains_init(&drains, &t->model, &paths, err));
+    EMP_TRY(emp_bound_drains_init(&drains, &t->model, &paths, false, err));
     EMP_TRY(emp_bound_join(&t->model, &paths, &drains, NULL, NEAR, err));
 
 cleanup:

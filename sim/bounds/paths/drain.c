@@ -75,6 +75,58 @@ static bool find_fork(const emp_bound_model *model, const emp_bound_edge *onward
     return false;
 }
 
+/* ---- what is there before ---- */
+
+/* Whether an op that reads the tensor in GPU memory is before another by tensors in GPU memory, all on GPUs.
+ * Looks at the nearest few. */
+static bool is_read_before(const emp_bound_model *model, emp_tensor_id tensor,
+                           emp_op_id op)
+{
+    emp_op_id near[NEAR] = {op};
+    int32_t   count = 1;
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_bound_edge *end = emp_bound_first_edge(model, near[i] + 1);
+        if (find_reading(model, near[i], tensor) != NULL) return true;
+        for (const emp_bound_edge *edge = emp_bound_first_edge(model, near[i]);
+             edge < end && count < NEAR; edge++) {
+            bool is_new =
+                is_in_gpu_memory(edge) && emp_bound_is_on_gpu(model, edge->from);
+            for (int32_t j = 0; j < count && is_new; j++) is_new = near[j] != edge->from;
+            if (is_new) near[count++] = edge->from;
+        }
+    }
+    return false;
+}
+
+/* Whether what a reader of the tensor reads besides is in its memory for sure when `from` is told, with both on one of
+ * two GPUs: an op f before `from` reads it. If f is on the same GPU it was there for f. If not, and it is made on f's GPU, its
+ * copy is sent before f is told, so before all that f leads to is copied on the same stream. */
+static bool is_there_before(const emp_bound_model *model, const emp_bound_edge *reading,
+                            emp_tensor_id other)
+{
+    const emp_op_id from = reading->from;
+    const emp_op_id maker = model->problem->graph->tensor[other].producer;
+
+    return model->count[gpu] <= 2 &&
+           emp_runtime_events_of(&model->problem->runtime)->copy_streams &&
+           emp_bound_is_on_gpu(model, from) && emp_bound_is_on_gpu(model, maker) &&
+           find_reading(model, reading->to, other) != NULL &&
+           is_read_before(model, other, from);
+}
+
+/* Whether the second has all but the tensor for sure when `from` is told, with both on one GPU, and is issued there
+ * before anything that comes later. */
+static bool is_second_at_once(const emp_bound_model *model, const fork *f)
+{
+    const emp_bound_edge *reading = f->to_second;
+    emp_tensor_id         other;
+
+    return !model->any_order &&
+           reads_one_more(model, reading->to, reading->tensor, &other) &&
+           (other < 0 || is_there_before(model, reading, other));
+}
+
 /* ---- how long it takes ---- */
 
 /* From when the tensor is done, or in host memory told, until it is where it is read. */
@@ -135,80 +187,75 @@ static emp_time_ns by_cpu(const emp_bound_model *model, const fork *f)
                          cross(f->onward, cpu, gpu) + model->op[f->onward->to].issue_ns);
 }
 
-static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
+/* The first beside `from`, the last on another GPU, from when the first is done: what the first makes is copied. If the
+ * second is beside the first, that copy is sent once both are issued, so it waits for the kernels of both. \a
+ * is_exception: as in with_second(). */
+static emp_time_ns hop(const emp_bound_model *model, const fork *f, bool is_exception)
+{
+    const emp_bound_op *second = &model->op[f->to_second->to];
+    const emp_time_ns   run_ns = model->op[f->to_first->to].run_ns[gpu];
+    const emp_time_ns   onward_ns = cross(f->onward, gpu, gpu);
+    emp_time_ns         around_ns = EMP_COST_LIMIT_NS, least_ns = EMP_COST_LIMIT_NS;
+
+    if (emp_bound_may(second, gpu)) {
+        around_ns = cross(f->to_second, gpu, gpu) + second->issue_ns;
+        least_ns = onward_ns + (is_second_at_once(model, f) ? second->run_ns[gpu] : 0);
+    }
+    if (emp_bound_may(second, cpu))
+        around_ns = emp_time_sooner(around_ns, cross(f->to_second, gpu, cpu) +
+                                                   second->run_ns[cpu] + message(model));
+    if (is_exception) around_ns = emp_time_later(0, around_ns - run_ns);
+    return emp_time_sooner(least_ns, emp_time_later(onward_ns, around_ns));
+}
+
+/* The first or the last on another GPU than `from`. */
+static emp_time_ns apart(const emp_bound_model *model, const fork *f, bool is_thorough,
+                         bool is_exception)
 {
     const emp_bound_op *first = &model->op[f->to_first->to];
-    const emp_time_ns   run_ns = first->run_ns[gpu];
-    emp_bound_drain     d = {.from = f->to_first->from, .to = f->onward->to};
-    emp_time_ns         apart_ns = EMP_COST_LIMIT_NS, together_ns = EMP_COST_LIMIT_NS;
-    emp_time_ns         exception_ns = EMP_COST_LIMIT_NS;
+    const emp_time_ns   onward_ns =
+        is_thorough ? hop(model, f, is_exception) : cross(f->onward, gpu, gpu);
 
+    return emp_bound_add(
+        first->run_ns[gpu],
+        emp_time_sooner(emp_bound_add(onward_ns, model->op[f->onward->to].issue_ns),
+                        cross(f->to_first, gpu, gpu) + first->issue_ns));
+}
+
+static emp_bound_drain measure(const emp_bound_model *model, const fork *f,
+                               bool is_thorough)
+{
+    const emp_bound_op *first = &model->op[f->to_first->to];
+    emp_bound_drain     d = {.from = f->to_first->from, .to = f->onward->to};
+    emp_time_ns         least_ns, exception_ns;
+
+    least_ns = exception_ns = cross(f->to_first, gpu, cpu) + by_cpu(model, f);
+    d.after_ns[cpu] = by_cpu(model, f);
     if (emp_bound_may(first, gpu)) {
-        together_ns = with_second(model, f, model->any_order);
-        exception_ns = with_second(model, f, true);
-        if (model->count[gpu] > 1) {
-            emp_time_ns sooner_ns =
-                emp_time_sooner(cross(f->onward, gpu, gpu) + model->op[d.to].issue_ns,
-                                cross(f->to_first, gpu, gpu) + first->issue_ns);
-            apart_ns = emp_bound_add(run_ns, sooner_ns);
-        }
-        d.after_ns[cpu] = cross(f->to_first, cpu, gpu) + first->issue_ns + run_ns;
-    } else {
-        d.after_ns[cpu] = EMP_COST_LIMIT_NS;
+        const bool any_order = model->any_order;
+        least_ns = emp_time_sooner(least_ns, with_second(model, f, any_order));
+        exception_ns = emp_time_sooner(exception_ns, with_second(model, f, true));
+        d.after_ns[cpu] =
+            emp_time_sooner(d.after_ns[cpu], cross(f->to_first, cpu, gpu) +
+                                                 first->issue_ns + first->run_ns[gpu]);
     }
-    d.after_ns[cpu] = emp_time_sooner(d.after_ns[cpu], by_cpu(model, f));
-    apart_ns = emp_time_sooner(apart_ns, cross(f->to_first, gpu, cpu) + by_cpu(model, f));
-    d.after_ns[gpu] = emp_time_sooner(together_ns, apart_ns);
-    d.gain_ns = d.after_ns[gpu] - emp_time_sooner(exception_ns, apart_ns);
+    if (emp_bound_may(first, gpu) && model->count[gpu] > 1) {
+        least_ns =
+            emp_time_sooner(least_ns, apart(model, f, is_thorough, model->any_order));
+        exception_ns = emp_time_sooner(exception_ns, apart(model, f, is_thorough, true));
+    }
+    d.after_ns[gpu] = least_ns;
+    d.gain_ns = least_ns - exception_ns;
     return d;
 }
 
 /* ---- all of them ---- */
 
-/* ---- what is there before ---- */
-
-/* Whether an op that reads the tensor in GPU memory is before another by tensors in GPU memory, all on GPUs.
- * Looks at the nearest few. */
-static bool is_read_before(const emp_bound_model *model, emp_tensor_id tensor,
-                           emp_op_id op)
-{
-    emp_op_id near[NEAR] = {op};
-    int32_t   count = 1;
-
-    for (int32_t i = 0; i < count; i++) {
-        const emp_bound_edge *end = emp_bound_first_edge(model, near[i] + 1);
-        if (find_reading(model, near[i], tensor) != NULL) return true;
-        for (const emp_bound_edge *edge = emp_bound_first_edge(model, near[i]);
-             edge < end && count < NEAR; edge++) {
-            bool is_new =
-                is_in_gpu_memory(edge) && emp_bound_is_on_gpu(model, edge->from);
-            for (int32_t j = 0; j < count && is_new; j++) is_new = near[j] != edge->from;
-            if (is_new) near[count++] = edge->from;
-        }
-    }
-    return false;
-}
-
-/* Whether what the first reads besides is in its memory for sure when `from` is told, with both on one of two GPUs:
- * an op f before `from` reads it. If f is on the same GPU it was there for f. If not, and it is made on f's GPU, its
- * copy is sent before f is told, so before all that f leads to is copied on the same stream. */
-static bool is_there_before(const emp_bound_model *model, const fork *f)
-{
-    const emp_op_id from = f->to_first->from;
-    const emp_op_id maker = model->problem->graph->tensor[f->other].producer;
-
-    return model->count[gpu] <= 2 &&
-           emp_runtime_events_of(&model->problem->runtime)->copy_streams &&
-           emp_bound_is_on_gpu(model, from) && emp_bound_is_on_gpu(model, maker) &&
-           find_reading(model, f->to_first->to, f->other) != NULL &&
-           is_read_before(model, f->other, from);
-}
-
 /* Keeps the longest of an op. \a group_of [tensor]: of what `first` reads besides. */
 static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const fork *f,
                       int32_t *group_of)
 {
-    emp_bound_drain d = measure(model, f);
+    emp_bound_drain d = measure(model, f, s->is_thorough);
     int32_t         at = s->of_op[d.to];
 
     if (d.after_ns[gpu] >= EMP_COST_LIMIT_NS / EMP_MAX_DEVICES)
@@ -217,7 +264,8 @@ static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const f
     if (!emp_bound_may(&model->op[d.to], gpu)) return;
     if (at >= 0 && s->drain[at].after_ns[gpu] >= d.after_ns[gpu]) return;
     d.group = -1;
-    if (f->other >= 0 && d.gain_ns > 0 && !is_there_before(model, f)) {
+    if (f->other >= 0 && d.gain_ns > 0 &&
+        !is_there_before(model, f->to_first, f->other)) {
         if (group_of[f->other] < 0) group_of[f->other] = s->group_count++;
         d.group = group_of[f->other];
     }
@@ -258,6 +306,23 @@ static void sum_losses(emp_bound_drains *s, const emp_bound_model *model)
     for (int32_t i = 0; i < s->group_count; i++)
         if (s->is_used[i])
             s->loss_ns = emp_bound_add(s->loss_ns, model->count[gpu] * s->gain_ns[i]);
+}
+
+emp_status emp_bound_drains_link(const emp_bound_drains *s, emp_bound_model *model,
+                                 emp_error *err)
+{
+    for (int32_t i = 0; i < s->count; i++) {
+        const emp_bound_drain *d = &s->drain[i];
+        const emp_bound_link   link = {.from = d->from,
+                                       .to = d->to,
+                                       .is_drain = true,
+                                       .after_ns = d->after_ns[gpu] -
+                                                   (d->group >= 0 ? d->gain_ns : 0)};
+        if (!emp_bound_is_on_gpu(model, d->from) || !emp_bound_is_on_gpu(model, d->to))
+            continue;
+        EMP_CHECK(emp_bound_link_ops(model->links, link, err));
+    }
+    return EMP_OK;
 }
 
 bool emp_bound_drains_have_exceptions(const emp_bound_drains *s)
@@ -416,7 +481,7 @@ static bool have_drains(const emp_runtime *rt)
 }
 
 emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
-                                 emp_bound_paths *paths, emp_error *err)
+                                 emp_bound_paths *paths, bool is_thorough, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
@@ -425,7 +490,7 @@ emp_status emp_bound_drains_init(emp_bound_drains *s, emp_bound_model *model,
     int32_t         *group_of = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
     int32_t         *count_of_group = EMP_ADD_ARRAY(&scratch, int32_t, tensors);
 
-    *s = (emp_bound_drains){0};
+    *s = (emp_bound_drains){.is_thorough = is_thorough};
     s->drain = EMP_ADD_ARRAY(&s->arrays, emp_bound_drain, ops);
     s->of_op = EMP_ADD_ARRAY(&s->arrays, int32_t, ops);
     s->is_used = EMP_ADD_ARRAY(&s->arrays, bool, tensors);

@@ -26,20 +26,28 @@ typedef struct {
 typedef struct {
     emp_bound_drain *drain;
     int32_t          count, group_count;
-    int32_t         *of_op;   /**< [op] the drain to it, or -1 */
-    bool            *is_used; /**< [group] */
-    emp_time_ns     *gain_ns; /**< [group] the most of a drain */
-    emp_time_ns      loss_ns; /**< by all exceptions in groups that are used */
-    emp_arrays       arrays;  /**< all of these */
+    int32_t         *of_op;       /**< [op] the drain to it, or -1 */
+    bool            *is_used;     /**< [group] */
+    bool             is_thorough; /**< see emp_bound_drains_init() */
+    emp_time_ns     *gain_ns;     /**< [group] the most of a drain */
+    emp_time_ns      loss_ns;     /**< by all exceptions in groups that are used */
+    emp_arrays       arrays;      /**< all of these */
 } emp_bound_drains;
 
 /** Finds drains, and uses the groups that pay by the longest path: more than they lose.
  * \param model  Its floors are not looked at.
  * \param paths  Of the model; heads are found anew.
+ * \param is_thorough  Drains count both readers of the tensor also where the op that waits is on another GPU.
  * O((V + E) groups). \retval EMP_ENOMEM */
 emp_status emp_bound_drains_init(emp_bound_drains *drains, emp_bound_model *model,
-                                 emp_bound_paths *paths, emp_error *err);
+                                 emp_bound_paths *paths, bool is_thorough,
+                                 emp_error *err);
 void       emp_bound_drains_clear(emp_bound_drains *drains);
+
+/** Adds drains between ops that are on GPUs for sure to the links of the model, less what an exception has not. So heads
+ * after a drain rise with those before it, and tails have drains, too. \retval EMP_ENOMEM */
+emp_status emp_bound_drains_link(const emp_bound_drains *drains, emp_bound_model *model,
+                                 emp_error *err);
 
 /** Whether there are exceptions: a group is in use. */
 bool emp_bound_drains_have_exceptions(const emp_bound_drains *drains);

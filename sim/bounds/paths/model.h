@@ -36,10 +36,11 @@ typedef struct {
 } emp_bound_copy;
 
 /** The kernels of `to` (without a host thread: all of it) start so long at least after those of `from` are done, both on
- * GPUs for sure: segment.h. */
+ * GPUs for sure: segment.h, drain.h. */
 typedef struct {
     emp_op_id   from, to;
     emp_time_ns after_ns;
+    bool        is_drain;
     int32_t     next_to, next_from; /**< the next link of the same end; -1 = none */
 } emp_bound_link;
 

@@ -267,16 +267,18 @@ static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns he
     all->tail_ns[1] = emp_time_sooner(all->tail_ns[1], away_tail_ns);
 }
 
-/* The least time in which all GPUs can do it together; one alone if the others cannot be there and back sooner. */
+/* The least time in which all GPUs can do it together; those that cannot be there and back sooner do nothing. */
 static emp_time_ns least_shared(const walker *w, const shared_work *all)
 {
     const int64_t     others = w->model->count[gpu] - 1;
-    const emp_time_ns alone_ns =
-        emp_bound_add(all->release_ns[0] + all->tail_ns[0], all->work_ns);
+    const emp_time_ns here_ns = all->release_ns[0] + all->tail_ns[0];
     const emp_time_ns away_ns = all->release_ns[1] + all->tail_ns[1];
+    const emp_time_ns alone_ns = emp_bound_add(here_ns, all->work_ns);
 
     if (all->work_ns == 0) return 0;
     if (others == 0 || alone_ns <= away_ns) return alone_ns;
+    if (away_ns + all->work_ns / others <= here_ns)
+        return away_ns + all->work_ns / others;
     return (alone_ns + others * away_ns) / (others + 1);
 }
 

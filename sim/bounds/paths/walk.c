@@ -77,6 +77,12 @@ static cause cause_on(const walker *w, const emp_bound_edge *edge, const place *
     return c;
 }
 
+static emp_bound_part part_of(const emp_bound_link *link)
+{
+    if (link == NULL) return EMP_BOUND_PART_COPY;
+    return link->is_drain ? EMP_BOUND_PART_TURNS : EMP_BOUND_PART_SEGMENT;
+}
+
 /* The least over the kinds of the maker. */
 static cause cause_of(const walker *w, const emp_bound_edge *edge, const place *to)
 {
@@ -132,8 +138,7 @@ static emp_status go_back_by_edge(const walker *w, place *p, emp_error *err)
         EMP_CHECK(add(w, p->op, EMP_BOUND_PART_TURNS, floor_ns - most.maker.ns, err));
     if (!is_ready && !most.is_behind && most.maker.op >= 0)
         EMP_CHECK(add_issue(w, p->op, err));
-    EMP_CHECK(add(w, p->op, link != NULL ? EMP_BOUND_PART_SEGMENT : EMP_BOUND_PART_COPY,
-                  most.after_ns, err));
+    EMP_CHECK(add(w, p->op, part_of(link), most.after_ns, err));
     *p = most.maker;
     return EMP_OK;
 }
@@ -242,7 +247,7 @@ static emp_status go_on_by_edge(const walker *w, place *p, int32_t rank, emp_err
                 link->after_ns, starts == QUEUED ? to->queued_ns : to->ready_ns);
         if (ns <= most.maker.ns) continue;
         most = (cause){{link->to, EMP_DEVICE_GPU, starts, ns}, link->after_ns, true};
-        part = EMP_BOUND_PART_SEGMENT;
+        part = part_of(link);
     }
     if (most.maker.op < 0 || gap_ns > most.maker.ns) {
         EMP_CHECK(add(w, p->op, EMP_BOUND_PART_GAP, gap_ns, err));

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "sim/bounds/bounds.h"
+#include "sim/bounds/why.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/best_placement.h"
 #include "tests/support/branch_bound.h"
@@ -33,13 +34,18 @@ static uint64_t times(uint64_t count)
     return more != NULL ? count * strtoull(more, NULL, 10) : count;
 }
 
-static emp_bounds bounds_of(const emp_problem *problem)
+static emp_bounds bounds_at(const emp_problem *problem, int32_t effort)
 {
     emp_bounds bounds;
 
-    ASSERT_OK(emp_bounds_compute(
-        &bounds, problem, &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, &err));
+    ASSERT_OK(emp_bounds_compute(&bounds, problem,
+                                 &(emp_bounds_options){.effort = effort}, &err));
     return bounds;
+}
+
+static emp_bounds bounds_of(const emp_problem *problem)
+{
+    return bounds_at(problem, EMP_BOUNDS_EFFORT);
 }
 
 /* Those of docs/simulator.md, with constants as small as those of the problem. */
@@ -168,10 +174,12 @@ Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
         create_any(&r, seed);
         if (emp_machine_count(r.machine, EMP_DEVICE_GPU) > 0) {
             emp_bounds b = bounds_of(r.problem);
+            emp_bounds most = bounds_at(r.problem, EMP_BOUNDS_MOST_EFFORT);
             cr_assert_eq(emp_problem_forbid_cpus(r.problem, NULL, NULL), EMP_OK);
             emp_time_ns best_ns = solve(r.problem);
             if (best_ns >= 0) {
                 cr_expect_leq(b.gpu_kernels_ns, best_ns, SEED);
+                cr_expect_leq(most.gpu_kernels_ns, best_ns, SEED);
                 cr_expect(b.gpu_kernels_ns == 0 || b.gpu_kernels_ns >= b.best_ns);
                 higher += b.gpu_kernels_ns > b.best_ns;
                 none += b.gpu_kernels_ns == 0 && b.best_ns > 0;
@@ -228,14 +236,16 @@ static void part_gpus(task *t, emp_rng *rng)
     }
 }
 
-/* Placements that keep GPU kernels off the CPUs are those of the problem that forbids CPUs. \return whether the bound
- * over them is the higher one. */
-static bool expect_below_without_cpus(task *t, const emp_bounds *b, uint64_t seed)
+/* Placements that keep GPU kernels off the CPUs are those of the problem that forbids CPUs. \a most: with the most
+ * effort. \return whether the bound over them is the higher one. */
+static bool expect_below_without_cpus(task *t, const emp_bounds *b,
+                                      const emp_bounds *most, uint64_t seed)
 {
     cr_assert_eq(emp_problem_forbid_cpus(t->problem, NULL, NULL), EMP_OK);
     const branch_bound_result best = branch_bound_solve(t->problem, MOST_CELL_STEPS);
 
     if (best.best_ns >= 0) cr_expect_leq(b->gpu_kernels_ns, best.best_ns, SEED);
+    if (best.best_ns >= 0) cr_expect_leq(most->gpu_kernels_ns, best.best_ns, SEED);
     return b->gpu_kernels_ns > b->best_ns;
 }
 
@@ -259,11 +269,13 @@ Test(bounds, joins_are_never_above_the_best_placement)
             if (emp_rng_below(&rng, 12) > 0) t.problem->kinds_of_class[c] = EMP_KIND_GPU;
         emp_time_ns best_ns = solve(t.problem);
         emp_bounds  b = bounds_of(t.problem);
+        emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         if (best_ns >= 0) expect_below(&b, best_ns, seed);
+        if (best_ns >= 0) expect_below(&most, best_ns, seed);
         longer += best_ns >= 0 && b.joined_ns > b.path_ns;
         met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
         if (rt.rules == EMP_RULES_EVENTS)
-            higher += expect_below_without_cpus(&t, &b, seed);
+            higher += expect_below_without_cpus(&t, &b, &most, seed);
         task_destroy(&t);
     }
     cr_expect_gt(higher, joined / 20, "%" PRIu64 " are higher for GPU kernels", higher);
@@ -272,24 +284,38 @@ Test(bounds, joins_are_never_above_the_best_placement)
 }
 
 /* A chain of cells: two ops read what the last made, one of them the same weights each
- * time; the next op reads what that one makes and waits for the other. */
+ * time, the other perhaps what the op before all cells reads, or what may come late; the next op reads what the first
+ * makes and waits for the second. */
 static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
 {
     const bool has_message = cells < CELLS && emp_rng_below(rng, 2) == 0;
     const int  first_weight = 10 + (int)emp_rng_below(rng, 50);
     const int  second_weight = 1 + (int)emp_rng_below(rng, 60);
-    int        count = 0, last = 1;
+    const bool has_state = cells < CELLS && emp_rng_below(rng, 2) == 0;
+    const bool is_late = has_state && emp_rng_below(rng, 2) == 0;
+    int        count = 0, last, state = 1;
 
     ops[count++] = (tiny_op){.device = 1, .is_variable = true};
     ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 4)};
+    if (has_state)
+        ops[count++] =
+            (tiny_op){.device = 1, .weight = 2, .input_count = 1, .input = {state}};
+    last = count - 1;
+    if (is_late)
+        ops[state = count++] = (tiny_op){.device = 1,
+                                         .weight = 1 + (int)emp_rng_below(rng, 60),
+                                         .input_count = 1,
+                                         .input = {1}};
     for (int i = 0; i < cells; i++) {
         int first = count, second = count + 1;
         ops[count++] = (tiny_op){.device = 1,
                                  .weight = first_weight,
                                  .input_count = has_weights ? 2 : 1,
                                  .input = {last, 0}};
-        ops[count++] = (tiny_op){
-            .device = 1, .weight = second_weight, .input_count = 1, .input = {last}};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = second_weight,
+                                 .input_count = has_state ? 2 : 1,
+                                 .input = {last, state}};
         if (has_message)
             ops[count++] =
                 (tiny_op){.device = 1, .control = second + 1, .is_kernelless = true};
@@ -305,8 +331,15 @@ static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
 }
 
 typedef struct {
-    uint64_t solved, longer, met, drained, higher;
+    uint64_t solved, longer, met, drained, higher, thorough;
 } tally;
+
+/* Copies of all that ops make take up to three times as long, so that it matters which of them are copied. */
+static void draw_bytes(task *t, emp_rng *rng)
+{
+    for (emp_tensor_id i = 0; i < t->graph->tensor_count; i++)
+        t->graph->tensor[i].copy_bytes *= 1 + emp_rng_below(rng, 3);
+}
 
 static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
 {
@@ -318,6 +351,7 @@ static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally
     int         count = draw_cells(ops, cells, has_weights, &rng);
     emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
     task_create_tiny(&t, ops, count, &rt);
+    if (emp_rng_below(&rng, 2) == 0) draw_bytes(&t, &rng);
     if (cells == CELLS || emp_rng_below(&rng, 3) == 0) task_split_hosts(&t);
     for (int32_t c = 0; c < t.graph->class_count; c++)
         if (cells == CELLS || emp_rng_below(&rng, 20) > 0)
@@ -326,12 +360,15 @@ static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally
         t.problem, cells == CELLS ? MOST_CHAIN_STEPS : MOST_CELL_STEPS);
     if (best.best_ns >= 0) { /* of long chains what was found */
         emp_bounds b = bounds_of(t.problem);
+        emp_bounds most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         expect_below(&b, best.best_ns, seed);
+        expect_below(&most, best.best_ns, seed);
+        sum->thorough += most.gpu_kernels_ns > b.gpu_kernels_ns;
         sum->solved += best.is_exact;
         sum->longer += b.joined_ns > b.path_ns;
         sum->met += b.joined_ns > b.path_ns && b.joined_ns == best.best_ns;
         sum->drained += b.drained_ns > b.joined_ns;
-        if (cells < CELLS) sum->higher += expect_below_without_cpus(&t, &b, seed);
+        if (cells < CELLS) sum->higher += expect_below_without_cpus(&t, &b, &most, seed);
     }
     task_destroy(&t);
 }
@@ -352,8 +389,119 @@ Test(bounds, drains_are_never_above_the_best_placement)
     cr_expect_gt(free.longer, drained / 10, "of %" PRIu64, free.solved);
     cr_expect_gt(free.met, drained / 100, "of %" PRIu64, free.longer);
     cr_expect_gt(whole.drained, drained / 50);
+    cr_expect_gt(free.thorough + bound.thorough, drained / 20,
+                 "%" PRIu64 " are higher with more effort",
+                 free.thorough + bound.thorough);
     cr_expect_gt(bound.higher, drained / 50, "%" PRIu64 " are higher for GPU kernels",
                  bound.higher);
+}
+
+/* The second of the two ops may get its other input late, from the other GPU. So the copy of what the first makes need
+ * not wait for the second's kernels. */
+Test(bounds, drains_know_that_a_second_may_come_late)
+{
+    uint64_t met = 0;
+
+    for (uint64_t seed = 0; seed < JOINED / 4; seed++) {
+        task    t;
+        emp_rng rng;
+        emp_rng_init(&rng, seed, 0, 0);
+        const tiny_op ops[] = {
+            {.device = 1},
+            {.device = 1, .input_count = 1, .input = {0}},
+            {.device = 1, .input_count = 1, .input = {0}},
+            {.device = 1,
+             .weight = 30 + (int)emp_rng_below(&rng, 20),
+             .input_count = 1,
+             .input = {1}},
+            {.device = 1,
+             .weight = 30 + (int)emp_rng_below(&rng, 30),
+             .input_count = 2,
+             .input = {1, 2}},
+            {.device = 1, .input_count = 1, .input = {3}, .control = 4 + 1},
+            {.device = 1, .weight = 90, .input_count = 1, .input = {5}}};
+        emp_runtime rt = tiny_serial();
+        task_create_tiny(&t, ops, 7, &rt);
+        t.graph->tensor[t.graph->output_offset[1]].copy_bytes *= 3;
+        for (int32_t c = 0; c < t.graph->class_count; c++)
+            t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+        emp_time_ns best_ns = solve(t.problem);
+        emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
+        expect_below(&most, best_ns, seed);
+        met += most.best_ns * 10 > best_ns * 9;
+        task_destroy(&t);
+    }
+    cr_expect_gt(met, JOINED / 16, "%" PRIu64 " bounds are near the optimum", met);
+}
+
+/* Layers of two ops that both are read, and two that are only waited for; then one long op, so that no long path is
+ * left for those of the last kind. */
+static int draw_layers(tiny_op *ops, int layers, emp_rng *rng)
+{
+    int count = 0, last = 0;
+
+    ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 60)};
+    for (int i = 0; i < layers; i++) {
+        const int first = count;
+        for (int k = 0; k < 4; k++)
+            ops[count++] = (tiny_op){.device = 1,
+                                     .weight = 20 + (int)emp_rng_below(rng, 100),
+                                     .input_count = 1,
+                                     .input = {last}};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .weight = 1 + (int)emp_rng_below(rng, 8),
+                                 .input_count = 2,
+                                 .input = {first, first + 1},
+                                 .control = first + 2 + 1};
+        ops[count++] = (tiny_op){.device = 1,
+                                 .input_count = 1,
+                                 .input = {first + 4},
+                                 .control = first + 3 + 1,
+                                 .is_kernelless = emp_rng_below(rng, 2) == 0};
+        last = count - 1;
+    }
+    ops[count++] = (tiny_op){.device = 1,
+                             .weight = 50 + (int)emp_rng_below(rng, 250),
+                             .input_count = 1,
+                             .input = {last}};
+    return count;
+}
+
+/* \return whether queues make the bound. */
+static bool expect_queues_below(uint64_t seed)
+{
+    tiny_op        ops[TINY_MAX_OPS];
+    task           t;
+    emp_rng        rng;
+    emp_bounds     b;
+    emp_bounds_why why = {0};
+
+    emp_rng_init(&rng, seed, 3, 0);
+    int         count = draw_layers(ops, 1 + (int)(seed % 2), &rng);
+    emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
+    task_create_tiny(&t, ops, count, &rt);
+    for (emp_tensor_id i = 0; i < t.graph->tensor_count; i++)
+        t.graph->tensor[i].copy_bytes /= 1 << emp_rng_below(&rng, 8);
+    for (int32_t c = 0; c < t.graph->class_count; c++)
+        t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+    const branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
+    ASSERT_OK(emp_bounds_explain(&b, NULL, &why, t.problem,
+                                 &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT},
+                                 &err));
+    if (best.best_ns >= 0) expect_below(&b, best.best_ns, seed);
+    const bool is_queue = why.lemma == EMP_BOUND_BY_QUEUE;
+    emp_bounds_why_clear(&why);
+    task_destroy(&t);
+    return is_queue;
+}
+
+Test(bounds, queues_are_never_above_the_best_placement)
+{
+    const uint64_t queues = times(DRAINED);
+    uint64_t       bound = 0;
+
+    for (uint64_t seed = 0; seed < queues; seed++) bound += expect_queues_below(seed);
+    cr_expect_gt(bound, queues / 50, "%" PRIu64 " bounds are by queues", bound);
 }
 
 /* The first of the two ops also reads in host memory what both read: it waits for a copy of
@@ -381,7 +529,9 @@ Test(bounds, drains_know_what_is_read_in_host_memory)
                 op == 2 ? EMP_KIND_CPU : EMP_KIND_GPU;
         emp_time_ns best_ns = solve(t.problem);
         emp_bounds  b = bounds_of(t.problem);
+        emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         expect_below(&b, best_ns, seed);
+        expect_below(&most, best_ns, seed);
         task_destroy(&t);
     }
 }
@@ -578,5 +728,18 @@ Test(bounds, every_allocation_may_fail)
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_bounds_compute(&b, r.problem,
                            &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, NULL), );
+    task_destroy(&r);
+
+    tiny_op        ops[TINY_MAX_OPS];
+    emp_rng        rng;
+    emp_bounds_why why = {0};
+    emp_runtime    rt = tiny_serial();
+    emp_rng_init(&rng, 1, 0, 0);
+    task_create_tiny(&r, ops, draw_layers(ops, 1, &rng), &rt);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_bounds_explain(&b, NULL, &why, r.problem,
+                           &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT}, NULL),
+        emp_bounds_why_clear(&why));
+    emp_bounds_why_clear(&why);
     task_destroy(&r);
 }

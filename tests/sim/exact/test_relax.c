@@ -33,7 +33,7 @@ static bool model_of(emp_bound_model *model, const emp_problem *problem)
     if (fits) {
         ASSERT_OK(emp_bound_paths_init(&paths, model, &err));
         emp_bound_paths_find(&paths, model);
-        ASSERT_OK(emp_bound_drains_init(&drains, model, &paths, &err));
+        ASSERT_OK(emp_bound_drains_init(&drains, model, &paths, false, &err));
         ASSERT_OK(emp_bound_join(model, &paths, &drains, NULL, NEAR, &err));
     }
     free(item);
