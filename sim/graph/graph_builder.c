@@ -474,7 +474,7 @@ static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
     return larger;
 }
 
-/* The arena keeps arrays that are outgrown; a power of two is full. */
+/* The number of results says what there is room for: a power of two is full, and is doubled. */
 emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
                                           int32_t number, int64_t copy_bytes,
                                           emp_error *err)
@@ -485,10 +485,10 @@ emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
                          (long long)copy_bytes);
     emp_node *node = &b->node[op];
     bool      is_full = number > 0 && (number & (number - 1)) == 0;
-    int32_t   capacity = number;
     if (is_full) {
-        emp_tensor_info *larger =
-            grow_edges(b, node->output, number, &capacity, sizeof *larger);
+        const size_t     used = (size_t)number * sizeof *node->output;
+        emp_tensor_info *larger = emp_arena_extend(&b->scratch, node->output, used,
+                                                   2 * used, _Alignof(emp_tensor_info));
         if (larger == NULL)
             return EMP_ERROR(EMP_ENOMEM, "results of op \"%s\"", node->name);
         node->output = larger;

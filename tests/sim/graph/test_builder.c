@@ -326,6 +326,30 @@ static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocatio
 }
 
 /* "Const" is a type of the table, whose ops are folded elsewhere. */
+/* Two results, and behind them inputs of other ops; then results that must not be written over these. */
+Test(builder, stated_ops_may_have_many_results)
+{
+    enum { RESULTS = 9 };
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+
+    ASSERT_OK(emp_graph_builder_create(&b, &err));
+    const emp_op_id y = state(b, "y", 2), x = state(b, "x", 1);
+    for (int32_t i = 1; i < RESULTS; i++) {
+        ASSERT_OK(emp_graph_builder_state_result(b, x, i, 100 + i, &err));
+        if (i % 2 == 0)
+            ASSERT_OK(emp_graph_builder_connect(b, (emp_port){x, i}, y, &err));
+    }
+    ASSERT_OK(emp_graph_builder_finish(b, &g, &err));
+    cr_assert_eq(g->tensor_count, RESULTS + 1);
+    for (int32_t k = 0; k < RESULTS / 2; k++) /* tensor 0 is y's */
+        cr_expect_eq(g->input[g->input_offset[y] + k], 1 + 2 * (k + 1));
+    for (int32_t i = 1; i < RESULTS; i++)
+        cr_expect_eq(g->tensor[i + 1].copy_bytes, 100 + i);
+    emp_graph_destroy(g);
+    emp_graph_builder_destroy(b);
+}
+
 Test(builder, stated_ops_are_taken_at_their_word)
 {
     emp_graph_builder *b = kit_begin();
