@@ -247,7 +247,8 @@ emp_status emp_kineto_finish(emp_kineto *trace, emp_error *err)
         return emp_error_set(err, fault->status, fault->file, fault->line, "%s",
                              fault->msg);
     if (trace->lane == NULL) EMP_CHECK(EMP_ALLOC(trace->lane, LANES_MAX));
-    qsort(trace->event, (size_t)trace->event_count, sizeof *trace->event, by_begin);
+    if (trace->event_count > 0)
+        qsort(trace->event, (size_t)trace->event_count, sizeof *trace->event, by_begin);
     return EMP_OK;
 }
 
