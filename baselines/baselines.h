@@ -59,7 +59,7 @@ const emp_method *const *emp_baselines(int32_t *count);
 emp_status emp_fastest_gpu(emp_device_id *gpu, double *step_s, const emp_problem *problem,
                            emp_error *err);
 
-/* What the name of an op says of its place in a model. Names follow TensorFlow's scopes,
+/* The place of an op in a model, by its name. Names follow TensorFlow's scopes,
  * in generated and in imported graphs alike:
  *
  *     decoder/step/step/attention/attention/multi_rnn_cell/cell_1/basic_lstm_cell/MatMul_3

@@ -54,7 +54,7 @@ emp_status emp_iterations_parse(emp_iterations *out, const char *bytes, size_t s
 
 void emp_iterations_clear(emp_iterations *iterations);
 
-/* What was measured of a network, as two tables:
+/* Measurements of a network are two tables:
  *
  *  - fits: columns scope, zone_from, zone_to, gpu_from, gpus_from, gpu_to, gpus_to, c2, c1, c0,
  *    max_bytes_per_s. So many GPUs of a host send together at c2 x^2 + c1 x + c0 GB/s in all, with x =

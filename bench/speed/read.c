@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _POSIX_C_SOURCE 200809L
 /* Readers of graph files: CPU time, and memory beside the graph that they make. */
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/work.h"
@@ -30,14 +27,15 @@ static int64_t status_bytes(const char *key)
     return 1024 * kib;
 }
 
-/* Lets the largest resident size of the process begin anew at its present size. */
+/* Lets the largest resident size of the process begin anew at its present size, where the system can do that. */
 static void reset_peak(void)
 {
-    const int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    FILE *file = fopen("/proc/self/clear_refs", "w");
 
     malloc_trim(0);
-    if (file >= 0 && write(file, "5", 1) < 0) malloc_trim(0);
-    if (file >= 0) close(file);
+    if (file == NULL) return;
+    fputs("5", file);
+    fclose(file);
 }
 
 /* The memory at the peak that is gone when the graph is there. */

@@ -15,8 +15,11 @@
 
 #define GIB 1073741824.0
 
-/* Sequences of a replica at most where tokens a second are wanted, which is vLLM's default on large GPUs. */
-enum { SEQUENCES_MAX = 1024, TENSOR_MAX = 8 };
+enum {
+    SEQUENCES_MAX =
+        1024, /* of a replica where tokens a second are wanted: vLLM's default on large GPUs */
+    TENSOR_MAX = 8 /* ranks that share matrices, as many as GPUs of a usual host */
+};
 
 typedef struct {
     emp_serving_ways        *ways;

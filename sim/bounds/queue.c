@@ -214,7 +214,10 @@ static double length(const walker *w, int32_t k, double long_work, double fill,
     proof->last = -1;
     proof->idle = 0.0;
     proof->shared = n;
-    if (long_work / (n - 1) < least) least = long_work / (n - 1), proof->shared = n - 1;
+    if (long_work / (n - 1) < least) {
+        least = long_work / (n - 1);
+        proof->shared = n - 1;
+    }
     for (int32_t c = 0; c < w->candidate_count; c++) {
         const double work = long_work + fill - w->missing[c][k], after = w->after[c];
         const bool   is_early = work <= (n - 1) * after;
