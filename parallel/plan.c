@@ -277,13 +277,22 @@ static emp_status try_all(planner *p, emp_error *err)
 
 /* ---- the plan ---- */
 
-static int compare(const void *a, const void *b)
+static int by_time_then_memory(const void *a, const void *b)
 {
-    const emp_way *x = a, *y = b;
+    const emp_parallel_step *x = &((const emp_way *)a)->step;
+    const emp_parallel_step *y = &((const emp_way *)b)->step;
 
-    if (x->step.step_s != y->step.step_s) return x->step.step_s < y->step.step_s ? -1 : 1;
-    return (x->step.peak_bytes > y->step.peak_bytes) -
-           (x->step.peak_bytes < y->step.peak_bytes);
+    if (x->step_s != y->step_s) return x->step_s < y->step_s ? -1 : 1;
+    return (x->peak_bytes > y->peak_bytes) - (x->peak_bytes < y->peak_bytes);
+}
+
+static int by_memory_then_time(const void *a, const void *b)
+{
+    const emp_parallel_step *x = &((const emp_way *)a)->step;
+    const emp_parallel_step *y = &((const emp_way *)b)->step;
+
+    if (x->peak_bytes != y->peak_bytes) return x->peak_bytes < y->peak_bytes ? -1 : 1;
+    return (x->step_s > y->step_s) - (x->step_s < y->step_s);
 }
 
 /* Sequences of a step: what the spec says, or follows from its degrees, or four a GPU. */
@@ -336,7 +345,13 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
 
 void emp_ways_sort(emp_ways *plan)
 {
-    qsort(plan->row, (size_t)plan->count, sizeof *plan->row, compare);
+    qsort(plan->row, (size_t)plan->count, sizeof *plan->row, by_time_then_memory);
+    const double most_s =
+        plan->feasible == 0 ? 0.0 : plan->row[0].step.step_s * (1.0 + EMP_PLAN_TIE_FRAC);
+    plan->tied = 0;
+    while (plan->tied < plan->feasible && plan->row[plan->tied].step.step_s <= most_s)
+        plan->tied++;
+    qsort(plan->row, (size_t)plan->tied, sizeof *plan->row, by_memory_then_time);
 }
 
 void emp_ways_clear(emp_ways *plan)

@@ -13,6 +13,10 @@
 /** The memory that a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
 #define EMP_PARALLEL_PROCESS_BYTES (1411.0 * 1048576.0)
 
+/** Predicted steps that are no farther apart than this part of the shorter one are ties. Of pairs of measured ways with the
+ * same model, batch and number of GPUs (7 on 8 B200, docs/pipelines.md) the predicted ratio is 1.6 % off on average. */
+#define EMP_PLAN_TIE_FRAC 0.016
+
 enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES, EMP_PLAN_ON_BYTES = 192 };
 
 typedef struct {
@@ -25,10 +29,12 @@ typedef struct {
 
 /** Zero-initialise; emp_ways_clear() releases it, also after a failure. */
 typedef struct {
-    emp_way *row; /**< feasible ones first, by their time; then by their memory */
+    emp_way *row; /**< feasible ones first, in the order of emp_ways_sort() */
     int32_t  count, feasible, capacity;
-    int32_t  batch;        /**< sequences of a step */
-    double   memory_bytes; /**< of a GPU, less what the process needs */
+    int32_t
+        tied; /**< feasible ways whose steps are as short as the shortest, or ties with it */
+    int32_t batch;        /**< sequences of a step */
+    double  memory_bytes; /**< of a GPU, less what the process needs */
 } emp_ways;
 
 /** Makes the plan. O(ways).
@@ -48,7 +54,8 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
 emp_status emp_ways_find_mixed(emp_ways *out, const emp_parallel_spec *spec,
                                const emp_fleet *fleet, emp_error *err);
 
-/** Sorts the rows: feasible ones first, by their time; then by their memory. */
+/** Sorts the rows: feasible ones first, by their time. Those that tie with the shortest step come before, by their memory, as
+ * the prediction cannot tell which is shorter. */
 void emp_ways_sort(emp_ways *plan);
 
 void emp_ways_clear(emp_ways *plan);

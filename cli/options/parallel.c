@@ -224,6 +224,11 @@ static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
                    plan->count, plan->feasible, too_large, plan->memory_bytes / GIB,
                    hosts, plan->count - plan->feasible - too_large - of_host);
     if (plan->feasible == 0) return;
+    if (plan->tied > 1)
+        emp_sheet_note(s,
+                       "The first %d are within %.1f %% of each other, which predictions "
+                       "cannot tell apart; the one that needs least memory comes first.",
+                       plan->tied, 100.0 * EMP_PLAN_TIE_FRAC);
     if (plan->row[0].on[0] != '\0') {
         note_sharings(s, plan);
         if (strcmp(sharing_of(&plan->row[0]), "micro-batches") == 0) return;
