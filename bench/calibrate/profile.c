@@ -13,11 +13,14 @@
 #include "base/work.h"
 #include "replay/planner/planner.h"
 
-/* The notch of a box plot over the middle half of the samples: 1.57 IQR / sqrt(n). */
-static const double NOTCH = 1.57;
+/* Standard errors on either side of a mean that hold its true value 95 times of 100. */
+static const double STANDARD_ERRORS = 1.96;
 static const double NOT_MEASURED = -1.0;
 enum { GAP_CONTENT = 0 }; /* the cache's line of gap_us */
-static const double LEAST_SHARE_FRAC = 0.1, MANY_NEW_FRAC = 0.5;
+static const double LEAST_SHARE_FRAC = 0.1, MANY_NEW_FRAC = 0.5, WHOLE_FRAC = 0.5;
+enum {
+    IN_PLACE = 32
+}; /* samples in whole steps to which none in a part of it are added */
 
 /* All samples of a kernel. */
 typedef struct {
@@ -31,9 +34,11 @@ typedef struct {
     samples                  *alone, *beside; /* [kernel] */
     int32_t                   sample_kernels; /* room of the arrays */
     bool                     *is_kept;        /* [op] */
-    int32_t                  *seen;           /* [kernel] ops of it so far */
-    int32_t                   places;         /* ops of a kernel in a round */
-    double                    spent_s;
+    bool    *is_settled; /* [kernel] has IN_PLACE samples in whole steps */
+    int32_t *seen;       /* [kernel] ops of it so far */
+    int32_t  places;     /* ops of a kernel in a round that is a part of the step */
+    bool     is_whole;   /* rounds execute the whole step */
+    double   spent_s;
 } profiler;
 
 /* ---- which kernels there are ---- */
@@ -177,20 +182,19 @@ static emp_status add_sample(samples *to, double us, emp_error *err)
     return EMP_OK;
 }
 
-/* Sorts the samples. */
-static emp_profile_time summarize(samples *of)
+static emp_profile_time summarize(const samples *of)
 {
     emp_profile_time t = {NOT_MEASURED, INFINITY, of->count};
-    double           sum = 0.0;
+    double           sum = 0.0, squares = 0.0;
 
     if (of->count == 0) return t;
-    double  low = emp_replay_quantile(of->us, of->count, 0.25);
-    double  high = emp_replay_quantile(of->us, of->count, 0.75);
-    int32_t first = of->count / 4, end = of->count - of->count / 4;
-    for (int32_t i = first; i < end; i++) sum += of->us[i];
-    t.us = sum / (end - first);
+    for (int32_t i = 0; i < of->count; i++) sum += of->us[i];
+    t.us = sum / of->count;
+    for (int32_t i = 0; i < of->count; i++)
+        squares += (of->us[i] - t.us) * (of->us[i] - t.us);
     if (of->count >= EMP_PROFILE_SAMPLES && t.us > 0.0)
-        t.interval_frac = NOTCH * (high - low) / sqrt(of->count) / t.us;
+        t.interval_frac =
+            STANDARD_ERRORS * sqrt(squares / (of->count - 1) / of->count) / t.us;
     return t;
 }
 
@@ -206,6 +210,12 @@ static bool is_open(const profiler *x, int32_t k)
     if (kernel->is_cached) return false;
     return !is_known(x, kernel->alone) ||
            (x->params->neighbour >= 0 && !is_known(x, kernel->beside));
+}
+
+/* Whether a part of the step is to have a kernel. */
+static bool is_wanted(const profiler *x, int32_t k)
+{
+    return k >= 0 && is_open(x, k) && !x->is_settled[k];
 }
 
 /* ---- rounds ---- */
@@ -243,7 +253,40 @@ static double find_gap_us(const profiler *x, const emp_replay_result *r)
     return 1e6 * fmax(0.0, r->median_s - r->device[device].busy_s) / ops;
 }
 
-/* The step as a whole says how long it is, and gives the first samples. */
+/* Times of ops are medians of steps, so they lack what interrupts a few of them; the busy times of devices are means.
+ * factor[device]: the one over the sum of the others. */
+static void find_stretch(double                 factor[EMP_REPLAY_MAX_DEVICES],
+                         const emp_replay_plan *plan, const emp_replay_result *r)
+{
+    double sum_s[EMP_REPLAY_MAX_DEVICES] = {0};
+
+    for (int32_t op = 0; op < r->op_count; op++)
+        sum_s[plan->op[op].device] += fmax(0.0, (double)r->op_s[op]);
+    for (int32_t d = 0; d < plan->device_count; d++)
+        factor[d] = sum_s[d] > 0.0 ? fmax(1.0, r->device[d].busy_s / sum_s[d]) : 1.0;
+}
+
+/* \param origin  NULL: the plan is the whole step. */
+static emp_status take_samples(profiler *x, const emp_replay_plan *plan,
+                               const emp_replay_result *r, const int32_t *origin,
+                               bool is_beside, emp_error *err)
+{
+    double factor[EMP_REPLAY_MAX_DEVICES];
+
+    find_stretch(factor, plan, r);
+    for (int32_t i = 0; i < r->op_count; i++) {
+        int32_t op = origin == NULL ? i : origin[i];
+        if (op == -1 || r->op_s[i] <= 0.0f) continue;
+        int32_t  k = x->out->kernel_of_op[op >= 0 ? op : -2 - op];
+        samples *to = is_beside ? x->beside : x->alone;
+        if (k < 0 || (!x->is_whole && !is_wanted(x, k))) continue;
+        EMP_CHECK(add_sample(&to[k],
+                             1e6 * (double)r->op_s[i] * factor[plan->op[i].device], err));
+    }
+    return EMP_OK;
+}
+
+/* The first one says how long a step is. */
 static emp_status measure_step(profiler *x, emp_error *err)
 {
     emp_status             st = EMP_OK;
@@ -254,30 +297,28 @@ static emp_status measure_step(profiler *x, emp_error *err)
     if (!r.is_feasible)
         EMP_FAIL(EMP_ENOMEM, "the step does not fit in the memory of %s",
                  r.device[r.oom_device].name);
-    x->out->step_s = r.median_s;
-    x->out->gap_us = find_gap_us(x, &r);
-    for (int32_t op = 0; op < p->op_count; op++) {
-        int32_t k = x->out->kernel_of_op[op];
-        if (k >= 0 && r.op_s[op] > 0.0f)
-            EMP_TRY(add_sample(&x->alone[k], 1e6 * (double)r.op_s[op], err));
+    if (isnan(x->out->step_s)) {
+        x->out->step_s = r.median_s;
+        x->out->gap_us = find_gap_us(x, &r);
     }
+    EMP_TRY(take_samples(x, p, &r, NULL, false, err));
 
 cleanup:
     emp_replay_result_clear(&r);
     return st;
 }
 
-/* Ops of open kernels, every so many-th, and the ops that make what they read. */
+/* All ops, or those of open kernels, every so many-th, and the ops that make what they read. */
 static bool choose_ops(profiler *x)
 {
     const emp_replay_plan *p = x->params->plan;
-    bool                   is_any = false;
+    bool                   is_any = x->is_whole;
 
-    memset(x->is_kept, 0, (size_t)p->op_count * sizeof *x->is_kept);
+    memset(x->is_kept, x->is_whole, (size_t)p->op_count * sizeof *x->is_kept);
     memset(x->seen, 0, (size_t)x->out->count * sizeof *x->seen);
-    for (int32_t op = 0; op < p->op_count; op++) {
+    for (int32_t op = 0; op < p->op_count && !x->is_whole; op++) {
         int32_t k = x->out->kernel_of_op[op];
-        if (k < 0 || !is_open(x, k)) continue;
+        if (!is_wanted(x, k)) continue;
         int32_t count = x->out->kernel[k].op_count, number = x->seen[k]++;
         int32_t places = count < x->places ? count : x->places;
         if ((int64_t)number * places % count >= places) continue;
@@ -291,21 +332,18 @@ static bool choose_ops(profiler *x)
     return is_any;
 }
 
-static emp_status take_samples(profiler *x, const emp_replay_result *r,
-                               const int32_t *origin, bool is_beside, emp_error *err)
+/* Ends the rounds of whole steps: in parts, caches and memory hold less than in a step, so that only kernels of which a step
+ * has few are worth them. */
+static void go_on_in_parts(profiler *x)
 {
-    for (int32_t i = 0; i < r->op_count; i++) {
-        if (origin[i] == -1 || r->op_s[i] <= 0.0f) continue;
-        int32_t  k = x->out->kernel_of_op[origin[i] >= 0 ? origin[i] : -2 - origin[i]];
-        samples *to = is_beside ? x->beside : x->alone;
-        if (k < 0 || !is_open(x, k)) continue;
-        EMP_CHECK(add_sample(&to[k], 1e6 * (double)r->op_s[i], err));
-    }
-    return EMP_OK;
+    x->is_whole = false;
+    for (int32_t k = 0; k < x->out->count; k++)
+        x->is_settled[k] = x->alone[k].count >= IN_PLACE &&
+                           (x->params->neighbour < 0 || x->beside[k].count >= IN_PLACE);
 }
 
-/* One execution of the open kernels, on one device or on two at once. A part that does not fit is tried with fewer
- * ops of each kernel. */
+/* One execution of the open kernels, or of all ops if they are many, on one device or on two at once. A part that does
+ * not fit is tried with fewer ops of each kernel. */
 static emp_status run_round(profiler *x, bool is_beside, emp_error *err)
 {
     emp_status        st = EMP_OK;
@@ -319,7 +357,10 @@ static emp_status run_round(profiler *x, bool is_beside, emp_error *err)
         EMP_TRY(emp_replay_plan_part(&plan, &origin, x->params->plan, &part, err));
         EMP_TRY(execute(x, &r, plan, err));
         if (r.is_feasible || x->places == 1) break;
-        x->places /= 2;
+        if (x->is_whole)
+            go_on_in_parts(x);
+        else
+            x->places /= 2;
         emp_replay_result_clear(&r);
         emp_replay_plan_destroy(plan);
         emp_free(origin);
@@ -330,7 +371,7 @@ static emp_status run_round(profiler *x, bool is_beside, emp_error *err)
     if (!r.is_feasible)
         EMP_FAIL(EMP_ENOMEM, "the operands of its kernels do not fit in the memory of %s",
                  r.device[r.oom_device].name);
-    EMP_TRY(take_samples(x, &r, origin, is_beside, err));
+    EMP_TRY(take_samples(x, plan, &r, origin, is_beside, err));
 
 cleanup:
     emp_replay_result_clear(&r);
@@ -381,17 +422,21 @@ static emp_status run_rounds(profiler *x, emp_error *err)
     double most_steps = params->most_steps * fmax(new_frac, LEAST_SHARE_FRAC);
     int32_t rounds = 0;
 
-    if (new_frac > MANY_NEW_FRAC) EMP_CHECK(measure_step(x, err));
+    x->is_whole = new_frac > MANY_NEW_FRAC;
+    if (x->is_whole) EMP_CHECK(measure_step(x, err));
     update(x);
     while (x->out->open_count > 0 &&
            (rounds++ == 0 || x->spent_s + longest_s <= most_steps * x->out->step_s)) {
         double before_s = x->spent_s;
         tell(x);
-        EMP_CHECK(run_round(x, false, err));
+        EMP_CHECK(x->is_whole ? measure_step(x, err) : run_round(x, false, err));
         if (params->neighbour >= 0) EMP_CHECK(run_round(x, true, err));
         longest_s = fmax(longest_s, x->spent_s - before_s);
         update(x);
         if (isnan(x->out->step_s)) estimate_step(x);
+        if (x->spent_s == before_s) break; /* open ones have samples enough */
+        if (x->is_whole && x->spent_s > WHOLE_FRAC * most_steps * x->out->step_s)
+            go_on_in_parts(x);
     }
     return EMP_OK;
 }
@@ -411,6 +456,7 @@ emp_status emp_profile_measure(emp_profile *out, const emp_profile_params *param
     EMP_TRY(EMP_ALLOC(x.beside, (size_t)out->count));
     EMP_TRY(EMP_ALLOC(x.is_kept, (size_t)params->plan->op_count));
     EMP_TRY(EMP_ALLOC(x.seen, (size_t)out->count));
+    EMP_TRY(EMP_ALLOC(x.is_settled, (size_t)out->count));
     EMP_TRY(run_rounds(&x, err));
     EMP_TRY(put_in_cache(&x, err));
 
@@ -423,6 +469,7 @@ cleanup:
     emp_free(x.beside);
     emp_free(x.is_kept);
     emp_free(x.seen);
+    emp_free(x.is_settled);
     return st;
 }
 

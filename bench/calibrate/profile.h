@@ -6,12 +6,13 @@
  *     EMP_TRY(emp_profile_measure(&profile, &params, err));
  *
  * Kernels are distinct by their *content*: kind, variant, sizes, the bytes and element sizes of operands and results, and
- * whether they run on a GPU. Up to EMP_PROFILE_PLACES ops of a kernel are executed, spread over the step, so that
- * buffers have several alignments; with each go the ops that make its operands, so that caches hold what they
- * hold in a step. In rounds, ops whose kernels are known are left out of the next one.
+ * whether they run on a GPU. Half of the time goes to whole steps, in which each op finds caches and memory as in a step. Then
+ * kernels of which a step has few are executed in rounds: up to EMP_PROFILE_PLACES ops of each, spread over the step, with the
+ * ops that make their operands. Where most kernels are known from before there are only such rounds.
  *
- * A time is the mean of the middle half of its samples, its interval the notch of a box plot: 1.57 times the distance of the
- * quartiles over the root of their number, which is about a 95 % interval of the median (McGill, Tukey and Larsen, 1978).
+ * A time is the mean of its samples, each of which is the median of EMP_PROFILE_STEPS steps, stretched by what the device was
+ * busy beyond the sum of medians; so the times of a step's kernels add up to the step. Its interval is 1.96 standard errors, a
+ * 95 % interval of the mean.
  */
 #ifndef EMP_BENCH_CALIBRATE_PROFILE_H
 #define EMP_BENCH_CALIBRATE_PROFILE_H

@@ -2,6 +2,7 @@
 #include "bench/validate/validate.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,76 @@ double emp_validation_spread(const emp_validation_case *c)
 {
     return c->is_feasible && c->measured_s > 0.0 ? (c->high_s - c->low_s) / c->measured_s
                                                  : 0.0;
+}
+
+/* ---- rounds ---- */
+
+/* One value of a placement's rounds, which are every \a stride-th case. */
+static double pooled(double *value, const emp_validation_case *cases, int32_t rounds,
+                     int32_t stride, size_t offset, double share)
+{
+    for (int32_t r = 0; r < rounds; r++)
+        memcpy(&value[r], (const char *)&cases[r * stride] + offset, sizeof *value);
+    return emp_replay_quantile(value, rounds, share);
+}
+
+static void pool_devices(emp_validation_case *to, double *value,
+                         const emp_validation_case *cases, int32_t rounds, int32_t stride)
+{
+    const size_t busy = offsetof(emp_validation_case, busy_s);
+
+    for (int32_t d = 0; d < to->device_count; d++) {
+        to->busy_s[d] =
+            pooled(value, cases, rounds, stride, busy + (size_t)d * sizeof *value, 0.5);
+        for (int32_t r = 1; r < rounds; r++)
+            if (cases[r * stride].peak_bytes[d] > to->peak_bytes[d])
+                to->peak_bytes[d] = cases[r * stride].peak_bytes[d];
+    }
+}
+
+static void pool_placement(emp_validation_case *to, double *value,
+                           const emp_validation_case *cases, int32_t rounds,
+                           int32_t stride)
+{
+    const size_t measured = offsetof(emp_validation_case, measured_s);
+
+    for (int32_t r = 0; r < rounds; r++) {
+        to->is_feasible = to->is_feasible && cases[r * stride].is_feasible;
+        to->is_shared = to->is_shared || cases[r * stride].is_shared;
+    }
+    if (!to->is_feasible) return;
+    for (int32_t r = 0; r < rounds; r++)
+        value[r] = cases[r * stride].scheduled_s / cases[r * stride].measured_s;
+    double scheduled = emp_replay_quantile(value, rounds, 0.5);
+    to->measured_s = pooled(value, cases, rounds, stride, measured, 0.5);
+    to->low_s = pooled(value, cases, rounds, stride, measured, 0.25);
+    to->high_s = pooled(value, cases, rounds, stride, measured, 0.75);
+    to->scheduled_s = scheduled * to->measured_s;
+    pool_devices(to, value, cases, rounds, stride);
+}
+
+emp_status emp_validation_pool(double *noise_frac, emp_validation_case *cases,
+                               int32_t *count, int32_t placements, emp_error *err)
+{
+    int32_t pooled_count = *count < placements ? *count : placements, rest = 0;
+    int32_t most_rounds = (*count + placements - 1) / placements;
+    double  sum = 0.0, *value = NULL;
+
+    *noise_frac = NAN;
+    if (*count == 0) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(value, (size_t)most_rounds));
+    for (int32_t i = 0; i < pooled_count; i++) {
+        int32_t             rounds = (*count - i + placements - 1) / placements;
+        emp_validation_case to = cases[i];
+        pool_placement(&to, value, &cases[i], rounds, placements);
+        for (int32_t r = 0; r < rounds && to.is_feasible && rounds > 1; r++, rest++)
+            sum += fabs(cases[i + r * placements].measured_s / to.measured_s - 1.0);
+        cases[i] = to;
+    }
+    *noise_frac = sum / rest; /* NaN of none */
+    *count = pooled_count;
+    emp_free(value);
+    return EMP_OK;
 }
 
 /* ---- a summary --------------------------------------------------------------------- */

@@ -63,6 +63,16 @@ uint64_t emp_validation_hash(const emp_graph *graph, const emp_device_id *device
 /** How far the quartiles of the steps are apart, of the median; 0 of a step that does not fit. */
 double emp_validation_spread(const emp_validation_case *c);
 
+/** Makes one case of each placement of several rounds: the median of the measured times, of all that is measured, with the
+ * quartiles of rounds; the schedule's part of the error is the median of rounds, too. A placement fits if it did in each round.
+ * \param cases      [*count] a round after the other, the last one perhaps not whole; the first \a placements of it are
+ *                   replaced
+ * \param count      receives the number of placements
+ * \param noise_frac receives the mean of |measured / median - 1| of all rounds of placements that fit; NaN of none
+ * \retval EMP_ENOMEM  O(*count log *count). */
+emp_status emp_validation_pool(double *noise_frac, emp_validation_case *cases,
+                               int32_t *count, int32_t placements, emp_error *err);
+
 /** NaN where there is nothing to compare. */
 typedef struct {
     int32_t timed_count;  /**< cases that fit, by both words, and share nothing */
@@ -85,7 +95,7 @@ typedef struct {
     double  schedule_error_frac; /**< mean of |scheduled / measured - 1| */
     double  schedule_bias_frac;  /**< mean of that with its sign */
     double
-            repeat_error_frac; /**< for the caller: how far a placement that was measured twice is apart; NaN: none was */
+            repeat_error_frac; /**< for the caller: how far placements that were measured again are apart; NaN: none was */
     int32_t unsteady_count;    /**< cases that fit and are not steady, timed or not */
     double  worst_spread;      /**< of these and all others */
     int32_t apart_count;       /**< pairs of steps that are apart, as measured */

@@ -21,6 +21,7 @@
 enum {
     KEY_WORKLOADS = 512,
     KEY_PLACEMENTS,
+    KEY_ROUNDS,
     KEY_GPUS,
     KEY_EXPORT,
     KEY_IMPORT,
@@ -31,6 +32,7 @@ enum {
     KEY_UNSTEADY,
     KEY_COSTS,
     MOST_PLACEMENTS = 1000,
+    MOST_ROUNDS = 1000,
     MOST_IMPORTS = CLI_VALIDATE_WORKLOADS * MOST_PLACEMENTS,
     ATTEMPTS = 3 /* at a measurement that is not steady */
 };
@@ -63,6 +65,8 @@ static const struct argp_option options[] = {
     {"backend", 'B', "NAME", 0,
      "Backend in place of the machine's GPUs: cpu (default), cuda", 0},
     {"placements", KEY_PLACEMENTS, "N", 0, "Placements of each workload (default 30)", 0},
+    {"rounds", KEY_ROUNDS, "N", 0,
+     "Measure all placements N times, in turn, and take medians (default 1)", 0},
     {"seed", 'k', "N", 0, "Seed of the placements (default 1)", 0},
     {"gpus", KEY_GPUS, "MAP", 0, "As for emplace replay", 0},
     {"export", KEY_EXPORT, "DIR", 0,
@@ -98,7 +102,9 @@ static const char doc[] =
     "The error of a step has two parts. The step is simulated again with what its own "
     "ops took: the kernel error is what the prediction differs from that, the schedule "
     "error what that differs from the measured step. The first placement is measured "
-    "again after the others, which shows the noise.\n\n"
+    "again after the others, which shows the noise. With --rounds it is what rounds "
+    "differ from their medians, and a time in which the computer is slow falls on all "
+    "placements alike.\n\n"
     "A measurement whose steps spread by more than 10 % between quartiles is repeated, "
     "up to twice. If it is still not steady the command fails, unless --unsteady is "
     "given.\n\n"
@@ -153,6 +159,8 @@ static void end_of_options(cli_validate_args *a)
         cli_usage_error("--import or --export, not both");
     if (a->measured != NULL && (a->is_import || a->export_to != NULL))
         cli_usage_error("--measured measures nothing: neither --import nor --export");
+    if (a->rounds > 1 && (a->is_import || a->export_to != NULL || a->measured != NULL))
+        cli_usage_error("--rounds is for measuring: no --import, --export or --measured");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -170,6 +178,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'B': a->replay.backend = arg; return 0;
     case KEY_PLACEMENTS:
         a->placements = (int32_t)cli_integer("placements", arg, 1, MOST_PLACEMENTS);
+        return 0;
+    case KEY_ROUNDS:
+        a->rounds = (int32_t)cli_integer("rounds", arg, 1, MOST_ROUNDS);
         return 0;
     case 'k': a->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case KEY_GPUS: a->replay.gpus = arg; return 0;
@@ -199,9 +210,10 @@ static void tell(cli_validation *v, const char *spec, const char *placement)
     char text[160];
 
     snprintf(text, sizeof text, "%.*s, %s", (int)strcspn(spec, ":"), spec, placement);
-    cli_bar_draw_share(
-        &v->bar, (double)v->done++ / (v->args->placements * v->args->workload_count),
-        text);
+    cli_bar_draw_share(&v->bar,
+                       (double)v->done++ / (v->args->rounds * v->args->placements *
+                                            v->args->workload_count),
+                       text);
 }
 
 static emp_status export_plan(const cli_validation *v, const cli_validate_part *part,
@@ -330,7 +342,8 @@ static emp_status measure_again(cli_validation *v, cli_validate_part *part,
     emp_replay_result        again = {0};
     bool is_measured = a->export_to == NULL && a->measured == NULL && !a->is_import;
 
-    if (!is_measured || part->count == 0 || !part->cases[0].is_feasible) return EMP_OK;
+    if (!is_measured || a->rounds > 1 || part->count == 0 || !part->cases[0].is_feasible)
+        return EMP_OK;
     EMP_TRY(emp_replay_plan_from_problem(&plan, problem, device_of_op, err));
     EMP_TRY(measure(v, &again, plan, err));
     if (again.is_feasible && part->cases[0].measured_s > 0.0)
@@ -368,7 +381,8 @@ static emp_status run_placements(cli_validation *v, cli_validate_part *part, emp
         cli_placement_by_method(base, NULL, methods[BASE_METHOD], NULL, dealt, err));
     EMP_CHECK(check_maps(v, problem, base, err));
     if (v->args->export_to != NULL) EMP_CHECK(emp_folder_make(v->args->export_to, err));
-    for (int32_t i = 0; i < v->args->placements; i++) {
+    for (int32_t at = 0; at < v->args->rounds * v->args->placements; at++) {
+        int32_t i = at % v->args->placements;
         if (i < METHODS) {
             snprintf(name, sizeof name, "%s", methods[i]);
             EMP_CHECK(cli_placement_by_method(device_of_op, NULL, methods[i], NULL, dealt,
@@ -411,7 +425,7 @@ static emp_status run_part(cli_validation *v, cli_validate_part *part, emp_error
     EMP_TRY(deal_on_plain(&dealt, &plain, inputs.problem, err));
     EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
     size_t ops = (size_t)inputs.problem->graph->op_count;
-    EMP_TRY(EMP_ALLOC(part->cases, (size_t)a->placements));
+    EMP_TRY(EMP_ALLOC(part->cases, (size_t)a->placements * (size_t)a->rounds));
     EMP_TRY(EMP_ALLOC(device_of_op, ops));
     EMP_TRY(EMP_ALLOC(base, ops));
     EMP_TRY(run_placements(v, part, sim, inputs.problem, dealt, device_of_op, base, err));
@@ -446,6 +460,9 @@ static emp_status summarize(cli_validation *v, emp_error *err)
 {
     for (int32_t i = 0; i < v->args->workload_count; i++) {
         cli_validate_part *part = &v->part[i];
+        if (v->args->rounds > 1)
+            EMP_CHECK(emp_validation_pool(&part->repeat_error_frac, part->cases,
+                                          &part->count, v->args->placements, err));
         part->missing = v->args->placements - part->count;
         EMP_CHECK(
             emp_validation_summarize(&part->summary, part->cases, part->count, err));
@@ -533,6 +550,7 @@ emp_status cmd_validate(int argc, char **argv, emp_error *err)
     cli_validation   *v = NULL;
     cli_validate_args args = {.machine = "cpu2",
                               .placements = 30,
+                              .rounds = 1,
                               .seed = 1,
                               .replay = cli_replay_options_default()};
 

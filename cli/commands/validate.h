@@ -18,7 +18,7 @@ typedef struct {
     const char        *costs[CLI_VALIDATE_WORKLOADS]; /* of the workloads in turn */
     int32_t            costs_count;
     const char       **import;
-    int32_t            import_count, placements;
+    int32_t            import_count, placements, rounds;
     uint64_t           seed;
     cli_replay_options replay;
     bool               is_import, is_summary, takes_unsteady, is_forced;
@@ -27,9 +27,10 @@ typedef struct {
 
 /* One workload and what was found. */
 typedef struct {
-    const char            *spec;
-    emp_validation_case   *cases; /* [args->placements] */
-    int32_t                count;
+    const char *spec;
+    emp_validation_case
+           *cases; /* [rounds * placements] a round after the other; then pooled */
+    int32_t count; /* cases so far; once pooled, placements */
     emp_validation_summary summary;
     emp_validation_types   types;
     double                 repeat_error_frac; /* NaN: none was measured twice */

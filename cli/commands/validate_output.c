@@ -41,7 +41,7 @@ static bool keeps_rates(const cli_validate_part *p)
 }
 
 /* Prints the part of the error that is due to kernels, and the spread of repeated measurements. */
-static void note_parts(emp_sheet *sheet, const emp_validation_summary *s)
+static void note_parts(emp_sheet *sheet, const emp_validation_summary *s, int32_t rounds)
 {
     if (s->scheduled_count > 0)
         emp_sheet_note(sheet,
@@ -50,14 +50,14 @@ static void note_parts(emp_sheet *sheet, const emp_validation_summary *s)
                        100.0 * s->kernel_error_frac, 100.0 * s->schedule_error_frac,
                        100.0 * s->schedule_bias_frac);
     if (!isnan(s->repeat_error_frac))
-        emp_sheet_note(
-            sheet,
-            "noise: the first placement, measured again after the others, differs by "
-            "%.1f %%",
-            100.0 * s->repeat_error_frac);
+        emp_sheet_note(sheet, "noise: %s %.1f %%",
+                       rounds > 1 ? "single rounds differ from their medians by"
+                                  : "the first placement, measured again after the "
+                                    "others, differs by",
+                       100.0 * s->repeat_error_frac);
 }
 
-static void note_times(emp_sheet *sheet, const cli_validate_part *p)
+static void note_times(emp_sheet *sheet, const cli_validate_part *p, int32_t rounds)
 {
     const emp_validation_summary *s = &p->summary;
     char text[EMP_UNITS_TEXT_BYTES], kendall[EMP_UNITS_TEXT_BYTES],
@@ -85,7 +85,7 @@ static void note_times(emp_sheet *sheet, const cli_validate_part *p)
         emp_units_format_number(s->kendall, 3, kendall, sizeof kendall),
         s->apart_in_order, s->apart_count, 100.0 * EMP_VALIDATION_APART,
         emp_units_format_number(s->roofline_spearman, 3, roofline, sizeof roofline));
-    note_parts(sheet, s);
+    note_parts(sheet, s, rounds);
     if (keeps_rates(p))
         emp_sheet_note(sheet,
                        "--keep-rates: " CLI_KEEPS_RATES
@@ -93,12 +93,12 @@ static void note_times(emp_sheet *sheet, const cli_validate_part *p)
                        s->copies_spearman);
 }
 
-static void add_notes(emp_sheet *sheet, const cli_validate_part *p)
+static void add_notes(emp_sheet *sheet, const cli_validate_part *p, int32_t rounds)
 {
     const emp_validation_summary *s = &p->summary;
 
     if (p->count > 0) {
-        note_times(sheet, p);
+        note_times(sheet, p, rounds);
         emp_sheet_note(sheet, "busy time: mean |error| %.1f %%",
                        100.0 * s->busy_error_frac);
         emp_sheet_note(sheet, "peak memory: mean |error| %.1f %%, worst %+.1f %%",
@@ -213,7 +213,7 @@ emp_status cli_validation_print(const cli_validation *v, emp_error *err)
         EMP_FAIL(EMP_ENOMEM, "tables of %d workloads", count);
     for (int32_t i = 0; i < count; i++) {
         tabulate_types(&types[i], &v->part[i].types, SHOWN_TYPES);
-        add_notes(&types[i], &v->part[i]);
+        add_notes(&types[i], &v->part[i], v->args->rounds);
         if (!cli_format_is_for_people(format)) continue;
         emp_sheet_set_title(&cases[i], "%s on %s, runtime %s, backend %s",
                             v->part[i].spec, v->args->machine, v->args->runtime,

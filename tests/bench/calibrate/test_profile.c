@@ -95,8 +95,8 @@ static emp_status run_known(void *context, emp_replay_result *r, const emp_repla
     r->op_count = p->op_count;
     r->step_count = EMP_PROFILE_STEPS;
     r->warmup = 1;
-    r->is_feasible = !known.fits_nothing && (known.most_ops == 0 || known.runs == 1 ||
-                                             p->op_count <= known.most_ops);
+    r->is_feasible = !known.fits_nothing &&
+                     (known.most_ops == 0 || p == plan || p->op_count <= known.most_ops);
     snprintf(r->device[GPU].name, sizeof r->device[GPU].name, "gpu:0");
     r->oom_device = GPU;
     if (!r->is_feasible) return EMP_OK;
@@ -105,13 +105,13 @@ static emp_status run_known(void *context, emp_replay_result *r, const emp_repla
         bool   has_kernel = o->kernel.kind != EMP_KERNEL_NOTHING && !o->is_alias;
         double us = has_kernel ? factor * noise() * known_us(&o->kernel) : 0.0;
         r->op_s[op] = (float)(us * 1e-6);
+        r->device[o->device].busy_s += us * 1e-6;
         sum_s += us * 1e-6;
         ops += has_kernel && o->device == GPU;
     }
-    r->device[GPU].busy_s = sum_s;
+    r->median_s = r->device[GPU].busy_s + ops * gap_us * 1e-6;
     sum_s += ops * gap_us * 1e-6;
     for (int32_t i = 0; i < EMP_PROFILE_STEPS; i++) r->step_s[i] = sum_s;
-    r->median_s = sum_s;
     known.executed_s += sum_s * (EMP_PROFILE_STEPS + 1);
     return EMP_OK;
 }

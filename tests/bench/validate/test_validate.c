@@ -182,6 +182,45 @@ Test(validate, errors_of_kernels_and_schedules_stand_apart)
     cr_expect(isnan(s.repeat_error_frac));
 }
 
+/* Two placements; the third round ended after the first of them. Medians 2 and 3.5 s; single rounds are off by 1/2, 0,
+ * 1/2 and 1/7, 1/7. */
+Test(validate, rounds_become_medians_and_their_noise)
+{
+    emp_validation_case c[] = {timed(1.5, 1.0), timed(4.0, 3.0), timed(1.5, 2.0),
+                               timed(4.0, 4.0), timed(1.5, 3.0)};
+    int32_t             count = 5;
+    double              noise;
+
+    for (int32_t i = 0; i < count; i++) {
+        c[i].scheduled_s = 1.1 * c[i].measured_s;
+        c[i].busy_s[0] = 0.5 * c[i].measured_s;
+        c[i].peak_bytes[0] = 100 + i;
+    }
+    ASSERT_OK(emp_validation_pool(&noise, c, &count, 2, &err));
+    cr_assert_eq(count, 2);
+    cr_expect_float_eq(noise, (0.5 + 0.0 + 0.5 + 1.0 / 7.0 + 1.0 / 7.0) / 5.0, 1e-12);
+    cr_expect_float_eq(c[0].measured_s, 2.0, 1e-12);
+    cr_expect_float_eq(c[0].low_s, 1.5, 1e-12);
+    cr_expect_float_eq(c[0].high_s, 2.5, 1e-12);
+    cr_expect_float_eq(c[1].measured_s, 3.5, 1e-12);
+    cr_expect_float_eq(c[1].scheduled_s, 3.85, 1e-12);
+    cr_expect_float_eq(c[1].busy_s[0], 1.75, 1e-12);
+    cr_expect_eq(c[0].peak_bytes[0], 104);
+}
+
+Test(validate, a_placement_fits_if_it_did_in_each_round)
+{
+    emp_validation_case c[] = {timed(1.5, 1.0), timed(1.5, 0.0)};
+    int32_t             count = 2;
+    double              noise;
+
+    c[1].is_feasible = false;
+    ASSERT_OK(emp_validation_pool(&noise, c, &count, 1, &err));
+    cr_assert_eq(count, 1);
+    cr_expect(!c[0].is_feasible);
+    cr_expect(isnan(noise));
+}
+
 Test(validate, a_measured_time_of_nothing_is_an_error)
 {
     emp_validation_summary s;
