@@ -136,6 +136,7 @@ class Rules(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        cls.reached = []  # likewise, with bounds that a placement beats
         cls.claims = []  # name, problem, claim, facts that it takes: (step, number)
         with tempfile.TemporaryDirectory() as folder:
             run(HUNT, str(PROBLEMS), "0", folder, "1")
@@ -143,16 +144,19 @@ class Rules(unittest.TestCase):
                 with open(os.path.join(folder, name)) as f:
                     certificate = json.load(f)
                 for claim in certificate["claims"]:
+                    reached_ns = certificate["reached_ns"][claim["of"]]
+                    if reached_ns > 0:
+                        cls.reached.append((name, certificate["problem"], {**claim, "bound_ns": reached_ns + 1}, []))
                     proven = CHECKER.check(certificate["problem"], claim)
                     facts = [(i, j) for i, s in enumerate(claim["steps"]) for j, f in enumerate(s.get("facts", ()))
                              if id(f) in proven]
                     cls.claims.append((name, certificate["problem"], claim, facts))
 
-    def tally(self, change, lemma=None):
+    def tally(self, change, lemma=None, claims=None):
         """How many changed claims are refused, and which are accepted. change(claim, problem) returns False if there is
         nothing to change."""
         refused, accepted = 0, []
-        for name, problem, claim, facts in self.claims:
+        for name, problem, claim, facts in claims or self.claims:
             if lemma not in (None, claim["lemma"]):
                 continue
             altered, of = copy.deepcopy(claim), copy.deepcopy(problem)
@@ -194,6 +198,16 @@ class Rules(unittest.TestCase):
             claim["bound_ns"] = int(claim["bound_ns"] * 1.5) + 2
         for lemma, least in (("path", 30), ("area", 30), ("class", 3), ("window", 10), ("queue", 2)):
             self.all_refused(least, higher, lemma)
+
+    def test_bounds_that_a_placement_beats_are_refused(self):
+        def beaten(claim, problem):
+            for s in claim["steps"]:
+                if s["rule"] == "limit":
+                    s["ns"] = claim["bound_ns"] - problem["rules"]["step_ns"] - 1
+        for at in range(0, len(self.reached), MOST):
+            refused, accepted = self.tally(beaten, claims=self.reached[at:at + MOST])
+            self.assertEqual(accepted, [])
+        self.assertGreater(len(self.reached), PROBLEMS)
 
     def test_later_facts_are_refused(self):
         def longer_than_a_step(f, problem):
