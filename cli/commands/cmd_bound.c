@@ -12,6 +12,7 @@
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/run_options.h"
+#include "cli/report/certificate.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -52,8 +53,8 @@ static const struct argp_option options[] = {
      "begins at --placement, or at what refine and anneal find",
      0},
     {"certificate", KEY_CERTIFICATE, "FILE", 0,
-     "Write what scripts/bounds/check-bound needs to check the bound by lemmas 1 to 5 of "
-     "docs/bounds.md in exact arithmetic",
+     "Write the proofs of both bounds, which scripts/bounds/check-bound checks in exact "
+     "arithmetic by the lemmas of docs/bounds.md",
      0},
     CLI_FORCE_OPTION,
     {"nodes", KEY_NODES, "N", 0, "Nodes that branch and bound may visit (default 100k)",
@@ -106,8 +107,7 @@ struct results {
     emp_bounds         bounds;
     emp_bounds_why     all, gpus;
     emp_bounds_changes changes;
-    emp_exact_result   exact;        /* best_ns 0: not asked */
-    emp_time_ns        certified_ns; /* 0: not asked */
+    emp_exact_result   exact; /* best_ns 0: not asked */
 };
 
 static json_t *json_of_proof(const emp_exact_result *r)
@@ -141,9 +141,6 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
         json_object_set_new(object, "why",
                             cli_bound_why_json(inputs->problem, &r->bounds, &r->all,
                                                &r->gpus, &r->changes));
-    if (r->certified_ns > 0 && object != NULL)
-        json_object_set_new(object, "certified_s",
-                            json_real((double)r->certified_ns * 1e-9));
     if (args->gap_frac >= 0.0 && object != NULL)
         json_object_set_new(object, "proof", json_of_proof(&r->exact));
     return object;
@@ -159,13 +156,15 @@ static emp_status print_certificate(FILE *stream, const void *what, emp_error *e
     return EMP_OK;
 }
 
-static emp_status write_certificate(emp_time_ns *certified_ns, const char *path,
-                                    const emp_problem *problem, emp_error *err)
+static emp_status write_certificate(const struct results *r, const char *path,
+                                    const emp_problem        *problem,
+                                    const emp_bounds_options *how, emp_error *err)
 {
     emp_status st = EMP_OK;
     json_t    *object = NULL;
 
-    EMP_TRY(cli_certificate_json(&object, problem, certified_ns, err));
+    EMP_TRY(
+        cli_certificate_json(&object, problem, how, &r->bounds, &r->all, &r->gpus, err));
     EMP_TRY(emp_atomic_file_write(path, print_certificate, object, err));
 
 cleanup:
@@ -236,9 +235,6 @@ static void print(const struct args *args, const cli_inputs *inputs,
     if (args->is_why)
         cli_bound_why_print(inputs->problem, bounds, &r->all, &r->gpus, &r->changes,
                             args->is_full);
-    if (r->certified_ns > 0)
-        print_bound("certified", r->certified_ns,
-                    "the same without joins, drains and segments");
     if (args->gap_frac >= 0.0) print_proof(&r->exact);
 }
 
@@ -302,9 +298,10 @@ static emp_status compute(struct results *r, const struct args *args,
                           const emp_problem *problem, const emp_bounds_options *how,
                           emp_error *err)
 {
-    if (!args->is_why) return cli_bounds_compute(&r->bounds, problem, how, err);
+    if (!args->is_why && !how->has_proof)
+        return cli_bounds_compute(&r->bounds, problem, how, err);
     EMP_CHECK(emp_bounds_explain(&r->bounds, &r->all, &r->gpus, problem, how, err));
-    return emp_bounds_try_changes(&r->changes, problem, how, err);
+    return args->is_why ? emp_bounds_try_changes(&r->changes, problem, how, err) : EMP_OK;
 }
 
 emp_status cmd_bound(int argc, char **argv, emp_error *err)
@@ -323,11 +320,11 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     EMP_TRY(load(&decision, args.placement, inputs.problem, err));
     const emp_bounds_options how = {.effort = args.effort,
                                     .any_order = decision.level_of_op != NULL,
-                                    .device_of_op = decision.device_of_op};
+                                    .device_of_op = decision.device_of_op,
+                                    .has_proof = args.certificate != NULL};
     EMP_TRY(compute(&results, &args, inputs.problem, &how, err));
     if (args.certificate != NULL)
-        EMP_TRY(write_certificate(&results.certified_ns, args.certificate, inputs.problem,
-                                  err));
+        EMP_TRY(write_certificate(&results, args.certificate, inputs.problem, &how, err));
     if (args.gap_frac >= 0.0)
         EMP_TRY(prove(&results.exact, &args, inputs.problem, &decision, err));
     if (args.task.format == EMP_SHEET_TEXT)

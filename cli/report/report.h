@@ -64,12 +64,6 @@ void cli_bound_why_print(const emp_problem *problem, const emp_bounds *now,
                          const emp_bounds_why *all, const emp_bounds_why *gpus,
                          const emp_bounds_changes *changes, bool is_full);
 
-/** A certificate of the bound by lemmas 1 to 5 of docs/bounds.md (docs/formats.md).
- * \param[out] out           The caller's. \param[out] certified_ns  What it proves.
- * \retval EMP_EUNSUPPORTED  The rules are not `events`, or nothing fits. \retval EMP_ENOMEM, EMP_EEXTERNAL */
-emp_status cli_certificate_json(json_t **out, const emp_problem *problem,
-                                emp_time_ns *certified_ns, emp_error *err);
-
 /* `emplace machines show` and `emplace machines check`. */
 
 /** Prints the way between each pair of devices: links, rate, and the time of three sizes. */

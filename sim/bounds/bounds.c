@@ -26,12 +26,6 @@ enum { SEGMENTS = 1 };
 /* How many of the ops before one joins look at. */
 static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
 
-/* The effort of joins, drains and segments; 0: there are none. */
-static int32_t effort_of(const emp_bounds_options *options)
-{
-    return options->is_plain ? 0 : options->effort;
-}
-
 /* Whether drains count both readers of a tensor wherever they are, and lengthen tails, too. */
 static bool is_thorough(int32_t effort) { return effort >= EMP_BOUNDS_MOST_EFFORT; }
 
@@ -150,6 +144,7 @@ static emp_status note(search *s, emp_bound_lemma lemma, emp_time_ns bound_ns,
     if (lemma == EMP_BOUND_BY_PATH) evidence.lost = find_lost(s);
     if (evidence.lost >= 0) model.op = s->op_before;
     EMP_CHECK(emp_bounds_why_take(s->why, &evidence, lemma, err));
+    EMP_CHECK(emp_proof_copy(&s->why->proof, s->model.proof, err));
     s->why->is_refuted = s->target_ns < EMP_COST_LIMIT_NS;
     s->why->bound_ns = bound_ns;
     return EMP_OK;
@@ -206,6 +201,7 @@ static emp_status drain(emp_bound_model *model, emp_bound_paths *paths,
     emp_bound_floor *joined = model->floor;
 
     EMP_TRY(EMP_ALLOC(model->floor, ops));
+    emp_proof_add(model->proof, (emp_proof_step){.rule = EMP_PROOF_EXCEPTIONS});
     EMP_TRY(emp_bound_join(model, paths, drains, joined, near, err));
     *drained_ns =
         emp_time_later(0, emp_bound_paths_longest(paths, model) - drains->loss_ns);
@@ -223,8 +219,7 @@ cleanup:
     return st;
 }
 
-/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. Floors change no tails.
- * \param effort  As of effort_of(). */
+/* Raises the floors of the model by joins and drains, and finds all paths. Adds to facts. Floors change no tails. */
 static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
                               int32_t effort, bound_facts *facts, emp_error *err)
 {
@@ -235,7 +230,7 @@ static emp_status raise_heads(emp_bound_model *model, emp_bound_paths *paths,
     emp_bound_paths_find(paths, model);
     facts->path_ns = facts->joined_ns = facts->drained_ns =
         emp_bound_paths_longest(paths, model);
-    if (effort == 0) return EMP_OK;
+    emp_proof_add(model->proof, (emp_proof_step){.rule = EMP_PROOF_SWEEP});
     EMP_TRY(emp_bound_drains_init(&drains, model, paths, is_thorough(effort), err));
     if (is_thorough(effort)) {
         EMP_TRY(emp_bound_drains_link(&drains, model, err));
@@ -317,17 +312,20 @@ static emp_status join_again(search *s, emp_error *err)
 static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns target_ns,
                            bool *is_refuted, emp_error *err)
 {
-    bound_facts facts;
-    bool        is_lost = false, has_changed = true;
+    const emp_proof_step limit = {.rule = EMP_PROOF_LIMIT, .ns = target_ns};
+    bound_facts          facts;
+    bool                 is_lost = false, has_changed = true;
 
     s->target_ns = target_ns;
     *is_refuted = s->most_through_ns > target_ns; /* else all bounds are as they were */
     if (!*is_refuted) return EMP_OK;
     EMP_CHECK(begin_try(s, model, err));
+    emp_proof_add(model->proof, limit);
     (void)take_kinds(s, true, &is_lost);
     if (is_lost) return note(s, EMP_BOUND_BY_PATH, target_ns + 1, err);
     for (int32_t i = 0; i < JOINED_ROUNDS && s->effort > 0 && has_changed; i++) {
         EMP_CHECK(join_again(s, err));
+        emp_proof_add(model->proof, limit);
         has_changed = take_kinds(s, false, &is_lost);
         if (is_lost) return note(s, EMP_BOUND_BY_PATH, target_ns + 1, err);
     }
@@ -339,7 +337,7 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
 }
 
 /* The bounds that need no guess; the model loses kinds that memory rules out, and gets
- * floors. \a effort: as of effort_of(). */
+ * floors. */
 static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model,
                                  int32_t effort, emp_bounds_why *why, emp_error *err)
 {
@@ -380,6 +378,7 @@ static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *mode
     memcpy(s.model.op, model->op,
            (size_t)model->problem->graph->op_count * sizeof *model->op);
     EMP_TRY(find_through(&s, err));
+    const emp_proof_mark before = emp_proof_now(model->proof);
     if (effort > EMP_BOUNDS_EFFORT) EMP_TRY(search_join_again(&s, effort, err));
     for (;;) {
         emp_time_ns least = *least_ns, step_ns = least / 4 + 1;
@@ -388,6 +387,7 @@ static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *mode
         if (step_ns <= 0 || (double)step_ns < accuracy * (double)least) break;
         if (least + step_ns >= EMP_COST_LIMIT_NS) break;
         EMP_TRY(try_time(&s, model, least + step_ns, &is_refuted, err));
+        emp_proof_take_back(model->proof, before);
         if (is_refuted)
             *least_ns = least + step_ns + 1;
         else
@@ -464,9 +464,7 @@ static emp_status raise_by_segments(emp_bound_model *model, emp_bound_paths *pat
                                     int32_t effort, bound_facts *facts, emp_error *err)
 {
     EMP_CHECK(raise_heads(model, paths, effort, facts, err));
-    if (effort > 0)
-        EMP_CHECK(
-            emp_bound_segments(model, paths, near_of(effort), SEGMENTS << effort, err));
+    EMP_CHECK(emp_bound_segments(model, paths, near_of(effort), SEGMENTS << effort, err));
     if (is_thorough(effort)) return raise_heads(model, paths, effort, facts, err);
     emp_bound_paths_find(paths, model);
     return EMP_OK;
@@ -486,17 +484,18 @@ static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *m
 
     EMP_TRY(search_init(&s, model, why, err));
     keep_gpu_kernels(model, options->device_of_op);
+    emp_proof_add(model->proof, (emp_proof_step){.rule = EMP_PROOF_ON_GPUS});
     can_fit = emp_bound_restrict(model, s.of_class);
     if (!can_fit) goto cleanup;
     memcpy(s.model.op, model->op,
            (size_t)model->problem->graph->op_count * sizeof *model->op);
     s.target_ns = EMP_COST_LIMIT_NS;
     if (model->has_paths)
-        EMP_TRY(raise_by_segments(model, &s.paths, effort_of(options), &paths, err));
+        EMP_TRY(raise_by_segments(model, &s.paths, options->effort, &paths, err));
     EMP_TRY(find_facts(&s, &facts, err));
     facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
     can_fit = !facts.is_infeasible;
-    if (can_fit && is_thorough(effort_of(options)))
+    if (can_fit && is_thorough(options->effort))
         EMP_TRY(find_queue(&s, model, &facts, err));
     if (can_fit) EMP_TRY(note_facts(&s, &facts, *best_ns, err));
     const emp_time_ns least_ns =
@@ -516,15 +515,16 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
                               const emp_problem        *problem,
                               const emp_bounds_options *options, emp_error *err)
 {
-    const int32_t   effort = options->is_plain ? EMP_BOUNDS_EFFORT : options->effort;
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
+    emp_proof       proof = {0};
     bound_facts     facts;
     emp_time_ns     best_ns = 0;
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
-    EMP_TRY(find_all_facts(&facts, &model, effort_of(options), all, err));
+    if (options->has_proof) model.proof = &proof;
+    EMP_TRY(find_all_facts(&facts, &model, options->effort, all, err));
     out->is_infeasible = facts.is_infeasible;
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
                              emp_time_later(facts.class_ns, facts.window_ns));
@@ -535,7 +535,7 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);
     if (best_ns > 0 && !facts.is_infeasible)
-        EMP_TRY(refute(&best_ns, &model, effort, all, err));
+        EMP_TRY(refute(&best_ns, &model, options->effort, all, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
     if (facts.is_infeasible) goto cleanup;
@@ -546,6 +546,7 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
 
 cleanup:
     emp_bound_model_clear(&model);
+    emp_proof_clear(&proof);
     return st;
 }
 

@@ -49,10 +49,9 @@ typedef struct {
     bool
         any_order; /**< also over decisions that order ops; else each device serves first who comes first, unless
                         * the graph has levels */
-    const emp_device_id *
+    const emp_device_id  *
         device_of_op; /**< [op] the placement that gpu_kernels_ns is for; NULL: it has none on CPUs */
-    bool
-        is_plain; /**< without joins, drains and segments: lemmas 1 to 5 of docs/bounds.md, which are easy to check */
+    bool has_proof; /**< emp_bounds_explain() also gives the steps of each proof */
 } emp_bounds_options;
 
 /** O((V + E) log(step time) + V (windows + 16 ^ effort)). Each op is bound by kind of

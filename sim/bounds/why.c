@@ -30,6 +30,15 @@ static void set_weights(emp_bounds_why *why, const emp_bound_model *model,
     for (int32_t i = 0; i < EMP_AREA_PRICES; i++) why->price[i] = price[i];
 }
 
+/* \param price  [EMP_AREA_PRICES] is set: prices of resources, and rents. */
+static void take_prices(emp_bounds_why *why, const emp_bound_evidence *e, double *price)
+{
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) price[r] = e->area->price[r];
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        price[EMP_BOUND_RESOURCES + k] = e->area->rent[k];
+    set_weights(why, e->model, price);
+}
+
 /* Each class is where it is cheapest, also by the rent of its memory. */
 static emp_status take_area(emp_bounds_why *why, const emp_bound_evidence *e,
                             emp_error *err)
@@ -37,10 +46,7 @@ static emp_status take_area(emp_bounds_why *why, const emp_bound_evidence *e,
     const emp_graph *g = e->model->problem->graph;
     double           price[EMP_AREA_PRICES], least;
 
-    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) price[r] = e->area->price[r];
-    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-        price[EMP_BOUND_RESOURCES + k] = e->area->rent[k];
-    set_weights(why, e->model, price);
+    take_prices(why, e, price);
     why->value_ns = (emp_time_ns)ceil(e->area->value);
     why->rent_ns = e->area->value;
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -210,6 +216,8 @@ static emp_status take_path(emp_bounds_why *why, const emp_bound_evidence *e,
 emp_status emp_bounds_why_take(emp_bounds_why *why, const emp_bound_evidence *evidence,
                                emp_bound_lemma lemma, emp_error *err)
 {
+    double price[EMP_AREA_PRICES];
+
     emp_bounds_why_clear(why);
     why->lemma = lemma;
     switch (lemma) {
@@ -218,6 +226,7 @@ emp_status emp_bounds_why_take(emp_bounds_why *why, const emp_bound_evidence *ev
     case EMP_BOUND_BY_CLASS: return take_class(why, evidence, err);
     case EMP_BOUND_BY_WINDOW: return take_window(why, evidence, err);
     case EMP_BOUND_BY_QUEUE: return take_queue(why, evidence, err);
+    case EMP_BOUND_BY_MEMORY: take_prices(why, evidence, price); return EMP_OK;
     default: return EMP_OK;
     }
 }
@@ -225,5 +234,6 @@ emp_status emp_bounds_why_take(emp_bounds_why *why, const emp_bound_evidence *ev
 void emp_bounds_why_clear(emp_bounds_why *why)
 {
     emp_free(why->shares.share);
+    emp_proof_clear(&why->proof);
     *why = (emp_bounds_why){0};
 }

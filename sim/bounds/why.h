@@ -45,7 +45,8 @@ struct emp_bounds_why {
         [EMP_BOUND_RESOURCES]; /**< of area and window: price x capacity, in all 1 */
     double price
         [EMP_AREA_PRICES]; /**< likewise, of a nanosecond; with rents of all memory of a kind */
-    double rent_ns;        /**< of the area: what memory adds */
+    double    rent_ns; /**< of the area: what memory adds */
+    emp_proof proof;   /**< if the options asked for it: what the lemma is applied to */
     emp_bound_shares
         shares; /**< of a path in the order of time; their sum with the window or the rent is value_ns */
 };

@@ -226,7 +226,11 @@ static emp_bound_drain measure(const emp_bound_model *model, const fork *f,
                                bool is_thorough)
 {
     const emp_bound_op *first = &model->op[f->to_first->to];
-    emp_bound_drain     d = {.from = f->to_first->from, .to = f->onward->to};
+    emp_bound_drain     d = {.from = f->to_first->from,
+                             .to = f->onward->to,
+                             .first = f->to_first->to,
+                             .second = f->to_second->to,
+                             .tensor = f->to_first->tensor};
     emp_time_ns         least_ns, exception_ns;
 
     least_ns = exception_ns = cross(f->to_first, gpu, cpu) + by_cpu(model, f);
@@ -321,8 +325,24 @@ emp_status emp_bound_drains_link(const emp_bound_drains *s, emp_bound_model *mod
         if (!emp_bound_is_on_gpu(model, d->from) || !emp_bound_is_on_gpu(model, d->to))
             continue;
         EMP_CHECK(emp_bound_link_ops(model->links, link, err));
+        emp_bound_drains_note(s, model, d->to, link.after_ns, true);
     }
     return EMP_OK;
+}
+
+void emp_bound_drains_note(const emp_bound_drains *s, const emp_bound_model *model,
+                           emp_op_id op, emp_time_ns ns, bool is_link)
+{
+    const emp_bound_drain *d = &s->drain[s->of_op[op]];
+
+    emp_proof_add(model->proof, (emp_proof_step){.rule = EMP_PROOF_DRAIN,
+                                                 .op = op,
+                                                 .from = d->from,
+                                                 .first = d->first,
+                                                 .second = d->second,
+                                                 .tensor = d->tensor,
+                                                 .is_link = is_link,
+                                                 .ns = ns});
 }
 
 bool emp_bound_drains_have_exceptions(const emp_bound_drains *s)

@@ -16,7 +16,9 @@
 /** An op waits at least so long for another, with exceptions: of all drains of one group
  * on one chain at most one for every GPU, which gains less. */
 typedef struct {
-    emp_op_id   from, to;
+    emp_op_id     from, to;
+    emp_op_id     first, second;            /**< readers of what `from` makes */
+    emp_tensor_id tensor;                   /**< that they read */
     emp_time_ns after_ns[EMP_DEVICE_KINDS]; /**< kernels of `to`, on a GPU, start so long
                                              * after `from`, by its kind, is done */
     emp_time_ns gain_ns;                    /**< of that what an exception has not */
@@ -48,6 +50,10 @@ void       emp_bound_drains_clear(emp_bound_drains *drains);
  * after a drain rise with those before it, and tails have drains, too. \retval EMP_ENOMEM */
 emp_status emp_bound_drains_link(const emp_bound_drains *drains, emp_bound_model *model,
                                  emp_error *err);
+
+/** Adds the drain to an op to the proof of the model: its time from the start of the step, or from `from`. */
+void emp_bound_drains_note(const emp_bound_drains *drains, const emp_bound_model *model,
+                           emp_op_id op, emp_time_ns ns, bool is_link);
 
 /** Whether there are exceptions: a group is in use. */
 bool emp_bound_drains_have_exceptions(const emp_bound_drains *drains);

@@ -78,13 +78,37 @@ static bool join_crowds(joiner *j, const emp_near_op *n,
 /* Fills the crowds with what is near the op. */
 static void look_around(joiner *j, emp_op_id op, emp_time_ns least_ns[EMP_NEAR_GOALS])
 {
+    emp_proof   *proof = j->near.model->proof;
     emp_near_op *n;
 
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) j->crowd[goal].count = 0;
     emp_near_begin(&j->near, op);
-    while ((n = emp_near_next(&j->near)) != NULL)
-        if (join_crowds(j, n, least_ns)) emp_near_go_on(&j->near, n);
+    while ((n = emp_near_next(&j->near)) != NULL) {
+        if (!join_crowds(j, n, least_ns)) continue;
+        if (proof != NULL) emp_proof_add_near(proof, n->op);
+        emp_near_go_on(&j->near, n);
+    }
     emp_near_end(&j->near);
+}
+
+/* Notes what of a floor is above the head without it. */
+static void note(const joiner *j, emp_op_id op, const emp_bound_floor *floor,
+                 const emp_time_ns *known_ns, emp_proof_mark before)
+{
+    emp_proof     *proof = j->near.model->proof;
+    emp_proof_step step = {.rule = EMP_PROOF_JOIN, .op = op, .near = before.near_count};
+
+    if (floor->ready_ns <= known_ns[EMP_NEAR_READY] &&
+        floor->queued_ns <= known_ns[EMP_NEAR_START]) {
+        emp_proof_take_back(proof, before);
+        return;
+    }
+    step.is_ready = true;
+    step.ns = floor->ready_ns;
+    if (step.ns > known_ns[EMP_NEAR_READY]) emp_proof_add(proof, step);
+    step.is_ready = false;
+    step.ns = floor->queued_ns;
+    if (step.ns > known_ns[EMP_NEAR_START]) emp_proof_add(proof, step);
 }
 
 static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
@@ -92,6 +116,8 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
     const emp_bound_head *head = &j->paths->head[op][EMP_DEVICE_GPU];
     emp_time_ns           least_ns[EMP_NEAR_GOALS] = {
                   head->ready_ns, emp_time_later(head->told_ns, head->queued_ns)};
+    const emp_time_ns    known_ns[EMP_NEAR_GOALS] = {least_ns[0], least_ns[1]};
+    const emp_proof_mark before = emp_proof_now(j->near.model->proof);
 
     look_around(j, op, least_ns);
     floor->ready_ns =
@@ -99,6 +125,7 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
     if (j->near.model->has_thread)
         floor->queued_ns =
             emp_crowd_least(&j->crowd[EMP_NEAR_START], least_ns[EMP_NEAR_START]);
+    note(j, op, floor, known_ns, before);
 }
 
 /* ---- all ---- */
@@ -159,10 +186,13 @@ emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
         const emp_op_id     op = g->topo[i];
         const emp_bound_op *o = &model->op[op];
         emp_time_ns        *queued_ns = &model->floor[op].queued_ns;
-        if (emp_bound_may(o, gpu))
-            *queued_ns =
-                emp_time_later(*queued_ns, emp_bound_drains_start(drains, model, paths,
-                                                                  op, joined == NULL));
+        if (emp_bound_may(o, gpu)) {
+            const emp_time_ns start_ns =
+                emp_bound_drains_start(drains, model, paths, op, joined == NULL);
+            if (start_ns > *queued_ns)
+                emp_bound_drains_note(drains, model, op, start_ns, false);
+            *queued_ns = emp_time_later(*queued_ns, start_ns);
+        }
         j.is_as_joined[op] = joined != NULL && is_as_joined(&j, drains, op);
         if (o->kinds != 0) emp_bound_paths_find_heads(paths, model, op);
         if (has_joins && emp_bound_may(o, gpu)) join_on_gpu(&j, model, op, joined);

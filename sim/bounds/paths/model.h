@@ -10,6 +10,7 @@
 #define EMP_SIM_BOUNDS_PATHS_MODEL_H
 
 #include "base/mem.h"
+#include "sim/bounds/paths/proof.h"
 #include "sim/problem/problem.h"
 
 enum { EMP_BOUND_THREAD, EMP_BOUND_STREAM, EMP_BOUND_CORES, EMP_BOUND_RESOURCES };
@@ -106,6 +107,7 @@ typedef struct {
     emp_bound_op  *op;      /**< [op] */
     emp_bound_floor *floor; /**< [op] */
     emp_bound_links *links;
+    emp_proof       *proof;       /**< borrowed; NULL: steps are not kept */
     int64_t         *edge_offset; /**< [op + 1] */
     /** Op v's from edge_offset[v] to before edge_offset[v + 1]: inputs, then control inputs. Those
      * from folded ops are left out, and all if there are no paths. */

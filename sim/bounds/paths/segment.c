@@ -329,22 +329,41 @@ static emp_time_ns measure(walker *w, emp_op_id from, emp_time_ns *absolute_ns)
 
 /* ---- all ---- */
 
+static void note(const walker *w, const emp_bound_link *link, emp_time_ns ns,
+                 bool is_link, emp_proof_mark before)
+{
+    emp_proof_add(w->model->proof, (emp_proof_step){.rule = EMP_PROOF_SEGMENT,
+                                                    .op = link->to,
+                                                    .from = link->from,
+                                                    .is_link = is_link,
+                                                    .ns = ns,
+                                                    .near = before.near_count});
+}
+
 /* A segment begins where work in parallel does. */
 static emp_status end_at(walker *w, emp_op_id to, int32_t tries, emp_error *err)
 {
     emp_bound_floor *floor = &w->model->floor[to];
     emp_time_ns *floor_ns = w->model->has_thread ? &floor->queued_ns : &floor->ready_ns;
     emp_status   st = EMP_OK;
+    const emp_proof_mark before = emp_proof_now(w->model->proof);
 
     look_behind(w, to);
+    for (int32_t i = 0; w->model->proof != NULL && i < w->count; i++)
+        emp_proof_add_near(w->model->proof, w->near.near[w->visit[i]].op);
     walk_back(w, to);
     for (w->step = 0; w->step < w->walk_count && tries > 0; w->step++) {
         if (w->work_since[w->step] < 2) continue;
-        emp_bound_link link = {.from = w->walk[w->step], .to = to};
+        emp_bound_link    link = {.from = w->walk[w->step], .to = to};
+        const emp_time_ns before_ns = *floor_ns;
         link.after_ns = measure(w, link.from, floor_ns);
         if (link.after_ns > 0) EMP_TRY(emp_bound_link_ops(w->model->links, link, err));
+        if (link.after_ns > 0) note(w, &link, link.after_ns, true, before);
+        if (*floor_ns > before_ns) note(w, &link, *floor_ns, false, before);
         tries--;
     }
+    if (emp_proof_now(w->model->proof).count == before.count)
+        emp_proof_take_back(w->model->proof, before);
 
 cleanup:
     emp_near_end(&w->near);
@@ -389,6 +408,7 @@ emp_status emp_bound_segments(emp_bound_model *model, emp_bound_paths *paths,
 
     EMP_TRY(walker_init(&w, model, paths, near, err));
     if (model->problem->runtime.rules != EMP_RULES_EVENTS) goto cleanup;
+    emp_proof_add(model->proof, (emp_proof_step){.rule = EMP_PROOF_SWEEP});
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
         if (model->op[op].kinds != 0) emp_bound_paths_find_heads(paths, model, op);

@@ -6,6 +6,7 @@
 
 #include "sim/bounds/bounds.h"
 #include "sim/bounds/why.h"
+#include "tests/sim/bounds/draw.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/best_placement.h"
 #include "tests/support/branch_bound.h"
@@ -13,14 +14,9 @@
 #include "tests/support/survive.h"
 
 enum {
-    SMALL = 500,          /* problems that are solved exactly: of at most ... */
-    MOST_TRIED = 4096,    /* ... placements, if all are tried ... */
-    MOST_BOUND = 1 << 24, /* ... 12 classes on 4 devices, by branch and bound ... */
-    MOST_STEPS = 3000,    /* ... if it needs no more steps */
+    SMALL = 500, /* problems that are solved exactly */
     JOINED = 400,
-    NEAR_OPS = 8,
     DRAINED = 200,
-    CELLS = 7,
     MOST_CELL_STEPS = 5000,
     MOST_CHAIN_STEPS = 500,
     LARGE = 3000,
@@ -48,31 +44,6 @@ static emp_bounds bounds_of(const emp_problem *problem)
     return bounds_at(problem, EMP_BOUNDS_EFFORT);
 }
 
-/* Those of docs/simulator.md, with constants as small as those of the problem. */
-static void set_rules(emp_runtime *rt, uint64_t seed)
-{
-    rt->rules = (emp_rules)(seed % 2 == 0 ? 0 : seed / 2 % EMP_RULES_COUNT);
-    switch (rt->rules) {
-    case EMP_RULES_PLACETO:
-        rt->placeto =
-            (emp_runtime_placeto){.op_gap_s = (double)(seed % 5) * 1e-9,
-                                  .bus_bytes_per_s = 1e9 * (double)(1 + seed % 97),
-                                  .bus_gap_s = (double)(seed % 3) * 1e-9,
-                                  .early_release_s = 1e-9};
-        break;
-    case EMP_RULES_BAECHI:
-        rt->baechi = (emp_runtime_baechi){.byte_s = 1e-12 * (double)(1 + seed % 301),
-                                          .transfer_s = (double)(seed % 7) * 1e-9,
-                                          .control_bytes = (int64_t)(seed % 6)};
-        break;
-    case EMP_RULES_MSR_LATENCY:
-    case EMP_RULES_MSR_LOAD:
-        rt->msr.host_bytes_per_s = 1e9 * (double)(1 + seed % 53);
-        break;
-    default: break;
-    }
-}
-
 static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed)
 {
 #define X(name, key, text)                                                  \
@@ -85,62 +56,6 @@ static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed
     cr_expect_not(b->is_infeasible, SEED);
 }
 
-/* Classes that must be on a GPU: where all may be on the CPU few bounds bind. */
-static void pin_to_gpus(task *r, uint64_t seed)
-{
-    emp_rng rng;
-
-    emp_rng_init(&rng, seed, 2, 0);
-    if (emp_machine_count(r->machine, EMP_DEVICE_GPU) == 0) return;
-    for (int32_t c = 0; c < r->graph->class_count; c++)
-        if ((r->problem->kinds_of_class[c] & EMP_KIND_GPU) && emp_rng_below(&rng, 4) > 0)
-            r->problem->kinds_of_class[c] = EMP_KIND_GPU;
-}
-
-static void create_any(task *r, uint64_t seed)
-{
-    if (seed % 3 == 0)
-        random_problem_create_hosts(r, seed);
-    else
-        random_problem_create(r, seed);
-    set_rules(&r->problem->runtime, seed);
-    if (seed % 5 < 2) random_problem_part(r, seed);
-    if (seed % 4 != 0) pin_to_gpus(r, seed);
-}
-
-/* A random placement with classes on GPUs that must be there. */
-static void place_any(task *r, emp_rng *rng)
-{
-    const emp_problem *p = r->problem;
-    emp_device_id      gpu[EMP_MAX_DEVICES];
-    uint32_t           gpus = 0;
-
-    random_problem_place(r, rng);
-    for (emp_device_id d = 0; d < r->machine->device_count; d++)
-        if (r->machine->device[d].kind == EMP_DEVICE_GPU) gpu[gpus++] = d;
-    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
-        int32_t class = r->graph->op[op].colocation_class;
-        emp_device_id d = r->device_of_op[p->leader_of_class[class]];
-        if (p->kinds_of_class[class] & EMP_KIND_CPU) continue;
-        if (r->machine->device[d].kind == EMP_DEVICE_CPU)
-            d = gpu[emp_rng_below(rng, gpus)];
-        r->device_of_op[op] = d;
-        r->device_of_op[p->leader_of_class[class]] = d;
-    }
-}
-
-/* The optimum, or -1 if nothing fits or it is too far to find. */
-static emp_time_ns solve(const emp_problem *problem)
-{
-    const int64_t count = best_placement_count(problem, MOST_BOUND);
-
-    if (problem->runtime.rules != EMP_RULES_EVENTS)
-        return count <= MOST_TRIED ? best_placement_find(problem) : -1;
-    if (count > MOST_BOUND) return -1;
-    branch_bound_result r = branch_bound_solve(problem, MOST_STEPS);
-    return r.is_exact ? r.best_ns : -1;
-}
-
 Test(bounds, never_above_the_best_placement)
 {
     const uint64_t small = times(SMALL);
@@ -148,13 +63,13 @@ Test(bounds, never_above_the_best_placement)
 
     for (uint64_t seed = 0; solved < small; seed++) {
         task r;
-        create_any(&r, seed);
-        emp_time_ns best_ns = solve(r.problem);
+        draw_problem(&r, seed);
+        emp_time_ns best_ns = draw_best(r.problem);
         if (best_ns >= 0) {
             emp_bounds b = bounds_of(r.problem);
             expect_below(&b, best_ns, seed);
             met += best_ns == b.best_ns;
-            many += best_placement_count(r.problem, MOST_TRIED) > MOST_TRIED;
+            many += best_placement_count(r.problem, DRAW_MOST_TRIED) > DRAW_MOST_TRIED;
             solved++;
         }
         task_destroy(&r);
@@ -171,12 +86,12 @@ Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
 
     for (uint64_t seed = 0; solved < small; seed++) {
         task r;
-        create_any(&r, seed);
+        draw_problem(&r, seed);
         if (emp_machine_count(r.machine, EMP_DEVICE_GPU) > 0) {
             emp_bounds b = bounds_of(r.problem);
             emp_bounds most = bounds_at(r.problem, EMP_BOUNDS_MOST_EFFORT);
             cr_assert_eq(emp_problem_forbid_cpus(r.problem, NULL, NULL), EMP_OK);
-            emp_time_ns best_ns = solve(r.problem);
+            emp_time_ns best_ns = draw_best(r.problem);
             if (best_ns >= 0) {
                 cr_expect_leq(b.gpu_kernels_ns, best_ns, SEED);
                 cr_expect_leq(most.gpu_kernels_ns, best_ns, SEED);
@@ -190,50 +105,6 @@ Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
     }
     cr_expect_gt(higher, small / 10, "%" PRIu64 " are higher", higher);
     cr_expect_eq(none, 0, "%" PRIu64 " have none, but a placement fits", none);
-}
-
-/* Eight ops that read what is near; a copy takes as long as one of them or ten. */
-static void draw_ops(tiny_op *ops, emp_rng *rng)
-{
-    for (int i = 0; i < NEAR_OPS; i++) {
-        int inputs = (int)emp_rng_below(rng, TINY_MAX_INPUTS) + 1;
-        ops[i] = (tiny_op){.device = 1,
-                           .weight = 1 + (int)emp_rng_below(rng, 30),
-                           .is_kernelless = emp_rng_below(rng, 5) == 0,
-                           .is_on_host = emp_rng_below(rng, 12) == 0};
-        for (; i > 0 && ops[i].input_count < inputs; ops[i].input_count++) {
-            uint32_t back = emp_rng_below(rng, i < 4 ? (uint32_t)i : 4u);
-            ops[i].input[ops[i].input_count] = i - 1 - (int)back;
-        }
-        if (i > 0 && emp_rng_below(rng, 4) == 0)
-            ops[i].control = 1 + (int)emp_rng_below(rng, (uint32_t)i);
-    }
-}
-
-static emp_runtime draw_runtime(emp_rng *rng)
-{
-    emp_runtime runtime =
-        emp_rng_below(rng, 4) == 0 ? tiny_list_scheduling() : tiny_serial();
-    emp_runtime_events *const rt = &runtime.events;
-    bool *const flag[] = {&rt->serial_issue, &rt->drain_copies,    &rt->cpu_pool,
-                          &rt->share_copies, &rt->copy_streams,    &rt->shared_links,
-                          &rt->reuse_inputs, &rt->control_latency, &rt->release_at_issue};
-
-    for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
-        if (emp_rng_below(rng, 5) == 0) *flag[i] = !*flag[i];
-    return runtime;
-}
-
-/* GPUs of one to three times the time of the first, op by op. */
-static void part_gpus(task *t, emp_rng *rng)
-{
-    emp_cost_table *c = t->problem->costs;
-
-    task_split_columns(t);
-    for (int32_t row = c->op_count; row < emp_cost_row_count(c, EMP_DEVICE_GPU); row++) {
-        emp_time_ns *ns = &c->gpu[row].compute_ns;
-        *ns += *ns * emp_rng_below(rng, 3);
-    }
 }
 
 /* Placements that keep GPU kernels off the CPUs are those of the problem that forbids CPUs. \a most: with the most
@@ -256,25 +127,16 @@ Test(bounds, joins_are_never_above_the_best_placement)
     uint64_t       longer = 0, met = 0, higher = 0;
 
     for (uint64_t seed = 0; seed < joined; seed++) {
-        tiny_op ops[NEAR_OPS];
-        task    t;
-        emp_rng rng;
-        emp_rng_init(&rng, seed, 0, 0);
-        draw_ops(ops, &rng);
-        emp_runtime rt = draw_runtime(&rng);
-        task_create_tiny(&t, ops, NEAR_OPS, &rt);
-        if (emp_rng_below(&rng, 2) == 0) task_split_hosts(&t);
-        if (seed % 3 == 0) part_gpus(&t, &rng);
-        for (int32_t c = 0; c < t.graph->class_count; c++)
-            if (emp_rng_below(&rng, 12) > 0) t.problem->kinds_of_class[c] = EMP_KIND_GPU;
-        emp_time_ns best_ns = solve(t.problem);
+        task t;
+        draw_near(&t, seed);
+        emp_time_ns best_ns = draw_best(t.problem);
         emp_bounds  b = bounds_of(t.problem);
         emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         if (best_ns >= 0) expect_below(&b, best_ns, seed);
         if (best_ns >= 0) expect_below(&most, best_ns, seed);
         longer += best_ns >= 0 && b.joined_ns > b.path_ns;
         met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
-        if (rt.rules == EMP_RULES_EVENTS)
+        if (t.problem->runtime.rules == EMP_RULES_EVENTS)
             higher += expect_below_without_cpus(&t, &b, &most, seed);
         task_destroy(&t);
     }
@@ -283,81 +145,17 @@ Test(bounds, joins_are_never_above_the_best_placement)
     cr_expect_gt(met, joined / 20, "%" PRIu64 " are the optimum", met);
 }
 
-/* A chain of cells: two ops read what the last made, one of them the same weights each
- * time, the other perhaps what the op before all cells reads, or what may come late; the next op reads what the first
- * makes and waits for the second. */
-static int draw_cells(tiny_op *ops, int cells, bool has_weights, emp_rng *rng)
-{
-    const bool has_message = cells < CELLS && emp_rng_below(rng, 2) == 0;
-    const int  first_weight = 10 + (int)emp_rng_below(rng, 50);
-    const int  second_weight = 1 + (int)emp_rng_below(rng, 60);
-    const bool has_state = cells < CELLS && emp_rng_below(rng, 2) == 0;
-    const bool is_late = has_state && emp_rng_below(rng, 2) == 0;
-    int        count = 0, last, state = 1;
-
-    ops[count++] = (tiny_op){.device = 1, .is_variable = true};
-    ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 4)};
-    if (has_state)
-        ops[count++] =
-            (tiny_op){.device = 1, .weight = 2, .input_count = 1, .input = {state}};
-    last = count - 1;
-    if (is_late)
-        ops[state = count++] = (tiny_op){.device = 1,
-                                         .weight = 1 + (int)emp_rng_below(rng, 60),
-                                         .input_count = 1,
-                                         .input = {1}};
-    for (int i = 0; i < cells; i++) {
-        int first = count, second = count + 1;
-        ops[count++] = (tiny_op){.device = 1,
-                                 .weight = first_weight,
-                                 .input_count = has_weights ? 2 : 1,
-                                 .input = {last, 0}};
-        ops[count++] = (tiny_op){.device = 1,
-                                 .weight = second_weight,
-                                 .input_count = has_state ? 2 : 1,
-                                 .input = {last, state}};
-        if (has_message)
-            ops[count++] =
-                (tiny_op){.device = 1, .control = second + 1, .is_kernelless = true};
-        ops[count++] = (tiny_op){.device = 1,
-                                 .weight = 1 + (int)emp_rng_below(rng, 8),
-                                 .input_count = 1,
-                                 .input = {first},
-                                 .control = (has_message ? second + 1 : second) + 1,
-                                 .is_kernelless = emp_rng_below(rng, 2) == 0};
-        last = count - 1;
-    }
-    return count;
-}
-
 typedef struct {
     uint64_t solved, longer, met, drained, higher, thorough;
 } tally;
 
-/* Copies of all that ops make take up to three times as long, so that it matters which of them are copied. */
-static void draw_bytes(task *t, emp_rng *rng)
-{
-    for (emp_tensor_id i = 0; i < t->graph->tensor_count; i++)
-        t->graph->tensor[i].copy_bytes *= 1 + emp_rng_below(rng, 3);
-}
-
 static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally *sum)
 {
-    tiny_op ops[TINY_MAX_OPS];
-    task    t;
-    emp_rng rng;
+    task t;
 
-    emp_rng_init(&rng, seed, 0, 0);
-    int         count = draw_cells(ops, cells, has_weights, &rng);
-    emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
-    task_create_tiny(&t, ops, count, &rt);
-    if (emp_rng_below(&rng, 2) == 0) draw_bytes(&t, &rng);
-    if (cells == CELLS || emp_rng_below(&rng, 3) == 0) task_split_hosts(&t);
-    for (int32_t c = 0; c < t.graph->class_count; c++)
-        if (cells == CELLS || emp_rng_below(&rng, 20) > 0)
-            t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+    draw_cells(&t, cells, has_weights, seed);
     branch_bound_result best = branch_bound_solve(
-        t.problem, cells == CELLS ? MOST_CHAIN_STEPS : MOST_CELL_STEPS);
+        t.problem, cells == DRAW_CELLS ? MOST_CHAIN_STEPS : MOST_CELL_STEPS);
     if (best.best_ns >= 0) { /* of long chains what was found */
         emp_bounds b = bounds_of(t.problem);
         emp_bounds most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
@@ -368,7 +166,8 @@ static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally
         sum->longer += b.joined_ns > b.path_ns;
         sum->met += b.joined_ns > b.path_ns && b.joined_ns == best.best_ns;
         sum->drained += b.drained_ns > b.joined_ns;
-        if (cells < CELLS) sum->higher += expect_below_without_cpus(&t, &b, &most, seed);
+        if (cells < DRAW_CELLS)
+            sum->higher += expect_below_without_cpus(&t, &b, &most, seed);
     }
     task_destroy(&t);
 }
@@ -384,7 +183,7 @@ Test(bounds, drains_are_never_above_the_best_placement)
         expect_cells_below(seed, 1 + (int)(seed % 3), true, &bound);
     }
     for (uint64_t seed = 0; seed < drained / 5; seed++)
-        expect_cells_below(seed, CELLS, true, &whole);
+        expect_cells_below(seed, DRAW_CELLS, true, &whole);
     cr_expect_gt(free.solved + bound.solved, drained);
     cr_expect_gt(free.longer, drained / 10, "of %" PRIu64, free.solved);
     cr_expect_gt(free.met, drained / 100, "of %" PRIu64, free.longer);
@@ -425,7 +224,7 @@ Test(bounds, drains_know_that_a_second_may_come_late)
         t.graph->tensor[t.graph->output_offset[1]].copy_bytes *= 3;
         for (int32_t c = 0; c < t.graph->class_count; c++)
             t.problem->kinds_of_class[c] = EMP_KIND_GPU;
-        emp_time_ns best_ns = solve(t.problem);
+        emp_time_ns best_ns = draw_best(t.problem);
         emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         expect_below(&most, best_ns, seed);
         met += most.best_ns * 10 > best_ns * 9;
@@ -434,56 +233,14 @@ Test(bounds, drains_know_that_a_second_may_come_late)
     cr_expect_gt(met, JOINED / 16, "%" PRIu64 " bounds are near the optimum", met);
 }
 
-/* Layers of two ops that both are read, and two that are only waited for; then one long op, so that no long path is
- * left for those of the last kind. */
-static int draw_layers(tiny_op *ops, int layers, emp_rng *rng)
-{
-    int count = 0, last = 0;
-
-    ops[count++] = (tiny_op){.device = 1, .weight = 1 + (int)emp_rng_below(rng, 60)};
-    for (int i = 0; i < layers; i++) {
-        const int first = count;
-        for (int k = 0; k < 4; k++)
-            ops[count++] = (tiny_op){.device = 1,
-                                     .weight = 20 + (int)emp_rng_below(rng, 100),
-                                     .input_count = 1,
-                                     .input = {last}};
-        ops[count++] = (tiny_op){.device = 1,
-                                 .weight = 1 + (int)emp_rng_below(rng, 8),
-                                 .input_count = 2,
-                                 .input = {first, first + 1},
-                                 .control = first + 2 + 1};
-        ops[count++] = (tiny_op){.device = 1,
-                                 .input_count = 1,
-                                 .input = {first + 4},
-                                 .control = first + 3 + 1,
-                                 .is_kernelless = emp_rng_below(rng, 2) == 0};
-        last = count - 1;
-    }
-    ops[count++] = (tiny_op){.device = 1,
-                             .weight = 50 + (int)emp_rng_below(rng, 250),
-                             .input_count = 1,
-                             .input = {last}};
-    return count;
-}
-
 /* \return whether queues make the bound. */
 static bool expect_queues_below(uint64_t seed)
 {
-    tiny_op        ops[TINY_MAX_OPS];
     task           t;
-    emp_rng        rng;
     emp_bounds     b;
     emp_bounds_why why = {0};
 
-    emp_rng_init(&rng, seed, 3, 0);
-    int         count = draw_layers(ops, 1 + (int)(seed % 2), &rng);
-    emp_runtime rt = emp_rng_below(&rng, 2) ? tiny_serial() : draw_runtime(&rng);
-    task_create_tiny(&t, ops, count, &rt);
-    for (emp_tensor_id i = 0; i < t.graph->tensor_count; i++)
-        t.graph->tensor[i].copy_bytes /= 1 << emp_rng_below(&rng, 8);
-    for (int32_t c = 0; c < t.graph->class_count; c++)
-        t.problem->kinds_of_class[c] = EMP_KIND_GPU;
+    draw_layers(&t, seed);
     const branch_bound_result best = branch_bound_solve(t.problem, MOST_CELL_STEPS);
     ASSERT_OK(emp_bounds_explain(&b, NULL, &why, t.problem,
                                  &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT},
@@ -527,7 +284,7 @@ Test(bounds, drains_know_what_is_read_in_host_memory)
         for (int32_t op = 0; op < 4; op++)
             t.problem->kinds_of_class[t.graph->op[op].colocation_class] =
                 op == 2 ? EMP_KIND_CPU : EMP_KIND_GPU;
-        emp_time_ns best_ns = solve(t.problem);
+        emp_time_ns best_ns = draw_best(t.problem);
         emp_bounds  b = bounds_of(t.problem);
         emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         expect_below(&b, best_ns, seed);
@@ -543,10 +300,10 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
 
     for (uint64_t seed = 0; compared < 200; seed++) {
         task r;
-        create_any(&r, 2 * seed); /* of rules `events` */
-        int64_t count = best_placement_count(r.problem, MOST_TRIED);
-        if (count <= MOST_TRIED) {
-            branch_bound_result b = branch_bound_solve(r.problem, MOST_TRIED);
+        draw_problem(&r, 2 * seed); /* of rules `events` */
+        int64_t count = best_placement_count(r.problem, DRAW_MOST_TRIED);
+        if (count <= DRAW_MOST_TRIED) {
+            branch_bound_result b = branch_bound_solve(r.problem, DRAW_MOST_TRIED);
             cr_expect(b.is_exact, SEED);
             cr_expect_eq(b.best_ns, best_placement_find(r.problem), SEED);
             steps += b.steps;
@@ -567,13 +324,13 @@ Test(bounds, never_above_any_placement)
     for (uint64_t seed = 0; seed < large; seed++) {
         task    r;
         emp_rng rng;
-        create_any(&r, seed);
+        draw_problem(&r, seed);
         emp_rng_init(&rng, seed, 1, 0);
         emp_bounds b = bounds_of(r.problem);
         emp_sim   *sim = task_sim(&r);
         for (int32_t i = 0; i < PLACEMENTS; i++) {
             emp_sim_result s;
-            place_any(&r, &rng);
+            draw_placement(&r, &rng);
             cr_assert_eq(emp_sim_run(sim, r.device_of_op, &s, NULL), EMP_OK);
             if (s.is_feasible) expect_below(&b, s.step_time_ns, seed);
             compared += s.is_feasible;
@@ -596,7 +353,7 @@ Test(bounds, hold_for_decisions_that_order_ops)
         task    t;
         emp_rng rng;
         emp_rng_init(&rng, seed, 0, 0);
-        const int         count = draw_cells(ops, 3, seed % 2 == 0, &rng);
+        const int         count = draw_cell_ops(ops, 3, seed % 2 == 0, &rng);
         const emp_runtime rt = tiny_serial();
         task_create_tiny(&t, ops, count, &rt);
         for (int32_t c = 0; c < t.graph->class_count; c++)
@@ -609,7 +366,7 @@ Test(bounds, hold_for_decisions_that_order_ops)
         emp_sim *sim = task_sim(&t);
         for (int32_t i = 0; i < 8 * PLACEMENTS; i++) {
             emp_sim_result s;
-            place_any(&t, &rng);
+            draw_placement(&t, &rng);
             for (int op = 0; op < count; op++)
                 level[op] = (uint8_t)emp_rng_below(&rng, 3);
             const emp_decision d = {t.device_of_op, level, NULL};
@@ -735,10 +492,12 @@ Test(bounds, every_allocation_may_fail)
     emp_bounds_why why = {0};
     emp_runtime    rt = tiny_serial();
     emp_rng_init(&rng, 1, 0, 0);
-    task_create_tiny(&r, ops, draw_layers(ops, 1, &rng), &rt);
+    task_create_tiny(&r, ops, draw_layer_ops(ops, 1, &rng), &rt);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_bounds_explain(&b, NULL, &why, r.problem,
-                           &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT}, NULL),
+        emp_bounds_explain(
+            &b, NULL, &why, r.problem,
+            &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT, .has_proof = true},
+            NULL),
         emp_bounds_why_clear(&why));
     emp_bounds_why_clear(&why);
     task_destroy(&r);
