@@ -209,8 +209,9 @@ void *emp_arena_alloc(emp_arena *arena, size_t bytes)
     return take(arena, bytes, alignof(max_align_t));
 }
 
-bool emp_arena_has_room_behind(const emp_arena *arena, const void *block, size_t used,
-                               size_t wanted)
+/* The block is the newest one of the arena, and its chunk has room for so many bytes of it. */
+static bool has_room_behind(const emp_arena *arena, const void *block, size_t used,
+                            size_t wanted)
 {
     const emp_arena_chunk *chunk = arena->last;
 
@@ -222,7 +223,7 @@ bool emp_arena_has_room_behind(const emp_arena *arena, const void *block, size_t
 void *emp_arena_extend(emp_arena *arena, const void *block, size_t used, size_t wanted,
                        size_t unit)
 {
-    if (emp_arena_has_room_behind(arena, block, used, wanted)) {
+    if (has_room_behind(arena, block, used, wanted)) {
         emp_arena_chunk *chunk = arena->last;
         unsigned char   *end = chunk->bytes + chunk->used;
         chunk->used += wanted - used;

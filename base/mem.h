@@ -111,10 +111,6 @@ void *emp_arena_alloc(emp_arena *arena, size_t bytes);
 void *emp_arena_extend(emp_arena *arena, const void *block, size_t used, size_t wanted,
                        size_t unit);
 
-/** Whether emp_arena_extend() needs no copy for so many bytes. */
-bool emp_arena_has_room_behind(const emp_arena *arena, const void *block, size_t used,
-                               size_t wanted);
-
 /** Copies \a length bytes of \a text and terminates them; NULL when out of memory. */
 char *emp_arena_strndup(emp_arena *arena, const char *text, size_t length);
 

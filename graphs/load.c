@@ -2,6 +2,7 @@
 #include "graphs/load.h"
 
 #include <ctype.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -316,6 +317,7 @@ emp_status emp_source_load_noted(emp_graph **step, emp_graph **whole,
 
     *step = NULL;
     EMP_TRY(load_whole(&made, &stated, notes, source, err));
+    malloc_trim(0); /* a graph takes a fraction of what its making took */
     EMP_TRY(emp_graph_prune(step, made, err));
     warn_of_nothing(notes, *step, source);
     if (devices != NULL) *devices = stated;

@@ -199,10 +199,11 @@ enum { BATCH_OPS = 1 << 23 };
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
-static int32_t batch_limit_of(int32_t op_count)
+static int32_t batch_limit_of(const emp_method *method, int32_t op_count)
 {
     const int32_t fitting = BATCH_OPS / (op_count > 0 ? op_count : 1);
 
+    if (method->place != NULL) return 1;
     return least(fitting > 1 ? fitting : 1, EMP_MAX_BATCH);
 }
 
@@ -218,7 +219,8 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     placer.warn_context = run->params->context;
     if (run->params->budget_s > 0)
         placer.deadline_s = run->start_s + run->params->budget_s;
-    run->batch_limit = batch_limit_of(run->problem->graph->op_count);
+    run->batch_limit =
+        batch_limit_of(run->params->method, run->problem->graph->op_count);
     if (run->ranks != NULL && !run->params->is_async)
         run->batch_limit = least(run->batch_limit, emp_run_together_limit(run->ranks));
     run->threads = placer.threads < 1 ? 1 : placer.threads;
@@ -229,9 +231,10 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
         EMP_CHECK(emp_decision_init(&run->candidate[i], run->problem->graph->op_count,
                                     placer.decides, err));
     EMP_CHECK(prepare_times(run, err));
-    EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
+    /* what a method needs to begin is gone when simulators come */
     EMP_CHECK(
         emp_method_create(&run->placer, run->params->method, run->problem, &placer, err));
+    EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
     if (run->params->weights == NULL) return EMP_OK;
     return emp_method_check_weights(run->params->method, run->placer, err);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options/inputs.h"
 
-#include <malloc.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -539,7 +538,6 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     emp_status st =
         emp_source_load_noted(&inputs->step, inputs->wants_whole ? &inputs->whole : NULL,
                               &stated, &inputs->notes, spec, err);
-    malloc_trim(0); /* a graph takes a fraction of what its making took */
     cli_stage_line_end(&line);
     if (st != EMP_OK) warn_of_problems(&inputs->notes);
     EMP_CHECK(st);

@@ -372,7 +372,7 @@ emp_status cli_why_create(emp_explanation **out, const emp_problem *problem,
     *out = NULL;
     if (is_wanted) return emp_explain_create(out, problem, decision, err);
     if (result->is_feasible) return EMP_OK;
-    st = emp_explain_create(out, problem, decision, &unsaid);
+    st = emp_explain_create_memory(out, problem, decision, &unsaid);
     if (st == EMP_OK || st == EMP_EUNSUPPORTED) return EMP_OK;
     return EMP_ERROR(st, "%s", unsaid.msg);
 }

@@ -38,23 +38,37 @@ static emp_status refuse_fusion(const emp_problem *problem, const emp_decision *
     return EMP_OK;
 }
 
+/* Makes an empty explanation, a simulator, and a view of the decision without leaders, if such a step can be
+ * explained. */
+static emp_status begin(emp_explanation **why, emp_sim **sim, emp_decision *unfused,
+                        const emp_problem *problem, const emp_decision *decision,
+                        emp_error *err)
+{
+    *unfused = (emp_decision){.device_of_op = decision->device_of_op,
+                              .level_of_op = decision->level_of_op};
+    EMP_CHECK(EMP_ALLOC(*why, 1));
+    if (problem->runtime.rules != EMP_RULES_EVENTS)
+        EMP_CHECK(emp_explain_refuse(problem, err));
+    EMP_CHECK(refuse_fusion(problem, decision, err));
+    return emp_sim_create(sim, problem, err);
+}
+
 emp_status emp_explain_create(emp_explanation **out, const emp_problem *problem,
                               const emp_decision *decision, emp_error *err)
 {
     emp_status           st = EMP_OK;
     emp_explain_schedule s = {.problem = problem,
                               .device_of_op = decision->device_of_op,
-                              .level_of_op = decision->level_of_op,
-                              .has_memory = true};
+                              .level_of_op = decision->level_of_op};
+    emp_decision         unfused;
+    emp_explain_moments  moments = {0};
     emp_sim             *sim = NULL;
-    emp_explanation     *why = EMP_NEW(emp_explanation);
+    emp_explanation     *why = NULL;
 
     *out = NULL;
-    if (why == NULL) EMP_FAIL(EMP_ENOMEM, "explanation");
-    if (problem->runtime.rules != EMP_RULES_EVENTS)
-        EMP_TRY(emp_explain_refuse(problem, err));
-    EMP_TRY(refuse_fusion(problem, decision, err));
-    EMP_TRY(emp_sim_create(&sim, problem, err));
+    EMP_TRY(begin(&why, &sim, &unfused, problem, decision, err));
+    EMP_TRY(emp_explain_moments_init(&moments, problem, sim, err));
+    s.moments = &moments;
     EMP_TRY(emp_explain_record(&s, sim, err));
     EMP_TRY(explain_check_complete(&s, err));
     why->result = s.result;
@@ -62,13 +76,57 @@ emp_status emp_explain_create(emp_explanation **out, const emp_problem *problem,
     EMP_TRY(emp_explain_find_worst(why, &s, err));
     EMP_TRY(emp_explain_find_idle(why, &s, err));
     EMP_TRY(emp_explain_find_tallies(why, &s, err));
-    EMP_TRY(emp_explain_find_memory(why, &s, sim, err));
+    EMP_TRY(emp_explain_find_memory(why, &moments, &unfused, sim, err));
     *out = why;
     why = NULL;
 
 cleanup:
     emp_explain_destroy(why);
     emp_explain_schedule_clear(&s);
+    emp_explain_moments_clear(&moments);
+    emp_sim_destroy(sim);
+    return st;
+}
+
+static void note_part(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                      emp_time_ns start, emp_time_ns end)
+{
+    (void)lane;
+    (void)start;
+    (void)end;
+    emp_explain_note_part(context, op, device);
+}
+
+static void note_change(void *context, emp_device_id device, emp_time_ns at,
+                        int64_t bytes)
+{
+    (void)at;
+    (void)bytes;
+    emp_explain_note_change(context, device);
+}
+
+emp_status emp_explain_create_memory(emp_explanation **out, const emp_problem *problem,
+                                     const emp_decision *decision, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    emp_explain_moments moments = {0};
+    const emp_sim_trace trace = {
+        .context = &moments, .op = note_part, .memory = note_change};
+    emp_decision     unfused;
+    emp_sim         *sim = NULL;
+    emp_explanation *why = NULL;
+
+    *out = NULL;
+    EMP_TRY(begin(&why, &sim, &unfused, problem, decision, err));
+    EMP_TRY(emp_explain_moments_init(&moments, problem, sim, err));
+    EMP_TRY(emp_sim_trace_decision(sim, &unfused, &trace, &why->result, err));
+    EMP_TRY(emp_explain_find_memory(why, &moments, &unfused, sim, err));
+    *out = why;
+    why = NULL;
+
+cleanup:
+    emp_explain_destroy(why);
+    emp_explain_moments_clear(&moments);
     emp_sim_destroy(sim);
     return st;
 }

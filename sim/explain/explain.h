@@ -247,6 +247,11 @@ emp_status emp_explain_create(emp_explanation **out, const emp_problem *problem,
                               const emp_decision *decision, emp_error *err);
 void       emp_explain_destroy(emp_explanation *why);
 
+/** Explains the memory of a step only: result, peaks, and the first allocation that did not fit. Simulates it twice,
+ * traced, in a small part of the memory that emp_explain_create() takes, whose errors it has. */
+emp_status emp_explain_create_memory(emp_explanation **out, const emp_problem *problem,
+                                     const emp_decision *decision, emp_error *err);
+
 /** Words and JSON keys of the lists above. Static storage. */
 const char *emp_explain_cause_key(emp_explain_cause cause);
 const char *emp_explain_cause_words(emp_explain_cause cause);

@@ -26,9 +26,6 @@ typedef struct {
     emp_time_ns         data_ns;   /**< when its outputs in GPU memory are computed */
     emp_op_id           data_op;   /**< by this op's kernel; -1 = by none */
     int32_t             last_run;  /**< -1 = none */
-    int64_t             workspace_change; /**< the change of memory that gave it its
-                                               workspace; with a host thread only */
-    int32_t             part_count;       /**< times that the run reported */
 } emp_explain_op;
 
 /** A stretch in which an op runs. */
@@ -49,11 +46,31 @@ typedef struct {
     emp_time_ns   stream_ns;   /**< when its stream lets it go */
 } emp_explain_copy;
 
+/** The changes of memory at which a device reaches its peak or the first allocation does not fit. They are counted
+ * from 0, and -1 is none. */
+typedef struct {
+    const emp_problem *problem; /**< borrowed */
+    const emp_sim     *sim;     /**< borrowed; it runs */
+    int64_t            change_count;
+    int64_t            peak_bytes[EMP_MAX_DEVICES], peak_change[EMP_MAX_DEVICES];
+    int64_t            oom_change;
+    int64_t *workspace_change; /**< [op] gave it its workspace; with a host thread only */
+    int32_t *part_count;       /**< [op] times that the run reported */
+} emp_explain_moments;
+
+/** Prepares a run. The caller clears \a m, also after a failure. \retval EMP_ENOMEM */
+emp_status emp_explain_moments_init(emp_explain_moments *m, const emp_problem *problem,
+                                    const emp_sim *sim, emp_error *err);
+void       emp_explain_moments_clear(emp_explain_moments *m);
+/** Notes that a part of an op has run, and that a device's memory has changed. */
+void emp_explain_note_part(emp_explain_moments *m, emp_op_id op, emp_device_id device);
+void emp_explain_note_change(emp_explain_moments *m, emp_device_id device);
+
 typedef struct {
     const emp_problem   *problem;
     const emp_device_id *device_of_op;
     const uint8_t       *level_of_op; /* NULL: first come, first served */
-    bool                 has_memory;  /**< changes of memory are noted */
+    emp_explain_moments *moments; /**< borrowed; NULL: changes of memory are not noted */
     emp_sim_result       result;
     emp_time_ns          send_ns, receive_ns, poll_ns, step_ns;
     emp_explain_op      *op;         /**< [op] */
@@ -62,10 +79,6 @@ typedef struct {
     emp_explain_copy    *copy;
     int32_t              run_count, run_limit;
     emp_explain_run     *run;
-    int64_t              peak_change[EMP_MAX_DEVICES]; /**< the change of memory, counted
-                                                            from 0, that reached the peak;
-                                                            -1 = none */
-    int64_t              oom_change;
 } emp_explain_schedule;
 
 /** A GPU that is driven by a host thread. */
@@ -92,9 +105,10 @@ emp_status emp_explain_find_idle(emp_explanation *why, const emp_explain_schedul
 /** Fills the scopes and, of each device, what its ops take. \retval EMP_ENOMEM */
 emp_status emp_explain_find_tallies(emp_explanation *why, const emp_explain_schedule *s,
                                     emp_error *err);
-/** Runs \a sim a second time and fills the memories. */
-emp_status emp_explain_find_memory(emp_explanation *why, const emp_explain_schedule *s,
-                                   emp_sim *sim, emp_error *err);
+/** Runs \a sim a second time and fills the memories. \retval EMP_ENOMEM, EMP_EUNSUPPORTED */
+emp_status emp_explain_find_memory(emp_explanation *why, const emp_explain_moments *m,
+                                   const emp_decision *decision, emp_sim *sim,
+                                   emp_error *err);
 
 /** The one sentence about profiles that cannot be explained. */
 emp_status emp_explain_refuse(const emp_problem *problem, emp_error *err);

@@ -10,18 +10,62 @@
 #include "sim/rules/rules.h"
 
 struct observer {
-    emp_explanation            *why;
-    const emp_explain_schedule *s;
-    const emp_sim              *sim;
-    emp_explain_memory         *memory; /* that is being filled */
-    int64_t                     change_count;
-    bool                        is_strange;
+    emp_explanation           *why;
+    const emp_explain_moments *moments;
+    const emp_problem         *problem;
+    const emp_device_id       *device_of_op;
+    const emp_sim             *sim;
+    emp_explain_memory        *memory; /* that is being filled */
+    int64_t                    change_count;
+    bool                       is_strange;
     /* Ops with a workspace per device: in the order in which they get it; of a GPU with
      * a host thread newest first, of others oldest first. */
     int32_t  first[EMP_MAX_DEVICES], last[EMP_MAX_DEVICES];
     int32_t *next;  /* [op] */
     int32_t *parts; /* [op] that are still to run; 0 = it has ended */
 };
+
+/* ---- the first run ---- */
+
+emp_status emp_explain_moments_init(emp_explain_moments *m, const emp_problem *problem,
+                                    const emp_sim *sim, emp_error *err)
+{
+    const size_t ops = (size_t)problem->graph->op_count;
+
+    *m = (emp_explain_moments){.problem = problem, .sim = sim, .oom_change = -1};
+    memset(m->peak_change, -1, sizeof m->peak_change);
+    EMP_CHECK(EMP_ALLOC(m->workspace_change, ops));
+    return EMP_ALLOC(m->part_count, ops);
+}
+
+void emp_explain_moments_clear(emp_explain_moments *m)
+{
+    emp_free(m->workspace_change);
+    emp_free(m->part_count);
+    *m = (emp_explain_moments){0};
+}
+
+/* A workspace is the last thing that a kernel creates. */
+void emp_explain_note_part(emp_explain_moments *m, emp_op_id op, emp_device_id device)
+{
+    m->part_count[op]++;
+    if (emp_explain_has_host_thread(m->problem, device))
+        m->workspace_change[op] = m->change_count - 1;
+}
+
+void emp_explain_note_change(emp_explain_moments *m, emp_device_id device)
+{
+    const emp_sim_live_memory now = emp_sim_live_get(m->sim, device);
+
+    if (now.peak_bytes > m->peak_bytes[device]) {
+        m->peak_bytes[device] = now.peak_bytes;
+        m->peak_change[device] = m->change_count;
+    }
+    if (m->oom_change < 0 && now.is_out) m->oom_change = m->change_count;
+    m->change_count++;
+}
+
+/* ---- the second run ---- */
 
 static void add_buffer(emp_explain_memory *m, const emp_explain_buffer *buffer)
 {
@@ -48,13 +92,13 @@ static void add_buffer(emp_explain_memory *m, const emp_explain_buffer *buffer)
 /* Variables are allocated first, in topological order; the moment may be among them. */
 static void add_persistent(struct observer *o, emp_explain_memory *m, int64_t bytes)
 {
-    const emp_graph *g = o->s->problem->graph;
+    const emp_graph *g = o->problem->graph;
 
     for (int32_t i = 0; i < g->op_count && m->held_bytes < bytes; i++) {
         emp_op_id     id = g->topo[i];
         const emp_op *op = &g->op[id];
         if (op->is_folded || op->persistent_bytes == 0 ||
-            o->s->device_of_op[id] != m->device)
+            o->device_of_op[id] != m->device)
             continue;
         add_buffer(m, &(emp_explain_buffer){emp_sim_round_up(op->persistent_bytes), id,
                                             -1, EMP_HELD_PERSISTENT});
@@ -76,17 +120,17 @@ static void add_live(void *context, emp_tensor_id tensor, bool is_copy, int64_t 
     struct observer *o = context;
 
     add_buffer(o->memory, &(emp_explain_buffer){
-                              bytes, o->s->problem->graph->tensor[tensor].producer,
-                              tensor, is_copy ? EMP_HELD_COPY : EMP_HELD_ACTIVATION});
+                              bytes, o->problem->graph->tensor[tensor].producer, tensor,
+                              is_copy ? EMP_HELD_COPY : EMP_HELD_ACTIVATION});
 }
 
 static void add_workspaces(struct observer *o, emp_explain_memory *m, int64_t bytes)
 {
-    const emp_graph *g = o->s->problem->graph;
+    const emp_graph *g = o->problem->graph;
 
     for (int32_t op = o->first[m->device]; op >= 0 && m->held_bytes < bytes;
          op = o->next[op]) {
-        if (o->parts[op] == 0 || o->s->op[op].workspace_change > o->change_count)
+        if (o->parts[op] == 0 || o->moments->workspace_change[op] > o->change_count)
             continue;
         add_buffer(
             m, &(emp_explain_buffer){emp_sim_round_up(g->op[op].cost->workspace_bytes),
@@ -112,11 +156,11 @@ static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64
 {
     struct observer *o = context;
 
-    if (o->change_count == o->s->peak_change[device]) {
+    if (o->change_count == o->moments->peak_change[device]) {
         observe(o, &o->why->device[device].peak, device, at, bytes,
                 emp_sim_live_get(o->sim, device).peak_bytes);
     }
-    if (o->change_count == o->s->oom_change)
+    if (o->change_count == o->moments->oom_change)
         observe(o, &o->why->oom, device, at, bytes, bytes);
     o->change_count++;
 }
@@ -124,7 +168,7 @@ static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64
 /* The op gets a workspace from now on, or when those before it have theirs. */
 static void expect_workspace(struct observer *o, emp_op_id op, emp_device_id device)
 {
-    const emp_problem *p = o->s->problem;
+    const emp_problem *p = o->problem;
 
     if (!p->runtime.events.workspace || p->graph->op[op].cost->workspace_bytes == 0)
         return;
@@ -147,8 +191,7 @@ static void on_ready(void *context, emp_op_id op, emp_device_id device, emp_time
     struct observer *o = context;
 
     (void)at;
-    if (!emp_explain_has_host_thread(o->s->problem, device))
-        expect_workspace(o, op, device);
+    if (!emp_explain_has_host_thread(o->problem, device)) expect_workspace(o, op, device);
 }
 
 static void on_issue(void *context, emp_op_id op, emp_device_id device, emp_time_ns start,
@@ -165,7 +208,7 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
                   emp_time_ns start, emp_time_ns end)
 {
     struct observer   *o = context;
-    const emp_problem *p = o->s->problem;
+    const emp_problem *p = o->problem;
     bool               is_queued = emp_explain_has_host_thread(p, device) &&
                      !p->runtime.events.release_at_issue &&
                      p->graph->op[op].cost->kernels > 0;
@@ -176,13 +219,18 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
     if (!is_queued) o->parts[op]--;
 }
 
-emp_status emp_explain_find_memory(emp_explanation *why, const emp_explain_schedule *s,
-                                   emp_sim *sim, emp_error *err)
+emp_status emp_explain_find_memory(emp_explanation *why, const emp_explain_moments *m,
+                                   const emp_decision *decision, emp_sim *sim,
+                                   emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_sim_result  result;
-    size_t          ops = (size_t)s->problem->graph->op_count;
-    struct observer o = {.why = why, .s = s, .sim = sim};
+    size_t          ops = (size_t)m->problem->graph->op_count;
+    struct observer o = {.why = why,
+                         .moments = m,
+                         .problem = m->problem,
+                         .device_of_op = decision->device_of_op,
+                         .sim = sim};
     emp_sim_trace   trace = {.context = &o,
                              .op = on_op,
                              .issue = on_issue,
@@ -194,13 +242,11 @@ emp_status emp_explain_find_memory(emp_explanation *why, const emp_explain_sched
     for (emp_device_id d = 0; d < EMP_MAX_DEVICES; d++) why->device[d].peak.device = -1;
     EMP_TRY(EMP_ALLOC(o.next, ops));
     EMP_TRY(EMP_ALLOC(o.parts, ops));
-    for (size_t op = 0; op < ops; op++) o.parts[op] = s->op[op].part_count;
+    memcpy(o.parts, m->part_count, ops * sizeof *o.parts);
     emp_sim_live_reset(sim);
-    EMP_TRY(emp_sim_trace_decision(
-        sim,
-        &(emp_decision){.device_of_op = s->device_of_op, .level_of_op = s->level_of_op},
-        &trace, &result, err));
-    if (o.is_strange) EMP_TRY(emp_explain_refuse(s->problem, err));
+    EMP_TRY(emp_sim_trace_decision(sim, decision, &trace, &result, err));
+    if (o.is_strange) EMP_TRY(emp_explain_refuse(m->problem, err));
+
 cleanup:
     emp_free(o.next);
     emp_free(o.parts);

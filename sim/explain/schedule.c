@@ -26,15 +26,12 @@ struct stream {
 
 struct recorder {
     emp_explain_schedule *s;
-    const emp_sim        *sim;
     bool                  is_out_of_memory, is_strange;
     emp_explain_trigger   trigger; /* the last reported event that can make ops ready */
     int32_t               trigger_by;
     emp_device_id         trigger_to; /* of a message */
     emp_time_ns           queued_ns[EMP_MAX_DEVICES];
     struct stream         stream[EMP_MAX_DEVICES][STREAMS];
-    int64_t               change_count; /* of memory */
-    int64_t               peak_bytes[EMP_MAX_DEVICES];
 };
 
 bool emp_explain_has_host_thread(const emp_problem *problem, emp_device_id device)
@@ -136,12 +133,11 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
     (void)lane;
     r->trigger = EMP_EXPLAIN_BY_OP;
     r->trigger_by = op;
-    o->part_count++;
+    if (r->s->moments != NULL) emp_explain_note_part(r->s->moments, op, device);
     if (emp_explain_has_host_thread(r->s->problem, device)) {
         emp_time_ns *queued = &r->queued_ns[device];
         if (end > *queued) *queued = end;
         o->queued_ns = *queued;
-        o->workspace_change = r->change_count - 1; /* the last thing that it creates */
         find_data(r, op, end);
     }
     if (last != NULL && start <= last->end_ns) { /* tasks that overlap or follow */
@@ -264,17 +260,11 @@ static void on_message(void *context, emp_op_id op, emp_device_id to, emp_time_n
 
 static void on_memory(void *context, emp_device_id device, emp_time_ns at, int64_t bytes)
 {
-    struct recorder    *r = context;
-    emp_sim_live_memory m = emp_sim_live_get(r->sim, device);
+    const struct recorder *r = context;
 
     (void)at;
     (void)bytes;
-    if (m.peak_bytes > r->peak_bytes[device]) {
-        r->peak_bytes[device] = m.peak_bytes;
-        r->s->peak_change[device] = r->change_count;
-    }
-    if (r->s->oom_change < 0 && m.is_out) r->s->oom_change = r->change_count;
-    r->change_count++;
+    emp_explain_note_change(r->s->moments, device);
 }
 
 /* Once; what a run before has left is forgotten. */
@@ -305,7 +295,7 @@ static emp_status allocate(emp_explain_schedule *s, emp_error *err)
 emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *err)
 {
     const emp_runtime_events *rt = &s->problem->runtime.events;
-    struct recorder           r = {.s = s, .sim = sim, .trigger_by = -1};
+    struct recorder           r = {.s = s, .trigger_by = -1};
     emp_sim_trace             trace = {.context = &r,
                                        .op = on_op,
                                        .issue = on_issue,
@@ -313,14 +303,12 @@ emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *
                                        .copy = on_copy,
                                        .message = on_message,
                                        .transfer = on_transfer,
-                                       .memory = s->has_memory ? on_memory : NULL};
+                                       .memory = s->moments != NULL ? on_memory : NULL};
 
     s->send_ns = emp_ns_of_seconds(rt->send_s);
     s->receive_ns = emp_ns_of_seconds(rt->receive_s);
     s->poll_ns = emp_ns_of_seconds(rt->poll_s);
     s->step_ns = emp_ns_of_seconds(rt->step_s);
-    s->oom_change = -1;
-    memset(s->peak_change, -1, sizeof s->peak_change);
     EMP_CHECK(allocate(s, err));
     EMP_CHECK(emp_sim_trace_decision(
         sim,

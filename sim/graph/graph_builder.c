@@ -100,22 +100,21 @@ static emp_op_id find_name(const emp_graph_builder *b, const char *name, size_t 
 
     if (t->capacity == 0) return -1;
     for (size_t i = hash;; i++) {
-        const size_t at = i & (t->capacity - 1);
-        const char  *own = t->slot[at].name;
-        if (own == NULL) return -1;
-        if (t->slot[at].hash == hash && strncmp(own, name, length) == 0 &&
-            own[length] == '\0')
-            return t->slot[at].id;
+        const size_t    at = i & (t->capacity - 1);
+        const emp_op_id id = t->slot[at].number - 1;
+        if (id < 0) return -1;
+        if (t->slot[at].hash != hash) continue;
+        const char *own = b->node[id].name;
+        if (strncmp(own, name, length) == 0 && own[length] == '\0') return id;
     }
 }
 
-static void put_name(emp_node_table *t, const char *name, emp_op_id id, uint32_t hash)
+static void put_name(emp_node_table *t, emp_op_id number, uint32_t hash)
 {
     size_t at = hash & (t->capacity - 1);
 
-    while (t->slot[at].name != NULL) at = (at + 1) & (t->capacity - 1);
-    t->slot[at].name = name;
-    t->slot[at].id = id;
+    while (t->slot[at].number != 0) at = (at + 1) & (t->capacity - 1);
+    t->slot[at].number = number;
     t->slot[at].hash = hash;
 }
 
@@ -129,8 +128,7 @@ static emp_status grow_names(emp_node_table *t, size_t count, emp_error *err)
     larger.slot = emp_calloc_for_random_access(larger.capacity, sizeof *larger.slot);
     if (larger.slot == NULL) return EMP_ERROR(EMP_ENOMEM, "names of %zu ops", count);
     for (size_t i = 0; i < t->capacity; i++)
-        if (t->slot[i].name != NULL)
-            put_name(&larger, t->slot[i].name, t->slot[i].id, t->slot[i].hash);
+        if (t->slot[i].number != 0) put_name(&larger, t->slot[i].number, t->slot[i].hash);
     emp_free(t->slot);
     *t = larger;
     return EMP_OK;
@@ -238,12 +236,34 @@ static emp_status commit_node(emp_graph_builder *b, const emp_node_name *name,
                               emp_op_id *op, emp_error *err)
 {
     EMP_CHECK(grow_names(&b->id_of_name, (size_t)b->node_count + 1, err));
-    put_name(&b->id_of_name, b->node[b->node_count].name, b->node_count, name->hash);
     *op = b->node_count++;
+    put_name(&b->id_of_name, b->node_count, name->hash);
     return EMP_OK;
 }
 
-/* Copies edges that are known to be complete, after checking them. */
+/* Makes room in the arena for so many edges, and up to a power of two; in place of the full row \a edges if that is the
+ * newest of the arena. NULL: out of memory. */
+static void *extend_edges(emp_graph_builder *b, const void *edges, int32_t count,
+                          int32_t wanted, size_t size)
+{
+    size_t room = wanted > 0 ? 1 : 0;
+
+    while (room < (size_t)wanted) room *= 2;
+    return emp_arena_extend(&b->scratch, edges, (size_t)count * size, room * size,
+                            sizeof(emp_op_id));
+}
+
+static bool is_full(int32_t count) { return (count & (count - 1)) == 0; }
+
+/* Room for twice as many edges as a full row has. */
+static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
+                        size_t size)
+{
+    if (count > INT32_MAX / 2) return NULL;
+    return extend_edges(b, edges, count, count + 1, size);
+}
+
+/* Copies edges after checking them. */
 static emp_status set_edges(emp_graph_builder *b, emp_node *node, const emp_port *inputs,
                             int32_t input_count, const emp_op_id *controls,
                             int32_t control_count, emp_error *err)
@@ -262,14 +282,10 @@ static emp_status set_edges(emp_graph_builder *b, emp_node *node, const emp_port
                              "op \"%s\", control input %d: op %d is outside 0..%d",
                              node->name, i, controls[i], b->node_count - 1);
     }
-    node->input_count = node->input_capacity = input_count;
-    node->control_count = node->control_capacity = control_count;
-    node->input =
-        emp_arena_extend(&b->scratch, NULL, 0, (size_t)input_count * sizeof *node->input,
-                         sizeof(emp_op_id));
-    node->control = emp_arena_extend(&b->scratch, NULL, 0,
-                                     (size_t)control_count * sizeof *node->control,
-                                     sizeof(emp_op_id));
+    node->input_count = input_count;
+    node->control_count = control_count;
+    node->input = extend_edges(b, NULL, 0, input_count, sizeof *node->input);
+    node->control = extend_edges(b, NULL, 0, control_count, sizeof *node->control);
     if (node->input == NULL || node->control == NULL)
         return EMP_ERROR(EMP_ENOMEM, "%d edges of op \"%s\"", input_count + control_count,
                          node->name);
@@ -334,7 +350,7 @@ static emp_status keep_outputs(emp_graph_builder *b, emp_node *node, int32_t cou
     if (output == NULL)
         return EMP_ERROR(EMP_ENOMEM, "%d outputs of op \"%s\"", count, node->name);
     node->output = output;
-    node->output_count = count;
+    node->output_count = (uint16_t)count;
     return EMP_OK;
 }
 
@@ -457,23 +473,6 @@ emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
     return commit_node(b, &expected, op, err);
 }
 
-/* Makes room in an arena-held array of an op: by one item where it is the newest of the arena, else by a copy
- * of twice as many, whose old one stays in the arena. */
-static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
-                        int32_t *capacity, size_t size)
-{
-    const size_t used = (size_t)count * size;
-    const bool   is_newest =
-        emp_arena_has_room_behind(&b->scratch, edges, used, used + size);
-
-    if (count > INT32_MAX / 2) return NULL;
-    const int32_t wanted = count == 0 || is_newest ? count + 1 : 2 * count;
-    void *larger = emp_arena_extend(&b->scratch, edges, used, (size_t)wanted * size,
-                                    sizeof(emp_op_id));
-    if (larger != NULL) *capacity = wanted;
-    return larger;
-}
-
 /* The number of results says what there is room for: a power of two is full, and is doubled. */
 emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
                                           int32_t number, int64_t copy_bytes,
@@ -484,8 +483,7 @@ emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
         return EMP_ERROR(EMP_EINVAL, "result %d of op %d, of %lld bytes", number, op,
                          (long long)copy_bytes);
     emp_node *node = &b->node[op];
-    bool      is_full = number > 0 && (number & (number - 1)) == 0;
-    if (is_full) {
+    if (number > 0 && is_full(number)) {
         const size_t     used = (size_t)number * sizeof *node->output;
         emp_tensor_info *larger = emp_arena_extend(&b->scratch, node->output, used,
                                                    2 * used, _Alignof(emp_tensor_info));
@@ -507,9 +505,8 @@ emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,
                          from.op, from.index, consumer, b->node_count - 1,
                          EMP_MAX_OUTPUTS - 1);
     emp_node *node = &b->node[consumer];
-    if (node->input_count == node->input_capacity) {
-        emp_port *larger = grow_edges(b, node->input, node->input_count,
-                                      &node->input_capacity, sizeof *larger);
+    if (is_full(node->input_count)) {
+        emp_port *larger = grow_edges(b, node->input, node->input_count, sizeof *larger);
         if (larger == NULL)
             return EMP_ERROR(EMP_ENOMEM, "inputs of op \"%s\"", node->name);
         node->input = larger;
@@ -526,9 +523,9 @@ emp_status emp_graph_builder_add_control(emp_graph_builder *b, emp_op_id from,
         return EMP_ERROR(EMP_EINVAL, "control edge %d -> %d: ops are 0..%d", from,
                          consumer, b->node_count - 1);
     emp_node *node = &b->node[consumer];
-    if (node->control_count == node->control_capacity) {
-        emp_op_id *larger = grow_edges(b, node->control, node->control_count,
-                                       &node->control_capacity, sizeof *larger);
+    if (is_full(node->control_count)) {
+        emp_op_id *larger =
+            grow_edges(b, node->control, node->control_count, sizeof *larger);
         if (larger == NULL)
             return EMP_ERROR(EMP_ENOMEM, "control inputs of op \"%s\"", node->name);
         node->control = larger;

@@ -11,32 +11,36 @@
 
 enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 
-/** An op under construction. All pointers lead into the builder's arenas; attributes and outputs that are equal are kept
- * once. */
+/** Facts that few ops have. */
 typedef struct {
-    const char          *name;
-    const emp_op_attrs  *attrs;
-    emp_stated_op       *stated;     /**< of all nodes, or NULL of all */
     int64_t             *model_ns;   /**< [stated models] -1 = as stated; NULL = of all */
     emp_traced_kernel   *kernel;     /**< NULL: nothing is said */
     emp_collective_part *collective; /**< NULL: nothing is said */
-    emp_port            *input;
-    emp_op_id           *control;
-    emp_tensor_info     *output; /**< written only where the node states its costs */
-    int32_t              type;
-    int32_t              input_count, input_capacity;
-    int32_t              control_count, control_capacity;
-    int32_t              output_count;
-    bool                 is_inferred, is_target;
-    bool has_stated_outputs; /**< shapes and types: infer functions are not asked */
+} emp_node_facts;
+
+/** An op under construction. All pointers lead into the builder's arenas; attributes and outputs that are equal are kept
+ * once. Rows of edges have room for a power of two of them, so that their counts say when they are full. */
+typedef struct {
+    const char         *name;
+    const emp_op_attrs *attrs;
+    emp_stated_op      *stated; /**< of all nodes, or NULL of all */
+    emp_node_facts     *facts;  /**< NULL: it has none */
+    emp_port           *input;
+    emp_op_id          *control;
+    emp_tensor_info    *output; /**< written only where the node states its costs */
+    int32_t             type, input_count, control_count;
+    uint16_t            output_count; /**< at most EMP_MAX_OUTPUTS */
+    bool                is_inferred : 1, is_target : 1;
+    bool has_stated_outputs : 1; /**< shapes and types: infer functions are not asked */
 } emp_node;
+
+_Static_assert(sizeof(emp_node) == 72, "large graphs have millions of them");
 
 /** Ids of nodes by their names: open addressing with linear probing, at most three quarters full. */
 typedef struct {
     struct {
-        const char *name; /**< of the node; NULL = free slot */
-        emp_op_id   id;
-        uint32_t    hash;
+        emp_op_id number; /**< of the node, from 1; 0 = free slot */
+        uint32_t  hash;
     } * slot;
     size_t capacity; /**< a power of two, or 0 */
 } emp_node_table;

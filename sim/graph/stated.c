@@ -40,6 +40,23 @@ int32_t emp_graph_find_stated_model(const emp_graph *graph, const char *name)
 
 /* ---- the builder ---- */
 
+static const emp_node_facts no_facts;
+
+/* The facts of a node, to be added to; NULL: out of memory. */
+static emp_node_facts *facts_of(emp_graph_builder *b, emp_op_id op)
+{
+    emp_node *node = &b->node[op];
+
+    if (node->facts == NULL)
+        node->facts = emp_arena_alloc(&b->scratch, sizeof *node->facts);
+    return node->facts;
+}
+
+static const emp_node_facts *known_facts(const emp_graph_builder *b, emp_op_id op)
+{
+    return b->node[op].facts != NULL ? b->node[op].facts : &no_facts;
+}
+
 static bool is_stated_op(const emp_graph_builder *b, emp_op_id op)
 {
     return op >= 0 && op < b->node_count && b->node[op].stated != NULL;
@@ -75,15 +92,16 @@ emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int3
     if (!is_stated_op(b, op) || model < 0 || model >= b->stated_model_count || gpu_ns < 0)
         return EMP_ERROR(EMP_EINVAL, "%lld ns of op %d on device model %d",
                          (long long)gpu_ns, op, model);
-    emp_node *node = &b->node[op];
-    size_t    models = (size_t)b->stated_model_count;
-    if (node->model_ns == NULL) {
-        node->model_ns = emp_arena_alloc(&b->scratch, models * sizeof *node->model_ns);
-        if (node->model_ns == NULL)
-            return EMP_ERROR(EMP_ENOMEM, "times of op \"%s\"", node->name);
-        for (size_t i = 0; i < models; i++) node->model_ns[i] = -1;
+    emp_node_facts *facts = facts_of(b, op);
+    size_t          models = (size_t)b->stated_model_count;
+    if (facts != NULL && facts->model_ns == NULL) {
+        facts->model_ns = emp_arena_alloc(&b->scratch, models * sizeof *facts->model_ns);
+        for (size_t i = 0; facts->model_ns != NULL && i < models; i++)
+            facts->model_ns[i] = -1;
     }
-    node->model_ns[model] = gpu_ns;
+    if (facts == NULL || facts->model_ns == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "times of op \"%s\"", b->node[op].name);
+    facts->model_ns[model] = gpu_ns;
     b->has_model_times = true;
     return EMP_OK;
 }
@@ -94,11 +112,12 @@ emp_status emp_graph_builder_describe_kernel(emp_graph_builder *b, emp_op_id op,
 {
     if (!is_stated_op(b, op))
         return EMP_ERROR(EMP_EINVAL, "op %d does not state its costs", op);
+    emp_node_facts    *facts = facts_of(b, op);
     emp_traced_kernel *copy = emp_arena_alloc(&b->scratch, sizeof *copy);
-    if (copy == NULL)
+    if (facts == NULL || copy == NULL)
         return EMP_ERROR(EMP_ENOMEM, "the kernel of op \"%s\"", b->node[op].name);
     *copy = *kernel;
-    b->node[op].kernel = copy;
+    facts->kernel = copy;
     b->has_kernels = true;
     return EMP_OK;
 }
@@ -129,12 +148,12 @@ emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
     EMP_CHECK(allocate(g, models, b->has_kernels, err));
     for (int32_t m = 0; m < models; m++) g->stated_model[m] = b->stated_model[m];
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        const emp_node *node = &b->node[op];
-        if (node->kernel != NULL) g->traced[op] = *node->kernel;
+        const emp_node_facts *facts = known_facts(b, op);
+        if (facts->kernel != NULL) g->traced[op] = *facts->kernel;
         for (int32_t m = 0; m < models; m++) {
-            int64_t ns = node->model_ns == NULL ? -1 : node->model_ns[m];
+            int64_t ns = facts->model_ns == NULL ? -1 : facts->model_ns[m];
             g->stated_model_ns[(size_t)m * (size_t)g->op_count + (size_t)op] =
-                ns < 0 ? node->stated->cost.gpu_ns : ns;
+                ns < 0 ? b->node[op].stated->cost.gpu_ns : ns;
         }
     }
     return EMP_OK;
@@ -180,11 +199,12 @@ emp_status emp_graph_builder_set_collective(emp_graph_builder *b, emp_op_id op,
         part->set > b->node_count)
         return EMP_ERROR(EMP_EINVAL, "a collective of %d ranks and %lld bytes as op %d",
                          part->ranks, (long long)part->bytes, op);
-    emp_node *node = &b->node[op];
-    node->collective = emp_arena_alloc(&b->scratch, sizeof *node->collective);
-    if (node->collective == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "collective \"%s\"", node->name);
-    *node->collective = *part;
+    emp_node_facts      *facts = facts_of(b, op);
+    emp_collective_part *copy = emp_arena_alloc(&b->scratch, sizeof *copy);
+    if (facts == NULL || copy == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "collective \"%s\"", b->node[op].name);
+    *copy = *part;
+    facts->collective = copy;
     b->has_collectives = true;
     return EMP_OK;
 }
@@ -247,8 +267,9 @@ emp_status emp_collectives_finish(emp_graph_builder *b, emp_graph *g, emp_error 
     if (!b->has_collectives && !has_collective_type(g)) return EMP_OK;
     EMP_CHECK(allocate_collectives(g, err));
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        if (b->node[op].collective != NULL)
-            g->collective[op] = *b->node[op].collective;
+        const emp_node_facts *facts = known_facts(b, op);
+        if (facts->collective != NULL)
+            g->collective[op] = *facts->collective;
         else if (g->stated == NULL &&
                  emp_collective_of_type(&what, g->type_name[g->type[op]]))
             g->collective[op] = part_of(g, op, what);

@@ -192,8 +192,8 @@ static emp_status call(emp_hlo_lowering *l, const emp_hlo_frame *f,
 
     if (inner.depth > DEPTH_MAX)
         return EMP_ERROR(EMP_EUNSUPPORTED, "line %d: more than %d calls in each other",
-                         emp_hlo_line(l->m, i->name.data), DEPTH_MAX);
-    emp_hlo_path(path, f->path, i, iteration);
+                         emp_hlo_line(l->m, l->m->begin + i->name_at), DEPTH_MAX);
+    emp_hlo_path(path, f->path, l->m, i, iteration);
     return emp_hlo_run(l, &inner, result, err);
 }
 
@@ -213,8 +213,8 @@ static bool fits(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t firs
             l->notes,
             "line %d: the operands of %.*s are not the parameters of "
             "%.*s",
-            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name),
-            EMP_SLICE_ARG(c->name));
+            emp_hlo_line(l->m, l->m->begin + i->name_at),
+            EMP_SLICE_ARG(emp_hlo_name(l->m, i)), EMP_SLICE_ARG(c->name));
     return is_right;
 }
 
@@ -304,18 +304,25 @@ static emp_status trip_count(const emp_hlo_lowering *l, const emp_hlo_instructio
     return EMP_OK;
 }
 
+/* The computation that says whether a loop goes on; -1: there is none. */
+static int32_t condition_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    emp_slice list = emp_hlo_text_of(m, i, "condition"), name;
+
+    (void)emp_hlo_next_item(&list, &name);
+    return emp_hlo_find(m, name);
+}
+
 /* Iterations until the condition must be false, worked out from constants; -1: they depend only on data, or are so
  * many that a graph could not hold them. \a is_bound: data may make it false earlier. */
 static emp_status count_iterations(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                    const emp_hlo_instruction *i, int64_t *count,
                                    bool *is_bound, emp_error *err)
 {
-    emp_slice  list = emp_hlo_text_of(l->m, i, "condition"), name;
-    loop_state s = {0};
-    emp_status st = EMP_OK;
+    const int32_t condition = condition_of(l->m, i);
+    loop_state    s = {0};
+    emp_status    st = EMP_OK;
 
-    (void)emp_hlo_next_item(&list, &name);
-    int32_t condition = emp_hlo_find(l->m, name);
     *count = -1;
     *is_bound = condition < 0;
     if (condition < 0) return EMP_OK;
@@ -384,14 +391,14 @@ emp_status emp_hlo_lower_loop(emp_hlo_lowering *l, const emp_hlo_frame *f,
     if (is_bound && count < 0) {
         emp_import_notes_assume(l->notes,
                                 "%.*s has one iteration, as its length depends on data",
-                                EMP_SLICE_ARG(i->name));
+                                EMP_SLICE_ARG(emp_hlo_name(l->m, i)));
         count = 1;
     } else if (is_bound) {
         emp_import_notes_assume(
             l->notes,
             "%.*s has all of its %lld iterations, though its data may "
             "end it earlier",
-            EMP_SLICE_ARG(i->name), (long long)count);
+            EMP_SLICE_ARG(emp_hlo_name(l->m, i)), (long long)count);
     }
     if (count >= 0) return run_loop(l, f, i, count, value, err);
     if (is_right)
@@ -399,19 +406,20 @@ emp_status emp_hlo_lower_loop(emp_hlo_lowering *l, const emp_hlo_frame *f,
             l->notes,
             "line %d: %.*s has no known_trip_count in its backend_config, and its "
             "condition is still true after %d iterations",
-            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name), ITERATIONS_MAX);
+            emp_hlo_line(l->m, l->m->begin + i->name_at),
+            EMP_SLICE_ARG(emp_hlo_name(l->m, i)), ITERATIONS_MAX);
     return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
 }
 
 /* ---- branches ---- */
 
 /* The branch with the most instructions; its place among them all is its operand's, behind the condition. */
-static int32_t longest_branch(const emp_hlo_lowering *l, const emp_hlo_instruction *i,
+static int32_t longest_branch(const emp_hlo_module *m, const emp_hlo_instruction *i,
                               int32_t *place)
 {
-    emp_slice list = emp_hlo_text_of(l->m, i, "branch_computations"), name;
-    emp_slice sides[] = {emp_hlo_text_of(l->m, i, "true_computation"),
-                         emp_hlo_text_of(l->m, i, "false_computation")};
+    emp_slice list = emp_hlo_text_of(m, i, "branch_computations"), name;
+    emp_slice sides[] = {emp_hlo_text_of(m, i, "true_computation"),
+                         emp_hlo_text_of(m, i, "false_computation")};
     int32_t   longest = -1;
 
     for (int32_t at = 0;; at++) {
@@ -420,9 +428,9 @@ static int32_t longest_branch(const emp_hlo_lowering *l, const emp_hlo_instructi
         } else if (!emp_hlo_next_item(&list, &name)) {
             return longest;
         }
-        int32_t c = emp_hlo_find(l->m, name);
-        if (c < 0 || (longest >= 0 &&
-                      l->m->computation[c].count <= l->m->computation[longest].count))
+        int32_t c = emp_hlo_find(m, name);
+        if (c < 0 ||
+            (longest >= 0 && m->computation[c].count <= m->computation[longest].count))
             continue;
         longest = c;
         *place = at;
@@ -433,7 +441,7 @@ emp_status emp_hlo_lower_conditional(emp_hlo_lowering *l, const emp_hlo_frame *f
                                      const emp_hlo_instruction *i, int32_t *value,
                                      emp_error *err)
 {
-    int32_t place = 0, branch = longest_branch(l, i, &place);
+    int32_t place = 0, branch = longest_branch(l->m, i, &place);
     bool    is_right = branch >= 0 && branch != l->m->entry &&
                     fits(l, i, 1 + place, 1, branch) &&
                     tensors_of_root(l, branch) == i->tensor_count;
@@ -442,14 +450,47 @@ emp_status emp_hlo_lower_conditional(emp_hlo_lowering *l, const emp_hlo_frame *f
         emp_import_notes_problem(l->notes,
                                  "line %d: the branches of %.*s are no computations of "
                                  "its operands",
-                                 emp_hlo_line(l->m, i->name.data),
-                                 EMP_SLICE_ARG(i->name));
+                                 emp_hlo_line(l->m, l->m->begin + i->name_at),
+                                 EMP_SLICE_ARG(emp_hlo_name(l->m, i)));
         return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
     }
     emp_import_notes_assume(l->notes, "%.*s takes the longest of its branches, %.*s",
-                            EMP_SLICE_ARG(i->name),
+                            EMP_SLICE_ARG(emp_hlo_name(l->m, i)),
                             EMP_SLICE_ARG(l->m->computation[branch].name));
     int32_t             argument = emp_hlo_operand_value(l, f, i, 1 + place);
     const emp_hlo_scope scope = {.outer = f->scope, .call = i, .first = 1 + place};
     return call(l, f, i, branch, &argument, &scope, -1, value, err);
+}
+
+/* ---- what is looked into ---- */
+
+static bool makes_number(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
+        if (is_whole(m->tensor[t])) return true;
+    return false;
+}
+
+static emp_status recall(emp_hlo_reader *r, int32_t computation, emp_error *err)
+{
+    return computation < 0 ? EMP_OK : emp_hlo_reader_recall(r, computation, err);
+}
+
+emp_status emp_hlo_recall(emp_hlo_reader *r, emp_error *err)
+{
+    const emp_hlo_module *m = r->m;
+    int32_t               place;
+
+    /* those that are recalled come last */
+    for (int32_t n = 0; n < m->instruction_count; n++) {
+        const emp_hlo_instruction i = m->instruction[n];
+        const emp_hlo_what        what = emp_hlo_op(m, &i)->what;
+        if (what == EMP_HLO_CALL || what == EMP_HLO_WHILE ||
+            (what == EMP_HLO_FUSION && makes_number(m, &i)))
+            EMP_CHECK(recall(r, i.called, err));
+        if (what == EMP_HLO_WHILE) EMP_CHECK(recall(r, condition_of(m, &i), err));
+        if (what == EMP_HLO_CONDITIONAL)
+            EMP_CHECK(recall(r, longest_branch(m, &i, &place), err));
+    }
+    return EMP_OK;
 }

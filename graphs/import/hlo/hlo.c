@@ -6,6 +6,7 @@
 #include "base/text/units.h"
 #include "graphs/import/hlo/lower.h"
 #include "graphs/import/hlo/module.h"
+#include "graphs/import/hlo/parse.h"
 #include "graphs/import/notes/readers.h"
 
 static const emp_hlo_computation *entry_of(const emp_hlo_module *m)
@@ -168,8 +169,8 @@ static void describe(const emp_hlo_module *m, const emp_hlo_states *states,
     emp_import_notes_say(
         notes, "HLO of the module %.*s, %s, with %d instruction%s in %d computation%s",
         EMP_SLICE_ARG(m->name), m->is_scheduled ? "compiled" : "not compiled",
-        m->instruction_count, emp_units_plural(m->instruction_count),
-        m->computation_count, emp_units_plural(m->computation_count));
+        m->read_count, emp_units_plural(m->read_count), m->computation_count,
+        emp_units_plural(m->computation_count));
     if (!m->is_scheduled)
         emp_import_notes_assume(notes,
                                 "each op is a kernel of its own, as XLA has not compiled "
@@ -191,16 +192,33 @@ static void describe(const emp_hlo_module *m, const emp_hlo_states *states,
                                 (long long)devices);
 }
 
+/* Costs computations as they are read, and keeps the text of kernels only. */
+static emp_status read_computations(emp_hlo_reader *reader, emp_hlo_kernels *kernels,
+                                    emp_error *err)
+{
+    bool is_there;
+
+    for (;;) {
+        EMP_CHECK(emp_hlo_reader_next(reader, &is_there, err));
+        if (!is_there) return EMP_OK;
+        EMP_CHECK(emp_hlo_kernels_add(kernels, err));
+        emp_hlo_reader_forget(reader);
+    }
+}
+
 emp_status emp_hlo_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
 {
     emp_status      st = EMP_OK;
+    emp_hlo_reader  reader = {0};
     emp_hlo_module  module = {0};
-    emp_hlo_kernels kernels = {0};
+    emp_hlo_kernels kernels = {.m = &module, .notes = r->notes};
     emp_hlo_states  states = {0};
 
-    EMP_TRY(emp_hlo_parse(&module, r->bytes, r->notes, err));
-    EMP_TRY(emp_hlo_kernels_init(&kernels, &module, r->notes, err));
+    EMP_TRY(emp_hlo_reader_begin(&reader, &module, r->bytes, r->notes, err));
+    EMP_TRY(read_computations(&reader, &kernels, err));
     EMP_TRY(emp_import_notes_check(r->notes, err));
+    EMP_TRY(emp_hlo_recall(&reader, err));
+    emp_hlo_reader_clear(&reader);
     EMP_TRY(hlo_states_find(&states, &module, &kernels, err));
     describe(&module, &states, r->notes);
     EMP_TRY(emp_hlo_lower(builder, &kernels, &states,
@@ -213,5 +231,6 @@ cleanup:
     emp_arrays_clear(&states.arrays);
     emp_hlo_kernels_clear(&kernels);
     emp_hlo_module_clear(&module);
+    emp_hlo_reader_clear(&reader);
     return st;
 }

@@ -533,7 +533,7 @@ static emp_status count_instruction(const emp_hlo_kernels     *k,
     if (!computes(op->what)) return EMP_OK;
     if (op->what == EMP_HLO_CUSTOM) return count_call(k, i, cost, err);
     if (i->called >= 0)
-        add_body(cost, &k->body[i->called].cost);
+        add_body(cost, k->body[i->called].cost);
     else if (work == EMP_WORK_PRODUCT)
         is_right = hlo_add_dot(k->m, i, cost, reason);
     else if (work == EMP_WORK_CONVOLUTION)
@@ -542,8 +542,8 @@ static emp_status count_instruction(const emp_hlo_kernels     *k,
         count_by_type(k->m, i, cost);
     if (!is_right)
         emp_import_notes_problem(k->notes, "line %d: %.*s %s",
-                                 emp_hlo_line(k->m, i->name.data), EMP_SLICE_ARG(i->name),
-                                 reason);
+                                 emp_hlo_line(k->m, k->m->begin + i->name_at),
+                                 EMP_SLICE_ARG(emp_hlo_name(k->m, i)), reason);
     return EMP_OK;
 }
 
@@ -587,7 +587,7 @@ static int64_t read_of(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
             m, i, operand < i->operand_count / 2 ? operand + first_update(i) : operand);
     case EMP_HLO_FUSION:
         if (operand >= m->computation[i->called].parameter_count) return 0;
-        return k->read[m->computation[i->called].first_parameter + operand];
+        return k->read[k->body[i->called].first_read + operand];
     case EMP_HLO_VIEW:
     case EMP_HLO_TUPLE:
     case EMP_HLO_PART: return 0;
@@ -612,7 +612,7 @@ static int64_t written_by_one(const emp_hlo_kernels *k, const emp_hlo_instructio
         for (int32_t o = first_update(i); o < i->operand_count; o++)
             bytes = add(bytes, bytes_of_operand(m, i, o));
         return bytes;
-    case EMP_HLO_FUSION: return k->body[i->called].cost.bytes_written;
+    case EMP_HLO_FUSION: return k->body[i->called].cost->bytes_written;
     case EMP_HLO_PARAMETER: return 0;
     default: return bytes_made_by(m, i);
     }
@@ -646,53 +646,103 @@ static int32_t updated_by(const emp_hlo_kernels *k, const emp_hlo_computation *c
     return what_of(m, target) == EMP_HLO_PARAMETER && is_whole ? target->number : -1;
 }
 
-static emp_status cost_computation(emp_hlo_kernels *k, int32_t number, emp_error *err)
+static emp_status keep_cost(const emp_op_cost **kept, emp_hlo_kernels *k,
+                            const emp_op_cost *cost, emp_error *err)
 {
-    const emp_hlo_module      *m = k->m;
-    const emp_hlo_computation *c = &m->computation[number];
-    emp_hlo_body              *body = &k->body[number];
+    *kept = emp_value_keep(&k->kept, &k->costs, cost, sizeof *cost);
+    return *kept != NULL ? EMP_OK : EMP_ERROR(EMP_ENOMEM, "cost of a kernel");
+}
+
+/* Adds to the bytes that the computation reads of its parameters. */
+static void count_reads(emp_hlo_kernels *k, const emp_hlo_instruction *i,
+                        int32_t first_read)
+{
+    const emp_hlo_module *m = k->m;
+
+    for (int32_t o = 0; o < i->operand_count; o++) {
+        const emp_hlo_instruction *from = origin_of(k, emp_hlo_operand(m, i, o));
+        if (what_of(m, from) != EMP_HLO_PARAMETER || from->is_broken) continue;
+        int64_t *read = &k->read[first_read + from->number];
+        *read = add(*read, read_of(k, i, o));
+        int64_t all = emp_hlo_bytes(m, from);
+        if (*read > all) *read = all;
+    }
+}
+
+/* As part of one kernel. */
+static emp_status cost_body(emp_hlo_kernels *k, const emp_hlo_computation *c,
+                            emp_hlo_body *body, emp_error *err)
+{
+    const emp_hlo_module *m = k->m;
+    emp_op_cost           cost = {0};
 
     for (int32_t n = c->first; n < c->first + c->count; n++) {
         const emp_hlo_instruction *i = &m->instruction[n];
-        k->origin[n] = n;
         if (i->is_broken) continue;
-        if (what_of(m, i) == EMP_HLO_VIEW)
-            k->origin[n] = k->origin[m->operand[i->first_operand]];
-        EMP_CHECK(count_instruction(k, i, &body->cost, err));
-        for (int32_t o = 0; o < i->operand_count; o++) {
-            const emp_hlo_instruction *from = origin_of(k, emp_hlo_operand(m, i, o));
-            if (what_of(m, from) != EMP_HLO_PARAMETER || from->is_broken) continue;
-            int64_t *read = &k->read[c->first_parameter + from->number];
-            *read = add(*read, read_of(k, i, o));
-            int64_t all = emp_hlo_bytes(m, from);
-            if (*read > all) *read = all;
-        }
+        EMP_CHECK(count_instruction(k, i, &cost, err));
+        count_reads(k, i, body->first_read);
     }
-    if (m->instruction[c->root].is_broken) return EMP_OK;
-    body->cost.bytes_written = written_by(k, &m->instruction[c->root]);
-    body->updated = updated_by(k, c);
-    return EMP_OK;
+    if (!m->instruction[c->root].is_broken) {
+        cost.bytes_written = written_by(k, &m->instruction[c->root]);
+        body->updated = updated_by(k, c);
+    }
+    return keep_cost(&body->cost, k, &cost, err);
 }
 
-emp_status emp_hlo_kernels_init(emp_hlo_kernels *k, const emp_hlo_module *m,
-                                emp_import_notes *notes, emp_error *err)
+/* As kernels, of which nothing is a part. */
+static emp_status cost_entry(emp_hlo_kernels *k, const emp_hlo_computation *c,
+                             emp_error *err)
 {
-    *k = (emp_hlo_kernels){.m = m, .notes = notes};
-    k->body = EMP_ADD_ARRAY(&k->arrays, emp_hlo_body, (size_t)m->computation_count);
-    k->read = EMP_ADD_ARRAY(&k->arrays, int64_t, (size_t)m->parameter_count);
-    k->origin = EMP_ADD_ARRAY(&k->arrays, int32_t, (size_t)m->instruction_count);
-    if (k->arrays.is_short)
-        return EMP_ERROR(EMP_ENOMEM, "kernels of %d instructions", m->instruction_count);
-    for (int32_t c = 0; c < m->computation_count; c++) {
-        k->body[c].updated = -1;
-        EMP_CHECK(cost_computation(k, c, err));
+    const emp_op_cost *cost;
+
+    for (int32_t n = c->first; n < c->first + c->count; n++) {
+        const emp_hlo_instruction *i = &k->m->instruction[n];
+        if (!i->is_broken && computes(what_of(k->m, i)))
+            EMP_CHECK(emp_hlo_kernel_cost(k, i, &cost, err));
     }
     return EMP_OK;
 }
 
-void emp_hlo_kernels_clear(emp_hlo_kernels *k) { emp_arrays_clear(&k->arrays); }
+/* A view of a view is one of what that is a view of. */
+static void find_origins(emp_hlo_kernels *k, const emp_hlo_computation *c)
+{
+    const emp_hlo_module *m = k->m;
 
-emp_status emp_hlo_kernel_cost(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
+    for (int32_t n = c->first; n < c->first + c->count; n++) {
+        const emp_hlo_instruction *i = &m->instruction[n];
+        const bool is_view = !i->is_broken && what_of(m, i) == EMP_HLO_VIEW;
+        k->origin[n] = is_view ? k->origin[m->operand[i->first_operand]] : n;
+    }
+}
+
+emp_status emp_hlo_kernels_add(emp_hlo_kernels *k, emp_error *err)
+{
+    const int32_t              number = k->m->computation_count - 1;
+    const emp_hlo_computation *c = &k->m->computation[number];
+    const int64_t              reads = (int64_t)k->read_count + c->parameter_count;
+
+    EMP_CHECK(EMP_GROW(k->body, number + 1, k->body_capacity));
+    EMP_CHECK(EMP_GROW(k->read, reads, k->read_capacity));
+    EMP_CHECK(EMP_GROW(k->origin, k->m->instruction_count, k->origin_capacity));
+    k->body[number] = (emp_hlo_body){.updated = -1, .first_read = k->read_count};
+    while (k->read_count < reads) k->read[k->read_count++] = 0;
+    find_origins(k, c);
+    if (number == k->m->entry) return cost_entry(k, c, err);
+    return cost_body(k, c, &k->body[number], err);
+}
+
+void emp_hlo_kernels_clear(emp_hlo_kernels *k)
+{
+    emp_free(k->body);
+    emp_free(k->read);
+    emp_free(k->origin);
+    emp_free((void *)k->cost);
+    emp_value_set_clear(&k->kept);
+    emp_arena_clear(&k->costs);
+    *k = (emp_hlo_kernels){0};
+}
+
+static emp_status compute_cost(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
                                emp_op_cost *cost, emp_error *err)
 {
     *cost = (emp_op_cost){.kernels = 1};
@@ -702,6 +752,22 @@ emp_status emp_hlo_kernel_cost(const emp_hlo_kernels *k, const emp_hlo_instructi
     cost->bytes_written = add(cost->bytes_written, written_by_one(k, i));
     cost->workspace_bytes = emp_hlo_made_by(k->m, i).workspace_bytes;
     raise_class(cost, EMP_OP_MOVEMENT);
+    return EMP_OK;
+}
+
+emp_status emp_hlo_kernel_cost(emp_hlo_kernels *k, const emp_hlo_instruction *i,
+                               const emp_op_cost **cost, emp_error *err)
+{
+    const int32_t n = (int32_t)(i - k->m->instruction);
+    emp_op_cost   own;
+
+    EMP_CHECK(EMP_GROW(k->cost, k->m->instruction_count, k->cost_capacity));
+    while (k->cost_count < k->m->instruction_count) k->cost[k->cost_count++] = NULL;
+    if (k->cost[n] == NULL) {
+        EMP_CHECK(compute_cost(k, i, &own, err));
+        EMP_CHECK(keep_cost(&k->cost[n], k, &own, err));
+    }
+    *cost = k->cost[n];
     return EMP_OK;
 }
 

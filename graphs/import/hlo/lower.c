@@ -109,7 +109,7 @@ static emp_node_name hlo_op_name(char                  name[EMP_HLO_OP_NAME_BYTE
     size_t          length = add_text(name, 0, scope_of(m, i), SCOPE_BYTES, false);
 
     length = add_text(name, length, outer, PATH_BYTES, false);
-    length = add_text(name, length, i->name, OWN_BYTES, true);
+    length = add_text(name, length, emp_hlo_name(m, i), OWN_BYTES, true);
     for (size_t c = 0; c < length; c++)
         if ((unsigned char)name[c] < ' ' || (unsigned char)name[c] >= '\x7f')
             name[c] = '?';
@@ -121,14 +121,15 @@ static emp_node_name hlo_op_name(char                  name[EMP_HLO_OP_NAME_BYTE
 }
 
 void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
-                  const emp_hlo_instruction *call, int64_t iteration)
+                  const emp_hlo_module *m, const emp_hlo_instruction *call,
+                  int64_t iteration)
 {
-    char number[24] = "";
+    char            number[24] = "";
+    const emp_slice name = emp_hlo_name(m, call);
 
     if (iteration >= 0) snprintf(number, sizeof number, ".%" PRId64, iteration);
     snprintf(path, PATH_BYTES, "%s%s%.*s%s", outer, outer[0] != '\0' ? "/" : "",
-             (int)(call->name.size < OWN_BYTES ? call->name.size : OWN_BYTES),
-             call->name.data, number);
+             (int)(name.size < OWN_BYTES ? name.size : OWN_BYTES), name.data, number);
 }
 
 /* ---- lowering ---- */
@@ -146,7 +147,8 @@ static emp_status charge(emp_hlo_lowering *l, const emp_hlo_instruction *i, int6
     if (l->budget_bytes >= 0) return EMP_OK;
     return EMP_ERROR(EMP_EUNSUPPORTED,
                      "line %d: its loops and calls run more ops than are read, at %.*s",
-                     emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name));
+                     emp_hlo_line(l->m, l->m->begin + i->name_at),
+                     EMP_SLICE_ARG(emp_hlo_name(l->m, i)));
 }
 
 /* ---- values ---- */
@@ -200,9 +202,10 @@ static emp_status make_tuple(emp_hlo_lowering *l, const emp_hlo_frame *f,
 void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t has,
                          int32_t wants)
 {
-    emp_import_notes_problem(
-        l->notes, "line %d: %.*s is given %d tensors where it has %d",
-        emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name), has, wants);
+    emp_import_notes_problem(l->notes,
+                             "line %d: %.*s is given %d tensors where it has %d",
+                             emp_hlo_line(l->m, l->m->begin + i->name_at),
+                             EMP_SLICE_ARG(emp_hlo_name(l->m, i)), has, wants);
 }
 
 /* A start passes on its operand, or the part of it that is the result. */
@@ -227,21 +230,6 @@ static emp_status end_of_start(emp_hlo_lowering *l, const emp_hlo_frame *f,
 }
 
 /* ---- ops ---- */
-
-static emp_status cost_of(emp_hlo_lowering *l, const emp_hlo_instruction *i,
-                          const emp_op_cost **cost, emp_error *err)
-{
-    const emp_op_cost **known = &l->cost_of[i - l->m->instruction];
-    emp_op_cost         own;
-
-    if (*known == NULL) {
-        EMP_CHECK(emp_hlo_kernel_cost(l->kernels, i, &own, err));
-        *known = emp_value_keep(&l->cost_set, &l->costs, &own, sizeof own);
-        if (*known == NULL) return EMP_ERROR(EMP_ENOMEM, "cost of a kernel");
-    }
-    *cost = *known;
-    return EMP_OK;
-}
 
 /* Reads all tensors of one operand. */
 static emp_status connect_operand(emp_hlo_lowering *l, const emp_hlo_frame *f,
@@ -363,7 +351,7 @@ static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
                        emp_hlo_operand(l->m, i, updated)->tensor_count == 1 &&
                        made.end - made.begin == 1 &&
                        l->port[emp_hlo_operand_value(l, f, i, updated)].op >= 0;
-    EMP_CHECK(cost_of(l, i, &cost, err));
+    EMP_CHECK(emp_hlo_kernel_cost(l->kernels, i, &cost, err));
     emp_op_attrs attrs = {.cost = cost, .is_in_place = is_in_place};
     if (is_entry(f)) attrs.colocation = emp_hlo_states_colocation(l->states, i);
     EMP_CHECK(add_op(l, f, i, &attrs, &op, value, err));
@@ -434,7 +422,8 @@ static emp_status add_instruction(emp_hlo_lowering *l, const emp_hlo_frame *f,
     case EMP_HLO_DONE: return end_of_start(l, f, i, value, err);
     case EMP_HLO_REFUSED:
         emp_import_notes_problem(l->notes, "line %d: %.*s is \"%s\", which is not read",
-                                 emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name),
+                                 emp_hlo_line(l->m, l->m->begin + i->name_at),
+                                 EMP_SLICE_ARG(emp_hlo_name(l->m, i)),
                                  emp_hlo_op(l->m, i)->type + sizeof "hlo." - 1);
         return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
     default: return add_kernel(l, f, i, value, err);
@@ -468,7 +457,7 @@ static void mark_targets(const emp_hlo_lowering *l, const emp_hlo_instruction *r
             emp_graph_builder_set_target(l->builder, l->port[value + t].op);
 }
 
-emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kernels,
+emp_status emp_hlo_lower(emp_graph_builder *builder, emp_hlo_kernels *kernels,
                          emp_hlo_states *states, int64_t budget_bytes, emp_error *err)
 {
     emp_status            st = EMP_OK;
@@ -483,11 +472,7 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
                                .scalar_steps = SCALAR_STEPS};
     const emp_hlo_frame   entry = {.c = &m->computation[m->entry], .path = ""};
 
-    l.cost_of =
-        EMP_ADD_ARRAY(&l.arrays, const emp_op_cost *, (size_t)m->instruction_count);
-    l.constant_of = EMP_ADD_ARRAY(&l.arrays, emp_op_id, (size_t)m->instruction_count);
-    if (l.arrays.is_short)
-        EMP_FAIL(EMP_ENOMEM, "costs of %d instructions", m->instruction_count);
+    EMP_TRY(EMP_ALLOC(l.constant_of, (size_t)m->instruction_count));
     EMP_TRY(emp_hlo_run(&l, &entry, &value, err));
     mark_targets(&l, &m->instruction[entry.c->root], value);
     EMP_TRY(emp_hlo_states_order(states, builder, err));
@@ -496,8 +481,6 @@ cleanup:
     if (st == EMP_EINVAL) st = EMP_EFORMAT;
     emp_free(l.port);
     emp_free(l.made);
-    emp_value_set_clear(&l.cost_set);
-    emp_arena_clear(&l.costs);
-    emp_arrays_clear(&l.arrays);
+    emp_free(l.constant_of);
     return st;
 }

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "graphs/import/hlo/module.h"
+#include "graphs/import/hlo/parse.h"
 #include "graphs/import/notes/notes.h"
 #include "sim/graph/graph_builder.h"
 
@@ -14,30 +15,35 @@
  * whatever is in it. Arithmetic counts as the type table counts it ("hlo.tanh").
  */
 
-/** The cost of one execution of a computation as part of one kernel. */
+/** One execution of a computation as part of one kernel. */
 typedef struct {
-    emp_op_cost cost;
-    int32_t     updated; /**< parameter whose buffer the result is written into; -1 */
+    const emp_op_cost *cost;
+    int32_t updated;    /**< parameter whose buffer the result is written into; -1 */
+    int32_t first_read; /**< of its parameters, in emp_hlo_kernels.read */
 } emp_hlo_body;
 
+/** Costs that are equal are kept once. Zero-initialise but for the first two members. */
 typedef struct {
     const emp_hlo_module *m; /**< borrowed */
     emp_import_notes     *notes;
-    emp_hlo_body         *body;   /**< [computation] */
-    int64_t              *read;   /**< [parameter] bytes that a kernel reads of it */
+    emp_hlo_body         *body;   /**< [computation]; of the entry, no costs */
+    int64_t              *read;   /**< bytes that a kernel reads of a parameter */
     int32_t              *origin; /**< [instruction] what it is a view of; itself */
-    emp_arrays            arrays;
+    const emp_op_cost   **cost;   /**< [instruction] as a kernel; NULL: not asked yet */
+    int32_t               read_count, cost_count;
+    int32_t               body_capacity, read_capacity, origin_capacity, cost_capacity;
+    emp_value_set         kept;
+    emp_arena             costs;
 } emp_hlo_kernels;
 
-/** Costs all computations, callees first. Problems go to \a notes. O(instructions + operands).
- * The caller clears \a k, also after a failure. \retval EMP_ENOMEM */
-emp_status emp_hlo_kernels_init(emp_hlo_kernels *k, const emp_hlo_module *m,
-                                emp_import_notes *notes, emp_error *err);
+/** Costs the computation that the module got last; the entry as kernels, and others as parts of one. Problems
+ * go to the notes. O(instructions + operands). The caller clears \a k, also after a failure. \retval EMP_ENOMEM */
+emp_status emp_hlo_kernels_add(emp_hlo_kernels *k, emp_error *err);
 void       emp_hlo_kernels_clear(emp_hlo_kernels *k);
 
-/** The cost of an instruction as a kernel of its own. O(operands). \retval EMP_ENOMEM */
-emp_status emp_hlo_kernel_cost(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
-                               emp_op_cost *cost, emp_error *err);
+/** The cost of an instruction as a kernel of its own. O(operands), then O(1). \retval EMP_ENOMEM */
+emp_status emp_hlo_kernel_cost(emp_hlo_kernels *k, const emp_hlo_instruction *i,
+                               const emp_op_cost **cost, emp_error *err);
 
 /** The operand whose buffer a kernel writes its result into; -1: the result has its own. */
 int32_t emp_hlo_updated_operand(const emp_hlo_kernels *k, const emp_hlo_instruction *i);
@@ -76,29 +82,30 @@ emp_status emp_hlo_states_order(const emp_hlo_states *s, emp_graph_builder *buil
 /** Adds the ops of the entry computation and marks what it gives back. Assumptions and problems go to
  * the notes of \a kernels. Loops may unroll to about \a budget_bytes of ops.
  * \retval EMP_EUNSUPPORTED  They would be more. \retval EMP_EFORMAT, EMP_ENOMEM */
-emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kernels,
+emp_status emp_hlo_lower(emp_graph_builder *builder, emp_hlo_kernels *kernels,
                          emp_hlo_states *states, int64_t budget_bytes, emp_error *err);
+
+/** Recalls the forgotten computations that emp_hlo_lower() looks into: those that calls, loops and branches run, and
+ * what computes a number that may be the length of a loop. O(bytes of these).
+ * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
+emp_status emp_hlo_recall(emp_hlo_reader *r, emp_error *err);
 
 /* A module on its way to ops: what lower.c and control.c share. Not for other folders. */
 
 /** A value is as many ports, one after another, as its instruction has tensors. */
 typedef struct {
-    emp_graph_builder     *builder;
-    const emp_hlo_module  *m;
-    const emp_hlo_kernels *kernels;
-    emp_hlo_states        *states;
-    emp_import_notes      *notes;
-    const emp_op_cost    **cost_of;     /**< [instruction] NULL: not asked yet */
-    emp_op_id             *constant_of; /**< [instruction] a constant's op + 1 */
-    emp_port              *port;        /**< tensors of values; op -1: it is no op's */
-    int32_t                port_count, port_capacity;
-    int64_t                budget_bytes;
-    int64_t                scalar_steps; /**< that may still be spent on scalars */
-    emp_value_set          cost_set;     /**< equal costs are kept once */
-    emp_arena              costs;
-    emp_tensor_info       *made; /**< results of the op that is declared */
-    int32_t                made_capacity;
-    emp_arrays             arrays;
+    emp_graph_builder    *builder;
+    const emp_hlo_module *m;
+    emp_hlo_kernels      *kernels;
+    emp_hlo_states       *states;
+    emp_import_notes     *notes;
+    emp_op_id            *constant_of; /**< [instruction] a constant's op + 1 */
+    emp_port             *port;        /**< tensors of values; op -1: it is no op's */
+    int32_t               port_count, port_capacity;
+    int64_t               budget_bytes;
+    int64_t               scalar_steps; /**< that may still be spent on scalars */
+    emp_tensor_info      *made;         /**< results of the op that is declared */
+    int32_t               made_capacity;
 } emp_hlo_lowering;
 
 /** A whole number, as far as it follows from constants. */
@@ -164,6 +171,7 @@ enum { EMP_HLO_OP_NAME_BYTES = 1024 };
 
 /** Writes \a outer, the instruction that calls, and which iteration it is if that is not negative. */
 void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
-                  const emp_hlo_instruction *call, int64_t iteration);
+                  const emp_hlo_module *m, const emp_hlo_instruction *call,
+                  int64_t iteration);
 
 #endif /* EMP_GRAPHS_IMPORT_HLO_LOWER_H */

@@ -193,6 +193,11 @@ int32_t emp_hlo_find(const emp_hlo_module *m, emp_slice name)
     return emp_strmap_get(&m->computation_of_name, name.data, name.size);
 }
 
+emp_slice emp_hlo_name(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    return (emp_slice){m->begin + i->name_at, i->name_size};
+}
+
 const emp_hlo_opcode *emp_hlo_op(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
     return &m->opcode[i->opcode];

@@ -1,6 +1,6 @@
 /** \file graphs/import/hlo/module.h
  * A module of XLA as its text states it: computations, each a list of instructions in which operands come
- * first. parse.c makes it, lower.h reads it.
+ * first. parse.h makes it, lower.h reads it.
  *
  * The struct is open and belongs to whoever reads a file. Slices point into the file's bytes, which must
  * outlive it. Instructions, tensors and computations have numbers that count through the module.
@@ -14,13 +14,6 @@
 #include "graphs/import/notes/notes.h"
 #include "graphs/import/proto/wire.h"
 #include "sim/graph/graph.h"
-
-/** A shape whose tensors and parts are the last ones of the module. */
-typedef struct {
-    int32_t     first_tensor, tensor_count, first_part, part_count;
-    bool        is_tuple;
-    const char *problem; /**< "has a dynamic size, ..." or NULL */
-} emp_hlo_shape;
 
 /** Where an attribute stands in the file; a value has its quotes or braces. */
 typedef struct {
@@ -59,26 +52,41 @@ typedef struct {
 } emp_hlo_opcode;
 
 typedef struct {
-    emp_slice name;
-    int32_t   opcode;
-    int32_t   first_tensor, tensor_count; /**< results, tuples laid out flat */
-    int32_t first_part, part_count; /**< of a tuple: where its parts begin among these */
-    int32_t first_operand, operand_count;
-    int32_t first_attr, attr_count;
-    int32_t control_count; /**< what it waits for without reading, behind the operands */
-    int32_t number;        /**< of a parameter; of a part */
-    int64_t constant;      /**< of a constant that is one whole number; else INT64_MIN */
-    int32_t called;        /**< of a fusion, call or loop: the computation; -1 */
-    bool    is_tuple;
-    bool    is_broken; /**< it, or an input of it, has a reported problem */
+    uint32_t name_at; /**< in the file */
+    uint16_t name_size;
+    bool     is_tuple;
+    bool     is_broken; /**< it, or an input of it, has a reported problem */
+    int32_t  opcode;
+    int32_t  first_tensor, tensor_count; /**< results, tuples laid out flat */
+    int32_t  first_part, part_count; /**< of a tuple: where its parts begin among these */
+    int32_t  first_operand, operand_count;
+    int32_t  first_attr, attr_count;
+    int32_t  control_count; /**< what it waits for without reading, behind the operands */
+    int32_t  called;        /**< of a fusion, call or loop: the computation; -1 */
+    union {
+        int64_t constant; /**< of a constant that is one whole number; else INT64_MIN */
+        int32_t number;   /**< of a parameter; of a part */
+    };
 } emp_hlo_instruction;
 
+_Static_assert(sizeof(emp_hlo_instruction) == 64, "large modules have millions of them");
+
 typedef struct {
-    emp_slice name;
-    int32_t   first, count; /**< instructions */
-    int32_t   root;
-    int32_t   first_parameter, parameter_count; /**< instructions by number */
+    emp_slice   name;
+    const char *body;         /**< its text, behind the "{" */
+    int32_t     first, count; /**< instructions */
+    int32_t     root;
+    int32_t     first_parameter, parameter_count; /**< instructions by number */
+    bool        is_forgotten; /**< of these numbers only the counts hold */
 } emp_hlo_computation;
+
+/** The description of a tensor by the text of its shape. */
+typedef struct {
+    emp_slice              text; /**< of no bytes: nothing is here */
+    const emp_tensor_info *info;
+} emp_hlo_recent;
+
+enum { EMP_HLO_RECENT = 64 };
 
 typedef struct {
     const char *begin; /**< of the file, for lines in messages */
@@ -96,10 +104,12 @@ typedef struct {
     int32_t part_count, operand_count, parameter_count;
     int32_t computation_capacity, instruction_capacity, opcode_capacity, tensor_capacity;
     int32_t attr_capacity, part_capacity, operand_capacity, parameter_capacity;
-    int32_t entry; /**< computation; -1: there is none */
-    emp_strmap    computation_of_name, opcode_of_name;
-    emp_value_set tensors;
-    emp_arena     values;
+    int32_t entry;      /**< computation; -1: there is none */
+    int32_t read_count; /**< instructions of all computations, forgotten ones too */
+    emp_strmap     computation_of_name, opcode_of_name;
+    emp_value_set  tensors;
+    emp_arena      values;
+    emp_hlo_recent recent[EMP_HLO_RECENT]; /**< shapes that were read lately */
 } emp_hlo_module;
 
 void emp_hlo_module_clear(emp_hlo_module *m);
@@ -139,6 +149,7 @@ bool emp_hlo_next_item(emp_slice *list, emp_slice *item);
 int32_t emp_hlo_find(const emp_hlo_module *m, emp_slice name);
 
 /** An instruction, its operands and its result. */
+emp_slice             emp_hlo_name(const emp_hlo_module *m, const emp_hlo_instruction *i);
 const emp_hlo_opcode *emp_hlo_op(const emp_hlo_module *m, const emp_hlo_instruction *i);
 const emp_hlo_instruction *emp_hlo_operand(const emp_hlo_module      *m,
                                            const emp_hlo_instruction *i, int32_t which);
@@ -188,32 +199,5 @@ int64_t emp_hlo_config_number(const emp_json *value);
  * own, such as collective-permute. */
 bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
                            const emp_hlo_instruction *i);
-
-/* From the text of a module of XLA to its instructions. Text that XLA writes for tools and people: layouts,
- * comments, tables of source files and attributes that no reader needs are skipped, brackets matched. */
-
-/** Reads all computations. Problems of single instructions go to \a notes, and reading goes on behind them;
- * what reads a broken instruction is broken without a word. The caller clears \a m, also after a failure.
- * O(bytes), but for operands of tuples in tuples.
- * \retval EMP_EFORMAT  No such text; the message begins with "line 3: ".
- * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
-emp_status emp_hlo_parse(emp_hlo_module *m, emp_slice text, emp_import_notes *notes,
-                         emp_error *err);
-
-/* Words, brackets and shapes of a module's text, one after another. Blanks and comments are skipped.
- */
-
-typedef struct {
-    const emp_hlo_module *m;
-    const char           *at, *end;
-} emp_hlo_text;
-
-/** Whether that character comes next; take: and steps over it. */
-bool emp_hlo_text_is(emp_hlo_text *t, char c);
-bool emp_hlo_text_take(emp_hlo_text *t, char c);
-/** Steps over a word, if it comes next and no letter follows. */
-bool emp_hlo_text_word(emp_hlo_text *t, const char *word);
-/** Takes what is between brackets that match, which come next. O(bytes). */
-bool emp_hlo_text_bracket(emp_hlo_text *t, emp_slice *inside);
 
 #endif /* EMP_GRAPHS_IMPORT_HLO_MODULE_H */
