@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a graph in its file what it is in memory, as another reader sees it? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/csv.h"
 #include "graphs/load.h"
 #include "sim/problem/problem.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
 #include "tests/support/status.h"
+#include "tests/test.h"
 
 #define WORKLOAD "nmt:layers=1,src_steps=2,tgt_steps=2"
 
@@ -121,18 +116,16 @@ static void expect_edges(const json_t *edges)
 Test(graph_output, json_holds_the_graph_with_its_costs)
 {
     emplace_ok("graph " WORKLOAD " --machine k40x2 --out g.json");
-    json_t       *root = json_load_file(scratch_path("g.json"), 0, NULL);
+    json_t       *root = emplace_load("g.json");
     const json_t *ops = json_object_get(root, "ops");
-    char          hash[24];
 
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)graph->hash);
-    cr_expect_str_eq(text_at(root, "graph_hash"), hash);
+    cr_expect_str_eq(text_at(root, "graph_hash"),
+                     scratch_print("%016llx", (unsigned long long)graph->hash));
     cr_expect_str_eq(text_at(root, "machine"), "k40x2");
     cr_assert_eq((int32_t)json_array_size(ops), graph->op_count);
     for (emp_op_id op = 0; op < graph->op_count; op++)
         expect_op(json_array_get(ops, (size_t)op), op);
     expect_edges(json_object_get(root, "edges"));
-    json_decref(root);
 }
 
 static void read_csv(emp_csv *csv, const char *name)
@@ -177,9 +170,8 @@ Test(graph_output, csv_holds_ops_and_edges)
 Test(graph_output, a_graph_with_stated_costs_is_written)
 {
     emplace_ok("graph instance.json --machine instance --out g.json");
-    json_t *root = json_load_file(scratch_path("g.json"), 0, NULL);
+    json_t *root = emplace_load("g.json");
 
     cr_expect_float_eq(number_at(root, "ops/0/seconds/gpu"), 9e-3, 1e-12);
     cr_expect_float_eq(number_at(root, "ops/0/seconds/cpu"), 90e-3, 1e-12);
-    json_decref(root);
 }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Language models of four layers that no GPU holds, on two GPUs of 24 GB beside one of 12 GB, and on a CPU with one GPU
  * of 24 GB: does every method propose a placement, and do list schedulers split the model so that it fits? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(large_models, .init = scratch_create, .fini = scratch_remove);
 

@@ -2,14 +2,10 @@
 /* Constants of a machine of cores, or of a GPU, from times of benchmarks: times that a known
  * machine would give lead back to it, files that are written load as what was fitted. */
 #include <gsl/gsl_errno.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "bench/calibrate/measure.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { CACHE_BYTES = 1 << 20, CORES = 2 };
 
@@ -101,7 +97,6 @@ static emp_measurement *fit(void)
     return m;
 }
 
-/* Compares a constant by name, or all that are fitted; \return how many. */
 static int32_t expect_constants(const emp_measurement *m, const char *name,
                                 double most_off)
 {
@@ -118,7 +113,6 @@ static int32_t expect_constants(const emp_measurement *m, const char *name,
     return found;
 }
 
-/* Times are found again, and files load as what was fitted. */
 static void expect_times_and_files(const emp_measurement *m, double most_off)
 {
     emp_machine *loaded = NULL;

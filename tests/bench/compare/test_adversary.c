@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is an instance that the search finds one on which the method loses as much, also from its file? */
-#include <criterion/criterion.h>
 #include <emplace/emplace.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "baselines/baselines.h"
 #include "bench/compare/adversary.h"
 #include "run/methods.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static emp_adversary_found  found;
 static emp_adversary_params params;
@@ -27,13 +23,7 @@ static void set_up(void)
     ASSERT_OK(emp_method_find(&params.method[1], "heft", &err));
 }
 
-static void tear_down(void)
-{
-    scratch_remove();
-    expect_all_freed();
-}
-
-TestSuite(adversary, .init = set_up, .fini = tear_down);
+TestSuite(adversary, .init = set_up, .fini = scratch_tear_down);
 
 static double time_by(const char *method, const char *path)
 {

@@ -2,16 +2,13 @@
 /* Do programs that share no line of code with the oracle give its step times, and those that share none with the
  * networks their losses? */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/rng.h"
 #include "bench/speed/speed.h"
 #include "bench/speed/synthetic.h"
 #include "sim/engine/sim.h"
 #include "sim/graph/graph_builder.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { OPS = 400, GRAPHS = 20, CHAIN = 40 };
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A study made up here, on a small graph: arms and rows are chosen, ratios are to the
  * default, records are read again, wrong names are refused, and both forms are printed. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/studies/ablation.h"
 #include "bench/studies/mechanisms.h"
 #include "policy/hdp/hdp.h"
 #include "tests/bench/counted.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
 
@@ -37,7 +33,7 @@ static const emp_ablation study = {.name = "small",
                                    .budget = BUDGET,
                                    .first_budget = BUDGET / 2};
 
-TestSuite(ablation, .init = counted_set_up, .fini = scratch_remove);
+TestSuite(ablation, .init = counted_set_up, .fini = scratch_tear_down);
 
 static emp_trials_params make_params(void)
 {
@@ -74,7 +70,6 @@ Test(ablation, runs_every_arm)
         cr_expect_float_eq(c->ratio, c->step_s.median / a->cell[0].step_s.median, 1e-12);
     }
     emp_ablation_destroy(a);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(ablation, arms_and_rows_can_be_chosen)
@@ -124,8 +119,6 @@ Test(ablation, wrong_names_are_refused)
         cr_expect_eq(emp_mem_live_blocks(), 0);
     }
 }
-
-/* ---- over tasks, and beside step times ---- */
 
 enum { MANY = 8 };
 
@@ -202,11 +195,8 @@ Test(ablation, methods_are_compared_by_more_than_step_times)
 
 static void expect_note(const emp_ablation_table *t, const char *note, bool is_there)
 {
-    char *text = NULL;
-
-    ASSERT_PRINTED(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
+    char *text = PRINTED(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
-    free(text);
 }
 
 Test(ablation, a_first_study_is_shorter_and_says_so)
@@ -265,26 +255,21 @@ Test(ablation, prints_text_and_csv)
                                   .runtime = "tf-r1.3"};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *text = NULL;
-        ASSERT_PRINTED(text, emp_ablation_print(out, &t, NULL, cases[i].format, &err));
+        char *text = PRINTED(emp_ablation_print(out, &t, NULL, cases[i].format, &err));
         cr_expect_not_null(strstr(text, cases[i].part), "no \"%s\": %s", cases[i].part,
                            text);
-        free(text);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(ablation, one_that_is_stopped_says_what_was_run)
 {
     emp_trials_params   params = make_params();
     emp_ablation_table *t = NULL;
-    char               *text = NULL;
 
     params.jobs = counted_jobs_stopped(4); /* a seed of each arm, and one more */
     cr_assert_eq(emp_ablation_make(&t, &study, &params, NULL), EMP_EINTERRUPTED);
-    ASSERT_PRINTED(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
+    char *text = PRINTED(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
     cr_expect_not_null(strstr(text, "- Partial: 4 of 6 runs were made.\n"), "%s", text);
-    free(text);
     emp_ablation_destroy(t);
 }
 
@@ -296,14 +281,11 @@ Test(ablation, orders_that_are_stopped_say_what_was_run)
                                 .seed_count = 2,
                                 .budget = 2,
                                 .jobs = counted_jobs_stopped(1)};
-    emp_sheet         sheet;
-    char             *text = NULL;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet;
 
     cr_assert_eq(emp_orders_make(&sheet, EMP_ORDERS_ORDER, &params, NULL),
                  EMP_EINTERRUPTED);
-    ASSERT_PRINTED(text, emp_sheet_print(out, &sheet, EMP_SHEET_MD, &err));
+    char *text = PRINTED(emp_sheet_print(out, &sheet, EMP_SHEET_MD, &err));
     cr_expect_not_null(strstr(text, "- Partial: 1 of 14 runs was made.\n"), "%s", text);
     cr_expect_not_null(strstr(text, "median of at most 2 seeds"), "%s", text);
-    free(text);
-    emp_sheet_clear(&sheet);
 }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Pipelines that serve and train, in even stages and in others: do they take, hold and gain as public threads have it, within
  * 30 %, and as their closed forms say? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(served, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -44,21 +40,20 @@ Test(served, the_head_makes_the_last_of_even_stages_the_longest)
 {
     static const int32_t even[8] = {8, 8, 8, 8, 8, 8, 8, 8};
 
-    emplace_write("qwen.json",
-                  "{\"model_type\":\"qwen3\",\"hidden_size\":5120,"
-                  "\"intermediate_size\":25600,\"num_attention_heads\":64,"
-                  "\"num_hidden_layers\":64,\"num_key_value_heads\":8,\"head_dim\":128,"
-                  "\"torch_dtype\":\"bfloat16\",\"vocab_size\":151936,"
-                  "\"tie_word_embeddings\":false}");
+    scratch_write_json(
+        "qwen.json",
+        "{'model_type':'qwen3','hidden_size':5120,'intermediate_size':25600,"
+        "'num_attention_heads':64,'num_hidden_layers':64,'num_key_value_heads':8,"
+        "'head_dim':128,'torch_dtype':'bfloat16','vocab_size':151936,"
+        "'tie_word_embeddings':false}");
     write_stages("even.yaml", even, 8);
-    json_t *load = emplace_json(
-        "simulate hf:path=qwen.json,phase=decode,batch=64,seq=1,quant=fp8 -m h20x8 "
-        "-p even.yaml --no-bound --format json");
+    json_t *load =
+        emplace_json("simulate hf:path=qwen.json,phase=decode,batch=64,seq=1,quant=fp8 "
+                     "-m h20x8 -p even.yaml --no-bound --format json");
 
     expect_within(1e3 * number_at(load, "busy_s/gpu:3"), 3.15, 0.3);
     expect_within(1e3 * number_at(load, "busy_s/gpu:7"), 3.90, 0.3);
     cr_expect(number_at(load, "busy_s/gpu:7") > 1.2 * number_at(load, "busy_s/gpu:6"));
-    json_decref(load);
 }
 
 static double tokens_that_fit(const char *placement)
@@ -120,21 +115,22 @@ Test(served, stages_that_balance_the_head_train_faster)
 
 Test(served, tokens_are_drawn_where_the_spec_says)
 {
-    emplace_write("small.json", "{\"model_type\":\"llama\",\"hidden_size\":64,"
-                                "\"intermediate_size\":128,\"num_attention_heads\":4,"
-                                "\"num_hidden_layers\":1,\"vocab_size\":1000}");
+    scratch_write_json("small.json",
+                       "{'model_type':'llama','hidden_size':64,'intermediate_size':128,"
+                       "'num_attention_heads':4,'num_hidden_layers':1,"
+                       "'vocab_size':1000}");
     emplace_prints("graph hf:path=small.json,phase=decode,batch=4,sample=top-p",
                    "SampleTopP");
     emplace_prints("graph hf:path=small.json,phase=decode,batch=4,sample=host",
                    "SampleToken");
     /* 33 bytes of each logit and its float32, when what the layer needed is gone */
     const double drawn = emplace_number(
-        "simulate hf:path=small.json,phase=decode,batch=4096,seq=1,sample=top-p "
-        "-m h20x8 -p gpu --no-bound --format json",
+        "simulate hf:path=small.json,phase=decode,batch=4096,seq=1,sample=top-p -m h20x8 "
+        "-p gpu --no-bound --format json",
         "peak_bytes/gpu:0");
     const double left =
-        emplace_number("simulate hf:path=small.json,phase=decode,batch=4096,seq=1 "
-                       "-m h20x8 -p gpu --no-bound --format json",
+        emplace_number("simulate hf:path=small.json,phase=decode,batch=4096,seq=1 -m "
+                       "h20x8 -p gpu --no-bound --format json",
                        "peak_bytes/gpu:0");
     cr_expect(drawn - left > 32.0 * 4096 * 1000);
     cr_expect(drawn - left < 37.1 * 4096 * 1000);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* SavedModels of TensorFlow 2: is the step the signature, whatever saves and restores stand beside it? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(saved_model, .init = scratch_create, .fini = graph_tear_down);
 
@@ -100,8 +96,8 @@ Test(saved_model, the_step_is_the_signature_without_savers)
          NULL}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_import_notes notes = {0};
-        emp_graph       *g =
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g =
             graph_load(write_file(cases[i].graph, cases[i].signatures, cases[i].options),
                        &notes, NULL);
         for (int t = 0; t < 3 && cases[i].targets[t] != NULL; t++)
@@ -112,7 +108,6 @@ Test(saved_model, the_step_is_the_signature_without_savers)
                          cases[i].absent[t]);
         if (cases[i].assumed != NULL)
             cr_expect(graph_is_noted(&notes, cases[i].assumed), "case %zu", i);
-        emp_import_notes_clear(&notes);
     }
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a kernel of a trace recognised by its operator's shapes and by its name? */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "base/text/json.h"
 #include "graphs/import/traces/kernels.h"
 #include "tests/graphs/graphs.h"
+#include "tests/test.h"
 
 TestSuite(kernels, .fini = graph_tear_down);
 
