@@ -23,10 +23,9 @@ Test(cli, output_that_cannot_be_written_is_one_error)
     static const char *const arguments[] = {"--help", "place --help", "machines",
                                             "graph small.pbtxt --format json",
                                             "graph nmt:layers=2 --format json"};
-    char                     command[128];
-
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
-        snprintf(command, sizeof command, "%s >/dev/full 2>told; exit $?", arguments[i]);
+        const char *command =
+            scratch_print("%s >/dev/full 2>told; exit $?", arguments[i]);
         cr_expect_eq(emplace_run(command), 1, "%s", command);
         char *told = scratch_text("told");
         cr_expect(program_is_one_sentence(told, "emplace"), "%s: %s", command, told);

@@ -12,13 +12,12 @@ enum { PATH = SCRATCH_PATH_BYTES };
 Test(graph_files, are_placed_or_refused_with_a_sentence)
 {
     static const char *const endings[] = {"pb", "pb.gz", "pbtxt"};
-    char                     pattern[PATH];
     glob_t                   files = {0};
     int                      placed = 0;
 
     for (int i = 0; i < 3; i++) {
-        snprintf(pattern, sizeof pattern, "%s/../shared/graphs/*.%s",
-                 getenv("EMP_SOURCE_DIR"), endings[i]);
+        const char *pattern = scratch_print("%s/../shared/graphs/*.%s",
+                                            getenv("EMP_SOURCE_DIR"), endings[i]);
         glob(pattern, i > 0 ? GLOB_APPEND : 0, NULL, &files);
     }
     if (files.gl_pathc == 0) cr_skip_test("there is no %s", pattern);

@@ -72,8 +72,6 @@ Test(machines, import_warns_of_other_memory)
 /* A machine without a complaint has an empty list. */
 Test(machines, check_has_every_format_and_fails_on_what_is_implausible)
 {
-    char command[2 * SCRATCH_PATH_BYTES];
-
     json_t *checked = emplace_json("machines check k40x8 --format json");
     cr_expect_str_eq(text_at(checked, "machine"), "k40x8");
     cr_expect(json_is_array(json_at(checked, "implausible")));
@@ -81,12 +79,12 @@ Test(machines, check_has_every_format_and_fails_on_what_is_implausible)
     emplace_prints("machines check k40x8 --format csv", "\nmachine,what,commit,dirty\n");
     emplace_ok("machines check k40x8");
     cr_expect_str_eq(program_out, "machine k40x8: nothing is implausible\n");
-    snprintf(
-        command, sizeof command,
-        "cd '%s' && mkdir models && sed 's/bandwidth_cores: .*/bandwidth_cores: 60/' "
-        "\"$EMP_SOURCE_DIR\"/data/machines/models/haswell-18.yaml > models/slow.yaml",
-        scratch_path(""));
-    cr_assert_eq(system(command), 0);
+    cr_assert_eq(
+        system(scratch_print(
+            "cd '%s' && mkdir models && sed 's/bandwidth_cores: .*/bandwidth_cores: 60/' "
+            "\"$EMP_SOURCE_DIR\"/data/machines/models/haswell-18.yaml > models/slow.yaml",
+            scratch_path(""))),
+        0);
     scratch_write_json("mine.yaml", "description: 'mine'\nnodes:\n  - {name: 'host'}\n"
                                     "devices:\n  - {model: 'slow', at: 'host'}\n");
     cr_expect_eq(emplace_run("machines check mine.yaml --format csv"), 1);

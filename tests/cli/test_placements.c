@@ -36,14 +36,13 @@ Test(placements, rules_place_a_workload_and_say_what_was_moved)
 Test(placements, no_op_that_a_gpu_can_do_is_on_a_forbidden_cpu)
 {
     static const char *const methods[] = {"random", "m-topo"};
-    char                     command[160];
-
     for (int i = 0; i < 2; i++) {
-        snprintf(command, sizeof command,
-                 "place rnnlm:steps=2 -m k40x2 --method %s --budget 2 --forbid cpu "
-                 "--no-bound --out p.json --force",
-                 methods[i]);
-        emplace_warns(command, "ops stay on a CPU");
+        emplace_warns(
+            scratch_print(
+                "place rnnlm:steps=2 -m k40x2 --method %s --budget 2 --forbid cpu "
+                "--no-bound --out p.json --force",
+                methods[i]),
+            "ops stay on a CPU");
         emplace_ok("simulate rnnlm:steps=2 -m k40x2 -p p.json --forbid cpu --no-bound");
         cr_expect_null(strstr(program_err, "as CPUs are forbidden"), "%s", program_err);
     }
@@ -234,11 +233,8 @@ Test(placements, a_run_that_goes_on_replaces_its_copy)
 
 static const char *on_sample(const char *verb, const char *sample, const char *options)
 {
-    static char command[1024];
-
-    snprintf(command, sizeof command, "%s %s/tests/graphs/import/pytorch/samples/%s %s",
-             verb, getenv("EMP_SOURCE_DIR"), sample, options);
-    return command;
+    return scratch_print("%s %s/tests/graphs/import/pytorch/samples/%s %s", verb,
+                         getenv("EMP_SOURCE_DIR"), sample, options);
 }
 
 /* A module stands for its parts. */

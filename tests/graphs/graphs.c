@@ -46,11 +46,9 @@ emp_graph *graph_build(const char *spec)
 
 const char *graph_source_path(const char *path)
 {
-    static char whole[SCRATCH_PATH_BYTES];
     const char *folder = getenv("EMP_SOURCE_DIR");
 
-    snprintf(whole, sizeof whole, "%s/%s", folder != NULL ? folder : ".", path);
-    return whole;
+    return scratch_print("%s/%s", folder != NULL ? folder : ".", path);
 }
 
 void graph_expect_refused(const char *source, emp_status status, const char *part)

@@ -33,8 +33,7 @@ Test(parallel, rows_have_a_name_a_time_and_a_size)
     json_t *all =
         emplace_json("calibrate iterations steps.tsv --all-ranks --format json");
     for (int32_t i = 0; i < 3; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "rows/%d/predicted_ms", i);
+        const char *path = scratch_print("rows/%d/predicted_ms", i);
         cr_expect_eq(number_at(object, path), number_at(all, path));
     }
     emplace_prints(
@@ -164,15 +163,13 @@ Test(parallel, a_plan_shares_a_step_among_unlike_cards)
 /* Two stages of two parts each, four micro-batches. */
 Test(parallel, a_timeline_has_every_pass)
 {
-    char part[64];
-
     emplace_ok("plot --timeline transformer:heads=12,pp=2,vp=2,micro_batches=4 -m b200 "
                "-o t.svg");
     emplace_expect_file("t.svg", "rank 0|rank 1");
     for (int32_t i = 0; i < 16; i++) {
-        snprintf(part, sizeof part, "forward %d, part %d|backward %d, part %d", i % 4,
-                 i / 4, i % 4, i / 4);
-        emplace_expect_file("t.svg", part);
+        emplace_expect_file("t.svg",
+                            scratch_print("forward %d, part %d|backward %d, part %d",
+                                          i % 4, i / 4, i % 4, i / 4));
     }
     emplace_refuses("plot --timeline transformer:heads=12,pp=2 -m b200 --by a -o u.svg",
                     "leave out --by");

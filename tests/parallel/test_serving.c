@@ -411,8 +411,7 @@ Test(serving, goals_order_the_ways)
     const size_t rows = json_array_size(json_at(plan, "rows"));
     cr_assert(rows > 6);
     for (size_t i = 1; i < rows; i++) {
-        char a[64];
-        snprintf(a, sizeof a, "rows/%zu/step_s", i - 1);
+        const char *a = scratch_print("rows/%zu/step_s", i - 1);
         const char *b = scratch_print("rows/%zu/step_s", i);
         if (is_null_at(plan, b)) break;
         cr_expect(number_at(plan, a) <= number_at(plan, b));

@@ -138,16 +138,15 @@ Test(calibrate, finds_the_constants_behind_synthetic_times_and_writes_them)
 static const char *write_machine(const char *exponent, const char *keep)
 {
     static char path[SCRATCH_PATH_BYTES];
-    char        command[4 * SCRATCH_PATH_BYTES];
-
     snprintf(path, sizeof path, "%s", scratch_path("m.yaml"));
-    snprintf(command, sizeof command,
-             "cd '%s' && mkdir -p models && data=\"$EMP_SOURCE_DIR\"/data/machines && "
-             "grep %s $data/k40x1.yaml >m.yaml && "
-             "sed 's/scaling_exponent: 0.75/scaling_exponent: %s/' "
-             "$data/models/haswell-18.yaml >models/haswell-18.yaml",
-             scratch_path(""), keep, exponent);
-    cr_assert_eq(system(command), 0);
+    cr_assert_eq(
+        system(scratch_print(
+            "cd '%s' && mkdir -p models && data=\"$EMP_SOURCE_DIR\"/data/machines && "
+            "grep %s $data/k40x1.yaml >m.yaml && "
+            "sed 's/scaling_exponent: 0.75/scaling_exponent: %s/' "
+            "$data/models/haswell-18.yaml >models/haswell-18.yaml",
+            scratch_path(""), keep, exponent)),
+        0);
     return path;
 }
 

@@ -48,8 +48,6 @@ static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, in
 static void expect_one_run_for_all_clocks(const emp_comparison *c)
 {
     static const int32_t rising[] = {0, 3, 2};
-    char                 options[128];
-
     for (int i = 0; i < 3; i++) {
         int32_t                    b = rising[i];
         const emp_comparison_cell *anneal = cell_of(c, b, 1), *expert = cell_of(c, b, 0);
@@ -64,9 +62,10 @@ static void expect_one_run_for_all_clocks(const emp_comparison *c)
     }
     cr_expect_eq(cell_of(c, 1, 1)->evaluations, 8.0);
     cr_expect(isfinite(cell_of(c, 1, 1)->rescored_s[EMP_SCORED_NOISE]));
-    snprintf(options, sizeof options, " --budgets 8 --clock %g,%g,%g --seeds 2",
-             clocks_s[0], clocks_s[1], clocks_s[2]);
-    cr_expect_not_null(strstr(c->command, options), "%s", c->command);
+    cr_expect_not_null(
+        strstr(c->command, scratch_print(" --budgets 8 --clock %g,%g,%g --seeds 2",
+                                         clocks_s[0], clocks_s[1], clocks_s[2])),
+        "%s", c->command);
 }
 
 static int32_t count_cells_on_curve(const emp_comparison *c)

@@ -245,10 +245,9 @@ static emp_status parse_and_predict(const world *w, const char *text)
 Test(iterations, every_allocation_failure_is_reported)
 {
     world w = make_world(true);
-    char  text[1024];
-
-    snprintf(text, sizeof text, "%sx,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", head);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(parse_and_predict(&w, text), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        parse_and_predict(
+            &w, scratch_print("%sx,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", head)), );
     clear_world(&w);
 }
 

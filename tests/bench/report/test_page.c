@@ -44,16 +44,12 @@ static void expect_part(const char *name, const char *part)
 
 static void set_up(void)
 {
-    char line[SCRATCH_PATH_BYTES];
-
     scratch_create();
-    snprintf(
-        line, sizeof line,
+    must_run(scratch_print(
         "for s in 1 2; do $E place %s --machine k40x2 --method random --budget 200 "
         "--seed $s --record random$s.h5 || exit 1; done; $E place %s --machine k40x2 "
         "--method expert --record expert.h5",
-        small_spec, small_spec);
-    must_run(line);
+        small_spec, small_spec));
 }
 
 static void expect_no_loads(const char *name)

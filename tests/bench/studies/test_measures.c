@@ -13,9 +13,7 @@ static const emp_task rows[] = {
      2, NULL},
 };
 
-static void check_leaks(void) { expect_all_freed(); }
-
-TestSuite(measures, .fini = check_leaks);
+TestSuite(measures, .fini = expect_all_freed);
 
 static emp_measure small(const emp_measure *measure)
 {

@@ -13,16 +13,13 @@ static const double layer_bytes = 12.0 * HIDDEN * HIDDEN * 2.0,
 
 static void write_machine(const char *bandwidth)
 {
-    char text[512];
-
-    snprintf(
-        text, sizeof text,
-        "description: \"a card in a desktop computer\"\nnodes:\n"
-        "  - {name: \"host\"}\ndevices:\n"
-        "  - {model: \"ryzen-16\", at: \"host\"}\n"
-        "  - {model: \"rtx3060\", at: \"host\", bandwidth: \"%s\", latency: \"10 us\"}\n",
-        bandwidth);
-    emplace_write("card.yaml", text);
+    emplace_write("card.yaml",
+                  scratch_print("description: \"a card in a desktop computer\"\nnodes:\n"
+                                "  - {name: \"host\"}\ndevices:\n"
+                                "  - {model: \"ryzen-16\", at: \"host\"}\n"
+                                "  - {model: \"rtx3060\", at: \"host\", bandwidth: "
+                                "\"%s\", latency: \"10 us\"}\n",
+                                bandwidth));
 }
 
 static void write_encoder(void)

@@ -11,23 +11,18 @@ TestSuite(served, .init = emplace_set_up, .fini = emplace_tear_down);
 /* Rules for stages of so many layers; embedding on the first, head on the last. */
 static void write_stages(const char *name, const int32_t *layers, int32_t count)
 {
-    char    text[8192];
-    int32_t at = 0;
-    int     end = snprintf(text, sizeof text,
-                           "format: \"emplace-placement-1\"\nrules:\n"
-                               "  - {glob: \"*embed_tokens*\", device: \"gpu:0\"}\n");
+    int32_t     at = 0;
+    const char *rules = "format: \"emplace-placement-1\"\nrules:\n"
+                        "  - {glob: \"*embed_tokens*\", device: \"gpu:0\"}\n";
 
     for (int32_t i = 0; i < count; i++) {
-        end +=
-            snprintf(text + end, sizeof text - (size_t)end, "  - {regex: \"layers[.](");
+        const char *numbers = "";
         for (int32_t k = 0; k < layers[i]; k++)
-            end += snprintf(text + end, sizeof text - (size_t)end, "%s%d",
-                            k > 0 ? "|" : "", at++);
-        end += snprintf(text + end, sizeof text - (size_t)end,
-                        ")[.]\", device: \"gpu:%d\"}\n", i);
+            numbers = scratch_print("%s%s%d", numbers, k > 0 ? "|" : "", at++);
+        rules = scratch_print("%s  - {regex: \"layers[.](%s)[.]\", device: \"gpu:%d\"}\n",
+                              rules, numbers, i);
     }
-    snprintf(text + end, sizeof text - (size_t)end, "default: \"gpu:%d\"\n", count - 1);
-    emplace_write(name, text);
+    emplace_write(name, scratch_print("%sdefault: \"gpu:%d\"\n", rules, count - 1));
 }
 
 static void expect_within(double value, double measured, double share)
@@ -58,13 +53,13 @@ Test(served, the_head_makes_the_last_of_even_stages_the_longest)
 
 static double tokens_that_fit(const char *placement)
 {
-    char command[512];
-
-    snprintf(command, sizeof command,
-             "simulate hf:path=llama.json,phase=decode,batch=256,dtype=bf16,sample=top-p "
-             "-m l4x8.yaml -r vllm.yaml -p %s --no-bound --fit seq --format json",
-             placement);
-    return 256.0 * emplace_number(command, "value");
+    return 256.0 *
+           emplace_number(scratch_print("simulate hf:path=llama.json,phase=decode,"
+                                        "batch=256,dtype=bf16,sample=top-p -m l4x8.yaml "
+                                        "-r vllm.yaml -p %s --no-bound --fit seq "
+                                        "--format json",
+                                        placement),
+                          "value");
 }
 
 /* github.com/vllm-project/vllm, pull request 6920: 1476 and 3078 blocks of 16 tokens. */
@@ -100,17 +95,15 @@ Test(served, fewer_layers_beside_the_head_leave_room_for_more_tokens)
 /* github.com/pytorch/torchtitan, pull request 2113: 981 tokens a second where even stages have 761. */
 Test(served, stages_that_balance_the_head_train_faster)
 {
-    static const char spec[] =
+    static const char form[] =
         "simulate transformer:layers=12,hidden=4096,heads=32,kv_heads=8,inner=14336,"
-        "gated=1,tied=0,vocab=128256,seq=2048,pp=4,micro_batches=8";
-    char balanced[512], even[512];
+        "gated=1,tied=0,vocab=128256,seq=2048,pp=4,micro_batches=8%s -m rtx3090x4 "
+        "--format json";
+    const double even = emplace_number(scratch_print(form, ""), "step_time_s");
+    const double balanced =
+        emplace_number(scratch_print(form, ",stages=4,4,3,1"), "step_time_s");
 
-    snprintf(even, sizeof even, "%s -m rtx3090x4 --format json", spec);
-    snprintf(balanced, sizeof balanced, "%s,stages=4,4,3,1 -m rtx3090x4 --format json",
-             spec);
-    expect_within(emplace_number(even, "step_time_s") /
-                      emplace_number(balanced, "step_time_s"),
-                  981.0 / 761.0, 0.3);
+    expect_within(even / balanced, 981.0 / 761.0, 0.3);
 }
 
 Test(served, tokens_are_drawn_where_the_spec_says)

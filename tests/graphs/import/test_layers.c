@@ -29,12 +29,9 @@ TestSuite(layers, .init = scratch_create, .fini = graph_tear_down);
 
 static const char *spec_of(const char *text, const char *options)
 {
-    static char spec[1024];
-
     scratch_write("layers.csv", text, strlen(text));
-    snprintf(spec, sizeof spec, "layers:path=%s%s%s", scratch_path("layers.csv"),
-             options[0] == '\0' ? "" : ",", options);
-    return spec;
+    return scratch_print("layers:path=%s%s%s", scratch_path("layers.csv"),
+                         options[0] == '\0' ? "" : ",", options);
 }
 
 typedef struct {
@@ -316,14 +313,13 @@ Test(layers, sailors_table_is_read_as_it_is)
 {
     const char *path =
         graph_source_path("../shared/profiles/modern/sailor_layers.tsv.gz");
-    char spec[SCRATCH_PATH_BYTES + 128];
-
     if (access(path, R_OK) != 0) cr_skip_test("%s is not there", path);
-    snprintf(spec, sizeof spec,
-             "layers:path=%s,table=sim,model=OPT-350,tp=2,microbatch=2,micro_batches=4,"
-             "stages=12+14,schedule=1f1b,update=shared",
-             path);
-    emp_graph *graph = graph_load(spec, NULL, NULL);
+    emp_graph *graph = graph_load(
+        scratch_print(
+            "layers:path=%s,table=sim,model=OPT-350,tp=2,microbatch=2,micro_batches=4,"
+            "stages=12+14,schedule=1f1b,update=shared",
+            path),
+        NULL, NULL);
     cr_expect_eq(graph->op_count, 26 * 4 * 2 + 2 * 2);
     cr_expect_geq(graph->stated_model_count, 6);
     cr_expect_eq(emp_graph_stated_gpu_ns(graph, emp_graph_find(graph, "layer2/micro3"),

@@ -314,14 +314,13 @@ Test(hlo, element_types_have_their_bytes)
     } types[] = {{"pred", 1}, {"s4", 1},    {"s8", 1},  {"u16", 2},      {"bf16", 2},
                  {"f16", 2},  {"f32", 4},   {"s64", 8}, {"f8e4m3fn", 1}, {"f8e5m2", 1},
                  {"c64", 8},  {"c128", 16}, {"f64", 8}, {"u32", 4}};
-    char text[256];
-
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        snprintf(text, sizeof text,
-                 "HloModule t\nENTRY e {\nROOT a = %s[3,5]{1,0:T(8,128)(2,1)S(1)} "
-                 "parameter(0)\n}\n",
-                 types[i].type);
-        emp_graph *g = hlo_graph(text, NULL);
+        emp_graph *g = hlo_graph(
+            scratch_print(
+                "HloModule t\nENTRY e {\nROOT a = %s[3,5]{1,0:T(8,128)(2,1)S(1)} "
+                "parameter(0)\n}\n",
+                types[i].type),
+            NULL);
         cr_expect_eq(g->tensor[0].bytes, 15 * types[i].bytes, "%s", types[i].type);
     }
 }

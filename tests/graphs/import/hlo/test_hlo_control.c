@@ -301,13 +301,12 @@ Test(hlo_control, aliases_of_nothing_are_no_states)
                                           "{ {0, 1}: (0, {}) }"};
 
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-        char text[512];
-        snprintf(
-            text, sizeof text,
-            "HloModule t, input_output_alias=%s\nENTRY e {\na = f32[2] parameter(0)\n"
-            "b = f32[2] abs(a)\nROOT r = (f32[2]) tuple(b)\n}\n",
-            aliases[i]);
-        emp_graph *g = hlo_graph(text, NULL);
+        emp_graph *g = hlo_graph(
+            scratch_print(
+                "HloModule t, input_output_alias=%s\nENTRY e {\na = f32[2] parameter(0)\n"
+                "b = f32[2] abs(a)\nROOT r = (f32[2]) tuple(b)\n}\n",
+                aliases[i]),
+            NULL);
         cr_expect_str_eq(graph_type(g, "a"), "hlo.parameter", "%s", aliases[i]);
     }
 }

@@ -39,11 +39,8 @@ const published_model *published_model_named(const char *name)
 
 const char *config_spec(const char *config, const char *options)
 {
-    static char spec[SCRATCH_PATH_BYTES + 256];
-
     scratch_write_json("config.json", config);
-    snprintf(spec, sizeof spec, "hf:path=%s%s", scratch_path("config.json"), options);
-    return spec;
+    return scratch_print("hf:path=%s%s", scratch_path("config.json"), options);
 }
 
 emp_graph *config_load(const char *config, const char *options)

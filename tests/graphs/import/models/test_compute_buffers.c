@@ -73,11 +73,10 @@ static void write_phi3(gguf_writer *w)
 static task open_file(const char *options)
 {
     task t = {0};
-    char spec[512];
-
     scratch_write("m.gguf", writer.bytes, writer.size);
-    snprintf(spec, sizeof spec, "hf:path=%s,batch=1,%s", scratch_path("m.gguf"), options);
-    task_create(&t, spec, "rtx4090x2+rtx3060", "llama-cpp");
+    task_create(&t,
+                scratch_print("hf:path=%s,batch=1,%s", scratch_path("m.gguf"), options),
+                "rtx4090x2+rtx3060", "llama-cpp");
     return t;
 }
 

@@ -87,12 +87,9 @@ static void write_model(gguf_writer *w, const shape *s)
 
 static const char *spec_of(const char *options)
 {
-    static char spec[SCRATCH_PATH_BYTES + 64];
-
     scratch_write("m.gguf", writer.bytes, writer.size);
-    snprintf(spec, sizeof spec, "%s%s%s",
-             options[0] == '\0' ? "" : "hf:path=", scratch_path("m.gguf"), options);
-    return spec;
+    return scratch_print(
+        "%s%s%s", options[0] == '\0' ? "" : "hf:path=", scratch_path("m.gguf"), options);
 }
 
 static emp_graph *load(const char *options)

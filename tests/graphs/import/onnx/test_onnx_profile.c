@@ -235,9 +235,8 @@ Test(onnx_profile, a_step_on_a_cpu_takes_the_sum)
 
     write_model(&w);
     for (int i = 0; i < 9; i++) {
-        char node[64];
-        snprintf(node, sizeof node, "%s_%d %s %d", types[i], i, types[i], i);
-        put_node(node, 100 + 1000 * i, i == 7 ? 900 : 10 + i);
+        put_node(scratch_print("%s_%d %s %d", types[i], i, types[i], i), 100 + 1000 * i,
+                 i == 7 ? 900 : 10 + i);
     }
     put_run(0, 10000);
     cr_assert_eq(load(&profile, NULL), EMP_OK);

@@ -11,11 +11,7 @@ enum { TEXT_BYTES = 1 << 13 };
 
 static const char *seed(void)
 {
-    static char path[SCRATCH_PATH_BYTES];
-
-    snprintf(path, sizeof path, "%s",
-             graph_source_path("tests/graphs/import/traces/seeds/step.kineto.json"));
-    return path;
+    return graph_source_path("tests/graphs/import/traces/seeds/step.kineto.json");
 }
 
 static const char *change(const char *from, const char *to)
