@@ -2,7 +2,6 @@
 /* --fit: does the size that it prints fit, does the next one not, and is a spec changed only in that size? */
 #include "cli/options/fit.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/status.h"
 #include "tests/test.h"
 
 TestSuite(largest_fit, .init = emplace_set_up, .fini = emplace_tear_down);
@@ -23,7 +22,7 @@ static void expect_spec(const char *spec, const char *key, const char *wanted)
 {
     char out[128];
 
-    MUST(cli_fit_spec(out, sizeof out, spec, key, 7, &why));
+    ASSERT_OK(cli_fit_spec(out, sizeof out, spec, key, 7, &err));
     cr_expect_str_eq(out, wanted);
 }
 

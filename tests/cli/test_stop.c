@@ -17,7 +17,6 @@
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
 #include "tests/test.h"
 
 static int status_of(void (*live)(int signal), int signal)
@@ -174,7 +173,7 @@ static void writes_half(int signal)
 {
     emp_atomic_file file = {0};
 
-    if (emp_atomic_file_open(&file, "stop_half.txt", &why) != EMP_OK) _exit(3);
+    if (emp_atomic_file_open(&file, "stop_half.txt", NULL) != EMP_OK) _exit(3);
     fputs("half", file.stream);
     fflush(file.stream);
     raise(signal);
@@ -241,7 +240,7 @@ Test(stop, a_run_that_has_ended_keeps_nothing)
     SCOPED(task, task_destroy) t;
 
     task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
-    MUST(emp_method_find(&method, "gpu", &why));
-    MUST(cli_run(&record, NULL, &options, t.problem, method, 1, &why));
+    ASSERT_OK(emp_method_find(&method, "gpu", &err));
+    ASSERT_OK(cli_run(&record, NULL, &options, t.problem, method, 1, &err));
     cr_expect_eq(atomic_load(cli_stop_kept()), 0);
 }

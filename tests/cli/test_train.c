@@ -14,7 +14,6 @@
 #include "base/work.h"
 #include "run/store/store.h"
 #include "tests/support/program.h"
-#include "tests/support/status.h"
 #include "tests/test.h"
 
 enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, TRIALS = 100, EXIT_INTERRUPTED = 130 };
@@ -87,7 +86,7 @@ static int64_t evaluations_in(const char *name)
 {
     SCOPED(emp_record, emp_record_clear) record;
 
-    MUST(emp_record_load(&record, scratch_path(name), &why));
+    ASSERT_OK(emp_record_load(&record, scratch_path(name), &err));
     return record.evaluations;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Training in parallel by the program: tables of measured steps, plans, steps of a spec, schedules as files. */
+#include "parallel/plan.h"
 #include "tests/cli/emplace.h"
 #include "tests/test.h"
 
@@ -108,7 +109,8 @@ Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
         const double  step_s = number_at(row, "step_s");
         cr_expect_eq(isnan(step_s), text_at(row, "why")[0] != '\0');
         if (isnan(step_s)) continue;
-        cr_expect(step_s >= last);
+        /* those that tie with the shortest are in the order of their memory */
+        cr_expect_geq(step_s * (1.0 + EMP_PLAN_TIE_FRAC), last);
         last = step_s;
         feasible++;
     }

@@ -4,7 +4,6 @@
 #include "bench/trials/trials.h"
 
 #include "tests/bench/counted.h"
-#include "tests/support/status.h"
 #include "tests/test.h"
 
 #define TASK(key, layers)                                                        \
@@ -81,7 +80,7 @@ static void expect_chosen(const char *rows, int32_t count, const char *first)
                                        {"other", "Other", "gpt2", "k40x2", 2, NULL}};
     SCOPED(emp_trials_tasks, emp_trials_tasks_clear) tasks = {0};
 
-    MUST(emp_trials_choose(&tasks, batches, 3, rows, NULL, "no row", &why));
+    ASSERT_OK(emp_trials_choose(&tasks, batches, 3, rows, NULL, "no row", &err));
     cr_expect_eq(tasks.count, count, "%s", rows);
     cr_expect_str_eq(tasks.task[0].spec, first);
 }
@@ -93,8 +92,8 @@ Test(trials, tasks_of_one_key_are_named_by_their_spec)
     expect_chosen("net", 2, "net:batch=1");
     expect_chosen("net:batch=8", 1, "net:batch=8");
     expect_chosen("other,net:batch=8", 2, "net:batch=8");
-    cr_expect_eq(emp_trials_choose(&none, two, TASKS, "gpt3", NULL, "no row", &why),
-                 EMP_EINVAL);
+    EXPECT_REFUSED(emp_trials_choose(&none, two, TASKS, "gpt3", NULL, "no row", &err),
+                   EMP_EINVAL, "gpt3");
 }
 
 static emp_status choose_and_reserve(emp_error *err)

@@ -16,7 +16,6 @@
 #include "tests/cli/emplace.h"
 #include "tests/graphs/import/models/configs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/support/status.h"
 #include "tests/test.h"
 
 TestSuite(forms, .init = emplace_set_up, .fini = emplace_tear_down);
@@ -449,7 +448,7 @@ static void check_map(const stage *s, const char *file)
         cr_assert_not_null(root = json_loads(text, JSON_REJECT_DUPLICATES, NULL), "%s",
                            text);
     else
-        MUST(cli_map_file_parse(&map, text, size, file, &why));
+        ASSERT_OK(cli_map_file_parse(&map, text, size, file, &err));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_model_part part = emp_model_part_of(g->name[op]);
         if (is_free(s, op) || part.kind == EMP_PART_OTHER) continue;
@@ -490,9 +489,9 @@ static void load_stage(stage *s, const form *f, const char *machine)
 {
     snprintf(s->spec, sizeof s->spec, "hf:path=%s%s", s->file, f->options);
     s->form = cli_form_of(f->file, s->spec);
-    MUST(cli_placement_output_check(f->file, s->spec, &why));
+    ASSERT_OK(cli_placement_output_check(f->file, s->spec, &err));
     s->inputs = (cli_inputs){.form = s->form};
-    MUST(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &why));
+    ASSERT_OK(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &err));
     const emp_graph *g = s->inputs.step;
     s->device_of_op = calloc((size_t)g->op_count, sizeof *s->device_of_op);
     s->layer_count = 0;
@@ -533,8 +532,9 @@ static void expect_written(stage *s, const form *f)
     const emp_named_placement p = emp_placement_name(s->inputs.problem, &d, 1.0);
     emp_device_id            *again;
     const size_t              bytes = (size_t)s->inputs.step->op_count * sizeof *again;
+    emp_error                 why = {0};
 
-    MUST(cli_placement_output_check_ops(f->file, &p, s->spec, &why));
+    ASSERT_OK(cli_placement_output_check_ops(f->file, &p, s->spec, &err));
     cr_assert_eq(cli_placement_output_write(scratch_path(f->file), &p, s->spec,
                                             s->inputs.machine, &why),
                  EMP_OK, "%s on %s: %s", s->spec, s->inputs.machine->name, why.msg);
@@ -708,8 +708,9 @@ Test(forms, of_gpus_alone_need_one)
                                    .op_count = 1,
                                    .op_name = name};
 
-    MUST(cli_form_check(CLI_FORM_LLAMA, &p, "", &why));
-    MUST_FAIL(cli_form_check(CLI_FORM_VLLM, &p, "", &why), EMP_EINVAL, "box has none");
+    ASSERT_OK(cli_form_check(CLI_FORM_LLAMA, &p, "", &err));
+    EXPECT_REFUSED(cli_form_check(CLI_FORM_VLLM, &p, "", &err), EMP_EINVAL,
+                   "box has none");
 }
 
 /* A run that was searched without a form may have none. A form of a placement near by is found while the graph is

@@ -3,7 +3,6 @@
  * that has none refused? */
 #include "base/mem.h"
 #include "cli/options/placement_output.h"
-#include "tests/support/status.h"
 #include "tests/test.h"
 
 TestSuite(llama_options, .init = scratch_create, .fini = scratch_remove);
@@ -67,8 +66,8 @@ static void expect_refusal(const ops *o, const char *wanted)
 {
     emp_named_placement p = named(o);
 
-    MUST_FAIL(cli_llama_options_write(scratch_path("no.sh"), &p, NULL, "", &why),
-              EMP_EINVAL, wanted);
+    EXPECT_REFUSED(cli_llama_options_write(scratch_path("no.sh"), &p, NULL, "", &err),
+                   EMP_EINVAL, wanted);
     cr_expect_null(fopen(scratch_path("no.sh"), "r"));
 }
 
@@ -86,7 +85,7 @@ Test(llama_options, the_cpu_has_the_first_layers_and_single_weights)
     add(&o, "model.layers.1.post_attention_layernorm.weight", GPU_2);
     add(&o, "lm_head", GPU_1);
     emp_named_placement p = named(&o);
-    MUST(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &why));
+    ASSERT_OK(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &err));
     expect_script("", "--device CUDA0,CUDA1,CUDA2 --split-mode layer --tensor-split "
                       "4,1,0 -ngl 5 --n-cpu-moe 2 --override-tensor "
                       "^blk\\.(2|3)\\.ffn_up\\.=CPU,^blk\\.(4)\\.ffn_up\\.=CUDA2");
@@ -117,14 +116,14 @@ static void on_two_hosts(const ops *o, const char *wanted, const char *refusal)
     emp_machine        *m = NULL;
     emp_named_placement p = named(o);
 
-    MUST(emp_machine_load(&m, "k40x4x2", &why));
+    ASSERT_OK(emp_machine_load(&m, "k40x4x2", &err));
     p.device_count = m->device_count;
     for (int d = 0; d < m->device_count; d++) p.device_name[d] = m->device[d].name;
     if (refusal != NULL) {
-        MUST_FAIL(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &why),
-                  EMP_EINVAL, refusal);
+        EXPECT_REFUSED(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &err),
+                       EMP_EINVAL, refusal);
     } else {
-        MUST(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &why));
+        ASSERT_OK(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &err));
         expect_script("HOST1=ten:7", wanted);
     }
     emp_machine_destroy(m);
@@ -149,10 +148,10 @@ Test(llama_options, gpus_of_other_hosts_are_devices_of_their_servers)
 
 Test(llama_options, only_models_of_llama_have_them)
 {
-    MUST_FAIL(cli_placement_output_check("o.sh", "nmt:layers=2", &why), EMP_EINVAL,
-              "nmt:layers=2");
-    MUST_FAIL(cli_placement_output_check("o.onnx", "m.onnx", &why), EMP_EINVAL,
-              "ONNX Runtime");
+    EXPECT_REFUSED(cli_placement_output_check("o.sh", "nmt:layers=2", &err), EMP_EINVAL,
+                   "nmt:layers=2");
+    EXPECT_REFUSED(cli_placement_output_check("o.onnx", "m.onnx", &err), EMP_EINVAL,
+                   "ONNX Runtime");
 }
 
 Test(llama_options, survives_every_allocation_failure)

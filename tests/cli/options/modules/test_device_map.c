@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "cli/options/device_map.h"
 #include "cli/options/placement_input.h"
-#include "tests/support/status.h"
 #include "tests/test.h"
 
 #define MAP(lines) "DEVICE_MAP = {\n" lines "}\n"
@@ -34,7 +33,7 @@ Test(device_map, of_the_longest_path_counts)
 {
     cli_map_file map = {0};
 
-    MUST(parse(&map, whole, &why));
+    ASSERT_OK(parse(&map, whole, &err));
     cr_expect_eq(map.count, 4);
     cr_expect_eq(map.entry[0].line, 6);
     cr_expect_eq(map.entry[2].line, 10);
@@ -46,7 +45,7 @@ Test(device_map, of_the_longest_path_counts)
     cr_expect_eq(gpu_of(&map, "model.layers.11"), -2);
     cr_expect_eq(gpu_of(&map, "model.layers"), -2);
     cli_map_file_clear(&map);
-    MUST(parse(&map, MAP("\"\": \"cuda:1\"\n"), &why));
+    ASSERT_OK(parse(&map, MAP("\"\": \"cuda:1\"\n"), &err));
     cr_expect_eq(gpu_of(&map, "lm_head"), 1, "the model itself has all");
     cli_map_file_clear(&map);
 }
