@@ -30,8 +30,11 @@ void emplace_warns(const char *arguments, const char *parts);
 /** Runs it; expects status 1 or 2, nothing on standard output, and one sentence with all parts. */
 void emplace_refuses(const char *arguments, const char *parts);
 
-/** Its output, which the caller releases. Fails the test if that is not JSON. */
+/** Its output, kept until emplace_tear_down(). Fails the test if that is not JSON. */
 json_t *emplace_json(const char *arguments);
+/** What was printed last, or a file of the folder, likewise. */
+json_t *emplace_printed(void);
+json_t *emplace_load(const char *name);
 /** A number of what it prints. */
 double emplace_number(const char *arguments, const char *path);
 
@@ -46,6 +49,8 @@ void emplace_expect_keys(const json_t *object, const char *keys);
 /** Expects the parts in a text. */
 void emplace_expect_parts(const char *text, const char *parts);
 
+/** Writes a graph that sample_text() makes. */
+void emplace_write_graph(const char *name, const char *statements);
 /** Writes a text to a file of the folder; whether there is one; whether two have the same bytes. */
 void emplace_write(const char *name, const char *text);
 bool emplace_has_file(const char *name);

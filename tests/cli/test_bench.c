@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The commands that measure and reproduce print and write what they promise. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(bench, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -20,15 +15,12 @@ Test(bench, surrogate_has_the_promised_keys)
                         "topological_order order_of_exact_runs");
     emplace_expect_keys(json_at(o, "rows/1/order_of_exact_runs"),
                         "spearman kendall mean_relative_error");
-    json_decref(o);
     o = emplace_json("bench surrogate small.pbtxt -m k40x2 --scalar -n 5 --format json");
     cr_expect_str_eq(text_at(o, "kernel"), "scalar");
     cr_expect_eq(number_at(o, "samples"), 5);
-    json_decref(o);
     emplace_prints("bench surrogate small.pbtxt -m k40x2", "Spearman");
 }
 
-/* The instance that is written gives the times that are printed, by the commands that are printed. */
 Test(bench, adversary_writes_an_instance_that_anyone_can_rerun)
 {
     json_t *o = emplace_json("bench adversary refine heft --sizes 4 --machines k40x4 "
@@ -44,7 +36,6 @@ Test(bench, adversary_writes_an_instance_that_anyone_can_rerun)
                                       "--format json",
                                       "step_time_s"),
                        number_at(last, "other_s"), 1e-8);
-    json_decref(o);
     emplace_prints(
         "bench adversary gpu heft --sizes 3 --machines k40x2 --trials 20 --out b.json",
         "emplace place b.json --machine k40x2 --runtime ideal --method heft");
@@ -54,9 +45,8 @@ Test(bench, adversary_writes_an_instance_that_anyone_can_rerun)
 Test(bench, order_compares_orders_of_one_placement)
 {
 #define SCHEDULED "place rnnlm -m k40x2 --method m-etf --no-bound --format json"
-    json_t *o =
-        emplace_json("bench order --rows rnnlm --methods m-etf,gpu --budget 12 --seeds 2 "
-                     "--format json");
+    json_t *o = emplace_json("bench order --rows rnnlm --methods m-etf,gpu --budget 12 "
+                             "--seeds 2 --format json");
     const json_t *first = json_at(o, "rows/0");
     const double  bottom_s = number_at(first, "bottom_s");
 
@@ -72,7 +62,6 @@ Test(bench, order_compares_orders_of_one_placement)
     cr_expect_leq(number_at(first, "devices_s"), number_at(first, "first_come_s") + 1e-8);
     cr_expect_leq(number_at(first, "both_s"), bottom_s + 1e-8);
     cr_expect(is_null_at(o, "rows/1/own_s"), "gpu has no order of its own");
-    json_decref(o);
     emplace_refuses("bench order --rows rnnlm --methods ''", "\"\"");
 }
 
@@ -101,7 +90,6 @@ Test(bench, ablate_takes_arms_of_any_method_and_tasks)
         if (is_base) cr_expect_eq(number_at(row, "to_first"), 1.0);
         cr_expect_not_null(strstr("base pick=best kicks=4", text_at(row, "entrant")));
     }
-    json_decref(o);
     emplace_prints(ARMS " --curves arms.csv --format csv",
                    ",pick=best,local,,pick=best,2,|--arms \"base; pick=best; kicks=4\"");
     emplace_prints(ARMS, "The first arm, base, is local: pick=first, kicks=2.");
@@ -127,14 +115,12 @@ Test(bench, placers_prints_short_steps_finely)
 {
     const double step_s = emplace_number(
         "place rnnlm:steps=2 -m k40x2 -M gpu --format json", "step_time_s");
-    char want[64];
 
     emplace_write("tasks.txt", "short rnnlm:steps=2 k40x2\n");
     cr_assert(step_s > 0.01 && step_s < 0.1, "%g", step_s);
-    snprintf(want, sizeof want, " %.5f*\n", step_s);
     emplace_prints("bench placers --tasks tasks.txt --methods cpu,gpu --budgets "
                    "5 --seeds 1 --draws 0",
-                   want);
+                   scratch_print(" %.5f*\n", step_s));
 }
 
 Test(bench, anomalies_has_the_promised_keys)
@@ -148,12 +134,10 @@ Test(bench, anomalies_has_the_promised_keys)
                         "shortened cases longer shorter median_growth worst_growth "
                         "median_change");
     cr_expect_eq(number_at(o, "families/1/rows/0/cases"), 3);
-    json_decref(o);
     o = emplace_json("bench anomalies small.pbtxt -m k40x2 -r ideal -n 1 --format json");
     cr_expect_str_eq(text_at(o, "families/0/rows/5/shortened"), "poll");
     cr_expect_eq(number_at(o, "families/0/rows/5/cases"), 0);
     cr_expect(is_null_at(o, "families/0/rows/5/median_change"));
-    json_decref(o);
     emplace_prints("bench anomalies small.pbtxt -m k40x2 -r ideal -n 2", "no such cost");
 }
 
@@ -169,7 +153,6 @@ Test(bench, calibrate_writes_what_the_cells_determine)
     cr_expect_eq(fitted, 1);
     cr_expect_str_eq(text_at(o, "cells/0/cell"), "nmt2:cpu");
     cr_expect_float_eq(number_at(o, "cells/0/off"), 0.0, 1e-2);
-    json_decref(o);
     cr_expect(emplace_has_file("machines/models/haswell-18.yaml"));
     emplace_prints(FIT "--force", "./machines/models");
 }
@@ -181,9 +164,7 @@ Test(bench, studies_are_listed_and_say_what_answers_them)
     cr_expect_eq(json_object_size(all), 26, "one a question");
     cr_expect_eq(number_at(all, "constants/number"), 24);
     cr_expect_str_eq(text_at(all, "constants/study"), "emplace study constants");
-    json_decref(all);
     json_t *other = emplace_json("study transfer --format json");
     cr_expect_null(json_object_get(other, "study"));
     emplace_expect_parts(text_at(other, "command"), "emplace bench transfer");
-    json_decref(other);
 }

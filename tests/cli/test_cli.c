@@ -2,30 +2,20 @@
 /* The program as a user meets it: help, lists, JSON keys, files that go from one command to
  * the next. */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(cli, .init = emplace_set_up, .fini = emplace_tear_down);
-
-/* ---- help and lists ---- */
 
 Test(cli, commands_that_search_say_what_a_second_ctrl_c_does)
 {
     static const char *const commands[] = {"place",  "train", "table",
                                            "ablate", "study", "bench placers"};
-    char                     arguments[64];
 
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        snprintf(arguments, sizeof arguments, "%s --help", commands[i]);
-        emplace_prints(arguments, "Ctrl-C|second");
-    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        emplace_prints(scratch_print("%s --help", commands[i]), "Ctrl-C|second");
 }
 
 Test(cli, output_that_cannot_be_written_is_one_error)
@@ -33,14 +23,12 @@ Test(cli, output_that_cannot_be_written_is_one_error)
     static const char *const arguments[] = {"--help", "place --help", "machines",
                                             "graph small.pbtxt --format json",
                                             "graph nmt:layers=2 --format json"};
-    char                     command[128];
-
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
-        snprintf(command, sizeof command, "%s >/dev/full 2>told; exit $?", arguments[i]);
+        const char *command =
+            scratch_print("%s >/dev/full 2>told; exit $?", arguments[i]);
         cr_expect_eq(emplace_run(command), 1, "%s", command);
-        char *told = scratch_read("told", NULL);
+        char *told = scratch_text("told");
         cr_expect(program_is_one_sentence(told, "emplace"), "%s: %s", command, told);
-        free(told);
     }
 }
 
@@ -50,13 +38,10 @@ Test(cli, lists_name_what_there_is)
                                            {"machines", "k40x1 k40x8"},
                                            {"runtimes", "tf-r1.3 replay-cpu"},
                                            {"methods", "scotch hdp"}};
-    char                     arguments[64];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(arguments, sizeof arguments, "%s --format json", names[i][0]);
-        json_t *object = emplace_json(arguments);
+        json_t *object = emplace_json(scratch_print("%s --format json", names[i][0]));
         emplace_expect_keys(object, names[i][1]);
-        json_decref(object);
     }
     emplace_prints("--version --verbose", "emplace |HDF5|OpenBLAS core");
 }
@@ -66,14 +51,13 @@ Test(cli, methods_say_what_to_use_each_for)
 {
     json_t     *methods = emplace_json("methods --format json"), *method;
     const char *name;
-    char        line[128];
 
     emplace_prints("methods", "");
     for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
     json_object_foreach(methods, name, method)
     {
-        snprintf(line, sizeof line, "  %-14s %s", name, text_at(method, "advice"));
+        const char *line = scratch_print("  %-14s %s", name, text_at(method, "advice"));
         cr_expect_not_null(strstr(program_out, line), "%s", line);
     }
     cr_expect_eq(number_at(methods, "hdp/options/lr/default/paper"), 0.001);
@@ -83,7 +67,6 @@ Test(cli, methods_say_what_to_use_each_for)
     cr_expect_str_eq(text_at(methods, "acyclic/options/units/default"), "groups");
     cr_expect_str_eq(text_at(methods, "acyclic/options/units/choices/1"), "classes");
     cr_expect(json_is_false(json_at(methods, "metis/options/memory/default")));
-    json_decref(methods);
     emplace_prints("methods portfolio", "  m-etf ");
     emplace_prints("methods hdp", "  groups=256 |(1..4096)\n|  hidden=256 ");
     cr_expect_null(strstr(program_out, "colocrl:"));
@@ -95,38 +78,24 @@ Test(cli, place_without_a_method_says_which_has_won)
     json_t     *object = emplace_json("place small.pbtxt --machine k40x2 --budget 5 "
                                           "--record run.h5 --format json");
     const char *winner = text_at(object, "won_by");
-    char        line[64];
 
     cr_expect_str_eq(text_at(object, "method"), "portfolio");
-    snprintf(line, sizeof line, "won by       %s\n", winner);
-    emplace_prints("place small.pbtxt --machine k40x2 --budget 5", line);
-    snprintf(line, sizeof line, "won by %s;", winner);
-    emplace_prints("record run.h5", line);
-    json_decref(object);
+    emplace_prints("place small.pbtxt --machine k40x2 --budget 5",
+                   scratch_print("won by       %s\n", winner));
+    emplace_prints("record run.h5", scratch_print("won by %s;", winner));
 }
-
-/* ---- graph ---- */
 
 /* A variable that the step does not read, as of another loss, is in the file only. */
 Test(cli, graph_counts_what_is_in_the_file_and_in_the_step)
 {
-    emplace_write(
-        "spare.pbtxt",
-        "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } "
-        "} attr { key: 'shape' value { shape { dim { size: 2 } dim { size: 8 } } } } }"
-        "node { name: 'w' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
-        " attr { key: 'shape' value { shape { dim { size: 8 } dim { size: 4 } } } } }"
-        "node { name: 'spare' op: 'VariableV2' attr { key: 'dtype' value { type: "
-        "DT_FLOAT } } attr { key: 'shape' value { shape { dim { size: 100 } } } } }"
-        "node { name: 'w/read' op: 'Identity' input: 'w'"
-        " attr { key: 'T' value { type: DT_FLOAT } } }"
-        "node { name: 'y' op: 'MatMul' input: 'x' input: 'w/read'"
-        " attr { key: 'T' value { type: DT_FLOAT } } }");
+    emplace_write_graph("spare.pbtxt", "x = Placeholder - dtype=DT_FLOAT shape=[2,8];"
+                                       "w = VariableV2 - dtype=DT_FLOAT shape=[8,4];"
+                                       "spare = VariableV2 - dtype=DT_FLOAT shape=[100];"
+                                       "w/read = Identity w T; y = MatMul x,w/read T");
     json_t *o = emplace_json("graph spare.pbtxt --format json");
     cr_expect_eq(number_at(o, "whole/op_types/VariableV2"), 2);
     cr_expect_eq(number_at(o, "parameter_count"), 32);
     cr_expect_eq(number_at(o, "parameter_bytes"), 4 * 32);
-    json_decref(o);
     o = emplace_json("graph small.pbtxt --format json");
     cr_expect_eq(number_at(o, "whole/op_count"), 4);
     cr_expect_eq(number_at(o, "whole/edge_count"), 4);
@@ -134,7 +103,6 @@ Test(cli, graph_counts_what_is_in_the_file_and_in_the_step)
     cr_expect_eq(number_at(o, "step/op_types/Relu"), 1);
     cr_expect_gt(number_at(o, "flops"), 0);
     cr_expect_eq(json_object_size(json_at(o, "unknown_op_types")), 0);
-    json_decref(o);
     cr_expect_eq(emplace_number("graph unknown.pbtxt --format json",
                                 "unknown_op_types/Frobnicate"),
                  2);
@@ -142,14 +110,11 @@ Test(cli, graph_counts_what_is_in_the_file_and_in_the_step)
 
 static void expect_runtime(const char *arguments, const char *runtime, const char *reason)
 {
-    char command[256];
-
-    snprintf(command, sizeof command, "%s --format json", arguments);
-    json_t *object = emplace_json(command);
+    const char *command = scratch_print("%s --format json", arguments);
+    json_t     *object = emplace_json(command);
     cr_expect_str_eq(text_at(object, "runtime"), runtime, "%s", command);
     cr_expect_eq(is_null_at(object, "runtime_why"), reason == NULL, "%s", command);
     emplace_expect_parts(text_at(object, "runtime_why"), reason == NULL ? "" : reason);
-    json_decref(object);
     emplace_ok(arguments);
     cr_expect_eq(strstr(program_out, "--runtime changes it") != NULL, reason != NULL,
                  "%s", program_out);
@@ -185,38 +150,27 @@ Test(cli, warnings_of_readers_are_in_json)
         "place hf:path=c.json,phase=decode --machine k40x2 --method gpu --no-bound "
         "--format json"};
 
-    emplace_write(
-        "c.json",
-        "{\"model_type\":\"llama\",\"hidden_act\":\"silu\",\"hidden_size\":64,"
-        "\"intermediate_size\":128,\"num_attention_heads\":4,\"num_hidden_layers\":2,"
-        "\"vocab_size\":100,\"quantization_config\":{\"quant_method\":\"gptq\"}}");
+    scratch_write_json(
+        "c.json", "{'model_type':'llama','hidden_act':'silu','hidden_size':64,"
+                  "'intermediate_size':128,'num_attention_heads':4,'num_hidden_layers':2,"
+                  "'vocab_size':100,'quantization_config':{'quant_method':'gptq'}}");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         json_t *object = emplace_json(commands[i]);
         cr_assert_eq(json_array_size(json_at(object, "warnings")), 1, "%s", commands[i]);
         emplace_expect_parts(text_at(object, "warnings/0"), "gptq");
         emplace_expect_parts(program_err, text_at(object, "warnings/0"));
-        json_decref(object);
     }
 }
 
 Test(cli, graph_says_what_it_takes_of_control_flow)
 {
-    emplace_write(
-        "flow.pbtxt",
-        "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: "
-        "DT_FLOAT } } attr { key: \"shape\" value { shape { dim { size: 8 } } } } }\n"
-        "node { name: \"p\" op: \"Placeholder\" attr { key: \"dtype\" value { type: "
-        "DT_BOOL } } attr { key: \"shape\" value { shape { } } } }\n"
-        "node { name: \"goes_on\" op: \"LoopCond\" input: \"p\" }\n"
-        "node { name: \"again\" op: \"Switch\" input: \"x\" input: \"goes_on\" "
-        "attr { key: \"T\" value { type: DT_FLOAT } } }\n"
-        "node { name: \"either\" op: \"Switch\" input: \"x\" input: \"p\" "
-        "attr { key: \"T\" value { type: DT_FLOAT } } }\n");
+    emplace_write_graph("flow.pbtxt",
+                        "x = Placeholder - dtype=DT_FLOAT shape=[8];"
+                        "p = Placeholder - dtype=DT_BOOL shape=[]; goes_on = LoopCond p;"
+                        "again = Switch x,goes_on T; either = Switch x,p T");
     emplace_warns("graph flow.pbtxt",
                   "while loops: 1; |Switch ops: 1\n|nothing is computed");
 }
-
-/* ---- simulate and place ---- */
 
 #define SIMULATE "simulate small.pbtxt --machine k40x2 --placement gpu "
 
@@ -249,7 +203,6 @@ Test(cli, simulate_explains_itself_and_adds_up)
     json_object_foreach(devices, name, device)
         cr_expect_eq((json_int_t)number_at(device, "busy_ns") + sum_of(device, "idle_ns"),
                      step_ns, "%s", name);
-    json_decref(object);
     emplace_prints(SIMULATE "--why",
                    "bound by     |path         |memory       |--why=full");
     emplace_prints(
@@ -278,14 +231,12 @@ Test(cli, explanations_say_where_the_time_goes_and_what_would_help)
         cr_expect_lt(number_at(change, "step_time_ns"),
                      number_at(object, "why/step_time_ns"));
     }
-    json_decref(object);
     emplace_ok(
         "simulate rnnlm:steps=2,batch=8 --machine k40x2 --placement gpu --why=full");
     for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
 }
 
-/* A log that a file receives has a line now and then, and no marks of a terminal. */
 /* Models of a kind share the time that a graph's file states of an op, unless --costs has others. */
 Test(cli, one_time_for_different_models_is_warned_of)
 {
@@ -297,9 +248,9 @@ Test(cli, one_time_for_different_models_is_warned_of)
                  {ON("k40x2"), NULL},
                  {ON("rtx4090x2+rtx3060 --costs shared.csv"), NULL}};
 
-    emplace_write("shared.json",
-                  "{\"format\": \"emplace-ops-1\", \"ops\": [{\"name\": \"a\", "
-                  "\"gpu_s\": 0.001}, {\"name\": \"b\"}], \"edges\": [[\"a\", \"b\"]]}");
+    scratch_write_json("shared.json",
+                       "{'format': 'emplace-ops-1', 'ops': [{'name': 'a', 'gpu_s': "
+                       "0.001}, {'name': 'b'}], 'edges': [['a', 'b']]}");
     emplace_write("shared.csv", "op,us,model\na,2000,rtx3060\na,1000,rtx4090\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *object = emplace_json(cases[i].command);
@@ -309,7 +260,6 @@ Test(cli, one_time_for_different_models_is_warned_of)
             emplace_expect_parts(text_at(object, "warnings/0"), cases[i].parts);
             emplace_expect_parts(program_err, text_at(object, "warnings/0"));
         }
-        json_decref(object);
     }
 }
 
@@ -334,22 +284,18 @@ Test(cli, given_times_are_counted_without_a_warning)
 /* Products of bf16 are faster than the peak of fp32, which the machine lists first. */
 Test(cli, rates_are_shares_of_the_peak_of_the_number_format)
 {
-    emplace_write(
-        "bf16.json",
-        "{\"model_type\":\"llama\",\"hidden_size\":2048,\"intermediate_size\":5632,"
-        "\"num_hidden_layers\":2,\"num_attention_heads\":16,\"vocab_size\":32000,"
-        "\"torch_dtype\":\"bfloat16\"}");
-    json_t *object =
-        emplace_json("simulate hf:path=bf16.json,seq=2048,batch=1 "
-                     "--machine h200x1 --placement gpu --no-bound --why --json");
+    scratch_write_json("bf16.json",
+                       "{'model_type':'llama','hidden_size':2048,'intermediate_size':"
+                       "5632,'num_hidden_layers':2,'num_attention_heads':16,'vocab_size':"
+                       "32000,'torch_dtype':'bfloat16'}");
+    json_t *object = emplace_json("simulate hf:path=bf16.json,seq=2048,batch=1 --machine "
+                                  "h200x1 --placement gpu --no-bound --why --json");
     const json_t *ops = json_at(object, "why/devices/gpu:0/ops");
     const json_t *product = json_at(ops, "types/0");
-    const double rate = number_at(product, "flops") / number_at(product, "time_ns") * 1e9;
-
-    cr_expect_gt(rate, number_at(ops, "peak_flops_per_s"));
+    cr_expect_gt(number_at(product, "flops") / number_at(product, "time_ns") * 1e9,
+                 number_at(ops, "peak_flops_per_s"));
     cr_expect_gt(number_at(product, "flops_peak_frac"), 0.2);
     cr_expect_lt(number_at(product, "flops_peak_frac"), 1.0);
-    json_decref(object);
 }
 
 Test(cli, progress_is_lines_where_standard_error_is_no_terminal)
@@ -368,8 +314,7 @@ Test(cli, progress_is_lines_where_standard_error_is_no_terminal)
 Test(cli, a_record_of_many_metrics_fits_the_line)
 {
     emplace_ok("place rnnlm:layers=1,steps=2,units=64,batch=8 -m k40x2 -M hdp --budget 8 "
-               "--no-bound "
-               "--options groups=8,hidden=8 --record run.h5");
+               "--no-bound --options groups=8,hidden=8 --record run.h5");
     emplace_prints("record run.h5", "evaluations  fitting|loss|draw_scale|seed 1");
     for (const char *at = program_out; *at != '\0'; at += strcspn(at, "\n") + 1)
         cr_expect_leq(strcspn(at, "\n"), 80, "%.100s", at);
@@ -410,7 +355,6 @@ Test(cli, out_of_memory_is_a_result)
     cr_expect_eq(json_array_size(json_at(o, "oom/largest")), 10);
     cr_expect_leq(number_at(o, "oom/in_use_bytes"), number_at(o, "oom/capacity_bytes"));
     cr_expect_gt(number_at(o, "step_time_s"), 0);
-    json_decref(o);
     emplace_prints(
         "place nmt:layers=2 --machine k40x1 --method gpu",
         " asks for | on gpu:0, which has | persistent  emb_src (VariableV2)| more\n");
@@ -434,12 +378,9 @@ Test(cli, simulate_has_the_promised_keys_and_files)
     cr_expect_eq(number_at(o, "op_count"), 4);
     cr_expect_gt(number_at(o, "lower_bound_s"), 0);
     cr_expect(is_null_at(unbound, "lower_bound_s"));
-    json_decref(unbound);
-    json_decref(o);
     emplace_expect_file("g.dot", "digraph |\"(top)\\n4 ops\"");
-    json_t *trace = json_load_file(scratch_path("t.json"), 0, NULL);
+    json_t *trace = emplace_load("t.json");
     cr_expect_gt(json_array_size(json_at(trace, "traceEvents")), 4);
-    json_decref(trace);
 }
 
 Test(cli, bound_has_every_bound_and_the_highest)
@@ -463,8 +404,6 @@ Test(cli, bound_has_every_bound_and_the_highest)
         emplace_number("bound small.pbtxt --machine k40x2 --effort 2 --format json",
                        "lower_bound_s"),
         bound);
-    json_decref(o);
-    json_decref(simulated);
 }
 
 Test(cli, bound_says_why_and_what_would_lower_it)
@@ -483,7 +422,6 @@ Test(cli, bound_says_why_and_what_would_lower_it)
                        number_at(o, "why/changes/0/lower_bound_s") / bound - 1.0, 1e-9);
     cr_expect_leq(number_at(o, "why/changes/0/lower_bound_s"),
                   number_at(o, "why/changes/5/lower_bound_s"));
-    json_decref(o);
     emplace_prints("bound small.pbtxt --machine k40x2 --why",
                    "lower bound: |what if; |another GPU like the last|no change");
 }
@@ -499,7 +437,6 @@ Test(cli, bound_proves_the_optimum_of_small_graphs)
     cr_expect_eq(number_at(o, "proof/gap_frac"), 0.0);
     cr_expect_eq(number_at(o, "proof/step_time_s"), number_at(o, "proof/lower_bound_s"));
     cr_expect_geq(number_at(o, "proof/lower_bound_s"), number_at(o, "lower_bound_s"));
-    json_decref(o);
     emplace_prints("bound giph:v=12,seed=1 -m giph:devices=5,seed=1 --prove 0 --nodes 1",
                    "branch and bound, |not proven as far as asked; --nodes");
     emplace_refuses("bound small.pbtxt -m k40x8 --prove 1%", "at most 5 devices|k40x8");
@@ -510,18 +447,13 @@ Test(cli, a_search_ends_within_the_gap)
 {
     static const char place[] =
         "place small.pbtxt -m k40x2 -M anneal -b 20 -f json --gap ";
-    char arguments[128];
 
-    snprintf(arguments, sizeof arguments, "%s 1000000%%", place);
-    json_t *o = emplace_json(arguments);
+    json_t *o = emplace_json(scratch_print("%s 1000000%%", place));
     cr_expect_str_eq(json_string_value(json_object_get(o, "stopped_by")), "gap");
     cr_expect_lt(number_at(o, "evaluations"), 20);
-    json_decref(o);
-    snprintf(arguments, sizeof arguments, "%s 0", place);
-    o = emplace_json(arguments);
+    o = emplace_json(scratch_print("%s 0", place));
     cr_expect_str_eq(json_string_value(json_object_get(o, "stopped_by")),
                      number_at(o, "gap_frac") > 0 ? "budget" : "gap");
-    json_decref(o);
     cr_expect_eq(emplace_run("place small.pbtxt -m k40x2 --gap -1"), 2);
     emplace_refuses("place small.pbtxt -m k40x2 --gap 5 --decide devices,fusion",
                     "--gap|fuse");
@@ -541,9 +473,6 @@ Test(cli, bound_is_that_of_a_placement)
                        number_at(any, "lower_bound_gpu_kernels_s"), 1e-12);
     cr_expect_leq(number_at(all, "lower_bound_gpu_kernels_s"),
                   number_at(none, "lower_bound_gpu_kernels_s"));
-    json_decref(all);
-    json_decref(none);
-    json_decref(any);
 }
 
 Test(cli, records_and_placement_files_give_what_place_said)
@@ -560,9 +489,7 @@ Test(cli, records_and_placement_files_give_what_place_said)
         json_t *o = emplace_json(simulate[i]);
         cr_expect_str_eq(text_at(placed, "fingerprint"), text_at(o, "fingerprint"));
         cr_expect_eq(number_at(placed, "step_time_s"), number_at(o, "step_time_s"));
-        json_decref(o);
     }
-    json_decref(placed);
     emplace_refuses("simulate rnnlm:layers=1,steps=2 --machine k40x2 --placement run.h5",
                     "run.h5|rnnlm");
 }
@@ -583,15 +510,13 @@ Test(cli, instances_bring_their_machine_and_costs)
          14},
         {"place instance.json -M cpu", 200},
         {"place instance.json -M gpu -m k40x2 -r ideal", 20}};
-    char command[200];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(command, sizeof command, "%s --format json", cases[i].arguments);
-        json_t *o = emplace_json(command);
+        const char *command = scratch_print("%s --format json", cases[i].arguments);
+        json_t     *o = emplace_json(command);
         cr_expect_float_eq(1e3 * number_at(o, "step_time_s"), cases[i].ms, 1e-9, "%s",
                            command);
         cr_expect(json_is_true(json_at(o, "feasible")), "%s", command);
-        json_decref(o);
     }
     emplace_prints("simulate instance.json --placement expert.json --objective max-load",
                    "gpu:0        busy  85.7 %|gpu:1        busy 100.0 %");
@@ -617,9 +542,8 @@ Test(cli, every_runtime_profile_simulates_and_traces)
                  "--runtime %s --trace t.json --force --format json",
                  names[i]);
         cr_expect_gt(emplace_number(arguments, "step_time_s"), 0.0, "%s", names[i]);
-        json_t *trace = json_load_file(scratch_path("t.json"), 0, NULL);
+        json_t *trace = emplace_load("t.json");
         cr_expect_not_null(trace, "%s", names[i]);
-        json_decref(trace);
     }
 }
 
@@ -628,22 +552,18 @@ Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)
 {
     json_t     *methods = emplace_json("methods --format json"), *unused;
     const char *name;
-    char        arguments[256];
 
     json_object_foreach(methods, name, unused)
     {
         for (int threads = 1; threads <= 2; threads++) {
-            snprintf(arguments, sizeof arguments,
-                     "place small.pbtxt --machine k40x2 --method %s --budget 24 --seed 5 "
-                     "--threads %d --record %d.h5 --force %s",
-                     name, threads, threads,
-                     strcmp(name, "doppler") == 0 ? "--options imitation=20,width=16"
-                                                  : "");
-            emplace_ok(arguments);
+            emplace_ok(scratch_print(
+                "place small.pbtxt --machine k40x2 --method %s --budget 24 --seed 5 "
+                "--threads %d --record %d.h5 --force %s",
+                name, threads, threads,
+                strcmp(name, "doppler") == 0 ? "--options imitation=20,width=16" : ""));
         }
         cr_expect(emplace_same_files("1.h5", "2.h5"), "%s", name);
     }
-    json_decref(methods);
 }
 
 Test(cli, records_show_the_learning_curve)
@@ -656,11 +576,8 @@ Test(cli, records_show_the_learning_curve)
 
     cr_expect_eq(number_at(last, "evaluations"), 12);
     cr_expect_eq(number_at(last, "best_s"), number_at(object, "step_time_s"));
-    json_decref(object);
     emplace_prints("record run.h5", "small.pbtxt on k40x2|by anneal");
 }
-
-/* ---- interrupts ---- */
 
 Test(cli, interrupt_saves_what_was_found_and_says_so)
 {
@@ -669,14 +586,12 @@ Test(cli, interrupt_saves_what_was_found_and_says_so)
                  130);
     emplace_expect_parts(program_out, "interrupted");
     emplace_ok("simulate small.pbtxt --machine k40x2 --placement best.json");
-    cr_expect_eq(
-        emplace_interrupt("simulate small.pbtxt --machine k40x2 --placement random "
-                          "--budget 1000000000 --format json"),
-        130);
-    json_t *object = json_loads(program_out, 0, NULL);
+    cr_expect_eq(emplace_interrupt("simulate small.pbtxt --machine k40x2 --placement "
+                                   "random --budget 1000000000 --format json"),
+                 130);
+    json_t *object = emplace_printed();
     cr_expect(json_is_true(json_at(object, "interrupted")), "%s", program_out);
     cr_expect(is_null_at(object, "lower_bound_s"), "%s", program_out);
-    json_decref(object);
 }
 
 Test(cli, an_interrupted_export_leaves_whole_plans)

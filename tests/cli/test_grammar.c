@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do all commands speak one grammar? The properties of all tables of options. */
-#include <criterion/criterion.h>
 #include <ctype.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "tests/cli/emplace.h"
+#include "tests/test.h"
 
 enum { MOST = 1024, LINE = 80 };
 
@@ -21,15 +20,12 @@ struct use {
 static struct use use[MOST];
 static int32_t    use_count;
 
-/* Calls visit(name, argp) for each command that is no group. */
 static void walk(const cli_command *commands, const char *prefix,
                  void (*visit)(const char *name, const struct argp *argp))
 {
-    char name[64];
-
     for (const cli_command *c = commands; c->name != NULL; c++) {
-        snprintf(name, sizeof name, "%.30s%s%.30s", prefix, prefix[0] == '\0' ? "" : " ",
-                 c->name);
+        const char *name =
+            scratch_print("%.30s%s%.30s", prefix, prefix[0] == '\0' ? "" : " ", c->name);
         if (c->group != NULL)
             walk(c->group, name, visit);
         else
@@ -120,21 +116,17 @@ Test(grammar, a_letter_is_one_thing_everywhere)
     }
 }
 
-/* "  emplace COMMAND ..." after the options. */
 static void expect_example(const char *name, const struct argp *argp)
 {
-    char        example[96];
     const char *text = strchr(argp->doc, '\v');
 
-    snprintf(example, sizeof example, "  emplace %s ", name);
+    const char *example = scratch_print("  emplace %s ", name);
     cr_assert_not_null(text, "%s", name);
     if (strstr(text, example) == NULL) {
-        snprintf(example, sizeof example, "  emplace %s\n", name);
+        example = scratch_print("  emplace %s\n", name);
         cr_expect_not_null(strstr(text, example), "%s has no example", name);
     }
 }
-
-/* ---- help -------------------------------------------------------------------------- */
 
 static void expect_lines_that_fit(const char *name, const char *text)
 {
@@ -166,12 +158,11 @@ static void join_lines(char *joined, size_t size, const char *text)
 {
     size_t used = 0;
 
-    while (*text != '\0' && used + 1 < size) {
+    while (*text != '\0' && used + 1 < size)
         if (text[0] == '\\' && text[1] == '\n')
             text += 2 + strspn(text + 2, " ");
         else
             joined[used++] = *text++;
-    }
     joined[used] = '\0';
 }
 
@@ -190,11 +181,8 @@ static void expect_whole_examples(const char *name, const char *help,
 
 static void expect_version(const char *name)
 {
-    char arguments[96];
-
     for (int i = 0; i < 2; i++) {
-        snprintf(arguments, sizeof arguments, "%s %s", name, i == 0 ? "--version" : "-V");
-        emplace_ok(arguments);
+        emplace_ok(scratch_print("%s %s", name, i == 0 ? "--version" : "-V"));
         cr_expect_eq(strncmp(program_out, "emplace ", 8), 0, "%s: %s", name, program_out);
     }
 }
@@ -243,8 +231,6 @@ Test(grammar, the_program_and_groups_give_help_and_the_version)
     }
 }
 
-/* ---- formats, counts, times -------------------------------------------------------- */
-
 Test(grammar, results_are_printed_in_every_format)
 {
     static const char *const commands[] = {
@@ -253,12 +239,11 @@ Test(grammar, results_are_printed_in_every_format)
     static const struct {
         const char *name, *begins;
     } formats[] = {{"json", "{"}, {"md", "|"}, {"csv", "# made by: "}};
-    char arguments[160];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-            snprintf(arguments, sizeof arguments, "%s -f %s", commands[i],
-                     formats[f].name);
+            const char *arguments =
+                scratch_print("%s -f %s", commands[i], formats[f].name);
             emplace_ok(arguments);
             cr_expect_eq(
                 strncmp(program_out, formats[f].begins, strlen(formats[f].begins)), 0,
@@ -271,12 +256,11 @@ Test(grammar, counts_and_times_are_read_as_people_write_them)
     static const char *const good[] = {"-b 1e1", "-b 0.01k",      "-s 1",
                                        "-s 60s", "-s 2m",         "--seconds '1 h'",
                                        "-k 1e3", "-b 10 -s 500ms"};
-    char                     arguments[160];
 
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        snprintf(arguments, sizeof arguments,
-                 "place small.pbtxt -m k40x2 -M %s %s --no-bound",
-                 strncmp(good[i], "-s 1", 4) == 0 ? "random" : "gpu", good[i]);
+        const char *arguments =
+            scratch_print("place small.pbtxt -m k40x2 -M %s %s --no-bound",
+                          strncmp(good[i], "-s 1", 4) == 0 ? "random" : "gpu", good[i]);
         cr_expect_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
     }
 }

@@ -1,39 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a graph in its file what it is in memory, as another reader sees it? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/csv.h"
-#include "graphs/load.h"
-#include "sim/problem/problem.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
-#include "tests/support/status.h"
+#include "tests/support/problems.h"
+#include "tests/test.h"
 
 #define WORKLOAD "nmt:layers=1,src_steps=2,tgt_steps=2"
 
-static emp_graph   *graph;
-static emp_machine *machine;
-static emp_problem *problem;
+static task               net;
+static const emp_graph   *graph;
+static const emp_problem *problem;
 
 static void set_up(void)
 {
-    emp_runtime runtime;
-
     emplace_set_up();
-    MUST(emp_source_load(&graph, NULL, NULL, WORKLOAD, NULL));
-    MUST(emp_machine_load(&machine, "k40x2", NULL));
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
-    MUST(emp_problem_create(&problem, graph, machine, &runtime, WORKLOAD, NULL));
+    task_create(&net, WORKLOAD, "k40x2", "tf-r1.3");
+    graph = net.graph;
+    problem = net.problem;
 }
 
 static void tear_down(void)
 {
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(graph);
+    task_destroy(&net);
     emplace_tear_down();
 }
 
@@ -121,23 +109,21 @@ static void expect_edges(const json_t *edges)
 Test(graph_output, json_holds_the_graph_with_its_costs)
 {
     emplace_ok("graph " WORKLOAD " --machine k40x2 --out g.json");
-    json_t       *root = json_load_file(scratch_path("g.json"), 0, NULL);
+    json_t       *root = emplace_load("g.json");
     const json_t *ops = json_object_get(root, "ops");
-    char          hash[24];
 
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)graph->hash);
-    cr_expect_str_eq(text_at(root, "graph_hash"), hash);
+    cr_expect_str_eq(text_at(root, "graph_hash"),
+                     scratch_print("%016llx", (unsigned long long)graph->hash));
     cr_expect_str_eq(text_at(root, "machine"), "k40x2");
     cr_assert_eq((int32_t)json_array_size(ops), graph->op_count);
     for (emp_op_id op = 0; op < graph->op_count; op++)
         expect_op(json_array_get(ops, (size_t)op), op);
     expect_edges(json_object_get(root, "edges"));
-    json_decref(root);
 }
 
 static void read_csv(emp_csv *csv, const char *name)
 {
-    MUST(emp_csv_load(csv, scratch_path(name), &why));
+    ASSERT_OK(emp_csv_load(csv, scratch_path(name), &err));
 }
 
 static int64_t count_of(const emp_csv *csv, int32_t row, const char *key)
@@ -159,7 +145,7 @@ Test(graph_output, csv_holds_ops_and_edges)
     read_csv(&ops, "g.csv");
     read_csv(&edges, "g.edges.csv");
     cr_assert_eq(ops.row_count, graph->op_count);
-    MUST(emp_csv_find(&name, &ops, "name", NULL));
+    ASSERT_OK(emp_csv_find(&name, &ops, "name", &err));
     cr_expect_neq(emp_csv_find(&column, &ops, "seconds_k40", NULL), EMP_OK,
                   "there is no machine");
     for (emp_op_id op = 0; op < graph->op_count; op++) {
@@ -177,9 +163,8 @@ Test(graph_output, csv_holds_ops_and_edges)
 Test(graph_output, a_graph_with_stated_costs_is_written)
 {
     emplace_ok("graph instance.json --machine instance --out g.json");
-    json_t *root = json_load_file(scratch_path("g.json"), 0, NULL);
+    json_t *root = emplace_load("g.json");
 
     cr_expect_float_eq(number_at(root, "ops/0/seconds/gpu"), 9e-3, 1e-12);
     cr_expect_float_eq(number_at(root, "ops/0/seconds/cpu"), 90e-3, 1e-12);
-    json_decref(root);
 }

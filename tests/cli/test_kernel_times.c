@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does `emplace cost` say what the tables say, and how near is that to measurements? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(kernels, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -50,26 +46,21 @@ static const struct refusal {
 Test(kernels, bad_input_is_one_sentence_and_no_output)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        char command[128];
         emplace_write("in.tsv", refusals[i].input);
-        snprintf(command, sizeof command, "cost %s", refusals[i].command);
-        emplace_refuses(command, refusals[i].message);
+        emplace_refuses(scratch_print("cost %s", refusals[i].command),
+                        refusals[i].message);
     }
 }
-
-/* ---- beside measurements ------------------------------------------------------------ */
 
 /* The mean of |ln(us / measured)| in percent, on rows that a filter of awk lets through. */
 static double error_of(const char *file, const char *filter, const char *command)
 {
-    char path[512], line[1200];
-
-    snprintf(path, sizeof path, "%s/../shared/profiles/modern/%s.tsv.gz",
-             getenv("EMP_SOURCE_DIR"), file);
+    const char *path = scratch_print("%s/../shared/profiles/modern/%s.tsv.gz",
+                                     getenv("EMP_SOURCE_DIR"), file);
     if (access(path, R_OK) != 0) cr_skip_test("there is no %s", path);
-    snprintf(line, sizeof line, "zcat '%s' | awk -F'\\t' 'NR == 1 || (%s)' > '%s'", path,
-             filter, scratch_path("in.tsv"));
-    cr_assert_eq(system(line), 0);
+    cr_assert_eq(system(scratch_print("zcat '%s' | awk -F'\\t' 'NR == 1 || (%s)' > '%s'",
+                                      path, filter, scratch_path("in.tsv"))),
+                 0);
     cr_assert_eq(emplace_run(command), 0, "%s", program_err);
     const char *at = strstr(program_err, "is ");
     cr_assert_not_null(at, "%s", program_err);
@@ -88,20 +79,18 @@ Test(kernels, models_are_near_measurements)
                 {"l40s", "l40s", 12},        {"rtxpro6000", "rtx_pro_6000_server", 8}};
 
     for (size_t i = 0; i < sizeof bars / sizeof bars[0]; i++) {
-        char file[64], filter[128], command[128];
-        snprintf(file, sizeof file, "gemm_%s", bars[i].gpu);
-        snprintf(command, sizeof command, "cost gemm in.tsv --model %s", bars[i].model);
+        const char *file = scratch_print("gemm_%s", bars[i].gpu);
+        const char *command = scratch_print("cost gemm in.tsv --model %s", bars[i].model);
         cr_expect_leq(error_of(file, "$1 == \"bf16\" && $3 >= 256 && $4 >= 256", command),
                       bars[i].gemm, "%s", command);
-        snprintf(file, sizeof file, "comm_%s", bars[i].gpu);
-        snprintf(command, sizeof command, "cost comm in.tsv --model %s", bars[i].model);
+        file = scratch_print("comm_%s", bars[i].gpu);
+        command = scratch_print("cost comm in.tsv --model %s", bars[i].model);
         cr_expect_leq(error_of(file,
                                i == 4 ? "$2 == \"half\" && $3 == 2" : "$2 == \"half\"",
                                command),
                       7.0, "%s", command);
-        snprintf(filter, sizeof filter, "$1 == \"%s\"", bars[i].gpu);
-        snprintf(command, sizeof command, "cost attention in.tsv --model %s",
-                 bars[i].model);
+        const char *filter = scratch_print("$1 == \"%s\"", bars[i].gpu);
+        command = scratch_print("cost attention in.tsv --model %s", bars[i].model);
         cr_expect_leq(error_of("attention_context", filter, command), 12.0, "%s",
                       command);
         cr_expect_leq(error_of("attention_decode", filter, command), 12.0, "%s", command);

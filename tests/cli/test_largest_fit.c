@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* --fit: does the size that it prints fit, does the next one not, and is a spec changed only in that size? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/options/fit.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
-#include "tests/support/status.h"
+#include "tests/test.h"
 
 TestSuite(largest_fit, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -28,7 +22,7 @@ static void expect_spec(const char *spec, const char *key, const char *wanted)
 {
     char out[128];
 
-    MUST(cli_fit_spec(out, sizeof out, spec, key, 7, &why));
+    ASSERT_OK(cli_fit_spec(out, sizeof out, spec, key, 7, &err));
     cr_expect_str_eq(out, wanted);
 }
 
@@ -53,25 +47,18 @@ Test(largest_fit, a_spec_changes_in_one_size)
 
 static bool fits(const char *options, const char *key, long long value)
 {
-    char command[512];
-
-    snprintf(command, sizeof command,
-             "simulate hf:path=config.json,%s,%s=%lld "
-             "--no-bound --format json -m rtx3090x4 -p memory-split",
-             options, key, value);
-    json_t    *said = emplace_json(command);
-    const bool is_feasible = json_is_true(json_at(said, "feasible"));
-    json_decref(said);
-    return is_feasible;
+    json_t *said = emplace_json(
+        scratch_print("simulate hf:path=config.json,%s,%s=%lld "
+                      "--no-bound --format json -m rtx3090x4 -p memory-split",
+                      options, key, value));
+    return json_is_true(json_at(said, "feasible"));
 }
 
 static void expect_largest(const char *command, const char *options, const char *key)
 {
-    char text[512];
-
-    snprintf(text, sizeof text,
-             "%s hf:path=config.json,%s -m rtx3090x4 --fit %s --format json", command,
-             options, key);
+    const char *text =
+        scratch_print("%s hf:path=config.json,%s -m rtx3090x4 --fit %s --format json",
+                      command, options, key);
     json_t         *said = emplace_json(text);
     const long long value = (long long)number_at(said, "value");
 
@@ -81,7 +68,6 @@ static void expect_largest(const char *command, const char *options, const char 
     cr_expect(is_null_at(said, "fails/refusal"));
     cr_expect(fits(options, key, value), "%s: %lld", text, value);
     cr_expect_not(fits(options, key, value + 1), "%s: %lld", text, value);
-    json_decref(said);
 }
 
 Test(largest_fit, the_largest_size_fits_and_the_next_one_does_not)
@@ -99,7 +85,6 @@ Test(largest_fit, a_range_of_the_spec_is_a_limit_too)
 
     cr_expect_eq(number_at(said, "value"), 512);
     emplace_expect_parts(text_at(said, "fails/refusal"), "1..512");
-    json_decref(said);
 }
 
 Test(largest_fit, what_cannot_be_is_said)

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Under limits of the shell, does each command end, with a sentence where it cannot work? */
-#include <criterion/criterion.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/work.h"
 #include "tests/support/program.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 static const double PATIENCE_S = 60;
 
@@ -33,11 +30,10 @@ static int run_under(const char *limit, const char *arguments)
 
 static void expect_one_sentence(const char *about)
 {
-    char *text = scratch_read("stderr", NULL);
+    char *text = scratch_text("stderr");
 
     cr_expect(program_is_one_sentence(text, "emplace: "), "%s", text);
     cr_expect_not_null(strstr(text, about), "%s", text);
-    free(text);
 }
 
 Test(limits, commands_of_the_oracle_need_little_address_space)
@@ -91,8 +87,6 @@ Test(limits, threads_wait_briefly_unless_the_user_sets_how)
 
     for (int i = 0; i < 3; i++) {
         cr_expect_eq(run_under(cases[i][0], place), 1, "the method has ended");
-        char *text = scratch_read("waits", NULL);
-        cr_expect_str_eq(text, cases[i][1], "%s", cases[i][0]);
-        free(text);
+        cr_expect_str_eq(scratch_text("waits"), cases[i][1], "%s", cases[i][0]);
     }
 }

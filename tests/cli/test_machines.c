@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Machines at the command line: what is shown of them, and whether every method places on heterogeneous devices. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "run/methods.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(machines, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -22,11 +18,9 @@ Test(machines, every_method_places_on_heterogeneous_gpus)
 
     for (int32_t i = 0; emp_method_at(i) != NULL; i++) {
         const char *name = emp_method_at(i)->name;
-        char        command[256];
-        snprintf(command, sizeof command,
-                 "place rnnlm:steps=3 -m " UNLIKE
-                 " --method %s --budget 6 --format json %s",
-                 name, strcmp(name, "doppler") == 0 ? SHORT_IMITATION : "");
+        const char *command = scratch_print(
+            "place rnnlm:steps=3 -m " UNLIKE " --method %s --budget 6 --format json %s",
+            name, strcmp(name, "doppler") == 0 ? SHORT_IMITATION : "");
         if (emplace_run(command) == 0) {
             cr_expect_not_null(strstr(program_out, "\"step_time_s\""), "%s", name);
             placed++;
@@ -65,7 +59,6 @@ Test(machines, import_writes_a_file_that_every_command_reads)
                  2);
 }
 
-/* Memory that the model does not have is reported on standard error, and in the file. */
 Test(machines, import_warns_of_other_memory)
 {
     emplace_write("topo.txt", "GPU0\nGPU0 X\n");
@@ -79,37 +72,33 @@ Test(machines, import_warns_of_other_memory)
 /* A machine without a complaint has an empty list. */
 Test(machines, check_has_every_format_and_fails_on_what_is_implausible)
 {
-    char command[2 * SCRATCH_PATH_BYTES];
-
     json_t *checked = emplace_json("machines check k40x8 --format json");
     cr_expect_str_eq(text_at(checked, "machine"), "k40x8");
     cr_expect(json_is_array(json_at(checked, "implausible")));
     cr_expect_eq(json_array_size(json_at(checked, "implausible")), 0);
-    json_decref(checked);
     emplace_prints("machines check k40x8 --format csv", "\nmachine,what,commit,dirty\n");
     emplace_ok("machines check k40x8");
     cr_expect_str_eq(program_out, "machine k40x8: nothing is implausible\n");
-    snprintf(
-        command, sizeof command,
-        "cd '%s' && mkdir models && sed 's/bandwidth_cores: .*/bandwidth_cores: 60/' "
-        "\"$EMP_SOURCE_DIR\"/data/machines/models/haswell-18.yaml > models/slow.yaml",
-        scratch_path(""));
-    cr_assert_eq(system(command), 0);
-    emplace_write("mine.yaml", "description: \"mine\"\nnodes:\n  - {name: \"host\"}\n"
-                               "devices:\n  - {model: \"slow\", at: \"host\"}\n");
+    cr_assert_eq(
+        system(scratch_print(
+            "cd '%s' && mkdir models && sed 's/bandwidth_cores: .*/bandwidth_cores: 60/' "
+            "\"$EMP_SOURCE_DIR\"/data/machines/models/haswell-18.yaml > models/slow.yaml",
+            scratch_path(""))),
+        0);
+    scratch_write_json("mine.yaml", "description: 'mine'\nnodes:\n  - {name: 'host'}\n"
+                                    "devices:\n  - {model: 'slow', at: 'host'}\n");
     cr_expect_eq(emplace_run("machines check mine.yaml --format csv"), 1);
     emplace_expect_parts(program_out, "\nmachine,what,commit,dirty\nmine,");
     cr_expect_eq(emplace_run("machines check mine.yaml --format json"), 1);
     emplace_expect_parts(program_err, "1 value |mine");
-    checked = json_loads(program_out, 0, NULL);
+    checked = emplace_printed();
     cr_assert_eq(json_array_size(json_at(checked, "implausible")), 1, "%s", program_out);
     cr_expect_not_null(json_at(checked, "implausible/0/what"));
-    json_decref(checked);
-    emplace_write("links.yaml",
-                  "description: \"mine\"\nnodes:\n  - {name: \"host\"}\ndevices:\n"
-                  "  - {model: \"haswell-18\", at: \"host\"}\n"
-                  "  - {model: \"k40\", at: \"host\", bandwidth: \"10 GB/s\", latency: "
-                  "\"10 s\"}\n");
+    scratch_write_json(
+        "links.yaml",
+        "description: 'mine'\nnodes:\n  - {name: 'host'}\ndevices:\n"
+        "  - {model: 'haswell-18', at: 'host'}\n"
+        "  - {model: 'k40', at: 'host', bandwidth: '10 GB/s', latency: '10 s'}\n");
     cr_expect_eq(emplace_run("machines check links.yaml"), 1);
     emplace_expect_parts(program_out, "link gpu:0 up|10 s");
     emplace_expect_parts(program_err, "2 values |links");
@@ -121,12 +110,12 @@ Test(machines, show_and_check_tell_what_a_card_gives)
     emplace_prints("machines show rtx5090x1", "stream 1.43 TB/s|0.8 of the card's rate");
     emplace_prints("machines check rtx5090x1", "model rtx5090: derived from its card");
     cr_assert_eq(mkdir(scratch_path("models"), 0777), 0);
-    emplace_write("models/my-rtx3090.yaml",
-                  "card: {peak: {fp32: \"35.6 TFLOP/s\"}, memory: \"24 GiB\", rate: "
-                  "\"9.36 GB/s\", bus: \"PCIe 4 x16\", class: \"consumer\"}\n");
-    emplace_write("mine.yaml", "description: \"mine\"\nnodes:\n  - {name: \"host\"}\n"
-                               "devices:\n  - {model: \"ryzen-16\", at: \"host\"}\n"
-                               "  - {model: \"my-rtx3090\", at: \"host\"}\n");
+    scratch_write_json("models/my-rtx3090.yaml",
+                       "card: {peak: {fp32: '35.6 TFLOP/s'}, memory: '24 GiB', rate: "
+                       "'9.36 GB/s', bus: 'PCIe 4 x16', class: 'consumer'}\n");
+    scratch_write_json("mine.yaml", "description: 'mine'\nnodes:\n  - {name: 'host'}\n"
+                                    "devices:\n  - {model: 'ryzen-16', at: 'host'}\n"
+                                    "  - {model: 'my-rtx3090', at: 'host'}\n");
     cr_expect_eq(emplace_run("machines check mine.yaml"), 1);
     emplace_expect_parts(program_out, "my-rtx3090|9.36 GB/s|936 GB/s");
 }
@@ -135,11 +124,11 @@ Test(machines, show_and_check_tell_what_a_card_gives)
 Test(machines, import_of_lstopo_writes_the_model_of_the_cpu)
 {
 #define IMPORT "machines import --topology lstopo.xml --model rtx4090 -o box.yaml"
-    emplace_write(
+    scratch_write_json(
         "lstopo.xml",
-        "<topology version=\"2.0\"><object type=\"Machine\"><object type=\"Package\">"
-        "<info name=\"CPUModel\" value=\"AMD Ryzen 5 5600X\"/><object type=\"Core\"/>"
-        "<object type=\"Core\"/></object></object></topology>\n");
+        "<topology version='2.0'><object type='Machine'><object type='Package'><info "
+        "name='CPUModel' value='AMD Ryzen 5 5600X'/><object type='Core'/><object "
+        "type='Core'/></object></object></topology>\n");
     emplace_ok(IMPORT);
     emplace_prints("machines show ./box.yaml", "box-cpu: stated 160 GFLOP/s fp32");
     cr_assert_eq(remove(scratch_path("box.yaml")), 0);
@@ -154,7 +143,6 @@ Test(machines, place_tells_what_derived_constants_decide)
 
     cr_expect_geq(json_array_size(json_at(run, "sensitivity/constants")), 6);
     cr_expect_geq(json_array_size(json_at(run, "derived")), 6);
-    json_decref(run);
     emplace_prints("place rnnlm:steps=3 -m rtx5090x1 -M gpu",
                    " of rtx5090|--sensitivity");
     emplace_ok("place rnnlm:steps=3 -m k40x2 -M gpu");

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does every output say what it is of: workload, machine, runtime and method? */
-#include <criterion/criterion.h>
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 static void set_up(void)
 {
@@ -19,7 +15,7 @@ static void set_up(void)
         "anchors/copies.tsv",
         "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"
         "a copy\tcopy\tcheck\tk40x1\tcopy cpu:0 gpu:0 1MB\t10 GB/s\t20 %\tsomebody\n");
-    emplace_write("all.yaml", "format: \"emplace-placement-1\"\ndefault: \"gpu:0\"\n");
+    scratch_write_json("all.yaml", "format: 'emplace-placement-1'\ndefault: 'gpu:0'\n");
     emplace_ok("place small.pbtxt -m k40x2 -M gpu --record run.h5 --out gpu.json");
 }
 
@@ -77,19 +73,15 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 /* Lists of what there is, what works without a graph or a machine, a fit of many seconds, and what has
  * its own test: a page, a merge, the server. */
-static const char others[] =
-    " calibrate iterations, calibrate measure, cost attention, cost comm, cost gemm, "
-    "instances, machines, merge, methods, plan, plot, report, runtimes, serve, "
-    "workloads, ";
+static const char others[] = " calibrate iterations, calibrate measure, cost attention, "
+                             "cost comm, cost gemm, instances, machines, merge, methods, "
+                             "plan, plot, report, runtimes, serve, workloads, ";
 
 static bool is_tried(const char *command)
 {
-    char word[72];
-
     for (size_t i = 0; i < CASES; i++)
         if (strcmp(cases[i].command, command) == 0) return true;
-    snprintf(word, sizeof word, " %s, ", command);
-    return strstr(others, word) != NULL;
+    return strstr(others, scratch_print(" %s, ", command)) != NULL;
 }
 
 /* Driven by the table of commands, so that no new command escapes. */
@@ -97,8 +89,7 @@ Test(named, every_command_is_tried_here)
 {
     for (const cli_command *c = cli_commands; c->name != NULL; c++) {
         for (const cli_command *d = c->group; d != NULL && d->name != NULL; d++) {
-            char name[64];
-            snprintf(name, sizeof name, "%.30s %.30s", c->name, d->name);
+            const char *name = scratch_print("%.30s %.30s", c->name, d->name);
             cr_expect(is_tried(name), "%s", name);
         }
         if (c->group == NULL) cr_expect(is_tried(c->name), "%s", c->name);
@@ -108,10 +99,8 @@ Test(named, every_command_is_tried_here)
 /* The command line that made it names all of them, and is not what is looked at. */
 static void run(const struct named_case *c, const char *format)
 {
-    char arguments[256];
-
-    snprintf(arguments, sizeof arguments, "%s %s --format %s", c->command, c->arguments,
-             format);
+    const char *arguments =
+        scratch_print("%s %s --format %s", c->command, c->arguments, format);
     cr_assert_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
     char *origin = strstr(program_out, "Made by:");
     if (origin != NULL) *origin = '\0';
@@ -119,10 +108,8 @@ static void run(const struct named_case *c, const char *format)
 
 static void expect_word(const struct named_case *c, const char *word, bool is_quoted)
 {
-    char text[64];
-
     if (word == NULL) return;
-    snprintf(text, sizeof text, is_quoted ? "\"%s\"" : "%s", word);
+    const char *text = scratch_print(is_quoted ? "\"%s\"" : "%s", word);
     cr_expect_not_null(strstr(program_out, text), "%s %s does not print %s:\n%s",
                        c->command, c->arguments, text, program_out);
 }

@@ -1,41 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a file that places ops opened once, whatever its form and whatever the command? */
 #define _GNU_SOURCE
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 #define NODE(name, op, input, device)                                      \
     "node { name: \"" name "\" op: \"" op "\" " input " device: \"" device \
     "\" attr { key: \"T\" value { type: DT_FLOAT } } }\n"
 
 static const char graph[] =
-    "node { name: \"node0\" op: \"Placeholder\" device: \"/cpu:0\" "
-    "attr { key: \"dtype\" value { type: DT_FLOAT } } attr { key: "
-    "\"shape\" value { shape { dim { size: 4096 } } } } }\n" NODE(
-        "node1", "Relu", "input: \"node0\"", "/gpu:0")
+    "node { name: \"node0\" op: \"Placeholder\" device: \"/cpu:0\" attr { key: \"dtype\" "
+    "value { type: DT_FLOAT } } attr { key: \"shape\" value { shape { dim { size: 4096 } "
+    "} } } }\n" NODE("node1", "Relu", "input: \"node0\"", "/gpu:0")
         NODE("node2", "Tanh", "input: \"node1\"", "/gpu:0")
             NODE("node3", "Relu", "input: \"node2\"", "/gpu:1");
 
 static const char named[] =
-    "{\"format\": \"emplace-placement-1\", \"workload\": \"graph.pbtxt\", "
-    "\"machine\": \"k40x2\", \"devices\": {\"cpu:0\": [\"node0\"], "
-    "\"gpu:0\": [\"node1\", \"node2\"], \"gpu:1\": [\"node3\"]}, "
-    "\"levels\": {\"3\": [\"node1\"]}, \"leaders\": {\"node2\": [\"node1\"]}}";
+    "{\"format\": \"emplace-placement-1\", \"workload\": \"graph.pbtxt\", \"machine\": "
+    "\"k40x2\", \"devices\": {\"cpu:0\": [\"node0\"], \"gpu:0\": [\"node1\", \"node2\"], "
+    "\"gpu:1\": [\"node3\"]}, \"levels\": {\"3\": [\"node1\"]}, \"leaders\": {\"node2\": "
+    "[\"node1\"]}}";
 
 static const char rules[] = "format: \"emplace-placement-1\"\n"
                             "rules:\n"
                             "  - {op: \"node0\", device: \"cpu:0\"}\n"
                             "default: \"gpu:0\"\n";
 
-static const char split[] = "{\"fpgas\": [{\"nodes\": [1, 2]}, {\"nodes\": [3]}], "
-                            "\"cpus\": [{\"nodes\": [0]}]}";
+static const char split[] =
+    "{\"fpgas\": [{\"nodes\": [1, 2]}, {\"nodes\": [3]}], \"cpus\": [{\"nodes\": [0]}]}";
 
 static const char map[] = "DEVICE_MAP = {\n    \"\": \"cuda:0\",\n}\n";
 
@@ -45,22 +41,16 @@ static const char *const files[] = {"named.json", "packed.json", "rules.yaml",
                                     "map.py"};
 enum { FILES = sizeof files / sizeof *files };
 
-static void write_packed(void)
-{
-    gzFile file = gzopen(scratch_path("packed.json"), "wb");
-
-    cr_assert_not_null(file);
-    cr_assert_gt(gzputs(file, named), 0);
-    cr_assert_eq(gzclose(file), Z_OK);
-}
-
 static void set_up(void)
 {
     emplace_set_up();
     emplace_write("graph.pbtxt", graph);
     emplace_write("copy.pbtxt", graph);
     emplace_write("named.json", named);
-    write_packed();
+    gzFile file = gzopen(scratch_path("packed.json"), "wb");
+    cr_assert_not_null(file);
+    cr_assert_gt(gzputs(file, named), 0);
+    cr_assert_eq(gzclose(file), Z_OK);
     emplace_write("rules.yaml", rules);
     emplace_write("split.json", split);
     emplace_write("map.py", map);
@@ -102,9 +92,8 @@ Test(opened_once, by_every_command)
 
     for (int i = 0; i < 3 * FILES; i++) {
         const char *file = files[i % FILES], *at = strstr(formats[i / FILES], "%s");
-        char        command[200];
-        snprintf(command, sizeof command, "%.*s%s%s", (int)(at - formats[i / FILES]),
-                 formats[i / FILES], file, at + 2);
+        const char *command = scratch_print("%.*s%s%s", (int)(at - formats[i / FILES]),
+                                            formats[i / FILES], file, at + 2);
         cr_expect_eq(count_openings(file, command), 1, "%s", command);
     }
 }

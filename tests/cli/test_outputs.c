@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a command keep the files of others, unless --force gives them up? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,7 +9,7 @@
 
 #include "cli/cli.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 #define PLACE "place small.pbtxt --machine k40x2 --method gpu "
 
@@ -55,12 +51,11 @@ Test(outputs, those_of_the_same_run_are_replaced)
 Test(outputs, of_several_records_of_one_task_the_best_is_taken)
 {
     double best_s = 1e9;
-    char   arguments[160];
 
     for (int seed = 1; seed <= 3; seed++) {
-        snprintf(arguments, sizeof arguments,
-                 RANDOM "--seed %d --record %d.h5 --format json", seed, seed);
-        const double step_s = emplace_number(arguments, "step_time_s");
+        const double step_s = emplace_number(
+            scratch_print(RANDOM "--seed %d --record %d.h5 --format json", seed, seed),
+            "step_time_s");
         if (step_s < best_s) best_s = step_s;
     }
     cr_expect_float_eq(
@@ -83,10 +78,7 @@ Test(outputs, of_several_records_of_one_task_the_best_is_taken)
     const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
     cr_expect_str_eq(text_at(last, "file"), "other.h5");
     cr_expect_str_eq(text_at(last, "machine"), "k40x4");
-    json_decref(all);
 }
-
-/* ---- every output option of every command ------------------------------------------- */
 
 #define ABLATED "-M local --arms 'base; kicks=4' --rows rnnlm -b 1 --seeds 1 "
 
@@ -153,13 +145,10 @@ enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 /* Options of inputs, and the archives of runs and kernels, which never replace another's file. */
 static bool is_input(const struct argp_option *o)
 {
-    char word[64];
-
-    snprintf(word, sizeof word, " %s ", o->name);
     return strstr(" beside imitate machine model runtime placement measured tasks "
                   "anchors runs "
                   "start weights costs topology query layers network collectives cache ",
-                  word) != NULL;
+                  scratch_print(" %s ", o->name)) != NULL;
 }
 
 static bool has_case(const char *command, const char *option)
@@ -193,13 +182,9 @@ static void expect_cases(const char *name, const struct argp *argp)
 /* Driven by the tables of options, so that no new option escapes. */
 Test(outputs, every_output_option_is_tried_here)
 {
-    char name[64];
-
     for (const cli_command *c = cli_commands; c->name != NULL; c++) {
-        for (const cli_command *d = c->group; d != NULL && d->name != NULL; d++) {
-            snprintf(name, sizeof name, "%.30s %.30s", c->name, d->name);
-            expect_cases(name, d->argp);
-        }
+        for (const cli_command *d = c->group; d != NULL && d->name != NULL; d++)
+            expect_cases(scratch_print("%.30s %.30s", c->name, d->name), d->argp);
         if (c->group == NULL) expect_cases(c->name, c->argp);
     }
 }
@@ -207,7 +192,6 @@ Test(outputs, every_output_option_is_tried_here)
 Test(outputs, no_output_option_replaces_the_file_of_another)
 {
     static const char *const folders[] = {"plans", "machines", "machines/models"};
-    char                     arguments[256];
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         cr_assert_eq(mkdir(scratch_path(folders[i]), 0777), 0);
@@ -215,21 +199,16 @@ Test(outputs, no_output_option_replaces_the_file_of_another)
     for (size_t i = 0; i < OUTPUT_CASES; i++) {
         const struct output_case *c = &output_cases[i];
         emplace_write(c->file, "mine");
-        snprintf(arguments, sizeof arguments, "%s %s", c->command, c->arguments);
-        expect_refusal(arguments, strcmp(c->option, "export") == 0 ? "" : c->file);
+        expect_refusal(scratch_print("%s %s", c->command, c->arguments),
+                       strcmp(c->option, "export") == 0 ? "" : c->file);
         emplace_expect_file(c->file, "mine");
         remove(scratch_path(c->file));
     }
 }
 
-/* ---- what is opened, not what it is called ------------------------------------------- */
-
 static void link_hard(const char *name, const char *other)
 {
-    char path[SCRATCH_PATH_BYTES];
-
-    snprintf(path, sizeof path, "%s", scratch_path(name));
-    cr_assert_eq(link(path, scratch_path(other)), 0);
+    cr_assert_eq(link(scratch_path(name), scratch_path(other)), 0);
 }
 
 #define PLACE_TRACED                                                        \
@@ -243,9 +222,7 @@ Test(outputs, that_lead_to_an_input_are_refused)
         PLACE "--force --out here/small.pbtxt",
         "place tf:path=small.pbtxt,batch=2 --machine k40x2 --force --out link",
         PLACE_TRACED};
-    char *before = scratch_read("small.pbtxt", NULL);
-
-    emplace_write("before", before);
+    emplace_write("before", scratch_text("small.pbtxt"));
     cr_assert_eq(symlink("small.pbtxt", scratch_path("link")), 0);
     link_hard("small.pbtxt", "hard");
     cr_assert_eq(symlink(".", scratch_path("here")), 0);
@@ -253,20 +230,16 @@ Test(outputs, that_lead_to_an_input_are_refused)
         emplace_refuses(commands[i], "small.pbtxt is an input");
     emplace_refuses(PLACE "--record run.h5 --out run.h5.lock", "run.h5.lock");
     cr_expect(emplace_same_files("small.pbtxt", "before"));
-    free(before);
 }
 
 static void expect_kept(const char *arguments, const char *name, const char *beside)
 {
-    char *before = scratch_read(name, NULL);
-
-    emplace_write("before", before);
+    emplace_write("before", scratch_text(name));
     cr_expect_eq(emplace_run(arguments), 1, "%s", arguments);
     cr_expect(program_is_one_sentence(program_err, "emplace: "), "%s", program_err);
     emplace_expect_parts(program_err, beside);
     cr_expect(emplace_same_files(name, "before"));
     cr_expect(emplace_has_file(beside), "nothing is lost");
-    free(before);
 }
 
 /* The command line does not name them: another file does. */
@@ -289,25 +262,22 @@ Test(outputs, that_lead_to_a_file_that_was_read_are_put_beside_it)
                 "small.kept.pbtxt");
     expect_kept("report r.h5 --out small.pbtxt --force", "small.pbtxt",
                 "small.kept2.pbtxt");
-    expect_kept(
-        "train --tasks tasks.txt -M go --options width=16,heads=2,hidden=16 -b 64 "
-        "--imitate p.json --imitate-rounds 1 --weights-out p.json --force",
-        "p.json", "p.kept.json");
+    expect_kept("train --tasks tasks.txt -M go --options width=16,heads=2,hidden=16 -b "
+                "64 --imitate p.json --imitate-rounds 1 --weights-out p.json --force",
+                "p.json", "p.kept.json");
     emplace_write("mine.sh", program);
-    expect_kept("place small.pbtxt -m k40x2 -M 'cmd:sh mine.sh' -b 1 --no-bound "
-                "--record mine.sh --force",
+    expect_kept("place small.pbtxt -m k40x2 -M 'cmd:sh mine.sh' -b 1 --no-bound --record "
+                "mine.sh --force",
                 "mine.sh", "mine.kept.sh");
 }
 
 Test(outputs, that_take_what_is_printed_are_refused)
 {
-    char command[2 * SCRATCH_PATH_BYTES];
-
-    snprintf(command, sizeof command,
-             "cd '%s' && ! \"$EMP_BINARY_DIR/cli/emplace\" " PLACE
-             "--out printed >> printed 2> complaint",
-             scratch_path(""));
-    cr_expect_eq(system(command), 0);
+    cr_expect_eq(
+        system(scratch_print("cd '%s' && ! \"$EMP_BINARY_DIR/cli/emplace\" " PLACE
+                             "--out printed >> printed 2> complaint",
+                             scratch_path(""))),
+        0);
     emplace_expect_file("complaint", "printed");
 }
 
@@ -316,9 +286,7 @@ Test(outputs, that_have_the_name_of_a_temporary_file_are_refused)
     emplace_refuses(PLACE "--record r.h5 --out r.h5.tmp0",
                     "has the name of a temporary file");
     emplace_ok(PLACE "--out p.json");
-    char from[SCRATCH_PATH_BYTES];
-    snprintf(from, sizeof from, "%s", scratch_path("p.json"));
-    cr_assert_eq(rename(from, scratch_path("r.h5.tmp3")), 0);
+    cr_assert_eq(rename(scratch_path("p.json"), scratch_path("r.h5.tmp3")), 0);
     emplace_refuses(
         "place small.pbtxt -m k40x2 -M anneal -b 20 --record r.h5 --start r.h5.tmp3",
         "rename it first");
@@ -340,10 +308,9 @@ Test(outputs, that_lead_to_what_tasks_come_from_are_refused)
          "tasks.txt is an input"},
         {"train --tasks tasks.txt --weights-out small.pbtxt --force",
          "small.pbtxt is an input"}};
-    char arguments[256], *machine = scratch_read("bad.yaml", NULL);
+    char arguments[256], *machine = scratch_text("bad.yaml");
 
     emplace_write("before", machine);
-    free(machine);
     emplace_write("tasks.txt", "a small.pbtxt box.yaml\n");
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         snprintf(arguments, sizeof arguments,
@@ -380,17 +347,15 @@ Test(outputs, that_lead_to_each_other_are_refused)
 
 Test(outputs, that_cannot_be_written_are_told_before_the_work)
 {
-    char arguments[512], name[300];
+    char name[300];
 
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
     emplace_refuses(PLACE "--out ''", "an output needs the name of a file");
     emplace_refuses(PLACE "--record ''", "an output needs the name of a file");
-    snprintf(arguments, sizeof arguments, PLACE "--out %s", name);
-    emplace_refuses(arguments, "File name too long");
+    emplace_refuses(scratch_print(PLACE "--out %s", name), "File name too long");
     name[255] = '\0'; /* as long as may be: no room for the name of the temporary file */
-    snprintf(arguments, sizeof arguments, PLACE "--out p.json --record %s", name);
-    emplace_refuses(arguments, "nnn");
+    emplace_refuses(scratch_print(PLACE "--out p.json --record %s", name), "nnn");
     cr_expect_not(emplace_has_file("p.json"));
     emplace_refuses(PLACE "--out .", "directory");
     cr_expect_str_empty(program_out);
@@ -417,20 +382,18 @@ Test(outputs, pipes_and_devices_are_no_inputs, .timeout = 120)
         "replay %s",
     };
     static const char *const files[] = {"pipe.json", "/dev/zero"};
-    char                     arguments[256];
 
     cr_assert_eq(mkfifo(scratch_path("pipe.json"), 0600), 0);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         for (int k = 0; k < 2; k++) {
             const char *percent = strstr(commands[i], "%s");
-            snprintf(arguments, sizeof arguments, "%.*s%s%s",
-                     (int)(percent - commands[i]), commands[i], files[k], percent + 2);
-            emplace_refuses(arguments, "");
+            emplace_refuses(scratch_print("%.*s%s%s", (int)(percent - commands[i]),
+                                          commands[i], files[k], percent + 2),
+                            "");
         }
     }
 }
 
-/* The first one works until it is stopped. */
 Test(outputs, of_two_programs_on_one_record_the_second_is_told, .timeout = 120)
 {
     const struct timespec a_moment = {0, 10 * 1000 * 1000};

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Placements that a user brings: what is said of them, and where they can be used. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(placements, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -14,8 +9,6 @@ static double step_of(const char *arguments)
 {
     return emplace_number(arguments, "step_time_s");
 }
-
-/* ---- rules ---- */
 
 #define HEAD  "format: \"emplace-placement-1\"\n"
 #define RNNLM "simulate rnnlm:steps=2 -m k40x2 -p rules.yaml --no-bound "
@@ -32,8 +25,8 @@ Test(placements, rules_place_a_workload_and_say_what_was_moved)
     emplace_write("rules.yaml", HEAD "rules:\n"
                                      "  - {glob: \"*/read\", device: \"cpu:0\"}\n"
                                      "default: \"gpu:0\"\n");
-    emplace_warns(RNNLM, "no kernel for a GPU: the first is 'global_step'|"
-                         "colocated ops share a device: the first is 'emb', from gpu:0");
+    emplace_warns(RNNLM, "no kernel for a GPU: the first is 'global_step'|colocated ops "
+                         "share a device: the first is 'emb', from gpu:0");
     emplace_write("rules.yaml", HEAD "rules:\n  - {op: \"a\", device: \"gpu:0\"}\n");
     emplace_refuses("simulate small.pbtxt -m k40x2 -p rules.yaml",
                     "rules.yaml|3 of 4 ops|'x'");
@@ -43,14 +36,13 @@ Test(placements, rules_place_a_workload_and_say_what_was_moved)
 Test(placements, no_op_that_a_gpu_can_do_is_on_a_forbidden_cpu)
 {
     static const char *const methods[] = {"random", "m-topo"};
-    char                     command[160];
-
     for (int i = 0; i < 2; i++) {
-        snprintf(command, sizeof command,
-                 "place rnnlm:steps=2 -m k40x2 --method %s --budget 2 --forbid cpu "
-                 "--no-bound --out p.json --force",
-                 methods[i]);
-        emplace_warns(command, "ops stay on a CPU");
+        emplace_warns(
+            scratch_print(
+                "place rnnlm:steps=2 -m k40x2 --method %s --budget 2 --forbid cpu "
+                "--no-bound --out p.json --force",
+                methods[i]),
+            "ops stay on a CPU");
         emplace_ok("simulate rnnlm:steps=2 -m k40x2 -p p.json --forbid cpu --no-bound");
         cr_expect_null(strstr(program_err, "as CPUs are forbidden"), "%s", program_err);
     }
@@ -63,13 +55,13 @@ Test(placements, no_op_that_a_gpu_can_do_is_on_a_forbidden_cpu)
 Test(placements, a_model_too_large_for_gpus_is_out_of_memory_without_cpus)
 {
 #define LARGE "place hf:path=large.json,phase=decode,batch=1,seq=8 -m k40x1 --forbid cpu "
-    emplace_write(
-        "large.json",
-        "{\"model_type\":\"llama\",\"hidden_act\":\"silu\",\"hidden_size\":8192,"
-        "\"intermediate_size\":65536,\"num_attention_heads\":64,\"num_hidden_layers\":8,"
-        "\"vocab_size\":100,\"torch_dtype\":\"bfloat16\"}");
-    emplace_prints(LARGE "--budget 20", "no placement fits|28.01 GiB|9.89 GiB|"
-                                        "does not fit: model.");
+    scratch_write_json("large.json",
+                       "{'model_type':'llama','hidden_act':'silu','hidden_size':8192,"
+                       "'intermediate_size':65536,'num_attention_heads':64,"
+                       "'num_hidden_layers':8,'vocab_size':100,"
+                       "'torch_dtype':'bfloat16'}");
+    emplace_prints(LARGE "--budget 20",
+                   "no placement fits|28.01 GiB|9.89 GiB|does not fit: model.");
     cr_expect_null(strstr(program_out, "lower bound"), "%s", program_out);
     cr_expect_gt(emplace_number(LARGE "--method hdp --budget 2 --format json",
                                 "oom/no_placement_fits/held_bytes"),
@@ -84,40 +76,35 @@ Test(placements, rules_are_replayed_where_workload_and_machine_are_known)
     emplace_ok("replay rules.yaml --workload small.pbtxt -m cpu2 --export plan.txt");
 }
 
-/* ---- orders and fusions ---- */
-
 #define ORDERED "rnnlm:steps=2 -m k40x2 --no-bound --format json "
 
 Test(placements, orders_and_fusions_are_found_kept_and_simulated)
 {
     static const char *const parts[] = {"order", "fusion"};
     const double plain_s = step_of("place " ORDERED "--method m-etf --out plain.json");
-    char         text[256];
 
     for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text,
-                 "place " ORDERED "--method anneal --options %s=1 --decide devices,%s "
-                 "--start plain.json --budget %d --out best.json --record best.h5 "
-                 "--force",
-                 parts[i], parts[i], i == 0 ? 300 : 60);
+        const char *text = scratch_print(
+            "place " ORDERED "--method anneal --options %s=1 --decide devices,%s "
+            "--start plain.json --budget %d --out best.json --record best.h5 "
+            "--force",
+            parts[i], parts[i], i == 0 ? 300 : 60);
         const double found_s = step_of(text);
         cr_expect_lt(found_s, plain_s, "%g s, before %g s", found_s, plain_s);
         cr_expect_eq(step_of("simulate " ORDERED "-p best.json"), found_s);
         cr_expect_eq(step_of("simulate " ORDERED "-p best.h5"), found_s);
         emplace_ok("record best.h5 --out again.json --force");
         cr_expect_eq(step_of("simulate " ORDERED "-p again.json"), found_s);
-        snprintf(text, sizeof text, "devices and %s are decided", parts[i]);
+        text = scratch_print("devices and %s are decided", parts[i]);
         emplace_prints("record best.h5", text);
-        snprintf(text, sizeof text, "%s of ops in best.", parts[i]);
+        text = scratch_print("%s of ops in best.", parts[i]);
         emplace_warns("replay best.json --export plan.txt --force", text);
         emplace_warns("replay best.h5 --export plan.txt --force", text);
         emplace_ok("report best.h5 --out report.html --force");
-        snprintf(text, sizeof text, "anneal %s=1, devices and %s", parts[i], parts[i]);
+        text = scratch_print("anneal %s=1, devices and %s", parts[i], parts[i]);
         emplace_expect_file("report.html", text);
-        char *page = scratch_read("report.html", NULL);
-        cr_expect_null(strstr(page, "have changed since"), "its timeline has the %s",
-                       parts[i]);
-        free(page);
+        cr_expect_null(strstr(scratch_text("report.html"), "have changed since"),
+                       "its timeline has the %s", parts[i]);
         if (i == 0)
             cr_expect_eq(step_of("simulate " ORDERED "-p best.json --why"), found_s);
     }
@@ -147,34 +134,30 @@ Test(placements, orders_do_not_depend_on_threads)
     cr_expect(emplace_same_files("one.h5", "two.h5"));
 }
 
-/* ---- devices in graph files ---- */
-
 /* Devices on some nodes of a chain, which has a node that no step runs, as well. */
 static void write_chain(const char *of_a, const char *of_b)
 {
-    char text[2000];
-
-    snprintf(text, sizeof text,
-             "node { name: \"x\" op: \"Placeholder\" device: \"/cpu:0\"\n"
-             "  attr { key: \"dtype\" value { type: DT_FLOAT } }\n"
-             "  attr { key: \"shape\" value { shape { dim { size: 4096 } } } } }\n"
-             "node { name: \"a\" op: \"Relu\" input: \"x\" %s\n"
-             "  attr { key: \"T\" value { type: DT_FLOAT } } }\n"
-             "node { name: \"b\" op: \"Tanh\" input: \"a\" %s\n"
-             "  attr { key: \"T\" value { type: DT_FLOAT } } }\n",
-             of_a, of_b);
-    emplace_write("chain.pbtxt", text);
+    emplace_write(
+        "chain.pbtxt",
+        scratch_print(
+            "node { name: \"x\" op: \"Placeholder\" device: \"/cpu:0\"\n"
+            "  attr { key: \"dtype\" value { type: DT_FLOAT } }\n"
+            "  attr { key: \"shape\" value { shape { dim { size: 4096 } } } } }\n"
+            "node { name: \"a\" op: \"Relu\" input: \"x\" %s\n"
+            "  attr { key: \"T\" value { type: DT_FLOAT } } }\n"
+            "node { name: \"b\" op: \"Tanh\" input: \"a\" %s\n"
+            "  attr { key: \"T\" value { type: DT_FLOAT } } }\n",
+            of_a, of_b));
 }
 
 static void expect_device(const char *name, const char *op, const char *device)
 {
-    char *text = scratch_read(name, NULL), *at = strstr(text, op);
+    char *text = scratch_text(name), *at = strstr(text, op);
 
     at = at == NULL ? NULL : strstr(at, "device: ");
     cr_assert_not_null(at, "%s", text);
     cr_expect_eq(strncmp(at + strlen("device: "), device, strlen(device)), 0, "%s of %s",
                  op, text);
-    free(text);
 }
 
 #define CHAIN "simulate chain.pbtxt -m k40x2 -p "
@@ -183,9 +166,8 @@ Test(placements, devices_of_a_graph_file_are_a_placement)
 {
     write_chain("device: \"/job:localhost/replica:0/task:0/device:GPU:1\"",
                 "device: \"/gpu:0\"");
-    emplace_write("same.json", "{\"format\": \"emplace-placement-1\", \"devices\": {"
-                               "\"cpu:0\": [\"x\"], \"gpu:1\": [\"a\"], "
-                               "\"gpu:0\": [\"b\"]}}");
+    scratch_write_json("same.json", "{'format': 'emplace-placement-1', 'devices': "
+                                    "{'cpu:0': ['x'], 'gpu:1': ['a'], 'gpu:0': ['b']}}");
     const double own_s = step_of(CHAIN "file --format json");
     cr_expect_str_eq(program_err, "");
     cr_expect_eq(own_s, step_of(CHAIN "chain.pbtxt --format json"));
@@ -219,7 +201,7 @@ Test(placements, a_copy_of_the_graph_has_the_placement)
         cr_expect(emplace_same_files("placed.pbtxt", "again.pbtxt"));
         expect_device("again.pbtxt", "\"b\"", machines[i][1]);
     }
-    emplace_write("chain.pbtxt", "node { name: \"x\" op: \"NoOp\" }\n");
+    scratch_write_json("chain.pbtxt", "node { name: 'x' op: 'NoOp' }\n");
     emplace_refuses("record run.h5 --out o.pbtxt", "chain.pbtxt|'a'");
 }
 
@@ -249,16 +231,10 @@ Test(placements, a_run_that_goes_on_replaces_its_copy)
                     "placed.pbtxt|--force");
 }
 
-/* ---- PyTorch ---- */
-
-/* Runs a command on one of the samples. */
 static const char *on_sample(const char *verb, const char *sample, const char *options)
 {
-    static char command[1024];
-
-    snprintf(command, sizeof command, "%s %s/tests/graphs/import/pytorch/samples/%s %s",
-             verb, getenv("EMP_SOURCE_DIR"), sample, options);
-    return command;
+    return scratch_print("%s %s/tests/graphs/import/pytorch/samples/%s %s", verb,
+                         getenv("EMP_SOURCE_DIR"), sample, options);
 }
 
 /* A module stands for its parts. */
@@ -269,18 +245,16 @@ Test(placements, of_a_pytorch_graph_go_out_as_a_device_map)
                   "gpu:0 by itself takes");
     emplace_expect_file("placement.py",
                         "\n    \"0\": \"cuda:0\",\n|\n    \"2\": \"cuda:0\",\n");
-    char *map = scratch_read("placement.py", NULL);
+    char *map = scratch_text("placement.py");
     cr_expect_null(strstr(map, "0.qkv"), "%s", map);
-    free(map);
     emplace_refuses(on_sample("place", "linear_momentum.json",
                               "-m k40x2 --budget 1000000000 --out no.py"),
                     "module");
     emplace_prints(on_sample("graph", "linear_momentum.json", ""), "no device_map of it");
 }
 
-static const char config[] =
-    "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":12,\"n_head\":4,"
-    "\"n_positions\":64,\"vocab_size\":256}";
+static const char config[] = "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":12,\"n_"
+                             "head\":4,\"n_positions\":64,\"vocab_size\":256}";
 
 /* From a record, whose search may have parted layers. */
 static void export_map(void)
@@ -323,7 +297,7 @@ Test(placements, a_device_map_is_read_back)
     const double split_s = step_of(STEP_OF "rules.yaml");
     cr_expect_eq(step_of(STEP_OF "placement.py"), split_s);
     emplace_expect_parts(program_err, "ops name no module of it");
-    emplace_write("map.py", "DEVICE_MAP = {\n    \"\": \"cuda:0\",\n}\n");
+    scratch_write_json("map.py", "DEVICE_MAP = {\n    '': 'cuda:0',\n}\n");
     cr_expect_neq(step_of(STEP_OF "map.py"), split_s);
     cr_expect_eq(step_of(STEP_OF "map.py"), step_of(STEP_OF "gpu"));
 }
@@ -364,12 +338,12 @@ Test(placements, layers_are_whole_in_a_device_map_and_if_asked)
 /* Sinks belong to the attention itself, and all experts of a layer are one module. */
 Test(placements, of_a_config_name_modules_with_parameters_of_their_own)
 {
-    emplace_write(
+    scratch_write_json(
         "config.json",
-        "{\"model_type\":\"gpt_oss\",\"hidden_size\":64,\"num_hidden_layers\":3,"
-        "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"head_dim\":16,"
-        "\"intermediate_size\":64,\"num_local_experts\":4,"
-        "\"num_experts_per_tok\":2,\"vocab_size\":256}");
+        "{'model_type':'gpt_oss','hidden_size':64,'num_hidden_layers':3,"
+        "'num_attention_heads':4,'num_key_value_heads':2,'head_dim':16,"
+        "'intermediate_size':64,'num_local_experts':4,'num_experts_per_tok':2,"
+        "'vocab_size':256}");
     emplace_write(
         "rules.yaml", HEAD
         "rules:\n"
@@ -378,20 +352,16 @@ Test(placements, of_a_config_name_modules_with_parameters_of_their_own)
         "  - {regex: \"layers[.]2[.]\", device: \"gpu:1\"}\n"
         "default: \"gpu:0\"\n");
     export_map();
-    emplace_expect_file(
-        "placement.py",
-        "    \"model.layers.0.self_attn\": \"cuda:0\",\n"
-        "    \"model.layers.0.self_attn.k_proj\": \"cuda:1\",\n|"
-        "    \"model.layers.1.mlp.experts\": \"cuda:0\",  # the placement "
-        "has some of it elsewhere\n"
-        "    \"model.layers.1.mlp.router\": \"cuda:0\",\n|"
-        "    \"model.layers.2\": \"cuda:1\",\n");
-    char *map = scratch_read("placement.py", NULL);
+    emplace_expect_file("placement.py",
+                        "    \"model.layers.0.self_attn\": \"cuda:0\",\n"
+                        "    \"model.layers.0.self_attn.k_proj\": \"cuda:1\",\n|    "
+                        "\"model.layers.1.mlp.experts\": \"cuda:0\",  # the placement "
+                        "has some of it elsewhere\n"
+                        "    \"model.layers.1.mlp.router\": \"cuda:0\",\n|    "
+                        "\"model.layers.2\": \"cuda:1\",\n");
+    char *map = scratch_text("placement.py");
     cr_expect_null(strstr(map, "experts."), "%s", map);
-    free(map);
 }
-
-/* ---- no command searches and then refuses, whatever the form ---- */
 
 #define MODEL                                                                \
     "{\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4," \
@@ -400,27 +370,24 @@ Test(placements, of_a_config_name_modules_with_parameters_of_their_own)
 static const struct {
     const char *config; /* NULL = the spec is no model of Hugging Face */
     const char *spec;
-} graphs[] = {
-    {NULL, "rnnlm:steps=2,layers=2,batch=2"},
-    {MODEL ",\"model_type\":\"qwen3_moe\",\"num_experts\":8,\"num_experts_per_tok\":2,"
-           "\"moe_intermediate_size\":32}",
-     "hf:path=config.json,phase=decode,batch=1,seq=16"},
-    {MODEL ",\"model_type\":\"llama\",\"tie_word_embeddings\":true}",
-     "hf:path=config.json,phase=prefill,batch=1,seq=16"},
-    {MODEL ",\"model_type\":\"llama\",\"tie_word_embeddings\":false}",
-     "hf:path=config.json,phase=train,batch=1,seq=16"}};
+} graphs[] = {{NULL, "rnnlm:steps=2,layers=2,batch=2"},
+              {MODEL ",\"model_type\":\"qwen3_moe\",\"num_experts\":8,\"num_experts_per_"
+                     "tok\":2,\"moe_intermediate_size\":32}",
+               "hf:path=config.json,phase=decode,batch=1,seq=16"},
+              {MODEL ",\"model_type\":\"llama\",\"tie_word_embeddings\":true}",
+               "hf:path=config.json,phase=prefill,batch=1,seq=16"},
+              {MODEL ",\"model_type\":\"llama\",\"tie_word_embeddings\":false}",
+               "hf:path=config.json,phase=train,batch=1,seq=16"}};
 
 /* Runs a command that searches. It writes the file and a record, or neither. */
 static bool is_written(const char *verb, const char *spec, const char *machine,
                        const char *file)
 {
-    char command[512];
-
     remove(scratch_path(file));
     remove(scratch_path("run.h5"));
-    snprintf(command, sizeof command,
-             "%s %s -m %s --budget 3 --no-bound --force --record run.h5 --out %s", verb,
-             spec, machine, file);
+    const char *command = scratch_print(
+        "%s %s -m %s --budget 3 --no-bound --force --record run.h5 --out %s", verb, spec,
+        machine, file);
     const int failed = emplace_run(command);
     cr_expect_eq(emplace_has_file("run.h5"), failed == 0, "%s: %s", command, program_err);
     cr_expect_eq(emplace_has_file(file), failed == 0, "%s: %s", command, program_err);
@@ -434,16 +401,14 @@ Test(placements, no_command_searches_and_then_refuses)
     static const char *const files[] = {
         "p.sh", "p.vllm.sh", "p.megatron.sh", "p.device_map.json",
         "p.py", "p.pb",      "p.json"};
-    char command[512];
-    int  written = 0;
+    int written = 0;
 
     for (size_t i = 0; i < 2 * sizeof graphs / sizeof *graphs; i++) {
         const char *spec = graphs[i / 2].spec, *model = graphs[i / 2].config;
         if (model != NULL) emplace_write("config.json", model);
-        snprintf(command, sizeof command,
-                 "place %s -m %s --method random --budget 1 --no-bound --force --record "
-                 "plain.h5",
-                 spec, places[i % 2]);
+        const char *command = scratch_print("place %s -m %s --method random --budget 1 "
+                                            "--no-bound --force --record plain.h5",
+                                            spec, places[i % 2]);
         emplace_ok(command);
         for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
             const bool has =
@@ -451,8 +416,7 @@ Test(placements, no_command_searches_and_then_refuses)
             cr_expect_eq(
                 is_written("train --method anneal", spec, places[i % 2], files[f]), has,
                 "%s of %s", files[f], spec);
-            snprintf(command, sizeof command, "record plain.h5 --force --out %s",
-                     files[f]);
+            command = scratch_print("record plain.h5 --force --out %s", files[f]);
             cr_expect_eq(emplace_run(command) == 0, has, "%s of %s on %s: %s", command,
                          spec, places[i % 2], program_err);
             written += has;
@@ -462,24 +426,18 @@ Test(placements, no_command_searches_and_then_refuses)
     cr_expect_eq(written, 8 + 2 + 2 * 2 + 2 + 1 + 2 * 3);
 }
 
-/* ---- one beside another ---- */
-
 Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
 {
     static const char task[] = "rnnlm:layers=1,steps=2,units=256,batch=64 -m k40x2 ";
-    char              place[256];
 
-    snprintf(place, sizeof place, "place %s -M gpu --out gpu.json --no-bound", task);
-    emplace_ok(place);
-    snprintf(place, sizeof place, "place %s -M cpu --out cpu.json --no-bound", task);
-    emplace_ok(place);
+    emplace_ok(scratch_print("place %s -M gpu --out gpu.json --no-bound", task));
+    emplace_ok(scratch_print("place %s -M cpu --out cpu.json --no-bound", task));
     json_t *o = emplace_json("compare cpu.json gpu.json --format json");
     cr_expect_str_eq(text_at(o, "faster"), "b");
     cr_expect_lt(number_at(o, "b/step_time_ns"), number_at(o, "a/step_time_ns"));
     cr_expect_gt(json_array_size(json_object_get(o, "parts")), 1);
     cr_expect_gt(number_at(o, "parts/0/without_ns"), number_at(o, "b/step_time_ns"));
     cr_expect_str_eq(text_at(o, "parts/0/to"), "gpu:0");
-    json_decref(o);
     emplace_prints("compare cpu.json gpu.json",
                    "B is faster by|critical path|devices over|ops that matter:|"
                    "\n  B's step  A's step  part |   ops A to B\n| cpu:0 to gpu:0\n");
@@ -498,16 +456,16 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
 /* A placement names its machine without a folder. */
 Test(placements, a_comparison_on_a_machine_of_ones_own_asks_for_its_file)
 {
-    emplace_write("own.yaml", "description: \"a box\"\nnodes: [{name: \"socket:0\"}]\n"
-                              "devices:\n"
-                              "  - {model: \"haswell-18\", at: \"socket:0\"}\n"
-                              "  - {model: \"k40\", at: \"socket:0\", bandwidth: \"10 "
-                              "GB/s\", latency: \"10 us\"}\n");
+    scratch_write_json(
+        "own.yaml",
+        "description: 'a box'\nnodes: [{name: 'socket:0'}]\n"
+        "devices:\n"
+        "  - {model: 'haswell-18', at: 'socket:0'}\n"
+        "  - {model: 'k40', at: 'socket:0', bandwidth: '10 GB/s', latency: '10 us'}\n");
     emplace_ok("place rnnlm:layers=1,steps=2,units=256,batch=64 -m own.yaml -M gpu --out "
                "own.json --no-bound");
-    emplace_refuses(
-        "compare own.json own.json",
-        "own.json is of a machine whose file --machine has to give: no machine "
-        "'own' (did you mean ./own.yaml?)");
+    emplace_refuses("compare own.json own.json",
+                    "own.json is of a machine whose file --machine has to give: no "
+                    "machine 'own' (did you mean ./own.yaml?)");
     emplace_prints("compare own.json own.json -m own.yaml", "both are as fast");
 }

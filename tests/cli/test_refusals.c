@@ -4,12 +4,10 @@
 #include <criterion/parameterized.h>
 #include <dirent.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(refusals, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -350,13 +348,12 @@ Test(refusals, options_of_the_other_form_of_iterations)
         {"sizes.csv -m dgx-a100 --layers l", "transformers, which --layers"},
         {"sizes.csv -m dgx-a100 --network n", "which --network"},
         {"sizes.csv -m dgx-a100 --collectives c", "which --collectives"}};
-    char command[160];
 
     emplace_write("devices.csv", DEVICE_ROWS);
     emplace_write("sizes.csv", TRANSFORMER_ROWS);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(command, sizeof command, "calibrate iterations %s", cases[i][0]);
-        emplace_refuses(command, cases[i][1]);
+        emplace_refuses(scratch_print("calibrate iterations %s", cases[i][0]),
+                        cases[i][1]);
     }
     emplace_ok("calibrate iterations sizes.csv -m dgx-a100");
 }

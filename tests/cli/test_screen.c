@@ -2,18 +2,12 @@
 /* Tables on a terminal: cells fill in in place, no line is wider than the terminal, and what
  * is left in the end is the table. */
 #define _GNU_SOURCE
-#include <criterion/criterion.h>
 #include <pty.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
-
-/* ---- a terminal of so many columns and lines, and what a program leaves on it ---- */
+#include "tests/test.h"
 
 enum { SCREEN_COLUMNS = 200, SCREEN_LINES = 200 };
 
@@ -42,11 +36,10 @@ static void add(written *w, const char *bytes, size_t size)
 
 static void start(const char *path, const char *arguments)
 {
-    char command[8 * SCRATCH_PATH_BYTES];
-
-    snprintf(command, sizeof command, "cd '%s' && exec '%s/%s' %s", scratch_path(""),
-             getenv("EMP_BINARY_DIR"), path, arguments);
-    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    execl("/bin/sh", "sh", "-c",
+          scratch_print("cd '%s' && exec '%s/%s' %s", scratch_path(""),
+                        getenv("EMP_BINARY_DIR"), path, arguments),
+          (char *)NULL);
     _exit(127);
 }
 
@@ -86,7 +79,6 @@ static void erase_line(screen *s, int line, int from)
     s->text[line][SCREEN_COLUMNS] = '\0';
 }
 
-/* Handles the text after ESC [; returns its length. */
 static size_t play_escape(screen *s, const char *at)
 {
     char *end;
@@ -121,12 +113,11 @@ static void put(screen *s, char c)
     s->text[s->line][s->column++] = c;
 }
 
-/* Plays what a program wrote. */
 static void screen_play(screen *s, int columns, const char *text, size_t size)
 {
     *s = (screen){.columns = columns};
     for (int i = 0; i < SCREEN_LINES; i++) erase_line(s, i, 0);
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++)
         if (text[i] == '\033' && i + 1 < size && text[i + 1] == '[')
             i += 1 + play_escape(s, text + i + 2);
         else if (text[i] == '\r')
@@ -135,18 +126,14 @@ static void screen_play(screen *s, int columns, const char *text, size_t size)
             next_line(s);
         else
             put(s, text[i]);
-    }
 }
 
-/* The first line of the screen that has the text; -1 = none. */
 static int screen_line_with(const screen *s, const char *text)
 {
     for (int i = 0; i < SCREEN_LINES; i++)
         if (strstr(s->text[i], text) != NULL) return i;
     return -1;
 }
-
-/* ---- tables ---- */
 
 TestSuite(screen, .init = emplace_set_up, .fini = emplace_tear_down);
 

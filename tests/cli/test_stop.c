@@ -2,14 +2,11 @@
 /* Is a signal answered in every state, by status 130, or 75 for a scheduler? Is a run with something
  * to save waited for, and nothing else, and does a terminal say so? Is no half of a file left? Does a run that has ended
  * leave the next one free to end in its set-up? */
-#include <criterion/criterion.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +17,7 @@
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
+#include "tests/test.h"
 
 static int status_of(void (*live)(int signal), int signal)
 {
@@ -136,16 +133,14 @@ static void saves_for_longer_than_patience(int signal)
     atomic_fetch_sub(cli_stop_kept(), 1);
 }
 
-/* Reads the program's output on a terminal, which is \a terminal's standard error. */
 static void read_all(int terminal, char *said, size_t size)
 {
     size_t  used = 0;
     ssize_t count;
 
     fcntl(terminal, F_SETFL, O_NONBLOCK);
-    while ((count = read(terminal, said + used, size - 1 - used)) > 0) {
+    while ((count = read(terminal, said + used, size - 1 - used)) > 0)
         used += (size_t)count;
-    }
     said[used] = '\0';
 }
 
@@ -178,7 +173,7 @@ static void writes_half(int signal)
 {
     emp_atomic_file file = {0};
 
-    if (emp_atomic_file_open(&file, "stop_half.txt", &why) != EMP_OK) _exit(3);
+    if (emp_atomic_file_open(&file, "stop_half.txt", NULL) != EMP_OK) _exit(3);
     fputs("half", file.stream);
     fflush(file.stream);
     raise(signal);
@@ -241,13 +236,11 @@ Test(stop, a_run_that_has_ended_keeps_nothing)
 {
     const emp_method     *method = NULL;
     const cli_run_options options = cli_run_options_default();
-    emp_record            record = {0};
-    task                  t;
+    SCOPED(emp_record, emp_record_clear) record = {0};
+    SCOPED(task, task_destroy) t;
 
     task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
-    MUST(emp_method_find(&method, "gpu", &why));
-    MUST(cli_run(&record, NULL, &options, t.problem, method, 1, &why));
+    ASSERT_OK(emp_method_find(&method, "gpu", &err));
+    ASSERT_OK(cli_run(&record, NULL, &options, t.problem, method, 1, &err));
     cr_expect_eq(atomic_load(cli_stop_kept()), 0);
-    emp_record_clear(&record);
-    task_destroy(&t);
 }

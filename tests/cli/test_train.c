@@ -2,14 +2,8 @@
 /* Training that is killed, interrupted or out of disk goes on to the record that it would
  * have left undisturbed, byte for byte. */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,8 +14,7 @@
 #include "base/work.h"
 #include "run/store/store.h"
 #include "tests/support/program.h"
-#include "tests/support/scratch.h"
-#include "tests/support/status.h"
+#include "tests/test.h"
 
 enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, TRIALS = 100, EXIT_INTERRUPTED = 130 };
 
@@ -62,17 +55,11 @@ static void set_up(void)
     undisturbed_s = -emp_clock_now_s();
     cr_assert_eq(run("", TRAIN "--record run.h5"), 0);
     undisturbed_s += emp_clock_now_s();
-    undisturbed = scratch_read("run.h5", &undisturbed_size);
+    undisturbed = scratch_bytes("run.h5", &undisturbed_size);
     cr_assert_eq(remove(scratch_path("run.h5")), 0);
 }
 
-static void tear_down(void)
-{
-    free(undisturbed);
-    scratch_remove();
-}
-
-TestSuite(train, .init = set_up, .fini = tear_down);
+TestSuite(train, .init = set_up, .fini = scratch_remove);
 
 static bool exists(const char *name) { return access(scratch_path(name), F_OK) == 0; }
 
@@ -86,34 +73,26 @@ static void sleep_s(double seconds)
 
 static void expect_sentence(const char *part, const char *other_part)
 {
-    char *err = scratch_read("stderr", NULL);
+    char *err = scratch_text("stderr");
     char *end = strchr(err, '\n');
 
     cr_expect(strncmp(err, "emplace: ", 9) == 0 && end != NULL && end[1] == '\0', "%s",
               err);
     cr_expect_not_null(strstr(err, part), "%s", err);
     cr_expect_not_null(strstr(err, other_part), "%s", err);
-    free(err);
 }
 
 static int64_t evaluations_in(const char *name)
 {
-    emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
-    MUST(emp_record_load(&record, scratch_path(name), &why));
-    int64_t evaluations = record.evaluations;
-    emp_record_clear(&record);
-    return evaluations;
+    ASSERT_OK(emp_record_load(&record, scratch_path(name), &err));
+    return record.evaluations;
 }
 
 static void expect_record(void)
 {
-    size_t size;
-    char  *bytes = scratch_read("run.h5", &size);
-
-    cr_assert_eq(size, undisturbed_size);
-    cr_expect_arr_eq(bytes, undisturbed, size);
-    free(bytes);
+    scratch_expect_bytes("run.h5", undisturbed, undisturbed_size, "disturbed");
 }
 
 static void expect_undisturbed_record(void)
@@ -234,11 +213,8 @@ Test(train, ctrl_c_and_sigterm_save_and_resume_goes_on)
 
 Test(train, a_checkpoint_is_no_record_of_its_run)
 {
-    char from[PATH];
-
     interrupt(SIGTERM);
-    snprintf(from, sizeof from, "%s", scratch_path("run.checkpoint.h5"));
-    cr_assert_eq(rename(from, scratch_path("other.h5")), 0);
+    cr_assert_eq(rename(scratch_path("run.checkpoint.h5"), scratch_path("other.h5")), 0);
     cr_expect_eq(run("", TRAIN "--record other.h5"), 1);
     expect_sentence("other.h5 is not a record of this run",
                     "it is the checkpoint of a run");
@@ -270,19 +246,14 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
     remove(scratch_path("run.h5"));
     scratch_write("run.h5.tmp0", "half", 4);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char   arguments[2 * PATH];
-        size_t size, again;
+        size_t size;
         if (!can_start_under(cases[i].limits)) continue;
-        char *before = scratch_read("run.checkpoint.h5", &size);
-        snprintf(arguments, sizeof arguments, TRAIN "%s", cases[i].arguments);
+        char       *before = scratch_bytes("run.checkpoint.h5", &size);
+        const char *arguments = scratch_print(TRAIN "%s", cases[i].arguments);
         cr_expect_eq(run(cases[i].limits, arguments), 1, "%s", arguments);
         expect_sentence("run.checkpoint.h5", cases[i].says);
-        char *after = scratch_read("run.checkpoint.h5", &again);
-        cr_assert_eq(size, again, "%s", arguments);
-        cr_expect_arr_eq(before, after, size, "%s", arguments);
+        scratch_expect_bytes("run.checkpoint.h5", before, size, arguments);
         cr_expect_not(exists("run.h5"), "%s", arguments);
-        free(before);
-        free(after);
     }
     cr_assert_eq(run("", TRAIN "--record run.h5 --resume --threads 2"), 0);
     expect_undisturbed_record();
@@ -297,7 +268,7 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
 /* Each line is an update, and none is there twice or missing, wherever the run was interrupted. */
 static void expect_log(void)
 {
-    char   *text = scratch_read("run.jsonl", NULL), *line = text;
+    char   *text = scratch_text("run.jsonl"), *line = text;
     int64_t evaluations = 0, update = 0;
 
     for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
@@ -312,10 +283,8 @@ static void expect_log(void)
         cr_assert_not_null(strstr(line, "\"metrics\":{\"loss\":"), "%.200s", line);
     }
     cr_expect_eq(evaluations, 4000);
-    free(text);
 }
 
-/* Whole records up to the last evaluation, also when the run was interrupted and went on. */
 Test(train, an_event_file_goes_on_where_the_checkpoint_does)
 {
     begin = PLACE " --log events.tfevents.1";

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* From training on tasks to placing what was not seen, through the program. */
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 #define LEARNT "giph:v=8,seed=1"
 #define NEW    "giph:v=9,seed=5"
@@ -38,7 +33,6 @@ Test(transfer, weights_of_tasks_place_another)
         cr_expect_gt(number_at(row, "updates"), 1);
         cr_expect_gt(number_at(row, "best_s"), 0.0);
     }
-    json_decref(trained);
     emplace_ok(PLACE "--weights w.h5 --record with.h5");
     emplace_ok(PLACE "--weights w.h5 --record again.h5 --threads 3");
     emplace_ok(PLACE "--record without.h5");
@@ -46,7 +40,6 @@ Test(transfer, weights_of_tasks_place_another)
     cr_expect_not(emplace_same_files("with.h5", "without.h5"));
 }
 
-/* The weights of a run on one graph serve another, too, and training goes on from them. */
 Test(transfer, training_goes_on_from_weights)
 {
     emplace_ok(PLACE "--weights-out one.h5 --record r.h5");
@@ -59,7 +52,6 @@ Test(transfer, training_goes_on_from_weights)
     emplace_refuses(PLACE "--weights r.h5", "r.h5");
 }
 
-/* emplace methods says whose weights fit other graphs. */
 Test(transfer, methods_with_weights_are_named)
 {
     static const char all[] = "hsdag, placeto, giph, doppler, go";
@@ -69,7 +61,6 @@ Test(transfer, methods_with_weights_are_named)
     cr_expect(json_is_true(json_at(methods, "hsdag/has_weights")));
     cr_expect_not(json_is_true(json_at(methods, "hdp/has_weights")));
     cr_expect_not(json_is_true(json_at(methods, "anneal/has_weights")));
-    json_decref(methods);
     emplace_prints("methods", all);
     emplace_prints("methods hsdag", "weights: |features=costs");
     emplace_ok("methods hdp");
@@ -91,7 +82,6 @@ Test(transfer, options_come_with_the_weights)
                   "trained with|\"emplace\"|\"max_nodes=6\"");
 }
 
-/* Weights that Placeto and HSDAG learn on one machine serve another graph on it. */
 Test(transfer, weights_of_graph_networks_place_another)
 {
     static const char *const learners[] = {"placeto --options max_nodes=6,cpu=1",
@@ -99,14 +89,11 @@ Test(transfer, weights_of_graph_networks_place_another)
     static const char *const runs[][2] = {{LEARNT, "--weights-out w.h5"},
                                           {NEW, "--weights w.h5 --record with.h5"},
                                           {NEW, "--record without.h5"}};
-    char                     arguments[300];
 
     for (int i = 0; i < 6; i++) {
-        snprintf(arguments, sizeof arguments,
-                 "place %s -m giph:devices=4,seed=1 -r edges --preset emplace "
-                 "--budget 60 -M %s %s --force",
-                 runs[i % 3][0], learners[i / 3], runs[i % 3][1]);
-        emplace_ok(arguments);
+        emplace_ok(scratch_print("place %s -m giph:devices=4,seed=1 -r edges --preset "
+                                 "emplace --budget 60 -M %s %s --force",
+                                 runs[i % 3][0], learners[i / 3], runs[i % 3][1]));
         if (i % 3 == 2) cr_expect_not(emplace_same_files("with.h5", "without.h5"));
     }
 }
@@ -156,10 +143,9 @@ Test(transfer, bench_has_rows_of_all_arms)
                                        "anneal from m-sct",
                                        "anneal from the best proposed",
                                        "anneal from trained"};
-    json_t                  *object =
-        emplace_json("bench transfer --split giph --methods giph --budget 62 "
-                     "--seeds 1 --budgets 1,31 --format json");
-    json_t      *rows = json_object_get(object, "rows"), *row;
+    json_t *object = emplace_json("bench transfer --split giph --methods giph --budget "
+                                  "62 --seeds 1 --budgets 1,31 --format json");
+    json_t *rows = json_object_get(object, "rows"), *row;
     const size_t rows_of_target = 8 + 2 * 7;
 
     cr_assert_eq(json_array_size(rows), 11 * rows_of_target, "10 targets, and all");
@@ -172,5 +158,4 @@ Test(transfer, bench_has_rows_of_all_arms)
     const json_t *mean = json_array_get(rows, 10 * rows_of_target + 8);
     cr_expect_str_eq(text_at(mean, "task"), "all");
     cr_expect_gt(number_at(mean, "ratio"), 0.5);
-    json_decref(object);
 }

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/graphs.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/workloads/workloads.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
-
-/* ---- loading ---- */
+#include "tests/test.h"
 
 static emp_graph *kept[512];
 static int        kept_count;
@@ -25,14 +17,11 @@ emp_graph *graph_keep(emp_graph *g)
 emp_graph *graph_load(const char *source, emp_import_notes *notes,
                       emp_import_devices *devices)
 {
-    emp_graph       *step = NULL;
-    emp_import_notes own = {0};
-    emp_error        err = {0};
+    emp_graph *step = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) own = {0};
 
-    cr_assert_eq(emp_source_load_noted(&step, NULL, devices, notes != NULL ? notes : &own,
-                                       source, &err),
-                 EMP_OK, "%s: %s", source, err.msg);
-    emp_import_notes_clear(&own);
+    ASSERT_OK(emp_source_load_noted(&step, NULL, devices, notes != NULL ? notes : &own,
+                                    source, &err));
     return graph_keep(step);
 }
 
@@ -41,30 +30,25 @@ emp_graph *graph_import(const char *path, emp_import_notes *notes,
 {
     emp_import_params params = emp_import_params_default();
     emp_graph        *graph = NULL;
-    emp_error         err = {0};
 
     params.notes = notes;
-    cr_assert_eq(emp_import_load(&graph, devices, path, &params, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_import_load(&graph, devices, path, &params, &err));
     return graph;
 }
 
 emp_graph *graph_build(const char *spec)
 {
     emp_graph *graph = NULL;
-    emp_error  err = {0};
 
-    cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec, err.msg);
+    ASSERT_OK(emp_workload_build(&graph, spec, &err));
     return graph_keep(graph);
 }
 
 const char *graph_source_path(const char *path)
 {
-    static char whole[SCRATCH_PATH_BYTES];
     const char *folder = getenv("EMP_SOURCE_DIR");
 
-    snprintf(whole, sizeof whole, "%s/%s", folder != NULL ? folder : ".", path);
-    return whole;
+    return scratch_print("%s/%s", folder != NULL ? folder : ".", path);
 }
 
 void graph_expect_refused(const char *source, emp_status status, const char *part)
@@ -83,13 +67,11 @@ void graph_expect_refused(const char *source, emp_status status, const char *par
 void graph_expect_faults(const char *name, const graph_fault *faults, size_t count,
                          emp_status status)
 {
-    char       path[SCRATCH_PATH_BYTES];
     const long before = emp_mem_live_blocks();
 
     for (size_t i = 0; i < count; i++) {
         scratch_write_json(name, faults[i].text);
-        snprintf(path, sizeof path, "%s", scratch_path(name));
-        graph_expect_refused(path, status, faults[i].part);
+        graph_expect_refused(scratch_path(name), status, faults[i].part);
         cr_expect_eq(emp_mem_live_blocks(), before, "%s", faults[i].part);
     }
 }
@@ -135,8 +117,6 @@ bool graph_is_noted(const emp_import_notes *notes, const char *words)
            is_among(notes->warning, notes->warning_count, words) ||
            is_among(notes->problem, notes->problem_count, words);
 }
-
-/* ---- questions ---- */
 
 emp_op_id graph_find(const emp_graph *g, const char *name)
 {

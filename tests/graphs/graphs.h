@@ -6,8 +6,7 @@
 #define EMP_TESTS_GRAPHS_GRAPHS_H
 
 #include "graphs/load.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "tests/test.h"
 
 /* ---- loading ---- */
 

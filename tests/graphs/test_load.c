@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a spec or a file made into the graphs that its front end makes, without a leak? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/mem.h"
@@ -11,8 +7,7 @@
 #include "sim/engine/sim.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(load, .init = scratch_create, .fini = graph_tear_down);
 
@@ -20,10 +15,8 @@ Test(load, spec_gives_the_graph_and_its_step)
 {
     emp_graph         *step = NULL, *whole = NULL;
     emp_import_devices devices = {.cpu_count = 7};
-    emp_error          err = {0};
 
-    cr_assert_eq(emp_source_load(&step, &whole, &devices, "rnnlm:steps=2", &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_source_load(&step, &whole, &devices, "rnnlm:steps=2", &err));
     cr_expect_gt(whole->op_count, step->op_count);
     cr_expect_eq(devices.cpu_count, 0);
     emp_graph_destroy(whole);
@@ -51,20 +44,16 @@ Test(load, a_batch_that_a_tensorflow_graph_leaves_open_is_given_or_told)
 
     write_open();
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char             source[SCRATCH_PATH_BYTES + 64];
-        emp_import_notes notes = {0};
-        snprintf(source, sizeof source, "%s%s%s", cases[i].head,
-                 scratch_path("open.pbtxt"), cases[i].tail);
-        emp_graph *step = graph_load(source, &notes, NULL);
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        const char *source = scratch_print("%s%s%s", cases[i].head,
+                                           scratch_path("open.pbtxt"), cases[i].tail);
+        emp_graph  *step = graph_load(source, &notes, NULL);
         cr_expect_eq(step->tensor[step->output_offset[graph_find(step, "y")]].bytes,
                      cases[i].bytes, "%s", source);
         cr_expect_eq(notes.assumption_count, cases[i].assumptions, "%s", source);
         cr_expect_eq(graph_is_noted(&notes, "is 32"), cases[i].assumptions > 0);
-        emp_import_notes_clear(&notes);
     }
 }
-
-/* ---- the runtime that fits ---- */
 
 /* Specs, and files of the sources, by what their readers are. */
 Test(load, steps_have_the_runtime_that_fits_them)
@@ -117,18 +106,16 @@ Test(load, a_graph_in_which_nothing_is_computed_is_a_warning)
     scratch_write("constants.pbtxt", constants, strlen(constants));
     write_open(); /* a Relu computes */
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_import_notes notes = {0};
-        bool             is_file = strstr(cases[i].source, "pbtxt") != NULL;
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        bool is_file = strstr(cases[i].source, "pbtxt") != NULL;
         (void)graph_load(is_file ? scratch_path(cases[i].source) : cases[i].source,
                          &notes, NULL);
         cr_expect_eq(notes.warning_count, cases[i].warnings, "%s", cases[i].source);
         cr_expect_eq(graph_is_noted(&notes, "constants.pbtxt: nothing is computed"),
                      cases[i].warnings > 0);
-        emp_import_notes_clear(&notes);
     }
 }
 
-/* Options of other formats are refused by what the file is. */
 Test(load, wrong_specs_are_refused)
 {
     static const struct {
@@ -325,8 +312,6 @@ Test(load, survives_every_allocation_failure)
     emp_graph_destroy(step);
     emp_graph_destroy(whole);
 }
-
-/* ---- memory ---- */
 
 /* Bytes an op of a large step, and of the simulator on it: graphs of ten million ops have to fit. */
 Test(load, a_graph_and_its_simulator_take_few_bytes_an_op)

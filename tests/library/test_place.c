@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does the library place, bound and explain as the program does? */
-#include <criterion/criterion.h>
 #include <emplace/emplace.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
 #include "sim/problem/problem.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static emp_graph      *graph;
 static emp_machine    *machine;
@@ -47,15 +44,13 @@ static void tear_down(void)
 
 TestSuite(place, .init = set_up, .fini = tear_down);
 
-/* ---- placements ---- */
-
 static void expect_placed_as_by_the_program(const char *name, int64_t budget,
                                             const char *options)
 {
     const size_t     bytes = (size_t)emp_graph_op_count(graph) * sizeof *placed;
     emp_place_params params = EMP_PLACE_PARAMS;
     emp_run_params   run = {.budget_evaluations = budget};
-    emp_record       record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     params.method = name;
     params.options = options;
@@ -69,7 +64,6 @@ static void expect_placed_as_by_the_program(const char *name, int64_t budget,
     cr_expect_eq(memcmp(placed, record.decision.device_of_op, bytes), 0, "%s", name);
     cr_expect_eq((double)emp_sim_result_step_time_ns(result) * 1e-9,
                  record.best_step_time_s, "%s", name);
-    emp_record_clear(&record);
 }
 
 Test(place, finds_the_placement_that_the_program_finds)
@@ -195,8 +189,6 @@ Test(place, survives_every_allocation_failure)
                                       cr_expect_eq(placed[ops - 1], -1));
 }
 
-/* ---- bounds ---- */
-
 Test(place, bounds_the_step_from_below)
 {
     emp_place_params params = EMP_PLACE_PARAMS;
@@ -211,9 +203,6 @@ Test(place, bounds_the_step_from_below)
     EXPECT_REFUSED(emp_bound(NULL, problem, &err), EMP_EINVAL, "bound_ns");
 }
 
-/* ---- groups ---- */
-
-/* Every group has ops, ops of a class are together, and folded ops are in none. */
 static void expect_groups(const char *kind, int32_t most)
 {
     const int32_t ops = emp_graph_op_count(graph);
@@ -254,8 +243,6 @@ Test(place, groups_ops_as_the_learners_do)
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_problem_group(placed, &count, problem, "names", 8, 1, NULL), (void)0);
 }
-
-/* ---- explanations ---- */
 
 static int32_t count_lines(const char *text)
 {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* GPUs of two models in one machine: do replicas get micro-batches, and stages layers, by speed and memory, and are steps what a
  * hand computes? The slow model has half of all rates of the fast one. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"
 #include "parallel/plan.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static void finish(void)
 {
@@ -58,7 +54,6 @@ static emp_fleet load(int32_t fast, int32_t slow, int32_t slow_gib)
     return fleet;
 }
 
-/* The best way of a spec, and in \a ways all of them. */
 static const emp_way *find(emp_ways *ways, emp_parallel_spec *spec, const char *text,
                            const emp_fleet *fleet, const char *on)
 {
@@ -87,14 +82,11 @@ Test(mixed, replicas_take_micro_batches_by_their_speed)
     emp_fleet         fleet = load(1, 1, 40), alone = load(1, 1, 40);
     emp_ways          ways = {0}, half = {0};
     emp_parallel_spec spec = {0}, same = {0};
-    const emp_way    *way = find(&ways, &spec,
-                                 MODEL "pp=1,micro_batch=1,batch=12,"
-                                          "recompute=none",
-                                 &fleet, "micro-batches");
-    const emp_way    *fast = find(&half, &same,
-                                  MODEL "pp=1,micro_batch=1,batch=8,"
-                                           "recompute=none",
-                                  &alone, "fast");
+    const emp_way    *way =
+        find(&ways, &spec, MODEL "pp=1,micro_batch=1,batch=12,recompute=none", &fleet,
+             "micro-batches");
+    const emp_way *fast = find(
+        &half, &same, MODEL "pp=1,micro_batch=1,batch=8,recompute=none", &alone, "fast");
 
     cr_expect_not_null(strstr(way->on, "fast: 8"), "%s", way->on);
     cr_expect_not_null(strstr(way->on, "slow: 4 micro-batches"), "%s", way->on);

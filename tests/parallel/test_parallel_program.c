@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Training in parallel by the program: tables of measured steps, plans, steps of a spec, schedules as files. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "parallel/plan.h"
 #include "tests/cli/emplace.h"
+#include "tests/test.h"
 
 #define ROWS                                                                        \
     "source\tcase\tmodel\tlayers\tgpu\tgpus\tdtype\tseq\ttp\tpp\tdp\tmicro_batch\t" \
@@ -37,12 +34,9 @@ Test(parallel, rows_have_a_name_a_time_and_a_size)
     json_t *all =
         emplace_json("calibrate iterations steps.tsv --all-ranks --format json");
     for (int32_t i = 0; i < 3; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "rows/%d/predicted_ms", i);
+        const char *path = scratch_print("rows/%d/predicted_ms", i);
         cr_expect_eq(number_at(object, path), number_at(all, path));
     }
-    json_decref(all);
-    json_decref(object);
     emplace_prints(
         "calibrate iterations steps.tsv",
         "mine, time: mean error|mine, allocated memory: mean error|over 1 rows|"
@@ -74,7 +68,6 @@ Test(parallel, rows_that_cannot_be_are_refused)
                     "name models, which --machine says nothing of");
 }
 
-/* Degrees of a spec and of a row are the same step. */
 Test(parallel, a_spec_takes_what_its_row_takes)
 {
     emplace_write("steps.tsv", ROWS);
@@ -90,8 +83,6 @@ Test(parallel, a_spec_takes_what_its_row_takes)
     emplace_expect_parts(text_at(plan, "rows/0/megatron"),
                          "--tensor-model-parallel-size 2|--sequence-parallel|"
                          "--global-batch-size 32");
-    json_decref(plan);
-    json_decref(rows);
 }
 
 Test(parallel, all_ranks_take_the_same_nanosecond)
@@ -104,8 +95,6 @@ Test(parallel, all_ranks_take_the_same_nanosecond)
     cr_expect(number_at(one, "step_time_ns") > 0.0);
     cr_expect_eq(number_at(one, "step_time_ns"), number_at(all, "step_time_ns"));
     cr_expect_eq(number_at(one, "gpus"), 8.0);
-    json_decref(one);
-    json_decref(all);
 #undef STEP
 }
 
@@ -120,18 +109,17 @@ Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
         const double  step_s = number_at(row, "step_s");
         cr_expect_eq(isnan(step_s), text_at(row, "why")[0] != '\0');
         if (isnan(step_s)) continue;
-        cr_expect(step_s >= last);
+        /* those that tie with the shortest are in the order of their memory */
+        cr_expect_geq(step_s * (1.0 + EMP_PLAN_TIE_FRAC), last);
         last = step_s;
         feasible++;
     }
     cr_expect(feasible > 0 && feasible < count);
-    json_decref(plan);
     emplace_prints("plan llama3-70b:batch=32 -m b200x8 --top 2",
                    "need more than|With |the step takes|Megatron-LM: "
                    "--tensor-model-parallel-size");
 }
 
-/* Weights on the host are DeepSpeed's, an optimizer there is Megatron-LM's, too. */
 Test(parallel, a_plan_has_flags_for_what_the_host_keeps)
 {
     json_t *plan = emplace_json("plan llama3-70b:batch=32,tp=1,pp=1,recompute=full "
@@ -147,12 +135,10 @@ Test(parallel, a_plan_has_flags_for_what_the_host_keeps)
     cr_expect_str_eq(text_at(plan, "rows/0/on_host"), "weights+optimizer");
     cr_expect_eq(text_at(plan, "rows/0/megatron")[0], '\0');
     json_decref(config);
-    json_decref(plan);
     json_t *replicas = emplace_json("plan llama3-8b:home=host,update=host,batch=16,tp=1,"
                                     "pp=1 -m rtx3090x4 --format json");
     cr_expect_eq(number_at(replicas, "rows/0/dp"), 4.0);
     cr_expect_eq(number_at(replicas, "rows/0/zero"), 3.0);
-    json_decref(replicas);
     emplace_prints("plan llama3-70b:batch=32,update=host,tp=2,pp=4 -m h100 --gpus 8 "
                    "--top 1",
                    "on host|optimizer|Megatron-LM: |--use-precision-aware-optimizer "
@@ -179,16 +165,13 @@ Test(parallel, a_plan_shares_a_step_among_unlike_cards)
 /* Two stages of two parts each, four micro-batches. */
 Test(parallel, a_timeline_has_every_pass)
 {
-    char part[64];
-
-    emplace_ok(
-        "plot --timeline transformer:heads=12,pp=2,vp=2,micro_batches=4 -m b200 -o "
-        "t.svg");
+    emplace_ok("plot --timeline transformer:heads=12,pp=2,vp=2,micro_batches=4 -m b200 "
+               "-o t.svg");
     emplace_expect_file("t.svg", "rank 0|rank 1");
     for (int32_t i = 0; i < 16; i++) {
-        snprintf(part, sizeof part, "forward %d, part %d|backward %d, part %d", i % 4,
-                 i / 4, i % 4, i / 4);
-        emplace_expect_file("t.svg", part);
+        emplace_expect_file("t.svg",
+                            scratch_print("forward %d, part %d|backward %d, part %d",
+                                          i % 4, i / 4, i % 4, i / 4));
     }
     emplace_refuses("plot --timeline transformer:heads=12,pp=2 -m b200 --by a -o u.svg",
                     "leave out --by");
@@ -205,8 +188,6 @@ Test(parallel, a_schedule_may_be_a_file)
 
     cr_expect(number_at(mine, "step_time_ns") <= number_at(theirs, "step_time_ns"));
     emplace_expect_file("t.json", "rank 0|rank 1|F0.0|B1.1");
-    json_decref(mine);
-    json_decref(theirs);
     emplace_write("mine.yaml", "stages:\n  - F0 B0 F1 B1\n  - F1 B1 F0 B0\n");
     emplace_refuses(SPEC "mine.yaml -m b200", "never ends: stage 0 waits");
 #undef SPEC

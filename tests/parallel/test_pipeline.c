@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Schedules of pipelines beside the closed forms of their papers, and schedules of one's own. */
-#include <stdio.h>
-
 #include "parallel/pipeline.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { STAGES_MAX = 16 };
 
@@ -56,12 +53,10 @@ static outcome run_order(const emp_pipeline_order *order, const times *t, int64_
 
 static outcome run(const emp_degrees *d, const times *t)
 {
-    emp_pipeline_order order = {0};
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
 
     ASSERT_OK(emp_pipeline_order_create(&order, d, &err));
-    const outcome out = run_order(&order, t, 0);
-    emp_pipeline_order_clear(&order);
-    return out;
+    return run_order(&order, t, 0);
 }
 
 /* Narayanan et al., Efficient large-scale language model training on GPU clusters (2021): p - 1 forward and backward passes
@@ -139,28 +134,25 @@ Test(pipeline, dualpipe_waits_half_as_often, .fini = expect_all_freed)
 /* A message delays each stage once on the way there and once on the way back, and a sender waits for it. */
 Test(pipeline, messages_lengthen_the_way, .fini = expect_all_freed)
 {
-    const emp_degrees  d = degrees_of(4, 1, 1, EMP_ORDER_GPIPE);
-    const times        t = {3000, 4000, 2000};
-    emp_pipeline_order order = {0};
+    const emp_degrees d = degrees_of(4, 1, 1, EMP_ORDER_GPIPE);
+    const times       t = {3000, 4000, 2000};
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
 
     ASSERT_OK(emp_pipeline_order_create(&order, &d, &err));
     cr_expect_eq(run_order(&order, &t, 100).end, 4 * 9000 + 6 * 100);
-    emp_pipeline_order_clear(&order);
 }
-
-/* ---- groups ---- */
 
 /* Two ranks of a tensor group and two of a stage: a collective joins them, and ends for both at once. */
 Test(pipeline, all_ranks_take_what_one_of_each_stage_takes, .fini = expect_all_freed)
 {
-    emp_degrees        d = degrees_of(4, 2, 8, EMP_ORDER_INTERLEAVED);
-    emp_pipeline_order order = {0};
-    emp_stage_end      one[STAGES_MAX], all[STAGES_MAX];
-    const emp_part     parts[] = {{EMP_GROUP_NONE, 700},
-                                  {EMP_GROUP_TENSOR, 110},
-                                  {EMP_GROUP_EXPERT, 130},
-                                  {EMP_GROUP_NONE, 17}};
-    emp_pass_parts     pass[EMP_CHUNKS_MAX * EMP_TURN_KINDS];
+    emp_degrees d = degrees_of(4, 2, 8, EMP_ORDER_INTERLEAVED);
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
+    emp_stage_end  one[STAGES_MAX], all[STAGES_MAX];
+    const emp_part parts[] = {{EMP_GROUP_NONE, 700},
+                              {EMP_GROUP_TENSOR, 110},
+                              {EMP_GROUP_EXPERT, 130},
+                              {EMP_GROUP_NONE, 17}};
+    emp_pass_parts pass[EMP_CHUNKS_MAX * EMP_TURN_KINDS];
 
     ASSERT_OK(emp_pipeline_order_create(&order, &d, &err));
     for (int32_t i = 0; i < order.chunks * EMP_TURN_KINDS; i++)
@@ -176,18 +168,12 @@ Test(pipeline, all_ranks_take_what_one_of_each_stage_takes, .fini = expect_all_f
         cr_expect_eq(one[s].end_ns, all[s].end_ns);
         cr_expect_eq(one[s].busy_ns, all[s].busy_ns);
     }
-    emp_pipeline_order_clear(&order);
 }
-
-/* ---- schedules of one's own ---- */
 
 static emp_status load(emp_pipeline_order *order, const emp_degrees *d, const char *text,
                        emp_error *err)
 {
-    char path[SCRATCH_PATH_BYTES];
-
-    scratch_write_text(path, sizeof path, "schedule.yaml", text);
-    return emp_pipeline_order_load(order, d, path, err);
+    return emp_pipeline_order_load(order, d, scratch_file("schedule.yaml", text), err);
 }
 
 Test(schedule_file, is_run_as_it_is_written, .init = scratch_create,
@@ -232,16 +218,15 @@ Test(schedule_file, says_what_is_wrong_with_it, .init = scratch_create,
 Test(schedule_file, that_never_ends_is_refused, .init = scratch_create,
      .fini = scratch_remove)
 {
-    const emp_degrees  d = degrees_of(2, 1, 2, EMP_ORDER_1F1B);
-    emp_pipeline_order order = {0};
-    emp_stage_end      stage[2];
-    const emp_part     part = {EMP_GROUP_NONE, 1};
-    emp_pass_parts     pass[6];
+    const emp_degrees d = degrees_of(2, 1, 2, EMP_ORDER_1F1B);
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
+    emp_stage_end  stage[2];
+    const emp_part part = {EMP_GROUP_NONE, 1};
+    emp_pass_parts pass[6];
 
     ASSERT_OK(load(&order, &d, "stages:\n  - F0 B0 F1 B1\n  - F1 B1 F0 B0\n", &err));
     for (int32_t i = 0; i < 6; i++) pass[i] = (emp_pass_parts){&part, 1};
     const emp_pipeline pipeline = {.schedule = &order, .pass = pass, .ranks = 1};
     EXPECT_REFUSED(emp_pipeline_run(stage, NULL, &pipeline, &err), EMP_EINVAL,
                    "stage 0 waits for ever before its task 2, B0");
-    emp_pipeline_order_clear(&order);
 }

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Models that are served: caches and weights by hand, the batch at which memory is full, the time of a token by its bytes, and
  * commands of servers that say what was planned. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "parallel/serving/serve.h"
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 #define GIB 1073741824.0
 
@@ -25,16 +19,14 @@ static const sizes llama7 = {32, 4096, 11008, 32, 32, 128, 32000};
 
 static void write_config(const char *name, const sizes *m)
 {
-    char text[512];
-
-    snprintf(text, sizeof text,
-             "{\"model_type\":\"llama\",\"hidden_size\":%d,\"intermediate_size\":%d,"
-             "\"num_attention_heads\":%d,\"num_key_value_heads\":%d,"
-             "\"num_hidden_layers\":%d,\"head_dim\":%d,\"vocab_size\":%d,"
-             "\"torch_dtype\":\"bfloat16\",\"tie_word_embeddings\":false}",
-             m->hidden, m->inner, m->heads, m->kv_heads, m->layers, m->head_size,
-             m->vocabulary);
-    emplace_write(name, text);
+    emplace_write(
+        name, scratch_print(
+                  "{\"model_type\":\"llama\",\"hidden_size\":%d,\"intermediate_size\":%d,"
+                  "\"num_attention_heads\":%d,\"num_key_value_heads\":%d,"
+                  "\"num_hidden_layers\":%d,\"head_dim\":%d,\"vocab_size\":%d,"
+                  "\"torch_dtype\":\"bfloat16\",\"tie_word_embeddings\":false}",
+                  m->hidden, m->inner, m->heads, m->kv_heads, m->layers, m->head_size,
+                  m->vocabulary));
 }
 
 enum { CARDS = 8 };
@@ -72,22 +64,13 @@ TestSuite(serving, .init = set_up, .fini = emplace_tear_down);
 
 static json_t *step_of(const char *spec, const char *machine)
 {
-    char command[512];
-
-    snprintf(command, sizeof command, "simulate %s -m %s --format json", spec, machine);
-    return emplace_json(command);
+    return emplace_json(scratch_print("simulate %s -m %s --format json", spec, machine));
 }
 
 static double value_of(const char *spec, const char *machine, const char *key)
 {
-    json_t      *step = step_of(spec, machine);
-    const double value = number_at(step, key);
-
-    json_decref(step);
-    return value;
+    return number_at(step_of(spec, machine), key);
 }
-
-/* ---- memory by hand ---- */
 
 /* Keys and values of a rank: layers / pp, at least one head of each, seq / cp tokens. */
 static double cache_bytes(const sizes *m, int32_t tp, int32_t pp, int32_t cp,
@@ -129,10 +112,8 @@ Test(serving, caches_are_cut_over_heads_layers_and_tokens)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char spec[256];
-        snprintf(spec, sizeof spec,
-                 "hf:path=llama8.json,phase=decode,batch=6,seq=4096,%s",
-                 cases[i].degrees);
+        const char *spec = scratch_print(
+            "hf:path=llama8.json,phase=decode,batch=6,seq=4096,%s", cases[i].degrees);
         const double want = cache_bytes(&llama8, cases[i].tp, cases[i].pp, cases[i].cp,
                                         cases[i].bytes, 6.0 * 4096.0);
         const double got = value_of(spec, "h100", "cache_bytes");
@@ -160,12 +141,12 @@ Test(serving, latent_caches_are_whole_on_each_rank)
 
 Test(serving, windows_keep_their_tokens_only)
 {
-    emplace_write("window.json",
-                  "{\"model_type\":\"mistral\",\"hidden_size\":1024,"
-                  "\"intermediate_size\":2048,\"num_attention_heads\":8,"
-                  "\"num_key_value_heads\":2,\"num_hidden_layers\":4,\"head_dim\":128,"
-                  "\"vocab_size\":1000,\"sliding_window\":512,"
-                  "\"torch_dtype\":\"bfloat16\",\"tie_word_embeddings\":false}");
+    scratch_write_json("window.json",
+                       "{'model_type':'mistral','hidden_size':1024,"
+                       "'intermediate_size':2048,'num_attention_heads':8,"
+                       "'num_key_value_heads':2,'num_hidden_layers':4,'head_dim':128,"
+                       "'vocab_size':1000,'sliding_window':512,'torch_dtype':'bfloat16',"
+                       "'tie_word_embeddings':false}");
     cr_expect_eq(value_of("hf:path=window.json,phase=decode,batch=1,seq=8192,tp=2",
                           "h100", "cache_bytes"),
                  4.0 * 2.0 * 1.0 * 128.0 * 2.0 * 512.0);
@@ -226,27 +207,26 @@ Test(serving, quantised_checkpoints_take_their_bytes)
     static const char config[] =
         "{\"model_type\":\"llama\",\"hidden_size\":4096,\"intermediate_size\":14336,"
         "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"num_hidden_layers\":32,"
-        "\"head_dim\":128,\"vocab_size\":128256,\"torch_dtype\":\"float16\","
-        "\"tie_word_embeddings\":false%s}";
+        "\"head_dim\":128,\"vocab_size\":128256,\"torch_dtype\":\"float16\",\"tie_word_"
+        "embeddings\":false%s}";
     const double tables = 2.0 * 128256.0 / 2.0 * 4096.0 * 2.0 + 4096.0 * 2.0;
     const double norms = 2.0 * 2.0 * 4096.0;
     const double weights = layer_bytes(&llama8, 2, 1) - norms;
-    char         text[1024];
 
-    snprintf(text, sizeof text, config,
-             ",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4,"
-             "\"group_size\":128,\"version\":\"gemm\",\"zero_point\":true}");
-    emplace_write("awq.json", text);
+    emplace_write(
+        "awq.json",
+        scratch_print(config,
+                      ",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4,"
+                      "\"group_size\":128,\"version\":\"gemm\",\"zero_point\":true}"));
     cr_expect_float_eq(
         value_of("hf:path=awq.json,phase=decode,batch=1,tp=2", "h100", "weight_bytes"),
         32.0 * (weights * (4.0 + 20.0 / 128.0) / 8.0 + norms) + tables, 1.0);
 
     cr_assert_eq(mkdir(scratch_path("fp8"), 0700), 0);
-    snprintf(text, sizeof text, config, "");
-    emplace_write("fp8/config.json", text);
-    emplace_write("fp8/hf_quant_config.json",
-                  "{\"producer\":{\"name\":\"modelopt\"},\"quantization\":"
-                  "{\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\"]}}");
+    emplace_write("fp8/config.json", scratch_print(config, ""));
+    scratch_write_json("fp8/hf_quant_config.json",
+                       "{'producer':{'name':'modelopt'},'quantization':{"
+                       "'quant_algo':'FP8','exclude_modules':['lm_head']}}");
     const double fp8 = value_of("hf:path=fp8/config.json,phase=decode,batch=1,tp=2",
                                 "h100", "weight_bytes");
     cr_expect(fp8 >= 32.0 * (weights + norms) + tables);
@@ -284,7 +264,6 @@ Test(serving, memory_is_full_at_the_batch_of_the_closed_form)
             cr_expect_eq(number_at(step, "largest_batch"), most, "%s: %g, want %d",
                          cases[i].degrees, number_at(step, "largest_batch"), most);
             cr_expect_eq(json_is_true(json_at(step, "feasible")), over == 0);
-            json_decref(step);
         }
     }
 }
@@ -307,11 +286,7 @@ Test(serving, weights_on_the_host_cross_the_link)
     /* eight cards have links of their own */
     cr_expect(number_at(left, "step_time_s") > want * GIB / 25.2e9);
     cr_expect(number_at(left, "step_time_s") < want * GIB / 25.2e9 + 0.15);
-    json_decref(own);
-    json_decref(left);
 }
-
-/* ---- times ---- */
 
 /* Weights and cache at the rate of the memory; 20.6 ms were measured with llama.cpp (github.com/ggml-org/llama.cpp, pull request 4766). */
 Test(serving, a_token_takes_its_bytes_by_the_rate)
@@ -330,7 +305,6 @@ Test(serving, a_token_takes_its_bytes_by_the_rate)
     cr_expect(fabs(step_s / 20.6e-3 - 1.0) < 0.15, "%g s", step_s);
 }
 
-/* One GPU is what the simulator of graphs says. */
 Test(serving, one_gpu_takes_what_its_graph_takes)
 {
     static const char *const specs[] = {"phase=decode,batch=32,seq=4096",
@@ -357,10 +331,9 @@ Test(serving, a_cache_of_8_bits_takes_half_the_time)
     const double half =
         value_of("hf:path=llama8.json,phase=decode,batch=32,seq=8192,tp=1", "h200x1",
                  "step_time_s");
-    const double byte =
-        value_of("hf:path=llama8.json,phase=decode,batch=32,seq=8192,tp=1,"
-                 "cache_dtype=fp8",
-                 "h200x1", "step_time_s");
+    const double byte = value_of(
+        "hf:path=llama8.json,phase=decode,batch=32,seq=8192,tp=1,cache_dtype=fp8",
+        "h200x1", "step_time_s");
     const double saved = cache_bytes(&llama8, 1, 1, 1, 1, 32.0 * 8192.0);
 
     cr_expect(fabs((half - byte) / (saved / 4290e9) - 1.0) < 0.1, "%g s, by hand %g s",
@@ -372,12 +345,10 @@ Test(serving, pipelines_take_the_sum_or_the_longest_stage)
 {
     const double one = value_of("hf:path=llama8.json,phase=decode,batch=1,seq=1024,tp=1",
                                 "h100", "step_time_s");
-    const double piped = value_of("hf:path=llama8.json,phase=decode,batch=1,seq=1024,"
-                                  "pp=4",
-                                  "h100", "step_time_s");
-    const double eight = value_of("hf:path=llama8.json,phase=decode,batch=8,seq=1024,"
-                                  "pp=4",
-                                  "h100", "step_time_s");
+    const double piped = value_of(
+        "hf:path=llama8.json,phase=decode,batch=1,seq=1024,pp=4", "h100", "step_time_s");
+    const double eight = value_of(
+        "hf:path=llama8.json,phase=decode,batch=8,seq=1024,pp=4", "h100", "step_time_s");
 
     /* three messages and three launches more */
     cr_expect(piped > one && piped < one + 3.0 * (20e-6 + 10e-6), "%g, %g", piped, one);
@@ -391,11 +362,10 @@ Test(serving, stages_are_cut_as_well_as_any)
 {
     static const sizes small = {9, 2048, 5632, 16, 8, 128, 128256};
     static const char step[] = "hf:path=small.json,phase=decode,batch=6,seq=32768,pp=3%s";
-    static const char batch[] =
-        "plan hf:path=small.json,phase=decode,seq=32768,pp=3%s -m "
-        "cards.yaml --gpus 3 --objective batch --format json";
-    double shortest = INFINITY, most = 0.0, even;
-    char   command[256], cut[64];
+    static const char batch[] = "plan hf:path=small.json,phase=decode,seq=32768,pp=3%s "
+                                "-m cards.yaml --gpus 3 --objective batch --format json";
+    double            shortest = INFINITY, most = 0.0, even;
+    char              command[256], cut[64];
 
     write_config("small.json", &small);
     for (int32_t a = 1; a <= 5; a++)
@@ -429,70 +399,53 @@ Test(serving, ranks_of_tp_halve_the_bytes_and_pay_for_sums)
     cr_expect(sums_s > 64 * 3e-6 && sums_s < 66 * 40e-6, "%g", sums_s);
     cr_expect(work_s < 0.7 * number_at(one, "step_time_s"));
     cr_expect(work_s > 0.5 * number_at(one, "step_time_s"));
-    json_decref(one);
-    json_decref(two);
 }
-
-/* ---- plans ---- */
 
 Test(serving, goals_order_the_ways)
 {
     static const char spec[] = "plan hf:path=llama8.json,phase=decode,seq=16384%s -m "
                                "cards.yaml --format json %s";
-    char              command[256];
     json_t           *plan;
 
-    snprintf(command, sizeof command, spec, ",batch=4", "");
-    plan = emplace_json(command);
+    plan = emplace_json(scratch_print(spec, ",batch=4", ""));
     const size_t rows = json_array_size(json_at(plan, "rows"));
     cr_assert(rows > 6);
     for (size_t i = 1; i < rows; i++) {
-        char a[64], b[64];
-        snprintf(a, sizeof a, "rows/%zu/step_s", i - 1);
-        snprintf(b, sizeof b, "rows/%zu/step_s", i);
+        const char *a = scratch_print("rows/%zu/step_s", i - 1);
+        const char *b = scratch_print("rows/%zu/step_s", i);
         if (is_null_at(plan, b)) break;
         cr_expect(number_at(plan, a) <= number_at(plan, b));
     }
-    json_decref(plan);
 
-    snprintf(command, sizeof command, spec, "", "--objective batch");
-    plan = emplace_json(command);
+    plan = emplace_json(scratch_print(spec, "", "--objective batch"));
     const double most = number_at(plan, "rows/0/batch");
     cr_expect_eq(most, number_at(plan, "rows/0/largest_batch"));
     cr_expect(most >= number_at(plan, "rows/1/batch"));
-    json_decref(plan);
 
-    snprintf(command, sizeof command, spec, "", "--objective tokens");
-    plan = emplace_json(command);
+    plan = emplace_json(scratch_print(spec, "", "--objective tokens"));
     const double rate = number_at(plan, "rows/0/tokens_per_s");
     cr_expect(rate >= number_at(plan, "rows/1/tokens_per_s"));
     cr_expect(number_at(plan, "rows/0/batch") <= most);
     cr_expect_float_eq(rate,
                        number_at(plan, "rows/0/batch") / number_at(plan, "rows/0/step_s"),
                        1e-6 * rate);
-    json_decref(plan);
     /* a batch that is given is a limit */
-    snprintf(command, sizeof command, spec, ",batch=3", "--objective tokens");
-    cr_expect_eq(emplace_number(command, "rows/0/batch"), 3);
+    cr_expect_eq(emplace_number(scratch_print(spec, ",batch=3", "--objective tokens"),
+                                "rows/0/batch"),
+                 3);
 }
 
-/* ---- commands ---- */
-
-static char *output_of(const char *arguments)
+static const char *output_of(const char *arguments)
 {
     emplace_ok(arguments);
-    char *text = strdup(program_out);
-    cr_assert_not_null(text);
-    return text;
+    return scratch_print("%s", program_out);
 }
 
-/* The value of an option, or NULL. */
 static const char *option_of(char value[64], const char *command, const char *option)
 {
-    char        wanted[64];
     const char *at;
 
-    snprintf(wanted, sizeof wanted, " %s ", option);
+    const char *wanted = scratch_print(" %s ", option);
     at = strstr(command, wanted);
     if (at == NULL || sscanf(at + strlen(wanted), "%63s", value) != 1) return NULL;
     return value;
@@ -525,7 +478,7 @@ static void expect_options_of_vllm(const char *command)
 
 Test(serving, a_command_of_vllm_says_what_was_planned)
 {
-    char *command =
+    const char *command =
         output_of("plan hf:path=served/config.json,phase=decode,seq=16384,tp=2,"
                   "pp=4,stages=8,8,8,8,batch=24,quant=fp8,cache_dtype=fp8 -m cards.yaml "
                   "--form vllm");
@@ -546,77 +499,69 @@ Test(serving, a_command_of_vllm_says_what_was_planned)
         cache_bytes(&llama8, 2, 4, 1, 1, 24.0 * number_of(command, "--max-model-len"));
     cr_expect(bytes <= number_of(command, "--gpu-memory-utilization") * CARD_GIB * GIB);
     cr_expect(number_of(command, "--gpu-memory-utilization") <= SERVED_SHARE + 1e-9);
-    free(command);
 }
 
 Test(serving, commands_of_vllm_have_stages_experts_replicas_and_hosts)
 {
-    char *command =
-        output_of("plan hf:path=served/config.json,phase=decode,pp=5,batch=5 -m "
-                  "h100 --form vllm");
+    const char *command = output_of(
+        "plan hf:path=served/config.json,phase=decode,pp=5,batch=5 -m h100 --form vllm");
     int layers[5];
 
     cr_assert_eq(sscanf(command, "VLLM_PP_LAYER_PARTITION=%d,%d,%d,%d,%d vllm serve",
                         &layers[0], &layers[1], &layers[2], &layers[3], &layers[4]),
                  5, "%s", command);
     cr_expect_eq(layers[0] + layers[1] + layers[2] + layers[3] + layers[4], 32);
-    free(command);
 
-    command = output_of("plan mixtral-8x7b:phase=decode,tp=2,ep=8,dp=4,batch=16 -m "
-                        "dgx-h100 --form vllm");
+    command = output_of(
+        "plan mixtral-8x7b:phase=decode,tp=2,ep=8,dp=4,batch=16 -m dgx-h100 --form vllm");
     expect_options_of_vllm(command);
     cr_expect(strncmp(command, "vllm serve MODEL ", 17) == 0, "%s", command);
     cr_expect_not_null(strstr(command, " --enable-expert-parallel"));
     cr_expect_eq(number_of(command, "--data-parallel-size"), 4);
     cr_expect_eq(number_of(command, "--max-num-seqs"), 4);
-    free(command);
 
     command = output_of("plan hf:path=served/config.json,phase=decode,tp=4,batch=16 -m "
                         "dgx-h100 --gpus 8 --form vllm");
     cr_expect_not_null(strstr(command, "# one of 2 servers, each on 4 GPUs of its own"));
     cr_expect_null(strstr(command, "--data-parallel-size"));
-    free(command);
 
     command =
         output_of("plan hf:path=served/config.json,phase=decode,tp=1,batch=4,seq=16384 "
                   "-m cards.yaml --gpus 1 --form vllm");
-    const double host = number_of(command, "--cpu-offload-gb");
-    cr_expect_eq(host * GIB, value_of("hf:path=llama8.json,phase=decode,tp=1,batch=4,"
-                                      "seq=16384",
-                                      "cards.yaml", "host_bytes"));
-    free(command);
+    cr_expect_eq(number_of(command, "--cpu-offload-gb") * GIB,
+                 value_of("hf:path=llama8.json,phase=decode,tp=1,batch=4,seq=16384",
+                          "cards.yaml", "host_bytes"));
 }
 
 /* 1536 over 8 ranks is no multiple of 128; whole experts are not cut. */
 Test(serving, fp8_tiles_are_not_cut)
 {
-    emplace_write(
+    scratch_write_json(
         "tiles.json",
-        "{\"model_type\":\"qwen3_moe\",\"hidden_size\":4096,\"head_dim\":128,"
-        "\"intermediate_size\":12288,\"moe_intermediate_size\":1536,"
-        "\"num_attention_heads\":64,\"num_key_value_heads\":4,"
-        "\"num_hidden_layers\":4,\"num_experts\":128,\"num_experts_per_tok\":8,"
-        "\"decoder_sparse_step\":1,\"mlp_only_layers\":[],\"norm_topk_prob\":true,"
-        "\"vocab_size\":151936,\"torch_dtype\":\"bfloat16\","
-        "\"tie_word_embeddings\":false,\"quantization_config\":{"
-        "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}}");
-    emplace_refuses("plan hf:path=tiles.json,phase=decode,tp=8,ep=1 -m dgx-h100 --form "
-                    "vllm",
-                    "inner size of 1536 over 8 ranks is 192|whole experts");
-    char *command = output_of("plan hf:path=tiles.json,phase=decode,tp=8 -m dgx-h100 "
-                              "--form vllm");
+        "{'model_type':'qwen3_moe','hidden_size':4096,'head_dim':128,"
+        "'intermediate_size':12288,'moe_intermediate_size':1536,'num_attention_heads':64,"
+        "'num_key_value_heads':4,'num_hidden_layers':4,'num_experts':128,"
+        "'num_experts_per_tok':8,'decoder_sparse_step':1,'mlp_only_layers':[],"
+        "'norm_topk_prob':true,'vocab_size':151936,'torch_dtype':'bfloat16',"
+        "'tie_word_embeddings':false,'quantization_config':{'quant_method':'fp8',"
+        "'weight_block_size':[128,128]}}");
+    emplace_refuses(
+        "plan hf:path=tiles.json,phase=decode,tp=8,ep=1 -m dgx-h100 --form vllm",
+        "inner size of 1536 over 8 ranks is 192|whole experts");
+    const char *command =
+        output_of("plan hf:path=tiles.json,phase=decode,tp=8 -m dgx-h100 --form vllm");
     cr_expect_not_null(strstr(command, " --enable-expert-parallel"));
-    free(command);
 }
 
 /* The command has all layers on GPUs, and the context and the cache of the spec. */
 Test(serving, a_command_of_llama_cpp_says_where_layers_are)
 {
-    char *command = output_of("plan hf:path=llama8.json,phase=decode,batch=2,seq=8192,"
-                              "quant=q4_0,cache_dtype=q8_0 -m rtx4090x2+rtx3060 --form "
-                              "llama.cpp");
-    char  value[64];
-    int   split[3] = {0, 0, 0};
+    const char *command =
+        output_of("plan hf:path=llama8.json,phase=decode,batch=2,seq=8192,"
+                  "quant=q4_0,cache_dtype=q8_0 -m rtx4090x2+rtx3060 --form "
+                  "llama.cpp");
+    char value[64];
+    int  split[3] = {0, 0, 0};
 
     cr_expect(strncmp(command, "llama-server -m MODEL.gguf ", 27) == 0, "%s", command);
     cr_expect_eq(number_of(command, "-c"), 2 * 8192);
@@ -630,17 +575,16 @@ Test(serving, a_command_of_llama_cpp_says_where_layers_are)
         cr_expect_eq(split[0] + split[1] + split[2], 33);
     }
     cr_expect_null(strstr(command, "--override-tensor"));
-    free(command);
 }
 
 Test(serving, experts_that_do_not_fit_are_on_the_cpu)
 {
-    emplace_write("card.yaml", "description: \"a card\"\nnodes:\n  - {name: \"host\"}\n"
-                               "devices:\n  - {model: \"ryzen-16\", at: \"host\"}\n"
-                               "  - {model: \"rtx3060\", at: \"host\"}\n");
-    char *command =
-        output_of("plan mixtral-8x7b:phase=decode,batch=1,seq=4096,quant=q4_0 "
-                  "-m card.yaml --form llama.cpp");
+    scratch_write_json("card.yaml", "description: 'a card'\nnodes:\n  - {name: 'host'}\n"
+                                    "devices:\n  - {model: 'ryzen-16', at: 'host'}\n"
+                                    "  - {model: 'rtx3060', at: 'host'}\n");
+    const char *command =
+        output_of("plan mixtral-8x7b:phase=decode,batch=1,seq=4096,quant=q4_0 -m "
+                  "card.yaml --form llama.cpp");
     const double on_cpu = number_of(command, "--n-cpu-moe");
     /* 4.5 bits a weight; what is left on the 12 GB card fits, and one layer's experts more would not */
     const double experts = 8.0 * 3.0 * 4096.0 * 14336.0 * 4.5 / 8.0;
@@ -652,7 +596,6 @@ Test(serving, experts_that_do_not_fit_are_on_the_cpu)
     cr_expect(on_cpu > 0 && on_cpu < 32, "%s", command);
     cr_expect((32.0 - on_cpu) * experts + rest < 12e9, "%s", command);
     cr_expect((32.0 - on_cpu + 3.0) * experts + rest > 11e9, "%s", command);
-    free(command);
 }
 
 Test(serving, what_cannot_be_is_refused)

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/run/scripted.h"
 
-#include <criterion/criterion.h>
-
 #include "base/mem.h"
 #include "base/rng.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 scripted_plan script;
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Records are found again for the same run, and only for it. */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "run/archive.h"
 #include "tests/run/scripted.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH };
 
@@ -47,25 +43,23 @@ static void put(const emp_record *record)
 
 static void put_run(const emp_run_params *of)
 {
-    emp_record record = make_record(of);
+    SCOPED(emp_record, emp_record_clear) record = make_record(of);
 
     put(&record);
-    emp_record_clear(&record);
 }
 
 static bool can_find(const task *on, const emp_run_params *of)
 {
-    emp_record record;
-    bool       is_found = false;
+    SCOPED(emp_record, emp_record_clear) record;
+    bool is_found = false;
 
     ASSERT_OK(emp_archive_find(&record, &is_found, folder, on->problem, of, &err));
-    emp_record_clear(&record);
     return is_found;
 }
 
 Test(archive, only_the_same_run_is_found)
 {
-    task           larger = task_chain(SMALL + 1);
+    SCOPED(task, task_destroy) larger = task_chain(SMALL + 1);
     emp_run_params longer = scripted_params(BUDGET + 1, 1), preset = params;
 
     cr_expect_not(can_find(&t, &params), "there is nothing yet");
@@ -79,13 +73,12 @@ Test(archive, only_the_same_run_is_found)
     cr_expect_not(can_find(&larger, &params), "another graph");
     t.problem->runtime.events.issue_s *= 2;
     cr_expect_not(can_find(&t, &params), "another runtime");
-    task_destroy(&larger);
 }
 
 /* As after a change of the oracle, of the sources, and after an interrupt. */
 Test(archive, a_record_that_is_out_of_date_is_not_found)
 {
-    emp_record       record = make_record(&params);
+    SCOPED(emp_record, emp_record_clear) record = make_record(&params);
     const emp_record good = record;
 
     record.best_step_time_s *= 1.001;
@@ -102,43 +95,32 @@ Test(archive, a_record_that_is_out_of_date_is_not_found)
     put(&good);
     cr_expect(can_find(&t, &params));
     record = good;
-    emp_record_clear(&record);
 }
-
-/* ---- files that are something else ---- */
 
 /* Writes \a text in place of the file, expects a refusal that names it, and that it stays. */
 #define EXPECT_STAYS(name, text, size, status, part, call) \
     do {                                                   \
-        size_t after_;                                     \
         scratch_write(name, text, size);                   \
         EXPECT_REFUSED(call, status, name);                \
         EXPECT_REFUSED(call, status, part);                \
-        char *kept_ = scratch_read(name, &after_);         \
-        cr_assert_eq(after_, size);                        \
-        cr_expect_arr_eq(kept_, text, size);               \
-        free(kept_);                                       \
+        scratch_expect_bytes(name, text, size, "changed"); \
     } while (0)
 
 static emp_status find(emp_error *err)
 {
-    emp_record       found;
+    SCOPED(emp_record, emp_record_clear) found;
     bool             is_found = true;
     const emp_status st =
         emp_archive_find(&found, &is_found, folder, t.problem, &params, err);
 
     cr_expect_not(is_found);
-    emp_record_clear(&found);
     return st;
 }
 
 static emp_status go_on(emp_error *err)
 {
-    emp_record       record;
-    const emp_status st = emp_archive_run(&record, folder, t.problem, &params, err);
-
-    emp_record_clear(&record);
-    return st;
+    SCOPED(emp_record, emp_record_clear) record;
+    return emp_archive_run(&record, folder, t.problem, &params, err);
 }
 
 /* As a file that was renamed, or that has the hash of a run by chance. */
@@ -149,12 +131,9 @@ Test(archive, what_is_no_record_of_the_run_stays)
     put_run(&params);
     put_run(&other);
     char *name = scratch_find("*.seed7.*.h5"), *of_other = scratch_find("*.seed8.*.h5");
-    char *bytes = scratch_read(of_other, &size);
+    char *bytes = scratch_bytes(of_other, &size);
     EXPECT_STAYS(name, "precious", 8, EMP_EFORMAT, "remove the file", find(&err));
     EXPECT_STAYS(name, bytes, size, EMP_EINVAL, "seed 8 there, 7 here", find(&err));
-    free(bytes);
-    free(of_other);
-    free(name);
 }
 
 Test(archive, another_file_in_place_of_a_reason_stays)
@@ -164,7 +143,6 @@ Test(archive, another_file_in_place_of_a_reason_stays)
     char *name = scratch_find("*.refused.txt");
     EXPECT_STAYS(name, "mine", 4, EMP_EINVAL, "",
                  emp_archive_put_refusal(folder, t.problem, &params, "none", &err));
-    free(name);
 }
 
 Test(archive, folder_that_cannot_be_made_is_named)
@@ -175,12 +153,9 @@ Test(archive, folder_that_cannot_be_made_is_named)
                    "/nowhere/deep");
 }
 
-/* ---- checkpoints ---- */
-
-/* A run with a checkpoint; returns its evaluations. */
 static int64_t run_in_folder(const emp_run_params *of, bool is_stopped)
 {
-    emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     stop_flag = is_stopped;
     ASSERT_OK(emp_archive_run(&record, folder, t.problem, of, &err));
@@ -189,7 +164,6 @@ static int64_t run_in_folder(const emp_run_params *of, bool is_stopped)
         put(&record);
         emp_archive_drop_checkpoint(folder, &record);
     }
-    emp_record_clear(&record);
     return evaluations;
 }
 
@@ -197,13 +171,10 @@ static int64_t run_in_folder(const emp_run_params *of, bool is_stopped)
 static void leave_half_a_record(void)
 {
     char *checkpoint = scratch_find("*.checkpoint.h5");
-    char  name[SCRATCH_PATH_BYTES];
 
     cr_assert_not_null(checkpoint);
     *strstr(checkpoint, ".checkpoint.h5") = '\0';
-    snprintf(name, sizeof name, "%s.h5.tmp1", checkpoint);
-    scratch_write(name, "half", 4);
-    free(checkpoint);
+    scratch_write(scratch_print("%s.h5.tmp1", checkpoint), "half", 4);
 }
 
 Test(archive, interrupted_run_goes_on_from_its_checkpoint)
@@ -237,17 +208,13 @@ Test(archive, checkpoint_that_is_damaged_counts_as_absent_and_of_another_run_sta
     size_t size;
 
     run_in_folder(&params, true);
-    char *name = scratch_find("*.checkpoint.h5"), *whole = scratch_read(name, &size);
+    char *name = scratch_find("*.checkpoint.h5"), *whole = scratch_bytes(name, &size);
     scratch_write(name, whole, size / 2);
     cr_expect_eq(run_in_folder(&params, false), BUDGET);
     cr_expect_eq(script.asked, BUDGET, "all batches are made");
-    free(whole);
     run_in_folder(&other, true);
     stop_flag = 0;
     char *of_other = scratch_find("*.seed8.*.checkpoint.h5");
-    char *bytes = scratch_read(of_other, &size);
+    char *bytes = scratch_bytes(of_other, &size);
     EXPECT_STAYS(name, bytes, size, EMP_EINVAL, "seed 8 there, 7 here", go_on(&err));
-    free(bytes);
-    free(of_other);
-    free(name);
 }

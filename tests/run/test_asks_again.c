@@ -3,7 +3,6 @@
  * was? */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/rng.h"
@@ -15,7 +14,7 @@
 #include "policy/hsdag/hsdag.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { UPDATES = 3, MOMENTS = 10 };
 
@@ -128,7 +127,6 @@ static void expect_same_batch(const learner *a, const learner *b, const char *wh
     }
 }
 
-/* Compares the state that a checkpoint would hold. */
 static void expect_same_state(const learner *a, const learner *b, const char *when)
 {
     emp_named_array of_a[EMP_MAX_NAMED_ARRAYS], of_b[EMP_MAX_NAMED_ARRAYS];
@@ -175,8 +173,6 @@ static void ask_twice(const subject *of)
 }
 
 Test(asks_again, for_the_same) { of_each(ask_twice); }
-
-/* ---- giving up ---- */
 
 static void give_up(const subject *of)
 {

@@ -2,16 +2,12 @@
 /* Does a program at the other end of a channel, and what it has started, end with who has started it? */
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io/process.h"
 #include "run/outside/channel.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static void expect_byte(int pipe_end)
 {
@@ -163,16 +159,12 @@ enum { TRIES = 20 };
 /* The program says in a file how its input has ended. On a busy computer it may be killed before that. */
 static void expect_end_of_input(const char *program)
 {
-    char path[SCRATCH_PATH_BYTES], command[4 * SCRATCH_PATH_BYTES];
-
     scratch_create();
-    snprintf(path, sizeof path, "%s", scratch_path("status"));
-    snprintf(command, sizeof command, "%s; echo $? >'%s.new'; mv '%s.new' '%s'", program,
-             path, path, path);
+    const char *path = scratch_path("status");
+    const char *command = scratch_print("%s; echo $? >'%s.new'; mv '%s.new' '%s'",
+                                        program, path, path, path);
     for (int i = 0; i < TRIES && access(path, F_OK) != 0; i++) start_and_close(command);
-    char *status = scratch_read("status", NULL);
-    cr_expect_str_eq(status, "0\n", "%s", program);
-    free(status);
+    cr_expect_str_eq(scratch_text("status"), "0\n", "%s", program);
     scratch_remove();
 }
 

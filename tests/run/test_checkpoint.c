@@ -3,9 +3,6 @@
  * any other file is refused with a sentence, and nothing is lost. */
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -15,8 +12,7 @@
 #include "run/sheet/sheet.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { SMALL = 1000, BATCH = 3, BATCHES = 6, BUDGET = BATCH * BATCHES - 1 };
 
@@ -24,7 +20,6 @@ static task       problem;
 static char       path[SCRATCH_PATH_BYTES];
 static atomic_int stop_flag;
 
-/* The record of a run that nothing disturbed. */
 static struct {
     char  *bytes;
     size_t size;
@@ -36,11 +31,7 @@ static void set_up(void)
     snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
 }
 
-static void tear_down(void)
-{
-    free(undisturbed.bytes);
-    scripted_tear_down(&problem);
-}
+static void tear_down(void) { scripted_tear_down(&problem); }
 
 TestSuite(checkpoint, .init = set_up, .fini = tear_down);
 
@@ -52,7 +43,6 @@ static void count_down(void *context, const emp_progress *progress)
     if (--*batches_left == 0) stop_flag = 1;
 }
 
-/* A run with a checkpoint that is stopped after so many batches. */
 static emp_run_params stopped_after(int *batches, bool is_resumed)
 {
     emp_run_params params = scripted_params(BUDGET, 1);
@@ -67,62 +57,48 @@ static emp_run_params stopped_after(int *batches, bool is_resumed)
 
 static emp_status try_run(const emp_run_params *params, emp_error *err)
 {
-    emp_record record;
-    emp_status st = emp_run(&record, problem.problem, params, err);
-
-    emp_record_clear(&record);
-    return st;
+    SCOPED(emp_record, emp_record_clear) record;
+    return emp_run(&record, problem.problem, params, err);
 }
 
-/* Runs, expects that it works, and returns the bytes of the record; free() them. */
-static char *run(const emp_run_params *params, size_t *size)
+static void run(const emp_run_params *params)
 {
-    emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     ASSERT_OK(emp_run(&record, problem.problem, params, &err));
     ASSERT_OK(emp_record_save(scratch_path("run.h5"), &record, &err));
-    emp_record_clear(&record);
-    return scratch_read("run.h5", size);
 }
 
 static void run_undisturbed(const emp_run_params *params)
 {
-    free(undisturbed.bytes);
-    undisturbed.bytes = run(params, &undisturbed.size);
+    run(params);
+    undisturbed.bytes = scratch_bytes("run.h5", &undisturbed.size);
 }
 
 static void expect_undisturbed(const emp_run_params *params, const char *when, int batch)
 {
-    size_t size;
-    char  *bytes = run(params, &size);
-
-    cr_assert_eq(size, undisturbed.size, "%s %d", when, batch);
-    cr_expect_arr_eq(bytes, undisturbed.bytes, size, "%s %d", when, batch);
-    free(bytes);
+    run(params);
+    scratch_expect_bytes("run.h5", undisturbed.bytes, undisturbed.size,
+                         scratch_print("%s %d", when, batch));
 }
 
-/* Leaves the checkpoint of a run after so many batches. */
 static void leave_checkpoint(int batches)
 {
     emp_run_params params = stopped_after(&batches, false);
 
     remove(path);
-    free(run(&params, NULL));
+    run(&params);
 }
 
 static void expect_refused(const emp_run_params *params, emp_status want,
                            const char *part)
 {
-    size_t size, again;
-    char  *before = scratch_read("run.checkpoint.h5", &size);
+    size_t size;
+    char  *before = scratch_bytes("run.checkpoint.h5", &size);
 
     EXPECT_REFUSED(try_run(params, &err), want, part);
     EXPECT_REFUSED(try_run(params, &err), want, path);
-    char *after = scratch_read("run.checkpoint.h5", &again);
-    cr_assert_eq(size, again, "the file was written to");
-    cr_expect_arr_eq(before, after, size);
-    free(before);
-    free(after);
+    scratch_expect_bytes("run.checkpoint.h5", before, size, "the file was written to");
 }
 
 static void expect_resume_refused(emp_status want, const char *part)
@@ -132,8 +108,6 @@ static void expect_resume_refused(emp_status want, const char *part)
 
     expect_refused(&params, want, part);
 }
-
-/* ---- goes on as if nothing had been ---- */
 
 Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
 {
@@ -146,7 +120,7 @@ Test(checkpoint, resumed_record_is_the_same_bytes_wherever_the_run_was_stopped)
             emp_run_params params = stopped_after(&batches, true);
             leave_checkpoint(first);
             stop_flag = 0;
-            free(run(&params, NULL));
+            run(&params);
             params = stopped_after(&rest, true);
             params.placer.threads = 2;
             expect_undisturbed(&params, "stopped after (ten times the first) + second",
@@ -183,7 +157,6 @@ static void expect_same_end(const small_steps *how, int first)
     remove(path);
 }
 
-/* Stopped after each of its batches. */
 static void expect_same_bytes(const small_steps *how)
 {
     emp_run_params plain = scripted_params(BUDGET, 1);
@@ -194,7 +167,7 @@ static void expect_same_bytes(const small_steps *how)
         int            batches = first;
         emp_run_params params = stopped_after(&batches, false);
         use(&params, how);
-        free(run(&params, NULL));
+        run(&params);
         expect_same_end(how, first);
     }
 }
@@ -224,12 +197,11 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 
 static void expect_loaded(int64_t evaluations)
 {
-    emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     ASSERT_OK(emp_record_load(&record, path, &err));
     cr_expect_eq(record.evaluations, evaluations);
     cr_expect(record.is_feasible);
-    emp_record_clear(&record);
 }
 
 Test(checkpoint, writing_them_changes_nothing_and_each_is_a_record_so_far)
@@ -256,23 +228,21 @@ Test(checkpoint, progress_counts_what_was_done_before)
     emp_run_params params = scripted_params(BUDGET, 1);
 
     params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1e-9};
-    free(run(&params, NULL));
+    run(&params);
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
     params.progress = take_progress;
     params.context = &progress;
-    free(run(&params, NULL));
+    run(&params);
     cr_expect_eq(progress.evaluations, BUDGET);
     cr_expect_eq(progress.resumed, BUDGET);
     cr_expect_gt(progress.elapsed_s, 0.0);
     cr_expect_gt(progress.cpu_s, 0.0);
 
     leave_checkpoint(1);
-    free(run(&params, NULL));
+    run(&params);
     cr_expect_eq(progress.evaluations, BUDGET);
     cr_expect_eq(progress.resumed, BATCH);
 }
-
-/* ---- files that are no checkpoint of the run ---- */
 
 static emp_status start(const char *at, bool is_resumed, emp_error *err)
 {
@@ -305,7 +275,7 @@ Test(checkpoint, cut_short_or_damaged_is_refused)
     size_t size;
 
     leave_checkpoint(2);
-    char *bytes = scratch_read("run.checkpoint.h5", &size);
+    char *bytes = scratch_bytes("run.checkpoint.h5", &size);
     for (size_t length = 0; length < size; length += size / 23 + 1) {
         scratch_write("run.checkpoint.h5", bytes, length);
         expect_resume_refused(EMP_EFORMAT, length < 512 ? "is no checkpoint" : "is torn");
@@ -316,7 +286,6 @@ Test(checkpoint, cut_short_or_damaged_is_refused)
         bytes[at] = (char)(bytes[at] ^ 0x5a);
         expect_resume_refused(EMP_EFORMAT, "damaged");
     }
-    free(bytes);
 }
 
 static void expect_foreign(const char *bytes, size_t size, const char *part)
@@ -330,8 +299,8 @@ Test(checkpoint, file_of_another_kind_or_version_is_refused)
     size_t size, record_size;
 
     leave_checkpoint(1);
-    char *record = scratch_read("run.h5", &record_size); /* of that run */
-    char *bytes = scratch_read("run.checkpoint.h5", &size);
+    char *record = scratch_bytes("run.h5", &record_size); /* of that run */
+    char *bytes = scratch_bytes("run.checkpoint.h5", &size);
     expect_foreign(record, record_size, "is no checkpoint");
     expect_foreign("weights\n", 8, "is no checkpoint");
     cr_assert_arr_eq(bytes + 512, "\x89HDF\r\n\x1a\n", 8);
@@ -339,8 +308,6 @@ Test(checkpoint, file_of_another_kind_or_version_is_refused)
     cr_assert_arr_eq(bytes, "emplace-checkpoint-1 ", 21);
     bytes[19] = '0';
     expect_foreign(bytes, size, "emplace-checkpoint-0");
-    free(record);
-    free(bytes);
 }
 
 Test(checkpoint, of_other_settings_is_refused)
@@ -374,9 +341,6 @@ Test(checkpoint, of_placements_that_are_forbidden_now_is_refused)
     expect_resume_refused(EMP_EINVAL, "cpu:0");
 }
 
-/* ---- what a checkpoint says of its run ---- */
-
-/* The checkpoint of a run of the scripted method. */
 typedef struct {
     emp_record     record;
     int64_t        proposed[2];
@@ -407,9 +371,9 @@ static void write_contents(contents *c)
 Test(checkpoint, seconds_already_spent_count)
 {
     emp_run_params params = scripted_params(0, 1);
-    emp_record     record;
-    contents       c;
-    int            batches = 2;
+    SCOPED(emp_record, emp_record_clear) record;
+    contents c;
+    int      batches = 2;
 
     params.budget_s = 1000;
     params.checkpoint.path = path;
@@ -417,7 +381,7 @@ Test(checkpoint, seconds_already_spent_count)
     params.progress = count_down;
     params.context = &batches;
     stop_flag = 0;
-    free(run(&params, NULL));
+    run(&params);
     ASSERT_OK(read_contents(&c, &params, 1, NULL, &err));
     cr_expect(c.file.elapsed_s > 0 && c.file.elapsed_s < 1000);
     cr_expect_eq(c.proposed[0], 2 * BATCH);
@@ -429,7 +393,6 @@ Test(checkpoint, seconds_already_spent_count)
     ASSERT_OK(emp_run(&record, problem.problem, &params, NULL));
     cr_expect_str_eq(record.stopped_by, "budget");
     cr_expect_eq(record.evaluations, 2 * BATCH);
-    emp_record_clear(&record);
 }
 
 /* The run if this program had been built from other sources, or its state had another
@@ -484,15 +447,13 @@ Test(checkpoint, of_another_compiler_is_refused_and_of_other_kernels_goes_on)
     leave_checkpoint_of(NULL, "Zebra");
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
     params.warn = hear;
-    free(run(&params, NULL));
+    run(&params);
     cr_expect_not_null(strstr(heard, "Zebra"), "%s", heard);
     heard[0] = '\0';
     leave_checkpoint_of(NULL, emp_openblas_core_name());
-    free(run(&params, NULL));
+    run(&params);
     cr_expect_str_eq(heard, "");
 }
-
-/* ---- a full disk ---- */
 
 /* A disk that is full for a while. */
 static struct {
@@ -566,7 +527,7 @@ Test(checkpoint, full_disk_warns_who_listens_and_is_tried_again)
 Test(checkpoint, who_is_interrupted_on_a_full_disk_keeps_the_result)
 {
     emp_run_params params = scripted_params(BUDGET, 1);
-    emp_record     record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     prepare_disk();
     stop_flag = 0;
@@ -579,10 +540,7 @@ Test(checkpoint, who_is_interrupted_on_a_full_disk_keeps_the_result)
     cr_expect_eq(disk.warnings, 1);
     cr_expect_str_eq(record.stopped_by, "interrupt");
     cr_expect_eq(record.evaluations, 2 * BATCH);
-    emp_record_clear(&record);
 }
-
-/* ---- other ranks that go ---- */
 
 static emp_status agree(emp_status st, emp_error *err)
 {
@@ -637,12 +595,11 @@ serve_alone(emp_status (*receive)(int32_t *, void *, size_t, emp_error *), emp_e
 
 Test(checkpoint, is_saved_when_other_ranks_have_gone)
 {
-    emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     EXPECT_REFUSED(serve_alone(tell_that_all_have_gone, &err), EMP_EEXTERNAL,
                    "rank 1 has gone");
     ASSERT_OK(emp_record_load(&record, path, &err));
-    emp_record_clear(&record);
 }
 
 Test(checkpoint, one_that_is_not_saved_then_is_told)
@@ -664,7 +621,7 @@ Test(checkpoint, what_a_killed_writer_left_is_removed)
 
     leave_checkpoint(2);
     scratch_write("run.checkpoint.h5.tmp0", "half", 4);
-    free(run(&params, NULL));
+    run(&params);
     cr_expect_null(scratch_find("run.checkpoint.h5.tmp0"));
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A checkpoint can be forged. Does each method, whatever its state then holds, refuse to go on or propose devices that
  * exist? Sanitizers see what it reads. */
-#include <math.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "policy/doppler/doppler.h"
@@ -14,7 +11,7 @@
 #include "policy/placeto/placeto.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum {
     TRIALS = 2,
@@ -127,8 +124,6 @@ static emp_status take_a_batch(subject *s, const char *what, emp_error *err)
     return count > 0 ? emp_method_tell(s->method, s->state, score, count, err) : EMP_OK;
 }
 
-/* ---- damage ---- */
-
 static void damage_value(const emp_named_array *array, size_t at, uint32_t kind)
 {
     static const int64_t integers[KINDS] = {-1, INT32_MIN, INT32_MAX, 0x40000000, 3, -5};
@@ -161,7 +156,6 @@ static const char *damage(subject *s, int32_t at, emp_rng *rng)
     return array[at].name;
 }
 
-/* Returns whether there was such an array. */
 static bool go_on_damaged(const emp_method *method, int32_t array, uint64_t seed)
 {
     subject    s;

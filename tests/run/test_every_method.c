@@ -2,13 +2,10 @@
 /* Runs of all methods. Do those that are made at once find what each finds by itself, as comparisons and
  * studies make them so, one on a thread? Does a run of every method that reads no weights end with no op on
  * a forbidden CPU, also where the GPUs are too small? */
-#include <stdlib.h>
-#include <string.h>
-
 #include "run/loop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static task t;
 
@@ -32,8 +29,6 @@ static void tear_down(void)
 
 TestSuite(beside, .init = set_up_small, .fini = tear_down);
 TestSuite(forbidden, .init = set_up_forbidden, .fini = tear_down);
-
-/* ---- beside each other ---- */
 
 enum { FEW = 8, THREADS = 2, MOST_OPS = 1024 };
 
@@ -63,7 +58,7 @@ static void run(outcome *found, const emp_method *method, const char *options,
         .method = method,
         .placer = {.seed = seed, .threads = 1, .options = options},
         .budget_evaluations = FEW};
-    emp_record record = {0};
+    SCOPED(emp_record, emp_record_clear) record = {0};
 
     memset(found, 0, sizeof *found);
     found->status = emp_run(&record, t.problem, &params, NULL);
@@ -73,7 +68,6 @@ static void run(outcome *found, const emp_method *method, const char *options,
         memcpy(found->device_of_op, record.decision.device_of_op,
                (size_t)t.graph->op_count * sizeof *found->device_of_op);
     }
-    emp_record_clear(&record);
 }
 
 static void check(const emp_method *method, const char *options)
@@ -108,8 +102,6 @@ Test(beside, runs_find_what_each_finds_alone)
         if (!is_set) check(method, NULL);
     }
 }
-
-/* ---- forbidden CPUs ---- */
 
 /* Enough for refine to ask the surrogate, and to make several moves; under valgrind a learner would take
  * many minutes. */

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Language models of four layers that no GPU holds, on two GPUs of 24 GB beside one of 12 GB, and on a CPU with one GPU
  * of 24 GB: does every method propose a placement, and do list schedulers split the model so that it fits? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
-TestSuite(large_models, .init = scratch_create, .fini = scratch_remove);
+TestSuite(large_models, .init = scratch_create, .fini = scratch_tear_down);
 
 enum { BUDGET = 20 };
 
@@ -93,19 +88,17 @@ static void run_all(const emp_problem *p)
 
 static void run_model(int32_t number, bool has_one_gpu)
 {
-    task t = {0};
-    char path[SCRATCH_PATH_BYTES], spec[SCRATCH_PATH_BYTES + 64], text[1024];
+    task        t = {0};
+    const char *path = scratch_file(
+        "config.json",
+        scratch_print("{%s,\"hidden_act\":\"silu\",\"torch_dtype\":\"bfloat16\"}",
+                      models[number][0]));
 
-    snprintf(text, sizeof text,
-             "{%s,\"hidden_act\":\"silu\",\"torch_dtype\":\"bfloat16\"}",
-             models[number][0]);
-    scratch_write_text(path, sizeof path, "config.json", text);
-    snprintf(spec, sizeof spec, "hf:path=%s,%s", path, models[number][1]);
-    scratch_write_text(path, sizeof path, "box.yaml", box);
-    task_create(&t, spec, has_one_gpu ? path : "rtx4090x2+rtx3060", "torch-eager");
+    task_create(&t, scratch_print("hf:path=%s,%s", path, models[number][1]),
+                has_one_gpu ? scratch_file("box.yaml", box) : "rtx4090x2+rtx3060",
+                "torch-eager");
     run_all(t.problem);
     task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 
 Test(large_models, a_dense_model_is_trained_on_unlike_gpus) { run_model(0, false); }

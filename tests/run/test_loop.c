@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The loop that all methods share: what a budget, a best and a seed mean. */
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/text/text.h"
 #include "base/work.h"
 #include "tests/run/scripted.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { CPU = 0, GPU = 1, SMALL = 1000, BATCH = 4 };
 
@@ -36,7 +31,6 @@ static void run(const emp_run_params *params)
     ASSERT_OK(emp_run(&r, t.problem, params, &err));
 }
 
-/* Runs, and expects that it ends so. */
 static void expect_end(const emp_run_params *params, int64_t evaluations,
                        const char *stopped_by)
 {
@@ -59,8 +53,6 @@ static void enlarge(void)
     task_destroy(&t);
     t = task_chain(BIG);
 }
-
-/* ---- budgets ---- */
 
 static void keep_progress(void *context, const emp_progress *progress)
 {
@@ -120,8 +112,6 @@ Test(runner, remaining_time_is_the_nearer_limit)
     p.cpu_s = 4.5;
     cr_expect_float_eq(emp_progress_remaining_s(&p), 6.0 - 4.5, 1e-12);
 }
-
-/* ---- the best ---- */
 
 Test(runner, best_is_the_fastest)
 {
@@ -191,9 +181,6 @@ Test(runner, nothing_that_fits_is_said_so)
                        "the method hears how much was missing");
 }
 
-/* ---- records ---- */
-
-/* Writes a record's description of a method whose name has \a length characters and then \a end. */
 static void describe(char method[EMP_RECORD_NAME_BYTES], int length, const char *end)
 {
     char           name[128] = "cmd:";
@@ -284,26 +271,6 @@ Test(runner, record_says_what_was_run)
     cr_expect_neq(r.curve[0].mean_s, mean_s, "another seed gives another run");
 }
 
-Test(runner, records_are_the_same_bytes_with_one_and_two_threads)
-{
-    size_t size[2];
-    char  *bytes[2];
-
-    script.batch = 9;
-    for (int i = 0; i < 2; i++) {
-        const emp_run_params params = scripted_params(100, i + 1);
-        run(&params);
-        ASSERT_OK(emp_record_save(scratch_path("record.h5"), &r, &err));
-        bytes[i] = scratch_read("record.h5", &size[i]);
-    }
-    cr_expect_eq(size[0], size[1]);
-    cr_expect_arr_eq(bytes[0], bytes[1], size[0]);
-    free(bytes[0]);
-    free(bytes[1]);
-}
-
-/* ---- interrupts ---- */
-
 static atomic_int stop_flag;
 
 static void stop_after_two_batches(void *context, const emp_progress *progress)
@@ -341,7 +308,6 @@ Test(runner, stop_with_the_budget_spent_comes_too_late)
     expect_end(&params, BATCH, "budget");
 }
 
-/* A run of a method that would ask for its last batch again. */
 static emp_run_params params_of_one_that_asks_again(const char *checkpoint)
 {
     static emp_method again;
@@ -370,9 +336,8 @@ Test(runner, interrupt_ends_without_a_batch_that_can_be_asked_for_again)
                  {{.give_up_after = 12}, 1000, 12, 8, false},
                  {{.give_up_after = 12}, 1000, 8, 8, true},
                  {{.give_up_after = 4}, 1000, 4, 0, false}};
-    char path[SCRATCH_PATH_BYTES];
 
-    snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
+    const char *path = scratch_path("run.checkpoint.h5");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_run_params params =
             params_of_one_that_asks_again(cases[i].is_saved ? path : NULL);
@@ -443,7 +408,7 @@ Test(runner, a_run_has_something_to_keep_from_its_first_batch_on)
 Test(runner, keeps_runners_up)
 {
     emp_run_params params = scripted_params(8, 1);
-    emp_runners_up runners_up = {.limit = 4};
+    SCOPED(emp_runners_up, emp_runners_up_clear) runners_up = {.limit = 4};
 
     params.runners_up = &runners_up;
     run(&params);
@@ -451,10 +416,7 @@ Test(runner, keeps_runners_up)
     cr_expect_eq((double)runners_up.place[0].step_time_ns * 1e-9, r.best_step_time_s);
     cr_expect_arr_eq(runners_up.place[0].decision.device_of_op, r.decision.device_of_op,
                      (size_t)r.decision.op_count * sizeof(emp_device_id));
-    emp_runners_up_clear(&runners_up);
 }
-
-/* ---- what goes wrong ---- */
 
 Test(runner, methods_that_cannot_run_are_named)
 {

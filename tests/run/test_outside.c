@@ -2,14 +2,12 @@
 /* Does a method from outside have the name that its other end gives, and a hash of the files of its
  * code, whichever way a command names them? */
 #define _POSIX_C_SOURCE 200809L
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "run/methods.h"
 #include "run/outside/outside.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(outside, .init = scratch_create, .fini = scratch_remove);
 
@@ -28,7 +26,6 @@ static void write_mine(const char *text)
     scratch_write("mine.so", text, strlen(text));
 }
 
-/* Edits a file in the folder of the command's, and sees whether the hash follows. */
 static void expect_follows(const char *command, bool does_follow)
 {
     write_mine("a = 1\n");
@@ -69,10 +66,7 @@ Test(outside, the_code_of_a_command_is_that_of_the_files_it_names)
 
 Test(outside, a_program_on_the_path_is_a_file_of_the_command)
 {
-    char path[SCRATCH_PATH_BYTES];
-
-    scratch_write_text(path, sizeof path, "own-placer", "#!/bin/sh\n");
-    cr_assert_eq(chmod(path, 0755), 0);
+    cr_assert_eq(chmod(scratch_file("own-placer", "#!/bin/sh\n"), 0755), 0);
     setenv("PATH", scratch_path(NULL), 1);
     const uint64_t before = code_of("cmd:own-placer --fast");
     cr_expect_neq(before, 0);

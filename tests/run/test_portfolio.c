@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a portfolio keep to the budget, never end worse than the best of its members that propose
  * at once, and pass over members that cannot place the problem? */
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "baselines/baselines.h"
 #include "run/loop.h"
@@ -13,8 +9,7 @@
 #include "sim/engine/sim.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/problems.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { BUDGET = 40, OPS = 24 };
 
@@ -74,13 +69,11 @@ static int32_t count_members(void)
     return count;
 }
 
-/* ---- the best of all ---- */
-
 static void expect_no_worse(const emp_problem *problem, const emp_record *portfolio,
                             const emp_method *member)
 {
     const emp_run_params alone = {.method = member, .placer = {.seed = 3, .threads = 1}};
-    emp_record           record = {0};
+    SCOPED(emp_record, emp_record_clear) record = {0};
 
     if (emp_run(&record, problem, &alone, NULL) == EMP_OK) {
         const emp_score own = best_of(&record), best = best_of(portfolio);
@@ -88,7 +81,6 @@ static void expect_no_worse(const emp_problem *problem, const emp_record *portfo
                       member->name, problem->machine->name, own.step_time_s,
                       best.step_time_s);
     }
-    emp_record_clear(&record);
 }
 
 /* Methods that know only memory take part only where GPUs differ. */
@@ -110,15 +102,14 @@ Test(portfolio, never_ends_worse_than_a_member_that_proposes_at_once)
     const int32_t proposers = count_members() - 1;
 
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
-        task           t;
-        emp_record     record = {0};
+        task t;
+        SCOPED(emp_record, emp_record_clear) record = {0};
         emp_run_params params = params_of(proposers, 1);
         task_create(&t, tasks[i][0], tasks[i][1], tasks[i][2]);
         run(&record, t.problem, &params);
         for (int32_t m = 0; m < proposers; m++)
             if (takes_part(t.problem, emp_method_portfolio.members[m]))
                 expect_no_worse(t.problem, &record, emp_method_portfolio.members[m]);
-        emp_record_clear(&record);
         task_destroy(&t);
     }
 }
@@ -135,32 +126,21 @@ Test(portfolio, never_ends_worse_than_a_member_that_proposes_at_once)
 /* Infinite where the model does not fit. */
 static double step_on(const emp_problem *problem, emp_device_id gpu)
 {
-    emp_sim       *sim = NULL;
-    emp_device_id *device_of_op =
-        malloc((size_t)problem->graph->op_count * sizeof *device_of_op);
-    emp_sim_result result;
+    const emp_sim_result result = problem_step_on(problem, gpu);
 
-    for (emp_op_id op = 0; op < problem->graph->op_count; op++) device_of_op[op] = gpu;
-    emp_problem_legalize(problem, device_of_op);
-    ASSERT_OK(emp_sim_create(&sim, problem, NULL));
-    ASSERT_OK(emp_sim_run(sim, device_of_op, &result, NULL));
-    emp_sim_destroy(sim);
-    free(device_of_op);
     return result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
 }
 
 Test(portfolio, tries_the_fastest_of_unlike_gpus_alone)
 {
-    char                 machine[512];
-    task                 t;
+    SCOPED(task, task_destroy) t;
     emp_record           portfolio = {0}, alone = {0};
     const emp_run_params params = params_of(count_members() - 1, 1);
     const emp_run_params fastest = {
         .method = &emp_method_gpu,
         .placer = {.seed = 3, .threads = 1, .options = "on=fastest"}};
 
-    scratch_write_text(machine, sizeof machine, "unlike.yaml", UNLIKE);
-    task_create(&t, SPEC, machine, "tf-r1.3");
+    task_create(&t, SPEC, scratch_file("unlike.yaml", UNLIKE), "tf-r1.3");
     const double slow_s = step_on(t.problem, 1), near_s = step_on(t.problem, 3);
     const double far_s = step_on(t.problem, 2);
     cr_assert(near_s < far_s && far_s < slow_s, "%g %g %g", near_s, far_s, slow_s);
@@ -170,7 +150,6 @@ Test(portfolio, tries_the_fastest_of_unlike_gpus_alone)
     cr_expect_leq(portfolio.best_step_time_s, near_s);
     emp_record_clear(&portfolio);
     emp_record_clear(&alone);
-    task_destroy(&t);
 }
 
 /* The winner of all proposals has made the best of them, from which refine goes on. */
@@ -219,8 +198,6 @@ Test(portfolio, old_records_name_the_winner_of_their_last_point)
     cr_expect_str_eq(winner_of(&record), "nobody");
 }
 
-/* ---- budget, threads, checkpoints ---- */
-
 Test(portfolio, uses_its_budget_and_no_more)
 {
     static const int64_t budgets[] = {1, 2, 13, 14, 20};
@@ -256,11 +233,9 @@ Test(portfolio, any_number_of_threads_gives_the_same_placement)
     emp_record_clear(&one);
 }
 
-/* ---- members that cannot ---- */
-
 Test(portfolio, says_what_came_closest_where_nothing_fits)
 {
-    emp_record     record = {0};
+    SCOPED(emp_record, emp_record_clear) record = {0};
     emp_run_params params = params_of(BUDGET, 1);
 
     for (int32_t d = 0; d < model.machine->device_count; d++)
@@ -270,7 +245,6 @@ Test(portfolio, says_what_came_closest_where_nothing_fits)
     cr_expect_eq(record.feasible_count, 0);
     cr_expect_not(record.is_feasible);
     cr_expect_not_null(emp_record_winner(&record));
-    emp_record_clear(&record);
 }
 
 static fixture *create_chain(int32_t gpu_count)
@@ -286,8 +260,8 @@ static fixture *create_chain(int32_t gpu_count)
 
 Test(portfolio, places_on_a_machine_without_gpus)
 {
-    fixture       *f = create_chain(0);
-    emp_record     record = {0};
+    fixture *f = create_chain(0);
+    SCOPED(emp_record, emp_record_clear) record = {0};
     emp_run_params params = params_of(BUDGET, 1);
 
     run(&record, fixture_problem(f), &params);
@@ -297,7 +271,6 @@ Test(portfolio, places_on_a_machine_without_gpus)
     cr_expect(record.is_feasible);
     for (emp_op_id op = 0; op < OPS; op++)
         cr_expect_eq(record.decision.device_of_op[op], 0);
-    emp_record_clear(&record);
     fixture_destroy(f);
 }
 

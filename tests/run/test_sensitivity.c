@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a study of derived constants change what it says it changes, and find rankings that turn? */
-#include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
 
 #include "run/sensitivity.h"
 #include "tests/support/problems.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
-TestSuite(sensitivity, .init = scratch_create, .fini = scratch_remove);
+TestSuite(sensitivity, .init = scratch_create, .fini = scratch_tear_down);
 
-/* The row of that constant. */
 static const emp_sensitivity_row *row_of(const emp_sensitivity *s, const char *model,
                                          const char *constant)
 {
@@ -21,20 +18,19 @@ static const emp_sensitivity_row *row_of(const emp_sensitivity *s, const char *m
     return NULL;
 }
 
-/* All ops that may be there on one device. */
 static void place_on(task *t, emp_device_id device)
 {
     for (emp_op_id op = 0; op < t->graph->op_count; op++) t->device_of_op[op] = device;
     emp_problem_legalize(t->problem, t->device_of_op);
 }
 
-/* The same ops on another machine, under `ideal`. */
 static void move_to(task *t, const char *machine)
 {
     emp_runtime runtime;
 
     emp_problem_destroy(t->problem);
     emp_machine_destroy(t->machine);
+    emp_free(t->device_of_op);
     ASSERT_OK(emp_machine_load(&t->machine, machine, NULL));
     ASSERT_OK(emp_runtime_init(&runtime, "ideal", NULL));
     task_pose(t, &runtime, "chain");
@@ -42,18 +38,14 @@ static void move_to(task *t, const char *machine)
 
 Test(sensitivity, a_slower_constant_makes_a_longer_step)
 {
-    task            t;
+    SCOPED(task, task_destroy) t;
     emp_sensitivity s;
-    emp_sim        *sim = NULL;
-    emp_sim_result  result;
 
     task_create(&t, "rnnlm:steps=1", "rtx5090x1", "tf-r1.3");
     place_on(&t, 1);
     const emp_decision all_gpu = {.device_of_op = t.device_of_op};
     ASSERT_OK(emp_sensitivity_find(&s, t.problem, &all_gpu, &err));
-    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
-    ASSERT_OK(emp_sim_run_decision(sim, &all_gpu, &result, &err));
-    cr_expect_float_eq(s.winner_s, (double)result.step_time_ns * 1e-9, 1e-12);
+    cr_expect_float_eq(s.winner_s, (double)task_run(&t).step_time_ns * 1e-9, 1e-12);
     const emp_sensitivity_row *stream = row_of(&s, "rtx5090", "stream");
     cr_assert_not_null(stream);
     cr_expect_gt(stream->winner_s[0], s.winner_s);
@@ -65,9 +57,6 @@ Test(sensitivity, a_slower_constant_makes_a_longer_step)
     cr_expect_not_null(row_of(&s, "links", "latency"));
     cr_expect_null(row_of(&s, "rtx5090", "multiprocessors"), "it is published");
     cr_expect_null(row_of(&s, "ryzen-16", "gemm_core"), "it is stated");
-    emp_sim_destroy(sim);
-    task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* One of two GPUs has the stream of its card, the other one states a little more than the same. */
@@ -80,18 +69,14 @@ Test(sensitivity, a_ranking_may_turn)
         "description: \"d\"\nnodes:\n  - {name: \"n\"}\ndevices:\n"
         "  - {model: \"ryzen-16\", at: \"n\"}\n  - {model: \"by-rule\", at: \"n\"}\n"
         "  - {model: \"stated\", at: \"n\"}\n";
-    task            t;
+    SCOPED(task, task_destroy) t;
     emp_sensitivity s;
-    char            path[SCRATCH_PATH_BYTES], file[SCRATCH_PATH_BYTES];
 
-    snprintf(path, sizeof path, "mkdir -p '%s/models'", scratch_path(""));
-    cr_assert_eq(system(path), 0);
-    scratch_write_text(path, sizeof path, "models/by-rule.yaml", MODEL);
-    scratch_write_text(path, sizeof path, "models/stated.yaml",
-                       MODEL "gpu: {stream: \"84 GB/s\"}\n");
-    scratch_write_text(file, sizeof file, "two.yaml", machine);
+    cr_assert_eq(mkdir(scratch_path("models"), 0700), 0);
+    scratch_file("models/by-rule.yaml", MODEL);
+    scratch_file("models/stated.yaml", MODEL "gpu: {stream: \"84 GB/s\"}\n");
     t = task_chain(10000000);
-    move_to(&t, file);
+    move_to(&t, scratch_file("two.yaml", machine));
     place_on(&t, 1); /* the slower one; a quick method finds the other */
     const emp_decision slower = {.device_of_op = t.device_of_op};
     ASSERT_OK(emp_sensitivity_find(&s, t.problem, &slower, &err));
@@ -103,12 +88,11 @@ Test(sensitivity, a_ranking_may_turn)
     cr_expect(stream->turns[1], "%g and %g", stream->winner_s[1], stream->other_s[1]);
     cr_expect_geq(s.turn_count, 1);
     cr_expect_null(row_of(&s, "stated", "stream"));
-    task_destroy(&t);
 }
 
 Test(sensitivity, nothing_derived_is_refused)
 {
-    task            t;
+    SCOPED(task, task_destroy) t;
     emp_sensitivity s;
 
     task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
@@ -116,12 +100,11 @@ Test(sensitivity, nothing_derived_is_refused)
     EXPECT_REFUSED(emp_sensitivity_check(t.problem, &err), EMP_EUNSUPPORTED,
                    "machine k40x2 has no derived constant");
     cr_expect_eq(emp_sensitivity_find(&s, t.problem, &cpu, NULL), EMP_EUNSUPPORTED);
-    task_destroy(&t);
 }
 
 Test(sensitivity, survives_every_allocation_failure)
 {
-    task            t = task_chain(1000);
+    SCOPED(task, task_destroy) t = task_chain(1000);
     emp_sensitivity s;
 
     move_to(&t, "gh200x1");
@@ -130,5 +113,4 @@ Test(sensitivity, survives_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sensitivity_find(&s, t.problem, &all_gpu, NULL),
                                       (void)0);
     cr_expect_gt(s.row_count, 0);
-    task_destroy(&t);
 }

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a timing say how far a run was after so many CPU seconds, also when it is read again? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "run/sheet/sheet.h"
 #include "run/timing.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
-TestSuite(timing, .init = scratch_create, .fini = scratch_remove);
+TestSuite(timing, .init = scratch_create, .fini = scratch_tear_down);
 
 enum { BATCHES = 5000 };
 
@@ -49,8 +43,8 @@ static double best_within(const history *h, double cpu_s, int64_t evaluations)
 /* Points are few, and yet the best so far is exact at every moment. */
 Test(timing, points_tell_the_best_so_far_at_every_moment)
 {
-    history   *h = malloc(sizeof *h);
-    emp_timing t = {0};
+    history *h = malloc(sizeof *h);
+    SCOPED(emp_timing, emp_timing_clear) t = {0};
 
     make_run(h, &t);
     cr_expect_lt(t.point_count, BATCHES / 8);
@@ -65,9 +59,7 @@ Test(timing, points_tell_the_best_so_far_at_every_moment)
                   cpu_s, told, truth);
         if (at != NULL) cr_expect_leq(at->cpu_s, cpu_s);
     }
-    emp_timing_clear(&t);
     free(h);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static void expect_same(const emp_timing *a, const emp_timing *b)
@@ -85,10 +77,9 @@ Test(timing, comes_back_as_saved)
 {
     history   *h = malloc(sizeof *h);
     emp_timing t = {.threads = 1}, read;
-    char       path[SCRATCH_PATH_BYTES];
 
     make_run(h, &t);
-    snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
+    const char *path = scratch_path("a.timing.json");
     ASSERT_OK(emp_timing_save(&t, path, 4 * BATCHES, &err));
     ASSERT_OK(emp_timing_load(&read, path, &err));
     expect_same(&t, &read);
@@ -100,10 +91,9 @@ Test(timing, comes_back_as_saved)
 Test(timing, several_threads_have_no_cpu_seconds)
 {
     emp_timing t = {.threads = 2}, read;
-    char       path[SCRATCH_PATH_BYTES];
 
     emp_timing_note(&t, 4, 1.5, NAN, 2.0);
-    snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
+    const char *path = scratch_path("a.timing.json");
     ASSERT_OK(emp_timing_save(&t, path, 4, NULL));
     ASSERT_OK(emp_timing_load(&read, path, NULL));
     cr_expect(read.elapsed_s == 1.5 && isnan(read.cpu_s) && read.point_count == 0);
@@ -144,7 +134,6 @@ Test(timing, damaged_files_are_refused)
         EXPECT_REFUSED(load_text(&t, bad[i], &err), EMP_EFORMAT, "b.timing.json");
         emp_timing_clear(&t);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static emp_status note_many(emp_timing *t)
@@ -156,9 +145,8 @@ static emp_status note_many(emp_timing *t)
 Test(timing, survives_every_allocation_failure)
 {
     emp_timing t = {0}, read;
-    char       path[SCRATCH_PATH_BYTES];
 
-    snprintf(path, sizeof path, "%s", scratch_path("a.timing.json"));
+    const char *path = scratch_path("a.timing.json");
     SURVIVES_EVERY_ALLOCATION_FAILURE(note_many(&t), emp_timing_clear(&t));
     cr_expect_eq(t.point_count, 200, "each is better than all before");
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_timing_save(&t, path, 200, NULL), );
@@ -168,8 +156,6 @@ Test(timing, survives_every_allocation_failure)
     emp_timing_clear(&t);
     emp_timing_clear(&read);
 }
-
-/* ---- statistics ---- */
 
 Test(stats, median_is_the_middle_one_or_halfway_and_counts_out_of_memory_as_slowest)
 {

@@ -3,12 +3,10 @@
  * these tests adds a quarter to its one weight at every second batch. */
 #include "run/training.h"
 
-#include <math.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 typedef struct {
     const emp_problem *problem;
@@ -48,10 +46,9 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
     if (is_given_up(&stop_in_ask)) return EMP_EINTERRUPTED;
     *count = l->asked == asks_allowed ? 0 : batch_size < max ? batch_size : max;
     l->asked++;
-    for (int32_t i = 0; i < *count; i++) {
+    for (int32_t i = 0; i < *count; i++)
         for (int32_t op = 0; op < l->problem->graph->op_count; op++)
             candidates[i].device_of_op[op] = 1;
-    }
     return EMP_OK;
 }
 
@@ -209,8 +206,8 @@ Test(training, examples_survive_every_allocation_failure)
 Test(training, visits_every_problem_once_a_round)
 {
     emp_training_params params = params_for(36);
-    emp_weights         w = {0};
-    int32_t             visits[PROBLEMS] = {0};
+    SCOPED(emp_weights, emp_weights_clear) w = {0};
+    int32_t visits[PROBLEMS] = {0};
 
     ASSERT_OK(emp_training_run(&w, &params, &err));
     cr_assert_eq(turn_count, 6);
@@ -226,7 +223,6 @@ Test(training, visits_every_problem_once_a_round)
     cr_expect_eq(w.evaluations, 36);
     cr_expect_not_null(strstr(w.tasks, "rnnlm:steps=2 on k40x2, rnnlm:steps=3 on k40x2"),
                        "%s", w.tasks);
-    emp_weights_clear(&w);
 }
 
 Test(training, begins_with_weights_and_keeps_to_the_budget)
@@ -250,7 +246,7 @@ Test(training, refuses_what_cannot_share)
     emp_training_params params = params_for(12);
     emp_method          other = method;
     emp_weights         w = {0};
-    task                wide;
+    SCOPED(task, task_destroy) wide;
 
     other.learning = NULL;
     params.method = &other;
@@ -265,7 +261,6 @@ Test(training, refuses_what_cannot_share)
     EXPECT_REFUSED(emp_training_run(&w, &params, &err), EMP_EINVAL,
                    "proposes nothing more");
     emp_weights_clear(&w);
-    task_destroy(&wide);
 }
 
 /* Earlier learning stays: two batches are a turn and a quarter. Who has stopped before learns nothing. */
@@ -282,7 +277,7 @@ Test(training, a_batch_that_is_given_up_teaches_nothing)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_training_params params = params_for(36);
-        emp_weights         w = {0};
+        SCOPED(emp_weights, emp_weights_clear) w = {0};
         params.stop = &stop;
         stop = cases[i].stopped;
         stop_in_ask = cases[i].in_ask;
@@ -294,7 +289,6 @@ Test(training, a_batch_that_is_given_up_teaches_nothing)
         if (turn_count > 0)
             cr_expect_float_eq(turns[turn_count - 1].mean_s, turns[turn_count - 1].best_s,
                                1e-15);
-        emp_weights_clear(&w);
     }
 }
 

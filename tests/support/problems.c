@@ -520,15 +520,33 @@ emp_sim *task_sim(const task *t)
     return sim;
 }
 
-emp_sim_result task_run(const task *t)
+emp_sim_result problem_step(const emp_problem *problem, const emp_device_id *device_of_op)
 {
-    emp_sim       *sim = task_sim(t);
+    emp_sim       *sim = NULL;
     emp_sim_result result = {0};
     emp_error      err = {0};
 
-    MUST(emp_sim_run(sim, t->device_of_op, &result, &err));
+    MUST(emp_sim_create(&sim, problem, &err));
+    MUST(emp_sim_run(sim, device_of_op, &result, &err));
     emp_sim_destroy(sim);
     return result;
+}
+
+emp_sim_result problem_step_on(const emp_problem *problem, emp_device_id device)
+{
+    const size_t   ops = (size_t)problem->graph->op_count;
+    emp_device_id *device_of_op = EMP_NEW_ARRAY(emp_device_id, ops);
+
+    for (size_t op = 0; op < ops; op++) device_of_op[op] = device;
+    emp_problem_legalize(problem, device_of_op);
+    const emp_sim_result result = problem_step(problem, device_of_op);
+    emp_free(device_of_op);
+    return result;
+}
+
+emp_sim_result task_run(const task *t)
+{
+    return problem_step(t->problem, t->device_of_op);
 }
 
 emp_sim_result task_trace(const task *t, const emp_sim_trace *trace)

@@ -130,6 +130,11 @@ void hand_graph_comb(task *t, int32_t layers);
 
 /** A simulator of the problem, which the caller destroys. */
 emp_sim *task_sim(const task *t);
+/** The step of a placement. */
+emp_sim_result problem_step(const emp_problem   *problem,
+                            const emp_device_id *device_of_op);
+/** The step with all ops on one device, but for those that cannot be there. */
+emp_sim_result problem_step_on(const emp_problem *problem, emp_device_id device);
 /** The step of the task's placement; \a trace may be NULL. */
 emp_sim_result task_run(const task *t);
 emp_sim_result task_trace(const task *t, const emp_sim_trace *trace);

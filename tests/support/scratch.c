@@ -5,12 +5,44 @@
 #include <criterion/criterion.h>
 #include <ftw.h>
 #include <glob.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 static char folder[SCRATCH_PATH_BYTES / 2];
+
+/* Texts that live as long as the process, where checkers of leaks find them. */
+static struct kept {
+    struct kept *next;
+    char        *text;
+} * kept;
+
+char *scratch_keep(char *text)
+{
+    struct kept *entry = malloc(sizeof *entry);
+
+    cr_assert(text != NULL && entry != NULL);
+    *entry = (struct kept){kept, text};
+    kept = entry;
+    return text;
+}
+
+const char *scratch_print(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    const size_t size = (size_t)vsnprintf(NULL, 0, format, arguments) + 1;
+    va_end(arguments);
+    char *text = malloc(size);
+    cr_assert_not_null(text);
+    va_start(arguments, format);
+    vsnprintf(text, size, format, arguments);
+    va_end(arguments);
+    return scratch_keep(text);
+}
 
 void scratch_create(void)
 {
@@ -31,10 +63,7 @@ void scratch_remove(void) { nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 
 const char *scratch_path(const char *name)
 {
-    static char path[SCRATCH_PATH_BYTES];
-
-    snprintf(path, sizeof path, "%s/%s", folder, name == NULL ? "" : name);
-    return path;
+    return scratch_print("%s/%s", folder, name == NULL ? "" : name);
 }
 
 char *scratch_find(const char *pattern)
@@ -44,7 +73,7 @@ char *scratch_find(const char *pattern)
 
     if (glob(scratch_path(pattern), 0, NULL, &found) == 0) {
         cr_assert_eq(found.gl_pathc, 1, "%s", pattern);
-        name = strdup(strrchr(found.gl_pathv[0], '/') + 1);
+        name = scratch_keep(strdup(strrchr(found.gl_pathv[0], '/') + 1));
     }
     globfree(&found);
     return name;
@@ -57,6 +86,12 @@ void scratch_write(const char *name, const void *bytes, size_t size)
     cr_assert_not_null(file, "%s", name);
     cr_assert_eq(fwrite(bytes, 1, size, file), size);
     fclose(file);
+}
+
+const char *scratch_file(const char *name, const char *text)
+{
+    scratch_write(name, text, strlen(text));
+    return scratch_path(name);
 }
 
 void scratch_write_text(char *path, size_t size, const char *name, const char *text)
@@ -111,4 +146,21 @@ char *scratch_read(const char *name, size_t *size)
     fclose(file);
     if (size != NULL) *size = length;
     return bytes;
+}
+
+char *scratch_bytes(const char *name, size_t *size)
+{
+    return scratch_keep(scratch_read(name, size));
+}
+
+char *scratch_text(const char *name) { return scratch_bytes(name, NULL); }
+
+void scratch_expect_bytes(const char *name, const char *bytes, size_t size,
+                          const char *when)
+{
+    size_t      now_size;
+    const char *now = scratch_bytes(name, &now_size);
+
+    cr_assert_eq(now_size, size, "%s: %s", name, when);
+    cr_expect_arr_eq(now, bytes, size, "%s: %s", name, when);
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do tables of anchors read as they are written, and is what makes no sense refused by name? */
-#include <string.h>
-
 #include "bench/anchors/anchors.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 #define HEADER "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"
 #define COPY   "a copy\tcopy\tcheck\tk40x1\tcopy cpu:0 gpu:0 1MB\t10 GB/s\t20 %\tsomebody\n"
@@ -17,7 +15,7 @@ static emp_status read(emp_anchors *anchors, const char *text, emp_error *err)
 
 Test(anchors, read_what_the_table_says)
 {
-    emp_anchors anchors = {0};
+    SCOPED(emp_anchors, emp_anchors_clear) anchors = {0};
 
     ASSERT_OK(read(&anchors, "# remark\n\n" HEADER COPY SQUARE, &err));
     cr_assert_eq(anchors.count, 2);
@@ -31,7 +29,6 @@ Test(anchors, read_what_the_table_says)
     cr_expect_eq(a->line, 4);
     cr_expect(anchors.anchor[1].is_fit);
     cr_expect_str_eq(anchors.anchor[1].source, "somebody else");
-    emp_anchors_clear(&anchors);
 }
 
 Test(anchors, refuse_tables_that_make_no_sense)
@@ -63,7 +60,7 @@ Test(anchors, refuse_tables_that_make_no_sense)
 
 Test(anchors, are_of_models_that_machines_have)
 {
-    emp_anchors  anchors = {0};
+    SCOPED(emp_anchors, emp_anchors_clear) anchors = {0};
     emp_machine *machine = NULL;
 
     ASSERT_OK(read(&anchors, HEADER COPY SQUARE, &err));
@@ -75,10 +72,7 @@ Test(anchors, are_of_models_that_machines_have)
                    "no measurements are known of GPU model k80 of machine "
                    "k80x1; there are some of k40");
     emp_machine_destroy(machine);
-    emp_anchors_clear(&anchors);
 }
-
-/* ---- predictions ------------------------------------------------------------------- */
 
 static emp_status predict(const char *device, const char *spec, emp_anchor_times *times,
                           emp_error *err)
@@ -179,8 +173,6 @@ Test(anchors, refuse_specs_that_make_no_sense)
         cr_expect_not_null(strstr(err.msg, "anchor it"), "%s", err.msg);
     }
 }
-
-/* ---- memory and damage ------------------------------------------------------------- */
 
 Test(anchors, survive_when_memory_runs_out)
 {

@@ -3,14 +3,10 @@
  *     emplace calibrate check --machine k40 --format csv
  * cut to names and errors by tests/bench/anchors/anchor-errors: what a change of the model changes. torch_errors.csv is the same of
  * the steps of PyTorch. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "bench/anchors/anchors.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { LINE = 512 };
 

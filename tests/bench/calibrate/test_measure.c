@@ -2,14 +2,10 @@
 /* Constants of a machine of cores, or of a GPU, from times of benchmarks: times that a known
  * machine would give lead back to it, files that are written load as what was fitted. */
 #include <gsl/gsl_errno.h>
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "bench/calibrate/measure.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { CACHE_BYTES = 1 << 20, CORES = 2 };
 
@@ -24,6 +20,7 @@ static emp_micro                micro[EMP_MICRO_MOST];
 static int32_t                  count;
 static double                   measured_s[EMP_MICRO_MOST];
 static double                   known[EMP_FIT_MAX_PARAMETERS];
+static emp_measurement         *made;
 
 static double predict(const emp_micro *m, const emp_machine *machine,
                       const emp_runtime *rules)
@@ -70,10 +67,10 @@ static void set_up_gpu(void) { set_up(EMP_MICRO_GPUS, "h200x1", "replay-cuda"); 
 
 static void tear_down(void)
 {
+    emp_measurement_destroy(made);
     emp_micros_clear(micro, count);
     emp_machine_destroy(start);
-    scratch_remove();
-    expect_all_freed();
+    scratch_tear_down();
 }
 
 TestSuite(measure, .init = set_up_cores, .fini = tear_down);
@@ -94,14 +91,12 @@ static emp_measure_params make_params(void)
 
 static emp_measurement *fit(void)
 {
-    emp_measurement   *m = NULL;
     emp_measure_params params = make_params();
 
-    ASSERT_OK(emp_measurement_create(&m, &params, &err));
-    return m;
+    ASSERT_OK(emp_measurement_create(&made, &params, &err));
+    return made;
 }
 
-/* Compares a constant by name, or all that are fitted; \return how many. */
 static int32_t expect_constants(const emp_measurement *m, const char *name,
                                 double most_off)
 {
@@ -118,7 +113,6 @@ static int32_t expect_constants(const emp_measurement *m, const char *name,
     return found;
 }
 
-/* Times are found again, and files load as what was fitted. */
 static void expect_times_and_files(const emp_measurement *m, double most_off)
 {
     emp_machine *loaded = NULL;
@@ -149,7 +143,6 @@ Test(measure, times_of_a_known_machine_lead_back_to_its_constants)
 
     cr_expect_geq(fitted, table->count - 1, "only %d of %d", fitted, table->count);
     expect_times_and_files(m, 0.02);
-    emp_measurement_destroy(m);
 }
 
 /* Constants that say the same of all benchmarks, as the host's and the GPU's times of an op, are
@@ -163,7 +156,6 @@ Test(measure_gpu, times_of_a_known_gpu_are_found_again)
     for (int i = 0; i < 5; i++)
         cr_expect_eq(expect_constants(m, told_apart[i], 0.1), 1, "%s", told_apart[i]);
     expect_times_and_files(m, 0.1);
-    emp_measurement_destroy(m);
 }
 
 Test(measure, noise_of_five_percent_leaves_constants_within_their_intervals)
@@ -179,7 +171,6 @@ Test(measure, noise_of_five_percent_leaves_constants_within_their_intervals)
                      table->constant[j].name, m->fit.parameter[j], known[j]);
     }
     cr_expect_leq(outside, 3, "%d of %d intervals of 95 %%", outside, table->count);
-    emp_measurement_destroy(m);
 }
 
 Test(measure, says_what_cannot_be_fitted)

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Kernels that are measured in place: times that a known device would give lead back to it, in rounds that end; what was
  * measured before is not measured again; files that are written are read as what was found. No kernel is executed here. */
-#include <math.h>
-#include <string.h>
-
 #include "base/collections.h"
 #include "bench/calibrate/profile.h"
 #include "sim/cost/given.h"
 #include "tests/replay/fixture.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { GPU = 1, OTHER_GPU = 2 };
 
 static const double beside_factor = 1.5, op_us = 2.0, gap_us = 3.0;
 
-/* A device of known times. */
 typedef struct {
     double   noise_frac;
     uint64_t random;
@@ -46,14 +41,15 @@ static void close_net(void)
 static void set_up(void)
 {
     scratch_create();
+    open_net(REPLAY_SMALL_NMT);
     known = (known_device){.noise_frac = 0.05, .random = 1};
 }
 
 static void tear_down(void)
 {
+    close_net();
     emp_kernel_cache_clear(&cache);
-    scratch_remove();
-    expect_all_freed();
+    scratch_tear_down();
 }
 
 TestSuite(profile, .init = set_up, .fini = tear_down);
@@ -140,9 +136,8 @@ static void expect_known_times(double most_off)
 
     for (int32_t op = 0; op < plan->op_count; op++) {
         int32_t k = profile.kernel_of_op[op];
-        bool    has_kernel =
-            plan->op[op].kernel.kind != EMP_KERNEL_NOTHING && !plan->op[op].is_alias;
-        cr_assert_eq(k >= 0, has_kernel);
+        cr_assert_eq(k >= 0, plan->op[op].kernel.kind != EMP_KERNEL_NOTHING &&
+                                 !plan->op[op].is_alias);
         if (k < 0) continue;
         double us = known_us(&plan->op[op].kernel);
         cr_expect_float_eq(profile.kernel[k].alone.us, us, most_off * us);
@@ -155,7 +150,6 @@ static void expect_known_times(double most_off)
 
 Test(profile, known_times_are_found_alone_and_beside_another_device)
 {
-    open_net(REPLAY_SMALL_NMT);
     emp_profile_params params = make_params();
     measure(&params);
     cr_expect_eq(profile.open_count, 0);
@@ -170,25 +164,21 @@ Test(profile, known_times_are_found_alone_and_beside_another_device)
     cr_expect_gt(profile.spent_steps, 3.0);
     cr_expect_lt(profile.spent_steps, 60.0);
     cr_expect_float_eq(profile.gap_us, gap_us, 1e-6);
-    close_net();
 }
 
 Test(profile, without_a_neighbour_none_is_measured_beside_one)
 {
-    open_net(REPLAY_SMALL_NMT);
     emp_profile_params params = make_params();
     params.neighbour = -1;
     measure(&params);
     cr_expect_eq(profile.open_count, 0);
     for (int32_t k = 0; k < profile.count; k++)
         cr_expect_lt(profile.kernel[k].beside.us, 0.0);
-    close_net();
 }
 
 /* Times that spread by half of themselves are not known to 2 % soon. */
 Test(profile, measuring_ends_after_so_many_steps)
 {
-    open_net(REPLAY_SMALL_NMT);
     known.noise_frac = 1.0;
     emp_profile_params params = make_params();
     params.most_steps = 20.0;
@@ -196,13 +186,11 @@ Test(profile, measuring_ends_after_so_many_steps)
     cr_expect_gt(profile.open_count, 0);
     cr_expect_gt(profile.spent_steps, 10.0);
     cr_expect_leq(profile.spent_steps, 20.5, "%g", profile.spent_steps);
-    close_net();
 }
 
 /* The second network of a family has few new kernels. */
 Test(profile, kernels_of_the_cache_are_not_measured_again)
 {
-    open_net(REPLAY_SMALL_NMT);
     emp_profile_params params = make_params();
     params.cache = &cache;
     measure(&params);
@@ -234,13 +222,11 @@ Test(profile, kernels_of_the_cache_are_not_measured_again)
     params.hardware = "cpu other";
     measure(&params);
     cr_expect_eq(profile.cached_count, 0, "times are those of one hardware");
-    close_net();
 }
 
 /* Alone first; then beside a neighbour, too: the line of the cache becomes a fuller one. */
 Test(profile, what_the_cache_lacks_of_a_kernel_is_added)
 {
-    open_net(REPLAY_SMALL_NMT);
     emp_profile_params params = make_params();
     params.cache = &cache;
     params.neighbour = -1;
@@ -251,12 +237,10 @@ Test(profile, what_the_cache_lacks_of_a_kernel_is_added)
     cr_expect_eq(cache.count, profile.count + 1);
     measure(&params);
     cr_expect_eq(profile.cached_count, profile.count);
-    close_net();
 }
 
 Test(profile, parts_that_do_not_fit_become_smaller)
 {
-    open_net(REPLAY_SMALL_NMT);
     emp_profile_params params = make_params();
     known.most_ops = 1000;
     measure(&params);
@@ -269,7 +253,6 @@ Test(profile, parts_that_do_not_fit_become_smaller)
     emp_profile_clear(&profile);
     known.fits_nothing = true;
     EXPECT_REFUSED(emp_profile_measure(&profile, &params, &err), EMP_ENOMEM, "gpu:0");
-    close_net();
 }
 
 static emp_status measure_again(void)
@@ -285,15 +268,13 @@ static emp_status measure_again(void)
 
 Test(profile, every_allocation_may_fail)
 {
+    close_net();
     open_net("rnnlm:layers=1,units=8,batch=2,steps=1,vocab=20,sampled=8");
     SURVIVES_EVERY_ALLOCATION_FAILURE(measure_again(), {
         emp_profile_clear(&profile);
         emp_kernel_cache_clear(&cache);
     });
-    close_net();
 }
-
-/* ---- as costs ---- */
 
 static void save_costs(void)
 {
@@ -312,7 +293,6 @@ Test(profile, a_problem_takes_the_times_as_costs)
     emp_given_costs given;
     int32_t         at = 0;
 
-    open_net(REPLAY_SMALL_NMT);
     emp_profile_params params = make_params();
     measure(&params);
     save_costs();
@@ -331,7 +311,6 @@ Test(profile, a_problem_takes_the_times_as_costs)
         const emp_profiled_kernel *k = &profile.kernel[kernel];
         cr_expect_float_eq((double)t->compute_ns, 1e3 * (k->alone.us + op_us), 10.0);
     }
-    close_net();
 }
 
 Test(profile, a_cache_that_is_none_is_refused)
@@ -344,17 +323,17 @@ Test(profile, a_cache_that_is_none_is_refused)
                  {"cpu,ff,fill,1,1,8,,,\n", "content is \"ff\""},
                  {"cpu,00000000000000ff,fill,-1,1,8,,,\n", "row 1"},
                  {"cpu,00000000000000ff,fill,1,1,1.5,,,\n", "samples is \"1.5\""}};
-    char text[512], path[SCRATCH_PATH_BYTES];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(text, sizeof text, "%s%s", head, cases[i].line);
-        scratch_write_text(path, sizeof path, "kernels.csv", text);
+        const char *path =
+            scratch_file("kernels.csv", scratch_print("%s%s", head, cases[i].line));
         EXPECT_REFUSED(emp_kernel_cache_load(&cache, path, &err), EMP_EFORMAT,
                        cases[i].part);
         emp_kernel_cache_clear(&cache);
     }
-    scratch_write_text(path, sizeof path, "kernels.csv", "op,us\na,1\n");
-    EXPECT_REFUSED(emp_kernel_cache_load(&cache, path, &err), EMP_EFORMAT, "hardware");
+    EXPECT_REFUSED(
+        emp_kernel_cache_load(&cache, scratch_file("kernels.csv", "op,us\na,1\n"), &err),
+        EMP_EFORMAT, "hardware");
     ASSERT_OK(emp_kernel_cache_load(&cache, scratch_path("nowhere.csv"), &err));
     cr_expect_eq(cache.count, 0, "none is an empty one");
 }

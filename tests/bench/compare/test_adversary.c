@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is an instance that the search finds one on which the method loses as much, also from its file? */
-#include <criterion/criterion.h>
 #include <emplace/emplace.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "baselines/baselines.h"
 #include "bench/compare/adversary.h"
 #include "run/methods.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/support/problems.h"
+#include "tests/test.h"
 
 static emp_adversary_found  found;
 static emp_adversary_params params;
@@ -27,38 +24,19 @@ static void set_up(void)
     ASSERT_OK(emp_method_find(&params.method[1], "heft", &err));
 }
 
-static void tear_down(void)
-{
-    scratch_remove();
-    expect_all_freed();
-}
-
-TestSuite(adversary, .init = set_up, .fini = tear_down);
+TestSuite(adversary, .init = set_up, .fini = scratch_tear_down);
 
 static double time_by(const char *method, const char *path)
 {
-    emp_graph       *graph = NULL;
-    emp_machine     *machine = NULL;
-    emp_runtime     *runtime = NULL;
-    emp_problem     *problem = NULL;
-    emp_sim_result  *result = NULL;
     emp_place_params place = EMP_PLACE_PARAMS;
-    emp_device_id    device_of_op[EMP_ADVERSARY_OPS];
+    emp_sim_result   result = {0};
+    task             t;
 
     place.method = method;
-    ASSERT_OK(emp_graph_load(&graph, path, &err));
-    ASSERT_OK(emp_machine_load(&machine, "k40x2", &err));
-    ASSERT_OK(emp_runtime_load(&runtime, "ideal", &err));
-    ASSERT_OK(emp_problem_create(&problem, graph, machine, runtime, "", &err));
-    ASSERT_OK(emp_sim_result_create(&result, &err));
-    ASSERT_OK(emp_place(device_of_op, result, problem, &place, &err));
-    const double step_s = (double)emp_sim_result_step_time_ns(result) * 1e-9;
-    emp_sim_result_destroy(result);
-    emp_problem_destroy(problem);
-    emp_runtime_destroy(runtime);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(graph);
-    return step_s;
+    task_create(&t, path, "k40x2", "ideal");
+    ASSERT_OK(emp_place(t.device_of_op, &result, t.problem, &place, &err));
+    task_destroy(&t);
+    return (double)result.step_time_ns * 1e-9;
 }
 
 Test(adversary, an_instance_from_its_file_gives_the_same_two_times)

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Budgets in CPU seconds: does one run of the longest clock say what shorter ones found? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
 #include "tests/bench/counted.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { SEEDS = 2 };
 
@@ -26,7 +20,6 @@ static const emp_compared_task row = {
      2, NULL},
     EMP_TASKS_FRESH};
 
-/* The three clocks, and 8 evaluations between them. */
 static emp_comparison *make(void)
 {
     emp_comparison_params p = emp_comparison_params_default();
@@ -55,8 +48,6 @@ static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, in
 static void expect_one_run_for_all_clocks(const emp_comparison *c)
 {
     static const int32_t rising[] = {0, 3, 2};
-    char                 options[128];
-
     for (int i = 0; i < 3; i++) {
         int32_t                    b = rising[i];
         const emp_comparison_cell *anneal = cell_of(c, b, 1), *expert = cell_of(c, b, 0);
@@ -71,12 +62,12 @@ static void expect_one_run_for_all_clocks(const emp_comparison *c)
     }
     cr_expect_eq(cell_of(c, 1, 1)->evaluations, 8.0);
     cr_expect(isfinite(cell_of(c, 1, 1)->rescored_s[EMP_SCORED_NOISE]));
-    snprintf(options, sizeof options, " --budgets 8 --clock %g,%g,%g --seeds 2",
-             clocks_s[0], clocks_s[1], clocks_s[2]);
-    cr_expect_not_null(strstr(c->command, options), "%s", c->command);
+    cr_expect_not_null(
+        strstr(c->command, scratch_print(" --budgets 8 --clock %g,%g,%g --seeds 2",
+                                         clocks_s[0], clocks_s[1], clocks_s[2])),
+        "%s", c->command);
 }
 
-/* The curve by the clock passes through the cells of all clocks. */
 static int32_t count_cells_on_curve(const emp_comparison *c)
 {
     const int32_t longest = emp_comparison_largest(c, EMP_BY_CLOCK);
@@ -99,11 +90,10 @@ static int32_t count_cells_on_curve(const emp_comparison *c)
 static void remove_timings(void)
 {
     for (int seed = 1; seed <= SEEDS; seed++) {
-        char pattern[64], path[2 * SCRATCH_PATH_BYTES];
-        snprintf(pattern, sizeof pattern, "runs/*.anneal.seed%d.0.*.timing.json", seed);
-        char *timing = scratch_find(pattern);
+        char *timing =
+            scratch_find(scratch_print("runs/*.anneal.seed%d.0.*.timing.json", seed));
         cr_assert_not_null(timing);
-        snprintf(path, sizeof path, "%s/%s", counted_folder, timing);
+        const char *path = scratch_print("%s/%s", counted_folder, timing);
         cr_assert_eq(remove(path), 0, "%s", path);
         free(timing);
     }
@@ -132,8 +122,6 @@ Test(clock, one_run_stands_for_all_clocks_and_is_read_again)
     emp_comparison_destroy(make());
     cr_expect_eq(counted_runs - counted_reads, SEEDS, "not those of 8 evaluations");
 }
-
-/* ---- the value of a run ---- */
 
 static emp_curve_point  curve[] = {{4, 4, 3.0, 3.0}, {8, 4, 2.0, 3.0}, {12, 4, 1.0, 2.0}};
 static emp_timing_point points[] = {{4, 1.0}, {8, 2.0}, {12, 3.5}};

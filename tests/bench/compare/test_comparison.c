@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A comparison on small tasks: are runs shared, resumed and counted by the rules of
  * comparison.h, whatever the number of threads, and is what is printed what was found? */
-#include <math.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
 #include "tests/bench/counted.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { ROWS = 3, SEEDS = 2, SETS = 2 };
 
@@ -62,7 +58,6 @@ static void choose(const char *row_keys, const char *methods)
     p.on_rescored = note_rescored;
 }
 
-/* Makes it in place of the one before. */
 static void make(void)
 {
     counted_runs = counted_reads = 0;
@@ -81,12 +76,10 @@ typedef void filler(emp_sheet *sheet, const emp_comparison *c);
 
 static emp_status print_sheet(FILE *out, filler *fill)
 {
-    emp_sheet sheet;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet;
 
     fill(&sheet, c);
-    const emp_status st = emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL);
-    emp_sheet_clear(&sheet);
-    return st;
+    return emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL);
 }
 
 static emp_status print_all(FILE *out, emp_error *err)
@@ -98,7 +91,7 @@ static emp_status print_all(FILE *out, emp_error *err)
     return print_sheet(out, emp_comparison_changes);
 }
 
-/* All that must repeat; release with free(). People see CPU seconds beside it. */
+/* All that must repeat; people see CPU seconds beside it. */
 static char *print(void)
 {
     char *text = NULL;
@@ -120,8 +113,6 @@ static const emp_comparison_cell *cell_of(int32_t b, int32_t r, int32_t e)
 {
     return &c->cell[emp_comparison_cell_index(c, b, r, e)];
 }
-
-/* ---- entrants ---- */
 
 /* Without a runtime each task has the one that fits its graph. */
 Test(comparison, tasks_have_the_runtimes_that_fit_them)
@@ -202,8 +193,6 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
     cr_expect_eq(undrawn, 13);
     emp_tasks_clear(&task, 1);
 }
-
-/* ---- runs ---- */
 
 Test(comparison, is_the_same_byte_for_byte_when_read_again_and_on_two_threads)
 {
@@ -286,8 +275,6 @@ Test(comparison, cells_and_curves_are_what_the_runs_found)
     }
 }
 
-/* ---- what does not fit ---- */
-
 Test(comparison, what_finds_nothing_is_infinitely_slow)
 {
     compare("huge", "cpu,gpu,dp-contiguous");
@@ -329,19 +316,14 @@ Test(comparison, where_nobody_finds_anything_nobody_is_best)
     fclose(out);
 }
 
-/* ---- what is printed ---- */
-
 static int32_t count_lines(filler *fill)
 {
-    emp_sheet sheet;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet;
 
     fill(&sheet, c);
-    const int32_t lines = sheet.line_count;
-    emp_sheet_clear(&sheet);
-    return lines;
+    return sheet.line_count;
 }
 
-/* How often \a word stands in \a text. */
 static int count_words(const char *text, const char *word)
 {
     int count = 0;
@@ -376,8 +358,6 @@ Test(comparison, sheets_and_pages_have_all_cells_figures_and_reasons)
         free(text);
     }
 }
-
-/* ---- what goes wrong ---- */
 
 static void expect_refused(const char *part)
 {
@@ -414,7 +394,6 @@ Test(comparison, wrong_choices_are_refused)
     expect_refused("budgets 1 and 2");
 }
 
-/* With other options its runs are others. */
 Test(comparison, an_entrant_takes_its_options)
 {
     static const char *const parts[] = {
@@ -434,14 +413,6 @@ Test(comparison, an_entrant_takes_its_options)
     cr_expect_eq(counted_runs - counted_reads, SEEDS);
 }
 
-static void expect_no_text(const char *part)
-{
-    char *text = print();
-
-    cr_expect_null(strstr(text, part), "%s", text);
-    free(text);
-}
-
 /* Two seeds have a range; tasks that are no fresh ones of ours are the user's own. */
 Test(comparison, titles_say_which_tasks_and_what_spread)
 {
@@ -450,7 +421,9 @@ Test(comparison, titles_say_which_tasks_and_what_spread)
     compare("one", "expert,random");
     expect_text("median of 2 seeds, range below");
     expect_text("Would other costs change the ranking?");
-    expect_no_text("CPU s: unknown");
+    char *text = print();
+    cr_expect_null(strstr(text, "CPU s: unknown"), "%s", text);
+    free(text);
     emp_method other = *c->entrant[0].method;
     other.is_outside = true;
     c->entrant[0].method = &other;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Arms of one method: series are named by the options in which arms differ, and wrong arms are
  * refused before any run. */
-#include <stdio.h>
-#include <string.h>
-
 #include "bench/compare/comparison.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static emp_entrant entrant[EMP_COMPARISON_ENTRANTS];
 static int32_t     count;

@@ -3,13 +3,14 @@
 #include "bench/compare/comparison_internal.h"
 #include "run/jobs/jobs.h"
 #include "sim/engine/sim.h"
-#include "tests/support/survive.h"
+#include "tests/support/problems.h"
+#include "tests/test.h"
 
 static const emp_task row = {
     "two", "Two layers", "rnnlm:layers=2,steps=2,units=512,vocab=4096,sampled=0", "k40x2",
     2,     NULL};
 
-static emp_loaded_task     task;
+static emp_loaded_task     loaded;
 static emp_problem_variant variant;
 static emp_device_id      *device_of_op; /* all devices in turn */
 
@@ -18,18 +19,18 @@ static void set_up(void)
     emp_runtime runtime;
 
     ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
-    ASSERT_OK(emp_tasks_load(&task, &row, 1, &runtime, 1, &err));
-    device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)task.graph->op_count);
-    for (int32_t op = 0; op < task.graph->op_count; op++)
-        device_of_op[op] = op % task.machine->device_count;
-    emp_problem_legalize(task.problem, device_of_op);
-    ASSERT_OK(emp_problem_variant_init(&variant, task.problem, &err));
+    ASSERT_OK(emp_tasks_load(&loaded, &row, 1, &runtime, 1, &err));
+    device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)loaded.graph->op_count);
+    for (int32_t op = 0; op < loaded.graph->op_count; op++)
+        device_of_op[op] = op % loaded.machine->device_count;
+    emp_problem_legalize(loaded.problem, device_of_op);
+    ASSERT_OK(emp_problem_variant_init(&variant, loaded.problem, &err));
 }
 
 static void tear_down(void)
 {
     emp_problem_variant_clear(&variant);
-    emp_tasks_clear(&task, 1);
+    emp_tasks_clear(&loaded, 1);
     emp_free(device_of_op);
     expect_all_freed();
 }
@@ -38,13 +39,7 @@ TestSuite(noise, .init = set_up, .fini = tear_down);
 
 static emp_time_ns step_of(const emp_problem *problem)
 {
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-
-    ASSERT_OK(emp_sim_create(&sim, problem, &err));
-    ASSERT_OK(emp_sim_run(sim, device_of_op, &result, &err));
-    emp_sim_destroy(sim);
-    return result.step_time_ns;
+    return problem_step(problem, device_of_op).step_time_ns;
 }
 
 static void add(double most_frac, uint64_t seed)
@@ -63,8 +58,8 @@ static void expect_within(double value, double before, double slack, const char 
 
 Test(noise, reaches_all_costs_within_its_size)
 {
-    const emp_cost_table *before = task.problem->costs, *after = &variant.costs;
-    const emp_machine    *m = task.problem->machine;
+    const emp_cost_table *before = loaded.problem->costs, *after = &variant.costs;
+    const emp_machine    *m = loaded.problem->machine;
 
     int32_t changed = 0;
 
@@ -90,14 +85,14 @@ Test(noise, reaches_all_costs_within_its_size)
         cr_expect_neq(b->bytes_per_s, a->bytes_per_s, "link %d", i);
     }
     cr_expect_gt(changed, before->op_count / 4, "those that take time");
-    cr_expect_neq(step_of(&variant.problem), step_of(task.problem));
-    expect_within((double)step_of(&variant.problem), (double)step_of(task.problem),
-                  0.1 * (double)step_of(task.problem), "step");
+    cr_expect_neq(step_of(&variant.problem), step_of(loaded.problem));
+    expect_within((double)step_of(&variant.problem), (double)step_of(loaded.problem),
+                  0.1 * (double)step_of(loaded.problem), "step");
 }
 
 Test(noise, a_draw_is_repeatable_and_the_original_comes_back)
 {
-    emp_time_ns original = step_of(task.problem), first, second;
+    emp_time_ns original = step_of(loaded.problem), first, second;
 
     add(0.1, 1);
     first = step_of(&variant.problem);
@@ -138,6 +133,6 @@ Test(noise, a_variant_survives_every_allocation_failure)
 {
     emp_problem_variant_clear(&variant);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_problem_variant_init(&variant, task.problem, NULL),
+        emp_problem_variant_init(&variant, loaded.problem, NULL),
         emp_problem_variant_clear(&variant));
 }

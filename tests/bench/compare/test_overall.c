@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What holds over tasks: is it only of tasks, apart for tuned and fresh ones, and as the tests
  * of statistics.h say? */
-#include <math.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "bench/compare/comparison_internal.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { MOST_ROWS = 40, MOST_ENTRANTS = 8 };
 
@@ -173,7 +170,6 @@ Test(overall, seeds_do_not_count)
     }
 }
 
-/* Tuned rows change nothing of what is said of fresh ones. */
 Test(overall, tuned_and_fresh_rows_are_apart)
 {
     enum { ROWS = 18, TUNED = 6, ENTRANTS = 3 };

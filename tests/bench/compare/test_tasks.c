@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the tasks that methods are compared on there, different, and read as the header says? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/compare/tasks.h"
 #include "bench/tables/paper.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
-TestSuite(tasks, .init = scratch_create, .fini = scratch_remove);
+TestSuite(tasks, .init = scratch_create, .fini = scratch_tear_down);
 
 static int32_t count_hosts(const emp_machine *machine)
 {
@@ -55,7 +50,6 @@ Test(tasks, fresh_ones_are_generated_and_differ)
     emp_tasks_clear(task, list.count);
     free(task);
     emp_task_list_clear(&list);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static const char good[] = "# tasks of a test\n"
@@ -67,16 +61,14 @@ static const char good[] = "# tasks of a test\n"
 static emp_status add_text(emp_task_list *list, const char *text, size_t size,
                            emp_error *err)
 {
-    char words[SCRATCH_PATH_BYTES + 16];
-
     scratch_write("tasks.txt", text, size);
-    snprintf(words, sizeof words, "table1,%s", scratch_path("tasks.txt"));
-    return emp_task_list_add(list, words, err);
+    return emp_task_list_add(list, scratch_print("table1,%s", scratch_path("tasks.txt")),
+                             err);
 }
 
 Test(tasks, files_add_to_the_others)
 {
-    emp_task_list   list = {0};
+    SCOPED(emp_task_list, emp_task_list_clear) list = {0};
     const emp_task *two = &list.task[EMP_PAPER_TASKS + 1].task;
 
     ASSERT_OK(add_text(&list, good, strlen(good), &err));
@@ -87,19 +79,16 @@ Test(tasks, files_add_to_the_others)
     cr_expect_str_eq(two->machine, "machines/mine.yaml");
     cr_expect_eq(list.task[EMP_PAPER_TASKS].set, EMP_TASKS_FRESH);
     cr_expect_str_eq(list.task[EMP_PAPER_TASKS + 2].task.machine, "k40x4");
-    emp_task_list_clear(&list);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static void expect_refused(const char *text, emp_status want, const char *part)
 {
-    emp_task_list list = {0};
-    emp_error     err = {0};
+    SCOPED(emp_task_list, emp_task_list_clear) list = {0};
+    emp_error err = {0};
 
     cr_expect_eq(add_text(&list, text, strlen(text), &err), want, "%s", text);
     cr_expect_not_null(strstr(err.msg, part), "%s", err.msg);
     cr_expect_not_null(strstr(err.msg, "tasks.txt"), "%s", err.msg);
-    emp_task_list_clear(&list);
 }
 
 Test(tasks, wrong_lines_and_words_are_named)

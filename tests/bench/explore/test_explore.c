@@ -4,11 +4,10 @@
 #include "bench/explore/explore.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "sim/surrogate/surrogate.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static const char small_spec[] = "nmt:layers=2,steps=4,units=16,vocab=100,batch=4";
 
@@ -103,7 +102,7 @@ static int32_t expect_moves(const task *t, const json_t *data, const json_t *p)
 
 Test(explore, figures_equal_the_simulator_s)
 {
-    task t;
+    SCOPED(task, task_destroy) t;
 
     task_create(&t, small_spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.problem->graph->op_count; op++)
@@ -113,9 +112,8 @@ Test(explore, figures_equal_the_simulator_s)
     const emp_sim_result        r = task_trace(&t, NULL);
     json_t                     *data = explore(&t, &placement, 1, 0);
     const json_t               *p = placement_at(data, 0);
-    char                        fingerprint[17];
 
-    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, r.fingerprint);
+    const char *fingerprint = scratch_print("%016" PRIx64, r.fingerprint);
     cr_expect_str_eq(json_string_value(json_object_get(p, "label")), "mine");
     cr_expect_str_eq(json_string_value(json_object_get(p, "fingerprint")), fingerprint);
     cr_expect_eq(number(p, "step_ns"), r.step_time_ns);
@@ -128,13 +126,11 @@ Test(explore, figures_equal_the_simulator_s)
     expect_sums(&t, p, &r);
     cr_expect_gt(expect_moves(&t, data, p), 40);
     json_decref(data);
-    task_destroy(&t);
 }
 
-/* The estimate of a layer's move is the ratio of two estimates. */
 Test(explore, estimates_are_the_surrogate_s)
 {
-    task t;
+    SCOPED(task, task_destroy) t;
 
     task_create(&t, small_spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.problem->graph->op_count; op++) t.device_of_op[op] = 1;
@@ -168,13 +164,12 @@ Test(explore, estimates_are_the_surrogate_s)
     emp_sim_destroy(sim);
     emp_free(moved);
     json_decref(data);
-    task_destroy(&t);
 }
 
 /* Those that fit come first, the faster before the slower; the one to be shown is found again. */
 Test(explore, placements_are_in_order)
 {
-    task t;
+    SCOPED(task, task_destroy) t;
 
     task_create(&t, small_spec, "k40x2", "tf-r1.3");
     const int32_t  ops = t.problem->graph->op_count;
@@ -197,14 +192,12 @@ Test(explore, placements_are_in_order)
         json_decref(data);
     }
     emp_free(cpu);
-    task_destroy(&t);
 }
 
 /* Names of a user's graph cannot end the script that holds the figures. */
 Test(explore, page_needs_nothing_else)
 {
-    task  t;
-    char *page = NULL;
+    SCOPED(task, task_destroy) t;
 
     hand_graph_begin(&t);
     hand_graph_op(&t, "a/</script><b>&", "Relu",
@@ -212,17 +205,15 @@ Test(explore, page_needs_nothing_else)
     hand_graph_finish(&t);
     const emp_labelled_decision placement = {"<i>", {.device_of_op = t.device_of_op}};
     json_t                     *data = explore(&t, &placement, 1, 0);
-    ASSERT_PRINTED(page, emp_explore_write(out, data, &err));
-    int ends = 0;
+    char                       *page = PRINTED(emp_explore_write(out, data, &err));
+    int                         ends = 0;
     for (const char *at = page; (at = strstr(at, "</script>")) != NULL; at++) ends++;
     cr_expect_eq(ends, 2, "%d ends of scripts", ends);
     cr_expect_null(strstr(page, "<i>\""));
     for (const char *at = page; (at = strstr(at, "http")) != NULL; at++)
         cr_expect_eq(strncmp(at, "http://www.w3.org/1999/xhtml", 28), 0, "%.40s", at);
     cr_expect_null(strstr(page, "src="));
-    free(page);
     json_decref(data);
-    task_destroy(&t);
 }
 
 Test(explore, survives_allocation_failures_and_refuses_other_rules)

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is PlaceBench what its page says? Does it notice a change of what it is made of? */
 #define _POSIX_C_SOURCE 200809L
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/compare/tasks.h"
 #include "bench/placebench/placebench.h"
 #include "run/methods.h"
 #include "sim/bounds/bounds.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
-TestSuite(placebench, .init = scratch_create, .fini = scratch_remove);
-
-/* ---- the set ---- */
+TestSuite(placebench, .init = scratch_create, .fini = scratch_tear_down);
 
 static bool is_held_out(const char *family)
 {
@@ -23,8 +16,8 @@ static bool is_held_out(const char *family)
 
 Test(placebench, the_set_is_as_its_page_says)
 {
-    emp_placebench bench = {0};
-    int            of_split[EMP_PLACEBENCH_SPLITS] = {0}, generated = 0;
+    SCOPED(emp_placebench, emp_placebench_clear) bench = {0};
+    int of_split[EMP_PLACEBENCH_SPLITS] = {0}, generated = 0;
 
     ASSERT_OK(emp_placebench_load(&bench, &err));
     for (int32_t i = 0; i < bench.count; i++) {
@@ -46,8 +39,6 @@ Test(placebench, the_set_is_as_its_page_says)
     }
     cr_expect_geq(generated, 40);
     for (int s = 0; s < EMP_PLACEBENCH_SPLITS; s++) cr_expect_geq(of_split[s], 10);
-    emp_placebench_clear(&bench);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Graph, machine and runtime of small instances are those that were frozen. Bounds of the smallest are
@@ -81,8 +72,6 @@ Test(placebench, nothing_has_changed_since_it_was_frozen)
     emp_placebench_clear(&bench);
 }
 
-/* ---- tables ---- */
-
 #define COLUMNS                                                                          \
     "name\tsplit\tfamily\tworkload\tmachine\truntime\tsource\tsha256\tops\tgraph_hash\t" \
     "machine_hash\truntime_hash\tbound_s\tbest_s\tmethod\tbudget\tseed\n"
@@ -98,9 +87,7 @@ Test(placebench, nothing_has_changed_since_it_was_frozen)
 /* One file is both tables: each reads its own columns. */
 static emp_status read_text(emp_placebench *bench, const char *text, emp_error *err)
 {
-    char path[SCRATCH_PATH_BYTES];
-
-    scratch_write_text(path, sizeof path, "both.tsv", text);
+    const char *path = scratch_file("both.tsv", text);
     return emp_placebench_read(bench, path, path, scratch_path(NULL), err);
 }
 
@@ -134,21 +121,18 @@ Test(placebench, both_tables_are_read)
     ASSERT_OK(read_text(&bench, COLUMNS PUBLISHED, &err));
     cr_expect(bench.instance[0].is_there);
     emp_placebench_clear(&bench);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static emp_status read_with(const char *from, const char *to, emp_error *err)
 {
-    char           text[2048] = COLUMNS;
-    const char    *at = strstr(SMALL PUBLISHED, from);
-    emp_placebench bench = {0};
+    char        text[2048] = COLUMNS;
+    const char *at = strstr(SMALL PUBLISHED, from);
+    SCOPED(emp_placebench, emp_placebench_clear) bench = {0};
 
     cr_assert_not_null(at, "%s", from);
     snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s%s%s",
              (int)(at - SMALL PUBLISHED), SMALL PUBLISHED, to, at + strlen(from));
-    const emp_status st = read_text(&bench, text, err);
-    emp_placebench_clear(&bench);
-    return st;
+    return read_text(&bench, text, err);
 }
 
 Test(placebench, wrong_lines_and_tables_are_named)
@@ -190,8 +174,6 @@ Test(placebench, survives_every_allocation_failure)
     emp_placebench_clear(&bench);
 }
 
-/* ---- tasks ---- */
-
 /* A task whose graph, machine or runtime is another than the frozen one is refused. */
 Test(placebench, a_changed_task_is_refused)
 {
@@ -222,8 +204,8 @@ Test(placebench, a_changed_task_is_refused)
 Test(placebench, splits_are_tasks)
 {
     static emp_task_list list;
-    emp_placebench       bench = {0};
-    int32_t              there = 0, absent = 0;
+    SCOPED(emp_placebench, emp_placebench_clear) bench = {0};
+    int32_t there = 0, absent = 0;
 
     setenv("EMPLACE_INSTANCES", scratch_path(NULL), 1);
     ASSERT_OK(emp_placebench_load(&bench, &err));
@@ -244,6 +226,4 @@ Test(placebench, splits_are_tasks)
     EXPECT_REFUSED(emp_task_list_add(&list, "placebench:tests", &err), EMP_EINVAL,
                    "train, validation, test and all");
     emp_task_list_clear(&list);
-    emp_placebench_clear(&bench);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

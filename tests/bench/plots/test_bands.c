@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are medians and ranges over seeds those worked out by hand? */
-#include <math.h>
-#include <string.h>
-
 #include "bench/plots/chart.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 /* Three seeds with scores at different places. The curves, as steps:
  *
@@ -99,9 +96,8 @@ Test(band, is_that_of_three_seeds_worked_out_by_hand)
             run[0].timing.point = fast, run[0].timing.point_count = 2;
             run[2].timing.point = slow, run[2].timing.point_count = 2;
         }
-        emp_band band = make(run, 3, cases[i].value, cases[i].by);
+        SCOPED(emp_band, emp_band_clear) band = make(run, 3, cases[i].value, cases[i].by);
         expect_points(&band, cases[i].what, cases[i].point, cases[i].count);
-        emp_band_clear(&band);
     }
 }
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Can a chart be read: do names not overlap and stay inside, are curves distinguished? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
 #include "run/methods.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { CURVES = 20 };
 
@@ -82,9 +77,9 @@ Test(chart, nothing_is_drawn_outside)
     static const double factor[] = {1, 1e-9, 1e9};
 
     for (size_t f = 0; f < sizeof factor / sizeof *factor; f++) {
-        emp_chart   chart = crowd(7);
-        emp_box     box = chart.box;
-        emp_drawing d;
+        emp_chart chart = crowd(7);
+        emp_box   box = chart.box;
+        SCOPED(emp_drawing, emp_drawing_clear) d;
         for (int32_t i = 0; i < 7; i++) {
             for (int32_t p = 0; p < 3; p++) {
                 point[i][p].median *= factor[f];
@@ -104,7 +99,6 @@ Test(chart, nothing_is_drawn_outside)
                           d.point[i].y <= box.y + box.height + 0.1,
                       "y %g", d.point[i].y);
         }
-        emp_drawing_clear(&d);
     }
 }
 
@@ -128,8 +122,6 @@ Test(chart, every_allocation_may_fail)
     for (int p = 0; p < 3; p++) point[0][p].median = INFINITY;
     cr_expect(emp_chart_is_empty(&chart), "there is no finite value");
 }
-
-/* ---- colours ---- */
 
 static double linear(long byte)
 {

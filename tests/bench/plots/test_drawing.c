@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a drawing well-formed, the same each time, and whole in both formats? */
 #define _POSIX_C_SOURCE 200809L
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "bench/plots/drawing.h"
 #include "bench/plots/gnuplot.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static const double dash[] = {4, 2, 0};
 static const char   hostile[] = "<b>&'\"'; system('rm x')\n\\`id` \xff $x @y\x01";
@@ -90,17 +86,12 @@ Test(drawing, memory_that_was_out_is_told_when_it_is_printed)
     emp_drawing_clear(&d);
 }
 
-/* ---- gnuplot ---- */
-
 /* A script stands in for gnuplot where it is to fail. */
 static void pretend(const char *script)
 {
-    char path[2 * SCRATCH_PATH_BYTES];
-
     scratch_write("gnuplot", script, strlen(script));
     cr_assert_eq(chmod(scratch_path("gnuplot"), 0700), 0);
-    snprintf(path, sizeof path, "%s:%s", scratch_path(""), getenv("PATH"));
-    setenv("PATH", path, 1);
+    setenv("PATH", scratch_print("%s:%s", scratch_path(""), getenv("PATH")), 1);
 }
 
 static void write_two_lines(FILE *script, const void *what)
@@ -121,33 +112,29 @@ static emp_status draw_pdf(FILE *out, emp_error *err)
 
 Test(gnuplot, a_figure_is_one_svg_element)
 {
-    char *text = NULL;
-
     if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
-    ASSERT_PRINTED(text, draw_svg(out, &err));
+    char *text = PRINTED(draw_svg(out, &err));
     cr_expect_eq(strncmp(text, "<svg ", 5), 0, "%.40s", text);
     cr_expect_not_null(strstr(text, "viewBox=\"0 0 400 200\""));
     cr_expect_not_null(strstr(text, "</svg>"));
     cr_expect_null(strstr(text, " id="), "ids would repeat in a page");
     cr_expect_null(strstr(text, "<?xml"));
     cr_expect_null(strstr(text, "http"));
-    free(text);
 }
 
 /* Texts of records go to gnuplot in quotes: none of them is run. */
 Test(gnuplot, a_figure_or_a_drawing_is_one_page_of_pdf)
 {
     for (int is_drawing = 0; is_drawing < 2; is_drawing++) {
-        char       *bytes = NULL;
-        size_t      size;
-        emp_drawing d;
-        FILE       *file = open_memstream(&bytes, &size);
+        char  *bytes = NULL;
+        size_t size;
+        SCOPED(emp_drawing, emp_drawing_clear) d;
+        FILE *file = open_memstream(&bytes, &size);
         if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
         cr_expect_eq(build(&d), EMP_OK);
         const emp_status st =
             is_drawing ? emp_drawing_print_pdf(file, &d, NULL) : draw_pdf(file, NULL);
         fclose(file);
-        emp_drawing_clear(&d);
         if (st == EMP_EUNSUPPORTED) cr_skip_test("this gnuplot has no pdfcairo");
         cr_assert(st == EMP_OK && size > 500);
         cr_expect_eq(strncmp(bytes, "%PDF-", 5), 0);

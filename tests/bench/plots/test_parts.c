@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Parts of figures and pages. Are marks of axes round, few and inside? Do labels stay apart, move as
  * little as they can, and stay whole where they are cut? Can text of a record become markup? */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/plots/axis.h"
 #include "bench/plots/html.h"
+#include "tests/test.h"
 
 static const double slack = 1e-9;
-
-/* ---- axes ---- */
 
 Test(axis, marks_are_even_decades_or_finer)
 {
@@ -77,8 +71,6 @@ Test(axis, numbers_are_short)
         cr_expect_str_eq(emp_axis_number(cases[i].value, text, sizeof text),
                          cases[i].text);
 }
-
-/* ---- labels ---- */
 
 Test(labels, stay_apart_and_move_as_little_as_they_can)
 {
@@ -149,8 +141,6 @@ Test(labels, have_the_width_of_their_characters_and_keep_both_ends_when_cut)
     emp_label_shorten(label, sizeof label, "text", 1, 13);
     cr_expect_str_eq(label, "\xe2\x80\xa6", "%s", label);
 }
-
-/* ---- HTML ---- */
 
 #define NONE "\xef\xbf\xbd" /* in place of what is no character */
 

@@ -2,23 +2,17 @@
 /* Are runs put together that belong together, and is anything else refused by name? */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "bench/plots/runs.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(runs, .init = scratch_create, .fini = scratch_remove);
 
 static emp_device_id placement[] = {1, 2};
 static uint8_t       levels[] = {1, 0};
 
-/* A run of ce whose best step takes so long, and that fits. */
 static emp_record make_run(uint64_t seed, int64_t budget, double best_s,
                            emp_curve_point *point)
 {
@@ -75,15 +69,13 @@ static void expect_labels(const emp_report_runs *runs, const char *const *labels
         cr_expect_str_eq(runs->series[i].label, labels[i]);
 }
 
-/* ---- series ---- */
-
 Test(runs, seeds_are_one_series_and_budgets_are_not)
 {
     static const char *const labels[] = {"ce, 100 evaluations", "ce, 200 evaluations",
                                          "expert"};
-    emp_report_runs          runs = {0};
-    emp_curve_point          point;
-    emp_record               faster = make_run(1, 100, 0.1, &point);
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {0};
+    emp_curve_point point;
+    emp_record      faster = make_run(1, 100, 0.1, &point);
 
     faster.feasible_count = 0;
     faster.is_feasible = false;
@@ -110,7 +102,6 @@ Test(runs, seeds_are_one_series_and_budgets_are_not)
     cr_assert_eq(runs.group_count, 1);
     cr_expect_eq(runs.series_count, 4);
     cr_expect_eq(runs.run[runs.group[0].best_run].record.best_step_time_s, 0.3);
-    emp_report_runs_clear(&runs);
 }
 
 /* Runs of one method and seed that decide other things or begin elsewhere, and methods from outside of one name
@@ -133,7 +124,7 @@ Test(runs, what_is_decided_where_it_begins_and_code_make_series)
                  {"d.h5", "Mine", false, 0, 1},
                  {"e.h5", "Mine", false, 0, 2},
                  {"f.h5", "Other", false, 0, 3}};
-    emp_report_runs runs = {0};
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {0};
 
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         emp_curve_point point;
@@ -147,10 +138,7 @@ Test(runs, what_is_decided_where_it_begins_and_code_make_series)
     }
     read_folder(&runs);
     expect_labels(&runs, labels, 6);
-    emp_report_runs_clear(&runs);
 }
-
-/* ---- what is skipped ---- */
 
 /* The warnings, one sentence a line. */
 static char warned[2048];
@@ -180,7 +168,7 @@ static void set_time(const char *name, time_t seconds)
 
 Test(runs, of_one_run_the_newer_record_counts)
 {
-    emp_report_runs runs = {.warn = note_warning};
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {.warn = note_warning};
 
     save("a.h5", "ce", 1, 100, 0.5);
     save("b.h5", "ce", 1, 100, 0.4);
@@ -196,10 +184,8 @@ Test(runs, of_one_run_the_newer_record_counts)
     expect_warned("b.h5 and ");
     expect_warned("c.h5 are of the same run");
     expect_warned("2 older records");
-    emp_report_runs_clear(&runs);
 }
 
-/* Leaves three files that are no whole record of a placement, and b.h5, which is one. */
 static void leave_bad_files(void)
 {
     size_t          size;
@@ -207,9 +193,8 @@ static void leave_bad_files(void)
     emp_record      none = make_run(1, 0, NAN, &point);
 
     save("b.h5", "ce", 1, 100, 0.5);
-    char *bytes = scratch_read("b.h5", &size);
+    char *bytes = scratch_bytes("b.h5", &size);
     scratch_write("torn.h5", bytes, size / 2);
-    free(bytes);
     none.is_feasible = false;
     save_record("none.h5", &none);
     scratch_write("foreign.h5", "no record", 9);
@@ -217,7 +202,7 @@ static void leave_bad_files(void)
 
 Test(runs, other_files_in_a_folder_are_skipped_in_one_line)
 {
-    emp_report_runs runs = {.warn = note_warning};
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {.warn = note_warning};
 
     save("b.h5", "ce", 1, 100, 0.5);
     scratch_write("b.timing.json", "{\"elapsed_s\": 2.5}", 18);
@@ -236,7 +221,6 @@ Test(runs, other_files_in_a_folder_are_skipped_in_one_line)
     ASSERT_OK(add(&runs, "b.h5", &err));
     expect_warned("b.timing.json");
     cr_expect(isnan(runs.run[3].timing.elapsed_s), "a broken timing counts as absent");
-    emp_report_runs_clear(&runs);
 }
 
 Test(runs, what_is_no_run_is_named)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is every op in the cell where it belongs? A small translation model whose layers and
  * steps are known; a model that is not unrolled; names by hand. */
-#include <string.h>
-
 #include "baselines/baselines.h"
 #include "bench/report/cells.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { STEPS = 4, LAYERS = 3 };
 

@@ -2,14 +2,9 @@
 /* The command as a user meets it: is its page well-formed, whole, and on its own; what does
  * it say where something is missing? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 enum { COMMAND_BYTES = 4 * SCRATCH_PATH_BYTES };
 
@@ -27,13 +22,10 @@ static const char graph[] =
  * in out.txt, its errors in err.txt. */
 static int run(const char *line)
 {
-    char command[COMMAND_BYTES];
-
-    snprintf(command, sizeof command,
-             "cd '%s' && E='%s/cli/emplace' && export OMP_NUM_THREADS=2 && "
-             "{ %s; } >out.txt 2>err.txt",
-             scratch_path(""), getenv("EMP_BINARY_DIR"), line);
-    int status = system(command);
+    int status = system(
+        scratch_print("cd '%s' && E='%s/cli/emplace' && export OMP_NUM_THREADS=2 && "
+                      "{ %s; } >out.txt 2>err.txt",
+                      scratch_path(""), getenv("EMP_BINARY_DIR"), line));
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -42,36 +34,27 @@ static void must_run(const char *line)
     int status = run(line);
 
     if (status == 0) return;
-    char *said = scratch_read("err.txt", NULL);
-    cr_assert_fail("%s: status %d: %s", line, status, said);
+    cr_assert_fail("%s: status %d: %s", line, status, scratch_read("err.txt", NULL));
 }
 
 static void expect_part(const char *name, const char *part)
 {
-    char *text = scratch_read(name, NULL);
-
-    cr_expect_not_null(strstr(text, part), "no \"%s\" in %s", part, name);
-    free(text);
+    cr_expect_not_null(strstr(scratch_text(name), part), "no \"%s\" in %s", part, name);
 }
 
 static void set_up(void)
 {
-    char line[SCRATCH_PATH_BYTES];
-
     scratch_create();
-    snprintf(
-        line, sizeof line,
+    must_run(scratch_print(
         "for s in 1 2; do $E place %s --machine k40x2 --method random --budget 200 "
         "--seed $s --record random$s.h5 || exit 1; done; $E place %s --machine k40x2 "
         "--method expert --record expert.h5",
-        small_spec, small_spec);
-    must_run(line);
+        small_spec, small_spec));
 }
 
-/* Every reference is to the page itself. */
 static void expect_no_loads(const char *name)
 {
-    char *text = scratch_read(name, NULL);
+    char *text = scratch_text(name);
 
     for (const char *at = text; (at = strpbrk(at, "hs")) != NULL; at++) {
         size_t length = strncmp(at, "href=\"", 6) == 0  ? 6
@@ -84,19 +67,15 @@ static void expect_no_loads(const char *name)
     cr_expect_null(strstr(text, "url("));
     cr_expect_null(strstr(text, "<script"));
     cr_expect_null(strstr(text, "@import"));
-    free(text);
 }
 
 /* An XML tool reads it; true where there is none. */
 static bool is_well_formed(const char *name)
 {
-    char line[512];
-
     if (run("command -v python3") != 0) return true;
-    snprintf(line, sizeof line,
-             "python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' '%s'",
-             name);
-    return run(line) == 0;
+    return run(scratch_print(
+               "python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' '%s'",
+               name)) == 0;
 }
 
 Test(page, it_is_well_formed_whole_and_on_its_own, .init = set_up, .fini = scratch_remove)
@@ -105,12 +84,11 @@ Test(page, it_is_well_formed_whole_and_on_its_own, .init = set_up, .fini = scrat
 
     must_run("$E report random1.h5 random2.h5 expert.h5 --out page.html");
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        char part[64];
-        snprintf(part, sizeof part, "<figure class=\"figure\" id=\"%s\">", figures[i]);
-        expect_part("page.html", part);
-        snprintf(part, sizeof part, "<a download=\"%s.svg\" href=\"data:image/svg",
-                 figures[i]);
-        expect_part("page.html", part);
+        expect_part("page.html",
+                    scratch_print("<figure class=\"figure\" id=\"%s\">", figures[i]));
+        expect_part(
+            "page.html",
+            scratch_print("<a download=\"%s.svg\" href=\"data:image/svg", figures[i]));
     }
     expect_part("page.html", "1, 2</td>");          /* seeds of random */
     expect_part("page.html", "encoder layer 2");    /* a row of the grids */
@@ -170,20 +148,16 @@ Test(page, runs_of_the_papers_tasks_stand_beside_its_figures, .init = scratch_cr
     expect_part("page.html", "RNNLM");
 }
 
-/* ---- one figure ---- */
-
 Test(figure, each_is_a_file_that_xml_tools_read, .init = set_up, .fini = scratch_remove)
 {
     static const char *const names[] = {"curves", "placements", "timeline", "means"};
 
     for (int i = 0; i < 4; i++) {
-        char line[256], file[32];
-        snprintf(file, sizeof file, "%s.svg", names[i]);
-        snprintf(line, sizeof line,
-                 "$E report . --figure %s --out %s && $E report . --figure %s --out "
-                 "again.svg --force && cmp %s again.svg",
-                 names[i], file, names[i], file);
-        must_run(line);
+        const char *file = scratch_print("%s.svg", names[i]);
+        must_run(scratch_print(
+            "$E report . --figure %s --out %s && $E report . --figure %s --out "
+            "again.svg --force && cmp %s again.svg",
+            names[i], file, names[i], file));
         cr_expect(is_well_formed(file), "%s", file);
         expect_part(file, "xmlns=\"http://www.w3.org/2000/svg\"");
     }
@@ -206,10 +180,9 @@ Test(figure, mistakes_are_told, .init = set_up, .fini = scratch_remove)
                  {". --figure curves", "--out", 2},
                  {". --figure curves --out c.png", ".pdf", 2},
                  {". --out c.pdf", "c.pdf", 2}};
-    char line[256];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(line, sizeof line, "$E report %s", cases[i].arguments);
+        const char *line = scratch_print("$E report %s", cases[i].arguments);
         cr_expect_eq(run(line), cases[i].status, "%s", line);
         expect_part("err.txt", cases[i].part);
     }

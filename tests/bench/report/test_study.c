@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the right placements side by side, on one scale, and is what is missing reported? */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "bench/report/page.h"
 #include "sim/runtime/runtime.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static const char nmt[] = "nmt:layers=2,steps=4,units=16,vocab=100,batch=4";
 
@@ -92,10 +88,9 @@ static void create(emp_study *s)
 
 static const emp_drawing_shape *find_text(const emp_drawing *d, const char *text)
 {
-    for (int32_t i = 0; i < d->shape_count; i++) {
+    for (int32_t i = 0; i < d->shape_count; i++)
         if (d->shape[i].kind == EMP_DRAWING_TEXT && strcmp(d->shape[i].text, text) == 0)
             return &d->shape[i];
-    }
     return NULL;
 }
 
@@ -110,7 +105,7 @@ static emp_point place_of(const emp_drawing *d, const char *text)
 Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
 {
     static const char *const fast[] = {"anneal", "ce", "ga", "local", "mcmc", "refine"};
-    emp_study                s;
+    SCOPED(emp_study, emp_study_clear) s;
 
     for (int i = 0; i < 6; i++) add_run(fast[i], 1 + 0.1 * i, true, 3, i % 3);
     add_run("expert", 5, true, 1, 1);
@@ -136,7 +131,6 @@ Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
     cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_TIMELINE]));
     cr_expect(emp_drawing_is_empty(&s.figure[EMP_FIGURE_CLOCK]), "nobody has a timing");
     cr_expect_eq(s.clock.runs, 7);
-    emp_study_clear(&s);
 }
 
 Test(study, without_its_graph_it_has_curves_alone)

@@ -3,7 +3,7 @@
 #include "bench/report/timeline.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { SEEDS = 60 };
 
@@ -37,9 +37,9 @@ static emp_status create(emp_timeline *timeline, const task *t,
 
 Test(timeline, intervals_lie_where_they_were)
 {
-    task         t;
-    emp_runtime  runtime = tiny_list_scheduling();
-    emp_timeline timeline = {0};
+    SCOPED(task, task_destroy) t;
+    emp_runtime runtime = tiny_list_scheduling();
+    SCOPED(emp_timeline, emp_timeline_clear) timeline = {0};
 
     task_create_tiny(&t, ops, 2, &runtime);
     ASSERT_OK(create(&timeline, &t, NULL));
@@ -58,8 +58,6 @@ Test(timeline, intervals_lie_where_they_were)
     cr_expect_eq(second->busy_frac[860], 0.0f);
     cr_expect_gt(second->busy_frac[EMP_TIMELINE_BINS - 1], 0.99f);
     cr_expect_gt(out->busy_frac[EMP_TIMELINE_BINS / 2], 0.99f);
-    emp_timeline_clear(&timeline);
-    task_destroy(&t);
 }
 
 /* The op that another device waits for is the second of two, and goes first. */
@@ -70,14 +68,12 @@ Test(timeline, shows_the_order_that_was_decided)
                                       {.device = 2, .input_count = 1, .input = {1}}};
     const emp_runtime    runtime = tiny_list_scheduling();
     const uint8_t        levels[] = {1, 0, 0};
-    emp_timeline         timeline = {0};
-    task                 t;
+    SCOPED(emp_timeline, emp_timeline_clear) timeline = {0};
+    SCOPED(task, task_destroy) t;
 
     task_create_tiny(&t, waiting, 3, &runtime);
     ASSERT_OK(create(&timeline, &t, levels));
     cr_expect_eq(timeline.result.step_time_ns, 10 + 5 + 256 + 10);
-    emp_timeline_clear(&timeline);
-    task_destroy(&t);
 }
 
 /* With the profile of TensorFlow and random graphs. */
@@ -107,7 +103,7 @@ Test(timeline, shares_of_gpus_add_up_to_their_busy_time)
 
 Test(timeline, every_allocation_may_fail)
 {
-    task        t;
+    SCOPED(task, task_destroy) t;
     emp_runtime runtime = tiny_serial();
 
     task_create_tiny(&t, ops, 2, &runtime);
@@ -115,5 +111,4 @@ Test(timeline, every_allocation_may_fail)
     SURVIVES_EVERY_ALLOCATION_FAILURE(create(&timeline, &t, NULL),
                                       emp_timeline_clear(&timeline));
     emp_timeline_clear(&timeline);
-    task_destroy(&t);
 }

@@ -2,51 +2,36 @@
 /* Do programs that share no line of code with the oracle give its step times, and those that share none with the
  * networks their losses? */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/rng.h"
 #include "bench/speed/speed.h"
 #include "bench/speed/synthetic.h"
-#include "sim/engine/sim.h"
-#include "sim/graph/graph_builder.h"
-#include "tests/support/survive.h"
+#include "tests/support/problems.h"
+#include "tests/test.h"
 
 enum { OPS = 400, GRAPHS = 20, CHAIN = 40 };
 
-typedef struct {
-    emp_graph     *graph;
-    emp_machine   *machine;
-    emp_problem   *problem;
-    emp_sim       *sim;
-    emp_device_id *device_of_op;
-} peer_case;
+static task     c;
+static emp_sim *sim;
 
 /* Takes \a graph over. Every other machine has two hosts. If times do not vary, many events are
  * simultaneous. */
-static void setup(peer_case *c, emp_graph *graph, uint64_t seed, bool times_vary)
+static void setup(emp_graph *graph, uint64_t seed, bool times_vary)
 {
     emp_runtime ideal;
 
-    c->graph = graph;
-    const char *machine = seed % 2 == 0 ? "k40x4" : "k40x4x2";
-    ASSERT_OK(emp_machine_load(&c->machine, machine, &err));
+    c = (task){.graph = graph};
+    ASSERT_OK(emp_machine_load(&c.machine, seed % 2 == 0 ? "k40x4" : "k40x4x2", &err));
     ASSERT_OK(emp_runtime_init(&ideal, "ideal", &err));
-    ASSERT_OK(
-        emp_problem_create(&c->problem, graph, c->machine, &ideal, "synthetic", &err));
-    if (times_vary) emp_synthetic_vary_costs(c->problem, seed);
-    ASSERT_OK(emp_sim_create(&c->sim, c->problem, &err));
-    c->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
+    task_pose(&c, &ideal, "synthetic");
+    if (times_vary) emp_synthetic_vary_costs(c.problem, seed);
+    sim = task_sim(&c);
 }
 
-static void teardown(peer_case *c)
+static void teardown(void)
 {
-    emp_free(c->device_of_op);
-    emp_sim_destroy(c->sim);
-    emp_problem_destroy(c->problem);
-    emp_machine_destroy(c->machine);
-    emp_graph_destroy(c->graph);
+    emp_sim_destroy(sim);
+    task_destroy(&c);
 }
 
 static emp_graph *training_graph(uint64_t seed)
@@ -88,19 +73,18 @@ static void skip_without(emp_peer_kind kind)
     if (why != NULL) cr_skip_test("%s", why);
 }
 
-static void run_both(const peer_case *c, emp_peer_kind kind, emp_sim_result *want,
-                     emp_peer_run *got)
+static void run_both(emp_peer_kind kind, emp_sim_result *want, emp_peer_run *got)
 {
-    ASSERT_OK(emp_sim_run(c->sim, c->device_of_op, want, &err));
-    ASSERT_OK(emp_peer_measure(got, kind, c->problem, c->device_of_op, &err));
+    ASSERT_OK(emp_sim_run(sim, c.device_of_op, want, &err));
+    ASSERT_OK(emp_peer_measure(got, kind, c.problem, c.device_of_op, &err));
 }
 
-static void expect_close(const peer_case *c, emp_peer_kind kind, uint64_t seed)
+static void expect_close(emp_peer_kind kind, uint64_t seed)
 {
     emp_sim_result want = {0};
     emp_peer_run   got = {0};
 
-    run_both(c, kind, &want, &got);
+    run_both(kind, &want, &got);
     double error = fabs((double)(got.step_time_ns - want.step_time_ns));
     cr_expect_leq(error, 1e-3 * (double)want.step_time_ns,
                   "seed %" PRIu64 ": %" PRId64 " ns, oracle %" PRId64, seed,
@@ -111,17 +95,16 @@ Test(python, equals_the_oracle)
 {
     skip_without(EMP_PEER_PYTHON);
     for (int32_t i = 0; i < 2 * EMP_PLACE_COUNT; i++) {
-        peer_case      c;
         emp_sim_result want = {0};
         emp_peer_run   got = {0};
-        setup(&c, training_graph((uint64_t)i), (uint64_t)i, i < EMP_PLACE_COUNT);
+        setup(training_graph((uint64_t)i), (uint64_t)i, i < EMP_PLACE_COUNT);
         emp_synthetic_place(c.device_of_op, OPS, c.machine,
                             (emp_synthetic_kind)(i % EMP_PLACE_COUNT), 1, 0);
-        run_both(&c, EMP_PEER_PYTHON, &want, &got);
+        run_both(EMP_PEER_PYTHON, &want, &got);
         cr_expect_eq(got.step_time_ns, want.step_time_ns);
         for (int32_t d = 0; d < want.device_count; d++)
             cr_expect_eq(got.peak_bytes[d], want.peak_bytes[d]);
-        teardown(&c);
+        teardown();
     }
 }
 
@@ -130,16 +113,15 @@ Test(simgrid, equals_the_oracle_where_nothing_contends)
 {
     skip_without(EMP_PEER_SIMGRID_DAG);
     for (uint64_t seed = 0; seed < GRAPHS; seed++) {
-        peer_case c;
-        emp_rng   rng;
+        emp_rng rng;
         emp_rng_init(&rng, seed, 0, 0);
-        setup(&c, chain(&rng), seed, true);
+        setup(chain(&rng), seed, true);
         for (int32_t op = 0; op < CHAIN; op++)
             c.device_of_op[op] =
                 (emp_device_id)emp_rng_below(&rng, (uint32_t)c.machine->device_count);
-        expect_close(&c, EMP_PEER_SIMGRID_DAG, seed);
-        expect_close(&c, EMP_PEER_SIMGRID_FIFO, seed);
-        teardown(&c);
+        expect_close(EMP_PEER_SIMGRID_DAG, seed);
+        expect_close(EMP_PEER_SIMGRID_FIFO, seed);
+        teardown();
     }
 }
 
@@ -148,12 +130,11 @@ Test(simgrid, with_queues_equals_the_oracle_where_transfers_wait)
 {
     skip_without(EMP_PEER_SIMGRID_FIFO);
     for (uint64_t seed = 0; seed < GRAPHS; seed++) {
-        peer_case c;
-        setup(&c, training_graph(seed), seed, true);
+        setup(training_graph(seed), seed, true);
         emp_synthetic_place(c.device_of_op, OPS, c.machine,
                             (emp_synthetic_kind)(seed % EMP_PLACE_COUNT), seed, 0);
-        expect_close(&c, EMP_PEER_SIMGRID_FIFO, seed);
-        teardown(&c);
+        expect_close(EMP_PEER_SIMGRID_FIFO, seed);
+        teardown();
     }
 }
 

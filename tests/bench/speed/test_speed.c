@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the tables of `emplace-speed` whole and their answers right, and do the updates that it times come out the same
  * on any number of threads? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/speed/speed.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
-
-/* ---- the harness ---- */
+#include "tests/test.h"
 
 enum { ROUNDS = 5, FAST = 0, SLOW = 1, WRONG = 2 };
 
@@ -55,8 +47,6 @@ Test(harness, compares_within_rounds)
                        table.sheet.note[0]);
     emp_sheet_clear(&table.sheet);
 }
-
-/* ---- the oracle and searches ---- */
 
 static emp_speed_params small(void)
 {
@@ -195,16 +185,11 @@ Test(search, times_moves_beside_the_oracle)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* ---- the program ---- */
-
-/* Runs it; returns whether it succeeded. Its output is in \a text. */
 static bool run_program(const char *arguments, char *text, size_t size)
 {
-    char command[512];
-
-    snprintf(command, sizeof command, "'%s/bench/emplace-speed' %s 2>&1",
-             getenv("EMP_BINARY_DIR"), arguments);
-    FILE *output = popen(command, "r");
+    FILE *output = popen(scratch_print("'%s/bench/emplace-speed' %s 2>&1",
+                                       getenv("EMP_BINARY_DIR"), arguments),
+                         "r");
     cr_assert_not_null(output);
     text[fread(text, 1, size - 1, output)] = '\0';
     return pclose(output) == 0;

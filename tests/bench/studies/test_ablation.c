@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A study made up here, on a small graph: arms and rows are chosen, ratios are to the
  * default, records are read again, wrong names are refused, and both forms are printed. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/studies/ablation.h"
 #include "bench/studies/mechanisms.h"
 #include "policy/hdp/hdp.h"
 #include "tests/bench/counted.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
 
@@ -37,7 +33,15 @@ static const emp_ablation study = {.name = "small",
                                    .budget = BUDGET,
                                    .first_budget = BUDGET / 2};
 
-TestSuite(ablation, .init = counted_set_up, .fini = scratch_remove);
+static emp_ablation_table *made;
+
+static void tear_down(void)
+{
+    emp_ablation_destroy(made);
+    scratch_tear_down();
+}
+
+TestSuite(ablation, .init = counted_set_up, .fini = tear_down);
 
 static emp_trials_params make_params(void)
 {
@@ -49,10 +53,9 @@ static emp_trials_params make_params(void)
 
 static emp_ablation_table *make(const emp_trials_params *params)
 {
-    emp_ablation_table *t = NULL;
-
-    ASSERT_OK(emp_ablation_make(&t, &study, params, &err));
-    return t;
+    emp_ablation_destroy(made);
+    ASSERT_OK(emp_ablation_make(&made, &study, params, &err));
+    return made;
 }
 
 Test(ablation, runs_every_arm)
@@ -73,8 +76,6 @@ Test(ablation, runs_every_arm)
         cr_expect_eq(c->feasible_frac, 1.0, "so small a model always fits");
         cr_expect_float_eq(c->ratio, c->step_s.median / a->cell[0].step_s.median, 1e-12);
     }
-    emp_ablation_destroy(a);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(ablation, arms_and_rows_can_be_chosen)
@@ -95,7 +96,6 @@ Test(ablation, arms_and_rows_can_be_chosen)
         cr_expect_eq(t->cell[0].arm, &arms[0], "the default is always there");
         cr_expect_eq(t->cell[1].arm, &arms[cases[i].second]);
         cr_expect_str_eq(t->cell[2 * t->row_count - 2].row->key, "two");
-        emp_ablation_destroy(t);
     }
 }
 
@@ -124,8 +124,6 @@ Test(ablation, wrong_names_are_refused)
         cr_expect_eq(emp_mem_live_blocks(), 0);
     }
 }
-
-/* ---- over tasks, and beside step times ---- */
 
 enum { MANY = 8 };
 
@@ -171,11 +169,11 @@ static const emp_ablation compared = {.name = "compared",
 
 Test(ablation, methods_are_compared_by_more_than_step_times)
 {
-    emp_trials_params   params = make_params();
-    emp_ablation_table *t = NULL;
+    emp_trials_params params = make_params();
 
     params.budget = 64;
-    ASSERT_OK(emp_ablation_make(&t, &compared, &params, NULL));
+    ASSERT_OK(emp_ablation_make(&made, &compared, &params, NULL));
+    const emp_ablation_table *t = made;
     cr_expect_eq(counted_runs, 2 + SEEDS, "only random draws");
     const emp_ablation_cell *gpu = &t->cell[1], *drawn = &t->cell[2];
     cr_expect(gpu->run_count == 1 && gpu->evaluations == 1);
@@ -197,16 +195,12 @@ Test(ablation, methods_are_compared_by_more_than_step_times)
     } else {
         cr_expect(isnan(gpu->quality_evaluations) && isnan(gpu->quality_s));
     }
-    emp_ablation_destroy(t);
 }
 
 static void expect_note(const emp_ablation_table *t, const char *note, bool is_there)
 {
-    char *text = NULL;
-
-    ASSERT_PRINTED(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
+    char *text = PRINTED(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
-    free(text);
 }
 
 Test(ablation, a_first_study_is_shorter_and_says_so)
@@ -219,14 +213,12 @@ Test(ablation, a_first_study_is_shorter_and_says_so)
     cr_expect_eq(counted_runs, ARMS);
     cr_expect_eq(t->cell[0].evaluations, BUDGET / 2);
     expect_note(t, "first study: 4 of 8 evaluations a run, 1 of 2 seeds", true);
-    emp_ablation_destroy(t);
     counted_runs = 0;
     params.is_full = true;
     t = make(&params);
     cr_expect_eq(counted_runs, ARMS * SEEDS);
     cr_expect_eq(t->cell[0].evaluations, BUDGET * SEEDS);
     expect_note(t, "first study", false);
-    emp_ablation_destroy(t);
 }
 
 Test(ablation, prints_text_and_csv)
@@ -265,27 +257,19 @@ Test(ablation, prints_text_and_csv)
                                   .runtime = "tf-r1.3"};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *text = NULL;
-        ASSERT_PRINTED(text, emp_ablation_print(out, &t, NULL, cases[i].format, &err));
+        char *text = PRINTED(emp_ablation_print(out, &t, NULL, cases[i].format, &err));
         cr_expect_not_null(strstr(text, cases[i].part), "no \"%s\": %s", cases[i].part,
                            text);
-        free(text);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(ablation, one_that_is_stopped_says_what_was_run)
 {
-    emp_trials_params   params = make_params();
-    emp_ablation_table *t = NULL;
-    char               *text = NULL;
+    emp_trials_params params = make_params();
 
     params.jobs = counted_jobs_stopped(4); /* a seed of each arm, and one more */
-    cr_assert_eq(emp_ablation_make(&t, &study, &params, NULL), EMP_EINTERRUPTED);
-    ASSERT_PRINTED(text, emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
-    cr_expect_not_null(strstr(text, "- Partial: 4 of 6 runs were made.\n"), "%s", text);
-    free(text);
-    emp_ablation_destroy(t);
+    cr_assert_eq(emp_ablation_make(&made, &study, &params, NULL), EMP_EINTERRUPTED);
+    expect_note(made, "- Partial: 4 of 6 runs were made.\n", true);
 }
 
 Test(ablation, orders_that_are_stopped_say_what_was_run)
@@ -296,14 +280,11 @@ Test(ablation, orders_that_are_stopped_say_what_was_run)
                                 .seed_count = 2,
                                 .budget = 2,
                                 .jobs = counted_jobs_stopped(1)};
-    emp_sheet         sheet;
-    char             *text = NULL;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet;
 
     cr_assert_eq(emp_orders_make(&sheet, EMP_ORDERS_ORDER, &params, NULL),
                  EMP_EINTERRUPTED);
-    ASSERT_PRINTED(text, emp_sheet_print(out, &sheet, EMP_SHEET_MD, &err));
+    char *text = PRINTED(emp_sheet_print(out, &sheet, EMP_SHEET_MD, &err));
     cr_expect_not_null(strstr(text, "- Partial: 1 of 14 runs was made.\n"), "%s", text);
     cr_expect_not_null(strstr(text, "median of at most 2 seeds"), "%s", text);
-    free(text);
-    emp_sheet_clear(&sheet);
 }

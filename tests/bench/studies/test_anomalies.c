@@ -2,28 +2,14 @@
 /* Problems made by hand in which less work takes longer: does the engine have them, and
  * does the measurement find them? */
 #include <inttypes.h>
-#include <string.h>
 
 #include "bench/studies/anomalies.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { TINY_CORES = 4, CASES = 100 };
-
-static emp_time_ns step_of(const task *t)
-{
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-
-    ASSERT_OK(emp_sim_create(&sim, t->problem, NULL));
-    ASSERT_OK(emp_sim_run(sim, t->device_of_op, &result, NULL));
-    emp_sim_destroy(sim);
-    return result.step_time_ns;
-}
-
-/* ---- Graham's example ---- */
 
 /* Nine tasks on three processors, listed; 0-based, after his figure: the last one waits for
  * the long first one, four others for one that starts second. The CPU's pool is list
@@ -62,10 +48,10 @@ Test(anomalies, grahams_example_takes_longer_when_all_tasks_are_shorter)
     task                 t;
 
     create_graham(&t, times);
-    cr_expect_eq(step_of(&t), 12);
+    cr_expect_eq(task_run(&t).step_time_ns, 12);
     task_destroy(&t);
     create_graham(&t, shorter);
-    cr_expect_eq(step_of(&t), 13);
+    cr_expect_eq(task_run(&t).step_time_ns, 13);
     task_destroy(&t);
 }
 
@@ -87,14 +73,14 @@ static void measure(emp_anomaly_count counts[EMP_SHORTENINGS], const task *t,
 
 Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
 {
-    task                     t;
+    SCOPED(task, task_destroy) t;
     emp_anomaly_count        first[EMP_SHORTENINGS], again[EMP_SHORTENINGS];
     const emp_anomaly_count *ops = &first[EMP_SHORTEN_OPS];
 
     create_graham(&t, close_race);
-    cr_expect_eq(step_of(&t), 1280);
+    cr_expect_eq(task_run(&t).step_time_ns, 1280);
     t.problem->costs->task_ns[3 * TINY_CORES] = 160;
-    cr_expect_eq(step_of(&t), 1660);
+    cr_expect_eq(task_run(&t).step_time_ns, 1660);
     t.problem->costs->task_ns[3 * TINY_CORES] = 200;
     measure(first, &t, CASES, 1);
     cr_expect(ops->is_there && ops->cases == CASES);
@@ -106,10 +92,7 @@ Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
     cr_expect_eq(memcmp(first, again, sizeof first), 0);
     measure(again, &t, CASES, 2);
     cr_expect_neq(ops->shorter, again[EMP_SHORTEN_OPS].shorter);
-    task_destroy(&t);
 }
-
-/* ---- one mechanism's cost ---- */
 
 /* A chain has no alternatives: what is shortened is what is saved. */
 Test(anomalies, each_kind_shortens_what_it_says)
@@ -123,13 +106,13 @@ Test(anomalies, each_kind_shortens_what_it_says)
         {.device = 0}, /* its output is sent by a delay, nothing hides it */
         {.device = 1, .input_count = 1, .input = {0}, .is_kernelless = true},
         {.device = 1, .input_count = 1, .input = {1}, .weight = 10}};
-    emp_runtime       runtime = tiny_serial();
-    task              t;
+    emp_runtime runtime = tiny_serial();
+    SCOPED(task, task_destroy) t;
     emp_anomaly_count counts[EMP_SHORTENINGS];
 
     task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device_count = 2; /* one GPU to draw from */
-    double before = (double)step_of(&t);
+    double before = (double)task_run(&t).step_time_ns;
     measure(counts, &t, 1, 1);
     for (int k = EMP_SHORTEN_GPU; k < EMP_SHORTENINGS; k++) {
         cr_expect_eq(counts[k].shorter, 1, "%s", emp_shortening_name((emp_shortening)k));
@@ -137,10 +120,7 @@ Test(anomalies, each_kind_shortens_what_it_says)
                            emp_shortening_name((emp_shortening)k),
                            counts[k].median_change * before);
     }
-    task_destroy(&t);
 }
-
-/* ---- placements ---- */
 
 static int32_t count_differences(const task *w, const emp_device_id *a,
                                  const emp_device_id *b)
@@ -177,15 +157,13 @@ Test(anomalies, families_are_what_they_say)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* ---- refusals ---- */
-
 Test(anomalies, refuses_no_placement_and_an_illegal_one)
 {
     const emp_anomalies_params params = {0};
     const tiny_op              ops[] = {{.device = 1}};
     emp_runtime                runtime = tiny_serial();
-    task                       t;
-    emp_anomaly_count          counts[EMP_SHORTENINGS];
+    SCOPED(task, task_destroy) t;
+    emp_anomaly_count counts[EMP_SHORTENINGS];
 
     task_create_tiny(&t, ops, 1, &runtime);
     for (int count = 0; count < 2; count++) {
@@ -194,7 +172,6 @@ Test(anomalies, refuses_no_placement_and_an_illegal_one)
                                              &params, &err),
                        EMP_EINVAL, count == 0 ? "0 placements" : "'op0' is on device 9");
     }
-    task_destroy(&t);
 }
 
 Test(anomalies, measuring_and_placing_survive_every_allocation_failure)

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do measures say what placements are like? Studies of a task so small that each takes a moment: figures keep
  * their bounds, descents go down, noise of 0 changes nothing, and equal parameters give equal lines. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/studies/study.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { SEEDS = 2, BUDGET = 16 };
 
@@ -17,9 +13,7 @@ static const emp_task rows[] = {
      2, NULL},
 };
 
-static void check_leaks(void) { expect_all_freed(); }
-
-TestSuite(measures, .fini = check_leaks);
+TestSuite(measures, .fini = expect_all_freed);
 
 static emp_measure small(const emp_measure *measure)
 {
@@ -62,12 +56,9 @@ static const emp_value *at(const emp_sheet *sheet, int32_t line, const char *key
 
 static char *csv_of(const emp_measure *measure)
 {
-    char     *text = NULL;
-    emp_sheet sheet = make(measure, &fewest);
+    SCOPED(emp_sheet, emp_sheet_clear) sheet = make(measure, &fewest);
 
-    ASSERT_PRINTED(text, emp_sheet_print(out, &sheet, EMP_SHEET_CSV, &err));
-    emp_sheet_clear(&sheet);
-    return text;
+    return PRINTED(emp_sheet_print(out, &sheet, EMP_SHEET_CSV, &err));
 }
 
 /* Noise makes searches, which have their own tests. */
@@ -82,8 +73,6 @@ Test(measures, equal_parameters_give_equal_lines)
         cr_expect_str_eq(first, second, "%s", all[i]->name);
         cr_expect_not_null(strstr(first, "Two layers"));
         cr_expect_null(strstr(first, "One layer"), "the rows of the measure");
-        free(first);
-        free(second);
     }
 }
 
@@ -108,8 +97,8 @@ Test(measures, correlations_are_such)
 
 Test(measures, descents_lower_what_they_look_at)
 {
-    emp_sheet sheet = make(&emp_measure_objective, &few);
-    bool      has_moved = false;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet = make(&emp_measure_objective, &few);
+    bool has_moved = false;
 
     cr_assert_eq(sheet.line_count, 2);
     for (int32_t i = 0; i < sheet.line_count; i++) {
@@ -120,7 +109,6 @@ Test(measures, descents_lower_what_they_look_at)
         has_moved = has_moved || at(&sheet, i, "step_step_s")->real < step_s;
     }
     cr_expect(has_moved, "no partitioner finds the best");
-    emp_sheet_clear(&sheet);
 }
 
 Test(measures, noise_hides_what_is_best)
@@ -145,8 +133,8 @@ Test(measures, noise_hides_what_is_best)
 
 Test(measures, a_taught_policy_depends_on_what_it_sees)
 {
-    emp_sheet sheet = make(&emp_measure_explaining, &taught);
-    double    most = 0;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet = make(&emp_measure_explaining, &taught);
+    double most = 0;
 
     cr_assert_eq(sheet.line_count, 8, "nothing, and the parts of what is seen");
     cr_expect_str_eq(at(&sheet, 0, "mixed")->word, "nothing");
@@ -162,7 +150,6 @@ Test(measures, a_taught_policy_depends_on_what_it_sees)
     }
     cr_expect_gt(most, 0);
     cr_expect_lt(at(&sheet, 0, "loss_nats")->real, log(3), "less than chance of three");
-    emp_sheet_clear(&sheet);
 }
 
 Test(measures, say_what_is_wrong)
@@ -179,14 +166,13 @@ Test(measures, say_what_is_wrong)
     for (int i = 0; i < 3; i++) {
         emp_measure        m = *cases[i].measure;
         emp_measure_params params = cases[i].params;
-        emp_sheet          sheet;
+        SCOPED(emp_sheet, emp_sheet_clear) sheet;
         m.row = rows;
         m.row_count = 2;
         params.runtime = few.runtime;
         params.threads = 1;
         EXPECT_REFUSED(emp_measure_make(&sheet, &m, &params, NULL, &err), EMP_EINVAL,
                        cases[i].part);
-        emp_sheet_clear(&sheet);
     }
 }
 

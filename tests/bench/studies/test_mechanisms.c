@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <string.h>
-
 #include "bench/studies/mechanisms.h"
 #include "graphs/load.h"
-#include "sim/engine/sim.h"
-#include "tests/support/survive.h"
+#include "tests/support/problems.h"
+#include "tests/test.h"
 
 static emp_mechanism_table *make(const char *rows, int32_t threads)
 {
@@ -60,21 +58,12 @@ static void expect_unreached_to_stay(const emp_mechanism_table *t)
 static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
                               const emp_runtime *runtime)
 {
-    emp_problem   *problem = NULL;
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    emp_problem *problem = NULL;
 
-    cr_assert_not_null(device);
-    for (emp_op_id op = 0; op < step->op_count; op++) device[op] = 1;
     ASSERT_OK(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL));
-    emp_problem_legalize(problem, device);
-    ASSERT_OK(emp_sim_create(&sim, problem, NULL));
-    ASSERT_OK(emp_sim_run(sim, device, &result, NULL));
-    emp_sim_destroy(sim);
+    const double step_s = 1e-9 * (double)problem_step_on(problem, 1).step_time_ns;
     emp_problem_destroy(problem);
-    emp_free(device);
-    return (double)result.step_time_ns * 1e-9;
+    return step_s;
 }
 
 Test(mechanisms, are_the_profile_with_one_change)

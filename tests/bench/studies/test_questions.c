@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do all studies name what there is: methods, options, tasks, and one study for each question? */
-#include <string.h>
-
 #include "bench/studies/study.h"
 #include "bench/tables/paper.h"
 #include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(questions);
 
@@ -35,8 +33,7 @@ Test(questions, each_says_what_answers_it_or_why_nothing_does)
 {
     for (int32_t i = 0; i < count_studies(); i++) {
         const emp_study *s = emp_study_at(i);
-        const size_t     length = strlen(s->question);
-        cr_expect_eq(s->question[length - 1], '?', "%s", s->name);
+        cr_expect_eq(s->question[strlen(s->question) - 1], '?', "%s", s->name);
         cr_expect_gt(strlen(s->paper), 0);
         cr_expect(s->arms != NULL || s->measure != NULL || s->command != NULL ||
                       s->missing != NULL,
@@ -101,7 +98,6 @@ Test(questions, arms_name_what_there_is)
     for (int i = 0; i < 3; i++) expect_arms(ablations[i]);
 }
 
-/* Whether a comma-separated list has a word. */
 static bool has(const char *list, const char *word)
 {
     const size_t length = strlen(word);

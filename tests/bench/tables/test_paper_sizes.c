@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Sizes that reported times rule out, the rows that Tables 1 and 2 have instead, the relative form of a table, and
  * the lower bounds beside its cells. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "bench/tables/paper.h"
 #include "bench/tables/table.h"
-#include "tests/support/scratch.h"
-
-static char folder[SCRATCH_PATH_BYTES];
+#include "tests/test.h"
 
 static void set_up(void)
 {
     emp_store_silence();
     scratch_create();
-    snprintf(folder, sizeof folder, "%s", scratch_path(""));
 }
 
-TestSuite(paper_sizes, .init = set_up, .fini = scratch_remove);
+static emp_table *t;
 
-/* ---- impossible sizes ---- */
+static void tear_down(void)
+{
+    emp_table_destroy(t);
+    scratch_tear_down();
+}
+
+TestSuite(paper_sizes, .init = set_up, .fini = tear_down);
 
 static int32_t impossible_of(emp_paper_demand out[EMP_PAPER_SINGLE_DEVICES],
                              const char *key, const char *spec)
@@ -31,11 +28,9 @@ static int32_t impossible_of(emp_paper_demand out[EMP_PAPER_SINGLE_DEVICES],
     const emp_task  task = {key, key, spec, "k40x2", 2, NULL};
     emp_runtime     runtime;
     emp_loaded_task loaded = {0};
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_tasks_load(&loaded, &task, 1, &runtime, 1, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
+    ASSERT_OK(emp_tasks_load(&loaded, &task, 1, &runtime, 1, &err));
     emp_paper_demands(out, loaded.problem, emp_paper_find(key));
     const int32_t count =
         emp_paper_is_impossible(&out[0]) + emp_paper_is_impossible(&out[1]);
@@ -68,29 +63,23 @@ Test(paper_sizes, times_that_peak_rates_rule_out)
     cr_expect_eq(e[0].paper_s, 0.61);
     cr_expect_str_eq(e[1].device, "GPU");
     cr_expect_eq(e[1].peak_flops_per_s, 4.29e12);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static emp_table *make(const emp_paper_table *definition, const char *rows,
-                       const char *methods)
+static void make(const emp_paper_table *definition, const char *rows, const char *methods)
 {
     const emp_trials_params params = {.rows = rows,
                                       .arms = methods,
                                       .runtime = "tf-r1.3",
                                       .seed_count = 1,
-                                      .jobs = {.folder = folder, .threads = 1}};
-    emp_table              *t = NULL;
-    emp_error               err = {0};
+                                      .jobs = {.folder = scratch_path(""), .threads = 1}};
 
-    cr_assert_eq(emp_paper_table_make(&t, definition, &params, &err), EMP_OK, "%s",
-                 err.msg);
-    return t;
+    ASSERT_OK(emp_paper_table_make(&t, definition, &params, &err));
 }
 
 /* Neither row is a prediction: sizes of 1 to 18 images are possible. */
 Test(paper_sizes, table_1_has_two_rows_of_inception)
 {
-    emp_table *t = make(&emp_paper_table1, "inception_v3", "cpu,gpu,expert,mincut,metis");
+    make(&emp_paper_table1, "inception_v3", "cpu,gpu,expert,mincut,metis");
 
     cr_assert_eq(t->row_count, 2);
     cr_expect_str_eq(t->row[0].spec, "inception_v3:batch=1");
@@ -107,14 +96,12 @@ Test(paper_sizes, table_1_has_two_rows_of_inception)
     cr_expect_eq(emp_table_compare_order(t).pairs, 0);
     cr_expect_not_null(strstr(t->impossible_note, "inception_v3 does 1.11 TFLOP"), "%s",
                        t->impossible_note);
-    emp_table_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(paper_sizes, other_sizes_have_the_impossible_ones)
 {
-    emp_table *t = make(&emp_paper_sensitivity, "inception_v3,resnet", "gpu");
-    int32_t    marked[EMP_ORIGIN_COUNT] = {0};
+    make(&emp_paper_sensitivity, "inception_v3,resnet", "gpu");
+    int32_t marked[EMP_ORIGIN_COUNT] = {0};
 
     for (int32_t r = 0; r < t->row_count; r++) {
         const emp_origin origin = emp_table_at(t, r, 0)->origin;
@@ -126,14 +113,11 @@ Test(paper_sizes, other_sizes_have_the_impossible_ones)
     cr_expect_eq(marked[EMP_ORIGIN_OTHER], 2);
     cr_expect_eq(marked[EMP_ORIGIN_INFERRED], 2, "Inception-V3 at 1 and 8");
     cr_expect_eq(marked[EMP_ORIGIN_PREDICTED], 3, "ResNet-152 at 16, 32 and 64");
-    emp_table_destroy(t);
 }
-
-/* ---- lower bounds ---- */
 
 Test(paper_sizes, cells_have_the_bound_that_holds_for_them)
 {
-    emp_table             *t = make(&emp_paper_table1, "rnnlm", "cpu,gpu,expert");
+    make(&emp_paper_table1, "rnnlm", "cpu,gpu,expert");
     const emp_table_bound *bound = &t->bound[0];
 
     cr_expect_gt(bound->any_s, 0.0);
@@ -143,13 +127,9 @@ Test(paper_sizes, cells_have_the_bound_that_holds_for_them)
         cr_expect(emp_table_at(t, 0, c)->keeps_gpu_kernels);
         cr_expect_geq(emp_table_at(t, 0, c)->shown, bound->gpu_kernels_s);
     }
-    emp_table_destroy(t);
 }
 
-/* ---- the relative form ---- */
-
-static void set(emp_table *t, int32_t r, int32_t c, double ours, double paper,
-                emp_origin origin)
+static void set(int32_t r, int32_t c, double ours, double paper, emp_origin origin)
 {
     emp_table_cell *cell = emp_table_at(t, r, c);
 
@@ -161,10 +141,9 @@ static void set(emp_table *t, int32_t r, int32_t c, double ours, double paper,
 }
 
 /* The second row's expert does not fit, and the third row has no reference. */
-static emp_table *make_relative(void)
+static void make_relative(void)
 {
     static const char *const titles[] = {"One", "Two", "Three"};
-    emp_table               *t = NULL;
 
     cr_assert_eq(emp_table_create(&t, 3, 3, NULL), EMP_OK);
     t->title = "Small.";
@@ -176,23 +155,22 @@ static emp_table *make_relative(void)
     t->column[1] =
         (emp_table_column){"Expert", "expert", .seed_count = 1, .has_paper = true};
     t->column[2] = (emp_table_column){"HDP", "hdp", .seed_count = 1, .has_paper = true};
-    set(t, 0, 0, 4.0, 8.0, EMP_ORIGIN_PREDICTED);
-    set(t, 0, 1, 2.0, 5.0, EMP_ORIGIN_PREDICTED);
-    set(t, 0, 2, 1.0, 2.0, EMP_ORIGIN_PREDICTED);
-    set(t, 1, 0, 4.0, 8.0, EMP_ORIGIN_INFERRED);
-    set(t, 1, 1, INFINITY, 5.0, EMP_ORIGIN_PREDICTED);
-    set(t, 1, 2, 1.0, 2.0, EMP_ORIGIN_INFERRED);
-    set(t, 2, 0, 4.0, NAN, EMP_ORIGIN_BARE);
-    set(t, 2, 1, 2.0, INFINITY, EMP_ORIGIN_PREDICTED);
-    set(t, 2, 2, 1.0, 2.0, EMP_ORIGIN_PREDICTED);
+    set(0, 0, 4.0, 8.0, EMP_ORIGIN_PREDICTED);
+    set(0, 1, 2.0, 5.0, EMP_ORIGIN_PREDICTED);
+    set(0, 2, 1.0, 2.0, EMP_ORIGIN_PREDICTED);
+    set(1, 0, 4.0, 8.0, EMP_ORIGIN_INFERRED);
+    set(1, 1, INFINITY, 5.0, EMP_ORIGIN_PREDICTED);
+    set(1, 2, 1.0, 2.0, EMP_ORIGIN_INFERRED);
+    set(2, 0, 4.0, NAN, EMP_ORIGIN_BARE);
+    set(2, 1, 2.0, INFINITY, EMP_ORIGIN_PREDICTED);
+    set(2, 2, 1.0, 2.0, EMP_ORIGIN_PREDICTED);
     t->bound[0] = (emp_table_bound){0.9, 0.9};
     emp_table_relate(t);
-    return t;
 }
 
 Test(paper_sizes, relative_cells_are_divided_on_both_sides)
 {
-    emp_table *t = make_relative();
+    make_relative();
 
     cr_expect_str_eq(t->command, "scripts/emplace table 0 --relative");
     cr_expect_eq(emp_table_reference(t, 0), 1);
@@ -213,41 +191,33 @@ Test(paper_sizes, relative_cells_are_divided_on_both_sides)
     cr_expect_float_eq(near.error_frac, 0.25, 1e-12);
     t->is_relative = false;
     cr_expect_eq(emp_table_agree(t).cells, 4);
-    emp_table_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_printed(const emp_table *t, emp_sheet_format format, const char *part)
+static void expect_printed(emp_sheet_format format, const char *part)
 {
-    char  *text = NULL;
-    size_t size = 0;
-    FILE  *out = open_memstream(&text, &size);
+    char *text = PRINTED(emp_table_print(out, t, format, &err));
 
-    cr_assert_eq(emp_table_print(out, t, format, NULL), EMP_OK);
-    fclose(out);
     cr_expect_not_null(strstr(text, part), "\"%s\" in:\n%s", part, text);
-    free(text);
 }
 
 Test(paper_sizes, all_forms_have_relative_figures_beside_the_papers)
 {
-    emp_table *t = make_relative();
+    make_relative();
 
-    expect_printed(t, EMP_SHEET_TEXT, "Each divided by the expert of its row.");
-    expect_printed(t, EMP_SHEET_MD,
+    expect_printed(EMP_SHEET_TEXT, "Each divided by the expert of its row.");
+    expect_printed(EMP_SHEET_MD,
                    "| One | 2 | 2.00 | 1.60 | 1.25 | 1.00 | 1.00 | 1.00 | 0.500 | 0.40 | "
                    "1.25 |");
-    expect_printed(t, EMP_SHEET_CSV,
+    expect_printed(EMP_SHEET_CSV,
                    "ratio,reference,ours_relative,min_relative,max_relative,"
                    "paper_relative,relative_ratio,");
-    expect_printed(t, EMP_SHEET_CSV, ",4,4,4,,8,0.5,expert,2,2,2,1.6,1.25,predicted,");
-    expect_printed(t, EMP_SHEET_CSV, ",1,1,1,,2,0.5,gpu,0.25,0.25,0.25,0.25,1,inferred,");
-    expect_printed(t, EMP_SHEET_JSON, "\"relative\": true");
-    expect_printed(t, EMP_SHEET_JSON, "\"paper_relative\": 1.6");
+    expect_printed(EMP_SHEET_CSV, ",4,4,4,,8,0.5,expert,2,2,2,1.6,1.25,predicted,");
+    expect_printed(EMP_SHEET_CSV, ",1,1,1,,2,0.5,gpu,0.25,0.25,0.25,0.25,1,inferred,");
+    expect_printed(EMP_SHEET_JSON, "\"relative\": true");
+    expect_printed(EMP_SHEET_JSON, "\"paper_relative\": 1.6");
     /* 0.4 of 2 s */
     expect_printed(
-        t, EMP_SHEET_TEXT,
+        EMP_SHEET_TEXT,
         "the paper's ratio of 0.40 to Expert would be 0.8000 s here, but no placement "
         "is");
-    emp_table_destroy(t);
 }

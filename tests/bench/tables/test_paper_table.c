@@ -3,16 +3,27 @@
  * kept and read again, wrong names are refused. Table 2: the paper's figures, and columns
  * that show different things of the same runs, on a small table made up here. All
  * definitions: whatever they name exists. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/tables/table.h"
 #include "run/methods.h"
 #include "tests/bench/counted.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
-TestSuite(paper_table, .init = counted_set_up, .fini = scratch_remove);
+static emp_table *t;
+
+static void tear_down(void)
+{
+    emp_table_destroy(t);
+    scratch_tear_down();
+}
+
+TestSuite(paper_table, .init = counted_set_up, .fini = tear_down);
+
+static void make(const emp_paper_table *definition, const emp_trials_params *params)
+{
+    emp_table_destroy(t);
+    t = NULL;
+    ASSERT_OK(emp_paper_table_make(&t, definition, params, &err));
+}
 
 static emp_trials_params make_params(void)
 {
@@ -26,9 +37,8 @@ static emp_trials_params make_params(void)
 Test(paper_table, has_what_is_chosen_beside_the_paper)
 {
     emp_trials_params params = make_params();
-    emp_table        *t = NULL;
 
-    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_table1, &params, &err));
+    make(&emp_paper_table1, &params);
     cr_expect_eq(counted_runs, 1 + 2); /* one by gpu, a seed each by random */
     cr_expect(t->row_count == 1 && t->column_count == 2);
     cr_expect_eq(emp_table_at(t, 0, 0)->paper_s, 1.57);
@@ -39,19 +49,16 @@ Test(paper_table, has_what_is_chosen_beside_the_paper)
     cr_expect_eq(emp_table_at(t, 0, 1)->run_count, 2);
     cr_expect_str_eq(t->command, "scripts/emplace table 1 --seeds 2 --rows rnnlm "
                                  "--methods gpu,random");
-    emp_table_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Only rows of the paper's own sizes can have been fitted; more words take longer. */
 Test(paper_table, other_sizes_are_predictions)
 {
     emp_trials_params params = make_params();
-    emp_table        *t = NULL;
 
     params.rows = "nmt2";
     params.arms = "cpu";
-    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err));
+    make(&emp_paper_sensitivity, &params);
     cr_assert_eq(t->row_count, 6);
     /* the CPU model's file says so */
     cr_expect_eq(emp_table_at(t, 0, 0)->origin, EMP_ORIGIN_FITTED);
@@ -62,10 +69,7 @@ Test(paper_table, other_sizes_are_predictions)
     cr_expect_str_eq(t->row[1].spec, "nmt:layers=2,vocab=32000,per_step_softmax=1");
     cr_expect_lt(emp_table_at(t, 1, 0)->shown, emp_table_at(t, 2, 0)->shown);
     cr_expect_lt(emp_table_at(t, 2, 0)->shown, emp_table_at(t, 3, 0)->shown);
-    emp_table_destroy(t);
 }
-
-/* ---- table 2 ---- */
 
 Test(paper_table, table_2_has_the_figures_of_the_paper)
 {
@@ -76,20 +80,20 @@ Test(paper_table, table_2_has_the_figures_of_the_paper)
         {"inception_v3", 0.22, 0.51, 0.65, 40.9}, {"resnet", 1.18, 1.18, 1.18, 0},
         {"rnnlm", 1.57, 1.57, 1.57, 0},           {"nmt2", 2.25, 3.72, 4.45, 62.7},
         {"nmt4", 3.20, 3.42, 6.91, 47.2},         {"nmt8", 6.35, 6.86, 7.23, 35.9}};
-    const emp_paper_table *t = emp_paper_table_find("2");
+    const emp_paper_table *two = emp_paper_table_find("2");
 
-    cr_assert_not_null(t);
-    cr_assert_eq(t->row_count, 6);
+    cr_assert_not_null(two);
+    cr_assert_eq(two->row_count, 6);
     for (int i = 0; i < 6; i++) {
-        double learned = t->column[3].paper(i);
-        cr_expect_str_eq(t->row[i].key, paper[i].task);
-        cr_expect_eq(t->column[0].paper(i), paper[i].best);
-        cr_expect_eq(t->column[1].paper(i), paper[i].median);
-        cr_expect_eq(t->column[2].paper(i), paper[i].worst);
-        cr_expect_float_eq(100 * t->column[4].paper(i), paper[i].improvement, 1e-9);
+        double learned = two->column[3].paper(i);
+        cr_expect_str_eq(two->row[i].key, paper[i].task);
+        cr_expect_eq(two->column[0].paper(i), paper[i].best);
+        cr_expect_eq(two->column[1].paper(i), paper[i].median);
+        cr_expect_eq(two->column[2].paper(i), paper[i].worst);
+        cr_expect_float_eq(100 * two->column[4].paper(i), paper[i].improvement, 1e-9);
         /* The baseline of the improvement: the best random grouping. */
-        cr_expect_float_eq(t->column[4].paper(i), 1 - learned / paper[i].best, 1e-3, "%s",
-                           paper[i].task);
+        cr_expect_float_eq(two->column[4].paper(i), 1 - learned / paper[i].best, 1e-3,
+                           "%s", paper[i].task);
     }
     cr_expect_null(emp_paper_table_find("3"));
 }
@@ -128,12 +132,11 @@ static const emp_paper_table small_table = {.name = "small",
 Test(paper_table, columns_show_different_things_of_the_same_runs)
 {
     emp_trials_params params = make_params();
-    emp_table        *t = NULL;
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
     params.is_full = true;
-    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+    make(&small_table, &params);
     cr_expect_eq(counted_runs, 4 + 2, "best and worst share runs, a gain has none");
     const emp_table_cell *best = emp_table_at(t, 0, 0), *worst = emp_table_at(t, 0, 1);
     const emp_table_cell *gain = emp_table_at(t, 0, 2), *many = emp_table_at(t, 0, 3);
@@ -148,88 +151,70 @@ Test(paper_table, columns_show_different_things_of_the_same_runs)
     cr_expect(isnan(worst->paper_s));
     cr_expect_str_eq(t->command, "scripts/emplace table small --full",
                      "columns have different numbers of seeds");
-    emp_table_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_note(const emp_table *t, const char *note, bool is_there)
+static void expect_note(const char *note, bool is_there)
 {
-    char *text = NULL;
-
-    ASSERT_PRINTED(text, emp_table_print(out, t, EMP_SHEET_MD, NULL));
+    char *text = PRINTED(emp_table_print(out, t, EMP_SHEET_MD, NULL));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
-    free(text);
 }
 
 /* The first seed of the random column was run, and the second one was not. */
 Test(paper_table, a_table_that_is_stopped_says_what_was_run)
 {
     emp_trials_params params = make_params();
-    emp_table        *t = NULL;
 
     params.jobs = counted_jobs_stopped(2);
     cr_assert_eq(emp_paper_table_make(&t, &emp_paper_table1, &params, NULL),
                  EMP_EINTERRUPTED);
-    expect_note(t, "- Partial: 2 of 3 runs were made.\n", true);
-    expect_note(t, "evaluations a run, 1 of 5 seeds.\n", true);
-    expect_note(t, "seeds 1 to", false);
-    emp_table_destroy(t);
+    expect_note("- Partial: 2 of 3 runs were made.\n", true);
+    expect_note("evaluations a run, 1 of 5 seeds.\n", true);
+    expect_note("seeds 1 to", false);
     params.jobs = counted_jobs(1);
-    ASSERT_OK(emp_paper_table_make(&t, &emp_paper_table1, &params, &err));
-    expect_note(t, "Partial", false);
-    expect_note(t, "seeds 1 to 2 of 5", true);
-    emp_table_destroy(t);
+    make(&emp_paper_table1, &params);
+    expect_note("Partial", false);
+    expect_note("seeds 1 to 2 of 5", true);
 }
 
-/* All rows and columns, and what is left out is said. */
 Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 {
     emp_trials_params params = make_params();
-    emp_table        *t = NULL;
 
     params.rows = params.arms = NULL;
     params.seed_count = 0;
     for (int is_full = 0; is_full < 2; is_full++) {
         params.is_full = is_full;
         counted_runs = 0;
-        ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+        make(&small_table, &params);
         if (!is_full) cr_expect_eq(counted_runs, 1 + 1);
         cr_expect_eq(t->column_count, 4);
-        expect_note(t, "This is a first table", !is_full);
-        expect_note(t, "3 evaluations a run, seed 1 of 4", !is_full);
-        expect_note(t, "5 of 9 evaluations a run, seed 1 of 2", !is_full);
-        expect_note(t, "9 evaluations a run, seeds 1 to 2", is_full);
-        emp_table_destroy(t);
+        expect_note("This is a first table", !is_full);
+        expect_note("3 evaluations a run, seed 1 of 4", !is_full);
+        expect_note("5 of 9 evaluations a run, seed 1 of 2", !is_full);
+        expect_note("9 evaluations a run, seeds 1 to 2", is_full);
     }
 }
 
 Test(paper_table, a_gain_needs_both_of_its_columns)
 {
     emp_trials_params params = make_params();
-    emp_table        *t = NULL;
 
     params.rows = NULL;
     params.arms = "gain,many";
     params.seed_count = 2;
-    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+    make(&small_table, &params);
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
     cr_expect_eq(counted_runs, 2);
-    expect_note(t, "\"Many\" and \"Best\": --methods many,few,gain", true);
-    emp_table_destroy(t);
+    expect_note("\"Many\" and \"Best\": --methods many,few,gain", true);
     params.arms = "gain";
-    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+    make(&small_table, &params);
     cr_expect_eq(counted_runs, 2, "alone it has no runs");
-    emp_table_destroy(t);
     params.arms = "many,few,gain";
     counted_runs = 0;
-    ASSERT_OK(emp_paper_table_make(&t, &small_table, &params, &err));
+    make(&small_table, &params);
     cr_expect_str_empty(t->gain_note);
-    emp_table_destroy(t);
 }
 
-/* ---- definitions ---- */
-
-/* The method exists, and takes the preset and the options. */
 static void expect_creates(const emp_problem *problem, const char *method,
                            const char *preset, const char *options)
 {
@@ -262,5 +247,4 @@ Test(paper_table, definitions_name_what_exists)
         }
     }
     emp_tasks_clear(&task, 1);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The printed forms of a small table against golden files. To renew them after a wanted
  * change: EMP_RENEW_GOLDEN=1 build/test/tests/bench/tables/test_table. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/file.h"
 #include "bench/tables/table.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
+
+static emp_table *t;
+
+static void tear_down(void)
+{
+    emp_table_destroy(t);
+    expect_all_freed();
+}
+
+TestSuite(table, .fini = tear_down);
 
 static emp_record fake_record(double best_s, double median_s)
 {
@@ -24,8 +29,7 @@ static emp_record fake_record(double best_s, double median_s)
     return r;
 }
 
-static void fill(emp_table *t, int32_t row, int32_t column, const double *best_s,
-                 int32_t count)
+static void fill(int32_t row, int32_t column, const double *best_s, int32_t count)
 {
     emp_record        record[3];
     const emp_record *records[3];
@@ -37,10 +41,8 @@ static void fill(emp_table *t, int32_t row, int32_t column, const double *best_s
     emp_table_fill(t, row, column, records, count);
 }
 
-static emp_table *make_table(void)
+static void make_table(void)
 {
-    emp_table *t = NULL;
-
     ASSERT_OK(emp_table_create(&t, 2, 6, NULL));
     t->title = "A small table.";
     t->source = "Nobody, Table 0";
@@ -72,19 +74,18 @@ static emp_table *make_table(void)
     emp_table_at(t, 1, 1)->paper_s = 17.0;
     emp_table_at(t, 1, 5)->paper_s = 100.0;
 
-    fill(t, 0, 0, (double[]){5.0}, 1);
-    fill(t, 0, 1, (double[]){INFINITY}, 1);
-    fill(t, 0, 2, (double[]){2.0, 1.0, 3.0}, 3);
-    fill(t, 0, 3, (double[]){0.123456}, 1);
-    fill(t, 0, 4, (double[]){8.0}, 1);
-    fill(t, 0, 5, (double[]){0.4, 0.4, 0.4}, 3);
-    fill(t, 1, 0, (double[]){120.0}, 1);
-    fill(t, 1, 1, (double[]){INFINITY}, 1);
-    fill(t, 1, 2, (double[]){2.0, INFINITY, INFINITY}, 3);
-    fill(t, 1, 4, (double[]){INFINITY}, 1);
-    fill(t, 1, 5, (double[]){90.0, INFINITY, 110.0}, 3); /* METIS has not been run */
+    fill(0, 0, (double[]){5.0}, 1);
+    fill(0, 1, (double[]){INFINITY}, 1);
+    fill(0, 2, (double[]){2.0, 1.0, 3.0}, 3);
+    fill(0, 3, (double[]){0.123456}, 1);
+    fill(0, 4, (double[]){8.0}, 1);
+    fill(0, 5, (double[]){0.4, 0.4, 0.4}, 3);
+    fill(1, 0, (double[]){120.0}, 1);
+    fill(1, 1, (double[]){INFINITY}, 1);
+    fill(1, 2, (double[]){2.0, INFINITY, INFINITY}, 3);
+    fill(1, 4, (double[]){INFINITY}, 1);
+    fill(1, 5, (double[]){90.0, INFINITY, 110.0}, 3); /* METIS has not been run */
     emp_table_trace_origins(t);
-    return t;
 }
 
 /* Prose below the table wraps in any terminal. */
@@ -102,15 +103,15 @@ static void expect_short_lines(char *text)
 Test(table, text_and_csv_are_the_golden_files)
 {
     static const char *const names[] = {"table.txt", "table.csv"};
-    emp_table               *t = make_table();
 
+    make_table();
     for (int i = 0; i < 2; i++) {
-        char   path[512], *got = NULL, *want = NULL;
-        size_t size;
-        ASSERT_PRINTED(
-            got, emp_table_print(out, t, i == 0 ? EMP_SHEET_TEXT : EMP_SHEET_CSV, &err));
-        snprintf(path, sizeof path, "%s/tests/bench/tables/golden/%s",
-                 getenv("EMP_SOURCE_DIR"), names[i]);
+        char *got = PRINTED(
+                 emp_table_print(out, t, i == 0 ? EMP_SHEET_TEXT : EMP_SHEET_CSV, &err)),
+             *want = NULL;
+        size_t      size;
+        const char *path = scratch_print("%s/tests/bench/tables/golden/%s",
+                                         getenv("EMP_SOURCE_DIR"), names[i]);
         if (getenv("EMP_RENEW_GOLDEN") != NULL) {
             FILE *renewed = fopen(path, "w");
             cr_assert_not_null(renewed);
@@ -121,11 +122,8 @@ Test(table, text_and_csv_are_the_golden_files)
         cr_expect_eq(strncmp(got, want, size), 0, "%s differs:\n%s", names[i], got);
         cr_expect_eq(strlen(got), size);
         if (i == 0) expect_short_lines(got);
-        free(got);
         emp_free(want);
     }
-    emp_table_destroy(t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* 10 < 20, 10 < 15, 10 < 20 and 15 < 20 hold, 20 > 15 does not; 20 = 20 is no order, and a fitted
@@ -139,12 +137,11 @@ Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
     } cells[6] = {{"a", 1, 10, EMP_ORIGIN_BARE}, {"b", 2, 20, EMP_ORIGIN_BARE},
                   {"c", 3, 15, EMP_ORIGIN_BARE}, {"d", 9, 5, EMP_ORIGIN_FITTED},
                   {"e", 4, 20, EMP_ORIGIN_BARE}, {"e", 4, 30, EMP_ORIGIN_BARE}};
-    emp_table *t = NULL;
 
     ASSERT_OK(emp_table_create(&t, 1, 6, &err));
     for (int32_t c = 0; c < 6; c++) {
         t->column[c].method = cells[c].method;
-        fill(t, 0, c, &cells[c].ours, 1);
+        fill(0, c, &cells[c].ours, 1);
         emp_table_at(t, 0, c)->paper_s = cells[c].paper;
         emp_table_at(t, 0, c)->origin = cells[c].origin;
     }
@@ -154,19 +151,17 @@ Test(table, order_counts_pairs_of_predictions_that_differ_in_the_paper)
     emp_table_order order = emp_table_compare_order(t);
     cr_expect_eq(order.pairs, 5 + 3, "%d", order.pairs);
     cr_expect_eq(order.same, 4 + 3, "%d", order.same);
-    emp_table_destroy(t);
 }
 
 /* A method that ends at the placement of a fitted cell predicts nothing. */
 Test(table, origins_of_cells)
 {
-    emp_table   *t = NULL;
     const double ours[5] = {1, 1, 2, 3, 1}, paper[5] = {4, 5, 6, NAN, NAN};
 
     ASSERT_OK(emp_table_create(&t, 1, 5, NULL));
     for (int32_t c = 0; c < 5; c++) {
         t->column[c].method = "m";
-        fill(t, 0, c, &ours[c], 1);
+        fill(0, c, &ours[c], 1);
         emp_table_at(t, 0, c)->paper_s = paper[c];
     }
     emp_table_at(t, 0, 0)->origin = EMP_ORIGIN_FITTED;
@@ -175,14 +170,11 @@ Test(table, origins_of_cells)
                                 EMP_ORIGIN_PREDICTED, EMP_ORIGIN_BARE, EMP_ORIGIN_BARE};
     for (int32_t c = 0; c < 5; c++)
         cr_expect_eq(emp_table_at(t, 0, c)->origin, want[c], "cell %d", c);
-    emp_table_destroy(t);
 }
 
 Test(table, create_survives_every_allocation_failure)
 {
-    emp_table *t = NULL;
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_table_create(&t, 3, 4, NULL),
                                       cr_assert_null(t));
-    emp_table_destroy(t);
 }

@@ -3,13 +3,8 @@
  * the runs, and the whole that reads them. */
 #include "bench/transfer/transfer.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/bench/counted.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 #define SMALL \
     "width=8,type_width=4,graph_layers=1,layers=1,heads=2,hidden=8,segment=16,samples=8"
@@ -38,7 +33,6 @@ static emp_transfer_table *make(const emp_transfer_params *params)
     return table;
 }
 
-/* Sum of the step times of the trained learner, and of the untrained one. */
 static double sum_of(const emp_transfer_table *table, const char *arm)
 {
     double sum = 0.0;
@@ -55,7 +49,6 @@ static void expect_file(const char *pattern)
     char *name = scratch_find(pattern);
 
     cr_expect_not_null(name, "%s", pattern);
-    free(name);
 }
 
 Test(bench_transfer, imitation_is_a_training_of_its_own)

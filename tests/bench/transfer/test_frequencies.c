@@ -2,10 +2,8 @@
 /* Does the table put ops where most of their kind were, whatever the GPUs were called? */
 #include "bench/transfer/transfer.h"
 
-#include <string.h>
-
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { SMALL = 6, LARGE = 11, EXAMPLES = 2 };
 

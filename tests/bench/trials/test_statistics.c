@@ -2,13 +2,10 @@
 /* Are intervals, tests and ranks those of the books, of other people's programs, and of
  * brute force? */
 #include <gsl/gsl_cdf.h>
-#include <math.h>
 
 #include "base/rng.h"
 #include "bench/trials/statistics.h"
-#include "tests/support/survive.h"
-
-/* ---- intervals ---- */
+#include "tests/test.h"
 
 /* A resample's median is the lowest of n values when most draws are: of 5 with a chance of
  * 5.8 %, of 7 with 1.0 %, and of 7 the lowest two with 11 %. So 2.5 % lies at the lowest of
@@ -41,13 +38,10 @@ Test(interval, of_few_values_is_their_range)
 
     for (int32_t n = 1; n <= EMP_INTERVAL_LEAST; n++) {
         const emp_interval at = emp_median_interval(value, n, 1);
-        const bool         is_range = at.low == value[0] && at.high == value[n - 1];
-        cr_expect_eq(is_range, n < EMP_INTERVAL_LEAST, "%d values: %g .. %g", n, at.low,
-                     at.high);
+        cr_expect_eq(at.low == value[0] && at.high == value[n - 1],
+                     n < EMP_INTERVAL_LEAST, "%d values: %g .. %g", n, at.low, at.high);
     }
 }
-
-/* ---- ratios ---- */
 
 Test(ratio, is_the_geometric_mean_in_its_interval)
 {
@@ -80,8 +74,6 @@ Test(ratio, ends_are_where_the_bootstrap_distribution_has_them)
     cr_expect_float_eq(log(ratio.high) * N, high, 1 + 1e-9, "%g", log(ratio.high) * N);
 }
 
-/* ---- ranks ---- */
-
 Test(rank, equal_values_share_their_mean)
 {
     const double value[] = {3, 1, 3, INFINITY, INFINITY};
@@ -91,8 +83,6 @@ Test(rank, equal_values_share_their_mean)
     emp_rank_all(rank, value, 5);
     for (int i = 0; i < 5; i++) cr_expect_eq(rank[i], expected[i], "rank %d", i);
 }
-
-/* ---- Wilcoxon's test ---- */
 
 static double wilcoxon(const double *difference, int32_t count)
 {
@@ -213,8 +203,6 @@ Test(wilcoxon, survives_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_wilcoxon(&p, difference, 3, NULL), );
 }
 
-/* ---- many tests ---- */
-
 Test(holm, steps_down_and_keeps_equal_values_equal)
 {
     static const double cases[][2][5] = {
@@ -232,8 +220,6 @@ Test(holm, steps_down_and_keeps_equal_values_equal)
         }
     }
 }
-
-/* ---- Friedman's test ---- */
 
 /* Hollander and Wolfe, 1973, 140ff: rounding first base, three ways; R's friedman.test()
  * says chi-squared = 11.143, p = 0.003805. */
@@ -366,8 +352,6 @@ Test(friedman, p_is_that_of_shuffled_rows)
     cr_expect_float_eq(test.p, p, 0.006, "%g, shuffled %g", test.p, p);
 }
 
-/* ---- Nemenyi's critical difference ---- */
-
 /* Demsar, 2006, Table 5 a: critical values of the two-tailed test for 2 to 10 classifiers. The
  * difference of six rows of k is q sqrt(k (k + 1) / 36). */
 Test(nemenyi, critical_values_of_the_table)
@@ -390,10 +374,8 @@ Test(nemenyi, critical_values_of_the_table)
 /* The range of two values is that of |z| sqrt 2. */
 Test(nemenyi, two_by_the_closed_form)
 {
-    double q = gsl_cdf_ugaussian_Qinv(0.025);
-
-    cr_expect_float_eq(emp_nemenyi_difference(2, 24, 0.05), q * sqrt(6 / (6.0 * 24)),
-                       1e-9);
+    cr_expect_float_eq(emp_nemenyi_difference(2, 24, 0.05),
+                       gsl_cdf_ugaussian_Qinv(0.025) * sqrt(6 / (6.0 * 24)), 1e-9);
     cr_expect(isnan(emp_nemenyi_difference(1, 24, 0.05)));
     /* of Demsar's example */
     cr_expect_float_eq(emp_nemenyi_difference(4, 14, 0.05), 1.25, 0.005);

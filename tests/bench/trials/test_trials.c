@@ -3,11 +3,8 @@
  * reported, and every failed allocation leaves nothing behind. */
 #include "bench/trials/trials.h"
 
-#include <math.h>
-
 #include "tests/bench/counted.h"
-#include "tests/support/status.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 #define TASK(key, layers)                                                        \
     {                                                                            \
@@ -17,7 +14,7 @@
 enum { TASKS = 2, SEEDS = 3 };
 static const emp_task two[TASKS] = {TASK("one", 1), TASK("two", 2)};
 
-TestSuite(trials, .init = counted_set_up, .fini = scratch_remove);
+TestSuite(trials, .init = counted_set_up, .fini = scratch_tear_down);
 
 static emp_status run_grid(emp_trials *trials, emp_trials_tasks *tasks, emp_error *err)
 {
@@ -37,10 +34,10 @@ static emp_status run_grid(emp_trials *trials, emp_trials_tasks *tasks, emp_erro
 
 Test(trials, a_cell_has_one_run_for_each_seed)
 {
-    emp_trials       trials = {0};
-    emp_trials_tasks tasks = {0};
-    double           step_s[EMP_TRIALS_SEEDS];
-    int32_t          count;
+    SCOPED(emp_trials, emp_trials_clear) trials = {0};
+    SCOPED(emp_trials_tasks, emp_trials_tasks_clear) tasks = {0};
+    double  step_s[EMP_TRIALS_SEEDS];
+    int32_t count;
 
     ASSERT_OK(run_grid(&trials, &tasks, &err));
     cr_expect_str_eq(tasks.runtime, "tf-r1.3");
@@ -57,9 +54,6 @@ Test(trials, a_cell_has_one_run_for_each_seed)
     cr_expect_eq(step_s[0], trials.job[SEEDS].record.best_step_time_s);
     trials.job[SEEDS].record.is_feasible = false;
     cr_expect(isinf(emp_trials_summary(&trials, 2).median), "nothing fits");
-    emp_trials_clear(&trials);
-    emp_trials_tasks_clear(&tasks);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static emp_status fail_at_odd(void *context, int32_t item, emp_error *err)
@@ -84,12 +78,11 @@ static void expect_chosen(const char *rows, int32_t count, const char *first)
     static const emp_task batches[] = {{"net", "Net, 1", "net:batch=1", "k40x2", 2, NULL},
                                        {"net", "Net, 8", "net:batch=8", "k40x2", 2, NULL},
                                        {"other", "Other", "gpt2", "k40x2", 2, NULL}};
-    emp_trials_tasks      tasks = {0};
+    SCOPED(emp_trials_tasks, emp_trials_tasks_clear) tasks = {0};
 
-    MUST(emp_trials_choose(&tasks, batches, 3, rows, NULL, "no row", &why));
+    ASSERT_OK(emp_trials_choose(&tasks, batches, 3, rows, NULL, "no row", &err));
     cr_expect_eq(tasks.count, count, "%s", rows);
     cr_expect_str_eq(tasks.task[0].spec, first);
-    emp_trials_tasks_clear(&tasks);
 }
 
 Test(trials, tasks_of_one_key_are_named_by_their_spec)
@@ -99,8 +92,8 @@ Test(trials, tasks_of_one_key_are_named_by_their_spec)
     expect_chosen("net", 2, "net:batch=1");
     expect_chosen("net:batch=8", 1, "net:batch=8");
     expect_chosen("other,net:batch=8", 2, "net:batch=8");
-    cr_expect_eq(emp_trials_choose(&none, two, TASKS, "gpt3", NULL, "no row", &why),
-                 EMP_EINVAL);
+    EXPECT_REFUSED(emp_trials_choose(&none, two, TASKS, "gpt3", NULL, "no row", &err),
+                   EMP_EINVAL, "gpt3");
 }
 
 static emp_status choose_and_reserve(emp_error *err)
@@ -122,5 +115,4 @@ cleanup:
 Test(trials, survives_every_allocation_failure)
 {
     SURVIVES_EVERY_ALLOCATION_FAILURE(choose_and_reserve(NULL), );
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A step that is simulated with what its own ops took: only what the schedule adds is left of an error. Measurements are
  * made up from what a model says of every op. */
-#include <math.h>
-#include <string.h>
-
 #include "bench/validate/validate.h"
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static task              net;
 static emp_replay_result r;
@@ -17,7 +14,6 @@ static bool is_group(emp_device_id d)
     return net.machine->device[d].kind == EMP_DEVICE_GPU;
 }
 
-/* Every kernel takes \a factor times what is predicted of it. */
 static void measure(double factor)
 {
     const emp_graph *g = net.graph;
@@ -43,13 +39,7 @@ static void measure(double factor)
 
 static double predict(void)
 {
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-
-    ASSERT_OK(emp_sim_create(&sim, net.problem, &err));
-    ASSERT_OK(emp_sim_run(sim, net.device_of_op, &result, &err));
-    emp_sim_destroy(sim);
-    return 1e-9 * (double)result.step_time_ns;
+    return 1e-9 * (double)problem_step(net.problem, net.device_of_op).step_time_ns;
 }
 
 static double schedule(void)

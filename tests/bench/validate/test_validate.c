@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Statistics against values worked out by hand; placements to judge by. */
-#include <math.h>
-#include <string.h>
-
 #include "bench/validate/diverse.h"
 #include "bench/validate/validate.h"
-#include "graphs/load.h"
 #include "replay/planner/planner.h"
-#include "tests/support/survive.h"
+#include "tests/support/problems.h"
+#include "tests/test.h"
 
-static void check_memory(void) { expect_all_freed(); }
-
-TestSuite(validate, .fini = check_memory);
+TestSuite(validate, .fini = expect_all_freed);
 
 static emp_validation_case timed(double predicted_s, double measured_s)
 {
@@ -230,46 +225,40 @@ Test(validate, a_measured_time_of_nothing_is_an_error)
     EXPECT_REFUSED(emp_validation_summarize(&s, &c, 1, &err), EMP_EINVAL, "metis");
 }
 
-/* ---- on a problem ------------------------------------------------------------------ */
+static task             net;
+static const emp_graph *step;
+static emp_device_id   *base, *first, *second;
 
-static emp_graph     *step;
-static emp_machine   *machine;
-static emp_problem   *problem;
-static emp_device_id *base, *first, *second;
+static emp_device_id *room(void)
+{
+    return EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+}
 
 static void create_problem(void)
 {
-    emp_runtime runtime;
-
-    ASSERT_OK(emp_source_load(&step, NULL, NULL,
-                              "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", &err));
-    ASSERT_OK(emp_machine_load(&machine, "cpu2", &err));
-    ASSERT_OK(emp_runtime_init(&runtime, "replay-cpu", &err));
-    ASSERT_OK(emp_problem_create(&problem, step, machine, &runtime, "nmt", &err));
-    base = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
-    first = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
-    second = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
-    cr_assert(base != NULL && first != NULL && second != NULL);
+    task_create(&net, "nmt:layers=2,units=32,batch=4,steps=3,vocab=200", "cpu2",
+                "replay-cpu");
+    step = net.graph;
+    base = net.device_of_op;
+    first = room();
+    second = room();
     for (int32_t op = 0; op < step->op_count; op++) base[op] = 1;
-    emp_problem_legalize(problem, base);
+    emp_problem_legalize(net.problem, base);
 }
 
 static void destroy_problem(void)
 {
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(step);
-    emp_free(base);
+    task_destroy(&net);
     emp_free(first);
     emp_free(second);
-    check_memory();
+    expect_all_freed();
 }
 
 TestSuite(diverse, .init = create_problem, .fini = destroy_problem);
 
 static void deal(emp_device_id *out, char *name, int32_t index, uint64_t seed)
 {
-    ASSERT_OK(emp_diverse_placement(out, name, problem, base, index, seed, &err));
+    ASSERT_OK(emp_diverse_placement(out, name, net.problem, base, index, seed, &err));
 }
 
 static int32_t moved(const emp_device_id *a, const emp_device_id *b)
@@ -290,7 +279,7 @@ Test(diverse, placements_differ_are_legal_and_come_again)
         deal(first, name, i, 1);
         deal(second, other, i, 1);
         cr_expect_arr_eq(first, second, bytes, "%s", name);
-        emp_problem_legalize(problem, second);
+        emp_problem_legalize(net.problem, second);
         cr_expect_arr_eq(first, second, bytes, "%s is not legal", name);
         for (int32_t k = 0; k < i; k++) {
             deal(second, other, k, 1);
@@ -304,7 +293,7 @@ Test(diverse, placements_differ_are_legal_and_come_again)
 /* All on one device, its sum; and each device has its own. */
 Test(diverse, rooflines_are_sums_of_each_device)
 {
-    const emp_device *gpu = &machine->device[1];
+    const emp_device *gpu = &net.machine->device[1];
     double            sum_s = 0.0, half_s[3] = {0};
 
     for (int32_t op = 0; op < step->op_count; op++) {
@@ -317,9 +306,9 @@ Test(diverse, rooflines_are_sums_of_each_device)
         half_s[second[op]] += s;
     }
     for (int32_t op = 0; op < step->op_count; op++) first[op] = 1;
-    cr_expect_float_eq(emp_guess_roofline_s(problem, first), sum_s, 1e-12);
-    cr_expect_float_eq(emp_guess_roofline_s(problem, second), fmax(half_s[1], half_s[2]),
-                       1e-12);
+    cr_expect_float_eq(emp_guess_roofline_s(net.problem, first), sum_s, 1e-12);
+    cr_expect_float_eq(emp_guess_roofline_s(net.problem, second),
+                       fmax(half_s[1], half_s[2]), 1e-12);
     cr_expect_lt(fmax(half_s[1], half_s[2]), sum_s);
 }
 
@@ -329,12 +318,12 @@ Test(diverse, copies_take_their_links_one_after_the_other)
     double           sum_s = 0.0;
 
     for (int32_t op = 0; op < step->op_count; op++) first[op] = 1 + op / 8 % 2;
-    emp_problem_legalize(problem, first);
-    ASSERT_OK(emp_replay_plan_from_problem(&plan, problem, first, &err));
+    emp_problem_legalize(net.problem, first);
+    ASSERT_OK(emp_replay_plan_from_problem(&plan, net.problem, first, &err));
     cr_assert_gt(plan->copy_count, 10);
     for (int32_t c = 0; c < plan->copy_count; c++) {
         int32_t          from = emp_replay_memory_of_place(plan, plan->copy[c].tensor);
-        const emp_route *r = &machine->route[from][plan->copy[c].to];
+        const emp_route *r = &net.machine->route[from][plan->copy[c].to];
         sum_s += r->latency_s + (double)plan->copy[c].bytes / r->bytes_per_s;
     }
     cr_expect_float_eq(emp_guess_copies_s(plan), sum_s, 1e-12);
@@ -344,20 +333,20 @@ Test(diverse, copies_take_their_links_one_after_the_other)
 /* Constants of the machine change nothing of what is dealt. */
 Test(diverse, placements_dealt_on_a_plain_machine_do_not_change_with_constants)
 {
-    emp_runtime  runtime = problem->runtime;
+    emp_runtime  runtime = net.problem->runtime;
     emp_machine *plain[2];
     emp_problem *dealt[2];
     char         name[EMP_DIVERSE_NAME_BYTES];
     size_t       bytes = (size_t)step->op_count * sizeof *first;
 
     for (int i = 0; i < 2; i++) {
-        plain[i] = emp_diverse_machine(machine);
+        plain[i] = emp_diverse_machine(net.machine);
         cr_assert_not_null(plain[i]);
         ASSERT_OK(emp_problem_create(&dealt[i], step, plain[i], &runtime, "nmt", &err));
-        machine->device[1].gemm_per_wave_s *= 3.0;
-        machine->device[1].kernel_minimum_s *= 9.0;
-        machine->link[0].bytes_per_s *= 0.1;
-        machine->link[0].latency_s += 1e-3;
+        net.machine->device[1].gemm_per_wave_s *= 3.0;
+        net.machine->device[1].kernel_minimum_s *= 9.0;
+        net.machine->link[0].bytes_per_s *= 0.1;
+        net.machine->link[0].latency_s += 1e-3;
     }
     for (int32_t i = 0; i < 20; i++) {
         ASSERT_OK(emp_diverse_placement(first, name, dealt[0], base, i, 1, &err));
@@ -386,15 +375,16 @@ Test(diverse, op_times_are_summed_by_type)
         bool is_product = strcmp(step->type_name[step->type[op]], "MatMul") == 0;
         r.op_s[at++] = is_product ? 0.25f : -1.0f;
         products += is_product;
-        if (is_product) predicted_s += 1e-9 * (double)problem->costs->gpu[op].compute_ns;
+        if (is_product)
+            predicted_s += 1e-9 * (double)net.problem->costs->gpu[op].compute_ns;
     }
-    ASSERT_OK(emp_validation_add_ops(&types, problem, base, &r, &err));
+    ASSERT_OK(emp_validation_add_ops(&types, net.problem, base, &r, &err));
     cr_expect_eq(types.count, 1, "the others were not timed");
     cr_expect_str_eq(types.type[0].type, "MatMul");
     cr_expect_eq(types.type[0].count, products);
     cr_expect_float_eq(types.type[0].measured_s, 0.25 * products, 1e-9);
     cr_expect_float_eq(types.type[0].predicted_s, predicted_s, 1e-12);
     r.op_count--;
-    cr_expect_eq(emp_validation_add_ops(&types, problem, base, &r, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_validation_add_ops(&types, net.problem, base, &r, NULL), EMP_EINVAL);
     emp_replay_result_clear(&r);
 }

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A validation that is saved has every figure of every device in its columns, and what was
  * measured can be read from its CSV again. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "bench/validate/validate.h"
 #include "run/store/checkpoint.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { ROWS = 5 };
 
@@ -58,13 +53,7 @@ static void set_up(void)
     emp_store_silence();
 }
 
-static void tear_down(void)
-{
-    scratch_remove();
-    expect_all_freed();
-}
-
-TestSuite(validation_file, .init = set_up, .fini = tear_down);
+TestSuite(validation_file, .init = set_up, .fini = scratch_tear_down);
 
 static emp_status save(emp_error *err)
 {
@@ -130,7 +119,7 @@ static void write_csv(void)
 
 Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
 {
-    emp_validation_record      r = {0};
+    SCOPED(emp_validation_record, emp_validation_record_clear) r = {0};
     const emp_validation_case *c;
 
     write_csv();
@@ -153,7 +142,6 @@ Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
     cr_expect(c->keeps_rates);
     cr_expect_null(emp_validation_record_find(&r, "nmt", "gpu", cases[0].hash));
     cr_expect_null(emp_validation_record_find(&r, "rnnlm:a=1,b=2", "gpu", 1));
-    emp_validation_record_clear(&r);
 }
 
 #define HEAD                                                                       \
@@ -175,23 +163,20 @@ Test(validation_file, what_is_no_record_is_refused)
                  {HEAD ROW(FF, "0", "1", "1.5"), "peak_bytes is \"1.5\""}};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char                  path[SCRATCH_PATH_BYTES];
-        emp_validation_record r = {0};
-        scratch_write_text(path, sizeof path, "v.csv", texts[i].text);
-        EXPECT_REFUSED(emp_validation_record_load(&r, path, &err), EMP_EFORMAT,
-                       texts[i].part);
-        emp_validation_record_clear(&r);
+        SCOPED(emp_validation_record, emp_validation_record_clear) r = {0};
+        EXPECT_REFUSED(
+            emp_validation_record_load(&r, scratch_file("v.csv", texts[i].text), &err),
+            EMP_EFORMAT, texts[i].part);
     }
 }
 
 Test(validation_file, no_placement_is_no_record)
 {
-    emp_sheet empty;
+    SCOPED(emp_sheet, emp_sheet_clear) empty;
 
     emp_validation_sheet_init(&empty, "nmt");
     cr_expect_eq(emp_validation_save(scratch_path("v.h5"), &empty, &origin, NULL),
                  EMP_EINVAL);
-    emp_sheet_clear(&empty);
     cr_expect_null(scratch_find("*"), "nothing is written");
 }
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Weights and optimizers whose home is a host: do steps agree with closed forms (bytes over the link, compute hidden or not),
  * and is the lower bound below them? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/cli/emplace.h"
+#include "tests/test.h"
 
 TestSuite(homes, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -17,45 +13,38 @@ static const double layer_bytes = 12.0 * HIDDEN * HIDDEN * 2.0,
 
 static void write_machine(const char *bandwidth)
 {
-    char text[512];
-
-    snprintf(
-        text, sizeof text,
-        "description: \"a card in a desktop computer\"\nnodes:\n"
-        "  - {name: \"host\"}\ndevices:\n"
-        "  - {model: \"ryzen-16\", at: \"host\"}\n"
-        "  - {model: \"rtx3060\", at: \"host\", bandwidth: \"%s\", latency: \"10 us\"}\n",
-        bandwidth);
-    emplace_write("card.yaml", text);
+    emplace_write("card.yaml",
+                  scratch_print("description: \"a card in a desktop computer\"\nnodes:\n"
+                                "  - {name: \"host\"}\ndevices:\n"
+                                "  - {model: \"ryzen-16\", at: \"host\"}\n"
+                                "  - {model: \"rtx3060\", at: \"host\", bandwidth: "
+                                "\"%s\", latency: \"10 us\"}\n",
+                                bandwidth));
 }
 
 static void write_encoder(void)
 {
-    emplace_write("encoder.json",
-                  "{\"model_type\":\"bert\",\"architectures\":[\"BertModel\"],"
-                  "\"hidden_size\":4096,\"num_hidden_layers\":30,"
-                  "\"num_attention_heads\":32,\"intermediate_size\":16384,"
-                  "\"hidden_act\":\"gelu\",\"vocab_size\":30522,"
-                  "\"max_position_embeddings\":512,\"type_vocab_size\":2,"
-                  "\"torch_dtype\":\"float16\"}");
+    scratch_write_json(
+        "encoder.json",
+        "{'model_type':'bert','architectures':['BertModel'],'hidden_size':4096,"
+        "'num_hidden_layers':30,'num_attention_heads':32,'intermediate_size':16384,"
+        "'hidden_act':'gelu','vocab_size':30522,'max_position_embeddings':512,"
+        "'type_vocab_size':2,'torch_dtype':'float16'}");
 }
 
 static void write_decoder(void)
 {
-    emplace_write("llama.json", "{\"model_type\":\"llama\",\"hidden_size\":4096,"
-                                "\"intermediate_size\":11008,\"num_attention_heads\":32,"
-                                "\"num_hidden_layers\":8,\"num_key_value_heads\":32,"
-                                "\"torch_dtype\":\"bfloat16\",\"vocab_size\":8000,"
-                                "\"tie_word_embeddings\":false}");
+    scratch_write_json(
+        "llama.json",
+        "{'model_type':'llama','hidden_size':4096,'intermediate_size':11008,"
+        "'num_attention_heads':32,'num_hidden_layers':8,'num_key_value_heads':32,"
+        "'torch_dtype':'bfloat16','vocab_size':8000,'tie_word_embeddings':false}");
 }
 
 static json_t *simulate(const char *spec)
 {
-    char command[512];
-
-    snprintf(command, sizeof command,
-             "simulate %s -m card.yaml -p gpu -r graph-launch --format json", spec);
-    return emplace_json(command);
+    return emplace_json(scratch_print(
+        "simulate %s -m card.yaml -p gpu -r graph-launch --format json", spec));
 }
 
 static void expect_near(const json_t *step, double closed_form, double share)
@@ -82,7 +71,6 @@ Test(homes, an_encoder_that_the_link_keeps_waiting_takes_the_time_of_its_bytes)
     /* buffers of two layers, and activations */
     cr_expect(number_at(step, "peak_bytes/gpu:0") < 2.2 * layer_bytes);
     cr_expect(number_at(step, "peak_bytes/gpu:0") > 1.8 * layer_bytes);
-    json_decref(step);
 }
 
 Test(homes, an_encoder_that_computes_for_longer_hides_its_copies)
@@ -102,9 +90,6 @@ Test(homes, an_encoder_that_computes_for_longer_hides_its_copies)
                 busy + (LAYERS * layer_bytes + pooler_bytes) / 25e9 +
                     6 * LAYERS * 2 * latency,
                 0.03);
-    json_decref(serial);
-    json_decref(step);
-    json_decref(held);
 }
 
 /* A card that cannot hold the weights streams them in less time than the bound of those that hold theirs, which says so; the
@@ -131,37 +116,30 @@ Test(homes, a_bound_says_whether_it_covers_streaming)
                    "Bounds are for weights on the device that reads them; home=any");
     emplace_prints("simulate " ENCODER ON " -p gpu",
                    "for weights on the device that reads them");
-    json_decref(small);
-    json_decref(any);
-    json_decref(held);
-    json_decref(step);
 #undef ON
 #undef ENCODER
 }
 
-/* Each matrix is placed; those on the card stay there. */
 Test(homes, a_placement_chooses_the_home_of_each_matrix)
 {
     write_encoder();
     write_machine("10 GB/s");
-    emplace_write(
+    scratch_write_json(
         "half.yaml",
-        "format: \"emplace-placement-1\"\nrules:\n"
-        "  - {regex: \"layer[.](1[5-9]|2[0-9])[.].*[.]weight$\", device: \"cpu:0\"}\n"
-        "default: \"gpu:0\"\n");
+        "format: 'emplace-placement-1'\nrules:\n"
+        "  - {regex: 'layer[.](1[5-9]|2[0-9])[.].*[.]weight$', device: 'cpu:0'}\n"
+        "default: 'gpu:0'\n");
     json_t *step = emplace_json(
-        "simulate hf:path=encoder.json,phase=prefill,batch=1,seq=128,home=any "
-        "-m card.yaml -p half.yaml -r graph-launch --format json");
+        "simulate hf:path=encoder.json,phase=prefill,batch=1,seq=128,home=any -m "
+        "card.yaml -p half.yaml -r graph-launch --format json");
 
     cr_expect(json_is_true(json_at(step, "feasible")));
     cr_expect(fabs(number_at(step, "traffic_bytes") / (15 * layer_bytes) - 1.0) < 0.001);
     cr_expect(number_at(step, "peak_bytes/gpu:0") > 15 * layer_bytes);
     /* two layers more have buffers */
     cr_expect(number_at(step, "peak_bytes/gpu:0") < 18 * layer_bytes);
-    json_decref(step);
 }
 
-/* A method finds a home for each matrix where the card cannot hold all. */
 Test(homes, a_method_chooses_the_home_of_each_matrix)
 {
     write_encoder();
@@ -177,8 +155,6 @@ Test(homes, a_method_chooses_the_home_of_each_matrix)
     cr_expect(json_is_true(json_at(chosen, "feasible")));
     cr_expect(number_at(chosen, "step_time_s") < number_at(streamed, "step_time_s"));
     cr_expect(number_at(chosen, "lower_bound_s") <= number_at(chosen, "step_time_s"));
-    json_decref(streamed);
-    json_decref(chosen);
     emplace_refuses("place nmt:layers=2 -m k40x2 --method gpu --decide devices,home",
                     "--decide devices,home is of an hf: spec without home=");
     emplace_refuses("place nmt:layers=2 -m k40x2 --method gpu --decide home",
@@ -201,27 +177,24 @@ Test(homes, options_of_llama_cpp_leave_matrices_on_the_host)
 /* vLLM is given the step's sequences and tokens, and the GiB of weights that a card leaves to its host: as many as the host holds. */
 Test(homes, options_of_vllm_leave_as_many_bytes_on_the_host)
 {
-    emplace_write("big.json", "{\"model_type\":\"llama\",\"hidden_size\":4096,"
-                              "\"intermediate_size\":11008,\"num_attention_heads\":32,"
-                              "\"num_hidden_layers\":40,\"num_key_value_heads\":32,"
-                              "\"torch_dtype\":\"bfloat16\",\"vocab_size\":8000,"
-                              "\"tie_word_embeddings\":false}");
+    scratch_write_json(
+        "big.json",
+        "{'model_type':'llama','hidden_size':4096,'intermediate_size':11008,"
+        "'num_attention_heads':32,'num_hidden_layers':40,'num_key_value_heads':32,"
+        "'torch_dtype':'bfloat16','vocab_size':8000,'tie_word_embeddings':false}");
     write_machine("10 GB/s");
-    json_t *found = emplace_json("place hf:path=big.json,phase=decode,batch=3,seq=512 "
-                                 "-m card.yaml -r graph-launch --decide devices,home "
+    json_t *found = emplace_json("place hf:path=big.json,phase=decode,batch=3,seq=512 -m "
+                                 "card.yaml -r graph-launch --decide devices,home "
                                  "--method m-etf --out best.vllm.sh --format json");
-    char    flags[128];
 
     cr_expect(json_is_true(json_at(found, "feasible")));
     cr_expect(number_at(found, "peak_bytes/cpu:0") > 4e9);
-    snprintf(flags, sizeof flags,
-             "--max-num-seqs 3 --max-model-len 512 --cpu-offload-gb %.2f",
-             number_at(found, "peak_bytes/cpu:0") / 1073741824.0);
-    emplace_expect_file("best.vllm.sh", flags);
-    json_decref(found);
+    emplace_expect_file(
+        "best.vllm.sh",
+        scratch_print("--max-num-seqs 3 --max-model-len 512 --cpu-offload-gb %.2f",
+                      number_at(found, "peak_bytes/cpu:0") / 1073741824.0));
 }
 
-/* Micro-batches of a prompt stream the weights again. */
 Test(homes, each_micro_batch_streams_the_weights_again)
 {
     static const char config[] =
@@ -235,17 +208,14 @@ Test(homes, each_micro_batch_streams_the_weights_again)
                  head = 1000.0 * 1024 * 2.0,
                  unread = (2.0 * 1024 * 1024 + 3.0 * 1024 * 4096) * 2.0;
     for (int32_t rounds = 1; rounds <= 4; rounds *= 2) {
-        char spec[128];
-        snprintf(spec, sizeof spec,
-                 "hf:path=decoder.json,phase=prefill,batch=1,seq=512,ubatch=%d,home=host",
-                 512 / rounds);
-        json_t *step = simulate(spec);
+        json_t *step = simulate(scratch_print(
+            "hf:path=decoder.json,phase=prefill,batch=1,seq=512,ubatch=%d,home=host",
+            512 / rounds));
         /* and the rows of the table, 2 KiB a token; the last layer of a micro-batch that is not the last gives keys and
          * values only */
         const double bytes =
             rounds * layers - (rounds - 1) * unread + head + 512 * 2048.0;
         cr_expect(fabs(number_at(step, "traffic_bytes") / bytes - 1.0) < 0.001);
-        json_decref(step);
     }
 }
 
@@ -253,23 +223,21 @@ Test(homes, each_micro_batch_streams_the_weights_again)
  * github.com/ggml-org/llama.cpp), with 19.0 GiB of weights; today's q3_k_l has 22.6. */
 Test(homes, mixtral_streams_its_weights_as_llama_cpp_does)
 {
-    emplace_write("mixtral.json",
-                  "{\"model_type\":\"mixtral\",\"hidden_size\":4096,"
-                  "\"intermediate_size\":14336,\"num_attention_heads\":32,"
-                  "\"num_hidden_layers\":32,\"num_key_value_heads\":8,"
-                  "\"num_local_experts\":8,\"num_experts_per_tok\":2,"
-                  "\"vocab_size\":32000,\"torch_dtype\":\"bfloat16\"}");
+    scratch_write_json("mixtral.json",
+                       "{'model_type':'mixtral','hidden_size':4096,"
+                       "'intermediate_size':14336,'num_attention_heads':32,"
+                       "'num_hidden_layers':32,'num_key_value_heads':8,"
+                       "'num_local_experts':8,'num_experts_per_tok':2,'vocab_size':32000,"
+                       "'torch_dtype':'bfloat16'}");
     write_machine("23.9 GB/s");
     json_t *step = emplace_json(
-        "simulate hf:path=mixtral.json,phase=prefill,batch=1,seq=1024,quant=q3_k_l,"
-        "sample=host,home=host,ahead=0 -m card.yaml -p gpu -r llama-cpp --format json");
+        "simulate "
+        "hf:path=mixtral.json,phase=prefill,batch=1,seq=1024,quant=q3_k_l,sample=host,"
+        "home=host,ahead=0 -m card.yaml -p gpu -r llama-cpp --format json");
 
     cr_expect(fabs(number_at(step, "step_time_s") / 4.23 - 1.0) < 0.3);
     cr_expect(number_at(step, "lower_bound_s") < number_at(step, "step_time_s"));
-    json_decref(step);
 }
-
-/* ---- caches ---- */
 
 /* Keys and values of 8 layers, 8 sequences of 2048 tokens, 4096 numbers of 2 bytes each. */
 static const double cache_bytes = 2.0 * 8 * 8 * 2048 * 4096 * 2;
@@ -297,10 +265,6 @@ Test(homes, a_cache_on_a_host_takes_the_time_of_its_bytes)
         fabs((number_at(held, "peak_bytes/gpu:0") - number_at(slow, "peak_bytes/gpu:0")) /
                  (cache_bytes * 6 / 8) -
              1.0) < 0.03);
-    json_decref(fast);
-    json_decref(serial);
-    json_decref(slow);
-    json_decref(held);
 #undef DECODE
 }
 
@@ -315,13 +279,9 @@ Test(homes, a_prompt_fills_the_cache_of_a_host)
 
     cr_expect(fabs(number_at(step, "traffic_bytes") / cache_bytes - 1.0) < 0.001);
     expect_near(step, number_at(held, "step_time_s"), 0.03);
-    json_decref(step);
-    json_decref(held);
     emplace_refuses("graph hf:path=llama.json,phase=train,cache=host",
                     "cache=host keeps keys and values on a host: it needs phase=prefill");
 }
-
-/* ---- optimizers ---- */
 
 /* Bytes that the update of a parameter moves in host memory, at 4 x 16.6 GB/s: three states twice, a gradient and a weight. */
 static const double parameters =
@@ -344,8 +304,6 @@ Test(homes, an_optimizer_on_a_host_takes_the_time_of_its_memory)
     expect_near(step, number_at(step, "busy_s/gpu:0") + update, 0.03);
     cr_expect(number_at(step, "peak_bytes/cpu:0") > 12 * parameters);
     cr_expect(fabs(number_at(step, "traffic_bytes") / (4 * parameters) - 1.0) < 0.01);
-    json_decref(step);
-    json_decref(held);
 }
 
 Test(homes, an_optimizer_behind_a_slow_link_takes_the_time_of_its_bytes)
@@ -356,7 +314,6 @@ Test(homes, an_optimizer_behind_a_slow_link_takes_the_time_of_its_bytes)
 
     /* all gradients before the first update, all weights behind it */
     expect_near(step, 4 * parameters / 1e9, 0.03);
-    json_decref(step);
 }
 
 /* All matrices but the table come in for the forward and for the backward pass, and gradients go out meanwhile. */
@@ -378,8 +335,6 @@ Test(homes, training_behind_a_slow_link_takes_the_time_of_its_weights)
     cr_expect(number_at(step, "peak_bytes/gpu:0") <
               number_at(held, "peak_bytes/gpu:0") - 0.5 * 2 * parameters);
     cr_expect(number_at(step, "peak_bytes/cpu:0") > 14 * parameters);
-    json_decref(held);
-    json_decref(step);
 #undef TRAIN
 }
 
@@ -396,8 +351,6 @@ Test(homes, training_that_computes_for_longer_hides_its_weights)
 
     expect_near(step, busy + update, 0.03);
     expect_near(serial, busy + update + 2 * streamed / 200e9, 0.03);
-    json_decref(serial);
-    json_decref(step);
 #undef TRAIN
 }
 

@@ -1,37 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Pipelines that serve and train, in even stages and in others: do they take, hold and gain as public threads have it, within
  * 30 %, and as their closed forms say? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "tests/cli/emplace.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(served, .init = emplace_set_up, .fini = emplace_tear_down);
 
 /* Rules for stages of so many layers; embedding on the first, head on the last. */
 static void write_stages(const char *name, const int32_t *layers, int32_t count)
 {
-    char    text[8192];
-    int32_t at = 0;
-    int     end = snprintf(text, sizeof text,
-                           "format: \"emplace-placement-1\"\nrules:\n"
-                               "  - {glob: \"*embed_tokens*\", device: \"gpu:0\"}\n");
+    int32_t     at = 0;
+    const char *rules = "format: \"emplace-placement-1\"\nrules:\n"
+                        "  - {glob: \"*embed_tokens*\", device: \"gpu:0\"}\n";
 
     for (int32_t i = 0; i < count; i++) {
-        end +=
-            snprintf(text + end, sizeof text - (size_t)end, "  - {regex: \"layers[.](");
+        const char *numbers = "";
         for (int32_t k = 0; k < layers[i]; k++)
-            end += snprintf(text + end, sizeof text - (size_t)end, "%s%d",
-                            k > 0 ? "|" : "", at++);
-        end += snprintf(text + end, sizeof text - (size_t)end,
-                        ")[.]\", device: \"gpu:%d\"}\n", i);
+            numbers = scratch_print("%s%s%d", numbers, k > 0 ? "|" : "", at++);
+        rules = scratch_print("%s  - {regex: \"layers[.](%s)[.]\", device: \"gpu:%d\"}\n",
+                              rules, numbers, i);
     }
-    snprintf(text + end, sizeof text - (size_t)end, "default: \"gpu:%d\"\n", count - 1);
-    emplace_write(name, text);
+    emplace_write(name, scratch_print("%sdefault: \"gpu:%d\"\n", rules, count - 1));
 }
 
 static void expect_within(double value, double measured, double share)
@@ -44,32 +35,31 @@ Test(served, the_head_makes_the_last_of_even_stages_the_longest)
 {
     static const int32_t even[8] = {8, 8, 8, 8, 8, 8, 8, 8};
 
-    emplace_write("qwen.json",
-                  "{\"model_type\":\"qwen3\",\"hidden_size\":5120,"
-                  "\"intermediate_size\":25600,\"num_attention_heads\":64,"
-                  "\"num_hidden_layers\":64,\"num_key_value_heads\":8,\"head_dim\":128,"
-                  "\"torch_dtype\":\"bfloat16\",\"vocab_size\":151936,"
-                  "\"tie_word_embeddings\":false}");
+    scratch_write_json(
+        "qwen.json",
+        "{'model_type':'qwen3','hidden_size':5120,'intermediate_size':25600,"
+        "'num_attention_heads':64,'num_hidden_layers':64,'num_key_value_heads':8,"
+        "'head_dim':128,'torch_dtype':'bfloat16','vocab_size':151936,"
+        "'tie_word_embeddings':false}");
     write_stages("even.yaml", even, 8);
-    json_t *load = emplace_json(
-        "simulate hf:path=qwen.json,phase=decode,batch=64,seq=1,quant=fp8 -m h20x8 "
-        "-p even.yaml --no-bound --format json");
+    json_t *load =
+        emplace_json("simulate hf:path=qwen.json,phase=decode,batch=64,seq=1,quant=fp8 "
+                     "-m h20x8 -p even.yaml --no-bound --format json");
 
     expect_within(1e3 * number_at(load, "busy_s/gpu:3"), 3.15, 0.3);
     expect_within(1e3 * number_at(load, "busy_s/gpu:7"), 3.90, 0.3);
     cr_expect(number_at(load, "busy_s/gpu:7") > 1.2 * number_at(load, "busy_s/gpu:6"));
-    json_decref(load);
 }
 
 static double tokens_that_fit(const char *placement)
 {
-    char command[512];
-
-    snprintf(command, sizeof command,
-             "simulate hf:path=llama.json,phase=decode,batch=256,dtype=bf16,sample=top-p "
-             "-m l4x8.yaml -r vllm.yaml -p %s --no-bound --fit seq --format json",
-             placement);
-    return 256.0 * emplace_number(command, "value");
+    return 256.0 *
+           emplace_number(scratch_print("simulate hf:path=llama.json,phase=decode,"
+                                        "batch=256,dtype=bf16,sample=top-p -m l4x8.yaml "
+                                        "-r vllm.yaml -p %s --no-bound --fit seq "
+                                        "--format json",
+                                        placement),
+                          "value");
 }
 
 /* github.com/vllm-project/vllm, pull request 6920: 1476 and 3078 blocks of 16 tokens. */
@@ -105,36 +95,35 @@ Test(served, fewer_layers_beside_the_head_leave_room_for_more_tokens)
 /* github.com/pytorch/torchtitan, pull request 2113: 981 tokens a second where even stages have 761. */
 Test(served, stages_that_balance_the_head_train_faster)
 {
-    static const char spec[] =
+    static const char form[] =
         "simulate transformer:layers=12,hidden=4096,heads=32,kv_heads=8,inner=14336,"
-        "gated=1,tied=0,vocab=128256,seq=2048,pp=4,micro_batches=8";
-    char balanced[512], even[512];
+        "gated=1,tied=0,vocab=128256,seq=2048,pp=4,micro_batches=8%s -m rtx3090x4 "
+        "--format json";
+    const double even = emplace_number(scratch_print(form, ""), "step_time_s");
+    const double balanced =
+        emplace_number(scratch_print(form, ",stages=4,4,3,1"), "step_time_s");
 
-    snprintf(even, sizeof even, "%s -m rtx3090x4 --format json", spec);
-    snprintf(balanced, sizeof balanced, "%s,stages=4,4,3,1 -m rtx3090x4 --format json",
-             spec);
-    expect_within(emplace_number(even, "step_time_s") /
-                      emplace_number(balanced, "step_time_s"),
-                  981.0 / 761.0, 0.3);
+    expect_within(even / balanced, 981.0 / 761.0, 0.3);
 }
 
 Test(served, tokens_are_drawn_where_the_spec_says)
 {
-    emplace_write("small.json", "{\"model_type\":\"llama\",\"hidden_size\":64,"
-                                "\"intermediate_size\":128,\"num_attention_heads\":4,"
-                                "\"num_hidden_layers\":1,\"vocab_size\":1000}");
+    scratch_write_json("small.json",
+                       "{'model_type':'llama','hidden_size':64,'intermediate_size':128,"
+                       "'num_attention_heads':4,'num_hidden_layers':1,"
+                       "'vocab_size':1000}");
     emplace_prints("graph hf:path=small.json,phase=decode,batch=4,sample=top-p",
                    "SampleTopP");
     emplace_prints("graph hf:path=small.json,phase=decode,batch=4,sample=host",
                    "SampleToken");
     /* 33 bytes of each logit and its float32, when what the layer needed is gone */
     const double drawn = emplace_number(
-        "simulate hf:path=small.json,phase=decode,batch=4096,seq=1,sample=top-p "
-        "-m h20x8 -p gpu --no-bound --format json",
+        "simulate hf:path=small.json,phase=decode,batch=4096,seq=1,sample=top-p -m h20x8 "
+        "-p gpu --no-bound --format json",
         "peak_bytes/gpu:0");
     const double left =
-        emplace_number("simulate hf:path=small.json,phase=decode,batch=4096,seq=1 "
-                       "-m h20x8 -p gpu --no-bound --format json",
+        emplace_number("simulate hf:path=small.json,phase=decode,batch=4096,seq=1 -m "
+                       "h20x8 -p gpu --no-bound --format json",
                        "peak_bytes/gpu:0");
     cr_expect(drawn - left > 32.0 * 4096 * 1000);
     cr_expect(drawn - left < 37.1 * 4096 * 1000);

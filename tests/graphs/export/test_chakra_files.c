@@ -2,19 +2,12 @@
 /* A placed step as Chakra's traces: does our own reader find the same work on each device, and has every
  * message both of its ends? */
 #define _GNU_SOURCE /* memmem() */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "baselines/baselines.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/proto/wire.h"
 #include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(chakra_files, .init = scratch_create, .fini = graph_tear_down);
 
@@ -32,8 +25,6 @@ typedef struct {
     node *node;
     int   count;
 } trace;
-
-/* ---- a reader of its own ---- */
 
 static emp_cursor cursor_on(emp_slice bytes)
 {
@@ -81,12 +72,10 @@ static void read_node(node *n, emp_slice bytes)
 
 static trace read_trace(emp_device_id device)
 {
-    char   name[32];
     size_t size = 0;
     trace  t = {calloc(NODES_MAX, sizeof(node)), -1};
 
-    snprintf(name, sizeof name, "t.%d.et", device);
-    char *bytes = scratch_read(name, &size);
+    char *bytes = scratch_bytes(scratch_print("t.%d.et", device), &size);
     for (emp_cursor c = cursor_on((emp_slice){bytes, size}); c.at < c.end; t.count++) {
         uint64_t length;
         cr_assert_lt(t.count, (int)NODES_MAX);
@@ -94,7 +83,6 @@ static trace read_trace(emp_device_id device)
         if (t.count >= 0) read_node(&t.node[t.count], (emp_slice){c.at, (size_t)length});
         c.at += length;
     }
-    free(bytes);
     return t;
 }
 
@@ -106,7 +94,6 @@ static const node *find(const trace *t, const char *name)
     return NULL;
 }
 
-/* The end of a message in the trace of its other device. */
 static const node *find_end(const trace *t, int64_t type, int64_t tag)
 {
     const node *found = NULL;
@@ -124,8 +111,6 @@ static emp_status write_files(const task *t, emp_error *err)
     return emp_chakra_write(scratch_path("t"), t->problem, t->device_of_op, err);
 }
 
-/* ---- the same work ---- */
-
 static emp_time_ns work_of(const task *t, emp_device_id device)
 {
     emp_time_ns sum = 0;
@@ -136,15 +121,13 @@ static emp_time_ns work_of(const task *t, emp_device_id device)
     return sum;
 }
 
-/* Simulates the trace of a device where it ran. */
 static emp_time_ns busy_of_file(emp_device_id device, bool is_cpu)
 {
-    task        read = {0};
+    SCOPED(task, task_destroy) read = {0};
     emp_error   err = {0};
     emp_runtime runtime;
-    char        name[32];
 
-    snprintf(name, sizeof name, "t.%d.et", device);
+    const char *name = scratch_print("t.%d.et", device);
     cr_assert_eq(emp_source_load(&read.graph, NULL, NULL, scratch_path(name), &err),
                  EMP_OK);
     cr_assert_eq(emp_machine_create(&read.machine, "one", 1, 1, INT64_C(1) << 40, &err),
@@ -154,39 +137,35 @@ static emp_time_ns busy_of_file(emp_device_id device, bool is_cpu)
     for (emp_op_id op = 0; op < read.graph->op_count; op++)
         read.device_of_op[op] = is_cpu ? 0 : 1;
     emp_sim_result result = task_run(&read);
-    task_destroy(&read);
     return emp_sim_result_busy_ns(&result, is_cpu ? 0 : 1);
 }
 
 Test(chakra_files, each_device_has_the_same_work_when_it_is_read_back)
 {
-    task      t = {0};
-    emp_error err = {0};
+    SCOPED(task, task_destroy) t = {0};
 
     task_create(&t, "nmt:layers=2,src_steps=2,tgt_steps=2", "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = op % 7 % 3;
     emp_problem_legalize(t.problem, t.device_of_op);
-    cr_assert_eq(write_files(&t, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(write_files(&t, &err));
     for (emp_device_id d = 0; d < 3; d++) {
         emp_time_ns work = work_of(&t, d), read = busy_of_file(d, d == 0);
         cr_expect_gt(work, 1000000, "device %d has something to do", d);
         cr_expect_leq(llabs(read - work), 500, "device %d: %ld ns, read %ld", d,
                       (long)work, (long)read);
     }
-    task_destroy(&t);
 }
 
 Test(chakra_files, every_message_has_both_ends_and_every_dependency_is_in_the_file)
 {
-    task      t = {0};
-    trace     traces[3];
-    emp_error err = {0};
-    int       message_count = 0;
+    task  t = {0};
+    trace traces[3];
+    int   message_count = 0;
 
     task_create(&t, "rnnlm:layers=1,units=64,steps=2", "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = op % 3;
     emp_problem_legalize(t.problem, t.device_of_op);
-    cr_assert_eq(write_files(&t, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(write_files(&t, &err));
     for (emp_device_id d = 0; d < 3; d++) traces[d] = read_trace(d);
     for (int d = 0; d < 3; d++) {
         for (int i = 0; i < traces[d].count; i++) {
@@ -213,8 +192,6 @@ Test(chakra_files, every_message_has_both_ends_and_every_dependency_is_in_the_fi
     task_destroy(&t);
 }
 
-/* ---- by hand ---- */
-
 /* The first op goes to the second device twice, but is sent once. The third op waits for the second. */
 Test(chakra_files, a_small_step_is_as_by_hand)
 {
@@ -223,14 +200,13 @@ Test(chakra_files, a_small_step_is_as_by_hand)
         {.device = 1, .weight = 100},
         {.device = 2, .input_count = 1, .input = {0}, .control = 2},
         {.device = 2, .input_count = 2, .input = {0, 2}, .weight = 140}};
-    task        t = {0};
+    SCOPED(task, task_destroy) t = {0};
     emp_runtime runtime = tiny_list_scheduling();
-    emp_error   err = {0};
     trace       traces[3];
 
     task_create_tiny(&t, ops, 4, &runtime);
     for (int i = 0; i < 4; i++) t.device_of_op[i] = ops[i].device;
-    cr_assert_eq(write_files(&t, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(write_files(&t, &err));
     for (emp_device_id d = 0; d < 3; d++) traces[d] = read_trace(d);
     cr_expect_eq(traces[0].count, 1);
     cr_expect_eq(find(&traces[0], "idle")->us, 0);
@@ -241,13 +217,12 @@ Test(chakra_files, a_small_step_is_as_by_hand)
     cr_expect_eq(first->us, 2, "1500 ns");
     cr_expect_eq(second->us, 1, "1000 ns, of which half a microsecond is told already");
     cr_expect_eq(first->is_cpu, 0);
-    char name[300];
-    snprintf(name, sizeof name, "send gpu:1/%s", first->name);
+    const char *name = scratch_print("send gpu:1/%s", first->name);
     cr_expect_eq(find(&traces[1], name)->size, 256);
     cr_expect_eq(find(&traces[1], name)->dep[0], first->id);
-    snprintf(name, sizeof name, "receive gpu:0/%s", first->name);
+    name = scratch_print("receive gpu:0/%s", first->name);
     const node *data = find(&traces[2], name);
-    snprintf(name, sizeof name, "receive gpu:0/%s", second->name);
+    name = scratch_print("receive gpu:0/%s", second->name);
     const node *word = find(&traces[2], name);
     cr_expect_eq(word->size, 1);
     const node *third = find(&traces[2], t.graph->name[2]);
@@ -258,23 +233,17 @@ Test(chakra_files, a_small_step_is_as_by_hand)
     cr_expect_eq(last->dep_count, 2);
     cr_expect_eq(last->dep[0] + last->dep[1], data->id + third->id);
     for (emp_device_id d = 0; d < 3; d++) free(traces[d].node);
-    task_destroy(&t);
 }
 
 Test(chakra_files, a_failure_leaves_all_files_as_they_were)
 {
-    task      t = task_chain(16);
-    emp_error err = {0};
-    char      path[SCRATCH_PATH_BYTES];
+    SCOPED(task, task_destroy) t = task_chain(16);
+    char path[SCRATCH_PATH_BYTES];
 
     scratch_write_text(path, sizeof path, "t.0.et", "mine");
-    SURVIVES_EVERY_ALLOCATION_FAILURE(write_files(&t, NULL), {
-        char *bytes = scratch_read("t.0.et", NULL);
-        cr_assert_str_eq(bytes, "mine");
-        free(bytes);
-    });
-    cr_expect_eq(emp_chakra_write(scratch_path("no/t"), t.problem, t.device_of_op, &err),
-                 EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "no/t.0.et"), "%s", err.msg);
-    task_destroy(&t);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        write_files(&t, NULL), { cr_assert_str_eq(scratch_text("t.0.et"), "mine"); });
+    EXPECT_REFUSED(
+        emp_chakra_write(scratch_path("no/t"), t.problem, t.device_of_op, &err), EMP_EIO,
+        "no/t.0.et");
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/read_memory.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
+#include "tests/test.h"
 
 emp_reading read_memory_begin(memory_reading *m, const void *bytes, size_t size,
                               const emp_option *options)

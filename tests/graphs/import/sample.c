@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/graphs/import/read_memory.h"
+#include "tests/support/scratch.h"
 
 static void write_const(proto_writer *w, const char *name, const int64_t *values,
                         int count, int rank)
@@ -79,8 +80,6 @@ void sample_write_nodes(proto_writer *w)
     proto_plain_node(w, "train", "NoOp", "^update");
     proto_plain_node(w, "save/restore", "NoOp", "^w/Assign");
 }
-
-/* ---- text ---- */
 
 static char   text[1 << 16];
 static size_t text_size;
@@ -162,17 +161,13 @@ const char *sample_text(const char *statements)
     text_size = 0;
     put("%s", "");
     while (*statements != '\0') {
-        char   statement[512];
         size_t length = strcspn(statements, ";");
-        snprintf(statement, sizeof statement, "%.*s", (int)length, statements);
-        put_statement(statement, &is_function);
+        put_statement(scratch_print("%.*s", (int)length, statements), &is_function);
         statements += length + (statements[length] == ';');
     }
     if (is_function) put("} }\n");
     return text;
 }
-
-/* ---- files ---- */
 
 const char *sample_path(void)
 {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // AttrValues: every case is read from wire format and from text, with the same result.
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/import/attrs.h"
 #include "graphs/import/container.h"
 #include "tests/support/proto_writer.h"
+#include "tests/test.h"
 
 enum { SYNTAXES = 2 };
 
@@ -39,9 +37,7 @@ static emp_status read_attrs(void (*write)(proto_writer *), bool is_text,
 
 static void read_ok(void (*write)(proto_writer *), int syntax, emp_node_attrs *node)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(read_attrs(write, syntax == 1, node, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(read_attrs(write, syntax == 1, node, &err));
 }
 
 static void write_attrs(proto_writer *w)
@@ -277,10 +273,8 @@ Test(attrs, names_the_attribute_that_is_wrong)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int syntax = 0; syntax < SYNTAXES; syntax++) {
             emp_node_attrs node = {0};
-            emp_error      err = {0};
-            cr_expect_eq(read_attrs(cases[i].write, syntax == 1, &node, &err),
-                         EMP_EFORMAT);
-            cr_expect_not_null(strstr(err.msg, cases[i].message), "%s", err.msg);
+            EXPECT_REFUSED(read_attrs(cases[i].write, syntax == 1, &node, &err),
+                           EMP_EFORMAT, cases[i].message);
             emp_node_attrs_clear(&node);
         }
     }

@@ -5,11 +5,12 @@
 
 #include "tests/graphs/import/read_memory.h"
 #include "tests/graphs/import/sample.h"
+#include "tests/test.h"
 
 static void fuzz(bool is_text)
 {
-    proto_writer w = {.is_text = is_text};
-    emp_graph   *g = NULL;
+    SCOPED(proto_writer, proto_clear) w = {.is_text = is_text};
+    emp_graph *g = NULL;
 
     size_t graph = proto_begin(&w, 2, "graph_def");
     sample_write_nodes(&w);
@@ -17,7 +18,6 @@ static void fuzz(bool is_text)
     cr_assert_eq(sample_read(&g, w.data, w.size, NULL), EMP_OK);
     emp_graph_destroy(g);
     read_memory_damaged(w.data, w.size, sample_read);
-    proto_clear(&w);
 }
 
 Test(fuzz, damaged_wire_format_is_an_error_or_a_graph) { fuzz(false); }

@@ -4,10 +4,6 @@
  * written as GraphDefs; with EMP_PEERS=1 they are TensorFlow's. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/collections.h"
 #include "base/mem.h"
@@ -16,7 +12,7 @@
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
 #include "tests/support/problems.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(made, .init = scratch_create, .fini = graph_tear_down);
 
@@ -47,18 +43,15 @@ static void expect_variable(const emp_graph *graph, const char *name, const char
     cr_expect_str_eq(text, shape, "%s: %s, not %s", name, text, shape);
 }
 
-/* A variable, and its slots, which have its shape; returns their number. */
 static int32_t expect_variable_and_slots(const emp_graph *graph, const fact_table *t)
 {
     int32_t count = 1;
-    char   *slots = t->cell[3], name[512];
+    char   *slots = t->cell[3];
 
     expect_variable(graph, t->cell[1], t->cell[2]);
     for (char *slot; strcmp(t->cell[3], "-") != 0 && (slot = strsep(&slots, ",")) != NULL;
-         count++) {
-        snprintf(name, sizeof name, "%s/%s", t->cell[1], slot);
-        expect_variable(graph, name, t->cell[2]);
-    }
+         count++)
+        expect_variable(graph, scratch_print("%s/%s", t->cell[1], slot), t->cell[2]);
     return count;
 }
 
@@ -166,8 +159,6 @@ GRAPH_TEST(are_the_workload_once_more)
     emp_graph_destroy(workload);
 }
 
-/* ---- steps ---- */
-
 /* Placements depend on op names only, so both graphs get the same one. */
 enum { RULES = 3 }; /* all on the CPU, all on a GPU, scattered by a hash of the name */
 
@@ -183,34 +174,30 @@ static void apply_rule(int rule, const emp_problem *p, emp_device_id *device)
 
 static void simulate(const emp_graph *whole, emp_time_ns *time_ns, double *flops)
 {
-    task        t = {0};
+    SCOPED(task, task_destroy) t = {0};
     emp_runtime runtime;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_graph_prune(&t.graph, whole, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&t.machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_graph_prune(&t.graph, whole, &err));
+    ASSERT_OK(emp_machine_load(&t.machine, "k40x2", &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
     task_pose(&t, &runtime, "twin");
     for (int rule = 0; rule < RULES; rule++) {
         apply_rule(rule, t.problem, t.device_of_op);
         time_ns[rule] = task_run(&t).step_time_ns;
     }
     *flops = t.graph->flops;
-    task_destroy(&t);
 }
 
 static double apart(double a, double b) { return fabs(a / b - 1.0); }
 
-/* A graph that comes from a file costs and takes what its generated twin does. */
 GRAPH_TEST(equal_their_generated_twins)
 {
     emp_graph  *imported = load(g), *generated = NULL;
     emp_time_ns time_imported[RULES], time_generated[RULES];
     double      flops_imported, flops_generated;
     double      tolerance = fact_is_peer() ? 1.0 : 0.0;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_workload_build(&generated, g->spec, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_workload_build(&generated, g->spec, &err));
     simulate(imported, time_imported, &flops_imported);
     simulate(generated, time_generated, &flops_generated);
 
@@ -225,8 +212,6 @@ GRAPH_TEST(equal_their_generated_twins)
     emp_graph_destroy(generated);
 }
 
-/* ---- workloads ---- */
-
 /* Small graphs of each attention and architecture. */
 Test(variants, equal_what_tensorflow_made)
 {
@@ -234,11 +219,9 @@ Test(variants, equal_what_tensorflow_made)
     int32_t    count = 0;
 
     for (fact_table_open(&t, "tensorflow_variants.tsv"); fact_table_next(&t); count++) {
-        emp_error   err = {0};
         emp_graph  *graph = NULL;
         const char *digest = t.cell[0], *spec = t.cell[2];
-        cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec,
-                     err.msg);
+        ASSERT_OK(emp_workload_build(&graph, spec, &err));
         cr_expect_eq(graph->op_count, strtol(t.cell[1], NULL, 10), "%s: %d nodes", spec,
                      graph->op_count);
         fact_expect_nodes(spec, digest, graph);

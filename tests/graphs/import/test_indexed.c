@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The real files of ../shared: node and edge counts are those that independent tools counted,
  * and files of other formats load, or are refused in one sentence. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
+#include "tests/test.h"
 
 TestSuite(indexed, .fini = graph_tear_down);
 

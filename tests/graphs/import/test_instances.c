@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Benchmark instances: is every cost the file's, in both formats, and is every fault one sentence
  * that names the line, or the node or edge and its key? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/graph/graph_builder.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/read_memory.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 /* Nodes 7 -> 3 -> 12 of the forward pass, 7 -> 12; 3 and 12 have backward counterparts; 9 has no
  * kernel on a GPU and no class. */
@@ -68,7 +63,6 @@ static emp_graph *load(const char *text, emp_import_devices *devices)
     return graph_keep(graph_import(scratch_path("instance"), NULL, devices));
 }
 
-/* Times, and bytes that are kept, held and copied. */
 static void expect_op(const emp_graph *g, const char *name, int64_t gpu_ns,
                       int64_t cpu_ns, int64_t copy_ns, int64_t persistent_bytes,
                       int64_t held_bytes, int64_t copy_bytes)
@@ -192,8 +186,6 @@ Test(instances, doppler_costs_are_the_files)
     cr_expect_eq(g->op[0].kinds, EMP_KIND_CPU | EMP_KIND_GPU);
 }
 
-/* ---- faults ---- */
-
 struct fault {
     const char *text, *from, *to; /* the first place of `from` becomes `to` */
     const char *part;             /* of the message */
@@ -298,8 +290,6 @@ Test(instances, survive_every_allocation_failure)
         graph_survives(scratch_path("instance"));
     }
 }
-
-/* ---- damage ---- */
 
 static read_memory_fn *reader;
 

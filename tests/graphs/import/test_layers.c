@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Measured layers as pipelines: do steps take what a hand computes, in time and in memory, and is
  * every fault of a table or a spec one sentence? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <emplace/problem.h>
@@ -16,7 +13,7 @@
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 #include "tests/graphs/graphs.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 enum { MS = 1000000, BLOCK = 4096, MICRO_BATCHES_MAX = 9, STAGES_MAX = 5 };
 
@@ -32,12 +29,9 @@ TestSuite(layers, .init = scratch_create, .fini = graph_tear_down);
 
 static const char *spec_of(const char *text, const char *options)
 {
-    static char spec[1024];
-
     scratch_write("layers.csv", text, strlen(text));
-    snprintf(spec, sizeof spec, "layers:path=%s%s%s", scratch_path("layers.csv"),
-             options[0] == '\0' ? "" : ",", options);
-    return spec;
+    return scratch_print("layers:path=%s%s%s", scratch_path("layers.csv"),
+                         options[0] == '\0' ? "" : ",", options);
 }
 
 typedef struct {
@@ -50,11 +44,9 @@ static emp_problem *pose(const emp_graph *graph, const emp_machine *machine)
 {
     emp_runtime *runtime = NULL;
     emp_problem *problem = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_runtime_load(&runtime, "ideal", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, runtime, "", &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_runtime_load(&runtime, "ideal", &err));
+    ASSERT_OK(emp_problem_create(&problem, graph, machine, runtime, "", &err));
     emp_runtime_destroy(runtime);
     return problem;
 }
@@ -101,8 +93,6 @@ static step simulate(const char *options, const char *second)
     release(machine, problem);
     return of;
 }
-
-/* ---- steps by hand ---- */
 
 #define TWO_STAGES "stages=1+1,micro_batches=3,microbatch=1"
 #define REPLICAS   "replicas=2,stages=2,schedule=1f1b,micro_batches=2,microbatch=1"
@@ -167,8 +157,6 @@ Test(layers, replicas_may_share_the_optimizer)
     cr_expect_eq(whole.peak_bytes[1] - of.peak_bytes[1], 2 * 524288 * 4);
 }
 
-/* ---- device models ---- */
-
 Test(layers, gpus_take_the_times_of_their_models)
 {
     emp_graph *graph = graph_load(spec_of(table, "microbatch=1"), NULL, NULL);
@@ -218,13 +206,11 @@ Test(layers, an_all_reduce_takes_what_the_device_model_says)
     emp_machine *machine = NULL;
     emp_form     form;
     double       seconds;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_load(&machine, "dgx-a100", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&machine, "dgx-a100", &err));
     emp_problem      *problem = pose(graph, machine);
     const emp_device *gpu = emp_machine_first(machine, EMP_DEVICE_GPU);
-    cr_assert_eq(emp_exchange_time(&seconds, &form, gpu, &exchange, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_exchange_time(&seconds, &form, gpu, &exchange, &err));
     emp_op_id op = graph_find(graph, "gradients/replica3/stage0/all_reduce");
     cr_expect_eq(emp_problem_op_time_ns(problem, op, 1), emp_ns_of_seconds(seconds));
     cr_expect_gt(seconds, 10e-6);
@@ -232,8 +218,6 @@ Test(layers, an_all_reduce_takes_what_the_device_model_says)
     cr_expect_gt(emp_problem_op_time_ns(problem, op, 0), emp_ns_of_seconds(seconds));
     release(machine, problem);
 }
-
-/* ---- schedules ---- */
 
 /* Who exchanges what with the next stage is in one order at both ends, and passes are those of 1f1b. */
 Test(layers, neighbours_agree_on_the_order_of_their_exchanges)
@@ -276,8 +260,6 @@ Test(layers, neighbours_agree_on_the_order_of_their_exchanges)
     }
 }
 
-/* ---- faults ---- */
-
 #define COLUMNS "layer_first,layer_last,fwd_s,bwd_s\n"
 
 Test(layers, faults_are_named)
@@ -316,12 +298,10 @@ Test(layers, faults_are_named)
     graph_expect_refused("layers:micro_batches=2", EMP_EINVAL, "path");
 }
 
-/* The content of a file says that it is such a table. */
 Test(layers, a_file_is_a_step_by_itself)
 {
     scratch_write("table", table, strlen(table));
-    emp_graph *graph = graph_load(scratch_path("table"), NULL, NULL);
-    cr_expect_eq(graph->op_count, 2 * 4);
+    cr_expect_eq(graph_load(scratch_path("table"), NULL, NULL)->op_count, 2 * 4);
 }
 
 Test(layers, every_allocation_failure_is_reported)
@@ -329,24 +309,20 @@ Test(layers, every_allocation_failure_is_reported)
     graph_survives(spec_of(table, "replicas=2,stages=1+1,micro_batches=2,schedule=1f1b"));
 }
 
-/* ---- a published table ---- */
-
 Test(layers, sailors_table_is_read_as_it_is)
 {
     const char *path =
         graph_source_path("../shared/profiles/modern/sailor_layers.tsv.gz");
-    char spec[SCRATCH_PATH_BYTES + 128];
-
     if (access(path, R_OK) != 0) cr_skip_test("%s is not there", path);
-    snprintf(spec, sizeof spec,
-             "layers:path=%s,table=sim,model=OPT-350,tp=2,microbatch=2,micro_batches=4,"
-             "stages=12+14,schedule=1f1b,update=shared",
-             path);
-    emp_graph *graph = graph_load(spec, NULL, NULL);
+    emp_graph *graph = graph_load(
+        scratch_print(
+            "layers:path=%s,table=sim,model=OPT-350,tp=2,microbatch=2,micro_batches=4,"
+            "stages=12+14,schedule=1f1b,update=shared",
+            path),
+        NULL, NULL);
     cr_expect_eq(graph->op_count, 26 * 4 * 2 + 2 * 2);
     cr_expect_geq(graph->stated_model_count, 6);
-    emp_op_id op = emp_graph_find(graph, "layer2/micro3");
-    cr_expect_eq(
-        emp_graph_stated_gpu_ns(graph, op, emp_graph_find_stated_model(graph, "rtx3090")),
-        5598000);
+    cr_expect_eq(emp_graph_stated_gpu_ns(graph, emp_graph_find(graph, "layer2/micro3"),
+                                         emp_graph_find_stated_model(graph, "rtx3090")),
+                 5598000);
 }

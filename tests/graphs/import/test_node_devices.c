@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do devices of nodes come back as they were written, and does all else in the file stay? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/import/node_devices.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(node_devices, .init = scratch_create, .fini = graph_tear_down);
 
@@ -53,11 +47,10 @@ static const char *const names[3] = {"in", "out", "third"};
 
 static void prepare(bool is_text, around outer)
 {
-    proto_writer w = {.is_text = is_text};
+    SCOPED(proto_writer, proto_clear) w = {.is_text = is_text};
 
     write_sample(&w, outer);
     scratch_write("in", w.data, w.size);
-    proto_clear(&w);
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s", scratch_path(names[i]));
 }
@@ -91,10 +84,7 @@ static emp_status expect_some(void *context, emp_slice name, emp_slice device,
 /* Writes the file after that one. */
 static void write_next(int from, emp_nodes_device_of *device_of, const void *context)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_nodes_write(path[from], path[from + 1], device_of, context, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_nodes_write(path[from], path[from + 1], device_of, context, &err));
 }
 
 static uint64_t hash_of(const char *file)
@@ -109,14 +99,12 @@ static uint64_t hash_of(const char *file)
 static void expect_same_file(const char *name, const char *other)
 {
     size_t size, other_size;
-    char  *bytes = scratch_read(name, &size),
-         *other_bytes = scratch_read(other, &other_size);
+    char  *bytes = scratch_bytes(name, &size),
+         *other_bytes = scratch_bytes(other, &other_size);
 
     cr_assert_eq(size, other_size, "%s has %zu bytes, %s %zu", name, size, other,
                  other_size);
     cr_expect_arr_eq(bytes, other_bytes, size);
-    free(bytes);
-    free(other_bytes);
 }
 
 /* The second time, and with the devices of before where the file is binary, nothing else changes. */
@@ -167,9 +155,7 @@ Test(node_devices, nothing_else_of_a_text_file_changes)
     prepare(true, GRAPH);
     scratch_write("in", before, sizeof before - 1);
     write_next(0, some_device, NULL);
-    char *text = scratch_read("out", NULL);
-    cr_expect_str_eq(text, after);
-    free(text);
+    cr_expect_str_eq(scratch_text("out"), after);
 }
 
 Test(node_devices, a_node_may_lose_its_device)
@@ -202,7 +188,7 @@ Test(node_devices, damage_is_refused_and_leaves_no_file)
 {
     prepare(false, GRAPH);
     size_t size;
-    char  *bytes = scratch_read("in", &size);
+    char  *bytes = scratch_bytes("in", &size);
     int    refused = 0;
 
     for (size_t cut = 1; cut < size; cut += 3) {
@@ -214,7 +200,6 @@ Test(node_devices, damage_is_refused_and_leaves_no_file)
         cr_expect_eq(emp_mem_live_blocks(), 0);
     }
     cr_expect_gt(refused, 10);
-    free(bytes);
 }
 
 Test(node_devices, survive_every_allocation_failure)

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Times of a run of TensorFlow: are kernels added up for their ops, and is nothing else taken for one? */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/import/profiles.h"
 #include "tests/graphs/graphs.h"
 #include "tests/support/proto_writer.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(run_metadata, .init = scratch_create, .fini = graph_tear_down);
 
@@ -78,12 +74,11 @@ static emp_status load(emp_run_metadata *run, const proto_writer *w, emp_error *
 Test(run_metadata, kernels_are_added_up_and_listed_once)
 {
     for (int has_all = 0; has_all < 2; has_all++) {
-        proto_writer     w = {0};
-        emp_run_metadata run = {0};
-        emp_error        err = {0};
+        proto_writer w = {0};
+        SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
 
         put_run(&w, true, has_all);
-        cr_assert_eq(load(&run, &w, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(load(&run, &w, &err));
         cr_expect(emp_run_metadata_is(scratch_path("run.pb")));
         cr_expect_eq(run.count, 3);
         cr_expect_eq(run.without_kernels, 0);
@@ -92,49 +87,41 @@ Test(run_metadata, kernels_are_added_up_and_listed_once)
         cr_expect_float_eq(find(&run, "input")->us, 30.0, 1e-9, "it ran twice");
         cr_expect(emp_slice_is(find(&run, "input")->device,
                                "/job:localhost/replica:0/task:0/cpu:0"));
-        emp_run_metadata_clear(&run);
         proto_clear(&w);
     }
 }
 
 Test(run_metadata, ops_of_a_gpu_without_kernels_have_no_times)
 {
-    proto_writer     w = {0};
-    emp_run_metadata run = {0};
+    SCOPED(proto_writer, proto_clear) w = {0};
+    SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
 
     put_run(&w, false, false);
     cr_assert_eq(load(&run, &w, NULL), EMP_OK);
     cr_expect_eq(run.count, 1);
     cr_expect_eq(run.without_kernels, 2);
-    emp_run_metadata_clear(&run);
-    proto_clear(&w);
 }
 
 Test(run_metadata, what_is_none_is_told_apart_or_refused)
 {
-    proto_writer     w = {0};
-    emp_run_metadata run = {0};
-    emp_error        err = {0};
-    size_t           step = proto_begin(&w, 1, "step_stats");
-    size_t           device = begin_device(&w, "/cpu:0");
+    SCOPED(proto_writer, proto_clear) w = {0};
+    SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
+    size_t step = proto_begin(&w, 1, "step_stats");
+    size_t device = begin_device(&w, "/cpu:0");
 
     put_node(&w, "late", 9, 3);
     proto_end(&w, device);
     proto_end(&w, step);
-    cr_expect_eq(load(&run, &w, &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "run.pb: op 'late'"), "%s", err.msg);
-    emp_run_metadata_clear(&run);
+    EXPECT_REFUSED(load(&run, &w, &err), EMP_EFORMAT, "run.pb: op 'late'");
     scratch_write("costs.csv", "op,us\n*,3\n", 10);
     cr_expect_not(emp_run_metadata_is(scratch_path("costs.csv")));
     cr_expect_not(emp_run_metadata_is(scratch_path("nothing")));
-    proto_clear(&w);
 }
 
-/* Two convolutions on a GPU, of TensorFlow's own tests. */
 Test(run_metadata, a_real_run_has_the_sums_of_its_kernels)
 {
-    const char      *path = graph_source_path("../shared/graphs/tfprof_run_meta.pb");
-    emp_run_metadata run = {0};
+    const char *path = graph_source_path("../shared/graphs/tfprof_run_meta.pb");
+    SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
 
     if (!emp_run_metadata_is(path)) cr_skip_test("there is no %s", path);
     cr_assert_eq(emp_run_metadata_load(&run, path, NULL), EMP_OK);
@@ -142,13 +129,12 @@ Test(run_metadata, a_real_run_has_the_sums_of_its_kernels)
     cr_expect_float_eq(find(&run, "Conv2D_1")->us, 178.0, 1e-9);
     cr_expect_float_eq(find(&run, "DW")->us, 0.0, 1e-9);
     cr_expect_float_eq(find(&run, "_retval_Conv2D_1_0_0")->us, 40.0, 1e-9);
-    emp_run_metadata_clear(&run);
 }
 
 Test(run_metadata, every_truncation_is_refused_or_shorter)
 {
-    proto_writer w = {0};
-    emp_error    err;
+    SCOPED(proto_writer, proto_clear) w = {0};
+    emp_error err;
 
     put_run(&w, true, true);
     for (size_t size = 0; size < w.size; size++) {
@@ -158,16 +144,14 @@ Test(run_metadata, every_truncation_is_refused_or_shorter)
             cr_expect_eq(err.status, EMP_EFORMAT);
         emp_run_metadata_clear(&run);
     }
-    proto_clear(&w);
 }
 
 Test(run_metadata, survives_every_allocation_failure)
 {
-    proto_writer     w = {0};
+    SCOPED(proto_writer, proto_clear) w = {0};
     emp_run_metadata run = {0};
 
     put_run(&w, true, true);
     SURVIVES_EVERY_ALLOCATION_FAILURE(load(&run, &w, NULL), emp_run_metadata_clear(&run));
     emp_run_metadata_clear(&run);
-    proto_clear(&w);
 }

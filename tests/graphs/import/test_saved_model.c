@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* SavedModels of TensorFlow 2: is the step the signature, whatever saves and restores stand beside it? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/sample.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(saved_model, .init = scratch_create, .fini = graph_tear_down);
 
@@ -44,21 +40,18 @@ TestSuite(saved_model, .init = scratch_create, .fini = graph_tear_down);
     "signature_def { key: '" name "' value { outputs { key: 'y' value { " output \
     "} } method_name: 'tensorflow/serving/predict' } }\n"
 
-/* The spec of a file of this graph and these signatures; static storage. */
+/* The spec of a file of this graph and these signatures. */
 static const char *write_file(const char *graph, const char *signatures,
                               const char *options)
 {
-    static char text[1 << 14], spec[SCRATCH_PATH_BYTES + 64];
+    const char *text = scratch_print(
+        "saved_model_schema_version: 1\nmeta_graphs {\ngraph_def {\n%s}\n"
+        "saver_def { filename_tensor_name: 'file:0' save_tensor_name: 'call_1:0' "
+        "restore_op_name: 'call_2' }\n%s}\n",
+        sample_text(graph), signatures);
 
-    snprintf(text, sizeof text,
-             "saved_model_schema_version: 1\nmeta_graphs {\ngraph_def {\n%s}\n"
-             "saver_def { filename_tensor_name: 'file:0' save_tensor_name: 'call_1:0' "
-             "restore_op_name: 'call_2' }\n%s}\n",
-             sample_text(graph), signatures);
-    scratch_write("saved_model.pbtxt", text, strlen(text));
-    snprintf(spec, sizeof spec, "tf:path=%s%s", scratch_path("saved_model.pbtxt"),
-             options);
-    return spec;
+    return scratch_print("tf:path=%s%s", scratch_file("saved_model.pbtxt", text),
+                         options);
 }
 
 #define INIT SIGNATURE("__saved_model_init_op", "name: 'nothing'")
@@ -100,8 +93,8 @@ Test(saved_model, the_step_is_the_signature_without_savers)
          NULL}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_import_notes notes = {0};
-        emp_graph       *g =
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g =
             graph_load(write_file(cases[i].graph, cases[i].signatures, cases[i].options),
                        &notes, NULL);
         for (int t = 0; t < 3 && cases[i].targets[t] != NULL; t++)
@@ -112,7 +105,6 @@ Test(saved_model, the_step_is_the_signature_without_savers)
                          cases[i].absent[t]);
         if (cases[i].assumed != NULL)
             cr_expect(graph_is_noted(&notes, cases[i].assumed), "case %zu", i);
-        emp_import_notes_clear(&notes);
     }
 }
 
@@ -135,11 +127,9 @@ Test(saved_model, faults_are_named)
     graph_expect_refused(
         write_file(MODEL, SIGNATURE("serving_default", TENSOR("gone:0")), ""), EMP_OK,
         "\"gone:0\"");
-    char        spec[SCRATCH_PATH_BYTES + 64];
-    const char *text = sample_text(INPUT);
-    scratch_write("graph.pbtxt", text, strlen(text));
-    snprintf(spec, sizeof spec, "tf:path=%s,signature=c", scratch_path("graph.pbtxt"));
-    graph_expect_refused(spec, EMP_OK, "signature= is for SavedModels");
+    graph_expect_refused(scratch_print("tf:path=%s,signature=c",
+                                       scratch_file("graph.pbtxt", sample_text(INPUT))),
+                         EMP_OK, "signature= is for SavedModels");
 }
 
 /* Keras writes the second and third versions of what TensorFlow 1 had. */
@@ -155,8 +145,7 @@ Test(saved_model, types_of_tensorflow_2_are_known)
                   "dtype=DT_FLOAT shape=[16];norm = FusedBatchNormV3 "
                   "image,scale,scale,scale,scale T; end = Identity norm:5 T");
 
-    scratch_write("graph.pbtxt", text, strlen(text));
-    emp_graph *g = graph_load(scratch_path("graph.pbtxt"), NULL, NULL);
+    emp_graph *g = graph_load(scratch_file("graph.pbtxt", text), NULL, NULL);
     emp_op_id  rows = graph_find(g, "rows"), norm = graph_find(g, "norm");
     cr_expect_eq(g->unknown_op_count, 0);
     cr_expect_eq(g->op[graph_find(g, "flip")].cost->flops, 4 * 2.0 * 2 * 2 * 16);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The construction layer by itself: names, control dependencies, gradients of single ops.
  */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_train.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static emp_tf    tf;
 static emp_error err;
@@ -99,9 +96,6 @@ Test(tf_graph, control_dependencies_are_not_repeated)
     emp_graph_destroy(graph);
 }
 
-/* ---- gradients --------------------------------------------------------------------- */
-
-/* loss = sum(f(w)) */
 static emp_tf_grad gradient_through(const char *type, emp_tf_variable *w)
 {
     emp_tf_grad grad;
@@ -152,10 +146,9 @@ Test(tf_graph, gradients_of_look_ups_stay_sparse)
     emp_port        ids = emp_tf_placeholder(&tf, NULL, EMP_DTYPE_INT32, EMP_SHAPE(6));
     emp_port        rows[] = {emp_tf_gather(&tf, NULL, table.read, ids),
                               emp_tf_gather(&tf, NULL, table.read, ids)};
-    emp_port        both = emp_tf_concat(&tf, NULL, rows, 2, 0);
-    emp_port        loss = emp_tf_reduce_all(&tf, "Sum", NULL, both);
-
-    emp_tf_gradients(&tf, loss, &table.ref, 1, &grad);
+    emp_tf_gradients(
+        &tf, emp_tf_reduce_all(&tf, "Sum", NULL, emp_tf_concat(&tf, NULL, rows, 2, 0)),
+        &table.ref, 1, &grad);
     cr_assert_eq(tf.status, EMP_OK, "%s", err.msg);
     cr_assert_geq(grad.indices.op, 0);
     emp_shape values = emp_tf_shape(&tf, grad.values);

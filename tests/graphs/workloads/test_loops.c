@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a translator in while loops the unrolled one with its gradients added in place, at the
  * price of the ops that hand values from iteration to iteration? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
 #include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
+#include "tests/test.h"
 
 TestSuite(loops, .fini = graph_tear_down);
 
@@ -31,17 +27,13 @@ static int32_t count(const emp_graph *g, const char *type, const char *part)
 
 static emp_sim_result simulate(const char *spec)
 {
-    task t;
+    SCOPED(task, task_destroy) t;
 
     task_create(&t, spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = 1;
     emp_problem_legalize(t.problem, t.device_of_op);
-    emp_sim_result r = task_run(&t);
-    task_destroy(&t);
-    return r;
+    return task_run(&t);
 }
-
-/* ---- what is computed -------------------------------------------------------------- */
 
 Test(loops, have_the_products_of_the_unrolled_model)
 {
@@ -101,12 +93,10 @@ Test(loops, backward_iterations_pop_what_forward_ones_pushed)
 Test(loops, enter_and_leave)
 {
     for (int32_t steps = 1; steps <= 3; steps++) {
-        char spec[128];
-        snprintf(spec, sizeof spec,
-                 "nmt:layers=1,bidirectional=0,units=8,batch=2,vocab=20,src_steps=%d,"
-                 "tgt_steps=2,per_step_softmax=0,saver=0,dynamic=1",
-                 steps);
-        emp_graph *g = graph_build(spec);
+        emp_graph *g = graph_build(scratch_print(
+            "nmt:layers=1,bidirectional=0,units=8,batch=2,vocab=20,src_steps=%d,"
+            "tgt_steps=2,per_step_softmax=0,saver=0,dynamic=1",
+            steps));
         /* Loop variables of the encoder: c and h, and the counter, which is not left. */
         cr_expect_eq(count(g, "NextIteration", "encoder/rnn/rnn") -
                          count(g, "NextIteration", "gradients/encoder/rnn/rnn"),
@@ -115,8 +105,6 @@ Test(loops, enter_and_leave)
         cr_expect_eq(count(g, "LoopCond", "encoder"), steps);
     }
 }
-
-/* ---- where ------------------------------------------------------------------------- */
 
 /* Iteration 1 takes a loop variable from outside, the others from the one before. */
 static bool are_twins(const char *type, const char *first)
@@ -130,7 +118,6 @@ Test(loops, all_iterations_of_an_op_share_a_device)
     emp_graph *g = graph_build("nmt:layers=3,units=8,batch=2,steps=5,vocab=20,dropout=1,"
                                "architecture=gnmt,attention=normed_bahdanau,dynamic=1");
     emp_op_id *first = EMP_NEW_ARRAY(emp_op_id, (size_t)g->op_count + 1);
-    char       name[128];
 
     for (emp_op_id op = 0; op < g->op_count; op++) first[op] = -1;
     for (emp_op_id op = 0; op < g->op_count; op++) {
@@ -145,8 +132,8 @@ Test(loops, all_iterations_of_an_op_share_a_device)
     }
     emp_op_id product = emp_graph_find(g, "decoder/cell_2/basic_lstm_cell/MatMul");
     for (int32_t t = 1; t < 5; t++) {
-        snprintf(name, sizeof name, "decoder/cell_2/basic_lstm_cell/MatMul_%d", t);
-        emp_op_id other = emp_graph_find(g, name);
+        const char *name = scratch_print("decoder/cell_2/basic_lstm_cell/MatMul_%d", t);
+        emp_op_id   other = emp_graph_find(g, name);
         cr_assert(product >= 0 && other >= 0, "%s", name);
         cr_expect_eq(g->op[other].colocation_class, g->op[product].colocation_class);
     }
@@ -161,8 +148,6 @@ Test(loops, bind_nothing_in_an_unrolled_model)
         cr_expect(g->colocation == NULL || g->colocation[op] == 0, "%s", g->name[op]);
     cr_expect_eq(count(g, "NextIteration", "") + count(g, "LoopCond", ""), 0);
 }
-
-/* ---- what it costs ----------------------------------------------------------------- */
 
 /* An unrolled model holds the gradients of all steps until it adds them. Kernels of the second model are short: the
  * host, which has more ops to run, sets the pace. */

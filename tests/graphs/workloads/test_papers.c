@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the workloads of the papers after HDP's have the weights and products of their formulas, and
  * where they are published, of the publications? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
+#include "tests/test.h"
 
 TestSuite(papers, .fini = graph_tear_down);
 
 static void load(emp_graph **whole, emp_graph **step, const char *spec)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_source_load(step, whole, NULL, spec, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_source_load(step, whole, NULL, spec, &err));
     cr_expect_eq((*whole)->unknown_op_count, 0, "%s", spec);
     cr_expect_eq((*step)->unknown_shape_count, 0, "%s", spec);
 }
@@ -46,8 +41,6 @@ static void expect_products(const char *spec, double want)
 
     cr_expect_lt(fabs(got / want - 1), 1e-9, "%s: %.9g FLOP, want %.9g", spec, got, want);
 }
-
-/* ---- published counts ---- */
 
 Test(papers, have_the_published_parameters)
 {
@@ -191,8 +184,6 @@ Test(papers, amoebanet_has_its_cells)
     emp_graph_destroy(whole);
     emp_graph_destroy(step);
 }
-
-/* ---- numbers that GiPH's released generator draws ---- */
 
 typedef struct {
     const char *spec;

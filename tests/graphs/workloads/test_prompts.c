@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do prompts in micro-batches compute what whole prompts do, hold the same weights and caches, and go
  * through two devices as a pipeline? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/support/problems.h"
+#include "tests/test.h"
 
 TestSuite(prompts, .fini = graph_tear_down);
 
@@ -55,7 +52,7 @@ Test(prompts, micro_batches_compute_what_whole_prompts_do)
  * of them computes, and over what both do. */
 static void run_on_two(const char *spec, double *over_busier, double *over_both)
 {
-    task t;
+    SCOPED(task, task_destroy) t;
 
     task_create(&t, spec, "dgx-a100", "ideal");
     const emp_device_id first = emp_machine_find(t.machine, "gpu:0"),
@@ -73,7 +70,6 @@ static void run_on_two(const char *spec, double *over_busier, double *over_both)
                  b = (double)r.busy_ns[second];
     *over_busier = step / fmax(a, b);
     *over_both = step / (a + b);
-    task_destroy(&t);
 }
 
 /* Whole prompts are on one GPU after the other. With eight micro-batches the second GPU waits for the first one, and

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Many runs: those on record are read, fresh ones leave nothing old behind, and what a stop
  * leaves is gone on from. */
-#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "run/archive.h"
 #include "run/jobs/jobs.h"
 #include "tests/run/scripted.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
 
@@ -67,7 +62,6 @@ static void on_progress(void *context, const emp_jobs_progress *progress)
     if (w->reports_left > 0 && --w->reports_left == 0) stop_flag = 1;
 }
 
-/* Best so far after each batch, of lean and of whole records. */
 static double best_after(const emp_record *r, int64_t evaluations)
 {
     double best_s = NAN;
@@ -77,7 +71,6 @@ static double best_after(const emp_record *r, int64_t evaluations)
     return best_s;
 }
 
-/* Runs JOBS seeds one after the other. */
 static void run_all(watch *w, bool is_fresh, emp_status want)
 {
     const emp_jobs_params params = {.folder = folder,
@@ -143,7 +136,6 @@ static void expect_checkpoint(bool is_there)
     char *checkpoint = scratch_find("*.checkpoint.h5");
 
     cr_expect_eq(checkpoint != NULL, is_there);
-    free(checkpoint);
 }
 
 /* A call whose records were made in full, then a fresh one that is stopped after so many reports of
@@ -258,8 +250,6 @@ Test(jobs, one_that_gives_up_its_first_batch_is_gone_on_with)
     expect_checkpoint(false);
 }
 
-/* ---- another program on the folder ---- */
-
 static emp_file_lock elsewhere;
 static const char   *first_ready;
 static emp_job       two[2];
@@ -304,8 +294,6 @@ Test(jobs, stop_ends_the_wait_for_another_program)
     run_stopped(&job, &stop_flag, EMP_EINTERRUPTED, false);
     emp_file_lock_release(&elsewhere);
 }
-
-/* ---- order ---- */
 
 enum { ORDERED = 8 };
 

@@ -4,10 +4,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "run/ranks/deal.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { RANKS = 4, PIECES = 20, SLOTS = 64, BLOCK_BYTES = 32 };
 
@@ -22,8 +21,6 @@ static pthread_cond_t  news;
 static letter          box[RANKS][SLOTS];
 static int32_t         first[RANKS], last[RANKS];
 static pthread_key_t   own_rank;
-
-/* ---- ranks that are threads ---- */
 
 static int32_t me(void) { return (int32_t)(intptr_t)pthread_getspecific(own_rank); }
 
@@ -92,8 +89,6 @@ static emp_status gather(const void *mine, void *all, size_t bytes, emp_error *e
     pthread_barrier_wait(&all_here);
     return EMP_OK;
 }
-
-/* ---- work ---- */
 
 static struct {
     atomic_int stop;
@@ -264,8 +259,6 @@ Test(deal, what_a_rank_did_before_it_ended_is_heard_of)
     for (int32_t i = 0; i < PIECES; i++) cr_expect_eq(world.heard[i], world.done_of[i]);
 }
 
-/* ---- a stop of one rank ---- */
-
 static struct {
     atomic_int stop;
     emp_status st;
@@ -316,8 +309,6 @@ Test(deal, who_is_alone_goes_by_its_own_flag)
     stop = SIGINT;
     cr_expect_eq(emp_ranks_go_on(NULL, &stop, EMP_OK, NULL), EMP_EINTERRUPTED);
 }
-
-/* ---- ranks that have gone ---- */
 
 static emp_status receive_nothing(int32_t *from, void *block, size_t bytes,
                                   emp_error *err)

@@ -2,12 +2,9 @@
 /* A sheet in all its forms: plain, spread, and several in a chain; what is missing or infinite,
  * marked or a range; that an error while it was built is reported when it is printed. */
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "run/sheet/sheet.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static const emp_sheet_column plain[] = {
     EMP_COLUMN("name", "name", EMP_SHEET_WORD),
@@ -58,10 +55,7 @@ static void fill_spread(emp_sheet *s)
 
 static char *print(const emp_sheet *s, emp_sheet_format format)
 {
-    char *text = NULL;
-
-    ASSERT_PRINTED(text, emp_sheet_print(out, s, format, &err));
-    return text;
+    return PRINTED(emp_sheet_print(out, s, format, &err));
 }
 
 static void expect_printed(const emp_sheet *s, emp_sheet_format format, const char *want)
@@ -69,7 +63,6 @@ static void expect_printed(const emp_sheet *s, emp_sheet_format format, const ch
     char *got = print(s, format);
 
     cr_expect_str_eq(got, want, "%s", got);
-    free(got);
 }
 
 Test(sheet, plain_has_a_line_a_line)
@@ -197,7 +190,7 @@ Test(sheet, ranges_that_collide_stay_apart)
 
 Test(sheet, spread_has_groups_of_columns)
 {
-    emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     fill_spread(&s);
     expect_printed(&s, EMP_SHEET_TEXT,
@@ -221,12 +214,11 @@ Test(sheet, spread_has_groups_of_columns)
                    "one,gpu,1.5,1.25,2,1,c0ffee,0\n"
                    "one,cpu,120,,,1,c0ffee,0\n"
                    "two,gpu,OOM,,,2,c0ffee,0\n");
-    emp_sheet_clear(&s);
 }
 
 Test(sheet, json_nests_what_is_spread)
 {
-    emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     fill_spread(&s);
     emp_sheet_set_facts(&s, json_pack("{s:s}", "runtime", "ideal"));
@@ -242,13 +234,11 @@ Test(sheet, json_nests_what_is_spread)
     cr_expect_str_eq(json_string_value(json_object_get(cell, "method")), "gpu");
     cr_expect_eq(json_real_value(json_object_get(cell, "high_s")), 2.0);
     json_decref(root);
-    free(text);
     s.is_keyed = true;
     rows = emp_sheet_rows(&s);
     cell = json_object_get(json_object_get(json_array_get(rows, 1), "cells"), "gpu");
     cr_expect_str_eq(json_string_value(json_object_get(cell, "s")), "OOM");
     json_decref(rows);
-    emp_sheet_clear(&s);
 }
 
 Test(sheet, sheets_in_a_chain_are_one_csv_and_a_list)
@@ -265,8 +255,6 @@ Test(sheet, sheets_in_a_chain_are_one_csv_and_a_list)
     json_t *root = json_loads(text, 0, NULL);
     cr_expect_eq(json_array_size(json_object_get(root, "parts")), 2);
     json_decref(root);
-    free(csv);
-    free(text);
     emp_sheet_clear(&first);
     emp_sheet_clear(&second);
 }
@@ -293,7 +281,6 @@ Test(sheet, a_partial_table_says_so_in_every_format)
         char *text = print(&first, (emp_sheet_format)(i / 2 % 4));
         cr_expect_eq(strstr(text, want[i / 2 % 4]) != NULL, is_partial, "%s", text);
         cr_expect_eq(strstr(text, "artial") != NULL, is_partial, "%s", text);
-        free(text);
         emp_sheet_clear(&first);
         emp_sheet_clear(&second);
     }
@@ -308,33 +295,27 @@ Test(sheet, a_page_has_its_best_row_set_off)
         "<td>1.50<small>1.25-2.00</small></td>",
         "<tr class=\"best\"><td class=\"text wrap\">two</td>",
         "<p class=\"how\">A note.</p>"};
-    emp_sheet s;
-    char     *text = NULL;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     fill_spread(&s);
     s.best_line = 2;
     emp_sheet_note(&s, "A note.");
-    ASSERT_PRINTED(text, emp_sheet_print_html(out, &s, write_plain, &err));
+    char *text = PRINTED(emp_sheet_print_html(out, &s, write_plain, &err));
     for (int i = 0; i < 4; i++) cr_expect_not_null(strstr(text, parts[i]), "%s", text);
-    free(text);
-    emp_sheet_clear(&s);
 }
 
 Test(sheet, wide_ones_are_printed_in_blocks)
 {
-    emp_sheet s;
-    char      name[16];
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     emp_sheet_init(&s, spread, sizeof spread / sizeof *spread);
     for (int i = 0; i < 40; i++) {
-        snprintf(name, sizeof name, "method %d", i);
-        EMP_SHEET_ADD(&s, EMP_V("one"), EMP_V(name), EMP_V(1.0), EMP_V(2.0), EMP_V(1));
+        EMP_SHEET_ADD(&s, EMP_V("one"), EMP_V(scratch_print("method %d", i)), EMP_V(1.0),
+                      EMP_V(2.0), EMP_V(1));
     }
     char *text = print(&s, EMP_SHEET_TEXT);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
         cr_expect_leq(strlen(line), 120, "%s", line);
-    free(text);
-    emp_sheet_clear(&s);
 }
 
 static void expect_defect(emp_sheet *s)
@@ -363,7 +344,7 @@ Test(sheet, has_room_for_so_many_columns_and_a_value_in_each)
     for (int c = 0; c <= EMP_SHEET_COLUMNS; c++)
         many[c] = (emp_sheet_column)EMP_COLUMN("k", "t", EMP_SHEET_WORD);
     emp_sheet_init(&s, many, EMP_SHEET_COLUMNS);
-    free(print(&s, EMP_SHEET_CSV));
+    (void)(print(&s, EMP_SHEET_CSV));
     emp_sheet_add_column(&s, many[0]);
     expect_defect(&s);
     emp_sheet_init(&s, many, EMP_SHEET_COLUMNS + 1);
@@ -455,7 +436,7 @@ Test(sheet, columns_of_csv_alone_are_not_in_json)
         EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true, .low = "low",
                    .high = "high"),
         EMP_COLUMN("count", "count", EMP_SHEET_COUNT)};
-    emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     EMP_SHEET_INIT(&s, columns);
     EMP_SHEET_ADD(&s, EMP_V("k40x2"), EMP_V(3));
@@ -465,7 +446,4 @@ Test(sheet, columns_of_csv_alone_are_not_in_json)
     cr_expect_null(strstr(json, "k40x2"), "%s", json);
     cr_expect_null(strstr(json, "low"), "%s", json);
     cr_expect_not_null(strstr(json, "\"count\": 3"), "%s", json);
-    free(csv);
-    free(json);
-    emp_sheet_clear(&s);
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do checkpoints, tables and weights come back as they were saved, and are torn files, wrong seals and
  * checkpoints of other runs refused? */
-#include <math.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "run/store/checkpoint.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { OPS = 3, ROWS = 4, HEADER_BYTES = 512 };
 
@@ -17,11 +14,10 @@ static void set_up(void)
     scratch_create();
 }
 
-TestSuite(checkpoint_file, .init = set_up, .fini = scratch_remove);
+TestSuite(checkpoint_file, .init = set_up, .fini = scratch_tear_down);
 TestSuite(columns, .init = set_up, .fini = scratch_remove);
 TestSuite(weights_file, .init = set_up, .fini = scratch_remove);
 
-/* A run after 5 candidates, 2 of which fit. */
 static emp_record record_so_far(void)
 {
     emp_record r = {.method = "random",
@@ -43,7 +39,6 @@ static emp_record record_so_far(void)
     return r;
 }
 
-/* The same run as it begins. */
 static emp_record record_at_first(void)
 {
     emp_record r = record_so_far();
@@ -85,15 +80,14 @@ typedef struct {
 
 static void *save_some(void *data)
 {
-    saver         *s = data;
-    emp_record     record = record_so_far();
+    saver *s = data;
+    SCOPED(emp_record, emp_record_clear) record = record_so_far();
     emp_checkpoint checkpoint = {.record = &record,
                                  .array_count = 1,
                                  .array = {{"v", EMP_ARRAY_DOUBLE, LARGE, s->values}}};
 
     for (int i = 0; i < SAVES; i++)
         s->failed += emp_checkpoint_save(s->path, &checkpoint, NULL) != EMP_OK;
-    emp_record_clear(&record);
     return NULL;
 }
 
@@ -118,14 +112,13 @@ Test(checkpoint_file, several_are_saved_at_once)
 
 static void save_checkpoint(void)
 {
-    emp_record     record = record_so_far();
+    SCOPED(emp_record, emp_record_clear) record = record_so_far();
     state          s = saved_state;
     emp_checkpoint c = checkpoint_of(&record, &s);
 
     c.elapsed_s = 12.5;
     c.cpu_s = 11.25;
     ASSERT_OK(emp_checkpoint_save(scratch_path("c.h5"), &c, &err));
-    emp_record_clear(&record);
 }
 
 static emp_status load_checkpoint(emp_record *record, state *s, double *elapsed_s,
@@ -141,9 +134,9 @@ static emp_status load_checkpoint(emp_record *record, state *s, double *elapsed_
 
 Test(checkpoint_file, comes_back_as_saved)
 {
-    emp_record record = record_at_first();
-    state      s = {0};
-    double     elapsed_s = 0.0;
+    SCOPED(emp_record, emp_record_clear) record = record_at_first();
+    state  s = {0};
+    double elapsed_s = 0.0;
 
     save_checkpoint();
     ASSERT_OK(load_checkpoint(&record, &s, &elapsed_s, &err));
@@ -152,19 +145,16 @@ Test(checkpoint_file, comes_back_as_saved)
     cr_expect_eq(record.evaluations, 5);
     cr_assert_eq(record.feasible_count, 2);
     cr_expect(record.feasible_s[0] == 0.5 && record.feasible_s[1] == 0.25);
-    emp_record_clear(&record);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(checkpoint_file, survives_every_allocation_failure)
 {
-    emp_record record = record_at_first();
-    state      s;
-    double     elapsed_s;
+    SCOPED(emp_record, emp_record_clear) record = record_at_first();
+    state  s;
+    double elapsed_s;
 
     save_checkpoint();
     SURVIVES_EVERY_ALLOCATION_FAILURE(load_checkpoint(&record, &s, &elapsed_s, NULL), );
-    emp_record_clear(&record);
 }
 
 typedef struct {
@@ -225,8 +215,6 @@ Test(columns, that_are_missing_or_shorter_are_named)
     EXPECT_REFUSED(emp_columns_load(&c, scratch_path("c.h5"), &err), EMP_EFORMAT, "c.h5");
 }
 
-/* ---- weights ---- */
-
 static emp_weights some_weights(void)
 {
     emp_weights   w = {.method = "go",
@@ -249,10 +237,9 @@ static emp_weights some_weights(void)
 
 static void save_weights(void)
 {
-    emp_weights w = some_weights();
+    SCOPED(emp_weights, emp_weights_clear) w = some_weights();
 
     ASSERT_OK(emp_weights_save(scratch_path("w.h5"), &w, &err));
-    emp_weights_clear(&w);
 }
 
 Test(weights_file, comes_back_as_saved)

@@ -2,16 +2,11 @@
 /* Is a damaged file with a right seal refused by one sentence, or read? The seal detects damage; it
  * does not prevent forgery. */
 #define _GNU_SOURCE /* memmem() */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "base/work.h"
 #include "run/store/checkpoint.h"
-#include "tests/support/scratch.h"
 #include "tests/support/store_samples.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { FORGED = 200, MOST_FLIPS = 8 };
 
@@ -21,13 +16,7 @@ static void set_up(void)
     scratch_create();
 }
 
-static void tear_down(void)
-{
-    scratch_remove();
-    expect_all_freed();
-}
-
-TestSuite(forged, .init = set_up, .fini = tear_down);
+TestSuite(forged, .init = set_up, .fini = scratch_tear_down);
 
 static unsigned char *make_sample(store_kind kind, size_t *size)
 {
@@ -80,7 +69,6 @@ Test(forged, files_of_200_kinds_are_read_or_refused)
     }
 }
 
-/* With the seal that they had. */
 static void expect_no_file(store_kind kind, const unsigned char *bytes, size_t size)
 {
     scratch_write("x.h5", bytes, size);
@@ -129,8 +117,8 @@ Test(forged, counts_take_no_memory)
         const bool     is_names = i == 2;
         size_t         size;
         unsigned char *bytes = make_sample(STORE_RECORD, &size);
-        emp_record     record = {0};
-        emp_op_names   names = {0};
+        SCOPED(emp_record, emp_record_clear) record = {0};
+        SCOPED(emp_op_names, emp_op_names_clear) names = {0};
         memcpy(find_value(bytes, size, cases[i].count), &cases[i].promised,
                is_names ? sizeof(uint64_t) : sizeof(int32_t));
         store_seal_anew(bytes, size);
@@ -141,8 +129,6 @@ Test(forged, counts_take_no_memory)
                            : emp_record_load(&record, scratch_path("x.h5"), &err),
                        EMP_EFORMAT, cases[i].array);
         emp_mem_fail_after(-1);
-        emp_record_clear(&record);
-        emp_op_names_clear(&names);
         free(bytes);
     }
 }
@@ -268,7 +254,7 @@ static void expect_nonsense(emp_record *record, const char *part)
 
 Test(forged, values_without_sense_are_refused)
 {
-    emp_record r = make_record();
+    SCOPED(emp_record, emp_record_clear) r = make_record();
 
     r.best_step_time_s = NAN;
     expect_nonsense(&r, "its best_step_time_s is nan");
@@ -290,5 +276,4 @@ Test(forged, values_without_sense_are_refused)
     expect_nonsense(&r, "point 0 of its curve has 6 evaluations");
     r.curve[0].best_s = -INFINITY;
     expect_nonsense(&r, "best -inf s");
-    emp_record_clear(&r);
 }

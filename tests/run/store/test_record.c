@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A record comes back as it was saved; anything else is refused with a sentence. */
 #define _POSIX_C_SOURCE 200809L
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "run/store/store.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { OPS = 5, POINTS = 3, METRICS = 2, DEVICES = 3 };
 
@@ -56,9 +51,8 @@ static emp_record make_record(void)
     made.curve = EMP_NEW_ARRAY(emp_curve_point, POINTS);
     made.metric = EMP_NEW_ARRAY(double, POINTS *METRICS);
     for (int i = 0; i < OPS; i++) made.decision.device_of_op[i] = i % DEVICES;
-    for (int i = 0; i < POINTS; i++) {
+    for (int i = 0; i < POINTS; i++)
         made.curve[i] = (emp_curve_point){4 * (i + 1), i, 2.0 / (i + 1), 3.0 / (i + 1)};
-    }
     for (int i = 0; i < POINTS * METRICS; i++) made.metric[i] = -i;
     return made;
 }
@@ -98,7 +92,6 @@ static void expect_refused(const char *part)
     EXPECT_REFUSED(emp_record_load(&got, path, &err), EMP_EFORMAT, path);
 }
 
-/* The size of its file. */
 static size_t size_of(void)
 {
     size_t size;
@@ -161,20 +154,14 @@ Test(record, keeps_the_text_of_its_machine)
 
 Test(record, is_the_same_file_every_time)
 {
-    size_t size, again;
+    size_t size;
 
     save();
-    char *first = scratch_read("record.h5", &size);
+    char *first = scratch_bytes("record.h5", &size);
     sleep(1); /* a time stamp would change */
     save();
-    char *second = scratch_read("record.h5", &again);
-    cr_expect_eq(size, again);
-    cr_expect_arr_eq(first, second, size);
-    free(first);
-    free(second);
+    scratch_expect_bytes("record.h5", first, size, "another file");
 }
-
-/* ---- files that are no record ---- */
 
 Test(record, of_another_kind_or_version_is_refused)
 {
@@ -183,12 +170,11 @@ Test(record, of_another_kind_or_version_is_refused)
     scratch_write("record.h5", "{\"step_time_s\": 1}\n", 19);
     expect_refused("is no run record");
     save();
-    char *bytes = scratch_read("record.h5", &size);
+    char *bytes = scratch_bytes("record.h5", &size);
     cr_assert_arr_eq(bytes, "emplace-run-1 ", 14);
     bytes[12] = '9';
     scratch_write("record.h5", bytes, size);
     expect_refused("emplace-run-9");
-    free(bytes);
 }
 
 /* Only the head is read of a file whose head is another's. */
@@ -214,8 +200,6 @@ Test(record, missing_file_or_folder_is_named)
                    "/nowhere/x.h5");
     EXPECT_REFUSED(emp_record_save("/nowhere/x.h5", &r, &err), EMP_EIO, "/nowhere/x.h5");
 }
-
-/* ---- what is decided, and by what ---- */
 
 Test(record, has_levels_and_leaders_if_order_and_fusion_were_decided)
 {
@@ -257,7 +241,6 @@ Test(record, has_the_code_of_a_method_from_outside)
                    "has changed since");
 }
 
-/* The identity of the run, not of its result. */
 Test(record, identity_follows_all_that_makes_the_run)
 {
     const uint64_t identity = emp_record_identity(&r);
@@ -308,7 +291,7 @@ static const char *const some_names[OPS] = {"a", "", "scope/b", "c:0",
 
 Test(record, names_of_ops_come_back_on_request)
 {
-    emp_op_names names;
+    SCOPED(emp_op_names, emp_op_names_clear) names;
 
     reload();
     EXPECT_REFUSED(emp_record_load_names(&names, path, &err), EMP_EUNSUPPORTED,
@@ -318,7 +301,6 @@ Test(record, names_of_ops_come_back_on_request)
     ASSERT_OK(emp_record_load_names(&names, path, &err));
     cr_assert_eq(names.count, OPS);
     for (int op = 0; op < OPS; op++) cr_expect_str_eq(names.name[op], some_names[op]);
-    emp_op_names_clear(&names);
 }
 
 Test(record, saving_and_loading_survive_every_allocation_failure)

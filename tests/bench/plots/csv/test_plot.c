@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a table drawn as it is, and what cannot be drawn refused by name? */
-#define _POSIX_C_SOURCE 200809L /* open_memstream() */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench/plots/csv/plot.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static const char            runs[] = "task,method,preset,ours_s,low_s,high_s,paper_s\n"
                                       "RNNLM,gpu,,2,1,3,4\n"
@@ -36,8 +30,6 @@ static emp_csv parse(const char *text)
     return csv;
 }
 
-/* ---- rows and series ---- */
-
 static void expect_cell(const emp_plot_grid *g, int32_t row, int32_t series, int32_t part,
                         double value, double low, double high)
 {
@@ -52,8 +44,8 @@ static void expect_cell(const emp_plot_grid *g, int32_t row, int32_t series, int
 
 Test(plot, records_are_sorted_into_rows_and_series)
 {
-    emp_csv       csv = parse(runs);
-    emp_plot_grid g = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(runs);
+    SCOPED(emp_plot_grid, emp_plot_grid_clear) g = {0};
 
     ASSERT_OK(emp_plot_grid_create(&g, &csv, &dots, NULL));
     cr_assert_eq(g.row_count * 100 + g.series_count * 10 + g.part_count, 222);
@@ -69,14 +61,12 @@ Test(plot, records_are_sorted_into_rows_and_series)
     expect_cell(&g, 1, 0, 0, INFINITY, NAN, NAN);
     expect_cell(&g, 1, 0, 1, NAN, NAN, NAN);
     expect_cell(&g, 1, 1, 0, 4, 3, INFINITY);
-    emp_plot_grid_clear(&g);
-    emp_csv_clear(&csv);
 }
 
 Test(plot, without_series_each_column_is_one)
 {
-    emp_csv       csv = parse(points);
-    emp_plot_grid g = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(points);
+    SCOPED(emp_plot_grid, emp_plot_grid_clear) g = {0};
 
     ASSERT_OK(emp_plot_grid_create(&g, &csv, &lines, NULL));
     cr_assert_eq(g.row_count * 100 + g.series_count * 10 + g.part_count, 321);
@@ -84,22 +74,16 @@ Test(plot, without_series_each_column_is_one)
     expect_cell(&g, 1, 0, 0, 2, NAN, NAN);
     expect_cell(&g, 1, 1, 0, INFINITY, NAN, NAN);
     expect_cell(&g, 2, 1, 0, NAN, NAN, NAN);
-    emp_plot_grid_clear(&g);
-    emp_csv_clear(&csv);
 }
-
-/* ---- refusals ---- */
 
 static void expect_refusal(const char *table, emp_plot_form form,
                            const emp_plot_choice *choice, emp_status status,
                            const char *word)
 {
-    emp_csv     csv = parse(table);
-    emp_drawing drawing = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(table);
+    SCOPED(emp_drawing, emp_drawing_clear) drawing = {0};
 
     EXPECT_REFUSED(emp_plot_draw(&drawing, &csv, form, choice, NULL, &err), status, word);
-    emp_drawing_clear(&drawing);
-    emp_csv_clear(&csv);
 }
 
 Test(plot, dots_that_cannot_be_drawn_are_told)
@@ -158,27 +142,18 @@ Test(plot, lines_need_numbers_and_one_value_each)
     expect_refusal(text, EMP_PLOT_LINES, &lines, EMP_EINVAL, "more than 400 rows");
 }
 
-/* ---- figures ---- */
-
 static char *print_styled(const char *table, emp_plot_form form,
                           const emp_plot_choice *choice, const emp_plot_style *style)
 {
-    emp_csv     csv = parse(table);
-    emp_drawing d = {0};
-    char       *text = NULL;
-    size_t      size;
-    FILE       *file = open_memstream(&text, &size);
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(table);
+    SCOPED(emp_drawing, emp_drawing_clear) d = {0};
 
     ASSERT_OK(emp_plot_draw(&d, &csv, form, choice, style, NULL));
-    ASSERT_OK(emp_drawing_print_file(file, &d, NULL));
-    fclose(file);
     for (int32_t i = 0; i < d.point_count; i++)
         cr_expect(d.point[i].x >= -0.1 && d.point[i].x <= d.width + 0.1 &&
                       d.point[i].y >= -0.1 && d.point[i].y <= d.height + 0.1,
                   "%g, %g", d.point[i].x, d.point[i].y);
-    emp_drawing_clear(&d);
-    emp_csv_clear(&csv);
-    return text;
+    return PRINTED(emp_drawing_print_file(out, &d, &err));
 }
 
 static char *print(const char *table, emp_plot_form form, const emp_plot_choice *choice)
@@ -204,7 +179,6 @@ Test(plot, dots_have_a_mark_for_each_value)
     cr_expect_eq(count(text, ">OOM<"), 1);
     cr_expect_eq(count(text, ">seconds<"), 1);
     cr_expect_eq(count(text, "opacity=\"0.5\""), 2, "ranges");
-    free(text);
 }
 
 Test(plot, lines_go_by_rising_numbers)
@@ -219,24 +193,20 @@ Test(plot, lines_go_by_rising_numbers)
         cr_expect_gt(x, before);
         before = x;
     }
-    free(text);
 }
 
 Test(plot, series_have_the_names_of_the_figure)
 {
     const emp_plot_style named = {.name = {"hdp paper=Planner", "b=x"}, .name_count = 1};
     const emp_plot_style wrong = {.name = {"zebra=Horse"}, .name_count = 1};
-    emp_csv              csv = parse(runs);
-    emp_drawing          d = {0};
-    char                *text = print_styled(runs, EMP_PLOT_DOTS, &dots, &named);
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(runs);
+    SCOPED(emp_drawing, emp_drawing_clear) d = {0};
+    char *text = print_styled(runs, EMP_PLOT_DOTS, &dots, &named);
 
     cr_expect_eq(count(text, ">Planner<"), 1);
     cr_expect_eq(count(text, ">hdp paper<"), 0);
-    free(text);
     EXPECT_REFUSED(emp_plot_draw(&d, &csv, EMP_PLOT_DOTS, &dots, &wrong, &err),
                    EMP_EINVAL, "no series \"zebra\"");
-    emp_drawing_clear(&d);
-    emp_csv_clear(&csv);
 }
 
 Test(plot, a_figure_has_the_size_and_the_font_that_are_asked_for)
@@ -249,11 +219,9 @@ Test(plot, a_figure_has_the_size_and_the_font_that_are_asked_for)
     cr_expect_eq(count(text, "font-family=\"Times, Helvetica"), 1);
     cr_expect_geq(count(text, "font-size=\"26\""), 4);
     cr_expect_eq(count(text, "font-size=\"13\""), 0);
-    free(text);
     text = print_styled(runs, EMP_PLOT_DOTS, &dots,
                         &(emp_plot_style){.width = 500, .height = 320});
     cr_expect_eq(count(text, "width=\"500\" height=\"320\""), 1, "%.300s", text);
-    free(text);
 }
 
 /* Points 1, 10, 100 of a: 3, 2.5, 2. The mean of three keeps the middle, and has two points at an end. */
@@ -267,8 +235,6 @@ Test(plot, smoothed_lines_are_means_of_neighbours)
     char *smooth = print_styled(points, EMP_PLOT_LINES, &one, &style);
     char *plain = print_styled(means, EMP_PLOT_LINES, &one, NULL);
     cr_expect_str_eq(smooth, plain);
-    free(smooth);
-    free(plain);
 }
 
 /* Two lines of corners more between three points; the areas of bands have none here. */
@@ -282,8 +248,6 @@ Test(plot, steps_keep_a_value_until_the_next_point)
                                &(emp_plot_style){.has_steps = true});
     char *plain = print_styled(corners, EMP_PLOT_LINES, &one, NULL);
     cr_expect_str_eq(steps, plain);
-    free(steps);
-    free(plain);
 }
 
 static emp_status draw(emp_drawing *d, const emp_csv *csv, emp_plot_form form,

@@ -3,12 +3,8 @@
  * that the file is for read the same devices from it? The readers below follow the published grammars: llama.cpp's
  * common/arg.cpp and src/llama-model.cpp, vLLM's get_pp_indices(), Megatron-LM's pipeline_parallel_layer_layout.py and
  * accelerate's device_map. */
-#include <criterion/criterion.h>
 #include <jansson.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -20,15 +16,11 @@
 #include "tests/cli/emplace.h"
 #include "tests/graphs/import/models/configs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/support/scratch.h"
-#include "tests/support/status.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(forms, .init = emplace_set_up, .fini = emplace_tear_down);
 
 enum { WORDS_MAX = 4096, NOWHERE = -1, LAYERS_MAX = 256, DRAWS = 3, CPU = 0 };
-
-/* ---- what a script gives its program ---- */
 
 typedef struct {
     char  text[1 << 18];
@@ -36,16 +28,13 @@ typedef struct {
     int   count;
 } words;
 
-/* Runs the script with a program that prints its environment and its arguments, a line each. */
 static void read_script(words *w, const char *name)
 {
-    char command[SCRATCH_PATH_BYTES + 160];
-
-    snprintf(command, sizeof command,
-             "sh '%s' sh -c 'echo \"PARTITION=$VLLM_PP_LAYER_PARTITION\"; echo "
-             "\"DEVICES=$CUDA_VISIBLE_DEVICES\"; printf \"%%s\\n\" \"$@\"' sh",
-             scratch_path(name));
-    FILE *said = popen(command, "r");
+    FILE *said = popen(
+        scratch_print("sh '%s' sh -c 'echo \"PARTITION=$VLLM_PP_LAYER_PARTITION\"; echo "
+                      "\"DEVICES=$CUDA_VISIBLE_DEVICES\"; printf \"%%s\\n\" \"$@\"' sh",
+                      scratch_path(name)),
+        "r");
     cr_assert_not_null(said);
     const size_t size = fread(w->text, 1, sizeof w->text - 1, said);
     cr_assert_eq(pclose(said), 0);
@@ -55,7 +44,6 @@ static void read_script(words *w, const char *name)
         w->word[w->count++] = at;
 }
 
-/* The word behind an option, or behind the name of a variable. */
 static const char *value_of(const words *w, const char *option)
 {
     const size_t length = strlen(option);
@@ -68,7 +56,6 @@ static const char *value_of(const words *w, const char *option)
     return NULL;
 }
 
-/* Numbers with commas between. */
 static int read_numbers(int *numbers, int max, const char *text)
 {
     int   count = 0;
@@ -83,8 +70,6 @@ static int read_numbers(int *numbers, int max, const char *text)
     }
 }
 
-/* ---- the problem, and what a reader finds ---- */
-
 typedef struct {
     cli_inputs     inputs;
     cli_form       form;
@@ -96,9 +81,7 @@ typedef struct {
 
 static emp_device_id device_named(const emp_machine *m, const char *kind, int number)
 {
-    char name[32];
-
-    snprintf(name, sizeof name, "%s:%d", kind, number);
+    const char *name = scratch_print("%s:%d", kind, number);
     for (emp_device_id d = 0; d < m->device_count; d++)
         if (strcmp(m->device[d].name, name) == 0) return d;
     cr_assert_fail("no device %s", name);
@@ -124,8 +107,6 @@ static void expect_device(const stage *s, emp_op_id op, emp_device_id read)
                  s->spec, s->inputs.machine->name, s->inputs.step->name[op],
                  name_of(s, s->device_of_op[op]), name_of(s, read));
 }
-
-/* ---- llama.cpp ---- */
 
 typedef struct {
     regex_t       pattern;
@@ -186,7 +167,7 @@ static void read_servers(llama *l, const stage *s, const words *w, const char *f
 {
     const char *list = value_of(w, "--rpc");
     size_t      size;
-    char       *text = scratch_read(file, &size), wanted[64], line[64];
+    char       *text = scratch_bytes(file, &size), wanted[64], line[64];
     int         cpu;
 
     for (const char *at = list; at != NULL && *at != '\0'; at += *at == ',') {
@@ -200,7 +181,6 @@ static void read_servers(llama *l, const stage *s, const words *w, const char *f
         cr_assert_eq(sscanf(said + strlen(line), "%d", &cpu), 1);
         l->server[n - 1] = device_named(s->inputs.machine, "cpu", cpu);
     }
-    free(text);
 }
 
 static void add_override(llama *l, const char *pattern, emp_device_id device)
@@ -323,9 +303,6 @@ static void check_llama(const stage *s, const char *file)
     for (int i = 0; i < l.override_count; i++) regfree(&l.o[i].pattern);
 }
 
-/* ---- pipelines ---- */
-
-/* Where a pipeline has its parts. */
 typedef struct {
     emp_device_id layer[LAYERS_MAX], table, head;
 } pipeline;
@@ -423,8 +400,6 @@ static void check_megatron(const stage *s, const char *file)
     check_pipeline(s, &l);
 }
 
-/* ---- device maps ---- */
-
 /* The device of the longest path that begins the module's. */
 static emp_device_id find_in_json(const stage *s, json_t *map, const char *path,
                                   size_t length)
@@ -464,7 +439,7 @@ static void check_map(const stage *s, const char *file)
 {
     const emp_graph *g = s->inputs.step;
     size_t           size;
-    char            *text = scratch_read(file, &size);
+    char            *text = scratch_bytes(file, &size);
     const bool       is_json = strstr(file, ".json") != NULL;
     cli_map_file     map = {0};
     json_t          *root = NULL;
@@ -473,7 +448,7 @@ static void check_map(const stage *s, const char *file)
         cr_assert_not_null(root = json_loads(text, JSON_REJECT_DUPLICATES, NULL), "%s",
                            text);
     else
-        MUST(cli_map_file_parse(&map, text, size, file, &why));
+        ASSERT_OK(cli_map_file_parse(&map, text, size, file, &err));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_model_part part = emp_model_part_of(g->name[op]);
         if (is_free(s, op) || part.kind == EMP_PART_OTHER) continue;
@@ -484,10 +459,7 @@ static void check_map(const stage *s, const char *file)
     }
     cli_map_file_clear(&map);
     json_decref(root);
-    free(text);
 }
-
-/* ---- all of them ---- */
 
 typedef struct {
     const char *file;
@@ -517,9 +489,9 @@ static void load_stage(stage *s, const form *f, const char *machine)
 {
     snprintf(s->spec, sizeof s->spec, "hf:path=%s%s", s->file, f->options);
     s->form = cli_form_of(f->file, s->spec);
-    MUST(cli_placement_output_check(f->file, s->spec, &why));
+    ASSERT_OK(cli_placement_output_check(f->file, s->spec, &err));
     s->inputs = (cli_inputs){.form = s->form};
-    MUST(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &why));
+    ASSERT_OK(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &err));
     const emp_graph *g = s->inputs.step;
     s->device_of_op = calloc((size_t)g->op_count, sizeof *s->device_of_op);
     s->layer_count = 0;
@@ -560,8 +532,9 @@ static void expect_written(stage *s, const form *f)
     const emp_named_placement p = emp_placement_name(s->inputs.problem, &d, 1.0);
     emp_device_id            *again;
     const size_t              bytes = (size_t)s->inputs.step->op_count * sizeof *again;
+    emp_error                 why = {0};
 
-    MUST(cli_placement_output_check_ops(f->file, &p, s->spec, &why));
+    ASSERT_OK(cli_placement_output_check_ops(f->file, &p, s->spec, &err));
     cr_assert_eq(cli_placement_output_write(scratch_path(f->file), &p, s->spec,
                                             s->inputs.machine, &why),
                  EMP_OK, "%s on %s: %s", s->spec, s->inputs.machine->name, why.msg);
@@ -573,7 +546,6 @@ static void expect_written(stage *s, const form *f)
     free(again);
 }
 
-/* Writes the configuration of a model. */
 static void write_config(const char *name)
 {
     scratch_write_json("config.json", published_model_named(name)->config);
@@ -679,8 +651,6 @@ Test(forms, a_gguf_file_goes_to_llama_and_vllm)
     cr_expect_eq(count, (2 * 4 + 2 * 6) * 2 * DRAWS);
 }
 
-/* ---- the program ---- */
-
 Test(forms, what_no_placement_can_have_is_refused_before_the_search)
 {
 #define PHASE(phase) "place hf:path=config.json,phase=" phase ",batch=1,seq=16 "
@@ -738,8 +708,9 @@ Test(forms, of_gpus_alone_need_one)
                                    .op_count = 1,
                                    .op_name = name};
 
-    MUST(cli_form_check(CLI_FORM_LLAMA, &p, "", &why));
-    MUST_FAIL(cli_form_check(CLI_FORM_VLLM, &p, "", &why), EMP_EINVAL, "box has none");
+    ASSERT_OK(cli_form_check(CLI_FORM_LLAMA, &p, "", &err));
+    EXPECT_REFUSED(cli_form_check(CLI_FORM_VLLM, &p, "", &err), EMP_EINVAL,
+                   "box has none");
 }
 
 /* A run that was searched without a form may have none. A form of a placement near by is found while the graph is

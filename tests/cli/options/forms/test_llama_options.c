@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Placements of decoders as options of llama.cpp: are they those that a person would write, and is a placement
  * that has none refused? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "cli/options/placement_output.h"
-#include "tests/support/scratch.h"
-#include "tests/support/status.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(llama_options, .init = scratch_create, .fini = scratch_remove);
 
@@ -37,16 +30,12 @@ static void add_layer(ops *o, int number, emp_device_id device, emp_device_id ff
     static const char *const leaves[] = {"input_layernorm.weight",
                                          "self_attn.q_proj.weight", "self_attn.key_cache",
                                          "self_attn.value_cache"};
-    char                     name[64];
 
-    for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++) {
-        snprintf(name, sizeof name, "model.layers.%d.%s", number, leaves[i]);
-        add(o, name, device);
-    }
-    snprintf(name, sizeof name, "model.layers.%d.mlp.up_proj.weight", number);
-    add(o, name, ffn);
-    snprintf(name, sizeof name, "model.layers.%d.mlp.up_proj/act", number);
-    add(o, name, CPU); /* what has no weights follows them */
+    for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++)
+        add(o, scratch_print("model.layers.%d.%s", number, leaves[i]), device);
+    add(o, scratch_print("model.layers.%d.mlp.up_proj.weight", number), ffn);
+    add(o, scratch_print("model.layers.%d.mlp.up_proj/act", number),
+        CPU); /* what has no weights follows them */
 }
 
 static emp_named_placement named(const ops *o)
@@ -73,20 +62,12 @@ static void expect_script(const char *variables, const char *wanted)
     cr_expect_str_eq(line, wanted);
 }
 
-static void expect_options(const ops *o, const char *wanted)
-{
-    emp_named_placement p = named(o);
-
-    MUST(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &why));
-    expect_script("", wanted);
-}
-
 static void expect_refusal(const ops *o, const char *wanted)
 {
     emp_named_placement p = named(o);
 
-    MUST_FAIL(cli_llama_options_write(scratch_path("no.sh"), &p, NULL, "", &why),
-              EMP_EINVAL, wanted);
+    EXPECT_REFUSED(cli_llama_options_write(scratch_path("no.sh"), &p, NULL, "", &err),
+                   EMP_EINVAL, wanted);
     cr_expect_null(fopen(scratch_path("no.sh"), "r"));
 }
 
@@ -103,11 +84,11 @@ Test(llama_options, the_cpu_has_the_first_layers_and_single_weights)
     add(&o, "model.layers.1.mlp.experts.down_proj.weight", CPU);
     add(&o, "model.layers.1.post_attention_layernorm.weight", GPU_2);
     add(&o, "lm_head", GPU_1);
-    expect_options(&o, "--device CUDA0,CUDA1,CUDA2 --split-mode layer --tensor-split "
-                       "4,1,0 -ngl 5 "
-                       "--n-cpu-moe 2 "
-                       "--override-tensor ^blk\\.(2|3)\\.ffn_up\\.=CPU,"
-                       "^blk\\.(4)\\.ffn_up\\.=CUDA2");
+    emp_named_placement p = named(&o);
+    ASSERT_OK(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &err));
+    expect_script("", "--device CUDA0,CUDA1,CUDA2 --split-mode layer --tensor-split "
+                      "4,1,0 -ngl 5 --n-cpu-moe 2 --override-tensor "
+                      "^blk\\.(2|3)\\.ffn_up\\.=CPU,^blk\\.(4)\\.ffn_up\\.=CUDA2");
 }
 
 Test(llama_options, what_has_no_such_form_is_refused)
@@ -135,14 +116,14 @@ static void on_two_hosts(const ops *o, const char *wanted, const char *refusal)
     emp_machine        *m = NULL;
     emp_named_placement p = named(o);
 
-    MUST(emp_machine_load(&m, "k40x4x2", &why));
+    ASSERT_OK(emp_machine_load(&m, "k40x4x2", &err));
     p.device_count = m->device_count;
     for (int d = 0; d < m->device_count; d++) p.device_name[d] = m->device[d].name;
     if (refusal != NULL) {
-        MUST_FAIL(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &why),
-                  EMP_EINVAL, refusal);
+        EXPECT_REFUSED(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &err),
+                       EMP_EINVAL, refusal);
     } else {
-        MUST(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &why));
+        ASSERT_OK(cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &err));
         expect_script("HOST1=ten:7", wanted);
     }
     emp_machine_destroy(m);
@@ -167,10 +148,10 @@ Test(llama_options, gpus_of_other_hosts_are_devices_of_their_servers)
 
 Test(llama_options, only_models_of_llama_have_them)
 {
-    MUST_FAIL(cli_placement_output_check("o.sh", "nmt:layers=2", &why), EMP_EINVAL,
-              "nmt:layers=2");
-    MUST_FAIL(cli_placement_output_check("o.onnx", "m.onnx", &why), EMP_EINVAL,
-              "ONNX Runtime");
+    EXPECT_REFUSED(cli_placement_output_check("o.sh", "nmt:layers=2", &err), EMP_EINVAL,
+                   "nmt:layers=2");
+    EXPECT_REFUSED(cli_placement_output_check("o.onnx", "m.onnx", &err), EMP_EINVAL,
+                   "ONNX Runtime");
 }
 
 Test(llama_options, survives_every_allocation_failure)

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are device maps read as they are written, and is everything else refused by a sentence that names the
  * line? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "cli/options/device_map.h"
 #include "cli/options/placement_input.h"
-#include "tests/support/status.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 #define MAP(lines) "DEVICE_MAP = {\n" lines "}\n"
 
@@ -33,11 +27,13 @@ static const char whole[] = "\"\"\"Words. DEVICE_MAP = {\n\"\"\"\n# made by: us\
     "    \"model.layers.10\": \"cpu\",\n"
     "    \"say \\\"a\\\\b\\\"\": \"cuda:3\"\n") "left = {\n";
 
+TestSuite(device_map, .fini = expect_all_freed);
+
 Test(device_map, of_the_longest_path_counts)
 {
     cli_map_file map = {0};
 
-    MUST(parse(&map, whole, &why));
+    ASSERT_OK(parse(&map, whole, &err));
     cr_expect_eq(map.count, 4);
     cr_expect_eq(map.entry[0].line, 6);
     cr_expect_eq(map.entry[2].line, 10);
@@ -49,10 +45,9 @@ Test(device_map, of_the_longest_path_counts)
     cr_expect_eq(gpu_of(&map, "model.layers.11"), -2);
     cr_expect_eq(gpu_of(&map, "model.layers"), -2);
     cli_map_file_clear(&map);
-    MUST(parse(&map, MAP("\"\": \"cuda:1\"\n"), &why));
+    ASSERT_OK(parse(&map, MAP("\"\": \"cuda:1\"\n"), &err));
     cr_expect_eq(gpu_of(&map, "lm_head"), 1, "the model itself has all");
     cli_map_file_clear(&map);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(device_map, of_another_form_is_refused_with_its_line)
@@ -85,7 +80,6 @@ Test(device_map, of_another_form_is_refused_with_its_line)
         cr_expect(strncmp(err.msg, wrong[i][1], strlen(wrong[i][1])) == 0, "%s", err.msg);
         cli_map_file_clear(&map);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(device_map, layers_are_modules_that_are_numbered)
@@ -123,5 +117,4 @@ Test(device_map, leaves_nothing_behind_when_memory_is_short)
     cli_map_file map = {0};
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(parse_and_clear(&map), (void)0);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

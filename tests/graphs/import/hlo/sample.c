@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/hlo/sample.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 emp_graph *hlo_graph(const char *text, emp_import_notes *notes)
 {
@@ -16,10 +12,9 @@ emp_graph *hlo_graph(const char *text, emp_import_notes *notes)
 
 emp_graph *hlo_file(const char *name, emp_import_notes *notes)
 {
-    char path[128];
-
-    snprintf(path, sizeof path, "tests/graphs/import/hlo/%s", name);
-    return graph_keep(graph_import(graph_source_path(path), notes, NULL));
+    return graph_keep(
+        graph_import(graph_source_path(scratch_print("tests/graphs/import/hlo/%s", name)),
+                     notes, NULL));
 }
 
 const emp_op_cost *hlo_cost(const emp_graph *g, const char *name)

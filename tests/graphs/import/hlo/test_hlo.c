@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Modules of XLA: kernels, their FLOPs and bytes by hand, names, and what is wrong with a file. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/hlo/sample.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(hlo, .init = scratch_create, .fini = graph_tear_down);
 
@@ -16,8 +12,6 @@ TestSuite(hlo, .init = scratch_create, .fini = graph_tear_down);
     "%" name                                                                        \
     " {\n%p = f32[] parameter(0)\n%q = f32[] parameter(1)\nROOT %r = f32[] " opcode \
     "(%p, %q)\n}\n"
-
-/* ---- costs ---- */
 
 /* Numbers that are not looked at are 0, FLOPs -1. */
 typedef struct {
@@ -219,18 +213,15 @@ Test(hlo, a_call_of_cublas_is_a_product)
 
 Test(hlo, a_call_that_is_not_known_is_one_pass_and_is_named)
 {
-    emp_import_notes notes = {0};
-    emp_graph       *g = hlo_graph(
-              ENTRY "%a = f32[10] parameter(0)\n"
-                          "ROOT %c = f32[20] custom-call(%a), custom_call_target=\"my_kernel\"\n}\n",
-              &notes);
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_graph *g = hlo_graph(
+        ENTRY "%a = f32[10] parameter(0)\n"
+              "ROOT %c = f32[20] custom-call(%a), custom_call_target=\"my_kernel\"\n}\n",
+        &notes);
 
     cr_expect(graph_is_noted(&notes, "\"my_kernel\""));
     expect_costs(g, (cost[]){{"c", hlo_cost(g, "c")->op_class, 20.0, 40, 80, {0}}, {0}});
-    emp_import_notes_clear(&notes);
 }
-
-/* ---- updates, names ---- */
 
 /* A row written into [100, 8]; rows added to it by number. */
 Test(hlo, an_update_is_written_in_place)
@@ -296,8 +287,7 @@ Test(hlo, tables_of_source_files_go_by)
                  "ENTRY %%main (x: f32[2]) -> f32[2] {\n%%x = f32[2] parameter(0)\n"
                  "ROOT %%y = f32[2] negate(%%x)\n}\n",
                  tables[i]);
-        emp_graph *g = hlo_graph(text, NULL);
-        cr_expect_eq(g->op_count, 2);
+        cr_expect_eq(hlo_graph(text, NULL)->op_count, 2);
     }
 }
 
@@ -324,19 +314,16 @@ Test(hlo, element_types_have_their_bytes)
     } types[] = {{"pred", 1}, {"s4", 1},    {"s8", 1},  {"u16", 2},      {"bf16", 2},
                  {"f16", 2},  {"f32", 4},   {"s64", 8}, {"f8e4m3fn", 1}, {"f8e5m2", 1},
                  {"c64", 8},  {"c128", 16}, {"f64", 8}, {"u32", 4}};
-    char text[256];
-
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        snprintf(text, sizeof text,
-                 "HloModule t\nENTRY e {\nROOT a = %s[3,5]{1,0:T(8,128)(2,1)S(1)} "
-                 "parameter(0)\n}\n",
-                 types[i].type);
-        emp_graph *g = hlo_graph(text, NULL);
+        emp_graph *g = hlo_graph(
+            scratch_print(
+                "HloModule t\nENTRY e {\nROOT a = %s[3,5]{1,0:T(8,128)(2,1)S(1)} "
+                "parameter(0)\n}\n",
+                types[i].type),
+            NULL);
         cr_expect_eq(g->tensor[0].bytes, 15 * types[i].bytes, "%s", types[i].type);
     }
 }
-
-/* ---- files that are wrong ---- */
 
 #define X "%x = f32[2,3] parameter(0)\n"
 
@@ -383,8 +370,8 @@ static const graph_fault wrong[] = {
 
 Test(hlo, what_is_wrong_with_a_file_is_said)
 {
-    emp_graph        *g = NULL;
-    emp_import_notes  notes = {0};
+    emp_graph *g = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
     emp_import_params params = emp_import_params_default();
     char              text[8192] = ENTRY;
 
@@ -402,7 +389,6 @@ Test(hlo, what_is_wrong_with_a_file_is_said)
     (void)emp_import_load(&g, NULL, scratch_path("module.txt"), &params, NULL);
     cr_expect(graph_is_noted(&notes, "line 41: a19"));
     cr_expect_not(graph_is_noted(&notes, ": b"));
-    emp_import_notes_clear(&notes);
 }
 
 Test(hlo, stablehlo_is_refused_with_what_to_call)
@@ -417,8 +403,6 @@ Test(hlo, stablehlo_is_refused_with_what_to_call)
 
     graph_expect_faults("module.txt", texts, COUNT(texts), EMP_EUNSUPPORTED);
 }
-
-/* ---- programs that JAX 0.11 has compiled for CUDA, without their tables of source files ---- */
 
 static const struct {
     const char *file;
@@ -440,10 +424,10 @@ static const struct {
 Test(hlo, products_have_the_flops_of_their_closed_forms)
 {
     for (size_t i = 0; i < COUNT(steps); i++) {
-        emp_import_notes notes = {0};
-        emp_graph       *g = hlo_file(steps[i].file, &notes);
-        double           flops = 0.0;
-        int32_t          fed = 0;
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g = hlo_file(steps[i].file, &notes);
+        double     flops = 0.0;
+        int32_t    fed = 0;
 
         for (emp_op_id op = 0; op < g->op_count; op++) {
             const emp_op_cost *c = g->op[op].cost;
@@ -462,16 +446,14 @@ Test(hlo, products_have_the_flops_of_their_closed_forms)
         cr_expect_eq(g->unknown_op_count, 0);
         cr_expect_eq(g->unknown_shape_count, 0);
         cr_expect(graph_is_noted(&notes, "parameters are weights: all are inputs"));
-        emp_import_notes_clear(&notes);
     }
 }
 
 /* dW1 = x' dz1, then w - 0.001 dW1: reads x, dz1 and w, writes w. */
 Test(hlo, a_product_with_its_update_is_one_kernel)
 {
-    emp_graph *g = hlo_file("samples/mlp.hlo.txt.gz", NULL);
-
-    const emp_op_cost *c = hlo_cost(g, "jit(step)/transpose(jvp())/gemm_fusion_dot");
+    const emp_op_cost *c = hlo_cost(hlo_file("samples/mlp.hlo.txt.gz", NULL),
+                                    "jit(step)/transpose(jvp())/gemm_fusion_dot");
     cr_expect(c->m == 512 && c->n == 1024 && c->k == 128 && c->batch == 1);
     cr_expect_eq(c->flops, 2.0 * 512 * 1024 * 128 + 2.0 * 512 * 1024);
     cr_expect_eq(c->bytes_read, 4 * (128 * 512 + 128 * 1024 + 512 * 1024));
@@ -485,15 +467,12 @@ Test(hlo, a_row_of_a_loops_result_is_written_in_place)
     emp_graph *g = hlo_file("samples/scan.hlo.txt.gz", NULL);
 
     for (int n = 0; n < 10; n++) {
-        char name[64];
-        snprintf(name, sizeof name, "while.12.%d/fusion-start.1", n);
-        emp_op_id op = graph_find(g, name);
+        emp_op_id op = graph_find(g, scratch_print("while.12.%d/fusion-start.1", n));
         cr_expect(g->op[op].is_alias);
         cr_expect_eq(g->op[op].cost->bytes_written, 4 * 8 * 64);
         cr_expect_eq(g->op[op].cost->bytes_read, 4 * 8 * 64 + 4, "%lld",
                      (long long)g->op[op].cost->bytes_read);
-        snprintf(name, sizeof name, "while.18.%d/fusion-start", n);
-        op = graph_find(g, name);
+        op = graph_find(g, scratch_print("while.18.%d/fusion-start", n));
         cr_expect_not(g->op[op].is_alias);
         cr_expect_eq(g->op[op].cost->bytes_read, 4 * 8 * 64 + 4);
     }

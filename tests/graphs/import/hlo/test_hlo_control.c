@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Loops, branches, calls, what is started and ended, and what goes between devices. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/hlo/sample.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(hlo_control, .init = scratch_create, .fini = graph_tear_down);
 
@@ -106,13 +102,12 @@ Test(hlo_control, loops_have_as_many_bodies_as_iterations)
                  {nested, 1 + 2 + 3, NULL}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_import_notes notes = {0};
-        emp_graph       *g = hlo_graph(cases[i].text, &notes);
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g = hlo_graph(cases[i].text, &notes);
         cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM),
                      cases[i].iterations * 2.0 * 4 * 4 * 4, "case %zu: %g", i,
                      graph_class_flops(g, EMP_OP_GEMM));
         if (cases[i].assumed != NULL) cr_expect(graph_is_noted(&notes, cases[i].assumed));
-        emp_import_notes_clear(&notes);
     }
 }
 
@@ -169,7 +164,7 @@ Test(hlo_control, loops_that_cannot_be_read_are_refused)
 
 Test(hlo_control, a_conditional_takes_its_longest_branch)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph(
         HEAD "%short {\nROOT %a = f32[4] parameter(0)\n}\n%long {\n"
@@ -180,10 +175,8 @@ Test(hlo_control, a_conditional_takes_its_longest_branch)
         &notes);
     cr_expect(graph_is_noted(&notes, "c takes the longest of its branches, long"));
     cr_expect(graph_reads(g, "c/b", "y"));
-    emp_import_notes_clear(&notes);
 }
 
-/* A call runs in its place; what is started is done when it is started. */
 Test(hlo_control, calls_and_starts_run_in_their_place)
 {
     emp_graph *g = hlo_graph(
@@ -218,7 +211,7 @@ static void expect_part(const emp_graph *g, const char *name, emp_collective op,
 /* Groups of a list, of a shape, and all devices. */
 Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph(
         "HloModule m, is_scheduled=true, num_partitions=4\n" SUM
@@ -244,12 +237,11 @@ Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
     cr_expect(graph_is_noted(
         &notes, "collective-permute and its like are copies within a device"));
     cr_expect(graph_is_noted(&notes, "the program of one of 4 devices"));
-    emp_import_notes_clear(&notes);
 }
 
 Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph("HloModule m\nENTRY main {\nx = f32[8]{0} parameter(0)\n"
                              "y = f32[8]{0} frobnicate(f32[8]{0} x)\n"
@@ -258,15 +250,12 @@ Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
     cr_expect(graph_is_noted(&notes, "XLA has not compiled the module"));
     cr_expect(graph_is_noted(&notes, "the opcode \"frobnicate\" is not known"));
     cr_expect_eq(g->unknown_op_count, 1);
-    emp_import_notes_clear(&notes);
 }
-
-/* ---- what is kept from step to step ---- */
 
 /* One kernel writes w and its momentum m; another one b, in a view; x is fed. */
 Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph(
         "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, "
@@ -298,7 +287,6 @@ Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
               graph_is_bound(g, "a", "b"));
     cr_expect(!graph_is_bound(g, "b", "w") && !graph_is_bound(g, "y", "w"));
     cr_expect(graph_waits(g, "f", "y"), "what reads the old w comes first");
-    emp_import_notes_clear(&notes);
 }
 
 /* Numbers that are none, results and parameters that are not there, a parameter twice. */
@@ -313,13 +301,12 @@ Test(hlo_control, aliases_of_nothing_are_no_states)
                                           "{ {0, 1}: (0, {}) }"};
 
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-        char text[512];
-        snprintf(
-            text, sizeof text,
-            "HloModule t, input_output_alias=%s\nENTRY e {\na = f32[2] parameter(0)\n"
-            "b = f32[2] abs(a)\nROOT r = (f32[2]) tuple(b)\n}\n",
-            aliases[i]);
-        emp_graph *g = hlo_graph(text, NULL);
+        emp_graph *g = hlo_graph(
+            scratch_print(
+                "HloModule t, input_output_alias=%s\nENTRY e {\na = f32[2] parameter(0)\n"
+                "b = f32[2] abs(a)\nROOT r = (f32[2]) tuple(b)\n}\n",
+                aliases[i]),
+            NULL);
         cr_expect_str_eq(graph_type(g, "a"), "hlo.parameter", "%s", aliases[i]);
     }
 }

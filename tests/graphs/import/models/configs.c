@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/models/configs.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/support/facts.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 enum { MODELS_MAX = 96 };
 
@@ -42,34 +37,25 @@ const published_model *published_model_named(const char *name)
     return NULL;
 }
 
-/* ---- graphs ---- */
-
 const char *config_spec(const char *config, const char *options)
 {
-    static char spec[SCRATCH_PATH_BYTES + 256];
-
     scratch_write_json("config.json", config);
-    snprintf(spec, sizeof spec, "hf:path=%s%s", scratch_path("config.json"), options);
-    return spec;
+    return scratch_print("hf:path=%s%s", scratch_path("config.json"), options);
 }
 
 emp_graph *config_load(const char *config, const char *options)
 {
     emp_graph *step = NULL;
-    emp_error  err = {0};
 
-    cr_assert_eq(emp_source_load(&step, NULL, NULL, config_spec(config, options), &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_source_load(&step, NULL, NULL, config_spec(config, options), &err));
     return step;
 }
 
 emp_graph *config_load_whole(const char *config, const char *options)
 {
     emp_graph *whole = NULL, *step = NULL;
-    emp_error  err = {0};
 
-    cr_assert_eq(emp_source_load(&step, &whole, NULL, config_spec(config, options), &err),
-                 EMP_OK, "%.256s %s: %s", config, options, err.msg);
+    ASSERT_OK(emp_source_load(&step, &whole, NULL, config_spec(config, options), &err));
     emp_graph_destroy(step);
     return whole;
 }

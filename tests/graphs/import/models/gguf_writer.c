@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/models/gguf_writer.h"
+#include "tests/test.h"
 
-#include <criterion/criterion.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 static char architecture_of[32];
 
@@ -31,10 +29,7 @@ static void put_text(gguf_writer *w, const char *text)
 
 static void put_key(gguf_writer *w, const char *key)
 {
-    char name[128];
-
-    snprintf(name, sizeof name, "%s.%s", architecture_of, key);
-    put_text(w, name);
+    put_text(w, scratch_print("%s.%s", architecture_of, key));
     w->fact_count++;
 }
 
@@ -121,10 +116,8 @@ void gguf_tensor(gguf_writer *w, const char *name, uint32_t type, double bits,
 void gguf_layer_tensor(gguf_writer *w, int layer, const char *leaf, uint32_t type,
                        double bits, uint64_t columns, uint64_t rows, uint64_t depth)
 {
-    char name[128];
-
-    snprintf(name, sizeof name, "blk.%d.%s", layer, leaf);
-    gguf_tensor(w, name, type, bits, columns, rows, depth);
+    gguf_tensor(w, scratch_print("blk.%d.%s", layer, leaf), type, bits, columns, rows,
+                depth);
 }
 
 static const struct {
@@ -137,7 +130,7 @@ static const struct {
 
 void gguf_tensors(gguf_writer *w, int layer, const char *format, ...)
 {
-    char        type[16], leaf[64], name[128], whole[1024];
+    char        type[16], leaf[64], whole[1024];
     const char *text = whole;
     va_list     arguments;
 
@@ -153,9 +146,8 @@ void gguf_tensors(gguf_writer *w, int layer, const char *format, ...)
         while (i < sizeof types / sizeof *types && strcmp(types[i].name, type) != 0) i++;
         cr_assert_lt(i, sizeof types / sizeof *types, "%s", type);
         if (strchr(leaf, '.') == NULL) strcat(leaf, ".weight");
-        snprintf(name, sizeof name, "blk.%d.%s", layer, leaf);
-        gguf_tensor(w, layer >= 0 ? name : leaf, types[i].type, types[i].bits, columns,
-                    rows, depth);
+        gguf_tensor(w, layer >= 0 ? scratch_print("blk.%d.%s", layer, leaf) : leaf,
+                    types[i].type, types[i].bits, columns, rows, depth);
         text += strcspn(text, ";");
         text += *text == ';';
     }

@@ -2,18 +2,12 @@
 /* Are the buffers that are planned for a GGUF file those that llama.cpp reserves, and do they count in the verdict
  * of memory? The bytes here are what llama.cpp of llama-cpp-python 0.3.36 prints of the same files
  * (docs/witnesses/llama.md), with a context of 1024 tokens. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
 #include "tests/support/problems.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(compute_buffers, .init = scratch_create, .fini = graph_tear_down);
 
@@ -79,11 +73,10 @@ static void write_phi3(gguf_writer *w)
 static task open_file(const char *options)
 {
     task t = {0};
-    char spec[512];
-
     scratch_write("m.gguf", writer.bytes, writer.size);
-    snprintf(spec, sizeof spec, "hf:path=%s,batch=1,%s", scratch_path("m.gguf"), options);
-    task_create(&t, spec, "rtx4090x2+rtx3060", "llama-cpp");
+    task_create(&t,
+                scratch_print("hf:path=%s,batch=1,%s", scratch_path("m.gguf"), options),
+                "rtx4090x2+rtx3060", "llama-cpp");
     return t;
 }
 
@@ -116,7 +109,6 @@ static int64_t held_on(const task *t, emp_device_id device)
     return bytes;
 }
 
-/* Expects a split to need these buffers. */
 static void expect_split(task *t, const int *ends, int layers, const int64_t *want)
 {
     place(t, ends, layers);
@@ -131,10 +123,9 @@ static void expect_split(task *t, const int *ends, int layers, const int64_t *wa
 
 static void expect_buffers(const char *options, const int64_t want[SPLITS][DEVICES])
 {
-    task t = open_file(options);
+    SCOPED(task, task_destroy) t = open_file(options);
 
     for (int s = 0; s < SPLITS; s++) expect_split(&t, splits[s], LAYERS, want[s]);
-    task_destroy(&t);
 }
 
 Test(compute_buffers, are_those_of_a_dense_model)
@@ -173,9 +164,8 @@ Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
     static const int64_t parts[] = {15294464, 32579584, 32579584, 35291136};
 
     write_windows(&writer);
-    task t = open_file("seq=1024,phase=prefill");
+    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=prefill");
     expect_split(&t, splits[1], 6, parts);
-    task_destroy(&t);
 }
 
 Test(compute_buffers, keep_what_goes_around_a_part_that_is_added_to_it)
@@ -185,9 +175,8 @@ Test(compute_buffers, keep_what_goes_around_a_part_that_is_added_to_it)
                                                   {13643776, 12593152, 70254592, 0}};
 
     write_phi3(&writer);
-    task t = open_file("seq=1024,phase=prefill");
+    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=prefill");
     for (int s = 0; s < SPLITS; s++) expect_split(&t, splits[s], 6, want[s]);
-    task_destroy(&t);
 }
 
 /* 64 + 512 cells, in steps of 256, in three layers; 1024 in the others; 2 x 4 heads x 64 numbers of 16 bits each. */
@@ -212,19 +201,15 @@ Test(compute_buffers, are_beside_caches_of_a_window_and_a_micro_batch)
 /* Whatever a placement is, the peaks are explained to the byte, and a GPU that has room only for the weights is full. */
 Test(compute_buffers, are_explained_and_judged)
 {
-    emp_error err = {0};
-
     write_dense(&writer);
-    task t = open_file("seq=1024,phase=decode");
+    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=decode");
     place(&t, splits[1], LAYERS);
     for (emp_op_id op = 0; op < t.graph->op_count;
          op += 7) /* not one part after the other */
         if (t.device_of_op[op] > 0) t.device_of_op[op] = 1 + op % 3;
     emp_explanation *why = NULL;
-    cr_assert_eq(emp_explain_create(&why, t.problem,
-                                    &(emp_decision){.device_of_op = t.device_of_op},
-                                    &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_explain_create(&why, t.problem,
+                                 &(emp_decision){.device_of_op = t.device_of_op}, &err));
     const emp_explain_memory *peak = &why->device[1].peak;
     cr_expect_eq(peak->bytes, peak->held_bytes);
     cr_expect_eq(peak->kind_count[EMP_HELD_ACTIVATION], 1);
@@ -237,7 +222,6 @@ Test(compute_buffers, are_explained_and_judged)
     cr_expect(r.oom_bytes > 21000000 && t.device_of_op[r.oom_op] == 1);
     t.problem->adapted->device[1].memory_bytes = held_on(&t, 1) + 22000000;
     cr_expect(task_run(&t).is_feasible);
-    task_destroy(&t);
 }
 
 Test(compute_buffers, survive_every_failure_of_an_allocation)
@@ -246,8 +230,7 @@ Test(compute_buffers, survive_every_failure_of_an_allocation)
     emp_error err = {0};
 
     write_dense(&writer);
-    task t = open_file("seq=1024,phase=decode");
+    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=decode");
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
     emp_sim_destroy(sim);
-    task_destroy(&t);
 }

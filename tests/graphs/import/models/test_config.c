@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do configs give steps that hold and bind what they should, say what they leave out, and are wrong ones refused? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/mem.h"
@@ -10,8 +7,7 @@
 #include "graphs/import/models/families.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/configs.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 enum { LONG_BYTES = 3 << 19 };
 
@@ -25,8 +21,6 @@ TestSuite(config, .init = scratch_create, .fini = graph_tear_down);
     "'model_type':'llama','hidden_act':'silu','num_hidden_layers':2," TINY_SIZES \
     ",'torch_dtype':'bfloat16'"
 #define TINY(more) "{" TINY_MEMBERS more "}"
-
-/* ---- memory ---- */
 
 Test(config, steps_hold_weights_states_and_caches)
 {
@@ -85,11 +79,10 @@ Test(config, weights_are_held_as_they_are_quantised)
     const int64_t          experts = 24LL * 32 * 3 * 2880 * 2880;
     /* of the small model the matrices of layers; tables, head and norms are of 2 bytes */
     const int64_t matrices = 2 * (64 * (64 + 32 + 32 + 64) + 3 * 64 * 128);
-    char          config[4096];
 
-    snprintf(config, sizeof config,
-             "{'dtype':'bfloat16','quantization_config':{'quant_method':'mxfp4'},%s",
-             m->config + 1);
+    const char *config = scratch_print(
+        "{'dtype':'bfloat16','quantization_config':{'quant_method':'mxfp4'},%s",
+        m->config + 1);
     expect_weights(config, ",phase=decode,batch=1,seq=16",
                    2 * (m->parameters - experts) + experts / 32 * 17);
     expect_weights(config, ",phase=decode,batch=1,seq=16,dtype=bf16", 2 * m->parameters);
@@ -98,18 +91,14 @@ Test(config, weights_are_held_as_they_are_quantised)
                    ",phase=prefill,batch=1,seq=16", 2 * 86848 - matrices);
 }
 
-/* ---- what is left out ---- */
-
-/* The warnings about a config, one behind the other. */
 static const char *warnings_of(const char *config, const char *options)
 {
-    static char      text[2048];
-    emp_import_notes notes = {0};
+    static char text[2048];
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     (void)graph_load(config_spec(config, options), &notes, NULL);
     text[0] = '\0';
     for (int32_t i = 0; i < notes.warning_count; i++) strcat(text, notes.warning[i]);
-    emp_import_notes_clear(&notes);
     return text;
 }
 
@@ -201,9 +190,9 @@ Test(config, towers_of_known_families_are_counted_with_their_projectors)
     static const int32_t text[] = {4096, 5120, 2816, 7168, 6144}; /* hidden sizes */
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char              config[1024], want[64];
-        emp_json_document d = {0};
-        emp_import_notes  notes = {0};
+        char config[1024], want[64];
+        SCOPED(emp_json_document, emp_json_clear) d = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         snprintf(config, sizeof config,
                  "{'model_type':'%s','projector_hidden_size':6144,'text_config':"
                  "{'hidden_size':%d},'vision_config':{%s}}",
@@ -215,12 +204,8 @@ Test(config, towers_of_known_families_are_counted_with_their_projectors)
         cr_assert_eq(notes.warning_count, 1);
         cr_expect_not_null(strstr(notes.warning[0], want), "%s: %s", cases[i].type,
                            notes.warning[0]);
-        emp_import_notes_clear(&notes);
-        emp_json_clear(&d);
     }
 }
-
-/* ---- structure ---- */
 
 /* As a device map by module path would have it: ops that are bound to one another, and some that are not. */
 Test(config, a_module_is_bound_to_one_device)
@@ -278,8 +263,6 @@ Test(config, long_prompts_attend_to_shared_keys)
     cr_expect_geq(emp_graph_find(g, "model.layers.0.self_attn/absorb_keys"), 0);
     emp_graph_destroy(g);
 }
-
-/* ---- what cannot be read ---- */
 
 #define SMALL(type, members) \
     "{'model_type':'" type "','hidden_act':'silu'," TINY_SIZES "," members "}"
@@ -364,13 +347,9 @@ Test(config, faults_are_named)
     graph_expect_refused("hf:path=/nowhere.json", EMP_EIO, "/nowhere.json");
 }
 
-/* ---- equal configs ---- */
-
 static void expect_hash(const char *source, uint64_t hash)
 {
-    emp_graph *g = graph_load(source, NULL, NULL);
-
-    cr_expect_eq(g->hash, hash, "%s", source);
+    cr_expect_eq(graph_load(source, NULL, NULL)->hash, hash, "%s", source);
 }
 
 /* The file itself is a graph with the defaults of all keys, whether it is packed or long: quantised models list the
@@ -381,8 +360,8 @@ Test(config, files_give_the_graph_of_a_spec)
     static const char *const names[] = {"config.json", "long.json", "packed"};
     emp_graph               *tiny = config_load(TINY(""), "");
     const uint64_t           hash = tiny->hash;
-    char  *text = emp_calloc(LONG_BYTES + 4096, 1), spec[SCRATCH_PATH_BYTES];
-    size_t used =
+    char                    *text = emp_calloc(LONG_BYTES + 4096, 1);
+    size_t                   used =
         (size_t)sprintf(text, "%s", scratch_json("{" TINY_MEMBERS ",'ignored':['x'"));
 
     emp_graph_destroy(tiny);
@@ -396,8 +375,7 @@ Test(config, files_give_the_graph_of_a_spec)
     emp_free(text);
     for (size_t i = 0; i < COUNT(names); i++) {
         expect_hash(scratch_path(names[i]), hash);
-        snprintf(spec, sizeof spec, "hf:path=%s", scratch_path(names[i]));
-        expect_hash(spec, hash);
+        expect_hash(scratch_print("hf:path=%s", scratch_path(names[i])), hash);
     }
     expect_hash(config_spec(TINY(",'time_step_limit':[0.0,Infinity,-Infinity],"
                                  "'attention_scale':NaN"),

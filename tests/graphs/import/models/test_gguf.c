@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do headers of GGUF files give the models of their tensors, with their bytes? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "graphs/import/models/gguf.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/gguf_writer.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(gguf, .init = scratch_create, .fini = graph_tear_down);
 
 static gguf_writer writer; /* too large for a stack */
-
-/* ---- models ---- */
 
 typedef struct {
     const char *arch;
@@ -26,14 +19,13 @@ typedef struct {
 
 static void write_facts(gguf_writer *w, const shape *s)
 {
-    char text[256];
-
     gguf_begin(w, s->arch);
-    snprintf(text, sizeof text,
-             "block_count=%u context_length=8192 embedding_length=%u "
-             "feed_forward_length=%u attention.head_count=%u attention.head_count_kv=%u",
-             s->layers, s->hidden, s->inner, s->heads, s->kv_heads);
-    gguf_integers_of(w, text);
+    gguf_integers_of(
+        w,
+        scratch_print(
+            "block_count=%u context_length=8192 embedding_length=%u "
+            "feed_forward_length=%u attention.head_count=%u attention.head_count_kv=%u",
+            s->layers, s->hidden, s->inner, s->heads, s->kv_heads));
     if (s->has_own_size) {
         gguf_integer(w, "attention.key_length", s->size);
         gguf_integer(w, "attention.value_length", s->size);
@@ -93,15 +85,11 @@ static void write_model(gguf_writer *w, const shape *s)
     gguf_finish(w);
 }
 
-/* The spec of the file that was written; static storage. */
 static const char *spec_of(const char *options)
 {
-    static char spec[SCRATCH_PATH_BYTES + 64];
-
     scratch_write("m.gguf", writer.bytes, writer.size);
-    snprintf(spec, sizeof spec, "%s%s%s",
-             options[0] == '\0' ? "" : "hf:path=", scratch_path("m.gguf"), options);
-    return spec;
+    return scratch_print(
+        "%s%s%s", options[0] == '\0' ? "" : "hf:path=", scratch_path("m.gguf"), options);
 }
 
 static emp_graph *load(const char *options)
@@ -279,8 +267,6 @@ Test(gguf, holds_a_cache_of_float16)
     (void)load(",phase=prefill,seq=64");
 }
 
-/* ---- what cannot be read ---- */
-
 Test(gguf, faults_of_headers_are_named)
 {
     static const struct {
@@ -320,18 +306,14 @@ Test(gguf, faults_of_headers_are_named)
 
 Test(gguf, is_no_onnx_model_and_safetensors_need_a_config)
 {
-    char spec[512];
-
     write_model(&writer, &tiny);
     scratch_write("m.gguf", writer.bytes, writer.size);
-    snprintf(spec, sizeof spec, "onnx:path=%s,train=adam", scratch_path("m.gguf"));
-    graph_expect_refused(spec, EMP_OK, "ONNX");
+    graph_expect_refused(scratch_print("onnx:path=%s,train=adam", scratch_path("m.gguf")),
+                         EMP_OK, "ONNX");
     scratch_write("m.safetensors", "\2\0\0\0\0\0\0\0{}", 10);
     graph_expect_refused(scratch_path("m.safetensors"), EMP_OK,
                          "hf:path=config.json,weights=");
 }
-
-/* ---- parts ---- */
 
 /* A model of one layer in three parts, the first of which has no tensors, as llama.cpp's
  * --no-tensor-first-split writes them; \a tensors are said to be there. */
@@ -340,7 +322,6 @@ static int64_t write_parts(uint32_t tensors)
     int64_t elements = 0;
 
     for (uint32_t part = 0; part < 3; part++) {
-        char name[64];
         if (part == 0)
             write_facts(&writer, &tiny);
         else
@@ -356,8 +337,8 @@ static int64_t write_parts(uint32_t tensors)
         }
         gguf_finish(&writer);
         elements += writer.elements;
-        snprintf(name, sizeof name, "m-%05u-of-00003.gguf", part + 1);
-        scratch_write(name, writer.bytes, writer.size);
+        scratch_write(scratch_print("m-%05u-of-00003.gguf", part + 1), writer.bytes,
+                      writer.size);
     }
     return elements;
 }
@@ -368,18 +349,13 @@ static int64_t write_parts(uint32_t tensors)
 
 static void rename_part(const char *from, const char *to)
 {
-    char path[SCRATCH_PATH_BYTES];
-
-    snprintf(path, sizeof path, "%s", scratch_path(from));
-    cr_assert_eq(rename(path, scratch_path(to)), 0);
+    cr_assert_eq(rename(scratch_path(from), scratch_path(to)), 0);
 }
 
 Test(gguf, all_parts_are_read_from_the_first)
 {
-    int64_t    elements = write_parts(11);
-    emp_graph *g = graph_load(scratch_path(FIRST), NULL, NULL);
-
-    cr_expect_eq(g->parameter_count, elements);
+    int64_t elements = write_parts(11);
+    cr_expect_eq(graph_load(scratch_path(FIRST), NULL, NULL)->parameter_count, elements);
     graph_expect_refused(scratch_path(SECOND), EMP_OK, "part 2 of 3");
     (void)write_parts(12);
     graph_expect_refused(scratch_path(FIRST), EMP_OK,
@@ -405,14 +381,13 @@ Test(gguf, layers_have_windows_where_llama_cpp_has_them)
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const shape s = {.arch = kinds[i].arch, 8, 256, 4, 2, 64, 256, 512, .window = 16};
-        char        windowed[] = "--------", name[64];
+        char        windowed[] = "--------";
         write_model(&writer, &s);
         emp_graph *g = load(",seq=4096");
-        for (int layer = 0; layer < 8; layer++) {
-            snprintf(name, sizeof name, "blk.%d.attn.key_cache", layer);
-            if (g->op[graph_find(g, name)].persistent_bytes < 4096 * 2 * 64 * 2)
+        for (int layer = 0; layer < 8; layer++)
+            if (g->op[graph_find(g, scratch_print("blk.%d.attn.key_cache", layer))]
+                    .persistent_bytes < 4096 * 2 * 64 * 2)
                 windowed[layer] = 'w';
-        }
         cr_expect_str_eq(windowed, kinds[i].windowed, "%s: %s", s.arch, windowed);
     }
 }

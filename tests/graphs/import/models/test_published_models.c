@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the configs of published models have the published parameters, the FLOPs and bytes that they have on paper, the bytes
  * of their quantised checkpoints, and steps that every machine and runtime simulates? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/engine/sim.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/configs.h"
 #include "tests/graphs/import/models/known.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(published_models, .init = scratch_create, .fini = graph_tear_down);
 
@@ -32,9 +27,8 @@ Test(published_models, each_phase_has_the_published_parameters)
     for (int32_t i = 0; i < count; i++)
         for (size_t p = 0; p < (is_encoder(&models[i]) ? 1 : COUNT(phases)); p++) {
             const published_model *m = &models[i];
-            char                   options[64];
-            snprintf(options, sizeof options, ",phase=%s,batch=1,seq=16", phases[p]);
-            emp_graph *g = config_load_whole(m->config, options);
+            const char *options = scratch_print(",phase=%s,batch=1,seq=16", phases[p]);
+            emp_graph  *g = config_load_whole(m->config, options);
             cr_expect_eq(g->parameter_count, m->parameters, "%s%s: %lld, want %lld by %s",
                          m->name, options, (long long)g->parameter_count,
                          (long long)m->parameters, m->source);
@@ -57,8 +51,6 @@ Test(published_models, have_the_parameters_of_the_formula)
     for (int32_t i = 0; i < known_hybrid_count; i++)
         expect_formula(known_hybrids[i].name, known_hybrids[i].parameters);
 }
-
-/* ---- FLOPs on paper ---- */
 
 enum { SEQUENCE = 1024, BATCH = 2 };
 
@@ -94,9 +86,7 @@ static double update_flops(const emp_graph *step)
 
 Test(published_models, a_training_step_takes_the_flops_of_the_formula)
 {
-    char options[64];
-
-    snprintf(options, sizeof options, ",batch=%d,seq=%d", BATCH, SEQUENCE);
+    const char *options = scratch_print(",batch=%d,seq=%d", BATCH, SEQUENCE);
     for (int32_t i = 0; i < known_model_count; i++) {
         const known_model *k = &known_models[i];
         emp_graph *step = config_load(published_model_named(k->name)->config, options);
@@ -129,16 +119,15 @@ Test(published_models, a_training_step_takes_between_three_and_four_forward_pass
 Test(published_models, a_token_takes_the_flops_and_a_sequence_keeps_the_bytes_on_paper)
 {
     static const char *const phases[] = {"decode", "prefill"};
-    char                     options[80];
 
     for (int32_t i = 0; i < known_hybrid_count; i++)
         for (size_t p = 0; p < COUNT(phases); p++) {
             const known_hybrid    *k = &known_hybrids[i];
             const published_model *m = published_model_named(k->name);
-            snprintf(options, sizeof options, ",phase=%s,batch=1,seq=%d,dtype=bf16",
-                     phases[p], HYBRID_TOKENS);
-            emp_graph *g = config_load_whole(m->config, options);
-            int64_t    kept = config_persistent_bytes(g) - 2 * m->parameters;
+            const char *options = scratch_print(",phase=%s,batch=1,seq=%d,dtype=bf16",
+                                                phases[p], HYBRID_TOKENS);
+            emp_graph  *g = config_load_whole(m->config, options);
+            int64_t     kept = config_persistent_bytes(g) - 2 * m->parameters;
             cr_expect_eq(kept, k->kept, "%s, %s: %lld bytes, want %lld", k->name,
                          phases[p], (long long)kept, (long long)k->kept);
             emp_graph_destroy(g);
@@ -149,8 +138,6 @@ Test(published_models, a_token_takes_the_flops_and_a_sequence_keeps_the_bytes_on
             emp_graph_destroy(g);
         }
 }
-
-/* ---- training ---- */
 
 static bool ends_in(const char *name, const char *ending)
 {
@@ -190,8 +177,6 @@ Test(published_models, every_weight_is_updated_by_a_gradient_of_its_shape)
     }
 }
 
-/* ---- the shared files ---- */
-
 Test(published_models, configs_are_read_as_they_are_published)
 {
     const char *source = getenv("EMP_SOURCE_DIR");
@@ -207,10 +192,8 @@ Test(published_models, configs_are_read_as_they_are_published)
                  slash != NULL ? slash + 1 : name);
         if (access(path, R_OK) != 0) continue;
         emp_graph *whole = NULL, *step = NULL;
-        emp_error  err = {0};
         snprintf(spec, sizeof spec, "hf:path=%s,phase=decode,batch=1", path);
-        cr_assert_eq(emp_source_load(&step, &whole, NULL, spec, &err), EMP_OK, "%s",
-                     err.msg);
+        ASSERT_OK(emp_source_load(&step, &whole, NULL, spec, &err));
         cr_expect_eq(whole->parameter_count, published_model_named(name)->parameters,
                      "%s", name);
         emp_graph_destroy(whole);
@@ -220,8 +203,6 @@ Test(published_models, configs_are_read_as_they_are_published)
     if (read == 0) cr_skip_test("the shared configs are not here");
     cr_expect_eq(read, known_model_count);
 }
-
-/* ---- quantised checkpoints ---- */
 
 #define FP8_TILES "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]"
 #define NVFP4     "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\",\"ignore\":"
@@ -275,20 +256,15 @@ static const struct {
      589837069312},
 };
 
-/* The sizes are for bfloat16, where a config does not say another type. */
-static void write_config(char *text, size_t size, const char *model, const char *more)
-{
-    const char *config = published_model_named(model)->config;
-    const char *dtype = strstr(config, "dtype") != NULL ? "" : "'dtype':'bfloat16',";
-
-    snprintf(text, size, "{%s'quantization_config':{%s},%s", dtype, more, config + 1);
-}
-
 Test(published_models, tokens_are_decoded_with_the_bytes_of_the_checkpoint)
 {
     for (size_t i = 0; i < COUNT(stored); i++) {
         char text[8192];
-        write_config(text, sizeof text, stored[i].model, stored[i].quantization);
+        /* The sizes are for bfloat16, where a config does not say another type. */
+        const char *config = published_model_named(stored[i].model)->config;
+        const char *dtype = strstr(config, "dtype") != NULL ? "" : "'dtype':'bfloat16',";
+        snprintf(text, sizeof text, "{%s'quantization_config':{%s},%s", dtype,
+                 stored[i].quantization, config + 1);
         emp_graph *g = config_load_whole(text, ",phase=decode,batch=1,seq=16");
         cr_expect_eq(g->parameter_bytes, stored[i].bytes, "%s, %s: %lld, want %lld",
                      stored[i].model, stored[i].quantization,
@@ -297,9 +273,6 @@ Test(published_models, tokens_are_decoded_with_the_bytes_of_the_checkpoint)
     }
 }
 
-/* ---- machines ---- */
-
-/* All ops on one device, and a piece of the graph on each. */
 static void place(emp_problem *p, emp_device_id *device_of_op, int32_t kind)
 {
     const emp_graph *g = p->graph;
@@ -314,11 +287,9 @@ static void place(emp_problem *p, emp_device_id *device_of_op, int32_t kind)
 static void expect_step(emp_sim *sim, emp_problem *p, const emp_device_id *device_of_op)
 {
     emp_sim_result r = {0};
-    emp_error      err = {0};
     const char    *runtime = p->runtime.name;
 
-    cr_expect_eq(emp_sim_run_traced(sim, device_of_op, NULL, &r, &err), EMP_OK, "%s: %s",
-                 runtime, err.msg);
+    ASSERT_OK(emp_sim_run_traced(sim, device_of_op, NULL, &r, &err));
     cr_expect_gt(r.step_time_ns, 0, "%s", runtime);
     cr_expect(r.is_feasible ? r.oom_device < 0 : r.oom_device >= 0 && r.oom_bytes > 0,
               "%s on %s: no verdict", runtime, p->machine->name);
@@ -331,15 +302,12 @@ static void expect_steps(const emp_graph *g, const emp_machine *m, const char *r
     emp_runtime    profile;
     emp_problem   *p = NULL;
     emp_sim       *sim = NULL;
-    emp_error      err = {0};
     emp_device_id *device_of_op = calloc((size_t)g->op_count, sizeof *device_of_op);
 
     cr_assert_not_null(device_of_op);
-    cr_assert_eq(emp_runtime_init(&profile, runtime, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, g, m, &profile, "a model", &err), EMP_OK,
-                 "%s on %s: %s", runtime, m->name, err.msg);
-    cr_expect_eq(emp_sim_create(&sim, p, &err), EMP_OK, "%s on %s: %s", runtime, m->name,
-                 err.msg);
+    ASSERT_OK(emp_runtime_init(&profile, runtime, &err));
+    ASSERT_OK(emp_problem_create(&p, g, m, &profile, "a model", &err));
+    ASSERT_OK(emp_sim_create(&sim, p, &err));
     const int32_t last = m->device_count - 1;
     for (int32_t i = 0; sim != NULL && i < placements; i++) {
         place(p, device_of_op, i == 0 ? last : i == 1 ? 0 : last + 1);

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do weights take the bytes that their quantisation gives them? Mixes beside the bits per weight that llama.cpp
  * publishes; configs beside the layouts of the libraries that wrote them. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/models/configs.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(quantised, .init = scratch_create, .fini = graph_tear_down);
 
@@ -32,12 +27,11 @@ Test(quantised, mixes_have_the_published_bits_per_weight)
     for (size_t i = 0; i < COUNT(published); i++)
         for (size_t m = 0; m < COUNT(mixes); m++) {
             const double want = published[i].bits[m];
-            char         options[80];
             if (want == 0) continue;
-            snprintf(options, sizeof options,
-                     ",batch=1,seq=16,dtype=fp16,phase=decode,quant=%s", mixes[m]);
-            emp_graph *g =
-                config_load(published_model_named(published[i].model)->config, options);
+            emp_graph *g = config_load(
+                published_model_named(published[i].model)->config,
+                scratch_print(",batch=1,seq=16,dtype=fp16,phase=decode,quant=%s",
+                              mixes[m]));
             double bits = 8.0 * (double)g->parameter_bytes / (double)g->parameter_count;
             cr_expect_lt(fabs(bits / want - 1), 0.006, "%s, %s: %g, not %g",
                          published[i].model, mixes[m], bits, want);
@@ -121,10 +115,9 @@ Test(quantised, modules_are_left_out_by_name_part_pattern_and_expression)
     const double             one = (double)HIDDEN * INNER, bits = 4.5 / 8;
 
     for (size_t i = 0; i < COUNT(forms); i++) {
-        char text[512];
-        snprintf(text, sizeof text, QUANTISED(NVFP4 ",'ignore':['lm_head','%s']"),
-                 forms[i]);
-        expect_bytes(text, bits * (MATRICES - one) + 2 * one, 2.0 * TABLES);
+        expect_bytes(
+            scratch_print(QUANTISED(NVFP4 ",'ignore':['lm_head','%s']"), forms[i]),
+            bits * (MATRICES - one) + 2 * one, 2.0 * TABLES);
     }
     /* "down" is no component of a name, and the expression is none of POSIX */
     expect_bytes(QUANTISED(NVFP4 ",'ignore':['lm_head','down','re:(']"), bits * MATRICES,
@@ -163,8 +156,6 @@ Test(quantised, activations_of_4_bits_are_those_that_the_config_says)
     }
 }
 
-/* ---- hf_quant_config.json, as modelopt writes it beside a config ---- */
-
 /* As nvidia/Llama-3.3-70B-Instruct-FP4 has it. */
 #define BESIDE(members)                                                   \
     "{'producer':{'name':'modelopt','version':'0.23.0'},'quantization':{" \
@@ -173,7 +164,7 @@ Test(quantised, activations_of_4_bits_are_those_that_the_config_says)
 static void expect_beside(const char *beside, const char *config, double want,
                           const char *said)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     scratch_write_json("hf_quant_config.json", beside);
     emp_graph *g =
@@ -186,7 +177,6 @@ static void expect_beside(const char *beside, const char *config, double want,
         cr_expect_not_null(strstr(notes.assumption[0], said), "%s", notes.assumption[0]);
         cr_expect_not_null(strstr(notes.assumption[0], "hf_quant_config.json"));
     }
-    emp_import_notes_clear(&notes);
 }
 
 Test(quantised, a_file_beside_the_config_says_how_weights_are_stored)

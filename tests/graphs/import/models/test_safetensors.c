@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are headers of safetensors files read for what they say, and no further? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "graphs/import/models/safetensors.h"
 #include "tests/graphs/graphs.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(safetensors, .init = scratch_create, .fini = graph_tear_down);
 
@@ -41,10 +36,9 @@ static const char good[] = "{'__metadata__':{'format':'pt'}," TENSOR(
 
 Test(safetensors, tells_types_shapes_and_bytes)
 {
-    emp_safetensors h;
-    emp_error       err = {0};
+    SCOPED(emp_safetensors, emp_safetensors_clear) h;
 
-    cr_assert_eq(parse(&h, good, 20, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(parse(&h, good, 20, &err));
     cr_expect_eq(h.count, 3);
     cr_expect_eq(h.bytes, 20);
     cr_expect_eq(h.elements, 6 + 5 + 6);
@@ -54,7 +48,6 @@ Test(safetensors, tells_types_shapes_and_bytes)
     cr_expect_eq(a->bytes, 12);
     cr_expect(a->shape.rank == 2 && a->shape.dim[0] == 2 && a->shape.dim[1] == 3);
     cr_expect_null(emp_safetensors_find(&h, "__metadata__"));
-    emp_safetensors_clear(&h);
 }
 
 Test(safetensors, refuses_what_a_header_cannot_say)
@@ -81,30 +74,23 @@ Test(safetensors, refuses_what_a_header_cannot_say)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_safetensors h;
-        emp_error       err = {0};
-        cr_expect_eq(parse(&h, cases[i].json, cases[i].data, &err), EMP_EFORMAT, "%s",
-                     cases[i].json);
-        cr_expect_not_null(strstr(err.msg, cases[i].part), "\"%s\" in \"%s\"",
-                           cases[i].part, err.msg);
+        EXPECT_REFUSED(parse(&h, cases[i].json, cases[i].data, &err), EMP_EFORMAT,
+                       cases[i].part);
         emp_safetensors_clear(&h);
     }
 }
 
 Test(safetensors, refuses_lengths_beyond_the_file)
 {
-    emp_safetensors h = {0};
-    emp_error       err = {0};
-    const char      huge[10] = {'\xff', '\xff', '\xff', '\xff', '\xff',
-                                '\xff', '\xff', '\xff', '{',    '}'};
+    SCOPED(emp_safetensors, emp_safetensors_clear) h = {0};
+    const char huge[10] = {'\xff', '\xff', '\xff', '\xff', '\xff',
+                           '\xff', '\xff', '\xff', '{',    '}'};
 
-    cr_expect_eq(emp_safetensors_parse(&h, huge, 10, 10, &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "no safetensors file"));
+    EXPECT_REFUSED(emp_safetensors_parse(&h, huge, 10, 10, &err), EMP_EFORMAT,
+                   "no safetensors file");
     cr_expect_eq(emp_safetensors_parse(&h, "abc", 3, 3, NULL), EMP_EFORMAT);
     cr_expect_eq(emp_safetensors_load(&h, "/nowhere.safetensors", NULL), EMP_EIO);
-    emp_safetensors_clear(&h);
 }
-
-/* ---- beside a config ---- */
 
 #define CONFIG(hidden, inner, more)                                                 \
     "{'model_type':'llama','hidden_act':'silu','hidden_size':" hidden               \
@@ -113,7 +99,6 @@ Test(safetensors, refuses_lengths_beyond_the_file)
 
 static const char tiny[] = CONFIG("4", "8", "");
 
-/* Writes a file of these tensors with so many bytes behind the header. */
 static void write_tensors(const char *name, const char *header, size_t data_bytes)
 {
     char   bytes[2048];
@@ -159,14 +144,12 @@ Test(safetensors, gives_weights_beside_a_config_their_types)
                   packed + 10 * (32 + 4), "stored as the config"},
                  {mlx, "{" TENSOR("lm_head.weight", "BF16", "10,64", "0,1280") "}", 1280,
                   packed + 10 * 64 * 2, "stored as the config"}};
-    emp_error  err = {0};
     emp_graph *g = NULL;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_import_notes notes = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         write_tensors("m.safetensors", cases[i].header, cases[i].data_bytes);
-        cr_assert_eq(load(&g, &notes, cases[i].config, "m.safetensors", &err), EMP_OK,
-                     "%s", err.msg);
+        ASSERT_OK(load(&g, &notes, cases[i].config, "m.safetensors", &err));
         cr_expect_eq(g->parameter_bytes,
                      cases[i].bytes > 0 ? cases[i].bytes
                                         : 2 * g->parameter_count + cases[i].bytes,
@@ -174,17 +157,13 @@ Test(safetensors, gives_weights_beside_a_config_their_types)
         cr_assert_eq(notes.warning_count, 1);
         cr_expect_not_null(strstr(notes.warning[0], cases[i].warning), "%s",
                            notes.warning[0]);
-        emp_import_notes_clear(&notes);
         emp_graph_destroy(g);
     }
     write_tensors("m.safetensors", "{" TENSOR("lm_head.weight", "F32", "2,4", "0,32") "}",
                   64);
-    cr_assert_eq(load(&g, NULL, tiny, "m.safetensors", &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "8 elements in \"lm_head.weight\""), "%s",
-                       err.msg);
+    EXPECT_REFUSED(load(&g, NULL, tiny, "m.safetensors", &err), EMP_EFORMAT,
+                   "8 elements in \"lm_head.weight\"");
 }
-
-/* ---- indices ---- */
 
 #define SHARD_1 "model-00001-of-00002.safetensors"
 #define SHARD_2 "model-00002-of-00002.safetensors"
@@ -192,38 +171,32 @@ Test(safetensors, gives_weights_beside_a_config_their_types)
 
 static emp_status load_index(emp_safetensors *h, const char *map, emp_error *err)
 {
-    char text[1024];
-
-    snprintf(text, sizeof text, "{'metadata':{'total_size':64},'weight_map':%s}", map);
-    scratch_write_json(INDEX, text);
+    scratch_write_json(
+        INDEX, scratch_print("{'metadata':{'total_size':64},'weight_map':%s}", map));
     emp_safetensors_clear(h);
     return emp_safetensors_load(h, scratch_path(INDEX), err);
 }
 
 Test(safetensors, an_index_has_the_tensors_of_its_shards)
 {
-    emp_safetensors h = {0};
-    emp_error       err = {0};
-    emp_graph      *whole = NULL;
+    SCOPED(emp_safetensors, emp_safetensors_clear) h = {0};
+    emp_graph *whole = NULL;
 
     write_tensors(SHARD_1, "{" TENSOR("embed_tokens.weight", "F32", "4,4", "0,64") "}",
                   64);
     write_tensors(SHARD_2, "{" TENSOR("lm_head.weight", "I8", "10,4", "0,40") "}", 64);
-    cr_expect_eq(load_index(&h,
-                            "{'embed_tokens.weight':'" SHARD_1
-                            "','lm_head.weight':'" SHARD_2 "'}",
-                            &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(load_index(
+        &h, "{'embed_tokens.weight':'" SHARD_1 "','lm_head.weight':'" SHARD_2 "'}",
+        &err));
     cr_expect_eq(h.count, 2);
     cr_expect_eq(h.bytes, 64 + 40);
     cr_expect_not_null(emp_safetensors_find(&h, "lm_head.weight"));
 
     /* the same beside a config, by way of a spec */
     load_index(&h, "{'lm_head.weight':'" SHARD_2 "'}", NULL);
-    cr_assert_eq(load(&whole, NULL, tiny, INDEX, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(load(&whole, NULL, tiny, INDEX, &err));
     cr_expect_eq(whole->parameter_bytes, 2 * (whole->parameter_count - 40) + 40);
     emp_graph_destroy(whole);
-    emp_safetensors_clear(&h);
 }
 
 Test(safetensors, refuses_an_index_by_its_fault)
@@ -242,12 +215,11 @@ Test(safetensors, refuses_an_index_by_its_fault)
     write_tensors(SHARD_2, "{" TENSOR("a", "I8", "3", "0,3") "}", 64);
     write_tensors("long", "{" TENSOR("long", "F32", "10,4", "0,160") "}", 64);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_safetensors h = {0};
-        emp_error       err = {0};
+        SCOPED(emp_safetensors, emp_safetensors_clear) h = {0};
+        emp_error err = {0};
         cr_expect_neq(load_index(&h, cases[i][0], &err), EMP_OK, "%s", cases[i][0]);
         cr_expect_not_null(strstr(err.msg, cases[i][1]), "%s: %s", cases[i][0], err.msg);
         cr_expect_not_null(strstr(err.msg, INDEX), "%s", err.msg);
-        emp_safetensors_clear(&h);
     }
 }
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* ONNX models: what their ops become, what is computed before the step, what is refused. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "graphs/import/notes/readers.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/test.h"
 
 static onnx_writer w, body;
 
@@ -40,13 +37,12 @@ Test(onnx, sizes_of_symbols_are_given_or_assumed_aloud)
 
     onnx_text(&w, perceptron);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_import_notes notes = {0};
-        emp_graph       *g = onnx_load(&w, 14, &cases[i].params, &notes);
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g = onnx_load(&w, 14, &cases[i].params, &notes);
         cr_expect_str_eq(onnx_shape_of(g, "Relu"), cases[i].shape, "case %zu", i);
         cr_expect_eq(notes.assumption_count, cases[i].assumptions, "case %zu", i);
         if (notes.assumption_count > 0)
             cr_expect_not_null(strstr(notes.assumption[0], "\"N\" is 32"));
-        emp_import_notes_clear(&notes);
     }
     onnx_expect_refused(&w, 14, &(emp_onnx_params){.dims = "M=7"}, "\"M\"");
     onnx_expect_refused(&w, 14, &(emp_onnx_params){.dims = "N=0"}, "dim.N=0");
@@ -150,10 +146,9 @@ static const struct layer senseless[] = {
 Test(onnx, what_no_checker_passes_is_refused)
 {
     for (size_t i = 0; i < COUNT(senseless); i++) {
-        char part[256];
         write_layer(&senseless[i]);
-        snprintf(part, sizeof part, "of type %s: %s", senseless[i].type,
-                 senseless[i].expected);
+        const char *part =
+            scratch_print("of type %s: %s", senseless[i].type, senseless[i].expected);
         onnx_expect_refused(&w, 12, NULL, part);
         onnx_expect_refused(&w, 12, &(emp_onnx_params){.is_lenient = true}, part);
     }
@@ -248,9 +243,9 @@ Test(onnx, functions_of_the_model_are_put_in_their_place)
 
 Test(onnx, all_problems_are_told_at_once)
 {
-    emp_graph       *graph = NULL;
-    emp_error        err = {0};
-    emp_import_notes notes = {0};
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     onnx_input(&w, "x", 1, "4,8");
     onnx_node_of(&w, "odd", "Curl", "x", "a", "", NULL, NULL);
@@ -261,12 +256,11 @@ Test(onnx, all_problems_are_told_at_once)
     cr_expect_eq(notes.problem_count, 3);
     cr_expect_not_null(strstr(err.msg, "3 problems"), "%s", err.msg);
     cr_expect_not_null(strstr(err.msg, "of type Curl"), "%s", err.msg);
-    emp_import_notes_clear(&notes);
 }
 
 Test(onnx, lenient_takes_unknown_ops_as_element_wise)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     onnx_text(&w, "in x 4,8; y = Bend x; out y");
     emp_graph *g = onnx_load(&w, 14, &(emp_onnx_params){.is_lenient = true}, &notes);
@@ -274,10 +268,7 @@ Test(onnx, lenient_takes_unknown_ops_as_element_wise)
     cr_expect_eq(graph_count_type(g, "Bend"), 1);
     cr_expect_eq(g->flops, 32.0);
     cr_expect_eq(notes.assumption_count, 1);
-    emp_import_notes_clear(&notes);
 }
-
-/* ---- training ---- */
 
 static emp_graph *load_step(int opset, const emp_onnx_params *params,
                             emp_import_notes *notes)
@@ -290,7 +281,7 @@ static emp_graph *load_step(int opset, const emp_onnx_params *params,
 
 Test(onnx, a_perceptron_trains_with_the_products_of_its_gradients)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     onnx_text(&w, perceptron);
     emp_graph *g =
@@ -299,53 +290,30 @@ Test(onnx, a_perceptron_trains_with_the_products_of_its_gradients)
     cr_expect_eq(graph_count_type(g, "FusedAdam"), 2);
     cr_expect_eq(g->parameter_count, 36);
     cr_expect_eq(notes.assumption_count, 2);
-    emp_import_notes_clear(&notes);
     onnx_survive(&w, 14, "adam");
 }
 
 /* Each op between two weights, so that a gradient must pass it; attributes after a blank. */
-static const char *const between[] = {"Abs h",
-                                      "AveragePool h kernel_shape=2,2 strides=2,2",
-                                      "Clip h",
-                                      "Cos h",
-                                      "Elu h",
-                                      "Erf h",
-                                      "Exp h",
-                                      "GlobalMaxPool h",
-                                      "HardSwish h",
-                                      "LeakyRelu h",
-                                      "Log h",
-                                      "LogSoftmax h",
-                                      "MaxPool h kernel_shape=2,2 strides=2,2",
-                                      "Mish h",
-                                      "Neg h",
-                                      "Reciprocal h",
-                                      "ReduceMean h axes=2,3",
-                                      "Relu h",
-                                      "Selu h",
-                                      "Sigmoid h",
-                                      "Sin h",
-                                      "Softmax h",
-                                      "Softplus h",
-                                      "Softsign h",
-                                      "SpaceToDepth h blocksize=2",
-                                      "Sqrt h",
-                                      "Tanh h",
-                                      "Transpose h perm=0,2,1,3"};
+static const char between[] =
+    " Abs h; AveragePool h kernel_shape=2,2 strides=2,2; Clip h; Cos h; Elu h; Erf h; "
+    "Exp h; GlobalMaxPool h; HardSwish h; LeakyRelu h; Log h; LogSoftmax h; "
+    "MaxPool h kernel_shape=2,2 strides=2,2; Mish h; Neg h; Reciprocal h; "
+    "ReduceMean h axes=2,3; Relu h; Selu h; Sigmoid h; Sin h; Softmax h; Softplus h; "
+    "Softsign h; SpaceToDepth h blocksize=2; Sqrt h; Tanh h; Transpose h perm=0,2,1,3";
 
 Test(onnx, gradients_pass_every_op)
 {
-    for (size_t i = 0; i < COUNT(between); i++) {
-        char text[256];
-        int  opset = strstr(between[i], "Mish") != NULL ? 18 : 14;
+    char ops[sizeof between], *rest = ops;
+
+    strcpy(ops, between);
+    for (char *op; (op = strtok_r(rest, ";", &rest)) != NULL;) {
         start();
-        snprintf(
-            text, sizeof text,
-            "in x 2,4,8,8; weight c.weight 4,4,1,1; h = Conv x,c.weight; y = %s; out y",
-            between[i]);
-        onnx_text(&w, text);
-        emp_graph *g = load_step(opset, &(emp_onnx_params){.train = "momentum"}, NULL);
-        cr_expect_eq(graph_count_type(g, "ConvGradFilter"), 1, "%s", between[i]);
-        cr_expect_eq(graph_count_type(g, "ApplyMomentum"), 1, "%s", between[i]);
+        onnx_text(&w, scratch_print("in x 2,4,8,8; weight c.weight 4,4,1,1; "
+                                    "h = Conv x,c.weight; y =%s; out y",
+                                    op));
+        emp_graph *g = load_step(strstr(op, "Mish") != NULL ? 18 : 14,
+                                 &(emp_onnx_params){.train = "momentum"}, NULL);
+        cr_expect_eq(graph_count_type(g, "ConvGradFilter"), 1, "%s", op);
+        cr_expect_eq(graph_count_type(g, "ApplyMomentum"), 1, "%s", op);
     }
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* ONNX models whose nodes have graphs of their own, and sequences, which loops collect tensors in:
  * are weights counted once, and have results the shapes of the standard? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/test.h"
 
 static onnx_writer w, first, second;
 
@@ -35,8 +32,6 @@ static void expect_parameters(int64_t count)
 
     cr_expect_eq(step->parameter_count, count, "%lld", (long long)step->parameter_count);
 }
-
-/* ---- weights ---- */
 
 /* The condition depends on data. The then branch has a weight of its own, the else branch reads one of the
  * outer graph and has another; a branch within it has the last. */
@@ -126,18 +121,13 @@ Test(onnx_bodies, a_weight_is_one_however_often_its_graph_runs)
     expect_one_weight(2);
 }
 
-/* ---- sequences ---- */
-
-/* Checks the shape of "y", which an element-wise op behind a sequence makes. */
 static void expect_shape(const char *expected)
 {
     onnx_text(&w, "y = Cos tensor; out y");
-    emp_graph *g = onnx_load(&w, 17, NULL, NULL);
-    cr_expect_str_eq(onnx_shape_of(g, "Cos"), expected);
+    cr_expect_str_eq(onnx_shape_of(onnx_load(&w, 17, NULL, NULL), "Cos"), expected);
     start();
 }
 
-/* A loop that puts the sine of "x" into the sequence "all" so many times. */
 static void collect(const char *trips)
 {
     onnx_ints(&w, "trips", trips);
@@ -207,8 +197,6 @@ Test(onnx_bodies, what_is_no_sequence_or_no_tensor_is_refused)
         onnx_expect_refused(&w, 17, NULL, cases[i][1]);
     }
 }
-
-/* ---- memory ---- */
 
 Test(onnx_bodies, every_allocation_may_fail)
 {

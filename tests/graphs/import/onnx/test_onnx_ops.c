@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Ops of ONNX models by the shapes that the standard and ONNX Runtime give them, of old operators and of
  * the runtime's own; and constants that are computed before a step. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/test.h"
 
 static onnx_writer w, body;
 
@@ -29,11 +25,9 @@ static void write_inputs(const char *list, char *names, size_t room)
         if (strncmp(part, "ints:", 5) == 0) {
             onnx_ints(&w, name, value);
         } else if (strncmp(part, "floats:", 7) == 0) {
-            char sizes[16];
-            int  count = 1;
+            int count = 1;
             for (const char *at = value; *at != '\0'; at++) count += *at == ',';
-            snprintf(sizes, sizeof sizes, "%d", count);
-            onnx_floats(&w, name, sizes, value);
+            onnx_floats(&w, name, scratch_print("%d", count), value);
         } else if (part[0] == 'w') {
             onnx_weight(&w, name, atoi(part + 1), value);
         } else if (part[0] != '-') {
@@ -203,8 +197,6 @@ Test(onnx_ops, a_scan_goes_along_the_axes_that_it_names)
     cr_expect_str_eq(onnx_shape_of(g, "Pack"), "[2,2,3]");
 }
 
-/* ---- constants ---- */
-
 struct number {
     const char *type, *inputs, *attributes, *shape;
 };
@@ -258,8 +250,6 @@ Test(onnx_ops, constants_are_rounded_to_their_types)
                          onnx_shape_of(g, "Neg"));
     }
 }
-
-/* ---- sizes that depend on data ---- */
 
 Test(onnx_ops, sizes_that_depend_on_data_are_told_and_can_be_given)
 {

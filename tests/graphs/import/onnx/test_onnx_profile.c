@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Profiles of ONNX Runtime: is each time that of its node, and does the simulated step take the sum? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/import/onnx/model.h"
 #include "graphs/import/profiles.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/program.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 static void tear_down(void)
 {
     program_forget();
     scratch_remove();
+    expect_all_freed();
 }
 
 TestSuite(onnx_profile, .init = scratch_create, .fini = tear_down);
@@ -23,65 +19,56 @@ TestSuite(onnx_profile, .init = scratch_create, .fini = tear_down);
 static char   text[1 << 14];
 static size_t text_size;
 
-/* Another event. */
 static void put(const char *cat, const char *name, int ts, int dur, const char *args)
 {
-    char event[512];
-
-    snprintf(event, sizeof event,
-             ",\n{'cat':'%s','pid':5,'dur':%d,'ts':%d,'ph':'X','name':'%s','args':{%s}}",
-             cat, dur, ts, name, args);
-    text_size += (size_t)snprintf(text + text_size, sizeof text - text_size, "%s",
-                                  scratch_json(event + (text_size == 0)));
+    text_size += (size_t)snprintf(
+        text + text_size, sizeof text - text_size, "%s",
+        scratch_json(scratch_print(",\n{'cat':'%s','pid':5,'dur':%d,'ts':%d,'ph':'X','"
+                                   "name':'%s','args':{%s}}",
+                                   cat, dur, ts, name, args) +
+                     (text_size == 0)));
 }
 
 /* Another event of a node: its name, or - for none, the type and the index. */
 static void put_node(const char *node, int ts, int dur)
 {
-    char name[64], type[32], index[8], kernel[80], args[128];
+    char name[64], type[32], index[8];
 
     cr_assert_eq(sscanf(node, "%63s %31s %7s", name, type, index), 3, "%s", node);
-    snprintf(args, sizeof args,
-             "'op_name':'%s','node_index':'%s','provider':'CPUExecutionProvider'", type,
-             index);
-    snprintf(kernel, sizeof kernel, "%s_kernel_time", name);
-    put("Node", kernel, ts, dur, args);
+    const char *args = scratch_print(
+        "'op_name':'%s','node_index':'%s','provider':'CPUExecutionProvider'", type,
+        index);
+    put("Node", scratch_print("%s_kernel_time", name), ts, dur, args);
 }
 
 static void put_run(int ts, int dur) { put("Session", "model_run", ts, dur, ""); }
 
 static emp_status load(emp_onnx_profile *profile, emp_error *err)
 {
-    char path[SCRATCH_PATH_BYTES], whole[sizeof text + 8];
-
-    snprintf(whole, sizeof whole, "[%s\n]\n", text);
+    const char *whole = scratch_print("[%s\n]\n", text);
     text_size = 0;
-    scratch_write_text(path, sizeof path, "profile.json", whole);
-    return emp_onnx_profile_load(profile, path, err);
+    return emp_onnx_profile_load(profile, scratch_file("profile.json", whole), err);
 }
 
 static void expect_refusal(emp_status status, const char *word)
 {
-    emp_onnx_profile profile = {0};
-    emp_error        err = {0};
+    SCOPED(emp_onnx_profile, emp_onnx_profile_clear) profile = {0};
+    emp_error err = {0};
 
     cr_expect_eq(load(&profile, &err), status, "%s", err.msg);
     cr_expect_not_null(strstr(err.msg, word), "\"%s\" does not say \"%s\"", err.msg,
                        word);
     cr_expect_not_null(strstr(err.msg, "profile.json"), "%s", err.msg);
-    emp_onnx_profile_clear(&profile);
 }
 
 /* Times of the nodes of a model by the profile that was written; returns how many are of none. */
 static int32_t match(emp_onnx_node_time *time, const emp_import_node *node, int32_t count)
 {
     emp_onnx_profile profile = {0};
-    emp_error        err = {0};
     int32_t          unmatched = -1;
 
-    cr_assert_eq(load(&profile, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_onnx_profile_match(time, &unmatched, &profile, node, count, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(load(&profile, &err));
+    ASSERT_OK(emp_onnx_profile_match(time, &unmatched, &profile, node, count, &err));
     emp_onnx_profile_clear(&profile);
     cr_expect_eq(emp_mem_live_blocks(), 0);
     return unmatched;
@@ -140,7 +127,6 @@ Test(onnx_profile, fences_of_older_runtimes_are_not_read)
     for (int i = 0; i < 3; i++) cr_expect_eq(time[i].us, i == 0 ? 50.0 : 7.0 + i);
 }
 
-/* Expects that the nodes take these times, where 0 is none, by a profile of these events. */
 static void expect_times(const char *event, const emp_import_node *node, int32_t count,
                          const double *us, int32_t unmatched)
 {
@@ -249,9 +235,8 @@ Test(onnx_profile, a_step_on_a_cpu_takes_the_sum)
 
     write_model(&w);
     for (int i = 0; i < 9; i++) {
-        char node[64];
-        snprintf(node, sizeof node, "%s_%d %s %d", types[i], i, types[i], i);
-        put_node(node, 100 + 1000 * i, i == 7 ? 900 : 10 + i);
+        put_node(scratch_print("%s_%d %s %d", types[i], i, types[i], i), 100 + 1000 * i,
+                 i == 7 ? 900 : 10 + i);
     }
     put_run(0, 10000);
     cr_assert_eq(load(&profile, NULL), EMP_OK);
@@ -291,5 +276,4 @@ Test(onnx_profile, every_allocation_may_fail)
     SURVIVES_EVERY_ALLOCATION_FAILURE(load_and_match(&profile, time),
                                       emp_onnx_profile_clear(&profile));
     emp_onnx_profile_clear(&profile);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

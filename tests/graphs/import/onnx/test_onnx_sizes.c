@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Sizes that models leave open, and tensors that count as weights, also by the metadata of PyTorch's exporter. */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/test.h"
 
 static onnx_writer w;
 
@@ -64,15 +62,14 @@ Test(onnx_sizes, a_refusal_names_the_sizes_that_were_assumed)
         {"in a 2,3; in b 2,7; in c 2,seq; y = Add a,b; out y", "[2,7] do not broadcast"}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_graph       *g = NULL;
-        emp_error        err = {0};
-        emp_import_notes notes = {0};
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         start();
         onnx_text(&w, cases[i][0]);
         onnx_expect_refused(&w, 13, NULL, cases[i][1]);
         (void)emp_onnx_build(&g, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, &err);
         cr_expect_eq(strstr(err.msg, "assumed") != NULL, i < 2, "%s", err.msg);
-        emp_import_notes_clear(&notes);
     }
 }
 
@@ -82,20 +79,17 @@ Test(onnx_sizes, survive_every_allocation_failure)
     onnx_survive(&w, 13, NULL);
 }
 
-/* ---- weights ---- */
-
 static void expect_parameters(const char *model, int64_t parameters, int32_t buffers,
                               int32_t assumptions)
 {
-    emp_import_notes notes = {0};
-    emp_graph       *g = onnx_load(&w, 18, NULL, &notes);
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_graph *g = onnx_load(&w, 18, NULL, &notes);
 
     cr_expect_eq(g->parameter_count, parameters, "%s: %lld", model,
                  (long long)g->parameter_count);
     cr_expect_eq(graph_count_type(g, "Buffer"), buffers, "%s", model);
     cr_expect_eq(notes.assumption_count, assumptions, "%s: %d notes", model,
                  notes.assumption_count);
-    emp_import_notes_clear(&notes);
 }
 
 Test(onnx_sizes, weights_are_what_layers_read_as_such)
@@ -139,8 +133,6 @@ Test(onnx_sizes, weights_are_what_layers_read_as_such)
                           cases[i].assumptions);
     }
 }
-
-/* ---- metadata of PyTorch's exporter ---- */
 
 #define SIGNATURE "pkg.torch.export.ExportedProgram.graph_signature"
 #define FOLDED    "pkg.onnxscript.optimizer.folded_from"

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/onnx/writer.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 void onnx_clear(onnx_writer *w)
 {
@@ -17,14 +12,12 @@ void onnx_clear(onnx_writer *w)
     w->is_list = false;
 }
 
-/* One field for each part between commas. */
 static void put_parts(proto_writer *p, int field, const char *list)
 {
     for (; *list != '\0'; list += strcspn(list, ","), list += *list == ',')
         proto_bytes(p, field, "", list, strcspn(list, ","));
 }
 
-/* The same for whole numbers. */
 static void put_numbers(proto_writer *p, int field, const char *list)
 {
     for (; *list != '\0' && *list != ' ';
@@ -32,7 +25,6 @@ static void put_numbers(proto_writer *p, int field, const char *list)
         proto_int(p, field, "", strtoll(list, NULL, 10));
 }
 
-/* An entry of "metadata_props". */
 static void put_entry(proto_writer *p, int field, const char *key, const char *value)
 {
     size_t entry = proto_begin(p, field, "");
@@ -110,12 +102,10 @@ void onnx_weight(onnx_writer *w, const char *name, int type, const char *sizes)
 
 void onnx_ints(onnx_writer *w, const char *name, const char *elements)
 {
-    char size[16];
-    int  count = *elements != '\0';
+    int count = *elements != '\0';
 
     for (const char *at = elements; *at != '\0'; at++) count += *at == ',';
-    snprintf(size, sizeof size, "%d", count);
-    size_t tensor = begin_tensor(w, name, 7, size);
+    size_t tensor = begin_tensor(w, name, 7, scratch_print("%d", count));
     put_numbers(&w->graph, 7, elements);
     proto_end(&w->graph, tensor);
 }
@@ -228,7 +218,6 @@ emp_slice onnx_model(onnx_writer *w, int opset)
     return (emp_slice){m->data, m->size};
 }
 
-/* One statement of a text. */
 static void put_statement(onnx_writer *w, const char *statement)
 {
     char head[64] = "", name[64] = "", inputs[64] = "";
@@ -261,55 +250,44 @@ static void put_statement(onnx_writer *w, const char *statement)
 void onnx_text(onnx_writer *w, const char *text)
 {
     while (*text != '\0') {
-        char   statement[256];
         size_t length = strcspn(text, ";");
-        snprintf(statement, sizeof statement, "%.*s", (int)length, text);
-        put_statement(w, statement);
+        put_statement(w, scratch_print("%.*s", (int)length, text));
         text += length + (text[length] == ';');
     }
 }
-
-/* ---- graphs of models ---- */
 
 static const emp_onnx_params no_params;
 
 emp_graph *onnx_load(onnx_writer *w, int opset, const emp_onnx_params *params,
                      emp_import_notes *notes)
 {
-    emp_graph       *graph = NULL;
-    emp_import_notes own = {0};
-    emp_error        err = {0};
+    emp_graph *graph = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) own = {0};
 
-    cr_assert_eq(emp_onnx_build(&graph, onnx_model(w, opset),
-                                params != NULL ? params : &no_params,
-                                notes != NULL ? notes : &own, &err),
-                 EMP_OK, "%s", err.msg);
-    emp_import_notes_clear(&own);
+    ASSERT_OK(emp_onnx_build(&graph, onnx_model(w, opset),
+                             params != NULL ? params : &no_params,
+                             notes != NULL ? notes : &own, &err));
     return graph_keep(graph);
 }
 
 void onnx_expect_refused(onnx_writer *w, int opset, const emp_onnx_params *params,
                          const char *part)
 {
-    emp_graph       *graph = NULL;
-    emp_import_notes notes = {0};
-    emp_error        err = {0};
+    emp_graph *graph = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_error err = {0};
 
     cr_expect_neq(emp_onnx_build(&graph, onnx_model(w, opset),
                                  params != NULL ? params : &no_params, &notes, &err),
                   EMP_OK, "no \"%s\"", part);
     cr_expect_null(graph);
     cr_expect_not_null(strstr(err.msg, part), "no \"%s\" in \"%s\"", part, err.msg);
-    emp_import_notes_clear(&notes);
 }
 
 static emp_status build(emp_graph **graph, emp_slice model, const emp_onnx_params *params)
 {
-    emp_import_notes notes = {0};
-    emp_status       st = emp_onnx_build(graph, model, params, &notes, NULL);
-
-    emp_import_notes_clear(&notes);
-    return st;
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    return emp_onnx_build(graph, model, params, &notes, NULL);
 }
 
 void onnx_survive(onnx_writer *w, int opset, const char *train)

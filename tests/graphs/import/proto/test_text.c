@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The text cursor: the syntax it takes, and that damaged text is named by its line.
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/import/proto/message.h"
+#include "tests/test.h"
 
 static emp_text_body open_text(const char *text)
 {
     return emp_text_open(text, (emp_slice){text, strlen(text)});
 }
 
-/* The next field, which must be there. */
 static emp_text_field next(emp_text_body *text)
 {
     emp_text_field field = {0};
-    emp_error      err = {0};
     bool           found = false;
 
-    cr_assert_eq(emp_text_next(text, &field, &found, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_text_next(text, &field, &found, &err));
     cr_assert(found);
     return field;
 }
@@ -36,10 +30,9 @@ static void expect_end(emp_text_body *text)
 
 static int64_t integer(const emp_text_field *field)
 {
-    int64_t   value = 0;
-    emp_error err = {0};
+    int64_t value = 0;
 
-    cr_assert_eq(emp_text_integer(field, &value, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_text_integer(field, &value, &err));
     return value;
 }
 
@@ -52,9 +45,8 @@ static void expect_fields(const char *source, const char *want)
 
     for (;;) {
         emp_text_field field = {0};
-        emp_error      err = {0};
         size_t         used = strlen(got);
-        cr_assert_eq(emp_text_next(&text, &field, &found, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_text_next(&text, &field, &found, &err));
         if (!found) break;
         bool is_message = field.kind == EMP_TEXT_MESSAGE;
         snprintf(got + used, sizeof got - used, "%.*s%s%s%.*s%s ",
@@ -106,9 +98,7 @@ Test(text, reads_numbers_as_integers)
         {"false", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "v: %s", cases[i].text);
-        emp_text_body  text = open_text(line);
+        emp_text_body  text = open_text(scratch_print("v: %s", cases[i].text));
         emp_text_field field = next(&text);
         cr_expect_eq(integer(&field), cases[i].value, "%s", cases[i].text);
         expect_end(&text);
@@ -149,23 +139,19 @@ Test(text, unquotes_escapes_and_concatenations)
         {"'\\a\\b\\f\\r\\v\\?'", "\a\b\f\r\v?", 6},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "v: %s", cases[i].literals);
-        emp_text_body  text = open_text(line);
+        emp_text_body  text = open_text(scratch_print("v: %s", cases[i].literals));
         emp_text_field field = next(&text);
-        emp_arena      scratch = {0};
-        emp_slice      got = {0};
+        SCOPED(emp_arena, emp_arena_clear) scratch = {0};
+        emp_slice got = {0};
         cr_assert_eq(emp_text_unquote(field.value, &scratch, &got, NULL), EMP_OK);
         cr_assert_eq(got.size, cases[i].size, "%s: %zu bytes", cases[i].literals,
                      got.size);
         cr_expect_eq(memcmp(got.data, cases[i].want, got.size), 0, "%s",
                      cases[i].literals);
-        emp_arena_clear(&scratch);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* Reads everything, nested messages too; returns the first failure. */
 static emp_status walk(const char *origin, emp_slice body, emp_error *err)
 {
     emp_text_body  text = emp_text_open(origin, body);
@@ -199,24 +185,21 @@ Test(text, names_the_line_of_what_is_wrong)
         {"a\n{\n!!\n}", "line 3: '!!'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        emp_error err = {0};
-        cr_expect_eq(
+        EXPECT_REFUSED(
             walk(cases[i].text, (emp_slice){cases[i].text, strlen(cases[i].text)}, &err),
-            EMP_EFORMAT, "%s", cases[i].text);
-        cr_expect_not_null(strstr(err.msg, cases[i].message), "%s", err.msg);
+            EMP_EFORMAT, cases[i].message);
     }
 }
 
 Test(text, refuses_what_is_nested_too_deep)
 {
     enum { LEVELS = 100000 };
-    char     *bomb = malloc(2 * LEVELS + 1);
-    emp_error err = {0};
+    char *bomb = malloc(2 * LEVELS + 1);
 
     for (int i = 0; i < LEVELS; i++) memcpy(bomb + 2 * i, "a{", 2);
     bomb[2 * LEVELS] = '\0';
-    cr_expect_eq(walk(bomb, (emp_slice){bomb, 2 * LEVELS}, &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "line 1: nested"), "%s", err.msg);
+    EXPECT_REFUSED(walk(bomb, (emp_slice){bomb, 2 * LEVELS}, &err), EMP_EFORMAT,
+                   "line 1: nested");
     free(bomb);
 }
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Graphs of torch.fx: names of ops, roles, views, ops in place, lists, work of exported steps, and what is wrong with a file. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "graphs/import/pytorch/lower.h"
 #include "tests/graphs/graphs.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(fx, .init = scratch_create, .fini = graph_tear_down);
 
@@ -21,8 +16,6 @@ static emp_graph *sample(const char *name)
 {
     return graph_keep(graph_import(graph_source_path(name), NULL, &devices));
 }
-
-/* ---- names of ops ---- */
 
 static emp_aten_op parse(const char *target)
 {
@@ -104,8 +97,6 @@ Test(aten, what_is_no_name_is_refused)
     cr_expect_eq(op.name[0], '\0');
 }
 
-/* ---- what a step gives back ---- */
-
 Test(fx, new_values_tell_parameters_from_states_and_inputs)
 {
     emp_graph *g = sample(SAMPLES "linear_momentum.json");
@@ -136,8 +127,6 @@ Test(fx, new_values_tell_parameters_from_states_and_inputs)
     cr_expect_not(graph_is_bound(g, "addmm", "arg0"));
     graph_expect_waits(g, "sub_1<addmm");
 }
-
-/* ---- views, lists, in place ---- */
 
 Test(fx, tuples_lists_and_ops_in_place_are_ops_with_an_order)
 {
@@ -172,7 +161,7 @@ Test(fx, tuples_lists_and_ops_in_place_are_ops_with_an_order)
 
 Test(fx, an_op_that_runs_a_graph_of_its_own_is_a_warning)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     scratch_write_json(
         "graph.json",
@@ -183,10 +172,7 @@ Test(fx, an_op_that_runs_a_graph_of_its_own_is_a_warning)
     emp_graph_destroy(graph_import(scratch_path("graph.json"), &notes, &devices));
     cr_expect_eq(notes.warning_count, 1);
     cr_expect(graph_is_noted(&notes, "c (torch.ops.higher_order.cond)"));
-    emp_import_notes_clear(&notes);
 }
-
-/* ---- files that are wrong ---- */
 
 #define HEAD "{\"format\":\"torch.fx graph\",\"nodes\":["
 #define X                                                               \
@@ -263,11 +249,10 @@ Test(fx, what_is_wrong_with_a_file_is_said)
 
 Test(fx, options_of_onnx_models_are_refused)
 {
-    char spec[SCRATCH_PATH_BYTES + 64];
-
     scratch_write_json("graph.json", HEAD "]}");
-    snprintf(spec, sizeof spec, "onnx:path=%s,train=adam", scratch_path("graph.json"));
-    graph_expect_refused(spec, EMP_EINVAL, "scripts/export/export_torch.py");
+    graph_expect_refused(
+        scratch_print("onnx:path=%s,train=adam", scratch_path("graph.json")), EMP_EINVAL,
+        "scripts/export/export_torch.py");
 }
 
 /* For a tuple, getitem states the results; an op that writes an operand has its results there. A list of two tensors has no sixth
@@ -309,8 +294,6 @@ Test(fx, survives_every_allocation_failure)
     for (size_t i = 0; i < COUNT(names); i++) graph_survives(graph_source_path(names[i]));
 }
 
-/* ---- steps that scripts/export/export_torch.py has written: samples/make_samples.py has the models ---- */
-
 static const struct {
     const char *name;
     int64_t     parameters;
@@ -343,11 +326,9 @@ static const struct {
 Test(samples, products_have_the_flops_of_their_closed_forms)
 {
     for (size_t i = 0; i < COUNT(samples); i++) {
-        char    path[128];
         int32_t kept = 0;
 
-        snprintf(path, sizeof path, SAMPLES "%s.json.gz", samples[i].name);
-        emp_graph *g = sample(path);
+        emp_graph *g = sample(scratch_print(SAMPLES "%s.json.gz", samples[i].name));
         double     flops =
             graph_class_flops(g, EMP_OP_GEMM) + graph_class_flops(g, EMP_OP_CONV);
 
@@ -396,8 +377,6 @@ Test(samples, a_module_is_on_one_device)
             cr_expect_neq(g->op[op].colocation_class, first, "%s", g->name[op]);
 }
 
-/* ---- real steps, where they are beside the repository ---- */
-
 static const struct {
     const char *name;
     int64_t     parameters;
@@ -425,9 +404,8 @@ static const struct {
 Test(fx, real_steps_have_the_work_that_their_layers_say)
 {
     for (size_t i = 0; i < COUNT(steps); i++) {
-        char path[128];
-        snprintf(path, sizeof path, "../shared/graphs/torchgen_%s_train_fx.json.gz",
-                 steps[i].name);
+        const char *path =
+            scratch_print("../shared/graphs/torchgen_%s_train_fx.json.gz", steps[i].name);
         if (access(graph_source_path(path), F_OK) != 0)
             cr_skip_test("%s is not there", path);
         emp_graph *g = sample(path);

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Archives of torch.export, which this test writes itself: stored and packed, whole and damaged. */
-#include <criterion/criterion.h>
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/mem.h"
 #include "graphs/import/pytorch/program.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/read_memory.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(pt2, .fini = graph_tear_down);
 
@@ -43,8 +38,6 @@ static const char json[] =
     "'p_fc_weight'}, 'parameter_name':'fc.weight'}},{'buffer':{'arg':{'name':"
     "'b_shift'}, 'buffer_name':'shift', 'persistent':true}},{'user_input':{'arg':{"
     "'as_tensor':{'name':'x'}}}}]}}}";
-
-/* ---- archives ---- */
 
 typedef struct {
     unsigned char bytes[BYTES];
@@ -136,8 +129,6 @@ static emp_status read_bytes(emp_graph **graph, const void *bytes, size_t size,
     return read_memory(graph, bytes, size, NULL, emp_pytorch_read, err);
 }
 
-/* ---- tests ---- */
-
 Test(pt2, a_graph_is_read_with_roles_and_modules)
 {
     for (int is_packed = 0; is_packed < 2; is_packed++) {
@@ -145,10 +136,9 @@ Test(pt2, a_graph_is_read_with_roles_and_modules)
             make(is_packed ? "m/models/model.json" : "serialized_exported_program.json",
                  json, is_packed == 1);
         emp_graph *g = NULL;
-        emp_error  err = {0};
 
         cr_assert(emp_pt2_is((emp_slice){(const char *)a.bytes, a.size}));
-        cr_assert_eq(read_bytes(&g, a.bytes, a.size, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(read_bytes(&g, a.bytes, a.size, &err));
         cr_expect_eq(g->unknown_op_count, 0);
         cr_expect_eq(g->parameter_count, 12);
         cr_expect_eq(g->op[graph_find(g, "fc/linear")].cost->flops, 2.0 * 5 * 4 * 3);
@@ -200,23 +190,6 @@ Test(pt2, what_is_wrong_with_an_archive_is_said)
     }
 }
 
-/* ---- models ---- */
-
-/* The text that printf() makes; it stays until the test ends. */
-static const char *print(const char *format, ...)
-{
-    static char   texts[1 << 17];
-    static size_t used;
-    char         *text = texts + used;
-    va_list       arguments;
-
-    va_start(arguments, format);
-    used += (size_t)vsnprintf(text, sizeof texts - used, format, arguments) + 1;
-    va_end(arguments);
-    cr_assert_lt(used, sizeof texts);
-    return text;
-}
-
 /* The JSON of values: a tensor "x", an integer "4", a list of tensors "[a,b]", or what is JSON. Each is put
  * between \a before and \a behind. */
 static const char *list(const char *before, const char *words, const char *behind)
@@ -225,17 +198,19 @@ static const char *list(const char *before, const char *words, const char *behin
 
     for (const char *word = words; *word != '\0'; word += strspn(word, " ")) {
         const int   length = (int)strcspn(word, " ");
-        const char *text = print("{'as_tensor':{'name':'%.*s'}}", length, word);
-        if (*word == '{') text = print("%.*s", length, word);
-        if (*word >= '0' && *word <= '9') text = print("{'as_int':%.*s}", length, word);
+        const char *text = scratch_print("{'as_tensor':{'name':'%.*s'}}", length, word);
+        if (*word == '{') text = scratch_print("%.*s", length, word);
+        if (*word >= '0' && *word <= '9')
+            text = scratch_print("{'as_int':%.*s}", length, word);
         if (*word == '[') {
-            const char *names = print("%.*s", length - 2, word + 1), *all = "";
+            const char *names = scratch_print("%.*s", length - 2, word + 1), *all = "";
             for (; *names != '\0'; names += strcspn(names, ","), names += *names == ',')
-                all = print("%s%s{'name':'%.*s'}", all, *all != '\0' ? "," : "",
-                            (int)strcspn(names, ","), names);
-            text = print("{'as_tensors':[%s]}", all);
+                all = scratch_print("%s%s{'name':'%.*s'}", all, *all != '\0' ? "," : "",
+                                    (int)strcspn(names, ","), names);
+            text = scratch_print("{'as_tensors':[%s]}", all);
         }
-        made = print("%s%s%s%s%s", made, *made != '\0' ? "," : "", before, text, behind);
+        made = scratch_print("%s%s%s%s%s", made, *made != '\0' ? "," : "", before, text,
+                             behind);
         word += length;
     }
     return made;
@@ -243,8 +218,8 @@ static const char *list(const char *before, const char *words, const char *behin
 
 static const char *node(const char *target, const char *inputs, const char *outputs)
 {
-    return print("{'target':'%s','inputs':[%s],'outputs':[%s]}", target,
-                 list("{'name':'','arg':", inputs, "}"), list("", outputs, ""));
+    return scratch_print("{'target':'%s','inputs':[%s],'outputs':[%s]}", target,
+                         list("{'name':'','arg':", inputs, "}"), list("", outputs, ""));
 }
 
 /* Values of float32: 4 x 4, but for scalars and "rows", which are 6 x 4 x 4. */
@@ -258,8 +233,9 @@ static const char *values(const char *names)
         const char *sizes = is_scalar                        ? ""
                             : strncmp(names, "rows", 4) == 0 ? "6 4 4"
                                                              : "4 4";
-        made = print("%s%s'%.*s':{'dtype':7,'sizes':[%s]}", made,
-                     *made != '\0' ? "," : "", length, names, list("", sizes, ""));
+        made =
+            scratch_print("%s%s'%.*s':{'dtype':7,'sizes':[%s]}", made,
+                          *made != '\0' ? "," : "", length, names, list("", sizes, ""));
         names += length;
     }
     return made;
@@ -267,24 +243,24 @@ static const char *values(const char *names)
 
 static const char *graph(const char *inputs, const char *outputs, const char *nodes)
 {
-    return print("{'as_graph':{'name':'graph_0','graph':{'inputs':[%s],'outputs':[%s],"
-                 "'nodes':[%s],'tensor_values':{%s}}}}",
-                 list("", inputs, ""), list("", outputs, ""), nodes,
-                 values("a c i go next u w y z"));
+    return scratch_print(
+        "{'as_graph':{'name':'graph_0','graph':{'inputs':[%s],'outputs':[%s],"
+        "'nodes':[%s],'tensor_values':{%s}}}}",
+        list("", inputs, ""), list("", outputs, ""), nodes,
+        values("a c i go next u w y z"));
 }
 
-/* A model with the weights u and w, 4 x 4 each, and an input. */
 static const char *model(const char *input, const char *nodes, const char *output)
 {
-    return print("{'graph_module':{'graph':{'outputs':[%s],'nodes':[%s],"
-                 "'tensor_values':{%s}},'signature':{'input_specs':[{'parameter':{'arg'"
-                 ":{'name':'u'},'parameter_name':'u'}},{'parameter':{'arg':{'name':'w'}"
-                 ",'parameter_name':'w'}},{'user_input':{'arg':%s}}]}}}",
-                 list("", output, ""), nodes,
-                 values("u w x rows rows_out p n out state end"), list("", input, ""));
+    return scratch_print(
+        "{'graph_module':{'graph':{'outputs':[%s],'nodes':[%s],"
+        "'tensor_values':{%s}},'signature':{'input_specs':[{'parameter':{'arg'"
+        ":{'name':'u'},'parameter_name':'u'}},{'parameter':{'arg':{'name':'w'}"
+        ",'parameter_name':'w'}},{'user_input':{'arg':%s}}]}}}",
+        list("", output, ""), nodes, values("u w x rows rows_out p n out state end"),
+        list("", input, ""));
 }
 
-/* x times a weight, within a graph. */
 static const char *product(const char *output)
 {
     return node("torch.ops.aten.mm.default", "a w", output);
@@ -311,8 +287,6 @@ static emp_graph *read_noted(const archive *a, char said[1024])
     return graph_keep(g);
 }
 
-/* ---- tied weights ---- */
-
 #define WEIGHT(name, file, offset)                                          \
     "'" name "':{'path_name':'" file "','tensor_meta':{'dtype':7,'sizes':[" \
     "{'as_int':4},{'as_int':4}],'strides':[{'as_int':4},{'as_int':1}],"     \
@@ -324,8 +298,8 @@ static emp_graph *read_noted(const archive *a, char said[1024])
 static archive make_tied(const char *list, const char *bytes)
 {
     const char *nodes =
-        print("%s,%s", node("torch.ops.aten.embedding.default", "u x", "state"),
-              node("torch.ops.aten.linear.default", "state w", "out"));
+        scratch_print("%s,%s", node("torch.ops.aten.embedding.default", "u x", "state"),
+                      node("torch.ops.aten.linear.default", "state w", "out"));
     const file files[] = {{"m/data/weights/model_weights_config.json", list},
                           {"m/data/weights/weight_0", bytes},
                           {"m/models/model.json", model("x", nodes, "out")}};
@@ -369,8 +343,6 @@ Test(pt2, a_list_of_weights_that_is_none_is_refused)
     }
 }
 
-/* ---- graphs within nodes ---- */
-
 static emp_graph *graph_within(const char *text, char said[1024])
 {
     archive a = make("m/models/model.json", text, false);
@@ -392,10 +364,11 @@ Test(pt2, arithmetic_of_sizes_is_no_op)
     char       said[1024];
     emp_graph *g = graph_within(
         model("x",
-              print("{'target':'_operator.mul','inputs':[%s],'outputs':["
-                    "{'as_sym_int':{'as_name':'mul'}}]},%s",
-                    list("{'name':'','arg':", "{'as_sym_int':{'as_name':'s'}} 4", "}"),
-                    node("torch.ops.aten.mm.default", "x u", "end")),
+              scratch_print(
+                  "{'target':'_operator.mul','inputs':[%s],'outputs':["
+                  "{'as_sym_int':{'as_name':'mul'}}]},%s",
+                  list("{'name':'','arg':", "{'as_sym_int':{'as_name':'s'}} 4", "}"),
+                  node("torch.ops.aten.mm.default", "x u", "end")),
               "end"),
         said);
 
@@ -407,15 +380,15 @@ Test(pt2, a_wrapped_graph_runs_in_place)
 {
     char        said[1024];
     const char *inputs =
-        print("{'as_bool':false} %s x w", graph("a w", "y", product("y")));
-    emp_graph *g =
-        graph_within(model("x",
-                           print("%s,%s",
-                                 node("torch.ops.higher_order.wrap_with_set_grad_enabled",
-                                      inputs, "out"),
-                                 node("torch.ops.aten.mm.default", "out u", "end")),
-                           "end"),
-                     said);
+        scratch_print("{'as_bool':false} %s x w", graph("a w", "y", product("y")));
+    emp_graph *g = graph_within(
+        model("x",
+              scratch_print("%s,%s",
+                            node("torch.ops.higher_order.wrap_with_set_grad_enabled",
+                                 inputs, "out"),
+                            node("torch.ops.aten.mm.default", "out u", "end")),
+              "end"),
+        said);
 
     expect_products(g, 2);
     cr_expect_eq(g->parameter_count, 32);
@@ -425,12 +398,12 @@ Test(pt2, a_wrapped_graph_runs_in_place)
 static const char *cond_json(void)
 {
     const char *relu = node("torch.ops.aten.relu.default", "a", "y");
-    const char *inputs = print("p %s %s [x,u,w]", graph("a u w", "y", relu),
-                               graph("a u w", "y", product("y")));
+    const char *inputs = scratch_print("p %s %s [x,u,w]", graph("a u w", "y", relu),
+                                       graph("a u w", "y", product("y")));
 
     return model("x",
-                 print("%s,%s", node("torch.ops.aten.sum.default", "x", "p"),
-                       node("torch.ops.higher_order.cond", inputs, "out")),
+                 scratch_print("%s,%s", node("torch.ops.aten.sum.default", "x", "p"),
+                               node("torch.ops.higher_order.cond", inputs, "out")),
                  "out");
 }
 
@@ -449,14 +422,16 @@ Test(pt2, a_cond_runs_its_larger_graph_and_keeps_the_weights_of_both)
 static const char *scan_json(void)
 {
     const char *sum = node("torch.ops.aten.add.Tensor", "c z", "y");
-    const char *inputs = print("%s [u] [rows] [w]",
-                               graph("c a w", "y z", print("%s,%s", product("z"), sum)));
+    const char *inputs =
+        scratch_print("%s [u] [rows] [w]",
+                      graph("c a w", "y z", scratch_print("%s,%s", product("z"), sum)));
 
-    return model("rows",
-                 print("%s,%s",
-                       node("torch.ops.higher_order.scan", inputs, "state rows_out"),
-                       node("torch.ops.aten.mm.default", "state u", "end")),
-                 "end");
+    return model(
+        "rows",
+        scratch_print("%s,%s",
+                      node("torch.ops.higher_order.scan", inputs, "state rows_out"),
+                      node("torch.ops.aten.mm.default", "state u", "end")),
+        "end");
 }
 
 Test(pt2, a_scan_runs_its_graph_for_each_slice)
@@ -472,9 +447,9 @@ Test(pt2, a_scan_runs_its_graph_for_each_slice)
 static const char *while_json(const char *condition)
 {
     const char *next = node("torch.ops.aten.add.Tensor", "i 2", "next");
-    const char *inputs =
-        print("%s %s [u,x] [w]", graph("i a w", "go", condition),
-              graph("i a w", "next y", print("%s,%s", next, product("y"))));
+    const char *inputs = scratch_print(
+        "%s %s [u,x] [w]", graph("i a w", "go", condition),
+        graph("i a w", "next y", scratch_print("%s,%s", next, product("y"))));
 
     return model("x", node("torch.ops.higher_order.while_loop", inputs, "n out"), "out");
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Chakra's traces: do both forms give the same graph, with every time and dependency as stated? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/support/proto_writer.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(chakra, .init = scratch_create, .fini = graph_tear_down);
 
@@ -73,10 +69,9 @@ static proto_writer make_trace(const node *n, size_t count)
 
 static emp_graph *load(const node *n, size_t count, emp_import_devices *devices)
 {
-    proto_writer file = make_trace(n, count);
+    SCOPED(proto_writer, proto_clear) file = make_trace(n, count);
 
     scratch_write("trace", file.data, file.size);
-    proto_clear(&file);
     return graph_load(scratch_path("trace"), NULL, devices);
 }
 
@@ -154,16 +149,14 @@ Test(chakra, an_id_of_zero_is_left_out)
     cr_expect_eq(g->collective[graph_find(g, "gpu/sum_of_gradients.0")].bytes, 1 << 20);
 }
 
-/* The machine knows how long it takes, so that a step of nothing else computes something. */
 Test(chakra, a_collective_alone_is_a_step)
 {
-    emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     scratch_write_json("trace", "{'workload_graph':[{'Id':1,'Name':'sum','data_deps':[],"
                                 "'comm_type':0," COLLECTIVE "}]}");
     (void)graph_load(scratch_path("trace"), &notes, NULL);
     cr_expect_eq(notes.warning_count, 0, "%s", notes.warning[0]);
-    emp_import_notes_clear(&notes);
 }
 
 Test(chakra, faults_are_named)
@@ -190,8 +183,8 @@ Test(chakra, faults_are_named)
 
 Test(chakra, every_truncation_is_an_error_or_a_shorter_trace)
 {
-    proto_writer file = make_trace(nodes, COUNT(nodes));
-    int          refused = 0;
+    SCOPED(proto_writer, proto_clear) file = make_trace(nodes, COUNT(nodes));
+    int refused = 0;
 
     for (size_t size = 1; size < file.size; size++) {
         emp_graph *g = NULL;
@@ -200,15 +193,12 @@ Test(chakra, every_truncation_is_an_error_or_a_shorter_trace)
         emp_graph_destroy(g);
     }
     cr_expect_gt(refused, (int)file.size * 9 / 10);
-    proto_clear(&file);
 }
 
 Test(chakra, a_dependency_on_a_node_that_is_not_there_is_told)
 {
     emp_import_devices devices;
-    emp_graph         *g = load_text(graph_replace(json, "[216]", "[9]"), &devices);
-
-    cr_expect_eq(g->edge_count, 2);
+    cr_expect_eq(load_text(graph_replace(json, "[216]", "[9]"), &devices)->edge_count, 2);
     cr_expect_not_null(strstr(devices.note, "not there: 1"), "%s", devices.note);
 }
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A profiler's trace: does the step wait for what it waited for, does it take as long placed as it
  * ran, and is every fault one sentence? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/traces/as_it_ran.h"
-#include "tests/support/scratch.h"
-#include "tests/support/survive.h"
+#include "tests/test.h"
 
 TestSuite(kineto, .init = scratch_create, .fini = graph_tear_down);
 
@@ -16,14 +11,9 @@ enum { TEXT_BYTES = 1 << 13 };
 
 static const char *seed(void)
 {
-    static char path[SCRATCH_PATH_BYTES];
-
-    snprintf(path, sizeof path, "%s",
-             graph_source_path("tests/graphs/import/traces/seeds/step.kineto.json"));
-    return path;
+    return graph_source_path("tests/graphs/import/traces/seeds/step.kineto.json");
 }
 
-/* The seed with one piece of it replaced. */
 static const char *change(const char *from, const char *to)
 {
     static char text[TEXT_BYTES];
@@ -136,21 +126,18 @@ static const char execution[] =
 static emp_status load_pair(emp_graph **graph, emp_import_devices *devices,
                             const char *text, emp_error *err)
 {
-    char source[2 * SCRATCH_PATH_BYTES + 64];
-
     scratch_write_json("et.json", text);
-    snprintf(source, sizeof source, "trace:kineto=%s,et=%s", seed(),
-             scratch_path("et.json"));
-    return emp_source_load(graph, NULL, devices, source, err);
+    return emp_source_load(
+        graph, NULL, devices,
+        scratch_print("trace:kineto=%s,et=%s", seed(), scratch_path("et.json")), err);
 }
 
 Test(kineto, kernels_read_what_the_execution_trace_says)
 {
     emp_import_devices devices;
     emp_graph         *g = NULL;
-    emp_error          err = {0};
 
-    cr_assert_eq(load_pair(&g, &devices, execution, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(load_pair(&g, &devices, execution, &err));
     cr_expect_eq(g->tensor[g->output_offset[graph_find(g, GEMM)]].copy_bytes, 100);
     graph_expect_reads(g, MM "<" GEMM);
     graph_expect_waits(g,
@@ -189,8 +176,6 @@ Test(kineto, a_step_of_pytorch_2_takes_as_long_as_it_did)
 
 Test(kineto, an_execution_trace_that_is_none_or_has_no_shapes_is_refused)
 {
-    char source[2 * SCRATCH_PATH_BYTES + 64];
-
     const graph_fault faults[] = {
         {"{'nodes':[]}", "no PyTorch execution trace"},
         {"{'schema':'1','nodes':[{'rf_id':1,'inputs':[[1,2,0,-3,4,'cpu']]}]}",
@@ -198,9 +183,9 @@ Test(kineto, an_execution_trace_that_is_none_or_has_no_shapes_is_refused)
 
     for (size_t i = 0; i < COUNT(faults); i++) {
         scratch_write_json("et.json", faults[i].text);
-        snprintf(source, sizeof source, "trace:kineto=%s,et=%s", seed(),
-                 scratch_path("et.json"));
-        graph_expect_refused(source, EMP_EFORMAT, faults[i].part);
+        graph_expect_refused(
+            scratch_print("trace:kineto=%s,et=%s", seed(), scratch_path("et.json")),
+            EMP_EFORMAT, faults[i].part);
     }
     scratch_write_json("et.json", execution); /* by itself */
     graph_expect_refused(scratch_path("et.json"), EMP_EFORMAT, "has no shape");
@@ -215,14 +200,12 @@ Test(kineto, names_of_sources_that_are_wrong_are_refused)
                                          {"trace:kineto=a,step=-2", "step is -2"},
                                          {"trace:kineto=a,file=a", "\"file\""},
                                          {"trace:a.json", "trace:kineto=trace.json"}};
-    char                     source[SCRATCH_PATH_BYTES + 64];
 
     for (size_t i = 0; i < COUNT(faults); i++)
         graph_expect_refused(faults[i].text, EMP_EINVAL, faults[i].part);
-    snprintf(source, sizeof source, "trace:kineto=%s,step=3", seed());
-    (void)graph_load(source, NULL, NULL);
-    snprintf(source, sizeof source, "trace:kineto=%s,step=4", seed());
-    graph_expect_refused(source, EMP_EINVAL, "no step 4; its steps: 3");
+    (void)graph_load(scratch_print("trace:kineto=%s,step=3", seed()), NULL, NULL);
+    graph_expect_refused(scratch_print("trace:kineto=%s,step=4", seed()), EMP_EINVAL,
+                         "no step 4; its steps: 3");
 }
 
 Test(kineto, faults_are_named)
@@ -243,7 +226,6 @@ Test(kineto, faults_are_named)
             EMP_EFORMAT);
 }
 
-/* Lists and numbers among the events are no events. */
 Test(kineto, members_of_the_list_that_are_no_events_are_skipped)
 {
     emp_graph *plain = graph_load(seed(), NULL, NULL);
@@ -267,16 +249,14 @@ Test(kineto, without_steps_the_whole_trace_is_one)
     cr_expect_eq(as_it_ran_ns(g, &devices), 1210001);
 }
 
-/* A profiler that recorded only the host. */
 Test(kineto, a_trace_without_kernels_is_a_warning)
 {
     static const char text[] = "{'traceEvents':[" STEP(3, 0, 900) "," EVENT(
         "cpu_op", "aten::mm", 10, 500, "'pid':1,'tid':1") "]}";
     emp_import_devices devices;
-    char               spec[SCRATCH_PATH_BYTES + 32];
 
     scratch_write_json("host.json", text);
-    snprintf(spec, sizeof spec, "trace:kineto=%s", scratch_path("host.json"));
+    const char *spec = scratch_print("trace:kineto=%s", scratch_path("host.json"));
     for (int i = 0; i < 3; i++) {
         emp_import_notes notes = {0};
         const char *source = i == 0 ? spec : i == 1 ? scratch_path("host.json") : seed();

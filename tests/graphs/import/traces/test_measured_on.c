@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does --as scale measured times to the GPUs of the machine, and say so? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-
 #include "tests/cli/emplace.h"
+#include "tests/test.h"
 
 /* A step that copies a gigabyte on an H100, as long as its memory needs, and waits for it. */
 static const char trace[] =
@@ -51,7 +49,6 @@ Test(measured_on, kernels_are_scaled_and_counted)
     cr_expect_float_eq(number_at(o, "scaled/to/0/kernels/1/measured_s"), 346.8e-6, 1e-9);
     cr_expect_float_eq(number_at(o, "scaled/to/0/kernels/1/time_s"), 245.9e-6, 0.2e-6);
     cr_expect_lt(number_at(o, "step_time_s"), 300e-6);
-    json_decref(o);
     emplace_prints(SIMULATE "-m mi300x8 --as h100-sxm",
                    "from h100-sxm to mi300x|1 kernel|347 us|246 us|all");
 }
@@ -75,7 +72,6 @@ Test(measured_on, a_machine_may_hold_both_gpus)
     cr_expect_str_eq(text_at(o, "scaled/to/1/model"), "mi300x");
     cr_expect_lt(number_at(o, "step_time_s"),
                  300e-6); /* the kernel goes where it is short */
-    json_decref(o);
 }
 
 Test(measured_on, measured_costs_are_scaled_by_predicted_ones)
@@ -84,12 +80,11 @@ Test(measured_on, measured_costs_are_scaled_by_predicted_ones)
         "simulate transformer:layers=1,hidden=256,heads=4,batch=1,seq=64 -m mi300x8 -p "
         "gpu "
         "--costs costs.csv ";
-    char command[256];
 
     emplace_write("costs.csv", "op,us,model\n*,100000,h100-sxm\n");
-    snprintf(command, sizeof command, "%s", transformer);
+    const char *command = scratch_print("%s", transformer);
     emplace_refuses(command, "no line for a device model");
-    snprintf(command, sizeof command, "%s--as h100-sxm --format json", transformer);
+    command = scratch_print("%s--as h100-sxm --format json", transformer);
     double scaled_s = emplace_number(command, "step_time_s");
     emplace_write("costs.csv", "op,us,model\n*,200000,h100-sxm\n");
     double twice_s = emplace_number(command, "step_time_s");

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Public traces: placed as they ran, do the steps take as long as was measured? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "graphs/load.h"
 #include "tests/graphs/import/traces/as_it_ran.h"
 #include "tests/support/facts.h"
+#include "tests/test.h"
 
 static const double TOLERANCE = 0.005;
 
@@ -18,13 +13,11 @@ static double simulated_us(const char *path, const char *step)
     char               source[1024];
     emp_graph         *graph = NULL;
     emp_import_devices devices;
-    emp_error          err = {0};
     const char        *number = strchr(step, '#');
 
     snprintf(source, sizeof source, "trace:kineto=%s%s%s", path,
              number == NULL ? "" : ",step=", number == NULL ? "" : number + 1);
-    cr_assert_eq(emp_source_load(&graph, NULL, &devices, source, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_source_load(&graph, NULL, &devices, source, &err));
     double us = (double)as_it_ran_ns(graph, &devices) * 1e-3;
     emp_graph_destroy(graph);
     return us;

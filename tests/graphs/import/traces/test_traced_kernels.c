@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a kernel of a trace recognised by its operator's shapes and by its name? */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "base/text/json.h"
 #include "graphs/import/traces/kernels.h"
 #include "tests/graphs/graphs.h"
+#include "tests/test.h"
 
 TestSuite(kernels, .fini = graph_tear_down);
 
@@ -39,6 +37,29 @@ static emp_traced_kernel kernel_of(const char *op, const char *args, const char 
     return describe(op, args, EMP_KINETO_KERNEL, kernel, "{}");
 }
 
+/* Arguments of an operator: sizes, types by a letter each, and what the file has beside them. */
+static const char *args(const char *dims, const char *types, const char *more)
+{
+    static const char *const names[128] = {['b'] = "c10::BFloat16",
+                                           ['f'] = "float",
+                                           ['l'] = "long int",
+                                           ['s'] = "Scalar",
+                                           ['S'] = "ScalarList",
+                                           ['T'] = "TensorList",
+                                           ['-'] = ""};
+    const char              *list = "";
+
+    for (const char *t = types; *t != '\0'; t++)
+        list = scratch_print("%s%s\"%s\"", list, t > types ? "," : "", names[(int)*t]);
+    return scratch_print("{\"Input Dims\":%s,\"Input type\":[%s]%s}", dims, list, more);
+}
+
+static emp_traced_kernel shaped(const char *op, const char *dims, const char *types,
+                                const char *kernel)
+{
+    return kernel_of(op, args(dims, types, ""), kernel);
+}
+
 static void expect_product(emp_traced_kernel k, int64_t batch, int64_t m, int64_t n,
                            int64_t kk)
 {
@@ -48,41 +69,27 @@ static void expect_product(emp_traced_kernel k, int64_t batch, int64_t m, int64_
     cr_expect_eq(k.k, kk, "%ld", (long)k.k);
 }
 
-#define BF16 "\"c10::BFloat16\""
-#define ADDMM                                                                            \
-    "{\"Input Dims\":[[512],[141,2048],[2048,512],[],[]],\"Input type\":[" BF16 "," BF16 \
-    "," BF16 ",\"Scalar\",\"Scalar\"]}"
+static const char projection[] = "[[512],[141,2048],[2048,512],[],[]]";
 
 Test(kernels, products_have_the_sizes_of_their_operands)
 {
-    emp_traced_kernel k = kernel_of("aten::addmm", ADDMM, "Cijk_Alik_Bljk_B_BS_MT16x16");
+    emp_traced_kernel k =
+        shaped("aten::addmm", projection, "bbbss", "Cijk_Alik_Bljk_B_BS_MT16x16");
 
     cr_expect_eq(k.kind, EMP_TRACED_PRODUCT);
     cr_expect_eq(k.dtype, EMP_DTYPE_BFLOAT16);
     cr_expect_eq(k.kernel_ns, 10000);
     cr_expect_eq(k.bytes, 2 * (141 * 2048 + 2048 * 512 + 141 * 512));
     expect_product(k, 1, 141, 512, 2048);
-    expect_product(
-        kernel_of("aten::bmm",
-                  "{\"Input Dims\":[[96,31,64],[96,64,33]],\"Input type\":[" BF16 "," BF16
-                  "]}",
-                  "void cutlass::Kernel2<x>"),
-        96, 31, 33, 64);
-    expect_product(kernel_of("aten::linear",
-                             "{\"Input Dims\":[[2,5,64],[32,64]],\"Input type\":[" BF16
-                             "," BF16 "]}",
-                             "nvjet_tst_64x8"),
-                   1, 10, 32, 64);
-    cr_expect(
-        kernel_of("aten::mm",
-                  "{\"Input Dims\":[[2,5],[5,3]],\"Input type\":[\"float\",\"float\"]}",
-                  "sm80_xmma_gemm_f32f32_tf32f32_f32")
-            .is_tf32);
-    cr_expect(
-        kernel_of("aten::mm",
-                  "{\"Input Dims\":[[2,5],[5,3]],\"Input type\":[\"float\",\"float\"]}",
-                  "cutlass_80_tensorop_s1688gemm_128x128")
-            .is_tf32);
+    k = shaped("aten::bmm", "[[96,31,64],[96,64,33]]", "bb", "void cutlass::Kernel2<x>");
+    expect_product(k, 96, 31, 33, 64);
+    k = shaped("aten::linear", "[[2,5,64],[32,64]]", "bb", "nvjet_tst_64x8");
+    expect_product(k, 1, 10, 32, 64);
+    k = shaped("aten::mm", "[[2,5],[5,3]]", "ff", "sm80_xmma_gemm_f32f32_tf32f32_f32");
+    cr_expect(k.is_tf32);
+    k = shaped("aten::mm", "[[2,5],[5,3]]", "ff",
+               "cutlass_80_tensorop_s1688gemm_128x128");
+    cr_expect(k.is_tf32);
 }
 
 Test(kernels, without_shapes_a_product_has_none)
@@ -99,27 +106,25 @@ Test(kernels, without_shapes_a_product_has_none)
 /* A helper of an operator does not move the operator's bytes. */
 Test(kernels, what_prepares_a_product_is_unknown)
 {
-    cr_expect_eq(
-        kernel_of("aten::addmm", ADDMM, "void cublasLt::splitKreduce_kernel<x>").kind,
-        EMP_TRACED_UNKNOWN);
-    cr_expect_eq(describe("aten::addmm", ADDMM, EMP_KINETO_SET, "Memset (Device)",
-                          "{\"bytes\":4096}")
-                     .bytes,
-                 4096);
+    emp_traced_kernel k = shaped("aten::addmm", projection, "bbbss",
+                                 "void cublasLt::splitKreduce_kernel<x>");
+
+    cr_expect_eq(k.kind, EMP_TRACED_UNKNOWN);
+    k = describe("aten::addmm", args(projection, "bbbss", ""), EMP_KINETO_SET,
+                 "Memset (Device)", "{\"bytes\":4096}");
+    cr_expect_eq(k.bytes, 4096);
 }
 
-#define CONV(concrete)                                                                   \
-    "{\"Input Dims\":[[4,3,224,224],[768,3,16,16],[],[],[],[],[]],\"Input type\":[" BF16 \
-    "," BF16 ",\"\",\"ScalarList\",\"ScalarList\",\"ScalarList\",\"Scalar\"]," concrete  \
-    "}"
+static const char *conv(const char *concrete)
+{
+    return args("[[4,3,224,224],[768,3,16,16],[],[],[],[],[]]", "bb-SSSs",
+                scratch_print(",\"Concrete Inputs\":[\"\",\"\",%s]", concrete));
+}
 
 Test(kernels, convolutions_are_the_products_that_they_come_to)
 {
-    static const char cudnn[] = CONV("\"Concrete Inputs\":[\"\",\"\",\"[0, 0]\",\"[16, "
-                                     "16]\",\"[1, 1]\",\"1\",\"False\"]"),
-                      plain[] =
-                          CONV("\"Concrete Inputs\":[\"\",\"\",\"\",\"[16, 16]\",\"[0, "
-                               "0]\",\"[1, 1]\",\"1\"]");
+    const char       *cudnn = conv("\"[0, 0]\",\"[16, 16]\",\"[1, 1]\",\"1\",\"False\"");
+    const char       *plain = conv("\"\",\"[16, 16]\",\"[0, 0]\",\"[1, 1]\",\"1\"");
     emp_traced_kernel k = kernel_of("aten::cudnn_convolution", cudnn,
                                     "cutlass_tensorop_bf16_s16816fprop_nhwc");
 
@@ -135,11 +140,9 @@ Test(kernels, convolutions_are_the_products_that_they_come_to)
 
 Test(kernels, gradients_of_convolutions_have_the_sizes_of_the_forward_pass)
 {
-    emp_traced_kernel k = kernel_of(
-        "aten::convolution_backward",
-        "{\"Input Dims\":[[8,64,56,56],[8,32,56,56],[64,32,3,3]],\"Input type\":[" BF16
-        "," BF16 "," BF16 "]}",
-        "void dgrad2d_grouped");
+    emp_traced_kernel k =
+        shaped("aten::convolution_backward", "[[8,64,56,56],[8,32,56,56],[64,32,3,3]]",
+               "bbb", "void dgrad2d_grouped");
 
     cr_expect_eq(k.kind, EMP_TRACED_CONVOLUTION);
     expect_product(k, 1, 8 * 56 * 56, 64, 32 * 9);
@@ -147,28 +150,21 @@ Test(kernels, gradients_of_convolutions_have_the_sizes_of_the_forward_pass)
 
 Test(kernels, attention_has_heads_and_lengths)
 {
-    static const char dims[] =
-        "{\"Input Dims\":[[4,197,12,64],[4,201,12,64],[4,201,12,64]],"
-        "\"Input type\":[" BF16 "," BF16 "," BF16 "]}";
-    emp_traced_kernel k = kernel_of("aten::_flash_attention_forward", dims,
-                                    "void pytorch_flash::flash_fwd_kernel<x>");
+    emp_traced_kernel k = shaped("aten::_flash_attention_forward",
+                                 "[[4,197,12,64],[4,201,12,64],[4,201,12,64]]", "bbb",
+                                 "void pytorch_flash::flash_fwd_kernel<x>");
 
     cr_expect_eq(k.kind, EMP_TRACED_ATTENTION);
     cr_expect_eq(k.heads, 48);
     cr_expect_eq(k.queries, 197);
     cr_expect_eq(k.keys, 201);
     cr_expect_eq(k.head_size, 64);
-    k = kernel_of("aten::_scaled_dot_product_efficient_attention",
-                  "{\"Input Dims\":[[2,8,141,64],[2,8,141,64]],\"Input type\":[" BF16
-                  "," BF16 "]}",
-                  "fmha_cutlassF_bf16");
+    k = shaped("aten::_scaled_dot_product_efficient_attention",
+               "[[2,8,141,64],[2,8,141,64]]", "bb", "fmha_cutlassF_bf16");
     cr_expect_eq(k.heads, 16);
     cr_expect_eq(k.queries, 141);
-    k = kernel_of(
-        "aten::_flash_attention_backward",
-        "{\"Input Dims\":[[4,9,2,64],[4,9,2,64],[4,9,2,64]],\"Input type\":[" BF16
-        "," BF16 "," BF16 "]}",
-        "bwd_kernel_dk_dv_attn");
+    k = shaped("aten::_flash_attention_backward", "[[4,9,2,64],[4,9,2,64],[4,9,2,64]]",
+               "bbb", "bwd_kernel_dk_dv_attn");
     cr_expect(k.is_backward);
     cr_expect_eq(k.heads, 8);
 }
@@ -176,38 +172,26 @@ Test(kernels, attention_has_heads_and_lengths)
 Test(kernels, other_kernels_have_the_bytes_of_their_operators)
 {
     static const struct {
-        const char *op, *args, *kernel;
+        const char *op, *dims, *types, *kernel;
         int64_t     bytes;
     } cases[] = {
-        {"aten::add",
-         "{\"Input Dims\":[[10,7],[10,7],[]],\"Input "
-         "type\":[\"float\",\"float\",\"Scalar\"]}",
-         "vectorized_elementwise_kernel", 3 * 280},
-        {"aten::copy_",
-         "{\"Input Dims\":[[10,7],[10,7]],\"Input type\":[\"float\"," BF16 "]}",
-         "direct_copy_kernel", 280 + 140},
-        {"aten::cat",
-         "{\"Input Dims\":[[[1,8],[3,8]],[]],\"Input type\":[\"TensorList\",\"Scalar\"]}",
-         "CatArrayBatchedCopy", 2 * 2 * 32},
-        {"aten::sum", "{\"Input Dims\":[[100]],\"Input type\":[\"float\"]}",
-         "reduce_kernel", 400},
-        {"aten::embedding",
-         "{\"Input Dims\":[[1000,16],[2,5]],\"Input type\":[" BF16 ",\"long int\"]}",
-         "indexSelectLargeIndex", 2 * 10 * 32},
-        {"triton_poi_fused_add_0",
-         "{\"Input Dims\":[[64],[64]],\"Input type\":[\"float\",\"float\"]}",
-         "triton_poi_fused_add_0", 512},
-    };
+        {"aten::add", "[[10,7],[10,7],[]]", "ffs", "vectorized_elementwise_kernel",
+         3 * 280},
+        {"aten::copy_", "[[10,7],[10,7]]", "fb", "direct_copy_kernel", 280 + 140},
+        {"aten::cat", "[[[1,8],[3,8]],[]]", "Ts", "CatArrayBatchedCopy", 2 * 2 * 32},
+        {"aten::sum", "[[100]]", "f", "reduce_kernel", 400},
+        {"aten::embedding", "[[1000,16],[2,5]]", "bl", "indexSelectLargeIndex",
+         2 * 10 * 32},
+        {"triton_poi_fused_add_0", "[[64],[64]]", "ff", "triton_poi_fused_add_0", 512}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_traced_kernel k = kernel_of(cases[i].op, cases[i].args, cases[i].kernel);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_traced_kernel k =
+            shaped(cases[i].op, cases[i].dims, cases[i].types, cases[i].kernel);
         cr_expect_eq(k.kind, EMP_TRACED_BYTES, "%s", cases[i].op);
         cr_expect_eq(k.bytes, cases[i].bytes, "%s: %ld", cases[i].op, (long)k.bytes);
     }
-    cr_expect_eq(kernel_of("aten::native_layer_norm",
-                           "{\"Input Dims\":[[4,8],[8]],\"Input type\":[" BF16 "," BF16
-                           "]}",
-                           "vectorized_layer_norm_kernel")
+    cr_expect_eq(shaped("aten::native_layer_norm", "[[4,8],[8]]", "bb",
+                        "vectorized_layer_norm_kernel")
                      .kind,
                  EMP_TRACED_NORM);
     cr_expect_eq(kernel_of("aten::add", "{}", "vectorized_elementwise_kernel").kind,
@@ -232,12 +216,11 @@ Test(kernels, copies_are_of_the_link_or_of_the_memory)
 /* Sizes in files may be anything: nothing overflows. */
 Test(kernels, sizes_beyond_64_bits_saturate)
 {
-    static const char huge[] =
-        "{\"Input "
-        "Dims\":[[4000000000,4000000000,4000000000,4000000000],[4000000000,4000000000,"
-        "4000000000,4000000000]],\"Input type\":[\"float\",\"float\"],\"Concrete "
-        "Inputs\":[\"\","
-        "\"\",\"[9223372036854775807,9223372036854775807]\",\"[1,1]\"]}";
+    const char *huge = args("[[4000000000,4000000000,4000000000,4000000000],"
+                            "[4000000000,4000000000,4000000000,4000000000]]",
+                            "ff",
+                            ",\"Concrete Inputs\":[\"\",\"\","
+                            "\"[9223372036854775807,9223372036854775807]\",\"[1,1]\"]");
 
     cr_expect_eq(kernel_of("aten::add", huge, "vectorized_elementwise_kernel").bytes,
                  INT64_MAX);

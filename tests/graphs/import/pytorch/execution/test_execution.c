@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* PyTorch's execution traces by themselves: is the work done once, by the innermost operators, and is earlier
  * memory distinguished? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/graphs/graphs.h"
-#include "tests/support/scratch.h"
+#include "tests/test.h"
 
 TestSuite(execution, .init = scratch_create, .fini = graph_tear_down);
 
@@ -61,8 +56,6 @@ Test(execution, both_schemas_are_the_step_that_ran)
         cr_expect_eq(g->hash, hash);
     }
 }
-
-/* ---- traces by hand ---- */
 
 static char   text[TEXT_BYTES];
 static size_t used;
@@ -210,8 +203,7 @@ Test(execution, a_kernel_writes_memory_that_was_only_allocated)
     node(1, 0, "aten::empty_like", "1:4,4", "2:4,4", UNARY("empty_like"));
     node(2, 0, "add_kernel", "1:4,4 2:4,4", "", "triton");
     node(3, 0, "aten::relu", "2:4,4", "3:4,4", UNARY("relu"));
-    emp_graph *g = finish(NULL);
-    graph_expect_reads(g, "relu_3<add_kernel_2 add_kernel_2<!empty_like_1");
+    graph_expect_reads(finish(NULL), "relu_3<add_kernel_2 add_kernel_2<!empty_like_1");
 }
 
 /* aten::embedding gathers by aten::index_select, whose operand would be any tensor. */
