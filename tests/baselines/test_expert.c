@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The expert's rules on names, and what they make of small models of each family. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "sim/graph/op.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 /* clang-format off */
 static const struct {
@@ -170,19 +164,4 @@ Test(expert, needs_a_gpu)
         emp_method_create(&state, &emp_method_expert, fixture_problem(f), &params, &why),
         EMP_EUNSUPPORTED, "test0");
     fixture_destroy(f);
-}
-
-Test(expert, survives_every_allocation_failure)
-{
-    const emp_method_params params = {0};
-    fixture                *f = create_unknown_model(8, 1 << 30);
-    const emp_problem      *problem = fixture_problem(f);
-    void                   *state = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_method_create(&state, &emp_method_expert, problem, &params, NULL),
-        cr_assert_null(state));
-    emp_method_destroy(&emp_method_expert, state);
-    fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -2,18 +2,12 @@
 /* The promises of each classical method: known cuts, the CPU's ops on the CPU,
  * equal results for equal seeds, one proposal or unlimited ones, and no leak when an
  * allocation fails. */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/methods.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
-#include "tests/support/survive.h"
 
 enum { CLIQUE = 12, MANY = 1024 };
 
@@ -329,34 +323,6 @@ Test(random, depends_on_the_seed_but_not_on_the_batch)
     fixture_destroy(f);
 }
 
-/* A batch of a large graph is smaller, and its candidates are the same. */
-Test(random, a_batch_of_a_large_graph_is_small)
-{
-    const emp_method_params params = {.seed = 5, .threads = 1};
-    emp_owned_decision      proposal[EMP_MAX_BATCH] = {{0}};
-    task                    t;
-
-    task_create(&t, "nmt:layers=4", "k40x2", "tf-r1.3");
-    const size_t   ops = (size_t)t.graph->op_count;
-    emp_device_id *room = calloc(EMP_MAX_BATCH + 1, ops * sizeof *room);
-    emp_device_id *alone = room + EMP_MAX_BATCH * ops;
-    void          *all = method_begin(&emp_method_random, t.problem, params);
-    void          *one = method_begin(&emp_method_random, t.problem, params);
-    for (size_t i = 0; i < EMP_MAX_BATCH; i++) proposal[i].device_of_op = room + i * ops;
-    const int32_t count = method_ask(&emp_method_random, all, proposal, EMP_MAX_BATCH);
-    cr_expect(count >= 8 && count < EMP_MAX_BATCH, "%d candidates of %zu ops", count,
-              ops);
-    for (int32_t i = 0; i < count; i++) {
-        method_ask(&emp_method_random, one, &(emp_owned_decision){.device_of_op = alone},
-                   1);
-        cr_expect_eq(memcmp(proposal[i].device_of_op, alone, ops * sizeof *alone), 0);
-    }
-    emp_method_destroy(&emp_method_random, all);
-    emp_method_destroy(&emp_method_random, one);
-    free(room);
-    task_destroy(&t);
-}
-
 Test(random, groups_move_together)
 {
     fixture *f = create_tangle(3, TANGLE);
@@ -419,7 +385,6 @@ Test(placers, wrong_options_are_named)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* A method takes the options that it lists. */
 Test(placers, take_the_defaults_that_they_list)
 {
     fixture                 *f = create_chain_of_cliques(2, 2);

@@ -28,7 +28,6 @@ static void tear_down(void)
     scratch_remove();
 }
 
-/* Runs "emplace ARGUMENTS", or the runner where they begin with RUNNER. */
 static int run(const char *arguments)
 {
     bool is_runner = strncmp(arguments, RUNNER, strlen(RUNNER)) == 0;

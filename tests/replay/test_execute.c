@@ -6,10 +6,7 @@
 #include <criterion/parameterized.h>
 #include <jansson.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "replay/execute_internal.h"
 #include "replay/result.h"
 #include "sim/engine/sim.h"
@@ -22,7 +19,6 @@ enum { MIB = 1 << 20 };
 
 TestSuite(execute, .init = scratch_create, .fini = scratch_remove);
 
-/* A placed network, its plan, the options of a run, and the result of the last one. */
 static task               net;
 static emp_replay_plan   *plan;
 static emp_replay_options o;
@@ -57,7 +53,6 @@ static emp_status execute(void)
     return replay_fixture_execute(plan, &emp_replay_cpu, &o, &r, &why);
 }
 
-/* Likewise, and leaves the executor. */
 static emp_replay *execute_and_keep(void)
 {
     emp_replay *replay = NULL;
@@ -243,8 +238,6 @@ Test(execute, a_timed_step_is_a_trace_with_every_op_and_copy)
     close_net();
 }
 
-/* ---- broken dependencies ---- */
-
 /* An op of one input and no control edge that comes early waits for nothing at all. */
 static bool may_break(int32_t op, bool is_early)
 {
@@ -379,8 +372,6 @@ Test(execute, survives_every_allocation_failure)
     close_net();
 }
 
-/* ---- a backend that fails ---- */
-
 static atomic_int copies_left;
 
 /* The CPU's, whose last device is pulled out after some copies. */
@@ -430,8 +421,6 @@ Test(execute, maps_of_cores_and_gpus_that_make_no_sense_are_refused)
     close_net();
 }
 
-/* ---- the end before the end ---- */
-
 static atomic_int stop;
 
 static void stop_in_step(void *context, int32_t done, int32_t count)
@@ -453,8 +442,6 @@ Test(execute, an_interrupted_run_has_no_result)
     }
     close_net();
 }
-
-/* ---- results ---- */
 
 Test(execute, a_result_comes_back_from_its_file_or_is_refused)
 {

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Products and convolutions, element by element against their definitions, in any number of
  * parts; every kernel writes all of its outputs and nothing else. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
@@ -26,7 +21,6 @@ static void tear_down(void) { free(scratch); }
 
 TestSuite(kernels, .init = set_up, .fini = tear_down);
 
-/* Memory with guards on both sides. */
 static unsigned char *guarded(int64_t bytes)
 {
     unsigned char *block = (unsigned char *)malloc((size_t)bytes + 2 * GUARD);

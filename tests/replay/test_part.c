@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A part of a plan is a plan: it runs, reads only what lies there or was written, and says of which ops it is. */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "replay/planner/planner.h"
 #include "replay/result.h"
 #include "tests/replay/fixture.h"

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Plans say what the simulator says of a placement: what moves, and which ops cost; their
  * text form comes back as it was, and nothing else is taken for it. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "graphs/workloads/workloads.h"
 #include "replay/planner/planner.h"
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 TestSuite(plan, .init = scratch_create, .fini = scratch_remove);
 
@@ -39,8 +32,6 @@ Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- every op of the six networks does work ---- */
 
 static void expect_kernels(const char *spec)
 {
@@ -69,8 +60,6 @@ Test(plan, every_op_that_costs_has_a_kernel)
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         expect_kernels(networks[i]);
 }
-
-/* ---- convolutions and pools from shapes ---- */
 
 Test(plan, windows_and_strides_are_found_from_shapes)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do moves touch what they should, all of it and nothing else, and with the shares that
  * the options say? */
-#include <string.h>
-
 #include "search/moves.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
@@ -28,7 +26,6 @@ static void tear_down(void)
 
 TestSuite(moves, .init = set_up, .fini = tear_down);
 
-/* Moves by the default options, as overwritten by `text`. */
 static emp_moves create(const char *text)
 {
     struct options {
@@ -261,8 +258,6 @@ Test(moves, leave_alone_what_has_no_choice)
     emp_moves_clear(&m);
 }
 
-/* ---- groups of more cuts, drawn by weight ---- */
-
 /* The six cliques are no more groups when 12 are asked for: 12 and 24 are spare in both cuts. */
 Test(moves, may_be_made_a_level_at_a_time)
 {
@@ -324,8 +319,6 @@ Test(moves, of_groups_are_drawn_by_their_weight)
     expect_shares(&m, (double[]){0.2, 0.2 + 0.4 / 3, 0.2 + 0.8 / 3});
     emp_moves_clear(&m);
 }
-
-/* ---- devices by their power ---- */
 
 enum { ALL = EMP_KIND_CPU | EMP_KIND_GPU };
 

@@ -3,8 +3,6 @@
  * they do not? */
 #include "search/room.h"
 
-#include <math.h>
-
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
@@ -32,7 +30,6 @@ static double missing(void)
     return emp_room_missing(&room, t.device_of_op);
 }
 
-/* The oracle's peaks of the placement. */
 static void simulate(int64_t peak[EMP_MAX_DEVICES])
 {
     emp_sim        *sim = NULL;
@@ -136,11 +133,4 @@ Test(room, of_a_training_step_is_near_the_oracles)
     simulate(peak);
     const double ratio = (double)room.peak_bytes[1] / (double)peak[1];
     cr_expect(ratio > 0.8 && ratio < 1.25, "%g times", ratio);
-}
-
-Test(room, survives_failed_allocations)
-{
-    task_create_tiny(&t, (const tiny_op[]){{.device = FIRST}}, 1, &list);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_room_init(&room, t.problem, NULL),
-                                      emp_room_clear(&room));
 }

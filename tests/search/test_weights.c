@@ -2,8 +2,6 @@
 /* Do weights go from state to state unchanged, and into none that has other networks? */
 #include "search/method.h"
 
-#include <string.h>
-
 #include "tests/support/survive.h"
 
 static void expect_no_leak(void) { expect_all_freed(); }

@@ -1,10 +1,14 @@
 /** \file tests/support/survive.h
- * Calls that must succeed, be refused, or survive a lack of memory, in a line each.
+ * Calls that must succeed, be refused, or survive a lack of memory, in a line each. It brings Criterion, the
+ * headers of C that tests use, errors and counted memory.
  */
 #ifndef EMP_TESTS_SUPPORT_SURVIVE_H
 #define EMP_TESTS_SUPPORT_SURVIVE_H
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

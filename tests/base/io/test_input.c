@@ -2,11 +2,7 @@
 /* Is what is no file refused by one sentence, without waiting for it? Do files that were read stay?
  * Are folders made once, and has one program at a time a file? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,8 +48,6 @@ Test(input, what_is_no_file_is_refused)
     expect_refused("/nowhere/a", "cannot be read: No such file or directory");
     expect_refused("", "\"\" names no file");
 }
-
-/* ---- files that stay ---- */
 
 static emp_status replace(const char *path, emp_error *err)
 {
@@ -117,8 +111,6 @@ Test(input, others_are_replaced)
     scratch_write("a", "another program's", 17);
     cr_expect_not(emp_input_is_kept(path), "it is another file than was read");
 }
-
-/* ---- folders ---- */
 
 TestSuite(folder, .init = scratch_create, .fini = scratch_remove);
 

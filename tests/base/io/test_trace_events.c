@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are events written in order, apart, and with all of their facts? */
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/io/trace_events.h"
 #include "tests/support/survive.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are tables read as they were written, and is damage an error with its place? */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/csv.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -2,7 +2,6 @@
 /* Quantities as people write them. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
-#include <math.h>
 
 #include "base/text/units.h"
 #include "tests/support/survive.h"

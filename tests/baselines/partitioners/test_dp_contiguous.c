@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is the greatest load of a split that worked out by hand? Are blocks and ideals those of the
  * rules? Does the dynamic program find what a search of all contiguous splits finds? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/blocks.h"
@@ -13,7 +8,6 @@
 #include "sim/graph/op.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
 
@@ -44,8 +38,6 @@ static emp_status place(const emp_problem *problem, const char *options,
     if (state != NULL) emp_method_destroy(type, state);
     return st;
 }
-
-/* ---- by hand ---- */
 
 /* A diamond: 0 -> 1, 2 -> 3, and 0 -> 3. */
 static const stated_op diamond[] = {
@@ -330,7 +322,6 @@ static bool is_contiguous(const draft *d, const int32_t *device_of_class)
     return left == 0;
 }
 
-/* The least greatest load of all contiguous splits that fit, by the oracle. */
 static emp_time_ns search_all(const draft *d, const emp_problem *problem)
 {
     int32_t       devices = d->cpu_count + d->gpu_count, total = 1;
@@ -359,7 +350,6 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
     return best_ns;
 }
 
-/* Other speeds and memories for each device. */
 static void make_unlike(task *p, uint64_t seed)
 {
     static const double factors[] = {1.0, 2.0, 0.5};

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Experts of some layers on the CPU: does the N-th proposal leave those of N layers there and nothing else, is the
  * least N that fits the best one where the CPU is slow, and do searches move the experts of a layer at once? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/loop.h"
 #include "search/groups/class_groups.h"
@@ -13,7 +8,6 @@
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 4 };
 

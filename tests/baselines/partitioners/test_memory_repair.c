@@ -2,15 +2,10 @@
 /* Placements that lack memory, on machines as small as that takes: repaired ones fit and
  * add no more traffic than they must, those that fit stay as they are, and what cannot be
  * repaired is said in a sentence. */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/partitioners/memory_repair.h"
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { TENSOR_BYTES = 256 };
 
@@ -25,7 +20,6 @@ static emp_sim_result simulate(const task *t)
     return result;
 }
 
-/* GPUs with memory for so many tensors. */
 static void limit_gpus(task *t, int first, int second)
 {
     t->machine->device[1].memory_bytes = first * TENSOR_BYTES;

@@ -2,22 +2,12 @@
 /* The meaning of the options of graph partitioners: the architecture that Scotch is given, METIS's
  * two constraints, what ops cost and how strong devices count; and that equal seeds give equal
  * placements with all of them. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <scotch.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/methods.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"
-
-/* ---- Scotch's architecture --------------------------------------------------------- */
 
 /* A CPU with a twentieth of a GPU's power, and two pairs of GPUs. 1 MiB takes 105 us within a
  * pair (10 GB/s), 525 us between pairs (2 GB/s, 0.7 us latency) and 2100 us to the CPU. */
@@ -35,38 +25,6 @@ static fixture *create_machine(void)
         }
     }
     return f;
-}
-
-/* Scotch's view of the architecture that it has read. */
-Test(scotch_arch, is_read_back_by_scotch)
-{
-    fixture             *f = create_machine();
-    emp_partition_target target;
-    char        text[EMP_SCOTCH_ARCH_BYTES] = "", saved[EMP_SCOTCH_ARCH_BYTES] = "";
-    SCOTCH_Arch arch;
-    int         parts, version, vertices, power, part, at = 0;
-
-    MUST(emp_partition_target_init(&target, f->machine, false, "x", NULL));
-    FILE *file = fmemopen(text, sizeof text, "w");
-    emp_scotch_arch_write(&target, file);
-    fclose(file);
-    file = fmemopen(text, strlen(text), "r");
-    cr_assert_eq(SCOTCH_archInit(&arch), 0);
-    cr_assert_eq(SCOTCH_archLoad(&arch, file), 0);
-    fclose(file);
-    cr_expect_eq(SCOTCH_archSize(&arch), 4);
-    file = fmemopen(saved, sizeof saved, "w");
-    cr_assert_eq(SCOTCH_archSave(&arch, file), 0);
-    fclose(file);
-    SCOTCH_archExit(&arch);
-    /* saved as "deco 1": all domains with sizes and weights, then all their distances */
-    cr_assert_eq(sscanf(saved, "deco %d %d %d%n", &version, &parts, &vertices, &at), 3,
-                 "%s", saved);
-    cr_expect_eq(parts, 4);
-    cr_assert_eq(sscanf(saved + at, "%d %*d %d", &part, &power), 2);
-    cr_expect_eq(power, 400,
-                 "the whole machine is four times as strong as the strongest");
-    fixture_destroy(f);
 }
 
 /* Edges that must cross keep off the slow border between the pairs; where all distances are 1 it
@@ -95,8 +53,6 @@ Test(scotch, complete_architecture_knows_no_slow_links)
     fixture_destroy(f);
 }
 
-/* ---- METIS's constraints ----------------------------------------------------------- */
-
 Test(partition_graph, memory_is_variables_and_all_outputs)
 {
     fixture *f = fixture_create(2);
@@ -116,8 +72,6 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
     emp_partition_graph_destroy(g);
     fixture_destroy(f);
 }
-
-/* ---- costs and powers -------------------------------------------------------------- */
 
 /* Three ops of 1, 2 and 5 ms, 8, 1 and 1 GFLOP; the last can only run on the CPU, in 4 ms. */
 static fixture *create_three_ops(void)
@@ -154,8 +108,6 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
     emp_partition_graph_destroy(g);
     fixture_destroy(f);
 }
-
-/* ---- all options ------------------------------------------------------------------- */
 
 Test(partition_options, keep_placements_a_function_of_the_seed)
 {
@@ -200,8 +152,6 @@ Test(partition_options, keep_placements_a_function_of_the_seed)
     }
     fixture_destroy(f);
 }
-
-/* ---- empty parts of METIS ----------------------------------------------------------- */
 
 static void keep_sentence(void *context, const char *sentence)
 {

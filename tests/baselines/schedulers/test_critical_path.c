@@ -2,11 +2,6 @@
 /* DOPPLER's teacher: is each of its schedules one that the rule permits, does it draw what the
  * rule leaves open, does it know stated messages, and does it have the known medians on DOPPLER's
  * own graphs? */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
 #include "sim/engine/sim.h"
@@ -110,8 +105,6 @@ Test(critical_path, messages_are_stated_where_the_rules_have_them)
         task_destroy(&t);
     }
 }
-
-/* ---- DOPPLER's graphs ---- */
 
 static int by_size(const void *left, const void *right)
 {

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The list schedulers against plain ones, against the examples of their papers, and the
  * linear program of m-SCT against a proof by its dual. */
-#include <criterion/criterion.h>
 #include <glpk.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "baselines/schedulers/list_schedule.h"
 #include "tests/baselines/schedulers/plain_list.h"
 #include "tests/support/status.h"
@@ -221,8 +217,6 @@ Test(list_schedule, what_fits_nowhere_is_said_in_one_sentence)
     emp_list_schedule_clear(&s);
 }
 
-/* ---- the linear program ---- */
-
 /* Both solutions must be feasible, and as good as each other: then both are best. */
 static void expect_certificate(const hand_tasks *h, uint64_t seed)
 {
@@ -289,8 +283,6 @@ Test(sct_lp, what_stops_glpk_is_an_error)
     emp_sct_solution_clear(&s);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- memory runs out ---- */
 
 Test(list_schedule, every_failed_allocation_is_reported)
 {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The search over groups on two levels: does it find what a score asks for, and keep away from what does not fit? */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
-#include "tests/support/status.h"
 
 enum { OPS = 20, BATCH = 8, CLIQUE_OPS = 5 };
 

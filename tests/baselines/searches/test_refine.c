@@ -2,12 +2,6 @@
 /* Is each sample of the refinement the best placement with one group on another device, which was
  * not proposed before? Do starts end when they should, and do blame and estimates decide what is
  * moved? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
 #include "sim/engine/sim.h"
@@ -16,8 +10,6 @@
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { SAMPLES = 8 };
 
@@ -71,7 +63,6 @@ static int32_t ask(void *state)
     return method_ask(&emp_method_refine, state, proposal, SAMPLES);
 }
 
-/* Tells that the samples take so many seconds. */
 static void tell(void *state, const double *step_time_s, int32_t count)
 {
     emp_score score[SAMPLES];
@@ -307,8 +298,6 @@ Test(refine_nothing, what_cannot_be_moved_is_refused)
     cr_expect_null(state);
     fixture_destroy(f);
 }
-
-/* ---- allocation failures ---- */
 
 Test(refine, survives_every_allocation_failure)
 {

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does the placer give a group one device, read groups in the order that is asked for, and make the groups of its
  * options? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/colocrl/colocrl.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
@@ -43,7 +37,6 @@ static void *create(uint64_t seed, const char *options)
         (emp_method_params){.seed = seed, .threads = 1, .options = options});
 }
 
-/* One ask and tell of placements that run, and take 1 s. */
 static void update(void *state)
 {
     emp_score score[SAMPLES];

@@ -2,11 +2,6 @@
 /* Does dyna keep its word: a first batch of starts, then walks that end where the oracle was not yet; a parent that
  * never gets worse; weights that serve another graph; and better placements than chance finds, also where nothing
  * can be estimated? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "policy/dyna/dyna.h"
 #include "sim/engine/sim.h"
@@ -192,8 +187,6 @@ Test(dyna, where_nothing_can_be_estimated_the_oracle_teaches_alone)
     create_task("rnnlm:layers=1,steps=3", "k40x4x2");
     cr_expect_lt(best_after(SMALL, NULL), best_of_chance());
 }
-
-/* ---- learning ---- */
 
 /* The policy's order of moves agrees with the surrogate's estimates more than one that learned nothing. */
 Test(dyna, the_policy_learns_what_the_surrogate_estimates)

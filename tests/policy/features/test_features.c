@@ -4,15 +4,10 @@
  *
  *     Placeholder -> MatMul <- Identity <- VariableV2,   MatMul -> Relu
  */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-
 #include "policy/features/op_features.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { IN, VARIABLE, READ, PRODUCT, RELU, OPS };
 
@@ -99,7 +94,6 @@ static emp_op_features *features_of(const plain_op *plain, int32_t count, emp_pr
     return f;
 }
 
-/* The numbers that ops got, as fractions of their count. */
 static void expect_order(const plain_op *plain, int32_t count, const int32_t *order)
 {
     emp_problem     *p = NULL;
@@ -295,16 +289,4 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     cr_expect_float_eq((double)sizes[1], log(1.0 + 16 + 16), 1e-6);
     cr_expect(shared[0] < 0.5f && shared[1] > 0.5f && shared[2] < 0.5f &&
               shared[3] > 0.5f);
-}
-
-Test(features, survive_every_allocation_failure)
-{
-    emp_op_features *other = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_op_features_create(&other, problem.problem, NULL), cr_assert_null(other));
-    cr_expect_eq(other->row_count, ops->row_count);
-    cr_expect_arr_eq(other->value, ops->value,
-                     (size_t)(ops->row_count * ops->width) * sizeof *ops->value);
-    emp_op_features_destroy(other);
 }

@@ -2,16 +2,11 @@
 /* Do graph networks see of a problem what node_graph.h says? On every workload and on many
  * random graphs: each op that may move is in one node, nodes are as few as asked, flows form no
  * cycle, and bytes and times add up to those of the ops. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "policy/features/node_graph.h"
 #include "policy/features/op_features.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { RANDOM_GRAPHS = 200 };
 
@@ -249,8 +244,6 @@ static void check(const emp_problem *p, int32_t max_nodes)
     emp_node_graph_destroy(n);
 }
 
-/* ---- which graphs ---- */
-
 Test(node_graph, every_workload_is_seen_whole)
 {
     static const char *const tasks[][3] = {{"inception_v3:batch=8", "k40x4", "tf-r1.3"},
@@ -410,18 +403,6 @@ Test(node_graph, groups_become_nodes)
         task_destroy(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
-}
-
-Test(node_graph, allocation_failures_are_reported)
-{
-    emp_node_graph *n = NULL;
-    task            t;
-
-    hand_graph_layers(&t, 2);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_node_graph_create(&n, t.problem, 3, NULL),
-                                      (void)0);
-    emp_node_graph_destroy(n);
-    task_destroy(&t);
 }
 
 Test(node_graph, without_a_choice_there_is_no_node)

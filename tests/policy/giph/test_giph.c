@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rounds of episodes, and placements that get better. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/giph/giph.h"
 #include "tests/policy/giph/stage.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 static stage s;
 
@@ -25,8 +18,6 @@ static void open_small(void)
 }
 
 TestSuite(giph, .init = open_small, .fini = close_stage);
-
-/* ---- ask and tell ------------------------------------------------------------------ */
 
 Test(giph, scores_must_be_those_asked_for_and_have_times)
 {
@@ -77,8 +68,6 @@ Test(giph, an_op_does_not_move_twice_in_a_row_unless_it_is_alone)
     cr_expect_eq(agent.drawer->action_count, nodes - 1);
     emp_giph_agent_clear(&agent);
 }
-
-/* ---- learning ---------------------------------------------------------------------- */
 
 static double best_of_giph(int32_t evaluations, uint64_t seed)
 {

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does GO learn an order and a fusion, imitate examples on any number of threads, and see what its options say? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "policy/go/go.h"
 #include "search/method.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
 
@@ -222,8 +216,6 @@ Test(go, imitates_an_example)
     emp_decision_clear(&example);
     for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
 }
-
-/* ---- names of devices ---- */
 
 enum { ROWS = 5, DRAWS = 300 };
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the float kernels accurate, independent of how rows are batched, and are sampling,
  * clipping and Adam what their names say? */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/blas/openblas.h"
-#include "base/mem.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
@@ -17,7 +12,6 @@
 #include "policy/nn/recurrent.h"
 #include "policy/nn/threads.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
 {
@@ -291,20 +285,6 @@ static void expect_outer(const float *dw, double tolerance)
                            tolerance, "at %d", i);
 }
 
-Test(tall, adds_outer_products)
-{
-    static float dw[2][TALL_DEPTH * TALL_COLS];
-
-    fill(tall_x, TALL_ROWS * TALL_DEPTH, 1);
-    fill(tall_y, TALL_ROWS * TALL_COLS, 2);
-    for (int i = 0; i < TALL_DEPTH * TALL_COLS; i++) dw[0][i] = dw[1][i] = 2.0f;
-    for (int k = 0; k < 2; k++)
-        emp_tall_add_outer(dw[k], tall_x, tall_y, TALL_ROWS, TALL_DEPTH, TALL_COLS,
-                           1 + 2 * k);
-    cr_expect_arr_eq(dw[0], dw[1], sizeof dw[0], "on three threads");
-    expect_outer(dw[0], 2e-4);
-}
-
 /* The same products where layers ask for them. Sums of hundreds of products are rounded to float, and one
  * product, row or bias that is lost is off by tenths. */
 Test(tall, is_what_linear_layers_and_gradients_use)
@@ -355,18 +335,6 @@ Test(team, meets_when_the_last_has_come)
         }
     }
     cr_expect_eq(late, 0);
-}
-
-/* A thread that finds nothing to do waits with its core. So HSDAG's and Placeto's products have one, and those of HDP's
- * placer as many as there are. */
-Test(team, starts_threads_for_as_much_as_is_worth_it)
-{
-    cr_expect_eq(emp_team_size(0, 4), 1);
-    cr_expect_eq(emp_team_size(INT64_C(5000000), 4), 1);
-    cr_expect_eq(emp_team_size(INT64_C(10000000), 4), 2);
-    cr_expect_eq(emp_team_size(INT64_C(10000000000000), 4), 4);
-    cr_expect_eq(emp_team_size(INT64_C(10000000000000), 1), 1);
-    cr_expect_eq(emp_team_size_of_steps(INT64_C(1000000), 4), 3);
 }
 
 static const emp_param_slice slices[] = {{"weight", 3, 5, 0}, {"bias", 1, 5, 0}};

@@ -142,8 +142,6 @@ Test(dot_attention, goes_in_blocks)
     free(space);
 }
 
-/* ---- neighbours and gates ---- */
-
 static const int32_t first[ROWS + 1] = {0, 2, 3, 6, 6, 8, 9, 11};
 static const int32_t node[] = {1, 2, 0, 0, 4, 6, 2, 5, 4, 2, 3};
 static int32_t       chosen[MEASURED];

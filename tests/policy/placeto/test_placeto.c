@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Placeto: as many parameters as published, one move a rollout and ask, a start that is scored once, weights that
  * serve another graph, and better placements than chance finds. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
 #include "search/method.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 4, MAX_OPS = 64, ROLLOUTS = 3, NODES = 5 };
 
@@ -216,8 +210,6 @@ Test(placeto, rollouts_without_room_are_given_up)
     destroy(a);
 }
 
-/* ---- values ---- */
-
 static double value_told(const char *options, const emp_score *score)
 {
     emp_placeto_agent *a = create("emplace", options);
@@ -243,8 +235,6 @@ Test(placeto, what_does_not_fit_costs_what_the_options_say)
                        1e-12);
     cr_expect_float_eq(value_told("units=seconds,cap=2", &score), 2.0, 1e-12);
 }
-
-/* ---- weights ---- */
 
 /* A greedy episode from the same start: the share of ops that end elsewhere than on device 1. */
 static double elsewhere_after_episode(const emp_weights *weights)
@@ -282,8 +272,6 @@ Test(placeto, weights_serve_another_graph)
     cr_expect_gt(untrained, trained + 0.2);
     emp_weights_clear(&weights);
 }
-
-/* ---- what it finds ---- */
 
 static double best_of(const task *t, const char *preset, int64_t budget)
 {

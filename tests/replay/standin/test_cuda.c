@@ -4,12 +4,8 @@
  * sentence that leaves nothing behind? Is each of ten mistakes seen? */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/collections.h"
-#include "base/mem.h"
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/cuda/work.h"
@@ -46,8 +42,6 @@ static emp_replay_plan *make_plan(task *f, const char *spec, int32_t seed)
     replay_fixture_create_on(f, spec, seed, "k40x2", "tf-r1.3");
     return replay_fixture_plan(f);
 }
-
-/* ---- whole steps ---- */
 
 ParameterizedTestParameters(cuda, checked_steps_are_right)
 {
@@ -185,7 +179,6 @@ static void fill(float *to, int64_t count, uint32_t seed)
     }
 }
 
-/* Operands of a call: on the host, and on the GPU. */
 struct operands {
     emp_operand host_in[OPERANDS], host_out[2], gpu_in[OPERANDS], gpu_out[2];
     int32_t     inputs, outputs;
@@ -311,8 +304,6 @@ Test(cuda, kernels_compute_what_cores_compute)
     cr_expect_eq(standin_live(), 0);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- failures ---- */
 
 #define TINY "rnnlm:layers=1,units=4,batch=2,steps=1,vocab=8,sampled=0"
 

@@ -2,9 +2,6 @@
 /* Acyclic partitions: what flows and what returns, clusters that close no cycle, moves that
  * keep the direction, and parts of many random graphs: acyclic, balanced, and no worse than
  * chunks of an order. */
-#include <math.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "search/acyclic/acyclic_cut.h"
@@ -68,7 +65,6 @@ static emp_flow_graph *draw_graph(uint64_t seed, int64_t most_load)
     return flow_graph_of();
 }
 
-/* Whether every flow leads from a part to the same or a higher one. */
 static bool is_in_order(const int32_t *part)
 {
     for (int32_t u = 0; u < m.count; u++)
@@ -95,8 +91,6 @@ static int64_t load_of(const int32_t *part, int32_t which)
         if (which < 0 || part[v] == which) load += m.load[v];
     return load;
 }
-
-/* ---- flows of a problem ------------------------------------------------------------ */
 
 static int8_t flow(const emp_flow_graph *g, int32_t u, int32_t v)
 {
@@ -378,8 +372,6 @@ Test(acyclic_cut, stops_when_told_and_survives_every_allocation_failure)
     emp_flow_graph_destroy(g);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- the method -------------------------------------------------------------------- */
 
 static void expect_devices(const fixture *f, const char *options,
                            const emp_device_id *want, int32_t count)

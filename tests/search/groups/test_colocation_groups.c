@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the co-location rules kept: what must stand together does, what must not does not,
  * and no rule is left that could be applied once more? */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "search/groups/colocation_groups.h"
 #include "sim/graph/op.h"
@@ -181,8 +178,6 @@ Test(colocation_groups, names_tell_cells_and_gradients)
     cr_expect_eq(emp_forward_of_gradient("gradients/a/b_grad/Mul", &forward), 3);
     cr_expect_eq(strncmp(forward, "a/b", 3), 0);
 }
-
-/* ---- random graphs against the rule, applied one pair at a time --------------------- */
 
 enum { RANDOM_OPS = 40 };
 
@@ -416,8 +411,6 @@ Test(colocation_groups, of_table_1_are_as_many_as_stated)
     }
 }
 
-/* ---- some of the rules --------------------------------------------------------------- */
-
 static int32_t count_by(uint32_t rules)
 {
     int32_t count = 0;
@@ -440,14 +433,4 @@ Test(colocation_groups, each_rule_can_be_left_out)
                   without, all, none);
         cr_expect_lt(count_by(rules[i]), none);
     }
-}
-
-Test(colocation_groups, survive_every_allocation_failure)
-{
-    int32_t count, groups[64];
-
-    hand_graph_comb(&t, 3);
-    cr_assert_leq(t.graph->class_count, 64);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_colocation_groups(groups, &count, t.problem, NULL), );
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Clusters by names: layers apart, forward from backward, steps in blocks; on names made
  * by hand and on the workloads. */
-#include <stdio.h>
-#include <string.h>
-
 #include "search/groups/class_groups.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
@@ -114,8 +111,6 @@ Test(name_clusters, keep_to_the_most_there_may_be)
     fixture_destroy(g);
 }
 
-/* ---- workloads ---- */
-
 /* No cluster holds both forward ops and gradients: leaders of classes say which. */
 static void expect_clusters(const char *spec, int32_t most, int32_t low, int32_t high)
 {
@@ -150,18 +145,4 @@ Test(name_clusters, are_some_dozens_on_every_workload)
     expect_clusters("inception_v3", 200, 60, 200);
     expect_clusters("inception_v3", 24, 8, 24);
     expect_clusters("resnet:depth=50", 200, 40, 200);
-}
-
-Test(name_clusters, survive_every_allocation_failure)
-{
-    task                          w;
-    int32_t                       count;
-    const emp_name_cluster_params params = {20, 8};
-
-    task_create(&w, "rnnlm:steps=10", "k40x2", "ideal");
-    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_name_clusters(of, &count, w.problem, &params, NULL), );
-    emp_free(of);
-    task_destroy(&w);
 }

@@ -2,9 +2,6 @@
 /* The graph that partitioners see: which ops make a vertex, what edges weigh, that the rows are
  * sorted and symmetric and the weights fit 32 bits. The objective of partitioners, their costs of ops,
  * and Scotch's view of a machine: all worked out by hand. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "search/partition/partition_graph.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
@@ -217,8 +214,6 @@ Test(partition_graph, target_lists_devices_with_their_share_of_power)
             EMP_EUNSUPPORTED, "test0 has no GPU");
 }
 
-/* ---- what a partitioner minimises ---- */
-
 /* a -30-> b -10-> c, and d alone: each 1 ms on a GPU. Weights are one more than bytes.
  * CPU and both GPUs are equally strong: each may have a third of the load. */
 Test(balance, counts_cut_traffic_and_the_fullest_device)
@@ -266,19 +261,6 @@ Test(balance, a_class_is_where_its_leader_is)
                  1.0);
     emp_balance_clear(&balance);
 }
-
-Test(balance, survives_every_allocation_failure)
-{
-    emp_balance        balance;
-    const emp_problem *problem;
-
-    fixture_clique(f, 4, 100);
-    problem = fixture_problem(f);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_balance_init(&balance, problem, NULL), );
-    emp_balance_clear(&balance);
-}
-
-/* ---- what partitioners take ops to cost, and Scotch's view of a machine ---- */
 
 static double cost_of(const emp_graph *g, const char *name, const emp_device *device)
 {

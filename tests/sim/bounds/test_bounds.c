@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* No placement that fits beats a bound, whatever the graph, machine and runtime; and what
  * the bounds are where they can be worked out by hand. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-
 #include "sim/bounds/bounds.h"
 #include "sim/bounds/why.h"
 #include "tests/sim/engine/random_problem.h"
@@ -27,7 +24,6 @@ enum {
     PLACEMENTS = 4
 };
 
-/* So many random cases, or EMP_TIMES as many. */
 static uint64_t times(uint64_t count)
 {
     const char *more = getenv("EMP_TIMES");
@@ -108,7 +104,6 @@ static void create_any(task *r, uint64_t seed)
     if (seed % 4 != 0) pin_to_gpus(r, seed);
 }
 
-/* A random placement with classes on GPUs that must be there. */
 static void place_any(task *r, emp_rng *rng)
 {
     const emp_problem *p = r->problem;
@@ -163,7 +158,6 @@ Test(bounds, never_above_the_best_placement)
     cr_expect_gt(many, small / 20, "%" PRIu64 " problems are too large to try all", many);
 }
 
-/* Placements that keep GPU kernels off the CPUs are those of the problem that forbids CPUs. */
 Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
 {
     const uint64_t small = times(SMALL);
@@ -467,7 +461,6 @@ static int draw_layers(tiny_op *ops, int layers, emp_rng *rng)
     return count;
 }
 
-/* \return whether queues make the bound. */
 static bool expect_queues_below(uint64_t seed)
 {
     tiny_op        ops[TINY_MAX_OPS];
@@ -625,8 +618,6 @@ Test(bounds, hold_for_decisions_that_order_ops)
     cr_expect_gt(lower, 0, "order never beats the bound of who comes first");
 }
 
-/* ---- more or less ---- */
-
 /* Another GPU like the last, or the first, on links as good as any. */
 static void add_gpu(emp_machine *m)
 {
@@ -669,8 +660,6 @@ Test(bounds, scale_with_all_times_and_do_not_rise_with_another_device)
     }
     cr_expect_gt(lowered, 100);
 }
-
-/* ---- by hand ---- */
 
 static emp_bounds bounds_of_ops(const char *ops, emp_runtime runtime)
 {
@@ -716,8 +705,6 @@ Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
     cr_expect_eq(b.best_ns, best_placement_find(t.problem));
     task_destroy(&t);
 }
-
-/* ---- errors ---- */
 
 Test(bounds, every_allocation_may_fail)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A bound's explanation adds up to the bound, and changes of the machine lower it as they say. */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "sim/bounds/bounds.h"
 #include "sim/bounds/changes.h"
 #include "sim/bounds/why.h"
@@ -88,7 +85,6 @@ Test(why, shares_add_up_to_what_is_proven)
 
 /* ---- changes ---- */
 
-/* The machine of the problem, changed in place as the words of the change say. */
 static void change_by_hand(task *t, emp_bounds_change change)
 {
     emp_machine    *m = t->machine;
@@ -125,7 +121,6 @@ static void change_by_hand(task *t, emp_bounds_change change)
     t->problem->runtime.events.receive_s /= 2;
 }
 
-/* Ops that may all be on these kinds of device. */
 static void create_pinned(task *t, const char *ops, uint32_t kinds)
 {
     const emp_runtime runtime = tiny_serial();
@@ -212,7 +207,6 @@ Test(why, a_faster_link_helps_where_a_copy_cannot_be_avoided)
     task_destroy(&t);
 }
 
-/* Three ops in one class have one GPU of two. */
 Test(why, a_class_has_its_ops_and_no_others)
 {
     task              t;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Costs against their formulas, written out as the sums they are, and against
  * measurements. */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "tests/sim/cost/one_op.h"
@@ -42,7 +39,6 @@ static const emp_runtime runtime = {.events = {.issue_s = 20e-6,
 
 TestSuite(cost, .fini = expect_all_freed);
 
-/* The costs of an op on a machine of these devices. */
 static emp_cost_table *table_on(const emp_op_cost *cost, const emp_device *devices,
                                 int32_t count)
 {
@@ -341,8 +337,6 @@ Test(cost, the_cpu_scales_by_cores_up_to_eigens_limit)
     emp_cost_table_destroy(t);
 }
 
-/* ---- heterogeneous devices ---- */
-
 /* Two CPUs and three GPUs: the second CPU has a clock of half the rate, the second GPU a memory of
  * half the rate, the third is as the first but three times as slow. */
 static void unlike_devices(emp_device device[5])
@@ -401,7 +395,6 @@ static const emp_core core = {.op_s = 2e-6,
                               .exp_hz = 2e9,
                               .reduce_hz = 1e9};
 
-/* Seconds of one op on a CPU and a GPU that are groups of cores. */
 static void expect_on_cores(const emp_op_cost *cost, double cpu_s, double gpu_s)
 {
     emp_device device[] = {cpu, gpu};

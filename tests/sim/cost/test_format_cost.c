@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do products cost what a model's tables and rates of formats say?
  * Do collectives take what tables say, and else what a ring takes? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
@@ -128,7 +124,6 @@ Test(format_cost, attention_takes_what_its_table_says)
                        1e-12);
 }
 
-/* Seconds of the product as it is now. */
 static double eager_s(const emp_device *gpu)
 {
     const emp_op_id op = kit_find(graph, "product");
@@ -260,7 +255,6 @@ Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
     emp_device_model_clear(&mac);
 }
 
-/* More bits take longer where unpacking is as simple. */
 static void expect_bits_count(const emp_device *gpu, const char *name)
 {
     enum { Q4_0 = 2, Q8_0 = 8, Q6_K = 14 };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do measured kernels take on another GPU what the models of the two say? */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "sim/cost/kernel.h"
 #include "sim/cost/transfer.h"
 #include "sim/graph/graph_builder.h"

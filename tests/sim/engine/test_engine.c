@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Step times and peaks small enough to check by hand, written as the sums they come from,
  * and what is refused. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "sim/engine/sim.h"
 #include "tests/sim/graph/kit.h"
 #include "tests/support/problems.h"
@@ -357,46 +353,4 @@ Test(engine, takes_a_few_cache_lines_an_op)
     cr_expect_leq(bytes / ops, BYTES_PER_OP, "%" PRId64 " bytes for %d ops", bytes, ops);
     emp_sim_destroy(sim);
     task_destroy(&t);
-}
-
-static void expect_step_of(const task *t, emp_time_ns others, emp_time_ns step_ns)
-{
-    t->problem->costs->gpu[0].compute_ns = step_ns - others;
-    cr_expect_eq(task_run(t).step_time_ns, step_ns);
-}
-
-static void expect_longest(const task *t, emp_time_ns others)
-{
-    const emp_time_ns short_times = INT64_C(1) << 49, limit = INT64_C(1) << 58;
-    emp_sim          *sim = NULL;
-
-    expect_step_of(t, others, short_times - 1);
-    expect_step_of(t, others, short_times);
-    expect_step_of(t, others, limit - 64); /* sums of times are doubles */
-    t->problem->costs->gpu[0].compute_ns = limit - others;
-    EXPECT_REFUSED(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, "s in all");
-    cr_expect_null(sim);
-}
-
-/* Events have 13 bits for their source in steps below 2^49 ns, and in longer ones the 4 bits that the
- * sources of this machine need. The last event of a server is nearly twice as late as the step. */
-Test(engine, runs_up_to_the_longest_time)
-{
-    emp_runtime runtime = tiny_list_scheduling();
-    task        t;
-
-    runtime.events.share_copies =
-        false; /* a copy is counted once, not once for each device */
-    for (int count = 1; count <= 2; count++) {
-        task_create_ops(&t, count == 1 ? "1" : "1; 2<0", &runtime);
-        for (int i = 0; i < count; i++)
-            t.problem->costs->gpu[i].issue_ns = t.problem->costs->cpu[i].compute_ns = 0;
-        /* 256 bytes in 256.75 ns, which rounding makes 257 */
-        for (int from = 0; from < 3; from++) {
-            for (int to = 0; to < 3; to++)
-                t.machine->route[from][to].bytes_per_s = 256e9 / 256.75;
-        }
-        expect_longest(&t, count == 1 ? 0 : COPY + 1 + GPU);
-        task_destroy(&t);
-    }
 }

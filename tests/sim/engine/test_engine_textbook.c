@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is the engine equal to a plain textbook simulator, whatever the graph, the machine, the
  * runtime's switches and the placement? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -108,7 +105,6 @@ Test(engine, equals_the_textbook_simulator_on_workloads_and_several_hosts)
     compare_workloads("k40x7x8", 1);
 }
 
-/* Writes a machine of some hosts on one network, each with as many GPUs. */
 static void write_hosts(const char *name, int hosts, int gpus)
 {
     FILE *file = fopen(scratch_path(name), "w");

@@ -57,7 +57,6 @@ static const emp_method *find_placer(const char *name)
     return NULL;
 }
 
-/* The first placement that the method proposes. */
 static void place(const emp_problem *problem, const char *method, emp_device_id *device)
 {
     const emp_method        *type = find_placer(method);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a step with fused ops the one of docs/simulator.md, and does it leave no trace in the next one?
  * Which ops may fuse, and does a set cost what its formula says? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <math.h>
-
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
 #include "tests/sim/engine/random_problem.h"
@@ -119,7 +115,6 @@ Test(fusion, equals_the_textbook_simulator)
     compare_random(create_unlike);
 }
 
-/* Real ops: nearly half of them fuse. */
 Test(fusion, equals_the_textbook_simulator_on_workloads)
 {
     static const char *const specs[] = {"nmt:layers=2,steps=4", "rnnlm:steps=4",
@@ -148,7 +143,6 @@ static void take_devices(const task *t, emp_decision *d, emp_op_id *leader)
     emp_fusion_destroy(fusion);
 }
 
-/* Time falls; an op has the times of its leader. */
 Test(fusion, spares_time)
 {
     task           t;
@@ -245,7 +239,6 @@ static emp_fusion *fusion_of(const task *t)
     return fusion;
 }
 
-/* Everything that may; the caller frees the leaders. */
 static emp_op_id *fuse_all(const task *t, emp_fusion *fusion)
 {
     emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, (size_t)t->graph->op_count);
@@ -255,7 +248,6 @@ static emp_op_id *fuse_all(const task *t, emp_fusion *fusion)
     return leader;
 }
 
-/* On each device what the table says of it. */
 static void expect_costs(const task *t, emp_op_id op, const emp_op_cost *cost,
                          emp_op_id product)
 {

@@ -2,10 +2,6 @@
 /* Levels say who is served first: step times worked out by hand, and what is refused. An op takes
  * 10 ns on a GPU and 20 on a core, a copy 261.
  * Times of a timed run are those that a trace tells. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -178,7 +174,6 @@ static void note_op(void *context, emp_op_id op, emp_device_id device, int32_t l
     if (end_ns > told->end_ns[op]) told->end_ns[op] = end_ns;
 }
 
-/* Traces one decision on a simulator that has run others. */
 static void expect_traced_times(emp_sim *sim, const emp_decision *decision, int32_t ops,
                                 const char *what, uint64_t seed)
 {
@@ -247,7 +242,6 @@ Test(times, of_every_runtime_are_those_of_the_trace)
     }
 }
 
-/* Each candidate has times of its own, on any number of threads. */
 Test(times, of_a_team_are_those_of_one)
 {
     enum { COUNT = 6 };

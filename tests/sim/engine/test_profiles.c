@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the profiles of docs/simulator.md equal to the plain programs of the same page, and
  * are they simulators like any other? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "sim/engine/sim.h"
 #include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
@@ -57,7 +52,6 @@ static void spread(task *r, uint64_t seed)
     }
 }
 
-/* The calls of a trace. */
 struct told {
     emp_time_ns start_ns[MAX_OPS], busy_ns[EMP_MAX_DEVICES];
     int64_t     peak_bytes[EMP_MAX_DEVICES];
@@ -242,7 +236,6 @@ static void compare_random(const char *profile, void (*create)(task *, uint64_t)
     }
 }
 
-/* Real graphs: many runs, long queues. */
 static void compare_workload(const char *spec)
 {
     emp_rng rng;
@@ -287,7 +280,6 @@ Test(profiles, are_the_plain_ones)
 
 enum { STATED_OPS = 20, STATED_EDGES = 40 };
 
-/* A graph whose file states times of copies, on 1 CPU and 3 GPUs. */
 static void create_stated(task *t, emp_rng *rng)
 {
     stated_op   ops[STATED_OPS] = {0};
@@ -322,8 +314,6 @@ Test(profiles, edges_takes_stated_copies_as_the_plain_one_does)
         task_destroy(&t);
     }
 }
-
-/* ---- by hand ---- */
 
 enum { BYTES = 256 };
 
@@ -495,7 +485,6 @@ Test(profiles, refuse_constants_that_cannot_be)
     task_destroy(&t);
 }
 
-/* The engine with each of its allocators, and the other rules. */
 static int32_t create_problem(task *t, uint64_t seed, int32_t i)
 {
     random_problem_create(t, seed);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Copies over the network, their waits and their memory, by hand: a
  * tensor of 256 B takes 20 + 512 ns from host to host, 5 more from or to a GPU. */
-#include <criterion/criterion.h>
-
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -104,7 +102,6 @@ static void create(task *t, const char *ops, const uint8_t *level, how h)
 
 TestSuite(client, .fini = expect_all_freed);
 
-/* A simulator that has run says the same again. */
 static int64_t step_ns(const char *ops, const uint8_t *level, how h)
 {
     task           t;
@@ -183,7 +180,6 @@ Test(client, survives_every_allocation_failure)
     task_destroy(&t);
 }
 
-/* Nothing waits within a host. */
 Test(client, waits_for_no_copy_within_a_host)
 {
     static const char ops[] = "0; 1<0; 0; 1<2";

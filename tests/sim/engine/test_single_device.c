@@ -3,9 +3,6 @@
  * global to the machine and none of a GPU fitted to these; are memory verdicts the published
  * ones? Mirhoseini et al., ICLR 2018, Table 1: seconds on the CPU and on one K40; 0 = does not
  * fit. Inception-V3 has one image here, which is nearer to the published times than 32 are. */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Branch and bound finds the optimum of small problems, and what it proves is never above the best placement. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "sim/exact/exact.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/best_placement.h"
@@ -12,7 +8,6 @@
 
 enum { SOLVED = 400, CUT = 400, MOST_TRIED = 4096, MOST_STEPS = 3000, MOST_NODES = 4000 };
 
-/* So many random cases, or EMP_TIMES as many. */
 static uint64_t times(uint64_t count)
 {
     const char *more = getenv("EMP_TIMES");
@@ -56,7 +51,6 @@ static void create(task *r, uint64_t seed)
             r->problem->kinds_of_class[c] = EMP_KIND_GPU;
 }
 
-/* The optimum, or -1 if nothing fits or it is too far to find. */
 static emp_time_ns optimum_of(const emp_problem *problem)
 {
     const int64_t count = best_placement_count(problem, 1 << 24);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The relaxation of branch and bound lets every placement have the time that its step takes, whatever else the classes
  * may have, and rules out a shorter time often. */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
 #include "sim/exact/exact.h"
@@ -14,7 +10,6 @@
 
 enum { PROBLEMS = 1200, PLACEMENTS = 6, FREED = 3, NEAR = 40, MOST_CLASSES = 512 };
 
-/* So many random cases, or EMP_TIMES as many. */
 static uint64_t times(uint64_t count)
 {
     const char *more = getenv("EMP_TIMES");
@@ -61,7 +56,6 @@ static void draw_devices(const task *t, const emp_relax *x, uint32_t free_in_8,
             devices[c] |= x->first[c] & emp_rng_below(rng, 1u << x->device_count);
 }
 
-/* Of the placement that the task has. */
 static void expect_possible(task *t, emp_relax *x, emp_time_ns step_ns, uint64_t seed,
                             emp_rng *rng, tally *sum)
 {

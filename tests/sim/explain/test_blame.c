@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is blame what a second, plain count over the explained path gives, and what can be found by
  * hand? Do the times of ops, types and scopes add up, and is each op in the scope of its name? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
@@ -111,8 +106,6 @@ Test(blame, equals_a_second_count_on_random_problems)
     }
 }
 
-/* ---- by hand ---- */
-
 enum { GPU = 10, COPY = 5 + 256 };
 
 static void expect_blame(const char *ops, const double *want_ns)
@@ -178,8 +171,6 @@ Test(blame, ends_are_shares_of_the_step)
         task_destroy(&r);
     }
 }
-
-/* ---- refusals and failures ---- */
 
 Test(blame, survives_allocation_failures_and_refuses_other_rules)
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the two steps those of the simulator, and is each part worth what a simulation of it says? */
-#include <criterion/criterion.h>
 #include <emplace/emplace.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sim/explain/difference.h"
 #include "tests/support/survive.h"

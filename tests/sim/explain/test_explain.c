@@ -2,10 +2,6 @@
 /* Do explanations add up to the step time and to the peaks, exactly, and are the causes
  * those that one finds by hand?
  * Is the bottleneck the kind and the device that the critical path spends most time on? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "sim/explain/explain.h"
 #include "sim/explain/explain_internal.h"
 #include "tests/sim/engine/random_problem.h"
@@ -371,8 +367,6 @@ Test(explain, memory_is_named_at_the_peak_and_at_the_verdict)
     task_destroy(&t);
 }
 
-/* ---- bottlenecks ---- */
-
 enum { SHARED = 300, MOST_SEGMENTS = 6 };
 
 /* ---- by hand ---- */
@@ -455,8 +449,6 @@ Test(bottleneck, kinds_and_devices_are_those_found_by_hand)
                      b.device_ns);
     }
 }
-
-/* ---- simulated steps ---- */
 
 /* Five kinds share a step, and each of n devices a kind; of copies, each of n^2 pairs. */
 Test(bottleneck, it_has_no_less_than_its_share)

@@ -30,7 +30,6 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* The list of the first graph. */
 static json_t *graph_of(const json_t *root)
 {
     return json_array_get(json_object_get(root, "graphs"), 0);

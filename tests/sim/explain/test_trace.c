@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a trace file JSON that says what happened, when, and on which track?
  * Is a picture of scopes what Graphviz reads, and do its labels add up to the traffic? */
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/explain/pictures.h"
@@ -22,7 +18,6 @@ static const char ops[] = "1; 2<0; 0<0|4";
 
 TestSuite(trace, .fini = expect_all_freed);
 
-/* Writes the trace of a step and reads it back. */
 static json_t *trace_task(const task *t, emp_sim_result *result)
 {
     const emp_labelled_decision d = {.decision.device_of_op = t->device_of_op};
@@ -156,7 +151,6 @@ static void expect_facts(const json_t *event, bool has_path)
     cr_expect(json_is_integer(json_object_get(args, "bytes")));
 }
 
-/* The valid timeline of a step with its facts and its peaks. */
 static void expect_timeline(const task *t, uint64_t seed)
 {
     emp_sim_result r = {0};

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is each change worth what one computes by hand, and what a simulation of it says? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "sim/explain/brief.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -45,7 +41,6 @@ static void destroy(task *t)
     task_destroy(t);
 }
 
-/* The first change of that kind, or NULL. */
 static const emp_what_if_change *change_of(emp_what_if_kind kind)
 {
     for (int32_t i = 0; i < w.count; i++)

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Building: what is refused and why, order, ports, loops, and every allocation failing.
  * Collectives of PyTorch and XLA have the ranks and bytes that their sizes tell. */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "sim/graph/graph_builder.h"
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
 
 static const emp_op_attrs none;
 
-/* Declares an op without shapes, as an importer does. */
 static emp_op_id declare(emp_graph_builder *b, const char *name, const char *type,
                          const emp_op_attrs *attrs)
 {
@@ -50,26 +46,6 @@ Test(builder, add_refuses_bad_arguments_with_a_reason, .fini = expect_all_freed)
     cr_expect_eq(emp_graph_builder_connect(b, (emp_port){0, 0}, 5, NULL), EMP_EINVAL);
     cr_expect_eq(emp_graph_builder_add_control(b, -1, 0, NULL), EMP_EINVAL);
     cr_expect_eq(emp_graph_builder_op_count(b), 1);
-    emp_graph_builder_destroy(b);
-}
-
-Test(builder, queries_tell_what_was_added)
-{
-    emp_graph_builder *b = kit_begin();
-    emp_port           x = kit_tensor(b, "x", "f[3]");
-    emp_op_attrs       attrs = {.axis = 5};
-    emp_port           y = kit_op(b, "y", "Relu", &attrs, 1, x);
-
-    cr_expect_eq(emp_graph_builder_op_count(b), 2);
-    cr_expect_eq(emp_graph_builder_find(b, "yes", 1), y.op);
-    cr_expect_eq(emp_graph_builder_find(b, "z", 1), -1);
-    cr_expect_str_eq(emp_graph_builder_name(b, y.op), "y");
-    cr_expect_str_eq(emp_graph_builder_type(b, y.op), "Relu");
-    cr_expect_eq(emp_graph_builder_attrs(b, y.op)->axis, 5);
-    cr_expect_eq(emp_graph_builder_input_count(b, y.op), 1);
-    cr_expect_eq(emp_graph_builder_input(b, y.op, 0).op, x.op);
-    cr_expect_eq(emp_graph_builder_output_count(b, y.op), 1);
-    cr_expect_eq(emp_graph_builder_output(b, y)->shape.dim[0], 3);
     emp_graph_builder_destroy(b);
 }
 
@@ -325,7 +301,6 @@ static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocatio
     return op;
 }
 
-/* "Const" is a type of the table, whose ops are folded elsewhere. */
 /* Two results, and behind them inputs of other ops; then results that must not be written over these. */
 Test(builder, stated_ops_may_have_many_results)
 {
@@ -391,34 +366,6 @@ Test(builder, a_graph_states_all_costs_or_none, .fini = expect_all_freed)
     emp_graph_builder_destroy(b);
 }
 
-static emp_status build_stated(emp_graph **g)
-{
-    const emp_stated_op stated = {.cost.colocation = 1};
-    emp_status          st = EMP_OK;
-    emp_error          *err = NULL;
-    emp_graph_builder  *b = NULL;
-    emp_op_id           x, y;
-
-    *g = NULL;
-    EMP_TRY(emp_graph_builder_create(&b, err));
-    EMP_TRY(emp_graph_builder_state(b, "x", "Op", &stated, &x, err));
-    EMP_TRY(emp_graph_builder_state(b, "y", "Op", &stated, &y, err));
-    EMP_TRY(emp_graph_builder_connect(b, (emp_port){x, 0}, y, err));
-    EMP_TRY(emp_graph_builder_finish(b, g, err));
-
-cleanup:
-    emp_graph_builder_destroy(b);
-    return st;
-}
-
-Test(builder, stated_ops_survive_every_allocation_failure, .fini = expect_all_freed)
-{
-    emp_graph *g;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(build_stated(&g), emp_graph_destroy(g));
-    emp_graph_destroy(g);
-}
-
 /* ---- collectives ---- */
 
 static emp_op_id declare_sized(emp_graph_builder *b, const char *name, const char *type,
@@ -435,7 +382,6 @@ static emp_op_id declare_sized(emp_graph_builder *b, const char *name, const cha
     return op;
 }
 
-/* An op of a type that reads so many floats and makes so many. */
 static emp_collective_part read_part(const char *type, int64_t in, int64_t out,
                                      const emp_collective_part *said)
 {
@@ -489,10 +435,6 @@ Test(collectives, sizes_tell_ranks_where_they_can)
                 800);
     expect_part("_c10d_functional.all_gather_into_tensor_out", 900, 800,
                 EMP_COLLECTIVE_ALL_GATHER, 8, 800);
-}
-
-Test(collectives, other_types_are_none)
-{
     cr_expect_eq(read_part("_c10d_functional.broadcast", 8, 8, NULL).ranks, 0);
     cr_expect_eq(read_part("Relu", 8, 8, NULL).ranks, 0);
 }

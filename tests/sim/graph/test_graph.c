@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Facts about whole graphs: an LSTM cell and a convolution with their gradients, folding,
  * aliases, colocation, parameters, pruning. */
-#include <criterion/criterion.h>
-
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
 
@@ -153,7 +151,6 @@ Test(graph, numbers_colocate)
     emp_graph_destroy(g);
 }
 
-/* A convolution with fused batch norm, its gradient and momentum. */
 Test(graph, conv_and_batch_norm_train)
 {
     emp_graph_builder *b = kit_begin();
@@ -187,7 +184,6 @@ Test(graph, conv_and_batch_norm_train)
     emp_graph_destroy(g);
 }
 
-/* An op "Neg" that waits for another one. */
 static void add_gated(emp_graph_builder *b, const char *name, const char *gate)
 {
     const emp_port  zero = kit_port(b, "zero");
@@ -292,8 +288,6 @@ Test(graph, prune_needs_a_target)
     emp_graph_destroy(g);
     emp_graph_destroy(NULL);
 }
-
-/* ---- weights that their readers hold ---- */
 
 /* y = x w, z = (y u) u: w has one reader, u has two. Shape's input stays on the host where it was. */
 static void create_held(emp_graph **whole, emp_graph **step, emp_dtype dtype)

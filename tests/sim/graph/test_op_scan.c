@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do scans, causal convolutions, indexers, sparse attention and residual streams have the shapes and costs of their
  * definitions? Likewise the ops of transformers. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
 
@@ -232,8 +228,6 @@ Test(op_scan, compressed_keys_stand_for_tokens)
     emp_graph_destroy(g);
 }
 
-/* ---- streams ---- */
-
 Test(op_scan, streams_and_groups)
 {
     static const char *const outputs[][2] = {{"w", "f[5,8]"},
@@ -258,30 +252,6 @@ Test(op_scan, streams_and_groups)
     cr_expect(kit_cost(g, "out")->batch == 4 && kit_cost(g, "out")->n == 2);
     cr_expect_eq(kit_cost(g, "d")->flops, 2 * kit_cost(g, "out")->flops);
     emp_graph_destroy(g);
-}
-
-Test(op_scan, refuse_what_does_not_fit)
-{
-    static const char *const cases[][3] = {
-        {"CausalConvolution", "f[2,5,6] f[7,1,4]", "a convolution of [2,5,6] by"},
-        {"DeltaRule", "f[2,5,2,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[10,4]", "a scan of"},
-        {"StateSpaceScan", "f[2,5,3,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[4] f[4] f[4]",
-         "a scan of"},
-        {"SelectKeys", "f[2,5,4,8] f[2,9,1,7]", "a choice of keys"},
-        {"SparseAttention", "f[2,7,8,4] f[2,9,3,4] f[2,9,3,4] i[2,7,1,2]",
-         "attention of"},
-        {"GroupedLinear", "f[5,4,6] f[6,6]", "products in groups"}};
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = kit_begin();
-        emp_port           in[7];
-        const int          count = kit_inputs(b, cases[i][1], in);
-        emp_op_id          op;
-        EXPECT_REFUSED(emp_graph_builder_add(b, "y", cases[i][0], NULL, in, count, NULL,
-                                             0, &op, &err),
-                       EMP_EFORMAT, cases[i][2]);
-        emp_graph_builder_destroy(b);
-    }
 }
 
 /* ---- transformers ---- */
@@ -393,30 +363,6 @@ Test(op_transformer, experts_read_the_weights_of_those_that_are_chosen)
     emp_graph_destroy(g);
 }
 
-Test(op_transformer, refuse_what_does_not_fit)
-{
-    static const char *const cases[][3] = {
-        {"Attention", "f[2,7,8,4] f[2,9,3,4] f[2,9,3,4]", "[2,9,3,4]"},
-        {"Attention", "f[2,7,8,4] f[2,9,2,5] f[2,9,2,5]", "[2,9,2,5]"},
-        {"Attention", "f[2,7,8] f[2,9,2,5] f[2,9,2,5]", "[2,7,8]"},
-        {"Attention", "f[2,7,8,4] f[2,9,2,4] f[2,8,2,4]", "[2,8,2,4]"},
-        {"Linear", "f[2,7] f[9,8] f[9]", "[9,8]"},
-        {"ExpertsMatMul", "f[2,7] f[4,9,8] i[1,2]", "[4,9,8]"}};
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = kit_begin();
-        emp_op_attrs       attrs = {.transpose_b = true};
-        emp_port           in[3];
-        emp_op_id          op;
-        kit_inputs(b, cases[i][1], in);
-        EXPECT_REFUSED(emp_graph_builder_add(b, "op", cases[i][0], &attrs, in, 3, NULL, 0,
-                                             &op, &err),
-                       EMP_EFORMAT, cases[i][2]);
-        emp_graph_builder_destroy(b);
-    }
-}
-
-/* A cache is held for the step, but it is no parameter. */
 Test(op_transformer, caches_are_no_parameters)
 {
     emp_graph_builder *b = kit_begin();

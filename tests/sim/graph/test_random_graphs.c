@@ -377,7 +377,6 @@ Test(hostile, inputs_of_every_op_type_are_survived)
     }
 }
 
-/* Totals saturate too. */
 Test(hostile, sizes_beyond_64_bits_saturate)
 {
     emp_graph_builder *b = NULL;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do five lines of a data sheet make the constants that models without measurements have, and do the
  * constants of older files stay as they are? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/machine/card.h"
@@ -218,8 +213,6 @@ Test(card_file, a_constant_may_be_scaled)
     }
 }
 
-/* ---- links ---- */
-
 /* The link of a GPU with that card, which the machine file states or leaves to the bus. */
 static const emp_link *link_of(emp_machine **m, const char *bus, const char *stated)
 {
@@ -287,8 +280,6 @@ Test(card, a_device_below_a_link_is_free, .init = scratch_create, .fini = scratc
     cr_expect_float_eq(m->route[2][3].bytes_per_s, 25.2e9, 1e6);
     emp_machine_destroy(m);
 }
-
-/* ---- bad files ---- */
 
 #define PROCESSOR(cores, rest)                                                      \
     "processor: {cores: " cores ", clock: \"3 GHz\", memory: \"1 GiB\", rate: \"9 " \

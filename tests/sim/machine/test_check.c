@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a check find what is implausible, and nothing in the machines that come with the program?
  * Do TensorFlow's names of devices find the machine's? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
 #include "tests/support/scratch.h"
@@ -98,7 +93,6 @@ static void make_folder(void)
     cr_assert_eq(system(command), 0);
 }
 
-/* A file of the folder with one text in place of another. */
 static void plant(const char *file, const char *find, const char *put)
 {
     char  path[SCRATCH_PATH_BYTES];
@@ -143,7 +137,6 @@ static const struct {
     {TABLE, "\nbf16,1,32,32,", "\nbf16,1,32,32,9999", "must not fall"},
 };
 
-/* Loads it and checks it; what is said stands in complaints. */
 static void check_mine(void)
 {
     emp_machine *m = NULL;
@@ -173,8 +166,6 @@ Test(check, finds_planted_errors)
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- known products ---- */
 
 #define CARD                                                                           \
     "card:\n  peak: {fp32: \"35.6 TFLOP/s\", fp16: \"71.2 TFLOP/s\"}\n  memory: \"24 " \

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a time between measured ones what the rule says, and is a bad table refused?
  * Do files come back from a bundle as they were? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/collections.h"
 #include "sim/machine/config.h"
 #include "sim/machine/model.h"
@@ -64,8 +60,6 @@ Test(grid, a_bend_is_blended_by_hand)
     emp_grid_destroy(g);
 }
 
-/* ---- files ------------------------------------------------------------------------- */
-
 static emp_status add(emp_tables *t, emp_table_kind kind, const char *text,
                       emp_error *err)
 {
@@ -122,21 +116,6 @@ Test(grid, more_gpus_may_take_less)
     emp_tables_release(t);
 }
 
-/* ---- models ------------------------------------------------------------------------- */
-
-Test(grid, tables_stay_until_their_last_holder_goes)
-{
-    emp_device_model model = {0};
-
-    ASSERT_OK(emp_device_model_load(&model, "h100-sxm", &err));
-    cr_assert_not_null(model.device.tables);
-    emp_tables *second = emp_tables_hold(model.device.tables);
-    emp_device_model_clear(&model);
-    cr_expect_not_null(second->gemm[EMP_FORMAT_BF16]);
-    emp_tables_release(second);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 /* A record keeps a machine's text: its tables come back from there, too. */
 Test(grid, a_machine_its_copy_and_its_text_have_the_tables, .init = scratch_create,
      .fini = scratch_remove)
@@ -162,8 +141,6 @@ Test(grid, a_machine_its_copy_and_its_text_have_the_tables, .init = scratch_crea
     emp_machine_destroy(again);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- bundles of files ---- */
 
 static emp_status build(char **bundle)
 {

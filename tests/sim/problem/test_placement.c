@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Soft placement, and placement files: lists of ops, and rules that name them.
  * Splits of instances are placements, too. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/file.h"
 #include "search/method.h"
 #include "sim/problem/placement.h"

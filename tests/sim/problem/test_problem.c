@@ -2,10 +2,6 @@
 /* Do problems know who leads a class and where it may go, and do variants leave the original
  * unchanged? Problems are random; a second implementation of the rules is beside them.
  * Units of a pipeline follow one another on each device. */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "sim/problem/problem.h"
 #include "tests/sim/engine/random_problem.h"
@@ -156,7 +152,6 @@ static emp_machine *create_on_client_machine(task *t, const char *runtime)
 
 enum { CLIENT, SERVER_0, GPU_0, SERVER_1, GPU_1 };
 
-/* Every copy to another host has the hop of exo. */
 Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
 {
     task         t;
@@ -443,8 +438,6 @@ Test(sequence, is_bounded_and_survives_short_memory)
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- classes that are joined ---- */
 
 enum { JOINED = 6 };
 

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "sim/surrogate/surrogate.h"
 #include "sim/surrogate/surrogate_internal.h"
 #include "tests/sim/engine/random_problem.h"
@@ -220,7 +216,6 @@ static void expect_model(const sample *s, const emp_surrogate *surrogate,
     }
 }
 
-/* Placements do not see each other. */
 static void expect_independence(emp_surrogate *surrogate, const sample *s,
                                 const double *estimate)
 {

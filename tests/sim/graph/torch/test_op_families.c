@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* PyTorch's ops: FLOPs, bytes, sizes of products and kernels, each as the formula it comes from. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
@@ -28,7 +23,6 @@ static emp_op_id add_op(emp_graph_builder *b, const char *name, const char *type
     return op;
 }
 
-/* Adds an input of the op. */
 static void add_source(emp_graph_builder *b, int32_t i, const emp_tensor_info *x,
                        emp_op_id op)
 {

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the texts of nvidia-smi become machines with the routes that they describe? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/machine/import/import.h"
 #include "sim/machine/import/import_internal.h"
 #include "sim/machine/machine.h"
@@ -30,7 +25,6 @@ static void expect_no_complaint(void *context, const char *sentence)
     cr_expect_fail("%s", sentence);
 }
 
-/* A sample as a machine, about which there is nothing to say. */
 static emp_machine *import_sample(const char *topology, const char *query,
                                   const char *model)
 {
@@ -77,8 +71,6 @@ static void expect_ways(const emp_machine *m, const struct way *ways, size_t cou
     }
 }
 #define EXPECT_WAYS(m, ways) expect_ways(m, ways, sizeof(ways) / sizeof *(ways))
-
-/* ---- samples, beside what a person makes of them ------------------------------------------ */
 
 Test(machine_import, eight_gpus_on_nvswitch)
 {
@@ -412,8 +404,6 @@ Test(machine_import, a_query_is_a_tree)
     expect_gpu(&query.gpu[1], "T?wo", "00000000:3B:00.0", 0, 0, 0, 0, false);
 }
 
-/* ---- nvidia-smi: XML, NVLink-C2C, one GPU, sockets ---------------------------------------- */
-
 Test(machine_import, one_gpu_needs_no_topology)
 {
     char               path[SCRATCH_PATH_BYTES];
@@ -469,11 +459,6 @@ Test(machine_import, a_query_may_be_xml)
                    EMP_EFORMAT, "announces 2 GPUs and ends after 1");
 }
 
-/* ---- AMD ---------------------------------------------------------------------------------- */
-
-/* ---- lstopo ------------------------------------------------------------------------------- */
-
-/* Writes the machine and the model of its CPU, and loads it. */
 static emp_machine *load_import(const emp_machine_import *import)
 {
     char         path[SCRATCH_PATH_BYTES], file[64];
@@ -545,19 +530,6 @@ Test(machine_import, facts_of_nvidia_smi_go_to_the_gpus_of_lstopo_by_bus)
                    "has no GPU at 00000000:C2:00.0");
     emp_machine_import_clear(&import);
 }
-
-Test(machine_import, lstopo_survives_every_allocation_failure)
-{
-    char               path[PATH_BYTES];
-    emp_machine_import import = {.topology = sample(path, "two-packages.xml"),
-                                 .out = "box.yaml"};
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
-                                      emp_machine_import_clear(&import));
-    emp_machine_import_clear(&import);
-}
-
-/* ---- what is refused ----------------------------------------------------------------------- */
 
 #define MATRIX TWO("PHB")
 
@@ -632,9 +604,6 @@ Test(machine_import, other_hosts_are_named)
                    "--host: 'k40' is a model of a GPU");
 }
 
-/* ---- hostile texts -------------------------------------------------------------------------- */
-
-/* A matrix of \a count GPUs that are all PHB apart; the caller frees it. */
 static char *matrix_of(int count)
 {
     const size_t size = 64 + (size_t)count * ((size_t)count + 4) * 8;
@@ -694,13 +663,17 @@ Test(machine_import, escapes_of_terminals_are_removed)
 
 Test(machine_import, every_allocation_may_fail)
 {
-    char               topology[PATH_BYTES], query[PATH_BYTES];
-    emp_machine_import import = {.topology = sample(topology, "two-phb.txt"),
-                                 .query = sample(query, "two-phb-query.txt"),
-                                 .out = "box.yaml"};
+    static const char *const samples[][2] = {{"two-phb.txt", "two-phb-query.txt"},
+                                             {"two-packages.xml", NULL}};
 
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
-                                      emp_machine_import_clear(&import));
-    emp_machine_import_clear(&import);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    for (int i = 0; i < 2; i++) {
+        char               topology[PATH_BYTES], query[PATH_BYTES];
+        emp_machine_import import = {.topology = sample(topology, samples[i][0]),
+                                     .query = sample(query, samples[i][1]),
+                                     .out = "box.yaml"};
+        SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
+                                          emp_machine_import_clear(&import));
+        emp_machine_import_clear(&import);
+        cr_expect_eq(emp_mem_live_blocks(), 0);
+    }
 }
