@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Counted, zeroed, aligned allocation that fails on demand and on overflow; arenas and arrays whose
  * pieces are freed together. */
-#include <criterion/criterion.h>
 #include <stdalign.h>
 #include <stdint.h>
 
-#include "base/mem.h"
+#include "tests/support/survive.h"
 
 Test(mem, bytes_are_counted_and_limited)
 {
@@ -49,12 +48,11 @@ Test(mem, counts_live_blocks)
 Test(mem, calloc_zeroes_and_aligns_large_blocks)
 {
     for (size_t size = 1; size <= 100000; size = size * 3 + 1) {
-        unsigned char *block = emp_calloc(size, 1);
+        OWN_EMP_FREE unsigned char *block = emp_calloc(size, 1);
         cr_assert_not_null(block);
         for (size_t i = 0; i < size; i++) cr_assert_eq(block[i], 0);
         if (size >= 4096) cr_expect_eq((uintptr_t)block % 64, 0u, "%zu bytes", size);
         memset(block, 0xff, size); /* the next block must not come back dirty */
-        emp_free(block);
     }
 }
 
@@ -128,8 +126,8 @@ Test(arena, pieces_are_zeroed_aligned_and_disjoint)
 
 Test(arena, the_newest_piece_grows_in_place_and_others_by_a_copy)
 {
-    emp_arena arena = {0};
-    char     *a = emp_arena_extend(&arena, NULL, 0, 4, 4);
+    OWN(emp_arena_clear) emp_arena arena = {0};
+    char                          *a = emp_arena_extend(&arena, NULL, 0, 4, 4);
     cr_assert_not_null(a);
     memcpy(a, "abc", 4);
 
@@ -146,7 +144,6 @@ Test(arena, the_newest_piece_grows_in_place_and_others_by_a_copy)
     cr_assert_not_null(large);
     cr_expect_str_eq(large, "abc");
     cr_expect_eq(large[2999999], 0);
-    emp_arena_clear(&arena);
 }
 
 Test(arena, can_be_used_again_after_clear_and_survives_failure)

@@ -74,8 +74,8 @@ Test(expert, keeps_language_models_and_convolutions_on_one_gpu)
     emp_device_id device[FIXTURE_MAX_OPS];
 
     for (int family = 0; family < 2; family++) {
-        fixture  *f = fixture_create(4);
-        emp_op_id first = fixture_clique(f, 8, 10);
+        OWN_FIXTURE f = fixture_create(4);
+        emp_op_id   first = fixture_clique(f, 8, 10);
         f->op[first].persistent_bytes = INT64_C(1) << 40; /* fitting is not asked */
         const emp_problem *problem = fixture_problem(f);
         if (family == 0)
@@ -84,7 +84,6 @@ Test(expert, keeps_language_models_and_convolutions_on_one_gpu)
             f->cost[first].op_class = EMP_OP_CONV;
         fixture_place(&emp_method_expert, problem, 1, NULL, device);
         for (emp_op_id op = 0; op < 8; op++) cr_expect_eq(device[op], 1);
-        fixture_destroy(f);
     }
 }
 
@@ -155,7 +154,7 @@ Test(expert, cuts_an_unknown_model_into_layers_only_if_it_must)
 
 Test(expert, needs_a_gpu)
 {
-    fixture                *f = fixture_create(0);
+    OWN_FIXTURE             f = fixture_create(0);
     const emp_method_params params = {0};
     void                   *state = NULL;
 
@@ -163,5 +162,4 @@ Test(expert, needs_a_gpu)
     MUST_FAIL(
         emp_method_create(&state, &emp_method_expert, fixture_problem(f), &params, &why),
         EMP_EUNSUPPORTED, "test0");
-    fixture_destroy(f);
 }

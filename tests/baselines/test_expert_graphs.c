@@ -2,9 +2,6 @@
 /* The expert on whole translation graphs, generated and from files (with EMP_PEERS=1:
  * TensorFlow's): every op gets a device, gradients stand beside their forward op, each GPU does exactly its layer's
  * work. */
-#include <criterion/criterion.h>
-#include <criterion/parameterized.h>
-
 #include "base/collections.h"
 #include "baselines/baselines.h"
 #include "graphs/workloads/workloads.h"
@@ -158,20 +155,12 @@ Test(expert, places_generated_translators)
     }
 }
 
-ParameterizedTestParameters(made, places_imported_translators)
+/* Those named nmt_2l_... to nmt_8l_..., with as many GPUs. */
+Test(made, places_imported_translators, .init = scratch_create, .fini = scratch_remove)
 {
-    static fact_graph translators[FACT_GRAPHS];
     const fact_graph *all = fact_graphs();
-    size_t            count = 0;
 
     for (int i = 0; i < FACT_GRAPHS; i++)
-        if (strstr(all[i].name, "_std_") != NULL) translators[count++] = all[i];
-    return cr_make_param_array(fact_graph, translators, count);
-}
-
-ParameterizedTest(fact_graph *g, made, places_imported_translators,
-                  .init = scratch_create, .fini = scratch_remove)
-{
-    check(fact_graph_path(g), g->name[4] - '0',
-          g->name[4] - '0'); /* nmt_2l_..., nmt_8l_... */
+        if (strstr(all[i].name, "_std_") != NULL)
+            check(fact_graph_path(&all[i]), all[i].name[4] - '0', all[i].name[4] - '0');
 }

@@ -45,19 +45,18 @@ Test(partitioners, cut_a_chain_of_cliques_at_its_links)
 
     for (int i = 0; i < 6; i++) {
         const int32_t gpus = 2 << i / 2;
-        fixture      *f = create_chain_of_cliques(gpus, gpus);
+        OWN_FIXTURE   f = create_chain_of_cliques(gpus, gpus);
         fixture_place(types[i % 2], fixture_problem(f), 7, NULL, device);
         cr_expect_eq(count_cut_edges(f, device), gpus - 1, "%s cuts %d of %d",
                      types[i % 2]->name, count_cut_edges(f, device), gpus - 1);
         for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_geq(device[op], 1);
-        fixture_destroy(f);
     }
 }
 
 Test(partitioners, without_the_cpu_only_what_must_stays_there)
 {
     const emp_method *types[] = {&emp_method_mincut, &emp_method_metis};
-    fixture          *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE       f = create_chain_of_cliques(2, 2);
     emp_device_id     device[FIXTURE_MAX_OPS];
 
     fixture_cpu_only(f, 3);
@@ -72,14 +71,13 @@ Test(partitioners, without_the_cpu_only_what_must_stays_there)
                          device[op]);
         }
     }
-    fixture_destroy(f);
 }
 
 Test(partitioners, parts_follow_the_power_of_devices)
 {
     const emp_method *types[] = {&emp_method_scotch, &emp_method_metis};
     const char       *options[] = {NULL, "cpu=1"};
-    fixture          *f = fixture_create(2);
+    OWN_FIXTURE       f = fixture_create(2);
     emp_device_id     device[FIXTURE_MAX_OPS];
 
     for (int32_t i = 0; i < 99; i++) { /* a chain can be cut anywhere */
@@ -97,14 +95,13 @@ Test(partitioners, parts_follow_the_power_of_devices)
         cr_expect(abs(count[1] - count[2]) <= 5, "%s: %d and %d on the GPUs",
                   types[t]->name, count[1], count[2]);
     }
-    fixture_destroy(f);
 }
 
 /* Two pairs of GPUs; links between pairs are ten times slower. A ring of four cliques
  * with two heavy links: the heavy links must not cross the slow border. */
 Test(partitioners, scotch_keeps_heavy_traffic_on_fast_links)
 {
-    fixture      *f = fixture_create(4);
+    OWN_FIXTURE   f = fixture_create(4);
     emp_device_id device[FIXTURE_MAX_OPS];
     emp_op_id     first[4];
 
@@ -126,13 +123,12 @@ Test(partitioners, scotch_keeps_heavy_traffic_on_fast_links)
         cr_expect_eq((a - 1) / 2, (b - 1) / 2, "clique %d on %d, clique %d on %d",
                      heavy[i][0], a, heavy[i][1], b);
     }
-    fixture_destroy(f);
 }
 
 Test(partitioners, one_gpu_takes_everything)
 {
     const emp_method  *types[] = {&emp_method_mincut, &emp_method_metis};
-    fixture           *f = create_chain_of_cliques(2, 1);
+    OWN_FIXTURE        f = create_chain_of_cliques(2, 1);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      device[FIXTURE_MAX_OPS];
 
@@ -140,7 +136,6 @@ Test(partitioners, one_gpu_takes_everything)
         fixture_place(types[t], problem, 7, NULL, device);
         for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_eq(device[op], 1);
     }
-    fixture_destroy(f);
 }
 
 enum { TANGLE = 120, SMALL_TANGLE = 24 };
@@ -163,7 +158,7 @@ static fixture *create_tangle(int32_t gpu_count, int32_t op_count)
 
 Test(placers, equal_seeds_give_equal_placements)
 {
-    fixture                 *f = create_tangle(4, TANGLE);
+    OWN_FIXTURE              f = create_tangle(4, TANGLE);
     const emp_problem       *problem = fixture_problem(f);
     emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
     int32_t                  count;
@@ -179,7 +174,6 @@ Test(placers, equal_seeds_give_equal_placements)
             cr_expect_eq(memcmp(device, again, bytes), 0, "%s differs", types[t]->name);
         }
     }
-    fixture_destroy(f);
 }
 
 struct job {
@@ -201,7 +195,7 @@ Test(placers, concurrent_calls_give_the_same_placements)
     const emp_method *types[] = {&emp_method_scotch, &emp_method_metis,
                                  &emp_method_m_sct};
     enum { THREADS = 9, TYPES = sizeof types / sizeof *types };
-    fixture           *f = create_tangle(4, TANGLE);
+    OWN_FIXTURE        f = create_tangle(4, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     size_t             bytes = (size_t)f->op_count * sizeof(emp_device_id);
     struct job         jobs[THREADS];
@@ -216,12 +210,11 @@ Test(placers, concurrent_calls_give_the_same_placements)
         cr_expect_eq(memcmp(jobs[i].device, jobs[i % TYPES].device, bytes), 0, "call %zu",
                      i);
     }
-    fixture_destroy(f);
 }
 
 Test(placers, all_but_searches_propose_once)
 {
-    fixture                 *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE              f = create_chain_of_cliques(2, 2);
     const emp_problem       *problem = fixture_problem(f);
     const long               own = emp_mem_live_blocks();
     int32_t                  type_count;
@@ -244,12 +237,11 @@ Test(placers, all_but_searches_propose_once)
         emp_method_destroy(types[t], state);
         cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
-    fixture_destroy(f);
 }
 
 Test(single, puts_every_op_on_one_device)
 {
-    fixture           *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE        f = create_chain_of_cliques(2, 2);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      device[FIXTURE_MAX_OPS];
 
@@ -257,7 +249,6 @@ Test(single, puts_every_op_on_one_device)
     for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_eq(device[op], 0);
     fixture_place(&emp_method_gpu, problem, 1, NULL, device);
     for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_eq(device[op], 1);
-    fixture_destroy(f);
 }
 
 /* MANY candidates of the random method for a problem, in batches of 7. */
@@ -291,8 +282,8 @@ static double chi_square(const int32_t *count, int32_t bins, double expected)
 
 Test(random, is_uniform_over_devices_and_pairs_of_ops)
 {
-    fixture *f = create_tangle(3, TANGLE);
-    int32_t  count[4] = {0}, pair[16] = {0};
+    OWN_FIXTURE f = create_tangle(3, TANGLE);
+    int32_t     count[4] = {0}, pair[16] = {0};
 
     draw_many(fixture_problem(f), 5, NULL, draws);
     for (size_t i = 0; i < MANY; i++) {
@@ -303,12 +294,11 @@ Test(random, is_uniform_over_devices_and_pairs_of_ops)
     /* 99.99 % quantiles of chi-square with 3 and 15 degrees of freedom: 21.1 and 44.3. */
     cr_expect_lt(chi_square(count, 4, MANY * 120 / 4.0), 21.1);
     cr_expect_lt(chi_square(pair, 16, MANY * 60 / 16.0), 44.3);
-    fixture_destroy(f);
 }
 
 Test(random, depends_on_the_seed_but_not_on_the_batch)
 {
-    fixture           *f = create_tangle(3, TANGLE);
+    OWN_FIXTURE        f = create_tangle(3, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      first[FIXTURE_MAX_OPS];
     size_t             bytes = 120 * sizeof first[0];
@@ -320,13 +310,12 @@ Test(random, depends_on_the_seed_but_not_on_the_batch)
     for (size_t i = 0; i < MANY; i++)
         cr_expect_neq(memcmp(draws[i], other_draws[i], bytes), 0);
     cr_expect_neq(memcmp(draws[0], draws[1], bytes), 0);
-    fixture_destroy(f);
 }
 
 Test(random, groups_move_together)
 {
-    fixture *f = create_tangle(3, TANGLE);
-    int32_t  group_count = 0;
+    OWN_FIXTURE f = create_tangle(3, TANGLE);
+    int32_t     group_count = 0;
 
     fixture_colocate(f, 7, 2);
     draw_many(fixture_problem(f), 5, "groups=6", draws);
@@ -341,7 +330,6 @@ Test(random, groups_move_together)
     }
     cr_expect_eq(group_count, 6, "%d sets of ops always share a device", group_count);
     cr_expect_eq(draws[0][7], draws[0][2], "a class is in one group");
-    fixture_destroy(f);
 }
 
 Test(placers, wrong_options_are_named)
@@ -387,7 +375,7 @@ Test(placers, wrong_options_are_named)
 
 Test(placers, take_the_defaults_that_they_list)
 {
-    fixture                 *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE              f = create_chain_of_cliques(2, 2);
     const emp_problem       *problem = fixture_problem(f);
     int32_t                  count;
     const emp_method *const *types = emp_baselines(&count);
@@ -404,7 +392,6 @@ Test(placers, take_the_defaults_that_they_list)
             emp_method_destroy(types[t], state);
         }
     }
-    fixture_destroy(f);
 }
 
 static emp_status init_nothing(void *state, const emp_problem *problem,
@@ -419,13 +406,12 @@ Test(placers, state_without_a_size_is_refused)
 {
     const emp_method        type = {.name = "forgetful", .init = init_nothing};
     const emp_method_params params = {.threads = 1};
-    fixture                *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE             f = create_chain_of_cliques(2, 2);
     void                   *state = NULL;
 
     MUST_FAIL(emp_method_create(&state, &type, fixture_problem(f), &params, &why),
               EMP_EINVAL, "forgetful");
     cr_expect_null(state);
-    fixture_destroy(f);
 }
 
 Test(placers, survive_every_allocation_failure)

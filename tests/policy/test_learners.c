@@ -395,8 +395,8 @@ Test(learners, weights_place_another_graph)
         {&emp_method_go, "emplace", GO ",lr=0.02,clip=10,entropy=0", 8}};
 
     for (int i = 0; i < 2; i++) {
-        static learner with, without;
-        emp_weights    weights = learn(&cases[i], 150);
+        static learner                     with, without;
+        OWN(emp_weights_clear) emp_weights weights = learn(&cases[i], 150);
         task_destroy(&h);
         hand_graph_comb(&h, LAYERS / 2);
         emp_method_params params = params_to_learn(&cases[i], 1.25);
@@ -407,7 +407,6 @@ Test(learners, weights_place_another_graph)
         cr_expect_lt(update(&with, true), 1.2, "%s", cases[i].method->name);
         end(&with);
         end(&without);
-        emp_weights_clear(&weights);
     }
 }
 

@@ -77,10 +77,10 @@ static void check_all(const emp_kernel_call *call, const char *name)
 
 static void check_product(const struct product_case *c)
 {
-    int64_t        bytes = 4 * c->m * c->n * c->batch;
-    float         *a = (float *)malloc((size_t)(4 * c->m * c->k * c->batch));
-    float         *b = (float *)malloc((size_t)(4 * c->k * c->n * c->batch));
-    unsigned char *out = guarded(bytes);
+    int64_t         bytes = 4 * c->m * c->n * c->batch;
+    OWN_FREE float *a = (float *)malloc((size_t)(4 * c->m * c->k * c->batch));
+    OWN_FREE float *b = (float *)malloc((size_t)(4 * c->k * c->n * c->batch));
+    unsigned char  *out = guarded(bytes);
 
     fill(a, c->m * c->k * c->batch, 1);
     fill(b, c->k * c->n * c->batch, 2);
@@ -104,8 +104,6 @@ static void check_product(const struct product_case *c)
                 variant & 2 ? c->k : c->n, 0.0f, (float *)out + i * c->m * c->n, c->n);
         check_all(&call, "product by the kernel of our own");
     }
-    free(a);
-    free(b);
     free(out - GUARD);
 }
 

@@ -64,10 +64,9 @@ static void put(const char *name, const char *text)
 
 static void expect_text(const char *name, const char *want)
 {
-    char *text = scratch_read(name, NULL);
+    OWN_FREE char *text = scratch_read(name, NULL);
 
     cr_expect_str_eq(text, want, "%s", name);
-    free(text);
 }
 
 static struct stat status_of(const char *name)

@@ -65,10 +65,9 @@ cleanup:
 
 static void expect_text(const char *name, const char *text)
 {
-    char *bytes = scratch_read(name, NULL);
+    OWN_FREE char *bytes = scratch_read(name, NULL);
 
     cr_expect_str_eq(bytes, text);
-    free(bytes);
 }
 
 Test(input, a_file_that_is_kept_is_not_replaced)

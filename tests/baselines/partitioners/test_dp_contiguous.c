@@ -13,12 +13,11 @@ enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
 
 static emp_sim_result simulate(const emp_problem *problem, const emp_device_id *device)
 {
-    emp_sim       *sim = NULL;
+    OWN_SIM        sim = NULL;
     emp_sim_result result;
 
     MUST(emp_sim_create(&sim, problem, &why));
     MUST(emp_sim_run(sim, device, &result, &why));
-    emp_sim_destroy(sim);
     return result;
 }
 
@@ -67,7 +66,7 @@ Test(max_load, is_that_worked_out_by_hand)
                  {"msr-latency", ROOMY, {1, 1, 2, 2}, 106000}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        task p;
+        OWN_TASK p;
         task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, cases[i].gpu_bytes,
                            cases[i].runtime);
         const emp_sim_result r = simulate(p.problem, cases[i].device);
@@ -77,7 +76,6 @@ Test(max_load, is_that_worked_out_by_hand)
             cr_expect(r.busy_ns[1] == 33000 && r.busy_ns[2] == 73000);
             cr_expect(r.peak_bytes[1] == 11 && r.peak_bytes[2] == 15);
         }
-        task_destroy(&p);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -113,15 +111,13 @@ Test(blocks, of_chains_are_those_of_the_rules)
     static const stated_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        task       p;
-        emp_blocks b;
+        OWN_TASK                         p;
+        OWN(emp_blocks_clear) emp_blocks b;
         task_create_stated(&p, cases[i].op, cases[i].count, edges, cases[i].count - 1, 1,
                            2, ROOMY, "msr-load");
         MUST(emp_blocks_init(&b, p.problem, NULL));
         cr_expect_arr_eq(b.block_of_op, cases[i].block,
                          (size_t)cases[i].count * sizeof *b.block_of_op, "case %zu", i);
-        emp_blocks_clear(&b);
-        task_destroy(&p);
     }
 }
 
@@ -170,10 +166,10 @@ Test(blocks, have_gradients_and_tied_tables_with_their_ops)
 static int32_t count_ideals(const stated_op *ops, int32_t op_count,
                             const stated_edge *edges, int32_t edge_count)
 {
-    task       p;
-    emp_blocks b;
-    emp_ideals ideals;
-    bool       is_whole;
+    OWN_TASK                         p;
+    OWN(emp_blocks_clear) emp_blocks b;
+    emp_ideals                       ideals;
+    bool                             is_whole;
 
     task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
     MUST(emp_blocks_init(&b, p.problem, NULL));
@@ -188,8 +184,6 @@ static int32_t count_ideals(const stated_op *ops, int32_t op_count,
     }
     cr_expect_eq(most, count - 1);
     emp_ideals_clear(&ideals);
-    emp_blocks_clear(&b);
-    task_destroy(&p);
     return count;
 }
 
@@ -403,12 +397,11 @@ Test(dp_contiguous, finds_the_best_on_heterogeneous_devices) { expect_the_best(t
 
 Test(dp_contiguous, survives_every_allocation_failure)
 {
-    task          p;
+    OWN_TASK      p;
     stated_op     ops[12];
     emp_device_id device[12];
 
     for (int32_t i = 0; i < 12; i++) ops[i] = (stated_op){.gpu_us = 1, .cpu_us = 50};
     task_create_stated(&p, ops, 12, NULL, 0, 1, 2, ROOMY, "msr-load");
     SURVIVES_EVERY_ALLOCATION_FAILURE(place(p.problem, NULL, device, NULL), (void)0);
-    task_destroy(&p);
 }

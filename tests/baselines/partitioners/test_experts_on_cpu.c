@@ -119,7 +119,7 @@ Test(experts_on_cpu, of_a_model_without_them_are_none)
 {
     int                warnings = 0;
     emp_owned_decision d[2] = {0};
-    task               dense = {0};
+    OWN_TASK           dense = {0};
 
     task_create(&dense, "rnnlm:steps=1", "k40x2", "tf-r1.3");
     cr_expect_not(emp_has_experts(dense.graph));
@@ -131,7 +131,6 @@ Test(experts_on_cpu, of_a_model_without_them_are_none)
                  &dense, d, 1);
     cr_expect_eq(warnings, 1);
     emp_decision_clear(&d[0]);
-    task_destroy(&dense);
 }
 
 /* Among all moves that searches draw from, one takes the experts of layer 2 to the CPU and nothing else, and one takes
@@ -140,10 +139,10 @@ Test(experts_on_cpu, move_at_once)
 {
     const emp_move_options options = {
         .kind = EMP_MOVES_GROUPS, .groups = EMP_MOVES_ALL, .coarsest = 8, .finest = 16};
-    emp_moves      moves;
-    const size_t   bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
-    emp_device_id *device = emp_calloc(1, bytes);
-    bool           is_found = false;
+    OWN(emp_moves_clear) emp_moves moves;
+    const size_t                bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
+    OWN_EMP_FREE emp_device_id *device = emp_calloc(1, bytes);
+    bool                        is_found = false;
 
     MUST(emp_moves_init(&moves, t.problem, &options, 1, &why));
     for (int64_t i = 0; i < emp_moves_count(&moves) && !is_found; i++) {
@@ -156,8 +155,6 @@ Test(experts_on_cpu, move_at_once)
         is_found = wrong == 0;
     }
     cr_expect(is_found, "no move of %d", (int)emp_moves_count(&moves));
-    emp_moves_clear(&moves);
-    emp_free(device);
 }
 
 Test(experts_on_cpu, are_told_by_names)

@@ -31,7 +31,7 @@ static fixture *create_machine(void)
  * need not. */
 Test(scotch, complete_architecture_knows_no_slow_links)
 {
-    fixture      *f = create_machine();
+    OWN_FIXTURE   f = create_machine();
     emp_device_id machine[FIXTURE_MAX_OPS], complete[FIXTURE_MAX_OPS];
     int32_t       slow[2] = {0, 0};
 
@@ -50,13 +50,12 @@ Test(scotch, complete_architecture_knows_no_slow_links)
     }
     cr_expect_lt(slow[0], slow[1], "%d edges over slow links, %d when they are as others",
                  slow[0], slow[1]);
-    fixture_destroy(f);
 }
 
 Test(partition_graph, memory_is_variables_and_all_outputs)
 {
-    fixture *f = fixture_create(2);
-    int32_t  memory[2];
+    OWN_FIXTURE f = fixture_create(2);
+    int32_t     memory[2];
 
     fixture_op(f, NULL, 30);
     fixture_op(f, NULL, 7);
@@ -70,7 +69,6 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
     cr_expect_eq(memory[0], 1 + 30 + 5 + 100);
     cr_expect_eq(memory[1], 1 + 7);
     emp_partition_graph_destroy(g);
-    fixture_destroy(f);
 }
 
 /* Three ops of 1, 2 and 5 ms, 8, 1 and 1 GFLOP; the last can only run on the CPU, in 4 ms. */
@@ -92,7 +90,7 @@ static fixture *create_three_ops(void)
 /* Ops that both can run take 3 ms on the GPU and 8 on the CPU. */
 Test(partition_graph, measured_power_is_the_speed_on_the_ops)
 {
-    fixture             *f = create_three_ops();
+    OWN_FIXTURE          f = create_three_ops();
     const emp_problem   *problem = fixture_problem(f);
     emp_partition_params params = {.with_cpu = true, .power = EMP_POWER_MEASURED};
     emp_partition_target target;
@@ -106,7 +104,6 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
     MUST(emp_partition_graph_create_with(&g, problem, &params, NULL));
     cr_expect_float_eq((double)(g->load[2] - 1) / (g->load[0] - 1), 4 * 0.375, 1e-5);
     emp_partition_graph_destroy(g);
-    fixture_destroy(f);
 }
 
 Test(partition_options, keep_placements_a_function_of_the_seed)
@@ -129,7 +126,7 @@ Test(partition_options, keep_placements_a_function_of_the_seed)
                                            {"acyclic", "units=classes"},
                                            {"acyclic", "imbalance=0"},
                                            {"acyclic", "costs=flops"}};
-    fixture                 *f = create_machine();
+    OWN_FIXTURE              f = create_machine();
     emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
 
     for (int32_t i = 0; i < 120; i++) {
@@ -150,7 +147,6 @@ Test(partition_options, keep_placements_a_function_of_the_seed)
         cr_expect_eq(memcmp(device, again, (size_t)f->op_count * sizeof *device), 0,
                      "%s, %s", cases[i][0], cases[i][1]);
     }
-    fixture_destroy(f);
 }
 
 static void keep_sentence(void *context, const char *sentence)
@@ -194,8 +190,8 @@ Test(metis, parts_beside_a_heavy_op_are_empty_with_a_warning)
     static const char *const options[] = {"strategy=recursive", "strategy=kway"};
 
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        fixture *f = fixture_create(4);
-        char     sentence[256];
+        OWN_FIXTURE f = fixture_create(4);
+        char        sentence[256];
         for (int32_t op = 0; op < 16; op++) {
             fixture_op(f, NULL, 1000);
             if (op > 0) fixture_edge(f, op - 1, op);
@@ -205,6 +201,5 @@ Test(metis, parts_beside_a_heavy_op_are_empty_with_a_warning)
         place_by_metis(f, options[i], sentence);
         cr_expect_not_null(strstr(sentence, " without ops: its cut has "), "%s: %s",
                            options[i], sentence);
-        fixture_destroy(f);
     }
 }

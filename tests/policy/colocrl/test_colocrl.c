@@ -104,9 +104,9 @@ Test(colocrl, order_says_how_groups_are_read)
 /* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */
 Test(colocrl, ops_that_only_cpus_run_share_a_group)
 {
-    task    two;
-    void   *state = NULL;
-    int32_t count = 0;
+    OWN_TASK two;
+    void    *state = NULL;
+    int32_t  count = 0;
 
     hand_graph_begin(&two);
     two.machine->device[1].kind = EMP_DEVICE_CPU;
@@ -121,7 +121,6 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
     cr_expect_eq(agent->groups.steps, 3, "in, a, and one more");
     MUST(emp_method_colocrl.ask(state, candidates, SAMPLES, &count, &why));
     emp_method_destroy(&emp_method_colocrl, state);
-    task_destroy(&two);
 }
 
 static int32_t groups_with(const char *options)

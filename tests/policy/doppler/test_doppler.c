@@ -6,6 +6,12 @@
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
 
+static void release_state(void **state)
+{
+    emp_method_destroy(&emp_method_doppler, *state);
+}
+#define OWN_STATE OWN(release_state) void *
+
 enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 
 #define NARROW "width=8,steps=2,samples=4"
@@ -120,15 +126,15 @@ Test(doppler, devices_without_room_are_no_candidates)
 Test(doppler, imitation_makes_the_teacher)
 {
     pose_net();
-    void *state = create("width=16,steps=2,imitation=600,imitation_entropy=0,epsilon=0,"
-                         "lr=0,samples=1");
+    OWN_STATE state =
+        create("width=16,steps=2,imitation=600,imitation_entropy=0,epsilon=0,"
+               "lr=0,samples=1");
     emp_doppler_agent *agent = (emp_doppler_agent *)state;
 
     update(state);
     emp_doppler_agent_imitation(agent, 1, 0.0);
     cr_expect_gt(agent->match[0], 0.9, "%g of the nodes", agent->match[0]);
     cr_expect_gt(agent->match[1], 0.9, "%g of the devices", agent->match[1]);
-    emp_method_destroy(&emp_method_doppler, state);
 }
 
 /* The stage is over when the agreement does, with a patience, no longer rise. */
@@ -146,7 +152,7 @@ Test(doppler, imitation_ends_when_nothing_more_is_learned)
     for (int i = 0; i < 4; i++) {
         char options[256];
         snprintf(options, sizeof options, "%s,imitation=200", cases[i].options);
-        void                    *state = create(options);
+        OWN_STATE                state = create(options);
         const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
         update(state);
         cr_expect_eq(agent->imitated < 200, cases[i].is_shorter, "%s: %d episodes",
@@ -154,7 +160,6 @@ Test(doppler, imitation_ends_when_nothing_more_is_learned)
         const int64_t imitated = agent->imitated;
         update(state);
         cr_expect_eq(agent->imitated, imitated, "imitation begins again");
-        emp_method_destroy(&emp_method_doppler, state);
     }
 }
 
@@ -171,15 +176,15 @@ Test(doppler, finds_the_best_placement)
         if (i >= 2) edge[edges++] = (stated_edge){i - 2, i};
     }
     pose(op, OPS, edge, edges, 2, 1 << 20);
-    void *state = create("width=16,steps=2,samples=4,imitation=0,explore=softmax,lr=3e-3,"
-                         "reward=log,baseline_mean=0");
+    OWN_STATE state =
+        create("width=16,steps=2,samples=4,imitation=0,explore=softmax,lr=3e-3,"
+               "reward=log,baseline_mean=0");
     double first = 0.0, last = 0.0;
     for (int u = 0; u < 20; u++) first += update(state) / 20;
     for (int u = 0; u < 150; u++) update(state);
     for (int u = 0; u < 20; u++) last += update(state) / 20;
     cr_expect_gt(first, 75.0, "untrained: %g us", first);
     cr_expect_lt(last, 63.0, "trained: %g us", last);
-    emp_method_destroy(&emp_method_doppler, state);
 }
 
 Test(doppler, levels_follow_the_order_of_selection)
@@ -191,7 +196,7 @@ Test(doppler, levels_follow_the_order_of_selection)
     for (int k = 0; k < SAMPLES; k++)
         ordered[k] =
             (emp_owned_decision){.device_of_op = device[k], .level_of_op = level[k]};
-    void                    *state = create(SMALL);
+    OWN_STATE                state = create(SMALL);
     const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
     MUST(emp_method_doppler.ask(state, ordered, SAMPLES, &count, NULL));
     for (int32_t k = 0; k < count; k++) {
@@ -200,5 +205,4 @@ Test(doppler, levels_follow_the_order_of_selection)
             cr_expect_gt(level[k][agent->run[k].node_of_step[i]],
                          level[k][agent->run[k].node_of_step[i - 1]]);
     }
-    emp_method_destroy(&emp_method_doppler, state);
 }

@@ -61,7 +61,7 @@ static bool has_moved(int32_t column)
 /* Those that move come from one node each, and from all. */
 static void expect_permutation(int32_t columns[], int32_t count)
 {
-    bool *seen = EMP_NEW_ARRAY(bool, (size_t)to.count);
+    OWN_EMP_FREE bool *seen = EMP_NEW_ARRAY(bool, (size_t)to.count);
 
     for (int32_t i = 0; i < to.count; i++) {
         const int32_t j = origin(i, columns[0]);
@@ -69,7 +69,6 @@ static void expect_permutation(int32_t columns[], int32_t count)
         cr_expect(!seen[j]);
         seen[j] = true;
     }
-    emp_free(seen);
 }
 
 static void note_columns(int32_t owner[COLUMNS], emp_transferable_part part)

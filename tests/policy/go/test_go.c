@@ -56,7 +56,7 @@ Test(go, agents_beside_each_other_do_not_meet)
 
 Test(go, threads_do_not_change_imitation)
 {
-    emp_owned_decision example;
+    OWN(emp_decision_clear) emp_owned_decision example;
     void  *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
     double loss = 0.0, same = 0.0;
 
@@ -68,7 +68,6 @@ Test(go, threads_do_not_change_imitation)
         MUST(emp_method_go.learning->imitate(more, &example, &same, NULL));
         cr_expect(loss == same, "step %d: %.9g and %.9g nats", i, loss, same);
     }
-    emp_decision_clear(&example);
     emp_method_destroy(&emp_method_go, one);
     emp_method_destroy(&emp_method_go, more);
 }
@@ -257,7 +256,7 @@ Test(go_naming, the_assignment_is_the_best)
  * GPU 2 of the example. */
 Test(go_naming, matched_names_are_the_likeliest)
 {
-    task            t;
+    OWN_TASK        t;
     emp_node_graph *n = NULL;
     emp_device_id   device[64];
     emp_real        p[64 * 3];
@@ -283,5 +282,4 @@ Test(go_naming, matched_names_are_the_likeliest)
     emp_go_name_devices(&naming, EMP_NAMES_USED, name);
     cr_expect(name[0] == 0 && name[1] == 2 && name[2] == 1, "the first that is used");
     emp_node_graph_destroy(n);
-    task_destroy(&t);
 }

@@ -284,8 +284,8 @@ static void run_episode(emp_score score[ROLLOUTS], emp_time_ns start_ns[ROLLOUTS
 
 static void check_gradient(double entropy)
 {
-    emp_params *params = &agent->net.params;
-    double     *probe = EMP_NEW_ARRAY(double, params->count);
+    emp_params          *params = &agent->net.params;
+    OWN_EMP_FREE double *probe = EMP_NEW_ARRAY(double, params->count);
 
     memcpy(probe, params->value, params->count * sizeof *probe);
     weights = probe;
@@ -299,7 +299,6 @@ static void check_gradient(double entropy)
                            "parameter %zu: %.9g, want %.9g", i, params->gradient[i],
                            (up - down) / (2.0 * STEP));
     }
-    emp_free(probe);
 }
 
 Test(placeto_update, two_updates_follow_the_formulas)

@@ -278,7 +278,7 @@ static bool makes_layer(emp_op_id op)
 
 static void expect_every_free_class_in_a_group(void)
 {
-    int32_t *members = EMP_NEW_ARRAY(int32_t, (size_t)group_count);
+    OWN_EMP_FREE int32_t *members = EMP_NEW_ARRAY(int32_t, (size_t)group_count);
 
     for (emp_op_id op = 0; op < t.graph->op_count; op++) {
         int32_t c = t.graph->op[op].colocation_class, g = group_of_class[c];
@@ -291,7 +291,6 @@ static void expect_every_free_class_in_a_group(void)
     }
     for (int32_t g = 0; g < group_count; g++)
         cr_expect_gt(members[g], 0, "group %d is empty", g);
-    emp_free(members);
 }
 
 static int32_t expect_one_layer_a_group(void)
@@ -373,7 +372,7 @@ Test(colocation_groups, resnet_has_a_group_per_layer)
 static void expect_steps(const char *spec, int32_t steps)
 {
     cr_expect_eq(expect_rules_kept(spec), steps, "%s", spec);
-    bool *is_step = EMP_NEW_ARRAY(bool, (size_t)group_count);
+    OWN_EMP_FREE bool *is_step = EMP_NEW_ARRAY(bool, (size_t)group_count);
     for (emp_op_id op = 0; op < t.graph->op_count; op++)
         if (makes_layer(op)) is_step[group_of(op)] = true;
     for (emp_op_id op = 0; op < t.graph->op_count; op++) {
@@ -385,7 +384,6 @@ static void expect_steps(const char *spec, int32_t steps)
             strncmp(t.graph->name[op], "clip", 4) != 0)
             cr_expect(is_step[group_of(op)], "%s", t.graph->name[op]);
     }
-    emp_free(is_step);
 }
 
 Test(colocation_groups, each_step_of_a_recurrent_cell_is_a_group)

@@ -31,9 +31,9 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
 
 Test(members, of_classes_are_their_live_ops)
 {
-    fixture      *three = fixture_create(2);
-    const int32_t group_of_class[] = {1, 0};
-    emp_members   m;
+    OWN_FIXTURE                        three = fixture_create(2);
+    const int32_t                      group_of_class[] = {1, 0};
+    OWN(emp_members_clear) emp_members m;
 
     emp_op_id leader = fixture_op(three, NULL, 1);
     fixture_op(three, NULL, 1);
@@ -43,8 +43,6 @@ Test(members, of_classes_are_their_live_ops)
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 1, 3}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 0, 2}), 3 * sizeof(int32_t));
-    emp_members_clear(&m);
-    fixture_destroy(three);
 }
 
 Test(members, survive_every_allocation_failure)

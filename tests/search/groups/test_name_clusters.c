@@ -31,7 +31,7 @@ Test(name_clusters, walk_through_time_by_their_shortest_series)
     enum { STEPS = 16 };
     static char name[3 * STEPS][32];
     int32_t     of[FIXTURE_MAX_OPS];
-    fixture    *f = fixture_create(2);
+    OWN_FIXTURE f = fixture_create(2);
 
     for (int i = 0; i < STEPS; i++) {
         snprintf(name[i], sizeof name[i], i > 0 ? "a/in/MatMul_%d" : "a/in/MatMul", i);
@@ -51,7 +51,6 @@ Test(name_clusters, walk_through_time_by_their_shortest_series)
     }
     cr_expect_eq(cluster(f, of, 3, 4), 2, "blocks are doubled until there is room");
     cr_expect_eq(cluster(f, of, 1, 4), 1);
-    fixture_destroy(f);
 }
 
 Test(name_clusters, tell_layers_and_directions_apart)
@@ -69,8 +68,8 @@ Test(name_clusters, tell_layers_and_directions_apart)
         "gradients/rnn/cell_0/lstm/Sigmoid_grad/SigmoidGrad"}; /* 6 backward */
     static const int32_t wanted[] = {0, 0, 1, 2, 3, 4, 4, 5, 2, 6};
     enum { COUNT = sizeof names / sizeof *names };
-    int32_t  of[COUNT];
-    fixture *f = fixture_create(2);
+    int32_t     of[COUNT];
+    OWN_FIXTURE f = fixture_create(2);
 
     for (int i = 0; i < COUNT; i++) fixture_op(f, names[i], 1);
     fixture_edge(f, 3, 8); /* a sum that goes on backwards */
@@ -82,7 +81,6 @@ Test(name_clusters, tell_layers_and_directions_apart)
     cr_expect_eq(cluster(f, of, 100, 8), 7);
     for (int i = 0; i < COUNT; i++)
         cr_expect_eq(of[i], wanted[i], "%s is in %d", names[i], of[i]);
-    fixture_destroy(f);
 }
 
 /* Scopes are cut to make room; those without any name to go by share the last. */

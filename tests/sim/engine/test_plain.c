@@ -313,8 +313,8 @@ struct outcome {
 static void run_all(const plain_step *step, const emp_problem *problem,
                     struct outcome *out)
 {
-    int64_t *message_ns = EMP_NEW_ARRAY(int64_t, (size_t)step->edge_count);
-    int64_t *transfer_ns = EMP_NEW_ARRAY(int64_t, (size_t)step->op_count);
+    OWN_EMP_FREE int64_t *message_ns = EMP_NEW_ARRAY(int64_t, (size_t)step->edge_count);
+    OWN_EMP_FREE int64_t *transfer_ns = EMP_NEW_ARRAY(int64_t, (size_t)step->op_count);
 
     cr_assert(message_ns != NULL && transfer_ns != NULL);
     edges_plain_messages(step, problem, message_ns);
@@ -322,8 +322,6 @@ static void run_all(const plain_step *step, const emp_problem *problem,
         run_rules(k, step, message_ns, NULL, &out->r[k]);
     msr_plain_transfers(step, transfer_ns);
     msr_plain_run(step, transfer_ns, &out->msr);
-    emp_free(message_ns);
-    emp_free(transfer_ns);
 }
 
 /* On one device nothing waits but for the device, and Placeto's gap follows each op; the latency on
@@ -331,10 +329,10 @@ static void run_all(const plain_step *step, const emp_problem *problem,
 Test(plain, costs_add_up_on_one_device)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task           t;
-        plain_step     step;
-        struct outcome got;
-        int64_t        sum_ns = 0, gaps_ns = 0;
+        OWN_TASK                           t;
+        OWN(plain_step_destroy) plain_step step;
+        struct outcome                     got;
+        int64_t                            sum_ns = 0, gaps_ns = 0;
         random_problem_create(&t, seed);
         int last = t.machine->device_count - 1;
         for (int op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = last;
@@ -353,8 +351,6 @@ Test(plain, costs_add_up_on_one_device)
         cr_expect_eq(got.msr.max_load_ns, sum_ns, SEED);
         cr_expect_leq(got.msr.latency_ns, sum_ns, SEED);
         cr_expect(last == 0 || got.msr.latency_ns == sum_ns, SEED);
-        plain_step_destroy(&step);
-        task_destroy(&t);
     }
 }
 
@@ -386,22 +382,19 @@ Test(plain, msr_divides_as_published_with_one_gpu)
     int divided = 0;
 
     for (uint64_t seed = 0; seed < 2 * SEEDS; seed++) {
-        task           t;
-        plain_step     step;
-        struct outcome got;
+        OWN_TASK                           t;
+        OWN(plain_step_destroy) plain_step step;
+        struct outcome                     got;
         random_problem_create(&t, seed);
         for (int op = 0; op < t.graph->op_count; op++)
             if (t.device_of_op[op] > 1) t.device_of_op[op] = 1;
         plain_step_create(&step, t.problem, t.device_of_op);
-        int32_t *visit_of_op = EMP_NEW_ARRAY(int32_t, (size_t)step.op_count);
+        OWN_EMP_FREE int32_t *visit_of_op = EMP_NEW_ARRAY(int32_t, (size_t)step.op_count);
         run_all(&step, t.problem, &got);
         int32_t want = visits(&step, 1, visit_of_op);
         cr_expect_eq(got.msr.run_count, want, "seed %" PRIu64 ": %d runs, want %d", seed,
                      got.msr.run_count, want);
         divided += want > 1;
-        emp_free(visit_of_op);
-        plain_step_destroy(&step);
-        task_destroy(&t);
     }
     cr_expect_gt(divided, SEEDS / 10);
 }

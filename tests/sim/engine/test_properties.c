@@ -35,7 +35,7 @@ Test(properties, scaling_every_cost_scales_the_step)
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-            task r;
+            OWN_TASK r;
             random_problem_create(&r, seed);
             random_problem_scale(&r, 1);
             emp_time_ns once = simulate(&r).step_time_ns;
@@ -44,7 +44,6 @@ Test(properties, scaling_every_cost_scales_the_step)
             cr_expect_eq(scaled, factors[i] * once,
                          "seed %" PRIu64 ": %" PRId64 " and %" PRId64, seed, once,
                          scaled);
-            task_destroy(&r);
         }
     }
 }
@@ -68,15 +67,14 @@ Test(properties, no_step_takes_longer_than_the_guard_says)
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         for (size_t i = 0; i < sizeof create / sizeof *create; i++) {
-            task    r;
-            emp_rng rng;
+            OWN_TASK r;
+            emp_rng  rng;
             create[i](&r, seed);
             emp_rng_init(&rng, seed, 0, 0);
             for (int32_t draw = 0; draw < 4; draw++) {
                 expect_bounded(&r, seed);
                 random_problem_place(&r, &rng);
             }
-            task_destroy(&r);
         }
     }
 }
@@ -119,7 +117,7 @@ static void forget_device(emp_sim_result *s, int32_t place)
 Test(properties, an_unused_device_changes_nothing)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        task r;
+        OWN_TASK r;
         random_problem_create(&r, seed);
         emp_sim_result without = simulate(&r);
         int32_t        count = r.machine->device_count;
@@ -135,7 +133,6 @@ Test(properties, an_unused_device_changes_nothing)
         forget_device(&with, place);
         expect_same(&with, &without, seed);
         cr_expect(place < count || with.fingerprint == without.fingerprint, SEED);
-        task_destroy(&r);
     }
 }
 
@@ -170,7 +167,7 @@ Test(properties, every_byte_is_freed)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         for (int with_chunks = 0; with_chunks < 3; with_chunks++) {
-            task          r;
+            OWN_TASK      r;
             tide          t = {.seed = seed};
             emp_sim_trace trace = {.context = &t, .memory = see_memory};
             int64_t       persistent[EMP_MAX_DEVICES] = {0};
@@ -191,7 +188,6 @@ Test(properties, every_byte_is_freed)
                           "seed %" PRIu64 ": %" PRId64 ", peak %" PRId64, seed, t.most[d],
                           s.peak_bytes[d]);
             }
-            task_destroy(&r);
         }
     }
 }
@@ -206,8 +202,8 @@ static void set_memory(task *r, const int64_t *bytes, int64_t more)
 static void expect_other_peaks_only(bool caching_allocator)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        task    r;
-        int64_t none[EMP_MAX_DEVICES] = {0};
+        OWN_TASK r;
+        int64_t  none[EMP_MAX_DEVICES] = {0};
         random_problem_create(&r, seed);
         r.machine->device[0].memory_bytes = INT64_C(1) << 40;
         set_memory(&r, none, INT64_C(1) << 40);
@@ -228,7 +224,6 @@ static void expect_other_peaks_only(bool caching_allocator)
         set_memory(&r, sum.peak_bytes, -1);
         r.problem->runtime.check_memory = true;
         cr_expect_eq(simulate(&r).is_feasible, !uses_gpu, SEED);
-        task_destroy(&r);
     }
 }
 
@@ -304,8 +299,8 @@ static emp_time_ns tf_chain(const task *t, int device)
 static void expect_chain(const char *profile, int device, uint64_t seed,
                          emp_time_ns (*closed_form)(const task *t, int device))
 {
-    task    t;
-    emp_rng rng;
+    OWN_TASK t;
+    emp_rng  rng;
 
     emp_rng_init(&rng, seed, 5, (uint32_t)device);
     create_chain(&t, device, profile, &rng);
@@ -314,7 +309,6 @@ static void expect_chain(const char *profile, int device, uint64_t seed,
     cr_expect_eq(step, want,
                  "%s, device %d, seed %" PRIu64 ": %" PRId64 ", want %" PRId64, profile,
                  device, seed, step, want);
-    task_destroy(&t);
 }
 
 Test(properties, a_chain_on_one_device_is_the_sum_of_its_costs)
@@ -356,8 +350,8 @@ Test(properties, threads_do_not_change_results)
     static emp_sim_result one[BATCH], two[BATCH];
 
     for (uint64_t seed = 0; seed < BATCH_PROBLEMS; seed++) {
-        task    r;
-        emp_rng rng;
+        OWN_TASK r;
+        emp_rng  rng;
         random_problem_create(&r, seed);
         emp_rng_init(&rng, seed, 6, 0);
         for (int i = 0; i < BATCH; i++) {
@@ -371,6 +365,5 @@ Test(properties, threads_do_not_change_results)
             expect_same(&one[i], &two[i], seed);
             cr_expect_eq(one[i].fingerprint, two[i].fingerprint, SEED);
         }
-        task_destroy(&r);
     }
 }

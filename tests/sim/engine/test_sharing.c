@@ -131,9 +131,8 @@ Test(sharing, a_step_without_ops_has_no_order)
 
     create(ops, &runtime, 2, 3);
     const emp_decision decision = {.device_of_op = t.device_of_op, .level_of_op = &level};
-    emp_sim           *sim = task_sim(&t);
+    OWN_SIM            sim = task_sim(&t);
     ASSERT_OK(emp_sim_run_decision(sim, &decision, &result, &err));
-    emp_sim_destroy(sim);
     task_destroy(&t);
 }
 
@@ -141,11 +140,10 @@ Test(sharing, every_allocation_may_fail)
 {
     const char  ops[] = "1; 2<0";
     emp_runtime runtime = tiny_list_scheduling();
-    emp_sim    *sim = NULL;
+    OWN_SIM     sim = NULL;
 
     create(ops, &runtime, 2, 3);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, NULL), );
-    emp_sim_destroy(sim);
     task_destroy(&t);
 }
 

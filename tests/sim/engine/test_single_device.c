@@ -31,7 +31,7 @@ enum {
 
 static void expect_cell(const struct cell *c)
 {
-    task t;
+    OWN_TASK t;
 
     task_create(&t, c->spec, "k40x1", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = c->device;
@@ -51,7 +51,6 @@ static void expect_cell(const struct cell *c)
         cr_expect_gt(100.0 * fabs(used - 1.0), MARGIN_PERCENT, "%s: %.1f %% of memory",
                      c->spec, 100.0 * used);
     }
-    task_destroy(&t);
 }
 
 Test(single_device, is_off_the_published_time_as_known, .fini = expect_all_freed)

@@ -179,8 +179,8 @@ static void name_ops(task *t)
 
 static void expect_simulated(task *t, const emp_what_if_change *change, uint64_t seed)
 {
-    const size_t   bytes = (size_t)t->graph->op_count * sizeof *t->device_of_op;
-    emp_device_id *kept = emp_calloc(1, bytes);
+    const size_t bytes = (size_t)t->graph->op_count * sizeof *t->device_of_op;
+    OWN_EMP_FREE emp_device_id *kept = emp_calloc(1, bytes);
 
     memcpy(kept, t->device_of_op, bytes);
     for (int32_t op = 0; op < t->graph->op_count; op++)
@@ -191,7 +191,6 @@ static void expect_simulated(task *t, const emp_what_if_change *change, uint64_t
     cr_expect_eq(result.step_time_ns, change->step_time_ns, SEED);
     cr_expect_eq(result.is_feasible, change->is_feasible, SEED);
     memcpy(t->device_of_op, kept, bytes);
-    emp_free(kept);
 }
 
 Test(what_if, changes_of_random_problems_are_worth_what_is_told)

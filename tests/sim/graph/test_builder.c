@@ -65,7 +65,7 @@ Test(builder, declared_ops_are_inferred_in_order_and_merged_with_the_file)
     emp_op_id x = declare(b, "x", "Placeholder", &attrs);
     connect(b, x, 0, y);
     connect(b, y, 0, z);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
 
     cr_expect_eq(kit_find(g, "y"), y);
     const emp_shape *shape = g->tensor[g->output_offset[z]].shape;
@@ -76,7 +76,6 @@ Test(builder, declared_ops_are_inferred_in_order_and_merged_with_the_file)
     cr_expect_eq(g->topo[1], y);
     cr_expect_eq(g->topo[2], z);
     cr_expect_eq(g->unknown_shape_count, 1, "only x");
-    emp_graph_destroy(g);
 }
 
 /* A file may say more in attributes that we do not read: no reason to refuse it. */
@@ -88,9 +87,8 @@ Test(builder, declared_shapes_that_do_not_fit_are_unknown)
 
     connect(b, x.op, 0, z);
     connect(b, y.op, 0, z);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(g->tensor[g->output_offset[z]].shape->rank, -1);
-    emp_graph_destroy(g);
 }
 
 static void expect_finish_refused(emp_graph_builder *b, emp_status want, const char *part)
@@ -126,10 +124,9 @@ Test(builder, open_types_have_as_many_outputs_as_are_read)
 
     connect(b, queue, 2, y);
     connect(b, strange, 1, y);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(g->output_offset[queue + 1] - g->output_offset[queue], 3);
     cr_expect_eq(g->output_offset[strange + 1] - g->output_offset[strange], 2);
-    emp_graph_destroy(g);
 }
 
 Test(builder, finish_names_an_op_on_a_cycle)
@@ -152,7 +149,7 @@ Test(builder, finish_names_an_op_on_a_cycle)
 Test(builder, a_loop_is_cut_at_its_back_edge_and_its_body_stays_in_the_step)
 {
     emp_graph_builder *b = kit_begin();
-    emp_graph         *step = NULL;
+    OWN_GRAPH          step = NULL;
     emp_port           x = kit_tensor(b, "x", "f[8]"), p = kit_tensor(b, "p", "b[]");
     emp_op_id          enter = declare(b, "enter", "Enter", &none);
     emp_op_id          merge = declare(b, "merge", "Merge", &none);
@@ -170,7 +167,7 @@ Test(builder, a_loop_is_cut_at_its_back_edge_and_its_body_stays_in_the_step)
     connect(b, body, 0, next);
     connect(b, branch, 0, leave);
     emp_graph_builder_set_target(b, leave);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
 
     cr_expect_eq(g->back_edge_count, 1);
     cr_expect_eq(g->back_edge_from[0], next);
@@ -180,8 +177,6 @@ Test(builder, a_loop_is_cut_at_its_back_edge_and_its_body_stays_in_the_step)
     cr_expect_eq(step->op_count, g->op_count, "the body is part of the step");
     cr_expect_eq(step->back_edge_count, 1);
     cr_expect_eq(step->flops, 8.0, "and counts once");
-    emp_graph_destroy(step);
-    emp_graph_destroy(g);
 }
 
 Test(builder, is_empty_after_finish_and_can_build_again)
@@ -306,7 +301,7 @@ Test(builder, stated_ops_may_have_many_results)
 {
     enum { RESULTS = 9 };
     emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
+    OWN_GRAPH          g = NULL;
 
     ASSERT_OK(emp_graph_builder_create(&b, &err));
     const emp_op_id y = state(b, "y", 2), x = state(b, "x", 1);
@@ -321,7 +316,6 @@ Test(builder, stated_ops_may_have_many_results)
         cr_expect_eq(g->input[g->input_offset[y] + k], 1 + 2 * (k + 1));
     for (int32_t i = 1; i < RESULTS; i++)
         cr_expect_eq(g->tensor[i + 1].copy_bytes, 100 + i);
-    emp_graph_destroy(g);
     emp_graph_builder_destroy(b);
 }
 

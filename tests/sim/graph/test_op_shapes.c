@@ -437,7 +437,7 @@ Test(op_costs, follow_the_formulas)
 {
     for (size_t i = 0; i < sizeof cost_cases / sizeof cost_cases[0]; i++) {
         const struct cost_case *c = &cost_cases[i];
-        emp_graph              *g = graph_of_one(c->type, c->inputs, &c->attrs);
+        OWN_GRAPH               g = graph_of_one(c->type, c->inputs, &c->attrs);
         const emp_op_cost      *got = g->op[g->op_count - 1].cost;
 
         cr_expect_eq(got->op_class, c->want.op_class, "%s", c->type);
@@ -466,7 +466,6 @@ Test(op_costs, follow_the_formulas)
         cr_expect_eq(got->layout_kernels, c->want.layout_kernels, "%s(%s)", c->type,
                      c->inputs);
         cr_expect_eq(got->window, c->want.window, "%s(%s)", c->type, c->inputs);
-        emp_graph_destroy(g);
     }
 }
 
@@ -506,7 +505,7 @@ Test(op_costs, kernels_exist_where_the_element_type_has_one)
 {
     for (size_t i = 0; i < sizeof device_cases / sizeof device_cases[0]; i++) {
         const struct device_case *c = &device_cases[i];
-        emp_graph                *g = graph_of_one(c->type, c->inputs, &c->attrs);
+        OWN_GRAPH                 g = graph_of_one(c->type, c->inputs, &c->attrs);
         emp_op_id                 last = g->op_count - 1;
         const emp_op             *op = &g->op[last];
 
@@ -521,17 +520,15 @@ Test(op_costs, kernels_exist_where_the_element_type_has_one)
         if (c->host_input_mask == UINT32_MAX)
             cr_expect_eq(op->cost->kernels, 0, "%s(%s) launches no kernel", c->type,
                          c->inputs);
-        emp_graph_destroy(g);
     }
 }
 
 Test(op_costs, unknown_types_count_as_element_wise)
 {
-    emp_graph *g = graph_of_one("NeverHeardOf", "f[10] f[10]", &(emp_op_attrs){0});
+    OWN_GRAPH g = graph_of_one("NeverHeardOf", "f[10] f[10]", &(emp_op_attrs){0});
 
     cr_expect_eq(g->unknown_op_count, 1);
     cr_expect_eq(g->op[2].cost->op_class, EMP_OP_ELEMENTWISE);
     cr_expect_eq(g->op[2].cost->flops, 10.0);
     cr_expect_eq(g->op[2].cost->bytes_read, 80);
-    emp_graph_destroy(g);
 }

@@ -63,12 +63,11 @@ Test(grid, a_bend_is_blended_by_hand)
 static emp_status add(emp_tables *t, emp_table_kind kind, const char *text,
                       emp_error *err)
 {
-    emp_csv    csv = {0};
-    uint64_t   hash = EMP_HASH_SEED;
-    emp_status st = emp_csv_parse(&csv, text, strlen(text), "t.csv", err);
+    OWN(emp_csv_clear) emp_csv csv = {0};
+    uint64_t                   hash = EMP_HASH_SEED;
+    emp_status                 st = emp_csv_parse(&csv, text, strlen(text), "t.csv", err);
 
     if (st == EMP_OK) st = emp_tables_add(t, kind, &csv, "t.csv", &hash, err);
-    emp_csv_clear(&csv);
     return st;
 }
 
@@ -154,8 +153,8 @@ static emp_status build(char **bundle)
 
 Test(bundle, files_come_back_as_they_were)
 {
-    char           *bundle = NULL;
-    emp_bundle_file file;
+    OWN_EMP_FREE char *bundle = NULL;
+    emp_bundle_file    file;
 
     cr_assert_eq(build(&bundle), EMP_OK);
     cr_expect_str_eq(bundle, "--- # a file.yaml 4\none\n\n--- # models/b.yaml 24\n"
@@ -167,7 +166,6 @@ Test(bundle, files_come_back_as_they_were)
     cr_expect(emp_bundle_find(bundle, "empty", &file));
     cr_expect_not(emp_bundle_find(bundle, "none", &file));
     cr_expect_not(emp_bundle_find(NULL, "none", &file));
-    emp_free(bundle);
 }
 
 Test(bundle, what_cannot_be_held_is_refused)

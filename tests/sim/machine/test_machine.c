@@ -63,11 +63,10 @@ TestSuite(machine_file, .init = make_folder, .fini = remove_folder);
 
 Test(machine, gemm_constants_are_scaled_to_the_clock)
 {
-    emp_machine *m = load("k40x1");
+    OWN_MACHINE m = load("k40x1");
 
     cr_expect_float_eq(m->device[1].gemm_base_s, 9.28e-6 * 875.0 / 745.0, 1e-12);
     cr_expect_float_eq(m->device[1].gemm_per_wave_s, 39.0e-9 * 875.0 / 745.0, 1e-15);
-    emp_machine_destroy(m);
 }
 
 #define TREE                                                                          \
@@ -176,7 +175,7 @@ static const struct {
 Test(machine_file, routes_are_those_worked_out_by_hand)
 {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        emp_machine     *m = load(ways[i].machine);
+        OWN_MACHINE      m = load(ways[i].machine);
         const char      *from = ways[i].from, *to = ways[i].to;
         const emp_route *r =
             &m->route[emp_machine_find(m, from)][emp_machine_find(m, to)];
@@ -190,7 +189,6 @@ Test(machine_file, routes_are_those_worked_out_by_hand)
         cr_expect_float_eq(r->latency_s, ways[i].latency_us * 1e-6, 1e-12, "%s to %s: %g",
                            from, to, r->latency_s);
         cr_expect_eq(m->route[0][0].link_count, 0);
-        emp_machine_destroy(m);
     }
 }
 
@@ -215,13 +213,11 @@ Test(machine_file, the_hash_sees_every_constant_and_who_is_whose)
         {whose, "\"k40\", at: \"a\"", "\"k40\", at: \"b\""}};
 
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        emp_machine *one = load(changes[i][0]);
-        emp_machine *other = load_changed(changes[i][0], changes[i][1], changes[i][2]);
+        OWN_MACHINE one = load(changes[i][0]);
+        OWN_MACHINE other = load_changed(changes[i][0], changes[i][1], changes[i][2]);
         cr_expect_neq(one->hash, other->hash, "%s", changes[i][2]);
         if (changes[i][0] == whose)
             cr_expect_neq(one->device[2].host, other->device[2].host);
-        emp_machine_destroy(one);
-        emp_machine_destroy(other);
     }
 }
 
@@ -305,7 +301,7 @@ Test(machine_file, devices_are_of_any_models)
         "  - {model: \"k40\", at: \"b\"" LINK;
     static const char *const names[] = {"haswell-18", "k40",      "k40",
                                         "p100",       "cpu-host", "k40"};
-    emp_machine             *m = load(text);
+    OWN_MACHINE              m = load(text);
 
     cr_assert_eq(m->device_count, 6);
     cr_expect_eq(m->model_count, 4);
@@ -314,7 +310,6 @@ Test(machine_file, devices_are_of_any_models)
         cr_expect_str_eq(m->model[m->device[d].model].name, names[d], "%d", d);
     cr_expect_lt(m->device[1].memory_bytes, m->device[3].memory_bytes);
     cr_expect_eq(m->device[5].host, 4);
-    emp_machine_destroy(m);
 }
 
 Test(machine_file, bad_files_are_refused_by_file_line_and_key)
@@ -336,19 +331,18 @@ Test(machine_file, a_gpu_belongs_to_the_cpu_of_its_part_of_the_tree)
         {"cpu:0", "cpu:0"}, {"gpu:0", "cpu:1"}, {"cpu:1", "cpu:1"},
         {"gpu:1", "cpu:0"}, {"gpu:2", "cpu:0"}, {"cpu:2", "cpu:2"},
     };
-    emp_machine *m = load(three_hosts);
+    OWN_MACHINE m = load(three_hosts);
 
     cr_assert_eq(m->device_count, 6);
     for (int d = 0; d < m->device_count; d++) {
         cr_expect_str_eq(m->device[d].name, host_of[d][0]);
         cr_expect_str_eq(m->device[m->device[d].host].name, host_of[d][1]);
     }
-    emp_machine_destroy(m);
 }
 
 Test(machine, sixty_four_devices_load)
 {
-    emp_machine *m = load("k40x7x8");
+    OWN_MACHINE m = load("k40x7x8");
 
     cr_expect_eq(m->device_count, EMP_MAX_DEVICES);
     for (int d = 0; d < m->device_count; d++)
@@ -356,7 +350,6 @@ Test(machine, sixty_four_devices_load)
     cr_expect_eq(m->route[1][63].link_count, 6);
     cr_expect_float_eq(m->route[1][63].bytes_per_s, 1.25e9, 1.0);
     cr_expect_float_eq(m->route[1][63].latency_s, 10e-6 + 2 * 25e-6, 1e-12);
-    emp_machine_destroy(m);
 }
 
 /* ---- what cores share -------------------------------------------------------------- */
@@ -586,7 +579,7 @@ Test(uniform, has_the_devices_asked_for, .fini = expect_all_freed)
 
 Test(uniform, refuses_what_no_machine_has, .fini = expect_all_freed)
 {
-    emp_machine *m = NULL;
+    OWN_MACHINE m = NULL;
 
     EXPECT_REFUSED(emp_machine_create(&m, "none", 0, 3, 1, &err), EMP_EUNSUPPORTED,
                    "0 CPUs and 3 GPUs");
@@ -594,7 +587,6 @@ Test(uniform, refuses_what_no_machine_has, .fini = expect_all_freed)
     cr_expect_eq(emp_machine_create(&m, "many", 1, INT32_MAX, 1, NULL), EMP_EUNSUPPORTED);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_create(&m, "small", 1, 1, 1, NULL),
                                       cr_assert_null(m));
-    emp_machine_destroy(m);
 }
 
 /* ---- networks of GiPH ---- */
@@ -643,7 +635,7 @@ Test(giph_machine, hash_tells_networks_apart)
 
 static void expect_times(const char *runtime)
 {
-    task t;
+    OWN_TASK t;
 
     task_create(&t, "giph", "giph:devices=3", runtime);
     for (emp_op_id op = 0; op < t.graph->op_count; op++) {
@@ -653,7 +645,6 @@ static void expect_times(const char *runtime)
                                    t.machine->device[d].time_factor,
                                0.51);
     }
-    task_destroy(&t);
 }
 
 Test(giph_machine, has_times_of_its_own_on_each_device, .fini = expect_all_freed)
