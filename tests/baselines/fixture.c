@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/baselines/fixture.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "tests/support/status.h"
 
 enum { GPU_NS = 1000000, CPU_NS = 4000000 };

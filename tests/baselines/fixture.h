@@ -29,6 +29,8 @@ typedef struct {
 /* A machine of one CPU and \a gpu_count GPUs of equal power and links. */
 fixture *fixture_create(int32_t gpu_count);
 void     fixture_destroy(fixture *f);
+EMP_OWNS(fixture, fixture_destroy)
+#define OWN_FIXTURE EMP_OWNER(fixture)
 
 /* Ids are given in order; edges may only lead to higher ids. NULL names it "op<id>". */
 emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes);

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The expert's rules on names, and what they make of small models of each family. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "sim/graph/op.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 /* clang-format off */
 static const struct {
@@ -80,8 +74,8 @@ Test(expert, keeps_language_models_and_convolutions_on_one_gpu)
     emp_device_id device[FIXTURE_MAX_OPS];
 
     for (int family = 0; family < 2; family++) {
-        fixture  *f = fixture_create(4);
-        emp_op_id first = fixture_clique(f, 8, 10);
+        OWN_FIXTURE f = fixture_create(4);
+        emp_op_id   first = fixture_clique(f, 8, 10);
         f->op[first].persistent_bytes = INT64_C(1) << 40; /* fitting is not asked */
         const emp_problem *problem = fixture_problem(f);
         if (family == 0)
@@ -90,7 +84,6 @@ Test(expert, keeps_language_models_and_convolutions_on_one_gpu)
             f->cost[first].op_class = EMP_OP_CONV;
         fixture_place(&emp_method_expert, problem, 1, NULL, device);
         for (emp_op_id op = 0; op < 8; op++) cr_expect_eq(device[op], 1);
-        fixture_destroy(f);
     }
 }
 
@@ -161,7 +154,7 @@ Test(expert, cuts_an_unknown_model_into_layers_only_if_it_must)
 
 Test(expert, needs_a_gpu)
 {
-    fixture                *f = fixture_create(0);
+    OWN_FIXTURE             f = fixture_create(0);
     const emp_method_params params = {0};
     void                   *state = NULL;
 
@@ -169,20 +162,4 @@ Test(expert, needs_a_gpu)
     MUST_FAIL(
         emp_method_create(&state, &emp_method_expert, fixture_problem(f), &params, &why),
         EMP_EUNSUPPORTED, "test0");
-    fixture_destroy(f);
-}
-
-Test(expert, survives_every_allocation_failure)
-{
-    const emp_method_params params = {0};
-    fixture                *f = create_unknown_model(8, 1 << 30);
-    const emp_problem      *problem = fixture_problem(f);
-    void                   *state = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_method_create(&state, &emp_method_expert, problem, &params, NULL),
-        cr_assert_null(state));
-    emp_method_destroy(&emp_method_expert, state);
-    fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -2,14 +2,7 @@
 /* The expert on whole translation graphs, generated and from files (with EMP_PEERS=1:
  * TensorFlow's): every op gets a device, gradients stand beside their forward op, each GPU does exactly its layer's
  * work. */
-#include <criterion/criterion.h>
-#include <criterion/parameterized.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/collections.h"
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/op.h"
@@ -18,7 +11,6 @@
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
 
-/* The subject of the test: a step graph, placed by the expert on as many GPUs as it has layers, or not. */
 typedef struct {
     task           t;
     emp_graph     *graph;
@@ -48,7 +40,6 @@ static void place(placed *p, const char *source)
     emp_method_destroy(&emp_method_expert, state);
 }
 
-/* A live op that may run on a GPU. */
 static bool is_free(const placed *p, emp_op_id op)
 {
     const emp_op *o = &p->graph->op[op];
@@ -164,39 +155,12 @@ Test(expert, places_generated_translators)
     }
 }
 
-ParameterizedTestParameters(made, places_imported_translators)
+/* Those named nmt_2l_... to nmt_8l_..., with as many GPUs. */
+Test(made, places_imported_translators, .init = scratch_create, .fini = scratch_remove)
 {
-    static fact_graph translators[FACT_GRAPHS];
     const fact_graph *all = fact_graphs();
-    size_t            count = 0;
 
     for (int i = 0; i < FACT_GRAPHS; i++)
-        if (strstr(all[i].name, "_std_") != NULL) translators[count++] = all[i];
-    return cr_make_param_array(fact_graph, translators, count);
-}
-
-ParameterizedTest(fact_graph *g, made, places_imported_translators,
-                  .init = scratch_create, .fini = scratch_remove)
-{
-    check(fact_graph_path(g), g->name[4] - '0',
-          g->name[4] - '0'); /* nmt_2l_..., nmt_8l_... */
-}
-
-/* The front end pins a variable's snapshot and the look-up of its rows to the variable:
- * tables that are updated on the CPU are read there, and only rows are sent. */
-Test(expert, look_ups_stay_with_their_table)
-{
-    const char *bound[] = {"emb/read", "embedding_lookup"};
-    emp_graph  *graph = NULL;
-
-    MUST(emp_workload_build(&graph, "rnnlm", &why));
-    emp_op_id table = emp_graph_find(graph, "emb");
-    cr_assert_geq(table, 0);
-    for (size_t i = 0; i < 2; i++) {
-        emp_op_id op = emp_graph_find(graph, bound[i]);
-        cr_assert_geq(op, 0, "no %s", bound[i]);
-        cr_expect_eq(graph->op[op].colocation_class, graph->op[table].colocation_class,
-                     "%s is not with its table", bound[i]);
-    }
-    emp_graph_destroy(graph);
+        if (strstr(all[i].name, "_std_") != NULL)
+            check(fact_graph_path(&all[i]), all[i].name[4] - '0', all[i].name[4] - '0');
 }

@@ -2,18 +2,12 @@
 /* The promises of each classical method: known cuts, the CPU's ops on the CPU,
  * equal results for equal seeds, one proposal or unlimited ones, and no leak when an
  * allocation fails. */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/methods.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
-#include "tests/support/survive.h"
 
 enum { CLIQUE = 12, MANY = 1024 };
 
@@ -51,19 +45,18 @@ Test(partitioners, cut_a_chain_of_cliques_at_its_links)
 
     for (int i = 0; i < 6; i++) {
         const int32_t gpus = 2 << i / 2;
-        fixture      *f = create_chain_of_cliques(gpus, gpus);
+        OWN_FIXTURE   f = create_chain_of_cliques(gpus, gpus);
         fixture_place(types[i % 2], fixture_problem(f), 7, NULL, device);
         cr_expect_eq(count_cut_edges(f, device), gpus - 1, "%s cuts %d of %d",
                      types[i % 2]->name, count_cut_edges(f, device), gpus - 1);
         for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_geq(device[op], 1);
-        fixture_destroy(f);
     }
 }
 
 Test(partitioners, without_the_cpu_only_what_must_stays_there)
 {
     const emp_method *types[] = {&emp_method_mincut, &emp_method_metis};
-    fixture          *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE       f = create_chain_of_cliques(2, 2);
     emp_device_id     device[FIXTURE_MAX_OPS];
 
     fixture_cpu_only(f, 3);
@@ -78,14 +71,13 @@ Test(partitioners, without_the_cpu_only_what_must_stays_there)
                          device[op]);
         }
     }
-    fixture_destroy(f);
 }
 
 Test(partitioners, parts_follow_the_power_of_devices)
 {
     const emp_method *types[] = {&emp_method_scotch, &emp_method_metis};
     const char       *options[] = {NULL, "cpu=1"};
-    fixture          *f = fixture_create(2);
+    OWN_FIXTURE       f = fixture_create(2);
     emp_device_id     device[FIXTURE_MAX_OPS];
 
     for (int32_t i = 0; i < 99; i++) { /* a chain can be cut anywhere */
@@ -103,14 +95,13 @@ Test(partitioners, parts_follow_the_power_of_devices)
         cr_expect(abs(count[1] - count[2]) <= 5, "%s: %d and %d on the GPUs",
                   types[t]->name, count[1], count[2]);
     }
-    fixture_destroy(f);
 }
 
 /* Two pairs of GPUs; links between pairs are ten times slower. A ring of four cliques
  * with two heavy links: the heavy links must not cross the slow border. */
 Test(partitioners, scotch_keeps_heavy_traffic_on_fast_links)
 {
-    fixture      *f = fixture_create(4);
+    OWN_FIXTURE   f = fixture_create(4);
     emp_device_id device[FIXTURE_MAX_OPS];
     emp_op_id     first[4];
 
@@ -132,13 +123,12 @@ Test(partitioners, scotch_keeps_heavy_traffic_on_fast_links)
         cr_expect_eq((a - 1) / 2, (b - 1) / 2, "clique %d on %d, clique %d on %d",
                      heavy[i][0], a, heavy[i][1], b);
     }
-    fixture_destroy(f);
 }
 
 Test(partitioners, one_gpu_takes_everything)
 {
     const emp_method  *types[] = {&emp_method_mincut, &emp_method_metis};
-    fixture           *f = create_chain_of_cliques(2, 1);
+    OWN_FIXTURE        f = create_chain_of_cliques(2, 1);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      device[FIXTURE_MAX_OPS];
 
@@ -146,7 +136,6 @@ Test(partitioners, one_gpu_takes_everything)
         fixture_place(types[t], problem, 7, NULL, device);
         for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_eq(device[op], 1);
     }
-    fixture_destroy(f);
 }
 
 enum { TANGLE = 120, SMALL_TANGLE = 24 };
@@ -169,7 +158,7 @@ static fixture *create_tangle(int32_t gpu_count, int32_t op_count)
 
 Test(placers, equal_seeds_give_equal_placements)
 {
-    fixture                 *f = create_tangle(4, TANGLE);
+    OWN_FIXTURE              f = create_tangle(4, TANGLE);
     const emp_problem       *problem = fixture_problem(f);
     emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
     int32_t                  count;
@@ -185,7 +174,6 @@ Test(placers, equal_seeds_give_equal_placements)
             cr_expect_eq(memcmp(device, again, bytes), 0, "%s differs", types[t]->name);
         }
     }
-    fixture_destroy(f);
 }
 
 struct job {
@@ -207,7 +195,7 @@ Test(placers, concurrent_calls_give_the_same_placements)
     const emp_method *types[] = {&emp_method_scotch, &emp_method_metis,
                                  &emp_method_m_sct};
     enum { THREADS = 9, TYPES = sizeof types / sizeof *types };
-    fixture           *f = create_tangle(4, TANGLE);
+    OWN_FIXTURE        f = create_tangle(4, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     size_t             bytes = (size_t)f->op_count * sizeof(emp_device_id);
     struct job         jobs[THREADS];
@@ -222,12 +210,11 @@ Test(placers, concurrent_calls_give_the_same_placements)
         cr_expect_eq(memcmp(jobs[i].device, jobs[i % TYPES].device, bytes), 0, "call %zu",
                      i);
     }
-    fixture_destroy(f);
 }
 
 Test(placers, all_but_searches_propose_once)
 {
-    fixture                 *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE              f = create_chain_of_cliques(2, 2);
     const emp_problem       *problem = fixture_problem(f);
     const long               own = emp_mem_live_blocks();
     int32_t                  type_count;
@@ -250,12 +237,11 @@ Test(placers, all_but_searches_propose_once)
         emp_method_destroy(types[t], state);
         cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
-    fixture_destroy(f);
 }
 
 Test(single, puts_every_op_on_one_device)
 {
-    fixture           *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE        f = create_chain_of_cliques(2, 2);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      device[FIXTURE_MAX_OPS];
 
@@ -263,7 +249,6 @@ Test(single, puts_every_op_on_one_device)
     for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_eq(device[op], 0);
     fixture_place(&emp_method_gpu, problem, 1, NULL, device);
     for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_eq(device[op], 1);
-    fixture_destroy(f);
 }
 
 /* MANY candidates of the random method for a problem, in batches of 7. */
@@ -297,8 +282,8 @@ static double chi_square(const int32_t *count, int32_t bins, double expected)
 
 Test(random, is_uniform_over_devices_and_pairs_of_ops)
 {
-    fixture *f = create_tangle(3, TANGLE);
-    int32_t  count[4] = {0}, pair[16] = {0};
+    OWN_FIXTURE f = create_tangle(3, TANGLE);
+    int32_t     count[4] = {0}, pair[16] = {0};
 
     draw_many(fixture_problem(f), 5, NULL, draws);
     for (size_t i = 0; i < MANY; i++) {
@@ -309,12 +294,11 @@ Test(random, is_uniform_over_devices_and_pairs_of_ops)
     /* 99.99 % quantiles of chi-square with 3 and 15 degrees of freedom: 21.1 and 44.3. */
     cr_expect_lt(chi_square(count, 4, MANY * 120 / 4.0), 21.1);
     cr_expect_lt(chi_square(pair, 16, MANY * 60 / 16.0), 44.3);
-    fixture_destroy(f);
 }
 
 Test(random, depends_on_the_seed_but_not_on_the_batch)
 {
-    fixture           *f = create_tangle(3, TANGLE);
+    OWN_FIXTURE        f = create_tangle(3, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     emp_device_id      first[FIXTURE_MAX_OPS];
     size_t             bytes = 120 * sizeof first[0];
@@ -326,41 +310,12 @@ Test(random, depends_on_the_seed_but_not_on_the_batch)
     for (size_t i = 0; i < MANY; i++)
         cr_expect_neq(memcmp(draws[i], other_draws[i], bytes), 0);
     cr_expect_neq(memcmp(draws[0], draws[1], bytes), 0);
-    fixture_destroy(f);
-}
-
-/* A batch of a large graph is smaller, and its candidates are the same. */
-Test(random, a_batch_of_a_large_graph_is_small)
-{
-    const emp_method_params params = {.seed = 5, .threads = 1};
-    emp_owned_decision      proposal[EMP_MAX_BATCH] = {{0}};
-    task                    t;
-
-    task_create(&t, "nmt:layers=4", "k40x2", "tf-r1.3");
-    const size_t   ops = (size_t)t.graph->op_count;
-    emp_device_id *room = calloc(EMP_MAX_BATCH + 1, ops * sizeof *room);
-    emp_device_id *alone = room + EMP_MAX_BATCH * ops;
-    void          *all = method_begin(&emp_method_random, t.problem, params);
-    void          *one = method_begin(&emp_method_random, t.problem, params);
-    for (size_t i = 0; i < EMP_MAX_BATCH; i++) proposal[i].device_of_op = room + i * ops;
-    const int32_t count = method_ask(&emp_method_random, all, proposal, EMP_MAX_BATCH);
-    cr_expect(count >= 8 && count < EMP_MAX_BATCH, "%d candidates of %zu ops", count,
-              ops);
-    for (int32_t i = 0; i < count; i++) {
-        method_ask(&emp_method_random, one, &(emp_owned_decision){.device_of_op = alone},
-                   1);
-        cr_expect_eq(memcmp(proposal[i].device_of_op, alone, ops * sizeof *alone), 0);
-    }
-    emp_method_destroy(&emp_method_random, all);
-    emp_method_destroy(&emp_method_random, one);
-    free(room);
-    task_destroy(&t);
 }
 
 Test(random, groups_move_together)
 {
-    fixture *f = create_tangle(3, TANGLE);
-    int32_t  group_count = 0;
+    OWN_FIXTURE f = create_tangle(3, TANGLE);
+    int32_t     group_count = 0;
 
     fixture_colocate(f, 7, 2);
     draw_many(fixture_problem(f), 5, "groups=6", draws);
@@ -375,7 +330,6 @@ Test(random, groups_move_together)
     }
     cr_expect_eq(group_count, 6, "%d sets of ops always share a device", group_count);
     cr_expect_eq(draws[0][7], draws[0][2], "a class is in one group");
-    fixture_destroy(f);
 }
 
 Test(placers, wrong_options_are_named)
@@ -419,10 +373,9 @@ Test(placers, wrong_options_are_named)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* A method takes the options that it lists. */
 Test(placers, take_the_defaults_that_they_list)
 {
-    fixture                 *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE              f = create_chain_of_cliques(2, 2);
     const emp_problem       *problem = fixture_problem(f);
     int32_t                  count;
     const emp_method *const *types = emp_baselines(&count);
@@ -439,7 +392,6 @@ Test(placers, take_the_defaults_that_they_list)
             emp_method_destroy(types[t], state);
         }
     }
-    fixture_destroy(f);
 }
 
 static emp_status init_nothing(void *state, const emp_problem *problem,
@@ -454,13 +406,12 @@ Test(placers, state_without_a_size_is_refused)
 {
     const emp_method        type = {.name = "forgetful", .init = init_nothing};
     const emp_method_params params = {.threads = 1};
-    fixture                *f = create_chain_of_cliques(2, 2);
+    OWN_FIXTURE             f = create_chain_of_cliques(2, 2);
     void                   *state = NULL;
 
     MUST_FAIL(emp_method_create(&state, &type, fixture_problem(f), &params, &why),
               EMP_EINVAL, "forgetful");
     cr_expect_null(state);
-    fixture_destroy(f);
 }
 
 Test(placers, survive_every_allocation_failure)

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The promises of all learners: the same candidates on any number of threads and after a resume at any moment, weights
  * that serve another graph, ranks that learn together what one learns, and step times that fall. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/colocrl/colocrl.h"
 #include "policy/doppler/doppler.h"
 #include "policy/dyna/dyna.h"
@@ -17,7 +12,6 @@
 #include "search/method.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum {
     LAYERS = 12,
@@ -33,7 +27,6 @@ enum {
 #define HSDAG   "width=24,samples=5,groups_per_device=2"
 #define GO      "samples=8,width=8,heads=2,hidden=8,type_width=4,segment=8"
 
-/* A learner with small networks. */
 typedef struct {
     const emp_method *method;
     const char       *preset, *options;
@@ -64,12 +57,11 @@ static const subject subjects[] = {
     {&emp_method_go, "paper", GO ",lr=0.01", 8},
     {&emp_method_go, "emplace", GO ",lr=0.01", 8},
     {&emp_method_go, "emplace", GO ",lr=0.01,rounds=2", 8},
-    {&emp_method_go, "emplace", GO ",nodes=groups,groups=6,names=matched", 8}};
+    {&emp_method_go, "emplace", GO ",nodes=groups,groups=6,names=matched,fit=1", 8}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
 static task h;
 
-/* A learner at work, and what it proposed last. */
 typedef struct {
     const subject     *of;
     void              *state;
@@ -165,7 +157,6 @@ static double update(learner *l, bool is_feasible)
 
 typedef int32_t lister(void *state, emp_named_array *arrays);
 
-/* Compares arrays of two learners, or copies them. */
 static void for_arrays(lister *list, learner *to, learner *from, bool copies)
 {
     emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
@@ -357,7 +348,6 @@ Test(learners, step_times_fall)
     }
 }
 
-/* The weights of a learner after so many updates. */
 static emp_weights learn(const subject *of, int updates)
 {
     static learner l;
@@ -405,8 +395,8 @@ Test(learners, weights_place_another_graph)
         {&emp_method_go, "emplace", GO ",lr=0.02,clip=10,entropy=0", 8}};
 
     for (int i = 0; i < 2; i++) {
-        static learner with, without;
-        emp_weights    weights = learn(&cases[i], 150);
+        static learner                     with, without;
+        OWN(emp_weights_clear) emp_weights weights = learn(&cases[i], 150);
         task_destroy(&h);
         hand_graph_comb(&h, LAYERS / 2);
         emp_method_params params = params_to_learn(&cases[i], 1.25);
@@ -417,7 +407,6 @@ Test(learners, weights_place_another_graph)
         cr_expect_lt(update(&with, true), 1.2, "%s", cases[i].method->name);
         end(&with);
         end(&without);
-        emp_weights_clear(&weights);
     }
 }
 

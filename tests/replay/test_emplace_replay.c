@@ -2,18 +2,15 @@
 /* Both programs as a user meets them: emplace replay, and emplace-replay with the plan that
  * it exports. */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "replay/result.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 #define SPEC   "rnnlm:layers=1,units=16,batch=4,steps=2,vocab=64,sampled=16"
 #define OTHER  "rnnlm:layers=1,units=16,batch=4,steps=3,vocab=64,sampled=16"
@@ -28,7 +25,6 @@ static void tear_down(void)
     scratch_remove();
 }
 
-/* Runs "emplace ARGUMENTS", or the runner where they begin with RUNNER. */
 static int run(const char *arguments)
 {
     bool is_runner = strncmp(arguments, RUNNER, strlen(RUNNER)) == 0;
@@ -86,9 +82,9 @@ Test(emplace_replay, files_say_what_they_are_of_and_top_chooses)
 
 Test(emplace_replay, a_plan_goes_to_the_runner_and_its_result_comes_back)
 {
-    emp_replay_result r = {0};
-    emp_error         error = {0};
-    json_error_t      where;
+    OWN(emp_replay_result_clear) emp_replay_result r = {0};
+    emp_error                                      error = {0};
+    json_error_t                                   where;
 
     cr_assert_eq(run("replay random " SMALL "--export plan.txt"), 0, "%s", err);
     cr_assert_eq(run(RUNNER
@@ -106,7 +102,6 @@ Test(emplace_replay, a_plan_goes_to_the_runner_and_its_result_comes_back)
     json_t *trace = json_load_file(scratch_path("step.json"), 0, &where);
     cr_expect_not_null(trace, "%s", where.text);
     json_decref(trace);
-    emp_replay_result_clear(&r);
 }
 
 static void expect_kept(const char *arguments, const char *why)
@@ -226,9 +221,8 @@ Test(emplace_replay, how_the_runner_ended_is_told)
                  cases[i].options);
         int status = system(command);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status %d", status);
-        char *complaint = scratch_read("complaint", NULL);
+        OWN_FREE char *complaint = scratch_read("complaint", NULL);
         cr_expect_not_null(strstr(complaint, cases[i].says), "%s", complaint);
-        free(complaint);
     }
 }
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Products and convolutions, element by element against their definitions, in any number of
  * parts; every kernel writes all of its outputs and nothing else. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
@@ -26,7 +21,6 @@ static void tear_down(void) { free(scratch); }
 
 TestSuite(kernels, .init = set_up, .fini = tear_down);
 
-/* Memory with guards on both sides. */
 static unsigned char *guarded(int64_t bytes)
 {
     unsigned char *block = (unsigned char *)malloc((size_t)bytes + 2 * GUARD);
@@ -83,10 +77,10 @@ static void check_all(const emp_kernel_call *call, const char *name)
 
 static void check_product(const struct product_case *c)
 {
-    int64_t        bytes = 4 * c->m * c->n * c->batch;
-    float         *a = (float *)malloc((size_t)(4 * c->m * c->k * c->batch));
-    float         *b = (float *)malloc((size_t)(4 * c->k * c->n * c->batch));
-    unsigned char *out = guarded(bytes);
+    int64_t         bytes = 4 * c->m * c->n * c->batch;
+    OWN_FREE float *a = (float *)malloc((size_t)(4 * c->m * c->k * c->batch));
+    OWN_FREE float *b = (float *)malloc((size_t)(4 * c->k * c->n * c->batch));
+    unsigned char  *out = guarded(bytes);
 
     fill(a, c->m * c->k * c->batch, 1);
     fill(b, c->k * c->n * c->batch, 2);
@@ -110,8 +104,6 @@ static void check_product(const struct product_case *c)
                 variant & 2 ? c->k : c->n, 0.0f, (float *)out + i * c->m * c->n, c->n);
         check_all(&call, "product by the kernel of our own");
     }
-    free(a);
-    free(b);
     free(out - GUARD);
 }
 

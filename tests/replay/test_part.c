@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A part of a plan is a plan: it runs, reads only what lies there or was written, and says of which ops it is. */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "replay/planner/planner.h"
 #include "replay/result.h"
 #include "tests/replay/fixture.h"
@@ -56,8 +52,8 @@ static emp_status take(int32_t count, emp_error *err)
 
 static void execute_checked(void)
 {
-    emp_replay_options o = emp_replay_options_default();
-    emp_replay_result  r = {0};
+    emp_replay_options                             o = emp_replay_options_default();
+    OWN(emp_replay_result_clear) emp_replay_result r = {0};
 
     o.warmup = o.steps = 1;
     o.host_bytes = INT64_C(1) << 31;
@@ -65,7 +61,6 @@ static void execute_checked(void)
     ASSERT_OK(replay_fixture_execute(part, &emp_replay_cpu, &o, &r, &err));
     cr_expect(r.is_feasible);
     cr_expect_eq(r.op_count, part->op_count);
-    emp_replay_result_clear(&r);
 }
 
 static void expect_like(int32_t op)

@@ -1,46 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Plans say what the simulator says of a placement: what moves, and which ops cost; their
  * text form comes back as it was, and nothing else is taken for it. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "graphs/workloads/workloads.h"
 #include "replay/planner/planner.h"
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
+
+EMP_OWNS(emp_replay_plan, emp_replay_plan_destroy)
+#define OWN_PLAN EMP_OWNER(emp_replay_plan)
 
 TestSuite(plan, .init = scratch_create, .fini = scratch_remove);
 
 Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
 {
     for (int32_t seed = 0; seed < 3; seed++) {
-        task           f;
-        emp_sim       *sim = NULL;
+        OWN_TASK       f;
+        OWN_SIM        sim = NULL;
         emp_sim_result r;
         int64_t        bytes = 0;
 
         replay_fixture_create(&f, REPLAY_SMALL_NMT, seed);
-        emp_replay_plan *plan = replay_fixture_plan(&f);
+        OWN_PLAN plan = replay_fixture_plan(&f);
         MUST(emp_sim_create(&sim, f.problem, &why));
         MUST(emp_sim_run(sim, f.device_of_op, &r, &why));
         for (int32_t c = 0; c < plan->copy_count; c++) bytes += plan->copy[c].bytes;
         cr_expect_eq(plan->copy_count, r.transfer_count);
         cr_expect_eq(bytes, r.traffic_bytes);
         cr_expect_gt(plan->copy_count, 100);
-        emp_sim_destroy(sim);
-        emp_replay_plan_destroy(plan);
-        task_destroy(&f);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- every op of the six networks does work ---- */
 
 static void expect_kernels(const char *spec)
 {
@@ -69,8 +60,6 @@ Test(plan, every_op_that_costs_has_a_kernel)
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
         expect_kernels(networks[i]);
 }
-
-/* ---- convolutions and pools from shapes ---- */
 
 Test(plan, windows_and_strides_are_found_from_shapes)
 {
@@ -255,13 +244,12 @@ Test(plan, ops_without_a_kernel_are_named)
         {"bert:layers=1,dtype=fp32", "attention.self"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        task             f;
+        OWN_TASK         f;
         emp_replay_plan *plan = NULL;
         replay_fixture_create(&f, cases[i][0], 0);
         MUST_FAIL(emp_replay_plan_from_problem(&plan, f.problem, f.device_of_op, &why),
                   EMP_EUNSUPPORTED, cases[i][1]);
         cr_expect_null(plan);
-        task_destroy(&f);
     }
 }
 
@@ -290,7 +278,7 @@ Test(plan, kernels_stay_within_what_they_read)
 {
     for (size_t i = 0; i < sizeof kernel_cases / sizeof *kernel_cases; i++) {
         const emp_kernel *k = &kernel_cases[i].kernel;
-        emp_replay_plan  *p = replay_fixture_kernel(k, 16);
+        OWN_PLAN          p = replay_fixture_kernel(k, 16);
         MUST(emp_replay_plan_check(p, &why));
         p->op[1].kernel.variant++; /* the last one there is */
         cr_expect_eq(emp_replay_plan_check(p, NULL), EMP_EFORMAT, "kernel %zu", i);
@@ -303,19 +291,16 @@ Test(plan, kernels_stay_within_what_they_read)
         cr_expect_eq(emp_replay_plan_check(p, NULL),
                      kernel_cases[i].reads_floats ? EMP_EFORMAT : EMP_OK, "kernel %zu",
                      i);
-        emp_replay_plan_destroy(p);
     }
 }
 
 Test(plan, survives_every_allocation_failure)
 {
-    task             f;
-    emp_replay_plan *plan = NULL;
+    OWN_TASK f;
+    OWN_PLAN plan = NULL;
 
     replay_fixture_create(&f, REPLAY_SMALL_NMT, 0);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_replay_plan_from_problem(&plan, f.problem, f.device_of_op, NULL),
         cr_assert_null(plan));
-    emp_replay_plan_destroy(plan);
-    task_destroy(&f);
 }

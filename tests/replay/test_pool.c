@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Parts do not overlap, are joined when they are freed, and the counts are right. */
-#include <criterion/criterion.h>
-
-#include "base/mem.h"
 #include "replay/execute_internal.h"
 #include "tests/support/status.h"
 
@@ -14,7 +11,6 @@ static uint32_t next(uint32_t *state)
     return *state >> 8;
 }
 
-/* Those handed out, as the test remembers them. */
 struct mirror {
     int32_t part[PARTS];
     int64_t first[PARTS], end[PARTS];

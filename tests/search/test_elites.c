@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the elites the best placements of all that were seen, best first? */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "baselines/searches/grouped.h"
 #include "tests/support/survive.h"
@@ -30,7 +27,6 @@ static bool keep(int32_t mark, double step_time_s)
     return emp_elites_keep(&elites, choice, step_time_s);
 }
 
-/* Expects elites of these marks in this order. */
 static void expect_marks(const int32_t *mark, int64_t count)
 {
     cr_assert_eq(elites.count, count);
@@ -132,13 +128,4 @@ Test(elites, of_a_damaged_state_are_not_valid)
         elites.choice[1] = cases[i].choice;
         cr_expect_eq(emp_elites_are_valid(&elites, 3), cases[i].is_valid, "case %zu", i);
     }
-}
-
-Test(elites, survive_every_allocation_failure)
-{
-    emp_elites other;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_elites_init(&other, 5, 7, NULL),
-                                      emp_elites_clear(&other));
-    emp_elites_clear(&other);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do moves touch what they should, all of it and nothing else, and with the shares that
  * the options say? */
-#include <string.h>
-
 #include "search/moves.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
@@ -28,7 +26,6 @@ static void tear_down(void)
 
 TestSuite(moves, .init = set_up, .fini = tear_down);
 
-/* Moves by the default options, as overwritten by `text`. */
 static emp_moves create(const char *text)
 {
     struct options {
@@ -63,7 +60,7 @@ Test(moves, of_single_ops_move_a_class)
     int moved[OPS] = {0};
 
     fixture_colocate(f, 7, 2);
-    emp_moves m = create("moves=ops,near=0,propagate=0");
+    OWN(emp_moves_clear) emp_moves m = create("moves=ops,near=0,propagate=0");
     for (uint32_t i = 0; i < DRAWS; i++) {
         emp_device_id device[OPS];
         int           count = draw(&m, i, device);
@@ -74,7 +71,6 @@ Test(moves, of_single_ops_move_a_class)
     for (int op = 0; op < OPS; op++) /* 29 classes: 138 each, standard deviation 12 */
         cr_expect(moved[op] > 80 && moved[op] < 200, "op %d moved %d times", op,
                   moved[op]);
-    emp_moves_clear(&m);
 }
 
 Test(moves, of_groups_move_cliques)
@@ -174,8 +170,8 @@ Test(moves, along_edges_copy_a_device_to_neighbors)
 
 Test(moves, that_are_counted_are_each_made_once)
 {
-    emp_moves m = create("groups=metis,coarsest=6,finest=6");
-    int       changed[OPS][3] = {{0}};
+    OWN(emp_moves_clear) emp_moves m = create("groups=metis,coarsest=6,finest=6");
+    int                            changed[OPS][3] = {{0}};
 
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 3);
     for (int64_t i = 0; i < emp_moves_count(&m); i++) {
@@ -195,15 +191,14 @@ Test(moves, that_are_counted_are_each_made_once)
     }
     emp_device_id device[OPS] = {0};
     cr_expect_not(emp_moves_make(&m, emp_moves_count(&m), device));
-    emp_moves_clear(&m);
 }
 
 Test(moves, scatter_keeps_the_coarsest_groups_together)
 {
-    emp_moves     m = create("groups=metis,coarsest=6,finest=24");
-    emp_device_id device[OPS];
-    emp_rng       rng;
-    int           seen = 0;
+    OWN(emp_moves_clear) emp_moves m = create("groups=metis,coarsest=6,finest=24");
+    emp_device_id                  device[OPS];
+    emp_rng                        rng;
+    int                            seen = 0;
 
     emp_rng_init(&rng, 1, 0, 0);
     for (int i = 0; i < 20; i++) {
@@ -214,7 +209,6 @@ Test(moves, scatter_keeps_the_coarsest_groups_together)
         }
     }
     cr_expect_eq(seen, 7, "all devices are used");
-    emp_moves_clear(&m);
 }
 
 static void expect_off_the_cpu(const emp_device_id *device)
@@ -229,7 +223,7 @@ Test(moves, send_no_op_to_a_forbidden_cpu)
 
     fixture_problem(f);
     ASSERT_OK(emp_problem_forbid_cpus(f->problem, NULL, NULL));
-    emp_moves m = create("groups=metis,coarsest=6,finest=6");
+    OWN(emp_moves_clear) emp_moves m = create("groups=metis,coarsest=6,finest=6");
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 2);
     emp_rng_init(&rng, 1, 0, 0);
     emp_moves_scatter(&m, &rng, device);
@@ -243,13 +237,12 @@ Test(moves, send_no_op_to_a_forbidden_cpu)
         emp_moves_make(&m, i, device);
         expect_off_the_cpu(device);
     }
-    emp_moves_clear(&m);
 }
 
 Test(moves, leave_alone_what_has_no_choice)
 {
     fixture_cpu_only(f, 3);
-    emp_moves m = create("propagate=0.2");
+    OWN(emp_moves_clear) emp_moves m = create("propagate=0.2");
     for (uint32_t i = 0; i < 500; i++) {
         emp_device_id device[OPS] = {0};
         emp_rng       rng;
@@ -258,10 +251,7 @@ Test(moves, leave_alone_what_has_no_choice)
         cr_expect(emp_moves_draw(&m, &rng, device));
         cr_expect_eq(device[3], 0);
     }
-    emp_moves_clear(&m);
 }
-
-/* ---- groups of more cuts, drawn by weight ---- */
 
 /* The six cliques are no more groups when 12 are asked for: 12 and 24 are spare in both cuts. */
 Test(moves, may_be_made_a_level_at_a_time)
@@ -324,8 +314,6 @@ Test(moves, of_groups_are_drawn_by_their_weight)
     expect_shares(&m, (double[]){0.2, 0.2 + 0.4 / 3, 0.2 + 0.8 / 3});
     emp_moves_clear(&m);
 }
-
-/* ---- devices by their power ---- */
 
 enum { ALL = EMP_KIND_CPU | EMP_KIND_GPU };
 

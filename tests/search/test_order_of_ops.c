@@ -47,14 +47,13 @@ Test(orders, bottom_levels_count_ops_and_copies)
     const uint8_t want[] = {0, EMP_LEVELS / 5, 2 * EMP_LEVELS / 5, 2 * EMP_LEVELS / 5,
                             4 * EMP_LEVELS / 5};
     uint8_t       level[5];
-    task          t;
+    OWN_TASK      t;
 
     task_create_tiny(&t, ops, 5, &list);
     ASSERT_OK(emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL));
     cr_expect_arr_eq(level, want, sizeof want);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL), );
-    task_destroy(&t);
 }
 
 Test(orders, proposals_have_what_is_decided)

@@ -2,8 +2,6 @@
 /* Do weights go from state to state unchanged, and into none that has other networks? */
 #include "search/method.h"
 
-#include <string.h>
-
 #include "tests/support/survive.h"
 
 static void expect_no_leak(void) { expect_all_freed(); }
@@ -40,9 +38,9 @@ static emp_weights taken_from(const networks *from)
 
 Test(weights, are_given_as_taken)
 {
-    emp_weights     w = taken_from(&trained);
-    networks        other = {0};
-    emp_named_array arrays[ARRAYS], swapped[ARRAYS];
+    OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
+    networks                           other = {0};
+    emp_named_array                    arrays[ARRAYS], swapped[ARRAYS];
 
     list(&other, arrays);
     cr_expect_not(emp_weights_equal(&w, arrays));
@@ -52,23 +50,21 @@ Test(weights, are_given_as_taken)
     cr_expect(emp_weights_equal(&w, arrays));
     other.value[1] = 0.0F;
     cr_expect_not(emp_weights_equal(&w, arrays), "a sign of 0 counts");
-    emp_weights_clear(&w);
 }
 
 Test(weights, are_taken_again_without_new_memory)
 {
-    emp_weights     w = taken_from(&trained);
-    networks        later = {{4.0F, 5.0F, 6.0F}, {1.0, 2.0}, 12};
-    emp_named_array arrays[ARRAYS];
-    const long      blocks = emp_mem_live_blocks();
-    const uint64_t  before = emp_weights_hash(&w);
+    OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
+    networks                           later = {{4.0F, 5.0F, 6.0F}, {1.0, 2.0}, 12};
+    emp_named_array                    arrays[ARRAYS];
+    const long                         blocks = emp_mem_live_blocks();
+    const uint64_t                     before = emp_weights_hash(&w);
 
     list(&later, arrays);
     ASSERT_OK(emp_weights_take(&w, arrays, ARRAYS, NULL));
     cr_expect_eq(emp_mem_live_blocks(), blocks);
     cr_expect(emp_weights_equal(&w, arrays));
     cr_expect_neq(emp_weights_hash(&w), before);
-    emp_weights_clear(&w);
 }
 
 Test(weights, are_not_given_to_other_networks)
@@ -83,9 +79,9 @@ Test(weights, are_not_given_to_other_networks)
                  {"3 arrays", "moment", ARRAYS - 1, EMP_ARRAY_DOUBLE, 3}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_weights     w = taken_from(&trained);
-        networks        n = {0};
-        emp_named_array arrays[ARRAYS];
+        OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
+        networks                           n = {0};
+        emp_named_array                    arrays[ARRAYS];
         list(&n, arrays);
         arrays[0].count = cases[i].values;
         arrays[1].name = cases[i].name;
@@ -95,7 +91,6 @@ Test(weights, are_not_given_to_other_networks)
         EXPECT_REFUSED(emp_weights_take(&w, arrays, cases[i].count, &err), EMP_EINVAL,
                        "");
         cr_expect_arr_eq(&n, &(networks){0}, sizeof n, "nothing is half given");
-        emp_weights_clear(&w);
     }
 }
 
@@ -109,14 +104,13 @@ Test(weights, refuse_what_is_no_array)
                  {"x", -1},
                  {"x", INT64_MAX},
                  {"a name of more than thirty letters", 1}};
-    emp_weights w = taken_from(&trained);
+    OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         EXPECT_REFUSED(
             emp_weights_add(&w, cases[i].name, EMP_ARRAY_FLOAT, cases[i].count, &err),
             EMP_EINVAL, "");
     cr_expect_eq(w.array_count, ARRAYS);
-    emp_weights_clear(&w);
 }
 
 Test(weights, say_how_they_were_trained)

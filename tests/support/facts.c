@@ -3,10 +3,6 @@
 
 #undef NDEBUG
 #include <assert.h>
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/collections.h"

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* In memory where that can be: a disk would take most of the time. */
@@ -32,4 +33,14 @@ const char *fuzz_file(const uint8_t *bytes, size_t size)
     if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
         abort();
     return path;
+}
+
+char *fuzz_text(const uint8_t *bytes, size_t size)
+{
+    char *text = malloc(size + 1);
+
+    if (text == NULL) abort();
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    return text;
 }

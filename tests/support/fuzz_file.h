@@ -1,5 +1,5 @@
 /** \file tests/support/fuzz_file.h
- * What drivers of libFuzzer share whose reader takes a path.
+ * What drivers of libFuzzer share.
  */
 #ifndef EMP_TESTS_SUPPORT_FUZZ_FILE_H
 #define EMP_TESTS_SUPPORT_FUZZ_FILE_H
@@ -13,5 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 /** Writes the bytes to a file of this process, in place of those before.
  * \return its path; static storage. Ends the process if it cannot be written. */
 const char *fuzz_file(const uint8_t *bytes, size_t size);
+
+/** \return a copy with a zero behind, as files are read; release with free(). */
+char *fuzz_text(const uint8_t *bytes, size_t size);
 
 #endif /* EMP_TESTS_SUPPORT_FUZZ_FILE_H */

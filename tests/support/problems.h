@@ -17,6 +17,7 @@
 #include "sim/explain/explain.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/problem.h"
+#include "tests/support/owners.h"
 
 typedef struct {
     emp_graph_builder *builder; /**< between hand_graph_begin() and hand_graph_finish() */
@@ -28,6 +29,8 @@ typedef struct {
 
 /** Releases everything and zeroes \a t. */
 void task_destroy(task *t);
+/** A task that is released at the end of its block. */
+#define OWN_TASK OWN(task_destroy) task
 
 /* ---- by name ---- */
 

@@ -5,10 +5,7 @@
 #ifndef EMP_TESTS_SUPPORT_STATUS_H
 #define EMP_TESTS_SUPPORT_STATUS_H
 
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/error.h"
+#include "tests/support/survive.h"
 
 static emp_error why __attribute__((unused));
 

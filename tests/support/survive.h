@@ -1,16 +1,36 @@
 /** \file tests/support/survive.h
- * Calls that must succeed, be refused, or survive a lack of memory, in a line each.
+ * Calls that must succeed, be refused, or survive a lack of memory, in a line each. It brings Criterion, the
+ * headers of C that tests use, errors and counted memory.
  */
 #ifndef EMP_TESTS_SUPPORT_SURVIVE_H
 #define EMP_TESTS_SUPPORT_SURVIVE_H
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
+
+/** Lets a variable be released at the end of its block, by a function that takes a pointer to it:
+ *
+ *     OWN(emp_csv_clear) emp_csv csv = {0};
+ */
+#define OWN(release) __attribute__((cleanup(release)))
+
+static inline void own_free(void *held) { free(*(void **)held); }
+static inline void own_emp_free(void *held) { emp_free(*(void **)held); }
+#define OWN_FREE     OWN(own_free)
+#define OWN_EMP_FREE OWN(own_emp_free)
+
+/** Defines the function that EMP_OWNER() names for pointers to a type. */
+#define EMP_OWNS(type, destroy) \
+    static inline void type##_release(type **held) { destroy(*held); }
+#define EMP_OWNER(type) OWN(type##_release) type *
 
 /** Stops the test with the message of the error unless the status is EMP_OK. The expression \a call
  * may pass &err, an error that the macro declares. */

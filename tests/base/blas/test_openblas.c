@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does OpenBLAS start when it is asked for, with kernels of this CPU and without threads, and is a
  * lack of address space reported instead of waited out? */
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <threads.h>
 
 #include "base/blas/openblas.h"
 #include "tests/support/survive.h"
 
-/* Megabytes of address space in use. */
 static long used_mib(void)
 {
     long  pages = 0;
@@ -48,7 +43,6 @@ Test(openblas, starts_no_threads_and_multiplies)
     cr_expect_gt(strlen(emp_openblas_core_name()), 0);
 }
 
-/* A core that the user names is taken. */
 Test(openblas, takes_the_core_of_the_environment)
 {
     setenv("OPENBLAS_CORETYPE", "Nehalem", 1);

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A file appears whole or not at all, and nothing else is left or touched. */
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -68,10 +64,9 @@ static void put(const char *name, const char *text)
 
 static void expect_text(const char *name, const char *want)
 {
-    char *text = scratch_read(name, NULL);
+    OWN_FREE char *text = scratch_read(name, NULL);
 
     cr_expect_str_eq(text, want, "%s", name);
-    free(text);
 }
 
 static struct stat status_of(const char *name)

@@ -2,11 +2,7 @@
 /* Is what is no file refused by one sentence, without waiting for it? Do files that were read stay?
  * Are folders made once, and has one program at a time a file? */
 #define _POSIX_C_SOURCE 200809L
-#include <criterion/criterion.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,8 +49,6 @@ Test(input, what_is_no_file_is_refused)
     expect_refused("", "\"\" names no file");
 }
 
-/* ---- files that stay ---- */
-
 static emp_status replace(const char *path, emp_error *err)
 {
     emp_status      st = EMP_OK;
@@ -71,10 +65,9 @@ cleanup:
 
 static void expect_text(const char *name, const char *text)
 {
-    char *bytes = scratch_read(name, NULL);
+    OWN_FREE char *bytes = scratch_read(name, NULL);
 
     cr_expect_str_eq(bytes, text);
-    free(bytes);
 }
 
 Test(input, a_file_that_is_kept_is_not_replaced)
@@ -117,8 +110,6 @@ Test(input, others_are_replaced)
     scratch_write("a", "another program's", 17);
     cr_expect_not(emp_input_is_kept(path), "it is another file than was read");
 }
-
-/* ---- folders ---- */
 
 TestSuite(folder, .init = scratch_create, .fini = scratch_remove);
 

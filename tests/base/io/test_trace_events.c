@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are events written in order, apart, and with all of their facts? */
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/io/trace_events.h"
 #include "tests/support/survive.h"
 #include "tests/support/timeline.h"
 
+EMP_OWNS(json_t, json_decref)
+#define OWN_JSON EMP_OWNER(json_t)
+
 static const emp_trace_track first = {1, 0}, second = {1, 1};
 
 static json_t *read_back(emp_trace_events *e)
 {
-    char        *text = NULL;
-    size_t       size = 0;
-    FILE        *file = open_memstream(&text, &size);
-    json_error_t why;
+    OWN_FREE char *text = NULL;
+    size_t         size = 0;
+    FILE          *file = open_memstream(&text, &size);
+    json_error_t   why;
 
     cr_assert_eq(emp_trace_write(e, file, NULL), EMP_OK);
     fclose(file);
     json_t *root = json_loads(text, 0, &why);
     cr_assert_not_null(root, "%s: %s", why.text, text);
     timeline_expect_valid(root);
-    free(text);
     emp_trace_clear(e);
     return root;
 }
@@ -47,7 +46,7 @@ Test(trace_events, come_in_the_order_of_time)
     emp_trace_bytes(&e, "memory", 1, 20, 4096);
     emp_trace_flow(&e, early, late);
     emp_trace_name_process(&e, 1, "gpu:0");
-    json_t     *root = read_back(&e);
+    OWN_JSON    root = read_back(&e);
     const char *order = "MXsCXf";
     for (size_t i = 0; i < strlen(order); i++)
         cr_expect_eq(json_string_value(json_object_get(event_of(root, i), "ph"))[0],
@@ -55,7 +54,6 @@ Test(trace_events, come_in_the_order_of_time)
     cr_expect_eq(timeline_ns(event_of(root, 1), "ts"), 7);
     cr_expect_eq(timeline_ns(event_of(root, 1), "dur"), 2);
     cr_expect_eq(timeline_highest(root, "memory", 1), 4096);
-    json_decref(root);
 }
 
 Test(trace_events, what_takes_no_time_has_no_slice_and_no_facts)
@@ -67,10 +65,9 @@ Test(trace_events, what_takes_no_time_has_no_slice_and_no_facts)
     emp_trace_arg_number(&e, none, "flops", 1);
     emp_trace_slice one = emp_trace_span(&e, "one", "op", first, 5, 6);
     emp_trace_flow(&e, none, one);
-    json_t *root = read_back(&e);
+    OWN_JSON root = read_back(&e);
     cr_expect_eq(json_array_size(json_object_get(root, "traceEvents")), 1);
     cr_expect_null(json_object_get(event_of(root, 0), "args"));
-    json_decref(root);
 }
 
 /* Three slices, of which any two overlap but the first and the last. */
@@ -83,7 +80,7 @@ Test(trace_events, slices_that_overlap_get_further_tracks_of_the_same_name)
     emp_trace_slice b = emp_trace_span(&e, "b", "copy", first, 5, 25);
     emp_trace_span(&e, "c", "copy", first, 10, 20);
     emp_trace_flow(&e, a, b);
-    json_t *root = read_back(&e);
+    OWN_JSON root = read_back(&e);
     cr_expect_eq(number_of(event_of(root, 1), "tid"), EMP_TRACE_FURTHER);
     cr_expect_str_eq(json_string_value(json_object_get(
                          json_object_get(event_of(root, 1), "args"), "name")),
@@ -92,7 +89,6 @@ Test(trace_events, slices_that_overlap_get_further_tracks_of_the_same_name)
     cr_expect_eq(number_of(event_of(root, 4), "tid"), EMP_TRACE_FURTHER, "b");
     cr_expect_eq(number_of(event_of(root, 5), "tid"), EMP_TRACE_FURTHER, "its arrow");
     cr_expect_eq(number_of(event_of(root, 6), "tid"), 0, "c");
-    json_decref(root);
 }
 
 Test(trace_events, facts_are_escaped)
@@ -117,10 +113,9 @@ Test(trace_events, facts_are_escaped)
 Test(trace_events, an_empty_timeline_is_json)
 {
     emp_trace_events e = {0};
-    json_t          *root = read_back(&e);
+    OWN_JSON         root = read_back(&e);
 
     cr_expect_eq(json_array_size(json_object_get(root, "traceEvents")), 0);
-    json_decref(root);
 }
 
 static emp_status tell_and_write(emp_trace_events *e, FILE *file)

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are tables read as they were written, and is damage an error with its place? */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/csv.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -17,12 +13,12 @@ static emp_status parse(emp_csv *csv, const char *text, emp_error *err)
 
 Test(csv, fields_are_texts_numbers_and_hashes)
 {
-    emp_error err = {0};
-    emp_csv   csv = {0};
-    int32_t   column;
-    double    real;
-    int64_t   count;
-    uint64_t  hash;
+    emp_error                  err = {0};
+    OWN(emp_csv_clear) emp_csv csv = {0};
+    int32_t                    column;
+    double                     real;
+    int64_t                    count;
+    uint64_t                   hash;
 
     cr_assert_eq(parse(&csv,
                        "# made by: me, \"quoted\"\nname,step_s,n,hash\n"
@@ -48,14 +44,13 @@ Test(csv, fields_are_texts_numbers_and_hashes)
     err = (emp_error){0};
     cr_expect_eq(emp_csv_find(&column, &csv, "colour", &err), EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "no column colour"), "%s", err.msg);
-    emp_csv_clear(&csv);
 }
 
 Test(csv, numbers_are_decimal_and_columns_without_a_name_are_many)
 {
-    static const char *const others[] = {"0x10", "-0X1p4", "nan", "inf", ""};
-    emp_csv                  csv = {0};
-    double                   real;
+    static const char *const   others[] = {"0x10", "-0X1p4", "nan", "inf", ""};
+    OWN(emp_csv_clear) emp_csv csv = {0};
+    double                     real;
 
     cr_assert_eq(
         parse(&csv, "us,,\n0x10,,\n-0X1p4,,\nnan,,\ninf,,\n\"\",,\n1e1,,\n", NULL),
@@ -65,7 +60,6 @@ Test(csv, numbers_are_decimal_and_columns_without_a_name_are_many)
     }
     cr_expect_eq(emp_csv_real(&real, &csv, 5, 0, NULL), EMP_OK);
     cr_expect_eq(real, 10.0);
-    emp_csv_clear(&csv);
 }
 
 static const char *const refusals[][2] = {
@@ -82,9 +76,8 @@ static const char *const refusals[][2] = {
 Test(csv, what_is_no_table_is_refused)
 {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        emp_csv csv = {0};
+        OWN(emp_csv_clear) emp_csv csv = {0};
         EXPECT_REFUSED(parse(&csv, refusals[i][0], &err), EMP_EFORMAT, refusals[i][1]);
-        emp_csv_clear(&csv);
     }
 }
 
@@ -95,11 +88,11 @@ static const char sample[] =
 /* Reads all fields in all ways. \return how many are numbers, or -1: no table. */
 static int32_t read_all(const char *bytes, size_t size)
 {
-    emp_csv  csv = {0};
-    int32_t  numbers = -1;
-    double   real;
-    int64_t  count;
-    uint64_t hash;
+    OWN(emp_csv_clear) emp_csv csv = {0};
+    int32_t                    numbers = -1;
+    double                     real;
+    int64_t                    count;
+    uint64_t                   hash;
 
     if (emp_csv_parse(&csv, bytes, size, "t.csv", NULL) == EMP_OK) {
         numbers = 0;
@@ -111,7 +104,6 @@ static int32_t read_all(const char *bytes, size_t size)
             }
         }
     }
-    emp_csv_clear(&csv);
     return numbers;
 }
 
@@ -122,8 +114,8 @@ Test(csv, damaged_bytes_are_an_error_or_a_table)
     int      refused = 0;
 
     for (int round = 0; round < 5000; round++) {
-        size_t size = sizeof sample - 1;
-        char  *bytes = malloc(size);
+        size_t         size = sizeof sample - 1;
+        OWN_FREE char *bytes = malloc(size);
         cr_assert_not_null(bytes);
         memcpy(bytes, sample, size);
         for (int i = 0; i < 3; i++) {
@@ -132,7 +124,6 @@ Test(csv, damaged_bytes_are_an_error_or_a_table)
             if ((state >> 24) < 8) size = 1 + state % size;
         }
         refused += read_all(bytes, size) < 0;
-        free(bytes);
     }
     cr_expect_gt(refused, 500);
     cr_expect_lt(refused, 5000);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Files: plain and packed, and everything that can stand in their place; files that are too long are
  * refused before they take memory. */
-#include <criterion/criterion.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -78,8 +73,8 @@ Test(file, loads_plain_and_packed_files_alike)
     unsigned char *want = make_noise(SIZE);
 
     for (int packed = 0; packed < 2; packed++) {
-        char  *got = NULL;
-        size_t size = 0;
+        OWN_EMP_FREE char *got = NULL;
+        size_t             size = 0;
         if (packed)
             write_packed(want, SIZE);
         else
@@ -87,7 +82,6 @@ Test(file, loads_plain_and_packed_files_alike)
         ASSERT_OK(emp_file_load(path, &got, &size, &err));
         cr_assert_eq(size, SIZE);
         cr_expect_eq(memcmp(got, want, SIZE), 0);
-        emp_free(got);
     }
     free(want);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -120,8 +114,8 @@ Test(file, names_a_git_lfs_pointer)
 Test(file, refuses_truncated_and_damaged_gzip)
 {
     enum { SIZE = 10000 };
-    unsigned char *noise = make_noise(SIZE);
-    struct stat    info;
+    OWN_FREE unsigned char *noise = make_noise(SIZE);
+    struct stat             info;
 
     write_packed(noise, SIZE);
     cr_assert_eq(stat(path, &info), 0);
@@ -137,7 +131,6 @@ Test(file, refuses_truncated_and_damaged_gzip)
     fputc('?', file);
     fclose(file);
     expect_error(path, EMP_EFORMAT, "a damaged gzip file");
-    free(noise);
 }
 
 /* 64 MiB of blanks in 64 KiB. */

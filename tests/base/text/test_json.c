@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is JSON read as RFC 8259 says, and is everything else refused with its line? */
-#include <criterion/criterion.h>
 #include <locale.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "base/text/json.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -31,7 +28,7 @@ static void parse_good(emp_json_document *d, const char *text)
 
 Test(json, values_of_all_kinds_are_found_by_key_and_in_order)
 {
-    emp_json_document d = {0};
+    OWN(emp_json_clear) emp_json_document d = {0};
 
     parse_good(&d, " {\"a\": [1, -2.5e1, []], \"b\": {\"c\": \"x\"}, \"d\": true,\n"
                    "\"e\": false, \"f\": null} ");
@@ -52,12 +49,11 @@ Test(json, values_of_all_kinds_are_found_by_key_and_in_order)
     cr_expect(emp_json_is(emp_json_get(d.root, "e"), EMP_JSON_FALSE));
     cr_expect(emp_json_is(emp_json_get(d.root, "f"), EMP_JSON_NULL));
     cr_expect_null(emp_json_next(emp_json_get(d.root, "f")));
-    emp_json_clear(&d);
 }
 
 Test(json, what_is_not_there_is_nothing)
 {
-    emp_json_document d = {0};
+    OWN(emp_json_clear) emp_json_document d = {0};
 
     parse_good(&d, "[\"x\"]");
     const emp_json *none = emp_json_get(d.root, "a");
@@ -69,7 +65,6 @@ Test(json, what_is_not_there_is_nothing)
     cr_expect_eq(emp_json_count(none), 0);
     cr_expect_eq(emp_json_integer(emp_json_first(d.root)), 0);
     cr_expect_eq(emp_json_number(none), 0.0);
-    emp_json_clear(&d);
 }
 
 Test(json, numbers_of_64_bits_are_integers_and_others_real)
@@ -88,18 +83,17 @@ Test(json, numbers_of_64_bits_are_integers_and_others_real)
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        emp_json_document d = {0};
+        OWN(emp_json_clear) emp_json_document d = {0};
         parse_good(&d, numbers[i].text);
         cr_expect(emp_json_is(d.root, numbers[i].kind), "%s", numbers[i].text);
         cr_expect_eq(emp_json_number(d.root), numbers[i].value, "%s", numbers[i].text);
-        emp_json_clear(&d);
     }
 }
 
 /* As json.dumps() of Python writes them; they are no numbers to a reader that wants one. */
 Test(json, numbers_that_are_not_finite_have_a_kind_of_their_own)
 {
-    emp_json_document d = {0};
+    OWN(emp_json_clear) emp_json_document d = {0};
 
     parse_good(&d, "{\"a\": [NaN, Infinity, -Infinity, -1],\n\"b\": \"Infinity\"}");
     const emp_json *v = emp_json_first(emp_json_get(d.root, "a"));
@@ -110,38 +104,35 @@ Test(json, numbers_that_are_not_finite_have_a_kind_of_their_own)
     }
     cr_expect_eq(emp_json_integer(v), -1);
     cr_expect_str_eq(emp_json_string(emp_json_get(d.root, "b")), "Infinity");
-    emp_json_clear(&d);
 }
 
 Test(json, the_decimal_point_is_a_point_in_every_locale)
 {
-    emp_json_document d = {0};
+    OWN(emp_json_clear) emp_json_document d = {0};
 
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL &&
         setlocale(LC_NUMERIC, "de_DE.utf8") == NULL)
         cr_skip_test("this system has no locale with a decimal comma");
     parse_good(&d, "1.5");
     cr_expect_eq(emp_json_number(d.root), 1.5);
-    emp_json_clear(&d);
 }
 
 Test(json, strings_are_unescaped)
 {
-    emp_json_document d = {0};
+    OWN(emp_json_clear) emp_json_document d = {0};
 
     parse_good(
         &d, "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e4\\u20AC\\ud83d\\ude00\xc3\xa4\"");
     cr_expect_str_eq(emp_json_string(d.root),
                      "\"\\/\b\f\n\r\tA\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa4");
-    emp_json_clear(&d);
 }
 
 Test(json, written_strings_are_read_again)
 {
     static const char text[] = "a\"\\/\b\f\n\r\t\x01\xc3\xa4\xf0\x9f\x98\x80";
     char              written[128] = "";
-    emp_json_document d = {0};
-    FILE             *stream = fmemopen(written, sizeof written, "w");
+    OWN(emp_json_clear) emp_json_document d = {0};
+    FILE                                 *stream = fmemopen(written, sizeof written, "w");
 
     cr_assert_not_null(stream);
     cr_expect(emp_json_write_string(stream, text));
@@ -150,7 +141,6 @@ Test(json, written_strings_are_read_again)
     fclose(stream);
     parse_good(&d, written);
     cr_expect_str_eq(emp_json_string(d.root), text);
-    emp_json_clear(&d);
 }
 
 static const struct {
@@ -258,11 +248,8 @@ Test(json, a_file_is_named_in_messages)
 
 static emp_status parse_and_clear(const char *text)
 {
-    emp_json_document d = {0};
-    emp_status        st = parse(&d, text, NULL);
-
-    emp_json_clear(&d);
-    return st;
+    OWN(emp_json_clear) emp_json_document d = {0};
+    return parse(&d, text, NULL);
 }
 
 Test(json, survives_every_allocation_failure)
@@ -289,12 +276,11 @@ Test(json, reals_have_the_bits_of_the_library)
                                           "-1234.5678"};
 
     for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
-        emp_json_document d = {0};
+        OWN(emp_json_clear) emp_json_document d = {0};
         parse_good(&d, written[i]);
         const double got = emp_json_number(d.root), want = strtod(written[i], NULL);
         cr_expect(emp_json_is(d.root, EMP_JSON_REAL));
         cr_expect_eq(memcmp(&got, &want, sizeof got), 0, "%s: %.17g", written[i], got);
-        emp_json_clear(&d);
     }
 }
 
@@ -319,20 +305,10 @@ Test(json, special_characters_are_found_at_every_place_of_a_string)
             cr_expect_str_eq(emp_json_string(first), want);
             cr_expect_str_eq(emp_json_string(emp_json_next(first)), "next");
             emp_json_clear(&d);
+            text[place + 2] = '\t';
+            cr_expect_neq(parse(&d, text, NULL), EMP_OK, "a control character");
+            emp_json_clear(&d);
         }
-    }
-}
-
-Test(json, control_characters_are_refused_at_every_place_of_a_string)
-{
-    for (int place = 0; place < 20; place++) {
-        char              text[80];
-        emp_json_document d = {0};
-        emp_error         err = {0};
-        snprintf(text, sizeof text, "\"%.*s\t%s\"", place, "aaaaaaaaaaaaaaaaaaaa",
-                 "bbbbbbbbbbbb");
-        cr_expect_eq(emp_json_parse(&d, text, strlen(text), &err), EMP_EFORMAT);
-        emp_json_clear(&d);
     }
 }
 
@@ -368,9 +344,9 @@ Test(json, a_long_list_is_visited_and_only_its_first_member_stays)
 
     snprintf(text, sizeof text, "{\"x\": [1, 2], \"list\": %s, \"z\": [3, 4]}", members);
     for (int is_root = 0; is_root < 2; is_root++) {
-        emp_json_document d = {0};
-        visits            v = {0};
-        emp_error         err = {0};
+        OWN(emp_json_clear) emp_json_document d = {0};
+        visits                                v = {0};
+        emp_error                             err = {0};
         cr_assert_eq(visit(&d, &v, is_root ? members : text, &err), EMP_OK, "%s",
                      err.msg);
         cr_expect_str_eq(v.seen, "a,b,c,");
@@ -381,15 +357,14 @@ Test(json, a_long_list_is_visited_and_only_its_first_member_stays)
         cr_expect_null(emp_json_next(first));
         cr_expect(is_root || emp_json_count(emp_json_get(d.root, "x")) == 2);
         cr_expect(is_root || emp_json_count(emp_json_get(d.root, "z")) == 2);
-        emp_json_clear(&d);
     }
 }
 
 Test(json, a_member_that_was_dropped_is_read_again)
 {
-    emp_json_document d = {0}, again = {0};
-    visits            v = {0};
-    emp_error         err = {0};
+    OWN(emp_json_clear) emp_json_document d = {0}, again = {0};
+    visits                                v = {0};
+    emp_error                             err = {0};
 
     cr_assert_eq(
         visit(&d, &v,
@@ -407,18 +382,16 @@ Test(json, a_member_that_was_dropped_is_read_again)
         cr_expect_eq(emp_json_count(again.root), 2);
     }
     emp_json_clear(&again);
-    emp_json_clear(&d);
 }
 
 Test(json, faults_of_a_visited_list_have_their_line)
 {
-    emp_json_document d = {0};
-    visits            v = {0};
-    emp_error         err = {0};
+    OWN(emp_json_clear) emp_json_document d = {0};
+    visits                                v = {0};
+    emp_error                             err = {0};
 
     cr_expect_eq(visit(&d, &v, "{\"list\": [{},\n{},\n{\"a\":1,\"a\":1}]}", &err),
                  EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "line 3: not JSON: an object has the key"), "%s",
                        err.msg);
-    emp_json_clear(&d);
 }

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are options read as the table says, every kind of them, and is what is wrong with one
  * said in a sentence? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/options.h"
 #include "tests/support/survive.h"
 
@@ -186,16 +181,6 @@ Test(options, write_their_ranges)
         emp_option_write_range(text, &list[i]);
         cr_expect_str_eq(text, wanted[i]);
     }
-}
-
-/* Nothing is allocated, so nothing can be missing. */
-Test(options, allocate_nothing)
-{
-    emp_mem_fail_after(0);
-    struct options o = parse("fast", "count=4,color=red");
-    emp_mem_fail_after(-1);
-    cr_expect(o.count == 4 && o.color == COLOR_RED);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(words, are_found_whole)

@@ -40,7 +40,7 @@ Test(by_memory, layers_are_split_in_proportion)
 /* Before, all layers between a table and the head that is tied to it were one block. */
 Test(by_memory, a_tied_head_stands_with_its_table)
 {
-    fixture      *f = create_chain();
+    OWN_FIXTURE   f = create_chain();
     emp_device_id device[FIXTURE_MAX_OPS];
 
     fixture_colocate(f, LAYERS, 0);
@@ -48,17 +48,15 @@ Test(by_memory, a_tied_head_stands_with_its_table)
     for (int32_t i = 0; i < LAYERS; i++)
         cr_expect_eq(device[i], 1 + i / 2, "layer %d", i);
     cr_expect_eq(device[LAYERS], 1);
-    fixture_destroy(f);
 }
 
 Test(by_memory, first_fit_fills_gpus_and_leaves_the_rest_to_the_cpu)
 {
-    fixture      *f = create_chain();
+    OWN_FIXTURE   f = create_chain();
     emp_device_id device[FIXTURE_MAX_OPS];
 
     f->machine->device[GPUS].memory_bytes = 150;
     fixture_place(&emp_method_first_fit, fixture_problem(f), 1, "results=0", device);
     for (int32_t i = 0; i < 7; i++) cr_expect_eq(device[i], 1 + i / 2, "layer %d", i);
     cr_expect_eq(device[7], 0);
-    fixture_destroy(f);
 }

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is the greatest load of a split that worked out by hand? Are blocks and ideals those of the
  * rules? Does the dynamic program find what a search of all contiguous splits finds? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/blocks.h"
@@ -13,18 +8,16 @@
 #include "sim/graph/op.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
 
 static emp_sim_result simulate(const emp_problem *problem, const emp_device_id *device)
 {
-    emp_sim       *sim = NULL;
+    OWN_SIM        sim = NULL;
     emp_sim_result result;
 
     MUST(emp_sim_create(&sim, problem, &why));
     MUST(emp_sim_run(sim, device, &result, &why));
-    emp_sim_destroy(sim);
     return result;
 }
 
@@ -44,8 +37,6 @@ static emp_status place(const emp_problem *problem, const char *options,
     if (state != NULL) emp_method_destroy(type, state);
     return st;
 }
-
-/* ---- by hand ---- */
 
 /* A diamond: 0 -> 1, 2 -> 3, and 0 -> 3. */
 static const stated_op diamond[] = {
@@ -75,7 +66,7 @@ Test(max_load, is_that_worked_out_by_hand)
                  {"msr-latency", ROOMY, {1, 1, 2, 2}, 106000}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        task p;
+        OWN_TASK p;
         task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, cases[i].gpu_bytes,
                            cases[i].runtime);
         const emp_sim_result r = simulate(p.problem, cases[i].device);
@@ -85,7 +76,6 @@ Test(max_load, is_that_worked_out_by_hand)
             cr_expect(r.busy_ns[1] == 33000 && r.busy_ns[2] == 73000);
             cr_expect(r.peak_bytes[1] == 11 && r.peak_bytes[2] == 15);
         }
-        task_destroy(&p);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -121,15 +111,13 @@ Test(blocks, of_chains_are_those_of_the_rules)
     static const stated_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        task       p;
-        emp_blocks b;
+        OWN_TASK                         p;
+        OWN(emp_blocks_clear) emp_blocks b;
         task_create_stated(&p, cases[i].op, cases[i].count, edges, cases[i].count - 1, 1,
                            2, ROOMY, "msr-load");
         MUST(emp_blocks_init(&b, p.problem, NULL));
         cr_expect_arr_eq(b.block_of_op, cases[i].block,
                          (size_t)cases[i].count * sizeof *b.block_of_op, "case %zu", i);
-        emp_blocks_clear(&b);
-        task_destroy(&p);
     }
 }
 
@@ -178,10 +166,10 @@ Test(blocks, have_gradients_and_tied_tables_with_their_ops)
 static int32_t count_ideals(const stated_op *ops, int32_t op_count,
                             const stated_edge *edges, int32_t edge_count)
 {
-    task       p;
-    emp_blocks b;
-    emp_ideals ideals;
-    bool       is_whole;
+    OWN_TASK                         p;
+    OWN(emp_blocks_clear) emp_blocks b;
+    emp_ideals                       ideals;
+    bool                             is_whole;
 
     task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
     MUST(emp_blocks_init(&b, p.problem, NULL));
@@ -196,8 +184,6 @@ static int32_t count_ideals(const stated_op *ops, int32_t op_count,
     }
     cr_expect_eq(most, count - 1);
     emp_ideals_clear(&ideals);
-    emp_blocks_clear(&b);
-    task_destroy(&p);
     return count;
 }
 
@@ -330,7 +316,6 @@ static bool is_contiguous(const draft *d, const int32_t *device_of_class)
     return left == 0;
 }
 
-/* The least greatest load of all contiguous splits that fit, by the oracle. */
 static emp_time_ns search_all(const draft *d, const emp_problem *problem)
 {
     int32_t       devices = d->cpu_count + d->gpu_count, total = 1;
@@ -359,7 +344,6 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
     return best_ns;
 }
 
-/* Other speeds and memories for each device. */
 static void make_unlike(task *p, uint64_t seed)
 {
     static const double factors[] = {1.0, 2.0, 0.5};
@@ -413,12 +397,11 @@ Test(dp_contiguous, finds_the_best_on_heterogeneous_devices) { expect_the_best(t
 
 Test(dp_contiguous, survives_every_allocation_failure)
 {
-    task          p;
+    OWN_TASK      p;
     stated_op     ops[12];
     emp_device_id device[12];
 
     for (int32_t i = 0; i < 12; i++) ops[i] = (stated_op){.gpu_us = 1, .cpu_us = 50};
     task_create_stated(&p, ops, 12, NULL, 0, 1, 2, ROOMY, "msr-load");
     SURVIVES_EVERY_ALLOCATION_FAILURE(place(p.problem, NULL, device, NULL), (void)0);
-    task_destroy(&p);
 }

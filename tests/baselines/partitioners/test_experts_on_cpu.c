@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Experts of some layers on the CPU: does the N-th proposal leave those of N layers there and nothing else, is the
  * least N that fits the best one where the CPU is slow, and do searches move the experts of a layer at once? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/loop.h"
 #include "search/groups/class_groups.h"
@@ -13,7 +8,6 @@
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 4 };
 
@@ -125,7 +119,7 @@ Test(experts_on_cpu, of_a_model_without_them_are_none)
 {
     int                warnings = 0;
     emp_owned_decision d[2] = {0};
-    task               dense = {0};
+    OWN_TASK           dense = {0};
 
     task_create(&dense, "rnnlm:steps=1", "k40x2", "tf-r1.3");
     cr_expect_not(emp_has_experts(dense.graph));
@@ -137,7 +131,6 @@ Test(experts_on_cpu, of_a_model_without_them_are_none)
                  &dense, d, 1);
     cr_expect_eq(warnings, 1);
     emp_decision_clear(&d[0]);
-    task_destroy(&dense);
 }
 
 /* Among all moves that searches draw from, one takes the experts of layer 2 to the CPU and nothing else, and one takes
@@ -146,10 +139,10 @@ Test(experts_on_cpu, move_at_once)
 {
     const emp_move_options options = {
         .kind = EMP_MOVES_GROUPS, .groups = EMP_MOVES_ALL, .coarsest = 8, .finest = 16};
-    emp_moves      moves;
-    const size_t   bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
-    emp_device_id *device = emp_calloc(1, bytes);
-    bool           is_found = false;
+    OWN(emp_moves_clear) emp_moves moves;
+    const size_t                bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
+    OWN_EMP_FREE emp_device_id *device = emp_calloc(1, bytes);
+    bool                        is_found = false;
 
     MUST(emp_moves_init(&moves, t.problem, &options, 1, &why));
     for (int64_t i = 0; i < emp_moves_count(&moves) && !is_found; i++) {
@@ -162,8 +155,6 @@ Test(experts_on_cpu, move_at_once)
         is_found = wrong == 0;
     }
     cr_expect(is_found, "no move of %d", (int)emp_moves_count(&moves));
-    emp_moves_clear(&moves);
-    emp_free(device);
 }
 
 Test(experts_on_cpu, are_told_by_names)

@@ -2,30 +2,23 @@
 /* Placements that lack memory, on machines as small as that takes: repaired ones fit and
  * add no more traffic than they must, those that fit stay as they are, and what cannot be
  * repaired is said in a sentence. */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/partitioners/memory_repair.h"
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { TENSOR_BYTES = 256 };
 
 static emp_sim_result simulate(const task *t)
 {
-    emp_sim       *sim = NULL;
+    OWN_SIM        sim = NULL;
     emp_sim_result result;
 
     MUST(emp_sim_create(&sim, t->problem, NULL));
     MUST(emp_sim_run(sim, t->device_of_op, &result, NULL));
-    emp_sim_destroy(sim);
     return result;
 }
 
-/* GPUs with memory for so many tensors. */
 static void limit_gpus(task *t, int first, int second)
 {
     t->machine->device[1].memory_bytes = first * TENSOR_BYTES;
@@ -84,14 +77,13 @@ Test(memory_repair, leaves_alone_what_fits)
                            {.device = 2, .input_count = 1, .input = {0}},
                            {.device = 0, .input_count = 2, .input = {0, 1}}};
     emp_runtime   runtime = tiny_serial();
-    task          t;
+    OWN_TASK      t;
     emp_device_id before[3];
 
     task_create_tiny(&t, ops, 3, &runtime);
     memcpy(before, t.device_of_op, sizeof before);
     MUST(repair(&t, NULL));
     cr_expect_eq(memcmp(before, t.device_of_op, sizeof before), 0);
-    task_destroy(&t);
 }
 
 /* Two variables on the first GPU, of which one is read on the other: that one goes, as its
@@ -103,7 +95,7 @@ Test(memory_repair, moves_first_what_adds_least_traffic)
                            {.device = 1, .input_count = 1, .input = {0}},
                            {.device = 2, .input_count = 1, .input = {1}}};
     emp_runtime   runtime = tiny_serial();
-    task          t;
+    OWN_TASK      t;
 
     task_create_tiny(&t, ops, 4, &runtime);
     limit_gpus(&t, 2, 8);
@@ -113,13 +105,12 @@ Test(memory_repair, moves_first_what_adds_least_traffic)
     cr_expect_eq(t.device_of_op[0], 1);
     cr_expect_eq(t.device_of_op[1], 2);
     cr_expect_eq(simulate(&t).traffic_bytes, 0);
-    task_destroy(&t);
 }
 
 Test(memory_repair, takes_the_cpu_where_no_gpu_has_room)
 {
     emp_runtime runtime = tiny_serial();
-    task        t;
+    OWN_TASK    t;
     int         count[3] = {0};
 
     task_create_tiny(&t, variables, 4, &runtime);
@@ -130,29 +121,26 @@ Test(memory_repair, takes_the_cpu_where_no_gpu_has_room)
     cr_expect_eq(count[1], 2);
     cr_expect_eq(count[2], 1);
     cr_expect_eq(count[0], 1);
-    task_destroy(&t);
 }
 
 Test(memory_repair, says_what_is_missing_when_nothing_helps)
 {
     emp_runtime runtime = tiny_serial();
-    task        t;
+    OWN_TASK    t;
 
     task_create_tiny(&t, variables, 4, &runtime);
     limit_gpus(&t, 1, 1);
     t.machine->device[0].memory_bytes = TENSOR_BYTES;
     MUST_FAIL(repair(&t, &why), EMP_EINFEASIBLE, "256 B missing on gpu:0");
     for (int op = 0; op < 4; op++) cr_expect_eq(t.device_of_op[op], 1, "as it was");
-    task_destroy(&t);
 }
 
 Test(memory_repair, survives_every_allocation_failure)
 {
     emp_runtime runtime = tiny_serial();
-    task        t;
+    OWN_TASK    t;
 
     task_create_tiny(&t, variables, 4, &runtime);
     limit_gpus(&t, 1, 4);
     SURVIVES_EVERY_ALLOCATION_FAILURE(repair(&t, NULL), );
-    task_destroy(&t);
 }

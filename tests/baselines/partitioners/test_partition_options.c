@@ -2,22 +2,12 @@
 /* The meaning of the options of graph partitioners: the architecture that Scotch is given, METIS's
  * two constraints, what ops cost and how strong devices count; and that equal seeds give equal
  * placements with all of them. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <scotch.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/methods.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"
-
-/* ---- Scotch's architecture --------------------------------------------------------- */
 
 /* A CPU with a twentieth of a GPU's power, and two pairs of GPUs. 1 MiB takes 105 us within a
  * pair (10 GB/s), 525 us between pairs (2 GB/s, 0.7 us latency) and 2100 us to the CPU. */
@@ -37,43 +27,11 @@ static fixture *create_machine(void)
     return f;
 }
 
-/* Scotch's view of the architecture that it has read. */
-Test(scotch_arch, is_read_back_by_scotch)
-{
-    fixture             *f = create_machine();
-    emp_partition_target target;
-    char        text[EMP_SCOTCH_ARCH_BYTES] = "", saved[EMP_SCOTCH_ARCH_BYTES] = "";
-    SCOTCH_Arch arch;
-    int         parts, version, vertices, power, part, at = 0;
-
-    MUST(emp_partition_target_init(&target, f->machine, false, "x", NULL));
-    FILE *file = fmemopen(text, sizeof text, "w");
-    emp_scotch_arch_write(&target, file);
-    fclose(file);
-    file = fmemopen(text, strlen(text), "r");
-    cr_assert_eq(SCOTCH_archInit(&arch), 0);
-    cr_assert_eq(SCOTCH_archLoad(&arch, file), 0);
-    fclose(file);
-    cr_expect_eq(SCOTCH_archSize(&arch), 4);
-    file = fmemopen(saved, sizeof saved, "w");
-    cr_assert_eq(SCOTCH_archSave(&arch, file), 0);
-    fclose(file);
-    SCOTCH_archExit(&arch);
-    /* saved as "deco 1": all domains with sizes and weights, then all their distances */
-    cr_assert_eq(sscanf(saved, "deco %d %d %d%n", &version, &parts, &vertices, &at), 3,
-                 "%s", saved);
-    cr_expect_eq(parts, 4);
-    cr_assert_eq(sscanf(saved + at, "%d %*d %d", &part, &power), 2);
-    cr_expect_eq(power, 400,
-                 "the whole machine is four times as strong as the strongest");
-    fixture_destroy(f);
-}
-
 /* Edges that must cross keep off the slow border between the pairs; where all distances are 1 it
  * need not. */
 Test(scotch, complete_architecture_knows_no_slow_links)
 {
-    fixture      *f = create_machine();
+    OWN_FIXTURE   f = create_machine();
     emp_device_id machine[FIXTURE_MAX_OPS], complete[FIXTURE_MAX_OPS];
     int32_t       slow[2] = {0, 0};
 
@@ -92,15 +50,12 @@ Test(scotch, complete_architecture_knows_no_slow_links)
     }
     cr_expect_lt(slow[0], slow[1], "%d edges over slow links, %d when they are as others",
                  slow[0], slow[1]);
-    fixture_destroy(f);
 }
-
-/* ---- METIS's constraints ----------------------------------------------------------- */
 
 Test(partition_graph, memory_is_variables_and_all_outputs)
 {
-    fixture *f = fixture_create(2);
-    int32_t  memory[2];
+    OWN_FIXTURE f = fixture_create(2);
+    int32_t     memory[2];
 
     fixture_op(f, NULL, 30);
     fixture_op(f, NULL, 7);
@@ -114,10 +69,7 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
     cr_expect_eq(memory[0], 1 + 30 + 5 + 100);
     cr_expect_eq(memory[1], 1 + 7);
     emp_partition_graph_destroy(g);
-    fixture_destroy(f);
 }
-
-/* ---- costs and powers -------------------------------------------------------------- */
 
 /* Three ops of 1, 2 and 5 ms, 8, 1 and 1 GFLOP; the last can only run on the CPU, in 4 ms. */
 static fixture *create_three_ops(void)
@@ -138,7 +90,7 @@ static fixture *create_three_ops(void)
 /* Ops that both can run take 3 ms on the GPU and 8 on the CPU. */
 Test(partition_graph, measured_power_is_the_speed_on_the_ops)
 {
-    fixture             *f = create_three_ops();
+    OWN_FIXTURE          f = create_three_ops();
     const emp_problem   *problem = fixture_problem(f);
     emp_partition_params params = {.with_cpu = true, .power = EMP_POWER_MEASURED};
     emp_partition_target target;
@@ -152,10 +104,7 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
     MUST(emp_partition_graph_create_with(&g, problem, &params, NULL));
     cr_expect_float_eq((double)(g->load[2] - 1) / (g->load[0] - 1), 4 * 0.375, 1e-5);
     emp_partition_graph_destroy(g);
-    fixture_destroy(f);
 }
-
-/* ---- all options ------------------------------------------------------------------- */
 
 Test(partition_options, keep_placements_a_function_of_the_seed)
 {
@@ -177,7 +126,7 @@ Test(partition_options, keep_placements_a_function_of_the_seed)
                                            {"acyclic", "units=classes"},
                                            {"acyclic", "imbalance=0"},
                                            {"acyclic", "costs=flops"}};
-    fixture                 *f = create_machine();
+    OWN_FIXTURE              f = create_machine();
     emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
 
     for (int32_t i = 0; i < 120; i++) {
@@ -198,10 +147,7 @@ Test(partition_options, keep_placements_a_function_of_the_seed)
         cr_expect_eq(memcmp(device, again, (size_t)f->op_count * sizeof *device), 0,
                      "%s, %s", cases[i][0], cases[i][1]);
     }
-    fixture_destroy(f);
 }
-
-/* ---- empty parts of METIS ----------------------------------------------------------- */
 
 static void keep_sentence(void *context, const char *sentence)
 {
@@ -244,8 +190,8 @@ Test(metis, parts_beside_a_heavy_op_are_empty_with_a_warning)
     static const char *const options[] = {"strategy=recursive", "strategy=kway"};
 
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        fixture *f = fixture_create(4);
-        char     sentence[256];
+        OWN_FIXTURE f = fixture_create(4);
+        char        sentence[256];
         for (int32_t op = 0; op < 16; op++) {
             fixture_op(f, NULL, 1000);
             if (op > 0) fixture_edge(f, op - 1, op);
@@ -255,6 +201,5 @@ Test(metis, parts_beside_a_heavy_op_are_empty_with_a_warning)
         place_by_metis(f, options[i], sentence);
         cr_expect_not_null(strstr(sentence, " without ops: its cut has "), "%s: %s",
                            options[i], sentence);
-        fixture_destroy(f);
     }
 }

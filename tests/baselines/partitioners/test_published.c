@@ -3,14 +3,8 @@
  * authors' programs compute for the splits of experts, is the best contiguous split theirs, and
  * does local search end below it? Two instances are written from facts (tests/data); with
  * EMP_PEERS=1 all are the published files. */
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/placement.h"
@@ -99,7 +93,6 @@ static int32_t read_instances(instance *in)
     return count;
 }
 
-/* false: the instance is not among the facts */
 static bool enter(world *w, const instance *in)
 {
     if (!fact_is_peer() && !write_instance(in->name)) return false;
@@ -119,7 +112,6 @@ static void leave(world *w)
     task_destroy(&w->t);
 }
 
-/* The max load of a placement that must fit, in milliseconds. */
 static double max_load_ms(world *w)
 {
     emp_sim_result r;
@@ -130,7 +122,6 @@ static double max_load_ms(world *w)
     return (double)r.step_time_ns * 1e-6;
 }
 
-/* Equal in the six digits that are published. */
 static void expect_ms(double got_ms, double published_ms, const char *name)
 {
     double digit_ms = pow(10.0, floor(log10(published_ms)) - 5.0);

@@ -2,11 +2,6 @@
 /* DOPPLER's teacher: is each of its schedules one that the rule permits, does it draw what the
  * rule leaves open, does it know stated messages, and does it have the known medians on DOPPLER's
  * own graphs? */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
 #include "sim/engine/sim.h"
@@ -33,14 +28,13 @@ Test(critical_path, every_schedule_is_permitted_by_the_plain_rule)
     int32_t           stuck = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        emp_list_schedule s = {0};
+        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
         hand_tasks_draw(&h, seed);
         emp_status st = schedule(&s, &h.graph, seed);
         cr_assert(st == EMP_OK || st == EMP_EINFEASIBLE);
         cr_assert(plain_critical_path_permits(&p, &h, s.device_of_task, s.start_ns),
                   "seed %d", (int)seed);
         stuck += st != EMP_OK;
-        emp_list_schedule_clear(&s);
     }
     cr_expect(stuck > 10 && stuck < SEEDS / 2, "%d had no room", stuck);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -57,10 +51,9 @@ Test(critical_path, ties_are_drawn)
     hand_tasks_init(&h, 3, 3, time);
     hand_tasks_finish(&h);
     for (uint64_t seed = 0; seed < TRIES; seed++) {
-        emp_list_schedule s = {0};
+        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
         MUST(schedule(&s, &h.graph, seed));
         count[s.device_of_task[0] + 3 * s.device_of_task[1] + 9 * s.device_of_task[2]]++;
-        emp_list_schedule_clear(&s);
     }
     for (int i = 0; i < WAYS; i++) {
         if (count[i] == 0) continue;
@@ -74,9 +67,9 @@ Test(critical_path, ties_are_drawn)
  * first takes what is stated, 7 ns, and one with the second 2 ns: the third goes to the first. */
 Test(critical_path, stated_messages_take_what_they_state)
 {
-    static const int  time[6] = {5, 5, 5, 5, 3, 3};
-    static hand_tasks h;
-    emp_list_schedule s = {0};
+    static const int                               time[6] = {5, 5, 5, 5, 3, 3};
+    static hand_tasks                              h;
+    OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
 
     hand_tasks_init(&h, 3, 2, time);
     hand_tasks_tensor(&h, 0, 1000, 1 << 2);
@@ -88,7 +81,6 @@ Test(critical_path, stated_messages_take_what_they_state)
     cr_expect_neq(s.device_of_task[0], s.device_of_task[1]);
     cr_expect_eq(s.device_of_task[2], s.device_of_task[0]);
     cr_expect_eq(s.start_ns[2], 5 + 2);
-    emp_list_schedule_clear(&s);
 }
 
 /* Stated times of messages count under the rules of single messages, and under no others. */
@@ -100,18 +92,15 @@ Test(critical_path, messages_are_stated_where_the_rules_have_them)
     const char *const runtime[2] = {"edges", "ideal"};
 
     for (int i = 0; i < 2; i++) {
-        task            t = {0};
+        OWN_TASK        t = {0};
         emp_task_graph *graph = NULL;
         task_create_stated(&t, op, 2, &edge, 1, 1, 2, 1 << 20, runtime[i]);
         MUST(emp_task_graph_create(&graph, t.problem, EMP_TASKS_OPS, NULL));
         cr_assert_eq(graph->tensor_count, 1);
         cr_expect_eq(graph->tensor[0].stated_ns, i == 0 ? 4000 : -1);
         emp_task_graph_destroy(graph);
-        task_destroy(&t);
     }
 }
-
-/* ---- DOPPLER's graphs ---- */
 
 static int by_size(const void *left, const void *right)
 {
@@ -137,14 +126,13 @@ static double step_ms(emp_sim *sim, const emp_problem *problem, uint64_t seed,
 
 static double median_ms(const emp_problem *problem, const char *options)
 {
-    emp_sim *sim = NULL;
-    double   ms[DRAWS];
+    OWN_SIM sim = NULL;
+    double  ms[DRAWS];
 
     MUST(emp_sim_create(&sim, problem, NULL));
     for (uint64_t seed = 0; seed < DRAWS; seed++)
         ms[seed] = step_ms(sim, problem, seed + 1, options);
     qsort(ms, DRAWS, sizeof *ms, by_size);
-    emp_sim_destroy(sim);
     return (ms[DRAWS / 2 - 1] + ms[DRAWS / 2]) / 2;
 }
 
@@ -164,7 +152,7 @@ Test(published_graphs, medians_are_the_known_ones)
                  {"8gpu_full_transformer", 8, 273.4}};
 
     for (size_t i = 0; i < sizeof graph / sizeof *graph; i++) {
-        task t;
+        OWN_TASK t;
         fact_create_instance(&t, fact_peer_path("graphs/doppler", graph[i].file, ".txt"),
                              graph[i].devices, NULL);
         double ms = median_ms(t.problem, "waits=0");
@@ -172,6 +160,5 @@ Test(published_graphs, medians_are_the_known_ones)
                            graph[i].file, ms);
         cr_log_warn("%s: %g ms, with waits %g ms", graph[i].file, ms,
                     median_ms(t.problem, NULL));
-        task_destroy(&t);
     }
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The list schedulers against plain ones, against the examples of their papers, and the
  * linear program of m-SCT against a proof by its dual. */
-#include <criterion/criterion.h>
 #include <glpk.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "baselines/schedulers/list_schedule.h"
 #include "tests/baselines/schedulers/plain_list.h"
 #include "tests/support/status.h"
@@ -43,14 +39,13 @@ static void compare(emp_list_scheduler *scheduler,
     int32_t           stuck = 0, checked = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        emp_list_schedule s = {0};
+        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
         hand_tasks_draw(&h, seed);
         emp_status st = schedule(&s, &h, scheduler, &why);
         plain(&p, &h);
         expect_same(&s, st, &p, method, seed);
         stuck += p.is_stuck;
         checked++;
-        emp_list_schedule_clear(&s);
     }
     cr_expect_eq(checked, SEEDS);
     if (has_memory) cr_expect(stuck > 10 && stuck < SEEDS / 2, "%d had no room", stuck);
@@ -117,8 +112,8 @@ Test(list_schedule, any_favourites_are_respected_as_the_plain_loop_does)
     int32_t           changed = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        emp_list_schedule s = {0};
-        int               favourite[HAND_TASKS];
+        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
+        int                                            favourite[HAND_TASKS];
         hand_tasks_draw(&h, seed);
         free_tasks(&h);
         for (int i = 0; i < HAND_TASKS; i++) favourite[i] = -1;
@@ -130,7 +125,6 @@ Test(list_schedule, any_favourites_are_respected_as_the_plain_loop_does)
         plain_baechi(&without, &h, NULL);
         expect_same(&s, st, &p, "favourites", seed);
         changed += memcmp(p.start, without.start, sizeof p.start) != 0;
-        emp_list_schedule_clear(&s);
     }
     cr_expect_gt(changed, SEEDS / 10, "favourites matter in %d", changed);
 }
@@ -153,12 +147,10 @@ static void make_example(hand_tasks *h, const int *time, const example_edge *edg
 
 static emp_time_ns makespan_of(const hand_tasks *h, emp_list_scheduler *scheduler)
 {
-    emp_list_schedule s = {0};
+    OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
 
     MUST(schedule(&s, h, scheduler, NULL));
-    emp_time_ns makespan = s.makespan_ns;
-    emp_list_schedule_clear(&s);
-    return makespan;
+    return s.makespan_ns;
 }
 
 /* Topcuoglu et al. 2002, figures 2 and 3. */
@@ -172,7 +164,7 @@ Test(list_schedule, heft_has_the_makespan_of_its_paper)
                                         {4, 8, 27},  {4, 9, 23},  {5, 9, 13}, {6, 8, 15},
                                         {7, 10, 17}, {8, 10, 11}, {9, 10, 13}};
     static hand_tasks         h;
-    emp_list_schedule         s = {0};
+    OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
 
     make_example(&h, time, edge, sizeof edge / sizeof *edge);
     MUST(schedule(&s, &h, emp_schedule_heft, NULL));
@@ -180,7 +172,6 @@ Test(list_schedule, heft_has_the_makespan_of_its_paper)
     const int device[10] = {2, 0, 2, 1, 2, 1, 2, 0, 1, 1};
     for (int v = 0; v < 10; v++)
         cr_expect_eq(s.device_of_task[v], device[v], "task %d", v + 1);
-    emp_list_schedule_clear(&s);
 }
 
 /* Arabnejad and Barbosa 2014, figures 1 and 3: PEFT 122, HEFT 133. */
@@ -221,13 +212,11 @@ Test(list_schedule, what_fits_nowhere_is_said_in_one_sentence)
     emp_list_schedule_clear(&s);
 }
 
-/* ---- the linear program ---- */
-
 /* Both solutions must be feasible, and as good as each other: then both are best. */
 static void expect_certificate(const hand_tasks *h, uint64_t seed)
 {
-    const emp_task_graph *t = &h->graph;
-    emp_sct_solution      s;
+    const emp_task_graph                        *t = &h->graph;
+    OWN(emp_sct_solution_clear) emp_sct_solution s;
     double readers[HAND_TASKS] = {0}, producers[HAND_TASKS] = {0}, flow[HAND_TASKS] = {0};
     double x_readers[HAND_TASKS] = {0}, x_producers[HAND_TASKS] = {0};
     double bound = 0.0, ends = 0.0, slack = 1e-6;
@@ -259,7 +248,6 @@ static void expect_certificate(const hand_tasks *h, uint64_t seed)
     cr_expect_lt(ends, 1 + slack);
     cr_expect_float_eq(bound, s.makespan_ns, 1e-5, "seed %d: proved %g of %g", (int)seed,
                        bound, s.makespan_ns);
-    emp_sct_solution_clear(&s);
 }
 
 Test(sct_lp, is_as_good_as_its_dual_proves)
@@ -289,8 +277,6 @@ Test(sct_lp, what_stops_glpk_is_an_error)
     emp_sct_solution_clear(&s);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- memory runs out ---- */
 
 Test(list_schedule, every_failed_allocation_is_reported)
 {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The view of list schedulers on a problem: examples by hand, and properties of any graph. */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/schedulers/task_graph.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
+
+EMP_OWNS(emp_task_graph, emp_task_graph_destroy)
+#define OWN_TASK_GRAPH EMP_OWNER(emp_task_graph)
 
 static emp_task_graph *create(const emp_problem *problem, emp_task_units units)
 {
@@ -38,8 +36,8 @@ static fixture *create_diamond(void)
 
 Test(task_graph, ops_are_tasks_as_they_are)
 {
-    fixture        *f = create_diamond();
-    emp_task_graph *t = create(fixture_problem(f), EMP_TASKS_OPS);
+    OWN_FIXTURE    f = create_diamond();
+    OWN_TASK_GRAPH t = create(fixture_problem(f), EMP_TASKS_OPS);
 
     cr_assert_eq(t->task_count, 5);
     cr_assert_eq(t->tensor_count, 4,
@@ -63,16 +61,14 @@ Test(task_graph, ops_are_tasks_as_they_are)
     cr_expect_eq(t->devices_of_pin[t->pin_of_task[0]], 7);
     cr_expect_eq(t->time_ns[3 * 1 + 0], 4000000);
     cr_expect_eq(t->time_ns[3 * 1 + 2], 9, "issue takes longer than the kernel");
-    emp_task_graph_destroy(t);
-    fixture_destroy(f);
 }
 
 /* All that may use a GPU flows into op 3: one group, and the diamond is one task, in which
  * op 3 holds most: 2000 + 3000 in, 4000 out, 11. The CPU's op stays apart. */
 Test(task_graph, a_diamond_is_fused)
 {
-    fixture        *f = create_diamond();
-    emp_task_graph *t = create(fixture_problem(f), EMP_TASKS_FUSED);
+    OWN_FIXTURE    f = create_diamond();
+    OWN_TASK_GRAPH t = create(fixture_problem(f), EMP_TASKS_FUSED);
 
     cr_assert_eq(t->task_count, 2);
     for (int32_t op = 0; op < 5; op++) cr_expect_eq(t->task_of_op[op], op == 4);
@@ -83,28 +79,24 @@ Test(task_graph, a_diamond_is_fused)
     cr_expect_eq(t->time_ns[0], 4 * 4000000);
     cr_expect_eq(t->time_ns[1], 3 * 1000000 + 9);
     cr_expect_eq(t->tensor_count, 1, "the control edge");
-    emp_task_graph_destroy(t);
-    fixture_destroy(f);
 }
 
 Test(task_graph, gpus_alone_where_there_are_kernels)
 {
-    fixture        *f = create_diamond();
-    emp_task_graph *t = create(fixture_problem(f), EMP_TASKS_GPU_OPS);
+    OWN_FIXTURE    f = create_diamond();
+    OWN_TASK_GRAPH t = create(fixture_problem(f), EMP_TASKS_GPU_OPS);
 
     cr_assert_eq(t->task_count, 5);
     for (int32_t op = 0; op < 5; op++)
         cr_expect_eq(t->devices_of_pin[t->pin_of_task[op]], op == 4 ? 1 : 6);
-    emp_task_graph_destroy(t);
-    fixture_destroy(f);
 }
 
 /* An output that is a variable's buffer takes nothing where the variable is. */
 Test(task_graph, what_is_read_of_a_variable_takes_no_memory_at_home)
 {
-    fixture  *f = fixture_create(1);
-    emp_op_id variable = fixture_op(f, NULL, 0), read = fixture_op(f, NULL, 800);
-    emp_op_id user = fixture_op(f, NULL, 8);
+    OWN_FIXTURE f = fixture_create(1);
+    emp_op_id   variable = fixture_op(f, NULL, 0), read = fixture_op(f, NULL, 800);
+    emp_op_id   user = fixture_op(f, NULL, 8);
 
     f->tensor[variable].is_ref = true;
     f->op[variable].persistent_bytes = 800;
@@ -113,12 +105,10 @@ Test(task_graph, what_is_read_of_a_variable_takes_no_memory_at_home)
     fixture_colocate(f, read, variable);
     fixture_edge(f, variable, read);
     fixture_edge(f, read, user);
-    emp_task_graph *t = create(fixture_problem(f), EMP_TASKS_OPS);
+    OWN_TASK_GRAPH t = create(fixture_problem(f), EMP_TASKS_OPS);
     cr_expect_eq(t->tensor[1].home_bytes, 0);
     cr_expect_eq(t->tensor[1].copy_bytes, 800);
     cr_expect_eq(t->pin_of_task[0], t->pin_of_task[1]);
-    emp_task_graph_destroy(t);
-    fixture_destroy(f);
 }
 
 /* Random ops in random classes, one in eight on the CPU. */
@@ -173,9 +163,9 @@ Test(task_graph, any_graph_is_fused_without_cycles_and_to_the_end)
     int32_t fused = 0;
 
     for (uint32_t seed = 0; seed < 200; seed++) {
-        fixture           *f = create_random(seed);
+        OWN_FIXTURE        f = create_random(seed);
         const emp_problem *problem = fixture_problem(f);
-        emp_task_graph    *t = create(problem, EMP_TASKS_FUSED);
+        OWN_TASK_GRAPH     t = create(problem, EMP_TASKS_FUSED);
         emp_time_ns        total = 0;
         int32_t            live = 0;
         for (emp_op_id op = 0; op < 60; op++) {
@@ -190,24 +180,6 @@ Test(task_graph, any_graph_is_fused_without_cycles_and_to_the_end)
         cr_expect_eq(total, live * INT64_C(1000000), "every op is in one task");
         expect_fused(t);
         fused += live - t->task_count;
-        emp_task_graph_destroy(t);
-        fixture_destroy(f);
     }
     cr_expect_gt(fused, 1000);
-}
-
-Test(task_graph, every_failed_allocation_is_reported)
-{
-    fixture           *f = create_random(3);
-    const emp_problem *problem = fixture_problem(f);
-    emp_task_graph    *t = NULL;
-
-    for (int units = EMP_TASKS_OPS; units <= EMP_TASKS_FUSED; units++) {
-        SURVIVES_EVERY_ALLOCATION_FAILURE(
-            emp_task_graph_create(&t, problem, (emp_task_units)units, NULL),
-            cr_assert_null(t));
-        emp_task_graph_destroy(t);
-        t = NULL;
-    }
-    fixture_destroy(f);
 }

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The search over groups on two levels: does it find what a score asks for, and keep away from what does not fit? */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
-#include "tests/support/status.h"
 
 enum { OPS = 20, BATCH = 8, CLIQUE_OPS = 5 };
 
@@ -120,8 +115,8 @@ Test(ce, goes_from_coarse_to_fine_where_it_was_best)
 
 Test(ce, learns_nothing_from_what_does_not_fit)
 {
-    fixture *f = lonely_ops(2);
-    search   s = {0}, fresh = {0};
+    OWN_FIXTURE f = lonely_ops(2);
+    search      s = {0}, fresh = {0};
 
     start(&s, fixture_problem(f), 1, "start_samples=80,coarse=64");
     start(&fresh, f->problem, 1, "start_samples=1000000,coarse=64");
@@ -136,5 +131,4 @@ Test(ce, learns_nothing_from_what_does_not_fit)
     }
     emp_method_destroy(&emp_method_ce, s.state);
     emp_method_destroy(&emp_method_ce, fresh.state);
-    fixture_destroy(f);
 }

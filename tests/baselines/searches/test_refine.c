@@ -2,12 +2,6 @@
 /* Is each sample of the refinement the best placement with one group on another device, which was
  * not proposed before? Do starts end when they should, and do blame and estimates decide what is
  * moved? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
 #include "sim/engine/sim.h"
@@ -16,8 +10,12 @@
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
-#include "tests/support/survive.h"
+
+static void release_state(void **state)
+{
+    emp_method_destroy(&emp_method_refine, *state);
+}
+#define OWN_STATE OWN(release_state) void *
 
 enum { SAMPLES = 8 };
 
@@ -71,7 +69,6 @@ static int32_t ask(void *state)
     return method_ask(&emp_method_refine, state, proposal, SAMPLES);
 }
 
-/* Tells that the samples take so many seconds. */
 static void tell(void *state, const double *step_time_s, int32_t count)
 {
     emp_score score[SAMPLES];
@@ -116,7 +113,7 @@ static bool is_move(const emp_device_id *device)
 Test(refine, may_begin_where_another_method_ends)
 {
     const emp_score score = {.step_time_s = 50.0, .is_feasible = true};
-    void           *state = create(BLIND);
+    OWN_STATE       state = create(BLIND);
 
     for (emp_op_id op = 0; op < graph->op_count; op++) here[op] = 1;
     emp_refine_begin_at(state, here, &score);
@@ -125,7 +122,6 @@ Test(refine, may_begin_where_another_method_ends)
     for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]), "sample %d", k);
     tell_all(state, 60.0, SAMPLES);
     cr_expect_eq(method_metric(&emp_method_refine, state, "best_cost_s"), 50.0);
-    emp_method_destroy(&emp_method_refine, state);
 }
 
 /* The third sample of a batch is the fastest so far, and where all go on from. */
@@ -134,7 +130,7 @@ Test(refine, samples_are_the_best_in_which_one_group_has_moved)
     const char *const options[] = {BLIND, SMALL};
 
     for (int i = 0; i < 2; i++) {
-        void *state = start(options[i]);
+        OWN_STATE state = start(options[i]);
         for (int u = 0; u < 15; u++) {
             double time_s[SAMPLES];
             cr_assert_eq(ask(state), SAMPLES);
@@ -146,7 +142,6 @@ Test(refine, samples_are_the_best_in_which_one_group_has_moved)
             memcpy(here, candidate[2], bytes);
             tell(state, time_s, SAMPLES);
         }
-        emp_method_destroy(&emp_method_refine, state);
     }
 }
 
@@ -154,9 +149,9 @@ Test(refine, samples_are_the_best_in_which_one_group_has_moved)
 Test(refine, nothing_that_is_remembered_is_proposed_again)
 {
     enum { BATCHES = 20, ALL = BATCHES * SAMPLES };
-    emp_device_id *seen = malloc(ALL * bytes);
-    void          *state = start(BLIND);
-    int            again = 0;
+    OWN_FREE emp_device_id *seen = malloc(ALL * bytes);
+    OWN_STATE               state = start(BLIND);
+    int                     again = 0;
 
     for (int n = 0; n < ALL; n++) {
         if (n % SAMPLES == 0) cr_assert_eq(ask(state), SAMPLES);
@@ -167,16 +162,14 @@ Test(refine, nothing_that_is_remembered_is_proposed_again)
         if (n % SAMPLES == SAMPLES - 1) tell_all(state, 200.0, SAMPLES);
     }
     cr_expect_leq(again, 2, "%d of %d again", again, (int)ALL);
-    free(seen);
-    emp_method_destroy(&emp_method_refine, state);
 }
 
 /* Two starts of two batches, each begun by a placement that comes by itself; in the end the best of
  * both, which the first start has found. */
 Test(refine, the_best_of_all_starts_is_refined_to_the_end)
 {
-    void          *state = start(BLIND ",starts=2,start_samples=16");
-    emp_device_id *best = malloc(bytes);
+    OWN_STATE               state = start(BLIND ",starts=2,start_samples=16");
+    OWN_FREE emp_device_id *best = malloc(bytes);
 
     cr_assert_eq(ask(state), SAMPLES);
     memcpy(best, candidate[5], bytes);
@@ -201,8 +194,6 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
         cr_expect_eq(method_metric(&emp_method_refine, state, "stage"), 2.0);
         cr_expect_eq(method_metric(&emp_method_refine, state, "here_s"), 1.0);
     }
-    free(best);
-    emp_method_destroy(&emp_method_refine, state);
 }
 
 /* ---- what the simulator says ---- */
@@ -252,7 +243,7 @@ static double mean_estimate(const char *options)
     enum { BATCHES = 5 };
     emp_surrogate *surrogate = NULL;
     double         sum = 0.0, estimate_s[SAMPLES];
-    void          *state = start(options);
+    OWN_STATE      state = start(options);
 
     MUST(emp_surrogate_create(&surrogate, problem, EMP_SURROGATE_SCALAR, NULL));
     for (int u = 0; u < BATCHES; u++) {
@@ -262,7 +253,6 @@ static double mean_estimate(const char *options)
         for (int k = 0; k < SAMPLES; k++) sum += estimate_s[k];
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_method_destroy(&emp_method_refine, state);
     emp_surrogate_destroy(surrogate);
     return sum / (BATCHES * SAMPLES);
 }
@@ -283,19 +273,18 @@ TestSuite(refine_rules, .fini = tear_down);
 Test(refine_rules, others_are_refined_without_a_guide)
 {
     create_problem("msr-load");
-    void *state = start(SMALL);
+    OWN_STATE state = start(SMALL);
     for (int u = 0; u < 20; u++) {
         cr_assert_eq(ask(state), SAMPLES);
         for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]));
         tell_all(state, 200.0, SAMPLES);
     }
-    emp_method_destroy(&emp_method_refine, state);
 }
 
 /* Ops that only a CPU can run have one place on a machine of one host. */
 Test(refine_nothing, what_cannot_be_moved_is_refused)
 {
-    fixture                *f = fixture_create(2);
+    OWN_FIXTURE             f = fixture_create(2);
     const emp_method_params params = {.options = SMALL};
     void                   *state = NULL;
 
@@ -305,16 +294,13 @@ Test(refine_nothing, what_cannot_be_moved_is_refused)
         emp_method_create(&state, &emp_method_refine, fixture_problem(f), &params, &why),
         EMP_EUNSUPPORTED, "");
     cr_expect_null(state);
-    fixture_destroy(f);
 }
-
-/* ---- allocation failures ---- */
 
 Test(refine, survives_every_allocation_failure)
 {
     const emp_method_params params = {
         .seed = 3, .options = "groups=names,coarsest=12,finest=12,cuts=1"};
-    void      *state = NULL;
+    OWN_STATE  state = NULL;
     int32_t    count;
     emp_status st = EMP_ENOMEM;
 
@@ -329,5 +315,4 @@ Test(refine, survives_every_allocation_failure)
         emp_mem_fail_after(-1);
         cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld", allowed);
     }
-    emp_method_destroy(&emp_method_refine, state);
 }

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Searches by moves and over groups: do they find what brute force finds, come out of
  * where nothing fits, keep to their formulas, and go on from a saved state? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/grouped.h"
 #include "baselines/searches/walk.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
-#include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { OPS = 8, DEVICES = 3, PLACEMENTS = 6561 /* 3 ^ 8 */ };
 
@@ -178,8 +171,6 @@ Test(search, finds_what_brute_force_finds)
     }
 }
 
-/* ---- what does not fit ---- */
-
 /* At most `room` ops fit on each device, and the fuller the faster. */
 static void score_by_room(search *s, int room, bool says_how_much)
 {
@@ -318,8 +309,6 @@ Test(search, annealing_cools_from_the_spread_of_its_first_moves)
     emp_method_destroy(s.method, s.state);
 }
 
-/* ---- local search ---- */
-
 /* Until a local optimum is left, no placement comes twice; each is a move away. */
 Test(search, local_tries_every_move_once_before_it_restarts)
 {
@@ -439,8 +428,6 @@ Test(search, post_refits_to_its_elite)
     emp_method_destroy(s.method, s.state);
 }
 
-/* ---- BRKGA ---- */
-
 enum { MEMBERS = 50, ELITE = 10, MUTANTS = 5, KEYS = OPS * DEVICES };
 
 static int find_key(const double *keys, int from, int to, int at, double key)
@@ -503,8 +490,6 @@ Test(search, brkga_breeds_elite_mutants_and_children)
     cr_expect_eq(s.count, MEMBERS - ELITE, "the elite is not scored again");
     emp_method_destroy(s.method, s.state);
 }
-
-/* ---- saved states ---- */
 
 static void copy_state(search *to, search *from)
 {

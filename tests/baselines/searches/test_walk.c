@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A walk by itself: are its samples one move away, and does it go on from its listed state? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "baselines/searches/walk.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 static task w;
 
@@ -88,13 +82,11 @@ Test(walk, goes_where_its_sample_was)
     static const int32_t decides[] = {0, EMP_DECIDES_ORDER, EMP_DECIDES_FUSION};
 
     for (int i = 0; i < 3; i++) {
-        emp_walk           walk;
-        emp_owned_decision candidate;
+        OWN(emp_walk_clear) emp_walk               walk;
+        OWN(emp_decision_clear) emp_owned_decision candidate;
         MUST(emp_decision_init(&candidate, w.graph->op_count, decides[i], NULL));
         begin(&walk, &candidate);
         take_steps(&walk, &candidate, 50);
-        emp_walk_clear(&walk);
-        emp_decision_clear(&candidate);
     }
 }
 

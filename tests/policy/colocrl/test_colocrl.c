@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does the placer give a group one device, read groups in the order that is asked for, and make the groups of its
  * options? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/colocrl/colocrl.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
@@ -43,7 +37,6 @@ static void *create(uint64_t seed, const char *options)
         (emp_method_params){.seed = seed, .threads = 1, .options = options});
 }
 
-/* One ask and tell of placements that run, and take 1 s. */
 static void update(void *state)
 {
     emp_score score[SAMPLES];
@@ -111,9 +104,9 @@ Test(colocrl, order_says_how_groups_are_read)
 /* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */
 Test(colocrl, ops_that_only_cpus_run_share_a_group)
 {
-    task    two;
-    void   *state = NULL;
-    int32_t count = 0;
+    OWN_TASK two;
+    void    *state = NULL;
+    int32_t  count = 0;
 
     hand_graph_begin(&two);
     two.machine->device[1].kind = EMP_DEVICE_CPU;
@@ -128,7 +121,6 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
     cr_expect_eq(agent->groups.steps, 3, "in, a, and one more");
     MUST(emp_method_colocrl.ask(state, candidates, SAMPLES, &count, &why));
     emp_method_destroy(&emp_method_colocrl, state);
-    task_destroy(&two);
 }
 
 static int32_t groups_with(const char *options)

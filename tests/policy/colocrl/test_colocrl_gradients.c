@@ -2,11 +2,6 @@
 /* Are two whole updates those of the stated method? Gradients of network and type embedding
  * come from central differences of the objective, rewards, baseline, clipping and Adam from
  * their formulas, all in the double build. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "policy/colocrl/colocrl.h"
 #include "search/groups/colocation_groups.h"
 #include "tests/policy/differences.h"
@@ -52,7 +47,6 @@ static void destroy_agent(void)
 
 TestSuite(colocrl_update, .init = create_agent, .fini = destroy_agent);
 
-/* sum of weight x log-probability, as a function of the parameters' values */
 static double objective(void)
 {
     double sum = 0.0;

@@ -7,7 +7,6 @@
 
 enum { H = PLAIN_WIDTH, G = H / 2, F = 5, MOST = PLAIN_OPS };
 
-/* A column over a set. */
 static void scale(double *x, int count, double equal)
 {
     double mean = 0.0, squares = 0.0;
@@ -41,7 +40,6 @@ static double leaky(double x) { return x > 0.0 ? x : 0.1 * x; }
 static double relu(double x) { return x > 0.0 ? x : 0.0; }
 static double logistic(double x) { return 1.0 / (1.0 + exp(-x)); }
 
-/* One output of x w + b. */
 static double affine(const emp_params *p, const char *w, const char *b, const double *x,
                      int inputs, int outputs, int k)
 {

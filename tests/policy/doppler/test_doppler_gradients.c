@@ -2,10 +2,6 @@
 /* Are whole updates of both stages those of the stated method? Objectives come from a plain
  * second implementation, gradients from central differences of these, rewards, baseline and Adam
  * from their formulas, all in the double build. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "policy/doppler/doppler.h"
 #include "policy/doppler/net.h"
 #include "tests/policy/differences.h"
@@ -66,9 +62,6 @@ static void destroy(void)
 
 TestSuite(doppler_update, .init = pose, .fini = destroy);
 
-/* ---- objectives, plainly ---- */
-
-/* The mean over episodes, as a function of the parameters' values. */
 static double objective(void)
 {
     double sum = 0.0;
@@ -101,8 +94,6 @@ static void expect_gradients(double sign)
         expect_gradient(p, gradient, sign, 2e-6 * largest);
     }
 }
-
-/* ---- tests ---- */
 
 Test(doppler_update, imitation_has_the_plain_gradients)
 {
@@ -175,46 +166,5 @@ Test(doppler_update, two_updates_follow_the_formulas)
         expect_block(&agent.net[0].params, &want[0], 1e-6, "selector");
         expect_block(&agent.net[1].params, &want[1], 1e-6, "placer");
         cr_expect_float_eq(agent.learner.baseline.value, sum / ran, 1e-12);
-    }
-}
-
-/* ---- columns scaled over a set ---- */
-
-enum { ROWS = 5, COLUMNS = 40, STRIDE = 43, EQUAL = 7 };
-
-static double x[ROWS * STRIDE], y[ROWS * STRIDE], r[ROWS * STRIDE], deviation[COLUMNS];
-
-static double scaled_sum(void)
-{
-    double sum = 0.0;
-
-    memcpy(y, x, sizeof y);
-    emp_zscore_forward(y, STRIDE, deviation, ROWS, COLUMNS);
-    for (int i = 0; i < ROWS * STRIDE; i++) sum += r[i] * y[i];
-    return sum;
-}
-
-/* Column EQUAL is all the same, and what is behind the columns stays as it is. */
-Test(zscore, gradients_are_those_of_differences)
-{
-    static double dx[ROWS * STRIDE], want[ROWS * STRIDE];
-
-    fill(x, ROWS * STRIDE, 3);
-    fill(r, ROWS * STRIDE, 4);
-    for (int i = 0; i < ROWS * STRIDE; i++) {
-        if (i % STRIDE == EQUAL) x[i] = 0.25;
-        if (i % STRIDE >= COLUMNS) r[i] = 0.0;
-    }
-    differentiate(want, x, ROWS * STRIDE, STEP, scaled_sum);
-    scaled_sum();
-    memcpy(dx, r, sizeof dx);
-    emp_zscore_backward(dx, y, STRIDE, deviation, ROWS, COLUMNS);
-    for (int i = 0; i < ROWS * STRIDE; i++) {
-        const int column = i % STRIDE;
-        if (column >= COLUMNS) cr_expect_eq(y[i], x[i]);
-        if (column == EQUAL)
-            cr_expect(y[i] == 0.0 && dx[i] == 0.0);
-        else
-            cr_expect_float_eq(dx[i], want[i], 1e-7, "[%d]", i);
     }
 }

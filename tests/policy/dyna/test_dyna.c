@@ -2,11 +2,6 @@
 /* Does dyna keep its word: a first batch of starts, then walks that end where the oracle was not yet; a parent that
  * never gets worse; weights that serve another graph; and better placements than chance finds, also where nothing
  * can be estimated? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "policy/dyna/dyna.h"
 #include "sim/engine/sim.h"
@@ -101,10 +96,10 @@ static double step(void *state)
 Test(dyna, nothing_is_proposed_twice_and_the_parent_is_the_best_so_far)
 {
     enum { ALL = ASKS * SAMPLES };
-    emp_device_id *seen = EMP_NEW_ARRAY(emp_device_id, ALL * bytes);
-    void          *state = create(SMALL, NULL);
-    double         best = INFINITY;
-    int            count = 0;
+    OWN_EMP_FREE emp_device_id *seen = EMP_NEW_ARRAY(emp_device_id, ALL * bytes);
+    void                       *state = create(SMALL, NULL);
+    double                      best = INFINITY;
+    int                         count = 0;
 
     for (int i = 0; i < ASKS; i++) {
         best = fmin(best, step(state));
@@ -118,7 +113,6 @@ Test(dyna, nothing_is_proposed_twice_and_the_parent_is_the_best_so_far)
                    candidate[k].device_of_op, bytes);
         }
     }
-    emp_free(seen);
     emp_method_destroy(&emp_method_dyna, state);
 }
 
@@ -193,8 +187,6 @@ Test(dyna, where_nothing_can_be_estimated_the_oracle_teaches_alone)
     cr_expect_lt(best_after(SMALL, NULL), best_of_chance());
 }
 
-/* ---- learning ---- */
-
 /* The policy's order of moves agrees with the surrogate's estimates more than one that learned nothing. */
 Test(dyna, the_policy_learns_what_the_surrogate_estimates)
 {
@@ -215,9 +207,9 @@ Test(dyna, the_policy_learns_what_the_surrogate_estimates)
 
 Test(dyna, weights_serve_another_graph)
 {
-    emp_weights weights = {0};
-    emp_error   err = {0};
-    void       *state = create(SMALL, NULL);
+    OWN(emp_weights_clear) emp_weights weights = {0};
+    emp_error                          err = {0};
+    void                              *state = create(SMALL, NULL);
 
     for (int i = 0; i < 10; i++) step(state);
     cr_assert_eq(emp_method_take_weights(&weights, &emp_method_dyna, state, &err), EMP_OK,
@@ -229,5 +221,4 @@ Test(dyna, weights_serve_another_graph)
     step(state);
     step(state);
     emp_method_destroy(&emp_method_dyna, state);
-    emp_weights_clear(&weights);
 }

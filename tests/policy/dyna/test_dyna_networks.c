@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the gradients of dyna's networks those that central differences give, and are the numbers that they see those
  * of the placement, however a walk came there? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/dyna/dyna.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
@@ -44,8 +39,6 @@ static void destroy(void)
 }
 
 TestSuite(dyna_networks, .init = create, .fini = destroy);
-
-/* ---- gradients ---- */
 
 static double objective(emp_move_net *net, const emp_real *x, const double *weight)
 {
@@ -88,8 +81,6 @@ Test(dyna_networks, gradients_are_those_of_central_differences)
     check_gradient(&p.policy);
     check_gradient(&p.judge);
 }
-
-/* ---- what is seen ---- */
 
 static void weigh(const emp_move *m, emp_real *x)
 {

@@ -4,15 +4,13 @@
  *
  *     Placeholder -> MatMul <- Identity <- VariableV2,   MatMul -> Relu
  */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-
 #include "policy/features/op_features.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
+
+EMP_OWNS(emp_op_features, emp_op_features_destroy)
+#define OWN_FEATURES EMP_OWNER(emp_op_features)
 
 enum { IN, VARIABLE, READ, PRODUCT, RELU, OPS };
 
@@ -99,19 +97,15 @@ static emp_op_features *features_of(const plain_op *plain, int32_t count, emp_pr
     return f;
 }
 
-/* The numbers that ops got, as fractions of their count. */
 static void expect_order(const plain_op *plain, int32_t count, const int32_t *order)
 {
-    emp_problem     *p = NULL;
-    emp_graph       *g = NULL;
-    emp_op_features *f = features_of(plain, count, &p, &g);
+    OWN_PROBLEM  p = NULL;
+    OWN_GRAPH    g = NULL;
+    OWN_FEATURES f = features_of(plain, count, &p, &g);
 
     for (int32_t i = 0; i < count; i++)
         cr_expect_float_eq((double)f->position[f->row_of_op[order[i]]], (double)i / count,
                            1e-6, "op %d is not number %d", order[i], i);
-    emp_op_features_destroy(f);
-    emp_problem_destroy(p);
-    emp_graph_destroy(g);
 }
 
 /* Two variables; op 4 is two steps from the first and comes before the second, op 5 waits for what reads the second, and
@@ -191,8 +185,8 @@ Test(features, a_window_keeps_the_first_neighbours)
 
 Test(features, an_absent_neighbour_may_be_minus_one)
 {
-    emp_op_features *f = NULL;
-    const int32_t    in = EMP_FEATURE_SIZES, row = ops->row_of_op[PRODUCT];
+    OWN_FEATURES  f = NULL;
+    const int32_t in = EMP_FEATURE_SIZES, row = ops->row_of_op[PRODUCT];
 
     MUST(emp_op_features_create_window(&f, problem.problem, 6, EMP_ABSENT_MINUS_1, NULL));
     for (int32_t c = in; c < f->width; c++) {
@@ -201,7 +195,6 @@ Test(features, an_absent_neighbour_may_be_minus_one)
         cr_expect_float_eq(got, is_there ? value(PRODUCT, c) : -1.0, 1e-6, "column %d",
                            c);
     }
-    emp_op_features_destroy(f);
 }
 
 /* Groups 1, 0, 3 by position, as below. */
@@ -243,15 +236,14 @@ Test(features, groups_can_be_given_in_other_orders)
 
 Test(features, ops_without_a_choice_have_no_row)
 {
-    emp_op_features *fewer = NULL;
-    int32_t          c = problem.graph->op[READ].colocation_class;
+    OWN_FEATURES fewer = NULL;
+    int32_t      c = problem.graph->op[READ].colocation_class;
 
     problem.problem->kinds_of_class[c] = EMP_KIND_CPU;
     MUST(emp_op_features_create(&fewer, problem.problem, NULL));
     cr_expect_eq(fewer->row_count, OPS - 2);
     cr_expect(fewer->row_of_op[READ] == -1 && fewer->row_of_op[VARIABLE] == -1);
     cr_expect_eq(fewer->edge_count, 2, "the edge from the class joins no rows");
-    emp_op_features_destroy(fewer);
 }
 
 Test(features, a_problem_without_any_choice_is_refused)
@@ -295,16 +287,4 @@ Test(features, groups_count_types_sum_sizes_and_share_edges)
     cr_expect_float_eq((double)sizes[1], log(1.0 + 16 + 16), 1e-6);
     cr_expect(shared[0] < 0.5f && shared[1] > 0.5f && shared[2] < 0.5f &&
               shared[3] > 0.5f);
-}
-
-Test(features, survive_every_allocation_failure)
-{
-    emp_op_features *other = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_op_features_create(&other, problem.problem, NULL), cr_assert_null(other));
-    cr_expect_eq(other->row_count, ops->row_count);
-    cr_expect_arr_eq(other->value, ops->value,
-                     (size_t)(ops->row_count * ops->width) * sizeof *ops->value);
-    emp_op_features_destroy(other);
 }

@@ -2,16 +2,14 @@
 /* Do graph networks see of a problem what node_graph.h says? On every workload and on many
  * random graphs: each op that may move is in one node, nodes are as few as asked, flows form no
  * cycle, and bytes and times add up to those of the ops. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "policy/features/node_graph.h"
 #include "policy/features/op_features.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
+
+EMP_OWNS(emp_node_graph, emp_node_graph_destroy)
+#define OWN_NODES EMP_OWNER(emp_node_graph)
 
 enum { RANDOM_GRAPHS = 200 };
 
@@ -60,7 +58,7 @@ static void check_ops(const emp_node_graph *n, const emp_problem *p, int32_t max
 
 static void check_order(const emp_node_graph *n)
 {
-    int32_t *place = EMP_NEW_ARRAY(int32_t, (size_t)n->node_count);
+    OWN_EMP_FREE int32_t *place = EMP_NEW_ARRAY(int32_t, (size_t)n->node_count);
 
     for (int32_t i = 0; i < n->node_count; i++) place[n->order[i]] += i + 1;
     for (int32_t v = 0; v < n->node_count; v++) {
@@ -68,7 +66,6 @@ static void check_order(const emp_node_graph *n)
         for (int32_t i = n->successors.first[v]; i < n->successors.first[v + 1]; i++)
             cr_assert_gt(place[n->successors.node[i]], place[v], "a cycle");
     }
-    emp_free(place);
 }
 
 /* -1: they are not joined. */
@@ -161,13 +158,13 @@ static void find_positions(ledger *l)
 
 static void check_edges(const emp_node_graph *n, const emp_graph *g)
 {
-    int32_t *seen = EMP_NEW_ARRAY(int32_t, (size_t)n->node_count);
-    int32_t *seen_forward = EMP_NEW_ARRAY(int32_t, (size_t)n->node_count);
-    ledger   l = {.nodes = n,
-                  .graph = g,
-                  .forward = copy_of(&n->successors),
-                  .back = copy_of(&n->predecessors),
-                  .both = copy_of(&n->neighbors)};
+    OWN_EMP_FREE int32_t *seen = EMP_NEW_ARRAY(int32_t, (size_t)n->node_count);
+    OWN_EMP_FREE int32_t *seen_forward = EMP_NEW_ARRAY(int32_t, (size_t)n->node_count);
+    ledger                l = {.nodes = n,
+                               .graph = g,
+                               .forward = copy_of(&n->successors),
+                               .back = copy_of(&n->predecessors),
+                               .both = copy_of(&n->neighbors)};
 
     find_positions(&l);
     for (emp_tensor_id t = 0; t < g->tensor_count; t++)
@@ -181,8 +178,6 @@ static void check_edges(const emp_node_graph *n, const emp_graph *g)
     expect_nothing_left(l.back, n->predecessors.count);
     expect_nothing_left(l.both, n->neighbors.count);
     emp_free(l.position);
-    emp_free(seen);
-    emp_free(seen_forward);
 }
 
 /* Every edge must come from one of the graph; together with check_edges(), which looks for
@@ -239,17 +234,14 @@ static void check_sums(const emp_node_graph *n, const emp_problem *p)
 
 static void check(const emp_problem *p, int32_t max_nodes)
 {
-    emp_node_graph *n = nodes_of(p, max_nodes);
+    OWN_NODES n = nodes_of(p, max_nodes);
 
     check_ops(n, p, max_nodes);
     check_order(n);
     check_edges(n, p->graph);
     check_edges_exist(n, p->graph);
     check_sums(n, p);
-    emp_node_graph_destroy(n);
 }
-
-/* ---- which graphs ---- */
 
 Test(node_graph, every_workload_is_seen_whole)
 {
@@ -261,12 +253,11 @@ Test(node_graph, every_workload_is_seen_whole)
                                            {"giph:v=50,alpha=0.2", "giph", "edges"}};
 
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
-        task t;
+        OWN_TASK t;
         task_create(&t, tasks[i][0], tasks[i][1], tasks[i][2]);
         check(t.problem, 0);
         check(t.problem, 64);
         check(t.problem, 3);
-        task_destroy(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
@@ -302,10 +293,9 @@ static void draw_graph(task *t, uint64_t seed)
 Test(node_graph, random_graphs_are_seen_whole)
 {
     for (uint64_t seed = 1; seed <= RANDOM_GRAPHS; seed++) {
-        task t;
+        OWN_TASK t;
         draw_graph(&t, seed);
         for (int32_t most = 0; most <= 16; most += 1 + most) check(t.problem, most);
-        task_destroy(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
@@ -315,9 +305,9 @@ Test(node_graph, random_graphs_are_seen_whole)
 /* Two layers: their variables and reads are a row each, so are products and relus. */
 Test(node_graph, a_layer_becomes_its_rows)
 {
-    task t;
+    OWN_TASK t;
     hand_graph_layers(&t, 2);
-    emp_node_graph *n = nodes_of(t.problem, 0);
+    OWN_NODES n = nodes_of(t.problem, 0);
 
     for (emp_op_id op = 0; op < t.graph->op_count; op++)
         if (strncmp(t.graph->name[op], "product", 7) == 0) {
@@ -327,30 +317,26 @@ Test(node_graph, a_layer_becomes_its_rows)
             cr_expect_eq(n->output_bytes[v],
                          t.graph->tensor[t.graph->output_offset[op]].copy_bytes);
         }
-    emp_node_graph_destroy(n);
-    task_destroy(&t);
 }
 
 Test(node_graph, devices_of_nodes_become_those_of_their_ops)
 {
-    task t;
+    OWN_TASK t;
     hand_graph_layers(&t, 2);
-    emp_node_graph *n = nodes_of(t.problem, 2);
-    emp_device_id   device_of_node[] = {1, 2}, device[64];
+    OWN_NODES     n = nodes_of(t.problem, 2);
+    emp_device_id device_of_node[] = {1, 2}, device[64];
 
     for (emp_op_id op = 0; op < t.graph->op_count; op++) device[op] = 7;
     emp_node_graph_spread(n, device_of_node, device);
     for (emp_op_id op = 0; op < t.graph->op_count; op++)
         cr_expect_eq(device[op],
                      n->node_of_op[op] < 0 ? 7 : device_of_node[n->node_of_op[op]]);
-    emp_node_graph_destroy(n);
-    task_destroy(&t);
 }
 
 /* Few nodes share the work: none gets half as much again as its part and the longest op. */
 Test(node_graph, merged_nodes_are_alike)
 {
-    task t;
+    OWN_TASK t;
     task_create(&t, "inception_v3:batch=8", "k40x4", "tf-r1.3");
     emp_node_graph *rows = nodes_of(t.problem, 0), *n = nodes_of(t.problem, 64);
     double          total = 0.0, longest = 0.0, most = 0.0;
@@ -365,7 +351,6 @@ Test(node_graph, merged_nodes_are_alike)
     cr_expect_lt(most, 2.0 * total / 64 + longest, "%g of %g", most, total);
     emp_node_graph_destroy(rows);
     emp_node_graph_destroy(n);
-    task_destroy(&t);
 }
 
 /* Classes whose numbers are equal modulo 5; each fifth group is left out. */
@@ -395,43 +380,26 @@ static void check_groups(const emp_node_graph *n, const emp_graph *g,
 Test(node_graph, groups_become_nodes)
 {
     for (uint64_t seed = 1; seed <= RANDOM_GRAPHS; seed++) {
-        task            t;
-        emp_node_graph *n = NULL;
+        OWN_TASK  t;
+        OWN_NODES n = NULL;
         draw_graph(&t, seed);
-        int32_t        *group = draw_groups(t.graph);
-        emp_node_graph *rows = nodes_of(t.problem, 0);
+        OWN_EMP_FREE int32_t *group = draw_groups(t.graph);
+        OWN_NODES             rows = nodes_of(t.problem, 0);
         MUST(emp_node_graph_create_groups(&n, t.problem, group, &why));
         check_groups(n, t.graph, group);
         cr_expect_leq(n->node_count, rows->node_count);
         cr_expect_eq(n->ops.first[n->node_count], rows->ops.first[rows->node_count]);
-        emp_node_graph_destroy(rows);
-        emp_node_graph_destroy(n);
-        emp_free(group);
-        task_destroy(&t);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
-}
-
-Test(node_graph, allocation_failures_are_reported)
-{
-    emp_node_graph *n = NULL;
-    task            t;
-
-    hand_graph_layers(&t, 2);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_node_graph_create(&n, t.problem, 3, NULL),
-                                      (void)0);
-    emp_node_graph_destroy(n);
-    task_destroy(&t);
 }
 
 Test(node_graph, without_a_choice_there_is_no_node)
 {
     stated_op       op = {.gpu_us = 1, .cpu_us = 1, .is_cpu_only = true};
     emp_node_graph *n = NULL;
-    task            t;
+    OWN_TASK        t;
 
     task_create_stated(&t, &op, 1, NULL, 0, 1, 1, 1000, "msr-latency");
     MUST_FAIL(emp_node_graph_create(&n, t.problem, 0, &why), EMP_EINVAL, "none of 1 ops");
     cr_expect_null(n);
-    task_destroy(&t);
 }

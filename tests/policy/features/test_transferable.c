@@ -3,13 +3,8 @@
  * all numbers? Numbers are replaced by ones that tell their node and column. */
 #include "policy/features/transferable.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 8, COLUMNS = EMP_TRANSFERABLE, NOBODY = -1 };
 /* Some of the columns, as transferable.c lists them. */
@@ -48,7 +43,6 @@ static void mix(emp_transferable_part part)
     emp_transferable_mix(&to, &from, part, &rng);
 }
 
-/* Whose number it is now. */
 static int32_t origin(int32_t node, int32_t column)
 {
     const int32_t number = (int32_t)to.value[node * COLUMNS + column] - 1;
@@ -67,7 +61,7 @@ static bool has_moved(int32_t column)
 /* Those that move come from one node each, and from all. */
 static void expect_permutation(int32_t columns[], int32_t count)
 {
-    bool *seen = EMP_NEW_ARRAY(bool, (size_t)to.count);
+    OWN_EMP_FREE bool *seen = EMP_NEW_ARRAY(bool, (size_t)to.count);
 
     for (int32_t i = 0; i < to.count; i++) {
         const int32_t j = origin(i, columns[0]);
@@ -75,10 +69,8 @@ static void expect_permutation(int32_t columns[], int32_t count)
         cr_expect(!seen[j]);
         seen[j] = true;
     }
-    emp_free(seen);
 }
 
-/* Notes whose each column is. */
 static void note_columns(int32_t owner[COLUMNS], emp_transferable_part part)
 {
     int32_t moved[COLUMNS], count = 0;
@@ -128,7 +120,6 @@ static void expect_moved(int32_t column, bool wanted)
     cr_expect_eq(is_moved, wanted, "column %d", column);
 }
 
-/* Columns that the graph tells apart move with the part that is named after them. */
 Test(transferable, parts_are_what_they_are_called)
 {
     emp_transferable_clear(&from);
@@ -164,16 +155,4 @@ Test(transferable, neighbours_are_drawn_from_all_nodes)
     }
     cr_expect_gt(changed, 0);
     cr_expect_arr_eq(to.first, from.first, ((size_t)from.count + 1) * sizeof *from.first);
-}
-
-Test(transferable, without_a_part_nothing_is_mixed)
-{
-    mix(EMP_PART_LEVEL);
-    mix(EMP_PART_NEIGHBOR);
-    mix(EMP_TRANSFERABLE_PARTS);
-    cr_expect_arr_eq(to.value, from.value,
-                     (size_t)from.count * COLUMNS * sizeof *from.value);
-    cr_expect_arr_eq(to.type, from.type, (size_t)from.count * sizeof *from.type);
-    cr_expect_arr_eq(to.neighbor, from.neighbor,
-                     (size_t)from.first[from.count] * sizeof *from.neighbor);
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/policy/giph/stage.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "policy/giph/giph.h"
 #include "tests/support/status.h"
 

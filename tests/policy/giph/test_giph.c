@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Rounds of episodes, and placements that get better. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/giph/giph.h"
 #include "tests/policy/giph/stage.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 static stage s;
 
@@ -26,12 +19,10 @@ static void open_small(void)
 
 TestSuite(giph, .init = open_small, .fini = close_stage);
 
-/* ---- ask and tell ------------------------------------------------------------------ */
-
 Test(giph, scores_must_be_those_asked_for_and_have_times)
 {
-    emp_giph_agent agent;
-    emp_score      untimed[1] = {{.step_time_s = 1.0, .is_feasible = true}};
+    OWN(emp_giph_agent_clear) emp_giph_agent agent;
+    emp_score untimed[1] = {{.step_time_s = 1.0, .is_feasible = true}};
 
     stage_agent(&s, &agent, "emplace", "episodes=2", 1, 1);
     stage_ask(&s, &agent, 1);
@@ -41,7 +32,6 @@ Test(giph, scores_must_be_those_asked_for_and_have_times)
     MUST(emp_giph_agent_tell(&agent, s.score, 1, NULL));
     stage_ask(&s, &agent, 8);
     cr_expect_eq(s.count, 1, "the other episode of the round");
-    emp_giph_agent_clear(&agent);
 }
 
 Test(giph, the_first_episode_begins_at_the_start)
@@ -61,7 +51,7 @@ Test(giph, the_first_episode_begins_at_the_start)
 /* With two ops that may move, one stands still after its move; a single one may move on. */
 Test(giph, an_op_does_not_move_twice_in_a_row_unless_it_is_alone)
 {
-    emp_giph_agent agent;
+    OWN(emp_giph_agent_clear) emp_giph_agent agent;
 
     stage_close(&s);
     stage_open(&s, "giph:v=1,alpha=1,seed=1", "giph:devices=2,seed=2", "edges");
@@ -75,22 +65,18 @@ Test(giph, an_op_does_not_move_twice_in_a_row_unless_it_is_alone)
     emp_giph_agent_see(&agent, agent.drawer, 0);
     const int32_t nodes = agent.world.node_count;
     cr_expect_eq(agent.drawer->action_count, nodes - 1);
-    emp_giph_agent_clear(&agent);
 }
-
-/* ---- learning ---------------------------------------------------------------------- */
 
 static double best_of_giph(int32_t evaluations, uint64_t seed)
 {
-    emp_giph_agent agent;
-    double         best = INFINITY;
+    OWN(emp_giph_agent_clear) emp_giph_agent agent;
+    double                                   best = INFINITY;
 
     stage_agent(&s, &agent, "paper", NULL, seed, 1);
     for (int32_t i = 0; i < evaluations; i++) {
         stage_play(&s, &agent, 1);
         best = fmin(best, s.score[0].step_time_s);
     }
-    emp_giph_agent_clear(&agent);
     return best;
 }
 

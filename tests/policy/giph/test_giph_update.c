@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is the network GiPH's, and an update that of the stated method? A plain program (plain_giph.h)
  * says so of whole episodes, central differences say so of gradients, all in the double build. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/policy/differences.h"
 #include "tests/policy/giph/plain_giph.h"
 #include "tests/policy/giph/stage.h"
@@ -43,7 +38,6 @@ static void read_block(const emp_params *params, const emp_real *block, double *
 
 /* ---- whole updates ----------------------------------------------------------------- */
 
-/* The record of one move. */
 typedef struct {
     plain_state state;
     int         last, op, device;
@@ -227,8 +221,6 @@ Test(giph_update, ours_is_that_of_a_plain_program)
     expect_two_updates("emplace", EPISODES, true);
 }
 
-/* ---- gradients --------------------------------------------------------------------- */
-
 static int32_t action;
 
 static double log_p(void)
@@ -261,79 +253,4 @@ Test(giph_update, gradients_are_those_of_differences)
     read_block(&agent.params, want, flat);
     for (int i = 0; i < PARAMETERS; i++)
         cr_assert_float_eq(gradient[i], flat[i], 1e-7, "parameter %d", i);
-}
-
-/* ---- symmetry ---------------------------------------------------------------------- */
-
-enum { DEVICES = 4 };
-
-/* A machine with the GPUs of another one in another order. */
-static emp_machine *relabel(const emp_machine *of, const int32_t *to)
-{
-    emp_machine *m = emp_machine_copy(of);
-
-    cr_assert_not_null(m);
-    for (int32_t a = 0; a < of->device_count; a++) {
-        m->device[to[a]].time_factor = of->device[a].time_factor;
-        for (int32_t b = 0; b < of->device_count; b++)
-            m->route[to[a]][to[b]] = of->route[a][b];
-    }
-    return m;
-}
-
-static int32_t pair_at(const emp_giph_world *w, int32_t node, int32_t device)
-{
-    for (int32_t q = w->pair_first[node]; q < w->pair_first[node + 1]; q++)
-        if (w->device_of_pair[q] == device) return q;
-    cr_assert_fail("node %d may not use device %d", node, device);
-    return -1;
-}
-
-static double probability(const emp_giph_drawer *d, int32_t pair)
-{
-    for (int32_t i = 0; i < d->action_count; i++)
-        if (d->action[i] == pair) return d->p[i];
-    return 0.0;
-}
-
-/* But for the rounding of sums, whose order follows the labels. */
-Test(giph_update, labels_of_devices_do_not_matter)
-{
-    const int32_t  to[DEVICES] = {0, 3, 1, 2};
-    emp_giph_agent other;
-    emp_problem   *problem = NULL;
-    emp_machine   *machine;
-
-    stage_open(&s, "giph:v=12,seed=3", "giph:devices=4,seed=2", "edges");
-    stage_agent(&s, &agent, "paper", NULL, 3, 1);
-    stage_play(&s, &agent, 5);
-    machine = relabel(s.h.machine, to);
-    MUST(emp_problem_create(&problem, s.h.graph, machine, &s.h.problem->runtime, "other",
-                            NULL));
-    const emp_method_params params = {.seed = 3, .threads = 1};
-    MUST(emp_giph_agent_init(&other, problem, &agent.options, &params, NULL));
-    const emp_giph_world *w = &agent.world;
-    for (int32_t v = 0; v < w->node_count; v++) {
-        int32_t device = w->device_of_pair[agent.at.pivot[v]];
-        other.at.pivot[v] = pair_at(&other.world, v, to[device]);
-        other.at.start_ns[v] = agent.at.start_ns[v];
-        other.at.end_ns[v] = agent.at.end_ns[v];
-        other.criticality.node[v] = agent.criticality.node[v];
-    }
-    for (int32_t i = 0; i < w->edge_count; i++) {
-        other.at.sent_ns[i] = agent.at.sent_ns[i];
-        other.criticality.edge[i] = agent.criticality.edge[i];
-    }
-    other.last[0] = agent.last[0];
-    emp_giph_agent_see(&agent, agent.drawer, 0);
-    emp_giph_agent_see(&other, other.drawer, 0);
-    for (int32_t q = 0; q < w->pair_count; q++) {
-        int32_t there =
-            pair_at(&other.world, w->node_of_pair[q], to[w->device_of_pair[q]]);
-        cr_expect_float_eq(probability(agent.drawer, q), probability(other.drawer, there),
-                           1e-14, "pair %d", q);
-    }
-    emp_giph_agent_clear(&other);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
 }

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does GO learn an order and a fusion, imitate examples on any number of threads, and see what its options say? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "policy/go/go.h"
 #include "search/method.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
 
@@ -62,7 +56,7 @@ Test(go, agents_beside_each_other_do_not_meet)
 
 Test(go, threads_do_not_change_imitation)
 {
-    emp_owned_decision example;
+    OWN(emp_decision_clear) emp_owned_decision example;
     void  *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
     double loss = 0.0, same = 0.0;
 
@@ -74,7 +68,6 @@ Test(go, threads_do_not_change_imitation)
         MUST(emp_method_go.learning->imitate(more, &example, &same, NULL));
         cr_expect(loss == same, "step %d: %.9g and %.9g nats", i, loss, same);
     }
-    emp_decision_clear(&example);
     emp_method_destroy(&emp_method_go, one);
     emp_method_destroy(&emp_method_go, more);
 }
@@ -223,8 +216,6 @@ Test(go, imitates_an_example)
     for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
 }
 
-/* ---- names of devices ---- */
-
 enum { ROWS = 5, DRAWS = 300 };
 
 static double best_from(double gain[][EMP_MAX_DEVICES], int32_t row, unsigned taken)
@@ -265,7 +256,7 @@ Test(go_naming, the_assignment_is_the_best)
  * GPU 2 of the example. */
 Test(go_naming, matched_names_are_the_likeliest)
 {
-    task            t;
+    OWN_TASK        t;
     emp_node_graph *n = NULL;
     emp_device_id   device[64];
     emp_real        p[64 * 3];
@@ -291,5 +282,4 @@ Test(go_naming, matched_names_are_the_likeliest)
     emp_go_name_devices(&naming, EMP_NAMES_USED, name);
     cr_expect(name[0] == 0 && name[1] == 2 && name[2] == 1, "the first that is used");
     emp_node_graph_destroy(n);
-    task_destroy(&t);
 }

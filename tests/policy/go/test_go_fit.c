@@ -3,13 +3,8 @@
  * it left alone where it fits, or nothing helps? */
 #include "policy/go/go.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 12, NODES = 6, MOST_OPS = 256, DEVICES = 3 };
 
@@ -120,12 +115,4 @@ Test(go_fit, of_the_method_is_its_first_proposal)
     emp_problem_legalize(h.problem, storage[0]);
     cr_expect_eq(emp_room_missing(&fit.room, storage[0]), 0.0);
     emp_method_destroy(&emp_method_go, state);
-}
-
-Test(go_fit, survives_failed_allocations)
-{
-    emp_go_fit_clear(&fit);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_go_fit_init(&fit, nodes, &features, h.problem, DEVICES, &why),
-        emp_go_fit_clear(&fit));
 }

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are network and update those of the stated method? Gradients of all parameters come from central
  * differences of the objective, computed sample by sample, in the double build. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/go/go.h"
 #include "tests/policy/differences.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 enum {
     LAYERS = 4,
@@ -21,10 +15,9 @@ enum {
     MAX_PARAMETERS = 20000
 };
 
-#define WITHOUT_GRAPH                                                \
+#define SMALL                                                        \
     "samples=4,width=4,heads=2,hidden=5,type_width=2,max_devices=3," \
-    "head_gain=1,draws=independent,failure=fixed,"
-#define SMALL WITHOUT_GRAPH "graph_layers=2,"
+    "head_gain=1,draws=independent,failure=fixed,graph_layers=2,"
 
 static const double STEP = 1e-6;
 
@@ -170,8 +163,6 @@ Test(go_update, gradients_of_order_and_fusion_are_those_of_the_objective)
     }
 }
 
-/* ---- rounds ---- */
-
 /* As objective_of(), of each round: the first for all samples, and the others sample by sample. */
 static double objective_of_rounds(void)
 {
@@ -226,7 +217,6 @@ Test(go_update, gradients_of_rounds_are_those_of_the_objective)
     cr_expect_gt(most, 1e-4, "what was drawn before has no effect");
 }
 
-/* A round decides by what the one before has drawn. */
 Test(go_update, a_round_sees_the_one_before)
 {
     create_agent(SMALL "segment=4,rounds=2");
@@ -244,8 +234,6 @@ Test(go_update, a_round_sees_the_one_before)
     cr_expect_neq(
         memcmp(r->likelihood, r->likelihood + rows, (size_t)rows * sizeof(double)), 0);
 }
-
-/* ---- imitation ---- */
 
 static emp_owned_decision example;
 
@@ -289,76 +277,6 @@ Test(go_update, gradients_of_imitation_are_those_of_the_likelihood)
     compare_imitation();
 }
 
-static double largest_difference(const double *a, const double *b, int count)
-{
-    double most = 0.0;
-
-    for (int i = 0; i < count; i++) most = fmax(most, fabs(a[i] - b[i]));
-    return most;
-}
-
-/* Without memory nothing but the graph layers joins segments: without those, too, a segment alone
- * decides for its nodes. With memory the one before has a say, but not the one behind. */
-Test(go_update, a_segment_sees_itself_and_the_one_before)
-{
-    static double before[64 * DEVICES];
-    const int     segment = 4 * DEVICES;
-
-    for (int memory = 0; memory < 2; memory++) {
-        create_agent(
-            memory ? WITHOUT_GRAPH "segment=4,graph_layers=0,modulate=none,layers=1"
-                   : WITHOUT_GRAPH "segment=4,graph_layers=0,modulate=none,layers=1,"
-                                   "memory=0");
-        cr_assert(agent.features.count >= 9 && agent.features.count <= 64);
-        disturb();
-        emp_go_net_forward(&agent.net);
-        memcpy(before, agent.net.p,
-               (size_t)agent.features.count * DEVICES * sizeof *before);
-        for (int i = 0; i < EMP_TRANSFERABLE; i++) /* of a node of the second segment */
-            agent.features.value[5 * EMP_TRANSFERABLE + i] += 1.0;
-        emp_go_net_forward(&agent.net);
-        cr_expect_eq(largest_difference(agent.net.p, before, segment), 0.0);
-        cr_expect_gt(largest_difference(agent.net.p + segment, before + segment, segment),
-                     0.0);
-        if (memory)
-            cr_expect_gt(largest_difference(agent.net.p + 2 * segment,
-                                            before + 2 * segment, DEVICES),
-                         0.0);
-        else
-            cr_expect_eq(largest_difference(agent.net.p + 2 * segment,
-                                            before + 2 * segment, DEVICES),
-                         0.0);
-        emp_go_agent_clear(&agent);
-    }
-}
-
-/* The columns of the head are all that tells devices apart. */
-Test(go_update, swapped_devices_of_the_head_swap_probabilities)
-{
-    static double     before[64 * DEVICES];
-    const emp_params *p = &agent.net.params;
-
-    create_agent(SMALL "segment=4");
-    disturb();
-    emp_go_net_forward(&agent.net);
-    memcpy(before, agent.net.p, (size_t)agent.features.count * DEVICES * sizeof *before);
-    for (int32_t s = 0; s < p->slice_count; s++) {
-        if (strncmp(p->slice[s].name, "head", 4) != 0) continue;
-        for (int32_t row = 0; row < p->slice[s].rows; row++) {
-            double *w = emp_params_value(p, s) + row * DEVICES, kept = w[1];
-            w[1] = w[2];
-            w[2] = kept;
-        }
-    }
-    emp_go_net_forward(&agent.net);
-    for (int32_t v = 0; v < agent.features.count; v++) {
-        cr_expect_float_eq(agent.net.p[v * DEVICES], before[v * DEVICES], 1e-12);
-        cr_expect_float_eq(agent.net.p[v * DEVICES + 1], before[v * DEVICES + 2], 1e-12);
-        cr_expect_float_eq(agent.net.p[v * DEVICES + 2], before[v * DEVICES + 1], 1e-12);
-    }
-}
-
-/* Rewards, baseline, deviation, clipped gradient and Adam, written out. */
 Test(go_update, an_update_follows_the_formulas)
 {
     static double   want[MAX_PARAMETERS];

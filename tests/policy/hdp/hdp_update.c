@@ -4,13 +4,8 @@
  * scripts/oracle/hdp_update.py (PyTorch, float64). This file is
  * compiled into the tests of both builds: float must agree to 1e-4 of the update, double
  * to the nine digits of the file. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "policy/hdp/hdp.h"
+#include "tests/support/survive.h"
 
 enum { MAX_ARRAYS = 200, MAX_NAME = 64, SAMPLES = 4, DEVICES = 3, GROUPS = 8 };
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* On a machine of several hosts ops that only a CPU can run have a choice of CPUs. Have they
  * a group, whoever makes the groups? */
-#include <criterion/criterion.h>
-
-#include "base/mem.h"
 #include "policy/hdp/hdp.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 static task             t;
 static emp_graph       *graph;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the gradients of both whole networks those of their log-probabilities? Central
  * differences by every parameter, in the double build. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "policy/hdp/hdp.h"
 #include "policy/nn/recurrent.h"
 #include "policy/seq2seq/device_net.h"
@@ -13,7 +9,6 @@
 
 static const emp_draw draw = {.seed = 3, .update = 1, .threads = 1};
 
-/* Compares the gradients of each slice with differences. */
 static void check_slices(const emp_params *p, loss_function *loss)
 {
     static double gradient[20000];

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* HSDAG: groups that are components of best edges, sets that are trees, and rewards of the paper. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/hsdag/hsdag.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 5, RANDOM_GRAPHS = 300, MOST = 40 };
 
@@ -169,7 +163,6 @@ static void *create(uint64_t seed, const char *preset, const char *options)
             .seed = seed, .threads = 1, .preset = preset, .options = options});
 }
 
-/* One ask and tell of placements that run, and take 1 s. */
 static void update(void *state)
 {
     emp_score score[SAMPLES];

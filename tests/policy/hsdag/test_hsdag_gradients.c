@@ -2,10 +2,6 @@
 /* Is an update that of the stated method? The network is computed again from the lines at the
  * comment of hsdag.h, with dense matrices and loops; its gradient comes from central
  * differences, rewards, clipping and Adam from their formulas. All in the double build. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "policy/hsdag/hsdag.h"
 #include "tests/policy/differences.h"
 #include "tests/support/problems.h"
@@ -375,8 +371,6 @@ Test(hsdag_update, an_episode_has_one_number)
     for (int k = 0; k < SAMPLES; k++) weight[k] = total;
     expect_update(scores, weight);
 }
-
-/* ---- dropout, and how many parameters there are ---- */
 
 static int32_t device_of_group[MAX_NODES];
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the float kernels accurate, independent of how rows are batched, and are sampling,
  * clipping and Adam what their names say? */
-#include <criterion/criterion.h>
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/blas/openblas.h"
-#include "base/mem.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
@@ -17,7 +12,6 @@
 #include "policy/nn/recurrent.h"
 #include "policy/nn/threads.h"
 #include "tests/support/status.h"
-#include "tests/support/survive.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
 {
@@ -160,7 +154,7 @@ Test(panels, multiply_equals_the_plain_product)
     float y[ROWS * COLS];
 
     for (int transpose = 0; transpose < 2; transpose++) {
-        emp_panels panels = pack(COLS, transpose);
+        OWN(emp_panels_clear) emp_panels panels = pack(COLS, transpose);
         for (int i = 0; i < ROWS * COLS; i++) y[i] = 1.0f;
         emp_panels_multiply(&panels, y, COLS, x, DEPTH, ROWS, whole);
         for (int i = 0; i < ROWS * COLS; i++)
@@ -168,14 +162,13 @@ Test(panels, multiply_equals_the_plain_product)
                 (double)y[i],
                 1.0 + product(x, w, transpose, DEPTH, COLS, i / COLS, i % COLS), 1e-4,
                 "[%d][%d]", i / COLS, i % COLS);
-        emp_panels_clear(&panels);
     }
 }
 
 Test(panels, a_row_does_not_depend_on_its_neighbours)
 {
-    float      together[ROWS * COLS], alone[COLS];
-    emp_panels panels = pack(COLS, false);
+    float                            together[ROWS * COLS], alone[COLS];
+    OWN(emp_panels_clear) emp_panels panels = pack(COLS, false);
 
     for (int rows = 1; rows <= ROWS; rows++) {
         memset(together, 0, sizeof together);
@@ -187,7 +180,6 @@ Test(panels, a_row_does_not_depend_on_its_neighbours)
                          "row %d of %d", r, rows);
         }
     }
-    emp_panels_clear(&panels);
 }
 
 /* A narrow matrix has another kind of panels. An affine map starts from the bias. */
@@ -197,7 +189,7 @@ Test(panels, passes_add_up_to_the_whole)
 
     fill(bias, COLS, 3);
     for (int cols = 5; cols <= COLS; cols += COLS - 5) {
-        emp_panels panels = pack(cols, false);
+        OWN(emp_panels_clear) emp_panels panels = pack(cols, false);
         for (int r = 0; r < ROWS; r++)
             memcpy(&want[r * cols], bias, (size_t)cols * sizeof *bias);
         emp_panels_multiply(&panels, want, cols, x, DEPTH, ROWS, whole);
@@ -212,7 +204,6 @@ Test(panels, passes_add_up_to_the_whole)
         }
         emp_panels_affine(&panels, got, cols, bias, x, DEPTH, ROWS);
         cr_expect_arr_eq(got, want, (size_t)(ROWS * cols) * sizeof *want, "affine");
-        emp_panels_clear(&panels);
     }
 }
 
@@ -291,20 +282,6 @@ static void expect_outer(const float *dw, double tolerance)
                            tolerance, "at %d", i);
 }
 
-Test(tall, adds_outer_products)
-{
-    static float dw[2][TALL_DEPTH * TALL_COLS];
-
-    fill(tall_x, TALL_ROWS * TALL_DEPTH, 1);
-    fill(tall_y, TALL_ROWS * TALL_COLS, 2);
-    for (int i = 0; i < TALL_DEPTH * TALL_COLS; i++) dw[0][i] = dw[1][i] = 2.0f;
-    for (int k = 0; k < 2; k++)
-        emp_tall_add_outer(dw[k], tall_x, tall_y, TALL_ROWS, TALL_DEPTH, TALL_COLS,
-                           1 + 2 * k);
-    cr_expect_arr_eq(dw[0], dw[1], sizeof dw[0], "on three threads");
-    expect_outer(dw[0], 2e-4);
-}
-
 /* The same products where layers ask for them. Sums of hundreds of products are rounded to float, and one
  * product, row or bias that is lost is off by tenths. */
 Test(tall, is_what_linear_layers_and_gradients_use)
@@ -357,18 +334,6 @@ Test(team, meets_when_the_last_has_come)
     cr_expect_eq(late, 0);
 }
 
-/* A thread that finds nothing to do waits with its core. So HSDAG's and Placeto's products have one, and those of HDP's
- * placer as many as there are. */
-Test(team, starts_threads_for_as_much_as_is_worth_it)
-{
-    cr_expect_eq(emp_team_size(0, 4), 1);
-    cr_expect_eq(emp_team_size(INT64_C(5000000), 4), 1);
-    cr_expect_eq(emp_team_size(INT64_C(10000000), 4), 2);
-    cr_expect_eq(emp_team_size(INT64_C(10000000000000), 4), 4);
-    cr_expect_eq(emp_team_size(INT64_C(10000000000000), 1), 1);
-    cr_expect_eq(emp_team_size_of_steps(INT64_C(1000000), 4), 3);
-}
-
 static const emp_param_slice slices[] = {{"weight", 3, 5, 0}, {"bias", 1, 5, 0}};
 
 Test(params, slices_are_aligned_and_not_empty)
@@ -389,11 +354,11 @@ Test(params, slices_are_aligned_and_not_empty)
 
 Test(params, glorot_has_the_stated_range)
 {
-    const emp_param_slice big = {"w", 40, 56, 0};
-    const double          limit = sqrt(6.0 / 96.0);
-    emp_params            p;
-    emp_rng               rng;
-    double                largest = 0.0, squares = 0.0;
+    const emp_param_slice            big = {"w", 40, 56, 0};
+    const double                     limit = sqrt(6.0 / 96.0);
+    OWN(emp_params_clear) emp_params p;
+    emp_rng                          rng;
+    double                           largest = 0.0, squares = 0.0;
 
     MUST(emp_params_init(&p, &big, 1, NULL));
     emp_rng_init(&rng, 1, 0, 0);
@@ -405,7 +370,6 @@ Test(params, glorot_has_the_stated_range)
     }
     cr_expect(largest <= limit * 1.000001 && largest > 0.99 * limit);
     cr_expect_float_eq(squares / (40 * 56), limit * limit / 3.0, 0.05 * limit * limit);
-    emp_params_clear(&p);
 }
 
 /* Checks the shorter side's vectors, tall and wide. */
@@ -413,8 +377,8 @@ Test(params, orthogonal_vectors_are_so)
 {
     enum { SHORT = 5, LONG = 9 };
     const emp_param_slice both[2] = {{"wide", SHORT, LONG, 0}, {"tall", LONG, SHORT, 0}};
-    emp_params            p;
-    emp_rng               rng;
+    OWN(emp_params_clear) emp_params p;
+    emp_rng                          rng;
 
     MUST(emp_params_init(&p, both, 2, NULL));
     emp_rng_init(&rng, 1, 0, 0);
@@ -431,14 +395,13 @@ Test(params, orthogonal_vectors_are_so)
             }
         }
     }
-    emp_params_clear(&p);
 }
 
 Test(params, adam_forgets)
 {
-    const emp_adam adam = {0.1, 0.9, 0.999, 1e-8, false};
-    emp_params     p;
-    double         first = 0.0;
+    const emp_adam                   adam = {0.1, 0.9, 0.999, 1e-8, false};
+    OWN(emp_params_clear) emp_params p;
+    double                           first = 0.0;
 
     MUST(emp_params_init(&p, slices, 2, NULL));
     for (int step = 0; step < 3; step++) {
@@ -450,12 +413,11 @@ Test(params, adam_forgets)
     }
     cr_expect_float_eq((double)p.value[0], first, 1e-7, "as the first step");
     cr_expect_eq(p.step, 1);
-    emp_params_clear(&p);
 }
 
 Test(params, clip_keeps_the_direction)
 {
-    emp_params p;
+    OWN(emp_params_clear) emp_params p;
 
     MUST(emp_params_init(&p, slices, 2, NULL));
     p.gradient[0] = 3.0f;
@@ -466,7 +428,6 @@ Test(params, clip_keeps_the_direction)
     cr_expect_float_eq(emp_params_clip(&p, 2.0), 1.0, 1e-6);
     cr_expect_float_eq((double)p.gradient[0], 0.6, 1e-6,
                        "a short gradient is left alone");
-    emp_params_clear(&p);
 }
 
 /* Two steps with gradients 1 and 3, by the paper's algorithm 1, and by its section 2's variant, which TensorFlow
@@ -474,9 +435,9 @@ Test(params, clip_keeps_the_direction)
 Test(params, adam_follows_its_definitions)
 {
     for (int is_hat = 0; is_hat < 2; is_hat++) {
-        const emp_adam adam = {0.1, 0.9, 0.999, 1e-3, is_hat};
-        double         m = 0.0, v = 0.0, value = 0.0;
-        emp_params     p;
+        const emp_adam                   adam = {0.1, 0.9, 0.999, 1e-3, is_hat};
+        double                           m = 0.0, v = 0.0, value = 0.0;
+        OWN(emp_params_clear) emp_params p;
         MUST(emp_params_init(&p, slices, 2, NULL));
         for (int t = 1; t <= 2; t++) {
             const double g = 2 * t - 1, fast = 1.0 - pow(0.9, t),
@@ -490,7 +451,6 @@ Test(params, adam_follows_its_definitions)
             cr_expect_float_eq((double)p.value[2], value, 1e-6, "step %d", t);
         }
         cr_expect_eq((double)p.value[3], 0.0, "no gradient, no step");
-        emp_params_clear(&p);
     }
 }
 

@@ -2,10 +2,6 @@
 /* Does every backward pass compute the derivative of its forward pass? Central
  * differences in the double build: for the scalar L = sum of r_i y_i with fixed random r,
  * each input's analytic derivative against (L(x + d) - L(x - d)) / 2d. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
@@ -37,18 +33,6 @@ Test(linear, gradients)
     check("x", linear_loss, x, dx, B * C);
     check("w", linear_loss, w, dw, C * K);
     check("b", linear_loss, b, db, K);
-}
-
-Test(linear, gradients_accumulate)
-{
-    double twice[C * K];
-
-    fill(x, B * C, 1);
-    fill(r, B * K, 4);
-    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K, 1);
-    memcpy(twice, dw, sizeof twice);
-    emp_linear_backward(NULL, dw, NULL, r, x, w, B, C, K, 1);
-    for (int i = 0; i < C * K; i++) cr_expect_float_eq(dw[i], 2 * twice[i], 1e-12);
 }
 
 static const int32_t rows[B] = {2, 0, 2, 3, 1};
@@ -243,8 +227,6 @@ Test(categorical, gradients)
     memcpy(dy, y, C * sizeof *dy);
     check("log-probability", log_probability, x, dy, C);
 }
-
-/* ---- for networks on graphs ---- */
 
 static double norm_loss(void)
 {

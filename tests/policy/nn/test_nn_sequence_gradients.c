@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does every layer compute what its formula says, and every backward pass the derivative of its
  * forward pass? Central differences in the double build, as test_nn_gradients.c has them. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "policy/nn/attention.h"
 #include "policy/nn/layers.h"
 #include "tests/policy/differences.h"
+#include "tests/support/survive.h"
 
 enum {
     MAX = 1 << 14,
@@ -125,8 +121,9 @@ static double long_loss(void)
 
 Test(dot_attention, goes_in_blocks)
 {
-    static double own[3 * LONG_COUNT], memory[2 * LONG_COUNT];
-    double *space = calloc(emp_dot_attention_scratch(&long_attention), sizeof *space);
+    static double    own[3 * LONG_COUNT], memory[2 * LONG_COUNT];
+    OWN_FREE double *space =
+        calloc(emp_dot_attention_scratch(&long_attention), sizeof *space);
 
     cr_assert_not_null(space);
     long_attention.scratch = space;
@@ -139,10 +136,7 @@ Test(dot_attention, goes_in_blocks)
         for (int i = 0; i < 2 * WIDTH; i++)
             own[row * 3 * WIDTH + WIDTH + i] += memory[row * 2 * WIDTH + i];
     check_some("query, key, value", long_loss, x, own, 3 * LONG_COUNT, 53);
-    free(space);
 }
-
-/* ---- neighbours and gates ---- */
 
 static const int32_t first[ROWS + 1] = {0, 2, 3, 6, 6, 8, 9, 11};
 static const int32_t node[] = {1, 2, 0, 0, 4, 6, 2, 5, 4, 2, 3};

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Placeto: as many parameters as published, one move a rollout and ask, a start that is scored once, weights that
  * serve another graph, and better placements than chance finds. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
-#include "base/mem.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
 #include "search/method.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/survive.h"
 
 enum { LAYERS = 4, MAX_OPS = 64, ROLLOUTS = 3, NODES = 5 };
 
@@ -94,7 +88,7 @@ static int32_t step(emp_placeto_agent *a)
 
 Test(placeto, the_network_has_as_many_parameters_as_published)
 {
-    task t;
+    OWN_TASK t;
 
     task_create(&t, "rnnlm:layers=1,steps=3", "k40x4", "placeto");
     emp_placeto_agent *a = method_begin(&emp_method_placeto, t.problem,
@@ -102,7 +96,6 @@ Test(placeto, the_network_has_as_many_parameters_as_published)
     cr_expect_eq(emp_placeto_net_parameters(&a->net), 26338);
     cr_expect_eq(a->graph->node_count, 64);
     destroy(a);
-    task_destroy(&t);
 }
 
 Test(placeto, an_episode_moves_each_node_once_in_order)
@@ -180,8 +173,8 @@ Test(placeto, starts_are_those_of_the_option)
 /* The first of preset "paper" takes the likeliest devices, and teaches nothing. */
 Test(placeto, greedy_episodes_teach_nothing)
 {
-    emp_placeto_agent *a = create("paper", "max_nodes=5");
-    float             *kept = EMP_NEW_ARRAY(float, a->net.params.count);
+    emp_placeto_agent  *a = create("paper", "max_nodes=5");
+    OWN_EMP_FREE float *kept = EMP_NEW_ARRAY(float, a->net.params.count);
 
     memcpy(kept, a->net.params.value, a->net.params.count * sizeof *kept);
     step(a);
@@ -198,7 +191,6 @@ Test(placeto, greedy_episodes_teach_nothing)
     cr_expect_eq(a->learner.update, 2);
     cr_expect_neq(memcmp(kept, a->net.params.value, a->net.params.count * sizeof *kept),
                   0);
-    emp_free(kept);
     destroy(a);
 }
 
@@ -215,8 +207,6 @@ Test(placeto, rollouts_without_room_are_given_up)
     cr_expect_eq(step(a), ROLLOUTS, "the next episode has all again");
     destroy(a);
 }
-
-/* ---- values ---- */
 
 static double value_told(const char *options, const emp_score *score)
 {
@@ -244,8 +234,6 @@ Test(placeto, what_does_not_fit_costs_what_the_options_say)
     cr_expect_float_eq(value_told("units=seconds,cap=2", &score), 2.0, 1e-12);
 }
 
-/* ---- weights ---- */
-
 /* A greedy episode from the same start: the share of ops that end elsewhere than on device 1. */
 static double elsewhere_after_episode(const emp_weights *weights)
 {
@@ -269,7 +257,7 @@ static double elsewhere_after_episode(const emp_weights *weights)
 Test(placeto, weights_serve_another_graph)
 {
     emp_placeto_agent *a = create("emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
-    emp_weights        weights = {0};
+    OWN(emp_weights_clear) emp_weights weights = {0};
 
     while (a->learner.update < 60) step(a);
     MUST(emp_method_take_weights(&weights, &emp_method_placeto, a, &why));
@@ -280,10 +268,7 @@ Test(placeto, weights_serve_another_graph)
     const double trained = elsewhere_after_episode(&weights);
     cr_expect_lt(trained, 0.2);
     cr_expect_gt(untrained, trained + 0.2);
-    emp_weights_clear(&weights);
 }
-
-/* ---- what it finds ---- */
 
 static double best_of(const task *t, const char *preset, int64_t budget)
 {
@@ -325,10 +310,9 @@ static void create_chains(task *t)
 
 Test(placeto, chains_each_get_a_device)
 {
-    task t;
+    OWN_TASK t;
 
     create_chains(&t);
     double best = best_of(&t, "emplace", 3000);
     cr_expect_float_eq(best, 1e-6 * UNIT * (LENGTH + 4), 1e-12, "%g", best);
-    task_destroy(&t);
 }

@@ -194,7 +194,6 @@ void standin_enqueue(cudaStream_t s, void (*run)(void *data), void *data)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Another stream of the same GPU; the same one if there is no other. */
 static cudaStream_t another_stream(cudaStream_t stream)
 {
     cudaStream_t other = stream;

@@ -2,14 +2,14 @@
 /* Acyclic partitions: what flows and what returns, clusters that close no cycle, moves that
  * keep the direction, and parts of many random graphs: acyclic, balanced, and no worse than
  * chunks of an order. */
-#include <math.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "search/acyclic/acyclic_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
+
+EMP_OWNS(emp_flow_graph, emp_flow_graph_destroy)
+#define OWN_FLOW EMP_OWNER(emp_flow_graph)
 
 enum { MOST = 160, RANDOM_GRAPHS = 300 };
 
@@ -68,7 +68,6 @@ static emp_flow_graph *draw_graph(uint64_t seed, int64_t most_load)
     return flow_graph_of();
 }
 
-/* Whether every flow leads from a part to the same or a higher one. */
 static bool is_in_order(const int32_t *part)
 {
     for (int32_t u = 0; u < m.count; u++)
@@ -95,8 +94,6 @@ static int64_t load_of(const int32_t *part, int32_t which)
         if (which < 0 || part[v] == which) load += m.load[v];
     return load;
 }
-
-/* ---- flows of a problem ------------------------------------------------------------ */
 
 static int8_t flow(const emp_flow_graph *g, int32_t u, int32_t v)
 {
@@ -174,9 +171,9 @@ Test(flow_clusters, close_no_cycle_and_keep_to_the_limit)
     int32_t order[MOST], level[MOST], cluster[MOST], count, fewer = 0;
 
     for (uint64_t seed = 0; seed < 100; seed++) {
-        int64_t         load[MOST] = {0}, total = 0;
-        emp_flow_graph *coarse = NULL;
-        emp_flow_graph *g = draw_graph(seed, 9);
+        int64_t  load[MOST] = {0}, total = 0;
+        OWN_FLOW coarse = NULL;
+        OWN_FLOW g = draw_graph(seed, 9);
         cr_assert(emp_flow_graph_sort(g, order, level));
         ASSERT_OK(emp_flow_clusters(cluster, &count, g, level, 30, seed, 0, NULL));
         for (int32_t v = 0; v < m.count; v++) load[cluster[v]] += m.load[v];
@@ -190,8 +187,6 @@ Test(flow_clusters, close_no_cycle_and_keep_to_the_limit)
         cr_expect_eq(total, 2 * cut_of(cluster));
         cr_expect(emp_flow_graph_sort(coarse, order, level), "seed %d", (int)seed);
         fewer += count < m.count * 9 / 10;
-        emp_flow_graph_destroy(coarse);
-        emp_flow_graph_destroy(g);
     }
     cr_expect_geq(fewer, 90, "only %d of 100 became smaller by a tenth", fewer);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -240,8 +235,8 @@ Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
     int32_t part[MOST], order[MOST], level[MOST];
 
     for (uint64_t seed = 0; seed < 50; seed++) {
-        emp_flow_graph *g = draw_graph(seed, 3);
-        int64_t         half = load_of(NULL, -1) / 2 + 3;
+        OWN_FLOW g = draw_graph(seed, 3);
+        int64_t  half = load_of(NULL, -1) / 2 + 3;
         cr_assert(emp_flow_graph_sort(g, order, level));
         for (int start = 0; start < 4; start++) {
             emp_acyclic_score score;
@@ -261,7 +256,6 @@ Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
             cr_expect_leq(load_of(part, 1), half);
             cr_expect_eq(score.cut, cut_of(part));
         }
-        emp_flow_graph_destroy(g);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -316,13 +310,12 @@ Test(acyclic_cut, follows_shares_as_far_as_vertices_allow)
     int32_t      part[MOST];
 
     for (uint64_t seed = 0; seed < 50; seed++) {
-        emp_flow_graph *g = draw_graph(seed, 12);
-        double          total = (double)load_of(NULL, -1);
+        OWN_FLOW g = draw_graph(seed, 12);
+        double   total = (double)load_of(NULL, -1);
         ASSERT_OK(emp_acyclic_cut(g, 3, share, 0.05, seed, NULL, part, NULL));
         cr_expect(is_in_order(part));
         for (int32_t p = 0; p < 3; p++)
             cr_expect_leq((double)load_of(part, p), 1.05 * share[p] * total + 12.0);
-        emp_flow_graph_destroy(g);
     }
 }
 
@@ -340,10 +333,9 @@ Test(acyclic_cut, finds_rows_of_a_grid)
         if (v % 3 != 2) m.traffic[v][v + 1] = 1; /* v % 3 is the row */
         if (v >= 3) m.traffic[v - 3][v] = 50;
     }
-    emp_flow_graph *g = flow_graph_of();
+    OWN_FLOW g = flow_graph_of();
     ASSERT_OK(emp_acyclic_cut(g, 3, third, 0.02, 1, NULL, part, NULL));
     for (int32_t v = 0; v < m.count; v++) cr_expect_eq(part[v], v % 3, "vertex %d", v);
-    emp_flow_graph_destroy(g);
 }
 
 Test(acyclic_cut, depends_on_its_seed_alone)
@@ -352,14 +344,13 @@ Test(acyclic_cut, depends_on_its_seed_alone)
     int32_t      part[MOST], again[MOST], differing = 0;
 
     for (uint64_t graph = 0; graph < 20; graph++) {
-        emp_flow_graph *g = draw_graph(graph, 5);
-        size_t          bytes = (size_t)m.count * sizeof *part;
+        OWN_FLOW g = draw_graph(graph, 5);
+        size_t   bytes = (size_t)m.count * sizeof *part;
         ASSERT_OK(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, part, NULL));
         ASSERT_OK(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, again, NULL));
         cr_expect_eq(memcmp(part, again, bytes), 0);
         ASSERT_OK(emp_acyclic_cut(g, 2, half, 0.1, 2, NULL, again, NULL));
         differing += memcmp(part, again, bytes) != 0;
-        emp_flow_graph_destroy(g);
     }
     cr_expect_gt(differing, 0, "the seed is ignored");
 }
@@ -378,8 +369,6 @@ Test(acyclic_cut, stops_when_told_and_survives_every_allocation_failure)
     emp_flow_graph_destroy(g);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- the method -------------------------------------------------------------------- */
 
 static void expect_devices(const fixture *f, const char *options,
                            const emp_device_id *want, int32_t count)
@@ -424,7 +413,7 @@ Test(acyclic, puts_gradients_where_their_forward_ops_are)
                                         "gradients/c/p_grad/x",
                                         "gradients/b/p_grad/x",
                                         "gradients/a/p_grad/x"};
-    fixture                 *f = fixture_create(2);
+    OWN_FIXTURE              f = fixture_create(2);
 
     for (int32_t i = 0; i < 8; i++) {
         fixture_op(f, names[i], 100);
@@ -436,5 +425,4 @@ Test(acyclic, puts_gradients_where_their_forward_ops_are)
     expect_devices(f, NULL, (const emp_device_id[]){1, 1, 2, 2, 2, 2, 1, 1}, 8);
     expect_devices(f, "units=classes", (const emp_device_id[]){1, 1, 1, 1, 2, 2, 2, 2},
                    8);
-    fixture_destroy(f);
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the co-location rules kept: what must stand together does, what must not does not,
  * and no rule is left that could be applied once more? */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "search/groups/colocation_groups.h"
 #include "sim/graph/op.h"
@@ -182,8 +179,6 @@ Test(colocation_groups, names_tell_cells_and_gradients)
     cr_expect_eq(strncmp(forward, "a/b", 3), 0);
 }
 
-/* ---- random graphs against the rule, applied one pair at a time --------------------- */
-
 enum { RANDOM_OPS = 40 };
 
 /* The only group that reads group x; -1: none does, or several. */
@@ -283,7 +278,7 @@ static bool makes_layer(emp_op_id op)
 
 static void expect_every_free_class_in_a_group(void)
 {
-    int32_t *members = EMP_NEW_ARRAY(int32_t, (size_t)group_count);
+    OWN_EMP_FREE int32_t *members = EMP_NEW_ARRAY(int32_t, (size_t)group_count);
 
     for (emp_op_id op = 0; op < t.graph->op_count; op++) {
         int32_t c = t.graph->op[op].colocation_class, g = group_of_class[c];
@@ -296,7 +291,6 @@ static void expect_every_free_class_in_a_group(void)
     }
     for (int32_t g = 0; g < group_count; g++)
         cr_expect_gt(members[g], 0, "group %d is empty", g);
-    emp_free(members);
 }
 
 static int32_t expect_one_layer_a_group(void)
@@ -378,7 +372,7 @@ Test(colocation_groups, resnet_has_a_group_per_layer)
 static void expect_steps(const char *spec, int32_t steps)
 {
     cr_expect_eq(expect_rules_kept(spec), steps, "%s", spec);
-    bool *is_step = EMP_NEW_ARRAY(bool, (size_t)group_count);
+    OWN_EMP_FREE bool *is_step = EMP_NEW_ARRAY(bool, (size_t)group_count);
     for (emp_op_id op = 0; op < t.graph->op_count; op++)
         if (makes_layer(op)) is_step[group_of(op)] = true;
     for (emp_op_id op = 0; op < t.graph->op_count; op++) {
@@ -390,7 +384,6 @@ static void expect_steps(const char *spec, int32_t steps)
             strncmp(t.graph->name[op], "clip", 4) != 0)
             cr_expect(is_step[group_of(op)], "%s", t.graph->name[op]);
     }
-    emp_free(is_step);
 }
 
 Test(colocation_groups, each_step_of_a_recurrent_cell_is_a_group)
@@ -416,8 +409,6 @@ Test(colocation_groups, of_table_1_are_as_many_as_stated)
     }
 }
 
-/* ---- some of the rules --------------------------------------------------------------- */
-
 static int32_t count_by(uint32_t rules)
 {
     int32_t count = 0;
@@ -440,14 +431,4 @@ Test(colocation_groups, each_rule_can_be_left_out)
                   without, all, none);
         cr_expect_lt(count_by(rules[i]), none);
     }
-}
-
-Test(colocation_groups, survive_every_allocation_failure)
-{
-    int32_t count, groups[64];
-
-    hand_graph_comb(&t, 3);
-    cr_assert_leq(t.graph->class_count, 64);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_colocation_groups(groups, &count, t.problem, NULL), );
 }

@@ -1,34 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do groups list the members that they were given, and do groups of classes keep to their
  * counts and borders? */
-#include <string.h>
-
 #include "base/rng.h"
 #include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
 
-Test(members, are_listed_by_hand)
-{
-    const int32_t group_of_item[] = {2, 0, -1, 2, 0, 2};
-    const int32_t value_of_group[] = {50, 70}; /* group 1 has no members: 2 moves up */
-    int32_t       value[] = {0, 1, 2, 3, 4, 5};
-    emp_members   m;
-
-    ASSERT_OK(emp_members_init(&m, group_of_item, 6, 4, NULL));
-    cr_assert_eq(m.group_count, 2);
-    cr_expect_arr_eq(m.first, ((int32_t[]){0, 2, 5}), 3 * sizeof(int32_t));
-    cr_expect_arr_eq(m.member, ((int32_t[]){1, 4, 0, 3, 5}), 5 * sizeof(int32_t));
-    emp_members_spread(&m, value_of_group, value);
-    cr_expect_arr_eq(value, ((int32_t[]){70, 50, 2, 70, 50, 70}), sizeof value);
-    emp_members_clear(&m);
-    ASSERT_OK(emp_members_init(&m, NULL, 0, 3, NULL));
-    cr_expect_eq(m.group_count, 0, "of nothing");
-    emp_members_clear(&m);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* Against a search of all items for each group. */
 Test(members, of_random_groups_are_those_of_a_plain_search)
 {
     for (uint64_t seed = 0; seed < 50; seed++) {
@@ -52,12 +29,11 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
     }
 }
 
-/* Folded ops are in no group. */
 Test(members, of_classes_are_their_live_ops)
 {
-    fixture      *three = fixture_create(2);
-    const int32_t group_of_class[] = {1, 0};
-    emp_members   m;
+    OWN_FIXTURE                        three = fixture_create(2);
+    const int32_t                      group_of_class[] = {1, 0};
+    OWN(emp_members_clear) emp_members m;
 
     emp_op_id leader = fixture_op(three, NULL, 1);
     fixture_op(three, NULL, 1);
@@ -67,8 +43,6 @@ Test(members, of_classes_are_their_live_ops)
     cr_assert_eq(m.group_count, 2);
     cr_expect_arr_eq(m.first, ((int32_t[]){0, 1, 3}), 3 * sizeof(int32_t));
     cr_expect_arr_eq(m.member, ((int32_t[]){1, 0, 2}), 3 * sizeof(int32_t));
-    emp_members_clear(&m);
-    fixture_destroy(three);
 }
 
 Test(members, survive_every_allocation_failure)
@@ -144,15 +118,6 @@ Test(clusters, are_not_made_when_the_caller_is_to_stop)
     cr_expect_null(c);
 }
 
-Test(clusters, survive_every_allocation_failure)
-{
-    emp_clusters *c = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL), cr_assert_null(c));
-    emp_clusters_destroy(c);
-}
-
 Test(class_groups, by_cuts_keep_to_their_number)
 {
     for (int kind = EMP_CLASS_GROUPS_METIS; kind <= EMP_CLASS_GROUPS_SCOTCH; kind++) {
@@ -177,16 +142,4 @@ Test(class_groups, by_cuts_keep_to_their_number)
         cr_expect(hash == again && hash != 1, "equal groups leave equal hashes");
         emp_members_clear(&ops);
     }
-}
-
-Test(class_groups, survive_every_allocation_failure)
-{
-    const emp_class_groups_params params = {
-        .kind = EMP_CLASS_GROUPS_METIS, .count = 4, .imbalance = 1.1, .seed = 1};
-    uint64_t    hash = 0;
-    emp_members ops = {0};
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_class_groups_ops(&ops, &hash, p, &params, NULL),
-                                      emp_members_clear(&ops));
-    emp_members_clear(&ops);
 }

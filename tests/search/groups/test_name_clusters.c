@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Clusters by names: layers apart, forward from backward, steps in blocks; on names made
  * by hand and on the workloads. */
-#include <stdio.h>
-#include <string.h>
-
 #include "search/groups/class_groups.h"
 #include "sim/machine/machine.h"
 #include "tests/baselines/fixture.h"
@@ -34,7 +31,7 @@ Test(name_clusters, walk_through_time_by_their_shortest_series)
     enum { STEPS = 16 };
     static char name[3 * STEPS][32];
     int32_t     of[FIXTURE_MAX_OPS];
-    fixture    *f = fixture_create(2);
+    OWN_FIXTURE f = fixture_create(2);
 
     for (int i = 0; i < STEPS; i++) {
         snprintf(name[i], sizeof name[i], i > 0 ? "a/in/MatMul_%d" : "a/in/MatMul", i);
@@ -54,7 +51,6 @@ Test(name_clusters, walk_through_time_by_their_shortest_series)
     }
     cr_expect_eq(cluster(f, of, 3, 4), 2, "blocks are doubled until there is room");
     cr_expect_eq(cluster(f, of, 1, 4), 1);
-    fixture_destroy(f);
 }
 
 Test(name_clusters, tell_layers_and_directions_apart)
@@ -72,8 +68,8 @@ Test(name_clusters, tell_layers_and_directions_apart)
         "gradients/rnn/cell_0/lstm/Sigmoid_grad/SigmoidGrad"}; /* 6 backward */
     static const int32_t wanted[] = {0, 0, 1, 2, 3, 4, 4, 5, 2, 6};
     enum { COUNT = sizeof names / sizeof *names };
-    int32_t  of[COUNT];
-    fixture *f = fixture_create(2);
+    int32_t     of[COUNT];
+    OWN_FIXTURE f = fixture_create(2);
 
     for (int i = 0; i < COUNT; i++) fixture_op(f, names[i], 1);
     fixture_edge(f, 3, 8); /* a sum that goes on backwards */
@@ -85,7 +81,6 @@ Test(name_clusters, tell_layers_and_directions_apart)
     cr_expect_eq(cluster(f, of, 100, 8), 7);
     for (int i = 0; i < COUNT; i++)
         cr_expect_eq(of[i], wanted[i], "%s is in %d", names[i], of[i]);
-    fixture_destroy(f);
 }
 
 /* Scopes are cut to make room; those without any name to go by share the last. */
@@ -113,8 +108,6 @@ Test(name_clusters, keep_to_the_most_there_may_be)
     fixture_destroy(f);
     fixture_destroy(g);
 }
-
-/* ---- workloads ---- */
 
 /* No cluster holds both forward ops and gradients: leaders of classes say which. */
 static void expect_clusters(const char *spec, int32_t most, int32_t low, int32_t high)
@@ -150,18 +143,4 @@ Test(name_clusters, are_some_dozens_on_every_workload)
     expect_clusters("inception_v3", 200, 60, 200);
     expect_clusters("inception_v3", 24, 8, 24);
     expect_clusters("resnet:depth=50", 200, 40, 200);
-}
-
-Test(name_clusters, survive_every_allocation_failure)
-{
-    task                          w;
-    int32_t                       count;
-    const emp_name_cluster_params params = {20, 8};
-
-    task_create(&w, "rnnlm:steps=10", "k40x2", "ideal");
-    int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_name_clusters(of, &count, w.problem, &params, NULL), );
-    emp_free(of);
-    task_destroy(&w);
 }

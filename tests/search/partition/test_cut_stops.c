@@ -7,9 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -92,7 +89,6 @@ static double children_s(void)
 
 #endif
 
-/* Sets the flag in the middle of a cut, unless it comes too late. */
 static void *set_stop(void *unused)
 {
     const char *stage = NULL;

@@ -2,14 +2,14 @@
 /* The graph that partitioners see: which ops make a vertex, what edges weigh, that the rows are
  * sorted and symmetric and the weights fit 32 bits. The objective of partitioners, their costs of ops,
  * and Scotch's view of a machine: all worked out by hand. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "search/partition/partition_graph.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
+
+EMP_OWNS(emp_partition_graph, emp_partition_graph_destroy)
+#define OWN_PARTITION EMP_OWNER(emp_partition_graph)
 
 static fixture *f; /* on two GPUs if nothing else is said */
 
@@ -148,12 +148,12 @@ static void expect_bundle(const emp_partition_graph *g,
 
 Test(partition_graph, bundles_keep_loads_and_the_traffic_between_them)
 {
-    emp_partition_graph *bundles = NULL;
-    int32_t              bundle[1 + CHAINS * LINKS + LEAVES + 1];
-    const int32_t        most = 12;
+    OWN_PARTITION bundles = NULL;
+    int32_t       bundle[1 + CHAINS * LINKS + LEAVES + 1];
+    const int32_t most = 12;
 
     make_star_of_chains();
-    emp_partition_graph *g = create(fixture_problem(f), true);
+    OWN_PARTITION g = create(fixture_problem(f), true);
     cr_assert_eq((size_t)g->vertex_count, sizeof bundle / sizeof *bundle);
     ASSERT_OK(emp_partition_graph_bundle(&bundles, g, most, bundle, &err));
     cr_expect_leq(bundles->vertex_count, most, "%d bundles", bundles->vertex_count);
@@ -161,21 +161,17 @@ Test(partition_graph, bundles_keep_loads_and_the_traffic_between_them)
     expect_sorted_and_symmetric(bundles);
     for (int32_t b = 0; b < bundles->vertex_count; b++)
         expect_bundle(g, bundles, bundle, b);
-    emp_partition_graph_destroy(bundles);
-    emp_partition_graph_destroy(g);
 }
 
 Test(partition_graph, bundles_survive_every_allocation_failure)
 {
-    int32_t              bundle[1 + CHAINS * LINKS + LEAVES + 1];
-    emp_partition_graph *bundles = NULL;
+    int32_t       bundle[1 + CHAINS * LINKS + LEAVES + 1];
+    OWN_PARTITION bundles = NULL;
 
     make_star_of_chains();
-    emp_partition_graph *g = create(fixture_problem(f), true);
+    OWN_PARTITION g = create(fixture_problem(f), true);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_partition_graph_bundle(&bundles, g, 12, bundle, NULL), );
-    emp_partition_graph_destroy(bundles);
-    emp_partition_graph_destroy(g);
 }
 
 Test(partition_graph, huge_weights_are_scaled_into_32_bits)
@@ -185,7 +181,7 @@ Test(partition_graph, huge_weights_are_scaled_into_32_bits)
 
     f->tensor[first].bytes = 4;
     for (emp_op_id op = 0; op < 40; op++) f->gpu_cost[op].compute_ns = INT64_C(1) << 40;
-    emp_partition_graph *g = create(fixture_problem(f), true);
+    OWN_PARTITION g = create(fixture_problem(f), true);
     for (int32_t v = 0; v < g->vertex_count; v++) load += g->load[v];
     for (int32_t i = 0; i < g->row[g->vertex_count]; i++) both_ways += g->traffic[i];
     cr_expect_leq(load, EMP_PARTITION_LOAD_LIMIT + g->vertex_count);
@@ -194,7 +190,6 @@ Test(partition_graph, huge_weights_are_scaled_into_32_bits)
     cr_expect_leq(both_ways, 2 * (EMP_PARTITION_TRAFFIC_LIMIT + g->row[40] / 2));
     cr_expect_geq(both_ways, EMP_PARTITION_TRAFFIC_LIMIT);
     cr_expect_eq(traffic(g, first, first + 1), 1, "a small tensor still weighs 1");
-    emp_partition_graph_destroy(g);
 }
 
 Test(partition_graph, target_lists_devices_with_their_share_of_power)
@@ -217,16 +212,14 @@ Test(partition_graph, target_lists_devices_with_their_share_of_power)
             EMP_EUNSUPPORTED, "test0 has no GPU");
 }
 
-/* ---- what a partitioner minimises ---- */
-
 /* a -30-> b -10-> c, and d alone: each 1 ms on a GPU. Weights are one more than bytes.
  * CPU and both GPUs are equally strong: each may have a third of the load. */
 Test(balance, counts_cut_traffic_and_the_fullest_device)
 {
-    emp_op_id         a = fixture_op(f, NULL, 30), b = fixture_op(f, NULL, 10);
-    emp_op_id         c = fixture_op(f, NULL, 0), folded;
-    emp_balance       balance;
-    emp_balance_score score;
+    emp_op_id a = fixture_op(f, NULL, 30), b = fixture_op(f, NULL, 10);
+    emp_op_id c = fixture_op(f, NULL, 0), folded;
+    OWN(emp_balance_clear) emp_balance balance;
+    emp_balance_score                  score;
 
     fixture_op(f, NULL, 0);
     folded = fixture_op(f, NULL, 99);
@@ -247,14 +240,13 @@ Test(balance, counts_cut_traffic_and_the_fullest_device)
 
     score = emp_balance_judge(&balance, (const emp_device_id[]){1, 1, 0, 2, 2});
     cr_expect_float_eq(score.cut_frac, 11.0 / 42, 1e-12);
-    emp_balance_clear(&balance);
 }
 
 Test(balance, a_class_is_where_its_leader_is)
 {
-    emp_op_id   a = fixture_op(f, NULL, 5), read = fixture_op(f, NULL, 5);
-    emp_op_id   b = fixture_op(f, NULL, 0);
-    emp_balance balance;
+    emp_op_id a = fixture_op(f, NULL, 5), read = fixture_op(f, NULL, 5);
+    emp_op_id b = fixture_op(f, NULL, 0);
+    OWN(emp_balance_clear) emp_balance balance;
 
     fixture_colocate(f, read, a);
     fixture_edge(f, a, read);
@@ -264,21 +256,7 @@ Test(balance, a_class_is_where_its_leader_is)
                  0.0);
     cr_expect_eq(emp_balance_judge(&balance, (const emp_device_id[]){2, 2, 1}).cut_frac,
                  1.0);
-    emp_balance_clear(&balance);
 }
-
-Test(balance, survives_every_allocation_failure)
-{
-    emp_balance        balance;
-    const emp_problem *problem;
-
-    fixture_clique(f, 4, 100);
-    problem = fixture_problem(f);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_balance_init(&balance, problem, NULL), );
-    emp_balance_clear(&balance);
-}
-
-/* ---- what partitioners take ops to cost, and Scotch's view of a machine ---- */
 
 static double cost_of(const emp_graph *g, const char *name, const emp_device *device)
 {
@@ -301,7 +279,7 @@ Test(grappler_cost, is_arithmetic_plus_bytes)
     kit_op(b, "tanh", "Tanh", &attrs, 1, product);
     kit_op(b, "same", "Identity", &attrs, 1, product);
     kit_op(b, "shape", "Shape", &attrs, 1, product);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
 
     /* 2 x 2 x 3 x 5 operations; 6, 15 and 10 floats */
     cr_expect_eq(cost_of(g, "product", &gpu), 60 + 31 * 4 / 2);
@@ -311,7 +289,6 @@ Test(grappler_cost, is_arithmetic_plus_bytes)
     cr_expect_eq(cost_of(g, "tanh", &cpu), 220 / 2 + 3, "80 bytes take 2.5 ns");
     cr_expect_eq(cost_of(g, "same", &gpu), 0.0);
     cr_expect_eq(cost_of(g, "shape", &gpu), 1.0);
-    emp_graph_destroy(g);
 }
 
 Test(op_costs, are_times_or_arithmetic)
@@ -337,7 +314,7 @@ Test(op_costs, are_times_or_arithmetic)
 Test(scotch_arch, is_written_as_stated)
 {
     emp_partition_target target;
-    char                *text = NULL;
+    OWN_FREE char       *text = NULL;
     size_t               size = 0;
     FILE                *file = open_memstream(&text, &size);
 
@@ -350,5 +327,4 @@ Test(scotch_arch, is_written_as_stated)
     /* Domains: {cpu:0, gpu:0} is node 2 with leaves 4 and 5, gpu:1 is node 3. */
     cr_expect_str_eq(text, "deco 0\n3 5\n0 10 4\n1 100 5\n2 100 3\n4 \n4 12 \n", "%s",
                      text);
-    free(text);
 }

@@ -2,10 +2,6 @@
 /* The fractional sharing of work, beside what can be worked out by hand and beside the best
  * of all divisions of a few items.
  * Do many windows at once cost what the equation of each op and window says? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <math.h>
-
 #include "base/rng.h"
 #include "sim/bounds/inside.h"
 #include "tests/support/survive.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* No placement that fits beats a bound, whatever the graph, machine and runtime; and what
  * the bounds are where they can be worked out by hand. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-
 #include "sim/bounds/bounds.h"
 #include "sim/bounds/why.h"
 #include "tests/sim/bounds/draw.h"
@@ -23,7 +20,6 @@ enum {
     PLACEMENTS = 4
 };
 
-/* So many random cases, or EMP_TIMES as many. */
 static uint64_t times(uint64_t count)
 {
     const char *more = getenv("EMP_TIMES");
@@ -62,7 +58,7 @@ Test(bounds, never_above_the_best_placement)
     uint64_t       solved = 0, met = 0, many = 0;
 
     for (uint64_t seed = 0; solved < small; seed++) {
-        task r;
+        OWN_TASK r;
         draw_problem(&r, seed);
         emp_time_ns best_ns = draw_best(r.problem);
         if (best_ns >= 0) {
@@ -72,20 +68,18 @@ Test(bounds, never_above_the_best_placement)
             many += best_placement_count(r.problem, DRAW_MOST_TRIED) > DRAW_MOST_TRIED;
             solved++;
         }
-        task_destroy(&r);
     }
     cr_expect_gt(met, small / 4, "the bound is the optimum %" PRIu64 " times", met);
     cr_expect_gt(many, small / 20, "%" PRIu64 " problems are too large to try all", many);
 }
 
-/* Placements that keep GPU kernels off the CPUs are those of the problem that forbids CPUs. */
 Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
 {
     const uint64_t small = times(SMALL);
     uint64_t       solved = 0, higher = 0, none = 0;
 
     for (uint64_t seed = 0; solved < small; seed++) {
-        task r;
+        OWN_TASK r;
         draw_problem(&r, seed);
         if (emp_machine_count(r.machine, EMP_DEVICE_GPU) > 0) {
             emp_bounds b = bounds_of(r.problem);
@@ -101,7 +95,6 @@ Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
                 solved++;
             }
         }
-        task_destroy(&r);
     }
     cr_expect_gt(higher, small / 10, "%" PRIu64 " are higher", higher);
     cr_expect_eq(none, 0, "%" PRIu64 " have none, but a placement fits", none);
@@ -138,7 +131,6 @@ Test(bounds, joins_are_never_above_the_best_placement)
         met += best_ns >= 0 && b.joined_ns > b.path_ns && b.joined_ns == best_ns;
         if (t.problem->runtime.rules == EMP_RULES_EVENTS)
             higher += expect_below_without_cpus(&t, &b, &most, seed);
-        task_destroy(&t);
     }
     cr_expect_gt(higher, joined / 20, "%" PRIu64 " are higher for GPU kernels", higher);
     cr_expect_gt(longer, joined / 4, "%" PRIu64 " joins are longer than paths", longer);
@@ -169,7 +161,6 @@ static void expect_cells_below(uint64_t seed, int cells, bool has_weights, tally
         if (cells < DRAW_CELLS)
             sum->higher += expect_below_without_cpus(&t, &b, &most, seed);
     }
-    task_destroy(&t);
 }
 
 /* Without weights there are no exceptions; with them, and three GPUs, chains must be long to be longer. */
@@ -202,8 +193,8 @@ Test(bounds, drains_know_that_a_second_may_come_late)
     uint64_t met = 0;
 
     for (uint64_t seed = 0; seed < JOINED / 4; seed++) {
-        task    t;
-        emp_rng rng;
+        OWN_TASK t;
+        emp_rng  rng;
         emp_rng_init(&rng, seed, 0, 0);
         const tiny_op ops[] = {
             {.device = 1},
@@ -228,7 +219,6 @@ Test(bounds, drains_know_that_a_second_may_come_late)
         emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         expect_below(&most, best_ns, seed);
         met += most.best_ns * 10 > best_ns * 9;
-        task_destroy(&t);
     }
     cr_expect_gt(met, JOINED / 16, "%" PRIu64 " bounds are near the optimum", met);
 }
@@ -246,10 +236,7 @@ static bool expect_queues_below(uint64_t seed)
                                  &(emp_bounds_options){.effort = EMP_BOUNDS_MOST_EFFORT},
                                  &err));
     if (best.best_ns >= 0) expect_below(&b, best.best_ns, seed);
-    const bool is_queue = why.lemma == EMP_BOUND_BY_QUEUE;
-    emp_bounds_why_clear(&why);
-    task_destroy(&t);
-    return is_queue;
+    return why.lemma == EMP_BOUND_BY_QUEUE;
 }
 
 Test(bounds, queues_are_never_above_the_best_placement)
@@ -266,8 +253,8 @@ Test(bounds, queues_are_never_above_the_best_placement)
 Test(bounds, drains_know_what_is_read_in_host_memory)
 {
     for (uint64_t seed = 0; seed < JOINED; seed++) {
-        task    t;
-        emp_rng rng;
+        OWN_TASK t;
+        emp_rng  rng;
         emp_rng_init(&rng, seed, 0, 0);
         const int     weight[] = {1 + (int)emp_rng_below(&rng, 60),
                                   1 + (int)emp_rng_below(&rng, 60),
@@ -289,7 +276,6 @@ Test(bounds, drains_know_what_is_read_in_host_memory)
         emp_bounds  most = bounds_at(t.problem, EMP_BOUNDS_MOST_EFFORT);
         expect_below(&b, best_ns, seed);
         expect_below(&most, best_ns, seed);
-        task_destroy(&t);
     }
 }
 
@@ -299,7 +285,7 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
     int64_t steps = 0, placements = 0;
 
     for (uint64_t seed = 0; compared < 200; seed++) {
-        task r;
+        OWN_TASK r;
         draw_problem(&r, 2 * seed); /* of rules `events` */
         int64_t count = best_placement_count(r.problem, DRAW_MOST_TRIED);
         if (count <= DRAW_MOST_TRIED) {
@@ -310,7 +296,6 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
             placements += count;
             compared++;
         }
-        task_destroy(&r);
     }
     cr_expect_lt(steps, placements / 2, "%" PRId64 " steps for %" PRId64 " placements",
                  steps, placements);
@@ -327,7 +312,7 @@ Test(bounds, never_above_any_placement)
         draw_problem(&r, seed);
         emp_rng_init(&rng, seed, 1, 0);
         emp_bounds b = bounds_of(r.problem);
-        emp_sim   *sim = task_sim(&r);
+        OWN_SIM    sim = task_sim(&r);
         for (int32_t i = 0; i < PLACEMENTS; i++) {
             emp_sim_result s;
             draw_placement(&r, &rng);
@@ -335,8 +320,6 @@ Test(bounds, never_above_any_placement)
             if (s.is_feasible) expect_below(&b, s.step_time_ns, seed);
             compared += s.is_feasible;
         }
-        emp_sim_destroy(sim);
-        task_destroy(&r);
     }
     cr_expect_gt(compared, large);
 }
@@ -348,10 +331,10 @@ Test(bounds, hold_for_decisions_that_order_ops)
     uint64_t       compared = 0, lower = 0;
 
     for (uint64_t seed = 0; seed < drained; seed++) {
-        tiny_op ops[TINY_MAX_OPS];
-        uint8_t level[TINY_MAX_OPS];
-        task    t;
-        emp_rng rng;
+        tiny_op  ops[TINY_MAX_OPS];
+        uint8_t  level[TINY_MAX_OPS];
+        OWN_TASK t;
+        emp_rng  rng;
         emp_rng_init(&rng, seed, 0, 0);
         const int         count = draw_cell_ops(ops, 3, seed % 2 == 0, &rng);
         const emp_runtime rt = tiny_serial();
@@ -363,7 +346,7 @@ Test(bounds, hold_for_decisions_that_order_ops)
         ASSERT_OK(emp_bounds_compute(
             &any, t.problem,
             &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT, .any_order = true}, &err));
-        emp_sim *sim = task_sim(&t);
+        OWN_SIM sim = task_sim(&t);
         for (int32_t i = 0; i < 8 * PLACEMENTS; i++) {
             emp_sim_result s;
             draw_placement(&t, &rng);
@@ -375,14 +358,10 @@ Test(bounds, hold_for_decisions_that_order_ops)
             compared += s.is_feasible;
             lower += s.is_feasible && s.step_time_ns < in_order.best_ns;
         }
-        emp_sim_destroy(sim);
-        task_destroy(&t);
     }
     cr_expect_gt(compared, drained);
     cr_expect_gt(lower, 0, "order never beats the bound of who comes first");
 }
-
-/* ---- more or less ---- */
 
 /* Another GPU like the last, or the first, on links as good as any. */
 static void add_gpu(emp_machine *m)
@@ -403,7 +382,7 @@ Test(bounds, scale_with_all_times_and_do_not_rise_with_another_device)
     int32_t lowered = 0;
 
     for (uint64_t seed = 0; seed < 400; seed++) {
-        task r;
+        OWN_TASK r;
         random_problem_create(&r, seed);
         emp_bounds before = bounds_of(r.problem);
         if (r.machine->device_count > 1) {
@@ -422,21 +401,16 @@ Test(bounds, scale_with_all_times_and_do_not_rise_with_another_device)
         double most = 1000.0 + 1e-4 * (double)scaled.area_ns;
         cr_expect_float_eq((double)scaled.area_ns, 1000.0 * (double)before.area_ns, most,
                            SEED);
-        task_destroy(&r);
     }
     cr_expect_gt(lowered, 100);
 }
 
-/* ---- by hand ---- */
-
 static emp_bounds bounds_of_ops(const char *ops, emp_runtime runtime)
 {
-    task t;
+    OWN_TASK t;
 
     task_create_ops(&t, ops, &runtime);
-    emp_bounds b = bounds_of(t.problem);
-    task_destroy(&t);
-    return b;
+    return bounds_of(t.problem);
 }
 
 Test(bounds, of_small_steps_are_those_worked_out_by_hand)
@@ -460,7 +434,7 @@ Test(bounds, of_small_steps_are_those_worked_out_by_hand)
 
 Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
 {
-    task        t;
+    OWN_TASK    t;
     emp_runtime runtime = tiny_list_scheduling();
 
     task_create_ops(&t, "1*100; 0<0; 1<1*100", &runtime);
@@ -471,10 +445,7 @@ Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
     /* 1000 on a GPU, 5 + 256 back, 20 on the CPU, 5 + 256 there, 1000 */
     cr_expect_eq(b.path_ns, 1000 + 261 + 20 + 261 + 1000);
     cr_expect_eq(b.best_ns, best_placement_find(t.problem));
-    task_destroy(&t);
 }
-
-/* ---- errors ---- */
 
 Test(bounds, every_allocation_may_fail)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A bound's explanation adds up to the bound, and changes of the machine lower it as they say. */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "sim/bounds/bounds.h"
 #include "sim/bounds/changes.h"
 #include "sim/bounds/why.h"
@@ -57,9 +54,9 @@ Test(why, shares_add_up_to_what_is_proven)
     int32_t by[EMP_BOUND_BY_MEMORY + 1] = {0}, parts[EMP_BOUND_PARTS] = {0}, refuted = 0;
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        task           r;
-        emp_bounds     bounds, plain;
-        emp_bounds_why all = {0}, gpus = {0};
+        OWN_TASK                                 r;
+        emp_bounds                               bounds, plain;
+        OWN(emp_bounds_why_clear) emp_bounds_why all = {0}, gpus = {0};
         create(&r, seed);
         ASSERT_OK(emp_bounds_explain(&bounds, &all, &gpus, r.problem, &how, &err));
         ASSERT_OK(emp_bounds_compute(&plain, r.problem, &how, &err));
@@ -74,9 +71,7 @@ Test(why, shares_add_up_to_what_is_proven)
         for (int32_t i = 0; i < all.shares.count; i++) parts[all.shares.share[i].part]++;
         for (int32_t i = 0; i < gpus.shares.count; i++)
             parts[gpus.shares.share[i].part]++;
-        emp_bounds_why_clear(&all);
         emp_bounds_why_clear(&gpus);
-        task_destroy(&r);
     }
     cr_expect_gt(by[EMP_BOUND_BY_PATH], 5);
     cr_expect_gt(by[EMP_BOUND_BY_AREA], 5);
@@ -88,7 +83,6 @@ Test(why, shares_add_up_to_what_is_proven)
 
 /* ---- changes ---- */
 
-/* The machine of the problem, changed in place as the words of the change say. */
 static void change_by_hand(task *t, emp_bounds_change change)
 {
     emp_machine    *m = t->machine;
@@ -125,7 +119,6 @@ static void change_by_hand(task *t, emp_bounds_change change)
     t->problem->runtime.events.receive_s /= 2;
 }
 
-/* Ops that may all be on these kinds of device. */
 static void create_pinned(task *t, const char *ops, uint32_t kinds)
 {
     const emp_runtime runtime = tiny_serial();
@@ -180,11 +173,11 @@ Test(why, changes_do_what_they_say)
 /* An op without a GPU kernel between two that are faster on a GPU by far: both copies count. */
 Test(why, a_faster_link_helps_where_a_copy_cannot_be_avoided)
 {
-    task               t;
-    const emp_runtime  runtime = tiny_list_scheduling();
-    emp_bounds_changes changes;
-    emp_bounds         now;
-    emp_bounds_why     all = {0};
+    OWN_TASK                                 t;
+    const emp_runtime                        runtime = tiny_list_scheduling();
+    emp_bounds_changes                       changes;
+    emp_bounds                               now;
+    OWN(emp_bounds_why_clear) emp_bounds_why all = {0};
 
     task_create_ops(&t, "1*100; 0<0; 1<1*100", &runtime);
     for (int32_t c = 0; c < t.graph->class_count; c++)
@@ -208,18 +201,15 @@ Test(why, a_faster_link_helps_where_a_copy_cannot_be_avoided)
         if (c->change == EMP_BOUNDS_CHANGE_ANOTHER_GPU)
             cr_expect_eq(now.best_ns, c->bounds.best_ns);
     }
-    emp_bounds_why_clear(&all);
-    task_destroy(&t);
 }
 
-/* Three ops in one class have one GPU of two. */
 Test(why, a_class_has_its_ops_and_no_others)
 {
-    task              t;
-    const emp_runtime runtime = tiny_list_scheduling();
-    const int32_t     set_of_op[] = {0, 0, 0, -1};
-    emp_bounds        now;
-    emp_bounds_why    all = {0};
+    OWN_TASK                                 t;
+    const emp_runtime                        runtime = tiny_list_scheduling();
+    const int32_t                            set_of_op[] = {0, 0, 0, -1};
+    emp_bounds                               now;
+    OWN(emp_bounds_why_clear) emp_bounds_why all = {0};
 
     task_create_ops(&t, "1*9; 1*9; 1*9; 1*3", &runtime);
     ASSERT_OK(emp_graph_join_classes(t.graph, set_of_op, &err));
@@ -238,13 +228,11 @@ Test(why, a_class_has_its_ops_and_no_others)
         cr_expect_eq(all.shares.share[i].part, EMP_BOUND_PART_KERNELS);
         cr_expect_eq(all.shares.share[i].ns, 90);
     }
-    emp_bounds_why_clear(&all);
-    task_destroy(&t);
 }
 
 Test(why, every_allocation_may_fail)
 {
-    task               r;
+    OWN_TASK           r;
     emp_bounds         b;
     emp_bounds_why     all = {0}, gpus = {0};
     emp_bounds_changes changes;
@@ -257,5 +245,4 @@ Test(why, every_allocation_may_fail)
         });
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_bounds_try_changes(&changes, r.problem, &how, NULL), );
-    task_destroy(&r);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Costs against their formulas, written out as the sums they are, and against
  * measurements. */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "tests/sim/cost/one_op.h"
+#include "tests/support/owners.h"
 #include "tests/support/survive.h"
+
+EMP_OWNS(emp_cost_table, emp_cost_table_destroy)
+#define OWN_COSTS EMP_OWNER(emp_cost_table)
 
 static const emp_device gpu = {.kind = EMP_DEVICE_GPU,
                                .memory_bytes_per_s = 100e9,
@@ -42,12 +43,11 @@ static const emp_runtime runtime = {.events = {.issue_s = 20e-6,
 
 TestSuite(cost, .fini = expect_all_freed);
 
-/* The costs of an op on a machine of these devices. */
 static emp_cost_table *table_on(const emp_op_cost *cost, const emp_device *devices,
                                 int32_t count)
 {
-    emp_graph      *g = one_op_graph(cost);
-    emp_machine    *m = EMP_NEW(emp_machine);
+    OWN_GRAPH       g = one_op_graph(cost);
+    OWN_MACHINE     m = EMP_NEW(emp_machine);
     emp_cost_table *t = NULL;
 
     cr_assert_not_null(m);
@@ -55,8 +55,6 @@ static emp_cost_table *table_on(const emp_op_cost *cost, const emp_device *devic
     for (int32_t d = 0; d < count; d++) m->device[d] = devices[d];
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_cost_table_create(&t, g, m, &runtime, NULL),
                                       cr_assert_null(t));
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
     return t;
 }
 
@@ -67,22 +65,20 @@ static emp_cost_table *table_of(const emp_op_cost *cost)
 
 Test(cost, several_cpus_may_come_before_the_gpus)
 {
-    emp_op_cost     cost = {.op_class = EMP_OP_GEMM,
-                            .kernels = 1,
-                            .m = 256,
-                            .n = 256,
-                            .k = 256,
-                            .batch = 1,
-                            .flops = 2.0 * 256 * 256 * 256};
-    emp_cost_table *one = table_of(&cost);
-    emp_cost_table *many = table_on(&cost, (const emp_device[]){cpu, cpu, cpu, gpu}, 4);
+    emp_op_cost cost = {.op_class = EMP_OP_GEMM,
+                        .kernels = 1,
+                        .m = 256,
+                        .n = 256,
+                        .k = 256,
+                        .batch = 1,
+                        .flops = 2.0 * 256 * 256 * 256};
+    OWN_COSTS   one = table_of(&cost);
+    OWN_COSTS   many = table_on(&cost, (const emp_device[]){cpu, cpu, cpu, gpu}, 4);
 
     cr_expect_gt(one->gpu[0].compute_ns, 0);
     cr_expect_eq(many->gpu[0].compute_ns, one->gpu[0].compute_ns);
     cr_expect_eq(many->gpu[0].issue_ns, one->gpu[0].issue_ns);
     cr_expect_eq(many->cpu[0].compute_ns, one->cpu[0].compute_ns);
-    emp_cost_table_destroy(one);
-    emp_cost_table_destroy(many);
 }
 
 Test(cost, a_product_follows_the_formula)
@@ -139,7 +135,7 @@ Test(cost, square_products_are_near_the_measured_ones)
         double  us;
     } measured[] = {{320, 55.5},   {512, 194.0},   {768, 438.0},
                     {1024, 945.0}, {2048, 5648.0}, {4096, 41928.0}};
-    emp_machine *m = NULL;
+    OWN_MACHINE m = NULL;
 
     cr_assert_eq(emp_machine_load(&m, "k40x1", NULL), EMP_OK);
     emp_device k40 = m->device[1];
@@ -151,7 +147,6 @@ Test(cost, square_products_are_near_the_measured_ones)
         cr_expect(us < 1.25 * measured[i].us && us > 0.75 * measured[i].us,
                   "n = %d: %.0f us, measured %.0f", (int)n, us, measured[i].us);
     }
-    emp_machine_destroy(m);
 }
 
 Test(cost, a_kernel_takes_its_minimum_and_its_bytes)
@@ -173,11 +168,8 @@ Test(cost, a_kernel_takes_its_minimum_and_its_bytes)
 
 static emp_time_ns gpu_ns(const emp_op_cost *cost, const emp_device *on)
 {
-    emp_cost_table *t = table_on(cost, (const emp_device[]){cpu, *on}, 2);
-    emp_time_ns     ns = t->gpu[0].compute_ns;
-
-    emp_cost_table_destroy(t);
-    return ns;
+    OWN_COSTS t = table_on(cost, (const emp_device[]){cpu, *on}, 2);
+    return t->gpu[0].compute_ns;
 }
 
 /* 100 us of bytes and 3 us besides; the bytes take as long as the model says of the kind. */
@@ -293,14 +285,13 @@ Test(cost, parts_of_a_product_are_not_short)
 
 Test(cost, a_kernelless_op_costs_host_time_only)
 {
-    emp_op_cost     none = {.op_class = EMP_OP_KERNELLESS};
-    emp_cost_table *t = table_of(&none);
+    emp_op_cost none = {.op_class = EMP_OP_KERNELLESS};
+    OWN_COSTS   t = table_of(&none);
 
     cr_expect_eq(t->gpu[0].compute_ns, 0);
     cr_expect_eq(t->gpu[0].issue_ns, 2000);
     cr_expect_eq(t->cpu[0].compute_ns, 2000);
     cr_expect_eq(t->cpu[0].lanes, 1);
-    emp_cost_table_destroy(t);
 }
 
 Test(cost, the_cpu_scales_by_cores_up_to_eigens_limit)
@@ -341,8 +332,6 @@ Test(cost, the_cpu_scales_by_cores_up_to_eigens_limit)
     emp_cost_table_destroy(t);
 }
 
-/* ---- heterogeneous devices ---- */
-
 /* Two CPUs and three GPUs: the second CPU has a clock of half the rate, the second GPU a memory of
  * half the rate, the third is as the first but three times as slow. */
 static void unlike_devices(emp_device device[5])
@@ -368,7 +357,7 @@ Test(cost, has_a_column_for_each_model)
     emp_device  device[5];
 
     unlike_devices(device);
-    emp_cost_table *t = table_on(&adds, device, 5);
+    OWN_COSTS t = table_on(&adds, device, 5);
     cr_expect_eq(t->column_count[EMP_DEVICE_CPU], 2);
     cr_expect_eq(t->column_count[EMP_DEVICE_GPU], 3);
     cr_expect(emp_cost_is_unlike(t));
@@ -384,7 +373,6 @@ Test(cost, has_a_column_for_each_model)
     cr_expect_eq(t->cpu_offset[second + 1], 7);
     cr_expect_eq(t->task_ns[t->cpu_offset[second]], 8000 + 800000);
     cr_expect_eq(t->cpu[second].compute_ns, 808000);
-    emp_cost_table_destroy(t);
 }
 
 /* ---- groups of cores --------------------------------------------------------------- */
@@ -401,7 +389,6 @@ static const emp_core core = {.op_s = 2e-6,
                               .exp_hz = 2e9,
                               .reduce_hz = 1e9};
 
-/* Seconds of one op on a CPU and a GPU that are groups of cores. */
 static void expect_on_cores(const emp_op_cost *cost, double cpu_s, double gpu_s)
 {
     emp_device device[] = {cpu, gpu};
@@ -411,10 +398,9 @@ static void expect_on_cores(const emp_op_cost *cost, double cpu_s, double gpu_s)
         device[d].has_core = true;
         device[d].core = core;
     }
-    emp_cost_table *t = table_on(cost, device, 2);
+    OWN_COSTS t = table_on(cost, device, 2);
     cr_expect_float_eq(1e-9 * (double)t->cpu[0].compute_ns, cpu_s, 1e-9, "%g", cpu_s);
     cr_expect_float_eq(1e-9 * (double)t->gpu[0].compute_ns, gpu_s, 1e-9, "%g", gpu_s);
-    emp_cost_table_destroy(t);
 }
 
 /* 12 MB and 1 M elements: 120 us at 100 GB/s, 1.2 ms at one core's 10 GB/s. */
@@ -479,10 +465,9 @@ static emp_time_ns time_beside(const emp_op_cost *cost, emp_time_ns *beside_ns)
     device[1].has_core = device[1].has_sharing = true;
     device[1].core = core;
     device[1].sharing = (emp_sharing){.beside_stream = 3.0, .beside_clock = 2.0};
-    emp_cost_table *t = table_on(cost, device, 2);
-    emp_time_ns     alone_ns = t->gpu[0].compute_ns;
+    OWN_COSTS   t = table_on(cost, device, 2);
+    emp_time_ns alone_ns = t->gpu[0].compute_ns;
     *beside_ns = t->gpu_beside_ns[0];
-    emp_cost_table_destroy(t);
     return alone_ns;
 }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do products cost what a model's tables and rates of formats say?
  * Do collectives take what tables say, and else what a ring takes? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
@@ -128,7 +124,6 @@ Test(format_cost, attention_takes_what_its_table_says)
                        1e-12);
 }
 
-/* Seconds of the product as it is now. */
 static double eager_s(const emp_device *gpu)
 {
     const emp_op_id op = kit_find(graph, "product");
@@ -196,12 +191,11 @@ static void expect_many_rows_take_arithmetic(const emp_device *gpu, const char *
 
 Test(format_cost, old_models_know_no_formats)
 {
-    emp_device_model k40;
+    OWN(emp_device_model_clear) emp_device_model k40;
 
     load(&k40, "k40");
     cr_expect_not(emp_has_formats(&k40.device));
     cr_expect(emp_has_formats(&h100.device));
-    emp_device_model_clear(&k40);
 }
 
 /* 4096 x 4096 weights of a type of llama.cpp, of so many bytes. */
@@ -232,7 +226,7 @@ static void expect_near(double taken_s, double us, uint32_t ggml)
 
 Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 {
-    emp_device_model h200;
+    OWN(emp_device_model_clear) emp_device_model h200;
 
     load(&h200, "h200-sxm");
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
@@ -240,7 +234,6 @@ Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
         expect_near(quantised_row_s(&h200.device, 1, ggml), measured[i].one_us, ggml);
         expect_near(quantised_row_s(&h200.device, 512, ggml), measured[i].many_us, ggml);
     }
-    emp_device_model_clear(&h200);
 }
 
 /* Llama-3.1-8B on an M4 Max, by llama.cpp's authors: 79.73 tokens a second in IQ1_S and 29.17 in F16, whose weights
@@ -248,7 +241,7 @@ Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
 {
     enum { IQ1_S = 19 };
-    emp_device_model mac;
+    OWN(emp_device_model_clear) emp_device_model mac;
 
     load(&mac, "m4-max");
     double ratio = row_s(&mac.device, 1, 1.0) / quantised_row_s(&mac.device, 1, IQ1_S);
@@ -257,10 +250,8 @@ Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
     mac.device.has_metal_kernels = false;
     cr_expect_lt(quantised_row_s(&h100.device, 1, IQ1_S),
                  quantised_row_s(&mac.device, 1, IQ1_S));
-    emp_device_model_clear(&mac);
 }
 
-/* More bits take longer where unpacking is as simple. */
 static void expect_bits_count(const emp_device *gpu, const char *name)
 {
     enum { Q4_0 = 2, Q8_0 = 8, Q6_K = 14 };
@@ -275,12 +266,11 @@ static void expect_bits_count(const emp_device *gpu, const char *name)
 Test(format_cost, products_take_bytes_or_arithmetic_on_every_model)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        emp_device_model model;
+        OWN(emp_device_model_clear) emp_device_model model;
         load(&model, known[i]);
         expect_few_rows_take_bytes(&model.device, known[i]);
         expect_many_rows_take_arithmetic(&model.device, known[i]);
         expect_bits_count(&model.device, known[i]);
-        emp_device_model_clear(&model);
     }
 }
 
@@ -325,7 +315,7 @@ static const struct {
 Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
 {
     for (size_t i = 0; i < sizeof with_fp4 / sizeof *with_fp4; i++) {
-        emp_device_model model;
+        OWN(emp_device_model_clear) emp_device_model model;
         load(&model, with_fp4[i].name);
         const emp_device *gpu = &model.device;
         cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4], with_fp4[i].flops_per_s);
@@ -340,7 +330,6 @@ Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
                           w4a4, w4a16);
             if (rows == 8192) cr_expect_gt(w4a16, 3 * w4a4, "%s", with_fp4[i].name);
         }
-        emp_device_model_clear(&model);
     }
     /* others unpack the weights, whatever the activations were rounded to */
     cr_expect_eq(fp4_s(&h100.device, 8192, EMP_DTYPE_NVFP4_W4A4),
@@ -383,18 +372,17 @@ Test(collective_cost, without_a_table_it_is_a_ring)
 /* Nothing is there to send it by but memory. */
 Test(collective_cost, a_cpu_by_itself_copies)
 {
-    emp_machine              *m = NULL;
+    OWN_MACHINE               m = NULL;
     const emp_collective_part part = {EMP_COLLECTIVE_ALL_GATHER, 4, 4000000, 0};
 
     cr_assert_eq(emp_machine_create(&m, "cpu", 1, 0, 1 << 30, NULL), EMP_OK);
     m->device[0].core_bytes_per_s = 1e9;
     cr_expect_float_eq(emp_collective_s(&part, m, &m->device[0]), 3e-3, 1e-12);
-    emp_machine_destroy(m);
 }
 
 Test(collective_cost, a_table_counts_as_far_as_it_goes)
 {
-    emp_machine      *m = load_machine("dgx-h100");
+    OWN_MACHINE       m = load_machine("dgx-h100");
     const emp_device *gpu = emp_machine_first(m, EMP_DEVICE_GPU);
 
     for (int32_t op = 0; op < EMP_COLLECTIVES; op++) {
@@ -409,13 +397,12 @@ Test(collective_cost, a_table_counts_as_far_as_it_goes)
         cr_expect_gt(emp_collective_s(&part, m, gpu), 0.0);
         cr_expect_neq(emp_collective_s(&part, m, gpu), seconds);
     }
-    emp_machine_destroy(m);
 }
 
 /* A table of only all-reduces serves for the others, which send half as much. */
 Test(collective_cost, another_table_stands_in_and_says_so)
 {
-    emp_machine *m = load_machine("dgx-h100");
+    OWN_MACHINE  m = load_machine("dgx-h100");
     emp_device   gpu = *emp_machine_first(m, EMP_DEVICE_GPU);
     emp_tables   all = *gpu.tables, own = {0};
     emp_exchange e = {EMP_COLLECTIVE_ALL_REDUCE, EMP_FORMAT_BF16, 4, 1 << 20};
@@ -434,5 +421,4 @@ Test(collective_cost, another_table_stands_in_and_says_so)
         cr_expect_float_eq(seconds, reduce_s / 2.0, 1e-15);
     }
     cr_expect_str_eq(emp_form_name(EMP_FORM_LIKE), "like");
-    emp_machine_destroy(m);
 }

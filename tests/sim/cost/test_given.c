@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Times of a file in place of predicted ones: are they taken to the nanosecond, are the others
  * scaled, and is what fits no op refused? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "graphs/load.h"
 #include "sim/cost/given.h"
 #include "tests/support/scratch.h"
@@ -62,7 +57,6 @@ static emp_status apply(const char *text, emp_error *err)
                                  NULL, err);
 }
 
-/* Some op with a kernel on a GPU. */
 static emp_op_id find_kernel(const char *type)
 {
     for (emp_op_id op = 0; op < f.graph->op_count; op++)
@@ -105,7 +99,6 @@ Test(given, types_patterns_and_models_choose_ops)
     cr_expect_eq(out.skipped_count, 1);
 }
 
-/* Rows of the second GPU model are behind those of the first. */
 /* A machine whose model does not distinguish the two gets them from the file; what is longer alone is no shorter beside. */
 Test(given, times_beside_another_device_are_taken)
 {

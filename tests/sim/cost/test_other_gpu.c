@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do measured kernels take on another GPU what the models of the two say? */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "sim/cost/kernel.h"
 #include "sim/cost/transfer.h"
 #include "sim/graph/graph_builder.h"
@@ -191,7 +188,7 @@ static emp_graph *traced_graph(void)
 Test(transfer, a_trace_takes_other_times_on_other_gpus_alone)
 {
     emp_graph      *whole = traced_graph(), *graph = NULL;
-    emp_machine    *machine = NULL;
+    OWN_MACHINE     machine = NULL;
     emp_cost_table *table = NULL;
     emp_runtime     runtime;
     emp_transfer    transfer;
@@ -213,7 +210,6 @@ Test(transfer, a_trace_takes_other_times_on_other_gpus_alone)
                                  &mi300x.device, &err));
     cr_expect_eq(table->gpu[1].compute_ns, 6000000);
     emp_cost_table_destroy(table);
-    emp_machine_destroy(machine);
     emp_graph_destroy(graph);
     emp_graph_destroy(whole);
 }
@@ -226,9 +222,8 @@ Test(transfer, a_graph_without_kernels_is_refused)
     emp_transfer       transfer;
 
     kit_ops(b, "x = f[2,2]; y = MatMul x x");
-    emp_graph *graph = kit_finish(b);
+    OWN_GRAPH graph = kit_finish(b);
     EXPECT_REFUSED(emp_transfer_apply(&transfer, &table, graph, &machine, "h100-sxm",
                                       &h100.device, &err),
                    EMP_EINVAL, "no trace");
-    emp_graph_destroy(graph);
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the allocators of TensorFlow and PyTorch hand out blocks as their rules say? By hand, and against a
  * list of all blocks that is searched from end to end. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-
 #include "base/rng.h"
 #include "sim/engine/allocator.h"
 #include "tests/support/survive.h"
@@ -28,8 +25,6 @@ static int64_t reserved_after(emp_caching *c, int64_t bytes)
     return emp_caching_reserved(c, 0);
 }
 
-/* ---- by hand ---- */
-
 /* 1 MiB is the last small request, 10 MiB the first with a segment of its own. */
 Test(caching, segments_have_three_sizes)
 {
@@ -48,52 +43,6 @@ Test(caching, segments_have_three_sizes)
     }
 }
 
-/* 4,096 requests of a byte take 512 each: 2 MiB. One more takes a segment more. */
-Test(caching, small_requests_share_a_segment)
-{
-    emp_caching *c = create(INT64_C(1) << 40, 5000);
-
-    for (int32_t i = 0; i < 4096; i++) cr_assert_eq(reserved_after(c, 1), 2 * MIB);
-    cr_expect_eq(reserved_after(c, 1), 4 * MIB);
-    emp_caching_destroy(c);
-}
-
-/* From 20 MiB, 9 leave 11 and 9 more leave 2. The 2 serve for 2, and a block of them for 1.5: the rest is not
- * more than 1 MiB. A small request has nothing of it. */
-Test(caching, large_requests_share_a_segment_and_small_ones_none_of_it)
-{
-    emp_caching *c = create(INT64_C(1) << 40, 10);
-
-    cr_expect_eq(reserved_after(c, 9 * MIB), 20 * MIB);
-    cr_expect_eq(reserved_after(c, 9 * MIB), 20 * MIB);
-    int32_t last = emp_caching_allocate(c, 0, 3 * MIB / 2);
-    cr_expect_eq(emp_caching_reserved(c, 0), 20 * MIB);
-    cr_expect_eq(reserved_after(c, 3 * MIB / 2), 40 * MIB, "0.5 MiB is not split off");
-    emp_caching_free(c, last);
-    cr_expect_eq(reserved_after(c, 2 * MIB), 40 * MIB, "it is the 2 MiB again");
-    cr_expect_eq(reserved_after(c, 512), 42 * MIB);
-    emp_caching_destroy(c);
-}
-
-/* Free segments are kept, and go back when there is no room for another. */
-Test(caching, what_is_cached_goes_back_when_memory_is_short)
-{
-    emp_caching *c = create(64 * MIB, 10);
-    int32_t      a = emp_caching_allocate(c, 0, 30 * MIB);
-
-    emp_caching_free(c, a);
-    cr_expect_eq(emp_caching_reserved(c, 0), 30 * MIB);
-    cr_expect_eq(reserved_after(c, 30 * MIB), 30 * MIB, "the same again");
-    cr_expect_eq(reserved_after(c, 512), 32 * MIB);
-    cr_expect_eq(emp_caching_allocate(c, 0, 34 * MIB), -1, "32 are left");
-    emp_caching_reset(c);
-    emp_caching_set_memory(c, 0, 64 * MIB);
-    a = emp_caching_allocate(c, 0, 30 * MIB);
-    emp_caching_free(c, a);
-    cr_expect_eq(reserved_after(c, 40 * MIB), 40 * MIB, "the 30 went back");
-    emp_caching_destroy(c);
-}
-
 /* ---- against a plain one ---- */
 
 struct piece {
@@ -102,7 +51,6 @@ struct piece {
     bool    is_small, is_used;
 };
 
-/* All blocks in the order of their addresses. */
 struct plain {
     struct piece piece[4 * LIVE];
     int          count, segments;
@@ -259,8 +207,6 @@ Test(caching, equals_a_plain_one)
     cr_expect_gt(refused, 0, "memory was short");
 }
 
-/* ---- TensorFlow's ---- */
-
 static int bin_of(int64_t bytes)
 {
     int bin = 0;
@@ -317,17 +263,5 @@ Test(bfc, equals_a_search_of_all_chunks)
     cr_expect_gt(refused, 20);
     while (live_count > 0) emp_bfc_free(bfc, live[--live_count]);
     cr_expect_eq(emp_bfc_end(bfc, emp_bfc_allocate(bfc, 1, REGION)), REGION);
-    emp_bfc_destroy(bfc);
-}
-
-/* A request is never given half of a chunk that is less than twice as large. */
-Test(bfc, splits_only_what_is_twice_as_large)
-{
-    emp_bfc *bfc = NULL;
-
-    cr_assert_eq(emp_bfc_create(&bfc, 1, 4, NULL), EMP_OK);
-    emp_bfc_add_region(bfc, 0, 256 * 7);
-    cr_expect_eq(emp_bfc_end(bfc, emp_bfc_allocate(bfc, 0, 256 * 4)), 256 * 7);
-    cr_expect_eq(emp_bfc_allocate(bfc, 0, 256), -1);
     emp_bfc_destroy(bfc);
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Step times and peaks small enough to check by hand, written as the sums they come from,
  * and what is refused. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "sim/engine/sim.h"
 #include "tests/sim/graph/kit.h"
 #include "tests/support/problems.h"
@@ -26,12 +22,10 @@ TestSuite(engine, .fini = expect_all_freed);
 
 static emp_sim_result simulate_ops(const char *ops, const emp_runtime *runtime)
 {
-    task t;
+    OWN_TASK t;
 
     task_create_ops(&t, ops, runtime);
-    emp_sim_result result = task_trace(&t, NULL);
-    task_destroy(&t);
-    return result;
+    return task_trace(&t, NULL);
 }
 
 static void expect_time(const char *what, const char *ops, const emp_runtime *runtime,
@@ -115,7 +109,7 @@ static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
 {
     const char  op[] = "0; 0; 0; 0";
     emp_runtime runtime = tiny_serial();
-    task        t;
+    OWN_TASK    t;
 
     runtime.events.shared_memory = shared_memory;
     task_create_ops(&t, op + 3 * (4 - ops), &runtime);
@@ -126,7 +120,6 @@ static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
         emp_graph_own_cost(t.graph, i)->bytes_written = 0;
     }
     emp_sim_result result = task_run(&t);
-    task_destroy(&t);
     return result.step_time_ns;
 }
 
@@ -190,20 +183,19 @@ Test(engine, peaks_add_up)
 static void expect_first_taken_over(const char *ops, int64_t last_bytes)
 {
     emp_runtime runtime = tiny_serial();
-    task        t;
+    OWN_TASK    t;
 
     runtime.events.bfc_allocator = true;
     task_create_ops(&t, ops, &runtime);
     t.graph->tensor[t.graph->output_offset[t.graph->op_count - 1]].bytes = last_bytes;
     cr_expect_eq(task_run(&t).peak_bytes[1], BYTES + last_bytes);
-    task_destroy(&t);
 }
 
 /* Three tensors of 256 bytes at once: a segment of 2 MiB. The last is 3 MiB, which takes one of 20. */
 Test(engine, segments_are_what_pytorch_takes)
 {
     emp_runtime runtime = tiny_list_scheduling();
-    task        t;
+    OWN_TASK    t;
 
     runtime.events.caching_allocator = true;
     task_create_ops(&t, "1; 1<0; 1<1", &runtime);
@@ -211,7 +203,6 @@ Test(engine, segments_are_what_pytorch_takes)
     cr_expect_eq(task_run(&t).peak_bytes[1], 2 << 20);
     t.graph->tensor[t.graph->output_offset[2]].bytes = 3 << 20;
     cr_expect_eq(task_run(&t).peak_bytes[1], 22 << 20);
-    task_destroy(&t);
 }
 
 Test(engine, an_op_in_place_takes_the_first_input_over)
@@ -223,7 +214,7 @@ Test(engine, an_op_in_place_takes_the_first_input_over)
 Test(engine, names_the_first_allocation_that_does_not_fit)
 {
     emp_runtime runtime = tiny_serial();
-    task        t;
+    OWN_TASK    t;
 
     task_create_ops(&t, "1; 1; 1; 1<0,1", &runtime);
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
@@ -236,7 +227,6 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
     cr_expect_eq(r.step_time_ns, ISSUE + 4 * GPU + STEP, "the run goes on");
     t.problem->runtime.check_memory = false;
     cr_expect(task_run(&t).is_feasible);
-    task_destroy(&t);
 }
 
 /* The device has room for one buffer. Op 0 leaves its output to the host, where op 2 reads it;
@@ -287,15 +277,15 @@ Test(engine, refuses_sizes_beyond_64_bits)
                                        {INT64_MAX, 1},
                                        {INT64_MAX, INT64_MAX},
                                        {1, INT64_MAX}};
-    emp_machine         *m = NULL;
+    OWN_MACHINE          m = NULL;
     emp_runtime          runtime;
 
     ASSERT_OK(emp_machine_load(&m, "k40x2", &err));
     ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        emp_graph   *g = huge_product(sizes[i][0], sizes[i][1]);
-        emp_problem *p = NULL;
-        emp_sim     *sim = NULL;
+        OWN_GRAPH   g = huge_product(sizes[i][0], sizes[i][1]);
+        OWN_PROBLEM p = NULL;
+        emp_sim    *sim = NULL;
         ASSERT_OK(emp_problem_create(&p, g, m, &runtime, "huge", &err));
         for (emp_op_id op = 0; op < g->op_count; op++) {
             cr_expect_geq(p->costs->gpu[op].compute_ns, 0);
@@ -304,10 +294,7 @@ Test(engine, refuses_sizes_beyond_64_bits)
         EXPECT_REFUSED(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED,
                        " in all; at most");
         cr_expect_null(sim);
-        emp_problem_destroy(p);
-        emp_graph_destroy(g);
     }
-    emp_machine_destroy(m);
 }
 
 /* Creates with one op and its tensor: creation begins to allocate, or refuses. */
@@ -316,7 +303,7 @@ static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
 {
     const long  before_arrays = 3;
     emp_runtime runtime = tiny_list_scheduling();
-    task        t;
+    OWN_TASK    t;
     emp_sim    *sim = NULL;
 
     task_create_ops(&t, "1", &runtime);
@@ -327,7 +314,6 @@ static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
     emp_mem_fail_after(-1);
     cr_expect_null(sim);
     t.graph->input_offset[1] = t.graph->control_offset[1] = 0;
-    task_destroy(&t);
 }
 
 Test(engine, refuses_more_than_it_can_number)
@@ -344,8 +330,8 @@ Test(engine, refuses_more_than_it_can_number)
 /* Graphs of millions of ops have to fit: a cache line an op, 24 bytes a tensor and a copy, and links. */
 Test(engine, takes_a_few_cache_lines_an_op)
 {
-    task     t;
-    emp_sim *sim = NULL;
+    OWN_TASK t;
+    OWN_SIM  sim = NULL;
     int32_t  ops = 0;
 
     task_create(&t, "nmt:layers=2", "k40x4", "ideal");
@@ -355,48 +341,4 @@ Test(engine, takes_a_few_cache_lines_an_op)
     ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
     const int64_t bytes = emp_mem_live_bytes() - before;
     cr_expect_leq(bytes / ops, BYTES_PER_OP, "%" PRId64 " bytes for %d ops", bytes, ops);
-    emp_sim_destroy(sim);
-    task_destroy(&t);
-}
-
-static void expect_step_of(const task *t, emp_time_ns others, emp_time_ns step_ns)
-{
-    t->problem->costs->gpu[0].compute_ns = step_ns - others;
-    cr_expect_eq(task_run(t).step_time_ns, step_ns);
-}
-
-static void expect_longest(const task *t, emp_time_ns others)
-{
-    const emp_time_ns short_times = INT64_C(1) << 49, limit = INT64_C(1) << 58;
-    emp_sim          *sim = NULL;
-
-    expect_step_of(t, others, short_times - 1);
-    expect_step_of(t, others, short_times);
-    expect_step_of(t, others, limit - 64); /* sums of times are doubles */
-    t->problem->costs->gpu[0].compute_ns = limit - others;
-    EXPECT_REFUSED(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, "s in all");
-    cr_expect_null(sim);
-}
-
-/* Events have 13 bits for their source in steps below 2^49 ns, and in longer ones the 4 bits that the
- * sources of this machine need. The last event of a server is nearly twice as late as the step. */
-Test(engine, runs_up_to_the_longest_time)
-{
-    emp_runtime runtime = tiny_list_scheduling();
-    task        t;
-
-    runtime.events.share_copies =
-        false; /* a copy is counted once, not once for each device */
-    for (int count = 1; count <= 2; count++) {
-        task_create_ops(&t, count == 1 ? "1" : "1; 2<0", &runtime);
-        for (int i = 0; i < count; i++)
-            t.problem->costs->gpu[i].issue_ns = t.problem->costs->cpu[i].compute_ns = 0;
-        /* 256 bytes in 256.75 ns, which rounding makes 257 */
-        for (int from = 0; from < 3; from++) {
-            for (int to = 0; to < 3; to++)
-                t.machine->route[from][to].bytes_per_s = 256e9 / 256.75;
-        }
-        expect_longest(&t, count == 1 ? 0 : COPY + 1 + GPU);
-        task_destroy(&t);
-    }
 }

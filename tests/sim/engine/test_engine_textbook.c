@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is the engine equal to a plain textbook simulator, whatever the graph, the machine, the
  * runtime's switches and the placement? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -15,10 +12,10 @@ TestSuite(engine, .fini = expect_all_freed);
 /* First come, first served; and by levels that are drawn: of 2, 8 and 64. */
 static void compare(const task *t, emp_sim *sim, int number)
 {
-    const int32_t ops = t->graph->op_count;
-    uint8_t      *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
-    emp_decision  decision = {.device_of_op = t->device_of_op};
-    emp_rng       rng;
+    const int32_t         ops = t->graph->op_count;
+    OWN_EMP_FREE uint8_t *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
+    emp_decision          decision = {.device_of_op = t->device_of_op};
+    emp_rng               rng;
 
     task_expect_textbook(t, sim, &decision, number);
     emp_rng_init(&rng, (uint64_t)number, 2, 0);
@@ -28,7 +25,6 @@ static void compare(const task *t, emp_sim *sim, int number)
             level[op] = (uint8_t)emp_rng_below(&rng, levels);
         task_expect_textbook(t, sim, &decision, number);
     }
-    emp_free(level);
 }
 
 static void compare_random(void (*create)(task *, uint64_t))
@@ -36,11 +32,11 @@ static void compare_random(void (*create)(task *, uint64_t))
     int64_t transfers = 0, infeasible = 0;
 
     for (int seed = 0; seed < PROBLEMS; seed++) {
-        task    r;
-        emp_rng rng;
+        OWN_TASK r;
+        emp_rng  rng;
         create(&r, (uint64_t)seed);
         emp_rng_init(&rng, (uint64_t)seed, 1, 0);
-        emp_sim *sim = task_sim(&r);
+        OWN_SIM sim = task_sim(&r);
         for (int k = 0; k < PLACEMENTS; k++) {
             emp_sim_result got = {0};
             compare(&r, sim, seed);
@@ -49,8 +45,6 @@ static void compare_random(void (*create)(task *, uint64_t))
             infeasible += !got.is_feasible;
             random_problem_place(&r, &rng);
         }
-        emp_sim_destroy(sim);
-        task_destroy(&r);
     }
     /* the cases are worth something */
     cr_expect_gt(transfers, 10 * PROBLEMS);
@@ -83,17 +77,15 @@ static void compare_workloads(const char *machine, int workload_count)
     static const char *const runtimes[] = {"tf-r1.3", "ideal"};
 
     for (int i = 0; i < 2 * workload_count; i++) {
-        task t;
+        OWN_TASK t;
         task_create(&t, specs[i / 2], machine, runtimes[i % 2]);
-        emp_sim *sim = task_sim(&t);
+        OWN_SIM sim = task_sim(&t);
         for (int32_t chunk = 1; chunk < t.graph->op_count; chunk *= 9) {
             for (emp_op_id op = 0; op < t.graph->op_count; op++)
                 t.device_of_op[op] = op / chunk % t.machine->device_count;
             emp_problem_legalize(t.problem, t.device_of_op);
             compare(&t, sim, i);
         }
-        emp_sim_destroy(sim);
-        task_destroy(&t);
     }
 }
 
@@ -108,7 +100,6 @@ Test(engine, equals_the_textbook_simulator_on_workloads_and_several_hosts)
     compare_workloads("k40x7x8", 1);
 }
 
-/* Writes a machine of some hosts on one network, each with as many GPUs. */
 static void write_hosts(const char *name, int hosts, int gpus)
 {
     FILE *file = fopen(scratch_path(name), "w");

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do all builds, compilers and machines give the committed schedules? fingerprints.csv
  * comes from scripts/fingerprints; a change of the model changes it, nothing else may. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "graphs/load.h"
-#include "sim/engine/sim.h"
+#include "tests/support/owners.h"
 
 enum { CASES = 35 };
 
@@ -57,7 +51,6 @@ static const emp_method *find_placer(const char *name)
     return NULL;
 }
 
-/* The first placement that the method proposes. */
 static void place(const emp_problem *problem, const char *method, emp_device_id *device)
 {
     const emp_method        *type = find_placer(method);
@@ -75,12 +68,13 @@ static void place(const emp_problem *problem, const char *method, emp_device_id 
 
 static emp_sim_result simulate(const fingerprint_case *c, const emp_graph *step)
 {
-    emp_machine   *machine = NULL;
-    emp_problem   *problem = NULL;
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-    emp_runtime    runtime;
-    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    OWN_MACHINE                 machine = NULL;
+    OWN_PROBLEM                 problem = NULL;
+    OWN_SIM                     sim = NULL;
+    emp_sim_result              result = {0};
+    emp_runtime                 runtime;
+    OWN_EMP_FREE emp_device_id *device =
+        EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
 
     cr_assert_not_null(device);
     cr_assert_eq(emp_machine_load(&machine, c->machine, NULL), EMP_OK);
@@ -90,10 +84,6 @@ static emp_sim_result simulate(const fingerprint_case *c, const emp_graph *step)
     cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
     place(problem, c->placement, device);
     cr_assert_eq(emp_sim_run_traced(sim, device, NULL, &result, NULL), EMP_OK);
-    emp_free(device);
-    emp_sim_destroy(sim);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
     return result;
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a step with fused ops the one of docs/simulator.md, and does it leave no trace in the next one?
  * Which ops may fuse, and does a set cost what its formula says? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <math.h>
-
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
+
+EMP_OWNS(emp_fusion, emp_fusion_destroy)
+#define OWN_FUSION EMP_OWNER(emp_fusion)
 
 enum { PROBLEMS = 300, PLACEMENTS = 3 };
 
@@ -60,13 +59,13 @@ static void place_on_last(task *t)
 /* With leaders alone, with levels as well, and once more without any. */
 static int32_t compare_problem(task *t, int number)
 {
-    const size_t ops = (size_t)t->graph->op_count;
-    emp_op_id   *leader = EMP_NEW_ARRAY(emp_op_id, ops);
-    uint8_t     *level = EMP_NEW_ARRAY(uint8_t, ops);
-    emp_fusion  *fusion = NULL;
-    emp_sim     *sim = NULL;
-    emp_rng      rng;
-    int32_t      fused = 0;
+    const size_t            ops = (size_t)t->graph->op_count;
+    OWN_EMP_FREE emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, ops);
+    OWN_EMP_FREE uint8_t   *level = EMP_NEW_ARRAY(uint8_t, ops);
+    OWN_FUSION              fusion = NULL;
+    OWN_SIM                 sim = NULL;
+    emp_rng                 rng;
+    int32_t                 fused = 0;
 
     emp_rng_init(&rng, (uint64_t)number, 5, 1);
     ASSERT_OK(emp_fusion_create(&fusion, t->problem, &err));
@@ -83,10 +82,6 @@ static int32_t compare_problem(task *t, int number)
                              number);
         random_problem_place(t, &rng);
     }
-    emp_sim_destroy(sim);
-    emp_fusion_destroy(fusion);
-    emp_free(leader);
-    emp_free(level);
     return fused;
 }
 
@@ -95,11 +90,10 @@ static void compare_random(void (*create)(task *, uint64_t))
     int64_t fused = 0;
 
     for (int seed = 0; seed < PROBLEMS; seed++) {
-        task t;
+        OWN_TASK t;
         create(&t, (uint64_t)seed);
         make_fusable(&t);
         fused += compare_problem(&t, seed);
-        task_destroy(&t);
     }
     cr_expect_gt(fused, PROBLEMS / 2); /* the cases are worth something */
 }
@@ -119,7 +113,6 @@ Test(fusion, equals_the_textbook_simulator)
     compare_random(create_unlike);
 }
 
-/* Real ops: nearly half of them fuse. */
 Test(fusion, equals_the_textbook_simulator_on_workloads)
 {
     static const char *const specs[] = {"nmt:layers=2,steps=4", "rnnlm:steps=4",
@@ -127,44 +120,41 @@ Test(fusion, equals_the_textbook_simulator_on_workloads)
     static const char *const runtimes[] = {"tf-r1.3", "ideal"};
 
     for (int i = 0; i < 6; i++) {
-        task    t;
-        emp_rng rng;
+        OWN_TASK t;
+        emp_rng  rng;
         task_create(&t, specs[i / 2], "k40x4", runtimes[i % 2]);
         emp_rng_init(&rng, (uint64_t)i, 0, 0);
         random_problem_place(&t, &rng);
         cr_expect_gt(compare_problem(&t, i), t.graph->op_count / 4);
-        task_destroy(&t);
     }
 }
 
 static void take_devices(const task *t, emp_decision *d, emp_op_id *leader)
 {
-    emp_fusion *fusion = NULL;
+    OWN_FUSION fusion = NULL;
 
     cr_assert_eq(emp_fusion_create(&fusion, t->problem, NULL), EMP_OK);
     for (emp_op_id op = 0; op < t->graph->op_count; op++) leader[op] = -1;
     emp_fusion_legalize(fusion, t->device_of_op, leader);
     *d = (emp_decision){.device_of_op = t->device_of_op, .leader_of_op = leader};
-    emp_fusion_destroy(fusion);
 }
 
-/* Time falls; an op has the times of its leader. */
 Test(fusion, spares_time)
 {
-    task           t;
+    OWN_TASK       t;
     emp_decision   d;
     emp_sim_result fused = {0};
 
     task_create(&t, "nmt:layers=2,steps=4", "k40x2", "tf-r1.3");
-    const size_t  ops = (size_t)t.graph->op_count;
-    emp_op_id    *leader = EMP_NEW_ARRAY(emp_op_id, ops);
-    emp_sim_times times = {EMP_NEW_ARRAY(emp_time_ns, ops),
-                           EMP_NEW_ARRAY(emp_time_ns, ops)};
+    const size_t            ops = (size_t)t.graph->op_count;
+    OWN_EMP_FREE emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, ops);
+    emp_sim_times           times = {EMP_NEW_ARRAY(emp_time_ns, ops),
+                                     EMP_NEW_ARRAY(emp_time_ns, ops)};
     for (size_t op = 0; op < ops; op++) t.device_of_op[op] = 1;
     emp_problem_legalize(t.problem, t.device_of_op);
     take_devices(&t, &d, leader);
     emp_sim_result plain = task_run(&t);
-    emp_sim       *sim = task_sim(&t);
+    OWN_SIM        sim = task_sim(&t);
     ASSERT_OK(emp_sim_run_timed(sim, &d, &times, &fused, &err));
     cr_expect_lt(fused.step_time_ns, plain.step_time_ns);
     cr_expect_lt(fused.busy_ns[1], plain.busy_ns[1]);
@@ -172,20 +162,17 @@ Test(fusion, spares_time)
         cr_expect_eq(times.start_ns[op], times.start_ns[leader[op]]);
         cr_expect_eq(times.end_ns[op], times.end_ns[leader[op]]);
     }
-    emp_sim_destroy(sim);
-    emp_free(leader);
     emp_free(times.start_ns);
     emp_free(times.end_ns);
-    task_destroy(&t);
 }
 
 /* Leaders that are all themselves allocate nothing; the first that fuse something do. */
 Test(fusion, survives_allocation_failures)
 {
-    task           t = task_chain(100);
+    OWN_TASK       t = task_chain(100);
     emp_op_id      alone[] = {0, 1, 2, 3, 4}, leader[CHAIN_OPS + 1];
     emp_decision   d = {.device_of_op = t.device_of_op, .leader_of_op = alone};
-    emp_sim       *sim = NULL;
+    OWN_SIM        sim = NULL;
     emp_sim_result result = {0};
 
     cr_assert_eq(t.graph->op_count, CHAIN_OPS + 1);
@@ -198,19 +185,16 @@ Test(fusion, survives_allocation_failures)
     emp_mem_fail_after(0);
     cr_expect_eq(emp_sim_run_decision(sim, &d, &result, NULL), EMP_OK);
     emp_mem_fail_after(-1);
-    emp_sim_destroy(sim);
-    task_destroy(&t);
 }
 
 static void expect_refused(const task *t, const emp_op_id *leader, emp_status want,
                            const char *part)
 {
     emp_decision   d = {.device_of_op = t->device_of_op, .leader_of_op = leader};
-    emp_sim       *sim = task_sim(t);
+    OWN_SIM        sim = task_sim(t);
     emp_sim_result result = {0};
 
     EXPECT_REFUSED(emp_sim_run_decision(sim, &d, &result, &err), want, part);
-    emp_sim_destroy(sim);
 }
 
 Test(fusion, leaders_that_mean_nothing_are_refused)
@@ -227,9 +211,8 @@ Test(fusion, leaders_that_mean_nothing_are_refused)
         "op 3 (relu2) cannot fuse with its leader 4 (relu3): its leader is on");
     task_destroy(&t);
     task_create(&t, "rnnlm:steps=4", "k40x2", "placeto");
-    emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
+    OWN_EMP_FREE emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
     expect_refused(&t, leader, EMP_EUNSUPPORTED, "leave the leaders out");
-    emp_free(leader);
     task_destroy(&t);
 }
 
@@ -245,7 +228,6 @@ static emp_fusion *fusion_of(const task *t)
     return fusion;
 }
 
-/* Everything that may; the caller frees the leaders. */
 static emp_op_id *fuse_all(const task *t, emp_fusion *fusion)
 {
     emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, (size_t)t->graph->op_count);
@@ -255,7 +237,6 @@ static emp_op_id *fuse_all(const task *t, emp_fusion *fusion)
     return leader;
 }
 
-/* On each device what the table says of it. */
 static void expect_costs(const task *t, emp_op_id op, const emp_op_cost *cost,
                          emp_op_id product)
 {
@@ -306,11 +287,11 @@ Test(fused_sets, one_op_costs_what_it_costs)
 /* Four element-wise ops one after another read their first input and write their last output. */
 Test(fused_sets, a_chain_reads_and_writes_once)
 {
-    const int64_t elements = 1000;
-    task          t = task_chain(elements);
-    emp_fusion   *fusion = fusion_of(&t);
-    emp_op_id    *leader = fuse_all(&t, fusion);
-    emp_op_cost   cost;
+    const int64_t           elements = 1000;
+    OWN_TASK                t = task_chain(elements);
+    OWN_FUSION              fusion = fusion_of(&t);
+    OWN_EMP_FREE emp_op_id *leader = fuse_all(&t, fusion);
+    emp_op_cost             cost;
 
     for (emp_op_id op = 1; op <= CHAIN_OPS; op++) cr_expect_eq(leader[op], CHAIN_OPS);
     cr_expect_eq(leader[0], 0); /* what the step is fed */
@@ -319,15 +300,12 @@ Test(fused_sets, a_chain_reads_and_writes_once)
     cr_expect_eq(cost.bytes_written, 4 * elements);
     cr_expect_eq(cost.kernels, 1);
     cr_expect_eq(cost.cpu_cycles, 4 * t.graph->op[1].cost->cpu_cycles);
-    emp_free(leader);
-    emp_fusion_destroy(fusion);
-    task_destroy(&t);
 }
 
 /* x -> relu -> product -> bias -> relu: what feeds the product stays alone. */
 Test(fused_sets, a_product_takes_element_wise_ops_behind_it)
 {
-    task t;
+    OWN_TASK t;
 
     hand_graph_begin(&t);
     emp_op_id x = hand_graph_op(&t, "x", "Placeholder", -1);
@@ -339,8 +317,8 @@ Test(fused_sets, a_product_takes_element_wise_ops_behind_it)
     emp_op_id relu = hand_graph_op(&t, "relu", "Relu", product);
     emp_op_id last = hand_graph_op(&t, "last", "Tanh", relu);
     hand_graph_finish(&t);
-    emp_fusion *fusion = fusion_of(&t);
-    emp_op_id  *leader = fuse_all(&t, fusion);
+    OWN_FUSION              fusion = fusion_of(&t);
+    OWN_EMP_FREE emp_op_id *leader = fuse_all(&t, fusion);
     cr_expect_eq(leader[before], before);
     cr_expect_eq(leader[read], read);
     cr_expect_eq(leader[product], last);
@@ -358,22 +336,19 @@ Test(fused_sets, a_product_takes_element_wise_ops_behind_it)
     cost = emp_fusion_cost_on_cpu(&cost, &t.machine->device[0]);
     cr_expect_gt(cost.flops, alone->flops); /* the cycles of the others */
     cr_expect_eq(cost.cpu_cycles, 0.0);
-    emp_free(leader);
-    emp_fusion_destroy(fusion);
-    task_destroy(&t);
 }
 
 /* A wish that is not granted leaves its op alone; what is legal stays. */
 Test(fused_sets, wishes_become_legal_and_stay_so)
 {
-    task t;
+    OWN_TASK t;
 
     task_create(&t, "rnnlm:steps=4", "k40x2", "tf-r1.3");
-    emp_fusion *fusion = fusion_of(&t);
+    OWN_FUSION fusion = fusion_of(&t);
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = op / 50 % 3;
     emp_problem_legalize(t.problem, t.device_of_op);
-    emp_op_id *leader = fuse_all(&t, fusion);
-    int32_t    fused = 0;
+    OWN_EMP_FREE emp_op_id *leader = fuse_all(&t, fusion);
+    int32_t                 fused = 0;
     cr_expect_eq(emp_fusion_check(fusion, t.device_of_op, leader, NULL), EMP_OK);
     for (emp_op_id op = 0; op < t.graph->op_count; op++) {
         const emp_op_id was = leader[op];
@@ -382,15 +357,11 @@ Test(fused_sets, wishes_become_legal_and_stay_so)
             cr_expect_eq(t.device_of_op[op], t.device_of_op[was]);
     }
     cr_expect_gt(fused, 20);
-    emp_op_id *again = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
+    OWN_EMP_FREE emp_op_id *again = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
     for (emp_op_id op = 0; op < t.graph->op_count; op++) again[op] = leader[op];
     emp_fusion_legalize(fusion, t.device_of_op, again);
     for (emp_op_id op = 0; op < t.graph->op_count; op++)
         cr_expect_eq(again[op], leader[op]);
-    emp_free(leader);
-    emp_free(again);
-    emp_fusion_destroy(fusion);
-    task_destroy(&t);
 }
 
 static void expect_unsupported(const task *t, const char *message)
@@ -417,10 +388,8 @@ Test(fused_sets, nothing_is_known_elsewhere)
 
 Test(fused_sets, survive_allocation_failures)
 {
-    task        t = task_chain(10);
-    emp_fusion *fusion = NULL;
+    OWN_TASK   t = task_chain(10);
+    OWN_FUSION fusion = NULL;
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_fusion_create(&fusion, t.problem, NULL), );
-    emp_fusion_destroy(fusion);
-    task_destroy(&t);
 }

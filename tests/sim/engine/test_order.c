@@ -2,10 +2,6 @@
 /* Levels say who is served first: step times worked out by hand, and what is refused. An op takes
  * 10 ns on a GPU and 20 on a core, a copy 261.
  * Times of a timed run are those that a trace tells. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -63,22 +59,20 @@ Test(order, what_waits_at_the_least_level_is_served_first)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_runtime runtime = cases[i].is_serial ? tiny_serial() : tiny_list_scheduling();
         emp_sim_result result = {0}, traced = {0};
-        task           t;
+        OWN_TASK       t;
         runtime.events.cpu_slots =
             cases[i].ops == on_cores ? 1 : runtime.events.cpu_slots;
         task_create_ops(&t, cases[i].ops, &runtime);
         const emp_decision d = {.device_of_op = t.device_of_op,
                                 .level_of_op =
                                     cases[i].has_levels ? cases[i].level : NULL};
-        emp_sim           *sim = task_sim(&t);
+        OWN_SIM            sim = task_sim(&t);
         ASSERT_OK(emp_sim_run_decision(sim, &d, &result, &err));
         ASSERT_OK(emp_sim_trace_decision(sim, &d, NULL, &traced, &err));
         cr_expect_eq(traced.step_time_ns, result.step_time_ns, "%s", cases[i].what);
         cr_expect_eq(result.step_time_ns, cases[i].want,
                      "%s: %" PRId64 " ns, want %" PRId64, cases[i].what,
                      result.step_time_ns, cases[i].want);
-        emp_sim_destroy(sim);
-        task_destroy(&t);
     }
 }
 
@@ -88,25 +82,22 @@ Test(order, equal_levels_are_none)
     const char *const runtimes[] = {"tf-r1.3", "ideal"};
 
     for (int i = 0; i < 2; i++) {
-        task           t;
+        OWN_TASK       t;
         emp_sim_result level = {0};
         task_create(&t, "rnnlm:steps=4", "k40x2", runtimes[i]);
-        const int32_t ops = t.graph->op_count;
-        uint8_t      *levels = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
+        const int32_t         ops = t.graph->op_count;
+        OWN_EMP_FREE uint8_t *levels = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
         for (emp_op_id op = 0; op < ops; op++) {
             t.device_of_op[op] = op / 9 % 3;
             levels[op] = 17;
         }
         emp_problem_legalize(t.problem, t.device_of_op);
         emp_decision   decision = {.device_of_op = t.device_of_op, .level_of_op = levels};
-        emp_sim       *sim = task_sim(&t);
+        OWN_SIM        sim = task_sim(&t);
         emp_sim_result plain = task_trace(&t, NULL);
         ASSERT_OK(emp_sim_trace_decision(sim, &decision, NULL, &level, &err));
         cr_expect_eq(level.fingerprint, plain.fingerprint);
         cr_expect_arr_eq(level.peak_bytes, plain.peak_bytes, sizeof plain.peak_bytes);
-        emp_sim_destroy(sim);
-        emp_free(levels);
-        task_destroy(&t);
     }
 }
 
@@ -114,11 +105,10 @@ static void expect_refused(const task *t, const uint8_t *level, emp_status want,
                            const char *part)
 {
     const emp_decision d = {.device_of_op = t->device_of_op, .level_of_op = level};
-    emp_sim           *sim = task_sim(t);
+    OWN_SIM            sim = task_sim(t);
     emp_sim_result     result = {0};
 
     EXPECT_REFUSED(emp_sim_run_decision(sim, &d, &result, &err), want, part);
-    emp_sim_destroy(sim);
 }
 
 Test(order, levels_that_mean_nothing_are_refused)
@@ -138,9 +128,8 @@ Test(order, levels_that_mean_nothing_are_refused)
     expect_refused(&t, (const uint8_t[]){0, 1, 0}, EMP_EUNSUPPORTED, "share cores");
     task_destroy(&t);
     task_create(&t, "rnnlm:steps=2", "k40x2", "placeto");
-    uint8_t *levels = EMP_NEW_ARRAY(uint8_t, (size_t)t.graph->op_count);
+    OWN_EMP_FREE uint8_t *levels = EMP_NEW_ARRAY(uint8_t, (size_t)t.graph->op_count);
     expect_refused(&t, levels, EMP_EUNSUPPORTED, "leave the levels out");
-    emp_free(levels);
     task_destroy(&t);
 }
 
@@ -178,7 +167,6 @@ static void note_op(void *context, emp_op_id op, emp_device_id device, int32_t l
     if (end_ns > told->end_ns[op]) told->end_ns[op] = end_ns;
 }
 
-/* Traces one decision on a simulator that has run others. */
 static void expect_traced_times(emp_sim *sim, const emp_decision *decision, int32_t ops,
                                 const char *what, uint64_t seed)
 {
@@ -204,30 +192,27 @@ static void expect_traced_times(emp_sim *sim, const emp_decision *decision, int3
 static void expect_times_of(const task *t, const char *what, uint64_t seed,
                             bool has_order)
 {
-    const int32_t ops = t->graph->op_count;
-    emp_sim      *sim = task_sim(t);
-    uint8_t      *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
-    emp_decision  d = {.device_of_op = t->device_of_op};
+    const int32_t         ops = t->graph->op_count;
+    OWN_SIM               sim = task_sim(t);
+    OWN_EMP_FREE uint8_t *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
+    emp_decision          d = {.device_of_op = t->device_of_op};
 
     expect_traced_times(sim, &d, ops, what, seed);
     for (int32_t op = 0; op < ops; op++) level[op] = (uint8_t)(op * 7 % EMP_LEVELS);
     d.level_of_op = level;
     if (has_order) expect_traced_times(sim, &d, ops, what, seed);
-    emp_free(level);
-    emp_sim_destroy(sim);
 }
 
 Test(times, of_random_problems_are_those_of_the_trace)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task t;
+        OWN_TASK t;
         if (seed % 3 == 0)
             random_problem_create_unlike(&t, seed);
         else
             random_problem_create(&t, seed);
         const bool shares = t.problem->costs->gpu_beside_ns != NULL;
         expect_times_of(&t, "random", seed, !shares);
-        task_destroy(&t);
     }
 }
 
@@ -237,21 +222,19 @@ Test(times, of_every_runtime_are_those_of_the_trace)
                                            "placeto", "baechi", "edges"};
 
     for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
-        task t;
+        OWN_TASK t;
         task_create(&t, "rnnlm:steps=3", "k40x4", runtimes[i]);
         for (int32_t op = 0; op < t.graph->op_count; op++)
             t.device_of_op[op] = op / 5 % t.machine->device_count;
         emp_problem_legalize(t.problem, t.device_of_op);
         expect_times_of(&t, runtimes[i], 0, i < 2);
-        task_destroy(&t);
     }
 }
 
-/* Each candidate has times of its own, on any number of threads. */
 Test(times, of_a_team_are_those_of_one)
 {
     enum { COUNT = 6 };
-    task               t;
+    OWN_TASK           t;
     emp_sim_team      *team = NULL;
     emp_owned_decision decision[COUNT];
     emp_sim_times      times[COUNT], one;
@@ -272,7 +255,7 @@ Test(times, of_a_team_are_those_of_one)
                      team, &(emp_sim_team_batch){.decision = decision, .times = times},
                      COUNT, results, NULL),
                  EMP_OK);
-    emp_sim *sim = task_sim(&t);
+    OWN_SIM sim = task_sim(&t);
     for (int32_t i = 0; i < COUNT; i++) {
         create_times(&one, ops);
         const emp_decision view = emp_decision_view(&decision[i]);
@@ -283,9 +266,7 @@ Test(times, of_a_team_are_those_of_one)
         destroy_times(&times[i]);
         emp_decision_clear(&decision[i]);
     }
-    emp_sim_destroy(sim);
     emp_sim_team_destroy(team);
-    task_destroy(&t);
 }
 
 static emp_status run_stopped(emp_sim_team *team, const emp_owned_decision *decision,
@@ -300,7 +281,7 @@ static emp_status run_stopped(emp_sim_team *team, const emp_owned_decision *deci
 
 Test(times, a_team_that_is_stopped_runs_nothing)
 {
-    task           t;
+    OWN_TASK       t;
     emp_sim_team  *team = NULL;
     emp_sim_result result = {.step_time_ns = -1}, *results[1] = {&result};
 
@@ -312,5 +293,4 @@ Test(times, a_team_that_is_stopped_runs_nothing)
     cr_expect_eq(run_stopped(team, decision, results, 0), EMP_OK);
     cr_expect_gt(result.step_time_ns, 0);
     emp_sim_team_destroy(team);
-    task_destroy(&t);
 }

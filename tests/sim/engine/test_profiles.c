@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the profiles of docs/simulator.md equal to the plain programs of the same page, and
  * are they simulators like any other? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "sim/engine/sim.h"
 #include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
@@ -57,7 +52,6 @@ static void spread(task *r, uint64_t seed)
     }
 }
 
-/* The calls of a trace. */
 struct told {
     emp_time_ns start_ns[MAX_OPS], busy_ns[EMP_MAX_DEVICES];
     int64_t     peak_bytes[EMP_MAX_DEVICES];
@@ -141,12 +135,11 @@ struct expected {
 static void ask_edges(const plain_step *step, const emp_problem *problem,
                       struct expected *e)
 {
-    int64_t *message_ns = EMP_NEW_ARRAY(int64_t, (size_t)step->edge_count);
+    OWN_EMP_FREE int64_t *message_ns = EMP_NEW_ARRAY(int64_t, (size_t)step->edge_count);
 
     cr_assert_not_null(message_ns);
     edges_plain_messages(step, problem, message_ns);
     edges_plain_run(step, message_ns, e->start_ns, &e->r);
-    emp_free(message_ns);
 }
 
 static void ask_plain(const plain_step *step, const emp_problem *problem,
@@ -224,8 +217,8 @@ static void compare_random(const char *profile, void (*create)(task *, uint64_t)
     emp_runtime runtime = load(profile);
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        task     p;
-        emp_sim *sim = NULL;
+        OWN_TASK p;
+        OWN_SIM  sim = NULL;
         emp_rng  rng;
         create(&p, seed);
         cr_assert_leq(p.graph->op_count, MAX_OPS);
@@ -237,21 +230,18 @@ static void compare_random(const char *profile, void (*create)(task *, uint64_t)
             compare(&p, sim, seed);
             random_problem_place(&p, &rng);
         }
-        emp_sim_destroy(sim);
-        task_destroy(&p);
     }
 }
 
-/* Real graphs: many runs, long queues. */
 static void compare_workload(const char *spec)
 {
     emp_rng rng;
 
     emp_rng_init(&rng, 7, 0, 0);
     for (int i = 0; i < PLAIN; i++) {
-        task                   t;
-        plain_step             plain;
-        static struct expected want;
+        OWN_TASK                           t;
+        OWN(plain_step_destroy) plain_step plain;
+        static struct expected             want;
         task_create(&t, spec, "k40x2", profiles[i]);
         cr_assert_leq(t.graph->op_count, MAX_OPS);
         for (emp_op_id op = 0; op < t.graph->op_count; op++)
@@ -266,8 +256,6 @@ static void compare_workload(const char *spec)
                          profiles[i]);
             cr_expect_eq(r.busy_ns[d], want.r.busy_ns[d], "%s %s", spec, profiles[i]);
         }
-        plain_step_destroy(&plain);
-        task_destroy(&t);
     }
 }
 
@@ -287,7 +275,6 @@ Test(profiles, are_the_plain_ones)
 
 enum { STATED_OPS = 20, STATED_EDGES = 40 };
 
-/* A graph whose file states times of copies, on 1 CPU and 3 GPUs. */
 static void create_stated(task *t, emp_rng *rng)
 {
     stated_op   ops[STATED_OPS] = {0};
@@ -308,22 +295,18 @@ static void create_stated(task *t, emp_rng *rng)
 Test(profiles, edges_takes_stated_copies_as_the_plain_one_does)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        task    t;
-        emp_rng rng;
+        OWN_TASK t;
+        emp_rng  rng;
         emp_rng_init(&rng, seed, 3, 0);
         create_stated(&t, &rng);
-        emp_sim *sim = task_sim(&t);
+        OWN_SIM sim = task_sim(&t);
         for (int i = 0; i < PLACEMENTS; i++) {
             for (int32_t op = 0; op < STATED_OPS; op++)
                 t.device_of_op[op] = (emp_device_id)emp_rng_below(&rng, 4);
             compare(&t, sim, seed);
         }
-        emp_sim_destroy(sim);
-        task_destroy(&t);
     }
 }
-
-/* ---- by hand ---- */
 
 enum { BYTES = 256 };
 
@@ -361,7 +344,7 @@ Test(profiles, name_the_first_op_that_does_not_fit)
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
         const struct verdict_case *c = &verdicts[i];
         emp_runtime                runtime = load(c->profile);
-        task                       t;
+        OWN_TASK                   t;
         task_create_ops(&t, ops, &runtime);
         t.machine->device[1].memory_bytes = c->memory_bytes;
         emp_sim_result r = task_run(&t);
@@ -373,7 +356,6 @@ Test(profiles, name_the_first_op_that_does_not_fit)
         cr_expect_eq(r.peak_bytes[1], c->peak_bytes, "%s", c->profile);
         t.problem->runtime.check_memory = false;
         cr_expect(task_run(&t).is_feasible, "%s", c->profile);
-        task_destroy(&t);
     }
 }
 
@@ -406,7 +388,7 @@ Test(profiles, refuse_what_is_no_placement)
 
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime    runtime = load(profiles[i]);
-        task           t;
+        OWN_TASK       t;
         emp_sim_result r = {.step_time_ns = -5};
         task_create_ops(&t, ops, &runtime);
         emp_sim *sim = task_sim(&t);
@@ -421,7 +403,6 @@ Test(profiles, refuse_what_is_no_placement)
                        EMP_EINVAL, "op 'op1' cannot run on gpu:0");
         cr_expect_eq(r.step_time_ns, -5, "written on success only");
         emp_sim_destroy(sim);
-        task_destroy(&t);
     }
 }
 
@@ -440,7 +421,7 @@ Test(profiles, refuse_sizes_beyond_64_bits)
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime runtime = load(profiles[i]);
         for (int which = 0; which < 5; which++) {
-            task t;
+            OWN_TASK t;
             task_create_ops(&t, ops, &runtime);
             emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
             if (which == 0) tensor->bytes = INT64_MAX;
@@ -449,7 +430,6 @@ Test(profiles, refuse_sizes_beyond_64_bits)
             if (which == 3) emp_graph_own_cost(t.graph, 1)->workspace_bytes = INT64_MAX;
             if (which == 4) t.problem->costs->gpu[1].compute_ns = EMP_COST_LIMIT_NS;
             expect_unsupported(&t, which < 4 ? "bytes in all" : "ops and transfers of ");
-            task_destroy(&t);
         }
     }
 }
@@ -486,16 +466,14 @@ Test(profiles, refuse_constants_that_cannot_be)
         expect_unsupported(&t, "ops and transfers of ");
         task_destroy(&t);
     }
-    task        t;
+    OWN_TASK    t;
     emp_runtime runtime = load("baechi");
     runtime.baechi.byte_s = 0.0;
     runtime.baechi.control_bytes = INT64_MAX;
     task_create_ops(&t, ops, &runtime);
     expect_unsupported(&t, "control_size is 9.22e+18 B");
-    task_destroy(&t);
 }
 
-/* The engine with each of its allocators, and the other rules. */
 static int32_t create_problem(task *t, uint64_t seed, int32_t i)
 {
     random_problem_create(t, seed);
@@ -508,40 +486,35 @@ static int32_t create_problem(task *t, uint64_t seed, int32_t i)
 Test(profiles, create_survives_every_allocation_failure)
 {
     for (int32_t i = 0, count = 1; i < count; i++) {
-        task     t;
-        emp_sim *sim = NULL;
+        OWN_TASK t;
+        OWN_SIM  sim = NULL;
         count = create_problem(&t, 7, i);
         SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, NULL),
                                           cr_assert_null(sim));
-        emp_sim_destroy(sim);
-        task_destroy(&t);
     }
 }
 
 Test(profiles, a_run_allocates_nothing)
 {
     for (int32_t i = 0, count = 1; i < count; i++) {
-        task           t;
+        OWN_TASK       t;
         emp_sim_result result;
         count = create_problem(&t, 11, i);
-        emp_sim *sim = task_sim(&t);
+        OWN_SIM sim = task_sim(&t);
         emp_mem_fail_after(0);
         cr_expect_eq(emp_sim_run(sim, t.device_of_op, &result, NULL), EMP_OK);
         cr_expect_eq(emp_sim_run_traced(sim, t.device_of_op, NULL, &result, NULL),
                      EMP_OK);
         emp_mem_fail_after(-1);
-        emp_sim_destroy(sim);
-        task_destroy(&t);
     }
 }
 
 Test(profiles, leave_the_rules_of_events_to_the_engine)
 {
-    task           r;
+    OWN_TASK       r;
     emp_rules_sim *sim = NULL;
 
     random_problem_create(&r, 1);
     EXPECT_REFUSED(emp_rules_sim_create(&sim, r.problem, &err), EMP_EINVAL, "\"events\"");
     cr_expect_null(sim);
-    task_destroy(&r);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Copies over the network, their waits and their memory, by hand: a
  * tensor of 256 B takes 20 + 512 ns from host to host, 5 more from or to a GPU. */
-#include <criterion/criterion.h>
-
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -13,14 +11,12 @@ TestSuite(several_hosts, .fini = expect_all_freed);
 static emp_sim_result run(const char *ops, int64_t memory_bytes)
 {
     emp_runtime runtime = tiny_list_scheduling();
-    task        t;
+    OWN_TASK    t;
 
     task_create_ops(&t, ops, &runtime);
     task_split_hosts(&t);
     t.machine->device[CPU_1].memory_bytes = memory_bytes;
-    emp_sim_result r = task_run(&t);
-    task_destroy(&t);
-    return r;
+    return task_run(&t);
 }
 
 Test(several_hosts, copies_cross_the_network_from_host_to_host)
@@ -104,19 +100,16 @@ static void create(task *t, const char *ops, const uint8_t *level, how h)
 
 TestSuite(client, .fini = expect_all_freed);
 
-/* A simulator that has run says the same again. */
 static int64_t step_ns(const char *ops, const uint8_t *level, how h)
 {
-    task           t;
+    OWN_TASK       t;
     emp_sim_result r = {0}, again = {0};
 
     create(&t, ops, level, h);
-    emp_sim *sim = task_sim(&t);
+    OWN_SIM sim = task_sim(&t);
     ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
     ASSERT_OK(emp_sim_run(sim, t.device_of_op, &again, &err));
     cr_expect(r.is_feasible && again.step_time_ns == r.step_time_ns);
-    emp_sim_destroy(sim);
-    task_destroy(&t);
     return r.step_time_ns;
 }
 
@@ -138,17 +131,15 @@ Test(client, waits_for_copies_between_hosts)
  * before that the copy for which the client waited, each with its op. */
 Test(client, is_explained)
 {
-    task t;
+    OWN_TASK t;
 
     create(&t, two_rounds, rounds, (how){true, true, 100});
-    emp_explanation *why = task_explain(&t);
+    OWN_EXPLANATION why = task_explain(&t);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_HOST_WAIT], 1657 - 1114);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_TRANSFER], 2 * COPY);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_CPU_OP], 2 * 20);
-    emp_explain_destroy(why);
-    task_destroy(&t);
 }
 
 /* A copy to another host keeps no link in its hop: two that leave one after the other arrive so. */
@@ -173,17 +164,14 @@ Test(client, what_reads_all_rounds_is_last)
 
 Test(client, survives_every_allocation_failure)
 {
-    task      t;
-    emp_sim  *sim = NULL;
+    OWN_TASK  t;
+    OWN_SIM   sim = NULL;
     emp_error err = {0};
 
     create(&t, two_rounds, rounds, (how){.is_client = true, .weight = 1});
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
-    emp_sim_destroy(sim);
-    task_destroy(&t);
 }
 
-/* Nothing waits within a host. */
 Test(client, waits_for_no_copy_within_a_host)
 {
     static const char ops[] = "0; 1<0; 0; 1<2";

@@ -2,8 +2,6 @@
 /* Groups of one computer's cores hold each other up as docs/simulator.md says: schedules worked
  * out by hand. An op takes 10 ns on a group, 20 on the host; a copy takes 4 ns of a core, and
  * 261 of its link. Ranks of collectives and copies wait for each other's links. */
-#include <criterion/criterion.h>
-
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -34,7 +32,6 @@ static void create(const char *ops, const emp_runtime *runtime, int cores, int m
     }
 }
 
-/* Simulates, traced or not: both must agree. */
 static void simulate(void)
 {
     result = task_run(&t);
@@ -134,9 +131,8 @@ Test(sharing, a_step_without_ops_has_no_order)
 
     create(ops, &runtime, 2, 3);
     const emp_decision decision = {.device_of_op = t.device_of_op, .level_of_op = &level};
-    emp_sim           *sim = task_sim(&t);
+    OWN_SIM            sim = task_sim(&t);
     ASSERT_OK(emp_sim_run_decision(sim, &decision, &result, &err));
-    emp_sim_destroy(sim);
     task_destroy(&t);
 }
 
@@ -144,15 +140,12 @@ Test(sharing, every_allocation_may_fail)
 {
     const char  ops[] = "1; 2<0";
     emp_runtime runtime = tiny_list_scheduling();
-    emp_sim    *sim = NULL;
+    OWN_SIM     sim = NULL;
 
     create(ops, &runtime, 2, 3);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, NULL), );
-    emp_sim_destroy(sim);
     task_destroy(&t);
 }
-
-/* ---- ranks of collectives ---- */
 
 /* Device 0 is the CPU. A copy takes 5 + 256 ns, an op 10 ns on a GPU and 20 ns on a core. */
 enum { COPY_NS = 261 };
@@ -164,7 +157,6 @@ static const char copy_first[] = "1; 2<0; 1!0; 2!0";
 static const char ranks_first[] = "0; 2<0; 1*10; 2*10";
 enum { OPS = 4, FIRST_RANK = 2 };
 
-/* Makes the last ops ranks of the sets; 0 = of none. */
 static void bind_ranks(emp_collective op, int32_t set_of_first, int32_t set)
 {
     emp_graph *g = t.graph;

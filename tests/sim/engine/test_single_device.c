@@ -3,9 +3,6 @@
  * global to the machine and none of a GPU fitted to these; are memory verdicts the published
  * ones? Mirhoseini et al., ICLR 2018, Table 1: seconds on the CPU and on one K40; 0 = does not
  * fit. Inception-V3 has one image here, which is nearer to the published times than 32 are. */
-#include <criterion/criterion.h>
-#include <math.h>
-
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -34,7 +31,7 @@ enum {
 
 static void expect_cell(const struct cell *c)
 {
-    task t;
+    OWN_TASK t;
 
     task_create(&t, c->spec, "k40x1", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = c->device;
@@ -54,7 +51,6 @@ static void expect_cell(const struct cell *c)
         cr_expect_gt(100.0 * fabs(used - 1.0), MARGIN_PERCENT, "%s: %.1f %% of memory",
                      c->spec, 100.0 * used);
     }
-    task_destroy(&t);
 }
 
 Test(single_device, is_off_the_published_time_as_known, .fini = expect_all_freed)

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Branch and bound finds the optimum of small problems, and what it proves is never above the best placement. */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "sim/exact/exact.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/best_placement.h"
@@ -12,7 +8,6 @@
 
 enum { SOLVED = 400, CUT = 400, MOST_TRIED = 4096, MOST_STEPS = 3000, MOST_NODES = 4000 };
 
-/* So many random cases, or EMP_TIMES as many. */
 static uint64_t times(uint64_t count)
 {
     const char *more = getenv("EMP_TIMES");
@@ -56,7 +51,6 @@ static void create(task *r, uint64_t seed)
             r->problem->kinds_of_class[c] = EMP_KIND_GPU;
 }
 
-/* The optimum, or -1 if nothing fits or it is too far to find. */
 static emp_time_ns optimum_of(const emp_problem *problem)
 {
     const int64_t count = best_placement_count(problem, 1 << 24);
@@ -71,12 +65,12 @@ static emp_time_ns optimum_of(const emp_problem *problem)
 static bool solve(task *r, const emp_exact_options *options, uint64_t seed,
                   emp_exact_result *result)
 {
-    emp_exact_options how = *options;
-    emp_rng           rng;
-    emp_sim          *sim = task_sim(r);
-    bool              fits = false;
-    emp_error         err = {0};
-    emp_device_id    *start = calloc((size_t)r->graph->op_count, sizeof *start);
+    emp_exact_options       how = *options;
+    emp_rng                 rng;
+    emp_sim                *sim = task_sim(r);
+    bool                    fits = false;
+    emp_error               err = {0};
+    OWN_FREE emp_device_id *start = calloc((size_t)r->graph->op_count, sizeof *start);
 
     emp_rng_init(&rng, seed, 5, 0);
     for (int32_t i = 0; i < 20 && !fits; i++) {
@@ -97,7 +91,6 @@ static bool solve(task *r, const emp_exact_options *options, uint64_t seed,
     if (fits)
         cr_assert_eq(emp_exact_solve(result, r->device_of_op, r->problem, &how, &err),
                      EMP_OK, "%s", err.msg);
-    free(start);
     return fits;
 }
 
@@ -114,7 +107,7 @@ Test(exact, finds_the_optimum)
     uint64_t       compared = 0, proven = 0, better = 0;
 
     for (uint64_t seed = 0; compared < solved; seed++) {
-        task                    r;
+        OWN_TASK                r;
         emp_exact_result        e;
         const emp_exact_options how = {.gap = 0.0, .most_nodes = MOST_NODES};
         create(&r, seed);
@@ -131,7 +124,6 @@ Test(exact, finds_the_optimum)
             better += e.is_proven && e.root_ns < best_ns;
             compared++;
         }
-        task_destroy(&r);
     }
     cr_expect_gt(proven, compared / 2, "%" PRIu64 " of %" PRIu64, proven, compared);
     cr_expect_gt(better, compared / 10, "%" PRIu64 " of %" PRIu64, better, compared);
@@ -144,7 +136,7 @@ Test(exact, never_proves_more_than_the_optimum)
     uint64_t       raised = 0, compared = 0, near = 0;
 
     for (uint64_t seed = 1000000; compared < cut; seed++) {
-        task                    r;
+        OWN_TASK                r;
         emp_exact_result        e;
         const emp_exact_options how = {.gap = (double)(seed % 4) * 0.03,
                                        .most_nodes = 1 + (int64_t)(seed % 40)};
@@ -161,7 +153,6 @@ Test(exact, never_proves_more_than_the_optimum)
             near += e.is_proven && e.best_ns > e.bound_ns;
             compared++;
         }
-        task_destroy(&r);
     }
     cr_expect_gt(raised, compared / 10);
     cr_expect_gt(near, compared / 50);
@@ -186,12 +177,11 @@ Test(exact, ends_when_it_is_stopped)
 
 Test(exact, every_allocation_may_fail)
 {
-    task                    r;
+    OWN_TASK                r;
     emp_exact_result        e;
     const emp_exact_options how = {.most_nodes = 100};
 
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_exact_solve(&e, r.device_of_op, r.problem, &how, NULL), );
-    task_destroy(&r);
 }

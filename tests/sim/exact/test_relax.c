@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The relaxation of branch and bound lets every placement have the time that its step takes, whatever else the classes
  * may have, and rules out a shorter time often. */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
 #include "sim/exact/exact.h"
@@ -14,7 +10,6 @@
 
 enum { PROBLEMS = 1200, PLACEMENTS = 6, FREED = 3, NEAR = 40, MOST_CLASSES = 512 };
 
-/* So many random cases, or EMP_TIMES as many. */
 static uint64_t times(uint64_t count)
 {
     const char *more = getenv("EMP_TIMES");
@@ -24,9 +19,10 @@ static uint64_t times(uint64_t count)
 /* A model with the floors that branch and bound has. False: nothing fits. */
 static bool model_of(emp_bound_model *model, const emp_problem *problem)
 {
-    emp_bound_paths  paths = {0};
-    emp_bound_drains drains = {0};
-    emp_area_item   *item = calloc((size_t)problem->graph->class_count, sizeof *item);
+    emp_bound_paths         paths = {0};
+    emp_bound_drains        drains = {0};
+    OWN_FREE emp_area_item *item =
+        calloc((size_t)problem->graph->class_count, sizeof *item);
 
     ASSERT_OK(emp_bound_model_init(model, problem, false, &err));
     const bool fits = emp_bound_restrict(model, item);
@@ -36,7 +32,6 @@ static bool model_of(emp_bound_model *model, const emp_problem *problem)
         ASSERT_OK(emp_bound_drains_init(&drains, model, &paths, false, &err));
         ASSERT_OK(emp_bound_join(model, &paths, &drains, NULL, NEAR, &err));
     }
-    free(item);
     emp_bound_drains_clear(&drains);
     emp_bound_paths_clear(&paths);
     return fits;
@@ -61,7 +56,6 @@ static void draw_devices(const task *t, const emp_relax *x, uint32_t free_in_8,
             devices[c] |= x->first[c] & emp_rng_below(rng, 1u << x->device_count);
 }
 
-/* Of the placement that the task has. */
 static void expect_possible(task *t, emp_relax *x, emp_time_ns step_ns, uint64_t seed,
                             emp_rng *rng, tally *sum)
 {
@@ -92,7 +86,7 @@ static void expect_task(task *t, uint64_t seed, tally *sum)
     emp_bound_model model;
     emp_relax       x;
     emp_rng         rng;
-    emp_sim        *sim = task_sim(t);
+    OWN_SIM         sim = task_sim(t);
 
     emp_rng_init(&rng, seed, 9, 0);
     if (t->machine->device_count <= EMP_EXACT_MOST_DEVICES &&
@@ -109,7 +103,6 @@ static void expect_task(task *t, uint64_t seed, tally *sum)
         emp_relax_clear(&x);
     }
     if (t->machine->device_count <= EMP_EXACT_MOST_DEVICES) emp_bound_model_clear(&model);
-    emp_sim_destroy(sim);
 }
 
 static void pin_to_gpus(task *t, emp_rng *rng, uint32_t in_4)
@@ -126,8 +119,8 @@ Test(relax, any_step_may_take_its_time)
     tally sum = {0};
 
     for (uint64_t seed = 0; seed < times(PROBLEMS); seed++) {
-        task    t;
-        emp_rng rng;
+        OWN_TASK t;
+        emp_rng  rng;
         emp_rng_init(&rng, seed, 2, 0);
         if (seed % 4 == 0)
             random_problem_create_hosts(&t, seed);
@@ -136,7 +129,6 @@ Test(relax, any_step_may_take_its_time)
         if (seed % 5 < 2) random_problem_part(&t, seed);
         pin_to_gpus(&t, &rng, (uint32_t)(seed % 5));
         expect_task(&t, seed, &sum);
-        task_destroy(&t);
     }
     cr_expect_gt(sum.placements, times(PROBLEMS));
     cr_expect_gt(sum.shorter, sum.placements / 20, "%" PRIu64 " of %" PRIu64, sum.shorter,
@@ -189,9 +181,9 @@ Test(relax, copies_wait_for_no_more_kernels_than_they_do)
     tally sum = {0};
 
     for (uint64_t seed = 0; seed < 2 * times(PROBLEMS); seed++) {
-        tiny_op ops[TINY_MAX_OPS];
-        task    t;
-        emp_rng rng;
+        tiny_op  ops[TINY_MAX_OPS];
+        OWN_TASK t;
+        emp_rng  rng;
         emp_rng_init(&rng, seed, 0, 0);
         const int         count = draw_ops(ops, &rng);
         const emp_runtime rt = draw_runtime(&rng);
@@ -201,7 +193,6 @@ Test(relax, copies_wait_for_no_more_kernels_than_they_do)
             if (emp_rng_below(&rng, 4) == 0) t.problem->costs->gpu[op].issue_ns = 0;
         pin_to_gpus(&t, &rng, 2 + emp_rng_below(&rng, 3));
         expect_task(&t, seed, &sum);
-        task_destroy(&t);
     }
     cr_expect_gt(sum.shorter, sum.placements / 3, "%" PRIu64 " of %" PRIu64, sum.shorter,
                  sum.placements);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is blame what a second, plain count over the explained path gives, and what can be found by
  * hand? Do the times of ops, types and scopes add up, and is each op in the scope of its name? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
@@ -17,11 +12,10 @@ TestSuite(blame, .fini = expect_all_freed);
 /* The caller frees it. */
 static double *blame(const task *t)
 {
-    double  *blame_s = calloc((size_t)t->graph->op_count, sizeof *blame_s);
-    emp_sim *sim = task_sim(t);
+    double *blame_s = calloc((size_t)t->graph->op_count, sizeof *blame_s);
+    OWN_SIM sim = task_sim(t);
 
     ASSERT_OK(emp_explain_blame(blame_s, t->problem, sim, t->device_of_op, &err));
-    emp_sim_destroy(sim);
     return blame_s;
 }
 
@@ -82,8 +76,8 @@ static void count_segments(struct count *c)
 static void expect_second_count(const task *r, uint64_t seed)
 {
     size_t           op_count = (size_t)r->graph->op_count;
-    double          *got = blame(r);
-    emp_explanation *why = task_explain(r);
+    OWN_FREE double *got = blame(r);
+    OWN_EXPLANATION  why = task_explain(r);
     struct count     c = {.why = why, .blame_s = calloc(op_count, sizeof *c.blame_s)};
     emp_sim_trace    trace = {.context = &c, .op = on_op};
 
@@ -94,39 +88,32 @@ static void expect_second_count(const task *r, uint64_t seed)
     for (size_t op = 0; op < op_count; op++)
         cr_assert_float_eq(got[op], c.blame_s[op], 1e-12, "seed %" PRIu64 ", op %zu: %g",
                            seed, op, got[op]);
-    emp_explain_destroy(why);
     free(c.blame_s);
     free(c.runs);
-    free(got);
 }
 
 Test(blame, equals_a_second_count_on_random_problems)
 {
     for (uint64_t seed = 2; seed <= 2 * SEEDS + 1; seed++) {
-        task r;
+        OWN_TASK r;
         (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r,
                                                                               seed / 2);
         expect_second_count(&r, seed / 2);
-        task_destroy(&r);
     }
 }
-
-/* ---- by hand ---- */
 
 enum { GPU = 10, COPY = 5 + 256 };
 
 static void expect_blame(const char *ops, const double *want_ns)
 {
     emp_runtime runtime = tiny_list_scheduling();
-    task        t;
+    OWN_TASK    t;
 
     task_create_ops(&t, ops, &runtime);
-    double *got = blame(&t);
+    OWN_FREE double *got = blame(&t);
     for (int i = 0; i < t.graph->op_count; i++)
         cr_expect_float_eq(got[i] * 1e9, want_ns[i], 1e-6, "op %d: %g ns", i,
                            got[i] * 1e9);
-    free(got);
-    task_destroy(&t);
 }
 
 Test(blame, is_shared_by_those_who_wait_and_whom_they_wait_for)
@@ -154,16 +141,16 @@ static void note_end(void *context, emp_op_id op, emp_device_id device, int32_t 
 Test(blame, ends_are_shares_of_the_step)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task        r;
+        OWN_TASK    r;
         emp_blamer *blamer = NULL;
 
         random_problem_create(&r, seed);
         const size_t ops = (size_t)r.graph->op_count;
         double *end = calloc(ops, sizeof *end), *found = calloc(2 * ops, sizeof *end);
-        double *alone = blame(&r);
-        emp_sim_trace  trace = {.context = end, .op = note_end};
-        emp_sim_result result = task_trace(&r, &trace);
-        emp_sim       *sim = task_sim(&r);
+        OWN_FREE double *alone = blame(&r);
+        emp_sim_trace    trace = {.context = end, .op = note_end};
+        emp_sim_result   result = task_trace(&r, &trace);
+        OWN_SIM          sim = task_sim(&r);
         ASSERT_OK(emp_blamer_create(&blamer, r.problem, sim, &err));
         for (int run = 0; run < 2; run++) /* the second in the arrays of the first */
             ASSERT_OK(emp_blamer_run(blamer, found, found + ops, r.device_of_op, &err));
@@ -171,23 +158,18 @@ Test(blame, ends_are_shares_of_the_step)
         for (size_t op = 0; op < ops; op++)
             cr_assert_eq(found[ops + op], end[op] / (double)result.step_time_ns);
         cr_assert_eq(memcmp(found, alone, ops * sizeof *alone), 0);
-        emp_sim_destroy(sim);
-        free(alone);
         free(end);
         free(found);
-        task_destroy(&r);
     }
 }
 
-/* ---- refusals and failures ---- */
-
 Test(blame, survives_allocation_failures_and_refuses_other_rules)
 {
-    task r;
+    OWN_TASK r;
 
     random_problem_create(&r, 7);
-    double  *blame_s = calloc((size_t)r.graph->op_count, sizeof *blame_s);
-    emp_sim *sim = task_sim(&r);
+    OWN_FREE double *blame_s = calloc((size_t)r.graph->op_count, sizeof *blame_s);
+    emp_sim         *sim = task_sim(&r);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_explain_blame(blame_s, r.problem, sim, r.device_of_op, NULL), );
     emp_sim_destroy(sim);
@@ -196,8 +178,6 @@ Test(blame, survives_allocation_failures_and_refuses_other_rules)
     EXPECT_REFUSED(emp_explain_blame(blame_s, r.problem, sim, r.device_of_op, &err),
                    EMP_EUNSUPPORTED, "\"msr-load\"");
     emp_sim_destroy(sim);
-    free(blame_s);
-    task_destroy(&r);
 }
 
 /* ---- tallies ---- */
@@ -226,9 +206,9 @@ static void expect_top(const emp_explain_device *device, const emp_explain_top *
 Test(tally, adds_up_on_random_problems)
 {
     for (uint64_t seed = 0; seed < TALLIES; seed++) {
-        task r;
+        OWN_TASK r;
         random_problem_create(&r, seed);
-        emp_explanation *why = task_explain(&r);
+        OWN_EXPLANATION why = task_explain(&r);
         for (int32_t d = 0; d < why->result.device_count; d++) {
             const emp_explain_device *device = &why->device[d];
             if (r.machine->device[d].kind == EMP_DEVICE_GPU)
@@ -240,8 +220,6 @@ Test(tally, adds_up_on_random_problems)
             cr_expect_leq(device->launch_bound.time_ns, device->ops.time_ns);
             cr_expect_leq(device->issue_ns, why->result.step_time_ns);
         }
-        emp_explain_destroy(why);
-        task_destroy(&r);
     }
 }
 
@@ -273,10 +251,10 @@ Test(tally, big_scopes_are_told_by_their_parts)
     static const char        ops[] = "1*4; 1*2; 1; 1; 1; 2";
     static const char *const names[] = {
         "a/c/only/x", "gradients/a/d/y_grad/z", "a/w", "b/v", "u", "far"};
-    task t;
+    OWN_TASK t;
 
     create_named(&t, ops, names);
-    emp_explanation          *why = task_explain(&t);
+    OWN_EXPLANATION           why = task_explain(&t);
     const emp_explain_device *device = &why->device[1];
     const emp_explain_top    *top = &device->scopes;
     cr_assert_eq(top->count, 5);
@@ -290,24 +268,20 @@ Test(tally, big_scopes_are_told_by_their_parts)
     cr_expect_eq(device->issue_ns, 5 * ISSUE);
     cr_expect_eq(device->launch_bound.op_count, 0);
     cr_expect_eq(why->device[0].ops.op_count, 0);
-    emp_explain_destroy(why);
-    task_destroy(&t);
 }
 
 Test(tally, ops_that_are_issued_for_longer_than_they_run_are_counted)
 {
     static const char ops[] = "1; 1; 1k";
     emp_runtime       runtime = tiny_serial();
-    task              t;
+    OWN_TASK          t;
 
     task_create_ops(&t, ops, &runtime);
     t.problem->costs->gpu[1].compute_ns = ISSUE - 1;
-    emp_explanation *why = task_explain(&t);
+    OWN_EXPLANATION why = task_explain(&t);
     cr_expect_eq(why->device[1].launch_bound.op_count, 1);
     cr_expect_eq(why->device[1].launch_bound.time_ns, ISSUE - 1);
     cr_expect_eq(why->device[1].ops.op_count, 2, "an op of no time is none");
-    emp_explain_destroy(why);
-    task_destroy(&t);
 }
 
 Test(scopes, ops_are_in_the_scopes_of_their_names)
@@ -315,7 +289,7 @@ Test(scopes, ops_are_in_the_scopes_of_their_names)
     static const char        ops[] = "1; 1; 1; 1f";
     static const char *const names[] = {"a/b/x", "gradients/a/b/x_1_grad/MatMul", "ab/y",
                                         "a/b/c/z"};
-    task                     t;
+    OWN_TASK                 t;
     emp_scopes               s = {0};
 
     create_named(&t, ops, names);
@@ -332,5 +306,4 @@ Test(scopes, ops_are_in_the_scopes_of_their_names)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_scopes_init(&s, t.graph, NULL),
                                       emp_scopes_clear(&s));
     emp_scopes_clear(&s);
-    task_destroy(&t);
 }

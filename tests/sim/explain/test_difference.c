@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the two steps those of the simulator, and is each part worth what a simulation of it says? */
-#include <criterion/criterion.h>
 #include <emplace/emplace.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sim/explain/difference.h"
+#include "tests/support/owners.h"
 #include "tests/support/survive.h"
 
 static emp_graph      *graph;
@@ -53,12 +51,11 @@ TestSuite(difference, .fini = tear_down);
 
 static emp_time_ns time_of(const emp_device_id *device_of_op)
 {
-    emp_sim       *sim = NULL;
+    OWN_SIM        sim = NULL;
     emp_sim_result result;
 
     ASSERT_OK(emp_sim_create(&sim, problem, &err));
     ASSERT_OK(emp_sim_run(sim, device_of_op, &result, &err));
-    emp_sim_destroy(sim);
     return result.step_time_ns;
 }
 
@@ -76,17 +73,15 @@ static bool is_in(const emp_difference_part *part, emp_op_id op)
 static emp_time_ns time_with(const emp_difference_part *part, const emp_device_id *of,
                              const emp_device_id *with)
 {
-    const size_t   bytes = (size_t)emp_graph_op_count(graph) * sizeof *of;
-    emp_device_id *mixed = malloc(bytes);
+    const size_t            bytes = (size_t)emp_graph_op_count(graph) * sizeof *of;
+    OWN_FREE emp_device_id *mixed = malloc(bytes);
 
     cr_assert_not_null(mixed);
     memcpy(mixed, of, bytes);
     for (emp_op_id op = 0; op < emp_graph_op_count(graph); op++)
         if (is_in(part, op)) mixed[op] = with[op];
     emp_problem_legalize(problem, mixed);
-    const emp_time_ns time_ns = time_of(mixed);
-    free(mixed);
-    return time_ns;
+    return time_of(mixed);
 }
 
 Test(difference, parts_have_each_op_once_and_are_worth_what_they_say)
@@ -108,6 +103,7 @@ Test(difference, parts_have_each_op_once_and_are_worth_what_they_say)
     cr_expect_gt(d->part[0].without_ns, d->side[1].result.step_time_ns);
 }
 
+/* Nor does a placement differ from itself. */
 Test(difference, the_order_of_the_two_does_not_matter)
 {
     load("rnnlm:layers=1,steps=2,units=64,batch=8", "tf-r1.3");
@@ -118,15 +114,9 @@ Test(difference, the_order_of_the_two_does_not_matter)
     compare(slow, fast);
     cr_expect_eq(d->faster, 1 - faster);
     cr_expect_eq(d->part[0].without_ns, first_ns);
-}
-
-Test(difference, equal_placements_have_no_parts)
-{
-    load("rnnlm:layers=1,steps=2,units=64,batch=8", "tf-r1.3");
+    emp_difference_destroy(d);
     compare(fast, fast);
-    cr_expect_eq(d->part_count, 0);
-    cr_expect_eq(d->different_count, 0);
-    cr_expect_eq(d->faster, 0);
+    cr_expect(d->part_count == 0 && d->different_count == 0 && d->faster == 0);
 }
 
 Test(difference, a_timeline_adds_up_to_the_busy_time)
@@ -171,23 +161,16 @@ Test(difference, ops_without_scopes_are_parts_by_themselves)
     cr_expect_eq(d->part[0].alone_ns, time_with(&d->part[0], slow, fast));
 }
 
-Test(difference, survives_every_allocation_failure)
+Test(difference, fused_ops_are_refused_and_every_allocation_may_fail)
 {
     load("rnnlm:layers=1,steps=2,units=64,batch=8", "tf-r1.3");
-    const emp_decision x = {.device_of_op = slow}, y = {.device_of_op = fast};
+    const emp_decision  x = {.device_of_op = slow}, y = {.device_of_op = fast};
+    OWN_FREE emp_op_id *leader =
+        calloc((size_t)emp_graph_op_count(graph), sizeof *leader);
+    const emp_decision fused = {.device_of_op = fast, .leader_of_op = leader};
 
+    EXPECT_REFUSED(emp_difference_create(&d, problem, &x, &fused, &err), EMP_EUNSUPPORTED,
+                   "fused");
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_difference_create(&d, problem, &x, &y, NULL),
                                       cr_expect_null(d));
-}
-
-Test(difference, fused_ops_are_refused)
-{
-    load("rnnlm:layers=1,steps=2,units=64,batch=8", "tf-r1.3");
-    emp_op_id         *leader = calloc((size_t)emp_graph_op_count(graph), sizeof *leader);
-    const emp_decision x = {.device_of_op = slow},
-                       y = {.device_of_op = fast, .leader_of_op = leader};
-
-    EXPECT_REFUSED(emp_difference_create(&d, problem, &x, &y, &err), EMP_EUNSUPPORTED,
-                   "fused");
-    free(leader);
 }

@@ -30,7 +30,6 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* The list of the first graph. */
 static json_t *graph_of(const json_t *root)
 {
     return json_array_get(json_object_get(root, "graphs"), 0);
@@ -48,7 +47,7 @@ static void write(const task *t, int32_t count)
 
 Test(model_explorer, has_nodes_edges_and_values)
 {
-    task        t;
+    OWN_TASK    t;
     emp_runtime runtime = tiny_serial();
 
     task_create_ops(&t, ops, &runtime);
@@ -78,7 +77,6 @@ Test(model_explorer, has_nodes_edges_and_values)
     json_decref(root);
     json_decref(devices);
     json_decref(seconds);
-    task_destroy(&t);
 }
 
 /* From op to op; each edge begins where the one before ends. */
@@ -99,7 +97,7 @@ static void expect_chain(const json_t *data, uint64_t seed)
 Test(model_explorer, paths_are_chains)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
-        task r;
+        OWN_TASK r;
         random_problem_create(&r, seed);
         if (r.problem->runtime.rules == EMP_RULES_EVENTS) {
             write(&r, 2);
@@ -112,15 +110,14 @@ Test(model_explorer, paths_are_chains)
             json_decref(root);
             json_decref(wait);
         }
-        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(model_explorer, survives_allocation_failures_and_names_what_cannot_be)
 {
-    task t;
-    char long_prefix[EMP_MODEL_EXPLORER_PATH_BYTES];
+    OWN_TASK t;
+    char     long_prefix[EMP_MODEL_EXPLORER_PATH_BYTES];
 
     random_problem_create(&t, 3);
     const emp_labelled_decision placement = {"any", {.device_of_op = t.device_of_op}};
@@ -133,5 +130,4 @@ Test(model_explorer, survives_allocation_failures_and_names_what_cannot_be)
     long_prefix[sizeof long_prefix - 1] = '\0';
     EXPECT_REFUSED(emp_model_explorer_write(long_prefix, t.problem, &placement, 1, &err),
                    EMP_EINVAL, "too long");
-    task_destroy(&t);
 }

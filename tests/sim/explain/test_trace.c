@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a trace file JSON that says what happened, when, and on which track?
  * Is a picture of scopes what Graphviz reads, and do its labels add up to the traffic? */
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/explain/pictures.h"
@@ -22,11 +18,10 @@ static const char ops[] = "1; 2<0; 0<0|4";
 
 TestSuite(trace, .fini = expect_all_freed);
 
-/* Writes the trace of a step and reads it back. */
 static json_t *trace_task(const task *t, emp_sim_result *result)
 {
     const emp_labelled_decision d = {.decision.device_of_op = t->device_of_op};
-    emp_sim                    *sim = task_sim(t);
+    OWN_SIM                     sim = task_sim(t);
     json_error_t                why;
     char                        path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
@@ -35,20 +30,17 @@ static json_t *trace_task(const task *t, emp_sim_result *result)
     json_t *root = json_load_file(path, 0, &why);
     cr_assert_not_null(root, "line %d: %s", why.line, why.text);
     remove(path);
-    emp_sim_destroy(sim);
     return root;
 }
 
 static json_t *trace_of(const char *traced, const emp_runtime *runtime,
                         bool has_two_hosts, emp_sim_result *result)
 {
-    task t;
+    OWN_TASK t;
 
     task_create_ops(&t, traced, runtime);
     if (has_two_hosts) task_split_hosts(&t);
-    json_t *root = trace_task(&t, result);
-    task_destroy(&t);
-    return root;
+    return trace_task(&t, result);
 }
 
 /* Events of a phase ("X") on a track; -1 = any. */
@@ -156,7 +148,6 @@ static void expect_facts(const json_t *event, bool has_path)
     cr_expect(json_is_integer(json_object_get(args, "bytes")));
 }
 
-/* The valid timeline of a step with its facts and its peaks. */
 static void expect_timeline(const task *t, uint64_t seed)
 {
     emp_sim_result r = {0};
@@ -185,10 +176,9 @@ static void expect_timeline(const task *t, uint64_t seed)
 Test(trace, is_valid_on_random_problems)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task r;
+        OWN_TASK r;
         (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
         expect_timeline(&r, seed);
-        task_destroy(&r);
     }
 }
 
@@ -198,10 +188,9 @@ Test(trace, is_valid_by_the_rules_of_other_simulators)
                                         "msr-load", "edges",  "ideal"};
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        task t;
+        OWN_TASK t;
         task_create(&t, "rnnlm:steps=2,batch=8", "k40x2", rules[i]);
         expect_timeline(&t, i);
-        task_destroy(&t);
     }
 }
 
@@ -278,22 +267,20 @@ Test(trace, placements_have_processes_of_their_own)
 Test(trace, survives_allocation_failures_and_names_missing_folders)
 {
     emp_runtime    runtime = tiny_serial();
-    task           t;
+    OWN_TASK       t;
     emp_sim_result r;
     char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
     task_create_ops(&t, ops, &runtime);
     const emp_labelled_decision d = {.decision.device_of_op = t.device_of_op};
-    emp_sim                    *sim = task_sim(&t);
+    OWN_SIM                     sim = task_sim(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_trace_chrome_write(path, sim, t.problem, &d, 1, &r, NULL), );
     EXPECT_REFUSED(
         emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, 1, &r, &err),
         EMP_EIO, "/nowhere/t.json");
     remove(path);
-    emp_sim_destroy(sim);
-    task_destroy(&t);
 }
 
 /* ---- pictures of scopes ---- */
@@ -309,7 +296,7 @@ TestSuite(scope_dot, .init = scratch_create, .fini = scratch_remove);
 /* Draws the four ops above; the text of the picture is in text. */
 static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
 {
-    task                  t;
+    OWN_TASK              t;
     emp_runtime           runtime = tiny_serial();
     emp_scope_dot_summary summary = {0};
 
@@ -317,10 +304,8 @@ static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
     for (int i = 0; i < 4; i++) t.graph->name[i] = drawn_names[i];
     ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, depth,
                                   NULL, &summary, &err));
-    char *written = scratch_read("g.dot", NULL);
+    OWN_FREE char *written = scratch_read("g.dot", NULL);
     snprintf(text, TEXT_BYTES, "%s", written);
-    free(written);
-    task_destroy(&t);
     return summary;
 }
 
@@ -365,7 +350,7 @@ Test(scope_dot, colours_and_labels_say_what_is_where)
 /* a and b are the forward and the backward pass of one layer, c and d are of another. */
 Test(scope_dot, layers_are_clusters)
 {
-    task                       t;
+    OWN_TASK                   t;
     emp_runtime                runtime = tiny_serial();
     emp_scope_dot_summary      summary = {0};
     static const char *const   name[] = {"layer 1", "layer \"2\""};
@@ -376,7 +361,7 @@ Test(scope_dot, layers_are_clusters)
     task_create_ops(&t, drawn, &runtime);
     ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, 0,
                                   &layers, &summary, &err));
-    char *text = scratch_read("g.dot", NULL);
+    OWN_FREE char *text = scratch_read("g.dot", NULL);
     cr_expect_eq(summary.node_count, 3);
     cr_expect_eq(summary.depth, 0);
     cr_expect_eq(summary.traffic_bytes, 3 * 256);
@@ -387,27 +372,24 @@ Test(scope_dot, layers_are_clusters)
         text,
         "label=\"layer \\\"2\\\"\"\n    rank=same\n  s2 [label=\"forward\\n2 ops\"");
     expect_text(text, emp_device_colour(t.problem->machine, 1));
-    free(text);
-    task_destroy(&t);
 }
 
 Test(scope_dot, labels_add_up_to_the_traffic)
 {
     for (uint64_t seed = 0; seed < DRAWN; seed++) {
-        task                  r;
+        OWN_TASK              r;
         emp_scope_dot_summary summary;
         (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
         ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), r.problem, r.device_of_op, 0,
                                       NULL, &summary, &err));
         cr_expect_eq(summary.traffic_bytes, task_run(&r).traffic_bytes, SEED);
-        task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(scope_dot, survives_allocation_failures_and_names_missing_folders)
 {
-    task r;
+    OWN_TASK r;
 
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_scope_dot_write(scratch_path("g.dot"),
@@ -416,5 +398,4 @@ Test(scope_dot, survives_allocation_failures_and_names_missing_folders)
     EXPECT_REFUSED(emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0,
                                        NULL, NULL, &err),
                    EMP_EIO, "/nowhere/g.dot");
-    task_destroy(&r);
 }

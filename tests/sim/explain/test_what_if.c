@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is each change worth what one computes by hand, and what a simulation of it says? */
-#include <criterion/criterion.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "sim/explain/brief.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -45,7 +41,6 @@ static void destroy(task *t)
     task_destroy(t);
 }
 
-/* The first change of that kind, or NULL. */
 static const emp_what_if_change *change_of(emp_what_if_kind kind)
 {
     for (int32_t i = 0; i < w.count; i++)
@@ -184,8 +179,8 @@ static void name_ops(task *t)
 
 static void expect_simulated(task *t, const emp_what_if_change *change, uint64_t seed)
 {
-    const size_t   bytes = (size_t)t->graph->op_count * sizeof *t->device_of_op;
-    emp_device_id *kept = emp_calloc(1, bytes);
+    const size_t bytes = (size_t)t->graph->op_count * sizeof *t->device_of_op;
+    OWN_EMP_FREE emp_device_id *kept = emp_calloc(1, bytes);
 
     memcpy(kept, t->device_of_op, bytes);
     for (int32_t op = 0; op < t->graph->op_count; op++)
@@ -196,7 +191,6 @@ static void expect_simulated(task *t, const emp_what_if_change *change, uint64_t
     cr_expect_eq(result.step_time_ns, change->step_time_ns, SEED);
     cr_expect_eq(result.is_feasible, change->is_feasible, SEED);
     memcpy(t->device_of_op, kept, bytes);
-    emp_free(kept);
 }
 
 Test(what_if, changes_of_random_problems_are_worth_what_is_told)

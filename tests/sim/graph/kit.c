@@ -179,7 +179,6 @@ emp_port kit_port(const emp_graph_builder *b, const char *name)
     return (emp_port){op, colon == NULL ? 0 : (int32_t)strtol(colon + 1, NULL, 10)};
 }
 
-/* "Type a b:1" */
 static void add_op(emp_graph_builder *b, const char *name, char *call,
                    const emp_op_attrs *attrs)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Facts about whole graphs: an LSTM cell and a convolution with their gradients, folding,
  * aliases, colocation, parameters, pruning. */
-#include <criterion/criterion.h>
-
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
 
@@ -61,8 +59,8 @@ static const emp_tensor *first_output(const emp_graph *g, const char *name)
 
 Test(graph, lstm_cell_has_all_shapes_and_flops)
 {
-    emp_graph *g = build_cell();
-    double     product = 2.0 * B * (2 * H) * (2 * H), n = B * H;
+    OWN_GRAPH g = build_cell();
+    double    product = 2.0 * B * (2 * H) * (2 * H), n = B * H;
 
     cr_expect_eq(g->unknown_shape_count, 0);
     cr_expect_eq(g->unknown_op_count, 0);
@@ -74,7 +72,6 @@ Test(graph, lstm_cell_has_all_shapes_and_flops)
     cr_expect_eq(g->parameter_bytes, 4 * (2 * H * 2 * H + 2 * H));
     emp_op_id dx = kit_find(g, "dx");
     cr_expect(emp_shape_equal(g->tensor[g->output_offset[dx]].shape, &EMP_SHAPE(B, H)));
-    emp_graph_destroy(g);
 }
 
 Test(graph, constants_and_what_they_determine_fold)
@@ -83,19 +80,18 @@ Test(graph, constants_and_what_they_determine_fold)
                                          "Mul_grad/Args", "mod",  "offset"};
     static const char *const live[] = {
         "x", "w", "w/read", "concat", "Mul_grad/Sum", "Mul_grad/Reshape", "update_w"};
-    emp_graph *g = build_cell();
+    OWN_GRAPH g = build_cell();
 
     for (size_t i = 0; i < sizeof folded / sizeof folded[0]; i++)
         cr_expect(kit_fact(g, folded[i])->is_folded, "%s", folded[i]);
     for (size_t i = 0; i < sizeof live / sizeof live[0]; i++)
         cr_expect_not(kit_fact(g, live[i])->is_folded, "%s", live[i]);
-    emp_graph_destroy(g);
 }
 
 /* Sums over no axis alias and cost nothing; references are with their updates and reads. */
 Test(graph, lstm_cell_has_aliases_and_classes)
 {
-    emp_graph *g = build_cell();
+    OWN_GRAPH g = build_cell();
 
     cr_expect(kit_fact(g, "Mul_grad/Sum")->is_alias);
     cr_expect_eq(kit_fact(g, "Mul_grad/Sum")->cost->kernels, 0);
@@ -113,7 +109,6 @@ Test(graph, lstm_cell_has_aliases_and_classes)
     cr_expect_eq(kit_fact(g, "w")->persistent_bytes, 4 * 2 * H * 2 * H);
     cr_expect_eq(first_output(g, "w")->bytes, 0, "a reference");
     cr_expect_eq(first_output(g, "w")->copy_bytes, 4 * 2 * H * 2 * H);
-    emp_graph_destroy(g);
 }
 
 /* Rows are looked up where the table is; other readers of its value may be anywhere. */
@@ -123,11 +118,10 @@ Test(graph, look_ups_colocate_with_their_table)
 
     kit_ops(b, "table = &f[1000,8]; ids = i[4]; read = Identity table; use = Neg read; "
                "again = Identity read; look_up = Gather read ids; no = Gather again ids");
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect(are_together(g, "look_up", "table"));
     cr_expect_not(are_together(g, "no", "table"));
     cr_expect_not(are_together(g, "use", "table"));
-    emp_graph_destroy(g);
 }
 
 /* Numbers bind ops that no reference binds, also in the part that a step runs. */
@@ -135,13 +129,13 @@ Test(graph, numbers_colocate)
 {
     const emp_op_attrs first = {.colocation = 1}, other = {.colocation = 2};
     emp_graph_builder *b = kit_begin();
-    emp_graph         *step = NULL;
+    OWN_GRAPH          step = NULL;
 
     kit_ops(b,
             "x = f[8]; one = Neg@ x; free = Neg one; two = Tanh@ free; three = Tanh@ two",
             &first, &other, &first);
     emp_graph_builder_set_target(b, kit_port(b, "three").op);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_assert_eq(emp_graph_prune(&step, g, NULL), EMP_OK);
     const emp_graph *graphs[] = {g, step};
     for (int i = 0; i < 2; i++) {
@@ -149,11 +143,8 @@ Test(graph, numbers_colocate)
         cr_expect_not(are_together(graphs[i], "two", "one"));
         cr_expect_eq(graphs[i]->class_count, graphs[i]->op_count - 1);
     }
-    emp_graph_destroy(step);
-    emp_graph_destroy(g);
 }
 
-/* A convolution with fused batch norm, its gradient and momentum. */
 Test(graph, conv_and_batch_norm_train)
 {
     emp_graph_builder *b = kit_begin();
@@ -169,8 +160,8 @@ Test(graph, conv_and_batch_norm_train)
             "conv_dw = Conv2DBackpropFilter@ x shapes:1 bn_grad; "
             "update = ApplyMomentum w w/Momentum zero conv_dw zero",
             &a, &a, &a);
-    emp_graph *g = kit_finish(b);
-    double     conv = 2.0 * 8 * 8 * 8 * 3 * 3 * 4 * 32;
+    OWN_GRAPH g = kit_finish(b);
+    double    conv = 2.0 * 8 * 8 * 8 * 3 * 3 * 4 * 32;
 
     cr_expect_eq(g->unknown_shape_count, 0);
     cr_expect_eq(kit_cost(g, "conv")->flops, conv);
@@ -184,10 +175,8 @@ Test(graph, conv_and_batch_norm_train)
     cr_expect(are_together(g, "update", "w/Momentum"));
     cr_expect(are_together(g, "update", "w"));
     cr_expect_eq(g->parameter_count, 3 * 3 * 4 * 32, "slots are not parameters");
-    emp_graph_destroy(g);
 }
 
-/* An op "Neg" that waits for another one. */
 static void add_gated(emp_graph_builder *b, const char *name, const char *gate)
 {
     const emp_port  zero = kit_port(b, "zero");
@@ -218,11 +207,10 @@ Test(graph, folding_stops_at_state_and_at_ten_mebibytes)
                "dynamic_shape = Shape ids");
     add_gated(b, "gated", "large");
     add_gated(b, "gated_by_state", "random");
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect_eq(kit_fact(g, cases[i].op)->is_folded, cases[i].is_folded, "%s",
                      cases[i].op);
-    emp_graph_destroy(g);
 }
 
 /* Adam's sparse update is made of plain ops; the moving average has no slot. Without an optimizer
@@ -284,16 +272,13 @@ Test(graph, prune_needs_a_target)
     emp_graph         *step = NULL;
 
     kit_tensor(b, "x", "f[3]");
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     EXPECT_REFUSED(emp_graph_prune(&step, g, &err), EMP_EINVAL,
                    "none of the 1 ops is a target; name what a step runs");
     cr_expect_null(step);
     cr_expect_eq(emp_graph_find(g, "nothing"), -1);
-    emp_graph_destroy(g);
     emp_graph_destroy(NULL);
 }
-
-/* ---- weights that their readers hold ---- */
 
 /* y = x w, z = (y u) u: w has one reader, u has two. Shape's input stays on the host where it was. */
 static void create_held(emp_graph **whole, emp_graph **step, emp_dtype dtype)

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do scans, causal convolutions, indexers, sparse attention and residual streams have the shapes and costs of their
  * definitions? Likewise the ops of transformers. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
 
@@ -49,7 +45,7 @@ Test(op_scan, one_token_is_the_recurrence_and_moves_the_state_twice)
         emp_op_attrs       none = {0};
         scan(b, "y", cases[i].type, &none, 1, true);
         kit_expect_outputs(b, "y", "f[2,1,4,16]");
-        emp_graph         *g = kit_finish(b);
+        OWN_GRAPH          g = kit_finish(b);
         const emp_op_cost *c = kit_cost(g, "y");
         cr_expect_eq(c->flops, cases[i].per_element * B * H * K * V);
         cr_expect_eq(c->op_class, EMP_OP_ELEMENTWISE);
@@ -58,7 +54,6 @@ Test(op_scan, one_token_is_the_recurrence_and_moves_the_state_twice)
         cr_expect_eq((double)c->bytes_read,
                      4 * (B * (2 * HK * K + H * V) + cases[i].small) + STATE);
         cr_expect_eq((double)c->bytes_written, 4 * B * H * V + STATE);
-        emp_graph_destroy(g);
     }
 }
 
@@ -71,7 +66,7 @@ Test(op_scan, many_tokens_are_chunks)
     scan(b, "delta", "DeltaRule", &chunk, 128, true);
     scan(b, "space", "StateSpaceScan", &chunk, 128, false);
     scan(b, "short", "DeltaRule", &chunk, 8, false);
-    emp_graph         *g = kit_finish(b);
+    OWN_GRAPH          g = kit_finish(b);
     const double       T = 128, C = 32;
     const emp_op_cost *c = kit_cost(g, "delta");
     cr_expect_eq(c->flops, B * H * T * (6 * K * V + 1.5 * C * (K + V) + C * C));
@@ -88,7 +83,6 @@ Test(op_scan, many_tokens_are_chunks)
                  B * T * (H * (4 * K * V + 2 * C * V) + HK * 2 * C * K));
     cr_expect_eq(kit_cost(g, "short")->flops,
                  B * H * 8 * (6 * K * V + 1.5 * 8 * (K + V) + 8 * 8));
-    emp_graph_destroy(g);
 }
 
 Test(op_scan, gradients_compute_the_scan_again)
@@ -99,9 +93,8 @@ Test(op_scan, gradients_compute_the_scan_again)
     scan(b, "y", "DeltaRule", &none, 64, false);
     kit_ops(b, "d = DeltaRuleGrad y y/0 y/1 y/2 y/3 y/4");
     kit_expect_outputs(b, "d", "f[2,64,2,8] f[2,64,2,8] f[2,64,4,16] f[128,4] f[128,4]");
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(kit_cost(g, "d")->flops, 3 * kit_cost(g, "y")->flops);
-    emp_graph_destroy(g);
 }
 
 Test(op_scan, convolutions_keep_the_last_inputs)
@@ -113,7 +106,7 @@ Test(op_scan, convolutions_keep_the_last_inputs)
     kit_ops(b, "z = CausalConvolution many w state");
     kit_ops(b, "d = CausalConvolutionGrad many many w bias");
     kit_expect_outputs(b, "y", "f[2,1,6]");
-    emp_graph         *g = kit_finish(b);
+    OWN_GRAPH          g = kit_finish(b);
     const emp_op_cost *c = kit_cost(g, "y");
     cr_expect_eq(c->flops, 2 * 4 * 12);
     cr_expect_eq(c->bytes_read, 4 * (12 + 24 + 6 + 36));
@@ -123,7 +116,6 @@ Test(op_scan, convolutions_keep_the_last_inputs)
     cr_expect_eq(c->bytes_read, 4 * (60 + 24));
     cr_expect_eq(c->bytes_written, 4 * (60 + 36));
     cr_expect_eq(kit_cost(g, "d")->flops, 4 * 4 * 60);
-    emp_graph_destroy(g);
 }
 
 /* ---- sparse attention ---- */
@@ -158,7 +150,7 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
         kit_ops(b, "d = SparseAttentionGrad@ y q k v y y:1 n", &a);
         snprintf(text, sizeof text, "%s %s %s", q, k, k);
         kit_expect_outputs(b, "d", text);
-        emp_graph *g = kit_finish(b);
+        OWN_GRAPH g = kit_finish(b);
         double pairs = count_pairs(cases[i].queries, cases[i].keys, 1, cases[i].chosen);
         cr_expect_float_eq(kit_cost(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
                            "case %zu", i);
@@ -167,7 +159,6 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
         cr_expect_float_eq((double)kit_cost(g, "y")->bytes_read,
                            4 * 2 * (cases[i].queries * 32 + read * 16) + 8, 8, "case %zu",
                            i);
-        emp_graph_destroy(g);
     }
 }
 
@@ -179,10 +170,9 @@ Test(op_scan, latent_values_are_read_with_their_keys)
 
     kit_ops(b, "q = f[1,1,8,6]; k = f[1,16,1,6]; v = f[1,16,1,4]; n = i[1,1,1,4]");
     kit_ops(b, "y = SparseAttention@ q k v n", &attrs);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(kit_cost(g, "y")->bytes_read, 4 * (8 * 6 + 4 * 6 + 4));
     cr_expect_eq(kit_cost(g, "y")->flops, 2 * 8 * 4 * (6 + 4));
-    emp_graph_destroy(g);
 }
 
 Test(op_scan, an_indexer_scores_all_keys)
@@ -197,7 +187,7 @@ Test(op_scan, an_indexer_scores_all_keys)
     kit_expect_outputs(b, "together", "i[2,6,1,3]");
     kit_expect_outputs(b, "apart", "i[2,6,4,2]");
     kit_expect_outputs(b, "d", "f[2,6,4,8] f[2,6,1,8] f[12,4]");
-    emp_graph   *g = kit_finish(b);
+    OWN_GRAPH    g = kit_finish(b);
     const double pairs = 1 + 2 + 3 + 4 + 5 + 6, chosen = 1 + 2 + 3 + 3 + 3 + 3;
     cr_expect_eq(kit_cost(g, "together")->flops, 2 * pairs * 4 * (2 * 8 + 2));
     cr_expect_eq(kit_cost(g, "together")->bytes_read,
@@ -205,7 +195,6 @@ Test(op_scan, an_indexer_scores_all_keys)
     cr_expect_eq(kit_cost(g, "apart")->bytes_read,
                  4 * (2 * 6 * 4 * 8 + 2 * 6 * 8 + 2 * 4 * 21), "scores of each head");
     cr_expect_eq(kit_cost(g, "d")->flops, 2 * chosen * (6 * 4 * 8 + 2 * 16 * 32));
-    emp_graph_destroy(g);
 }
 
 Test(op_scan, compressed_keys_stand_for_tokens)
@@ -221,18 +210,15 @@ Test(op_scan, compressed_keys_stand_for_tokens)
     kit_ops(b, "some = CompressedAttention@ q near far sinks n", &attrs);
     kit_ops(b, "all = CompressedAttention@ q near far sinks", &all);
     kit_expect_outputs(b, "far", "f[1,4,1,8]");
-    emp_graph *g = kit_finish(b);
-    double     single = 1 + 2 + 3 + 13 * 4;
+    OWN_GRAPH g = kit_finish(b);
+    double    single = 1 + 2 + 3 + 13 * 4;
     cr_expect_float_eq(kit_cost(g, "some")->flops,
                        2 * 2 * 16 * (single + count_pairs(16, 4, 4, 2)), 1e-6);
     cr_expect_float_eq(kit_cost(g, "all")->flops,
                        2 * 2 * 16 * (single + count_pairs(16, 4, 4, 100)), 1e-6);
     cr_expect_eq(kit_cost(g, "far")->bytes_written, 4 * (32 + 64), "keys, and the state");
     cr_expect_eq(kit_cost(g, "far")->bytes_read, 4 * (128 + 128 + 32));
-    emp_graph_destroy(g);
 }
-
-/* ---- streams ---- */
 
 Test(op_scan, streams_and_groups)
 {
@@ -250,38 +236,13 @@ Test(op_scan, streams_and_groups)
             "out = GroupedLinear heads groups; d = GroupedLinearGrad out heads groups");
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         kit_expect_outputs(b, outputs[i][0], outputs[i][1]);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(kit_cost(g, "w")->flops, 2 * 5 * 8 * 6);
     cr_expect_eq(kit_cost(g, "y")->flops, 2 * 3 * 30,
                  "sums of two streams and the result");
     cr_expect_eq(kit_cost(g, "out")->flops, 2 * 5 * 8 * 6);
     cr_expect(kit_cost(g, "out")->batch == 4 && kit_cost(g, "out")->n == 2);
     cr_expect_eq(kit_cost(g, "d")->flops, 2 * kit_cost(g, "out")->flops);
-    emp_graph_destroy(g);
-}
-
-Test(op_scan, refuse_what_does_not_fit)
-{
-    static const char *const cases[][3] = {
-        {"CausalConvolution", "f[2,5,6] f[7,1,4]", "a convolution of [2,5,6] by"},
-        {"DeltaRule", "f[2,5,2,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[10,4]", "a scan of"},
-        {"StateSpaceScan", "f[2,5,3,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[4] f[4] f[4]",
-         "a scan of"},
-        {"SelectKeys", "f[2,5,4,8] f[2,9,1,7]", "a choice of keys"},
-        {"SparseAttention", "f[2,7,8,4] f[2,9,3,4] f[2,9,3,4] i[2,7,1,2]",
-         "attention of"},
-        {"GroupedLinear", "f[5,4,6] f[6,6]", "products in groups"}};
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = kit_begin();
-        emp_port           in[7];
-        const int          count = kit_inputs(b, cases[i][1], in);
-        emp_op_id          op;
-        EXPECT_REFUSED(emp_graph_builder_add(b, "y", cases[i][0], NULL, in, count, NULL,
-                                             0, &op, &err),
-                       EMP_EFORMAT, cases[i][2]);
-        emp_graph_builder_destroy(b);
-    }
 }
 
 /* ---- transformers ---- */
@@ -318,16 +279,15 @@ Test(op_transformer, attention_counts_the_pairs_that_its_mask_leaves)
         kit_ops(b, q);
         kit_ops(b, k);
         kit_ops(b, "y = Attention@ q k v; d = AttentionGrad@ y q k v y y:1", &a, &a);
-        emp_graph *g = kit_finish(b);
-        double     pairs = count_masked_pairs(cases[i].queries, cases[i].keys,
-                                              cases[i].window, cases[i].is_causal);
+        OWN_GRAPH g = kit_finish(b);
+        double    pairs = count_masked_pairs(cases[i].queries, cases[i].keys,
+                                             cases[i].window, cases[i].is_causal);
         cr_expect_float_eq(kit_cost(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
                            "case %zu: %g", i, kit_cost(g, "y")->flops);
         cr_expect_float_eq(kit_cost(g, "d")->flops, 2.5 * kit_cost(g, "y")->flops, 1e-6);
         cr_expect_eq(kit_cost(g, "y")->kernels, 1);
         cr_expect_eq(kit_cost(g, "y")->m, 4 * cases[i].queries, "heads that share keys");
         cr_expect_eq(kit_cost(g, "y")->batch, 2 * 2);
-        emp_graph_destroy(g);
     }
 }
 
@@ -368,11 +328,10 @@ Test(op_transformer, products_count_rows_of_all_leading_sizes)
     emp_graph_builder *b = kit_begin();
 
     kit_ops(b, "x = f[2,3,5]; w = f[7,5]; y = Linear x w");
-    emp_graph         *g = kit_finish(b);
+    OWN_GRAPH          g = kit_finish(b);
     const emp_op_cost *cost = kit_cost(g, "y");
     cr_expect(cost->m == 6 && cost->n == 7 && cost->k == 5 && cost->batch == 1);
     cr_expect_eq(cost->flops, 2 * 6 * 7 * 5);
-    emp_graph_destroy(g);
 }
 
 /* With 8 experts, of which each of 3 tokens chooses 2, some 8 (1 - (3/4)^3) = 4.6 are read. */
@@ -384,39 +343,14 @@ Test(op_transformer, experts_read_the_weights_of_those_that_are_chosen)
     kit_ops(b, "logits = f[3,8]; rows = f[6,10]; w = f[8,20,10]");
     kit_ops(b, "route = RouteTokens@ logits; y = ExpertsMatMul@ rows w route:1", &two,
             &across);
-    emp_graph         *g = kit_finish(b);
+    OWN_GRAPH          g = kit_finish(b);
     const emp_op_cost *cost = kit_cost(g, "y");
     double             busy = 8 * (1 - 0.75 * 0.75 * 0.75);
     cr_expect_eq(cost->flops, 2 * 6 * 20 * 10, "as many as the rows need");
     cr_expect_float_eq((double)cost->bytes_read, 4 * (6 * 10 + 6 + busy * 200), 2.0);
     cr_expect_eq(cost->batch, 5);
-    emp_graph_destroy(g);
 }
 
-Test(op_transformer, refuse_what_does_not_fit)
-{
-    static const char *const cases[][3] = {
-        {"Attention", "f[2,7,8,4] f[2,9,3,4] f[2,9,3,4]", "[2,9,3,4]"},
-        {"Attention", "f[2,7,8,4] f[2,9,2,5] f[2,9,2,5]", "[2,9,2,5]"},
-        {"Attention", "f[2,7,8] f[2,9,2,5] f[2,9,2,5]", "[2,7,8]"},
-        {"Attention", "f[2,7,8,4] f[2,9,2,4] f[2,8,2,4]", "[2,8,2,4]"},
-        {"Linear", "f[2,7] f[9,8] f[9]", "[9,8]"},
-        {"ExpertsMatMul", "f[2,7] f[4,9,8] i[1,2]", "[4,9,8]"}};
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = kit_begin();
-        emp_op_attrs       attrs = {.transpose_b = true};
-        emp_port           in[3];
-        emp_op_id          op;
-        kit_inputs(b, cases[i][1], in);
-        EXPECT_REFUSED(emp_graph_builder_add(b, "op", cases[i][0], &attrs, in, 3, NULL, 0,
-                                             &op, &err),
-                       EMP_EFORMAT, cases[i][2]);
-        emp_graph_builder_destroy(b);
-    }
-}
-
-/* A cache is held for the step, but it is no parameter. */
 Test(op_transformer, caches_are_no_parameters)
 {
     emp_graph_builder *b = kit_begin();
@@ -424,12 +358,11 @@ Test(op_transformer, caches_are_no_parameters)
               .dtype = EMP_DTYPE_HALF, .has_shape = true, .shape = EMP_SHAPE(2, 9, 2, 4)};
 
     kit_ops(b, "w = &f[3,5]; cache = KeyValueCache@", &shape);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(g->parameter_count, 15);
     cr_expect_eq(g->parameter_bytes, 60);
     cr_expect_eq(kit_fact(g, "cache")->persistent_bytes, 2 * 2 * 9 * 2 * 4);
     cr_expect_eq(kit_fact(g, "cache")->kinds, EMP_KIND_CPU | EMP_KIND_GPU);
-    emp_graph_destroy(g);
 }
 
 /* The sizes of ggml-common.h; a q4_k block is two scales, 12 bytes of scales, 128 of quants. */

@@ -2,13 +2,9 @@
 /* Properties that every graph has, on random ones: the order is topological and the
  * lowest by id, rows agree with each other, pruning is reachability.
  * Every op type is tried with random and extreme inputs. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-
-#include "base/mem.h"
 #include "base/rng.h"
 #include "tests/sim/graph/kit.h"
+#include "tests/support/survive.h"
 
 enum { MAX_OPS = 120, GRAPHS = 300 };
 
@@ -78,8 +74,8 @@ static emp_graph *random_graph(emp_rng *rng)
 /* Producers come first, and no op that was ready and has a lower id was passed over. */
 static void check_order(const emp_graph *g)
 {
-    int32_t *missing = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
-    bool    *done = EMP_NEW_ARRAY(bool, (size_t)g->op_count);
+    OWN_EMP_FREE int32_t *missing = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+    OWN_EMP_FREE bool    *done = EMP_NEW_ARRAY(bool, (size_t)g->op_count);
 
     for (emp_op_id v = 0; v < g->op_count; v++)
         missing[v] = g->input_offset[v + 1] - g->input_offset[v] +
@@ -97,8 +93,6 @@ static void check_order(const emp_graph *g)
         for (int32_t c = g->control_out_offset[v]; c < g->control_out_offset[v + 1]; c++)
             missing[g->control_out[c]]--;
     }
-    emp_free(missing);
-    emp_free(done);
 }
 
 static int32_t count_in(const int32_t *row, int32_t begin, int32_t end, int32_t value)
@@ -207,7 +201,7 @@ Test(random_graphs, keep_every_promise)
         emp_graph *step = NULL, *again = NULL;
 
         emp_rng_init(&rng, 2026, k, 0);
-        emp_graph *whole = random_graph(&rng);
+        OWN_GRAPH whole = random_graph(&rng);
         check_order(whole);
         check_rows(whole);
         check_classes(whole);
@@ -218,7 +212,6 @@ Test(random_graphs, keep_every_promise)
         check_prune(whole, step);
         cr_assert_eq(emp_graph_prune(&again, step, NULL), EMP_OK);
         cr_assert_eq(again->hash, step->hash, "pruning twice changes nothing");
-        emp_graph_destroy(whole);
         emp_graph_destroy(step);
         emp_graph_destroy(again);
     }
@@ -341,7 +334,7 @@ static void check_facts(const emp_graph *g, const char *type)
 static void try_type(const char *type, emp_rng *rng)
 {
     emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
+    OWN_GRAPH          g = NULL;
     emp_port           input[MAX_INPUTS];
     emp_op_id          op, declared;
     emp_op_attrs       attrs = random_attrs(rng);
@@ -358,7 +351,6 @@ static void try_type(const char *type, emp_rng *rng)
     for (int32_t i = 0; i < count; i++)
         cr_assert_eq(emp_graph_builder_connect(b, input[i], declared, NULL), EMP_OK);
     if (emp_graph_builder_finish(b, &g, NULL) == EMP_OK) check_facts(g, type);
-    emp_graph_destroy(g);
     emp_graph_builder_destroy(b);
 }
 
@@ -377,7 +369,6 @@ Test(hostile, inputs_of_every_op_type_are_survived)
     }
 }
 
-/* Totals saturate too. */
 Test(hostile, sizes_beyond_64_bits_saturate)
 {
     emp_graph_builder *b = NULL;
@@ -387,10 +378,9 @@ Test(hostile, sizes_beyond_64_bits_saturate)
     emp_port v = kit_tensor(b, "v", "&f[4611686018427387904,4]");
     kit_op(b, "sum", "AddN", NULL, 2, w, w);
     kit_op(b, "product", "MatMul", NULL, 2, w, v);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(g->parameter_count, INT64_MAX);
     cr_expect_eq(g->parameter_bytes, INT64_MAX);
     cr_expect_eq(g->op[2].cost->bytes_read, INT64_MAX);
     cr_expect(isfinite(g->flops) && g->flops > 1e38);
-    emp_graph_destroy(g);
 }

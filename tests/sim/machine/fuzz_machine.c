@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for the reader of the machine that a record keeps.
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/machine/machine.h"
 #include "tests/support/fuzz_file.h"
@@ -9,11 +8,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     emp_machine *machine = NULL;
-    char        *text = malloc(size + 1);
+    char        *text = fuzz_text(bytes, size);
 
-    if (text == NULL) return 0;
-    memcpy(text, bytes, size);
-    text[size] = '\0';
     (void)emp_machine_parse(&machine, text, NULL);
     emp_machine_destroy(machine);
     free(text);

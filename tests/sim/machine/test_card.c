@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do five lines of a data sheet make the constants that models without measurements have, and do the
  * constants of older files stay as they are? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/machine/card.h"
 #include "sim/machine/model.h"
+#include "tests/support/owners.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -34,11 +30,10 @@ static const struct {
 Test(card, full_files_have_the_constants_that_they_had)
 {
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
-        emp_machine *m = NULL;
+        OWN_MACHINE m = NULL;
         ASSERT_OK(emp_machine_load(&m, hashes[i].name, &err));
         cr_expect_eq(m->hash, hashes[i].hash, "%s: %016llx", m->name,
                      (unsigned long long)m->hash);
-        emp_machine_destroy(m);
     }
 }
 
@@ -178,13 +173,12 @@ Test(card_file, models_of_the_program_say_what_is_derived)
                   {"grace-72", "core_stream", "peak"}};
 
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        emp_device_model m = {0};
+        OWN(emp_device_model_clear) emp_device_model m = {0};
         cr_assert_eq(emp_device_model_load(&m, models[i].name, NULL), EMP_OK);
         cr_expect(is_derived(&m, models[i].derived), "%s: %s", models[i].name,
                   models[i].derived);
         cr_expect_not(is_derived(&m, models[i].stated), "%s: %s", models[i].name,
                       models[i].stated);
-        emp_device_model_clear(&m);
     }
 }
 
@@ -217,8 +211,6 @@ Test(card_file, a_constant_may_be_scaled)
                      constants[i].key);
     }
 }
-
-/* ---- links ---- */
 
 /* The link of a GPU with that card, which the machine file states or leaves to the bus. */
 static const emp_link *link_of(emp_machine **m, const char *bus, const char *stated)
@@ -253,7 +245,7 @@ Test(card, a_bus_makes_the_link, .init = enter_folder, .fini = scratch_remove)
         double      gb_per_s;
     } buses[] = {{"PCIe 4 x16", 25.2}, {"PCIe 3.0 x8", 6.3}, {"PCIe5x4", 12.6},
                  {"NVLink-C2C", 450},  {"unified", 200},     {"none", 200}};
-    emp_machine *m = NULL;
+    OWN_MACHINE m = NULL;
 
     for (size_t i = 0; i < sizeof buses / sizeof *buses; i++) {
         const emp_link *link = link_of(&m, buses[i].bus, "");
@@ -266,7 +258,6 @@ Test(card, a_bus_makes_the_link, .init = enter_folder, .fini = scratch_remove)
         link_of(&m, "PCIe 4 x16", ", bandwidth: \"9 GB/s\", latency: \"1 us\"");
     cr_expect_float_eq(link->bytes_per_s, 9e9, 1.0);
     cr_expect_not(link->is_derived);
-    emp_machine_destroy(m);
 }
 
 /* Where a node has a link, devices below it cost nothing more, as they always have. */
@@ -278,17 +269,14 @@ Test(card, a_device_below_a_link_is_free, .init = scratch_create, .fini = scratc
         "  - {name: \"b\", parent: \"n\", bandwidth: \"9 GB/s\", latency: \"1 us\"}\n"
         "devices:\n  - {model: \"ryzen-16\", at: \"n\"}\n  - {model: \"rtx4090\", at: "
         "\"a\"}\n  - {model: \"rtx4090\", count: 2, at: \"b\"}\n";
-    emp_machine *m = NULL;
+    OWN_MACHINE m = NULL;
 
     scratch_write_text(path, sizeof path, "box.yaml", text);
     ASSERT_OK(emp_machine_load(&m, path, &err));
     cr_expect_eq(m->route[0][1].link_count, 1);
     cr_expect_eq(m->route[0][2].link_count, 2, "two GPUs at b need links of their own");
     cr_expect_float_eq(m->route[2][3].bytes_per_s, 25.2e9, 1e6);
-    emp_machine_destroy(m);
 }
-
-/* ---- bad files ---- */
 
 #define PROCESSOR(cores, rest)                                                      \
     "processor: {cores: " cores ", clock: \"3 GHz\", memory: \"1 GiB\", rate: \"9 " \

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a check find what is implausible, and nothing in the machines that come with the program?
  * Do TensorFlow's names of devices find the machine's? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
+#include "tests/support/owners.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -27,12 +23,11 @@ Test(check, finds_nothing_in_the_machines_of_the_project)
     emp_data_find(&names, "machines");
     cr_assert_gt(names.count, 20);
     for (int32_t i = 0; i < names.count; i++) {
-        emp_machine *m = NULL;
+        OWN_MACHINE m = NULL;
         ASSERT_OK(emp_machine_load(&m, names.name[i], &err));
         complaints[0] = '\0';
         cr_expect_eq(emp_machine_check(m, hear, NULL), 0, "%s: %s", names.name[i],
                      complaints);
-        emp_machine_destroy(m);
     }
 }
 
@@ -46,8 +41,8 @@ Test(check, finds_nothing_in_the_models_of_the_project, .init = scratch_create,
     emp_data_find(&names, "machines/models");
     cr_assert_gt(names.count, 40);
     for (int32_t i = 0; i < names.count; i++) {
-        emp_device_model model = {0};
-        emp_machine     *m = NULL;
+        OWN(emp_device_model_clear) emp_device_model model = {0};
+        OWN_MACHINE                                  m = NULL;
         ASSERT_OK(emp_device_model_load(&model, names.name[i], &err));
         const bool is_gpu = model.device.kind == EMP_DEVICE_GPU;
         snprintf(
@@ -61,8 +56,6 @@ Test(check, finds_nothing_in_the_models_of_the_project, .init = scratch_create,
         complaints[0] = '\0';
         emp_machine_check(m, hear, NULL);
         cr_expect_str_eq(complaints, "", "%s: %s", names.name[i], complaints);
-        emp_machine_destroy(m);
-        emp_device_model_clear(&model);
     }
 }
 
@@ -98,14 +91,12 @@ static void make_folder(void)
     cr_assert_eq(system(command), 0);
 }
 
-/* A file of the folder with one text in place of another. */
 static void plant(const char *file, const char *find, const char *put)
 {
-    char  path[SCRATCH_PATH_BYTES];
-    char *text = scratch_read(file, NULL);
+    char           path[SCRATCH_PATH_BYTES];
+    OWN_FREE char *text = scratch_read(file, NULL);
 
     scratch_write_changed(path, sizeof path, file, text, find, put);
-    free(text);
 }
 
 #define GPU   "models/mygpu.yaml"
@@ -143,18 +134,16 @@ static const struct {
     {TABLE, "\nbf16,1,32,32,", "\nbf16,1,32,32,9999", "must not fall"},
 };
 
-/* Loads it and checks it; what is said stands in complaints. */
 static void check_mine(void)
 {
-    emp_machine *m = NULL;
-    emp_error    err = {0};
+    OWN_MACHINE m = NULL;
+    emp_error   err = {0};
 
     complaints[0] = '\0';
     if (emp_machine_load(&m, scratch_path("mine.yaml"), &err) != EMP_OK)
         hear(NULL, err.msg);
     else
         emp_machine_check(m, hear, NULL);
-    emp_machine_destroy(m);
 }
 
 Test(check, finds_planted_errors)
@@ -173,8 +162,6 @@ Test(check, finds_planted_errors)
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- known products ---- */
 
 #define CARD                                                                           \
     "card:\n  peak: {fp32: \"35.6 TFLOP/s\", fp16: \"71.2 TFLOP/s\"}\n  memory: \"24 " \
@@ -273,10 +260,9 @@ static void expect_found(const emp_machine *m, const char *name, const char *dev
 
 static void expect_all(const char *machine, const char *const names[][2], size_t count)
 {
-    emp_machine *m = load_named(machine);
+    OWN_MACHINE m = load_named(machine);
 
     for (size_t i = 0; i < count; i++) expect_found(m, names[i][0], names[i][1]);
-    emp_machine_destroy(m);
 }
 
 Test(device_name, names_are_found_or_fit_no_device)
@@ -323,12 +309,11 @@ Test(device_name, what_is_written_is_found)
                                            "cpu2"};
 
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
-        emp_machine *m = load_named(machines[i]);
+        OWN_MACHINE m = load_named(machines[i]);
         for (emp_device_id d = 0; d < m->device_count; d++) {
             char name[EMP_DEVICE_NAME_BYTES];
             expect_found(m, emp_device_name_write(name, m, d), m->device[d].name);
         }
-        emp_machine_destroy(m);
     }
 }
 

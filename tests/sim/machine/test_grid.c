@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a time between measured ones what the rule says, and is a bad table refused?
  * Do files come back from a bundle as they were? */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "base/collections.h"
 #include "sim/machine/config.h"
 #include "sim/machine/model.h"
@@ -64,17 +60,14 @@ Test(grid, a_bend_is_blended_by_hand)
     emp_grid_destroy(g);
 }
 
-/* ---- files ------------------------------------------------------------------------- */
-
 static emp_status add(emp_tables *t, emp_table_kind kind, const char *text,
                       emp_error *err)
 {
-    emp_csv    csv = {0};
-    uint64_t   hash = EMP_HASH_SEED;
-    emp_status st = emp_csv_parse(&csv, text, strlen(text), "t.csv", err);
+    OWN(emp_csv_clear) emp_csv csv = {0};
+    uint64_t                   hash = EMP_HASH_SEED;
+    emp_status                 st = emp_csv_parse(&csv, text, strlen(text), "t.csv", err);
 
     if (st == EMP_OK) st = emp_tables_add(t, kind, &csv, "t.csv", &hash, err);
-    emp_csv_clear(&csv);
     return st;
 }
 
@@ -122,21 +115,6 @@ Test(grid, more_gpus_may_take_less)
     emp_tables_release(t);
 }
 
-/* ---- models ------------------------------------------------------------------------- */
-
-Test(grid, tables_stay_until_their_last_holder_goes)
-{
-    emp_device_model model = {0};
-
-    ASSERT_OK(emp_device_model_load(&model, "h100-sxm", &err));
-    cr_assert_not_null(model.device.tables);
-    emp_tables *second = emp_tables_hold(model.device.tables);
-    emp_device_model_clear(&model);
-    cr_expect_not_null(second->gemm[EMP_FORMAT_BF16]);
-    emp_tables_release(second);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 /* A record keeps a machine's text: its tables come back from there, too. */
 Test(grid, a_machine_its_copy_and_its_text_have_the_tables, .init = scratch_create,
      .fini = scratch_remove)
@@ -163,8 +141,6 @@ Test(grid, a_machine_its_copy_and_its_text_have_the_tables, .init = scratch_crea
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* ---- bundles of files ---- */
-
 static emp_status build(char **bundle)
 {
     *bundle = NULL;
@@ -177,8 +153,8 @@ static emp_status build(char **bundle)
 
 Test(bundle, files_come_back_as_they_were)
 {
-    char           *bundle = NULL;
-    emp_bundle_file file;
+    OWN_EMP_FREE char *bundle = NULL;
+    emp_bundle_file    file;
 
     cr_assert_eq(build(&bundle), EMP_OK);
     cr_expect_str_eq(bundle, "--- # a file.yaml 4\none\n\n--- # models/b.yaml 24\n"
@@ -190,7 +166,6 @@ Test(bundle, files_come_back_as_they_were)
     cr_expect(emp_bundle_find(bundle, "empty", &file));
     cr_expect_not(emp_bundle_find(bundle, "none", &file));
     cr_expect_not(emp_bundle_find(NULL, "none", &file));
-    emp_free(bundle);
 }
 
 Test(bundle, what_cannot_be_held_is_refused)

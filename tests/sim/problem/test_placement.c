@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Soft placement, and placement files: lists of ops, and rules that name them.
  * Splits of instances are placements, too. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text/file.h"
 #include "search/method.h"
 #include "sim/problem/placement.h"
@@ -99,7 +93,7 @@ Test(placement, a_class_goes_where_its_leader_may_be)
 Test(placement, a_cpu_only_op_goes_to_the_cpu_of_its_host)
 {
     emp_device_id device[OPS];
-    emp_machine  *two_hosts = NULL;
+    OWN_MACHINE   two_hosts = NULL;
 
     cr_assert_eq(emp_machine_load(&two_hosts, "k40x4x2", NULL), EMP_OK);
     const emp_device_id cpu = emp_machine_find(two_hosts, "cpu:1");
@@ -112,7 +106,6 @@ Test(placement, a_cpu_only_op_goes_to_the_cpu_of_its_host)
     emp_problem_legalize(problem, device);
     expect_devices(device, (emp_device_id[]){cpu, 0, cpu, cpu, 99});
     problem->machine = machine;
-    emp_machine_destroy(two_hosts);
 }
 
 /* Levels and leaders are OPTIONAL. */
@@ -121,7 +114,7 @@ static void expect_saved(const uint8_t *level, const emp_op_id *leader)
     const emp_device_id saved[OPS] = {0, 1, 1, 1, 0};
     emp_named_placement named =
         emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
-    emp_owned_decision loaded;
+    OWN(emp_decision_clear) emp_owned_decision loaded;
 
     named.decision.level_of_op = level;
     named.decision.leader_of_op = leader;
@@ -133,7 +126,6 @@ static void expect_saved(const uint8_t *level, const emp_op_id *leader)
     if (level != NULL) cr_expect_arr_eq(loaded.level_of_op, level, OPS * sizeof *level);
     if (leader != NULL)
         cr_expect_arr_eq(loaded.leader_of_op, leader, OPS * sizeof *leader);
-    emp_decision_clear(&loaded);
 }
 
 Test(placement, a_saved_placement_loads_again)
@@ -154,7 +146,7 @@ Test(placement, a_saved_placement_loads_again)
 static void expect_origin(uint64_t run, double step_time_s)
 {
     emp_placement_file *file = NULL;
-    char               *bytes = NULL;
+    OWN_EMP_FREE char  *bytes = NULL;
     size_t              size = 0;
 
     cr_assert_eq(emp_whole_file_load(&bytes, &size, path, 1 << 16, NULL), EMP_OK);
@@ -166,7 +158,6 @@ static void expect_origin(uint64_t run, double step_time_s)
     cr_expect_eq(origin->step_time_s, step_time_s);
     cr_expect_eq(emp_placement_run(path), run);
     emp_placement_file_destroy(file);
-    emp_free(bytes);
 }
 
 Test(placement, a_file_says_what_it_was_made_for)
@@ -283,14 +274,13 @@ Test(placement, bad_files_are_refused)
 /* Ops v, a, b, layer/"c" and d. */
 static void expect_placed(const char *text, const emp_device_id *want)
 {
-    emp_placement_report report = {0};
-    emp_owned_decision   decision;
+    emp_placement_report                       report = {0};
+    OWN(emp_decision_clear) emp_owned_decision decision;
 
     scratch_write("p.json", text, strlen(text));
     ASSERT_OK(emp_placement_read(&decision, path, problem, &report, &err));
     expect_devices(decision.device_of_op, want);
     cr_expect_eq(report.idle_count, 0, "%s", report.idle);
-    emp_decision_clear(&decision);
 }
 
 /* Lists of ops come before rules, and a default after them; JSON says the same as YAML. */
@@ -318,14 +308,13 @@ Test(placement, rules_that_place_nothing_are_named)
                                        "  - {op: \"a\", device: \"gpu:1\"}\n"
                                        "  - {regex: \"^zebra\", device: \"gpu:1\"}\n";
     emp_placement_report report = {0};
-    emp_owned_decision   decision;
+    OWN(emp_decision_clear) emp_owned_decision decision;
 
     scratch_write("p.json", text, strlen(text));
     ASSERT_OK(emp_placement_read(&decision, path, problem, &report, &err));
     cr_expect_eq(report.idle_count, 2);
     cr_expect_not_null(strstr(report.idle, "rule 2 ('a')"), "%s", report.idle);
     cr_expect_not_null(strstr(report.idle, "rule 3 ('^zebra')"), "%s", report.idle);
-    emp_decision_clear(&decision);
 }
 
 Test(placement, a_score_that_fits_is_better_then_the_shorter_step)

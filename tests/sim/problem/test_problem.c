@@ -2,10 +2,6 @@
 /* Do problems know who leads a class and where it may go, and do variants leave the original
  * unchanged? Problems are random; a second implementation of the rules is beside them.
  * Units of a pipeline follow one another on each device. */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "sim/problem/problem.h"
 #include "tests/sim/engine/random_problem.h"
@@ -41,8 +37,8 @@ static emp_op_id leader_of(const emp_graph *g, int32_t class)
 Test(problem, knows_leaders_and_kinds_of_its_classes)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task         r;
-        emp_problem *p = NULL;
+        OWN_TASK    r;
+        OWN_PROBLEM p = NULL;
         random_problem_create(&r, seed);
         const emp_graph *g = r.graph;
         cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
@@ -55,8 +51,6 @@ Test(problem, knows_leaders_and_kinds_of_its_classes)
             cr_expect_eq(p->class_of_op[op],
                          g->op[op].is_folded ? -1 : g->op[op].colocation_class);
         cr_expect_str_eq(p->workload, "w");
-        emp_problem_destroy(p);
-        task_destroy(&r);
     }
 }
 
@@ -75,14 +69,14 @@ static emp_device_id legal_device(const emp_problem *p, const emp_device_id *pro
 Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task    r;
-        emp_rng rng;
+        OWN_TASK r;
+        emp_rng  rng;
         emp_rng_init(&rng, seed, 1, 0);
         random_problem_create_hosts(&r, seed);
-        const emp_problem *p = r.problem;
-        size_t             count = (size_t)p->graph->op_count;
-        emp_device_id     *proposed = EMP_NEW_ARRAY(emp_device_id, count);
-        emp_device_id     *legal = EMP_NEW_ARRAY(emp_device_id, count);
+        const emp_problem          *p = r.problem;
+        size_t                      count = (size_t)p->graph->op_count;
+        OWN_EMP_FREE emp_device_id *proposed = EMP_NEW_ARRAY(emp_device_id, count);
+        OWN_EMP_FREE emp_device_id *legal = EMP_NEW_ARRAY(emp_device_id, count);
         for (size_t op = 0; op < count; op++)
             legal[op] = proposed[op] =
                 (emp_device_id)emp_rng_below(&rng, (uint32_t)p->machine->device_count);
@@ -93,9 +87,6 @@ Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
         memcpy(proposed, legal, count * sizeof *legal);
         emp_problem_legalize(p, legal);
         cr_expect_arr_eq(legal, proposed, count * sizeof *legal);
-        emp_free(proposed);
-        emp_free(legal);
-        task_destroy(&r);
     }
 }
 
@@ -105,8 +96,8 @@ Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
     const int64_t context_bytes = INT64_C(1) << 20;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task         r;
-        emp_problem *p = NULL;
+        OWN_TASK    r;
+        OWN_PROBLEM p = NULL;
         random_problem_create(&r, seed);
         emp_runtime runtime = r.problem->runtime;
         runtime.rules = EMP_RULES_EVENTS;
@@ -122,8 +113,6 @@ Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
                              (device->kind == EMP_DEVICE_GPU ? least : 0));
         }
         cr_expect_eq(p->machine->hash, r.machine->hash);
-        emp_problem_destroy(p);
-        task_destroy(&r);
     }
 }
 
@@ -156,11 +145,10 @@ static emp_machine *create_on_client_machine(task *t, const char *runtime)
 
 enum { CLIENT, SERVER_0, GPU_0, SERVER_1, GPU_1 };
 
-/* Every copy to another host has the hop of exo. */
 Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
 {
-    task         t;
-    emp_machine *m = create_on_client_machine(&t, "exo");
+    OWN_TASK    t;
+    OWN_MACHINE m = create_on_client_machine(&t, "exo");
 
     for (int32_t a = 0; a < m->device_count; a++) {
         for (int32_t b = 0; b < m->device_count; b++) {
@@ -172,16 +160,14 @@ Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
             cr_expect_eq(r->bytes_per_s, m->route[a][b].bytes_per_s);
         }
     }
-    task_destroy(&t);
-    emp_machine_destroy(m);
 }
 
 /* llama.cpp: a tensor from server to server is read by the client and written on, so it takes both ways, one after the
  * other, and the hop at its end. The client itself needs no hop. */
 Test(problem, a_client_stands_between_servers)
 {
-    task         t;
-    emp_machine *m = create_on_client_machine(&t, "llama-cpp");
+    OWN_TASK    t;
+    OWN_MACHINE m = create_on_client_machine(&t, "llama-cpp");
     const emp_route(*route)[EMP_MAX_DEVICES] = t.problem->machine->route;
     const double one = m->route[CLIENT][GPU_0].latency_s, hop = 8.7e-3;
 
@@ -195,27 +181,22 @@ Test(problem, a_client_stands_between_servers)
     /* the PCIe links of both cards, and both ways of three hosts but what only begins or ends there */
     cr_expect_eq(route[GPU_0][GPU_1].link_count,
                  m->route[GPU_0][CLIENT].link_count + m->route[CLIENT][GPU_1].link_count);
-    task_destroy(&t);
-    emp_machine_destroy(m);
 }
 
 static int64_t kept_of(const char *ops, const char *machine, emp_device_id device)
 {
     emp_graph_builder *b = kit_begin();
-    emp_machine       *m = NULL;
-    emp_problem       *p = NULL;
+    OWN_MACHINE        m = NULL;
+    OWN_PROBLEM        p = NULL;
     emp_runtime        runtime;
 
     kit_ops(b, ops);
-    emp_graph *g = kit_finish(b);
+    OWN_GRAPH g = kit_finish(b);
     ASSERT_OK(emp_machine_load(&m, machine, &err));
     ASSERT_OK(emp_runtime_init(&runtime, "torch-eager", &err));
     ASSERT_OK(emp_problem_create(&p, g, m, &runtime, "w", &err));
     const int64_t kept =
         m->device[device].memory_bytes - p->machine->device[device].memory_bytes;
-    emp_problem_destroy(p);
-    emp_graph_destroy(g);
-    emp_machine_destroy(m);
     return kept;
 }
 
@@ -269,22 +250,19 @@ Test(problem, forbids_cpus_to_what_gpus_can_do)
 
 Test(problem, cannot_forbid_cpus_where_nothing_else_is)
 {
-    task         t = task_chain(16);
-    emp_machine *cpu = NULL;
-    emp_problem *p = NULL;
+    OWN_TASK    t = task_chain(16);
+    OWN_MACHINE cpu = NULL;
+    OWN_PROBLEM p = NULL;
 
     ASSERT_OK(emp_machine_create(&cpu, "one", 1, 0, 1, &err));
     ASSERT_OK(emp_problem_create(&p, t.graph, cpu, &t.problem->runtime, "w", &err));
     EXPECT_REFUSED(emp_problem_forbid_cpus(p, NULL, &err), EMP_EINVAL,
                    "machine one, which has no GPU");
-    emp_problem_destroy(p);
-    emp_machine_destroy(cpu);
-    task_destroy(&t);
 }
 
 Test(variant, changes_and_goes_back_without_touching_the_original)
 {
-    task                r;
+    OWN_TASK            r;
     emp_problem_variant v = {0};
 
     random_problem_create(&r, 3);
@@ -307,19 +285,17 @@ Test(variant, changes_and_goes_back_without_touching_the_original)
     }
     cr_expect_eq(v.costs.task_ns[0], p->costs->task_ns[0]);
     emp_problem_variant_clear(&v);
-    task_destroy(&r);
 }
 
 Test(variant, survives_every_allocation_failure)
 {
-    task                r;
+    OWN_TASK            r;
     emp_problem_variant v = {0};
 
     random_problem_create(&r, 3);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_problem_variant_init(&v, r.problem, NULL),
                                       emp_problem_variant_clear(&v));
     emp_problem_variant_clear(&v);
-    task_destroy(&r);
 }
 
 /* ---- units of a pipeline ---- */
@@ -395,7 +371,7 @@ static void expect(emp_problem *p, const emp_device_id *asked,
 
 Test(sequence, the_fewest_units_move)
 {
-    task         t;
+    OWN_TASK     t;
     emp_problem *p = create(&t);
 
     expect(p, (emp_device_id[OPS]){2, 1, 2, 1, 1, 2, 0},
@@ -404,13 +380,12 @@ Test(sequence, the_fewest_units_move)
            (emp_device_id[OPS]){1, 1, 1, 1, 2, 2, 0}); /* the guest was elsewhere */
     expect(p, (emp_device_id[OPS]){1, 0, 0, 0, 2, 0, 0},
            (emp_device_id[OPS]){0, 0, 0, 0, 2, 0, 0});
-    task_destroy(&t);
 }
 
 /* A CPU and two GPUs of 1 MiB each, of which the second GPU is withheld. */
 Test(sequence, has_nothing_on_a_device_that_is_withheld)
 {
-    task         t;
+    OWN_TASK     t;
     emp_problem *p = create(&t);
 
     cr_expect(emp_problem_allows(p, FREE, 2));
@@ -426,7 +401,6 @@ Test(sequence, has_nothing_on_a_device_that_is_withheld)
     emp_sequence_withhold(p, 1, 0);
     emp_sequence_withhold(p, 2, 0);
     cr_expect_not(emp_problem_has_choice(p));
-    task_destroy(&t);
 }
 
 Test(sequence, is_bounded_and_survives_short_memory)
@@ -443,8 +417,6 @@ Test(sequence, is_bounded_and_survives_short_memory)
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-/* ---- classes that are joined ---- */
 
 enum { JOINED = 6 };
 
@@ -467,7 +439,7 @@ Test(join_classes, joins_sets_with_what_they_were_bound_to)
 {
     static const int32_t set[JOINED] = {-1, 4, -1, 4, 0, 0},
                          want[JOINED] = {0, 0, 1, 0, 2, 2};
-    task           t;
+    OWN_TASK       t;
     emp_graph     *g = create_joined(&t);
     const uint64_t hash = g->hash;
 
@@ -476,13 +448,12 @@ Test(join_classes, joins_sets_with_what_they_were_bound_to)
     for (emp_op_id op = 0; op < JOINED; op++)
         cr_expect_eq(g->op[op].colocation_class, want[op], "op %d", op);
     cr_expect_eq(g->hash, hash);
-    task_destroy(&t);
 }
 
 Test(join_classes, changes_nothing_without_sets_or_without_memory)
 {
     static const int32_t none[JOINED] = {-1, -1, -1, -1, -1, -1};
-    task                 t;
+    OWN_TASK             t;
     emp_graph           *g = create_joined(&t);
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_graph_join_classes(g, none, NULL),
@@ -490,5 +461,4 @@ Test(join_classes, changes_nothing_without_sets_or_without_memory)
     cr_expect_eq(g->class_count, JOINED - 1);
     for (emp_op_id op = 0; op < JOINED; op++)
         cr_expect_eq(g->op[op].colocation_class, op < 2 ? 0 : op - 1);
-    task_destroy(&t);
 }

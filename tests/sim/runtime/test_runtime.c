@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The profiles that come with the program, and what is said of bad files. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sim/runtime/runtime.h"
@@ -123,8 +120,6 @@ Test(runtime_file, a_file_has_the_keys_of_its_rules)
     }
     cr_expect_str_eq(r.name, "own", "a failure writes nothing");
 }
-
-/* ---- bases ---- */
 
 Test(runtime_file, a_base_says_what_a_file_leaves_out)
 {

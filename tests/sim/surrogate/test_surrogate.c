@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 #include "sim/surrogate/surrogate.h"
 #include "sim/surrogate/surrogate_internal.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
+
+EMP_OWNS(emp_surrogate, emp_surrogate_destroy)
+#define OWN_SURROGATE EMP_OWNER(emp_surrogate)
 
 enum { SEEDS = 200, PLACEMENTS = 37, MAX_LIVE = 64 };
 
@@ -220,7 +219,6 @@ static void expect_model(const sample *s, const emp_surrogate *surrogate,
     }
 }
 
-/* Placements do not see each other. */
 static void expect_independence(emp_surrogate *surrogate, const sample *s,
                                 const double *estimate)
 {
@@ -245,8 +243,8 @@ Test(surrogate, is_the_stated_model_whatever_the_kernel)
         double  fastest[PLACEMENTS], scalar[PLACEMENTS], time_of_op[MAX_LIVE];
         emp_rng rng;
         sample_create(&s, seed, device_counts[seed % 7]);
-        emp_surrogate *a = create(s.r.problem, EMP_SURROGATE_FASTEST);
-        emp_surrogate *b = create(s.r.problem, EMP_SURROGATE_SCALAR);
+        OWN_SURROGATE a = create(s.r.problem, EMP_SURROGATE_FASTEST);
+        OWN_SURROGATE b = create(s.r.problem, EMP_SURROGATE_SCALAR);
         emp_rng_init(&rng, seed, 2, 0);
         for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_uniform(&rng);
         if (seed % 2 == 0) {
@@ -259,8 +257,6 @@ Test(surrogate, is_the_stated_model_whatever_the_kernel)
         cr_assert_eq(memcmp(fastest, scalar, sizeof scalar), 0, "seed %d: %s differs",
                      (int)seed, emp_surrogate_kernel_name(a));
         expect_independence(a, &s, fastest);
-        emp_surrogate_destroy(a);
-        emp_surrogate_destroy(b);
         sample_destroy(&s);
     }
 }
@@ -269,8 +265,8 @@ Test(surrogate, is_the_stated_model_whatever_the_kernel)
 Test(surrogate, of_one_device_is_the_sum_of_its_costs)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task   r;
-        double sum = 0.0, estimate;
+        OWN_TASK r;
+        double   sum = 0.0, estimate;
         random_problem_create(&r, seed);
         r.problem->runtime.events.cpu_pool = false;
         for (emp_op_id op = 0; op < r.graph->op_count; op++) {
@@ -278,26 +274,22 @@ Test(surrogate, of_one_device_is_the_sum_of_its_costs)
             if (!r.graph->op[op].is_folded)
                 sum += (double)r.problem->costs->cpu[op].compute_ns;
         }
-        emp_surrogate *surrogate = create(r.problem, EMP_SURROGATE_FASTEST);
+        OWN_SURROGATE surrogate = create(r.problem, EMP_SURROGATE_FASTEST);
         run(surrogate, &r.device_of_op, 1, &estimate);
         cr_assert_float_eq(estimate, 1e-9 * sum + r.problem->runtime.events.step_s,
                            1e-15);
-        emp_surrogate_destroy(surrogate);
-        task_destroy(&r);
     }
 }
 
 static double estimate_tiny(const char *ops, const emp_runtime *runtime, double *exact_s)
 {
-    task   t;
-    double estimate;
+    OWN_TASK t;
+    double   estimate;
 
     task_create_ops(&t, ops, runtime);
-    emp_surrogate *surrogate = create(t.problem, EMP_SURROGATE_FASTEST);
+    OWN_SURROGATE surrogate = create(t.problem, EMP_SURROGATE_FASTEST);
     run(surrogate, &t.device_of_op, 1, &estimate);
     *exact_s = 1e-9 * (double)task_run(&t).step_time_ns;
-    emp_surrogate_destroy(surrogate);
-    task_destroy(&t);
     return estimate;
 }
 
@@ -345,22 +337,20 @@ static void expect_topological(const emp_graph *g, const emp_surrogate *s, uint6
 Test(surrogate, any_order_stays_topological)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        task      r;
+        OWN_TASK  r;
         double    time_of_op[MAX_LIVE] = {0};
         emp_op_id order[MAX_LIVE];
         emp_rng   rng;
         random_problem_create(&r, seed);
         emp_rng_init(&rng, seed, 2, 0);
-        emp_surrogate *s = create(r.problem, EMP_SURROGATE_SCALAR);
-        size_t         bytes = (size_t)s->op_count * sizeof *order;
+        OWN_SURROGATE s = create(r.problem, EMP_SURROGATE_SCALAR);
+        size_t        bytes = (size_t)s->op_count * sizeof *order;
         memcpy(order, s->order, bytes);
         ASSERT_OK(emp_surrogate_set_order(s, time_of_op, &err));
         cr_assert_eq(memcmp(order, s->order, bytes), 0, SEED);
         for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_below(&rng, 8);
         ASSERT_OK(emp_surrogate_set_order(s, time_of_op, &err));
         expect_topological(r.graph, s, seed);
-        emp_surrogate_destroy(s);
-        task_destroy(&r);
     }
 }
 
@@ -369,30 +359,28 @@ Test(surrogate, order_follows_the_times_where_the_graph_is_silent)
     const char   ops[] = "1; 1<0; 1; 1";
     const double time_of_op[] = {4, 1, 3, 2};
     emp_runtime  list = tiny_list_scheduling();
-    task         t;
+    OWN_TASK     t;
 
     task_create_ops(&t, ops, &list);
-    emp_surrogate *s = create(t.problem, EMP_SURROGATE_SCALAR);
+    OWN_SURROGATE s = create(t.problem, EMP_SURROGATE_SCALAR);
     cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
     cr_expect_arr_eq(s->order, ((emp_op_id[]){3, 2, 0, 1}), 4 * sizeof(emp_op_id));
     cr_assert_eq(emp_surrogate_set_order(s, NULL, NULL), EMP_OK);
     cr_expect_arr_eq(s->order, t.graph->topo, 4 * sizeof(emp_op_id));
-    emp_surrogate_destroy(s);
-    task_destroy(&t);
 }
 
 static void expect_refusal(emp_surrogate_kernel kernel)
 {
     const char     ops[] = "0f; 1<0";
     emp_runtime    list = tiny_list_scheduling();
-    task           t;
+    OWN_TASK       t;
     emp_device_id  other[] = {0, 1};
     emp_device_id *placements[] = {other, NULL};
     double         estimate[2];
 
     task_create_ops(&t, ops, &list);
     placements[1] = t.device_of_op;
-    emp_surrogate *s = create(t.problem, kernel);
+    OWN_SURROGATE s = create(t.problem, kernel);
     t.device_of_op[0] = -7; /* that of a folded op is not looked at */
     run(s, placements, 2, estimate);
     cr_expect_eq(estimate[0], estimate[1]);
@@ -402,8 +390,6 @@ static void expect_refusal(emp_surrogate_kernel kernel)
     t.device_of_op[1] = -1;
     EXPECT_REFUSED(emp_surrogate_run(s, placements, 2, estimate, &err), EMP_EINVAL,
                    "op 'op1' is on device -1 of 0..2");
-    emp_surrogate_destroy(s);
-    task_destroy(&t);
 }
 
 Test(surrogate, refuses_devices_that_do_not_exist)
@@ -432,25 +418,23 @@ Test(surrogate, refuses_other_rules_and_several_hosts)
 
 Test(surrogate, create_survives_every_allocation_failure)
 {
-    task           r;
-    emp_surrogate *s = NULL;
+    OWN_TASK      r;
+    OWN_SURROGATE s = NULL;
 
     random_problem_create(&r, 7);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL),
         cr_assert_null(s));
-    emp_surrogate_destroy(s);
-    task_destroy(&r);
 }
 
 Test(surrogate, order_stays_when_memory_is_out_and_a_run_needs_none)
 {
-    task       r;
+    OWN_TASK   r;
     emp_status st = EMP_ENOMEM;
     double     time_of_op[MAX_LIVE] = {0}, before, after;
 
     random_problem_create(&r, 11);
-    emp_surrogate *s = create(r.problem, EMP_SURROGATE_FASTEST);
+    OWN_SURROGATE s = create(r.problem, EMP_SURROGATE_FASTEST);
     run(s, &r.device_of_op, 1, &before);
     for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = -i;
     for (long allowed = 0; st != EMP_OK; allowed++) {
@@ -464,8 +448,6 @@ Test(surrogate, order_stays_when_memory_is_out_and_a_run_needs_none)
             cr_assert_eq(before, after);
         }
     }
-    emp_surrogate_destroy(s);
-    task_destroy(&r);
 }
 
 /* ---- agreement with the oracle ---- */
@@ -497,25 +479,22 @@ Test(agreement, is_that_of_a_hand_example)
 /* op1 waits for a copy; in topological order op2 stands behind it, but runs before. */
 Test(agreement, following_the_oracle_mends_the_order)
 {
-    const char     ops[] = "2*10; 1<0; 1";
-    emp_runtime    list = tiny_list_scheduling();
-    task           t;
-    emp_surrogate *s = NULL;
-    double         before, after;
+    const char    ops[] = "2*10; 1<0; 1";
+    emp_runtime   list = tiny_list_scheduling();
+    OWN_TASK      t;
+    OWN_SURROGATE s = NULL;
+    double        before, after;
 
     task_create_ops(&t, ops, &list);
     cr_assert_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_FASTEST, NULL),
                  EMP_OK);
-    emp_sim       *sim = task_sim(&t);
+    OWN_SIM        sim = task_sim(&t);
     emp_sim_result exact = task_run(&t);
     cr_assert_eq(emp_surrogate_run(s, &t.device_of_op, 1, &before, NULL), EMP_OK);
     cr_assert_eq(emp_surrogate_follow(s, sim, &t.device_of_op, 1, NULL), EMP_OK);
     cr_assert_eq(emp_surrogate_run(s, &t.device_of_op, 1, &after, NULL), EMP_OK);
     cr_expect_float_eq(before, 1e-9 * (double)exact.step_time_ns + 10e-9, 1e-15);
     cr_expect_float_eq(after, 1e-9 * (double)exact.step_time_ns, 1e-15);
-    emp_sim_destroy(sim);
-    emp_surrogate_destroy(s);
-    task_destroy(&t);
 }
 
 /* Both the reports and the new order survive a lack of memory. */
@@ -530,9 +509,9 @@ static emp_status follow_and_compare(emp_agreement *a, emp_surrogate *s, emp_sim
 
 Test(agreement, is_reported_or_memory_is_out)
 {
-    task           r;
+    OWN_TASK       r;
     emp_device_id *placements[COMPARED];
-    emp_surrogate *s = NULL;
+    OWN_SURROGATE  s = NULL;
     emp_agreement  a;
     emp_rng        rng;
 
@@ -547,13 +526,10 @@ Test(agreement, is_reported_or_memory_is_out)
     }
     cr_assert_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL),
                  EMP_OK);
-    emp_sim *sim = task_sim(&r);
+    OWN_SIM sim = task_sim(&r);
     SURVIVES_EVERY_ALLOCATION_FAILURE(follow_and_compare(&a, s, sim, placements), );
     cr_expect(a.spearman > 0.3 && a.spearman <= 1.0, "%g", a.spearman);
     cr_expect(a.kendall > 0.2 && a.kendall <= a.spearman + 0.1, "%g", a.kendall);
     cr_expect(a.mean_relative_error < 1.0, "%g", a.mean_relative_error);
     for (int k = 0; k < COMPARED; k++) emp_free(placements[k]);
-    emp_sim_destroy(sim);
-    emp_surrogate_destroy(s);
-    task_destroy(&r);
 }

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* PyTorch's ops: FLOPs, bytes, sizes of products and kernels, each as the formula it comes from. */
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/rng.h"
 #include "tests/sim/graph/kit.h"
 #include "tests/support/survive.h"
@@ -28,7 +23,6 @@ static emp_op_id add_op(emp_graph_builder *b, const char *name, const char *type
     return op;
 }
 
-/* Adds an input of the op. */
 static void add_source(emp_graph_builder *b, int32_t i, const emp_tensor_info *x,
                        emp_op_id op)
 {
@@ -137,7 +131,7 @@ Test(op_families, costs_are_their_formulas)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct cost_case *c = &cases[i];
-        emp_graph              *g = graph_of(c->type, &c->attrs, c->in, c->out);
+        OWN_GRAPH               g = graph_of(c->type, &c->attrs, c->in, c->out);
         const emp_op_cost      *got = g->op[0].cost;
 
         cr_expect_eq(g->unknown_op_count, 0, "%s", c->type);
@@ -153,7 +147,6 @@ Test(op_families, costs_are_their_formulas)
                   "%s: batch %lld m %lld n %lld k %lld", c->type, (long long)got->batch,
                   (long long)got->m, (long long)got->n, (long long)got->k);
         cr_expect_eq(got->kernels, c->kernels, "%s: %d kernels", c->type, got->kernels);
-        emp_graph_destroy(g);
     }
 }
 

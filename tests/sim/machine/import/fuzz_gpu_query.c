@@ -14,11 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_machine         *machine = NULL;
     emp_machine_import   import = {.query = fuzz_file(bytes, size), .out = "box.yaml"};
     size_t               length = size;
-    char                *text = malloc(size + 1); /* as files are read: a zero behind */
+    char                *text = fuzz_text(bytes, size);
 
-    if (text == NULL) return 0;
-    memcpy(text, bytes, size);
-    text[size] = '\0';
     if (emp_smi_text_clean(text, &length, "query", NULL) == EMP_OK)
         emp_gpu_query_parse(&query, text, length, "query", NULL);
     free(text);

@@ -10,7 +10,6 @@
 #include "sim/machine/model.h"
 #include "tests/support/fuzz_file.h"
 
-/* The model of the CPU that goes with a machine file. */
 static void load_host(emp_machine_import *import)
 {
     emp_device_model host = {0};

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do the texts of nvidia-smi become machines with the routes that they describe? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sim/machine/import/import.h"
 #include "sim/machine/import/import_internal.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/queries/check.h"
+#include "tests/support/owners.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -30,7 +26,6 @@ static void expect_no_complaint(void *context, const char *sentence)
     cr_expect_fail("%s", sentence);
 }
 
-/* A sample as a machine, about which there is nothing to say. */
 static emp_machine *import_sample(const char *topology, const char *query,
                                   const char *model)
 {
@@ -78,8 +73,6 @@ static void expect_ways(const emp_machine *m, const struct way *ways, size_t cou
 }
 #define EXPECT_WAYS(m, ways) expect_ways(m, ways, sizeof(ways) / sizeof *(ways))
 
-/* ---- samples, beside what a person makes of them ------------------------------------------ */
-
 Test(machine_import, eight_gpus_on_nvswitch)
 {
     static const struct way ways[] = {{"gpu:0", "gpu:1", "nvswitch:0", 315, 6.5},
@@ -87,7 +80,7 @@ Test(machine_import, eight_gpus_on_nvswitch)
                                       {"gpu:3", "gpu:4", "nvswitch:0", 315, 6.5},
                                       {"cpu:0", "gpu:0", "", 50.4, 10},
                                       {"cpu:0", "gpu:7", "", 50.4, 10}};
-    emp_machine            *m = import_sample("dgx-h100.txt", "dgx-h100-query.txt", NULL);
+    OWN_MACHINE             m = import_sample("dgx-h100.txt", "dgx-h100-query.txt", NULL);
 
     cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), 8);
     cr_expect_eq(m->fabric_count, 1);
@@ -96,7 +89,6 @@ Test(machine_import, eight_gpus_on_nvswitch)
     EXPECT_WAYS(m, ways);
     /* each GPU has a bridge of its own, so copies from the host share no link */
     cr_expect_eq(m->route[0][1].link_count, 1);
-    emp_machine_destroy(m);
 }
 
 Test(machine_import, a_mesh_of_nvlinks)
@@ -109,7 +101,7 @@ Test(machine_import, a_mesh_of_nvlinks)
                                       {"gpu:0", "gpu:5", "", 11.02, 10},
                                       {"gpu:3", "gpu:6", "", 11.02, 10},
                                       {"cpu:0", "gpu:2", "", 11.02, 10}};
-    emp_machine            *m = import_sample("dgx1-v100.txt", NULL, "v100");
+    OWN_MACHINE             m = import_sample("dgx1-v100.txt", NULL, "v100");
 
     cr_expect_eq(m->fabric_count, 16);
     EXPECT_WAYS(m, ways);
@@ -120,7 +112,6 @@ Test(machine_import, a_mesh_of_nvlinks)
     cr_expect_neq(m->route[0][1].link[1], m->route[0][3].link[1]);
     cr_expect_eq(m->route[0][1].link[0], m->route[0][3].link[0]);
     cr_expect_neq(m->route[0][1].link[0], m->route[0][5].link[0]);
-    emp_machine_destroy(m);
 }
 
 /* A desktop whose cards have 8 and 4 lanes, whatever is idle now. */
@@ -129,12 +120,11 @@ Test(machine_import, two_unlike_gpus_of_a_desktop)
     static const struct way ways[] = {{"gpu:0", "gpu:1", "", 6.3, 24},
                                       {"cpu:0", "gpu:0", "", 12.6, 24},
                                       {"cpu:0", "gpu:1", "", 6.3, 24}};
-    emp_machine            *m = import_sample("two-phb.txt", "two-phb-query.txt", NULL);
+    OWN_MACHINE             m = import_sample("two-phb.txt", "two-phb-query.txt", NULL);
 
     cr_expect_eq(m->fabric_count, 0);
     cr_expect_eq(m->model_count, 3);
     EXPECT_WAYS(m, ways);
-    emp_machine_destroy(m);
 }
 
 Test(machine_import, two_switches_on_two_sockets)
@@ -143,13 +133,12 @@ Test(machine_import, two_switches_on_two_sockets)
                                       {"gpu:2", "gpu:3", "", 12.6, 10},
                                       {"gpu:1", "gpu:2", "", 11.02, 10},
                                       {"cpu:0", "gpu:3", "", 11.02, 10}};
-    emp_machine            *m = import_sample("two-sockets.txt", NULL, "p100");
+    OWN_MACHINE             m = import_sample("two-sockets.txt", NULL, "p100");
 
     EXPECT_WAYS(m, ways);
     /* both GPUs of a switch meet there; those of two sockets cross switch and socket twice */
     cr_expect_eq(m->route[1][2].link_count, 2);
     cr_expect_eq(m->route[1][3].link_count, 6);
-    emp_machine_destroy(m);
 }
 
 /* ---- small texts -------------------------------------------------------------------------- */
@@ -172,13 +161,12 @@ static emp_status run_text(emp_machine_import *import, const char *topology,
 static void expect_text_refused(const char *topology, const char *query,
                                 const char *model, const char *part)
 {
-    emp_machine_import import;
-    emp_error          err = {0};
+    OWN(emp_machine_import_clear) emp_machine_import import;
+    emp_error                                        err = {0};
 
     cr_expect_neq(run_text(&import, topology, query, model, &err), EMP_OK, "%s", part);
     cr_expect_not_null(strstr(err.msg, part), "\"%s\" lacks \"%s\"", err.msg, part);
     cr_expect_null(import.yaml);
-    emp_machine_import_clear(&import);
 }
 
 #define ONE       "GPU0\nGPU0 X\n"
@@ -280,15 +268,14 @@ static const struct {
 Test(machine_import, small_texts_say_what_they_have)
 {
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-        const char        *has = small[i].has;
-        const bool         lacks = has[0] == '!';
-        emp_machine_import import;
+        const char                                      *has = small[i].has;
+        const bool                                       lacks = has[0] == '!';
+        OWN(emp_machine_import_clear) emp_machine_import import;
         ASSERT_OK(
             run_text(&import, small[i].topology, small[i].query, small[i].model, &err));
         cr_expect_eq(strstr(import.yaml, has + lacks) == NULL, lacks, "%s\n%s", has,
                      import.yaml);
         cr_expect_eq(import.warning_count, strncmp(has, "# warn", 6) == 0, "%s", has);
-        emp_machine_import_clear(&import);
     }
 }
 
@@ -366,15 +353,14 @@ Test(machine_import, products_have_models)
 /* A model file is one that the machine file finds by its name. */
 Test(machine_import, a_model_may_be_a_file)
 {
-    char               path[PATH_BYTES];
-    emp_machine_import import;
+    char                                             path[PATH_BYTES];
+    OWN(emp_machine_import_clear) emp_machine_import import;
 
     snprintf(path, sizeof path, "%s/data/machines/models/p100.yaml",
              getenv("EMP_SOURCE_DIR"));
     ASSERT_OK(run_text(&import, ONE, NULL, path, &err));
     cr_expect_not_null(strstr(import.yaml, "{model: \"p100\", count: 1"), "%s",
                        import.yaml);
-    emp_machine_import_clear(&import);
 }
 
 static void expect_gpu(const emp_gpu_facts *gpu, const char *product, const char *bus,
@@ -411,8 +397,6 @@ Test(machine_import, a_query_is_a_tree)
     expect_gpu(&query.gpu[0], "One", "00000000:18:00.0", 4, 16, 1980, 0, false);
     expect_gpu(&query.gpu[1], "T?wo", "00000000:3B:00.0", 0, 0, 0, 0, false);
 }
-
-/* ---- nvidia-smi: XML, NVLink-C2C, one GPU, sockets ---------------------------------------- */
 
 Test(machine_import, one_gpu_needs_no_topology)
 {
@@ -469,11 +453,6 @@ Test(machine_import, a_query_may_be_xml)
                    EMP_EFORMAT, "announces 2 GPUs and ends after 1");
 }
 
-/* ---- AMD ---------------------------------------------------------------------------------- */
-
-/* ---- lstopo ------------------------------------------------------------------------------- */
-
-/* Writes the machine and the model of its CPU, and loads it. */
 static emp_machine *load_import(const emp_machine_import *import)
 {
     char         path[SCRATCH_PATH_BYTES], file[64];
@@ -506,7 +485,7 @@ Test(machine_import, lstopo_tells_packages_switches_and_links)
     cr_assert_eq(import.warning_count, 1);
     cr_expect_str_eq(import.warning[0], "\"Radeon HD 6450\" at 0000:82:00.0 is left out: "
                                         "no model stands for it");
-    emp_machine *m = load_import(&import);
+    OWN_MACHINE m = load_import(&import);
     cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), 4);
     cr_expect_str_eq(m->model[m->device[1].model].name, "v100");
     cr_expect_str_eq(m->model[m->device[3].model].name, "rtx3090");
@@ -517,7 +496,6 @@ Test(machine_import, lstopo_tells_packages_switches_and_links)
     cr_expect_float_eq(m->device[0].clock_hz, 2.1e9, 1.0);
     cr_expect_eq(m->device[0].memory_bytes, INT64_C(1) << 38);
     emp_machine_check(m, expect_no_complaint, NULL);
-    emp_machine_destroy(m);
     emp_machine_import_clear(&import);
 }
 
@@ -545,19 +523,6 @@ Test(machine_import, facts_of_nvidia_smi_go_to_the_gpus_of_lstopo_by_bus)
                    "has no GPU at 00000000:C2:00.0");
     emp_machine_import_clear(&import);
 }
-
-Test(machine_import, lstopo_survives_every_allocation_failure)
-{
-    char               path[PATH_BYTES];
-    emp_machine_import import = {.topology = sample(path, "two-packages.xml"),
-                                 .out = "box.yaml"};
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
-                                      emp_machine_import_clear(&import));
-    emp_machine_import_clear(&import);
-}
-
-/* ---- what is refused ----------------------------------------------------------------------- */
 
 #define MATRIX TWO("PHB")
 
@@ -632,9 +597,6 @@ Test(machine_import, other_hosts_are_named)
                    "--host: 'k40' is a model of a GPU");
 }
 
-/* ---- hostile texts -------------------------------------------------------------------------- */
-
-/* A matrix of \a count GPUs that are all PHB apart; the caller frees it. */
 static char *matrix_of(int count)
 {
     const size_t size = 64 + (size_t)count * ((size_t)count + 4) * 8;
@@ -694,13 +656,17 @@ Test(machine_import, escapes_of_terminals_are_removed)
 
 Test(machine_import, every_allocation_may_fail)
 {
-    char               topology[PATH_BYTES], query[PATH_BYTES];
-    emp_machine_import import = {.topology = sample(topology, "two-phb.txt"),
-                                 .query = sample(query, "two-phb-query.txt"),
-                                 .out = "box.yaml"};
+    static const char *const samples[][2] = {{"two-phb.txt", "two-phb-query.txt"},
+                                             {"two-packages.xml", NULL}};
 
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
-                                      emp_machine_import_clear(&import));
-    emp_machine_import_clear(&import);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    for (int i = 0; i < 2; i++) {
+        char               topology[PATH_BYTES], query[PATH_BYTES];
+        emp_machine_import import = {.topology = sample(topology, samples[i][0]),
+                                     .query = sample(query, samples[i][1]),
+                                     .out = "box.yaml"};
+        SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
+                                          emp_machine_import_clear(&import));
+        emp_machine_import_clear(&import);
+        cr_expect_eq(emp_mem_live_blocks(), 0);
+    }
 }
