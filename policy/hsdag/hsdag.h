@@ -188,7 +188,7 @@ typedef struct {
     int32_t           depth;      /**< levels that were pooled in the last pass */
     emp_hsdag_level   level[EMP_HSDAG_MAX_LEVELS + 1];
 
-    emp_real      *input[2]; /**< [node][W] D(...) of the two first layers */
+    emp_real      *input; /**< [node][W] D(...) of the first layer */
     emp_hsdag_norm input_norm[2];
     int32_t       *group_of_node; /**< [node] of the last level */
     int32_t        group_count;
@@ -201,7 +201,7 @@ typedef struct {
     uint64_t         *allowed;      /**< [node] scratch */
     emp_real         *dy, *dx, *dh; /**< [node][max of W, X] scratch */
     emp_real         *dg, *d_edge, *d_product, *product; /**< scratch, by node and edge */
-    emp_real         *d_score, *d_factor, *d_logits;
+    emp_real         *d_score, *d_factor, *d_logits, *packed;
     emp_arrays        arrays;
 } emp_hsdag_net;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "policy/hsdag/strips.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
 
@@ -82,17 +83,6 @@ void emp_hsdag_net_randomize(emp_hsdag_net *n, emp_rng *rng)
         emp_real *gain = emp_params_value(&n->params, norm);
         for (int32_t i = 0; i < n->shape.width; i++) gain[i] = 1;
     }
-}
-
-/* Columns of the matrix of a map; its rows. */
-static int32_t outputs_of(const emp_hsdag_net *n, int32_t map)
-{
-    return n->params.slice[map].cols;
-}
-
-static int32_t inputs_of(const emp_hsdag_net *n, int32_t map)
-{
-    return n->params.slice[map].rows;
 }
 
 /* ---- memory ---- */
@@ -201,10 +191,8 @@ static void allocate_rest(emp_hsdag_net *n, size_t edges)
            X = (size_t)n->shape.inputs, widest = W > X ? W : X,
            rows = rows_of_edges(n, edges);
 
-    for (int i = 0; i < 2; i++) {
-        n->input[i] = add_rows(n, nodes, W);
-        add_norm(n, &n->input_norm[i], nodes);
-    }
+    for (int i = 0; i < 2; i++) add_norm(n, &n->input_norm[i], nodes);
+    n->input = add_rows(n, nodes, W);
     n->group_of_node = EMP_ADD_ARRAY(&n->arrays, int32_t, nodes);
     n->before_code = add_rows(n, nodes, W);
     n->code = add_rows(n, nodes, X);
@@ -220,6 +208,7 @@ static void allocate_rest(emp_hsdag_net *n, size_t edges)
     n->product = add_rows(n, rows, W);
     n->d_product = add_rows(n, rows, W);
     n->d_edge = add_rows(n, rows, W);
+    n->packed = add_rows(n, widest, widest);
 }
 
 static emp_status allocate(emp_hsdag_net *n, const emp_hsdag_graph *g, emp_error *err)
@@ -276,66 +265,52 @@ void emp_hsdag_net_clear(emp_hsdag_net *n)
 
 /* ---- layers ---- */
 
-static void affine(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
+/* y = affine x. */
+static void affine(emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
                    int32_t rows)
 {
-    emp_linear_forward(y, x, emp_params_value(&n->params, map),
-                       emp_params_value(&n->params, map + 1), rows, inputs_of(n, map),
-                       outputs_of(n, map), n->threads);
+    emp_hsdag_apply(n, &(emp_hsdag_map){.map = map, .rows = rows, .x = x, .y = y}, NULL);
 }
 
 /* y = D(affine x). */
-static void layer(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
+static void layer(emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
                   int32_t rows, emp_rng *rng)
 {
-    affine(n, y, x, map, rows);
-    emp_relu_dropout_forward(y, (int64_t)rows * outputs_of(n, map), n->shape.dropout,
-                             rng);
-}
-
-/* y = LN(x). */
-static void normalize(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
-                      const emp_real *x, int32_t norm, int32_t rows)
-{
-    emp_layer_norm_forward(
-        y, to->normal, to->inverse, x, emp_params_value(&n->params, norm),
-        emp_params_value(&n->params, norm + 1), rows, n->shape.width, n->threads);
-}
-
-/* y = LN(x + z); z may not be needed any more. */
-static void normalize_sum(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
-                          const emp_real *x, const emp_real *z, int32_t norm,
-                          int32_t rows)
-{
-    int64_t count = (int64_t)rows * n->shape.width;
-
-    memcpy(to->normal, x, (size_t)count * sizeof *x);
-    emp_vector_add(to->normal, z, count);
-    normalize(n, y, to, to->normal, norm, rows);
-}
-
-/* y = LN(x + affine x). */
-static void residual(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
-                     const emp_real *x, int32_t map, int32_t norm, int32_t rows)
-{
-    affine(n, n->dx, x, map, rows);
-    normalize_sum(n, y, to, x, n->dx, norm, rows);
+    emp_hsdag_apply(
+        n, &(emp_hsdag_map){.map = map, .rows = rows, .x = x, .y = y, .drops = true},
+        rng);
 }
 
 /* y = D(LN(affine x)). */
-static void normal_layer(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
-                         const emp_real *x, int32_t map, int32_t norm, int32_t rows,
-                         emp_rng *rng)
+static void normal_layer(emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
+                         const emp_real *x, int32_t map, int32_t norm, emp_rng *rng)
 {
-    affine(n, y, x, map, rows);
-    normalize(n, y, to, y, norm, rows);
-    emp_relu_dropout_forward(y, (int64_t)rows * n->shape.width, n->shape.dropout, rng);
+    emp_hsdag_apply(n,
+                    &(emp_hsdag_map){.map = map,
+                                     .norm = norm,
+                                     .rows = n->node_count,
+                                     .x = x,
+                                     .y = y,
+                                     .to = to,
+                                     .out = y,
+                                     .drops_out = true},
+                    rng);
 }
 
-static void convolve(const emp_hsdag_net *n, emp_real *y, const emp_real *x,
-                     const emp_hsdag_graph *g)
+/* y = LN(x + affine x). */
+static void residual(emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
+                     const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
-    emp_graph_conv(y, x, g->first, g->node, g->node_count, n->shape.width, n->threads);
+    emp_hsdag_apply(n,
+                    &(emp_hsdag_map){.map = map,
+                                     .norm = norm,
+                                     .rows = rows,
+                                     .x = x,
+                                     .y = y,
+                                     .plus = x,
+                                     .to = to,
+                                     .out = y},
+                    NULL);
 }
 
 /* ---- one level ---- */
@@ -364,35 +339,52 @@ static void list_edges(const emp_hsdag_net *n, emp_hsdag_level *v)
     }
 }
 
-/* product[r] = g_u * g_v for each row r of u and v. */
-EMP_KERNEL static void multiply_ends(emp_real *product, const emp_real *g,
-                                     const int32_t *end, int64_t rows, int64_t W)
-{
-    for (int64_t r = 0; r < rows; r++) {
-        const emp_real *gu = &g[end[2 * r] * W], *gv = &g[end[2 * r + 1] * W];
-#pragma omp simd
-        for (int64_t i = 0; i < W; i++) product[r * W + i] = gu[i] * gv[i];
-    }
-}
-
 static emp_real logistic(emp_real x) { return (emp_real)(1.0 / (1.0 + exp(-(double)x))); }
+
+/* From h to g; keeps the values between them. */
+static void convolve_twice(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
+{
+    emp_hsdag_map m = {.level = v,
+                       .map = CONVOLVE_1,
+                       .rows = v->graph.node_count,
+                       .mixes = v->h,
+                       .x = v->mixed,
+                       .x_out = v->mixed,
+                       .y = v->hidden,
+                       .drops = true};
+
+    emp_hsdag_apply(n, &m, rng);
+    m.map = CONVOLVE_2;
+    m.norm = G_NORM;
+    m.mixes = v->hidden;
+    m.x = m.x_out = v->hidden_mixed;
+    m.y = v->convolved;
+    m.to = &v->g_norm;
+    m.plus = v->h;
+    m.out = v->g;
+    emp_hsdag_apply(n, &m, rng);
+}
 
 static void score_edges(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
 {
     const emp_hsdag_graph *g = &v->graph;
-    int32_t                nodes = g->node_count;
 
-    convolve(n, v->mixed, v->h, g);
-    layer(n, v->hidden, v->mixed, CONVOLVE_1, nodes, rng);
-    convolve(n, v->hidden_mixed, v->hidden, g);
-    if (emp_stop_is_set(n->stop)) return;
-    layer(n, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes, rng);
-    normalize_sum(n, v->g, &v->g_norm, v->h, v->convolved, G_NORM, nodes);
+    convolve_twice(n, v, rng);
     if (emp_stop_is_set(n->stop)) return;
     list_edges(n, v);
-    multiply_ends(n->product, v->g, v->end, v->row_count, n->shape.width);
-    normal_layer(n, v->edge, &v->edge_norm, n->product, EDGE, EDGE_NORM, v->row_count,
-                 rng);
+    emp_hsdag_apply(n,
+                    &(emp_hsdag_map){.level = v,
+                                     .map = EDGE,
+                                     .norm = EDGE_NORM,
+                                     .rows = v->row_count,
+                                     .of_ends = v->g,
+                                     .x = n->product,
+                                     .x_out = n->product,
+                                     .y = v->edge,
+                                     .to = &v->edge_norm,
+                                     .out = v->edge,
+                                     .drops_out = true},
+                    rng);
     affine(n, v->score, v->edge, SCORE, v->row_count);
     for (int32_t r = 0; r < v->row_count; r++) v->score[r] = logistic(v->score[r]);
     for (int32_t e = 0; e < g->edge_count; e++)
@@ -427,8 +419,17 @@ static void pool(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
 {
     int32_t nodes = v->graph.node_count, W = n->shape.width;
 
-    layer(n, v->single, v->mixed, SINGLE, nodes, rng);
-    normalize_sum(n, v->q, &v->q_norm, v->h, v->single, Q_NORM, nodes);
+    emp_hsdag_apply(n,
+                    &(emp_hsdag_map){.map = SINGLE,
+                                     .norm = Q_NORM,
+                                     .rows = nodes,
+                                     .x = v->mixed,
+                                     .y = v->single,
+                                     .drops = true,
+                                     .to = &v->q_norm,
+                                     .plus = v->h,
+                                     .out = v->q},
+                    rng);
     residual(n, v->member, &v->member_norm, v->q, MEMBER, MEMBER_NORM, nodes);
     gather(n, v);
     residual(n, v->pooled, &v->pooled_norm, v->sum, POOL, POOL_NORM, v->groups);
@@ -478,12 +479,9 @@ void emp_hsdag_net_forward(emp_hsdag_net *n, const emp_real *x, emp_rng *rng)
 {
     const emp_hsdag_level *last;
 
-    normal_layer(n, n->input[0], &n->input_norm[0], x, INPUT_1, INPUT_1_NORM,
-                 n->node_count, rng);
-    normal_layer(n, n->input[1], &n->input_norm[1], n->input[0], INPUT_2, INPUT_2_NORM,
-                 n->node_count, rng);
-    memcpy(n->level[0].h, n->input[1],
-           (size_t)n->node_count * (size_t)n->shape.width * sizeof *n->input[1]);
+    normal_layer(n, n->input, &n->input_norm[0], x, INPUT_1, INPUT_1_NORM, rng);
+    normal_layer(n, n->level[0].h, &n->input_norm[1], n->input, INPUT_2, INPUT_2_NORM,
+                 rng);
     pool_levels(n, rng);
     last = &n->level[n->depth];
     layer(n, n->before_code, last->h, CODE_1, n->group_count, rng);
@@ -517,60 +515,29 @@ double emp_hsdag_net_log_prob(const emp_hsdag_net *n, const int32_t *device_of_g
 }
 
 /* The gradient of the network, from the devices back to the nodes. */
-/* ---- layers ---- */
 
-/* dx, which may be NULL, is not added to. */
-static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *dy,
-                        const emp_real *x, int32_t map, int32_t rows)
-{
-    emp_linear_backward(dx, emp_params_gradient(&n->params, map),
-                        emp_params_gradient(&n->params, map + 1), dy, x,
-                        emp_params_value(&n->params, map), rows, inputs_of(n, map),
-                        outputs_of(n, map), n->threads);
-}
-
-/* The gradient of y = D(affine_back x); dy is overwritten. */
+/* The gradient of y = affine x, and of y = D(affine x) where y is there; dy is overwritten. */
 static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_real *y,
                        const emp_real *x, int32_t map, int32_t rows)
 {
-    emp_relu_dropout_backward(dy, y, (int64_t)rows * outputs_of(n, map),
-                              n->shape.dropout);
-    affine_back(n, dx, dy, x, map, rows);
+    emp_hsdag_apply_backward(
+        n, &(emp_hsdag_map_back){
+               .map = map, .rows = rows, .dy = dy, .y = y, .x = x, .dx = dx});
 }
 
-/* The gradient of y = LN(x), in place. */
-static void normalize_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *from,
-                           int32_t norm, int32_t rows)
-{
-    emp_layer_norm_backward(dy, emp_params_gradient(&n->params, norm),
-                            emp_params_gradient(&n->params, norm + 1), dy, from->normal,
-                            from->inverse, emp_params_value(&n->params, norm), rows,
-                            n->shape.width, n->threads);
-}
-
-/* The gradient of y = LN(x + affine_back x), in place. */
-static void residual_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *from,
-                          const emp_real *x, int32_t map, int32_t norm, int32_t rows)
-{
-    normalize_back(n, dy, from, norm, rows);
-    affine_back(n, n->dx, dy, x, map, rows);
-    emp_vector_add(dy, n->dx, (int64_t)rows * n->shape.width);
-}
-
-/* The gradient of y = D(LN(affine_back x)); dy is overwritten. */
+/* The gradient of y = D(LN(affine x)); dy is overwritten. */
 static void normal_layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy,
                               const emp_real *y, const emp_hsdag_norm *from,
                               const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
-    emp_relu_dropout_backward(dy, y, (int64_t)rows * n->shape.width, n->shape.dropout);
-    normalize_back(n, dy, from, norm, rows);
-    affine_back(n, dx, dy, x, map, rows);
-}
-
-static void convolve_back(const emp_hsdag_net *n, emp_real *dx, const emp_real *dy,
-                          const emp_hsdag_graph *g)
-{
-    emp_graph_conv(dx, dy, g->first, g->node, g->node_count, n->shape.width, n->threads);
+    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = map,
+                                                      .norm = norm,
+                                                      .rows = rows,
+                                                      .dy = dy,
+                                                      .out = y,
+                                                      .from = from,
+                                                      .x = x,
+                                                      .dx = dx});
 }
 
 /* ---- the head ---- */
@@ -588,10 +555,10 @@ static void from_devices(emp_hsdag_net *n, const int32_t *device_of_group, doubl
         emp_categorical_entropy_gradient(row, &n->probability[a * D], (int32_t)D,
                                          entropy);
     }
-    affine_back(n, n->dy, n->d_logits, n->before_logits, DEVICE_2, groups);
+    layer_back(n, n->dy, n->d_logits, NULL, n->before_logits, DEVICE_2, groups);
     emp_activation_backward(EMP_ACTIVATION_RELU, n->dy, n->before_logits,
                             (int64_t)groups * n->shape.width);
-    affine_back(n, n->dx, n->dy, n->code, DEVICE_1, groups);
+    layer_back(n, n->dx, n->dy, NULL, n->code, DEVICE_1, groups);
     layer_back(n, n->dy, n->dx, n->code, n->before_code, CODE_2, groups);
     layer_back(n, n->dh, n->dy, n->before_code, n->level[n->depth].h, CODE_1, groups);
 }
@@ -607,7 +574,7 @@ EMP_KERNEL static emp_real dot(const emp_real *x, const emp_real *y, int64_t cou
     return sum;
 }
 
-/* From dh by groups to dh by nodes, the gradient of q; sets the gradient of the factors. */
+/* From dh by groups to dy by nodes, the gradient of q; sets the gradient of the factors. */
 static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
 {
     int64_t W = n->shape.width;
@@ -617,11 +584,24 @@ static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
         for (int64_t i = 0; i < W; i++)
             n->dy[a * W + i] = v->factor[a] * n->dh[a * W + i];
     }
-    residual_back(n, n->dy, &v->pooled_norm, v->sum, POOL, POOL_NORM, v->groups);
-    for (int64_t u = 0; u < v->graph.node_count; u++)
-        memcpy(&n->dh[u * W], &n->dy[v->group_of_node[u] * W], (size_t)W * sizeof *n->dh);
-    residual_back(n, n->dh, &v->member_norm, v->q, MEMBER, MEMBER_NORM,
-                  v->graph.node_count);
+    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = POOL,
+                                                      .norm = POOL_NORM,
+                                                      .rows = v->groups,
+                                                      .dy = n->dy,
+                                                      .from = &v->pooled_norm,
+                                                      .x = v->sum,
+                                                      .start = n->dy,
+                                                      .dx = n->dx});
+    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = MEMBER,
+                                                      .norm = MEMBER_NORM,
+                                                      .rows = v->graph.node_count,
+                                                      .level = v,
+                                                      .spread = n->dx,
+                                                      .dy = n->dg,
+                                                      .from = &v->member_norm,
+                                                      .x = v->q,
+                                                      .start = n->dg,
+                                                      .dx = n->dy});
 }
 
 EMP_KERNEL static void add_product(emp_real *y, const emp_real *a, const emp_real *b,
@@ -661,8 +641,8 @@ static void from_scores(emp_hsdag_net *n, emp_hsdag_level *v)
 
     memset(n->dg, 0, (size_t)(v->graph.node_count * W) * sizeof *n->dg);
     if (rows == 0) return;
-    affine_back(n, n->d_edge, n->d_score, v->edge, SCORE, rows);
-    multiply_ends(n->product, v->g, v->end, rows, W);
+    layer_back(n, n->d_edge, n->d_score, NULL, v->edge, SCORE, rows);
+    emp_hsdag_multiply_ends(n->product, v->g, v->end, 0, rows, n->shape.width);
     normal_layer_back(n, n->d_product, n->d_edge, v->edge, &v->edge_norm, n->product,
                       EDGE, EDGE_NORM, rows);
     for (int64_t r = 0; r < rows; r++) {
@@ -672,31 +652,57 @@ static void from_scores(emp_hsdag_net *n, emp_hsdag_level *v)
     }
 }
 
+/* From dy, the gradient of q, to dh, its part in the gradient of h, and into q to its part in the gradient of mixed. */
+static void from_single(emp_hsdag_net *n, emp_hsdag_level *v)
+{
+    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = SINGLE,
+                                                      .norm = Q_NORM,
+                                                      .rows = v->graph.node_count,
+                                                      .dy = n->dy,
+                                                      .from = &v->q_norm,
+                                                      .copy = n->dh,
+                                                      .y = v->single,
+                                                      .x = v->mixed,
+                                                      .dx = v->q});
+}
+
+/* Adds to dh what h has by way of g, whose gradient is dg, and of mixed, whose gradient is in q. */
+static void from_convolutions(emp_hsdag_net *n, emp_hsdag_level *v)
+{
+    const emp_hsdag_graph *g = &v->graph;
+    const int32_t          nodes = g->node_count, W = n->shape.width;
+
+    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = CONVOLVE_2,
+                                                      .norm = G_NORM,
+                                                      .rows = nodes,
+                                                      .dy = n->dg,
+                                                      .from = &v->g_norm,
+                                                      .total = n->dh,
+                                                      .y = v->convolved,
+                                                      .x = v->hidden_mixed,
+                                                      .dx = n->dx});
+    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = CONVOLVE_1,
+                                                      .rows = nodes,
+                                                      .level = v,
+                                                      .mixes = n->dx,
+                                                      .dy = n->dy,
+                                                      .y = v->hidden,
+                                                      .x = v->mixed,
+                                                      .start = v->q,
+                                                      .dx = n->dg});
+    emp_graph_conv(n->dy, n->dg, g->first, g->node, 0, nodes, W);
+    emp_vector_add(n->dh, n->dy, (int64_t)nodes * W);
+}
+
 /* From dh by groups to dh by nodes, the gradient of h. */
 static void level_backward(emp_hsdag_net *n, emp_hsdag_level *v)
 {
-    const emp_hsdag_graph *g = &v->graph;
-    int32_t                nodes = g->node_count;
-    int64_t                count = (int64_t)nodes * n->shape.width;
-    size_t                 bytes = (size_t)count * sizeof *n->dh;
-
     from_groups(n, v);
     if (emp_stop_is_set(n->stop)) return;
-    normalize_back(n, n->dh, &v->q_norm, Q_NORM, nodes);
-    memcpy(n->dy, n->dh, bytes);
-    layer_back(n, v->q, n->dy, v->single, v->mixed, SINGLE,
-               nodes); /* q: gradient of mixed */
-
+    from_single(n, v);
     from_scores(n, v);
     if (emp_stop_is_set(n->stop)) return;
-    normalize_back(n, n->dg, &v->g_norm, G_NORM, nodes);
-    emp_vector_add(n->dh, n->dg, count);
-    layer_back(n, n->dx, n->dg, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes);
-    convolve_back(n, n->dy, n->dx, g);
-    layer_back(n, n->dx, n->dy, v->hidden, v->mixed, CONVOLVE_1, nodes);
-    emp_vector_add(n->dx, v->q, count);
-    convolve_back(n, n->dy, n->dx, g);
-    emp_vector_add(n->dh, n->dy, count);
+    from_convolutions(n, v);
 }
 
 void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
@@ -705,9 +711,9 @@ void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
     from_devices(n, device_of_group, weight, entropy);
     for (int32_t l = n->depth - 1; l >= 0 && !emp_stop_is_set(n->stop); l--)
         level_backward(n, &n->level[l]);
-    normal_layer_back(n, n->dx, n->dh, n->input[1], &n->input_norm[1], n->input[0],
+    normal_layer_back(n, n->dx, n->dh, n->level[0].h, &n->input_norm[1], n->input,
                       INPUT_2, INPUT_2_NORM, n->node_count);
-    normal_layer_back(n, NULL, n->dx, n->input[0], &n->input_norm[0], x, INPUT_1,
+    normal_layer_back(n, NULL, n->dx, n->input, &n->input_norm[0], x, INPUT_1,
                       INPUT_1_NORM, n->node_count);
 }
 

@@ -33,9 +33,10 @@ void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
                         const emp_real *b, int32_t B, int32_t C, int32_t K,
                         int32_t threads)
 {
-    if (emp_tall_suits(B, C, K) &&
-        emp_tall_multiply(y, b, 0, x, w, false, B, C, K, threads))
+    if (emp_tall_suits(B, C, K)) {
+        emp_tall_multiply(y, b, 0, x, w, false, B, C, K, threads);
         return;
+    }
     if (b != NULL) {
         for (int64_t n = 0; n < B; n++) memcpy(&y[n * K], b, (size_t)K * sizeof *y);
     }
@@ -119,13 +120,6 @@ void emp_activation_backward(emp_activation f, emp_real *dy, const emp_real *y,
 
 /* ---- neighbours ---- */
 
-EMP_KERNEL static void scale_row(emp_real *y, const emp_real *x, emp_real factor,
-                                 int64_t K)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < K; i++) y[i] = factor * x[i];
-}
-
 /* Threads that share B rows of K numbers. A number takes as long as some multiplications in a cache. */
 static int32_t team_of(int64_t B, int64_t K, int32_t threads)
 {
@@ -140,24 +134,55 @@ static emp_real weight(int32_t degree_u, int32_t degree_v)
     return (emp_real)(1.0 / sqrt((degree_u + 1.0) * (degree_v + 1.0)));
 }
 
-void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
-                    const int32_t *node, int32_t B, int32_t K, int32_t threads)
+EMP_KERNEL static void scale_row(emp_real *y, const emp_real *x, emp_real factor,
+                                 int64_t K)
 {
-#pragma omp parallel num_threads(team_of(B, K, threads))
-    {
-        const unsigned saved = emp_flush_begin();
-#pragma omp for
-        for (int64_t v = 0; v < B; v++) {
-            const int32_t degree = first[v + 1] - first[v];
-            scale_row(&y[v * K], &x[v * K], weight(degree, degree), K);
-            for (int32_t e = first[v]; e < first[v + 1]; e++) {
-                const int64_t u = node[e];
-                emp_vector_add_scaled(&y[v * K], &x[u * K],
-                                      weight(degree, first[u + 1] - first[u]), K);
-            }
-        }
-        emp_flush_end(saved);
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) y[i] = factor * x[i];
+}
+
+/* y += the rows x[k], each times its factor, one after another. */
+EMP_KERNEL static void add_four(emp_real *y, const emp_real *const x[4],
+                                const emp_real factor[4], int64_t K)
+{
+    const emp_real *a = x[0], *b = x[1], *c = x[2], *d = x[3];
+    const emp_real  fa = factor[0], fb = factor[1], fc = factor[2], fd = factor[3];
+
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) {
+        emp_real sum = y[i];
+        sum += fa * a[i];
+        sum += fb * b[i];
+        sum += fc * c[i];
+        sum += fd * d[i];
+        y[i] = sum;
     }
+}
+
+static void mix_row(emp_real *y, const emp_real *x, const int32_t *first,
+                    const int32_t *node, int64_t v, int64_t K)
+{
+    const int32_t   degree = first[v + 1] - first[v];
+    const emp_real *row[4];
+    emp_real        factor[4];
+    int             count = 0;
+
+    scale_row(y, &x[v * K], weight(degree, degree), K);
+    for (int32_t e = first[v]; e < first[v + 1]; e++) {
+        const int64_t u = node[e];
+        row[count] = &x[u * K];
+        factor[count++] = weight(degree, first[u + 1] - first[u]);
+        if (count < 4) continue;
+        add_four(y, row, factor, K);
+        count = 0;
+    }
+    for (int k = 0; k < count; k++) add_multiple(y, row[k], factor[k], K);
+}
+
+void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
+                    const int32_t *node, int32_t from, int32_t to, int32_t K)
+{
+    for (int64_t v = from; v < to; v++) mix_row(&y[(v - from) * K], x, first, node, v, K);
 }
 
 EMP_KERNEL static void take(emp_real *restrict m, int32_t *restrict chosen,
@@ -296,81 +321,214 @@ static emp_real inverse_root(emp_real variance)
 #endif
 }
 
-EMP_KERNEL static emp_real sum_of(const emp_real *x, int64_t K)
-{
-    emp_real sum = 0;
+/* Sums over a row are made in LANES parts; those of AT_ONCE rows are added up side by side, because an addition waits
+ * for the one before it. `rows` is a constant after inlining, here and below. */
+enum { LANES = 64 / (int)sizeof(emp_real), AT_ONCE = 8 };
 
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < K; i++) sum += x[i];
-    return sum;
+typedef emp_real lanes[AT_ONCE][LANES];
+
+__attribute__((always_inline)) static inline void clear_lanes(lanes lane, const int rows)
+{
+    for (int r = 0; r < rows; r++)
+        for (int l = 0; l < LANES; l++) lane[r][l] = 0;
 }
 
-EMP_KERNEL static emp_real sum_of_deviations(const emp_real *x, emp_real mean, int64_t K)
+/* The mean of the numbers whose sums are in the lanes. */
+__attribute__((always_inline)) static inline void
+mean_of_lanes(emp_real *mean, lanes lane, int64_t K, const int rows)
 {
-    emp_real sum = 0;
-
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < K; i++) sum += (x[i] - mean) * (x[i] - mean);
-    return sum;
+    for (int r = 0; r < rows; r++) mean[r] = lane[r][0];
+    for (int l = 1; l < LANES; l++)
+        for (int r = 0; r < rows; r++) mean[r] += lane[r][l];
+    for (int r = 0; r < rows; r++) mean[r] /= (emp_real)K;
 }
 
-EMP_KERNEL static void normalize(emp_real *y, emp_real *normal, const emp_real *x,
-                                 emp_real mean, emp_real inverse, const emp_real *gain,
-                                 const emp_real *shift, int64_t K)
+__attribute__((always_inline)) static inline void
+find_means(emp_real *mean, const emp_real *x, int64_t K, const int rows)
 {
+    const int64_t whole = K / LANES * LANES;
+    lanes         lane;
+
+    clear_lanes(lane, rows);
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int r = 0; r < rows; r++) {
 #pragma omp simd
-    for (int64_t i = 0; i < K; i++) {
-        emp_real n = (x[i] - mean) * inverse;
-        normal[i] = n;
-        y[i] = gain[i] * n + shift[i];
+            for (int l = 0; l < LANES; l++) lane[r][l] += x[r * K + i + l];
+        }
+    for (int r = 0; r < rows; r++)
+        for (int64_t i = whole; i < K; i++) lane[r][0] += x[r * K + i];
+    mean_of_lanes(mean, lane, K, rows);
+}
+
+__attribute__((always_inline)) static inline void
+find_variances(emp_real *variance, const emp_real *x, const emp_real *mean, int64_t K,
+               const int rows)
+{
+    const int64_t whole = K / LANES * LANES;
+    lanes         lane;
+
+    clear_lanes(lane, rows);
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int r = 0; r < rows; r++) {
+#pragma omp simd
+            for (int l = 0; l < LANES; l++) {
+                const emp_real off = x[r * K + i + l] - mean[r];
+                lane[r][l] += off * off;
+            }
+        }
+    for (int r = 0; r < rows; r++)
+        for (int64_t i = whole; i < K; i++)
+            lane[r][0] += (x[r * K + i] - mean[r]) * (x[r * K + i] - mean[r]);
+    mean_of_lanes(variance, lane, K, rows);
+}
+
+__attribute__((always_inline)) static inline void
+normalize_some(emp_real *y, emp_real *normal, emp_real *inverse, const emp_real *x,
+               const emp_real *gain, const emp_real *shift, int64_t K, const int rows)
+{
+    emp_real mean[AT_ONCE], factor[AT_ONCE];
+
+    find_means(mean, x, K, rows);
+    find_variances(factor, x, mean, K, rows);
+    for (int r = 0; r < rows; r++) inverse[r] = factor[r] = inverse_root(factor[r]);
+    for (int r = 0; r < rows; r++) {
+#pragma omp simd
+        for (int64_t i = 0; i < K; i++) {
+            emp_real n = (x[r * K + i] - mean[r]) * factor[r];
+            normal[r * K + i] = n;
+            y[r * K + i] = gain[i] * n + shift[i];
+        }
     }
 }
 
+EMP_KERNEL static void normalize_rows(emp_real *y, emp_real *normal, emp_real *inverse,
+                                      const emp_real *x, const emp_real *gain,
+                                      const emp_real *shift, int64_t rows, int64_t K)
+{
+    int64_t r = 0;
+
+    for (; r + AT_ONCE <= rows; r += AT_ONCE)
+        normalize_some(&y[r * K], &normal[r * K], &inverse[r], &x[r * K], gain, shift, K,
+                       AT_ONCE);
+    for (; r < rows; r++)
+        normalize_some(&y[r * K], &normal[r * K], &inverse[r], &x[r * K], gain, shift, K,
+                       1);
+}
+
+/* Rows that a thread takes at once. */
+enum { NORM_ROWS = 16 };
+
+static int64_t norm_rows(int64_t left) { return left < NORM_ROWS ? left : NORM_ROWS; }
+
+/* Strips of a few rows come often, and even a parallel region of one thread takes time. */
 void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
                             const emp_real *x, const emp_real *gain,
                             const emp_real *shift, int32_t B, int32_t K, int32_t threads)
 {
-#pragma omp parallel num_threads(team_of(B, K, threads))
-    {
-        const unsigned saved = emp_flush_begin();
-#pragma omp for
-        for (int64_t r = 0; r < B; r++) {
-            const emp_real mean = sum_of(&x[r * K], K) / (emp_real)K;
-            inverse[r] =
-                inverse_root(sum_of_deviations(&x[r * K], mean, K) / (emp_real)K);
-            normalize(&y[r * K], &normal[r * K], &x[r * K], mean, inverse[r], gain, shift,
-                      K);
-        }
+    const int32_t  team = team_of(B, K, threads);
+    const unsigned saved = emp_flush_begin();
+
+    if (team == 1) {
+        normalize_rows(y, normal, inverse, x, gain, shift, B, K);
         emp_flush_end(saved);
+        return;
+    }
+#pragma omp parallel for num_threads(team)
+    for (int64_t r = 0; r < B; r += NORM_ROWS) {
+        const unsigned own = emp_flush_begin();
+        normalize_rows(&y[r * K], &normal[r * K], &inverse[r], &x[r * K], gain, shift,
+                       norm_rows(B - r), K);
+        emp_flush_end(own);
+    }
+    emp_flush_end(saved);
+}
+
+/* Four rows go into a sum before it is stored, one after another. */
+EMP_KERNEL static void add_to_sums(emp_real *restrict dgain, emp_real *restrict dshift,
+                                   const emp_real *dy, const emp_real *normal,
+                                   int64_t rows, int64_t K)
+{
+    int64_t r = 0;
+
+    for (; r + 4 <= rows; r += 4, dy += 4 * K, normal += 4 * K) {
+#pragma omp simd
+        for (int64_t i = 0; i < K; i++) {
+            emp_real gain = dgain[i], shift = dshift[i];
+            gain += dy[i] * normal[i];
+            gain += dy[K + i] * normal[K + i];
+            gain += dy[2 * K + i] * normal[2 * K + i];
+            gain += dy[3 * K + i] * normal[3 * K + i];
+            shift += dy[i];
+            shift += dy[K + i];
+            shift += dy[2 * K + i];
+            shift += dy[3 * K + i];
+            dgain[i] = gain;
+            dshift[i] = shift;
+        }
+    }
+    for (; r < rows; r++, dy += K, normal += K) {
+#pragma omp simd
+        for (int64_t i = 0; i < K; i++) {
+            dgain[i] += dy[i] * normal[i];
+            dshift[i] += dy[i];
+        }
     }
 }
 
-EMP_KERNEL static void add_to_sum(emp_real *dgain, emp_real *dshift, const emp_real *dy,
-                                  const emp_real *normal, int64_t K)
+/* Means of g = gain dy and of g n over each row. */
+__attribute__((always_inline)) static inline void
+find_gradient_means(emp_real *mean, emp_real *along, const emp_real *dy,
+                    const emp_real *normal, const emp_real *gain, int64_t K,
+                    const int rows)
 {
+    const int64_t whole = K / LANES * LANES;
+    lanes         sum, dot;
+
+    clear_lanes(sum, rows);
+    clear_lanes(dot, rows);
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int r = 0; r < rows; r++) {
 #pragma omp simd
-    for (int64_t i = 0; i < K; i++) {
-        dgain[i] += dy[i] * normal[i];
-        dshift[i] += dy[i];
+            for (int l = 0; l < LANES; l++) {
+                sum[r][l] += gain[i + l] * dy[r * K + i + l];
+                dot[r][l] += gain[i + l] * dy[r * K + i + l] * normal[r * K + i + l];
+            }
+        }
+    for (int r = 0; r < rows; r++)
+        for (int64_t i = whole; i < K; i++) {
+            sum[r][0] += gain[i] * dy[r * K + i];
+            dot[r][0] += gain[i] * dy[r * K + i] * normal[r * K + i];
+        }
+    mean_of_lanes(mean, sum, K, rows);
+    mean_of_lanes(along, dot, K, rows);
+}
+
+__attribute__((always_inline)) static inline void
+some_backward(emp_real *dx, const emp_real *dy, const emp_real *normal,
+              const emp_real *inverse, const emp_real *gain, int64_t K, const int rows)
+{
+    emp_real mean[AT_ONCE], along[AT_ONCE];
+
+    find_gradient_means(mean, along, dy, normal, gain, K, rows);
+    for (int r = 0; r < rows; r++) {
+#pragma omp simd
+        for (int64_t i = 0; i < K; i++)
+            dx[r * K + i] = inverse[r] * (gain[i] * dy[r * K + i] - mean[r] -
+                                          normal[r * K + i] * along[r]);
     }
 }
 
-EMP_KERNEL static void row_backward(emp_real *dx, const emp_real *dy,
-                                    const emp_real *normal, emp_real inverse,
-                                    const emp_real *gain, int64_t K)
+EMP_KERNEL static void rows_backward(emp_real *dx, const emp_real *dy,
+                                     const emp_real *normal, const emp_real *inverse,
+                                     const emp_real *gain, int64_t rows, int64_t K)
 {
-    emp_real sum = 0, dot = 0;
+    int64_t r = 0;
 
-#pragma omp simd reduction(+ : sum, dot)
-    for (int64_t i = 0; i < K; i++) {
-        sum += gain[i] * dy[i];
-        dot += gain[i] * dy[i] * normal[i];
-    }
-    sum /= (emp_real)K;
-    dot /= (emp_real)K;
-#pragma omp simd
-    for (int64_t i = 0; i < K; i++)
-        dx[i] = inverse * (gain[i] * dy[i] - sum - normal[i] * dot);
+    for (; r + AT_ONCE <= rows; r += AT_ONCE)
+        some_backward(&dx[r * K], &dy[r * K], &normal[r * K], &inverse[r], gain, K,
+                      AT_ONCE);
+    for (; r < rows; r++)
+        some_backward(&dx[r * K], &dy[r * K], &normal[r * K], &inverse[r], gain, K, 1);
 }
 
 void emp_layer_norm_backward(emp_real *dx, emp_real *dgain, emp_real *dshift,
@@ -378,14 +536,21 @@ void emp_layer_norm_backward(emp_real *dx, emp_real *dgain, emp_real *dshift,
                              const emp_real *inverse, const emp_real *gain, int32_t B,
                              int32_t K, int32_t threads)
 {
-    for (int64_t r = 0; r < B; r++)
-        add_to_sum(dgain, dshift, &dy[r * K], &normal[r * K], K);
-#pragma omp parallel num_threads(team_of(B, K, threads))
-    {
-        const unsigned saved = emp_flush_begin();
-#pragma omp for
-        for (int64_t r = 0; r < B; r++)
-            row_backward(&dx[r * K], &dy[r * K], &normal[r * K], inverse[r], gain, K);
+    const int32_t team = team_of(B, K, threads);
+
+    add_to_sums(dgain, dshift, dy, normal, B, K);
+    const unsigned saved = emp_flush_begin();
+    if (team == 1) {
+        rows_backward(dx, dy, normal, inverse, gain, B, K);
         emp_flush_end(saved);
+        return;
     }
+#pragma omp parallel for num_threads(team)
+    for (int64_t r = 0; r < B; r += NORM_ROWS) {
+        const unsigned own = emp_flush_begin();
+        rows_backward(&dx[r * K], &dy[r * K], &normal[r * K], &inverse[r], gain,
+                      norm_rows(B - r), K);
+        emp_flush_end(own);
+    }
+    emp_flush_end(saved);
 }

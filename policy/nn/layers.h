@@ -58,10 +58,10 @@ void emp_activation_backward(emp_activation f, emp_real *dy, const emp_real *y,
  * affine map follows. S is symmetric, so that dx = S dy: the backward pass is the
  * forward pass. B nodes, K columns. */
 
-/** y = S x. The neighbours of node v are node[first[v]] .. node[first[v + 1] - 1]; each edge
- * is there from both ends. x and y are (B,K) and differ. O((B + edges) K). */
+/** y = the rows \a from .. \a to - 1 of S x. The neighbours of node v are node[first[v]] .. node[first[v + 1] - 1];
+ * each edge is there from both ends. x is (B,K), y (to - from,K), and they do not overlap. O((to - from + edges) K). */
 void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
-                    const int32_t *node, int32_t B, int32_t K, int32_t threads);
+                    const int32_t *node, int32_t from, int32_t to, int32_t K);
 
 /* Maxima over the neighbours of nodes, column by column. Neighbours are in compressed rows:
  * node v has node[first[v]] .. node[first[v + 1] - 1]. */

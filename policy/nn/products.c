@@ -366,15 +366,14 @@ void emp_panels_rows(const emp_panels *w, emp_real *y, const emp_real *start,
     }
 }
 
-bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
+void emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                        const emp_real *x, const emp_real *w, bool transpose, int32_t rows,
                        int32_t depth, int32_t cols, int32_t threads)
 {
-    emp_panels    panels = {.rows = depth, .cols = cols, .width = PANEL};
+    _Alignas(64) emp_real packed[MOST_PACKED];
+    emp_panels    panels = {.data = packed, .rows = depth, .cols = cols, .width = PANEL};
     const int32_t team = emp_team_size((int64_t)rows * depth * cols, threads);
 
-    panels.data = EMP_NEW_ARRAY(emp_real, (size_t)depth * (size_t)cols);
-    if (panels.data == NULL) return false;
     emp_panels_pack(&panels, w, transpose);
 #pragma omp parallel for num_threads(team)
     for (int32_t row = 0; row < rows; row += EMP_STRIP_ROWS) {
@@ -385,8 +384,6 @@ bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                         rows - row < EMP_STRIP_ROWS ? rows - row : EMP_STRIP_ROWS);
         emp_flush_end(saved);
     }
-    emp_free(panels.data);
-    return true;
 }
 
 /* Whether emp_tall_add_outer() is faster than BLAS, whose kernels for small products do not cut long sums. */
@@ -434,39 +431,74 @@ void emp_blas_gemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n, int
         transpose_a, transpose_b, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
 }
 
+/* Some rows of c, or columns, from `first` on. */
+typedef struct {
+    bool            transpose_a, transpose_b, by_rows;
+    int32_t         m, n, k, lda, ldb, ldc;
+    const emp_real *a, *b;
+    emp_real       *c;
+    emp_real        beta;
+} blas_task;
+
+static void multiply_block(const blas_task *t, int32_t first, int32_t count)
+{
+    const int64_t at = first;
+
+    if (t->by_rows)
+        emp_blas_gemm(t->transpose_a, t->transpose_b, count, t->n, t->k,
+                      t->a + (t->transpose_a ? at : at * t->lda), t->lda, t->b, t->ldb,
+                      t->beta, t->c + at * t->ldc, t->ldc);
+    else
+        emp_blas_gemm(t->transpose_a, t->transpose_b, t->m, count, t->k, t->a, t->lda,
+                      t->b + (t->transpose_b ? at * t->ldb : at), t->ldb, t->beta,
+                      t->c + at, t->ldc);
+}
+
+static void multiply_blocks(const blas_task *t, int32_t threads)
+{
+    const int32_t size = t->by_rows ? t->m : t->n;
+    const int32_t team =
+        size > BLOCK ? emp_team_size((int64_t)t->m * t->n * t->k, threads) : 1;
+
+    if (size <=
+        BLOCK) { /* many products are small, and even a region of one thread takes time */
+        multiply_block(t, 0, size);
+        return;
+    }
+#pragma omp parallel for num_threads(team)
+    for (int32_t first = 0; first < size; first += BLOCK) {
+        unsigned saved = emp_flush_begin();
+        multiply_block(t, first, size - first < BLOCK ? size - first : BLOCK);
+        emp_flush_end(saved);
+    }
+}
+
 void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t n,
                           int32_t k, const emp_real *a, int32_t lda, const emp_real *b,
                           int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,
                           int32_t threads)
 {
-    bool is_whole =
+    const bool is_whole =
         ldc == n && lda == (transpose_a ? m : k) && ldb == (transpose_b ? k : n);
+    const blas_task t = {.transpose_a = transpose_a,
+                         .transpose_b = transpose_b,
+                         .by_rows = m > n,
+                         .m = m,
+                         .n = n,
+                         .k = k,
+                         .lda = lda,
+                         .ldb = ldb,
+                         .ldc = ldc,
+                         .a = a,
+                         .b = b,
+                         .c = c,
+                         .beta = beta};
 
-    if (is_whole && !transpose_a && (beta == 0 || beta == 1) && emp_tall_suits(m, k, n) &&
+    if (is_whole && !transpose_a && (beta == 0 || beta == 1) && emp_tall_suits(m, k, n))
         emp_tall_multiply(c, beta == 0 ? NULL : c, n, a, b, transpose_b, m, k, n,
-                          threads))
-        return;
-    if (is_whole && transpose_a && !transpose_b && beta == 1 && suits_outer(k, m, n)) {
+                          threads);
+    else if (is_whole && transpose_a && !transpose_b && beta == 1 && suits_outer(k, m, n))
         emp_tall_add_outer(c, a, b, k, m, n, threads);
-        return;
-    }
-    bool    by_rows = m > n;
-    int32_t size = by_rows ? m : n;
-    int32_t team = size > BLOCK ? emp_team_size((int64_t)m * n * k, threads) : 1;
-
-#pragma omp parallel for num_threads(team)
-    for (int32_t first = 0; first < size; first += BLOCK) {
-        unsigned saved = emp_flush_begin();
-        int32_t  count = size - first < BLOCK ? size - first : BLOCK;
-        if (by_rows) {
-            emp_blas_gemm(transpose_a, transpose_b, count, n, k,
-                          a + (transpose_a ? first : (int64_t)first * lda), lda, b, ldb,
-                          beta, c + (int64_t)first * ldc, ldc);
-        } else {
-            emp_blas_gemm(transpose_a, transpose_b, m, count, k, a, lda,
-                          b + (transpose_b ? (int64_t)first * ldb : first), ldb, beta,
-                          c + first, ldc);
-        }
-        emp_flush_end(saved);
-    }
+    else
+        multiply_blocks(&t, threads);
 }

@@ -102,8 +102,8 @@ bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols);
 
 /** y[r] = start[r] + x[r] W for \a rows rows without gaps, the start's rows \a start_stride apart;
  * it may be y, one row with a stride of 0, or NULL for zeros. W is (depth, cols), stored
- * as (cols, depth) if \a transpose. \return false, and nothing is done, where memory for W is out. */
-bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
+ * as (cols, depth) if \a transpose, and such that emp_tall_suits(). */
+void emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                        const emp_real *x, const emp_real *w, bool transpose, int32_t rows,
                        int32_t depth, int32_t cols, int32_t threads);
 

@@ -258,7 +258,8 @@ static const int32_t path_node[6] = {1, 0, 2, 1, 3, 2};
 
 static double graph_loss(void)
 {
-    emp_graph_conv(y, x, path_first, path_node, B, C, 2);
+    emp_graph_conv(y, x, path_first, path_node, 0, 1, C);
+    emp_graph_conv(y + C, x, path_first, path_node, 1, B, C);
     return dot(y, r, B * C);
 }
 
@@ -266,7 +267,7 @@ Test(graph_conv, gradients)
 {
     fill(x, B * C, 35);
     fill(r, B * C, 36);
-    emp_graph_conv(dx, r, path_first, path_node, B, C, 1);
+    emp_graph_conv(dx, r, path_first, path_node, 0, B, C);
     check("x", graph_loss, x, dx, B * C);
     graph_loss();
     for (int i = 0; i < C; i++) { /* degrees with loops: 2 3 3 2 1 */
