@@ -19,8 +19,8 @@ typedef struct {
 static emp_time_ns least_from(const emp_near_op *n, int32_t goal, int32_t place,
                               const emp_bound_head *head)
 {
-    return emp_time_later(emp_near_plus(n->told_ns[goal][place], head->told_ns),
-                          emp_near_plus(n->done_ns[goal][place], head->done_ns));
+    return emp_time_later(emp_near_plus(n->told_ns[emp_near_at(goal, place)], head->told_ns),
+                          emp_near_plus(n->done_ns[emp_near_at(goal, place)], head->done_ns));
 }
 
 /* When the goal is reached, at least, with the op elsewhere. */
@@ -46,11 +46,11 @@ static emp_crowd_member describe(const joiner *j, const emp_near_op *n, int32_t 
 
     m.release_ns[EMP_CROWD_THREAD] = head->ready_ns;
     m.work_ns[EMP_CROWD_THREAD] = j->near.model->has_thread ? o->issue_ns : run_ns;
-    m.tail_ns[EMP_CROWD_THREAD] = n->told_ns[goal][EMP_NEAR_HERE];
+    m.tail_ns[EMP_CROWD_THREAD] = n->told_ns[emp_near_at(goal, EMP_NEAR_HERE)];
     if (!j->near.model->has_thread || goal == EMP_NEAR_READY) return m;
     m.release_ns[EMP_CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
     m.work_ns[EMP_CROWD_STREAM] = run_ns;
-    m.tail_ns[EMP_CROWD_STREAM] = emp_time_later(n->done_ns[goal][EMP_NEAR_HERE], 0);
+    m.tail_ns[EMP_CROWD_STREAM] = emp_time_later(n->done_ns[emp_near_at(goal, EMP_NEAR_HERE)], 0);
     return m;
 }
 
