@@ -15,25 +15,25 @@ typedef struct {
     bool            *is_as_joined; /**< [op] no drain is at it or before it */
 } joiner;
 
-/* When the goal is reached, at least, with the op in a place where it has that head. */
-static emp_time_ns least_from(const emp_near_op *n, int32_t goal, int32_t place,
-                              const emp_bound_head *head)
+/* When each goal is reached, at least, with the op elsewhere. */
+static inline void find_elsewhere(const joiner *j, const emp_near_op *n,
+                                  emp_time_ns elsewhere_ns[EMP_NEAR_GOALS])
 {
-    return emp_time_later(emp_near_plus(n->told_ns[emp_near_at(goal, place)], head->told_ns),
-                          emp_near_plus(n->done_ns[emp_near_at(goal, place)], head->done_ns));
-}
+    const emp_bound_head *heads = j->paths->head[n->op];
 
-/* When the goal is reached, at least, with the op elsewhere. */
-static emp_time_ns least_elsewhere(const joiner *j, const emp_near_op *n, int32_t goal)
-{
-    emp_time_ns least_ns = EMP_COST_LIMIT_NS;
-
+    for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
+        elsewhere_ns[goal] = EMP_COST_LIMIT_NS;
     for (int32_t place = EMP_NEAR_OTHER_GPU; place < EMP_NEAR_PLACES; place++) {
-        const emp_bound_head *head = &j->paths->head[n->op][emp_near_kind(place)];
+        const emp_bound_head *head = &heads[emp_near_kind(place)];
         if (!emp_near_may(n, place)) continue;
-        least_ns = emp_time_sooner(least_ns, least_from(n, goal, place, head));
+        for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) {
+            const int32_t     at = emp_near_at(goal, place);
+            const emp_time_ns least_ns =
+                emp_time_later(emp_near_plus(n->told_ns[at], head->told_ns),
+                               emp_near_plus(n->done_ns[at], head->done_ns));
+            elsewhere_ns[goal] = emp_time_sooner(elsewhere_ns[goal], least_ns);
+        }
     }
-    return least_ns;
 }
 
 static emp_crowd_member describe(const joiner *j, const emp_near_op *n, int32_t goal,
@@ -54,23 +54,22 @@ static emp_crowd_member describe(const joiner *j, const emp_near_op *n, int32_t 
     return m;
 }
 
-/* Adds an op to the crowds. One that holds up only one goal is no later than known for the other, and changes
- * nothing there but what is served if all are here. \return whether it may hold up a goal. */
+/* Adds an op to the crowds of the goals that it may hold up. In any other it would change nothing: the goal is no later
+ * than known if that op is elsewhere. \return whether it may hold up a goal. */
 static bool join_crowds(joiner *j, const emp_near_op *n,
                         emp_time_ns least_ns[EMP_NEAR_GOALS])
 {
     emp_time_ns elsewhere_ns[EMP_NEAR_GOALS];
     bool        is_any_late = false;
 
+    find_elsewhere(j, n, elsewhere_ns);
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) {
-        elsewhere_ns[goal] = least_elsewhere(j, n, goal);
-        is_any_late |= elsewhere_ns[goal] > least_ns[goal];
-    }
-    for (int32_t goal = 0; is_any_late && goal < EMP_NEAR_GOALS; goal++) {
+        if (elsewhere_ns[goal] <= least_ns[goal]) continue;
+        is_any_late = true;
         if (emp_near_may(n, EMP_NEAR_HERE))
             emp_crowd_add(&j->crowd[goal], describe(j, n, goal, elsewhere_ns[goal]));
         else
-            least_ns[goal] = emp_time_later(least_ns[goal], elsewhere_ns[goal]);
+            least_ns[goal] = elsewhere_ns[goal];
     }
     return is_any_late;
 }

@@ -3,6 +3,10 @@
 
 #include "base/clones.h"
 
+/* An array of so many is large enough to be aligned to vectors, see emp_calloc(). */
+enum { ALIGNED = 16 };
+_Static_assert(ALIGNED * sizeof(emp_near_op) >= 4096, "aligned ops");
+
 /* Where an op may be, unless it is bound to another. */
 static uint32_t find_places(const emp_bound_model *model, emp_op_id op)
 {
@@ -55,26 +59,28 @@ static emp_near_way way_of(const emp_bound_delays *d)
 
 /* ---- lags ---- */
 
-/* From the lags of an op, which are complete, how long it takes to the goals. */
+/* From the lags of an op, which are complete, how long it takes to the goals. On a stream its kernels come before it is
+ * done, and its issue before them; elsewhere it runs from when it is ready. */
 static inline void go_through(const emp_near *near, emp_near_op *n)
 {
     const emp_bound_op *o = &near->model->op[n->op];
-    const emp_time_ns   issue_ns = o->issue_ns, run_ns[EMP_DEVICE_KINDS] = {
-                                                  o->run_ns[0], o->run_ns[1]};
     const bool          has_thread = near->model->has_thread;
+    const emp_time_ns   cpu_ns = o->run_ns[EMP_DEVICE_CPU];
+    const emp_time_ns   gpu_ns = o->run_ns[EMP_DEVICE_GPU];
+    const emp_time_ns   kernels_ns = has_thread ? gpu_ns : 0;
+    const emp_time_ns   issue_ns = has_thread ? o->issue_ns : gpu_ns;
+    const emp_time_ns   no_thread_ns = has_thread ? 0 : -EMP_BOUND_FAR;
 
 #pragma omp simd
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
         const bool        is_on_cpu = i % EMP_NEAR_LANES == EMP_NEAR_ON_CPU;
-        const bool        has_stream = has_thread && !is_on_cpu;
-        const emp_time_ns told_ns = n->told_ns[i], done_ns = n->done_ns[i];
-        const emp_time_ns time_ns = is_on_cpu ? run_ns[EMP_DEVICE_CPU]
-                                              : run_ns[EMP_DEVICE_GPU];
-        const emp_time_ns start_ns =
-            has_stream && done_ns >= 0 ? emp_bound_add(done_ns, time_ns) : -1;
-        const emp_time_ns last_ns = emp_time_later(told_ns, has_stream ? start_ns : done_ns);
-        n->start_ns[i] = start_ns;
-        n->ready_ns[i] = emp_bound_add(last_ns, has_stream ? issue_ns : time_ns);
+        const emp_time_ns last_ns = is_on_cpu ? 0 : kernels_ns;
+        const emp_time_ns first_ns = is_on_cpu ? cpu_ns : issue_ns;
+        const emp_time_ns done_ns = n->done_ns[i];
+        const emp_time_ns start_ns = emp_bound_add(done_ns, done_ns < 0 ? 0 : last_ns);
+        n->start_ns[i] = start_ns + (is_on_cpu ? -EMP_BOUND_FAR : no_thread_ns);
+        n->ready_ns[i] =
+            emp_bound_add(emp_time_later(n->told_ns[i], start_ns), first_ns);
     }
 }
 
@@ -90,36 +96,44 @@ static emp_near_op goal_itself(const emp_near *near)
     return self;
 }
 
-/* The lags of a maker in each place because of an edge: the least over all places of its reader. */
-static inline void lengthen(const emp_near_way *way, const emp_near_op *reader,
-                            emp_near_op *maker)
-{
-    emp_near_times told, done;
+/* Times of a reader in one place, for each lane of its maker; where it may not be, later than all others. */
+typedef struct {
+    emp_near_times ready_ns, start_ns;
+} reading;
 
-    for (int32_t i = 0; i < EMP_NEAR_ALL; i++) told[i] = done[i] = EMP_COST_LIMIT_NS;
-    for (int32_t to = 0; to < EMP_NEAR_PLACES; to++) {
-        const emp_near_delays *d = &way->to[to];
-        const emp_time_ns      ready_ns[] = {reader->ready_ns[to],
-                                             reader->ready_ns[EMP_NEAR_LANES + to]};
-        const emp_time_ns      start_ns[] = {reader->start_ns[to],
-                                             reader->start_ns[EMP_NEAR_LANES + to]};
-        if (!emp_near_may(reader, to)) continue;
-#pragma omp simd
-        for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
-            const emp_time_ns goal_ready_ns =
-                i < EMP_NEAR_LANES ? ready_ns[0] : ready_ns[1];
-            const emp_time_ns goal_start_ns =
-                i < EMP_NEAR_LANES ? start_ns[0] : start_ns[1];
-            const emp_time_ns later_ns = emp_time_later(goal_ready_ns + d->done_ns[i],
-                                                        goal_start_ns + d->order_ns[i]);
-            told[i] = emp_time_sooner(told[i], goal_ready_ns + d->told_ns[i]);
-            done[i] = emp_time_sooner(done[i], later_ns);
-        }
+static inline void read_in(const emp_near_op *reader, int32_t place, reading *all)
+{
+    const bool        may = emp_near_may(reader, place);
+    const int32_t     later = EMP_NEAR_LANES + place;
+    const emp_time_ns ready_ns[] = {may ? reader->ready_ns[place] : 2 * EMP_BOUND_FAR,
+                                    may ? reader->ready_ns[later] : 2 * EMP_BOUND_FAR};
+    const emp_time_ns start_ns[] = {may ? reader->start_ns[place] : 2 * EMP_BOUND_FAR,
+                                    may ? reader->start_ns[later] : 2 * EMP_BOUND_FAR};
+
+    for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
+        all->ready_ns[i] = ready_ns[i / EMP_NEAR_LANES];
+        all->start_ns[i] = start_ns[i / EMP_NEAR_LANES];
     }
+}
+
+/* The lags of a maker in each place because of an edge: the least over all places of its reader. */
+static inline void lengthen(const emp_near_way *way,
+                            const reading       reader[EMP_NEAR_PLACES],
+                            emp_near_op        *maker)
+{
 #pragma omp simd
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
-        maker->told_ns[i] = emp_time_later(maker->told_ns[i], told[i]);
-        maker->done_ns[i] = emp_time_later(maker->done_ns[i], done[i]);
+        emp_time_ns told_ns = EMP_COST_LIMIT_NS, done_ns = EMP_COST_LIMIT_NS;
+        for (int32_t to = 0; to < EMP_NEAR_PLACES; to++) {
+            const emp_near_delays *d = &way->to[to];
+            const emp_time_ns      ready_ns = reader[to].ready_ns[i];
+            const emp_time_ns      later_ns = emp_time_later(
+                     ready_ns + d->done_ns[i], reader[to].start_ns[i] + d->order_ns[i]);
+            told_ns = emp_time_sooner(told_ns, ready_ns + d->told_ns[i]);
+            done_ns = emp_time_sooner(done_ns, later_ns);
+        }
+        maker->told_ns[i] = emp_time_later(maker->told_ns[i], told_ns);
+        maker->done_ns[i] = emp_time_later(maker->done_ns[i], done_ns);
     }
 }
 
@@ -157,28 +171,20 @@ static inline emp_near_op *come_near(emp_near *near, emp_op_id op)
     return &near->near[node->slot];
 }
 
-static inline void spread(emp_near *near, const emp_near_op *reader)
+/* The ops before one whose lags are complete come near. */
+EMP_CLONES static void spread(emp_near *near, emp_near_op *reader)
 {
     const emp_near_edge *end = emp_near_first_edge(near, reader->op + 1);
+    reading              all[EMP_NEAR_PLACES];
 
+    if (reader->op != near->to) go_through(near, reader);
+    for (int32_t place = 0; place < EMP_NEAR_PLACES; place++)
+        read_in(reader, place, &all[place]);
     for (const emp_near_edge *edge = emp_near_first_edge(near, reader->op); edge < end;
          edge++) {
         emp_near_op *maker = come_near(near, edge->from);
-        if (maker != NULL) lengthen(&near->way[edge->way], reader, maker);
+        if (maker != NULL) lengthen(&near->way[edge->way], all, maker);
     }
-}
-
-EMP_CLONES static void spread_from_goal(emp_near *near)
-{
-    const emp_near_op self = goal_itself(near);
-
-    spread(near, &self);
-}
-
-EMP_CLONES static void spread_on(emp_near *near, emp_near_op *n)
-{
-    go_through(near, n);
-    spread(near, n);
 }
 
 /* ---- all ---- */
@@ -192,7 +198,8 @@ emp_status emp_near_init(emp_near *near, const emp_bound_model *model, int32_t l
     *near = (emp_near){.model = model, .limit = limit};
     near->node = EMP_ADD_ARRAY(&near->arrays, emp_near_node, (size_t)g->op_count);
     near->edge = EMP_ADD_ARRAY(&near->arrays, emp_near_edge, (size_t)edges);
-    near->near = EMP_ADD_ARRAY(&near->arrays, emp_near_op, (size_t)limit);
+    near->near = EMP_ADD_ARRAY(&near->arrays, emp_near_op,
+                               (size_t)(limit > ALIGNED ? limit : ALIGNED));
     near->open = EMP_ADD_ARRAY(&near->arrays, emp_near_open, (size_t)limit);
     near->way = EMP_ADD_ARRAY(&near->arrays, emp_near_way, (size_t)model->delays_count);
     if (near->arrays.is_short)
@@ -218,7 +225,8 @@ void emp_near_begin(emp_near *near, emp_op_id to)
 {
     near->to = to;
     near->count = near->open_count = 0;
-    spread_from_goal(near);
+    emp_near_op self = goal_itself(near);
+    spread(near, &self);
 }
 
 emp_near_op *emp_near_next(emp_near *near)
@@ -227,7 +235,7 @@ emp_near_op *emp_near_next(emp_near *near)
     return &near->near[near->open[--near->open_count].slot];
 }
 
-void emp_near_go_on(emp_near *near, emp_near_op *n) { spread_on(near, n); }
+void emp_near_go_on(emp_near *near, emp_near_op *n) { spread(near, n); }
 
 void emp_near_end(emp_near *near)
 {

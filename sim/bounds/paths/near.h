@@ -12,6 +12,8 @@
 #ifndef EMP_SIM_BOUNDS_PATHS_NEAR_H
 #define EMP_SIM_BOUNDS_PATHS_NEAR_H
 
+#include <stdalign.h>
+
 #include "base/mem.h"
 #include "sim/bounds/paths/model.h"
 
@@ -32,10 +34,11 @@ static inline int32_t emp_near_at(int32_t goal, int32_t place)
 /** An op that the op which waits depends on. Least times to a goal, by where the op is, if it may be there; negative:
  * it may come after the goal. */
 typedef struct {
-    emp_op_id      op;
-    uint32_t       places;            /**< mask of where it may be */
-    emp_near_times told_ns, done_ns;  /**< lags: from when it is told, or done */
+    alignas(64) emp_near_times told_ns; /**< lags: from when it is told, ... */
+    emp_near_times done_ns;             /**< ... or done */
     emp_near_times ready_ns, start_ns; /**< from when it is ready, or its kernels start */
+    emp_op_id      op;
+    uint32_t       places; /**< mask of where it may be */
 } emp_near_op;
 
 /** Delays between places, for one end's place and all of the other's, which stand there once for each goal. */

@@ -228,7 +228,7 @@ static inline void finish_heads(const walker *w, const emp_bound_op *op,
 
 /* The heads of an op of the segment; those before it have theirs. Places where it may not be get heads that mean
  * nothing. */
-static inline void find_heads_of(walker *w, int32_t slot)
+EMP_CLONES static void find_heads_of(walker *w, int32_t slot)
 {
     const emp_op_id      op = w->near.near[slot].op;
     const emp_near_edge *end = emp_near_first_edge(&w->near, op + 1);
@@ -243,7 +243,7 @@ static inline void find_heads_of(walker *w, int32_t slot)
     finish_heads(w, &w->model->op[op], &all, &w->after[slot]);
 }
 
-EMP_CLONES static void find_heads(walker *w)
+static void find_heads(walker *w)
 {
     for (int32_t i = w->count - 1; i >= 0; i--)
         if (is_between(w, w->visit[i])) find_heads_of(w, w->visit[i]);
