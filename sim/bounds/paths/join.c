@@ -36,22 +36,22 @@ static inline void find_elsewhere(const joiner *j, const emp_near_op *n,
     }
 }
 
-static emp_crowd_member describe(const joiner *j, const emp_near_op *n, int32_t goal,
-                                 emp_time_ns elsewhere_ns)
+static void describe(const joiner *j, const emp_near_op *n, int32_t goal,
+                     emp_crowd_member *m)
 {
     const emp_bound_op   *o = &j->near.model->op[n->op];
     const emp_bound_head *head = &j->paths->head[n->op][EMP_DEVICE_GPU];
     const emp_time_ns     run_ns = o->run_ns[EMP_DEVICE_GPU];
-    emp_crowd_member      m = {.elsewhere_ns = elsewhere_ns};
+    const int32_t         here = emp_near_at(goal, EMP_NEAR_HERE);
+    const bool            has_thread = j->near.model->has_thread;
 
-    m.release_ns[EMP_CROWD_THREAD] = head->ready_ns;
-    m.work_ns[EMP_CROWD_THREAD] = j->near.model->has_thread ? o->issue_ns : run_ns;
-    m.tail_ns[EMP_CROWD_THREAD] = n->told_ns[emp_near_at(goal, EMP_NEAR_HERE)];
-    if (!j->near.model->has_thread || goal == EMP_NEAR_READY) return m;
-    m.release_ns[EMP_CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
-    m.work_ns[EMP_CROWD_STREAM] = run_ns;
-    m.tail_ns[EMP_CROWD_STREAM] = emp_time_later(n->done_ns[emp_near_at(goal, EMP_NEAR_HERE)], 0);
-    return m;
+    m->release_ns[EMP_CROWD_THREAD] = head->ready_ns;
+    m->work_ns[EMP_CROWD_THREAD] = has_thread ? o->issue_ns : run_ns;
+    m->tail_ns[EMP_CROWD_THREAD] = n->told_ns[here];
+    if (j->crowd[goal].end_server <= EMP_CROWD_STREAM) return;
+    m->release_ns[EMP_CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
+    m->work_ns[EMP_CROWD_STREAM] = run_ns;
+    m->tail_ns[EMP_CROWD_STREAM] = emp_time_later(n->done_ns[here], 0);
 }
 
 /* Adds an op to the crowds of the goals that it may hold up. In any other it would change nothing: the goal is no later
@@ -66,10 +66,12 @@ static bool join_crowds(joiner *j, const emp_near_op *n,
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) {
         if (elsewhere_ns[goal] <= least_ns[goal]) continue;
         is_any_late = true;
-        if (emp_near_may(n, EMP_NEAR_HERE))
-            emp_crowd_add(&j->crowd[goal], describe(j, n, goal, elsewhere_ns[goal]));
-        else
+        if (!emp_near_may(n, EMP_NEAR_HERE)) {
             least_ns[goal] = elsewhere_ns[goal];
+            continue;
+        }
+        emp_crowd_member *m = emp_crowd_add(&j->crowd[goal], elsewhere_ns[goal]);
+        if (m != NULL) describe(j, n, goal, m);
     }
     return is_any_late;
 }
@@ -137,6 +139,8 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
     EMP_CHECK(EMP_ALLOC(j->is_as_joined, (size_t)model->problem->graph->op_count));
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
         EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
+    j->crowd[EMP_NEAR_READY].end_server = EMP_CROWD_STREAM;
+    if (!model->has_thread) j->crowd[EMP_NEAR_START].end_server = EMP_CROWD_STREAM;
     return EMP_OK;
 }
 

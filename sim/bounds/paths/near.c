@@ -6,6 +6,7 @@
 /* An array of so many is large enough to be aligned to vectors, see emp_calloc(). */
 enum { ALIGNED = 16 };
 _Static_assert(ALIGNED * sizeof(emp_near_op) >= 4096, "aligned ops");
+_Static_assert(EMP_NEAR_ON_CPU == EMP_NEAR_PLACES - 1, "the CPU is the last place");
 
 /* Where an op may be, unless it is bound to another. */
 static uint32_t find_places(const emp_bound_model *model, emp_op_id op)
@@ -59,6 +60,9 @@ static emp_near_way way_of(const emp_bound_delays *d)
 
 /* ---- lags ---- */
 
+const emp_near_times emp_near_on_cpu = {[EMP_NEAR_ON_CPU] = -1,
+                                        [EMP_NEAR_LANES + EMP_NEAR_ON_CPU] = -1};
+
 /* From the lags of an op, which are complete, how long it takes to the goals. On a stream its kernels come before it is
  * done, and its issue before them; elsewhere it runs from when it is ready. */
 static inline void go_through(const emp_near *near, emp_near_op *n)
@@ -73,14 +77,13 @@ static inline void go_through(const emp_near *near, emp_near_op *n)
 
 #pragma omp simd
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
-        const bool        is_on_cpu = i % EMP_NEAR_LANES == EMP_NEAR_ON_CPU;
-        const emp_time_ns last_ns = is_on_cpu ? 0 : kernels_ns;
-        const emp_time_ns first_ns = is_on_cpu ? cpu_ns : issue_ns;
-        const emp_time_ns done_ns = n->done_ns[i];
-        const emp_time_ns start_ns = emp_bound_add(done_ns, done_ns < 0 ? 0 : last_ns);
-        n->start_ns[i] = start_ns + (is_on_cpu ? -EMP_BOUND_FAR : no_thread_ns);
-        n->ready_ns[i] =
-            emp_bound_add(emp_time_later(n->told_ns[i], start_ns), first_ns);
+        const emp_time_ns is_cpu = emp_near_on_cpu[i], is_known = ~(n->done_ns[i] >> 63);
+        const emp_time_ns last_ns = kernels_ns & ~is_cpu & is_known;
+        const emp_time_ns first_ns = (cpu_ns & is_cpu) | (issue_ns & ~is_cpu);
+        const emp_time_ns start_ns = emp_bound_add(n->done_ns[i], last_ns);
+        n->start_ns[i] =
+            start_ns + ((-EMP_BOUND_FAR & is_cpu) | (no_thread_ns & ~is_cpu));
+        n->ready_ns[i] = emp_bound_add(emp_time_later(n->told_ns[i], start_ns), first_ns);
     }
 }
 
@@ -116,15 +119,14 @@ static inline void read_in(const emp_near_op *reader, int32_t place, reading *al
     }
 }
 
-/* The lags of a maker in each place because of an edge: the least over all places of its reader. */
-static inline void lengthen(const emp_near_way *way,
-                            const reading       reader[EMP_NEAR_PLACES],
-                            emp_near_op        *maker)
+/* The lags of a maker in each place because of an edge: the least over the first places of its reader. */
+static inline void lengthen(const emp_near_way *way, const reading *reader,
+                            int32_t places, emp_near_op *maker)
 {
 #pragma omp simd
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
         emp_time_ns told_ns = EMP_COST_LIMIT_NS, done_ns = EMP_COST_LIMIT_NS;
-        for (int32_t to = 0; to < EMP_NEAR_PLACES; to++) {
+        for (int32_t to = 0; to < places; to++) {
             const emp_near_delays *d = &way->to[to];
             const emp_time_ns      ready_ns = reader[to].ready_ns[i];
             const emp_time_ns      later_ns = emp_time_later(
@@ -175,6 +177,7 @@ static inline emp_near_op *come_near(emp_near *near, emp_op_id op)
 EMP_CLONES static void spread(emp_near *near, emp_near_op *reader)
 {
     const emp_near_edge *end = emp_near_first_edge(near, reader->op + 1);
+    const bool           may_be_on_cpu = emp_near_may(reader, EMP_NEAR_ON_CPU);
     reading              all[EMP_NEAR_PLACES];
 
     if (reader->op != near->to) go_through(near, reader);
@@ -183,7 +186,11 @@ EMP_CLONES static void spread(emp_near *near, emp_near_op *reader)
     for (const emp_near_edge *edge = emp_near_first_edge(near, reader->op); edge < end;
          edge++) {
         emp_near_op *maker = come_near(near, edge->from);
-        if (maker != NULL) lengthen(&near->way[edge->way], all, maker);
+        if (maker == NULL) continue;
+        if (may_be_on_cpu)
+            lengthen(&near->way[edge->way], all, EMP_NEAR_PLACES, maker);
+        else
+            lengthen(&near->way[edge->way], all, EMP_NEAR_ON_CPU, maker);
     }
 }
 

@@ -26,6 +26,9 @@ enum { EMP_NEAR_READY, EMP_NEAR_START, EMP_NEAR_GOALS };
 enum { EMP_NEAR_LANES = 4, EMP_NEAR_ALL = EMP_NEAR_GOALS * EMP_NEAR_LANES };
 typedef emp_time_ns emp_near_times[EMP_NEAR_ALL];
 
+/** All bits of the lanes of the CPU, by which times are chosen without branches; no bits of others. */
+extern const emp_near_times emp_near_on_cpu;
+
 static inline int32_t emp_near_at(int32_t goal, int32_t place)
 {
     return EMP_NEAR_LANES * goal + place;

@@ -136,39 +136,34 @@ typedef struct {
     emp_near_times ready_ns, start_ns;
 } arrival;
 
-/* The maker is in one place, where it is told and done at these times, by the place of the first op. */
-static inline void arrive(const emp_near_delays *d,
-                          const emp_time_ns told_ns[FIRST_PLACES],
-                          const emp_time_ns done_ns[FIRST_PLACES], emp_time_ns issue_ns,
-                          arrival *least)
+/* Times of a maker in one place, for each lane of its reader; where it may not be, later than all others. */
+typedef struct {
+    emp_near_times told_ns, done_ns;
+} making;
+
+static inline void make_in(const walker *w, int32_t slot, int32_t place, making *all)
 {
-#pragma omp simd
+    const heads      *h = &w->after[slot];
+    const bool        may = emp_near_may(&w->near.near[slot], place);
+    const emp_time_ns far_ns = 2 * EMP_BOUND_FAR;
+
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
-        const emp_time_ns from_told_ns = i < EMP_NEAR_LANES ? told_ns[0] : told_ns[1];
-        const emp_time_ns from_done_ns = i < EMP_NEAR_LANES ? done_ns[0] : done_ns[1];
-        const emp_time_ns ready_ns =
-            emp_time_later(from_told_ns + d->told_ns[i], from_done_ns + d->done_ns[i]);
-        const emp_time_ns start_ns =
-            emp_time_later(ready_ns + issue_ns, from_done_ns + d->order_ns[i]);
-        least->ready_ns[i] = emp_time_sooner(least->ready_ns[i], ready_ns);
-        least->start_ns[i] = emp_time_sooner(least->start_ns[i], start_ns);
+        const int32_t from = lane_of(i / EMP_NEAR_LANES, place);
+        all->told_ns[i] = may ? h->told_ns[from] : far_ns;
+        all->done_ns[i] = may ? h->done_ns[from] : far_ns;
     }
 }
 
-/* The maker is the first op, which is done at 0. */
-static inline void arrive_first(const emp_near_delays *d, bool has_thread,
-                                emp_time_ns issue_ns, arrival *least)
+/* The first op, which is done at 0, is in another place for each half of the lanes. */
+static inline void make_first(const walker *w, int32_t place, making *all)
 {
-    const emp_time_ns told_ns = has_thread ? UNKNOWN_NS : 0;
+    const emp_time_ns told_ns = w->model->has_thread ? UNKNOWN_NS : 0;
+    const emp_time_ns far_ns = 2 * EMP_BOUND_FAR;
 
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
-        const emp_near_delays *here = &d[i / EMP_NEAR_LANES];
-        least->ready_ns[i] =
-            emp_time_later(told_ns + here->told_ns[i], here->done_ns[i]);
-        least->start_ns[i] =
-            emp_time_later(least->ready_ns[i] + issue_ns, here->order_ns[i]);
-        least->ready_ns[i] = emp_time_sooner(least->ready_ns[i], EMP_COST_LIMIT_NS);
-        least->start_ns[i] = emp_time_sooner(least->start_ns[i], EMP_COST_LIMIT_NS);
+        const bool is_there = i / EMP_NEAR_LANES == place;
+        all->told_ns[i] = is_there ? told_ns : far_ns;
+        all->done_ns[i] = is_there ? 0 : far_ns;
     }
 }
 
@@ -176,50 +171,59 @@ static inline void wait_for(const walker *w, const emp_near_edge *edge,
                             emp_time_ns issue_ns, arrival *all)
 {
     const emp_near_delays *d = w->near.way[edge->way].from;
+    const bool             is_first = edge->from == w->walk[w->step];
     const int32_t          slot = emp_near_slot(&w->near, edge->from);
-    arrival                least;
+    making                 maker[PLACES];
 
-    for (int32_t i = 0; i < EMP_NEAR_ALL; i++)
-        least.ready_ns[i] = least.start_ns[i] = EMP_COST_LIMIT_NS;
-    if (edge->from == w->walk[w->step]) {
-        arrive_first(d, w->model->has_thread, issue_ns, &least);
-    } else {
-        const heads *h = &w->after[slot];
-        for (int32_t place = 0; place < PLACES; place++) {
-            const int32_t     there = lane_of(1, place);
-            const emp_time_ns told_ns[] = {h->told_ns[place], h->told_ns[there]};
-            const emp_time_ns done_ns[] = {h->done_ns[place], h->done_ns[there]};
-            if (emp_near_may(&w->near.near[slot], place))
-                arrive(&d[place], told_ns, done_ns, issue_ns, &least);
-        }
-    }
+    for (int32_t place = 0; place < PLACES; place++)
+        is_first ? make_first(w, place, &maker[place])
+                 : make_in(w, slot, place, &maker[place]);
 #pragma omp simd
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
-        all->ready_ns[i] = emp_time_later(all->ready_ns[i], least.ready_ns[i]);
-        all->start_ns[i] = emp_time_later(all->start_ns[i], least.start_ns[i]);
+        emp_time_ns least_ready_ns = EMP_COST_LIMIT_NS;
+        emp_time_ns least_start_ns = EMP_COST_LIMIT_NS;
+        for (int32_t place = 0; place < PLACES; place++) {
+            const emp_time_ns told_ns = maker[place].told_ns[i];
+            const emp_time_ns done_ns = maker[place].done_ns[i];
+            const emp_time_ns ready_ns = emp_time_later(told_ns + d[place].told_ns[i],
+                                                        done_ns + d[place].done_ns[i]);
+            const emp_time_ns start_ns =
+                emp_time_later(ready_ns + issue_ns, done_ns + d[place].order_ns[i]);
+            least_ready_ns = emp_time_sooner(least_ready_ns, ready_ns);
+            least_start_ns = emp_time_sooner(least_start_ns, start_ns);
+        }
+        all->ready_ns[i] = emp_time_later(all->ready_ns[i], least_ready_ns);
+        all->start_ns[i] = emp_time_later(all->start_ns[i], least_start_ns);
     }
 }
+
+/* Of an op on the GPU of the first op. */
+static const emp_near_times behind_first_ns = {0,          UNKNOWN_NS, UNKNOWN_NS,
+                                               UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS,
+                                               UNKNOWN_NS, UNKNOWN_NS};
+_Static_assert(HERE == 0, "the first lane");
 
 /* From when an op is ready, and its kernels may start, to its heads in each place. A dependent op is issued later, so
  * on one stream its kernels come later. */
 static inline void finish_heads(const walker *w, const emp_bound_op *op,
                                 const arrival *all, heads *h)
 {
-    const emp_time_ns issue_ns = op->issue_ns, cpu_ns = op->run_ns[EMP_DEVICE_CPU],
-                      gpu_ns = op->run_ns[EMP_DEVICE_GPU];
-    const bool has_thread = w->model->has_thread;
+    const emp_time_ns cpu_ns = op->run_ns[EMP_DEVICE_CPU];
+    const emp_time_ns gpu_ns = op->run_ns[EMP_DEVICE_GPU];
+    const emp_time_ns issue_ns = w->model->has_thread ? op->issue_ns : gpu_ns;
+    const emp_time_ns has_thread = w->model->has_thread ? -1 : 0;
 
 #pragma omp simd
     for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
-        const bool        is_on_cpu = i % EMP_NEAR_LANES == EMP_NEAR_ON_CPU;
-        const bool        has_stream = has_thread && !is_on_cpu;
-        const emp_time_ns run_ns = is_on_cpu ? cpu_ns : gpu_ns;
-        const emp_time_ns told_ns =
-            emp_bound_add(all->ready_ns[i], has_stream ? issue_ns : run_ns);
-        const emp_time_ns start_ns =
-            i == HERE ? emp_time_later(all->start_ns[i], 0) : all->start_ns[i];
-        const emp_time_ns queued_ns =
-            has_stream ? emp_time_later(start_ns, told_ns) : all->ready_ns[i];
+        const emp_time_ns is_cpu = emp_near_on_cpu[i];
+        const emp_time_ns run_ns = (cpu_ns & is_cpu) | (gpu_ns & ~is_cpu);
+        const emp_time_ns first_ns = (cpu_ns & is_cpu) | (issue_ns & ~is_cpu);
+        const emp_time_ns ready_ns = all->ready_ns[i];
+        const emp_time_ns told_ns = emp_bound_add(ready_ns, first_ns);
+        const emp_time_ns stream_ns =
+            emp_time_later(emp_time_later(all->start_ns[i], behind_first_ns[i]), told_ns);
+        const emp_time_ns is_stream = has_thread & ~is_cpu;
+        const emp_time_ns queued_ns = (stream_ns & is_stream) | (ready_ns & ~is_stream);
         h->told_ns[i] = told_ns;
         h->queued_ns[i] = queued_ns;
         h->done_ns[i] = emp_bound_add(queued_ns, run_ns);
@@ -238,8 +242,7 @@ EMP_CLONES static void find_heads_of(walker *w, int32_t slot)
         all.ready_ns[i] = all.start_ns[i] = UNKNOWN_NS;
     for (const emp_near_edge *edge = emp_near_first_edge(&w->near, op); edge < end;
          edge++)
-        if (is_within(w, edge->from))
-            wait_for(w, edge, w->model->op[op].issue_ns, &all);
+        if (is_within(w, edge->from)) wait_for(w, edge, w->model->op[op].issue_ns, &all);
     finish_heads(w, &w->model->op[op], &all, &w->after[slot]);
 }
 
@@ -283,8 +286,9 @@ static emp_time_ns least_elsewhere(const walker *w, int32_t slot, const outset *
         const emp_bound_head head = head_at(w, slot, o, place);
         least_ns = emp_time_sooner(
             least_ns,
-            emp_time_later(emp_near_plus(n->told_ns[emp_near_at(w->goal, place)], head.told_ns),
-                           emp_near_plus(n->done_ns[emp_near_at(w->goal, place)], head.done_ns)));
+            emp_time_later(
+                emp_near_plus(n->told_ns[emp_near_at(w->goal, place)], head.told_ns),
+                emp_near_plus(n->done_ns[emp_near_at(w->goal, place)], head.done_ns)));
     }
     return least_ns;
 }
@@ -302,8 +306,8 @@ static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns he
     all->work_ns = emp_bound_add(all->work_ns, w->model->op[n->op].run_ns[gpu]);
     all->release_ns[0] = emp_time_sooner(all->release_ns[0], here_ns);
     all->release_ns[1] = emp_time_sooner(all->release_ns[1], away_ns);
-    all->tail_ns[0] =
-        emp_time_sooner(all->tail_ns[0], emp_time_later(n->done_ns[emp_near_at(w->goal, HERE)], 0));
+    all->tail_ns[0] = emp_time_sooner(
+        all->tail_ns[0], emp_time_later(n->done_ns[emp_near_at(w->goal, HERE)], 0));
     all->tail_ns[1] = emp_time_sooner(all->tail_ns[1], away_tail_ns);
 }
 
@@ -322,6 +326,15 @@ static emp_time_ns least_shared(const walker *w, const shared_work *all)
     return (alone_ns + others * away_ns) / (others + 1);
 }
 
+/* With the op on the GPU of the op that waits. */
+static void take_turn(const walker *w, const emp_near_op *n, emp_time_ns here_ns,
+                      emp_crowd_member *m)
+{
+    m->release_ns[w->server] = here_ns;
+    m->work_ns[w->server] = w->model->op[n->op].run_ns[gpu];
+    m->tail_ns[w->server] = emp_time_later(n->done_ns[emp_near_at(w->goal, HERE)], 0);
+}
+
 /* When the op that waits starts, at least, or \a known_ns if that is later. */
 static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
 {
@@ -333,14 +346,11 @@ static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
         const int32_t      slot = w->visit[i];
         const emp_near_op *n = &w->near.near[slot];
         const emp_time_ns  run_ns = w->model->op[n->op].run_ns[gpu];
-        emp_crowd_member   m = {0};
         if (!is_between(w, slot) || run_ns == 0 || !emp_near_may(n, HERE)) continue;
-        m.elsewhere_ns = least_elsewhere(w, slot, o);
-        m.release_ns[w->server] = head_at(w, slot, o, HERE).queued_ns;
-        m.work_ns[w->server] = run_ns;
-        m.tail_ns[w->server] = emp_time_later(n->done_ns[emp_near_at(w->goal, HERE)], 0);
-        emp_crowd_add(&w->crowd, m);
-        share(w, slot, o, m.release_ns[w->server], &all);
+        const emp_time_ns here_ns = head_at(w, slot, o, HERE).queued_ns;
+        emp_crowd_member *m = emp_crowd_add(&w->crowd, least_elsewhere(w, slot, o));
+        if (m != NULL) take_turn(w, n, here_ns, m);
+        share(w, slot, o, here_ns, &all);
     }
     known_ns = emp_time_later(known_ns, least_shared(w, &all));
     return emp_crowd_least(&w->crowd, known_ns);
@@ -419,6 +429,7 @@ static emp_status walker_init(walker *w, emp_bound_model *model, emp_bound_paths
     EMP_CHECK(emp_near_init(&w->near, model, near, err));
     EMP_CHECK(emp_crowd_init(&w->crowd, near, err));
     w->crowd.first_server = w->server;
+    w->crowd.end_server = w->server + 1;
     EMP_CHECK(EMP_ALLOC(w->visit, (size_t)near));
     EMP_CHECK(EMP_ALLOC(w->walk, (size_t)near));
     EMP_CHECK(EMP_ALLOC(w->since, (size_t)near));
