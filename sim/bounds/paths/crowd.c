@@ -8,6 +8,7 @@ emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
     *crowd = (emp_crowd){.limit = limit, .end_server = EMP_CROWD_SERVERS};
     EMP_CHECK(EMP_ALLOC(crowd->member, (size_t)limit));
     EMP_CHECK(EMP_ALLOC(crowd->late, (size_t)limit));
+    EMP_CHECK(EMP_ALLOC(crowd->place, (size_t)limit));
     for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
         EMP_CHECK(EMP_ALLOC(crowd->order[server], (size_t)limit));
     return EMP_OK;
@@ -17,6 +18,7 @@ void emp_crowd_clear(emp_crowd *crowd)
 {
     emp_free(crowd->member);
     emp_free(crowd->late);
+    emp_free(crowd->place);
     for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
         emp_free(crowd->order[server]);
     *crowd = (emp_crowd){0};
@@ -45,31 +47,37 @@ emp_crowd_member *emp_crowd_add(emp_crowd *crowd, emp_time_ns elsewhere_ns)
     return &crowd->member[slot];
 }
 
-/* The latest first; of those released at one time the last in `late`. Members come in late ones first, more or less. */
+/* The latest first; of those released at one time the last in `late`. Members come with the latest first, more or
+ * less. */
 static void sort_by_release(const emp_crowd *crowd, int32_t server)
 {
-    int32_t *order = crowd->order[server];
+    const emp_crowd_member *all = crowd->member;
+    int32_t                *order = crowd->order[server];
 
     for (int32_t i = 0; i < crowd->count; i++) {
-        const emp_time_ns release_ns = member_at(crowd, i)->release_ns[server];
+        const emp_time_ns release_ns = all[i].release_ns[server];
         int32_t           at = i;
-        for (;
-             at > 0 && member_at(crowd, order[at - 1])->release_ns[server] <= release_ns;
-             at--)
-            order[at] = order[at - 1];
+        for (; at > 0; at--) {
+            const int32_t     other = order[at - 1];
+            const emp_time_ns later_ns = all[other].release_ns[server];
+            if (later_ns > release_ns) break;
+            if (later_ns == release_ns && crowd->place[other] > crowd->place[i]) break;
+            order[at] = other;
+        }
         order[at] = i;
     }
 }
 
-/* If the first `count` are all here: those released no sooner than one of them take turns
+/* If the first `count` in `late` are all here: those released no sooner than one of them take turns
  * after that, and one is last. */
 static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
 {
     emp_time_ns best_ns = 0, work_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
 
     for (int32_t i = 0; i < crowd->count; i++) {
-        if (crowd->order[server][i] >= count) continue;
-        const emp_crowd_member *m = member_at(crowd, crowd->order[server][i]);
+        const int32_t           one = crowd->order[server][i];
+        const emp_crowd_member *m = &crowd->member[one];
+        if (crowd->place[one] >= count) continue;
         work_ns = emp_bound_add(work_ns, m->work_ns[server]);
         tail_ns = emp_time_sooner(tail_ns, m->tail_ns[server]);
         emp_time_ns end_ns =
@@ -98,6 +106,7 @@ emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns)
     emp_time_ns all_ns = 0;
 
     if (crowd->count == 0) return known_ns;
+    for (int32_t i = 0; i < crowd->count; i++) crowd->place[crowd->late[i]] = i;
     for (int32_t server = crowd->first_server; server < crowd->end_server; server++) {
         sort_by_release(crowd, server);
         all_ns = emp_time_later(all_ns, serve(crowd, crowd->count, server));

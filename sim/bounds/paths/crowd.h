@@ -20,9 +20,10 @@ typedef struct {
 } emp_crowd_member;
 
 typedef struct {
-    emp_crowd_member *member;
-    int32_t          *late; /**< members, who is elsewhere for longest first */
-    int32_t          *order[EMP_CROWD_SERVERS]; /**< room to sort in: places in `late` */
+    emp_crowd_member *member; /**< in the order in which they came */
+    int32_t          *late;   /**< members, who is elsewhere for longest first */
+    int32_t          *place;  /**< [member] room for its place in `late` */
+    int32_t          *order[EMP_CROWD_SERVERS]; /**< room for members, the last first */
     int32_t           count, limit;
     int32_t           first_server, end_server; /**< others have no work */
 } emp_crowd;
