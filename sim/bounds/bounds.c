@@ -34,6 +34,7 @@ typedef struct {
         model; /**< its ops are ours, and, if joins are tried again, its floors and links */
     int32_t
         effort; /**< of joins and segments for every time that is tried; 0 = those of the model */
+    emp_bound_op   *op; /**< [op] of the model */
     emp_bound_paths paths;
     emp_area_item  *of_class, *of_op;
     emp_time_ns     target_ns;
@@ -49,19 +50,31 @@ typedef struct {
     emp_time_ns most_through_ns;
 } search;
 
-/* \param why  NULL is allowed. */
-static emp_status search_init(search *s, const emp_bound_model *model,
-                              emp_bounds_why *why, emp_error *err)
+/* One for all bounds of a problem. \a has_why: it is asked for. */
+static emp_status search_init(search *s, const emp_bound_model *model, bool has_why,
+                              emp_error *err)
 {
     const emp_graph *g = model->problem->graph;
+    const size_t     ops = (size_t)g->op_count;
 
-    *s = (search){.model = *model, .why = why};
-    EMP_CHECK(EMP_ALLOC(s->model.op, (size_t)g->op_count));
+    *s = (search){0};
+    EMP_CHECK(EMP_ALLOC(s->op, ops));
     EMP_CHECK(EMP_ALLOC(s->of_class, (size_t)g->class_count));
-    EMP_CHECK(EMP_ALLOC(s->of_op, (size_t)g->op_count));
-    if (why != NULL) EMP_CHECK(EMP_ALLOC(s->op_before, (size_t)g->op_count));
-    if (why != NULL) EMP_CHECK(EMP_ALLOC(s->queue_work, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(s->of_op, ops));
+    EMP_CHECK(EMP_ALLOC(s->through_ns, ops));
+    if (has_why) EMP_CHECK(EMP_ALLOC(s->op_before, ops));
+    if (has_why) EMP_CHECK(EMP_ALLOC(s->queue_work, ops));
     return emp_bound_paths_init(&s->paths, model, err);
+}
+
+/* Takes the ops of a model as they are. \param why  NULL is allowed. */
+static void search_take(search *s, const emp_bound_model *model, emp_bounds_why *why)
+{
+    s->model = *model;
+    s->model.op = s->op;
+    memcpy(s->op, model->op, (size_t)model->problem->graph->op_count * sizeof *s->op);
+    s->target_ns = EMP_COST_LIMIT_NS;
+    s->why = why;
 }
 
 /* Joins and segments are tried again for every time. */
@@ -75,13 +88,17 @@ static emp_status search_join_again(search *s, int32_t effort, emp_error *err)
     return EMP_ALLOC(s->model.floor, (size_t)ops);
 }
 
+static void search_join_no_more(search *s)
+{
+    if (s->effort == 0) return;
+    emp_free(s->model.floor);
+    emp_bound_links_clear(s->model.links);
+    s->effort = 0;
+}
+
 static void search_clear(search *s)
 {
-    if (s->effort > 0) {
-        emp_free(s->model.floor);
-        emp_bound_links_clear(s->model.links);
-    }
-    emp_free(s->model.op);
+    emp_free(s->op);
     emp_free(s->op_before);
     emp_free(s->queue_work);
     emp_free(s->of_class);
@@ -98,21 +115,19 @@ static emp_time_ns through(const search *s, emp_op_id op, int32_t kind)
                : 0;
 }
 
-/* Finds the paths of the model as it is before a time is tried. */
-static emp_status find_through(search *s, emp_error *err)
+/* Notes the longest paths before a time is tried. All paths of the model are found. */
+static void find_through(search *s)
 {
     const int32_t ops = s->model.problem->graph->op_count;
 
-    EMP_CHECK(EMP_ALLOC(s->through_ns, (size_t)ops));
-    if (!s->model.has_paths) return EMP_OK;
-    emp_bound_paths_find(&s->paths, &s->model);
+    s->most_through_ns = 0;
+    if (!s->model.has_paths) return;
     for (emp_op_id op = 0; op < ops; op++) {
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
             s->through_ns[op][k] = through(s, op, k);
             s->most_through_ns = emp_time_later(s->most_through_ns, s->through_ns[op][k]);
         }
     }
-    return EMP_OK;
 }
 
 /* An op that has no kind left; -1: all have one. */
@@ -267,7 +282,8 @@ static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
     if (!s->model.has_paths || facts->is_infeasible || facts->area_ns > enough_ns)
         return EMP_OK;
     EMP_CHECK(emp_bound_window(&window_ns, s->why != NULL ? &s->window : NULL, &s->model,
-                               &s->paths, s->of_op, area->price, (double)enough_ns, err));
+                               &s->paths, facts->drained_ns, s->of_op, area->price,
+                               (double)enough_ns, err));
     facts->window_ns = (emp_time_ns)ceil(window_ns);
     return EMP_OK;
 }
@@ -338,55 +354,44 @@ static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns 
 
 /* The bounds that need no guess; the model loses kinds that memory rules out, and gets
  * floors. */
-static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model,
+static emp_status find_all_facts(search *s, bound_facts *facts, emp_bound_model *model,
                                  int32_t effort, emp_bounds_why *why, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    search      s;
-    size_t      ops = (size_t)model->problem->graph->op_count;
     bound_facts paths = {0};
 
     *facts = (bound_facts){0};
-    EMP_TRY(search_init(&s, model, why, err));
-    facts->is_infeasible = !emp_bound_restrict(model, s.of_class);
-    if (facts->is_infeasible) goto cleanup;
-    memcpy(s.model.op, model->op, ops * sizeof *model->op);
-    s.target_ns = EMP_COST_LIMIT_NS;
-    if (model->has_paths) EMP_TRY(raise_heads(model, &s.paths, effort, &paths, err));
-    EMP_TRY(find_facts(&s, facts, err));
+    facts->is_infeasible = !emp_bound_restrict(model, s->of_class);
+    if (facts->is_infeasible) return EMP_OK;
+    search_take(s, model, why);
+    if (model->has_paths) EMP_CHECK(raise_heads(model, &s->paths, effort, &paths, err));
+    EMP_CHECK(find_facts(s, facts, err));
     facts->path_ns = paths.path_ns;
     facts->joined_ns = paths.joined_ns;
     facts->drained_ns = paths.drained_ns;
-    EMP_TRY(note_facts(&s, facts, 0, err));
-
-cleanup:
-    search_clear(&s);
-    return st;
+    return note_facts(s, facts, 0, err);
 }
 
 /* Raises \a least_ns, a bound, as far as times can be refuted: within \a accuracy,
- * relative: the longest time within which a step cannot be done, docs/bounds.md, lemma 5. */
-static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *model,
-                              int32_t effort, double accuracy, emp_bounds_why *why,
-                              emp_error *err)
+ * relative: the longest time within which a step cannot be done, docs/bounds.md, lemma 5.
+ * The paths of the search are those of the model. */
+static emp_status raise_bound(search *s, emp_time_ns *least_ns,
+                              const emp_bound_model *model, int32_t effort,
+                              double accuracy, emp_bounds_why *why, emp_error *err)
 {
     emp_status  st = EMP_OK;
-    search      s;
     emp_time_ns possible_ns = 0; /* not refuted, once it is above 0 */
 
-    EMP_TRY(search_init(&s, model, why, err));
-    memcpy(s.model.op, model->op,
-           (size_t)model->problem->graph->op_count * sizeof *model->op);
-    EMP_TRY(find_through(&s, err));
+    search_take(s, model, why);
+    find_through(s);
     const emp_proof_mark before = emp_proof_now(model->proof);
-    if (effort > EMP_BOUNDS_EFFORT) EMP_TRY(search_join_again(&s, effort, err));
+    if (effort > EMP_BOUNDS_EFFORT) EMP_TRY(search_join_again(s, effort, err));
     for (;;) {
         emp_time_ns least = *least_ns, step_ns = least / 4 + 1;
         bool        is_refuted = false;
         if (possible_ns > 0) step_ns = (possible_ns - least) / 2;
         if (step_ns <= 0 || (double)step_ns < accuracy * (double)least) break;
         if (least + step_ns >= EMP_COST_LIMIT_NS) break;
-        EMP_TRY(try_time(&s, model, least + step_ns, &is_refuted, err));
+        EMP_TRY(try_time(s, model, least + step_ns, &is_refuted, err));
         emp_proof_take_back(model->proof, before);
         if (is_refuted)
             *least_ns = least + step_ns + 1;
@@ -395,7 +400,7 @@ static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *mode
     }
 
 cleanup:
-    search_clear(&s);
+    search_join_no_more(s);
     return st;
 }
 
@@ -404,16 +409,22 @@ cleanup:
 /* Relative accuracy of the refuted time. */
 static const double ACCURACY = 4e-3;
 
+static emp_time_ns highest(const bound_facts *facts)
+{
+    return emp_time_later(emp_time_later(facts->drained_ns, facts->area_ns),
+                          emp_time_later(facts->class_ns, facts->window_ns));
+}
+
 static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
 {
     return bound_ns > 0 ? emp_bound_add(bound_ns, step_ns) : 0;
 }
 
-static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
+static emp_status refute(search *s, emp_time_ns *best_ns, const emp_bound_model *model,
                          int32_t effort, emp_bounds_why *why, emp_error *err)
 {
     const char *before = emp_stage_set("refuting step times");
-    emp_status  st = raise_bound(best_ns, model, effort, ACCURACY, why, err);
+    emp_status  st = raise_bound(s, best_ns, model, effort, ACCURACY, why, err);
 
     (void)emp_stage_set(before);
     return st;
@@ -472,43 +483,30 @@ static emp_status raise_by_segments(emp_bound_model *model, emp_bound_paths *pat
 
 /* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
  * of them fits. The floors of the model hold for fewer placements, too. */
-static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
+static emp_status raise_for_gpu_kernels(search *s, emp_time_ns *best_ns,
+                                        emp_bound_model          *model,
                                         const emp_bounds_options *options,
                                         emp_bounds_why *why, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    search      s;
-    bound_facts facts;
-    bound_facts paths = {0};
-    bool        can_fit = true;
+    const emp_time_ns known_ns = *best_ns;
+    bound_facts       facts;
+    bound_facts       paths = {0};
 
-    EMP_TRY(search_init(&s, model, why, err));
+    *best_ns = -1;
     keep_gpu_kernels(model, options->device_of_op);
     emp_proof_add(model->proof, (emp_proof_step){.rule = EMP_PROOF_ON_GPUS});
-    can_fit = emp_bound_restrict(model, s.of_class);
-    if (!can_fit) goto cleanup;
-    memcpy(s.model.op, model->op,
-           (size_t)model->problem->graph->op_count * sizeof *model->op);
-    s.target_ns = EMP_COST_LIMIT_NS;
+    if (!emp_bound_restrict(model, s->of_class)) return EMP_OK;
+    search_take(s, model, why);
     if (model->has_paths)
-        EMP_TRY(raise_by_segments(model, &s.paths, options->effort, &paths, err));
-    EMP_TRY(find_facts(&s, &facts, err));
+        EMP_CHECK(raise_by_segments(model, &s->paths, options->effort, &paths, err));
+    EMP_CHECK(find_facts(s, &facts, err));
+    if (facts.is_infeasible) return EMP_OK;
     facts.drained_ns = emp_time_later(facts.drained_ns, paths.drained_ns);
-    can_fit = !facts.is_infeasible;
-    if (can_fit && is_thorough(options->effort))
-        EMP_TRY(find_queue(&s, model, &facts, err));
-    if (can_fit) EMP_TRY(note_facts(&s, &facts, *best_ns, err));
-    const emp_time_ns least_ns =
-        emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
-                       emp_time_later(facts.class_ns, facts.window_ns));
-    *best_ns = emp_time_later(*best_ns, emp_time_later(least_ns, facts.queue_ns));
-    if (can_fit && options->device_of_op != NULL && *best_ns > 0)
-        EMP_TRY(refute(best_ns, model, options->effort, why, err));
-
-cleanup:
-    if (!can_fit) *best_ns = -1;
-    search_clear(&s);
-    return st;
+    if (is_thorough(options->effort)) EMP_CHECK(find_queue(s, model, &facts, err));
+    EMP_CHECK(note_facts(s, &facts, known_ns, err));
+    *best_ns = emp_time_later(emp_time_later(known_ns, highest(&facts)), facts.queue_ns);
+    if (options->device_of_op == NULL || *best_ns == 0) return EMP_OK;
+    return refute(s, best_ns, model, options->effort, why, err);
 }
 
 emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_why *gpus,
@@ -518,16 +516,17 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
     emp_proof       proof = {0};
+    search          s = {0};
     bound_facts     facts;
     emp_time_ns     best_ns = 0;
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, options->any_order, err));
     if (options->has_proof) model.proof = &proof;
-    EMP_TRY(find_all_facts(&facts, &model, options->effort, all, err));
+    EMP_TRY(search_init(&s, &model, all != NULL || gpus != NULL, err));
+    EMP_TRY(find_all_facts(&s, &facts, &model, options->effort, all, err));
     out->is_infeasible = facts.is_infeasible;
-    best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
-                             emp_time_later(facts.class_ns, facts.window_ns));
+    best_ns = highest(&facts);
     out->path_ns = or_none(facts.path_ns, model.step_ns);
     out->joined_ns = or_none(facts.joined_ns, model.step_ns);
     out->drained_ns = or_none(facts.drained_ns, model.step_ns);
@@ -535,16 +534,17 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);
     if (best_ns > 0 && !facts.is_infeasible)
-        EMP_TRY(refute(&best_ns, &model, options->effort, all, err));
+        EMP_TRY(refute(&s, &best_ns, &model, options->effort, all, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
     if (facts.is_infeasible) goto cleanup;
     const bool has_choice = may_leave_gpus(&model);
-    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, options, gpus, err));
+    EMP_TRY(raise_for_gpu_kernels(&s, &best_ns, &model, options, gpus, err));
     if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);
     if (!has_choice) out->best_ns = emp_time_later(out->best_ns, out->gpu_kernels_ns);
 
 cleanup:
+    search_clear(&s);
     emp_bound_model_clear(&model);
     emp_proof_clear(&proof);
     return st;

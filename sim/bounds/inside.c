@@ -274,11 +274,11 @@ static void keep_proof(emp_window_proof *proof, double best, emp_window w,
 
 emp_status emp_bound_window(double *best, emp_window_proof *proof,
                             const emp_bound_model *model, const emp_bound_paths *paths,
-                            emp_area_item *item, const double *price, double enough,
-                            emp_error *err)
+                            emp_time_ns longest_ns, emp_area_item *item,
+                            const double *price, double enough, emp_error *err)
 {
     emp_status       st = EMP_OK;
-    double           longest = (double)emp_bound_paths_longest(paths, model);
+    const double     longest = (double)longest_ns;
     double           width = longest, now[EMP_BOUND_RESOURCES];
     emp_window       w = {width / 2, width / 2};
     emp_inside       inside;

@@ -134,13 +134,14 @@ typedef struct {
 
 /** The highest bound over sampled windows.
  * \param proof  NULL is allowed. With it \a item has the work inside that window.
+ * \param longest_ns  emp_bound_paths_longest().
  * \param item  [op], room for the work inside a window.
  * \param price  Of resources, sum of capacity x price = 1, to look for windows with.
  * \param enough  Windows that reach it need not be improved.
  * O(V windows). \retval EMP_ENOMEM, EMP_EEXTERNAL */
 emp_status emp_bound_window(double *best, emp_window_proof *proof,
                             const emp_bound_model *model, const emp_bound_paths *paths,
-                            emp_area_item *item, const double *price, double enough,
-                            emp_error *err);
+                            emp_time_ns longest_ns, emp_area_item *item,
+                            const double *price, double enough, emp_error *err);
 
 #endif /* EMP_SIM_BOUNDS_INSIDE_H */

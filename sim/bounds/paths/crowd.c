@@ -5,8 +5,10 @@
 
 emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
 {
-    *crowd = (emp_crowd){.limit = limit};
+    *crowd = (emp_crowd){.limit = limit, .end_server = EMP_CROWD_SERVERS};
     EMP_CHECK(EMP_ALLOC(crowd->member, (size_t)limit));
+    EMP_CHECK(EMP_ALLOC(crowd->late, (size_t)limit));
+    EMP_CHECK(EMP_ALLOC(crowd->place, (size_t)limit));
     for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
         EMP_CHECK(EMP_ALLOC(crowd->order[server], (size_t)limit));
     return EMP_OK;
@@ -15,28 +17,38 @@ emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
 void emp_crowd_clear(emp_crowd *crowd)
 {
     emp_free(crowd->member);
+    emp_free(crowd->late);
+    emp_free(crowd->place);
     for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
         emp_free(crowd->order[server]);
     *crowd = (emp_crowd){0};
 }
 
-void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member)
+/* By its place in `late`. */
+static inline const emp_crowd_member *member_at(const emp_crowd *crowd, int32_t place)
 {
-    emp_crowd_member *all = crowd->member;
-    int32_t           at = crowd->count;
+    return &crowd->member[crowd->late[place]];
+}
+
+emp_crowd_member *emp_crowd_add(emp_crowd *crowd, emp_time_ns elsewhere_ns)
+{
+    int32_t at = crowd->count, slot = at;
 
     if (at == crowd->limit) {
-        if (all[at - 1].elsewhere_ns >= member.elsewhere_ns) return;
-        at--;
+        if (member_at(crowd, at - 1)->elsewhere_ns >= elsewhere_ns) return NULL;
+        slot = crowd->late[--at];
     } else {
         crowd->count++;
     }
-    for (; at > 0 && all[at - 1].elsewhere_ns < member.elsewhere_ns; at--)
-        all[at] = all[at - 1];
-    all[at] = member;
+    for (; at > 0 && member_at(crowd, at - 1)->elsewhere_ns < elsewhere_ns; at--)
+        crowd->late[at] = crowd->late[at - 1];
+    crowd->late[at] = slot;
+    crowd->member[slot].elsewhere_ns = elsewhere_ns;
+    return &crowd->member[slot];
 }
 
-/* The latest first; of those released at one time the last member. Members come in late ones first, more or less. */
+/* The latest first; of those released at one time the last in `late`. Members come with the latest first, more or
+ * less. */
 static void sort_by_release(const emp_crowd *crowd, int32_t server)
 {
     const emp_crowd_member *all = crowd->member;
@@ -45,21 +57,27 @@ static void sort_by_release(const emp_crowd *crowd, int32_t server)
     for (int32_t i = 0; i < crowd->count; i++) {
         const emp_time_ns release_ns = all[i].release_ns[server];
         int32_t           at = i;
-        for (; at > 0 && all[order[at - 1]].release_ns[server] <= release_ns; at--)
-            order[at] = order[at - 1];
+        for (; at > 0; at--) {
+            const int32_t     other = order[at - 1];
+            const emp_time_ns later_ns = all[other].release_ns[server];
+            if (later_ns > release_ns) break;
+            if (later_ns == release_ns && crowd->place[other] > crowd->place[i]) break;
+            order[at] = other;
+        }
         order[at] = i;
     }
 }
 
-/* If the first `count` are all here: those released no sooner than one of them take turns
+/* If the first `count` in `late` are all here: those released no sooner than one of them take turns
  * after that, and one is last. */
 static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
 {
     emp_time_ns best_ns = 0, work_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
 
     for (int32_t i = 0; i < crowd->count; i++) {
-        const emp_crowd_member *m = &crowd->member[crowd->order[server][i]];
-        if (crowd->order[server][i] >= count) continue;
+        const int32_t           one = crowd->order[server][i];
+        const emp_crowd_member *m = &crowd->member[one];
+        if (crowd->place[one] >= count) continue;
         work_ns = emp_bound_add(work_ns, m->work_ns[server]);
         tail_ns = emp_time_sooner(tail_ns, m->tail_ns[server]);
         emp_time_ns end_ns =
@@ -73,7 +91,7 @@ static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
 {
     emp_time_ns least_ns = 0;
 
-    for (int32_t server = crowd->first_server; server < EMP_CROWD_SERVERS; server++)
+    for (int32_t server = crowd->first_server; server < crowd->end_server; server++)
         least_ns = emp_time_later(least_ns, serve(crowd, count, server));
     return least_ns;
 }
@@ -88,20 +106,21 @@ emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns)
     emp_time_ns all_ns = 0;
 
     if (crowd->count == 0) return known_ns;
-    for (int32_t server = crowd->first_server; server < EMP_CROWD_SERVERS; server++) {
+    for (int32_t i = 0; i < crowd->count; i++) crowd->place[crowd->late[i]] = i;
+    for (int32_t server = crowd->first_server; server < crowd->end_server; server++) {
         sort_by_release(crowd, server);
         all_ns = emp_time_later(all_ns, serve(crowd, crowd->count, server));
     }
     if (all_ns <= known_ns) return known_ns;
-    if (all_ns < crowd->member[crowd->count - 1].elsewhere_ns) return all_ns;
+    if (all_ns < member_at(crowd, crowd->count - 1)->elsewhere_ns) return all_ns;
     while (here < most) {
         int32_t middle = (here + most + 1) / 2;
-        if (serve_all(crowd, middle) < crowd->member[middle - 1].elsewhere_ns)
+        if (serve_all(crowd, middle) < member_at(crowd, middle - 1)->elsewhere_ns)
             here = middle;
         else
             most = middle - 1;
     }
     const emp_time_ns least_ns =
-        emp_time_later(serve_all(crowd, here), crowd->member[here].elsewhere_ns);
+        emp_time_later(serve_all(crowd, here), member_at(crowd, here)->elsewhere_ns);
     return emp_time_later(known_ns, least_ns);
 }

@@ -20,18 +20,21 @@ typedef struct {
 } emp_crowd_member;
 
 typedef struct {
-    emp_crowd_member *member;                   /**< who is elsewhere for longest first */
-    int32_t          *order[EMP_CROWD_SERVERS]; /**< room to sort in */
+    emp_crowd_member *member; /**< in the order in which they came */
+    int32_t          *late;   /**< members, who is elsewhere for longest first */
+    int32_t          *place;  /**< [member] room for its place in `late` */
+    int32_t          *order[EMP_CROWD_SERVERS]; /**< room for members, the last first */
     int32_t           count, limit;
-    int32_t           first_server; /**< those before it have no work */
+    int32_t           first_server, end_server; /**< others have no work */
 } emp_crowd;
 
-/** \retval EMP_ENOMEM */
+/** For all servers. \retval EMP_ENOMEM */
 emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err);
 void       emp_crowd_clear(emp_crowd *crowd);
 
-/** Beyond the limit those stay that are elsewhere for longest. O(limit). */
-void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member);
+/** Beyond the limit those stay that are elsewhere for longest. O(limit).
+ * \return The new member, of which all but elsewhere_ns is to be set; NULL: it does not stay. */
+emp_crowd_member *emp_crowd_add(emp_crowd *crowd, emp_time_ns elsewhere_ns);
 
 /** The least time in which all are served here or one of them is elsewhere, or \a known_ns if that is later.
  * O(limit^2 + limit log limit). */

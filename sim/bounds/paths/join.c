@@ -15,62 +15,63 @@ typedef struct {
     bool            *is_as_joined; /**< [op] no drain is at it or before it */
 } joiner;
 
-/* When the goal is reached, at least, with the op in a place where it has that head. */
-static emp_time_ns least_from(const emp_near_op *n, int32_t goal, int32_t place,
-                              const emp_bound_head *head)
+/* When each goal is reached, at least, with the op elsewhere. */
+static inline void find_elsewhere(const joiner *j, const emp_near_op *n,
+                                  emp_time_ns elsewhere_ns[EMP_NEAR_GOALS])
 {
-    return emp_time_later(emp_near_plus(n->told_ns[goal][place], head->told_ns),
-                          emp_near_plus(n->done_ns[goal][place], head->done_ns));
-}
+    const emp_bound_head *heads = j->paths->head[n->op];
 
-/* When the goal is reached, at least, with the op elsewhere. */
-static emp_time_ns least_elsewhere(const joiner *j, const emp_near_op *n, int32_t goal)
-{
-    emp_time_ns least_ns = EMP_COST_LIMIT_NS;
-
+    for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
+        elsewhere_ns[goal] = EMP_COST_LIMIT_NS;
     for (int32_t place = EMP_NEAR_OTHER_GPU; place < EMP_NEAR_PLACES; place++) {
-        const emp_bound_head *head = &j->paths->head[n->op][emp_near_kind(place)];
+        const emp_bound_head *head = &heads[emp_near_kind(place)];
         if (!emp_near_may(n, place)) continue;
-        least_ns = emp_time_sooner(least_ns, least_from(n, goal, place, head));
+        for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) {
+            const int32_t     at = emp_near_at(goal, place);
+            const emp_time_ns least_ns =
+                emp_time_later(emp_near_plus(n->told_ns[at], head->told_ns),
+                               emp_near_plus(n->done_ns[at], head->done_ns));
+            elsewhere_ns[goal] = emp_time_sooner(elsewhere_ns[goal], least_ns);
+        }
     }
-    return least_ns;
 }
 
-static emp_crowd_member describe(const joiner *j, const emp_near_op *n, int32_t goal,
-                                 emp_time_ns elsewhere_ns)
+static void describe(const joiner *j, const emp_near_op *n, int32_t goal,
+                     emp_crowd_member *m)
 {
     const emp_bound_op   *o = &j->near.model->op[n->op];
     const emp_bound_head *head = &j->paths->head[n->op][EMP_DEVICE_GPU];
     const emp_time_ns     run_ns = o->run_ns[EMP_DEVICE_GPU];
-    emp_crowd_member      m = {.elsewhere_ns = elsewhere_ns};
+    const int32_t         here = emp_near_at(goal, EMP_NEAR_HERE);
+    const bool            has_thread = j->near.model->has_thread;
 
-    m.release_ns[EMP_CROWD_THREAD] = head->ready_ns;
-    m.work_ns[EMP_CROWD_THREAD] = j->near.model->has_thread ? o->issue_ns : run_ns;
-    m.tail_ns[EMP_CROWD_THREAD] = n->told_ns[goal][EMP_NEAR_HERE];
-    if (!j->near.model->has_thread || goal == EMP_NEAR_READY) return m;
-    m.release_ns[EMP_CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
-    m.work_ns[EMP_CROWD_STREAM] = run_ns;
-    m.tail_ns[EMP_CROWD_STREAM] = emp_time_later(n->done_ns[goal][EMP_NEAR_HERE], 0);
-    return m;
+    m->release_ns[EMP_CROWD_THREAD] = head->ready_ns;
+    m->work_ns[EMP_CROWD_THREAD] = has_thread ? o->issue_ns : run_ns;
+    m->tail_ns[EMP_CROWD_THREAD] = n->told_ns[here];
+    if (j->crowd[goal].end_server <= EMP_CROWD_STREAM) return;
+    m->release_ns[EMP_CROWD_STREAM] = emp_time_later(head->told_ns, head->queued_ns);
+    m->work_ns[EMP_CROWD_STREAM] = run_ns;
+    m->tail_ns[EMP_CROWD_STREAM] = emp_time_later(n->done_ns[here], 0);
 }
 
-/* Adds an op to the crowds. One that holds up only one goal is no later than known for the other, and changes
- * nothing there but what is served if all are here. \return whether it may hold up a goal. */
+/* Adds an op to the crowds of the goals that it may hold up. In any other it would change nothing: the goal is no later
+ * than known if that op is elsewhere. \return whether it may hold up a goal. */
 static bool join_crowds(joiner *j, const emp_near_op *n,
                         emp_time_ns least_ns[EMP_NEAR_GOALS])
 {
     emp_time_ns elsewhere_ns[EMP_NEAR_GOALS];
     bool        is_any_late = false;
 
+    find_elsewhere(j, n, elsewhere_ns);
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) {
-        elsewhere_ns[goal] = least_elsewhere(j, n, goal);
-        is_any_late |= elsewhere_ns[goal] > least_ns[goal];
-    }
-    for (int32_t goal = 0; is_any_late && goal < EMP_NEAR_GOALS; goal++) {
-        if (emp_near_may(n, EMP_NEAR_HERE))
-            emp_crowd_add(&j->crowd[goal], describe(j, n, goal, elsewhere_ns[goal]));
-        else
-            least_ns[goal] = emp_time_later(least_ns[goal], elsewhere_ns[goal]);
+        if (elsewhere_ns[goal] <= least_ns[goal]) continue;
+        is_any_late = true;
+        if (!emp_near_may(n, EMP_NEAR_HERE)) {
+            least_ns[goal] = elsewhere_ns[goal];
+            continue;
+        }
+        emp_crowd_member *m = emp_crowd_add(&j->crowd[goal], elsewhere_ns[goal]);
+        if (m != NULL) describe(j, n, goal, m);
     }
     return is_any_late;
 }
@@ -138,6 +139,8 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
     EMP_CHECK(EMP_ALLOC(j->is_as_joined, (size_t)model->problem->graph->op_count));
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
         EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
+    j->crowd[EMP_NEAR_READY].end_server = EMP_CROWD_STREAM;
+    if (!model->has_thread) j->crowd[EMP_NEAR_START].end_server = EMP_CROWD_STREAM;
     return EMP_OK;
 }
 

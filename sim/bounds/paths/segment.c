@@ -13,7 +13,7 @@ enum { HERE = EMP_NEAR_HERE, OTHER_GPU = EMP_NEAR_OTHER_GPU, PLACES = EMP_NEAR_P
 
 static const int32_t gpu = EMP_DEVICE_GPU;
 
-/* Heads of one op, from when the first op of a segment is done. */
+/* Heads of one op, from when the first op of a segment is done, in each place at lane_of(). */
 typedef struct {
     emp_near_times queued_ns, told_ns, done_ns;
 } heads;
@@ -37,11 +37,10 @@ typedef struct {
     int32_t goal, server; /**< what the segment ends with, and what takes turns */
 } walker;
 
-/* Where a segment begins: the op, where it is, and from when heads are counted. */
+/* Where the first op of a segment is, and from when heads are counted. */
 typedef struct {
-    emp_op_id from;
-    int32_t   place;
-    bool is_absolute; /**< from the start of the step, else from when the op is done */
+    int32_t place;
+    bool    is_absolute; /**< from the start of the step, else from when the op is done */
     emp_time_ns begin_ns;
 } outset;
 
@@ -72,7 +71,7 @@ static emp_op_id last_before(const walker *w, emp_op_id op)
 
     for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, op); edge < end;
          edge++) {
-        if (w->near.slot_of[edge->from] < 0) continue;
+        if (emp_near_slot(&w->near, edge->from) < 0) continue;
         if (!emp_bound_is_on_gpu(w->model, edge->from)) continue;
         if (last < 0 ||
             w->paths->head[edge->from][gpu].done_ns > w->paths->head[last][gpu].done_ns)
@@ -96,7 +95,7 @@ static void walk_back(walker *w, emp_op_id to)
         w->since[slot] = w->walk_count;
         for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, op); edge < end;
              edge++) {
-            const int32_t from = w->near.slot_of[edge->from];
+            const int32_t from = emp_near_slot(&w->near, edge->from);
             if (from >= 0 && w->leads[from] < w->since[slot])
                 w->since[slot] = w->leads[from];
         }
@@ -112,102 +111,145 @@ static bool is_between(const walker *w, int32_t slot)
     return w->since[slot] <= w->step;
 }
 
-/* Whether the edge comes from where the segment begins or from what is between. */
-static bool is_within(const walker *w, const emp_bound_edge *edge)
+/* Whether an op is where the segment begins or between. */
+static bool is_within(const walker *w, emp_op_id op)
 {
-    const int32_t slot = w->near.slot_of[edge->from];
+    const int32_t slot = emp_near_slot(&w->near, op);
 
-    return edge->from == w->walk[w->step] || (slot >= 0 && is_between(w, slot));
+    return op == w->walk[w->step] || (slot >= 0 && is_between(w, slot));
 }
 
 /* ---- heads from where the segment begins ---- */
 
-/* The least times of an edge, over the places of its maker, for each place of its reader. */
+/* Where the first op of a segment may be, which leaves lanes of vectors for two places. */
+enum { FIRST_PLACES = 2 };
+_Static_assert((int)EMP_NEAR_ALL == FIRST_PLACES * EMP_NEAR_LANES, "lanes of heads");
+
+/* Of an op in a place, with the first op in another. */
+static inline int32_t lane_of(int32_t first_place, int32_t place)
+{
+    return EMP_NEAR_LANES * first_place + place;
+}
+
+/* The least times of an edge, over the places of its maker, for each place of the first op and of the reader. */
 typedef struct {
     emp_near_times ready_ns, start_ns;
 } arrival;
 
-/* The maker is in one place, where it is told and done at these times. */
-static inline void arrive(const emp_near_delays *d, emp_time_ns told_ns,
-                          emp_time_ns done_ns, emp_time_ns issue_ns, arrival *least)
+/* Times of a maker in one place, for each lane of its reader; where it may not be, later than all others. */
+typedef struct {
+    emp_near_times told_ns, done_ns;
+} making;
+
+static inline void make_in(const walker *w, int32_t slot, int32_t place, making *all)
 {
-#pragma omp simd
-    for (int32_t to = 0; to < EMP_NEAR_LANES; to++) {
-        const emp_time_ns ready_ns =
-            emp_time_later(told_ns + d->told_ns[to], done_ns + d->done_ns[to]);
-        const emp_time_ns start_ns =
-            emp_time_later(ready_ns + issue_ns, done_ns + d->order_ns[to]);
-        least->ready_ns[to] = emp_time_sooner(least->ready_ns[to], ready_ns);
-        least->start_ns[to] = emp_time_sooner(least->start_ns[to], start_ns);
+    const heads      *h = &w->after[slot];
+    const bool        may = emp_near_may(&w->near.near[slot], place);
+    const emp_time_ns far_ns = 2 * EMP_BOUND_FAR;
+
+    for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
+        const int32_t from = lane_of(i / EMP_NEAR_LANES, place);
+        all->told_ns[i] = may ? h->told_ns[from] : far_ns;
+        all->done_ns[i] = may ? h->done_ns[from] : far_ns;
     }
 }
 
-static inline void wait_for(const walker *w, const emp_bound_edge *edge, const outset *o,
-                            emp_time_ns *ready_ns, emp_time_ns *start_ns)
+/* The first op, which is done at 0, is in another place for each half of the lanes. */
+static inline void make_first(const walker *w, int32_t place, making *all)
 {
-    const emp_near_delays *d = w->near.way[edge->delays->number].from;
-    const emp_time_ns      issue_ns = w->model->op[edge->to].issue_ns;
-    const int32_t          slot = w->near.slot_of[edge->from];
-    arrival                least;
+    const emp_time_ns told_ns = w->model->has_thread ? UNKNOWN_NS : 0;
+    const emp_time_ns far_ns = 2 * EMP_BOUND_FAR;
 
-    for (int32_t to = 0; to < EMP_NEAR_LANES; to++)
-        least.ready_ns[to] = least.start_ns[to] = EMP_COST_LIMIT_NS;
-    if (edge->from == o->from) {
-        arrive(&d[o->place], w->model->has_thread ? UNKNOWN_NS : 0, 0, issue_ns, &least);
-    } else {
-        const heads *h = &w->after[slot];
-        for (int32_t place = 0; place < PLACES; place++)
-            if (emp_near_may(&w->near.near[slot], place))
-                arrive(&d[place], h->told_ns[place], h->done_ns[place], issue_ns, &least);
-    }
-#pragma omp simd
-    for (int32_t to = 0; to < EMP_NEAR_LANES; to++) {
-        ready_ns[to] = emp_time_later(ready_ns[to], least.ready_ns[to]);
-        start_ns[to] = emp_time_later(start_ns[to], least.start_ns[to]);
+    for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
+        const bool is_there = i / EMP_NEAR_LANES == place;
+        all->told_ns[i] = is_there ? told_ns : far_ns;
+        all->done_ns[i] = is_there ? 0 : far_ns;
     }
 }
+
+static inline void wait_for(const walker *w, const emp_near_edge *edge,
+                            emp_time_ns issue_ns, arrival *all)
+{
+    const emp_near_delays *d = w->near.way[edge->way].from;
+    const bool             is_first = edge->from == w->walk[w->step];
+    const int32_t          slot = emp_near_slot(&w->near, edge->from);
+    making                 maker[PLACES];
+
+    for (int32_t place = 0; place < PLACES; place++)
+        is_first ? make_first(w, place, &maker[place])
+                 : make_in(w, slot, place, &maker[place]);
+#pragma omp simd
+    for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
+        emp_time_ns least_ready_ns = EMP_COST_LIMIT_NS;
+        emp_time_ns least_start_ns = EMP_COST_LIMIT_NS;
+        for (int32_t place = 0; place < PLACES; place++) {
+            const emp_time_ns told_ns = maker[place].told_ns[i];
+            const emp_time_ns done_ns = maker[place].done_ns[i];
+            const emp_time_ns ready_ns = emp_time_later(told_ns + d[place].told_ns[i],
+                                                        done_ns + d[place].done_ns[i]);
+            const emp_time_ns start_ns =
+                emp_time_later(ready_ns + issue_ns, done_ns + d[place].order_ns[i]);
+            least_ready_ns = emp_time_sooner(least_ready_ns, ready_ns);
+            least_start_ns = emp_time_sooner(least_start_ns, start_ns);
+        }
+        all->ready_ns[i] = emp_time_later(all->ready_ns[i], least_ready_ns);
+        all->start_ns[i] = emp_time_later(all->start_ns[i], least_start_ns);
+    }
+}
+
+/* Of an op on the GPU of the first op. */
+static const emp_near_times behind_first_ns = {0,          UNKNOWN_NS, UNKNOWN_NS,
+                                               UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS,
+                                               UNKNOWN_NS, UNKNOWN_NS};
+_Static_assert(HERE == 0, "the first lane");
 
 /* From when an op is ready, and its kernels may start, to its heads in each place. A dependent op is issued later, so
  * on one stream its kernels come later. */
-static inline void finish_heads(const walker *w, const emp_bound_op *op, const outset *o,
-                                const emp_time_ns *ready_ns, const emp_time_ns *start_ns,
-                                heads *h)
+static inline void finish_heads(const walker *w, const emp_bound_op *op,
+                                const arrival *all, heads *h)
 {
-    for (int32_t place = 0; place < PLACES; place++) {
-        const emp_time_ns run_ns = op->run_ns[emp_near_kind(place)];
-        emp_time_ns       queued_ns = ready_ns[place];
-        h->told_ns[place] = emp_bound_add(ready_ns[place], run_ns);
-        if (emp_near_has_stream(&w->near, place)) {
-            queued_ns = start_ns[place];
-            if (place == HERE && o->place == HERE)
-                queued_ns = emp_time_later(queued_ns, 0);
-            h->told_ns[place] = emp_bound_add(ready_ns[place], op->issue_ns);
-            queued_ns = emp_time_later(queued_ns, h->told_ns[place]);
-        }
-        h->queued_ns[place] = queued_ns;
-        h->done_ns[place] = emp_bound_add(queued_ns, run_ns);
+    const emp_time_ns cpu_ns = op->run_ns[EMP_DEVICE_CPU];
+    const emp_time_ns gpu_ns = op->run_ns[EMP_DEVICE_GPU];
+    const emp_time_ns issue_ns = w->model->has_thread ? op->issue_ns : gpu_ns;
+    const emp_time_ns has_thread = w->model->has_thread ? -1 : 0;
+
+#pragma omp simd
+    for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
+        const emp_time_ns is_cpu = emp_near_on_cpu[i];
+        const emp_time_ns run_ns = (cpu_ns & is_cpu) | (gpu_ns & ~is_cpu);
+        const emp_time_ns first_ns = (cpu_ns & is_cpu) | (issue_ns & ~is_cpu);
+        const emp_time_ns ready_ns = all->ready_ns[i];
+        const emp_time_ns told_ns = emp_bound_add(ready_ns, first_ns);
+        const emp_time_ns stream_ns =
+            emp_time_later(emp_time_later(all->start_ns[i], behind_first_ns[i]), told_ns);
+        const emp_time_ns is_stream = has_thread & ~is_cpu;
+        const emp_time_ns queued_ns = (stream_ns & is_stream) | (ready_ns & ~is_stream);
+        h->told_ns[i] = told_ns;
+        h->queued_ns[i] = queued_ns;
+        h->done_ns[i] = emp_bound_add(queued_ns, run_ns);
     }
 }
 
 /* The heads of an op of the segment; those before it have theirs. Places where it may not be get heads that mean
  * nothing. */
-EMP_CLONES static void find_heads_of(walker *w, int32_t slot, const outset *o)
+EMP_CLONES static void find_heads_of(walker *w, int32_t slot)
 {
-    const emp_op_id       op = w->near.near[slot].op;
-    const emp_bound_edge *end = emp_bound_first_edge(w->model, op + 1);
-    emp_near_times        ready_ns = {UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS};
-    emp_near_times        start_ns = {UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS};
+    const emp_op_id      op = w->near.near[slot].op;
+    const emp_near_edge *end = emp_near_first_edge(&w->near, op + 1);
+    arrival              all;
 
-    for (const emp_bound_edge *edge = emp_bound_first_edge(w->model, op); edge < end;
+    for (int32_t i = 0; i < EMP_NEAR_ALL; i++)
+        all.ready_ns[i] = all.start_ns[i] = UNKNOWN_NS;
+    for (const emp_near_edge *edge = emp_near_first_edge(&w->near, op); edge < end;
          edge++)
-        if (is_within(w, edge)) wait_for(w, edge, o, ready_ns, start_ns);
-    finish_heads(w, &w->model->op[op], o, ready_ns, start_ns, &w->after[slot]);
+        if (is_within(w, edge->from)) wait_for(w, edge, w->model->op[op].issue_ns, &all);
+    finish_heads(w, &w->model->op[op], &all, &w->after[slot]);
 }
 
-static void find_heads(walker *w, const outset *o)
+static void find_heads(walker *w)
 {
     for (int32_t i = w->count - 1; i >= 0; i--)
-        if (is_between(w, w->visit[i])) find_heads_of(w, w->visit[i], o);
+        if (is_between(w, w->visit[i])) find_heads_of(w, w->visit[i]);
 }
 
 /* ---- how long it takes ---- */
@@ -217,9 +259,10 @@ static emp_bound_head head_at(const walker *w, int32_t slot, const outset *o,
 {
     const heads    *h = &w->after[slot];
     const emp_op_id op = w->near.near[slot].op;
-    emp_bound_head  head = {.queued_ns = emp_bound_add(o->begin_ns, h->queued_ns[place]),
-                            .told_ns = emp_bound_add(o->begin_ns, h->told_ns[place]),
-                            .done_ns = emp_bound_add(o->begin_ns, h->done_ns[place])};
+    const int32_t   lane = lane_of(o->place, place);
+    emp_bound_head  head = {.queued_ns = emp_bound_add(o->begin_ns, h->queued_ns[lane]),
+                            .told_ns = emp_bound_add(o->begin_ns, h->told_ns[lane]),
+                            .done_ns = emp_bound_add(o->begin_ns, h->done_ns[lane])};
 
     if (!o->is_absolute) return head;
     const emp_bound_head *known = &w->paths->head[op][emp_near_kind(place)];
@@ -243,8 +286,9 @@ static emp_time_ns least_elsewhere(const walker *w, int32_t slot, const outset *
         const emp_bound_head head = head_at(w, slot, o, place);
         least_ns = emp_time_sooner(
             least_ns,
-            emp_time_later(emp_near_plus(n->told_ns[w->goal][place], head.told_ns),
-                           emp_near_plus(n->done_ns[w->goal][place], head.done_ns)));
+            emp_time_later(
+                emp_near_plus(n->told_ns[emp_near_at(w->goal, place)], head.told_ns),
+                emp_near_plus(n->done_ns[emp_near_at(w->goal, place)], head.done_ns)));
     }
     return least_ns;
 }
@@ -254,7 +298,7 @@ static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns he
                   shared_work *all)
 {
     const emp_near_op *n = &w->near.near[slot];
-    const emp_time_ns  away_tail_ns = n->done_ns[w->goal][OTHER_GPU];
+    const emp_time_ns  away_tail_ns = n->done_ns[emp_near_at(w->goal, OTHER_GPU)];
 
     if (n->places != (1u << HERE | 1u << OTHER_GPU) || away_tail_ns < 0) return;
     const emp_time_ns away_ns = head_at(w, slot, o, OTHER_GPU).queued_ns;
@@ -262,8 +306,8 @@ static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns he
     all->work_ns = emp_bound_add(all->work_ns, w->model->op[n->op].run_ns[gpu]);
     all->release_ns[0] = emp_time_sooner(all->release_ns[0], here_ns);
     all->release_ns[1] = emp_time_sooner(all->release_ns[1], away_ns);
-    all->tail_ns[0] =
-        emp_time_sooner(all->tail_ns[0], emp_time_later(n->done_ns[w->goal][HERE], 0));
+    all->tail_ns[0] = emp_time_sooner(
+        all->tail_ns[0], emp_time_later(n->done_ns[emp_near_at(w->goal, HERE)], 0));
     all->tail_ns[1] = emp_time_sooner(all->tail_ns[1], away_tail_ns);
 }
 
@@ -282,6 +326,15 @@ static emp_time_ns least_shared(const walker *w, const shared_work *all)
     return (alone_ns + others * away_ns) / (others + 1);
 }
 
+/* With the op on the GPU of the op that waits. */
+static void take_turn(const walker *w, const emp_near_op *n, emp_time_ns here_ns,
+                      emp_crowd_member *m)
+{
+    m->release_ns[w->server] = here_ns;
+    m->work_ns[w->server] = w->model->op[n->op].run_ns[gpu];
+    m->tail_ns[w->server] = emp_time_later(n->done_ns[emp_near_at(w->goal, HERE)], 0);
+}
+
 /* When the op that waits starts, at least, or \a known_ns if that is later. */
 static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
 {
@@ -293,14 +346,11 @@ static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
         const int32_t      slot = w->visit[i];
         const emp_near_op *n = &w->near.near[slot];
         const emp_time_ns  run_ns = w->model->op[n->op].run_ns[gpu];
-        emp_crowd_member   m = {0};
         if (!is_between(w, slot) || run_ns == 0 || !emp_near_may(n, HERE)) continue;
-        m.elsewhere_ns = least_elsewhere(w, slot, o);
-        m.release_ns[w->server] = head_at(w, slot, o, HERE).queued_ns;
-        m.work_ns[w->server] = run_ns;
-        m.tail_ns[w->server] = emp_time_later(n->done_ns[w->goal][HERE], 0);
-        emp_crowd_add(&w->crowd, m);
-        share(w, slot, o, m.release_ns[w->server], &all);
+        const emp_time_ns here_ns = head_at(w, slot, o, HERE).queued_ns;
+        emp_crowd_member *m = emp_crowd_add(&w->crowd, least_elsewhere(w, slot, o));
+        if (m != NULL) take_turn(w, n, here_ns, m);
+        share(w, slot, o, here_ns, &all);
     }
     known_ns = emp_time_later(known_ns, least_shared(w, &all));
     return emp_crowd_least(&w->crowd, known_ns);
@@ -313,9 +363,9 @@ static emp_time_ns measure(walker *w, emp_op_id from, emp_time_ns *absolute_ns)
     const int32_t     places = w->model->count[gpu] > 1 ? 2 : 1;
     emp_time_ns       least_ns = EMP_COST_LIMIT_NS, least_absolute_ns = EMP_COST_LIMIT_NS;
 
+    find_heads(w);
     for (int32_t place = HERE; place < places; place++) {
-        outset o = {.from = from, .place = place};
-        find_heads(w, &o);
+        outset o = {.place = place};
         least_ns = emp_time_sooner(least_ns, least_end(w, &o, 0));
         if (least_absolute_ns <= *absolute_ns) continue;
         o.is_absolute = true;
@@ -379,6 +429,7 @@ static emp_status walker_init(walker *w, emp_bound_model *model, emp_bound_paths
     EMP_CHECK(emp_near_init(&w->near, model, near, err));
     EMP_CHECK(emp_crowd_init(&w->crowd, near, err));
     w->crowd.first_server = w->server;
+    w->crowd.end_server = w->server + 1;
     EMP_CHECK(EMP_ALLOC(w->visit, (size_t)near));
     EMP_CHECK(EMP_ALLOC(w->walk, (size_t)near));
     EMP_CHECK(EMP_ALLOC(w->since, (size_t)near));
