@@ -90,8 +90,7 @@ Test(strmap, adds_what_is_new_and_forgets_all)
         for (int i = 0; i < 2 * count; i++) {
             snprintf(names[i % count], sizeof names[0], "n%d", i % count);
             const char *name = names[i % count];
-            cr_assert_eq(emp_strmap_add(&map, name, strlen(name), i, &there, NULL),
-                         EMP_OK);
+            ASSERT_OK(emp_strmap_add(&map, name, strlen(name), i, &there, NULL));
             cr_assert_eq(there, i < count ? -1 : i - count);
         }
         cr_expect_eq(map.count, (size_t)count);

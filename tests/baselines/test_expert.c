@@ -163,3 +163,18 @@ Test(expert, needs_a_gpu)
         emp_method_create(&state, &emp_method_expert, fixture_problem(f), &params, &why),
         EMP_EUNSUPPORTED, "test0");
 }
+
+Test(expert, survives_every_allocation_failure)
+{
+    const emp_method_params params = {0};
+    fixture                *f = create_unknown_model(8, 1 << 30);
+    const emp_problem      *problem = fixture_problem(f);
+    void                   *state = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_method_create(&state, &emp_method_expert, problem, &params, NULL),
+        cr_assert_null(state));
+    emp_method_destroy(&emp_method_expert, state);
+    fixture_destroy(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

@@ -346,9 +346,7 @@ Test(json, a_long_list_is_visited_and_only_its_first_member_stays)
     for (int is_root = 0; is_root < 2; is_root++) {
         OWN(emp_json_clear) emp_json_document d = {0};
         visits                                v = {0};
-        emp_error                             err = {0};
-        cr_assert_eq(visit(&d, &v, is_root ? members : text, &err), EMP_OK, "%s",
-                     err.msg);
+        ASSERT_OK(visit(&d, &v, is_root ? members : text, &err));
         cr_expect_str_eq(v.seen, "a,b,c,");
         const emp_json *list = is_root ? d.root : emp_json_get(d.root, "list");
         const emp_json *first = emp_json_first(list);

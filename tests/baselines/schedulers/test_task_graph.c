@@ -183,3 +183,19 @@ Test(task_graph, any_graph_is_fused_without_cycles_and_to_the_end)
     }
     cr_expect_gt(fused, 1000);
 }
+
+Test(task_graph, every_failed_allocation_is_reported)
+{
+    fixture           *f = create_random(3);
+    const emp_problem *problem = fixture_problem(f);
+    emp_task_graph    *t = NULL;
+
+    for (int units = EMP_TASKS_OPS; units <= EMP_TASKS_FUSED; units++) {
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_task_graph_create(&t, problem, (emp_task_units)units, NULL),
+            cr_assert_null(t));
+        emp_task_graph_destroy(t);
+        t = NULL;
+    }
+    fixture_destroy(f);
+}

@@ -19,13 +19,12 @@ static size_t             bytes;
 
 static void create_task(const char *source, const char *machine)
 {
-    emp_error err = {0};
 
     task_create(&t, source, machine, "tf-r1.3");
     bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
     for (int k = 0; k < SAMPLES; k++)
         candidate[k].device_of_op = EMP_NEW_ARRAY(emp_device_id, bytes);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
 }
 
 static void create_small(void) { create_task("rnnlm:layers=1,steps=3", "k40x2"); }
@@ -49,11 +48,9 @@ static void *create(const char *options, const emp_weights *weights)
 {
     const emp_method_params params = {
         .seed = 3, .threads = 1, .options = options, .weights = weights};
-    emp_error err = {0};
-    void     *state = NULL;
+    void *state = NULL;
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_dyna, t.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_method_create(&state, &emp_method_dyna, t.problem, &params, &err));
     return state;
 }
 
@@ -208,12 +205,10 @@ Test(dyna, the_policy_learns_what_the_surrogate_estimates)
 Test(dyna, weights_serve_another_graph)
 {
     OWN(emp_weights_clear) emp_weights weights = {0};
-    emp_error                          err = {0};
     void                              *state = create(SMALL, NULL);
 
     for (int i = 0; i < 10; i++) step(state);
-    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_dyna, state, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_method_take_weights(&weights, &emp_method_dyna, state, &err));
     emp_method_destroy(&emp_method_dyna, state);
     destroy_task();
     create_task("nmt:layers=1,steps=2", "k40x4");

@@ -20,13 +20,10 @@ static void create(void)
                                       .coarsest = 3,
                                       .finest = 24,
                                       .near = 0.5};
-    emp_error              err = {0};
 
     task_create(&t, "rnnlm:layers=1,steps=3", "k40x2", "tf-r1.3");
-    cr_assert_eq(emp_moves_init(&moves, t.problem, &options, 1, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_proposer_init(&p, t.problem, &moves, HIDDEN, 1, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_moves_init(&moves, t.problem, &options, 1, &err));
+    ASSERT_OK(emp_proposer_init(&p, t.problem, &moves, HIDDEN, 1, &err));
     emp_rng_init(&rng, 5, 0, 0);
 }
 

@@ -403,3 +403,12 @@ Test(node_graph, without_a_choice_there_is_no_node)
     MUST_FAIL(emp_node_graph_create(&n, t.problem, 0, &why), EMP_EINVAL, "none of 1 ops");
     cr_expect_null(n);
 }
+
+Test(node_graph, survives_every_allocation_failure)
+{
+    OWN_NODES n = NULL;
+    OWN_TASK  t;
+
+    hand_graph_layers(&t, 2);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_node_graph_create(&n, t.problem, 3, NULL), );
+}

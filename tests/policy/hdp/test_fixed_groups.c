@@ -64,9 +64,8 @@ Test(fixed_groups, of_rules_may_stay_unjoined)
     int32_t                *all = NULL, *joined = NULL, count = 0, few = 3;
     static bool             is_used[4096];
 
-    cr_assert_eq(emp_fixed_groups_create(&all, EMP_GROUPING_COLOCATION, problem, ops,
-                                         &count, 2.0, &params, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_fixed_groups_create(&all, EMP_GROUPING_COLOCATION, problem, ops, &count,
+                                      2.0, &params, NULL));
     cr_assert(count > few && count <= 4096, "%d groups", count);
     for (int32_t r = 0; r < ops->row_count; r++) {
         cr_assert(all[r] >= 0 && all[r] < count);
@@ -74,9 +73,8 @@ Test(fixed_groups, of_rules_may_stay_unjoined)
         is_used[all[r]] = true;
     }
     for (int32_t g = 0; g < count; g++) cr_expect(is_used[g], "nothing in group %d", g);
-    cr_assert_eq(emp_fixed_groups_create(&joined, EMP_GROUPING_COLOCATION, problem, ops,
-                                         &few, 2.0, &params, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_fixed_groups_create(&joined, EMP_GROUPING_COLOCATION, problem, ops,
+                                      &few, 2.0, &params, NULL));
     cr_expect_eq(few, 3);
     for (int32_t r = 0; r < ops->row_count; r++)
         for (int32_t s = 0; s < r; s++)

@@ -432,3 +432,13 @@ Test(colocation_groups, each_rule_can_be_left_out)
         cr_expect_lt(count_by(rules[i]), none);
     }
 }
+
+Test(colocation_groups, survive_every_allocation_failure)
+{
+    int32_t count, groups[64];
+
+    hand_graph_comb(&t, 3);
+    cr_assert_leq(t.graph->class_count, 64);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_colocation_groups(groups, &count, t.problem, NULL), );
+}

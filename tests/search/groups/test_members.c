@@ -143,3 +143,18 @@ Test(class_groups, by_cuts_keep_to_their_number)
         emp_members_clear(&ops);
     }
 }
+
+Test(class_groups, survive_every_allocation_failure)
+{
+    const emp_class_groups_params params = {
+        .kind = EMP_CLASS_GROUPS_METIS, .count = 4, .imbalance = 1.1, .seed = 1};
+    uint64_t                           hash = 0;
+    OWN(emp_members_clear) emp_members ops = {0};
+    emp_clusters                      *c = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_class_groups_ops(&ops, &hash, p, &params, NULL),
+                                      emp_members_clear(&ops));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL), cr_assert_null(c));
+    emp_clusters_destroy(c);
+}

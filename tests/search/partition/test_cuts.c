@@ -172,6 +172,17 @@ Test(metis, and_scotch_depend_on_their_seed_alone)
     cr_expect_arr_eq(once, again, sizeof once);
 }
 
+Test(metis, survives_every_allocation_failure)
+{
+    int32_t             part[VERTICES], memory[VERTICES] = {1};
+    const emp_metis_cut cut = {
+        .share = equal_shares, .memory = memory, .memory_share = equal_shares};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_metis_parts(graph, 2, &cut, 1, part, NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_metis_kway(graph, 2, 1.1, 1, NULL, part, NULL), );
+}
+
 Test(scotch, maps_where_brute_force_does)
 {
     int32_t part[VERTICES];
@@ -213,4 +224,17 @@ Test(scotch, fixes_what_only_runs_on_the_cpu)
     ASSERT_OK(emp_partition_target_init(&target, f->machine, true, "test", &err));
     ASSERT_OK(emp_scotch_map(graph, &target, &options, 1, NULL, part, &err));
     cr_expect(part[3] == 0 && part[8] == 0);
+}
+
+Test(scotch, survives_every_allocation_failure)
+{
+    const emp_scotch_options options = {.imbalance = 0.05};
+    emp_partition_graph     *other = NULL;
+    int32_t                  part[VERTICES];
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_partition_graph_create(&other, f->problem, true, NULL), );
+    emp_partition_graph_destroy(other);
 }

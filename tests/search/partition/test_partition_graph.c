@@ -242,6 +242,17 @@ Test(balance, counts_cut_traffic_and_the_fullest_device)
     cr_expect_float_eq(score.cut_frac, 11.0 / 42, 1e-12);
 }
 
+Test(balance, survives_every_allocation_failure)
+{
+    emp_balance        balance;
+    const emp_problem *problem;
+
+    fixture_clique(f, 4, 100);
+    problem = fixture_problem(f);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_balance_init(&balance, problem, NULL), );
+    emp_balance_clear(&balance);
+}
+
 Test(balance, a_class_is_where_its_leader_is)
 {
     emp_op_id a = fixture_op(f, NULL, 5), read = fixture_op(f, NULL, 5);

@@ -48,9 +48,8 @@ static double product_s(emp_format format)
     double   seconds = 0.0;
     emp_form form;
 
-    cr_assert_eq(emp_product_time(&seconds, &form, &h100.device,
-                                  &(emp_product){format, 512, 256, 1024, 1.0}, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_product_time(&seconds, &form, &h100.device,
+                               &(emp_product){format, 512, 256, 1024, 1.0}, NULL));
     return seconds;
 }
 

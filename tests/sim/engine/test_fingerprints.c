@@ -79,8 +79,7 @@ static emp_sim_result simulate(const fingerprint_case *c, const emp_graph *step)
     cr_assert_not_null(device);
     cr_assert_eq(emp_machine_load(&machine, c->machine, NULL), EMP_OK);
     cr_assert_eq(emp_runtime_init(&runtime, c->runtime, NULL), EMP_OK);
-    cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, c->spec, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_problem_create(&problem, step, machine, &runtime, c->spec, NULL));
     cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
     place(problem, c->placement, device);
     cr_assert_eq(emp_sim_run_traced(sim, device, NULL, &result, NULL), EMP_OK);

@@ -251,10 +251,9 @@ Test(times, of_a_team_are_those_of_one)
         results[i] = &result[i];
     }
     cr_assert_eq(emp_sim_team_create(&team, t.problem, 3, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_team_run_batch(
-                     team, &(emp_sim_team_batch){.decision = decision, .times = times},
-                     COUNT, results, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_sim_team_run_batch(
+        team, &(emp_sim_team_batch){.decision = decision, .times = times}, COUNT, results,
+        NULL));
     OWN_SIM sim = task_sim(&t);
     for (int32_t i = 0; i < COUNT; i++) {
         create_times(&one, ops);

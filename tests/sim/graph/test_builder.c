@@ -58,9 +58,8 @@ Test(builder, declared_ops_are_inferred_in_order_and_merged_with_the_file)
     emp_op_attrs       attrs = {
               .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(3, -1)};
 
-    cr_assert_eq(
-        emp_graph_builder_declare(b, "yy", 1, "ReluX", 4, &none, from_file, 1, &y, NULL),
-        EMP_OK);
+    ASSERT_OK(
+        emp_graph_builder_declare(b, "yy", 1, "ReluX", 4, &none, from_file, 1, &y, NULL));
     emp_op_id z = declare(b, "z", "Relu", &none);
     emp_op_id x = declare(b, "x", "Placeholder", &attrs);
     connect(b, x, 0, y);
@@ -360,6 +359,34 @@ Test(builder, a_graph_states_all_costs_or_none, .fini = expect_all_freed)
     emp_graph_builder_destroy(b);
 }
 
+static emp_status build_stated(emp_graph **g)
+{
+    const emp_stated_op stated = {.cost.colocation = 1};
+    emp_status          st = EMP_OK;
+    emp_error          *err = NULL;
+    emp_graph_builder  *b = NULL;
+    emp_op_id           x, y;
+
+    *g = NULL;
+    EMP_TRY(emp_graph_builder_create(&b, err));
+    EMP_TRY(emp_graph_builder_state(b, "x", "Op", &stated, &x, err));
+    EMP_TRY(emp_graph_builder_state(b, "y", "Op", &stated, &y, err));
+    EMP_TRY(emp_graph_builder_connect(b, (emp_port){x, 0}, y, err));
+    EMP_TRY(emp_graph_builder_finish(b, g, err));
+
+cleanup:
+    emp_graph_builder_destroy(b);
+    return st;
+}
+
+Test(builder, stated_ops_survive_every_allocation_failure, .fini = expect_all_freed)
+{
+    emp_graph *g;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(build_stated(&g), emp_graph_destroy(g));
+    emp_graph_destroy(g);
+}
+
 /* ---- collectives ---- */
 
 static emp_op_id declare_sized(emp_graph_builder *b, const char *name, const char *type,
@@ -369,9 +396,8 @@ static emp_op_id declare_sized(emp_graph_builder *b, const char *name, const cha
         .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(elements)};
     emp_op_id op = -1;
 
-    cr_assert_eq(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type),
-                                           &attrs, &attrs.shape, 1, &op, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type), &attrs,
+                                        &attrs.shape, 1, &op, NULL));
     emp_graph_builder_set_target(b, op);
     return op;
 }

@@ -244,9 +244,8 @@ Test(graph, prune_keeps_the_ancestors_of_targets)
 
     kit_op(b, "dead end", "Exp", NULL, 1, x);
     kit_op(b, "dead", "Neg", NULL, 1, unused);
-    cr_assert_eq(emp_graph_builder_add(b, "y", "Relu", &(emp_op_attrs){0}, &x, 1,
-                                       &gate.op, 1, &y, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_graph_builder_add(b, "y", "Relu", &(emp_op_attrs){0}, &x, 1, &gate.op,
+                                    1, &y, NULL));
     emp_graph_builder_set_target(b, y);
     emp_graph *whole = kit_finish(b);
 

@@ -26,10 +26,8 @@ static emp_graph *random_graph(emp_rng *rng)
         const char *type = types[emp_rng_below(rng, 8)];
         char        name[16];
         int         length = snprintf(name, sizeof name, "op%d", i);
-        cr_assert_eq(emp_graph_builder_declare(b, name, (size_t)length, type,
-                                               strlen(type), &attrs, NULL, 0, &id[i],
-                                               NULL),
-                     EMP_OK);
+        ASSERT_OK(emp_graph_builder_declare(b, name, (size_t)length, type, strlen(type),
+                                            &attrs, NULL, 0, &id[i], NULL));
     }
     for (int32_t i = ops - 1; i > 0; i--) { /* the hidden order */
         int32_t   k = (int32_t)emp_rng_below(rng, (uint32_t)i + 1);
@@ -45,8 +43,7 @@ static emp_graph *random_graph(emp_rng *rng)
             emp_op_id from = id[emp_rng_below(rng, (uint32_t)i)];
             if (strcmp(emp_graph_builder_type(b, from), "NoOp") == 0) continue;
             if (strcmp(emp_graph_builder_type(b, from), "ConcatOffset") == 0) continue;
-            cr_assert_eq(emp_graph_builder_connect(b, (emp_port){from, 0}, id[i], NULL),
-                         EMP_OK);
+            ASSERT_OK(emp_graph_builder_connect(b, (emp_port){from, 0}, id[i], NULL));
             done++;
         }
         /* An op that found too few producers becomes harmless by reading a fresh
@@ -55,16 +52,13 @@ static emp_graph *random_graph(emp_rng *rng)
             emp_op_id fresh;
             char      name[24];
             int       length = snprintf(name, sizeof name, "fresh%d_%d", i, e);
-            cr_assert_eq(emp_graph_builder_declare(b, name, (size_t)length, "Const", 5,
-                                                   &attrs, NULL, 0, &fresh, NULL),
-                         EMP_OK);
-            cr_assert_eq(emp_graph_builder_connect(b, (emp_port){fresh, 0}, id[i], NULL),
-                         EMP_OK);
+            ASSERT_OK(emp_graph_builder_declare(b, name, (size_t)length, "Const", 5,
+                                                &attrs, NULL, 0, &fresh, NULL));
+            ASSERT_OK(emp_graph_builder_connect(b, (emp_port){fresh, 0}, id[i], NULL));
         }
         if (i > 0 && emp_rng_below(rng, 3) == 0)
-            cr_assert_eq(emp_graph_builder_add_control(
-                             b, id[emp_rng_below(rng, (uint32_t)i)], id[i], NULL),
-                         EMP_OK);
+            ASSERT_OK(emp_graph_builder_add_control(
+                b, id[emp_rng_below(rng, (uint32_t)i)], id[i], NULL));
         if (emp_rng_below(rng, 10) == 0) emp_graph_builder_set_target(b, id[i]);
     }
     emp_graph_builder_set_target(b, id[emp_rng_below(rng, (uint32_t)ops)]);
@@ -300,9 +294,7 @@ static emp_port random_source(emp_graph_builder *b, emp_rng *rng, int32_t index)
         for (int32_t i = 0; i < attrs.value_count; i++) value[i] = random_number(rng);
     }
     snprintf(name, sizeof name, "in%d", index);
-    cr_assert_eq(
-        emp_graph_builder_add(b, name, type, &attrs, NULL, 0, NULL, 0, &op, NULL),
-        EMP_OK);
+    ASSERT_OK(emp_graph_builder_add(b, name, type, &attrs, NULL, 0, NULL, 0, &op, NULL));
     return (emp_port){op, 0};
 }
 
@@ -344,10 +336,9 @@ static void try_type(const char *type, emp_rng *rng)
     cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
     for (int32_t i = 0; i < count; i++) input[i] = random_source(b, rng, i);
     emp_graph_builder_add(b, "added", type, &attrs, input, count, NULL, 0, &op, NULL);
-    cr_assert_eq(emp_graph_builder_declare(b, "declared", 8, type, strlen(type), &attrs,
-                                           emp_rng_below(rng, 2) ? outputs : NULL, 3,
-                                           &declared, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_graph_builder_declare(b, "declared", 8, type, strlen(type), &attrs,
+                                        emp_rng_below(rng, 2) ? outputs : NULL, 3,
+                                        &declared, NULL));
     for (int32_t i = 0; i < count; i++)
         cr_assert_eq(emp_graph_builder_connect(b, input[i], declared, NULL), EMP_OK);
     if (emp_graph_builder_finish(b, &g, NULL) == EMP_OK) check_facts(g, type);

@@ -395,8 +395,7 @@ Test(placement, the_origin_may_be_left_out)
     static const char   text[] = HEAD "machine: \"k40x2\"\ndefault: \"gpu:0\"\n";
     emp_placement_file *file = NULL;
 
-    cr_assert_eq(emp_placement_file_parse(&file, text, sizeof text - 1, "p", NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_placement_file_parse(&file, text, sizeof text - 1, "p", NULL));
     const emp_decision_origin *origin = emp_placement_file_origin(file);
     cr_expect_str_eq(origin->machine, "k40x2");
     cr_expect_str_eq(origin->workload, "");

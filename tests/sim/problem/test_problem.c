@@ -41,8 +41,7 @@ Test(problem, knows_leaders_and_kinds_of_its_classes)
         OWN_PROBLEM p = NULL;
         random_problem_create(&r, seed);
         const emp_graph *g = r.graph;
-        cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
-                     EMP_OK);
+        ASSERT_OK(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL));
         for (int32_t c = 0; c < g->class_count; c++) {
             cr_expect_eq(p->kinds_of_class[c], kinds_of(g, c), SEED);
             cr_expect_eq(p->leader_of_class[c], leader_of(g, c), SEED);
@@ -223,8 +222,7 @@ Test(problem, forbids_cpus_to_what_gpus_can_do)
         int32_t      kept = 0, expected = 0;
         random_problem_create(&r, seed);
         const emp_graph *g = r.graph;
-        cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
-                     EMP_OK);
+        ASSERT_OK(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL));
         emp_status st = emp_problem_forbid_cpus(p, &kept, NULL);
         bool       has_gpus = emp_machine_count(r.machine, EMP_DEVICE_GPU) > 0;
         cr_assert_eq(st, has_gpus ? EMP_OK : EMP_EINVAL);
@@ -313,9 +311,8 @@ static emp_problem *create(task *t)
 
     task_create_tiny(t, ops, OPS, &runtime);
     cr_assert_eq(t->graph->class_count, OPS);
-    cr_assert_eq(
-        emp_problem_set_sequence(t->problem, class_of_unit, UNITS, home_of_class, NULL),
-        EMP_OK);
+    ASSERT_OK(
+        emp_problem_set_sequence(t->problem, class_of_unit, UNITS, home_of_class, NULL));
     return t->problem;
 }
 

@@ -88,11 +88,9 @@ static const struct {
     {base_text, "issue: \"7 us\"", "fp32_products: fp5", ":3: fp32_products: "},
     {base_text, "tf-r1.3\"\nissue: \"7 us\"", "baechi\"\nfp32_products: tf32",
      ":3: fp32_products: the rules 'baechi'"},
-    {X "base: torch-cached\nbfc_allocator: yes\n", X, X,
-     ":3: caching_allocator and bfc_allocator"},
+    {X "base: torch-cached\nbfc_allocator: yes\n", X, X, ":3: caching_allocator and"},
     {X "base: placeto\ncaching_allocator: yes\n", X, X, ":3: caching_allocator: the"},
-    {X "base: torch-cached\nplan_tokens: 512\nplan_copies: 4\n", X, X,
-     ":3: plan_tokens: the activations"},
+    {X "base: torch-cached\nplan_tokens: 512\nplan_copies: 4\n", X, X, ":3: plan_token"},
     {X "base: torch-eager\nplan_tokens: 512\n", X, X, ":3: plan_tokens needs plan_cop"},
     {switches_text, X, X, ":2: serial_issue: 'maybe'"},
 };

@@ -486,8 +486,7 @@ Test(agreement, following_the_oracle_mends_the_order)
     double        before, after;
 
     task_create_ops(&t, ops, &list);
-    cr_assert_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_FASTEST, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_FASTEST, NULL));
     OWN_SIM        sim = task_sim(&t);
     emp_sim_result exact = task_run(&t);
     cr_assert_eq(emp_surrogate_run(s, &t.device_of_op, 1, &before, NULL), EMP_OK);
@@ -524,8 +523,7 @@ Test(agreement, is_reported_or_memory_is_out)
         random_problem_place(&r, &rng);
         for (size_t op = 0; op < count; op++) placements[k][op] = r.device_of_op[op];
     }
-    cr_assert_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL),
-                 EMP_OK);
+    ASSERT_OK(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL));
     OWN_SIM sim = task_sim(&r);
     SURVIVES_EVERY_ALLOCATION_FAILURE(follow_and_compare(&a, s, sim, placements), );
     cr_expect(a.spearman > 0.3 && a.spearman <= 1.0, "%g", a.spearman);

@@ -211,9 +211,8 @@ Test(op_families, whatever_a_file_says_of_an_op_is_survived)
             int32_t         inputs = (int32_t)emp_rng_below(&rng, TENSORS);
             emp_tensor_info made[3] = {{.shape = {0}}};
             snprintf(name, sizeof name, "aten.%s", type);
-            cr_assert_eq(emp_graph_builder_declare(b, "op", 2, name, strlen(name), &attrs,
-                                                   NULL, 0, &op, NULL),
-                         EMP_OK);
+            ASSERT_OK(emp_graph_builder_declare(b, "op", 2, name, strlen(name), &attrs,
+                                                NULL, 0, &op, NULL));
             for (int32_t i = 0; i < inputs + 3; i++) {
                 static const int64_t sizes[] = {0, 1, 2, 3, 64, INT64_MAX, -1, INT64_MIN};
                 emp_tensor_info      x = {.dtype = (emp_dtype)emp_rng_below(&rng, 26),
@@ -226,9 +225,8 @@ Test(op_families, whatever_a_file_says_of_an_op_is_survived)
                 }
                 add_source(b, i, &x, op);
             }
-            cr_assert_eq(emp_graph_builder_state_outputs(
-                             b, op, made, (int32_t)emp_rng_below(&rng, 4), NULL),
-                         EMP_OK);
+            ASSERT_OK(emp_graph_builder_state_outputs(
+                b, op, made, (int32_t)emp_rng_below(&rng, 4), NULL));
             if (emp_graph_builder_finish(b, &g, NULL) == EMP_OK) {
                 const emp_op_cost *c = g->op[0].cost;
                 cr_expect(c->flops >= 0.0 && c->cpu_cycles >= 0.0 && c->kernels >= 0 &&
