@@ -7,71 +7,35 @@
 #include "base/mem.h"
 #include "graphs/import/hlo/module.h"
 
-/* ---- states of the entry ---- */
+/* A value is as many ports, one after another, as its instruction has tensors. */
+typedef struct {
+    emp_graph_builder    *builder;
+    const emp_hlo_module *m;
+    emp_hlo_kernels      *kernels;
+    emp_hlo_states       *states;
+    emp_import_notes     *notes;
+    emp_op_id            *constant_of; /* [instruction] a constant's op + 1 */
+    emp_port             *port;        /* tensors of values; op -1: it is no op's */
+    int32_t               port_count, port_capacity;
+    int64_t               budget_bytes;
+    int64_t               scalar_steps; /* that may still be spent on scalars */
+    emp_tensor_info      *made;         /* results of the op that is declared */
+    int32_t               made_capacity;
+} lowering;
 
-bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter)
-{
-    return parameter->tensor_count == 1 && s->m->tensor[parameter->first_tensor]->is_ref;
-}
-
-int32_t emp_hlo_states_colocation(const emp_hlo_states *s, const emp_hlo_instruction *i)
-{
-    if (emp_hlo_op(s->m, i)->what == EMP_HLO_PARAMETER)
-        return emp_hlo_is_state(s, i) ? 1 + emp_disjoint_root(s->together, i->number) : 0;
-    for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
-        if (s->of_tensor[t] >= 0)
-            return 1 + emp_disjoint_root(s->together, s->of_tensor[t]);
-    return 0;
-}
-
-void emp_hlo_states_note(emp_hlo_states *s, const emp_hlo_instruction *i, emp_op_id op)
-{
-    if (emp_hlo_op(s->m, i)->what == EMP_HLO_PARAMETER) {
-        if (emp_hlo_is_state(s, i)) s->op[i->number] = op;
-        return;
-    }
-    for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
-        if (s->of_tensor[t] >= 0) s->update[s->of_tensor[t]] = op;
-}
-
-/* [op] what writes the state that the op is; -1: it is none, or nothing writes it. */
-static void find_writers(const emp_hlo_states *s, emp_op_id *writer_of, int32_t op_count)
-{
-    for (emp_op_id op = 0; op < op_count; op++) writer_of[op] = -1;
-    for (int32_t p = 0; p < s->parameter_count; p++)
-        if (s->op[p] >= 0) writer_of[s->op[p]] = s->update[p];
-}
-
-emp_status emp_hlo_states_order(const emp_hlo_states *s, emp_graph_builder *builder,
-                                emp_error *err)
-{
-    emp_status st = EMP_OK;
-    emp_op_id *writer_of = NULL;
-    int32_t    op_count = emp_graph_builder_op_count(builder);
-
-    if (s->count == 0) return EMP_OK;
-    EMP_TRY(EMP_ALLOC(writer_of, (size_t)op_count));
-    find_writers(s, writer_of, op_count);
-    for (emp_op_id op = 0; op < op_count; op++) {
-        emp_op_id last = -1;
-        for (int32_t n = 0; n < emp_graph_builder_input_count(builder, op); n++) {
-            emp_op_id writer = writer_of[emp_graph_builder_input(builder, op, n).op];
-            if (writer <= op || writer == last) continue;
-            EMP_TRY(emp_graph_builder_add_control(builder, op, writer, err));
-            last = writer;
-        }
-    }
-
-cleanup:
-    emp_free(writer_of);
-    return st;
-}
-
-/* ---- ops ---- */
+/* A computation that is being run. */
+typedef struct {
+    const emp_hlo_computation *c;
+    const char                *path;     /* "while.12.3", or "" */
+    int32_t                    depth;    /* of calls around it */
+    const int32_t             *argument; /* [parameter] its value; NULL: they are ops */
+    const emp_hlo_scope       *scope;    /* NULL: of the entry */
+    int32_t                   *value;    /* [instruction - c->first] first port */
+} frame;
 
 /* ---- names of ops ---- */
 
-enum { SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };
+enum { OP_NAME_BYTES = 1024, SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };
 
 /* The text before the last "/" of metadata={op_name="a/b/add[x=1];c/d"}, of which the first name counts. */
 static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
@@ -101,9 +65,9 @@ static size_t add_text(char *name, size_t length, emp_slice text, size_t most,
 }
 
 /* Writes a name that the builder does not have yet. Characters outside ASCII become "?". */
-static emp_node_name hlo_op_name(char                  name[EMP_HLO_OP_NAME_BYTES],
-                                 const emp_hlo_module *m, const emp_hlo_instruction *i,
-                                 const char *path, const emp_graph_builder *builder)
+static emp_node_name hlo_op_name(char name[OP_NAME_BYTES], const emp_hlo_module *m,
+                                 const emp_hlo_instruction *i, const char *path,
+                                 const emp_graph_builder *builder)
 {
     const emp_slice outer = {path, strlen(path)};
     size_t          length = add_text(name, 0, scope_of(m, i), SCOPE_BYTES, false);
@@ -115,14 +79,14 @@ static emp_node_name hlo_op_name(char                  name[EMP_HLO_OP_NAME_BYTE
             name[c] = '?';
     emp_node_name expected = emp_graph_builder_expect(builder, name, length);
     if (emp_graph_builder_find_expected(builder, &expected) < 0) return expected;
-    length += (size_t)snprintf(name + length, EMP_HLO_OP_NAME_BYTES - length, "#%d",
+    length += (size_t)snprintf(name + length, OP_NAME_BYTES - length, "#%d",
                                emp_graph_builder_op_count(builder));
     return emp_graph_builder_expect(builder, name, length);
 }
 
-void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
-                  const emp_hlo_module *m, const emp_hlo_instruction *call,
-                  int64_t iteration)
+static void make_path(char path[OP_NAME_BYTES], const char *outer,
+                      const emp_hlo_module *m, const emp_hlo_instruction *call,
+                      int64_t iteration)
 {
     char            number[24] = "";
     const emp_slice name = emp_hlo_name(m, call);
@@ -140,7 +104,7 @@ enum { OP_BYTES = 1000, OUTPUT_BYTES = 150, INPUT_BYTES = 40, VISIT_BYTES = 64 }
 /* Instructions that are looked at for the lengths of loops; a file made to take long ends there. */
 enum { SCALAR_STEPS = 1 << 24 };
 
-static emp_status charge(emp_hlo_lowering *l, const emp_hlo_instruction *i, int64_t bytes,
+static emp_status charge(lowering *l, const emp_hlo_instruction *i, int64_t bytes,
                          emp_error *err)
 {
     l->budget_bytes -= bytes;
@@ -153,7 +117,7 @@ static emp_status charge(emp_hlo_lowering *l, const emp_hlo_instruction *i, int6
 
 /* ---- values ---- */
 
-static emp_status add_port(emp_hlo_lowering *l, emp_port port, emp_error *err)
+static emp_status add_port(lowering *l, emp_port port, emp_error *err)
 {
     EMP_CHECK(
         emp_hlo_grow(&l->port, l->port_count, &l->port_capacity, sizeof *l->port, err));
@@ -161,22 +125,20 @@ static emp_status add_port(emp_hlo_lowering *l, emp_port port, emp_error *err)
     return EMP_OK;
 }
 
-static int32_t value_of(const emp_hlo_lowering *l, const emp_hlo_frame *f,
-                        const emp_hlo_instruction *i)
+static int32_t value_of(const lowering *l, const frame *f, const emp_hlo_instruction *i)
 {
     return f->value[(int32_t)(i - l->m->instruction) - f->c->first];
 }
 
-int32_t emp_hlo_operand_value(const emp_hlo_lowering *l, const emp_hlo_frame *f,
-                              const emp_hlo_instruction *i, int32_t which)
+static int32_t operand_value(const lowering *l, const frame *f,
+                             const emp_hlo_instruction *i, int32_t which)
 {
     return value_of(l, f, emp_hlo_operand(l->m, i, which));
 }
 
 /* A value all of whose tensors are no op's, except tensors from `begin` on, which are those of a value. */
-emp_status emp_hlo_make_value(emp_hlo_lowering *l, const emp_hlo_instruction *i,
-                              int32_t begin, int32_t count, int32_t from, int32_t *value,
-                              emp_error *err)
+static emp_status make_value(lowering *l, const emp_hlo_instruction *i, int32_t begin,
+                             int32_t count, int32_t from, int32_t *value, emp_error *err)
 {
     *value = l->port_count;
     for (int32_t t = 0; t < i->tensor_count; t++) {
@@ -187,20 +149,20 @@ emp_status emp_hlo_make_value(emp_hlo_lowering *l, const emp_hlo_instruction *i,
     return EMP_OK;
 }
 
-static emp_status make_tuple(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                             const emp_hlo_instruction *i, int32_t *value, emp_error *err)
+static emp_status make_tuple(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                             int32_t *value, emp_error *err)
 {
     *value = l->port_count;
     for (int32_t o = 0; o < i->operand_count; o++) {
-        int32_t first = emp_hlo_operand_value(l, f, i, o);
+        int32_t first = operand_value(l, f, i, o);
         for (int32_t t = 0; t < emp_hlo_operand(l->m, i, o)->tensor_count; t++)
             EMP_CHECK(add_port(l, l->port[first + t], err));
     }
     return EMP_OK;
 }
 
-void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t has,
-                         int32_t wants)
+static void note_misfit(lowering *l, const emp_hlo_instruction *i, int32_t has,
+                        int32_t wants)
 {
     emp_import_notes_problem(l->notes,
                              "line %d: %.*s is given %d tensors where it has %d",
@@ -209,9 +171,8 @@ void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int3
 }
 
 /* A start passes on its operand, or the part of it that is the result. */
-static emp_status end_of_start(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                               const emp_hlo_instruction *i, int32_t *value,
-                               emp_error *err)
+static emp_status end_of_start(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                               int32_t *value, emp_error *err)
 {
     const emp_hlo_instruction *start = emp_hlo_operand(l->m, i, 0);
     int32_t                    part = emp_hlo_op(l->m, i)->result_part, begin = 0;
@@ -222,8 +183,8 @@ static emp_status end_of_start(emp_hlo_lowering *l, const emp_hlo_frame *f,
         count = emp_hlo_part_end(l->m, start, part) - begin;
     }
     if (count != i->tensor_count) {
-        emp_hlo_note_misfit(l, i, count, i->tensor_count);
-        return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
+        note_misfit(l, i, count, i->tensor_count);
+        return make_value(l, i, 0, 0, -1, value, err);
     }
     *value = value_of(l, f, start) + begin;
     return EMP_OK;
@@ -232,11 +193,11 @@ static emp_status end_of_start(emp_hlo_lowering *l, const emp_hlo_frame *f,
 /* ---- ops ---- */
 
 /* Reads all tensors of one operand. */
-static emp_status connect_operand(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                                  emp_op_id op, const emp_hlo_instruction *i,
-                                  int32_t which, emp_error *err)
+static emp_status connect_operand(lowering *l, const frame *f, emp_op_id op,
+                                  const emp_hlo_instruction *i, int32_t which,
+                                  emp_error *err)
 {
-    int32_t first = emp_hlo_operand_value(l, f, i, which);
+    int32_t first = operand_value(l, f, i, which);
 
     for (int32_t t = 0; t < emp_hlo_operand(l->m, i, which)->tensor_count; t++)
         if (l->port[first + t].op >= 0)
@@ -245,7 +206,7 @@ static emp_status connect_operand(emp_hlo_lowering *l, const emp_hlo_frame *f,
 }
 
 /* Operands, of which the one that is written in place comes first, and what is only waited for. */
-static emp_status connect(emp_hlo_lowering *l, const emp_hlo_frame *f, emp_op_id op,
+static emp_status connect(lowering *l, const frame *f, emp_op_id op,
                           const emp_hlo_instruction *i, int32_t updated, emp_error *err)
 {
     if (updated >= 0) EMP_CHECK(connect_operand(l, f, op, i, updated, err));
@@ -261,13 +222,13 @@ static emp_status connect(emp_hlo_lowering *l, const emp_hlo_frame *f, emp_op_id
     return EMP_OK;
 }
 
-static bool is_entry(const emp_hlo_frame *f) { return f->argument == NULL; }
+static bool is_entry(const frame *f) { return f->argument == NULL; }
 
-static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                          const emp_hlo_instruction *i, const emp_op_attrs *attrs,
-                          emp_hlo_made made, emp_op_id *op, emp_error *err)
+static emp_status declare(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                          const emp_op_attrs *attrs, emp_hlo_made made, emp_op_id *op,
+                          emp_error *err)
 {
-    char        name[EMP_HLO_OP_NAME_BYTES];
+    char        name[OP_NAME_BYTES];
     const char *type = emp_hlo_op(l->m, i)->type;
 
     if (is_entry(f) && emp_hlo_op(l->m, i)->what == EMP_HLO_PARAMETER &&
@@ -290,21 +251,21 @@ static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
 }
 
 /* An op, and its value. */
-static emp_status add_op(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                         const emp_hlo_instruction *i, const emp_op_attrs *attrs,
-                         emp_op_id *op, int32_t *value, emp_error *err)
+static emp_status add_op(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                         const emp_op_attrs *attrs, emp_op_id *op, int32_t *value,
+                         emp_error *err)
 {
     emp_hlo_made made = emp_hlo_made_by(l->m, i);
 
     EMP_CHECK(declare(l, f, i, attrs, made, op, err));
     if (is_entry(f)) emp_hlo_states_note(l->states, i, *op);
-    EMP_CHECK(emp_hlo_make_value(l, i, 0, 0, -1, value, err));
+    EMP_CHECK(make_value(l, i, 0, 0, -1, value, err));
     for (int32_t t = made.begin; t < made.end; t++)
         l->port[*value + t] = (emp_port){*op, t - made.begin};
     return EMP_OK;
 }
 
-static void note_kernel(emp_hlo_lowering *l, const emp_hlo_instruction *i)
+static void note_kernel(lowering *l, const emp_hlo_instruction *i)
 {
     const emp_hlo_opcode *op = emp_hlo_op(l->m, i);
 
@@ -315,8 +276,8 @@ static void note_kernel(emp_hlo_lowering *l, const emp_hlo_instruction *i)
 }
 
 /* The facts about a collective that a machine needs. Others are passes over memory. */
-static emp_status tell_collective(emp_hlo_lowering *l, const emp_hlo_instruction *i,
-                                  emp_op_id op, emp_error *err)
+static emp_status tell_collective(lowering *l, const emp_hlo_instruction *i, emp_op_id op,
+                                  emp_error *err)
 {
     const emp_hlo_opcode *opcode = emp_hlo_op(l->m, i);
     const char           *name = opcode->type + sizeof "hlo." - 1;
@@ -338,8 +299,8 @@ static emp_status tell_collective(emp_hlo_lowering *l, const emp_hlo_instruction
     return EMP_OK;
 }
 
-static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                             const emp_hlo_instruction *i, int32_t *value, emp_error *err)
+static emp_status add_kernel(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                             int32_t *value, emp_error *err)
 {
     const emp_op_cost *cost = NULL;
     emp_hlo_made       made = emp_hlo_made_by(l->m, i);
@@ -347,10 +308,9 @@ static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
     int32_t            updated = emp_hlo_updated_operand(l->kernels, i);
 
     if (updated >= i->operand_count) updated = -1;
-    bool is_in_place = updated >= 0 &&
-                       emp_hlo_operand(l->m, i, updated)->tensor_count == 1 &&
-                       made.end - made.begin == 1 &&
-                       l->port[emp_hlo_operand_value(l, f, i, updated)].op >= 0;
+    bool is_in_place =
+        updated >= 0 && emp_hlo_operand(l->m, i, updated)->tensor_count == 1 &&
+        made.end - made.begin == 1 && l->port[operand_value(l, f, i, updated)].op >= 0;
     EMP_CHECK(emp_hlo_kernel_cost(l->kernels, i, &cost, err));
     emp_op_attrs attrs = {.cost = cost, .is_in_place = is_in_place};
     if (is_entry(f)) attrs.colocation = emp_hlo_states_colocation(l->states, i);
@@ -366,9 +326,8 @@ static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
 }
 
 /* One op for a constant, however often what it is in runs. */
-static emp_status add_constant(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                               const emp_hlo_instruction *i, int32_t *value,
-                               emp_error *err)
+static emp_status add_constant(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                               int32_t *value, emp_error *err)
 {
     emp_op_id         *known = &l->constant_of[i - l->m->instruction];
     const emp_op_attrs none = {0};
@@ -385,9 +344,8 @@ static emp_status add_constant(emp_hlo_lowering *l, const emp_hlo_frame *f,
     return EMP_OK;
 }
 
-static emp_status add_parameter(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                                const emp_hlo_instruction *i, int32_t *value,
-                                emp_error *err)
+static emp_status add_parameter(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                                int32_t *value, emp_error *err)
 {
     emp_op_attrs attrs = {0};
     emp_op_id    op = -1;
@@ -400,41 +358,208 @@ static emp_status add_parameter(emp_hlo_lowering *l, const emp_hlo_frame *f,
     return EMP_OK;
 }
 
+/* ---- calls ---- */
+
+enum { DEPTH_MAX = 32 };
+
+static emp_status run(lowering *l, const frame *f, int32_t *result, emp_error *err);
+
+/* Runs a computation in place of an instruction, with so many of its operands from `first` on. */
+static emp_status call(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                       int32_t computation, const int32_t *argument,
+                       const emp_hlo_scope *scope, int64_t iteration, int32_t *result,
+                       emp_error *err)
+{
+    char  path[OP_NAME_BYTES];
+    frame inner = {.c = &l->m->computation[computation],
+                   .path = path,
+                   .depth = f->depth + 1,
+                   .argument = argument,
+                   .scope = scope};
+
+    if (inner.depth > DEPTH_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "line %d: more than %d calls in each other",
+                         emp_hlo_line(l->m, l->m->begin + i->name_at), DEPTH_MAX);
+    make_path(path, f->path, l->m, i, iteration);
+    return run(l, &inner, result, err);
+}
+
+/* Whether operands from `first` on are as many, with as many tensors, as a computation's parameters. */
+static bool fits(lowering *l, const emp_hlo_instruction *i, int32_t first, int32_t count,
+                 int32_t computation)
+{
+    const emp_hlo_computation *c = &l->m->computation[computation];
+    bool is_right = c->parameter_count == count && first + count <= i->operand_count;
+
+    for (int32_t p = 0; is_right && p < count; p++)
+        is_right =
+            emp_hlo_operand(l->m, i, first + p)->tensor_count ==
+            l->m->instruction[l->m->parameter[c->first_parameter + p]].tensor_count;
+    if (!is_right)
+        emp_import_notes_problem(
+            l->notes,
+            "line %d: the operands of %.*s are not the parameters of "
+            "%.*s",
+            emp_hlo_line(l->m, l->m->begin + i->name_at),
+            EMP_SLICE_ARG(emp_hlo_name(l->m, i)), EMP_SLICE_ARG(c->name));
+    return is_right;
+}
+
+static int32_t tensors_of_root(const lowering *l, int32_t computation)
+{
+    return l->m->instruction[l->m->computation[computation].root].tensor_count;
+}
+
+/* A call; one that has only been started makes a tuple with its result in it. */
+static emp_status lower_call(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                             int32_t *value, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    int32_t            *argument = NULL, result = 0;
+    emp_hlo_made        made = emp_hlo_made_by(l->m, i);
+    const emp_hlo_scope scope = {.outer = f->scope, .call = i};
+    bool                is_right = fits(l, i, 0, i->operand_count, i->called);
+
+    if (is_right && tensors_of_root(l, i->called) != made.end - made.begin) {
+        note_misfit(l, i, tensors_of_root(l, i->called), made.end - made.begin);
+        is_right = false;
+    }
+    if (!is_right) return make_value(l, i, 0, 0, -1, value, err);
+    EMP_TRY(EMP_ALLOC(argument, (size_t)i->operand_count));
+    for (int32_t o = 0; o < i->operand_count; o++)
+        argument[o] = operand_value(l, f, i, o);
+    EMP_TRY(call(l, f, i, i->called, argument, &scope, -1, &result, err));
+    EMP_TRY(make_value(l, i, made.begin, made.end - made.begin, result, value, err));
+
+cleanup:
+    emp_free(argument);
+    return st;
+}
+
+/* ---- loops ---- */
+
+static bool fits_loop(lowering *l, const emp_hlo_instruction *i)
+{
+    if (!fits(l, i, 0, 1, i->called)) return false;
+    if (tensors_of_root(l, i->called) == i->tensor_count &&
+        emp_hlo_operand(l->m, i, 0)->tensor_count == i->tensor_count)
+        return true;
+    note_misfit(l, i, tensors_of_root(l, i->called), i->tensor_count);
+    return false;
+}
+
+static emp_status run_loop(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                           int64_t count, int32_t *value, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    emp_hlo_loop s = {0};
+
+    EMP_TRY(emp_hlo_loop_begin(&s, l->m, f->scope, i, &l->scalar_steps, err));
+    for (int64_t n = 0; n < count; n++) {
+        int32_t before = *value;
+        EMP_TRY(call(l, f, i, i->called, &before, &s.scope, n, value, err));
+        emp_hlo_loop_advance(&s);
+    }
+
+cleanup:
+    emp_hlo_loop_clear(&s);
+    return st;
+}
+
+static emp_status lower_loop(lowering *l, const frame *f, const emp_hlo_instruction *i,
+                             int32_t *value, emp_error *err)
+{
+    int64_t count = -1;
+    bool    is_right = fits_loop(l, i), is_bound = false;
+
+    *value = operand_value(l, f, i, 0);
+    if (is_right)
+        EMP_CHECK(emp_hlo_loop_count(l->m, f->scope, i, &l->scalar_steps, &count,
+                                     &is_bound, err));
+    if (is_bound && count < 0) {
+        emp_import_notes_assume(l->notes,
+                                "%.*s has one iteration, as its length depends on data",
+                                EMP_SLICE_ARG(emp_hlo_name(l->m, i)));
+        count = 1;
+    } else if (is_bound) {
+        emp_import_notes_assume(
+            l->notes,
+            "%.*s has all of its %lld iterations, though its data may "
+            "end it earlier",
+            EMP_SLICE_ARG(emp_hlo_name(l->m, i)), (long long)count);
+    }
+    if (count >= 0) return run_loop(l, f, i, count, value, err);
+    if (is_right)
+        emp_import_notes_problem(
+            l->notes,
+            "line %d: %.*s has no known_trip_count in its backend_config, and its "
+            "condition is still true after %d iterations",
+            emp_hlo_line(l->m, l->m->begin + i->name_at),
+            EMP_SLICE_ARG(emp_hlo_name(l->m, i)), EMP_HLO_ITERATIONS_MAX);
+    return make_value(l, i, 0, 0, -1, value, err);
+}
+
+/* ---- branches ---- */
+
+static emp_status lower_conditional(lowering *l, const frame *f,
+                                    const emp_hlo_instruction *i, int32_t *value,
+                                    emp_error *err)
+{
+    int32_t place = 0, branch = emp_hlo_longest_branch(l->m, i, &place);
+    bool    is_right = branch >= 0 && branch != l->m->entry &&
+                    fits(l, i, 1 + place, 1, branch) &&
+                    tensors_of_root(l, branch) == i->tensor_count;
+
+    if (!is_right) {
+        emp_import_notes_problem(l->notes,
+                                 "line %d: the branches of %.*s are no computations of "
+                                 "its operands",
+                                 emp_hlo_line(l->m, l->m->begin + i->name_at),
+                                 EMP_SLICE_ARG(emp_hlo_name(l->m, i)));
+        return make_value(l, i, 0, 0, -1, value, err);
+    }
+    emp_import_notes_assume(l->notes, "%.*s takes the longest of its branches, %.*s",
+                            EMP_SLICE_ARG(emp_hlo_name(l->m, i)),
+                            EMP_SLICE_ARG(l->m->computation[branch].name));
+    int32_t             argument = operand_value(l, f, i, 1 + place);
+    const emp_hlo_scope scope = {.outer = f->scope, .call = i, .first = 1 + place};
+    return call(l, f, i, branch, &argument, &scope, -1, value, err);
+}
+
 /* ---- instructions ---- */
 
-static emp_status add_instruction(emp_hlo_lowering *l, const emp_hlo_frame *f,
+static emp_status add_instruction(lowering *l, const frame *f,
                                   const emp_hlo_instruction *i, int32_t *value,
                                   emp_error *err)
 {
     switch (emp_hlo_op(l->m, i)->what) {
     case EMP_HLO_PARAMETER: return add_parameter(l, f, i, value, err);
     case EMP_HLO_CONSTANT: return add_constant(l, f, i, value, err);
-    case EMP_HLO_VIEW: *value = emp_hlo_operand_value(l, f, i, 0); return EMP_OK;
+    case EMP_HLO_VIEW: *value = operand_value(l, f, i, 0); return EMP_OK;
     case EMP_HLO_TUPLE: return make_tuple(l, f, i, value, err);
     case EMP_HLO_PART:
-        *value = emp_hlo_operand_value(l, f, i, 0) +
+        *value = operand_value(l, f, i, 0) +
                  emp_hlo_part_begin(l->m, emp_hlo_operand(l->m, i, 0), i->number);
         return EMP_OK;
-    case EMP_HLO_NOTHING: return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
-    case EMP_HLO_CALL: return emp_hlo_lower_call(l, f, i, value, err);
-    case EMP_HLO_WHILE: return emp_hlo_lower_loop(l, f, i, value, err);
-    case EMP_HLO_CONDITIONAL: return emp_hlo_lower_conditional(l, f, i, value, err);
+    case EMP_HLO_NOTHING: return make_value(l, i, 0, 0, -1, value, err);
+    case EMP_HLO_CALL: return lower_call(l, f, i, value, err);
+    case EMP_HLO_WHILE: return lower_loop(l, f, i, value, err);
+    case EMP_HLO_CONDITIONAL: return lower_conditional(l, f, i, value, err);
     case EMP_HLO_DONE: return end_of_start(l, f, i, value, err);
     case EMP_HLO_REFUSED:
         emp_import_notes_problem(l->notes, "line %d: %.*s is \"%s\", which is not read",
                                  emp_hlo_line(l->m, l->m->begin + i->name_at),
                                  EMP_SLICE_ARG(emp_hlo_name(l->m, i)),
                                  emp_hlo_op(l->m, i)->type + sizeof "hlo." - 1);
-        return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
+        return make_value(l, i, 0, 0, -1, value, err);
     default: return add_kernel(l, f, i, value, err);
     }
 }
 
-emp_status emp_hlo_run(emp_hlo_lowering *l, const emp_hlo_frame *f, int32_t *result,
-                       emp_error *err)
+static emp_status run(lowering *l, const frame *f, int32_t *result, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    emp_hlo_frame own = *f;
+    emp_status st = EMP_OK;
+    frame      own = *f;
 
     EMP_TRY(EMP_ALLOC(own.value, (size_t)own.c->count));
     for (int32_t n = 0; n < own.c->count; n++) {
@@ -449,7 +574,7 @@ cleanup:
     return st;
 }
 
-static void mark_targets(const emp_hlo_lowering *l, const emp_hlo_instruction *root,
+static void mark_targets(const lowering *l, const emp_hlo_instruction *root,
                          int32_t value)
 {
     for (int32_t t = 0; t < root->tensor_count; t++)
@@ -463,17 +588,17 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, emp_hlo_kernels *kernels,
     emp_status            st = EMP_OK;
     const emp_hlo_module *m = kernels->m;
     int32_t               value = 0;
-    emp_hlo_lowering      l = {.builder = builder,
+    lowering              l = {.builder = builder,
                                .m = m,
                                .kernels = kernels,
                                .states = states,
                                .notes = kernels->notes,
                                .budget_bytes = budget_bytes,
                                .scalar_steps = SCALAR_STEPS};
-    const emp_hlo_frame   entry = {.c = &m->computation[m->entry], .path = ""};
+    const frame           entry = {.c = &m->computation[m->entry], .path = ""};
 
     EMP_TRY(EMP_ALLOC(l.constant_of, (size_t)m->instruction_count));
-    EMP_TRY(emp_hlo_run(&l, &entry, &value, err));
+    EMP_TRY(run(&l, &entry, &value, err));
     mark_targets(&l, &m->instruction[entry.c->root], value);
     EMP_TRY(emp_hlo_states_order(states, builder, err));
 

@@ -62,6 +62,11 @@ typedef struct {
     emp_arrays arrays;
 } emp_hlo_states;
 
+/** Marks states, and kernel results that are written in their place, as references in \a m. The caller clears \a s->arrays,
+ * also after a failure. O(tensors + parameters). \retval EMP_ENOMEM */
+emp_status emp_hlo_states_find(emp_hlo_states *s, emp_hlo_module *m,
+                               const emp_hlo_kernels *kernels, emp_error *err);
+
 /** Whether a parameter of the entry is a state. */
 bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter);
 
@@ -90,24 +95,6 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, emp_hlo_kernels *kernels,
  * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
 emp_status emp_hlo_recall(emp_hlo_reader *r, emp_error *err);
 
-/* A module on its way to ops: what lower.c and control.c share. Not for other folders. */
-
-/** A value is as many ports, one after another, as its instruction has tensors. */
-typedef struct {
-    emp_graph_builder    *builder;
-    const emp_hlo_module *m;
-    emp_hlo_kernels      *kernels;
-    emp_hlo_states       *states;
-    emp_import_notes     *notes;
-    emp_op_id            *constant_of; /**< [instruction] a constant's op + 1 */
-    emp_port             *port;        /**< tensors of values; op -1: it is no op's */
-    int32_t               port_count, port_capacity;
-    int64_t               budget_bytes;
-    int64_t               scalar_steps; /**< that may still be spent on scalars */
-    emp_tensor_info      *made;         /**< results of the op that is declared */
-    int32_t               made_capacity;
-} emp_hlo_lowering;
-
 /** A whole number, as far as it follows from constants. */
 typedef struct {
     bool    is_known;
@@ -125,53 +112,35 @@ struct emp_hlo_scope {
     int32_t                    first; /**< operand of the call that is parameter 0 */
 };
 
-/** A computation that is being run. */
+/** The whole numbers among the state of a loop, before and after an iteration. Zero-initialise. */
 typedef struct {
-    const emp_hlo_computation *c;
-    const char                *path;     /**< "while.12.3", or "" */
-    int32_t                    depth;    /**< of calls around it */
-    const int32_t             *argument; /**< [parameter] its value; NULL: they are ops */
-    const emp_hlo_scope       *scope;    /**< NULL: of the entry */
-    int32_t                   *value;    /**< [instruction - c->first] first port */
-} emp_hlo_frame;
+    const emp_hlo_module      *m; /**< borrowed, as is the loop */
+    const emp_hlo_instruction *loop;
+    int64_t                   *steps; /**< that may still be spent on numbers */
+    emp_hlo_scalar            *now, *next;
+    emp_hlo_scope              scope; /**< of its condition and body */
+} emp_hlo_loop;
 
-/** Lowers the instructions of a computation; \a *result is the value of its root. */
-emp_status emp_hlo_run(emp_hlo_lowering *l, const emp_hlo_frame *f, int32_t *result,
-                       emp_error *err);
+enum { EMP_HLO_ITERATIONS_MAX = 1 << 20 };
 
-/** A value all of whose tensors are no op's, but \a count from \a begin on, which are those of the value
- * \a from. */
-emp_status emp_hlo_make_value(emp_hlo_lowering *l, const emp_hlo_instruction *i,
-                              int32_t begin, int32_t count, int32_t from, int32_t *value,
-                              emp_error *err);
+/** Begins a loop within \a outer. A number is unknown that takes over 1,024 instructions, or more than the \a *steps that
+ * are left, of which those taken are subtracted. The caller clears \a s, also after a failure. \retval EMP_ENOMEM */
+emp_status emp_hlo_loop_begin(emp_hlo_loop *s, const emp_hlo_module *m,
+                              const emp_hlo_scope *outer, const emp_hlo_instruction *loop,
+                              int64_t *steps, emp_error *err);
+/** Goes on to the state after an iteration. */
+void emp_hlo_loop_advance(emp_hlo_loop *s);
+void emp_hlo_loop_clear(emp_hlo_loop *s);
 
-/** The value of an operand. */
-int32_t emp_hlo_operand_value(const emp_hlo_lowering *l, const emp_hlo_frame *f,
-                              const emp_hlo_instruction *i, int32_t which);
+/** Iterations that XLA knows of a loop, else those until its condition must be false; -1: they depend only on data, or
+ * are more than EMP_HLO_ITERATIONS_MAX. \a *is_bound: data may make it false earlier. \retval EMP_ENOMEM */
+emp_status emp_hlo_loop_count(const emp_hlo_module *m, const emp_hlo_scope *outer,
+                              const emp_hlo_instruction *loop, int64_t *steps,
+                              int64_t *count, bool *is_bound, emp_error *err);
 
-/** A problem: so many tensors stand where an instruction has others. */
-void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t has,
-                         int32_t wants);
-
-/** The computation that an instruction runs in its place. Problems go to the notes, and the value is no op's. */
-emp_status emp_hlo_lower_call(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                              const emp_hlo_instruction *i, int32_t *value,
-                              emp_error *err);
-emp_status emp_hlo_lower_loop(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                              const emp_hlo_instruction *i, int32_t *value,
-                              emp_error *err);
-emp_status emp_hlo_lower_conditional(emp_hlo_lowering *l, const emp_hlo_frame *f,
-                                     const emp_hlo_instruction *i, int32_t *value,
-                                     emp_error *err);
-
-/* Names of ops: the scope that JAX gives an instruction ("jit(step)/jvp(Model)/dense_0"), the loops and calls
- * that it runs in, and its own name. */
-
-enum { EMP_HLO_OP_NAME_BYTES = 1024 };
-
-/** Writes \a outer, the instruction that calls, and which iteration it is if that is not negative. */
-void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
-                  const emp_hlo_module *m, const emp_hlo_instruction *call,
-                  int64_t iteration);
+/** The branch of a conditional with the most instructions; \a *place is its operand's among all branches, behind the
+ * condition. -1: there is none. */
+int32_t emp_hlo_longest_branch(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                               int32_t *place);
 
 #endif /* EMP_GRAPHS_IMPORT_HLO_LOWER_H */

@@ -59,7 +59,7 @@ static void walk_inside(emp_onnx_call *c, emp_onnx_scope *scope,
 {
     c->o->depth++;
     emp_onnx_bind_initializers(c->o, scope, graph);
-    emp_onnx_walk(c->o, scope, graph);
+    c->o->walk(c->o, scope, graph);
     c->o->depth--;
 }
 

@@ -59,14 +59,17 @@ typedef struct {
     bool      is_batch, is_image, is_assumed;
 } emp_onnx_size;
 
-typedef struct {
+typedef struct emp_onnx emp_onnx;
+struct emp_onnx {
     const emp_onnx_model *model;
     emp_tf               *tf;
     emp_import_notes     *notes;
-    emp_arena             arena;
-    emp_strmap            role_of_name; /**< bits of weights.h */
-    const char           *dims;  /**< "name=size,...": what symbols stand for, or NULL */
-    int64_t               batch; /**< of unknown leading sizes; 0 = not given */
+    /** Lowers the nodes of a graph whose inputs are bound: emp_onnx_walk(), which nodes with graphs in them call. */
+    void (*walk)(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *graph);
+    emp_arena        arena;
+    emp_strmap       role_of_name; /**< bits of weights.h */
+    const char      *dims;  /**< "name=size,...": what symbols stand for, or NULL */
+    int64_t          batch; /**< of unknown leading sizes; 0 = not given */
     emp_strmap       inner; /**< places of tensors in inner graphs, to inner_weight */
     emp_onnx_value **inner_weight;
     int32_t          inner_count, inner_capacity;
@@ -83,7 +86,7 @@ typedef struct {
     bool             has_constant_filters; /**< weights among values of Constant nodes */
     emp_status       status;               /**< EMP_ENOMEM ends the walk */
     emp_error       *err;
-} emp_onnx;
+};
 
 /** A node at work. */
 typedef struct {
@@ -125,6 +128,9 @@ double *emp_onnx_new_numbers(emp_onnx *o, int64_t count);
  * however many iterations read it. */
 void emp_onnx_bind_tensor(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
                           const emp_onnx_tensor *tensor, bool is_initializer);
+/** Binds the initializers of a graph. */
+void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
+                                const emp_onnx_graph *graph);
 /** Makes a weight or a tensor part of the step, even if no op of the step reads it. */
 void emp_onnx_keep(emp_onnx *o, emp_onnx_value *value);
 
@@ -251,11 +257,6 @@ void emp_onnx_blame_sizes(const emp_onnx *o, const char *message, char *text,
 
 /* Graphs: walk.c. */
 
-/** The rule of a node's type; NULL: the type is not known. */
-const emp_onnx_rule *emp_onnx_find_rule(emp_slice domain, emp_slice type);
-/** Binds the initializers of a graph. */
-void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
-                                const emp_onnx_graph *graph);
 /** Walks over the nodes of a graph whose inputs are bound. */
 void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *graph);
 
@@ -275,6 +276,8 @@ extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
 
 /** A rule: the op \a word of the first input. */
 void emp_onnx_lower_unary(emp_onnx_call *c, const char *word);
+/** A rule: the concatenation of all inputs. */
+void emp_onnx_lower_concat(emp_onnx_call *c, const char *word);
 /** Products of the factors \a first and \a second of any ranks. */
 emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second);
 /** The same of integers; the result has that element type. */

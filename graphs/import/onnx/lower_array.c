@@ -144,7 +144,7 @@ static void transpose(emp_onnx_call *c, const char *word)
 
 /* ---- joins and cuts ---- */
 
-static void concat(emp_onnx_call *c, const char *word)
+void emp_onnx_lower_concat(emp_onnx_call *c, const char *word)
 {
     emp_port *inputs =
         emp_arena_alloc(&c->o->arena, ((size_t)c->in_count + 1) * sizeof *inputs);
@@ -627,7 +627,7 @@ static void constant(emp_onnx_call *c, const char *word)
 const emp_onnx_rule emp_onnx_array_rules[] = {
     {"CenterCropPad", center_crop_pad, "Pad"},
     {"Col2Im", col2im, "Col2Im"},
-    {"Concat", concat, NULL},
+    {"Concat", emp_onnx_lower_concat, NULL},
     {"Constant", constant, "its value is none that is read, such as a sparse tensor"},
     {"DepthToSpace", rearrange, "DepthToSpace"},
     {"Dropout", pass, "dropout"},

@@ -418,7 +418,6 @@ static void stack(emp_onnx_call *c, const emp_onnx_value *list)
 /* The concatenation of the tensors. */
 static void concat(emp_onnx_call *c, const char *word)
 {
-    const emp_slice       type = {"Concat", strlen("Concat")};
     const emp_onnx_value *list = in_sequence(c);
 
     (void)word;
@@ -433,7 +432,7 @@ static void concat(emp_onnx_call *c, const char *word)
     }
     c->in = list->item;
     c->in_count = list->item_count;
-    emp_onnx_find_rule((emp_slice){"", 0}, type)->fn(c, NULL);
+    emp_onnx_lower_concat(c, NULL);
 }
 
 /* The sizes of the parts of a dim: one number is the size of each but the last. */

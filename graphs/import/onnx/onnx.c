@@ -284,7 +284,7 @@ static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *par
     EMP_TRY(emp_onnx_read_stated(o, &graph, err));
     emp_onnx_bind_initializers(o, &scope, &graph);
     EMP_TRY(bind_inputs(o, &scope, &graph, err));
-    if (o->status == EMP_OK) emp_onnx_walk(o, &scope, &graph);
+    if (o->status == EMP_OK) o->walk(o, &scope, &graph);
     int32_t targets = o->status == EMP_OK ? mark_targets(o, &scope, &graph) : 0;
     mark_kept(o);
     if (o->status == EMP_OK && !emp_tf_is_ok(o->tf)) o->status = o->tf->status;
@@ -310,6 +310,7 @@ emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_param
     emp_onnx       o = {.model = &model,
                         .tf = &tf,
                         .notes = notes,
+                        .walk = emp_onnx_walk,
                         .dims = params->dims,
                         .batch = params->batch,
                         .number_budget = NUMBERS_BESIDE + (int64_t)(bytes.size / 4),

@@ -115,6 +115,31 @@ void emp_onnx_bind_tensor(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
         value->number = number;
 }
 
+void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
+                                const emp_onnx_graph *graph)
+{
+    const int32_t first = scope->count;
+
+    for (int32_t i = 0; i < graph->initializers.count && o->status == EMP_OK; i++) {
+        emp_onnx_tensor tensor;
+        emp_error       reason = {0};
+        emp_status      st =
+            emp_onnx_tensor_read(&tensor, graph->initializers.item[i], &reason);
+        if (tensor.name.size > 0 &&
+            emp_strmap_get(&scope->index, tensor.name.data, tensor.name.size) >= first)
+            emp_import_notes_problem(o->notes, "two initializers have the name \"%.*s\"",
+                                     EMP_SLICE_ARG(tensor.name));
+        if (st == EMP_OK) {
+            emp_onnx_bind_tensor(o, scope, tensor.name, &tensor, true);
+            continue;
+        }
+        emp_onnx_value *value = emp_onnx_bind(o, scope, tensor.name);
+        if (value == NULL) return;
+        emp_import_notes_problem(o->notes, "initializer %d: %s", i, reason.msg);
+        value->is_unknown = true;
+    }
+}
+
 void emp_onnx_keep(emp_onnx *o, emp_onnx_value *value)
 {
     emp_error *err = NULL;

@@ -6,31 +6,6 @@
 
 enum { NAME_BYTES = 200, BLAME_BYTES = 240 };
 
-void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
-                                const emp_onnx_graph *graph)
-{
-    const int32_t first = scope->count;
-
-    for (int32_t i = 0; i < graph->initializers.count && o->status == EMP_OK; i++) {
-        emp_onnx_tensor tensor;
-        emp_error       reason = {0};
-        emp_status      st =
-            emp_onnx_tensor_read(&tensor, graph->initializers.item[i], &reason);
-        if (tensor.name.size > 0 &&
-            emp_strmap_get(&scope->index, tensor.name.data, tensor.name.size) >= first)
-            emp_import_notes_problem(o->notes, "two initializers have the name \"%.*s\"",
-                                     EMP_SLICE_ARG(tensor.name));
-        if (st == EMP_OK) {
-            emp_onnx_bind_tensor(o, scope, tensor.name, &tensor, true);
-            continue;
-        }
-        emp_onnx_value *value = emp_onnx_bind(o, scope, tensor.name);
-        if (value == NULL) return;
-        emp_import_notes_problem(o->notes, "initializer %d: %s", i, reason.msg);
-        value->is_unknown = true;
-    }
-}
-
 /* ---- nodes ---- */
 
 /* The standard's own domain, and ONNX Runtime's. */
@@ -45,7 +20,8 @@ static bool is_read_domain(emp_slice domain)
     return domain.size == 0;
 }
 
-const emp_onnx_rule *emp_onnx_find_rule(emp_slice domain, emp_slice type)
+/* The rule of a node's type; NULL: the type is not known. */
+static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
         emp_onnx_runtime_rules, emp_onnx_math_rules,      emp_onnx_array_rules,
@@ -187,7 +163,7 @@ static int32_t find_sequence(const emp_onnx_call *c)
 
 static void lower(emp_onnx_call *c)
 {
-    const emp_onnx_rule *rule = emp_onnx_find_rule(c->node->domain, c->node->type);
+    const emp_onnx_rule *rule = find_rule(c->node->domain, c->node->type);
     const int32_t        sequence = find_sequence(c);
     emp_slice            body;
 

@@ -166,7 +166,7 @@ emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
                         emp_error *err);
 
 /* One graph of a torch.export archive while it is read. A node may run a graph of its own (torch.cond, scan), whose
- * names are its own and whose nodes join the same program. Internal to pt2.c and pt2_inner.c.
+ * names are its own and whose nodes join the same program. Internal to pt2.c, pt2_inner.c and pt2_tensors.c.
  */
 
 /** The node that makes a tensor; node -1: the value is no tensor. */
@@ -181,7 +181,8 @@ typedef struct {
 } emp_pt2_kept;
 
 /** Its maps borrow names from the JSON, which outlives the reader. */
-typedef struct {
+typedef struct emp_pt2_reader emp_pt2_reader;
+struct emp_pt2_reader {
     emp_torch_program *p;
     emp_strmap         tensor_of_name; /**< into tensor[] */
     const emp_json   **tensor;         /**< members of tensor_values */
@@ -197,7 +198,10 @@ typedef struct {
     const char       *prefix; /**< before the names of nodes; "" in the outermost graph */
     const char       *module; /**< of nodes that name none; may be NULL */
     int32_t           depth;  /**< graphs around this one */
-} emp_pt2_reader;
+    /** Reads the node at \a number of a graph's list; nodes with graphs in them call it. */
+    emp_status (*read_node)(emp_pt2_reader *r, const emp_json *json, int32_t number,
+                            emp_error *err);
+};
 
 emp_status emp_pt2_index_tensors(emp_pt2_reader *r, const emp_json *values,
                                  emp_error *err);
@@ -209,9 +213,13 @@ emp_status emp_pt2_set_maker(emp_pt2_reader *r, const char *name, emp_pt2_maker 
 /** Adds a node to the program; the graph's prefix goes before its name. */
 emp_status emp_pt2_add_node(emp_pt2_reader *r, emp_torch_node *node, const char *place,
                             emp_error *err);
-/** Reads the node at \a number of a graph's list. */
-emp_status emp_pt2_read_node(emp_pt2_reader *r, const emp_json *json, int32_t number,
-                             emp_error *err);
+/** Makes value \a at of the program the tensor of that name. */
+emp_status emp_pt2_set_tensor(emp_pt2_reader *r, int32_t at, const char *name,
+                              const char *place, emp_error *err);
+/** Reads the arguments of a node from its list \a inputs. */
+emp_status emp_pt2_read_arguments(emp_pt2_reader *r, emp_torch_node *node,
+                                  const emp_json *inputs, const char *place,
+                                  emp_error *err);
 void       emp_pt2_reader_clear(emp_pt2_reader *r);
 
 /** Puts the nodes of the graph that a higher-order op runs in place of the op: the body of a wrapper, the larger graph

@@ -107,7 +107,7 @@ static emp_status run_nodes(inner *in, emp_pt2_reader *r, const emp_json *graph,
     }
     for (const emp_json *v = emp_json_first(emp_json_get(graph, "nodes")); v != NULL;
          v = emp_json_next(v))
-        EMP_CHECK(emp_pt2_read_node(r, v, number++, err));
+        EMP_CHECK(r->read_node(r, v, number++, err));
     at = 0;
     for (const emp_json *v = emp_json_first(emp_json_get(graph, "outputs")); v != NULL;
          v = emp_json_next(v))
@@ -123,6 +123,7 @@ static emp_status run(inner *in, const emp_json *graph, int32_t iteration, emp_e
                         .weights = in->outer->weights,
                         .notes = in->outer->notes,
                         .kept = in->outer->kept,
+                        .read_node = in->outer->read_node,
                         .prefix = prefix,
                         .module = in->module,
                         .depth = in->outer->depth + 1};
