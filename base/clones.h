@@ -27,9 +27,14 @@
 #endif
 #ifdef EMP_CLONES
 #define EMP_HAS_CLONES 1
+/* Functions that are called only where emp_has_avx512(), or emp_has_avx2(), need no other clones. */
+#define EMP_ONLY_AVX512 __attribute__((target("avx512f")))
+#define EMP_ONLY_AVX2   __attribute__((target("avx2,fma")))
 #else
 #define EMP_HAS_CLONES 0 /**< only the portable code is there */
 #define EMP_CLONES
+#define EMP_ONLY_AVX512
+#define EMP_ONLY_AVX2
 #endif
 
 /** Whether the CPU has AVX-512, and so the first clones. */

@@ -72,6 +72,16 @@ typedef struct {
     int64_t         first, depth; /* rows of W */
 } task;
 
+/* Stores sums of part of a row. One function for all lengths of registers, as compilers would unroll each. */
+__attribute__((noinline)) static void store_row(const task *t, int64_t row,
+                                                const emp_real *sum, int64_t width)
+{
+    emp_real       *y = t->y + row * t->y_stride;
+    const emp_real *start = t->start == NULL ? NULL : t->start + row * t->start_stride;
+
+    for (int64_t c = 0; c < width; c++) y[c] = start == NULL ? sum[c] : start[c] + sum[c];
+}
+
 #define VEC_BYTES   EMP_LONG_VECTOR
 #define NAMED(name) name##_long
 #include "policy/nn/panels_rows.inc"
@@ -84,46 +94,34 @@ typedef struct {
 #define NAMED(name) name##_short
 #include "policy/nn/panels_rows.inc"
 
-EMP_KERNEL static void multiply_wide(const task *t, int64_t count, const emp_real *panel,
-                                     int64_t width)
+EMP_ONLY_AVX512 static void multiply_wide(const task *t, int64_t count,
+                                          const emp_real *panel, int64_t width)
 {
-    if (t->start == NULL)
-        multiply_rows_long(t, count, panel, WIDTH, width, VECS, false);
-    else
-        multiply_rows_long(t, count, panel, WIDTH, width, VECS, true);
+    multiply_rows_long(t, count, panel, WIDTH, width, VECS);
 }
 
-EMP_KERNEL static void multiply_narrow(const task *t, int64_t count,
-                                       const emp_real *panel, int64_t width)
+EMP_ONLY_AVX512 static void multiply_narrow(const task *t, int64_t count,
+                                            const emp_real *panel, int64_t width)
 {
-    if (t->start == NULL)
-        multiply_rows_long(t, count, panel, LANES, width, 1, false);
-    else
-        multiply_rows_long(t, count, panel, LANES, width, 1, true);
+    multiply_rows_long(t, count, panel, LANES, width, 1);
 }
 
 /* At most LANES columns of a panel whose rows have `stride`. */
-EMP_KERNEL static void multiply_middle(const task *t, int64_t count,
-                                       const emp_real *panel, int64_t stride,
-                                       int64_t width)
+EMP_ONLY_AVX2 static void multiply_middle(const task *t, int64_t count,
+                                          const emp_real *panel, int64_t stride,
+                                          int64_t width)
 {
     enum { ALL = EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR };
 
-    if (t->start == NULL)
-        multiply_rows_middle(t, count, panel, stride, width, ALL, false);
-    else
-        multiply_rows_middle(t, count, panel, stride, width, ALL, true);
+    multiply_rows_middle(t, count, panel, stride, width, ALL);
 }
 
-EMP_KERNEL static void multiply_short(const task *t, int64_t count, const emp_real *panel,
-                                      int64_t stride, int64_t width)
+static void multiply_short(const task *t, int64_t count, const emp_real *panel,
+                           int64_t stride, int64_t width)
 {
     enum { ALL = EMP_LONG_VECTOR / EMP_SHORT_VECTOR };
 
-    if (t->start == NULL)
-        multiply_rows_short(t, count, panel, stride, width, ALL, false);
-    else
-        multiply_rows_short(t, count, panel, stride, width, ALL, true);
+    multiply_rows_short(t, count, panel, stride, width, ALL);
 }
 
 static task from_column(const task *whole, int64_t first)
@@ -239,25 +237,24 @@ typedef struct {
 #define NAMED(name) name##_short
 #include "policy/nn/outer_tile.inc"
 
-EMP_KERNEL static void add_wide(const tile_task *t, int64_t m, int64_t col)
+EMP_ONLY_AVX512 static void add_wide(const tile_task *t, int64_t m, int64_t col)
 {
     add_columns_long(t, m, col, TILE_VECS * TILE_LANES, TILE_VECS);
 }
 
-EMP_KERNEL static void add_narrow(const tile_task *t, int64_t m, int64_t col,
-                                  int64_t width)
+EMP_ONLY_AVX512 static void add_narrow(const tile_task *t, int64_t m, int64_t col,
+                                       int64_t width)
 {
     add_columns_long(t, m, col, width, 1);
 }
 
-EMP_KERNEL static void add_middle(const tile_task *t, int64_t m, int64_t col,
-                                  int64_t width)
+EMP_ONLY_AVX2 static void add_middle(const tile_task *t, int64_t m, int64_t col,
+                                     int64_t width)
 {
     add_columns_middle(t, m, col, width, EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR);
 }
 
-EMP_KERNEL static void add_short(const tile_task *t, int64_t m, int64_t col,
-                                 int64_t width)
+static void add_short(const tile_task *t, int64_t m, int64_t col, int64_t width)
 {
     add_columns_short(t, m, col, width, EMP_LONG_VECTOR / EMP_SHORT_VECTOR);
 }

@@ -46,9 +46,9 @@ static void pack(float *to, const struct matrix *m, int64_t first, int64_t count
 typedef void multiply(const float *a, const float *b, int64_t depth, float tile[MR][NR]);
 
 /* The sums of a tile, in vectors of so many bytes. */
-#define MULTIPLY_TILE(name, bytes)                                                      \
-    EMP_CLONES static void name(const float *a, const float *b, int64_t depth,          \
-                                float tile[MR][NR])                                     \
+#define MULTIPLY_TILE(target, name, bytes)                                              \
+    target static void name(const float *a, const float *b, int64_t depth,              \
+                            float tile[MR][NR])                                         \
     {                                                                                   \
         typedef float vec                                                               \
             __attribute__((vector_size(bytes), aligned(sizeof(float)), may_alias));     \
@@ -70,9 +70,9 @@ typedef void multiply(const float *a, const float *b, int64_t depth, float tile[
         memcpy(tile, sum, sizeof sum);                                                  \
     }
 
-MULTIPLY_TILE(tile_long, EMP_LONG_VECTOR)
-MULTIPLY_TILE(tile_middle, EMP_MIDDLE_VECTOR)
-MULTIPLY_TILE(tile_short, EMP_SHORT_VECTOR)
+MULTIPLY_TILE(EMP_ONLY_AVX512, tile_long, EMP_LONG_VECTOR)
+MULTIPLY_TILE(EMP_ONLY_AVX2, tile_middle, EMP_MIDDLE_VECTOR)
+MULTIPLY_TILE(, tile_short, EMP_SHORT_VECTOR)
 
 static void add_tile(float *c, int64_t ldc, int64_t rows, int64_t columns, float alpha,
                      float tile[MR][NR])
