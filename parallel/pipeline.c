@@ -44,22 +44,9 @@ void emp_pipeline_order_clear(emp_pipeline_order *schedule)
 
 /* ---- one forward, one backward ---- */
 
-static emp_status fill_1f1b(emp_pipeline_order *s, int32_t stage, emp_error *err)
-{
-    const int32_t m = s->micro_batches, ahead = s->stages - 1 - stage;
-    const int32_t warm = ahead < m ? ahead : m;
-
-    for (int32_t i = 0; i < warm; i++) EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, i, err));
-    for (int32_t i = 0; i < m; i++) {
-        if (warm + i < m) EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, warm + i, err));
-        EMP_CHECK(add(s, EMP_TURN_BACKWARD, stage, i, err));
-    }
-    return EMP_OK;
-}
-
-/* ZB-H1 (Qi et al., Zero bubble pipeline parallelism, 2024): stage s puts gradients of weights off by s micro-batches, so
- * that no stage keeps more than with 1F1B. */
-static emp_status fill_zero_bubble(emp_pipeline_order *s, int32_t stage, emp_error *err)
+/* With gradients of weights apart, stage s puts them off by s micro-batches. */
+static emp_status fill_one_by_one(emp_pipeline_order *s, int32_t stage, bool has_weights,
+                                  emp_error *err)
 {
     const int32_t m = s->micro_batches, ahead = s->stages - 1 - stage;
     const int32_t warm = ahead < m ? ahead : m;
@@ -69,10 +56,23 @@ static emp_status fill_zero_bubble(emp_pipeline_order *s, int32_t stage, emp_err
     for (int32_t i = 0; i < m; i++) {
         if (warm + i < m) EMP_CHECK(add(s, EMP_TURN_FORWARD, stage, warm + i, err));
         EMP_CHECK(add(s, EMP_TURN_BACKWARD, stage, i, err));
-        if (i >= stage) EMP_CHECK(add(s, EMP_TURN_WEIGHT, stage, done++, err));
+        if (has_weights && i >= stage)
+            EMP_CHECK(add(s, EMP_TURN_WEIGHT, stage, done++, err));
     }
-    while (done < m) EMP_CHECK(add(s, EMP_TURN_WEIGHT, stage, done++, err));
+    while (has_weights && done < m)
+        EMP_CHECK(add(s, EMP_TURN_WEIGHT, stage, done++, err));
     return EMP_OK;
+}
+
+static emp_status fill_1f1b(emp_pipeline_order *s, int32_t stage, emp_error *err)
+{
+    return fill_one_by_one(s, stage, false, err);
+}
+
+/* ZB-H1 (Qi et al., Zero bubble pipeline parallelism, 2024): no stage keeps more than with 1F1B. */
+static emp_status fill_zero_bubble(emp_pipeline_order *s, int32_t stage, emp_error *err)
+{
+    return fill_one_by_one(s, stage, true, err);
 }
 
 static emp_status fill_gpipe(emp_pipeline_order *s, int32_t stage, emp_error *err)

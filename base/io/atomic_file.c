@@ -313,7 +313,7 @@ static void release_temporary(emp_atomic_file *file)
     file->guard = 0;
 }
 
-static bool are_one_file(const char *one, const char *other)
+bool emp_file_is_same(const char *one, const char *other)
 {
     struct stat a, b;
 
@@ -327,7 +327,7 @@ static bool are_one_file(const char *one, const char *other)
 static int put_where_none_is(const char *temporary, const char *path)
 {
     if (link(temporary, path) == 0 ||
-        (errno == EEXIST && are_one_file(temporary, path))) {
+        (errno == EEXIST && emp_file_is_same(temporary, path))) {
         unlink(temporary);
         return 0;
     }

@@ -82,4 +82,7 @@ void emp_atomic_file_sweep_folder(const char *folder,
  * 0: it is no such name. */
 size_t emp_atomic_file_owner(const char *name);
 
+/** Whether two paths are there and lead to one file. */
+bool emp_file_is_same(const char *one, const char *other);
+
 #endif /* EMP_BASE_IO_ATOMIC_FILE_H */

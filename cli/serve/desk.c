@@ -2,7 +2,6 @@
 #include "cli/serve/desk.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -410,17 +409,6 @@ static emp_status read_row(loaded *p, const emp_json *row, bool is_by_class,
     return EMP_OK;
 }
 
-static double overflow_of(const emp_machine *machine, const emp_sim_result *result)
-{
-    double sum = 0.0;
-
-    for (int32_t d = 0; !result->is_feasible && d < result->device_count; d++) {
-        double memory = (double)machine->device[d].memory_bytes;
-        sum += fmax(0.0, (double)result->peak_bytes[d] / memory - 1.0);
-    }
-    return sum;
-}
-
 /* ---- answers ---- */
 
 static void write_text(FILE *out, const char *text)
@@ -516,7 +504,8 @@ static emp_status score_rows(cli_desk *desk, loaded *p, column *c, emp_error *er
         for (int k = 0; k < COLUMNS && i > 0; k++) fputc(',', c[k].stream);
         emp_number_write(c[TIMES].stream, (double)result.step_time_ns * 1e-9);
         fputs(result.is_feasible ? "true" : "false", c[FITS].stream);
-        emp_number_write(c[OVERFLOW].stream, overflow_of(p->inputs.machine, &result));
+        emp_number_write(c[OVERFLOW].stream,
+                         emp_score_of(p->inputs.problem, &result, NULL).overflow_frac);
     }
     return EMP_OK;
 }

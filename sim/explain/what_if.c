@@ -250,34 +250,43 @@ static emp_status rank_scopes(struct moves *m, emp_error *err)
     return EMP_OK;
 }
 
-/* Moves the scope; the number of ops that are elsewhere then. */
-static int32_t move(struct moves *m, int32_t scope, emp_device_id to)
+/* Whether a change moves the op: by the scope that it is in, or with another op of its class. */
+static bool moves_op(const struct study *s, const emp_what_if_change *change,
+                     emp_op_id op)
+{
+    if (change->kind == EMP_WHAT_IF_MOVE)
+        return emp_scopes_is_in(&s->why->scopes, s->why->scopes.of_op[op], change->scope);
+    return s->problem->class_of_op[op] == s->problem->class_of_op[change->op];
+}
+
+/* Makes a change; the number of ops that are elsewhere then. */
+static int32_t move(struct moves *m, const emp_what_if_change *change)
 {
     const struct study *s = m->s;
     const emp_graph    *g = s->problem->graph;
     int32_t             count = 0;
 
-    memcpy(m->device_of_op, s->device_of_op, (size_t)g->op_count * sizeof to);
+    memcpy(m->device_of_op, s->device_of_op, (size_t)g->op_count * sizeof change->to);
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (emp_scopes_is_in(&s->why->scopes, s->why->scopes.of_op[op], scope))
-            m->device_of_op[op] = to;
+        if (moves_op(s, change, op)) m->device_of_op[op] = change->to;
     emp_problem_legalize(s->problem, m->device_of_op);
     for (emp_op_id op = 0; op < g->op_count; op++)
         count += !g->op[op].is_folded && m->device_of_op[op] != s->device_of_op[op];
     return count;
 }
 
-static emp_status try_moves(struct moves *m, emp_error *err)
+/* Tries the candidates, which are scopes or ops, on all devices while they are to blame. */
+static emp_status try_moves(struct moves *m, emp_what_if_kind kind, int32_t candidates,
+                            emp_error *err)
 {
-    const struct study *s = m->s;
-
-    for (int32_t i = 0; i < s->why->scopes.count; i++) {
-        int32_t scope = m->candidate[i].scope;
-        if (m->candidate[i].blame_s <= 0.0) return EMP_OK;
-        for (emp_device_id to = 0; to < s->problem->machine->device_count; to++) {
+    for (int32_t i = 0; i < candidates; i++) {
+        const struct candidate *moved = &m->candidate[i];
+        if (moved->scope < 0 || moved->blame_s <= 0.0) return EMP_OK;
+        for (emp_device_id to = 0; to < m->s->problem->machine->device_count; to++) {
             emp_what_if_change change = {
-                .kind = EMP_WHAT_IF_MOVE, .link = -1, .scope = scope, .op = -1, .to = to};
-            change.op_count = move(m, scope, to);
+                .kind = kind, .link = -1, .scope = -1, .op = -1, .to = to};
+            *(kind == EMP_WHAT_IF_MOVE ? &change.scope : &change.op) = moved->scope;
+            change.op_count = move(m, &change);
             if (change.op_count == 0) continue;
             if (m->count == EMP_WHAT_IF_TRIALS) return EMP_OK;
             EMP_CHECK(simulate(&change, m->s, m->sim, m->device_of_op, err));
@@ -368,43 +377,6 @@ static void rank_ops(struct moves *m)
     qsort(m->candidate, (size_t)g->class_count, sizeof *m->candidate, compare_candidates);
 }
 
-static int32_t move_op(struct moves *m, emp_op_id moved, emp_device_id to)
-{
-    const struct study *s = m->s;
-    const emp_graph    *g = s->problem->graph;
-    int32_t             count = 0;
-
-    memcpy(m->device_of_op, s->device_of_op, (size_t)g->op_count * sizeof to);
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        if (s->problem->class_of_op[op] == s->problem->class_of_op[moved])
-            m->device_of_op[op] = to;
-    emp_problem_legalize(s->problem, m->device_of_op);
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        count += !g->op[op].is_folded && m->device_of_op[op] != s->device_of_op[op];
-    return count;
-}
-
-static emp_status try_ops(struct moves *m, emp_error *err)
-{
-    const struct study *s = m->s;
-
-    m->count = 0;
-    for (int32_t i = 0; i < s->problem->graph->class_count; i++) {
-        const emp_op_id op = m->candidate[i].scope;
-        if (op < 0 || m->candidate[i].blame_s <= 0.0) return EMP_OK;
-        for (emp_device_id to = 0; to < s->problem->machine->device_count; to++) {
-            emp_what_if_change change = {
-                .kind = EMP_WHAT_IF_OP, .link = -1, .scope = -1, .op = op, .to = to};
-            change.op_count = move_op(m, op, to);
-            if (change.op_count == 0) continue;
-            if (m->count == EMP_WHAT_IF_TRIALS) return EMP_OK;
-            EMP_CHECK(simulate(&change, m->s, m->sim, m->device_of_op, err));
-            m->trial[m->count++] = change;
-        }
-    }
-    return EMP_OK;
-}
-
 /* The best moves of ops, each op once, in front of a move that does not fit. */
 static void tell_ops(struct moves *m, int32_t most)
 {
@@ -437,7 +409,8 @@ static emp_status find_op_moves(struct moves *m, emp_error *err)
 
     if (told >= EMP_WHAT_IF_TOLD_MOVES) return EMP_OK;
     rank_ops(m);
-    EMP_CHECK(try_ops(m, err));
+    m->count = 0;
+    EMP_CHECK(try_moves(m, EMP_WHAT_IF_OP, m->s->problem->graph->class_count, err));
     tell_ops(m, EMP_WHAT_IF_TOLD_MOVES - told);
     return EMP_OK;
 }
@@ -455,7 +428,7 @@ static emp_status find_moves(struct study *s, emp_error *err)
     EMP_TRY(EMP_ALLOC(m.trial, EMP_WHAT_IF_TRIALS));
     EMP_TRY(emp_sim_create(&m.sim, s->problem, err));
     EMP_TRY(rank_scopes(&m, err));
-    EMP_TRY(try_moves(&m, err));
+    EMP_TRY(try_moves(&m, EMP_WHAT_IF_MOVE, s->why->scopes.count, err));
     tell_moves(&m);
     EMP_TRY(find_op_moves(&m, err));
 

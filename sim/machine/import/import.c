@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/collections.h"
+#include "base/io/atomic_file.h"
 #include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/file.h"
@@ -247,14 +247,6 @@ cleanup:
     return st;
 }
 
-static bool is_same_file(const char *one, const char *other)
-{
-    struct stat a, b;
-
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 /* The name of what --model says. A machine file names models, so a file must be where that name finds
  * it. */
 static emp_status read_model_option(emp_import_plan *plan, emp_error *err)
@@ -273,7 +265,7 @@ static emp_status read_model_option(emp_import_plan *plan, emp_error *err)
     if (!is_file && used < (int)sizeof plan->model) return EMP_OK;
     if (used < (int)sizeof plan->model &&
         emp_device_model_find(path, sizeof path, plan->request->out, plan->model) &&
-        is_same_file(path, option))
+        emp_file_is_same(path, option))
         return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "--model: '%s' is no model that %s finds; models lie in the folder "
