@@ -174,7 +174,7 @@ static void cli_ops_print(const emp_problem *problem, const emp_explanation *why
 {
     for (emp_device_id d = 0; d < why->result.device_count; d++) {
         const emp_explain_device *device = &why->device[d];
-        char                      title[64], time[32];
+        char                      title[96], time[32];
         if (device->ops.op_count == 0) continue;
         emp_units_format_seconds((double)device->ops.time_ns * 1e-9, time, sizeof time);
         snprintf(title, sizeof title, "%s runs ops for %s",
