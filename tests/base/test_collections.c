@@ -29,7 +29,7 @@ Test(strmap, finds_what_was_set_and_nothing_else)
 
 Test(strmap, keys_have_a_length_and_may_hold_any_byte)
 {
-    OWN(emp_strmap_clear) emp_strmap map = {0};
+    SCOPED(emp_strmap, emp_strmap_clear) map = {0};
 
     cr_assert_eq(emp_strmap_set(&map, "a\0b", 3, 1, NULL), EMP_OK);
     cr_assert_eq(emp_strmap_set(&map, "a\0c", 3, 2, NULL), EMP_OK);
@@ -62,9 +62,9 @@ Test(strmap, is_unchanged_when_it_cannot_grow)
 Test(strmap, places_of_names_cannot_be_foreseen)
 {
     enum { NAMES = 24 };
-    static char                      names[NAMES][16];
-    OWN(emp_strmap_clear) emp_strmap map = {0};
-    int                              foreseen = 0;
+    static char names[NAMES][16];
+    SCOPED(emp_strmap, emp_strmap_clear) map = {0};
+    int foreseen = 0;
 
     for (int32_t i = 0; i < NAMES; i++) {
         snprintf(names[i], sizeof names[i], "op_%d", i);
@@ -81,9 +81,9 @@ enum { COUNT = 40, JOINS = 30, ROUNDS = 200 };
 
 Test(strmap, adds_what_is_new_and_forgets_all)
 {
-    static char                      names[600][8];
-    OWN(emp_strmap_clear) emp_strmap map = {0};
-    int32_t                          there;
+    static char names[600][8];
+    SCOPED(emp_strmap, emp_strmap_clear) map = {0};
+    int32_t there;
 
     for (int round = 0; round < 2; round++) {
         const int count = round == 0 ? 600 : 20;
@@ -102,10 +102,10 @@ Test(strmap, adds_what_is_new_and_forgets_all)
 
 Test(values, equal_ones_are_kept_once)
 {
-    emp_value_set                  set = {0};
-    OWN(emp_arena_clear) emp_arena arena = {0};
-    const void                    *kept[500];
-    unsigned char                  bytes[500] = {0};
+    emp_value_set set = {0};
+    SCOPED(emp_arena, emp_arena_clear) arena = {0};
+    const void   *kept[500];
+    unsigned char bytes[500] = {0};
 
     for (size_t i = 0; i < 500; i++) { /* differ in their last byte, or their length */
         bytes[i] = 1;

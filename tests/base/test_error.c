@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The first failure is the one that is kept, and messages never overflow. */
-#include <criterion/criterion.h>
-
-#include "base/error.h"
+#include "tests/support/survive.h"
 
 static emp_status inner(emp_error *err)
 {
@@ -64,11 +62,10 @@ Test(error, every_status_has_its_own_text)
         EMP_STATUS_LIST(X)
 #undef X
     };
-    enum { COUNT = sizeof all / sizeof all[0] };
 
-    for (int i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < COUNT(all); i++) {
         cr_expect_str_neq(emp_status_str(all[i]), "unknown status");
-        for (int k = 0; k < i; k++)
+        for (size_t k = 0; k < i; k++)
             cr_expect_str_neq(emp_status_str(all[i]), emp_status_str(all[k]));
     }
     cr_expect_str_eq(emp_status_str((emp_status)77), "unknown status");

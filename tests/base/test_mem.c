@@ -126,8 +126,8 @@ Test(arena, pieces_are_zeroed_aligned_and_disjoint)
 
 Test(arena, the_newest_piece_grows_in_place_and_others_by_a_copy)
 {
-    OWN(emp_arena_clear) emp_arena arena = {0};
-    char                          *a = emp_arena_extend(&arena, NULL, 0, 4, 4);
+    SCOPED(emp_arena, emp_arena_clear) arena = {0};
+    char *a = emp_arena_extend(&arena, NULL, 0, 4, 4);
     cr_assert_not_null(a);
     memcpy(a, "abc", 4);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The generator is Philox4x32-10, streams are independent, distributions are right; the Mersenne
  * twister draws as NumPy and Python do. */
-#include <criterion/criterion.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
 
 #include "base/random.h"
 #include "base/rng.h"
+#include "tests/support/survive.h"
 
 /* Known answers published with Random123 (Salmon et al.). */
 static const struct {
@@ -23,7 +22,7 @@ static const struct {
 
 Test(rng, gives_the_known_answers)
 {
-    for (size_t k = 0; k < sizeof known_answers / sizeof *known_answers; k++) {
+    for (size_t k = 0; k < COUNT(known_answers); k++) {
         emp_rng rng = {.used = 4};
         memcpy(rng.counter, known_answers[k].counter, sizeof rng.counter);
         memcpy(rng.key, known_answers[k].key, sizeof rng.key);

@@ -39,7 +39,7 @@ static const struct {
 
 Test(expert, roles_of_names)
 {
-    for (size_t i = 0; i < sizeof role_cases / sizeof *role_cases; i++) {
+    for (size_t i = 0; i < COUNT(role_cases); i++) {
         int32_t cell = -2;
         cr_expect_eq(emp_role_of_name(role_cases[i].name, &cell), role_cases[i].role,
                      "%s", role_cases[i].name);

@@ -120,10 +120,9 @@ static void expect_layers_work(const placed *p)
     cr_expect_eq(done[0], 0.0, "products on the CPU");
     cr_expect_eq(done[1], 3 * 40 * 2.5 * product, "first layer: %.4f products",
                  done[1] / product);
-    for (int32_t layer = 1; layer + 1 < p->layer_count; layer++) {
+    for (int32_t layer = 1; layer + 1 < p->layer_count; layer++)
         cr_expect_eq(done[1 + layer], 3 * 40 * 2.0 * product, "layer %d: %.4f products",
                      layer, done[1 + layer] / product);
-    }
     cr_expect_gt(done[p->layer_count], 3 * 40 * 2.0 * product,
                  "attention and softmax too");
 }
@@ -146,7 +145,7 @@ Test(expert, places_generated_translators)
 {
     static const int32_t layers[] = {2, 4, 8, 8, 3, 2}, gpus[] = {2, 4, 8, 2, 2, 4};
 
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+    for (size_t i = 0; i < COUNT(layers); i++) {
         char source[96];
         snprintf(source, sizeof source,
                  "nmt:layers=%d,bidirectional=0,per_step_softmax=0,vocab=32000",

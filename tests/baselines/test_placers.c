@@ -194,7 +194,7 @@ Test(placers, concurrent_calls_give_the_same_placements)
 {
     const emp_method *types[] = {&emp_method_scotch, &emp_method_metis,
                                  &emp_method_m_sct};
-    enum { THREADS = 9, TYPES = sizeof types / sizeof *types };
+    enum { THREADS = 9, TYPES = COUNT(types) };
     OWN_FIXTURE        f = create_tangle(4, TANGLE);
     const emp_problem *problem = fixture_problem(f);
     size_t             bytes = (size_t)f->op_count * sizeof(emp_device_id);
@@ -360,7 +360,7 @@ Test(placers, wrong_options_are_named)
     fixture           *f = create_chain_of_cliques(2, 2);
     const emp_problem *problem = fixture_problem(f);
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const emp_method       *type = NULL;
         const emp_method_params params = {.options = cases[i][1]};
         void                   *state = NULL;

@@ -58,7 +58,7 @@ static const subject subjects[] = {
     {&emp_method_go, "emplace", GO ",lr=0.01", 8},
     {&emp_method_go, "emplace", GO ",lr=0.01,rounds=2", 8},
     {&emp_method_go, "emplace", GO ",nodes=groups,groups=6,names=matched,fit=1", 8}};
-enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+enum { SUBJECTS = COUNT(subjects) };
 
 static task h;
 
@@ -240,7 +240,7 @@ Test(learners, survive_every_allocation_failure)
         {&emp_method_hsdag, NULL, "features=code," HSDAG, 5},
         {&emp_method_hsdag, NULL, "features=costs,nodes=20," HSDAG, 5}};
 
-    for (size_t i = 0; i < SUBJECTS + sizeof more / sizeof *more; i++) {
+    for (size_t i = 0; i < SUBJECTS + COUNT(more); i++) {
         static learner          l;
         const subject          *of = i < SUBJECTS ? &subjects[i] : &more[i - SUBJECTS];
         const emp_method_params params = params_of(of);
@@ -278,7 +278,7 @@ Test(learners, name_what_is_wrong)
                  {&emp_method_go, NULL, "width=10,heads=4", "width=10", 0},
                  {&emp_method_go, NULL, GO ",rounds=2", "rounds=2", ALL}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const emp_method_params params = {.threads = 1,
                                           .preset = cases[i].preset,
                                           .options = cases[i].options,
@@ -331,7 +331,7 @@ Test(learners, step_times_fall)
          150,
          1.001}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         static learner          l;
         const emp_method_params params = params_to_learn(&cases[i].of, 1.15);
         double                  first = 0.0, last = 0.0;
@@ -395,8 +395,8 @@ Test(learners, weights_place_another_graph)
         {&emp_method_go, "emplace", GO ",lr=0.02,clip=10,entropy=0", 8}};
 
     for (int i = 0; i < 2; i++) {
-        static learner                     with, without;
-        OWN(emp_weights_clear) emp_weights weights = learn(&cases[i], 150);
+        static learner with, without;
+        SCOPED(emp_weights, emp_weights_clear) weights = learn(&cases[i], 150);
         task_destroy(&h);
         hand_graph_comb(&h, LAYERS / 2);
         emp_method_params params = params_to_learn(&cases[i], 1.25);

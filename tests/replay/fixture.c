@@ -52,10 +52,9 @@ emp_replay_plan *replay_fixture_kernel(const emp_kernel *kernel, int64_t floats)
 
     assert(emp_replay_plan_create(&p, 2, 3, 1, 3, 0, 1, &err) == EMP_OK);
     p->device_count = 2;
-    for (int32_t d = 0; d < 2; d++) {
+    for (int32_t d = 0; d < 2; d++)
         p->device[d] = (emp_replay_device){
             .is_cpu = true, .host = d, .cores = 1, .memory_bytes = 8 * bytes + 65536};
-    }
     p->op[0] = (emp_replay_op){
         .kernel = {.kind = EMP_KERNEL_FILL}, .device = 0, .name = "first", .type = "T"};
     p->op[1] =

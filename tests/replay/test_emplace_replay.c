@@ -82,9 +82,9 @@ Test(emplace_replay, files_say_what_they_are_of_and_top_chooses)
 
 Test(emplace_replay, a_plan_goes_to_the_runner_and_its_result_comes_back)
 {
-    OWN(emp_replay_result_clear) emp_replay_result r = {0};
-    emp_error                                      error = {0};
-    json_error_t                                   where;
+    SCOPED(emp_replay_result, emp_replay_result_clear) r = {0};
+    emp_error    error = {0};
+    json_error_t where;
 
     cr_assert_eq(run("replay random " SMALL "--export plan.txt"), 0, "%s", err);
     cr_assert_eq(run(RUNNER
@@ -177,7 +177,7 @@ static const struct error_case error_cases[] = {
 
 Test(emplace_replay, errors_are_one_sentence)
 {
-    for (size_t i = 0; i < sizeof error_cases / sizeof *error_cases; i++) {
+    for (size_t i = 0; i < COUNT(error_cases); i++) {
         const struct error_case *c = &error_cases[i];
         cr_expect_eq(run(c->arguments), c->status, "%s: %s", c->arguments, err);
         cr_expect_not_null(strstr(err, c->mentions), "%s: %s", c->arguments, err);
@@ -212,7 +212,7 @@ Test(emplace_replay, how_the_runner_ended_is_told)
                   "--force"}};
     char command[4 * SCRATCH_PATH_BYTES];
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         snprintf(command, sizeof command,
                  "cd '%s' && cp '%s/cli/emplace' copy && printf '#!/bin/sh\\n%s\\n' "
                  ">emplace-replay && chmod 700 emplace-replay && "

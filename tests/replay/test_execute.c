@@ -399,7 +399,7 @@ Test(execute, maps_of_cores_and_gpus_that_make_no_sense_are_refused)
         {"gpu:0=-1", "number"}, {"gpu:0=99999", "number"}};
 
     open_net(REPLAY_SMALL_NMT, 0);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t i = 0; i < COUNT(wrong); i++)
         MUST_FAIL(emp_replay_options_cores(&o, plan, wrong[i][0], &why), EMP_EINVAL,
                   wrong[i][1]);
     choose_few_steps();

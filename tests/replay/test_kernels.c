@@ -255,16 +255,13 @@ static void check_whole(const struct whole_case *c)
 
 Test(kernels, are_what_their_definitions_say)
 {
-    for (size_t i = 0; i < sizeof product_cases / sizeof *product_cases; i++)
-        check_product(&product_cases[i]);
-    for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++)
-        check_convolution(conv_cases[i]);
+    for (size_t i = 0; i < COUNT(product_cases); i++) check_product(&product_cases[i]);
+    for (size_t i = 0; i < COUNT(conv_cases); i++) check_convolution(conv_cases[i]);
 }
 
 Test(kernels, each_writes_all_its_outputs_and_nothing_else)
 {
-    for (size_t i = 0; i < sizeof whole_cases / sizeof *whole_cases; i++)
-        check_whole(&whole_cases[i]);
+    for (size_t i = 0; i < COUNT(whole_cases); i++) check_whole(&whole_cases[i]);
 }
 
 /* Adam: a variable, two moments and a gradient; and rows of a table. */

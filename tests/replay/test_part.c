@@ -52,8 +52,8 @@ static emp_status take(int32_t count, emp_error *err)
 
 static void execute_checked(void)
 {
-    emp_replay_options                             o = emp_replay_options_default();
-    OWN(emp_replay_result_clear) emp_replay_result r = {0};
+    emp_replay_options o = emp_replay_options_default();
+    SCOPED(emp_replay_result, emp_replay_result_clear) r = {0};
 
     o.warmup = o.steps = 1;
     o.host_bytes = INT64_C(1) << 31;

@@ -57,8 +57,7 @@ Test(plan, every_op_that_costs_has_a_kernel)
                                            "rnnlm",        "nmt:layers=2",
                                            "nmt:layers=4", "nmt:layers=8"};
 
-    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
-        expect_kernels(networks[i]);
+    for (size_t i = 0; i < COUNT(networks); i++) expect_kernels(networks[i]);
 }
 
 Test(plan, windows_and_strides_are_found_from_shapes)
@@ -157,7 +156,7 @@ static bool is_in_name(const char *at)
 
     while (line > text && line[-1] != '\n') line--;
     for (const char *c = line; c < at; c++) word += *c == ' ';
-    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
+    for (size_t i = 0; i < COUNT(origins); i++)
         if (strncmp(line, origins[i], strlen(origins[i])) == 0) return true;
     return (strncmp(line, "op ", 3) == 0 && (word == 1 || word == 2)) ||
            (strncmp(line, "device ", 7) == 0 && word == 1);
@@ -243,7 +242,7 @@ Test(plan, ops_without_a_kernel_are_named)
         {"transformer:layers=1,dtype=bf16", "bfloat16"},
         {"bert:layers=1,dtype=fp32", "attention.self"}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         OWN_TASK         f;
         emp_replay_plan *plan = NULL;
         replay_fixture_create(&f, cases[i][0], 0);
@@ -276,7 +275,7 @@ static const struct {
 
 Test(plan, kernels_stay_within_what_they_read)
 {
-    for (size_t i = 0; i < sizeof kernel_cases / sizeof *kernel_cases; i++) {
+    for (size_t i = 0; i < COUNT(kernel_cases); i++) {
         const emp_kernel *k = &kernel_cases[i].kernel;
         OWN_PLAN          p = replay_fixture_kernel(k, 16);
         MUST(emp_replay_plan_check(p, &why));

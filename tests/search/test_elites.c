@@ -122,7 +122,7 @@ Test(elites, of_a_damaged_state_are_not_valid)
 
     cr_expect(emp_elites_are_valid(&elites, 1), "none at all");
     cr_assert(keep(0, 1.0) && keep(2, 2.0));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         elites.count = cases[i].count;
         elites.width = cases[i].width;
         elites.choice[1] = cases[i].choice;

@@ -60,7 +60,7 @@ Test(moves, of_single_ops_move_a_class)
     int moved[OPS] = {0};
 
     fixture_colocate(f, 7, 2);
-    OWN(emp_moves_clear) emp_moves m = create("moves=ops,near=0,propagate=0");
+    SCOPED(emp_moves, emp_moves_clear) m = create("moves=ops,near=0,propagate=0");
     for (uint32_t i = 0; i < DRAWS; i++) {
         emp_device_id device[OPS];
         int           count = draw(&m, i, device);
@@ -170,8 +170,8 @@ Test(moves, along_edges_copy_a_device_to_neighbors)
 
 Test(moves, that_are_counted_are_each_made_once)
 {
-    OWN(emp_moves_clear) emp_moves m = create("groups=metis,coarsest=6,finest=6");
-    int                            changed[OPS][3] = {{0}};
+    SCOPED(emp_moves, emp_moves_clear) m = create("groups=metis,coarsest=6,finest=6");
+    int changed[OPS][3] = {{0}};
 
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 3);
     for (int64_t i = 0; i < emp_moves_count(&m); i++) {
@@ -195,10 +195,10 @@ Test(moves, that_are_counted_are_each_made_once)
 
 Test(moves, scatter_keeps_the_coarsest_groups_together)
 {
-    OWN(emp_moves_clear) emp_moves m = create("groups=metis,coarsest=6,finest=24");
-    emp_device_id                  device[OPS];
-    emp_rng                        rng;
-    int                            seen = 0;
+    SCOPED(emp_moves, emp_moves_clear) m = create("groups=metis,coarsest=6,finest=24");
+    emp_device_id device[OPS];
+    emp_rng       rng;
+    int           seen = 0;
 
     emp_rng_init(&rng, 1, 0, 0);
     for (int i = 0; i < 20; i++) {
@@ -223,7 +223,7 @@ Test(moves, send_no_op_to_a_forbidden_cpu)
 
     fixture_problem(f);
     ASSERT_OK(emp_problem_forbid_cpus(f->problem, NULL, NULL));
-    OWN(emp_moves_clear) emp_moves m = create("groups=metis,coarsest=6,finest=6");
+    SCOPED(emp_moves, emp_moves_clear) m = create("groups=metis,coarsest=6,finest=6");
     cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 2);
     emp_rng_init(&rng, 1, 0, 0);
     emp_moves_scatter(&m, &rng, device);
@@ -242,7 +242,7 @@ Test(moves, send_no_op_to_a_forbidden_cpu)
 Test(moves, leave_alone_what_has_no_choice)
 {
     fixture_cpu_only(f, 3);
-    OWN(emp_moves_clear) emp_moves m = create("propagate=0.2");
+    SCOPED(emp_moves, emp_moves_clear) m = create("propagate=0.2");
     for (uint32_t i = 0; i < 500; i++) {
         emp_device_id device[OPS] = {0};
         emp_rng       rng;
@@ -329,7 +329,7 @@ Test(odds, draw_devices_by_their_share_of_power)
                  {4, 2, EMP_KIND_GPU, {8e12, 1e12, 8e12, 3e12}, {0.25, 1}},
                  {1, 1, ALL, {7}, {1}}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         emp_machine m = {.device_count = cases[i].count};
         emp_rng     rng, same;
         for (int d = 0; d < cases[i].count; d++) {

@@ -38,9 +38,9 @@ static emp_weights taken_from(const networks *from)
 
 Test(weights, are_given_as_taken)
 {
-    OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
-    networks                           other = {0};
-    emp_named_array                    arrays[ARRAYS], swapped[ARRAYS];
+    SCOPED(emp_weights, emp_weights_clear) w = taken_from(&trained);
+    networks        other = {0};
+    emp_named_array arrays[ARRAYS], swapped[ARRAYS];
 
     list(&other, arrays);
     cr_expect_not(emp_weights_equal(&w, arrays));
@@ -54,11 +54,11 @@ Test(weights, are_given_as_taken)
 
 Test(weights, are_taken_again_without_new_memory)
 {
-    OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
-    networks                           later = {{4.0F, 5.0F, 6.0F}, {1.0, 2.0}, 12};
-    emp_named_array                    arrays[ARRAYS];
-    const long                         blocks = emp_mem_live_blocks();
-    const uint64_t                     before = emp_weights_hash(&w);
+    SCOPED(emp_weights, emp_weights_clear) w = taken_from(&trained);
+    networks        later = {{4.0F, 5.0F, 6.0F}, {1.0, 2.0}, 12};
+    emp_named_array arrays[ARRAYS];
+    const long      blocks = emp_mem_live_blocks();
+    const uint64_t  before = emp_weights_hash(&w);
 
     list(&later, arrays);
     ASSERT_OK(emp_weights_take(&w, arrays, ARRAYS, NULL));
@@ -78,10 +78,10 @@ Test(weights, are_not_given_to_other_networks)
                  {"moment", "moment", ARRAYS, EMP_ARRAY_INT64, 3},
                  {"3 arrays", "moment", ARRAYS - 1, EMP_ARRAY_DOUBLE, 3}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
-        networks                           n = {0};
-        emp_named_array                    arrays[ARRAYS];
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        SCOPED(emp_weights, emp_weights_clear) w = taken_from(&trained);
+        networks        n = {0};
+        emp_named_array arrays[ARRAYS];
         list(&n, arrays);
         arrays[0].count = cases[i].values;
         arrays[1].name = cases[i].name;
@@ -104,9 +104,9 @@ Test(weights, refuse_what_is_no_array)
                  {"x", -1},
                  {"x", INT64_MAX},
                  {"a name of more than thirty letters", 1}};
-    OWN(emp_weights_clear) emp_weights w = taken_from(&trained);
+    SCOPED(emp_weights, emp_weights_clear) w = taken_from(&trained);
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         EXPECT_REFUSED(
             emp_weights_add(&w, cases[i].name, EMP_ARRAY_FLOAT, cases[i].count, &err),
             EMP_EINVAL, "");

@@ -17,7 +17,23 @@
 #include "sim/explain/explain.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/problem.h"
-#include "tests/support/owners.h"
+#include "tests/support/survive.h"
+
+/* ---- variables that are released where their scope ends ---- */
+
+EMP_OWNS(emp_graph, emp_graph_destroy)
+EMP_OWNS(emp_machine, emp_machine_destroy)
+EMP_OWNS(emp_problem, emp_problem_destroy)
+EMP_OWNS(emp_sim, emp_sim_destroy)
+EMP_OWNS(emp_explanation, emp_explain_destroy)
+
+#define OWN_GRAPH       EMP_OWNER(emp_graph)
+#define OWN_MACHINE     EMP_OWNER(emp_machine)
+#define OWN_PROBLEM     EMP_OWNER(emp_problem)
+#define OWN_SIM         EMP_OWNER(emp_sim)
+#define OWN_EXPLANATION EMP_OWNER(emp_explanation)
+
+/* ---- tasks ---- */
 
 typedef struct {
     emp_graph_builder *builder; /**< between hand_graph_begin() and hand_graph_finish() */
@@ -30,7 +46,7 @@ typedef struct {
 /** Releases everything and zeroes \a t. */
 void task_destroy(task *t);
 /** A task that is released at the end of its block. */
-#define OWN_TASK OWN(task_destroy) task
+#define OWN_TASK SCOPED(task, task_destroy)
 
 /* ---- by name ---- */
 

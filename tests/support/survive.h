@@ -16,21 +16,20 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/** Lets a variable be released at the end of its block, by a function that takes a pointer to it:
- *
- *     OWN(emp_csv_clear) emp_csv csv = {0};
- */
-#define OWN(release) __attribute__((cleanup(release)))
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/** Releases the variable where its scope ends: SCOPED(emp_csv, emp_csv_clear) csv = {0}; */
+#define SCOPED(type, release) __attribute__((cleanup(release))) type
 
 static inline void own_free(void *held) { free(*(void **)held); }
 static inline void own_emp_free(void *held) { emp_free(*(void **)held); }
-#define OWN_FREE     OWN(own_free)
-#define OWN_EMP_FREE OWN(own_emp_free)
+#define OWN_FREE     __attribute__((cleanup(own_free)))
+#define OWN_EMP_FREE __attribute__((cleanup(own_emp_free)))
 
 /** Defines the function that EMP_OWNER() names for pointers to a type. */
 #define EMP_OWNS(type, destroy) \
     static inline void type##_release(type **held) { destroy(*held); }
-#define EMP_OWNER(type) OWN(type##_release) type *
+#define EMP_OWNER(type) SCOPED(type *, type##_release)
 
 /** Stops the test with the message of the error unless the status is EMP_OK. The expression \a call
  * may pass &err, an error that the macro declares. */

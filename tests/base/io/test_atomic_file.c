@@ -341,7 +341,7 @@ Test(atomic_file, file_systems_without_sync_will_do)
 {
     static const int causes[] = {0, EINVAL, ENOSYS, EIO};
 
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+    for (size_t i = 0; i < COUNT(causes); i++) {
         emp_error err = {0};
         sync_cause = causes[i];
         write_text(path, "new", causes[i] == EIO ? EMP_EIO : EMP_OK, &err);
@@ -392,7 +392,7 @@ Test(atomic_file, names_of_temporary_files_say_whose_they_are)
 
     cr_expect_eq(emp_atomic_file_owner("r.h5.tmp0"), 4);
     cr_expect_eq(emp_atomic_file_owner("r.tmp1.tmp23"), 6);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         cr_expect_eq(emp_atomic_file_owner(others[i]), 0, "%s", others[i]);
 }
 

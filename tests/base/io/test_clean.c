@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does no control character of a file reach a terminal, and stays all other text as it is? */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/io/terminal.h"
+#include "tests/support/survive.h"
 
 static const char *clean_of(const char *text, bool is_page)
 {
@@ -38,7 +36,7 @@ static const struct {
 
 Test(clean, what_would_command_a_terminal_is_spelt_out)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         cr_expect_str_eq(clean_of(cases[i].text, cases[i].is_page), cases[i].clean, "%zu",
                          i);
 }

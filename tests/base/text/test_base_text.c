@@ -2,8 +2,6 @@
 /* Do names that are too long keep both ends, in exactly the width they are given? What is an
  * ending? Does a copy end with a whole character? Are words of a command quoted? How is a spec cut?
  * Is the distance of words that of its definition, and is only what is near offered? */
-#include <criterion/criterion.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/rng.h"
@@ -11,6 +9,7 @@
 #include "base/text/options.h"
 #include "base/text/text.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 static void expect_short(const char *name, size_t width, const char *want)
 {
@@ -53,7 +52,7 @@ Test(text, words_are_quoted_for_a_shell_if_they_have_to_be)
     char                     array[64];
     emp_text                 text = {array, sizeof array, 0};
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         if (i > 0) emp_text_add(&text, " ");
         emp_text_add_word(&text, words[i]);
     }

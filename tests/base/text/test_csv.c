@@ -13,12 +13,12 @@ static emp_status parse(emp_csv *csv, const char *text, emp_error *err)
 
 Test(csv, fields_are_texts_numbers_and_hashes)
 {
-    emp_error                  err = {0};
-    OWN(emp_csv_clear) emp_csv csv = {0};
-    int32_t                    column;
-    double                     real;
-    int64_t                    count;
-    uint64_t                   hash;
+    emp_error err = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    int32_t  column;
+    double   real;
+    int64_t  count;
+    uint64_t hash;
 
     cr_assert_eq(parse(&csv,
                        "# made by: me, \"quoted\"\nname,step_s,n,hash\n"
@@ -48,14 +48,13 @@ Test(csv, fields_are_texts_numbers_and_hashes)
 
 Test(csv, numbers_are_decimal_and_columns_without_a_name_are_many)
 {
-    static const char *const   others[] = {"0x10", "-0X1p4", "nan", "inf", ""};
-    OWN(emp_csv_clear) emp_csv csv = {0};
-    double                     real;
+    static const char *const others[] = {"0x10", "-0X1p4", "nan", "inf", ""};
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    double real;
 
     ASSERT_OK(parse(&csv, "us,,\n0x10,,\n-0X1p4,,\nnan,,\ninf,,\n\"\",,\n1e1,,\n", NULL));
-    for (int32_t row = 0; row < 5; row++) {
+    for (int32_t row = 0; row < 5; row++)
         EXPECT_REFUSED(emp_csv_real(&real, &csv, row, 0, &err), EMP_EFORMAT, others[row]);
-    }
     cr_expect_eq(emp_csv_real(&real, &csv, 5, 0, NULL), EMP_OK);
     cr_expect_eq(real, 10.0);
 }
@@ -73,8 +72,8 @@ static const char *const refusals[][2] = {
 
 Test(csv, what_is_no_table_is_refused)
 {
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        OWN(emp_csv_clear) emp_csv csv = {0};
+    for (size_t i = 0; i < COUNT(refusals); i++) {
+        SCOPED(emp_csv, emp_csv_clear) csv = {0};
         EXPECT_REFUSED(parse(&csv, refusals[i][0], &err), EMP_EFORMAT, refusals[i][1]);
     }
 }
@@ -86,11 +85,11 @@ static const char sample[] =
 /* Reads all fields in all ways. \return how many are numbers, or -1: no table. */
 static int32_t read_all(const char *bytes, size_t size)
 {
-    OWN(emp_csv_clear) emp_csv csv = {0};
-    int32_t                    numbers = -1;
-    double                     real;
-    int64_t                    count;
-    uint64_t                   hash;
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    int32_t  numbers = -1;
+    double   real;
+    int64_t  count;
+    uint64_t hash;
 
     if (emp_csv_parse(&csv, bytes, size, "t.csv", NULL) == EMP_OK) {
         numbers = 0;

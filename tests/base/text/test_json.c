@@ -28,7 +28,7 @@ static void parse_good(emp_json_document *d, const char *text)
 
 Test(json, values_of_all_kinds_are_found_by_key_and_in_order)
 {
-    OWN(emp_json_clear) emp_json_document d = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
 
     parse_good(&d, " {\"a\": [1, -2.5e1, []], \"b\": {\"c\": \"x\"}, \"d\": true,\n"
                    "\"e\": false, \"f\": null} ");
@@ -53,7 +53,7 @@ Test(json, values_of_all_kinds_are_found_by_key_and_in_order)
 
 Test(json, what_is_not_there_is_nothing)
 {
-    OWN(emp_json_clear) emp_json_document d = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
 
     parse_good(&d, "[\"x\"]");
     const emp_json *none = emp_json_get(d.root, "a");
@@ -82,8 +82,8 @@ Test(json, numbers_of_64_bits_are_integers_and_others_real)
         {"1e-400", EMP_JSON_REAL, 0.0},
     };
 
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        OWN(emp_json_clear) emp_json_document d = {0};
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        SCOPED(emp_json_document, emp_json_clear) d = {0};
         parse_good(&d, numbers[i].text);
         cr_expect(emp_json_is(d.root, numbers[i].kind), "%s", numbers[i].text);
         cr_expect_eq(emp_json_number(d.root), numbers[i].value, "%s", numbers[i].text);
@@ -93,7 +93,7 @@ Test(json, numbers_of_64_bits_are_integers_and_others_real)
 /* As json.dumps() of Python writes them; they are no numbers to a reader that wants one. */
 Test(json, numbers_that_are_not_finite_have_a_kind_of_their_own)
 {
-    OWN(emp_json_clear) emp_json_document d = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
 
     parse_good(&d, "{\"a\": [NaN, Infinity, -Infinity, -1],\n\"b\": \"Infinity\"}");
     const emp_json *v = emp_json_first(emp_json_get(d.root, "a"));
@@ -108,7 +108,7 @@ Test(json, numbers_that_are_not_finite_have_a_kind_of_their_own)
 
 Test(json, the_decimal_point_is_a_point_in_every_locale)
 {
-    OWN(emp_json_clear) emp_json_document d = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
 
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL &&
         setlocale(LC_NUMERIC, "de_DE.utf8") == NULL)
@@ -119,7 +119,7 @@ Test(json, the_decimal_point_is_a_point_in_every_locale)
 
 Test(json, strings_are_unescaped)
 {
-    OWN(emp_json_clear) emp_json_document d = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
 
     parse_good(
         &d, "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e4\\u20AC\\ud83d\\ude00\xc3\xa4\"");
@@ -131,8 +131,8 @@ Test(json, written_strings_are_read_again)
 {
     static const char text[] = "a\"\\/\b\f\n\r\t\x01\xc3\xa4\xf0\x9f\x98\x80";
     char              written[128] = "";
-    OWN(emp_json_clear) emp_json_document d = {0};
-    FILE                                 *stream = fmemopen(written, sizeof written, "w");
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
+    FILE *stream = fmemopen(written, sizeof written, "w");
 
     cr_assert_not_null(stream);
     cr_expect(emp_json_write_string(stream, text));
@@ -191,7 +191,7 @@ static void expect_fault(const char *text, const char *part)
 
 Test(json, faults_are_told_with_a_line)
 {
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    for (size_t i = 0; i < COUNT(faults); i++)
         expect_fault(faults[i].text, faults[i].part);
 }
 
@@ -248,7 +248,7 @@ Test(json, a_file_is_named_in_messages)
 
 static emp_status parse_and_clear(const char *text)
 {
-    OWN(emp_json_clear) emp_json_document d = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
     return parse(&d, text, NULL);
 }
 
@@ -275,8 +275,8 @@ Test(json, reals_have_the_bits_of_the_library)
                                           "0.30000000000000004",
                                           "-1234.5678"};
 
-    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
-        OWN(emp_json_clear) emp_json_document d = {0};
+    for (size_t i = 0; i < COUNT(written); i++) {
+        SCOPED(emp_json_document, emp_json_clear) d = {0};
         parse_good(&d, written[i]);
         const double got = emp_json_number(d.root), want = strtod(written[i], NULL);
         cr_expect(emp_json_is(d.root, EMP_JSON_REAL));
@@ -292,7 +292,7 @@ Test(json, special_characters_are_found_at_every_place_of_a_string)
     } special[] = {
         {"\\n", "\n"}, {"\\\"", "\""}, {"\\\\", "\\"}, {"\xC3\xA9", "\xC3\xA9"}};
 
-    for (size_t s = 0; s < sizeof special / sizeof *special; s++) {
+    for (size_t s = 0; s < COUNT(special); s++) {
         for (int place = 0; place < 20; place++) {
             char              text[80], want[80];
             emp_json_document d = {0};
@@ -344,8 +344,8 @@ Test(json, a_long_list_is_visited_and_only_its_first_member_stays)
 
     snprintf(text, sizeof text, "{\"x\": [1, 2], \"list\": %s, \"z\": [3, 4]}", members);
     for (int is_root = 0; is_root < 2; is_root++) {
-        OWN(emp_json_clear) emp_json_document d = {0};
-        visits                                v = {0};
+        SCOPED(emp_json_document, emp_json_clear) d = {0};
+        visits v = {0};
         ASSERT_OK(visit(&d, &v, is_root ? members : text, &err));
         cr_expect_str_eq(v.seen, "a,b,c,");
         const emp_json *list = is_root ? d.root : emp_json_get(d.root, "list");
@@ -360,9 +360,9 @@ Test(json, a_long_list_is_visited_and_only_its_first_member_stays)
 
 Test(json, a_member_that_was_dropped_is_read_again)
 {
-    OWN(emp_json_clear) emp_json_document d = {0}, again = {0};
-    visits                                v = {0};
-    emp_error                             err = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0}, again = {0};
+    visits    v = {0};
+    emp_error err = {0};
 
     cr_assert_eq(
         visit(&d, &v,
@@ -384,9 +384,9 @@ Test(json, a_member_that_was_dropped_is_read_again)
 
 Test(json, faults_of_a_visited_list_have_their_line)
 {
-    OWN(emp_json_clear) emp_json_document d = {0};
-    visits                                v = {0};
-    emp_error                             err = {0};
+    SCOPED(emp_json_document, emp_json_clear) d = {0};
+    visits    v = {0};
+    emp_error err = {0};
 
     cr_expect_eq(visit(&d, &v, "{\"list\": [{},\n{},\n{\"a\":1,\"a\":1}]}", &err),
                  EMP_EFORMAT);

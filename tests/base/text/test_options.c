@@ -134,7 +134,7 @@ Test(options, say_what_is_wrong)
         {"=1", "no option \"\""}};
     struct options o;
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         EXPECT_REFUSED(emp_options_parse(&o, &table, NULL, cases[i][0], &err), EMP_EINVAL,
                        cases[i][1]);
     EXPECT_REFUSED(emp_options_parse(&o, &table, "best", "", &err), EMP_EINVAL,

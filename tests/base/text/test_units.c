@@ -42,7 +42,7 @@ static const struct quantity_case quantity_cases[] = {
 
 Test(units, parse)
 {
-    for (size_t i = 0; i < sizeof quantity_cases / sizeof *quantity_cases; i++) {
+    for (size_t i = 0; i < COUNT(quantity_cases); i++) {
         const struct quantity_case *c = &quantity_cases[i];
         emp_error                   err = {0};
         double                      value = -7.0;
@@ -244,11 +244,11 @@ Test(units, counts_are_read_as_people_write_them)
                                       "1234567890.5"};
     int64_t                  count;
 
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    for (size_t i = 0; i < COUNT(good); i++) {
         cr_expect(emp_units_parse_count(good[i].text, &count), "%s", good[i].text);
         cr_expect_eq(count, good[i].count, "%s is %lld", good[i].text, (long long)count);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         cr_expect_not(emp_units_parse_count(bad[i], &count), "\"%s\"", bad[i]);
 }
 
@@ -263,10 +263,10 @@ Test(units, times_are_read_as_people_write_them)
                                       "nan", "inf", "1 m s", "1e999"};
     double                   seconds;
 
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    for (size_t i = 0; i < COUNT(good); i++) {
         cr_expect(emp_units_parse_duration(good[i].text, &seconds), "%s", good[i].text);
         cr_expect_float_eq(seconds, good[i].seconds, 1e-12, "%s", good[i].text);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         cr_expect_not(emp_units_parse_duration(bad[i], &seconds), "\"%s\"", bad[i]);
 }

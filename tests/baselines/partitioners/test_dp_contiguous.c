@@ -65,7 +65,7 @@ Test(max_load, is_that_worked_out_by_hand)
                  {"msr-load", 14, {0, 0, 0, 0}, 1000000},
                  {"msr-latency", ROOMY, {1, 1, 2, 2}, 106000}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         OWN_TASK p;
         task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, cases[i].gpu_bytes,
                            cases[i].runtime);
@@ -110,9 +110,9 @@ Test(blocks, of_chains_are_those_of_the_rules)
                   {0, 1, 0}}};
     static const stated_edge edges[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        OWN_TASK                         p;
-        OWN(emp_blocks_clear) emp_blocks b;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        OWN_TASK p;
+        SCOPED(emp_blocks, emp_blocks_clear) b;
         task_create_stated(&p, cases[i].op, cases[i].count, edges, cases[i].count - 1, 1,
                            2, ROOMY, "msr-load");
         MUST(emp_blocks_init(&b, p.problem, NULL));
@@ -166,10 +166,10 @@ Test(blocks, have_gradients_and_tied_tables_with_their_ops)
 static int32_t count_ideals(const stated_op *ops, int32_t op_count,
                             const stated_edge *edges, int32_t edge_count)
 {
-    OWN_TASK                         p;
-    OWN(emp_blocks_clear) emp_blocks b;
-    emp_ideals                       ideals;
-    bool                             is_whole;
+    OWN_TASK p;
+    SCOPED(emp_blocks, emp_blocks_clear) b;
+    emp_ideals ideals;
+    bool       is_whole;
 
     task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
     MUST(emp_blocks_init(&b, p.problem, NULL));

@@ -139,7 +139,7 @@ Test(experts_on_cpu, move_at_once)
 {
     const emp_move_options options = {
         .kind = EMP_MOVES_GROUPS, .groups = EMP_MOVES_ALL, .coarsest = 8, .finest = 16};
-    OWN(emp_moves_clear) emp_moves moves;
+    SCOPED(emp_moves, emp_moves_clear) moves;
     const size_t                bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
     OWN_EMP_FREE emp_device_id *device = emp_calloc(1, bytes);
     bool                        is_found = false;
@@ -172,7 +172,7 @@ Test(experts_on_cpu, are_told_by_names)
                  {"blk.12.ffn_up_shexp", 0},
                  {"blk.1.ffn_up/to_exps", 0}};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < COUNT(names); i++)
         cr_expect_eq(emp_expert_layer_length(names[i].name), names[i].length, "%s",
                      names[i].name);
 }

@@ -138,7 +138,7 @@ Test(partition_options, keep_placements_a_function_of_the_seed)
     f->machine->device[0].clock_hz = 1e9;
     for (int32_t d = 1; d <= 4; d++) f->machine->device[d].memory_bytes_per_s = 1e11;
     const emp_problem *problem = fixture_problem(f);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const emp_method *type = NULL;
         MUST(emp_method_find(&type, cases[i][0], &why));
         fixture_place(type, problem, 3, cases[i][1], device);
@@ -189,7 +189,7 @@ Test(metis, parts_beside_a_heavy_op_are_empty_with_a_warning)
 {
     static const char *const options[] = {"strategy=recursive", "strategy=kway"};
 
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    for (size_t i = 0; i < COUNT(options); i++) {
         OWN_FIXTURE f = fixture_create(4);
         char        sentence[256];
         for (int32_t op = 0; op < 16; op++) {

@@ -76,10 +76,9 @@ void hand_tasks_finish(hand_tasks *h)
     }
     t->input_offset[t->task_count] = inputs;
     for (int32_t a = 0; a < h->machine.device_count; a++) {
-        for (int32_t b = 0; b < h->machine.device_count; b++) {
+        for (int32_t b = 0; b < h->machine.device_count; b++)
             h->machine.route[a][b] = (emp_route){.latency_s = h->latency_ns * 1e-9,
                                                  .bytes_per_s = 1e9 / h->byte_ns};
-        }
     }
 }
 

@@ -28,7 +28,7 @@ Test(critical_path, every_schedule_is_permitted_by_the_plain_rule)
     int32_t           stuck = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
+        SCOPED(emp_list_schedule, emp_list_schedule_clear) s = {0};
         hand_tasks_draw(&h, seed);
         emp_status st = schedule(&s, &h.graph, seed);
         cr_assert(st == EMP_OK || st == EMP_EINFEASIBLE);
@@ -51,7 +51,7 @@ Test(critical_path, ties_are_drawn)
     hand_tasks_init(&h, 3, 3, time);
     hand_tasks_finish(&h);
     for (uint64_t seed = 0; seed < TRIES; seed++) {
-        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
+        SCOPED(emp_list_schedule, emp_list_schedule_clear) s = {0};
         MUST(schedule(&s, &h.graph, seed));
         count[s.device_of_task[0] + 3 * s.device_of_task[1] + 9 * s.device_of_task[2]]++;
     }
@@ -67,9 +67,9 @@ Test(critical_path, ties_are_drawn)
  * first takes what is stated, 7 ns, and one with the second 2 ns: the third goes to the first. */
 Test(critical_path, stated_messages_take_what_they_state)
 {
-    static const int                               time[6] = {5, 5, 5, 5, 3, 3};
-    static hand_tasks                              h;
-    OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
+    static const int  time[6] = {5, 5, 5, 5, 3, 3};
+    static hand_tasks h;
+    SCOPED(emp_list_schedule, emp_list_schedule_clear) s = {0};
 
     hand_tasks_init(&h, 3, 2, time);
     hand_tasks_tensor(&h, 0, 1000, 1 << 2);
@@ -151,7 +151,7 @@ Test(published_graphs, medians_are_the_known_ones)
                  {"8gpu_transformer_block", 8, 327.9},
                  {"8gpu_full_transformer", 8, 273.4}};
 
-    for (size_t i = 0; i < sizeof graph / sizeof *graph; i++) {
+    for (size_t i = 0; i < COUNT(graph); i++) {
         OWN_TASK t;
         fact_create_instance(&t, fact_peer_path("graphs/doppler", graph[i].file, ".txt"),
                              graph[i].devices, NULL);

@@ -39,7 +39,7 @@ static void compare(emp_list_scheduler *scheduler,
     int32_t           stuck = 0, checked = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
+        SCOPED(emp_list_schedule, emp_list_schedule_clear) s = {0};
         hand_tasks_draw(&h, seed);
         emp_status st = schedule(&s, &h, scheduler, &why);
         plain(&p, &h);
@@ -112,8 +112,8 @@ Test(list_schedule, any_favourites_are_respected_as_the_plain_loop_does)
     int32_t           changed = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
-        int                                            favourite[HAND_TASKS];
+        SCOPED(emp_list_schedule, emp_list_schedule_clear) s = {0};
+        int favourite[HAND_TASKS];
         hand_tasks_draw(&h, seed);
         free_tasks(&h);
         for (int i = 0; i < HAND_TASKS; i++) favourite[i] = -1;
@@ -147,7 +147,7 @@ static void make_example(hand_tasks *h, const int *time, const example_edge *edg
 
 static emp_time_ns makespan_of(const hand_tasks *h, emp_list_scheduler *scheduler)
 {
-    OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
+    SCOPED(emp_list_schedule, emp_list_schedule_clear) s = {0};
 
     MUST(schedule(&s, h, scheduler, NULL));
     return s.makespan_ns;
@@ -164,9 +164,9 @@ Test(list_schedule, heft_has_the_makespan_of_its_paper)
                                         {4, 8, 27},  {4, 9, 23},  {5, 9, 13}, {6, 8, 15},
                                         {7, 10, 17}, {8, 10, 11}, {9, 10, 13}};
     static hand_tasks         h;
-    OWN(emp_list_schedule_clear) emp_list_schedule s = {0};
+    SCOPED(emp_list_schedule, emp_list_schedule_clear) s = {0};
 
-    make_example(&h, time, edge, sizeof edge / sizeof *edge);
+    make_example(&h, time, edge, COUNT(edge));
     MUST(schedule(&s, &h, emp_schedule_heft, NULL));
     cr_expect_eq(s.makespan_ns, 80);
     const int device[10] = {2, 0, 2, 1, 2, 1, 2, 0, 1, 1};
@@ -186,7 +186,7 @@ Test(list_schedule, peft_has_the_makespan_of_its_paper)
                                         {7, 10, 9}, {8, 10, 42}, {9, 10, 7}};
     static hand_tasks         h;
 
-    make_example(&h, time, edge, sizeof edge / sizeof *edge);
+    make_example(&h, time, edge, COUNT(edge));
     cr_expect_eq(makespan_of(&h, emp_schedule_peft), 122);
     cr_expect_eq(makespan_of(&h, emp_schedule_heft), 133);
 }
@@ -215,8 +215,8 @@ Test(list_schedule, what_fits_nowhere_is_said_in_one_sentence)
 /* Both solutions must be feasible, and as good as each other: then both are best. */
 static void expect_certificate(const hand_tasks *h, uint64_t seed)
 {
-    const emp_task_graph                        *t = &h->graph;
-    OWN(emp_sct_solution_clear) emp_sct_solution s;
+    const emp_task_graph *t = &h->graph;
+    SCOPED(emp_sct_solution, emp_sct_solution_clear) s;
     double readers[HAND_TASKS] = {0}, producers[HAND_TASKS] = {0}, flow[HAND_TASKS] = {0};
     double x_readers[HAND_TASKS] = {0}, x_producers[HAND_TASKS] = {0};
     double bound = 0.0, ends = 0.0, slack = 1e-6;
@@ -286,7 +286,7 @@ Test(list_schedule, every_failed_allocation_is_reported)
                                        emp_schedule_critical_path};
     static hand_tasks         h;
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < COUNT(all); i++) {
         emp_status st = EMP_ENOMEM;
         hand_tasks_draw(&h, 2);
         for (long count = 0; st == EMP_ENOMEM; count++) {

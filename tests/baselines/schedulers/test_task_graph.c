@@ -47,9 +47,8 @@ Test(task_graph, ops_are_tasks_as_they_are)
                                          {1, 2, 2000, 200, -1},
                                          {2, 3, 3000, 300, -1},
                                          {3, 4, 0, 0, -1}};
-    for (int32_t k = 0; k < 4; k++) {
+    for (int32_t k = 0; k < 4; k++)
         cr_expect_eq(memcmp(&t->tensor[k], &expected[k], sizeof expected[k]), 0, "%d", k);
-    }
     const int32_t reader[5] = {1, 2, 3, 3, 4}, input[5] = {0, 0, 1, 2, 3};
     cr_expect_eq(memcmp(t->reader, reader, sizeof reader), 0);
     cr_expect_eq(memcmp(t->input, input, sizeof input), 0);

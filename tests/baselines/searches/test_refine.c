@@ -15,7 +15,7 @@ static void release_state(void **state)
 {
     emp_method_destroy(&emp_method_refine, *state);
 }
-#define OWN_STATE OWN(release_state) void *
+#define OWN_STATE SCOPED(void *, release_state)
 
 enum { SAMPLES = 8 };
 

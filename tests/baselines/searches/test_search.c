@@ -130,11 +130,7 @@ static const searcher searchers[] = {
     {&emp_method_brkga, "population=20,elite=0.1,mutants=0.2"},
     {&emp_method_ce, "start_samples=80"}};
 /* Cross-entropy has tests of what it finds of its own. */
-enum {
-    RESUMED = sizeof searchers / sizeof *searchers,
-    SEARCHERS = RESUMED - 1,
-    BUDGET = 3000
-};
+enum { RESUMED = COUNT(searchers), SEARCHERS = RESUMED - 1, BUDGET = 3000 };
 
 static double best_of_run(const searcher *how, uint64_t seed)
 {
@@ -216,7 +212,7 @@ Test(search, penalty_grows_with_what_is_missing)
                  {{.step_time_s = 3.0, .overflow_frac = 0.1}, 9.0},
                  {{.step_time_s = 3.0, .overflow_frac = 1.0}, 36.0}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         cr_expect_float_eq(emp_penalized_s(&cases[i].score), cases[i].penalized_s, 1e-12);
 }
 

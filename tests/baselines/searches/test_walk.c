@@ -82,8 +82,8 @@ Test(walk, goes_where_its_sample_was)
     static const int32_t decides[] = {0, EMP_DECIDES_ORDER, EMP_DECIDES_FUSION};
 
     for (int i = 0; i < 3; i++) {
-        OWN(emp_walk_clear) emp_walk               walk;
-        OWN(emp_decision_clear) emp_owned_decision candidate;
+        SCOPED(emp_walk, emp_walk_clear) walk;
+        SCOPED(emp_owned_decision, emp_decision_clear) candidate;
         MUST(emp_decision_init(&candidate, w.graph->op_count, decides[i], NULL));
         begin(&walk, &candidate);
         take_steps(&walk, &candidate, 50);

@@ -92,7 +92,7 @@ Test(colocrl, order_says_how_groups_are_read)
                  {SMALL ",order=reverse", GROUPS - 1, GROUPS - 1},
                  {SMALL ",order=random", 2, GROUPS - 3}};
 
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    for (size_t i = 0; i < COUNT(order); i++) {
         void *state = create(7, order[i].options);
         int   descents = count_descents((const emp_colocrl_agent *)state);
         cr_expect(descents >= order[i].least && descents <= order[i].most, "%s: %d",

@@ -10,7 +10,7 @@ static void release_state(void **state)
 {
     emp_method_destroy(&emp_method_doppler, *state);
 }
-#define OWN_STATE OWN(release_state) void *
+#define OWN_STATE SCOPED(void *, release_state)
 
 enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 

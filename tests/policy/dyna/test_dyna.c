@@ -172,7 +172,7 @@ Test(dyna, each_part_finds_more_than_chance)
                                         SMALL ",blame=0"};
     const double             chance = best_of_chance();
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    for (size_t i = 0; i < COUNT(parts); i++)
         cr_expect_lt(best_after(parts[i], NULL), chance, "%s", parts[i]);
 }
 
@@ -204,8 +204,8 @@ Test(dyna, the_policy_learns_what_the_surrogate_estimates)
 
 Test(dyna, weights_serve_another_graph)
 {
-    OWN(emp_weights_clear) emp_weights weights = {0};
-    void                              *state = create(SMALL, NULL);
+    SCOPED(emp_weights, emp_weights_clear) weights = {0};
+    void *state = create(SMALL, NULL);
 
     for (int i = 0; i < 10; i++) step(state);
     ASSERT_OK(emp_method_take_weights(&weights, &emp_method_dyna, state, &err));

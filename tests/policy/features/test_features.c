@@ -82,12 +82,10 @@ static emp_op_features *features_of(const plain_op *plain, int32_t count, emp_pr
         emp_graph_builder_set_target(b, op);
     }
     for (int32_t i = 0; i < count; i++) {
-        if (plain[i].reads >= 0) {
+        if (plain[i].reads >= 0)
             MUST(emp_graph_builder_connect(b, (emp_port){plain[i].reads, 0}, i, NULL));
-        }
-        if (plain[i].waits_for >= 0) {
+        if (plain[i].waits_for >= 0)
             MUST(emp_graph_builder_add_control(b, plain[i].waits_for, i, NULL));
-        }
     }
     MUST(emp_graph_builder_finish(b, g, NULL));
     emp_graph_builder_destroy(b);
@@ -139,9 +137,8 @@ Test(features, sizes_are_logarithms_and_missing_ones_minus_one)
 {
     const double want[] = {log(1 + 8) / 10, log(1 + 16) / 10, -1, -1, -1};
 
-    for (int32_t i = 0; i < 5; i++) {
+    for (int32_t i = 0; i < 5; i++)
         cr_expect_float_eq(value(PRODUCT, i), want[i], 1e-6, "size %d", i);
-    }
     cr_expect_eq((double)ops->sizes[ops->row_of_op[PRODUCT] * EMP_ROW_SIZES], 8.0);
     cr_expect_eq((double)ops->sizes[ops->row_of_op[PRODUCT] * EMP_ROW_SIZES + 1], 16.0);
 }

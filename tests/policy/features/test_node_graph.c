@@ -252,7 +252,7 @@ Test(node_graph, every_workload_is_seen_whole)
                                            {"nmt:layers=2,dynamic=1", "k40x4", "tf-r1.3"},
                                            {"giph:v=50,alpha=0.2", "giph", "edges"}};
 
-    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+    for (size_t i = 0; i < COUNT(tasks); i++) {
         OWN_TASK t;
         task_create(&t, tasks[i][0], tasks[i][1], tasks[i][2]);
         check(t.problem, 0);

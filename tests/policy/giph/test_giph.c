@@ -21,7 +21,7 @@ TestSuite(giph, .init = open_small, .fini = close_stage);
 
 Test(giph, scores_must_be_those_asked_for_and_have_times)
 {
-    OWN(emp_giph_agent_clear) emp_giph_agent agent;
+    SCOPED(emp_giph_agent, emp_giph_agent_clear) agent;
     emp_score untimed[1] = {{.step_time_s = 1.0, .is_feasible = true}};
 
     stage_agent(&s, &agent, "emplace", "episodes=2", 1, 1);
@@ -51,7 +51,7 @@ Test(giph, the_first_episode_begins_at_the_start)
 /* With two ops that may move, one stands still after its move; a single one may move on. */
 Test(giph, an_op_does_not_move_twice_in_a_row_unless_it_is_alone)
 {
-    OWN(emp_giph_agent_clear) emp_giph_agent agent;
+    SCOPED(emp_giph_agent, emp_giph_agent_clear) agent;
 
     stage_close(&s);
     stage_open(&s, "giph:v=1,alpha=1,seed=1", "giph:devices=2,seed=2", "edges");
@@ -69,8 +69,8 @@ Test(giph, an_op_does_not_move_twice_in_a_row_unless_it_is_alone)
 
 static double best_of_giph(int32_t evaluations, uint64_t seed)
 {
-    OWN(emp_giph_agent_clear) emp_giph_agent agent;
-    double                                   best = INFINITY;
+    SCOPED(emp_giph_agent, emp_giph_agent_clear) agent;
+    double best = INFINITY;
 
     stage_agent(&s, &agent, "paper", NULL, seed, 1);
     for (int32_t i = 0; i < evaluations; i++) {

@@ -56,7 +56,7 @@ Test(go, agents_beside_each_other_do_not_meet)
 
 Test(go, threads_do_not_change_imitation)
 {
-    OWN(emp_decision_clear) emp_owned_decision example;
+    SCOPED(emp_owned_decision, emp_decision_clear) example;
     void  *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
     double loss = 0.0, same = 0.0;
 

@@ -136,7 +136,7 @@ Test(go_update, gradients_are_those_of_the_objective)
                                              SMALL "segment=4096,modulate=graph",
                                              SMALL "segment=4096,modulate=none"};
 
-    for (size_t i = 0; i < sizeof modulation / sizeof *modulation; i++) {
+    for (size_t i = 0; i < COUNT(modulation); i++) {
         create_agent(modulation[i]);
         draw_and_change();
         compare_gradients();

@@ -30,9 +30,8 @@ static void read_arrays(const char *name)
     cr_assert_not_null(file, "no %s", path);
     while (fscanf(file, "%63s %d %d", a->name, &a->rows, &a->cols) == 3) {
         a->value = (double *)calloc((size_t)a->rows * (size_t)a->cols, sizeof *a->value);
-        for (int i = 0; i < a->rows * a->cols; i++) {
+        for (int i = 0; i < a->rows * a->cols; i++)
             cr_assert_eq(fscanf(file, "%lf", &a->value[i]), 1, "%s is cut off", a->name);
-        }
         cr_assert_lt(++array_count, MAX_ARRAYS);
         a++;
     }
@@ -73,12 +72,10 @@ static emp_op_features *read_ops(void)
         ops->type[i] = (int32_t)type->value[i];
         ops->position[i] = (float)find("%s%s", "op_position", "")->value[i];
     }
-    for (int i = 0; i < type->cols * EMP_OP_FEATURES; i++) {
+    for (int i = 0; i < type->cols * EMP_OP_FEATURES; i++)
         ops->value[i] = (emp_real)find("%s%s", "op_value", "")->value[i];
-    }
-    for (int i = 0; i < type->cols * EMP_ROW_SIZES; i++) {
+    for (int i = 0; i < type->cols * EMP_ROW_SIZES; i++)
         ops->sizes[i] = (float)find("%s%s", "op_size", "")->value[i];
-    }
     for (int i = 0; i < from->cols; i++) {
         ops->edge[i][0] = (int32_t)from->value[i];
         ops->edge[i][1] = (int32_t)find("%s%s", "edge_to", "")->value[i];

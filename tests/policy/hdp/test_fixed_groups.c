@@ -89,8 +89,7 @@ Test(fixed_groups, keep_the_last_for_what_only_cpus_run)
                                             EMP_GROUPING_COLOCATION};
     static const int32_t      count[] = {1, 2, 12, 4096};
 
-    for (size_t g = 0; g < sizeof grouping / sizeof *grouping; g++) {
-        for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-            check_groups(grouping[g], count[i]);
+    for (size_t g = 0; g < COUNT(grouping); g++) {
+        for (size_t i = 0; i < COUNT(count); i++) check_groups(grouping[g], count[i]);
     }
 }

@@ -8,7 +8,7 @@
 #include "tests/support/problems.h"
 
 static void release_state(void **state) { emp_method_destroy(&emp_method_hdp, *state); }
-#define OWN_STATE OWN(release_state) void *
+#define OWN_STATE SCOPED(void *, release_state)
 
 enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 
@@ -95,12 +95,10 @@ static double planner_weight_sum(const void *state)
     const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
     double               sum = 0.0;
 
-    for (size_t i = 0; i < agent->grouper.params.count; i++) {
+    for (size_t i = 0; i < agent->grouper.params.count; i++)
         sum += (double)agent->grouper.params.value[i] * (double)(i % 7);
-    }
-    for (size_t i = 0; i < agent->net.params.count; i++) {
+    for (size_t i = 0; i < agent->net.params.count; i++)
         sum += (double)agent->net.params.value[i] * (double)(i % 7);
-    }
     return sum;
 }
 
@@ -128,8 +126,8 @@ static void expect_balance(const char *options)
 {
     static emp_device_id other[PLANNER_SAMPLES][PLANNER_MAX_OPS];
     void *state = planner_create(3, 1, options), *deaf = planner_create(3, 1, options);
-    OWN(emp_balance_clear) emp_balance balance;
-    double                             reward = 0.0;
+    SCOPED(emp_balance, emp_balance_clear) balance;
+    double reward = 0.0;
 
     for (int u = 0; u < 4; u++) {
         planner_update(state, true);
@@ -368,7 +366,7 @@ Test(hdp, window_says_what_the_grouper_sees)
                  {PLANNER_LEARNED ",window=16", 56},
                  {PLANNER_LEARNED ",window=0,ranges=0", 24}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         OWN_STATE state = planner_create(3, 1, cases[i].options);
         cr_expect_eq(((emp_hdp_agent *)state)->learner.ops->width, cases[i].width);
         for (int u = 0; u < 2; u++) planner_update(state, true);
@@ -563,7 +561,7 @@ static void offer(emp_guide *guide, double step_s, int32_t device)
 
 Test(hdp_guide, keeps_the_best_placements_once_and_in_order)
 {
-    OWN(emp_guide_clear) emp_guide guide = create_guide(&(emp_heat_rule){0}, 2);
+    SCOPED(emp_guide, emp_guide_clear) guide = create_guide(&(emp_heat_rule){0}, 2);
 
     cr_expect_eq(emp_guide_count(&guide), 0);
     offer(&guide, 3.0, 0);

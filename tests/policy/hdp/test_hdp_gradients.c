@@ -13,7 +13,7 @@ static void check_slices(const emp_params *p, loss_function *loss)
 {
     static double gradient[20000];
 
-    cr_assert_leq(p->count, sizeof gradient / sizeof *gradient);
+    cr_assert_leq(p->count, COUNT(gradient));
     memcpy(gradient, p->gradient, p->count * sizeof *gradient);
     for (int32_t s = 0; s < p->slice_count; s++)
         check(p->slice[s].name, loss, p->value + p->slice[s].offset,

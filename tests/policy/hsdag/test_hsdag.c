@@ -205,7 +205,7 @@ Test(hsdag, groups_are_as_few_as_asked_and_share_a_device)
                 {"width=8,samples=5,levels=0,groups_per_device=2", 6, 25},
                 {"width=8,samples=5,levels=1,groups_per_device=0", 2, 24}};
 
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    for (size_t i = 0; i < COUNT(want); i++) {
         void                  *state = create(2, "paper", want[i].options);
         const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
         update(state);

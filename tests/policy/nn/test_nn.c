@@ -37,7 +37,7 @@ Test(attention, tanh_is_accurate_and_saturates)
 
     for (int i = 0; i < COUNT; i++) m[i] = (float)(i - COUNT / 2) * 4e-3f;
     emp_attention_exp(m_exp, m, COUNT);
-    for (size_t q = 0; q < sizeof query / sizeof *query; q++) {
+    for (size_t q = 0; q < COUNT(query); q++) {
         emp_attention_score(e, COUNT, &query[q], 1, 1, m_exp, &v, 0, COUNT, 1);
         double limited = fmax((double)query[q], -43.0);
         for (int i = 0; i < COUNT; i++) {
@@ -84,9 +84,8 @@ Test(categorical, samples_follow_the_probabilities)
 
     for (int i = 0; i < COUNT; i++) p[i] = i % 3 == 0 ? 0.0f : (float)i / 432.0f;
     emp_rng_init(&rng, 3, 1, 4); /* 432: the sum of the i that 3 does not divide */
-    for (int i = 0; i < DRAWS; i++) {
+    for (int i = 0; i < DRAWS; i++)
         seen[emp_categorical_sample(p, COUNT, emp_rng_uniform(&rng))]++;
-    }
     for (int i = 0; i < COUNT; i++) {
         double mean = DRAWS * (double)p[i];
         cr_expect_lt(fabs(seen[i] - mean), 5.0 * sqrt(mean) + 1e-9, "%d: %d, mean %g", i,
@@ -154,7 +153,7 @@ Test(panels, multiply_equals_the_plain_product)
     float y[ROWS * COLS];
 
     for (int transpose = 0; transpose < 2; transpose++) {
-        OWN(emp_panels_clear) emp_panels panels = pack(COLS, transpose);
+        SCOPED(emp_panels, emp_panels_clear) panels = pack(COLS, transpose);
         for (int i = 0; i < ROWS * COLS; i++) y[i] = 1.0f;
         emp_panels_multiply(&panels, y, COLS, x, DEPTH, ROWS, whole);
         for (int i = 0; i < ROWS * COLS; i++)
@@ -167,8 +166,8 @@ Test(panels, multiply_equals_the_plain_product)
 
 Test(panels, a_row_does_not_depend_on_its_neighbours)
 {
-    float                            together[ROWS * COLS], alone[COLS];
-    OWN(emp_panels_clear) emp_panels panels = pack(COLS, false);
+    float together[ROWS * COLS], alone[COLS];
+    SCOPED(emp_panels, emp_panels_clear) panels = pack(COLS, false);
 
     for (int rows = 1; rows <= ROWS; rows++) {
         memset(together, 0, sizeof together);
@@ -189,7 +188,7 @@ Test(panels, passes_add_up_to_the_whole)
 
     fill(bias, COLS, 3);
     for (int cols = 5; cols <= COLS; cols += COLS - 5) {
-        OWN(emp_panels_clear) emp_panels panels = pack(cols, false);
+        SCOPED(emp_panels, emp_panels_clear) panels = pack(cols, false);
         for (int r = 0; r < ROWS; r++)
             memcpy(&want[r * cols], bias, (size_t)cols * sizeof *bias);
         emp_panels_multiply(&panels, want, cols, x, DEPTH, ROWS, whole);
@@ -214,7 +213,7 @@ Test(outer, sums_the_outer_products_of_rows)
     static float  in[DEEP * STRIDE], dy[DEEP * STRIDE], dw[MOST * MOST];
     const int32_t shape[][2] = {{1, 1}, {6, 64}, {5, 16}, {4, 65}, {36, 64}, {71, 71}};
 
-    for (size_t s = 0; s < sizeof shape / sizeof *shape; s++) {
+    for (size_t s = 0; s < COUNT(shape); s++) {
         int32_t m = shape[s][0], n = shape[s][1];
         fill(in, DEEP * STRIDE, 1);
         fill(dy, DEEP * STRIDE, 2);
@@ -354,11 +353,11 @@ Test(params, slices_are_aligned_and_not_empty)
 
 Test(params, glorot_has_the_stated_range)
 {
-    const emp_param_slice            big = {"w", 40, 56, 0};
-    const double                     limit = sqrt(6.0 / 96.0);
-    OWN(emp_params_clear) emp_params p;
-    emp_rng                          rng;
-    double                           largest = 0.0, squares = 0.0;
+    const emp_param_slice big = {"w", 40, 56, 0};
+    const double          limit = sqrt(6.0 / 96.0);
+    SCOPED(emp_params, emp_params_clear) p;
+    emp_rng rng;
+    double  largest = 0.0, squares = 0.0;
 
     MUST(emp_params_init(&p, &big, 1, NULL));
     emp_rng_init(&rng, 1, 0, 0);
@@ -377,8 +376,8 @@ Test(params, orthogonal_vectors_are_so)
 {
     enum { SHORT = 5, LONG = 9 };
     const emp_param_slice both[2] = {{"wide", SHORT, LONG, 0}, {"tall", LONG, SHORT, 0}};
-    OWN(emp_params_clear) emp_params p;
-    emp_rng                          rng;
+    SCOPED(emp_params, emp_params_clear) p;
+    emp_rng rng;
 
     MUST(emp_params_init(&p, both, 2, NULL));
     emp_rng_init(&rng, 1, 0, 0);
@@ -399,9 +398,9 @@ Test(params, orthogonal_vectors_are_so)
 
 Test(params, adam_forgets)
 {
-    const emp_adam                   adam = {0.1, 0.9, 0.999, 1e-8, false};
-    OWN(emp_params_clear) emp_params p;
-    double                           first = 0.0;
+    const emp_adam adam = {0.1, 0.9, 0.999, 1e-8, false};
+    SCOPED(emp_params, emp_params_clear) p;
+    double first = 0.0;
 
     MUST(emp_params_init(&p, slices, 2, NULL));
     for (int step = 0; step < 3; step++) {
@@ -417,7 +416,7 @@ Test(params, adam_forgets)
 
 Test(params, clip_keeps_the_direction)
 {
-    OWN(emp_params_clear) emp_params p;
+    SCOPED(emp_params, emp_params_clear) p;
 
     MUST(emp_params_init(&p, slices, 2, NULL));
     p.gradient[0] = 3.0f;
@@ -435,9 +434,9 @@ Test(params, clip_keeps_the_direction)
 Test(params, adam_follows_its_definitions)
 {
     for (int is_hat = 0; is_hat < 2; is_hat++) {
-        const emp_adam                   adam = {0.1, 0.9, 0.999, 1e-3, is_hat};
-        double                           m = 0.0, v = 0.0, value = 0.0;
-        OWN(emp_params_clear) emp_params p;
+        const emp_adam adam = {0.1, 0.9, 0.999, 1e-3, is_hat};
+        double         m = 0.0, v = 0.0, value = 0.0;
+        SCOPED(emp_params, emp_params_clear) p;
         MUST(emp_params_init(&p, slices, 2, NULL));
         for (int t = 1; t <= 2; t++) {
             const double g = 2 * t - 1, fast = 1.0 - pow(0.9, t),

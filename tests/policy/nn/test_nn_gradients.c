@@ -123,10 +123,9 @@ Test(lstm, gradients)
         emp_lstm_backward(gates, dx, STRIDE, db, cell, &panels, &shape);
         emp_panels_clear(&panels);
         memset(dw, 0, sizeof dw);
-        for (int n = 0; n < N; n++) {
+        for (int n = 0; n < N; n++)
             emp_lstm_recurrent_gradient(dw, &hidden[n * T * STRIDE], STRIDE,
                                         &gates[n * T * 4 * H], T, H, reverse, 2);
-        }
         memcpy(dy, gates, sizeof gates);
         check("gate sums", lstm_loss, x, dy, N * T * 4 * H);
         check("recurrent weights", lstm_loss, w, dw, H * 4 * H);

@@ -76,10 +76,8 @@ static void expect_formula(const emp_dot_attention *a)
 Test(dot_attention, is_what_the_formula_says)
 {
     fill(x, 3 * MEASURED, 5);
-    cr_assert_leq(emp_dot_attention_scratch(&attention),
-                  sizeof scratch / sizeof *scratch);
-    cr_assert_eq(emp_dot_attention_normalizers(&attention),
-                 sizeof normalizers / sizeof *normalizers);
+    cr_assert_leq(emp_dot_attention_scratch(&attention), COUNT(scratch));
+    cr_assert_eq(emp_dot_attention_normalizers(&attention), COUNT(normalizers));
     for (int memory = 0; memory < 2; memory++) {
         attention.has_memory = memory == 1;
         emp_dot_attention_forward(&attention, y, normalizers, x);

@@ -257,7 +257,7 @@ static double elsewhere_after_episode(const emp_weights *weights)
 Test(placeto, weights_serve_another_graph)
 {
     emp_placeto_agent *a = create("emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
-    OWN(emp_weights_clear) emp_weights weights = {0};
+    SCOPED(emp_weights, emp_weights_clear) weights = {0};
 
     while (a->learner.update < 60) step(a);
     MUST(emp_method_take_weights(&weights, &emp_method_placeto, a, &why));

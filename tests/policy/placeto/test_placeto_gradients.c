@@ -33,8 +33,8 @@ static void create(void)
     void *state = NULL;
 
     for (int i = 0; i < OPS; i++) ops[i] = (stated_op){.gpu_us = 1 + i % 4, .cpu_us = 9};
-    task_create_stated(&t, ops, OPS, edges, sizeof edges / sizeof *edges, 1, D,
-                       INT64_C(1) << 40, "msr-latency");
+    task_create_stated(&t, ops, OPS, edges, COUNT(edges), 1, D, INT64_C(1) << 40,
+                       "msr-latency");
     for (int i = 0; i < OPS; i++)
         t.graph->tensor[t.graph->output_offset[i]].copy_bytes = 100 * (i % 3);
     MUST(emp_method_create(&state, &emp_method_placeto, t.problem, &params, &why));
@@ -94,7 +94,7 @@ static void aggregate(int layer, double y[OPS][WIDE], const bool *set, int width
 
 static bool is_edge(int u, int v)
 {
-    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+    for (size_t i = 0; i < COUNT(edges); i++)
         if (edges[i].from == u && edges[i].to == v) return true;
     return false;
 }

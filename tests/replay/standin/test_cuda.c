@@ -263,7 +263,7 @@ Test(cuda, kernels_compute_what_cores_compute)
 {
     static const emp_kernel conv = {
         EMP_KERNEL_CONV, 0, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0}};
-    const int32_t    cases = (int32_t)(sizeof kernel_cases / sizeof *kernel_cases);
+    const int32_t    cases = (int32_t)(COUNT(kernel_cases));
     emp_replay_plan *plan = replay_fixture_kernel(&conv, 1);
     emp_cuda_work   *work = NULL;
     cudaStream_t     stream = NULL;
@@ -394,10 +394,10 @@ static emp_status watch_open(void **state, const emp_replay_plan *plan,
 static emp_status watch_step(const emp_replay_plan *plan, standin_bug bug, uint64_t seed,
                              bool is_timed, uint64_t *hash)
 {
-    emp_replay_backend                             backend = *emp_replay_cuda;
-    emp_replay_options                             o = checked_steps();
-    OWN(emp_replay_result_clear) emp_replay_result r = {0};
-    emp_replay                                    *replay = NULL;
+    emp_replay_backend backend = *emp_replay_cuda;
+    emp_replay_options o = checked_steps();
+    SCOPED(emp_replay_result, emp_replay_result_clear) r = {0};
+    emp_replay *replay = NULL;
 
     backend.open = watch_open;
     backend.copy = watch_copy;

@@ -151,8 +151,7 @@ static void expect_small_graph(const small_graph *g)
 
 Test(colocation_groups, of_small_graphs_follow_the_rules)
 {
-    for (size_t i = 0; i < sizeof small_graphs / sizeof *small_graphs; i++)
-        expect_small_graph(&small_graphs[i]);
+    for (size_t i = 0; i < COUNT(small_graphs); i++) expect_small_graph(&small_graphs[i]);
 }
 
 Test(colocation_groups, variables_go_to_the_only_op_that_reads_them)
@@ -403,7 +402,7 @@ Test(colocation_groups, of_table_1_are_as_many_as_stated)
     } row[] = {{"rnnlm", 129},         {"resnet", 270},        {"nmt", 1009},
                {"nmt:layers=4", 1185}, {"nmt:layers=8", 1537}, {"inception_v3", 143}};
 
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    for (size_t i = 0; i < COUNT(row); i++) {
         make(row[i].spec);
         cr_expect_eq(group_count, row[i].groups, "%s: %d", row[i].spec, group_count);
     }

@@ -31,9 +31,9 @@ Test(members, of_random_groups_are_those_of_a_plain_search)
 
 Test(members, of_classes_are_their_live_ops)
 {
-    OWN_FIXTURE                        three = fixture_create(2);
-    const int32_t                      group_of_class[] = {1, 0};
-    OWN(emp_members_clear) emp_members m;
+    OWN_FIXTURE   three = fixture_create(2);
+    const int32_t group_of_class[] = {1, 0};
+    SCOPED(emp_members, emp_members_clear) m;
 
     emp_op_id leader = fixture_op(three, NULL, 1);
     fixture_op(three, NULL, 1);
@@ -148,9 +148,9 @@ Test(class_groups, survive_every_allocation_failure)
 {
     const emp_class_groups_params params = {
         .kind = EMP_CLASS_GROUPS_METIS, .count = 4, .imbalance = 1.1, .seed = 1};
-    uint64_t                           hash = 0;
-    OWN(emp_members_clear) emp_members ops = {0};
-    emp_clusters                      *c = NULL;
+    uint64_t hash = 0;
+    SCOPED(emp_members, emp_members_clear) ops = {0};
+    emp_clusters *c = NULL;
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_class_groups_ops(&ops, &hash, p, &params, NULL),
                                       emp_members_clear(&ops));

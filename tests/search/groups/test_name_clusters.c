@@ -67,11 +67,10 @@ Test(name_clusters, tell_layers_and_directions_apart)
         "gradients/AddN_4",                                    /* with 2 */
         "gradients/rnn/cell_0/lstm/Sigmoid_grad/SigmoidGrad"}; /* 6 backward */
     static const int32_t wanted[] = {0, 0, 1, 2, 3, 4, 4, 5, 2, 6};
-    enum { COUNT = sizeof names / sizeof *names };
-    int32_t     of[COUNT];
-    OWN_FIXTURE f = fixture_create(2);
+    int32_t              of[COUNT(names)];
+    OWN_FIXTURE          f = fixture_create(2);
 
-    for (int i = 0; i < COUNT; i++) fixture_op(f, names[i], 1);
+    for (int i = 0; i < (int)COUNT(names); i++) fixture_op(f, names[i], 1);
     fixture_edge(f, 3, 8); /* a sum that goes on backwards */
     fixture_edge(f, 8, 9);
     fixture_edge(f, 4, 7); /* to what updates */
@@ -79,7 +78,7 @@ Test(name_clusters, tell_layers_and_directions_apart)
     fixture_edge(f, 6, 7);
     fixture_problem(f);
     cr_expect_eq(cluster(f, of, 100, 8), 7);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < (int)COUNT(names); i++)
         cr_expect_eq(of[i], wanted[i], "%s is in %d", names[i], of[i]);
 }
 

@@ -151,10 +151,9 @@ Test(metis, k_way_keeps_to_its_imbalance)
 
     for (uint64_t seed = 0; seed < 5; seed++) {
         ASSERT_OK(emp_metis_kway(graph, 3, 1.1, seed, NULL, part, NULL));
-        for (int32_t p = 0; p < 3; p++) {
+        for (int32_t p = 0; p < 3; p++)
             cr_expect_leq(load_of(graph, part, p) * VERTICES,
                           (VERTICES / 3 + 1) * load_of(graph, (int32_t[VERTICES]){0}, 0));
-        }
     }
 }
 

@@ -154,7 +154,7 @@ Test(partition_graph, bundles_keep_loads_and_the_traffic_between_them)
 
     make_star_of_chains();
     OWN_PARTITION g = create(fixture_problem(f), true);
-    cr_assert_eq((size_t)g->vertex_count, sizeof bundle / sizeof *bundle);
+    cr_assert_eq((size_t)g->vertex_count, COUNT(bundle));
     ASSERT_OK(emp_partition_graph_bundle(&bundles, g, most, bundle, &err));
     cr_expect_leq(bundles->vertex_count, most, "%d bundles", bundles->vertex_count);
     cr_expect_geq(bundles->vertex_count, most / 3, "%d bundles", bundles->vertex_count);
@@ -218,8 +218,8 @@ Test(balance, counts_cut_traffic_and_the_fullest_device)
 {
     emp_op_id a = fixture_op(f, NULL, 30), b = fixture_op(f, NULL, 10);
     emp_op_id c = fixture_op(f, NULL, 0), folded;
-    OWN(emp_balance_clear) emp_balance balance;
-    emp_balance_score                  score;
+    SCOPED(emp_balance, emp_balance_clear) balance;
+    emp_balance_score score;
 
     fixture_op(f, NULL, 0);
     folded = fixture_op(f, NULL, 99);
@@ -257,7 +257,7 @@ Test(balance, a_class_is_where_its_leader_is)
 {
     emp_op_id a = fixture_op(f, NULL, 5), read = fixture_op(f, NULL, 5);
     emp_op_id b = fixture_op(f, NULL, 0);
-    OWN(emp_balance_clear) emp_balance balance;
+    SCOPED(emp_balance, emp_balance_clear) balance;
 
     fixture_colocate(f, read, a);
     fixture_edge(f, a, read);

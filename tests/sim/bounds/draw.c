@@ -124,7 +124,7 @@ static emp_runtime draw_runtime(emp_rng *rng)
                           &rt->share_copies, &rt->copy_streams,    &rt->shared_links,
                           &rt->reuse_inputs, &rt->control_latency, &rt->release_at_issue};
 
-    for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
+    for (size_t i = 0; i < COUNT(flag); i++)
         if (emp_rng_below(rng, 5) == 0) *flag[i] = !*flag[i];
     return runtime;
 }

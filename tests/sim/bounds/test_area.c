@@ -177,7 +177,7 @@ Test(inside, windows_cost_what_the_equation_says)
     emp_rng rng;
 
     emp_rng_init(&rng, 1, 0, 0);
-    for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+    for (size_t n = 0; n < COUNT(counts); n++) {
         double     price[EMP_AREA_PRICES] = {0}, cost[WINDOWS];
         emp_window window[WINDOWS];
         emp_inside s;

@@ -54,9 +54,9 @@ Test(why, shares_add_up_to_what_is_proven)
     int32_t by[EMP_BOUND_BY_MEMORY + 1] = {0}, parts[EMP_BOUND_PARTS] = {0}, refuted = 0;
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        OWN_TASK                                 r;
-        emp_bounds                               bounds, plain;
-        OWN(emp_bounds_why_clear) emp_bounds_why all = {0}, gpus = {0};
+        OWN_TASK   r;
+        emp_bounds bounds, plain;
+        SCOPED(emp_bounds_why, emp_bounds_why_clear) all = {0}, gpus = {0};
         create(&r, seed);
         ASSERT_OK(emp_bounds_explain(&bounds, &all, &gpus, r.problem, &how, &err));
         ASSERT_OK(emp_bounds_compute(&plain, r.problem, &how, &err));
@@ -173,11 +173,11 @@ Test(why, changes_do_what_they_say)
 /* An op without a GPU kernel between two that are faster on a GPU by far: both copies count. */
 Test(why, a_faster_link_helps_where_a_copy_cannot_be_avoided)
 {
-    OWN_TASK                                 t;
-    const emp_runtime                        runtime = tiny_list_scheduling();
-    emp_bounds_changes                       changes;
-    emp_bounds                               now;
-    OWN(emp_bounds_why_clear) emp_bounds_why all = {0};
+    OWN_TASK           t;
+    const emp_runtime  runtime = tiny_list_scheduling();
+    emp_bounds_changes changes;
+    emp_bounds         now;
+    SCOPED(emp_bounds_why, emp_bounds_why_clear) all = {0};
 
     task_create_ops(&t, "1*100; 0<0; 1<1*100", &runtime);
     for (int32_t c = 0; c < t.graph->class_count; c++)
@@ -205,11 +205,11 @@ Test(why, a_faster_link_helps_where_a_copy_cannot_be_avoided)
 
 Test(why, a_class_has_its_ops_and_no_others)
 {
-    OWN_TASK                                 t;
-    const emp_runtime                        runtime = tiny_list_scheduling();
-    const int32_t                            set_of_op[] = {0, 0, 0, -1};
-    emp_bounds                               now;
-    OWN(emp_bounds_why_clear) emp_bounds_why all = {0};
+    OWN_TASK          t;
+    const emp_runtime runtime = tiny_list_scheduling();
+    const int32_t     set_of_op[] = {0, 0, 0, -1};
+    emp_bounds        now;
+    SCOPED(emp_bounds_why, emp_bounds_why_clear) all = {0};
 
     task_create_ops(&t, "1*9; 1*9; 1*9; 1*3", &runtime);
     ASSERT_OK(emp_graph_join_classes(t.graph, set_of_op, &err));

@@ -4,7 +4,7 @@
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "tests/sim/cost/one_op.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 EMP_OWNS(emp_cost_table, emp_cost_table_destroy)
@@ -141,7 +141,7 @@ Test(cost, square_products_are_near_the_measured_ones)
     emp_device k40 = m->device[1];
     k40.gemm_tile_rows = 64; /* the fit was made with these */
     k40.split_limit = 1;
-    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+    for (size_t i = 0; i < COUNT(measured); i++) {
         int64_t n = measured[i].n;
         double  us = emp_cost_gemm_s(&k40, n, n, n, 1, false) * 1e6 * 745.0 / 875.0;
         cr_expect(us < 1.25 * measured[i].us && us > 0.75 * measured[i].us,
@@ -196,7 +196,7 @@ Test(cost, kernels_take_their_bytes_times_what_the_model_says_of_them)
     emp_device on = gpu;
 
     on.passes = (emp_passes){2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const emp_op_cost cost = {.op_class = EMP_OP_MOVEMENT,
                                   .work = cases[i].work,
                                   .part = cases[i].part,

@@ -190,7 +190,7 @@ static void expect_many_rows_take_arithmetic(const emp_device *gpu, const char *
 
 Test(format_cost, old_models_know_no_formats)
 {
-    OWN(emp_device_model_clear) emp_device_model k40;
+    SCOPED(emp_device_model, emp_device_model_clear) k40;
 
     load(&k40, "k40");
     cr_expect_not(emp_has_formats(&k40.device));
@@ -225,10 +225,10 @@ static void expect_near(double taken_s, double us, uint32_t ggml)
 
 Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 {
-    OWN(emp_device_model_clear) emp_device_model h200;
+    SCOPED(emp_device_model, emp_device_model_clear) h200;
 
     load(&h200, "h200-sxm");
-    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+    for (size_t i = 0; i < COUNT(measured); i++) {
         const uint32_t ggml = measured[i].ggml;
         expect_near(quantised_row_s(&h200.device, 1, ggml), measured[i].one_us, ggml);
         expect_near(quantised_row_s(&h200.device, 512, ggml), measured[i].many_us, ggml);
@@ -240,7 +240,7 @@ Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
 {
     enum { IQ1_S = 19 };
-    OWN(emp_device_model_clear) emp_device_model mac;
+    SCOPED(emp_device_model, emp_device_model_clear) mac;
 
     load(&mac, "m4-max");
     double ratio = row_s(&mac.device, 1, 1.0) / quantised_row_s(&mac.device, 1, IQ1_S);
@@ -264,8 +264,8 @@ static void expect_bits_count(const emp_device *gpu, const char *name)
 
 Test(format_cost, products_take_bytes_or_arithmetic_on_every_model)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        OWN(emp_device_model_clear) emp_device_model model;
+    for (size_t i = 0; i < COUNT(known); i++) {
+        SCOPED(emp_device_model, emp_device_model_clear) model;
         load(&model, known[i]);
         expect_few_rows_take_bytes(&model.device, known[i]);
         expect_many_rows_take_arithmetic(&model.device, known[i]);
@@ -313,8 +313,8 @@ static const struct {
 
 Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
 {
-    for (size_t i = 0; i < sizeof with_fp4 / sizeof *with_fp4; i++) {
-        OWN(emp_device_model_clear) emp_device_model model;
+    for (size_t i = 0; i < COUNT(with_fp4); i++) {
+        SCOPED(emp_device_model, emp_device_model_clear) model;
         load(&model, with_fp4[i].name);
         const emp_device *gpu = &model.device;
         cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4], with_fp4[i].flops_per_s);

@@ -195,7 +195,7 @@ Test(given, faults_are_told)
         {"op,us,model\n*,3,h100-sxm\n", "machine k40x2"},
     };
 
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; i < COUNT(faults); i++) {
         emp_error err = {0};
         cr_expect_neq(apply(faults[i][0], &err), EMP_OK, "%s", faults[i][0]);
         cr_expect(strstr(err.msg, faults[i][1]) && strstr(err.msg, "costs.csv"), "%s",

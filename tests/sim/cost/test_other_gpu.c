@@ -61,7 +61,7 @@ static const emp_traced_kernel kernels[] = {
 
 Test(transfer, one_gpu_takes_what_it_took)
 {
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    for (size_t i = 0; i < COUNT(kernels); i++) {
         emp_transfer_time t =
             emp_transfer_kernel(&kernels[i], &h100.device, &h100.device);
         cr_expect_float_eq(t.seconds, (double)kernels[i].kernel_ns * 1e-9, 1e-12, "%zu",
@@ -71,7 +71,7 @@ Test(transfer, one_gpu_takes_what_it_took)
 
 Test(transfer, intervals_are_around_their_times)
 {
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    for (size_t i = 0; i < COUNT(kernels); i++) {
         emp_transfer_time t = scale(kernels[i]);
         cr_expect(t.least_s > 0.0 && t.least_s < t.seconds && t.seconds < t.most_s, "%zu",
                   i);
@@ -80,7 +80,7 @@ Test(transfer, intervals_are_around_their_times)
 
 Test(transfer, there_and_back_is_the_same_but_for_unknown_kernels)
 {
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    for (size_t i = 0; i < COUNT(kernels); i++) {
         emp_traced_kernel there = kernels[i];
         there.kernel_ns = (int64_t)(scale(kernels[i]).seconds * 1e9 + 0.5);
         emp_transfer_time back =

@@ -26,7 +26,7 @@ static const char *draw_type(emp_rng *rng)
                                         "Thing", "Thing",      "Thing",       "Thing",
                                         "Thing", "Thing"};
 
-    return types[below(rng, (int32_t)(sizeof types / sizeof types[0]))];
+    return types[below(rng, (int32_t)(COUNT(types)))];
 }
 
 static emp_graph *draw_graph(emp_rng *rng)
@@ -58,9 +58,8 @@ static emp_graph *draw_graph(emp_rng *rng)
             st = emp_graph_builder_connect(b, port[port_count - 1 - below(rng, nearby)],
                                            op, &err);
         }
-        for (int32_t k = below(rng, 3) - 1; st == EMP_OK && k > 0 && op > 0; k--) {
+        for (int32_t k = below(rng, 3) - 1; st == EMP_OK && k > 0 && op > 0; k--)
             st = emp_graph_builder_add_control(b, below(rng, op), op, &err);
-        }
         for (int32_t k = 0; k < outputs; k++) port[port_count++] = (emp_port){op, k};
         emp_graph_builder_set_target(b, op);
     }
@@ -258,9 +257,8 @@ void random_problem_place(task *r, emp_rng *rng)
 {
     int32_t spread = 1 + below(rng, r->machine->device_count);
 
-    for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+    for (emp_op_id op = 0; op < r->graph->op_count; op++)
         r->device_of_op[op] = r->machine->device_count - 1 - below(rng, spread);
-    }
     emp_problem_legalize(r->problem, r->device_of_op);
 }
 

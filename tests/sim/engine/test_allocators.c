@@ -35,7 +35,7 @@ Test(caching, segments_have_three_sizes)
                  {10 * MIB, 10 * MIB}, {10 * MIB + 1, 12 * MIB},
                  {21 * MIB, 22 * MIB}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         emp_caching *c = create(INT64_C(1) << 40, 1);
         cr_expect_eq(reserved_after(c, cases[i].request), cases[i].segment, "%" PRId64,
                      cases[i].request);

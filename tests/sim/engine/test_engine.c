@@ -167,7 +167,7 @@ static const struct {
 
 Test(engine, peaks_add_up)
 {
-    for (size_t i = 0; i < sizeof memory_cases / sizeof memory_cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(memory_cases); i++) {
         emp_runtime runtime = tiny_serial();
         runtime.events.release_at_issue = memory_cases[i].at_issue;
         runtime.events.reuse_inputs = memory_cases[i].reuse;
@@ -282,7 +282,7 @@ Test(engine, refuses_sizes_beyond_64_bits)
 
     ASSERT_OK(emp_machine_load(&m, "k40x2", &err));
     ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < COUNT(sizes); i++) {
         OWN_GRAPH   g = huge_product(sizes[i][0], sizes[i][1]);
         OWN_PROBLEM p = NULL;
         emp_sim    *sim = NULL;

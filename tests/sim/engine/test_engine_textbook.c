@@ -107,19 +107,17 @@ static void write_hosts(const char *name, int hosts, int gpus)
     cr_assert_not_null(file);
     fprintf(file, "description: %d hosts of %d GPUs\nnodes:\n  - {name: net}\n", hosts,
             gpus);
-    for (int h = 0; h < hosts; h++) {
+    for (int h = 0; h < hosts; h++)
         fprintf(file,
                 "  - {name: host:%d, parent: net, bandwidth: 1 GB/s, latency: 25 us}\n",
                 h);
-    }
     fprintf(file, "devices:\n");
-    for (int h = 0; h < hosts; h++) {
+    for (int h = 0; h < hosts; h++)
         fprintf(file,
                 "  - {model: haswell-18, at: host:%d}\n"
                 "  - {model: k40, count: %d, at: host:%d, bandwidth: 10 GB/s, latency: "
                 "10 us}\n",
                 h, gpus, h);
-    }
     cr_assert_eq(fclose(file), 0);
 }
 

@@ -4,7 +4,7 @@
 
 #include "baselines/baselines.h"
 #include "graphs/load.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 
 enum { CASES = 35 };
 
@@ -44,7 +44,7 @@ static const emp_method *find_placer(const char *name)
     static const emp_method *const placers[] = {&emp_method_cpu, &emp_method_gpu,
                                                 &emp_method_expert, &emp_method_random};
 
-    for (size_t i = 0; i < sizeof placers / sizeof placers[0]; i++) {
+    for (size_t i = 0; i < COUNT(placers); i++) {
         if (strcmp(placers[i]->name, name) == 0) return placers[i];
     }
     cr_assert_fail("no placer %s", name);

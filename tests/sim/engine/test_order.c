@@ -56,7 +56,7 @@ static const struct {
 
 Test(order, what_waits_at_the_least_level_is_served_first)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         emp_runtime runtime = cases[i].is_serial ? tiny_serial() : tiny_list_scheduling();
         emp_sim_result result = {0}, traced = {0};
         OWN_TASK       t;
@@ -221,7 +221,7 @@ Test(times, of_every_runtime_are_those_of_the_trace)
     static const char *const runtimes[] = {"tf-r1.3", "ideal",  "replay-cpu",
                                            "placeto", "baechi", "edges"};
 
-    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+    for (size_t i = 0; i < COUNT(runtimes); i++) {
         OWN_TASK t;
         task_create(&t, "rnnlm:steps=3", "k40x4", runtimes[i]);
         for (int32_t op = 0; op < t.graph->op_count; op++)

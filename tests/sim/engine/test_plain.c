@@ -161,7 +161,7 @@ static void run_rules(rules r, const plain_step *step, const int64_t *message_ns
 
 Test(plain, steps_are_those_worked_out_by_hand)
 {
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    for (size_t i = 0; i < COUNT(steps); i++) {
         struct hand_step h = steps[i];
         bool             is_cpu[OPS] = {false};
         int64_t          cost_ns[OPS * OPS], start_ns[OPS];
@@ -329,10 +329,10 @@ static void run_all(const plain_step *step, const emp_problem *problem,
 Test(plain, costs_add_up_on_one_device)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        OWN_TASK                           t;
-        OWN(plain_step_destroy) plain_step step;
-        struct outcome                     got;
-        int64_t                            sum_ns = 0, gaps_ns = 0;
+        OWN_TASK t;
+        SCOPED(plain_step, plain_step_destroy) step;
+        struct outcome got;
+        int64_t        sum_ns = 0, gaps_ns = 0;
         random_problem_create(&t, seed);
         int last = t.machine->device_count - 1;
         for (int op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = last;
@@ -382,9 +382,9 @@ Test(plain, msr_divides_as_published_with_one_gpu)
     int divided = 0;
 
     for (uint64_t seed = 0; seed < 2 * SEEDS; seed++) {
-        OWN_TASK                           t;
-        OWN(plain_step_destroy) plain_step step;
-        struct outcome                     got;
+        OWN_TASK t;
+        SCOPED(plain_step, plain_step_destroy) step;
+        struct outcome got;
         random_problem_create(&t, seed);
         for (int op = 0; op < t.graph->op_count; op++)
             if (t.device_of_op[op] > 1) t.device_of_op[op] = 1;

@@ -16,7 +16,7 @@ enum { SEEDS = 200, PLACEMENTS = 4, MAX_OPS = 4000 };
 /* The last one has the rules of the engine, for which test_engine_textbook.c has a plain one. */
 static const char *const profiles[] = {"placeto",  "baechi", "msr-latency",
                                        "msr-load", "edges",  "tf-r1.3"};
-enum { PROFILES = sizeof profiles / sizeof profiles[0], PLAIN = PROFILES - 1 };
+enum { PROFILES = COUNT(profiles), PLAIN = PROFILES - 1 };
 
 TestSuite(profiles, .fini = expect_all_freed);
 
@@ -162,9 +162,8 @@ static void ask_plain(const plain_step *step, const emp_problem *problem,
     msr_plain_run(step, cross_ns, &m);
     e->r.step_time_ns = rules == EMP_RULES_MSR_LOAD ? m.max_load_ns : m.latency_ns;
     memcpy(e->r.peak_bytes, m.size_bytes, sizeof m.size_bytes);
-    for (int32_t op = 0; op < step->op_count; op++) {
+    for (int32_t op = 0; op < step->op_count; op++)
         e->ops_ns[step->device_of_op[op]] += plain_step_cost_ns(step, op);
-    }
     memcpy(e->r.busy_ns, rules == EMP_RULES_MSR_LOAD ? m.load_ns : e->ops_ns,
            sizeof e->r.busy_ns);
 }
@@ -239,9 +238,9 @@ static void compare_workload(const char *spec)
 
     emp_rng_init(&rng, 7, 0, 0);
     for (int i = 0; i < PLAIN; i++) {
-        OWN_TASK                           t;
-        OWN(plain_step_destroy) plain_step plain;
-        static struct expected             want;
+        OWN_TASK t;
+        SCOPED(plain_step, plain_step_destroy) plain;
+        static struct expected want;
         task_create(&t, spec, "k40x2", profiles[i]);
         cr_assert_leq(t.graph->op_count, MAX_OPS);
         for (emp_op_id op = 0; op < t.graph->op_count; op++)
@@ -341,7 +340,7 @@ Test(profiles, name_the_first_op_that_does_not_fit)
 {
     static const char ops[] = "0; 1<0; 1<0; 1<1,2";
 
-    for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
+    for (size_t i = 0; i < COUNT(verdicts); i++) {
         const struct verdict_case *c = &verdicts[i];
         emp_runtime                runtime = load(c->profile);
         OWN_TASK                   t;

@@ -34,7 +34,7 @@ Test(properties, scaling_every_cost_scales_the_step)
     static const int64_t factors[] = {2, 3, 7, 1000, INT64_C(1) << 38};
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        for (size_t i = 0; i < COUNT(factors); i++) {
             OWN_TASK r;
             random_problem_create(&r, seed);
             random_problem_scale(&r, 1);
@@ -66,7 +66,7 @@ Test(properties, no_step_takes_longer_than_the_guard_says)
         random_problem_create_collectives};
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        for (size_t i = 0; i < sizeof create / sizeof *create; i++) {
+        for (size_t i = 0; i < COUNT(create); i++) {
             OWN_TASK r;
             emp_rng  rng;
             create[i](&r, seed);

@@ -55,5 +55,5 @@ static void expect_cell(const struct cell *c)
 
 Test(single_device, is_off_the_published_time_as_known, .fini = expect_all_freed)
 {
-    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) expect_cell(&cells[i]);
+    for (size_t i = 0; i < COUNT(cells); i++) expect_cell(&cells[i]);
 }

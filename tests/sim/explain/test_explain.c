@@ -291,23 +291,21 @@ static const struct hand_case hand_cases[] = {
 
 Test(explain, causes_are_those_found_by_hand)
 {
-    for (size_t i = 0; i < sizeof hand_cases / sizeof *hand_cases; i++) {
+    for (size_t i = 0; i < COUNT(hand_cases); i++) {
         const struct hand_case *c = &hand_cases[i];
         emp_runtime runtime = c->is_serial ? tiny_serial() : tiny_list_scheduling();
         OWN_TASK    t;
         task_create_ops(&t, c->ops, &runtime);
         OWN_EXPLANATION why = task_explain(&t);
-        for (int k = 0; k < EMP_CAUSE_COUNT; k++) {
+        for (int k = 0; k < EMP_CAUSE_COUNT; k++)
             cr_expect_eq(why->cause_ns[k], c->cause_ns[k], "%s: %s %" PRId64 " ns",
                          c->what, emp_explain_cause_key((emp_explain_cause)k),
                          why->cause_ns[k]);
-        }
-        for (int k = 0; k < EMP_IDLE_COUNT; k++) {
+        for (int k = 0; k < EMP_IDLE_COUNT; k++)
             cr_expect_eq(why->device[c->device].idle_ns[k], c->idle_ns[k],
                          "%s: idle for %s %" PRId64 " ns", c->what,
                          emp_explain_idle_key((emp_explain_idle)k),
                          why->device[c->device].idle_ns[k]);
-        }
     }
 }
 
@@ -423,7 +421,7 @@ static void lay_out(emp_explanation *why, emp_explain_segment *segment, int32_t 
 
 Test(bottleneck, kinds_and_devices_are_those_found_by_hand)
 {
-    for (size_t i = 0; i < sizeof bottleneck_cases / sizeof *bottleneck_cases; i++) {
+    for (size_t i = 0; i < COUNT(bottleneck_cases); i++) {
         struct bottleneck_case c = bottleneck_cases[i];
         const emp_bottleneck  *expected = &c.expected;
         emp_explanation        why;

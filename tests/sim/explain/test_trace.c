@@ -187,7 +187,7 @@ Test(trace, is_valid_by_the_rules_of_other_simulators)
     static const char *const rules[] = {"placeto",  "baechi", "msr-latency",
                                         "msr-load", "edges",  "ideal"};
 
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    for (size_t i = 0; i < COUNT(rules); i++) {
         OWN_TASK t;
         task_create(&t, "rnnlm:steps=2,batch=8", "k40x2", rules[i]);
         expect_timeline(&t, i);

@@ -85,7 +85,7 @@ static const struct {
 
 Test(what_if, changes_are_worth_what_one_computes_by_hand)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         emp_runtime runtime = cases[i].is_serial ? tiny_serial() : tiny_list_scheduling();
         task        t;
         create(&t, cases[i].ops, &runtime);

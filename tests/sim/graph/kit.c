@@ -14,7 +14,7 @@ static const struct {
                {'l', EMP_DTYPE_INT64}, {'b', EMP_DTYPE_BOOL},     {'s', EMP_DTYPE_STRING},
                {'h', EMP_DTYPE_HALF},  {'r', EMP_DTYPE_RESOURCE}, {'u', EMP_DTYPE_UINT8},
                {'k', EMP_DTYPE_UINT64}};
-enum { LETTERS = sizeof letters / sizeof letters[0] };
+enum { LETTERS = COUNT(letters) };
 
 /* Reads numbers up to `close` into `number`; '?' is -1. Returns what follows. */
 static const char *read_numbers(const char *text, char close, int64_t *number,

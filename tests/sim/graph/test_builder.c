@@ -38,7 +38,7 @@ Test(builder, add_refuses_bad_arguments_with_a_reason, .fini = expect_all_freed)
     emp_op_id          op;
 
     kit_tensor(b, "x", "f[3]");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         EXPECT_REFUSED(emp_graph_builder_add(b, cases[i].name, "Relu", &none,
                                              &cases[i].input, 1, &cases[i].control, 1,
                                              &op, &err),
@@ -480,7 +480,7 @@ Test(collectives, nonsense_is_refused)
 
     cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
     emp_op_id x = declare_sized(b, "x", "Placeholder", 4);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < COUNT(bad); i++)
         cr_expect_eq(emp_graph_builder_set_collective(b, x, &bad[i], NULL), EMP_EINVAL);
     EXPECT_REFUSED(emp_graph_builder_set_collective(b, 1, &bad[0], &err), EMP_EINVAL,
                    "as op 1");

@@ -82,9 +82,9 @@ Test(graph, constants_and_what_they_determine_fold)
         "x", "w", "w/read", "concat", "Mul_grad/Sum", "Mul_grad/Reshape", "update_w"};
     OWN_GRAPH g = build_cell();
 
-    for (size_t i = 0; i < sizeof folded / sizeof folded[0]; i++)
+    for (size_t i = 0; i < COUNT(folded); i++)
         cr_expect(kit_fact(g, folded[i])->is_folded, "%s", folded[i]);
-    for (size_t i = 0; i < sizeof live / sizeof live[0]; i++)
+    for (size_t i = 0; i < COUNT(live); i++)
         cr_expect_not(kit_fact(g, live[i])->is_folded, "%s", live[i]);
 }
 
@@ -208,7 +208,7 @@ Test(graph, folding_stops_at_state_and_at_ten_mebibytes)
     add_gated(b, "gated", "large");
     add_gated(b, "gated_by_state", "random");
     OWN_GRAPH g = kit_finish(b);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         cr_expect_eq(kit_fact(g, cases[i].op)->is_folded, cases[i].is_folded, "%s",
                      cases[i].op);
 }

@@ -138,7 +138,7 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
         int queries, keys, chosen;
     } cases[] = {{16, 16, 5}, {16, 16, 100}, {1, 64, 10}, {1, 8, 10}, {8, 64, 60}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         emp_graph_builder *b = kit_begin();
         emp_op_attrs       a = {.is_causal = true, .chosen = cases[i].chosen};
         char               q[64], k[64], text[256];
@@ -234,7 +234,7 @@ Test(op_scan, streams_and_groups)
     kit_ops(b, "y = ExpandStreams x one w; groups = f[8,6]; heads = f[5,4,6]");
     kit_ops(b,
             "out = GroupedLinear heads groups; d = GroupedLinearGrad out heads groups");
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+    for (size_t i = 0; i < COUNT(outputs); i++)
         kit_expect_outputs(b, outputs[i][0], outputs[i][1]);
     OWN_GRAPH g = kit_finish(b);
     cr_expect_eq(kit_cost(g, "w")->flops, 2 * 5 * 8 * 6);
@@ -270,7 +270,7 @@ Test(op_transformer, attention_counts_the_pairs_that_its_mask_leaves)
                  {1, 64, 10, true},  {8, 64, 60, true},  {16, 5, 0, true},
                  {16, 5, 3, true}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         emp_graph_builder *b = kit_begin();
         emp_op_attrs a = {.window = cases[i].window, .is_causal = cases[i].is_causal};
         char         q[64], k[64];
@@ -318,7 +318,7 @@ Test(op_transformer, have_the_shapes_of_their_definitions)
             &across);
     kit_ops(b, "back = ExpertsMatMul made up route:1");
     kit_ops(b, "dw = ExpertsMatMulGrad@ rows made route:1", &grad);
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+    for (size_t i = 0; i < COUNT(outputs); i++)
         kit_expect_outputs(b, outputs[i][0], outputs[i][1]);
     emp_graph_destroy(kit_finish(b));
 }
@@ -383,7 +383,7 @@ Test(op_transformer, types_of_blocks_have_their_bytes)
         {40, "nvfp4", 2304},
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         emp_dtype dtype = emp_dtype_of_ggml(cases[i].number);
         cr_expect_str_eq(emp_dtype_name(dtype), cases[i].name);
         cr_expect_eq(emp_dtype_size_bytes(dtype, 4096), cases[i].bytes, "%s",

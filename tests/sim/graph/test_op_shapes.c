@@ -194,7 +194,7 @@ static const struct shape_case shape_cases[] = {
 
 Test(op_shapes, follow_from_inputs_and_attributes)
 {
-    for (size_t i = 0; i < sizeof shape_cases / sizeof shape_cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(shape_cases); i++) {
         const struct shape_case *c = &shape_cases[i];
         emp_graph_builder       *b = kit_begin();
         emp_port                 input[16];
@@ -251,7 +251,7 @@ static const struct shape_case misfits[] = {
 
 Test(op_shapes, that_do_not_fit_are_refused_with_their_op)
 {
-    for (size_t i = 0; i < sizeof misfits / sizeof misfits[0]; i++) {
+    for (size_t i = 0; i < COUNT(misfits); i++) {
         const struct shape_case *c = &misfits[i];
         emp_graph_builder       *b = kit_begin();
         emp_port                 input[16];
@@ -435,7 +435,7 @@ static emp_graph *graph_of_one(const char *type, const char *inputs,
 
 Test(op_costs, follow_the_formulas)
 {
-    for (size_t i = 0; i < sizeof cost_cases / sizeof cost_cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cost_cases); i++) {
         const struct cost_case *c = &cost_cases[i];
         OWN_GRAPH               g = graph_of_one(c->type, c->inputs, &c->attrs);
         const emp_op_cost      *got = g->op[g->op_count - 1].cost;
@@ -503,7 +503,7 @@ static const struct device_case device_cases[] = {
 
 Test(op_costs, kernels_exist_where_the_element_type_has_one)
 {
-    for (size_t i = 0; i < sizeof device_cases / sizeof device_cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(device_cases); i++) {
         const struct device_case *c = &device_cases[i];
         OWN_GRAPH                 g = graph_of_one(c->type, c->inputs, &c->attrs);
         emp_op_id                 last = g->op_count - 1;

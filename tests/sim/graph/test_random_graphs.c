@@ -223,7 +223,7 @@ static int64_t random_number(emp_rng *rng)
         -1, -2, INT32_MAX, INT32_MIN, INT64_C(1) << 62, INT64_C(1) << 31};
 
     if (emp_rng_below(rng, 2) == 0) return (int64_t)emp_rng_below(rng, 5);
-    return extremes[emp_rng_below(rng, sizeof extremes / sizeof extremes[0])];
+    return extremes[emp_rng_below(rng, COUNT(extremes))];
 }
 
 static int32_t random_int32(emp_rng *rng)

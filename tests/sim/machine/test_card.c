@@ -5,7 +5,7 @@
 
 #include "sim/machine/card.h"
 #include "sim/machine/model.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -29,7 +29,7 @@ static const struct {
 
 Test(card, full_files_have_the_constants_that_they_had)
 {
-    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
+    for (size_t i = 0; i < COUNT(hashes); i++) {
         OWN_MACHINE m = NULL;
         ASSERT_OK(emp_machine_load(&m, hashes[i].name, &err));
         cr_expect_eq(m->hash, hashes[i].hash, "%s: %016llx", m->name,
@@ -108,7 +108,7 @@ Test(card_file, five_lines_make_the_constants_of_a_full_file)
                      "\"128 GB\", rate: \"83.2 GB/s\"}\n"},
     };
 
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    for (size_t i = 0; i < COUNT(models); i++) {
         emp_device_model mine, full = {0};
         make(&mine, models[i].text);
         cr_assert_eq(emp_device_model_load(&full, models[i].name, NULL), EMP_OK);
@@ -172,8 +172,8 @@ Test(card_file, models_of_the_program_say_what_is_derived)
                   {"h100-sxm", "stream", "kernel_minimum"},
                   {"grace-72", "core_stream", "peak"}};
 
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        OWN(emp_device_model_clear) emp_device_model m = {0};
+    for (size_t i = 0; i < COUNT(models); i++) {
+        SCOPED(emp_device_model, emp_device_model_clear) m = {0};
         cr_assert_eq(emp_device_model_load(&m, models[i].name, NULL), EMP_OK);
         cr_expect(is_derived(&m, models[i].derived), "%s: %s", models[i].name,
                   models[i].derived);
@@ -247,7 +247,7 @@ Test(card, a_bus_makes_the_link, .init = enter_folder, .fini = scratch_remove)
                  {"NVLink-C2C", 450},  {"unified", 200},     {"none", 200}};
     OWN_MACHINE m = NULL;
 
-    for (size_t i = 0; i < sizeof buses / sizeof *buses; i++) {
+    for (size_t i = 0; i < COUNT(buses); i++) {
         const emp_link *link = link_of(&m, buses[i].bus, "");
         cr_expect_float_eq(link->bytes_per_s, buses[i].gb_per_s * 1e9, 1e6, "%s: %g",
                            buses[i].bus, link->bytes_per_s);
@@ -306,7 +306,7 @@ static const struct {
 
 Test(card_file, bad_sections_are_refused_by_file_line_and_key)
 {
-    for (size_t i = 0; i < sizeof bad_cards / sizeof *bad_cards; i++) {
+    for (size_t i = 0; i < COUNT(bad_cards); i++) {
         emp_device_model m = {0};
         scratch_write_changed(path, sizeof path, "mine.yaml", bad_cards[i].text,
                               bad_cards[i].find, bad_cards[i].put);

@@ -3,7 +3,7 @@
  * Do TensorFlow's names of devices find the machine's? */
 #include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -41,8 +41,8 @@ Test(check, finds_nothing_in_the_models_of_the_project, .init = scratch_create,
     emp_data_find(&names, "machines/models");
     cr_assert_gt(names.count, 40);
     for (int32_t i = 0; i < names.count; i++) {
-        OWN(emp_device_model_clear) emp_device_model model = {0};
-        OWN_MACHINE                                  m = NULL;
+        SCOPED(emp_device_model, emp_device_model_clear) model = {0};
+        OWN_MACHINE m = NULL;
         ASSERT_OK(emp_device_model_load(&model, names.name[i], &err));
         const bool is_gpu = model.device.kind == EMP_DEVICE_GPU;
         snprintf(
@@ -147,7 +147,7 @@ static void check_mine(void)
 
 Test(check, finds_planted_errors)
 {
-    for (size_t i = 0; i < sizeof planted / sizeof planted[0]; i++) {
+    for (size_t i = 0; i < COUNT(planted); i++) {
         char path[SCRATCH_PATH_BYTES];
         make_folder();
         scratch_write_text(path, sizeof path, "mine.yaml", machine_text);
@@ -205,7 +205,7 @@ Test(check, says_what_is_published, .init = scratch_create, .fini = scratch_remo
         {"card", "936.2 GB/s", "9.36 GB/s", "it is 71.2 GB/s to 11.9 TB/s"},
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         check_card(cases[i].name, cases[i].find, cases[i].put, "");
         const bool is_right = cases[i].said[0] == '\0'
                                   ? complaints[0] == '\0'
@@ -298,8 +298,8 @@ Test(device_name, names_are_found_or_fit_no_device)
         {"/job:worker/task:2/gpu:0", NULL},
         {"/job:worker/task:1/cpu:1", NULL}};
 
-    expect_all("k40x4", one_host, sizeof one_host / sizeof *one_host);
-    expect_all("k40x4x2", two_hosts, sizeof two_hosts / sizeof *two_hosts);
+    expect_all("k40x4", one_host, COUNT(one_host));
+    expect_all("k40x4x2", two_hosts, COUNT(two_hosts));
 }
 
 Test(device_name, what_is_written_is_found)
@@ -307,7 +307,7 @@ Test(device_name, what_is_written_is_found)
     static const char *const machines[] = {"k40x1", "k40x4", "k40x4x2", "k40x7x8",
                                            "cpu2"};
 
-    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+    for (size_t i = 0; i < COUNT(machines); i++) {
         OWN_MACHINE m = load_named(machines[i]);
         for (emp_device_id d = 0; d < m->device_count; d++) {
             char name[EMP_DEVICE_NAME_BYTES];

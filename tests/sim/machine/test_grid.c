@@ -63,9 +63,9 @@ Test(grid, a_bend_is_blended_by_hand)
 static emp_status add(emp_tables *t, emp_table_kind kind, const char *text,
                       emp_error *err)
 {
-    OWN(emp_csv_clear) emp_csv csv = {0};
-    uint64_t                   hash = EMP_HASH_SEED;
-    emp_status                 st = emp_csv_parse(&csv, text, strlen(text), "t.csv", err);
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    uint64_t   hash = EMP_HASH_SEED;
+    emp_status st = emp_csv_parse(&csv, text, strlen(text), "t.csv", err);
 
     if (st == EMP_OK) st = emp_tables_add(t, kind, &csv, "t.csv", &hash, err);
     return st;
@@ -94,7 +94,7 @@ static const struct {
 
 Test(grid, bad_tables_are_refused)
 {
-    for (size_t i = 0; i < sizeof bad_tables / sizeof bad_tables[0]; i++) {
+    for (size_t i = 0; i < COUNT(bad_tables); i++) {
         emp_tables *t = emp_tables_create();
         EXPECT_REFUSED(add(t, bad_tables[i].kind, bad_tables[i].text, &err), EMP_EFORMAT,
                        bad_tables[i].part);
@@ -196,7 +196,7 @@ Test(bundle, damage_is_seen_wherever_it_is)
                                           "--- #  1\nx\n",
                                           "--- # a 99999999999999999999\nx\n"};
 
-    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+    for (size_t i = 0; i < COUNT(damaged); i++) {
         const char     *at = damaged[i];
         emp_bundle_file file;
         cr_expect_not(emp_bundle_next(&at, &file), "%s", damaged[i]);

@@ -174,7 +174,7 @@ static const struct {
 
 Test(machine_file, routes_are_those_worked_out_by_hand)
 {
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < COUNT(ways); i++) {
         OWN_MACHINE      m = load(ways[i].machine);
         const char      *from = ways[i].from, *to = ways[i].to;
         const emp_route *r =
@@ -212,7 +212,7 @@ Test(machine_file, the_hash_sees_every_constant_and_who_is_whose)
         {bridges, "50 GB/s", "51 GB/s"},
         {whose, "\"k40\", at: \"a\"", "\"k40\", at: \"b\""}};
 
-    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    for (size_t i = 0; i < COUNT(changes); i++) {
         OWN_MACHINE one = load(changes[i][0]);
         OWN_MACHINE other = load_changed(changes[i][0], changes[i][1], changes[i][2]);
         cr_expect_neq(one->hash, other->hash, "%s", changes[i][2]);
@@ -298,7 +298,7 @@ Test(machine_file, devices_are_of_any_models)
 
 Test(machine_file, bad_files_are_refused_by_file_line_and_key)
 {
-    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
+    for (size_t i = 0; i < COUNT(bad_files); i++) {
         emp_machine *m = NULL;
         scratch_write_changed(path, sizeof path, "bad.yaml", bad_files[i].text,
                               bad_files[i].find, bad_files[i].put);
@@ -402,7 +402,7 @@ Test(machine_file, what_cannot_be_shared_is_refused)
     };
     emp_machine *m = NULL;
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         EXPECT_REFUSED(load_sharing(&m, cases[i][0], cases[i][1], &err), EMP_EFORMAT,
                        cases[i][2]);
     cr_expect_null(m);
@@ -466,7 +466,7 @@ Test(machine, load_survives_every_allocation_failure, .fini = expect_all_freed)
     static const char *const names[] = {"k40x2", "k40x4x2", "rtx3090x4", "strix-halo",
                                         "l40sx8"};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         emp_machine *m = NULL;
         SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, names[i], NULL),
                                           emp_machine_destroy(m));
@@ -514,7 +514,7 @@ Test(machine, a_damaged_text_is_refused)
          "lacks the file models/lost.yaml"}};
     emp_machine *m = NULL;
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         EXPECT_REFUSED(emp_machine_parse(&m, cases[i][0], &err), EMP_EFORMAT,
                        cases[i][1]);
     cr_expect_null(m);
@@ -643,7 +643,7 @@ Test(giph_machine, refuses_what_is_out_of_range)
                                         "giph:speed=0", "giph:b_speed=2",
                                         "giph:colour=1"};
 
-    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+    for (size_t i = 0; i < COUNT(specs); i++) {
         emp_machine *m = NULL;
         emp_error    err = {0};
         cr_expect_eq(emp_machine_load(&m, specs[i], &err), EMP_EINVAL, "%s", specs[i]);

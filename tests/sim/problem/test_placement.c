@@ -58,10 +58,9 @@ TestSuite(placement, .init = setup, .fini = teardown);
 
 static void expect_devices(const emp_device_id *got, const emp_device_id *want)
 {
-    for (int i = 0; i < OPS; i++) {
+    for (int i = 0; i < OPS; i++)
         cr_expect_eq(got[i], want[i], "op %s is on %d, want %d", graph->name[i], got[i],
                      want[i]);
-    }
 }
 
 static void expect_legal(const emp_device_id *proposed, const emp_device_id *want)
@@ -114,7 +113,7 @@ static void expect_saved(const uint8_t *level, const emp_op_id *leader)
     const emp_device_id saved[OPS] = {0, 1, 1, 1, 0};
     emp_named_placement named =
         emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
-    OWN(emp_decision_clear) emp_owned_decision loaded;
+    SCOPED(emp_owned_decision, emp_decision_clear) loaded;
 
     named.decision.level_of_op = level;
     named.decision.leader_of_op = leader;
@@ -261,7 +260,7 @@ Test(placement, bad_files_are_refused)
 {
     emp_device_id device[OPS];
 
-    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
+    for (size_t i = 0; i < COUNT(bad_files); i++) {
         EXPECT_REFUSED(load(device, bad_files[i][0], &err), EMP_EFORMAT, bad_files[i][1]);
         EXPECT_REFUSED(load(device, bad_files[i][0], &err), EMP_EFORMAT, path);
     }
@@ -274,8 +273,8 @@ Test(placement, bad_files_are_refused)
 /* Ops v, a, b, layer/"c" and d. */
 static void expect_placed(const char *text, const emp_device_id *want)
 {
-    emp_placement_report                       report = {0};
-    OWN(emp_decision_clear) emp_owned_decision decision;
+    emp_placement_report report = {0};
+    SCOPED(emp_owned_decision, emp_decision_clear) decision;
 
     scratch_write("p.json", text, strlen(text));
     ASSERT_OK(emp_placement_read(&decision, path, problem, &report, &err));
@@ -308,7 +307,7 @@ Test(placement, rules_that_place_nothing_are_named)
                                        "  - {op: \"a\", device: \"gpu:1\"}\n"
                                        "  - {regex: \"^zebra\", device: \"gpu:1\"}\n";
     emp_placement_report report = {0};
-    OWN(emp_decision_clear) emp_owned_decision decision;
+    SCOPED(emp_owned_decision, emp_decision_clear) decision;
 
     scratch_write("p.json", text, strlen(text));
     ASSERT_OK(emp_placement_read(&decision, path, problem, &report, &err));
@@ -374,7 +373,7 @@ Test(placement, globs_match_whole_names)
         {"a?b", "ab", false}, {"*a*b*", "xaxxbx", true}, {"*a*b", "xaxbx", false},
         {"a**", "a", true},   {"abc", "ab", false},      {"ab", "abc", false}};
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         cr_expect_eq(emp_glob_matches(cases[i].glob, cases[i].text), cases[i].matches,
                      "%s on %s", cases[i].glob, cases[i].text);
 }
@@ -474,7 +473,7 @@ Test(split, faults_are_told)
 {
     emp_device_id device[NODES];
 
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; i < COUNT(faults); i++) {
         EXPECT_REFUSED(load_split(device, faults[i].text, &err), EMP_EFORMAT,
                        faults[i].wants);
         EXPECT_REFUSED(load_split(device, faults[i].text, &err), EMP_EFORMAT,

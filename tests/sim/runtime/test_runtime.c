@@ -106,7 +106,7 @@ Test(runtime_file, a_file_has_the_keys_of_its_rules)
     cr_expect_float_eq(r.baechi.transfer_s, 2e-6, 1e-15);
     cr_assert_eq(chdir(scratch_path("")), 0);
     scratch_write_text(turn, sizeof turn, "turn.yaml", X "base: \"./turn.yaml\"\n");
-    for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
+    for (size_t i = 0; i < COUNT(bad_files); i++) {
         emp_error err = {0};
         scratch_write_changed(path, sizeof path, "bad.yaml", bad_files[i].text,
                               bad_files[i].find, bad_files[i].put);

@@ -302,7 +302,7 @@ Test(surrogate, equals_the_oracle_on_chains_and_fans)
         "0f; 1<0"};
     emp_runtime list = tiny_list_scheduling();
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         double exact_s, estimate_s = estimate_tiny(cases[i], &list, &exact_s);
         cr_expect_float_eq(estimate_s, exact_s, 1e-15, "%s: %g s, should be %g s",
                            cases[i], estimate_s, exact_s);

@@ -40,9 +40,8 @@ static int64_t output_bytes(const simulation *sim, int32_t op)
 {
     int64_t bytes = 0;
 
-    for (int32_t t = sim->output_row[op]; t < sim->output_row[op + 1]; t++) {
+    for (int32_t t = sim->output_row[op]; t < sim->output_row[op + 1]; t++)
         bytes += sim->step->tensor[t].memory_bytes;
-    }
     return bytes;
 }
 

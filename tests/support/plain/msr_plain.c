@@ -206,9 +206,8 @@ static void measure_latency(const plain_step *s, const int64_t *transfer_ns,
     }
     for (int32_t r = 0; r < v.run_count; r++) {
         if (!s->is_cpu[v.runs[r].device]) result->run_count++;
-        if (v.runs[r].finish_ns > result->latency_ns) {
+        if (v.runs[r].finish_ns > result->latency_ns)
             result->latency_ns = v.runs[r].finish_ns;
-        }
     }
     emp_free(v.runs);
     emp_free(v.run_of_op);

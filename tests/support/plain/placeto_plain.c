@@ -128,9 +128,8 @@ static void fill_dependencies(simulation *sim)
     for (int32_t e = 0; e < s->edge_count; e++) {
         const plain_edge *edge = &s->edge[e];
         dependency        d = {edge->producer, 0, edge->consumer};
-        if (!is_local(sim, &d) && edge->tensor != PLAIN_CONTROL) {
+        if (!is_local(sim, &d) && edge->tensor != PLAIN_CONTROL)
             d.output = edge->tensor - sim->output_row[edge->producer];
-        }
         bool is_known = false;
         for (int32_t i = count - 1; i >= 0; i--) {
             const dependency *other = &sim->dependency[i];
@@ -142,9 +141,8 @@ static void fill_dependencies(simulation *sim)
         sim->dependency_row[d.producer + 1]++;
         sim->waiting_for[d.consumer]++;
     }
-    for (int32_t op = 0; op < s->op_count; op++) {
+    for (int32_t op = 0; op < s->op_count; op++)
         sim->dependency_row[op + 1] += sim->dependency_row[op];
-    }
 }
 
 static void run_device(simulation *sim, int32_t device, int64_t now_ns)
@@ -194,9 +192,8 @@ static void run_bus(simulation *sim, int32_t device, int64_t now_ns)
     int64_t arrival_ns = now_ns + placeto_transfer_ns(bytes);
     for (int32_t i = sim->dependency_row[r.op]; i < sim->dependency_row[r.op + 1]; i++) {
         const dependency *d = &sim->dependency[i];
-        if (d->output == r.output && !is_local(sim, d)) {
+        if (d->output == r.output && !is_local(sim, d))
             post(sim, (event){arrival_ns, RELEASE, r.op, d->consumer});
-        }
     }
     post_server(sim, server, arrival_ns + PLACETO_BUS_GAP_NS);
     sim->result->transfer_count++;
@@ -234,9 +231,8 @@ static void measure_memory(const simulation *sim)
     assert(changes != NULL);
     for (int32_t op = 0; op < s->op_count; op++) {
         int64_t bytes = 0, free_ns = sim->start_ns[op];
-        for (int32_t t = sim->output_row[op]; t < sim->output_row[op + 1]; t++) {
+        for (int32_t t = sim->output_row[op]; t < sim->output_row[op + 1]; t++)
             bytes += s->tensor[t].memory_bytes;
-        }
         for (int32_t i = sim->dependency_row[op]; i < sim->dependency_row[op + 1]; i++) {
             int32_t reader = sim->dependency[i].consumer;
             int64_t ns = sim->start_ns[reader] + plain_step_cost_ns(s, reader) -

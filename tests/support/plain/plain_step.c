@@ -33,9 +33,8 @@ static void number(plain_step *s, const emp_graph *g, int32_t *new_op,
     for (emp_op_id op = 0; op < g->op_count; op++) {
         bool is_folded = g->op[op].is_folded;
         new_op[op] = is_folded ? -1 : s->op_count++;
-        for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
+        for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
             new_tensor[t] = is_folded ? -1 : s->tensor_count++;
-        }
     }
 }
 
@@ -53,9 +52,8 @@ static void fill_edges(plain_step *s, const emp_graph *g, const int32_t *new_op,
             emp_tensor_id t = g->input[i];
             add_edge(s, new_op[g->tensor[t].producer], new_op[op], new_tensor[t]);
         }
-        for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++) {
+        for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
             add_edge(s, new_op[g->control[i]], new_op[op], PLAIN_CONTROL);
-        }
     }
     qsort(s->edge, (size_t)s->edge_count, sizeof *s->edge, compare_edges);
     int32_t kept = 0;
@@ -85,9 +83,8 @@ void plain_step_create(plain_step *step, const emp_problem *p,
     s.tensor = new_array(tensors, sizeof *s.tensor);
     s.edge = new_array((size_t)(g->edge_count + g->control_edge_count), sizeof *s.edge);
 
-    for (int32_t d = 0; d < devices; d++) {
+    for (int32_t d = 0; d < devices; d++)
         s.is_cpu[d] = p->machine->device[d].kind == EMP_DEVICE_CPU;
-    }
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t v = new_op[op];
         if (v < 0) continue;

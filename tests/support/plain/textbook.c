@@ -58,9 +58,7 @@ static void start_next_task(struct textbook *b, int d)
     s->began = b->now;
     if (s->task.kind == SEND) time = to_ns(b->rt->events.send_s);
     if (s->task.kind == RECEIVE) time = to_ns(b->rt->events.receive_s);
-    if (s->task.kind == ISSUE && has_host_thread(b, d)) {
-        time = b->cost[s->task.a].issue;
-    }
+    if (s->task.kind == ISSUE && has_host_thread(b, d)) time = b->cost[s->task.a].issue;
     if (s->task.kind == ISSUE && !has_host_thread(b, d)) {
         time = is_cpu(b, d) ? b->cost[s->task.a].cpu : b->cost[s->task.a].gpu;
         ns more = textbook_wait_for_links(b, s->task.a, b->now, time);
@@ -119,9 +117,8 @@ static void op_is_ready(struct textbook *b, emp_op_id op)
                       (struct entry){level_of(b, ISSUE, op, 0), 0, b->seq++, 0, op, 0});
         return;
     }
-    if (!is_cpu(b, d) && !b->rt->events.serial_issue) {
+    if (!is_cpu(b, d) && !b->rt->events.serial_issue)
         b->queued[d] = later(b->queued[d], b->now) + b->cost[op].gpu;
-    }
     add_task(b, d, ISSUE, op, 0);
 }
 
@@ -331,9 +328,8 @@ static int crossings(const struct textbook *b, emp_tensor_id t, int to)
 {
     int count = 0;
 
-    for (int i = 0; i < b->readers[t]; i++) {
+    for (int i = 0; i < b->readers[t]; i++)
         count += reads_in(b, b->reader[t][i].op, b->reader[t][i].input) == to;
-    }
     return b->rt->events.share_copies ? 1 : count;
 }
 

@@ -29,9 +29,8 @@ void textbook_push(struct heap *h, struct entry e)
     }
     int i = h->count++;
     h->entry[i] = e;
-    for (; i > 0 && precedes(&h->entry[i], &h->entry[(i - 1) / 2]); i = (i - 1) / 2) {
+    for (; i > 0 && precedes(&h->entry[i], &h->entry[(i - 1) / 2]); i = (i - 1) / 2)
         swap_entries(&h->entry[i], &h->entry[(i - 1) / 2]);
-    }
 }
 
 struct entry textbook_pop(struct heap *h)

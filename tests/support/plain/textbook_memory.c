@@ -7,9 +7,8 @@
 void textbook_take_memory(struct textbook *b, int space, int64_t bytes, emp_op_id op)
 {
     b->used[space] += bytes;
-    if (bytes > 0 && b->used[space] > b->r->peak_bytes[space]) {
+    if (bytes > 0 && b->used[space] > b->r->peak_bytes[space])
         b->r->peak_bytes[space] = b->used[space];
-    }
     if (bytes > 0 && b->rt->check_memory && b->r->oom_device < 0 &&
         b->used[space] > b->p->machine->device[space].memory_bytes) {
         b->r->oom_device = space;
@@ -105,9 +104,8 @@ void textbook_create_outputs(struct textbook *b, emp_op_id op)
                 continue;
             }
         }
-        if (is_first && (o->flags & EMP_OP_IN_PLACE) && b->rt->events.reuse_inputs) {
+        if (is_first && (o->flags & EMP_OP_IN_PLACE) && b->rt->events.reuse_inputs)
             old = reusable(b, op, t);
-        }
         if (old != NULL) {
             textbook_share(b, t, old);
         } else {

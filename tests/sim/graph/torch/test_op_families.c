@@ -129,7 +129,7 @@ static const struct cost_case cases[] = {
 
 Test(op_families, costs_are_their_formulas)
 {
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const struct cost_case *c = &cases[i];
         OWN_GRAPH               g = graph_of(c->type, &c->attrs, c->in, c->out);
         const emp_op_cost      *got = g->op[0].cost;
@@ -174,7 +174,7 @@ Test(op_families, other_spellings_find_the_same_entry)
     cr_expect_eq(emp_op_type_find("prims.add"), add);
     cr_expect_eq(emp_op_type_find("aten.squeeze_copy"), emp_op_type_find("aten.clone"));
     cr_expect_neq(emp_op_type_find("aten.squeeze_"), emp_op_type_find("aten.clone"));
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         cr_expect_null(emp_op_type_find(others[i]), "%s", others[i]);
 }
 

@@ -4,7 +4,7 @@
 #include "sim/machine/import/import_internal.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/queries/check.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -161,8 +161,8 @@ static emp_status run_text(emp_machine_import *import, const char *topology,
 static void expect_text_refused(const char *topology, const char *query,
                                 const char *model, const char *part)
 {
-    OWN(emp_machine_import_clear) emp_machine_import import;
-    emp_error                                        err = {0};
+    SCOPED(emp_machine_import, emp_machine_import_clear) import;
+    emp_error err = {0};
 
     cr_expect_neq(run_text(&import, topology, query, model, &err), EMP_OK, "%s", part);
     cr_expect_not_null(strstr(err.msg, part), "\"%s\" lacks \"%s\"", err.msg, part);
@@ -267,10 +267,10 @@ static const struct {
 
 Test(machine_import, small_texts_say_what_they_have)
 {
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-        const char                                      *has = small[i].has;
-        const bool                                       lacks = has[0] == '!';
-        OWN(emp_machine_import_clear) emp_machine_import import;
+    for (size_t i = 0; i < COUNT(small); i++) {
+        const char *has = small[i].has;
+        const bool  lacks = has[0] == '!';
+        SCOPED(emp_machine_import, emp_machine_import_clear) import;
         ASSERT_OK(
             run_text(&import, small[i].topology, small[i].query, small[i].model, &err));
         cr_expect_eq(strstr(import.yaml, has + lacks) == NULL, lacks, "%s\n%s", has,
@@ -345,16 +345,16 @@ static const char *expect_model(const char *const product[2])
 
 Test(machine_import, products_have_models)
 {
-    for (size_t i = 0; i < sizeof linked / sizeof *linked; i++)
+    for (size_t i = 0; i < COUNT(linked); i++)
         cr_expect_not_null(emp_gpu_links_of(expect_model(linked[i]))->model);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) expect_model(others[i]);
+    for (size_t i = 0; i < COUNT(others); i++) expect_model(others[i]);
 }
 
 /* A model file is one that the machine file finds by its name. */
 Test(machine_import, a_model_may_be_a_file)
 {
-    char                                             path[PATH_BYTES];
-    OWN(emp_machine_import_clear) emp_machine_import import;
+    char path[PATH_BYTES];
+    SCOPED(emp_machine_import, emp_machine_import_clear) import;
 
     snprintf(path, sizeof path, "%s/data/machines/models/p100.yaml",
              getenv("EMP_SOURCE_DIR"));
@@ -574,7 +574,7 @@ static const struct {
 
 Test(machine_import, bad_texts_are_refused)
 {
-    for (size_t i = 0; i < sizeof bad_texts / sizeof *bad_texts; i++)
+    for (size_t i = 0; i < COUNT(bad_texts); i++)
         expect_text_refused(bad_texts[i].topology, bad_texts[i].query, bad_texts[i].model,
                             bad_texts[i].part);
     cr_expect_eq(emp_mem_live_blocks(), 0);
