@@ -5,13 +5,6 @@
 #ifndef EMP_TESTS_TEST_H
 #define EMP_TESTS_TEST_H
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -33,9 +26,6 @@ static inline void scratch_tear_down(void)
         cr_expect_not_null(strstr(err.msg, (part)), "\"%s\" lacks \"%s\"", err.msg, \
                            (part));                                                 \
     } while (0)
-
-/** Releases the variable where its scope ends: SCOPED(emp_record, emp_record_clear) r = {0}; */
-#define SCOPED(type, release) __attribute__((cleanup(release))) type
 
 /** All that \a call writes to the stream `out`, kept until the test ends. */
 #define PRINTED(call)                \

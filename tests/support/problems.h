@@ -17,7 +17,24 @@
 #include "sim/explain/explain.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/problem.h"
-#include "tests/support/owners.h"
+#include "tests/support/survive.h"
+
+/* Variables that release what they hold at the end of their block:
+ *
+ *     OWN_GRAPH g = kit_finish(b);
+ *
+ * One declares one variable a line, and gives it a value before the block can be left. */
+EMP_OWNS(emp_graph, emp_graph_destroy)
+EMP_OWNS(emp_machine, emp_machine_destroy)
+EMP_OWNS(emp_problem, emp_problem_destroy)
+EMP_OWNS(emp_sim, emp_sim_destroy)
+EMP_OWNS(emp_explanation, emp_explain_destroy)
+
+#define OWN_GRAPH       EMP_OWNER(emp_graph)
+#define OWN_MACHINE     EMP_OWNER(emp_machine)
+#define OWN_PROBLEM     EMP_OWNER(emp_problem)
+#define OWN_SIM         EMP_OWNER(emp_sim)
+#define OWN_EXPLANATION EMP_OWNER(emp_explanation)
 
 typedef struct {
     emp_graph_builder *builder; /**< between hand_graph_begin() and hand_graph_finish() */

@@ -4,7 +4,7 @@
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "tests/sim/cost/one_op.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 EMP_OWNS(emp_cost_table, emp_cost_table_destroy)

@@ -4,7 +4,7 @@
 
 #include "baselines/baselines.h"
 #include "graphs/load.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 
 enum { CASES = 35 };
 

@@ -3,7 +3,7 @@
 #include <emplace/emplace.h>
 
 #include "sim/explain/difference.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 static emp_graph      *graph;

@@ -11,7 +11,7 @@
 #define EMP_TESTS_SIM_GRAPH_KIT_H
 
 #include "sim/graph/graph_builder.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 
 /** Adds the source of a tensor: a Const with that value, a VariableV2 for a reference,
  * else a Placeholder. Fails the test on a bad text. */

@@ -5,7 +5,7 @@
 
 #include "sim/machine/card.h"
 #include "sim/machine/model.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

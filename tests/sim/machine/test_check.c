@@ -3,7 +3,7 @@
  * Do TensorFlow's names of devices find the machine's? */
 #include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

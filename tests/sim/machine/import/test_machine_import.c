@@ -4,7 +4,7 @@
 #include "sim/machine/import/import_internal.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/queries/check.h"
-#include "tests/support/owners.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
