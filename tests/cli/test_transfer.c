@@ -71,10 +71,10 @@ Test(transfer, methods_with_weights_are_named)
 /* No array of Placeto tells the options: a run without them would be silently another. */
 Test(transfer, options_come_with_the_weights)
 {
-#define PLAIN       "place " NEW " -m giph:devices=4,seed=1 -r edges -M placeto -b 40 "
-#define OWN_OPTIONS "--preset emplace --options max_nodes=6 "
-    emplace_ok(PLAIN OWN_OPTIONS "--weights-out w.h5");
-    emplace_ok(PLAIN OWN_OPTIONS "--weights w.h5 --record given.h5");
+#define PLAIN "place " NEW " -m giph:devices=4,seed=1 -r edges -M placeto -b 40 "
+#define SMALL "--preset emplace --options max_nodes=6 "
+    emplace_ok(PLAIN SMALL "--weights-out w.h5");
+    emplace_ok(PLAIN SMALL "--weights w.h5 --record given.h5");
     cr_expect_null(strstr(program_err, "trained with"), "%s", program_err);
     emplace_ok(PLAIN "--weights w.h5 --record taken.h5");
     cr_expect(emplace_same_files("given.h5", "taken.h5"));

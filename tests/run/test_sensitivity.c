@@ -38,7 +38,7 @@ static void move_to(task *t, const char *machine)
 
 Test(sensitivity, a_slower_constant_makes_a_longer_step)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK        t;
     emp_sensitivity s;
 
     task_create(&t, "rnnlm:steps=1", "rtx5090x1", "tf-r1.3");
@@ -69,7 +69,7 @@ Test(sensitivity, a_ranking_may_turn)
         "description: \"d\"\nnodes:\n  - {name: \"n\"}\ndevices:\n"
         "  - {model: \"ryzen-16\", at: \"n\"}\n  - {model: \"by-rule\", at: \"n\"}\n"
         "  - {model: \"stated\", at: \"n\"}\n";
-    SCOPED(task, task_destroy) t;
+    OWN_TASK        t;
     emp_sensitivity s;
 
     cr_assert_eq(mkdir(scratch_path("models"), 0700), 0);
@@ -92,7 +92,7 @@ Test(sensitivity, a_ranking_may_turn)
 
 Test(sensitivity, nothing_derived_is_refused)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK        t;
     emp_sensitivity s;
 
     task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
@@ -104,7 +104,7 @@ Test(sensitivity, nothing_derived_is_refused)
 
 Test(sensitivity, survives_every_allocation_failure)
 {
-    SCOPED(task, task_destroy) t = task_chain(1000);
+    OWN_TASK        t = task_chain(1000);
     emp_sensitivity s;
 
     move_to(&t, "gh200x1");

@@ -19,8 +19,11 @@
 #include "sim/problem/problem.h"
 #include "tests/support/survive.h"
 
-/* ---- variables that are released where their scope ends ---- */
-
+/* Variables that release what they hold at the end of their block:
+ *
+ *     OWN_GRAPH g = kit_finish(b);
+ *
+ * One declares one variable a line, and gives it a value before the block can be left. */
 EMP_OWNS(emp_graph, emp_graph_destroy)
 EMP_OWNS(emp_machine, emp_machine_destroy)
 EMP_OWNS(emp_problem, emp_problem_destroy)

@@ -102,7 +102,7 @@ static int32_t expect_moves(const task *t, const json_t *data, const json_t *p)
 
 Test(explore, figures_equal_the_simulator_s)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK t;
 
     task_create(&t, small_spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.problem->graph->op_count; op++)
@@ -130,7 +130,7 @@ Test(explore, figures_equal_the_simulator_s)
 
 Test(explore, estimates_are_the_surrogate_s)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK t;
 
     task_create(&t, small_spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.problem->graph->op_count; op++) t.device_of_op[op] = 1;
@@ -169,7 +169,7 @@ Test(explore, estimates_are_the_surrogate_s)
 /* Those that fit come first, the faster before the slower; the one to be shown is found again. */
 Test(explore, placements_are_in_order)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK t;
 
     task_create(&t, small_spec, "k40x2", "tf-r1.3");
     const int32_t  ops = t.problem->graph->op_count;
@@ -197,7 +197,7 @@ Test(explore, placements_are_in_order)
 /* Names of a user's graph cannot end the script that holds the figures. */
 Test(explore, page_needs_nothing_else)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK t;
 
     hand_graph_begin(&t);
     hand_graph_op(&t, "a/</script><b>&", "Relu",

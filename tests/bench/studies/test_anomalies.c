@@ -73,7 +73,7 @@ static void measure(emp_anomaly_count counts[EMP_SHORTENINGS], const task *t,
 
 Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK                 t;
     emp_anomaly_count        first[EMP_SHORTENINGS], again[EMP_SHORTENINGS];
     const emp_anomaly_count *ops = &first[EMP_SHORTEN_OPS];
 
@@ -106,8 +106,8 @@ Test(anomalies, each_kind_shortens_what_it_says)
         {.device = 0}, /* its output is sent by a delay, nothing hides it */
         {.device = 1, .input_count = 1, .input = {0}, .is_kernelless = true},
         {.device = 1, .input_count = 1, .input = {1}, .weight = 10}};
-    emp_runtime runtime = tiny_serial();
-    SCOPED(task, task_destroy) t;
+    emp_runtime       runtime = tiny_serial();
+    OWN_TASK          t;
     emp_anomaly_count counts[EMP_SHORTENINGS];
 
     task_create_tiny(&t, ops, 3, &runtime);
@@ -162,8 +162,8 @@ Test(anomalies, refuses_no_placement_and_an_illegal_one)
     const emp_anomalies_params params = {0};
     const tiny_op              ops[] = {{.device = 1}};
     emp_runtime                runtime = tiny_serial();
-    SCOPED(task, task_destroy) t;
-    emp_anomaly_count counts[EMP_SHORTENINGS];
+    OWN_TASK                   t;
+    emp_anomaly_count          counts[EMP_SHORTENINGS];
 
     task_create_tiny(&t, ops, 1, &runtime);
     for (int count = 0; count < 2; count++) {

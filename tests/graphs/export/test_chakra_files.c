@@ -123,7 +123,7 @@ static emp_time_ns work_of(const task *t, emp_device_id device)
 
 static emp_time_ns busy_of_file(emp_device_id device, bool is_cpu)
 {
-    SCOPED(task, task_destroy) read = {0};
+    OWN_TASK    read = {0};
     emp_error   err = {0};
     emp_runtime runtime;
 
@@ -142,7 +142,7 @@ static emp_time_ns busy_of_file(emp_device_id device, bool is_cpu)
 
 Test(chakra_files, each_device_has_the_same_work_when_it_is_read_back)
 {
-    SCOPED(task, task_destroy) t = {0};
+    OWN_TASK t = {0};
 
     task_create(&t, "nmt:layers=2,src_steps=2,tgt_steps=2", "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = op % 7 % 3;
@@ -200,7 +200,7 @@ Test(chakra_files, a_small_step_is_as_by_hand)
         {.device = 1, .weight = 100},
         {.device = 2, .input_count = 1, .input = {0}, .control = 2},
         {.device = 2, .input_count = 2, .input = {0, 2}, .weight = 140}};
-    SCOPED(task, task_destroy) t = {0};
+    OWN_TASK    t = {0};
     emp_runtime runtime = tiny_list_scheduling();
     trace       traces[3];
 
@@ -237,8 +237,8 @@ Test(chakra_files, a_small_step_is_as_by_hand)
 
 Test(chakra_files, a_failure_leaves_all_files_as_they_were)
 {
-    SCOPED(task, task_destroy) t = task_chain(16);
-    char path[SCRATCH_PATH_BYTES];
+    OWN_TASK t = task_chain(16);
+    char     path[SCRATCH_PATH_BYTES];
 
     scratch_write_text(path, sizeof path, "t.0.et", "mine");
     SURVIVES_EVERY_ALLOCATION_FAILURE(

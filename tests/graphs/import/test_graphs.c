@@ -174,7 +174,7 @@ static void apply_rule(int rule, const emp_problem *p, emp_device_id *device)
 
 static void simulate(const emp_graph *whole, emp_time_ns *time_ns, double *flops)
 {
-    SCOPED(task, task_destroy) t = {0};
+    OWN_TASK    t = {0};
     emp_runtime runtime;
 
     ASSERT_OK(emp_graph_prune(&t.graph, whole, &err));

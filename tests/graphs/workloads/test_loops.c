@@ -27,7 +27,7 @@ static int32_t count(const emp_graph *g, const char *type, const char *part)
 
 static emp_sim_result simulate(const char *spec)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK t;
 
     task_create(&t, spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = 1;

@@ -52,7 +52,7 @@ Test(prompts, micro_batches_compute_what_whole_prompts_do)
  * of them computes, and over what both do. */
 static void run_on_two(const char *spec, double *over_busier, double *over_both)
 {
-    SCOPED(task, task_destroy) t;
+    OWN_TASK t;
 
     task_create(&t, spec, "dgx-a100", "ideal");
     const emp_device_id first = emp_machine_find(t.machine, "gpu:0"),

@@ -123,7 +123,7 @@ static void expect_split(task *t, const int *ends, int layers, const int64_t *wa
 
 static void expect_buffers(const char *options, const int64_t want[SPLITS][DEVICES])
 {
-    SCOPED(task, task_destroy) t = open_file(options);
+    OWN_TASK t = open_file(options);
 
     for (int s = 0; s < SPLITS; s++) expect_split(&t, splits[s], LAYERS, want[s]);
 }
@@ -164,7 +164,7 @@ Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
     static const int64_t parts[] = {15294464, 32579584, 32579584, 35291136};
 
     write_windows(&writer);
-    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=prefill");
+    OWN_TASK t = open_file("seq=1024,phase=prefill");
     expect_split(&t, splits[1], 6, parts);
 }
 
@@ -175,7 +175,7 @@ Test(compute_buffers, keep_what_goes_around_a_part_that_is_added_to_it)
                                                   {13643776, 12593152, 70254592, 0}};
 
     write_phi3(&writer);
-    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=prefill");
+    OWN_TASK t = open_file("seq=1024,phase=prefill");
     for (int s = 0; s < SPLITS; s++) expect_split(&t, splits[s], 6, want[s]);
 }
 
@@ -202,7 +202,7 @@ Test(compute_buffers, are_beside_caches_of_a_window_and_a_micro_batch)
 Test(compute_buffers, are_explained_and_judged)
 {
     write_dense(&writer);
-    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=decode");
+    OWN_TASK t = open_file("seq=1024,phase=decode");
     place(&t, splits[1], LAYERS);
     for (emp_op_id op = 0; op < t.graph->op_count;
          op += 7) /* not one part after the other */
@@ -230,7 +230,7 @@ Test(compute_buffers, survive_every_failure_of_an_allocation)
     emp_error err = {0};
 
     write_dense(&writer);
-    SCOPED(task, task_destroy) t = open_file("seq=1024,phase=decode");
+    OWN_TASK t = open_file("seq=1024,phase=decode");
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
     emp_sim_destroy(sim);
 }

@@ -9,7 +9,7 @@
 
 int64_t as_it_ran_ns(const emp_graph *graph, const emp_import_devices *devices)
 {
-    SCOPED(task, task_destroy) t = {.graph = (emp_graph *)(uintptr_t)graph};
+    OWN_TASK    t = {.graph = (emp_graph *)(uintptr_t)graph};
     emp_runtime runtime;
 
     ASSERT_OK(emp_machine_create(&t.machine, "instance", devices->cpu_count,
