@@ -234,10 +234,10 @@ Test(stop, a_signal_is_answered_in_every_state)
 
 Test(stop, a_run_that_has_ended_keeps_nothing)
 {
-    const emp_method                *method = NULL;
-    const cli_run_options            options = cli_run_options_default();
-    OWN(emp_record_clear) emp_record record = {0};
-    OWN_TASK                         t;
+    const emp_method     *method = NULL;
+    const cli_run_options options = cli_run_options_default();
+    SCOPED(emp_record, emp_record_clear) record = {0};
+    OWN_TASK t;
 
     task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
     ASSERT_OK(emp_method_find(&method, "gpu", &err));

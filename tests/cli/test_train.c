@@ -84,7 +84,7 @@ static void expect_sentence(const char *part, const char *other_part)
 
 static int64_t evaluations_in(const char *name)
 {
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     ASSERT_OK(emp_record_load(&record, scratch_path(name), &err));
     return record.evaluations;

@@ -17,8 +17,8 @@ emp_graph *graph_keep(emp_graph *g)
 emp_graph *graph_load(const char *source, emp_import_notes *notes,
                       emp_import_devices *devices)
 {
-    emp_graph                                   *step = NULL;
-    OWN(emp_import_notes_clear) emp_import_notes own = {0};
+    emp_graph *step = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) own = {0};
 
     ASSERT_OK(emp_source_load_noted(&step, NULL, devices, notes != NULL ? notes : &own,
                                     source, &err));

@@ -44,7 +44,7 @@ Test(load, a_batch_that_a_tensorflow_graph_leaves_open_is_given_or_told)
 
     write_open();
     for (size_t i = 0; i < COUNT(cases); i++) {
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         const char *source = scratch_print("%s%s%s", cases[i].head,
                                            scratch_path("open.pbtxt"), cases[i].tail);
         emp_graph  *step = graph_load(source, &notes, NULL);
@@ -106,7 +106,7 @@ Test(load, a_graph_in_which_nothing_is_computed_is_a_warning)
     scratch_write("constants.pbtxt", constants, strlen(constants));
     write_open(); /* a Relu computes */
     for (size_t i = 0; i < COUNT(cases); i++) {
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         bool is_file = strstr(cases[i].source, "pbtxt") != NULL;
         (void)graph_load(is_file ? scratch_path(cases[i].source) : cases[i].source,
                          &notes, NULL);

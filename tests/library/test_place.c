@@ -50,7 +50,7 @@ static void expect_placed_as_by_the_program(const char *name, int64_t budget,
     const size_t     bytes = (size_t)emp_graph_op_count(graph) * sizeof *placed;
     emp_place_params params = EMP_PLACE_PARAMS;
     emp_run_params   run = {.budget_evaluations = budget};
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     params.method = name;
     params.options = options;

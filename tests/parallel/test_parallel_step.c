@@ -19,9 +19,9 @@ static emp_cluster *load_cluster(const char *name)
 static emp_status predict_spec(emp_parallel_step *step, const char *text,
                                const char *cluster_name, bool all_ranks, emp_error *err)
 {
-    emp_cluster                                   *cluster = load_cluster(cluster_name);
-    OWN(emp_parallel_spec_clear) emp_parallel_spec spec = {0};
-    const emp_parallel_options                     options = {.all_ranks = all_ranks};
+    emp_cluster *cluster = load_cluster(cluster_name);
+    SCOPED(emp_parallel_spec, emp_parallel_spec_clear) spec = {0};
+    const emp_parallel_options options = {.all_ranks = all_ranks};
 
     emp_status st = emp_parallel_spec_read(&spec, text, err);
     if (st == EMP_OK)
@@ -468,10 +468,10 @@ Test(homes, of_all_ranks_take_the_same_nanosecond, .fini = expect_all_freed)
 /* Ways that fit only with the host are ranked with the others, and those that need more than the host's share say so. */
 Test(homes, are_tried_where_a_way_does_not_fit, .fini = expect_all_freed)
 {
-    emp_cluster                                   *cluster = load_cluster("b200x8");
-    OWN(emp_parallel_spec_clear) emp_parallel_spec spec = {0};
-    OWN(emp_ways_clear) emp_ways                   ways = {0};
-    int32_t                                        on_host = 0, of_host = 0;
+    emp_cluster *cluster = load_cluster("b200x8");
+    SCOPED(emp_parallel_spec, emp_parallel_spec_clear) spec = {0};
+    SCOPED(emp_ways, emp_ways_clear) ways = {0};
+    int32_t on_host = 0, of_host = 0;
 
     ASSERT_OK(emp_parallel_spec_read(&spec, "llama3-70b:batch=32,tp=1,pp=1", &err));
     ASSERT_OK(emp_ways_find(&ways, &spec, cluster, 8, false, &err));
@@ -502,9 +502,9 @@ Test(homes, that_cannot_be_are_refused, .fini = expect_all_freed)
 
 Test(plan, ranks_all_ways_and_says_why_others_fail, .fini = expect_all_freed)
 {
-    emp_cluster                                   *cluster = load_cluster("b200x8");
-    OWN(emp_parallel_spec_clear) emp_parallel_spec spec = {0};
-    OWN(emp_ways_clear) emp_ways                   ways = {0};
+    emp_cluster *cluster = load_cluster("b200x8");
+    SCOPED(emp_parallel_spec, emp_parallel_spec_clear) spec = {0};
+    SCOPED(emp_ways, emp_ways_clear) ways = {0};
 
     ASSERT_OK(emp_parallel_spec_read(&spec, "llama3-70b:batch=32", &err));
     ASSERT_OK(emp_ways_find(&ways, &spec, cluster, 8, false, &err));
@@ -525,9 +525,9 @@ Test(plan, ranks_all_ways_and_says_why_others_fail, .fini = expect_all_freed)
 /* Keys that a spec decides are not searched. */
 Test(plan, keeps_what_the_spec_decides, .fini = expect_all_freed)
 {
-    emp_cluster                                   *cluster = load_cluster("b200");
-    OWN(emp_parallel_spec_clear) emp_parallel_spec spec = {0};
-    OWN(emp_ways_clear) emp_ways                   ways = {0};
+    emp_cluster *cluster = load_cluster("b200");
+    SCOPED(emp_parallel_spec, emp_parallel_spec_clear) spec = {0};
+    SCOPED(emp_ways, emp_ways_clear) ways = {0};
 
     ASSERT_OK(emp_parallel_spec_read(
         &spec, "llama3-70b:tp=4,recompute=full,micro_batch=2,batch=64", &err));
@@ -542,9 +542,9 @@ Test(plan, keeps_what_the_spec_decides, .fini = expect_all_freed)
 
 Test(step, survives_a_lack_of_memory, .fini = expect_all_freed)
 {
-    emp_cluster                                   *cluster = load_cluster("b200");
-    OWN(emp_parallel_spec_clear) emp_parallel_spec spec = {0};
-    emp_parallel_step                              step;
+    emp_cluster *cluster = load_cluster("b200");
+    SCOPED(emp_parallel_spec, emp_parallel_spec_clear) spec = {0};
+    emp_parallel_step step;
 
     ASSERT_OK(emp_parallel_spec_read(&spec, "llama3-8b:pp=2,micro_batches=2", &err));
     SURVIVES_EVERY_ALLOCATION_FAILURE(
@@ -561,9 +561,9 @@ Test(step, survives_a_lack_of_memory, .fini = expect_all_freed)
 /* A K40 multiplies no numbers of 16 bits. */
 Test(cluster, without_a_rate_for_products_is_refused, .fini = expect_all_freed)
 {
-    emp_cluster                                   *cluster = load_cluster("k40x2");
-    OWN(emp_parallel_spec_clear) emp_parallel_spec spec = {0};
-    emp_parallel_step                              step;
+    emp_cluster *cluster = load_cluster("k40x2");
+    SCOPED(emp_parallel_spec, emp_parallel_spec_clear) spec = {0};
+    emp_parallel_step step;
 
     ASSERT_OK(emp_parallel_spec_read(&spec, "transformer:heads=12,tp=2", &err));
     EXPECT_REFUSED(emp_parallel_predict(&step,
@@ -609,9 +609,9 @@ Test(cluster, is_made_of_a_machine_whose_model_has_tables, .fini = expect_all_fr
 
 static emp_parallel_rows predict_published(void)
 {
-    const char                *root = getenv("EMP_SOURCE_DIR");
-    OWN(emp_csv_clear) emp_csv csv = {0};
-    emp_parallel_rows          rows = {0};
+    const char *root = getenv("EMP_SOURCE_DIR");
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    emp_parallel_rows rows = {0};
 
     const char *path =
         scratch_print("%s/../shared/truth/parallel_steps.tsv", root != NULL ? root : ".");
@@ -626,7 +626,7 @@ static emp_parallel_rows predict_published(void)
 Test(published, steps_are_near, .fini = expect_all_freed)
 {
     const emp_parallel_choice b200 = {"simumax", NULL, -1}, clusters = {"dgxc", NULL, -1};
-    OWN(emp_parallel_rows_clear) emp_parallel_rows rows = predict_published();
+    SCOPED(emp_parallel_rows, emp_parallel_rows_clear) rows = predict_published();
     const emp_parallel_error time = emp_parallel_rows_error(&rows, &b200, false);
     const emp_parallel_error memory = emp_parallel_rows_error(&rows, &b200, true);
     cr_expect(time.mean_frac < 0.03 && time.worst_frac < 0.09, "%g %g", time.mean_frac,
@@ -647,7 +647,7 @@ static bool is_same_task(const emp_parallel_row *a, const emp_parallel_row *b)
 /* Ways of one model, batch and number of GPUs: the one that was measured to be fastest is ranked first. */
 Test(published, the_fastest_way_comes_first, .fini = expect_all_freed)
 {
-    OWN(emp_parallel_rows_clear) emp_parallel_rows rows = predict_published();
+    SCOPED(emp_parallel_rows, emp_parallel_rows_clear) rows = predict_published();
     emp_way *way = calloc((size_t)rows.count, sizeof *way);
     int32_t  tasks = 0;
 
@@ -733,7 +733,7 @@ static double busiest(const double *share, int32_t experts, int32_t ep, int32_t 
 /* A power law whose greatest load is 4 times the mean; copies and balance bring the busiest rank near the mean. */
 Test(loads, of_a_skew_have_that_skew, .fini = expect_all_freed)
 {
-    OWN(emp_expert_loads_clear) emp_expert_loads loads = {0};
+    SCOPED(emp_expert_loads, emp_expert_loads_clear) loads = {0};
 
     ASSERT_OK(emp_expert_loads_make(&loads, 3, 64, 4.0, &err));
     for (int32_t row = 0; row < 3; row++) {

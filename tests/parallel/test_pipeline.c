@@ -53,7 +53,7 @@ static outcome run_order(const emp_pipeline_order *order, const times *t, int64_
 
 static outcome run(const emp_degrees *d, const times *t)
 {
-    OWN(emp_pipeline_order_clear) emp_pipeline_order order = {0};
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
 
     ASSERT_OK(emp_pipeline_order_create(&order, d, &err));
     return run_order(&order, t, 0);
@@ -136,7 +136,7 @@ Test(pipeline, messages_lengthen_the_way, .fini = expect_all_freed)
 {
     const emp_degrees d = degrees_of(4, 1, 1, EMP_ORDER_GPIPE);
     const times       t = {3000, 4000, 2000};
-    OWN(emp_pipeline_order_clear) emp_pipeline_order order = {0};
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
 
     ASSERT_OK(emp_pipeline_order_create(&order, &d, &err));
     cr_expect_eq(run_order(&order, &t, 100).end, 4 * 9000 + 6 * 100);
@@ -146,12 +146,12 @@ Test(pipeline, messages_lengthen_the_way, .fini = expect_all_freed)
 Test(pipeline, all_ranks_take_what_one_of_each_stage_takes, .fini = expect_all_freed)
 {
     emp_degrees d = degrees_of(4, 2, 8, EMP_ORDER_INTERLEAVED);
-    OWN(emp_pipeline_order_clear) emp_pipeline_order order = {0};
-    emp_stage_end                                    one[STAGES_MAX], all[STAGES_MAX];
-    const emp_part                                   parts[] = {{EMP_GROUP_NONE, 700},
-                                                                {EMP_GROUP_TENSOR, 110},
-                                                                {EMP_GROUP_EXPERT, 130},
-                                                                {EMP_GROUP_NONE, 17}};
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
+    emp_stage_end  one[STAGES_MAX], all[STAGES_MAX];
+    const emp_part parts[] = {{EMP_GROUP_NONE, 700},
+                              {EMP_GROUP_TENSOR, 110},
+                              {EMP_GROUP_EXPERT, 130},
+                              {EMP_GROUP_NONE, 17}};
     emp_pass_parts pass[EMP_CHUNKS_MAX * EMP_TURN_KINDS];
 
     ASSERT_OK(emp_pipeline_order_create(&order, &d, &err));
@@ -219,10 +219,10 @@ Test(schedule_file, that_never_ends_is_refused, .init = scratch_create,
      .fini = scratch_remove)
 {
     const emp_degrees d = degrees_of(2, 1, 2, EMP_ORDER_1F1B);
-    OWN(emp_pipeline_order_clear) emp_pipeline_order order = {0};
-    emp_stage_end                                    stage[2];
-    const emp_part                                   part = {EMP_GROUP_NONE, 1};
-    emp_pass_parts                                   pass[6];
+    SCOPED(emp_pipeline_order, emp_pipeline_order_clear) order = {0};
+    emp_stage_end  stage[2];
+    const emp_part part = {EMP_GROUP_NONE, 1};
+    emp_pass_parts pass[6];
 
     ASSERT_OK(load(&order, &d, "stages:\n  - F0 B0 F1 B1\n  - F1 B1 F0 B0\n", &err));
     for (int32_t i = 0; i < 6; i++) pass[i] = (emp_pass_parts){&part, 1};

@@ -43,15 +43,15 @@ static void put(const emp_record *record)
 
 static void put_run(const emp_run_params *of)
 {
-    OWN(emp_record_clear) emp_record record = make_record(of);
+    SCOPED(emp_record, emp_record_clear) record = make_record(of);
 
     put(&record);
 }
 
 static bool can_find(const task *on, const emp_run_params *of)
 {
-    OWN(emp_record_clear) emp_record record;
-    bool                             is_found = false;
+    SCOPED(emp_record, emp_record_clear) record;
+    bool is_found = false;
 
     ASSERT_OK(emp_archive_find(&record, &is_found, folder, on->problem, of, &err));
     return is_found;
@@ -78,8 +78,8 @@ Test(archive, only_the_same_run_is_found)
 /* As after a change of the oracle, of the sources, and after an interrupt. */
 Test(archive, a_record_that_is_out_of_date_is_not_found)
 {
-    OWN(emp_record_clear) emp_record record = make_record(&params);
-    const emp_record                 good = record;
+    SCOPED(emp_record, emp_record_clear) record = make_record(&params);
+    const emp_record good = record;
 
     record.best_step_time_s *= 1.001;
     put(&record);
@@ -108,9 +108,9 @@ Test(archive, a_record_that_is_out_of_date_is_not_found)
 
 static emp_status find(emp_error *err)
 {
-    OWN(emp_record_clear) emp_record found;
-    bool                             is_found = true;
-    const emp_status                 st =
+    SCOPED(emp_record, emp_record_clear) found;
+    bool             is_found = true;
+    const emp_status st =
         emp_archive_find(&found, &is_found, folder, t.problem, &params, err);
 
     cr_expect_not(is_found);
@@ -119,7 +119,7 @@ static emp_status find(emp_error *err)
 
 static emp_status go_on(emp_error *err)
 {
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
     return emp_archive_run(&record, folder, t.problem, &params, err);
 }
 
@@ -155,7 +155,7 @@ Test(archive, folder_that_cannot_be_made_is_named)
 
 static int64_t run_in_folder(const emp_run_params *of, bool is_stopped)
 {
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     stop_flag = is_stopped;
     ASSERT_OK(emp_archive_run(&record, folder, t.problem, of, &err));

@@ -57,13 +57,13 @@ static emp_run_params stopped_after(int *batches, bool is_resumed)
 
 static emp_status try_run(const emp_run_params *params, emp_error *err)
 {
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
     return emp_run(&record, problem.problem, params, err);
 }
 
 static void run(const emp_run_params *params)
 {
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     ASSERT_OK(emp_run(&record, problem.problem, params, &err));
     ASSERT_OK(emp_record_save(scratch_path("run.h5"), &record, &err));
@@ -197,7 +197,7 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 
 static void expect_loaded(int64_t evaluations)
 {
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     ASSERT_OK(emp_record_load(&record, path, &err));
     cr_expect_eq(record.evaluations, evaluations);
@@ -370,10 +370,10 @@ static void write_contents(contents *c)
 
 Test(checkpoint, seconds_already_spent_count)
 {
-    emp_run_params                   params = scripted_params(0, 1);
-    OWN(emp_record_clear) emp_record record;
-    contents                         c;
-    int                              batches = 2;
+    emp_run_params params = scripted_params(0, 1);
+    SCOPED(emp_record, emp_record_clear) record;
+    contents c;
+    int      batches = 2;
 
     params.budget_s = 1000;
     params.checkpoint.path = path;
@@ -526,8 +526,8 @@ Test(checkpoint, full_disk_warns_who_listens_and_is_tried_again)
 
 Test(checkpoint, who_is_interrupted_on_a_full_disk_keeps_the_result)
 {
-    emp_run_params                   params = scripted_params(BUDGET, 1);
-    OWN(emp_record_clear) emp_record record;
+    emp_run_params params = scripted_params(BUDGET, 1);
+    SCOPED(emp_record, emp_record_clear) record;
 
     prepare_disk();
     stop_flag = 0;
@@ -595,7 +595,7 @@ serve_alone(emp_status (*receive)(int32_t *, void *, size_t, emp_error *), emp_e
 
 Test(checkpoint, is_saved_when_other_ranks_have_gone)
 {
-    OWN(emp_record_clear) emp_record record;
+    SCOPED(emp_record, emp_record_clear) record;
 
     EXPECT_REFUSED(serve_alone(tell_that_all_have_gone, &err), EMP_EEXTERNAL,
                    "rank 1 has gone");

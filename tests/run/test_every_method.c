@@ -58,7 +58,7 @@ static void run(outcome *found, const emp_method *method, const char *options,
         .method = method,
         .placer = {.seed = seed, .threads = 1, .options = options},
         .budget_evaluations = FEW};
-    OWN(emp_record_clear) emp_record record = {0};
+    SCOPED(emp_record, emp_record_clear) record = {0};
 
     memset(found, 0, sizeof *found);
     found->status = emp_run(&record, t.problem, &params, NULL);

@@ -407,8 +407,8 @@ Test(runner, a_run_has_something_to_keep_from_its_first_batch_on)
 /* The runners-up begin with the best of the record. */
 Test(runner, keeps_runners_up)
 {
-    emp_run_params                           params = scripted_params(8, 1);
-    OWN(emp_runners_up_clear) emp_runners_up runners_up = {.limit = 4};
+    emp_run_params params = scripted_params(8, 1);
+    SCOPED(emp_runners_up, emp_runners_up_clear) runners_up = {.limit = 4};
 
     params.runners_up = &runners_up;
     run(&params);

@@ -73,7 +73,7 @@ static void expect_no_worse(const emp_problem *problem, const emp_record *portfo
                             const emp_method *member)
 {
     const emp_run_params alone = {.method = member, .placer = {.seed = 3, .threads = 1}};
-    OWN(emp_record_clear) emp_record record = {0};
+    SCOPED(emp_record, emp_record_clear) record = {0};
 
     if (emp_run(&record, problem, &alone, NULL) == EMP_OK) {
         const emp_score own = best_of(&record), best = best_of(portfolio);
@@ -102,9 +102,9 @@ Test(portfolio, never_ends_worse_than_a_member_that_proposes_at_once)
     const int32_t proposers = count_members() - 1;
 
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
-        task                             t;
-        OWN(emp_record_clear) emp_record record = {0};
-        emp_run_params                   params = params_of(proposers, 1);
+        task t;
+        SCOPED(emp_record, emp_record_clear) record = {0};
+        emp_run_params params = params_of(proposers, 1);
         task_create(&t, tasks[i][0], tasks[i][1], tasks[i][2]);
         run(&record, t.problem, &params);
         for (int32_t m = 0; m < proposers; m++)
@@ -235,8 +235,8 @@ Test(portfolio, any_number_of_threads_gives_the_same_placement)
 
 Test(portfolio, says_what_came_closest_where_nothing_fits)
 {
-    OWN(emp_record_clear) emp_record record = {0};
-    emp_run_params                   params = params_of(BUDGET, 1);
+    SCOPED(emp_record, emp_record_clear) record = {0};
+    emp_run_params params = params_of(BUDGET, 1);
 
     for (int32_t d = 0; d < model.machine->device_count; d++)
         model.machine->device[d].memory_bytes = 1 << 20;
@@ -260,9 +260,9 @@ static fixture *create_chain(int32_t gpu_count)
 
 Test(portfolio, places_on_a_machine_without_gpus)
 {
-    fixture                         *f = create_chain(0);
-    OWN(emp_record_clear) emp_record record = {0};
-    emp_run_params                   params = params_of(BUDGET, 1);
+    fixture *f = create_chain(0);
+    SCOPED(emp_record, emp_record_clear) record = {0};
+    emp_run_params params = params_of(BUDGET, 1);
 
     run(&record, fixture_problem(f), &params);
     cr_expect(record.evaluations >= 1 && record.evaluations < BUDGET, "%d evaluations",

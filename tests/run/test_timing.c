@@ -43,8 +43,8 @@ static double best_within(const history *h, double cpu_s, int64_t evaluations)
 /* Points are few, and yet the best so far is exact at every moment. */
 Test(timing, points_tell_the_best_so_far_at_every_moment)
 {
-    history                         *h = malloc(sizeof *h);
-    OWN(emp_timing_clear) emp_timing t = {0};
+    history *h = malloc(sizeof *h);
+    SCOPED(emp_timing, emp_timing_clear) t = {0};
 
     make_run(h, &t);
     cr_expect_lt(t.point_count, BATCHES / 8);

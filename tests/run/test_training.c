@@ -205,9 +205,9 @@ Test(training, examples_survive_every_allocation_failure)
 /* A turn is two batches of three; what two rounds add is six quarters. */
 Test(training, visits_every_problem_once_a_round)
 {
-    emp_training_params                params = params_for(36);
-    OWN(emp_weights_clear) emp_weights w = {0};
-    int32_t                            visits[PROBLEMS] = {0};
+    emp_training_params params = params_for(36);
+    SCOPED(emp_weights, emp_weights_clear) w = {0};
+    int32_t visits[PROBLEMS] = {0};
 
     ASSERT_OK(emp_training_run(&w, &params, &err));
     cr_assert_eq(turn_count, 6);
@@ -276,8 +276,8 @@ Test(training, a_batch_that_is_given_up_teaches_nothing)
                  {0, 0, 6, 15, 0.5, 3}, {0, 0, 7, 18, 0.75, 3}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_training_params                params = params_for(36);
-        OWN(emp_weights_clear) emp_weights w = {0};
+        emp_training_params params = params_for(36);
+        SCOPED(emp_weights, emp_weights_clear) w = {0};
         params.stop = &stop;
         stop = cases[i].stopped;
         stop_in_ask = cases[i].in_ask;

@@ -15,7 +15,7 @@ static emp_status read(emp_anchors *anchors, const char *text, emp_error *err)
 
 Test(anchors, read_what_the_table_says)
 {
-    OWN(emp_anchors_clear) emp_anchors anchors = {0};
+    SCOPED(emp_anchors, emp_anchors_clear) anchors = {0};
 
     ASSERT_OK(read(&anchors, "# remark\n\n" HEADER COPY SQUARE, &err));
     cr_assert_eq(anchors.count, 2);
@@ -60,8 +60,8 @@ Test(anchors, refuse_tables_that_make_no_sense)
 
 Test(anchors, are_of_models_that_machines_have)
 {
-    OWN(emp_anchors_clear) emp_anchors anchors = {0};
-    emp_machine                       *machine = NULL;
+    SCOPED(emp_anchors, emp_anchors_clear) anchors = {0};
+    emp_machine *machine = NULL;
 
     ASSERT_OK(read(&anchors, HEADER COPY SQUARE, &err));
     ASSERT_OK(emp_machine_load(&machine, "k40x4", &err));

@@ -13,9 +13,9 @@ TestSuite(calibrate_ops, .init = emplace_set_up, .fini = emplace_tear_down);
 
 static void expect_costs(const char *name)
 {
-    OWN(emp_csv_clear) emp_csv csv = {0};
-    int32_t                    us, model;
-    double                     value;
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    int32_t us, model;
+    double  value;
 
     ASSERT_OK(emp_csv_load(&csv, scratch_path(name), &err));
     ASSERT_OK(emp_csv_find(&us, &csv, "us", &err));

@@ -76,7 +76,7 @@ typedef void filler(emp_sheet *sheet, const emp_comparison *c);
 
 static emp_status print_sheet(FILE *out, filler *fill)
 {
-    OWN(emp_sheet_clear) emp_sheet sheet;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet;
 
     fill(&sheet, c);
     return emp_sheet_print(out, &sheet, EMP_SHEET_CSV, NULL);
@@ -318,7 +318,7 @@ Test(comparison, where_nobody_finds_anything_nobody_is_best)
 
 static int32_t count_lines(filler *fill)
 {
-    OWN(emp_sheet_clear) emp_sheet sheet;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet;
 
     fill(&sheet, c);
     return sheet.line_count;

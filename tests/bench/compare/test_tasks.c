@@ -68,8 +68,8 @@ static emp_status add_text(emp_task_list *list, const char *text, size_t size,
 
 Test(tasks, files_add_to_the_others)
 {
-    OWN(emp_task_list_clear) emp_task_list list = {0};
-    const emp_task                        *two = &list.task[EMP_PAPER_TASKS + 1].task;
+    SCOPED(emp_task_list, emp_task_list_clear) list = {0};
+    const emp_task *two = &list.task[EMP_PAPER_TASKS + 1].task;
 
     ASSERT_OK(add_text(&list, good, strlen(good), &err));
     cr_assert_eq(list.count, EMP_PAPER_TASKS + 3);
@@ -83,8 +83,8 @@ Test(tasks, files_add_to_the_others)
 
 static void expect_refused(const char *text, emp_status want, const char *part)
 {
-    OWN(emp_task_list_clear) emp_task_list list = {0};
-    emp_error                              err = {0};
+    SCOPED(emp_task_list, emp_task_list_clear) list = {0};
+    emp_error err = {0};
 
     cr_expect_eq(add_text(&list, text, strlen(text), &err), want, "%s", text);
     cr_expect_not_null(strstr(err.msg, part), "%s", err.msg);

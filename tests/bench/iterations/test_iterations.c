@@ -151,7 +151,7 @@ Test(iterations, errors_and_orders_are_counted)
                                         "b,c,m,8,1,1,1,1,all A*2,20,,18,\n"
                                         "e,d,m,8,1,1,1,1,all A*2,30,,,\n";
     const emp_iteration_result result[] = {{12.0, 110.0}, {11.0, 1.0}, {30.0, 1.0}};
-    OWN(emp_iterations_clear) emp_iterations it = {0};
+    SCOPED(emp_iterations, emp_iterations_clear) it = {0};
 
     const char *text = scratch_print("%s%s", head, rows);
     ASSERT_OK(emp_iterations_parse(&it, text, strlen(text), "rows", NULL));
@@ -217,8 +217,8 @@ Test(iterations, faults_are_named)
 Test(iterations, tables_of_another_kind_are_refused)
 {
     static const char zero[] = "gpu,op,dtype,gpus,bytes,us\nA,all_gather,float,2,0,1\n";
-    OWN(emp_iterations_clear) emp_iterations it = {0};
-    emp_network                             *network = NULL;
+    SCOPED(emp_iterations, emp_iterations_clear) it = {0};
+    emp_network *network = NULL;
 
     EXPECT_REFUSED(emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &err), EMP_EFORMAT,
                    "column devices");
@@ -234,8 +234,8 @@ Test(iterations, tables_of_another_kind_are_refused)
 static emp_status parse_and_predict(const world *w, const char *text)
 {
     const emp_iteration_sources sources = {.layers = &w->layers, .network = w->network};
-    OWN(emp_iterations_clear) emp_iterations it = {0};
-    emp_iteration_result                     result;
+    SCOPED(emp_iterations, emp_iterations_clear) it = {0};
+    emp_iteration_result result;
 
     emp_status st = emp_iterations_parse(&it, text, strlen(text), "rows", NULL);
     if (st == EMP_OK) st = emp_iterations_predict(&result, &it, &sources, NULL);
@@ -269,7 +269,7 @@ Test(iterations, published_steps_on_unlike_gpus_are_near)
     char                    *bytes[4] = {0};
     size_t                   size[4];
     world                    w = {0};
-    OWN(emp_iterations_clear) emp_iterations it = {0};
+    SCOPED(emp_iterations, emp_iterations_clear) it = {0};
 
     for (int32_t i = 0; i < 4; i++)
         if (!load_shared(&bytes[i], &size[i], names[i]))

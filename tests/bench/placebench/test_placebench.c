@@ -16,7 +16,7 @@ static bool is_held_out(const char *family)
 
 Test(placebench, the_set_is_as_its_page_says)
 {
-    OWN(emp_placebench_clear) emp_placebench bench = {0};
+    SCOPED(emp_placebench, emp_placebench_clear) bench = {0};
     int of_split[EMP_PLACEBENCH_SPLITS] = {0}, generated = 0;
 
     ASSERT_OK(emp_placebench_load(&bench, &err));
@@ -125,9 +125,9 @@ Test(placebench, both_tables_are_read)
 
 static emp_status read_with(const char *from, const char *to, emp_error *err)
 {
-    char                                     text[2048] = COLUMNS;
-    const char                              *at = strstr(SMALL PUBLISHED, from);
-    OWN(emp_placebench_clear) emp_placebench bench = {0};
+    char        text[2048] = COLUMNS;
+    const char *at = strstr(SMALL PUBLISHED, from);
+    SCOPED(emp_placebench, emp_placebench_clear) bench = {0};
 
     cr_assert_not_null(at, "%s", from);
     snprintf(text + strlen(text), sizeof text - strlen(text), "%.*s%s%s",
@@ -203,9 +203,9 @@ Test(placebench, a_changed_task_is_refused)
 
 Test(placebench, splits_are_tasks)
 {
-    static emp_task_list                     list;
-    OWN(emp_placebench_clear) emp_placebench bench = {0};
-    int32_t                                  there = 0, absent = 0;
+    static emp_task_list list;
+    SCOPED(emp_placebench, emp_placebench_clear) bench = {0};
+    int32_t there = 0, absent = 0;
 
     setenv("EMPLACE_INSTANCES", scratch_path(NULL), 1);
     ASSERT_OK(emp_placebench_load(&bench, &err));

@@ -96,7 +96,7 @@ Test(band, is_that_of_three_seeds_worked_out_by_hand)
             run[0].timing.point = fast, run[0].timing.point_count = 2;
             run[2].timing.point = slow, run[2].timing.point_count = 2;
         }
-        OWN(emp_band_clear) emp_band band = make(run, 3, cases[i].value, cases[i].by);
+        SCOPED(emp_band, emp_band_clear) band = make(run, 3, cases[i].value, cases[i].by);
         expect_points(&band, cases[i].what, cases[i].point, cases[i].count);
     }
 }

@@ -77,9 +77,9 @@ Test(chart, nothing_is_drawn_outside)
     static const double factor[] = {1, 1e-9, 1e9};
 
     for (size_t f = 0; f < sizeof factor / sizeof *factor; f++) {
-        emp_chart                          chart = crowd(7);
-        emp_box                            box = chart.box;
-        OWN(emp_drawing_clear) emp_drawing d;
+        emp_chart chart = crowd(7);
+        emp_box   box = chart.box;
+        SCOPED(emp_drawing, emp_drawing_clear) d;
         for (int32_t i = 0; i < 7; i++) {
             for (int32_t p = 0; p < 3; p++) {
                 point[i][p].median *= factor[f];

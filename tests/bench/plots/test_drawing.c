@@ -126,10 +126,10 @@ Test(gnuplot, a_figure_is_one_svg_element)
 Test(gnuplot, a_figure_or_a_drawing_is_one_page_of_pdf)
 {
     for (int is_drawing = 0; is_drawing < 2; is_drawing++) {
-        char                              *bytes = NULL;
-        size_t                             size;
-        OWN(emp_drawing_clear) emp_drawing d;
-        FILE                              *file = open_memstream(&bytes, &size);
+        char  *bytes = NULL;
+        size_t size;
+        SCOPED(emp_drawing, emp_drawing_clear) d;
+        FILE *file = open_memstream(&bytes, &size);
         if (!emp_gnuplot_exists()) cr_skip_test("gnuplot is not installed");
         cr_expect_eq(build(&d), EMP_OK);
         const emp_status st =

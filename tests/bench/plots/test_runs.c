@@ -73,9 +73,9 @@ Test(runs, seeds_are_one_series_and_budgets_are_not)
 {
     static const char *const labels[] = {"ce, 100 evaluations", "ce, 200 evaluations",
                                          "expert"};
-    OWN(emp_report_runs_clear) emp_report_runs runs = {0};
-    emp_curve_point                            point;
-    emp_record                                 faster = make_run(1, 100, 0.1, &point);
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {0};
+    emp_curve_point point;
+    emp_record      faster = make_run(1, 100, 0.1, &point);
 
     faster.feasible_count = 0;
     faster.is_feasible = false;
@@ -124,7 +124,7 @@ Test(runs, what_is_decided_where_it_begins_and_code_make_series)
                  {"d.h5", "Mine", false, 0, 1},
                  {"e.h5", "Mine", false, 0, 2},
                  {"f.h5", "Other", false, 0, 3}};
-    OWN(emp_report_runs_clear) emp_report_runs runs = {0};
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {0};
 
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         emp_curve_point point;
@@ -168,7 +168,7 @@ static void set_time(const char *name, time_t seconds)
 
 Test(runs, of_one_run_the_newer_record_counts)
 {
-    OWN(emp_report_runs_clear) emp_report_runs runs = {.warn = note_warning};
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {.warn = note_warning};
 
     save("a.h5", "ce", 1, 100, 0.5);
     save("b.h5", "ce", 1, 100, 0.4);
@@ -202,7 +202,7 @@ static void leave_bad_files(void)
 
 Test(runs, other_files_in_a_folder_are_skipped_in_one_line)
 {
-    OWN(emp_report_runs_clear) emp_report_runs runs = {.warn = note_warning};
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {.warn = note_warning};
 
     save("b.h5", "ce", 1, 100, 0.5);
     scratch_write("b.timing.json", "{\"elapsed_s\": 2.5}", 18);

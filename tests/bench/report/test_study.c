@@ -105,7 +105,7 @@ static emp_point place_of(const emp_drawing *d, const char *text)
 Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
 {
     static const char *const fast[] = {"anneal", "ce", "ga", "local", "mcmc", "refine"};
-    OWN(emp_study_clear) emp_study s;
+    SCOPED(emp_study, emp_study_clear) s;
 
     for (int i = 0; i < 6; i++) add_run(fast[i], 1 + 0.1 * i, true, 3, i % 3);
     add_run("expert", 5, true, 1, 1);

@@ -37,9 +37,9 @@ static emp_status create(emp_timeline *timeline, const task *t,
 
 Test(timeline, intervals_lie_where_they_were)
 {
-    OWN_TASK                             t;
-    emp_runtime                          runtime = tiny_list_scheduling();
-    OWN(emp_timeline_clear) emp_timeline timeline = {0};
+    OWN_TASK    t;
+    emp_runtime runtime = tiny_list_scheduling();
+    SCOPED(emp_timeline, emp_timeline_clear) timeline = {0};
 
     task_create_tiny(&t, ops, 2, &runtime);
     ASSERT_OK(create(&timeline, &t, NULL));
@@ -63,13 +63,13 @@ Test(timeline, intervals_lie_where_they_were)
 /* The op that another device waits for is the second of two, and goes first. */
 Test(timeline, shows_the_order_that_was_decided)
 {
-    static const tiny_op                 waiting[] = {{.device = 1, .weight = 5},
-                                                      {.device = 1},
-                                                      {.device = 2, .input_count = 1, .input = {1}}};
-    const emp_runtime                    runtime = tiny_list_scheduling();
-    const uint8_t                        levels[] = {1, 0, 0};
-    OWN(emp_timeline_clear) emp_timeline timeline = {0};
-    OWN_TASK                             t;
+    static const tiny_op waiting[] = {{.device = 1, .weight = 5},
+                                      {.device = 1},
+                                      {.device = 2, .input_count = 1, .input = {1}}};
+    const emp_runtime    runtime = tiny_list_scheduling();
+    const uint8_t        levels[] = {1, 0, 0};
+    SCOPED(emp_timeline, emp_timeline_clear) timeline = {0};
+    OWN_TASK t;
 
     task_create_tiny(&t, waiting, 3, &runtime);
     ASSERT_OK(create(&timeline, &t, levels));

@@ -274,13 +274,13 @@ Test(ablation, one_that_is_stopped_says_what_was_run)
 
 Test(ablation, orders_that_are_stopped_say_what_was_run)
 {
-    emp_trials_params              params = {.rows = "rnnlm",
-                                             .arms = "gpu,cpu",
-                                             .runtime = "tf-r1.3",
-                                             .seed_count = 2,
-                                             .budget = 2,
-                                             .jobs = counted_jobs_stopped(1)};
-    OWN(emp_sheet_clear) emp_sheet sheet;
+    emp_trials_params params = {.rows = "rnnlm",
+                                .arms = "gpu,cpu",
+                                .runtime = "tf-r1.3",
+                                .seed_count = 2,
+                                .budget = 2,
+                                .jobs = counted_jobs_stopped(1)};
+    SCOPED(emp_sheet, emp_sheet_clear) sheet;
 
     cr_assert_eq(emp_orders_make(&sheet, EMP_ORDERS_ORDER, &params, NULL),
                  EMP_EINTERRUPTED);

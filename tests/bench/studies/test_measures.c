@@ -56,7 +56,7 @@ static const emp_value *at(const emp_sheet *sheet, int32_t line, const char *key
 
 static char *csv_of(const emp_measure *measure)
 {
-    OWN(emp_sheet_clear) emp_sheet sheet = make(measure, &fewest);
+    SCOPED(emp_sheet, emp_sheet_clear) sheet = make(measure, &fewest);
 
     return PRINTED(emp_sheet_print(out, &sheet, EMP_SHEET_CSV, &err));
 }
@@ -97,8 +97,8 @@ Test(measures, correlations_are_such)
 
 Test(measures, descents_lower_what_they_look_at)
 {
-    OWN(emp_sheet_clear) emp_sheet sheet = make(&emp_measure_objective, &few);
-    bool                           has_moved = false;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet = make(&emp_measure_objective, &few);
+    bool has_moved = false;
 
     cr_assert_eq(sheet.line_count, 2);
     for (int32_t i = 0; i < sheet.line_count; i++) {
@@ -133,8 +133,8 @@ Test(measures, noise_hides_what_is_best)
 
 Test(measures, a_taught_policy_depends_on_what_it_sees)
 {
-    OWN(emp_sheet_clear) emp_sheet sheet = make(&emp_measure_explaining, &taught);
-    double                         most = 0;
+    SCOPED(emp_sheet, emp_sheet_clear) sheet = make(&emp_measure_explaining, &taught);
+    double most = 0;
 
     cr_assert_eq(sheet.line_count, 8, "nothing, and the parts of what is seen");
     cr_expect_str_eq(at(&sheet, 0, "mixed")->word, "nothing");
@@ -164,9 +164,9 @@ Test(measures, say_what_is_wrong)
         {&emp_measure_load, {.seed_count = 2, .budget = 3}, "8 placements"}};
 
     for (int i = 0; i < 3; i++) {
-        emp_measure                    m = *cases[i].measure;
-        emp_measure_params             params = cases[i].params;
-        OWN(emp_sheet_clear) emp_sheet sheet;
+        emp_measure        m = *cases[i].measure;
+        emp_measure_params params = cases[i].params;
+        SCOPED(emp_sheet, emp_sheet_clear) sheet;
         m.row = rows;
         m.row_count = 2;
         params.runtime = few.runtime;

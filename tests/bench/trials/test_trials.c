@@ -34,10 +34,10 @@ static emp_status run_grid(emp_trials *trials, emp_trials_tasks *tasks, emp_erro
 
 Test(trials, a_cell_has_one_run_for_each_seed)
 {
-    OWN(emp_trials_clear) emp_trials             trials = {0};
-    OWN(emp_trials_tasks_clear) emp_trials_tasks tasks = {0};
-    double                                       step_s[EMP_TRIALS_SEEDS];
-    int32_t                                      count;
+    SCOPED(emp_trials, emp_trials_clear) trials = {0};
+    SCOPED(emp_trials_tasks, emp_trials_tasks_clear) tasks = {0};
+    double  step_s[EMP_TRIALS_SEEDS];
+    int32_t count;
 
     ASSERT_OK(run_grid(&trials, &tasks, &err));
     cr_expect_str_eq(tasks.runtime, "tf-r1.3");
@@ -78,7 +78,7 @@ static void expect_chosen(const char *rows, int32_t count, const char *first)
     static const emp_task batches[] = {{"net", "Net, 1", "net:batch=1", "k40x2", 2, NULL},
                                        {"net", "Net, 8", "net:batch=8", "k40x2", 2, NULL},
                                        {"other", "Other", "gpt2", "k40x2", 2, NULL}};
-    OWN(emp_trials_tasks_clear) emp_trials_tasks tasks = {0};
+    SCOPED(emp_trials_tasks, emp_trials_tasks_clear) tasks = {0};
 
     ASSERT_OK(emp_trials_choose(&tasks, batches, 3, rows, NULL, "no row", &err));
     cr_expect_eq(tasks.count, count, "%s", rows);

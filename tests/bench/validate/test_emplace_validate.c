@@ -148,10 +148,10 @@ static int32_t make_up(const char *name, double factor, double spread)
     enum { LOW_S, MEASURED_S, HIGH_S, SHARED, PREDICTED_S, COLUMNS };
     static const char *const title[COLUMNS] = {"low_s", "measured_s", "high_s", "shared",
                                                "predicted_s"};
-    OWN(emp_csv_clear) emp_csv csv = {0};
-    int32_t                    column[COLUMNS];
-    double                     predicted_s;
-    FILE                      *out = fopen(scratch_path("v.csv"), "w");
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    int32_t column[COLUMNS];
+    double  predicted_s;
+    FILE   *out = fopen(scratch_path("v.csv"), "w");
 
     cr_assert_not_null(out);
     ASSERT_OK(emp_csv_load(&csv, scratch_path(name), &err));

@@ -119,8 +119,8 @@ static void write_csv(void)
 
 Test(validation_file, what_was_measured_is_read_from_csv_and_nothing_else)
 {
-    OWN(emp_validation_record_clear) emp_validation_record r = {0};
-    const emp_validation_case                             *c;
+    SCOPED(emp_validation_record, emp_validation_record_clear) r = {0};
+    const emp_validation_case *c;
 
     write_csv();
     ASSERT_OK(emp_validation_record_load(&r, scratch_path("v.csv"), &err));
@@ -163,7 +163,7 @@ Test(validation_file, what_is_no_record_is_refused)
                  {HEAD ROW(FF, "0", "1", "1.5"), "peak_bytes is \"1.5\""}};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        OWN(emp_validation_record_clear) emp_validation_record r = {0};
+        SCOPED(emp_validation_record, emp_validation_record_clear) r = {0};
         EXPECT_REFUSED(
             emp_validation_record_load(&r, scratch_file("v.csv", texts[i].text), &err),
             EMP_EFORMAT, texts[i].part);
@@ -172,7 +172,7 @@ Test(validation_file, what_is_no_record_is_refused)
 
 Test(validation_file, no_placement_is_no_record)
 {
-    OWN(emp_sheet_clear) emp_sheet empty;
+    SCOPED(emp_sheet, emp_sheet_clear) empty;
 
     emp_validation_sheet_init(&empty, "nmt");
     cr_expect_eq(emp_validation_save(scratch_path("v.h5"), &empty, &origin, NULL),

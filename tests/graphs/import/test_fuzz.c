@@ -9,8 +9,8 @@
 
 static void fuzz(bool is_text)
 {
-    OWN(proto_clear) proto_writer w = {.is_text = is_text};
-    emp_graph                    *g = NULL;
+    SCOPED(proto_writer, proto_clear) w = {.is_text = is_text};
+    emp_graph *g = NULL;
 
     size_t graph = proto_begin(&w, 2, "graph_def");
     sample_write_nodes(&w);

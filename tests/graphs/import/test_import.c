@@ -72,7 +72,7 @@ static void write_meta(proto_writer *w, const char *train_op)
 
 Test(import, reads_the_sample)
 {
-    OWN(proto_clear) proto_writer w = {0};
+    SCOPED(proto_writer, proto_clear) w = {0};
 
     sample_write_nodes(&w);
     emp_graph *graph = load(&w, defaults());
@@ -131,8 +131,8 @@ Test(import, puts_functions_in_place_of_calls)
 
 Test(import, prefers_the_files_shapes_unless_told_otherwise)
 {
-    OWN(proto_clear) proto_writer w = {0};
-    size_t                        node = proto_node(&w, "a", "Placeholder", "");
+    SCOPED(proto_writer, proto_clear) w = {0};
+    size_t node = proto_node(&w, "a", "Placeholder", "");
 
     proto_attr_type(&w, "dtype", 1, "DT_FLOAT");
     proto_output_shape(&w, (int64_t[]){-1, 5}, 2);
@@ -158,8 +158,8 @@ Test(import, prefers_the_files_shapes_unless_told_otherwise)
 
 Test(import, squeezes_dimensions_counted_from_the_end)
 {
-    OWN(proto_clear) proto_writer w = {0};
-    size_t                        node = proto_node(&w, "a", "Placeholder", "");
+    SCOPED(proto_writer, proto_clear) w = {0};
+    size_t node = proto_node(&w, "a", "Placeholder", "");
 
     proto_attr_type(&w, "dtype", 1, "DT_FLOAT");
     proto_attr_shape(&w, "shape", (int64_t[]){1, 5, 1}, 3);
@@ -175,7 +175,7 @@ Test(import, squeezes_dimensions_counted_from_the_end)
 /* Initialisers and what restores do not run. */
 Test(import, finds_the_updates_and_the_loss)
 {
-    OWN(proto_clear) proto_writer w = {0};
+    SCOPED(proto_writer, proto_clear) w = {0};
 
     sample_write_nodes(&w);
     emp_graph *graph = load(&w, defaults()), *step = NULL;
@@ -221,8 +221,8 @@ Test(import, takes_what_a_step_is_for)
 
 Test(import, takes_targets_from_the_caller)
 {
-    OWN(proto_clear) proto_writer w = {0};
-    emp_import_params             params = emp_import_params_default();
+    SCOPED(proto_writer, proto_clear) w = {0};
+    emp_import_params params = emp_import_params_default();
 
     sample_write_nodes(&w);
     params.targets = "logits:0,train";
@@ -284,8 +284,8 @@ Test(import, names_the_node_and_the_input_that_are_wrong)
 
 Test(import, refuses_every_truncation_within_a_node)
 {
-    OWN(proto_clear) proto_writer w = {0};
-    bool                          is_boundary[4096] = {0};
+    SCOPED(proto_writer, proto_clear) w = {0};
+    bool is_boundary[4096] = {0};
 
     sample_write_nodes(&w);
     cr_assert_lt(w.size, sizeof is_boundary);

@@ -47,7 +47,7 @@ static const char *const names[3] = {"in", "out", "third"};
 
 static void prepare(bool is_text, around outer)
 {
-    OWN(proto_clear) proto_writer w = {.is_text = is_text};
+    SCOPED(proto_writer, proto_clear) w = {.is_text = is_text};
 
     write_sample(&w, outer);
     scratch_write("in", w.data, w.size);

@@ -74,8 +74,8 @@ static emp_status load(emp_run_metadata *run, const proto_writer *w, emp_error *
 Test(run_metadata, kernels_are_added_up_and_listed_once)
 {
     for (int has_all = 0; has_all < 2; has_all++) {
-        proto_writer                                 w = {0};
-        OWN(emp_run_metadata_clear) emp_run_metadata run = {0};
+        proto_writer w = {0};
+        SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
 
         put_run(&w, true, has_all);
         ASSERT_OK(load(&run, &w, &err));
@@ -93,8 +93,8 @@ Test(run_metadata, kernels_are_added_up_and_listed_once)
 
 Test(run_metadata, ops_of_a_gpu_without_kernels_have_no_times)
 {
-    OWN(proto_clear) proto_writer                w = {0};
-    OWN(emp_run_metadata_clear) emp_run_metadata run = {0};
+    SCOPED(proto_writer, proto_clear) w = {0};
+    SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
 
     put_run(&w, false, false);
     cr_assert_eq(load(&run, &w, NULL), EMP_OK);
@@ -104,10 +104,10 @@ Test(run_metadata, ops_of_a_gpu_without_kernels_have_no_times)
 
 Test(run_metadata, what_is_none_is_told_apart_or_refused)
 {
-    OWN(proto_clear) proto_writer                w = {0};
-    OWN(emp_run_metadata_clear) emp_run_metadata run = {0};
-    size_t                                       step = proto_begin(&w, 1, "step_stats");
-    size_t                                       device = begin_device(&w, "/cpu:0");
+    SCOPED(proto_writer, proto_clear) w = {0};
+    SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
+    size_t step = proto_begin(&w, 1, "step_stats");
+    size_t device = begin_device(&w, "/cpu:0");
 
     put_node(&w, "late", 9, 3);
     proto_end(&w, device);
@@ -121,7 +121,7 @@ Test(run_metadata, what_is_none_is_told_apart_or_refused)
 Test(run_metadata, a_real_run_has_the_sums_of_its_kernels)
 {
     const char *path = graph_source_path("../shared/graphs/tfprof_run_meta.pb");
-    OWN(emp_run_metadata_clear) emp_run_metadata run = {0};
+    SCOPED(emp_run_metadata, emp_run_metadata_clear) run = {0};
 
     if (!emp_run_metadata_is(path)) cr_skip_test("there is no %s", path);
     cr_assert_eq(emp_run_metadata_load(&run, path, NULL), EMP_OK);
@@ -133,8 +133,8 @@ Test(run_metadata, a_real_run_has_the_sums_of_its_kernels)
 
 Test(run_metadata, every_truncation_is_refused_or_shorter)
 {
-    OWN(proto_clear) proto_writer w = {0};
-    emp_error                     err;
+    SCOPED(proto_writer, proto_clear) w = {0};
+    emp_error err;
 
     put_run(&w, true, true);
     for (size_t size = 0; size < w.size; size++) {
@@ -148,8 +148,8 @@ Test(run_metadata, every_truncation_is_refused_or_shorter)
 
 Test(run_metadata, survives_every_allocation_failure)
 {
-    OWN(proto_clear) proto_writer w = {0};
-    emp_run_metadata              run = {0};
+    SCOPED(proto_writer, proto_clear) w = {0};
+    emp_run_metadata run = {0};
 
     put_run(&w, true, true);
     SURVIVES_EVERY_ALLOCATION_FAILURE(load(&run, &w, NULL), emp_run_metadata_clear(&run));

@@ -93,8 +93,8 @@ Test(saved_model, the_step_is_the_signature_without_savers)
          NULL}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
-        emp_graph                                   *g =
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g =
             graph_load(write_file(cases[i].graph, cases[i].signatures, cases[i].options),
                        &notes, NULL);
         for (int t = 0; t < 3 && cases[i].targets[t] != NULL; t++)

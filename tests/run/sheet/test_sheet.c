@@ -190,7 +190,7 @@ Test(sheet, ranges_that_collide_stay_apart)
 
 Test(sheet, spread_has_groups_of_columns)
 {
-    OWN(emp_sheet_clear) emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     fill_spread(&s);
     expect_printed(&s, EMP_SHEET_TEXT,
@@ -218,7 +218,7 @@ Test(sheet, spread_has_groups_of_columns)
 
 Test(sheet, json_nests_what_is_spread)
 {
-    OWN(emp_sheet_clear) emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     fill_spread(&s);
     emp_sheet_set_facts(&s, json_pack("{s:s}", "runtime", "ideal"));
@@ -295,7 +295,7 @@ Test(sheet, a_page_has_its_best_row_set_off)
         "<td>1.50<small>1.25-2.00</small></td>",
         "<tr class=\"best\"><td class=\"text wrap\">two</td>",
         "<p class=\"how\">A note.</p>"};
-    OWN(emp_sheet_clear) emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     fill_spread(&s);
     s.best_line = 2;
@@ -306,7 +306,7 @@ Test(sheet, a_page_has_its_best_row_set_off)
 
 Test(sheet, wide_ones_are_printed_in_blocks)
 {
-    OWN(emp_sheet_clear) emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     emp_sheet_init(&s, spread, sizeof spread / sizeof *spread);
     for (int i = 0; i < 40; i++) {
@@ -436,7 +436,7 @@ Test(sheet, columns_of_csv_alone_are_not_in_json)
         EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true, .low = "low",
                    .high = "high"),
         EMP_COLUMN("count", "count", EMP_SHEET_COUNT)};
-    OWN(emp_sheet_clear) emp_sheet s;
+    SCOPED(emp_sheet, emp_sheet_clear) s;
 
     EMP_SHEET_INIT(&s, columns);
     EMP_SHEET_ADD(&s, EMP_V("k40x2"), EMP_V(3));

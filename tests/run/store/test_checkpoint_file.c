@@ -80,11 +80,11 @@ typedef struct {
 
 static void *save_some(void *data)
 {
-    saver                           *s = data;
-    OWN(emp_record_clear) emp_record record = record_so_far();
-    emp_checkpoint                   checkpoint = {.record = &record,
-                                                   .array_count = 1,
-                                                   .array = {{"v", EMP_ARRAY_DOUBLE, LARGE, s->values}}};
+    saver *s = data;
+    SCOPED(emp_record, emp_record_clear) record = record_so_far();
+    emp_checkpoint checkpoint = {.record = &record,
+                                 .array_count = 1,
+                                 .array = {{"v", EMP_ARRAY_DOUBLE, LARGE, s->values}}};
 
     for (int i = 0; i < SAVES; i++)
         s->failed += emp_checkpoint_save(s->path, &checkpoint, NULL) != EMP_OK;
@@ -112,9 +112,9 @@ Test(checkpoint_file, several_are_saved_at_once)
 
 static void save_checkpoint(void)
 {
-    OWN(emp_record_clear) emp_record record = record_so_far();
-    state                            s = saved_state;
-    emp_checkpoint                   c = checkpoint_of(&record, &s);
+    SCOPED(emp_record, emp_record_clear) record = record_so_far();
+    state          s = saved_state;
+    emp_checkpoint c = checkpoint_of(&record, &s);
 
     c.elapsed_s = 12.5;
     c.cpu_s = 11.25;
@@ -134,9 +134,9 @@ static emp_status load_checkpoint(emp_record *record, state *s, double *elapsed_
 
 Test(checkpoint_file, comes_back_as_saved)
 {
-    OWN(emp_record_clear) emp_record record = record_at_first();
-    state                            s = {0};
-    double                           elapsed_s = 0.0;
+    SCOPED(emp_record, emp_record_clear) record = record_at_first();
+    state  s = {0};
+    double elapsed_s = 0.0;
 
     save_checkpoint();
     ASSERT_OK(load_checkpoint(&record, &s, &elapsed_s, &err));
@@ -149,9 +149,9 @@ Test(checkpoint_file, comes_back_as_saved)
 
 Test(checkpoint_file, survives_every_allocation_failure)
 {
-    OWN(emp_record_clear) emp_record record = record_at_first();
-    state                            s;
-    double                           elapsed_s;
+    SCOPED(emp_record, emp_record_clear) record = record_at_first();
+    state  s;
+    double elapsed_s;
 
     save_checkpoint();
     SURVIVES_EVERY_ALLOCATION_FAILURE(load_checkpoint(&record, &s, &elapsed_s, NULL), );
@@ -237,7 +237,7 @@ static emp_weights some_weights(void)
 
 static void save_weights(void)
 {
-    OWN(emp_weights_clear) emp_weights w = some_weights();
+    SCOPED(emp_weights, emp_weights_clear) w = some_weights();
 
     ASSERT_OK(emp_weights_save(scratch_path("w.h5"), &w, &err));
 }

@@ -114,11 +114,11 @@ Test(forged, counts_take_no_memory)
                  {"op_name_bytes", "op_name", UINT64_C(16) << 30}};
 
     for (int i = 0; i < 3; i++) {
-        const bool                           is_names = i == 2;
-        size_t                               size;
-        unsigned char                       *bytes = make_sample(STORE_RECORD, &size);
-        OWN(emp_record_clear) emp_record     record = {0};
-        OWN(emp_op_names_clear) emp_op_names names = {0};
+        const bool     is_names = i == 2;
+        size_t         size;
+        unsigned char *bytes = make_sample(STORE_RECORD, &size);
+        SCOPED(emp_record, emp_record_clear) record = {0};
+        SCOPED(emp_op_names, emp_op_names_clear) names = {0};
         memcpy(find_value(bytes, size, cases[i].count), &cases[i].promised,
                is_names ? sizeof(uint64_t) : sizeof(int32_t));
         store_seal_anew(bytes, size);
@@ -254,7 +254,7 @@ static void expect_nonsense(emp_record *record, const char *part)
 
 Test(forged, values_without_sense_are_refused)
 {
-    OWN(emp_record_clear) emp_record r = make_record();
+    SCOPED(emp_record, emp_record_clear) r = make_record();
 
     r.best_step_time_s = NAN;
     expect_nonsense(&r, "its best_step_time_s is nan");

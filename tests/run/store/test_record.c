@@ -291,7 +291,7 @@ static const char *const some_names[OPS] = {"a", "", "scope/b", "c:0",
 
 Test(record, names_of_ops_come_back_on_request)
 {
-    OWN(emp_op_names_clear) emp_op_names names;
+    SCOPED(emp_op_names, emp_op_names_clear) names;
 
     reload();
     EXPECT_REFUSED(emp_record_load_names(&names, path, &err), EMP_EUNSUPPORTED,

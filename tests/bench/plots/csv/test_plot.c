@@ -44,8 +44,8 @@ static void expect_cell(const emp_plot_grid *g, int32_t row, int32_t series, int
 
 Test(plot, records_are_sorted_into_rows_and_series)
 {
-    OWN(emp_csv_clear) emp_csv             csv = parse(runs);
-    OWN(emp_plot_grid_clear) emp_plot_grid g = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(runs);
+    SCOPED(emp_plot_grid, emp_plot_grid_clear) g = {0};
 
     ASSERT_OK(emp_plot_grid_create(&g, &csv, &dots, NULL));
     cr_assert_eq(g.row_count * 100 + g.series_count * 10 + g.part_count, 222);
@@ -65,8 +65,8 @@ Test(plot, records_are_sorted_into_rows_and_series)
 
 Test(plot, without_series_each_column_is_one)
 {
-    OWN(emp_csv_clear) emp_csv             csv = parse(points);
-    OWN(emp_plot_grid_clear) emp_plot_grid g = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(points);
+    SCOPED(emp_plot_grid, emp_plot_grid_clear) g = {0};
 
     ASSERT_OK(emp_plot_grid_create(&g, &csv, &lines, NULL));
     cr_assert_eq(g.row_count * 100 + g.series_count * 10 + g.part_count, 321);
@@ -80,8 +80,8 @@ static void expect_refusal(const char *table, emp_plot_form form,
                            const emp_plot_choice *choice, emp_status status,
                            const char *word)
 {
-    OWN(emp_csv_clear) emp_csv         csv = parse(table);
-    OWN(emp_drawing_clear) emp_drawing drawing = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(table);
+    SCOPED(emp_drawing, emp_drawing_clear) drawing = {0};
 
     EXPECT_REFUSED(emp_plot_draw(&drawing, &csv, form, choice, NULL, &err), status, word);
 }
@@ -145,8 +145,8 @@ Test(plot, lines_need_numbers_and_one_value_each)
 static char *print_styled(const char *table, emp_plot_form form,
                           const emp_plot_choice *choice, const emp_plot_style *style)
 {
-    OWN(emp_csv_clear) emp_csv         csv = parse(table);
-    OWN(emp_drawing_clear) emp_drawing d = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(table);
+    SCOPED(emp_drawing, emp_drawing_clear) d = {0};
 
     ASSERT_OK(emp_plot_draw(&d, &csv, form, choice, style, NULL));
     for (int32_t i = 0; i < d.point_count; i++)
@@ -199,8 +199,8 @@ Test(plot, series_have_the_names_of_the_figure)
 {
     const emp_plot_style named = {.name = {"hdp paper=Planner", "b=x"}, .name_count = 1};
     const emp_plot_style wrong = {.name = {"zebra=Horse"}, .name_count = 1};
-    OWN(emp_csv_clear) emp_csv         csv = parse(runs);
-    OWN(emp_drawing_clear) emp_drawing d = {0};
+    SCOPED(emp_csv, emp_csv_clear) csv = parse(runs);
+    SCOPED(emp_drawing, emp_drawing_clear) d = {0};
     char *text = print_styled(runs, EMP_PLOT_DOTS, &dots, &named);
 
     cr_expect_eq(count(text, ">Planner<"), 1);

@@ -213,11 +213,11 @@ Test(hlo, a_call_of_cublas_is_a_product)
 
 Test(hlo, a_call_that_is_not_known_is_one_pass_and_is_named)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
-    emp_graph                                   *g = hlo_graph(
-                                          ENTRY "%a = f32[10] parameter(0)\n"
-                                                                                  "ROOT %c = f32[20] custom-call(%a), custom_call_target=\"my_kernel\"\n}\n",
-                                          &notes);
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_graph *g = hlo_graph(
+        ENTRY "%a = f32[10] parameter(0)\n"
+              "ROOT %c = f32[20] custom-call(%a), custom_call_target=\"my_kernel\"\n}\n",
+        &notes);
 
     cr_expect(graph_is_noted(&notes, "\"my_kernel\""));
     expect_costs(g, (cost[]){{"c", hlo_cost(g, "c")->op_class, 20.0, 40, 80, {0}}, {0}});
@@ -370,10 +370,10 @@ static const graph_fault wrong[] = {
 
 Test(hlo, what_is_wrong_with_a_file_is_said)
 {
-    emp_graph                                   *g = NULL;
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
-    emp_import_params                            params = emp_import_params_default();
-    char                                         text[8192] = ENTRY;
+    emp_graph *g = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_import_params params = emp_import_params_default();
+    char              text[8192] = ENTRY;
 
     graph_expect_faults("module.txt", wrong, COUNT(wrong), EMP_EFORMAT);
     /* all problems are reported at once; what reads a broken instruction adds no sentence */
@@ -424,10 +424,10 @@ static const struct {
 Test(hlo, products_have_the_flops_of_their_closed_forms)
 {
     for (size_t i = 0; i < COUNT(steps); i++) {
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
-        emp_graph                                   *g = hlo_file(steps[i].file, &notes);
-        double                                       flops = 0.0;
-        int32_t                                      fed = 0;
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g = hlo_file(steps[i].file, &notes);
+        double     flops = 0.0;
+        int32_t    fed = 0;
 
         for (emp_op_id op = 0; op < g->op_count; op++) {
             const emp_op_cost *c = g->op[op].cost;

@@ -102,8 +102,8 @@ Test(hlo_control, loops_have_as_many_bodies_as_iterations)
                  {nested, 1 + 2 + 3, NULL}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
-        emp_graph                                   *g = hlo_graph(cases[i].text, &notes);
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g = hlo_graph(cases[i].text, &notes);
         cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM),
                      cases[i].iterations * 2.0 * 4 * 4 * 4, "case %zu: %g", i,
                      graph_class_flops(g, EMP_OP_GEMM));
@@ -164,7 +164,7 @@ Test(hlo_control, loops_that_cannot_be_read_are_refused)
 
 Test(hlo_control, a_conditional_takes_its_longest_branch)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph(
         HEAD "%short {\nROOT %a = f32[4] parameter(0)\n}\n%long {\n"
@@ -211,7 +211,7 @@ static void expect_part(const emp_graph *g, const char *name, emp_collective op,
 /* Groups of a list, of a shape, and all devices. */
 Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph(
         "HloModule m, is_scheduled=true, num_partitions=4\n" SUM
@@ -241,7 +241,7 @@ Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
 
 Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph("HloModule m\nENTRY main {\nx = f32[8]{0} parameter(0)\n"
                              "y = f32[8]{0} frobnicate(f32[8]{0} x)\n"
@@ -255,7 +255,7 @@ Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
 /* One kernel writes w and its momentum m; another one b, in a view; x is fed. */
 Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     emp_graph *g = hlo_graph(
         "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, "

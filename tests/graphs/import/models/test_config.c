@@ -93,8 +93,8 @@ Test(config, weights_are_held_as_they_are_quantised)
 
 static const char *warnings_of(const char *config, const char *options)
 {
-    static char                                  text[2048];
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    static char text[2048];
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     (void)graph_load(config_spec(config, options), &notes, NULL);
     text[0] = '\0';
@@ -190,9 +190,9 @@ Test(config, towers_of_known_families_are_counted_with_their_projectors)
     static const int32_t text[] = {4096, 5120, 2816, 7168, 6144}; /* hidden sizes */
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char                                         config[1024], want[64];
-        OWN(emp_json_clear) emp_json_document        d = {0};
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+        char config[1024], want[64];
+        SCOPED(emp_json_document, emp_json_clear) d = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         snprintf(config, sizeof config,
                  "{'model_type':'%s','projector_hidden_size':6144,'text_config':"
                  "{'hidden_size':%d},'vision_config':{%s}}",

@@ -164,7 +164,7 @@ Test(quantised, activations_of_4_bits_are_those_that_the_config_says)
 static void expect_beside(const char *beside, const char *config, double want,
                           const char *said)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     scratch_write_json("hf_quant_config.json", beside);
     emp_graph *g =

@@ -36,7 +36,7 @@ static const char good[] = "{'__metadata__':{'format':'pt'}," TENSOR(
 
 Test(safetensors, tells_types_shapes_and_bytes)
 {
-    OWN(emp_safetensors_clear) emp_safetensors h;
+    SCOPED(emp_safetensors, emp_safetensors_clear) h;
 
     ASSERT_OK(parse(&h, good, 20, &err));
     cr_expect_eq(h.count, 3);
@@ -82,7 +82,7 @@ Test(safetensors, refuses_what_a_header_cannot_say)
 
 Test(safetensors, refuses_lengths_beyond_the_file)
 {
-    OWN(emp_safetensors_clear) emp_safetensors h = {0};
+    SCOPED(emp_safetensors, emp_safetensors_clear) h = {0};
     const char huge[10] = {'\xff', '\xff', '\xff', '\xff', '\xff',
                            '\xff', '\xff', '\xff', '{',    '}'};
 
@@ -147,7 +147,7 @@ Test(safetensors, gives_weights_beside_a_config_their_types)
     emp_graph *g = NULL;
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         write_tensors("m.safetensors", cases[i].header, cases[i].data_bytes);
         ASSERT_OK(load(&g, &notes, cases[i].config, "m.safetensors", &err));
         cr_expect_eq(g->parameter_bytes,
@@ -179,8 +179,8 @@ static emp_status load_index(emp_safetensors *h, const char *map, emp_error *err
 
 Test(safetensors, an_index_has_the_tensors_of_its_shards)
 {
-    OWN(emp_safetensors_clear) emp_safetensors h = {0};
-    emp_graph                                 *whole = NULL;
+    SCOPED(emp_safetensors, emp_safetensors_clear) h = {0};
+    emp_graph *whole = NULL;
 
     write_tensors(SHARD_1, "{" TENSOR("embed_tokens.weight", "F32", "4,4", "0,64") "}",
                   64);
@@ -215,8 +215,8 @@ Test(safetensors, refuses_an_index_by_its_fault)
     write_tensors(SHARD_2, "{" TENSOR("a", "I8", "3", "0,3") "}", 64);
     write_tensors("long", "{" TENSOR("long", "F32", "10,4", "0,160") "}", 64);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        OWN(emp_safetensors_clear) emp_safetensors h = {0};
-        emp_error                                  err = {0};
+        SCOPED(emp_safetensors, emp_safetensors_clear) h = {0};
+        emp_error err = {0};
         cr_expect_neq(load_index(&h, cases[i][0], &err), EMP_OK, "%s", cases[i][0]);
         cr_expect_not_null(strstr(err.msg, cases[i][1]), "%s: %s", cases[i][0], err.msg);
         cr_expect_not_null(strstr(err.msg, INDEX), "%s", err.msg);

@@ -37,7 +37,7 @@ Test(onnx, sizes_of_symbols_are_given_or_assumed_aloud)
 
     onnx_text(&w, perceptron);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         emp_graph *g = onnx_load(&w, 14, &cases[i].params, &notes);
         cr_expect_str_eq(onnx_shape_of(g, "Relu"), cases[i].shape, "case %zu", i);
         cr_expect_eq(notes.assumption_count, cases[i].assumptions, "case %zu", i);
@@ -243,9 +243,9 @@ Test(onnx, functions_of_the_model_are_put_in_their_place)
 
 Test(onnx, all_problems_are_told_at_once)
 {
-    emp_graph                                   *graph = NULL;
-    emp_error                                    err = {0};
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     onnx_input(&w, "x", 1, "4,8");
     onnx_node_of(&w, "odd", "Curl", "x", "a", "", NULL, NULL);
@@ -260,7 +260,7 @@ Test(onnx, all_problems_are_told_at_once)
 
 Test(onnx, lenient_takes_unknown_ops_as_element_wise)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     onnx_text(&w, "in x 4,8; y = Bend x; out y");
     emp_graph *g = onnx_load(&w, 14, &(emp_onnx_params){.is_lenient = true}, &notes);
@@ -281,7 +281,7 @@ static emp_graph *load_step(int opset, const emp_onnx_params *params,
 
 Test(onnx, a_perceptron_trains_with_the_products_of_its_gradients)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     onnx_text(&w, perceptron);
     emp_graph *g =

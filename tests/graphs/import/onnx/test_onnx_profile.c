@@ -52,8 +52,8 @@ static emp_status load(emp_onnx_profile *profile, emp_error *err)
 
 static void expect_refusal(emp_status status, const char *word)
 {
-    OWN(emp_onnx_profile_clear) emp_onnx_profile profile = {0};
-    emp_error                                    err = {0};
+    SCOPED(emp_onnx_profile, emp_onnx_profile_clear) profile = {0};
+    emp_error err = {0};
 
     cr_expect_eq(load(&profile, &err), status, "%s", err.msg);
     cr_expect_not_null(strstr(err.msg, word), "\"%s\" does not say \"%s\"", err.msg,

@@ -62,9 +62,9 @@ Test(onnx_sizes, a_refusal_names_the_sizes_that_were_assumed)
         {"in a 2,3; in b 2,7; in c 2,seq; y = Add a,b; out y", "[2,7] do not broadcast"}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        emp_graph                                   *g = NULL;
-        emp_error                                    err = {0};
-        OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
         start();
         onnx_text(&w, cases[i][0]);
         onnx_expect_refused(&w, 13, NULL, cases[i][1]);
@@ -82,8 +82,8 @@ Test(onnx_sizes, survive_every_allocation_failure)
 static void expect_parameters(const char *model, int64_t parameters, int32_t buffers,
                               int32_t assumptions)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
-    emp_graph                                   *g = onnx_load(&w, 18, NULL, &notes);
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_graph *g = onnx_load(&w, 18, NULL, &notes);
 
     cr_expect_eq(g->parameter_count, parameters, "%s: %lld", model,
                  (long long)g->parameter_count);

@@ -261,8 +261,8 @@ static const emp_onnx_params no_params;
 emp_graph *onnx_load(onnx_writer *w, int opset, const emp_onnx_params *params,
                      emp_import_notes *notes)
 {
-    emp_graph                                   *graph = NULL;
-    OWN(emp_import_notes_clear) emp_import_notes own = {0};
+    emp_graph *graph = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) own = {0};
 
     ASSERT_OK(emp_onnx_build(&graph, onnx_model(w, opset),
                              params != NULL ? params : &no_params,
@@ -273,9 +273,9 @@ emp_graph *onnx_load(onnx_writer *w, int opset, const emp_onnx_params *params,
 void onnx_expect_refused(onnx_writer *w, int opset, const emp_onnx_params *params,
                          const char *part)
 {
-    emp_graph                                   *graph = NULL;
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
-    emp_error                                    err = {0};
+    emp_graph *graph = NULL;
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_error err = {0};
 
     cr_expect_neq(emp_onnx_build(&graph, onnx_model(w, opset),
                                  params != NULL ? params : &no_params, &notes, &err),
@@ -286,7 +286,7 @@ void onnx_expect_refused(onnx_writer *w, int opset, const emp_onnx_params *param
 
 static emp_status build(emp_graph **graph, emp_slice model, const emp_onnx_params *params)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
     return emp_onnx_build(graph, model, params, &notes, NULL);
 }
 

@@ -141,8 +141,8 @@ Test(text, unquotes_escapes_and_concatenations)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         emp_text_body  text = open_text(scratch_print("v: %s", cases[i].literals));
         emp_text_field field = next(&text);
-        OWN(emp_arena_clear) emp_arena scratch = {0};
-        emp_slice                      got = {0};
+        SCOPED(emp_arena, emp_arena_clear) scratch = {0};
+        emp_slice got = {0};
         cr_assert_eq(emp_text_unquote(field.value, &scratch, &got, NULL), EMP_OK);
         cr_assert_eq(got.size, cases[i].size, "%s: %zu bytes", cases[i].literals,
                      got.size);

@@ -22,8 +22,8 @@ static emp_status walk(emp_cursor cursor, int *count, emp_error *err)
 Test(wire, reads_numbers_of_every_length)
 {
     for (int bit = 0; bit < 64; bit++) {
-        uint64_t                      want = UINT64_C(1) << bit | 1, got = 0;
-        OWN(proto_clear) proto_writer w = {0};
+        uint64_t want = UINT64_C(1) << bit | 1, got = 0;
+        SCOPED(proto_writer, proto_clear) w = {0};
         proto_varint(&w, want);
         emp_cursor cursor = cursor_on(w.data, w.size);
         cr_assert_eq(emp_wire_varint(&cursor, &got, NULL), EMP_OK);
@@ -91,8 +91,8 @@ Test(wire, names_what_is_wrong)
  */
 Test(wire, refuses_every_truncation_within_a_field)
 {
-    OWN(proto_clear) proto_writer w = {0};
-    bool                          is_boundary[128] = {true};
+    SCOPED(proto_writer, proto_clear) w = {0};
+    bool is_boundary[128] = {true};
 
     proto_string(&w, 1, "", "name");
     is_boundary[w.size] = true;

@@ -161,7 +161,7 @@ Test(fx, tuples_lists_and_ops_in_place_are_ops_with_an_order)
 
 Test(fx, an_op_that_runs_a_graph_of_its_own_is_a_warning)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     scratch_write_json(
         "graph.json",

@@ -69,7 +69,7 @@ static proto_writer make_trace(const node *n, size_t count)
 
 static emp_graph *load(const node *n, size_t count, emp_import_devices *devices)
 {
-    OWN(proto_clear) proto_writer file = make_trace(n, count);
+    SCOPED(proto_writer, proto_clear) file = make_trace(n, count);
 
     scratch_write("trace", file.data, file.size);
     return graph_load(scratch_path("trace"), NULL, devices);
@@ -151,7 +151,7 @@ Test(chakra, an_id_of_zero_is_left_out)
 
 Test(chakra, a_collective_alone_is_a_step)
 {
-    OWN(emp_import_notes_clear) emp_import_notes notes = {0};
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
     scratch_write_json("trace", "{'workload_graph':[{'Id':1,'Name':'sum','data_deps':[],"
                                 "'comm_type':0," COLLECTIVE "}]}");
@@ -183,8 +183,8 @@ Test(chakra, faults_are_named)
 
 Test(chakra, every_truncation_is_an_error_or_a_shorter_trace)
 {
-    OWN(proto_clear) proto_writer file = make_trace(nodes, COUNT(nodes));
-    int                           refused = 0;
+    SCOPED(proto_writer, proto_clear) file = make_trace(nodes, COUNT(nodes));
+    int refused = 0;
 
     for (size_t size = 1; size < file.size; size++) {
         emp_graph *g = NULL;
