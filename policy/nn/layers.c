@@ -321,8 +321,8 @@ static emp_real inverse_root(emp_real variance)
 #endif
 }
 
-/* Sums over a row are made in LANES parts; those of AT_ONCE rows are added up side by side, because an addition waits
- * for the one before it. `rows` is a constant after inlining, here and below. */
+/* A row is summed in LANES parts. The parts of AT_ONCE rows are added up side by side, because an addition waits for
+ * the one before it. `rows` is a constant after inlining, here and below. */
 enum { LANES = 64 / (int)sizeof(emp_real), AT_ONCE = 8 };
 
 typedef emp_real lanes[AT_ONCE][LANES];
