@@ -73,11 +73,13 @@ class Strongest:
         yield from ((self.proof.drain, f, start) for f in self.drains_to(v))
         for goal, t in (("ready", READY), ("start", start)):
             yield self.proof.join, {"rule": "join", "op": v, "goal": goal, "near": self.near[v]}, t
-        for d in self.near[v] if has_segments and self.proof.is_on_gpu(v) else ():
+        is_tried = has_segments and (self.proof.is_on_gpu(v) or len(self.near[v]) < 4)  # others are many
+        for d in self.near[v] if is_tried else ():
             between = [u for u in self.near[v] if d in self.before[u]]
             if self.proof.is_on_gpu(d):
                 for is_link in (True, False):
-                    yield self.proof.segment, {"rule": "segment", "op": v, "from": d, "link": is_link, "near": between}, start
+                    fact = {"rule": "segment", "op": v, "from": d, "link": is_link, "near": between}
+                    yield self.proof.segment, fact, start
 
     def add(self, v, rule, fact, goal):
         is_link = fact["rule"] == "segment" and fact["link"]
