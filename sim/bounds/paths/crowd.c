@@ -96,31 +96,38 @@ static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
     return least_ns;
 }
 
+/* No less than serve() for any count: one is the first to be served, and no tail is longer than its own. */
+static emp_time_ns serve_at_most(const emp_crowd *crowd, int32_t server)
+{
+    emp_time_ns most_ns = 0, work_ns = 0;
+
+    for (int32_t i = 0; i < crowd->count; i++) {
+        const emp_crowd_member *m = &crowd->member[crowd->order[server][i]];
+        work_ns = emp_bound_add(work_ns, m->work_ns[server]);
+        most_ns = emp_time_later(
+            most_ns, emp_bound_add(m->release_ns[server],
+                                   emp_bound_add(work_ns, m->tail_ns[server])));
+    }
+    return most_ns;
+}
+
 /* Either the first n members are all here or one of them is elsewhere, for at least as long
- * as the n-th: for every n the sooner of the two. The first rises with n, the other falls. Where the search
- * ends, all before are served sooner than the last of them is elsewhere, and with one more it
- * is not: either time is a bound by itself. Neither is later than when all are served here. */
+ * as the n-th: for every n the sooner of the two. */
 emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns)
 {
-    int32_t     here = 0, most = crowd->count - 1; /* served sooner than elsewhere */
-    emp_time_ns all_ns = 0;
+    emp_time_ns most_ns = 0;
 
     if (crowd->count == 0) return known_ns;
     for (int32_t i = 0; i < crowd->count; i++) crowd->place[crowd->late[i]] = i;
     for (int32_t server = crowd->first_server; server < crowd->end_server; server++) {
         sort_by_release(crowd, server);
-        all_ns = emp_time_later(all_ns, serve(crowd, crowd->count, server));
+        most_ns = emp_time_later(most_ns, serve_at_most(crowd, server));
     }
-    if (all_ns <= known_ns) return known_ns;
-    if (all_ns < member_at(crowd, crowd->count - 1)->elsewhere_ns) return all_ns;
-    while (here < most) {
-        int32_t middle = (here + most + 1) / 2;
-        if (serve_all(crowd, middle) < member_at(crowd, middle - 1)->elsewhere_ns)
-            here = middle;
-        else
-            most = middle - 1;
+    for (int32_t i = 0; i < crowd->count && known_ns < most_ns; i++) {
+        const emp_time_ns elsewhere_ns = member_at(crowd, i)->elsewhere_ns;
+        if (elsewhere_ns <= known_ns) break;
+        known_ns = emp_time_later(known_ns,
+                                  emp_time_sooner(elsewhere_ns, serve_all(crowd, i + 1)));
     }
-    const emp_time_ns least_ns =
-        emp_time_later(serve_all(crowd, here), member_at(crowd, here)->elsewhere_ns);
-    return emp_time_later(known_ns, least_ns);
+    return known_ns;
 }

@@ -37,7 +37,7 @@ void       emp_crowd_clear(emp_crowd *crowd);
 emp_crowd_member *emp_crowd_add(emp_crowd *crowd, emp_time_ns elsewhere_ns);
 
 /** The least time in which all are served here or one of them is elsewhere, or \a known_ns if that is later.
- * O(limit^2 + limit log limit). */
+ * O(limit^2). */
 emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns);
 
 #endif /* EMP_SIM_BOUNDS_PATHS_CROWD_H */
