@@ -219,8 +219,7 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     placer.warn_context = run->params->context;
     if (run->params->budget_s > 0)
         placer.deadline_s = run->start_s + run->params->budget_s;
-    run->batch_limit =
-        batch_limit_of(run->params->method, run->problem->graph->op_count);
+    run->batch_limit = batch_limit_of(run->params->method, run->problem->graph->op_count);
     if (run->ranks != NULL && !run->params->is_async)
         run->batch_limit = least(run->batch_limit, emp_run_together_limit(run->ranks));
     run->threads = placer.threads < 1 ? 1 : placer.threads;

@@ -182,6 +182,43 @@ Test(explain, create_survives_every_allocation_failure)
     const emp_decision d = {.device_of_op = r.device_of_op};
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_explain_create(&why, r.problem, &d, NULL),
                                       cr_assert_null(why));
+    emp_explain_destroy(why);
+    why = NULL;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_explain_create_memory(&why, r.problem, &d, NULL), cr_assert_null(why));
+}
+
+static void expect_same_memory(const emp_explain_memory *a, const emp_explain_memory *b,
+                               uint64_t seed)
+{
+    cr_expect_eq(a->device, b->device, SEED);
+    cr_expect_eq(a->at_ns, b->at_ns, SEED);
+    cr_expect_eq(a->bytes, b->bytes, SEED);
+    cr_expect_eq(a->held_bytes, b->held_bytes, SEED);
+    cr_expect_eq(a->rest_bytes, b->rest_bytes, SEED);
+    cr_expect_eq(memcmp(a->kind_bytes, b->kind_bytes, sizeof a->kind_bytes), 0, SEED);
+    cr_assert_eq(a->largest_count, b->largest_count, SEED);
+    for (int32_t i = 0; i < a->largest_count; i++) {
+        cr_expect_eq(a->largest[i].bytes, b->largest[i].bytes, SEED);
+        cr_expect_eq(a->largest[i].op, b->largest[i].op, SEED);
+    }
+}
+
+Test(explain, memory_alone_is_as_in_the_whole_explanation)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        OWN_TASK        r;
+        OWN_EXPLANATION whole = NULL;
+        OWN_EXPLANATION memory = NULL;
+        random_problem_create(&r, seed);
+        const emp_decision d = {.device_of_op = r.device_of_op};
+        ASSERT_OK(emp_explain_create(&whole, r.problem, &d, &err));
+        ASSERT_OK(emp_explain_create_memory(&memory, r.problem, &d, &err));
+        cr_expect_eq(memory->result.step_time_ns, whole->result.step_time_ns);
+        expect_same_memory(&memory->oom, &whole->oom, seed);
+        for (int32_t i = 0; i < r.problem->machine->device_count; i++)
+            expect_same_memory(&memory->device[i].peak, &whole->device[i].peak, seed);
+    }
 }
 
 /* Rules that do not tell when ops are ready leave holes; in the first, all is one. */
@@ -197,6 +234,8 @@ Test(explain, what_has_holes_is_refused)
     EXPECT_REFUSED(emp_explain_find_path(&holes, &s, &err), EMP_EUNSUPPORTED, "event");
     ASSERT_OK(emp_runtime_init(&r.problem->runtime, "msr-load", &err));
     EXPECT_REFUSED(emp_explain_create(&why, r.problem, &d, &err), EMP_EUNSUPPORTED,
+                   "\"msr-load\"");
+    EXPECT_REFUSED(emp_explain_create_memory(&why, r.problem, &d, &err), EMP_EUNSUPPORTED,
                    "\"msr-load\"");
     cr_expect_null(why);
 }
