@@ -13,8 +13,8 @@
 /** The memory that a process needs of a GPU besides tensors: data/runtimes/torch-eager.yaml has the sources. */
 #define EMP_PARALLEL_PROCESS_BYTES (1411.0 * 1048576.0)
 
-/** Predicted steps that are no farther apart than this part of the shorter one are ties. Of pairs of measured ways with the
- * same model, batch and number of GPUs (7 on 8 B200, docs/pipelines.md) the predicted ratio is 1.6 % off on average. */
+/** Predicted steps that are no farther apart than this part of the shorter one are ties. Predicted ratios of two measured
+ * ways with the same model, batch and number of GPUs are 1.6 % off on average (7 pairs on 8 B200, docs/pipelines.md). */
 #define EMP_PLAN_TIE_FRAC 0.016
 
 enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES, EMP_PLAN_ON_BYTES = 192 };
