@@ -134,7 +134,7 @@ Test(emplace_validate, kernels_that_were_measured_part_the_error)
     cr_expect_geq(number_at(part, "repeat_error"), 0.0);
     cr_expect_gt(number_at(part, "placements/0/scheduled_s"), 0.0);
     emplace_prints("validate --workloads " WORKLOAD
-                   " --placements 1 --steps 1 --memory 1024 "
+                   " --placements 2 --steps 1 --memory 1024 " /* the second: one device */
                    "--unsteady",
                    "parts of the error: of kernels");
     emplace_expect_parts(program_out, "noise: the first placement");
