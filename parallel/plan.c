@@ -346,12 +346,15 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
 void emp_ways_sort(emp_ways *plan)
 {
     qsort(plan->row, (size_t)plan->count, sizeof *plan->row, by_time_then_memory);
-    const double most_s =
-        plan->feasible == 0 ? 0.0 : plan->row[0].step.step_s * (1.0 + EMP_PLAN_TIE_FRAC);
     plan->tied = 0;
-    while (plan->tied < plan->feasible && plan->row[plan->tied].step.step_s <= most_s)
-        plan->tied++;
-    qsort(plan->row, (size_t)plan->tied, sizeof *plan->row, by_memory_then_time);
+    for (int32_t begin = 0, end; begin < plan->feasible; begin = end) {
+        const double most_s = plan->row[begin].step.step_s * (1.0 + EMP_PLAN_TIE_FRAC);
+        for (end = begin; end < plan->feasible; end++)
+            if (plan->row[end].step.step_s > most_s) break;
+        qsort(&plan->row[begin], (size_t)(end - begin), sizeof *plan->row,
+              by_memory_then_time);
+        if (begin == 0) plan->tied = end;
+    }
 }
 
 void emp_ways_clear(emp_ways *plan)

@@ -54,8 +54,9 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
 emp_status emp_ways_find_mixed(emp_ways *out, const emp_parallel_spec *spec,
                                const emp_fleet *fleet, emp_error *err);
 
-/** Sorts the rows: feasible ones first, by their time. Those that tie with the shortest step come before, by their memory, as
- * the prediction cannot tell which is shorter. */
+/** Sorts the rows: feasible ones first, by their time, in classes: the first has the shortest step and those that tie with it,
+ * the next the shortest of the rest, and so on. Within a class they are sorted by their memory, as the prediction cannot tell
+ * which step is shorter. O(ways log ways). */
 void emp_ways_sort(emp_ways *plan);
 
 void emp_ways_clear(emp_ways *plan);

@@ -227,7 +227,8 @@ static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
     if (plan->tied > 1)
         emp_sheet_note(s,
                        "The first %d are within %.1f %% of each other, which predictions "
-                       "cannot tell apart; the one that needs least memory comes first.",
+                       "cannot tell apart; of such ways the one that needs least memory "
+                       "comes first.",
                        plan->tied, 100.0 * EMP_PLAN_TIE_FRAC);
     if (plan->row[0].on[0] != '\0') {
         note_sharings(s, plan);

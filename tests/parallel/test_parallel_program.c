@@ -109,7 +109,7 @@ Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
         const double  step_s = number_at(row, "step_s");
         cr_expect_eq(isnan(step_s), text_at(row, "why")[0] != '\0');
         if (isnan(step_s)) continue;
-        /* those that tie with the shortest are in the order of their memory */
+        /* those that tie are in the order of their memory */
         cr_expect_geq(step_s * (1.0 + EMP_PLAN_TIE_FRAC), last);
         last = step_s;
         feasible++;
