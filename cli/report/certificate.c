@@ -117,7 +117,7 @@ static json_t *json_routes(const emp_bound_model *model)
     return routes;
 }
 
-/* What of the runtime's rules the lemmas ask for. */
+/* The runtime's rules that lemmas ask for. */
 static json_t *json_rules(const emp_bound_model *model)
 {
     const emp_runtime        *rt = &model->problem->runtime;

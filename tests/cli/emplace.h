@@ -32,7 +32,7 @@ void emplace_refuses(const char *arguments, const char *parts);
 
 /** Its output, kept until emplace_tear_down(). Fails the test if that is not JSON. */
 json_t *emplace_json(const char *arguments);
-/** What was printed last, or a file of the folder, likewise. */
+/** The last output, or a file of the folder, likewise. */
 json_t *emplace_printed(void);
 json_t *emplace_load(const char *name);
 /** A number of what it prints. */

@@ -1,5 +1,5 @@
 /** \file tests/support/fuzz_file.h
- * What drivers of libFuzzer share.
+ * The function, the files and the texts that drivers of libFuzzer share.
  */
 #ifndef EMP_TESTS_SUPPORT_FUZZ_FILE_H
 #define EMP_TESTS_SUPPORT_FUZZ_FILE_H

@@ -125,7 +125,7 @@ static bool is_within(const walker *w, emp_op_id op)
 enum { FIRST_PLACES = 2 };
 _Static_assert((int)EMP_NEAR_ALL == FIRST_PLACES * EMP_NEAR_LANES, "lanes of heads");
 
-/* Of an op in a place, with the first op in another. */
+/* The lane of an op in a place, with the first op in another. */
 static inline int32_t lane_of(int32_t first_place, int32_t place)
 {
     return EMP_NEAR_LANES * first_place + place;
@@ -197,7 +197,7 @@ static inline void wait_for(const walker *w, const emp_near_edge *edge,
     }
 }
 
-/* Of an op on the GPU of the first op. */
+/* The times of an op on the GPU of the first op. */
 static const emp_near_times behind_first_ns = {0,          UNKNOWN_NS, UNKNOWN_NS,
                                                UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS,
                                                UNKNOWN_NS, UNKNOWN_NS};

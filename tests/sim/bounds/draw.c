@@ -15,7 +15,7 @@ enum {
 
 /* ---- of any rules ---- */
 
-/* Those of docs/simulator.md, with constants as small as those of the problem. */
+/* Sets any rules of docs/simulator.md, with constants as small as the problem's. */
 static void set_rules(emp_runtime *rt, uint64_t seed)
 {
     rt->rules = (emp_rules)(seed % 2 == 0 ? 0 : seed / 2 % EMP_RULES_COUNT);
