@@ -18,9 +18,9 @@ static const double STANDARD_ERRORS = 1.96;
 static const double NOT_MEASURED = -1.0;
 enum { GAP_CONTENT = 0 }; /* the cache's line of gap_us */
 static const double LEAST_SHARE_FRAC = 0.1, MANY_NEW_FRAC = 0.5, WHOLE_FRAC = 0.5;
-enum {
-    IN_PLACE = 32
-}; /* samples in whole steps to which none in a part of it are added */
+/* A kernel with so many samples from whole steps gets none from parts of a step. Our
+ * choice, as is the half of the time that whole steps get. */
+enum { IN_PLACE = 32 };
 
 /* All samples of a kernel. */
 typedef struct {
