@@ -58,6 +58,15 @@ void emp_validation_case_predicted(emp_validation_case  *out,
     }
 }
 
+void emp_validation_case_rescale(emp_validation_case *c, double factor)
+{
+    c->measured_s *= factor;
+    c->low_s *= factor;
+    c->high_s *= factor;
+    c->scheduled_s *= factor;
+    for (int32_t d = 0; d < c->device_count; d++) c->busy_s[d] *= factor;
+}
+
 uint64_t emp_validation_hash(const emp_graph *graph, const emp_device_id *device_of_op)
 {
     uint64_t hash = emp_hash_u64(EMP_HASH_SEED, graph->hash);

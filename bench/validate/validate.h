@@ -57,6 +57,9 @@ void emp_validation_case_measured(emp_validation_case *out, const char *name,
 void emp_validation_case_predicted(emp_validation_case  *out,
                                    const emp_sim_result *predicted);
 
+/** Multiplies all times of a case that were measured. */
+void emp_validation_case_rescale(emp_validation_case *c, double factor);
+
 /** Which graph and which placement: all that a measurement depends on but the computer. O(V). */
 uint64_t emp_validation_hash(const emp_graph *graph, const emp_device_id *device_of_op);
 

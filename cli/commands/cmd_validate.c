@@ -31,6 +31,7 @@ enum {
     KEY_SUMMARY,
     KEY_UNSTEADY,
     KEY_COSTS,
+    KEY_PACE,
     MOST_PLACEMENTS = 1000,
     MOST_ROUNDS = 1000,
     MOST_IMPORTS = CLI_VALIDATE_WORKLOADS * MOST_PLACEMENTS,
@@ -52,7 +53,11 @@ enum { SMALL = sizeof small / sizeof *small };
 /* Placements that methods make, before those that are dealt. */
 static const char *const methods[] = {"gpu",   "cpu",    "expert",
                                       "metis", "scotch", "mincut"};
-enum { METHODS = sizeof methods / sizeof *methods, BASE_METHOD = 2 };
+enum {
+    METHODS = sizeof methods / sizeof *methods,
+    REFERENCE_METHOD = 0,
+    BASE_METHOD = 2
+};
 
 static const struct argp_option options[] = {
     {"workloads", KEY_WORKLOADS, "LIST", 0,
@@ -81,6 +86,11 @@ static const struct argp_option options[] = {
      "Times that were measured, as by emplace calibrate ops; once for each workload, in "
      "their order",
      0},
+    {"pace", KEY_PACE, NULL, 0,
+     "Execute the placement \"gpu\" before and after each one, and divide what is "
+     "measured by how much longer its kernels took than --costs says: cancels a "
+     "computer's drift",
+     0},
     {"unsteady", KEY_UNSTEADY, NULL, 0,
      "Take measurements whose steps spread by more than 10 %, too", 0},
     {"plot", KEY_PLOT, "FILE", 0, "Draw as SVG predicted against measured (gnuplot)", 0},
@@ -104,7 +114,9 @@ static const char doc[] =
     "error what that differs from the measured step. The first placement is measured "
     "again after the others, which shows the noise. With --rounds it is what rounds "
     "differ from their medians, and a time in which the computer is slow falls on all "
-    "placements alike.\n\n"
+    "placements alike. With --pace "
+    "the measured times are those of a computer that is as fast as when the costs were "
+    "measured; errors of the schedule are as without it.\n\n"
     "A measurement whose steps spread by more than 10 % between quartiles is repeated, "
     "up to twice. If it is still not steady the command fails, unless --unsteady is "
     "given.\n\n"
@@ -161,6 +173,10 @@ static void end_of_options(cli_validate_args *a)
         cli_usage_error("--measured measures nothing: neither --import nor --export");
     if (a->rounds > 1 && (a->is_import || a->export_to != NULL || a->measured != NULL))
         cli_usage_error("--rounds is for measuring: no --import, --export or --measured");
+    if (a->follows_pace && (a->is_import || a->export_to != NULL || a->measured != NULL))
+        cli_usage_error("--pace is for measuring: no --import, --export or --measured");
+    if (a->follows_pace && a->costs_count == 0)
+        cli_usage_error("--pace needs --costs: the times that the pace is compared with");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -192,6 +208,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_MEASURED: a->measured = arg; return 0;
     case KEY_SUMMARY: a->is_summary = true; return 0;
     case KEY_COSTS: add_costs(a, arg); return 0;
+    case KEY_PACE: a->follows_pace = true; return 0;
     case KEY_UNSTEADY: a->takes_unsteady = true; return 0;
     case ARGP_KEY_ARG:
         if (a->import_count == MOST_IMPORTS)
@@ -251,10 +268,47 @@ static emp_status measure(const cli_validation *v, emp_replay_result *result,
     return EMP_OK;
 }
 
+/* Executes the step that \a part's costs were measured in: how long its kernels take now, as a multiple of those
+ * costs, becomes part->pace. */
+static emp_status measure_pace(const cli_validation *v, cli_validate_part *part,
+                               emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_replay_result now = {0};
+
+    EMP_TRY(cli_replay_run(&now, part->reference, &v->args->replay, NULL, err));
+    if (!now.is_feasible) {
+        st = EMP_ERROR(EMP_ENOMEM, "--pace: %s on one device does not fit", part->spec);
+        goto cleanup;
+    }
+    part->pace = 0.0;
+    for (int32_t d = 0; d < now.device_count; d++)
+        part->pace += now.device[d].busy_s / part->reference_busy_s;
+
+cleanup:
+    emp_replay_result_clear(&now);
+    return st;
+}
+
+/* Runs the plan as measure() does, between two executions of the reference: \a pace is the mean of theirs. */
+static emp_status measure_at_pace(const cli_validation *v, cli_validate_part *part,
+                                  emp_replay_result *result, double *pace,
+                                  const emp_replay_plan *plan, emp_error *err)
+{
+    *pace = 1.0;
+    if (part->reference == NULL) return measure(v, result, plan, err);
+    if (part->pace == 0.0) EMP_CHECK(measure_pace(v, part, err));
+    double before = part->pace;
+    EMP_CHECK(measure(v, result, plan, err));
+    EMP_CHECK(measure_pace(v, part, err));
+    *pace = (before + part->pace) / 2.0;
+    return EMP_OK;
+}
+
 static emp_status take_result(cli_validate_part *part, const struct candidate *c,
                               const emp_replay_plan   *plan,
-                              const emp_replay_result *measured, bool keeps_rates,
-                              emp_error *err)
+                              const emp_replay_result *measured, double pace,
+                              bool keeps_rates, emp_error *err)
 {
     emp_validation_case *to = &part->cases[part->count++];
 
@@ -267,6 +321,7 @@ static emp_status take_result(cli_validate_part *part, const struct candidate *c
     if (!measured->is_feasible) return EMP_OK;
     EMP_CHECK(emp_validation_schedule(&to->scheduled_s, c->problem, c->device_of_op,
                                       measured, err));
+    emp_validation_case_rescale(to, 1.0 / pace);
     return emp_validation_add_ops(&part->types, c->problem, c->device_of_op, measured,
                                   err);
 }
@@ -279,6 +334,7 @@ static emp_status execute(cli_validation *v, cli_validate_part *part,
     emp_replay_plan         *plan = NULL;
     emp_replay_result        result = {0};
     const emp_replay_result *measured = &result;
+    double                   pace = 1.0;
 
     EMP_TRY(emp_replay_plan_from_problem(&plan, c->problem, c->device_of_op, err));
     snprintf(plan->origin.placement, sizeof plan->origin.placement, "%s", c->name);
@@ -291,9 +347,10 @@ static emp_status execute(cli_validation *v, cli_validate_part *part,
     if (a->is_import)
         measured = cli_replay_results_find(&v->imported, plan);
     else
-        EMP_TRY(measure(v, &result, plan, err));
+        EMP_TRY(measure_at_pace(v, part, &result, &pace, plan, err));
     if (measured != NULL)
-        EMP_TRY(take_result(part, c, plan, measured, a->replay.options.keeps_rates, err));
+        EMP_TRY(take_result(part, c, plan, measured, pace, a->replay.options.keeps_rates,
+                            err));
 
 cleanup:
     emp_replay_result_clear(&result);
@@ -340,14 +397,16 @@ static emp_status measure_again(cli_validation *v, cli_validate_part *part,
     const cli_validate_args *a = v->args;
     emp_replay_plan         *plan = NULL;
     emp_replay_result        again = {0};
+    double                   pace;
     bool is_measured = a->export_to == NULL && a->measured == NULL && !a->is_import;
 
     if (!is_measured || a->rounds > 1 || part->count == 0 || !part->cases[0].is_feasible)
         return EMP_OK;
     EMP_TRY(emp_replay_plan_from_problem(&plan, problem, device_of_op, err));
-    EMP_TRY(measure(v, &again, plan, err));
+    EMP_TRY(measure_at_pace(v, part, &again, &pace, plan, err));
     if (again.is_feasible && part->cases[0].measured_s > 0.0)
-        part->repeat_error_frac = fabs(again.median_s / part->cases[0].measured_s - 1.0);
+        part->repeat_error_frac =
+            fabs(again.median_s / pace / part->cases[0].measured_s - 1.0);
 
 cleanup:
     emp_replay_result_clear(&again);
@@ -366,6 +425,22 @@ static emp_status check_maps(const cli_validation *v, const emp_problem *problem
     emp_status st = cli_replay_options_map(&mapped, &v->args->replay, plan, err);
     emp_replay_plan_destroy(plan);
     return st;
+}
+
+/* The plan of the placement whose step `calibrate ops` measures, and what its kernels take by these costs. */
+static emp_status make_reference(cli_validate_part *part, emp_sim *sim,
+                                 const emp_problem *problem, const emp_problem *dealt,
+                                 emp_device_id *device_of_op, emp_error *err)
+{
+    emp_sim_result predicted;
+
+    EMP_CHECK(cli_placement_by_method(device_of_op, NULL, methods[REFERENCE_METHOD], NULL,
+                                      dealt, err));
+    EMP_CHECK(emp_replay_plan_from_problem(&part->reference, problem, device_of_op, err));
+    EMP_CHECK(emp_sim_run(sim, device_of_op, &predicted, err));
+    for (emp_device_id d = 0; d < problem->machine->device_count; d++)
+        part->reference_busy_s += (double)predicted.busy_ns[d] * 1e-9;
+    return EMP_OK;
 }
 
 /* \a dealt: the problem on a plain machine. */
@@ -428,9 +503,13 @@ static emp_status run_part(cli_validation *v, cli_validate_part *part, emp_error
     EMP_TRY(EMP_ALLOC(part->cases, (size_t)a->placements * (size_t)a->rounds));
     EMP_TRY(EMP_ALLOC(device_of_op, ops));
     EMP_TRY(EMP_ALLOC(base, ops));
+    if (a->follows_pace)
+        EMP_TRY(make_reference(part, sim, inputs.problem, dealt, device_of_op, err));
     EMP_TRY(run_placements(v, part, sim, inputs.problem, dealt, device_of_op, base, err));
 
 cleanup:
+    emp_replay_plan_destroy(part->reference);
+    part->reference = NULL;
     emp_free(device_of_op);
     emp_free(base);
     emp_sim_destroy(sim);

@@ -21,7 +21,7 @@ typedef struct {
     int32_t            import_count, placements, rounds;
     uint64_t           seed;
     cli_replay_options replay;
-    bool               is_import, is_summary, takes_unsteady, is_forced;
+    bool               is_import, is_summary, takes_unsteady, follows_pace, is_forced;
     emp_sheet_format   format;
 } cli_validate_args;
 
@@ -34,7 +34,10 @@ typedef struct {
     emp_validation_summary summary;
     emp_validation_types   types;
     double                 repeat_error_frac; /* NaN: none was measured twice */
-    int32_t                missing; /* placements with no result, or not reached */
+    emp_replay_plan       *reference;         /* of --pace; NULL: none */
+    double                 reference_busy_s;  /* predicted, of all devices */
+    double  pace; /* of its kernels, when it ran last: measured / predicted; 0: never */
+    int32_t missing; /* placements with no result, or not reached */
 } cli_validate_part;
 
 typedef struct {

@@ -140,6 +140,39 @@ Test(emplace_validate, kernels_that_were_measured_part_the_error)
     emplace_expect_parts(program_out, "noise: the first placement");
 }
 
+/* Costs of a thousandth of the kernels' times: the pace is about a thousand, and divides what is measured. */
+Test(emplace_validate, the_pace_of_the_reference_divides_what_is_measured)
+{
+    enum { FACTOR = 1000 };
+    emp_csv costs = {0};
+    int32_t op, us, model;
+
+    emplace_ok("calibrate ops " WORKLOAD " -o costs.csv --limit 5 --memory 1024");
+    ASSERT_OK(emp_csv_load(&costs, scratch_path("costs.csv"), &err));
+    ASSERT_OK(emp_csv_find(&op, &costs, "op", &err));
+    ASSERT_OK(emp_csv_find(&us, &costs, "us", &err));
+    ASSERT_OK(emp_csv_find(&model, &costs, "model", &err));
+    FILE *out = fopen(scratch_path("short.csv"), "w");
+    cr_assert_not_null(out);
+    fprintf(out, "op,us,model\n");
+    for (int32_t row = 0; row < costs.row_count; row++) {
+        double value;
+        ASSERT_OK(emp_csv_real(&value, &costs, row, us, &err));
+        fprintf(out, "\"%s\",%.17g,%s\n", emp_csv_text(&costs, row, op), value / FACTOR,
+                emp_csv_text(&costs, row, model));
+    }
+    fclose(out);
+    emp_csv_clear(&costs);
+    emplace_warns("validate --workloads " WORKLOAD
+                  " --placements 2 --rounds 2 --steps 1 --memory 1024 --pace "
+                  "--unsteady --costs short.csv --format json",
+                  "% of the time of all kernels");
+    const json_t *first = json_at(emplace_printed(), "workloads/0/placements/0");
+    const double  measured_s = number_at(first, "measured_s"),
+                 predicted_s = number_at(first, "predicted_s");
+    cr_expect_lt(measured_s, 30.0 * predicted_s, "%g and %g", measured_s, predicted_s);
+}
+
 /* Writes v.csv: as \a name.csv, but every step takes \a factor times what is predicted there,
  * its quartiles are \a spread apart, and no devices share cores. Whether they share is measured,
  * so it differs from run to run. \return the number of rows. */
@@ -241,6 +274,8 @@ Test(emplace_validate, errors_say_what_is_wrong)
                  {"validate --measured x.csv --import y.txt", 2, "--measured"},
                  {"validate " FEW "--costs a.csv --costs b.csv", 2, "2 files for 1"},
                  {"validate " FEW "--costs nowhere.csv", 1, "nowhere.csv"},
+                 {"validate " FEW "--pace", 2, "--costs"},
+                 {"validate --pace --measured x.csv", 2, "--pace"},
                  {"validate --placements 0", 2, "\"0\""},
                  {"validate " FEW "--import nowhere.txt", 1, "nowhere.txt"},
                  {"validate " FEW "--plot nowhere/x.svg", 1, "nowhere"},

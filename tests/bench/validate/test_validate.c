@@ -203,6 +203,26 @@ Test(validate, rounds_become_medians_and_their_noise)
     cr_expect_eq(c[0].peak_bytes[0], 104);
 }
 
+Test(validate, a_factor_changes_all_times_that_were_measured)
+{
+    emp_validation_case c = timed(1.5, 2.0);
+
+    c.device_count = 1;
+    c.busy_s[0] = 1.0;
+    c.peak_bytes[0] = 7;
+    c.scheduled_s = 1.75;
+    c.low_s = 1.5;
+    c.high_s = 3.0;
+    emp_validation_case_rescale(&c, 0.5);
+    cr_expect_float_eq(c.predicted_s, 1.5, 1e-12);
+    cr_expect_float_eq(c.measured_s, 1.0, 1e-12);
+    cr_expect_float_eq(c.low_s, 0.75, 1e-12);
+    cr_expect_float_eq(c.high_s, 1.5, 1e-12);
+    cr_expect_float_eq(c.scheduled_s, 0.875, 1e-12);
+    cr_expect_float_eq(c.busy_s[0], 0.5, 1e-12);
+    cr_expect_eq(c.peak_bytes[0], 7);
+}
+
 Test(validate, a_placement_fits_if_it_did_in_each_round)
 {
     emp_validation_case c[] = {timed(1.5, 1.0), timed(1.5, 0.0)};
