@@ -413,13 +413,15 @@ const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degree
     if (d->overlap_parameters) emp_text_add(&to, " --overlap-param-gather");
     if (d->overlap_tp) emp_text_add(&to, " --tp-comm-overlap");
     if (d->is_fp8) emp_text_add(&to, " --fp8-format hybrid");
-    if (d->first > 0 && d->first == d->last)
+    if (d->vp > 1 && d->first > 0 && d->first == d->last) {
         emp_text_add(&to, " --account-for-embedding-in-pipeline-split "
                           "--account-for-loss-in-pipeline-split");
-    else if (d->first > 0)
-        emp_text_add(&to, " --decoder-first-pipeline-num-layers %d", d->first);
-    if (d->last > 0 && d->first != d->last)
-        emp_text_add(&to, " --decoder-last-pipeline-num-layers %d", d->last);
+    } else {
+        if (d->first > 0)
+            emp_text_add(&to, " --decoder-first-pipeline-num-layers %d", d->first);
+        if (d->last > 0)
+            emp_text_add(&to, " --decoder-last-pipeline-num-layers %d", d->last);
+    }
     emp_text_add(&to, " --seq-length %d --micro-batch-size %d --global-batch-size %d",
                  d->sequence, d->micro_batch, batch);
     return text;

@@ -295,6 +295,11 @@ static int by_memory_then_time(const void *a, const void *b)
     return (x->step_s > y->step_s) - (x->step_s < y->step_s);
 }
 
+static int32_t clamped(int64_t count)
+{
+    return count > INT32_MAX ? INT32_MAX : (int32_t)count;
+}
+
 /* Sequences of a step: what the spec says, or follows from its degrees, or four a GPU. */
 static int32_t batch_of(const planner *p)
 {
@@ -302,7 +307,7 @@ static int32_t batch_of(const planner *p)
 
     if (p->spec->batch > 0) return p->spec->batch;
     if (emp_parallel_spec_has(p->spec, "micro_batches"))
-        return d->micro_batches * d->micro_batch * d->dp;
+        return clamped((int64_t)d->micro_batches * d->micro_batch * d->dp);
     return SEQUENCES_A_GPU * p->gpus;
 }
 
@@ -329,7 +334,7 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
                  .gpus = gpus,
                  .all_ranks = all_ranks};
 
-    if (gpus == 0) p.gpus = (int32_t)emp_degrees_gpus(&spec->degrees);
+    if (gpus == 0) p.gpus = clamped(emp_degrees_gpus(&spec->degrees));
     if (p.gpus > cluster->gpus)
         return EMP_ERROR(EMP_EINVAL, "%d GPUs are wanted, and %s has %d", p.gpus,
                          cluster->name, cluster->gpus);

@@ -67,7 +67,8 @@ static bool is_alike(const emp_transformer_layer *a, const emp_transformer_layer
     return a->heads == b->heads && a->kv_heads == b->kv_heads && a->inner == b->inner &&
            a->head_size == b->head_size && a->value_size == b->value_size &&
            a->window == b->window && a->experts == b->experts &&
-           a->expert_inner == b->expert_inner && a->shared_inner == b->shared_inner &&
+           a->expert_inner == b->expert_inner && a->chosen == b->chosen &&
+           a->shared_inner == b->shared_inner &&
            a->has_no_feed_forward == b->has_no_feed_forward;
 }
 
@@ -305,6 +306,9 @@ static emp_status run_pipeline(predictor *x, const emp_parallel_options *options
     pipeline.pass = pass;
     EMP_TRY(EMP_ALLOC(x->end, (size_t)x->d.pp));
     if (options != NULL && options->run != NULL) {
+        if ((int64_t)x->schedule.count * pipeline.ranks > INT32_MAX)
+            EMP_FAIL(EMP_EINVAL, "%d passes on %d ranks of a stage are too many to draw",
+                     x->schedule.count, pipeline.ranks);
         *options->run_count = x->schedule.count * pipeline.ranks;
         EMP_TRY(EMP_ALLOC(run, (size_t)*options->run_count));
     }

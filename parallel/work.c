@@ -62,7 +62,8 @@ static void add(emp_segments *s, emp_segment segment, int32_t launches)
     if ((last != NULL && last->group == EMP_GROUP_NONE &&
          segment.group == EMP_GROUP_NONE) ||
         s->count == EMP_SEGMENTS_MAX) {
-        last->compute_s += segment.compute_s;
+        last->compute_s +=
+            segment.compute_s + segment.collective_s; /* 0, but where it is full */
         last->weight_s += segment.weight_s;
         return;
     }

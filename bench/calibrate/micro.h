@@ -11,7 +11,7 @@
 
 #include "sim/engine/sim.h"
 
-enum { EMP_MICRO_NAME_BYTES = 32, EMP_MICRO_MOST = 64 };
+enum { EMP_MICRO_NAME_BYTES = 48, EMP_MICRO_MOST = 64 };
 
 typedef struct {
     char           name[EMP_MICRO_NAME_BYTES]; /**< "product 64x2048x1024" */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/calibrate/profile.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -545,7 +546,9 @@ emp_status emp_kernel_cache_load(emp_kernel_cache *cache, const char *path,
     emp_csv csv = {0};
     FILE   *file = fopen(path, "r");
 
-    if (file == NULL) return EMP_OK;
+    if (file == NULL && errno == ENOENT) return EMP_OK;
+    if (file == NULL)
+        return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
     emp_status st = emp_csv_read(&csv, file, path, err);
     fclose(file);
     if (st == EMP_OK) st = read_cache(cache, &csv, err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The section `fit` of the data files. */
 #define _POSIX_C_SOURCE 200809L
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 
 /* ---- a data file with some values changed ---- */
 
-enum { LINE_BYTES = 1024, MAX_CHANGES = 16 };
+enum { LINE_BYTES = 1024, MAX_CHANGES = EMP_FIT_MAX_PARAMETERS };
 
 static const char *skip_blanks(const char *text) { return text + strspn(text, " \t"); }
 
@@ -68,6 +69,7 @@ emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
     int        seen[MAX_CHANGES] = {0};
     FILE      *in = fopen(source, "r");
 
+    assert(change_count <= MAX_CHANGES);
     if (in == NULL) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", source, strerror(errno));
     emp_input_give_up(path, source);
     EMP_TRY(emp_atomic_file_open(file, path, err));

@@ -373,7 +373,8 @@ static double predicted_op_s(const emp_problem *p, emp_op_id op, emp_device_id d
 
 emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem *problem,
                                   const emp_device_id     *device_of_op,
-                                  const emp_replay_result *measured, emp_error *err)
+                                  const emp_replay_result *measured, double factor,
+                                  emp_error *err)
 {
     const emp_graph *g = problem->graph;
     int32_t          at = 0;
@@ -390,7 +391,7 @@ emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem
         if (seconds <= 0.0) continue;
         emp_validation_type *type = find_type(types, g->type_name[g->type[op]]);
         type->count++;
-        type->measured_s += seconds;
+        type->measured_s += factor * seconds;
         type->predicted_s += predicted_op_s(problem, op, device_of_op[op]);
     }
     return EMP_OK;

@@ -131,10 +131,12 @@ typedef struct {
 
 /** Adds what one executed step says of ops: \a op_s of a result of a plan that was made
  * from this problem and placement. Ops that were not timed are left out.
+ * \param factor  Multiplies the measured times, as in emp_validation_case_rescale().
  * \retval EMP_EINVAL  The result has another number of ops. */
 emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem *problem,
                                   const emp_device_id     *device_of_op,
-                                  const emp_replay_result *measured, emp_error *err);
+                                  const emp_replay_result *measured, double factor,
+                                  emp_error *err);
 
 /** Longest measured first. */
 void emp_validation_sort_types(emp_validation_types *types);

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace plan SPEC: how to spread a model that is trained or served over many GPUs. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/io/output.h"
-#include "base/mem.h"
 #include "base/text/options.h"
-#include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/options/parallel.h"
 
@@ -109,7 +104,11 @@ emp_status cmd_plan(int argc, char **argv, emp_error *err)
     struct args args = {.top = TOP};
 
     cli_parse(&cmd_plan_argp, argc, argv, &args);
-    if (args.parallel.has_form && args.parallel.form == CLI_PLAN_LLAMA)
+    if (args.parallel.has_form && args.parallel.form == CLI_PLAN_LLAMA) {
+        if (args.gpus > 0 || args.parallel.all_ranks)
+            cli_usage_error("--form llama.cpp uses all devices of --machine; leave out "
+                            "--gpus and --all-ranks");
         return cli_serving_llama(&args.parallel, err);
+    }
     return cli_parallel_plan(&args.parallel, args.gpus, args.top, err);
 }

@@ -323,7 +323,7 @@ static emp_status take_result(cli_validate_part *part, const struct candidate *c
                                       measured, err));
     emp_validation_case_rescale(to, 1.0 / pace);
     return emp_validation_add_ops(&part->types, c->problem, c->device_of_op, measured,
-                                  err);
+                                  1.0 / pace, err);
 }
 
 static emp_status execute(cli_validation *v, cli_validate_part *part,
@@ -524,13 +524,16 @@ cleanup:
 static emp_status check(const cli_validate_args *a, emp_error *err)
 {
     const char *const outputs[] = {a->plot, a->record};
-    const char *const inputs[] = {a->machine, a->runtime, a->measured};
+    const char       *inputs[3 + CLI_VALIDATE_WORKLOADS] = {a->machine, a->runtime,
+                                                            a->measured};
 
     EMP_CHECK(cli_replay_check_backend(&a->replay, err));
     if (a->plot != NULL && !emp_gnuplot_exists())
         return EMP_ERROR(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
     EMP_CHECK(emp_output_check_all(outputs, 2, err));
-    EMP_CHECK(emp_output_check_inputs(inputs, 3, outputs, 2, err));
+    for (int32_t i = 0; i < a->costs_count; i++) inputs[3 + i] = a->costs[i];
+    EMP_CHECK(emp_output_check_inputs(inputs, 3 + a->costs_count, outputs, 2, err));
+    EMP_CHECK(emp_output_check_inputs(a->import, a->import_count, outputs, 2, err));
     EMP_CHECK(emp_output_check_replaced(outputs, 2, a->is_forced, err));
     return emp_output_check_folder(a->export_to, a->is_forced, err);
 }

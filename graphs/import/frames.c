@@ -351,7 +351,7 @@ emp_status emp_frames_resolve(emp_port *out, emp_frames *frames,
                               emp_node_input input, emp_error *err)
 {
     for (int32_t step = 0; step < STEPS_MAX; step++) {
-        if (leave(frames, &frame, &input)) continue;
+        while (leave(frames, &frame, &input)) continue; /* each goes to a lower frame */
         int32_t i =
             emp_strmap_get(&frames->frame[frame].calls, input.name.data, input.name.size);
         if (i < 0) {

@@ -100,9 +100,8 @@ typedef struct {
     int32_t     before; /**< frame whose results are its arguments; -1: the results of
                                        the call are */
     int32_t     depth;
-    const char *prefix;   /**< of its ops: "" or "a/" */
-    emp_op_id   first_op; /**< its nodes that are no calls are ops from here on */
-    emp_strmap  calls;    /**< names of nodes that are calls */
+    const char *prefix; /**< of its ops: "" or "a/" */
+    emp_strmap  calls;  /**< names of nodes that are calls */
 } emp_frame;
 
 typedef struct {

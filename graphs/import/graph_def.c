@@ -420,7 +420,6 @@ static emp_status declare_nodes(reader *r, emp_slice body, emp_error *err)
     int32_t     first_call = r->frames.call_count, index = 0;
     emp_error   reason = {0};
 
-    r->frames.frame[r->frame].first_op = emp_graph_builder_op_count(r->builder);
     for (;;) {
         node_def node;
         EMP_CHECK(emp_message_next(&graph, &field, &found, err));
@@ -534,6 +533,14 @@ static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
     if (r.has_open_batch && !params->has_batch)
         emp_import_notes_assume(notes, "a batch that the file leaves open is %lld",
                                 (long long)params->batch_hint);
+    if (r.frames.if_count > 0)
+        emp_import_notes_assume(notes, "both branches are taken at If ops: %d",
+                                r.frames.if_count);
+    if (r.frames.while_count > 0)
+        emp_import_notes_assume(notes,
+                                "iterations taken of While ops (%d of them): %d; "
+                                "loops=N says how many",
+                                r.frames.while_count, params->loop_iterations);
 
 cleanup:
     emp_free(r.input);

@@ -357,11 +357,12 @@ EMP_TF_GRAD(tile)
 
     for (int32_t d = 0; d < part.rank; d++) {
         int64_t copies = part.dim[d] > 0 ? whole.dim[d] / part.dim[d] : 1;
-        if (split.rank + 2 > EMP_MAX_RANK) {
+        if (split.rank + 1 + (copies > 1) > EMP_MAX_RANK) {
             emp_tf_fail(tf, emp_error_set(tf->err, EMP_EUNSUPPORTED, __FILE__, __LINE__,
-                                          "op %s: copies along more than %d dims",
+                                          "op %s: its dims, and those that are repeated "
+                                          "once more, are more than %d",
                                           emp_graph_builder_name(tf->builder, op),
-                                          EMP_MAX_RANK / 2));
+                                          EMP_MAX_RANK));
             return;
         }
         if (copies > 1) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/tensorflow/tf_graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,6 +132,7 @@ void emp_tf_leave(emp_tf *tf, const char *previous) { tf->scope = previous; }
 
 void emp_tf_begin_controls(emp_tf *tf, const emp_op_id *ops, int32_t count)
 {
+    assert(tf->control_count < EMP_TF_MAX_CONTROLS);
     tf->controls[tf->control_count++] = (emp_tf_control){
         .ops = ops,
         .count = count,
@@ -401,7 +403,9 @@ emp_dtype emp_tf_dtype(const emp_tf *tf, emp_port port)
 
 void emp_tf_hide_shape(emp_tf *tf, emp_port port)
 {
-    if (emp_tf_is_ok(tf)) tf->hidden[tf->hidden_count++] = port;
+    if (!emp_tf_is_ok(tf)) return;
+    assert(tf->hidden_count < EMP_TF_MAX_HIDDEN);
+    tf->hidden[tf->hidden_count++] = port;
 }
 
 void emp_tf_set_target(emp_tf *tf, emp_op_id op)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/tensorflow/tf_loop.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ void emp_tf_loop_open(emp_tf *tf, emp_tf_loop *loop, int32_t steps)
     loop->limit = emp_tf_op1(tf, "Enter", NULL, limit);
     emp_tf_leave(tf, outer);
     tf->loop = loop;
+    assert(tf->loop_count < EMP_TF_MAX_LOOPS);
     emp_tf_loop_range *range = &tf->loops[tf->loop_count++];
     range->begin = range->end = emp_graph_builder_op_count(tf->builder);
 }
@@ -112,6 +114,7 @@ emp_port emp_tf_loop_invariant(emp_tf *tf, emp_port value)
     emp_port inside = emp_tf_op(tf, "Enter", NULL, &constant, &value, 1);
     emp_tf_loop_set_outside(tf, false);
     emp_tf_leave(tf, outer);
+    assert(loop->invariant_count < EMP_TF_MAX_INVARIANTS);
     loop->outside[loop->invariant_count] = value;
     loop->inside[loop->invariant_count++] = inside;
     return inside;

@@ -526,6 +526,7 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
     EMP_TRY(search_init(&s, &model, all != NULL || gpus != NULL, err));
     EMP_TRY(find_all_facts(&s, &facts, &model, options->effort, all, err));
     out->is_infeasible = facts.is_infeasible;
+    if (facts.is_infeasible) goto cleanup; /* there is no step to bound */
     best_ns = highest(&facts);
     out->path_ns = or_none(facts.path_ns, model.step_ns);
     out->joined_ns = or_none(facts.joined_ns, model.step_ns);
@@ -533,11 +534,9 @@ emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_w
     out->area_ns = or_none(facts.area_ns, model.step_ns);
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);
-    if (best_ns > 0 && !facts.is_infeasible)
-        EMP_TRY(refute(&s, &best_ns, &model, options->effort, all, err));
+    if (best_ns > 0) EMP_TRY(refute(&s, &best_ns, &model, options->effort, all, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
-    if (facts.is_infeasible) goto cleanup;
     const bool has_choice = may_leave_gpus(&model);
     EMP_TRY(raise_for_gpu_kernels(&s, &best_ns, &model, options, gpus, err));
     if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);

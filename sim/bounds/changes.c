@@ -119,13 +119,15 @@ emp_status emp_bounds_try_changes(emp_bounds_changes *out, const emp_problem *pr
 {
     emp_status          st = EMP_OK;
     emp_problem_variant v = {0};
+    emp_bounds_options  plain = *options;
 
+    plain.has_proof = false;
     *out = (emp_bounds_changes){0};
     EMP_TRY(emp_problem_variant_init(&v, problem, err));
     for (int32_t c = 0; c < EMP_BOUNDS_CHANGES; c++) {
         emp_bounds_changed one = {.change = (emp_bounds_change)c};
         if (!emp_bounds_change_apply(&v, one.change)) continue;
-        EMP_TRY(emp_bounds_compute(&one.bounds, &v.problem, options, err));
+        EMP_TRY(emp_bounds_compute(&one.bounds, &v.problem, &plain, err));
         insert(out, &one);
         emp_problem_variant_restore(&v);
     }

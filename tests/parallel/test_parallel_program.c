@@ -85,6 +85,25 @@ Test(parallel, a_spec_takes_what_its_row_takes)
                          "--global-batch-size 32");
 }
 
+/* Shorter stages at both ends are numbers; of chunks they are the embedding and the loss, which count as a layer each. */
+Test(parallel, ends_of_a_pipeline_become_flags)
+{
+    static const char *const cases[][2] = {
+        {"pp=4,first=1,last=1", "--decoder-first-pipeline-num-layers 1 "
+                                "--decoder-last-pipeline-num-layers 1"},
+        {"pp=4,first=3", "--decoder-first-pipeline-num-layers 3"},
+        {"pp=2,vp=2,first=1,last=1", "--account-for-embedding-in-pipeline-split "
+                                     "--account-for-loss-in-pipeline-split"}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        json_t *plan = emplace_json(scratch_print(
+            "plan llama3-8b:layers=6,tp=1,%s,micro_batch=1,batch=32 -m b200x8 --gpus %d "
+            "--format json",
+            cases[i][0], cases[i][0][3] - '0'));
+        emplace_expect_parts(text_at(plan, "rows/0/megatron"), cases[i][1]);
+    }
+}
+
 Test(parallel, all_ranks_take_the_same_nanosecond)
 {
 #define STEP                                                                         \

@@ -635,6 +635,7 @@ Test(serving, what_cannot_be_is_refused)
          "dp=4 replicas and a batch of 2; want dp=2"},
         {"simulate hf:path=llama8.json,phase=decode,tp=2,batch=2000000 -m cards.yaml",
          "a batch of 2000000 sequences, want at most 1048576"},
+        {"plan model.gguf -m h200x1 --form llama.cpp --gpus 2", "leave out --gpus"},
         {"plan model.gguf -m h200x1", "model.gguf names a GGUF file|--form llama.cpp"},
         {"plan llama3-70b --form gguf -m b200x8", "--form gguf is none of"},
         {"graph hf:path=llama8.json,phase=train,cache_dtype=fp8", "phase=decode"},

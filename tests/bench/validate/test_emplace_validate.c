@@ -103,6 +103,9 @@ Test(emplace_validate, what_a_gpu_took_becomes_its_model)
         "gpu --format json",
         "step_time_s");
     cr_expect(step_s > 0.04 && step_s < 0.06, "%g s, where it took 0.062", step_s);
+    emplace_ok(scratch_print("calibrate measure --backend cuda -m mine.yaml --measured "
+                             "%s/bench/results/h200/benchmarks.csv -o again.yaml",
+                             getenv("EMP_SOURCE_DIR")));
 }
 
 Test(emplace_validate, what_was_measured_before_a_failure_is_printed)
@@ -269,22 +272,25 @@ Test(emplace_validate, errors_say_what_is_wrong)
         const char *arguments;
         int         status;
         const char *part;
-    } cases[] = {{"validate nowhere.txt", 2, "nowhere.txt"},
-                 {"validate --import", 2, "--import"},
-                 {"validate --measured x.csv --import y.txt", 2, "--measured"},
-                 {"validate " FEW "--costs a.csv --costs b.csv", 2, "2 files for 1"},
-                 {"validate " FEW "--costs nowhere.csv", 1, "nowhere.csv"},
-                 {"validate " FEW "--pace", 2, "--costs"},
-                 {"validate --pace --measured x.csv", 2, "--pace"},
-                 {"validate --placements 0", 2, "\"0\""},
-                 {"validate " FEW "--import nowhere.txt", 1, "nowhere.txt"},
-                 {"validate " FEW "--plot nowhere/x.svg", 1, "nowhere"},
-                 {"calibrate measure --backend cuda", 2, "--machine"},
-                 {"calibrate measure --export p --measured x.csv", 2, "--measured"},
-                 {"calibrate measure nowhere.txt", 2, "nowhere.txt"},
-                 {"calibrate measure --out mine.txt", 1, ".yaml"},
-                 {"calibrate measure --out nowhere/mine.yaml", 1, "nowhere"},
-                 {"calibrate measure --machine k40x1", 1, "two GPUs"}};
+    } cases[] = {
+        {"validate nowhere.txt", 2, "nowhere.txt"},
+        {"validate --import", 2, "--import"},
+        {"validate --measured x.csv --import y.txt", 2, "--measured"},
+        {"validate " FEW "--costs a.csv --costs b.csv", 2, "2 files for 1"},
+        {"validate " FEW "--costs nowhere.csv", 1, "nowhere.csv"},
+        {"validate " FEW "--pace", 2, "--costs"},
+        {"validate --pace --measured x.csv", 2, "--pace"},
+        {"validate " FEW "--costs a.csv --record a.csv --force", 1, "a.csv"},
+        {"calibrate ops " WORKLOAD " --cache /dev/null/x -o a.csv", 1, "/dev/null/x"},
+        {"validate --placements 0", 2, "\"0\""},
+        {"validate " FEW "--import nowhere.txt", 1, "nowhere.txt"},
+        {"validate " FEW "--plot nowhere/x.svg", 1, "nowhere"},
+        {"calibrate measure --backend cuda", 2, "--machine"},
+        {"calibrate measure --export p --measured x.csv", 2, "--measured"},
+        {"calibrate measure nowhere.txt", 2, "nowhere.txt"},
+        {"calibrate measure --out mine.txt", 1, ".yaml"},
+        {"calibrate measure --out nowhere/mine.yaml", 1, "nowhere"},
+        {"calibrate measure --machine k40x1", 1, "two GPUs"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cr_expect_eq(emplace_run(cases[i].arguments), cases[i].status, "%s: %s",

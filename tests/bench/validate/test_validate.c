@@ -398,13 +398,14 @@ Test(diverse, op_times_are_summed_by_type)
         if (is_product)
             predicted_s += 1e-9 * (double)net.problem->costs->gpu[op].compute_ns;
     }
-    ASSERT_OK(emp_validation_add_ops(&types, net.problem, base, &r, &err));
+    ASSERT_OK(emp_validation_add_ops(&types, net.problem, base, &r, 1.0, &err));
     cr_expect_eq(types.count, 1, "the others were not timed");
     cr_expect_str_eq(types.type[0].type, "MatMul");
     cr_expect_eq(types.type[0].count, products);
     cr_expect_float_eq(types.type[0].measured_s, 0.25 * products, 1e-9);
     cr_expect_float_eq(types.type[0].predicted_s, predicted_s, 1e-12);
     r.op_count--;
-    cr_expect_eq(emp_validation_add_ops(&types, net.problem, base, &r, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_validation_add_ops(&types, net.problem, base, &r, 1.0, NULL),
+                 EMP_EINVAL);
     emp_replay_result_clear(&r);
 }

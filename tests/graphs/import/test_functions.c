@@ -110,6 +110,45 @@ Test(functions, a_library_equals_the_graph_inlined_by_hand)
     expect_equal(branch, both, 1); /* both branches are taken */
 }
 
+/* A loop carries its invariant through each of more iterations than calls may be nested. */
+Test(functions, an_invariant_of_a_long_loop_is_found)
+{
+    enum { ITERATIONS = 5000 };
+    const emp_graph *g = load_good(
+        IN
+        "w = Relu in T; loop = StatelessWhile in,w cond=@less body=@step; end = Identity "
+        "loop:1 T; function less c,d go; test = Less c,d T; return go test:z:0;"
+        "function step x,v y,same; sum = Add x,v T; return y sum:z:0; return same v",
+        ITERATIONS);
+    const emp_op_id end = emp_graph_find(g, "end");
+
+    cr_expect_str_eq(g->name[g->tensor[g->input[g->input_offset[end]]].producer], "w");
+}
+
+Test(functions, branches_and_iterations_are_named_as_assumptions)
+{
+    static const struct {
+        const char *text, *part;
+    } cases[] = {{branch, "both branches are taken at If ops: 1"},
+                 {loop, "iterations taken of While ops (1 of them): 3"},
+                 {calls, NULL}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_import_params params = emp_import_params_default();
+        emp_graph        *graph = NULL;
+        const char       *text = sample_text(cases[i].text);
+        params.loop_iterations = 3;
+        params.notes = &notes;
+        scratch_write("graph.pbtxt", text, strlen(text));
+        ASSERT_OK(
+            emp_import_load(&graph, NULL, scratch_path("graph.pbtxt"), &params, &err));
+        graph_keep(graph);
+        cr_expect_eq(notes.assumption_count, cases[i].part != NULL);
+        cr_expect(cases[i].part == NULL || graph_is_noted(&notes, cases[i].part));
+    }
+}
+
 static void expect_refused(const char *text, const char *part)
 {
     emp_graph *graph = NULL;
