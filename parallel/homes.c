@@ -18,8 +18,6 @@ bool emp_homes_choose(emp_degrees *d, const emp_home_choice *choice, bool keeps_
            (d->schedule != EMP_ORDER_ZERO_BUBBLE && d->schedule != EMP_ORDER_DUALPIPE);
 }
 
-static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* A copy in waits for the buffer that the layer before the previous one has left, and so do kernels for the buffer whose
  * contents have gone out. Each direction of the link carries one copy at a time. */
 int64_t emp_homes_pass_ns(const emp_layer_turn *layer, int32_t count)
@@ -31,16 +29,16 @@ int64_t emp_homes_pass_ns(const emp_layer_turn *layer, int32_t count)
 
     for (int32_t l = 0; l < count; l++) {
         const emp_layer_turn *t = &layer[l];
-        int64_t               begin = later(done[1], gone[0]);
+        int64_t               begin = emp_time_later(done[1], gone[0]);
         if (t->in_ns > 0) {
-            arrived = later(arrived, done[0]) + t->in_ns;
-            begin = later(begin, arrived);
+            arrived = emp_time_later(arrived, done[0]) + t->in_ns;
+            begin = emp_time_later(begin, arrived);
         }
         done[0] = done[1];
         done[1] = begin + t->compute_ns;
         gone[0] = gone[1];
-        if (t->out_ns > 0) gone[1] = later(gone[1], done[1]) + t->out_ns;
-        end = later(done[1], gone[1]);
+        if (t->out_ns > 0) gone[1] = emp_time_later(gone[1], done[1]) + t->out_ns;
+        end = emp_time_later(done[1], gone[1]);
     }
     return end;
 }
@@ -73,7 +71,7 @@ void emp_homes_copies(emp_layer_turn *turn, const emp_parallel *p, const emp_wor
     else
         in += activations;
     turn->in_ns = copy_ns(c, in);
-    turn->out_ns = later(copy_ns(c, out), llround(1e9 * added_s));
+    turn->out_ns = emp_time_later(copy_ns(c, out), llround(1e9 * added_s));
 }
 
 /* The norm reads the gradients and clipping reads and writes them, on the GPU unless the gradients are on the host. Adam reads

@@ -224,6 +224,8 @@ double emp_state_bytes(const emp_parallel *p)
     return 2.0 * tokens * p->model->hidden / (d->sp ? d->tp : 1);
 }
 
+/* Assumed: once the GPUs of all stages are more than a domain, every message crosses the network, also between stages of
+ * one domain. */
 double emp_send_s(const emp_parallel *p, double bytes)
 {
     const emp_degrees   *d = p->degrees;

@@ -1,5 +1,5 @@
 /** \file parallel/work.h
- * What one rank does for a micro-batch of a part of the model: kernels and collectives in order, with their times, and the
+ * The work of one rank for a micro-batch of a part of the model: kernels and collectives in order, with their times, and the
  * bytes that it keeps.
  */
 #ifndef EMP_PARALLEL_WORK_H

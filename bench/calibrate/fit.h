@@ -78,7 +78,7 @@ typedef struct {
         left_out[EMP_FIT_MAX_CELLS]; /**< predicted without the cell; NaN = cannot be */
 } emp_fit;
 
-/** Fits, then fits again without each cell in turn, unless the parameters say otherwise.
+/** Fits, then fits again without each cell in turn, unless `leaves_none_out` is set.
  * \retval EMP_EINVAL     No cells, or a start outside its bounds.
  * \retval EMP_EEXTERNAL  GSL fails, or the cells do not separate the parameters; too many
  *                        steps are no failure: see has_converged.

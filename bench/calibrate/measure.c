@@ -200,10 +200,10 @@ void emp_measurement_destroy(emp_measurement *measurement)
 
 /* ---- constants --------------------------------------------------------------------- */
 
-/* The time of a wave of one 64 x 64 tile, for each K. */
+/* FLOPs of a wave of one 64 x 64 tile, for each unit of K. */
 static const double wave_flops = 2.0 * 64 * 64;
 
-/* Memory slower than that would hide what arithmetic takes, and that it can be fitted. */
+/* A fit that starts below this rate takes every op to be bound by memory, so it cannot see what arithmetic takes. */
 static const double start_bytes_per_s = 50e9;
 
 static const char any_core[] = "from embedded cores to what no core does yet";

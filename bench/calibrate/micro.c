@@ -17,53 +17,52 @@
 /** Devices of a benchmark, by kind and number. */
 enum { EMP_MICRO_HOST, EMP_MICRO_FIRST, EMP_MICRO_SECOND };
 
-typedef void emp_micro_work(emp_tf *tf, const int64_t *size, int32_t repeats);
+typedef void work(emp_tf *tf, const int64_t *size, int32_t repeats);
 
-/** size: m, n, k, transposed a, transposed b */
-emp_micro_work emp_micro_products;
-/** size: m, n, k. Gradients of weights, as an unrolled network has them, and their sum. */
-emp_micro_work emp_micro_summed_products;
-/** size: images, side, channels, side of the filter, filters, stride, direction: result, gradient
+/* size: m, n, k, transposed a, transposed b */
+static work products;
+/* size: m, n, k. Gradients of weights, as an unrolled network has them, and their sum. */
+static work summed_products;
+/* size: images, side, channels, side of the filter, filters, stride, direction: result, gradient
  * of the image, of the filter */
-emp_micro_work emp_micro_convolutions;
-/** size: elements */
-emp_micro_work emp_micro_additions, emp_micro_inverses, emp_micro_logarithms;
-/** size: rows, columns, the axis that is summed over */
-emp_micro_work emp_micro_sums;
-/** size: rows, columns */
-emp_micro_work emp_micro_transpositions, emp_micro_joints;
-/** size: images, side, channels, window, stride, what: MaxPool, its gradient, AvgPool's */
-emp_micro_work emp_micro_pools;
-/** size: images, side, channels, gradients instead */
-emp_micro_work emp_micro_norms;
-/** size: rows, columns, with a loss */
-emp_micro_work emp_micro_softmaxes;
-/** size: elements, Adam instead of plain descent */
-emp_micro_work emp_micro_updates;
-/** size: device, without work. A chain, one after the other. */
-emp_micro_work emp_micro_chain;
-/** size: elements, one device, the other, chains that run side by side, without work. Each op
+static work convolutions;
+/* size: elements */
+static work additions, inverses, logarithms;
+/* size: rows, columns, the axis that is summed over */
+static work sums;
+/* size: rows, columns */
+static work transpositions, joints;
+/* size: images, side, channels, window, stride, what: MaxPool, its gradient, AvgPool's */
+static work pools;
+/* size: images, side, channels, gradients instead */
+static work norms;
+/* size: rows, columns, with a loss */
+static work softmaxes;
+/* size: elements, Adam instead of plain descent */
+static work updates;
+/* size: device, without work. A chain, one after the other. */
+static work chain;
+/* size: elements, one device, the other, chains that run side by side, without work. Each op
  * reads what the other device made. */
-emp_micro_work emp_micro_crossings;
-/** size: elements, side and number of products. Both groups multiply while the second one gets
+static work crossings;
+/* size: elements, side and number of products. Both groups multiply while the second one gets
  * tensors from the first, and as many from the host. */
-emp_micro_work emp_micro_busy_copies;
-/** size: side of products. The host works beside the first group. */
-emp_micro_work emp_micro_busy_host;
+static work busy_copies;
+/* size: side of products. The host works beside the first group. */
+static work busy_host;
 
 enum { SMALL_ELEMENTS = 1 << 17, MOST_TERMS = 16 };
 
 /* ---- where ops lie ----------------------------------------------------------------- */
 
-/* Device d has the scope "d<d>", which ops keep in their names. */
-/* Has what follows lie on \a device; emp_tf_leave() takes what it returns. */
-static const char *emp_micro_enter(emp_tf *tf, int32_t device)
+/* Opens the scope "d<device>", by which the names of ops say where they run. \return what emp_tf_leave() takes. */
+static const char *enter(emp_tf *tf, int32_t device)
 {
     return emp_tf_reenter(tf, emp_tf_number(tf, "d%d/", device));
 }
 
 /* The device that an op's name says was entered, or the first GPU. */
-static int32_t emp_micro_device_of(const char *name)
+static int32_t device_of(const char *name)
 {
     return name[0] == 'd' && name[1] >= '0' && name[1] <= '9' ? name[1] - '0'
                                                               : EMP_MICRO_FIRST;
@@ -104,7 +103,7 @@ static void add_target(emp_tf *tf, emp_port port)
 
 /* ---- kinds of work ----------------------------------------------------------------- */
 
-void emp_micro_products(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void products(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     bool      is_a = size[3] != 0, is_b = size[4] != 0;
     int64_t   m = size[0], n = size[1], k = size[2];
@@ -119,7 +118,7 @@ void emp_micro_products(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_summed_products(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void summed_products(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_port x = variable(tf, "x", EMP_SHAPE(size[2], size[0]));
     emp_port y = variable(tf, "y", EMP_SHAPE(size[2], size[1]));
@@ -130,7 +129,7 @@ void emp_micro_summed_products(emp_tf *tf, const int64_t *size, int32_t repeats)
     add_target(tf, emp_tf_op(tf, "AddN", NULL, NULL, term, repeats));
 }
 
-void emp_micro_convolutions(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void convolutions(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     int32_t      stride = (int32_t)size[5];
     int64_t      out_side = (size[1] + stride - 1) / stride;
@@ -168,7 +167,7 @@ static void unary(emp_tf *tf, const char *type, int64_t n, int32_t repeats)
     }
 }
 
-void emp_micro_additions(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void additions(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_port x, y;
 
@@ -179,17 +178,17 @@ void emp_micro_additions(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_inverses(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void inverses(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     unary(tf, "Inv", size[0], repeats);
 }
 
-void emp_micro_logarithms(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void logarithms(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     unary(tf, "Log", size[0], repeats);
 }
 
-void emp_micro_sums(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void sums(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_port x;
 
@@ -199,7 +198,7 @@ void emp_micro_sums(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_transpositions(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void transpositions(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     const int64_t order[] = {1, 0};
     emp_port      x;
@@ -210,7 +209,7 @@ void emp_micro_transpositions(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_joints(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void joints(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_port x, y;
 
@@ -221,7 +220,7 @@ void emp_micro_joints(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_pools(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void pools(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     int32_t      window = (int32_t)size[3], stride = (int32_t)size[4];
     int64_t      side = (size[1] + stride - 1) / stride;
@@ -247,7 +246,7 @@ void emp_micro_pools(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_norms(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void norms(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_shape shape = EMP_SHAPE(size[0], size[1], size[1], size[2]);
     emp_port  x, y, c = variable(tf, "c", EMP_SHAPE(size[2]));
@@ -262,7 +261,7 @@ void emp_micro_norms(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_softmaxes(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void softmaxes(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_port x, y;
 
@@ -275,7 +274,7 @@ void emp_micro_softmaxes(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_updates(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void updates(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     static const char *const name[] = {"w", "m", "v"};
     emp_shape                shape = EMP_SHAPE(size[0]);
@@ -297,10 +296,10 @@ void emp_micro_updates(emp_tf *tf, const int64_t *size, int32_t repeats)
     }
 }
 
-void emp_micro_chain(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void chain(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_port    x = variable(tf, "x", EMP_SHAPE(16));
-    const char *outer = emp_micro_enter(tf, (int32_t)size[0]);
+    const char *outer = enter(tf, (int32_t)size[0]);
 
     x = emp_tf_op1(tf, "Neg", NULL, x);
     for (int32_t i = 0; i < repeats; i++)
@@ -309,7 +308,7 @@ void emp_micro_chain(emp_tf *tf, const int64_t *size, int32_t repeats)
     add_target(tf, x);
 }
 
-void emp_micro_crossings(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void crossings(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     emp_port x = variable(tf, "x", EMP_SHAPE(size[0]));
 
@@ -317,7 +316,7 @@ void emp_micro_crossings(emp_tf *tf, const int64_t *size, int32_t repeats)
         emp_port y = x;
         for (int32_t i = 0; i < repeats; i++) {
             int32_t     side = (int32_t)size[1 + (i + c + 1) % 2];
-            const char *outer = emp_micro_enter(tf, side);
+            const char *outer = enter(tf, side);
             y = emp_tf_op1(tf, size[4] != 0 ? "Identity" : "Neg", NULL, y);
             emp_tf_leave(tf, outer);
         }
@@ -328,7 +327,7 @@ void emp_micro_crossings(emp_tf *tf, const int64_t *size, int32_t repeats)
 /* Products that follow each other on one device. */
 static void product_chain(emp_tf *tf, int32_t device, int64_t side, int32_t count)
 {
-    const char *outer = emp_micro_enter(tf, device);
+    const char *outer = enter(tf, device);
     emp_port    x = variable(tf, "p", EMP_SHAPE(side, side)), w = x;
 
     for (int32_t i = 0; i < count; i++)
@@ -337,32 +336,32 @@ static void product_chain(emp_tf *tf, int32_t device, int64_t side, int32_t coun
     add_target(tf, x);
 }
 
-void emp_micro_busy_copies(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void busy_copies(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     product_chain(tf, EMP_MICRO_FIRST, size[1], (int32_t)size[2]);
     product_chain(tf, EMP_MICRO_SECOND, size[1], (int32_t)size[2]);
     for (int32_t i = 0; i < 2 * repeats; i++) {
         emp_port x = variable_on(tf, i % 2 == 0 ? "d1/" : "d0/", "x", EMP_SHAPE(size[0]));
-        const char *outer = emp_micro_enter(tf, EMP_MICRO_SECOND);
+        const char *outer = enter(tf, EMP_MICRO_SECOND);
         add_target(tf, emp_tf_op1(tf, "Neg", NULL, x));
         emp_tf_leave(tf, outer);
     }
 }
 
-void emp_micro_busy_host(emp_tf *tf, const int64_t *size, int32_t repeats)
+static void busy_host(emp_tf *tf, const int64_t *size, int32_t repeats)
 {
     const int64_t on_host[] = {EMP_MICRO_HOST, 0};
 
     product_chain(tf, EMP_MICRO_FIRST, size[0], repeats);
-    emp_micro_chain(tf, on_host, repeats);
+    chain(tf, on_host, repeats);
 }
 
 /* One benchmark: what is built, of which sizes, how often. */
 struct entry {
-    const char     *name;
-    emp_micro_work *build;
-    int64_t         size[8];
-    int32_t         repeats;
+    const char *name;
+    work       *build;
+    int64_t     size[8];
+    int32_t     repeats;
 };
 
 /* For sizes: whether devices work at once, because it is built twice, for both groups, or by itself. */
@@ -373,161 +372,131 @@ enum { AT_ONCE = 7, TWICE = 1, ITSELF = 2 };
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
 static const struct entry of_cores[] = {
-    {"product 128x128x128", emp_micro_products, {128, 128, 128}, 200},
-    {"product 384x384x384", emp_micro_products, {384, 384, 384}, 40},
-    {"product 1024x1024x1024", emp_micro_products, {1024, 1024, 1024}, 8},
-    {"product 16x1536x768", emp_micro_products, {16, 1536, 768}, 50},
-    {"product 48x1536x768", emp_micro_products, {48, 1536, 768}, 50},
-    {"product 48x768x1536 B'", emp_micro_products, {48, 768, 1536, 0, 1}, 50},
-    {"product 48x96x96", emp_micro_products, {48, 96, 96}, 400},
-    {"product 640x6000x256", emp_micro_products, {640, 6000, 256}, 10},
-    {"product 256x6000x640 A'", emp_micro_products, {256, 6000, 640, 1, 0}, 10},
-    {"10 products 768x1536x48 A', sum", emp_micro_summed_products, {768, 1536, 48}, 10},
-    {"conv 3x3 48", emp_micro_convolutions, {4, 40, 48, 3, 48, 1, 0}, 20},
-    {"conv 3x3 48 input", emp_micro_convolutions, {4, 40, 48, 3, 48, 1, 1}, 20},
-    {"conv 3x3 48 filter", emp_micro_convolutions, {4, 40, 48, 3, 48, 1, 2}, 20},
-    {"conv 3x3 160", emp_micro_convolutions, {4, 16, 160, 3, 160, 1, 0}, 20},
-    {"conv 3x3 160 filter", emp_micro_convolutions, {4, 16, 160, 3, 160, 1, 2}, 20},
-    {"conv 5x5/2 24", emp_micro_convolutions, {4, 64, 24, 5, 40, 2, 0}, 20},
-    {"add 24 Ki", emp_micro_additions, {24 * KIB}, 400},
-    {"add 512 Ki", emp_micro_additions, {512 * KIB}, 60},
-    {"add 5 Mi", emp_micro_additions, {5 * MIB}, 10},
-    {"inverse 64 Ki", emp_micro_inverses, {64 * KIB}, 200},
-    {"inverse 5 Mi", emp_micro_inverses, {5 * MIB}, 12},
-    {"logarithm 64 Ki", emp_micro_logarithms, {64 * KIB}, 100},
-    {"logarithm 5 Mi", emp_micro_logarithms, {5 * MIB}, 8},
-    {"sum of columns", emp_micro_sums, {1500, 1500, 0}, 40},
-    {"sum of rows", emp_micro_sums, {1500, 1500, 1}, 40},
-    {"transpose", emp_micro_transpositions, {1500, 1500}, 30},
-    {"concat", emp_micro_joints, {500, 1500}, 40},
-    {"concat small", emp_micro_joints, {48, 768}, 100},
-    {"max pool", emp_micro_pools, {4, 48, 96, 3, 2, 0}, 60},
-    {"max pool gradient", emp_micro_pools, {4, 48, 96, 3, 2, 1}, 20},
-    {"average pool gradient", emp_micro_pools, {4, 24, 256, 3, 1, 2}, 20},
-    {"batch norm", emp_micro_norms, {4, 48, 96, 0}, 60},
-    {"batch norm gradient", emp_micro_norms, {4, 48, 96, 1}, 40},
-    {"softmax", emp_micro_softmaxes, {300, 6000, 0}, 12},
-    {"softmax with loss", emp_micro_softmaxes, {300, 6000, 1}, 10},
-    {"descent", emp_micro_updates, {2 * MIB, 0}, 20},
-    {"Adam", emp_micro_updates, {2 * MIB, 1}, 10},
-    {"chain of 400", emp_micro_chain, {EMP_MICRO_FIRST, 0}, 400},
-    {"chain of 400 without work", emp_micro_chain, {EMP_MICRO_FIRST, 1}, 400},
-    {"chain of 400 on the host", emp_micro_chain, {EMP_MICRO_HOST, 0}, 400},
-    {"one op", emp_micro_chain, {EMP_MICRO_FIRST, 0}, 0},
-    {"copies of 4 KiB",
-     emp_micro_crossings,
-     {KIB, EMP_MICRO_FIRST, EMP_MICRO_SECOND, 1},
-     100},
-    {"copies of 1 MiB",
-     emp_micro_crossings,
-     {256 * KIB, EMP_MICRO_FIRST, EMP_MICRO_SECOND, 1},
-     20},
-    {"copies of 16 MiB",
-     emp_micro_crossings,
-     {4 * MIB, EMP_MICRO_FIRST, EMP_MICRO_SECOND, 1},
-     4},
+    {"product 128x128x128", products, {128, 128, 128}, 200},
+    {"product 384x384x384", products, {384, 384, 384}, 40},
+    {"product 1024x1024x1024", products, {1024, 1024, 1024}, 8},
+    {"product 16x1536x768", products, {16, 1536, 768}, 50},
+    {"product 48x1536x768", products, {48, 1536, 768}, 50},
+    {"product 48x768x1536 B'", products, {48, 768, 1536, 0, 1}, 50},
+    {"product 48x96x96", products, {48, 96, 96}, 400},
+    {"product 640x6000x256", products, {640, 6000, 256}, 10},
+    {"product 256x6000x640 A'", products, {256, 6000, 640, 1, 0}, 10},
+    {"10 products 768x1536x48 A', sum", summed_products, {768, 1536, 48}, 10},
+    {"conv 3x3 48", convolutions, {4, 40, 48, 3, 48, 1, 0}, 20},
+    {"conv 3x3 48 input", convolutions, {4, 40, 48, 3, 48, 1, 1}, 20},
+    {"conv 3x3 48 filter", convolutions, {4, 40, 48, 3, 48, 1, 2}, 20},
+    {"conv 3x3 160", convolutions, {4, 16, 160, 3, 160, 1, 0}, 20},
+    {"conv 3x3 160 filter", convolutions, {4, 16, 160, 3, 160, 1, 2}, 20},
+    {"conv 5x5/2 24", convolutions, {4, 64, 24, 5, 40, 2, 0}, 20},
+    {"add 24 Ki", additions, {24 * KIB}, 400},
+    {"add 512 Ki", additions, {512 * KIB}, 60},
+    {"add 5 Mi", additions, {5 * MIB}, 10},
+    {"inverse 64 Ki", inverses, {64 * KIB}, 200},
+    {"inverse 5 Mi", inverses, {5 * MIB}, 12},
+    {"logarithm 64 Ki", logarithms, {64 * KIB}, 100},
+    {"logarithm 5 Mi", logarithms, {5 * MIB}, 8},
+    {"sum of columns", sums, {1500, 1500, 0}, 40},
+    {"sum of rows", sums, {1500, 1500, 1}, 40},
+    {"transpose", transpositions, {1500, 1500}, 30},
+    {"concat", joints, {500, 1500}, 40},
+    {"concat small", joints, {48, 768}, 100},
+    {"max pool", pools, {4, 48, 96, 3, 2, 0}, 60},
+    {"max pool gradient", pools, {4, 48, 96, 3, 2, 1}, 20},
+    {"average pool gradient", pools, {4, 24, 256, 3, 1, 2}, 20},
+    {"batch norm", norms, {4, 48, 96, 0}, 60},
+    {"batch norm gradient", norms, {4, 48, 96, 1}, 40},
+    {"softmax", softmaxes, {300, 6000, 0}, 12},
+    {"softmax with loss", softmaxes, {300, 6000, 1}, 10},
+    {"descent", updates, {2 * MIB, 0}, 20},
+    {"Adam", updates, {2 * MIB, 1}, 10},
+    {"chain of 400", chain, {EMP_MICRO_FIRST, 0}, 400},
+    {"chain of 400 without work", chain, {EMP_MICRO_FIRST, 1}, 400},
+    {"chain of 400 on the host", chain, {EMP_MICRO_HOST, 0}, 400},
+    {"one op", chain, {EMP_MICRO_FIRST, 0}, 0},
+    {"copies of 4 KiB", crossings, {KIB, EMP_MICRO_FIRST, EMP_MICRO_SECOND, 1}, 100},
+    {"copies of 1 MiB", crossings, {256 * KIB, EMP_MICRO_FIRST, EMP_MICRO_SECOND, 1}, 20},
+    {"copies of 16 MiB", crossings, {4 * MIB, EMP_MICRO_FIRST, EMP_MICRO_SECOND, 1}, 4},
     {"copies from and to the host",
-     emp_micro_crossings,
+     crossings,
      {256 * KIB, EMP_MICRO_HOST, EMP_MICRO_FIRST, 1},
      20},
     {"copies both ways at once",
-     emp_micro_crossings,
+     crossings,
      {256 * KIB, EMP_MICRO_FIRST, EMP_MICRO_SECOND, 2, [AT_ONCE] = ITSELF},
      20},
-    {"product 384x384x384, both",
-     emp_micro_products,
-     {384, 384, 384, [AT_ONCE] = TWICE},
-     40},
-    {"product 48x1536x768, both",
-     emp_micro_products,
-     {48, 1536, 768, [AT_ONCE] = TWICE},
-     50},
-    {"conv 3x3 48, both",
-     emp_micro_convolutions,
-     {4, 40, 48, 3, 48, 1, 0, [AT_ONCE] = TWICE},
-     20},
-    {"add 24 Ki, both", emp_micro_additions, {24 * KIB, [AT_ONCE] = TWICE}, 400},
-    {"add 512 Ki, both", emp_micro_additions, {512 * KIB, [AT_ONCE] = TWICE}, 60},
-    {"add 5 Mi, both", emp_micro_additions, {5 * MIB, [AT_ONCE] = TWICE}, 10},
-    {"logarithm 64 Ki, both", emp_micro_logarithms, {64 * KIB, [AT_ONCE] = TWICE}, 100},
-    {"Adam, both", emp_micro_updates, {2 * MIB, 1, [AT_ONCE] = TWICE}, 10},
-    {"copies of 4 KiB, busy",
-     emp_micro_busy_copies,
-     {KIB, 128, 100, [AT_ONCE] = ITSELF},
-     200},
-    {"copies of 1 MiB, busy",
-     emp_micro_busy_copies,
-     {256 * KIB, 128, 150, [AT_ONCE] = ITSELF},
-     40},
-    {"host beside a group", emp_micro_busy_host, {128, [AT_ONCE] = ITSELF}, 300},
+    {"product 384x384x384, both", products, {384, 384, 384, [AT_ONCE] = TWICE}, 40},
+    {"product 48x1536x768, both", products, {48, 1536, 768, [AT_ONCE] = TWICE}, 50},
+    {"conv 3x3 48, both", convolutions, {4, 40, 48, 3, 48, 1, 0, [AT_ONCE] = TWICE}, 20},
+    {"add 24 Ki, both", additions, {24 * KIB, [AT_ONCE] = TWICE}, 400},
+    {"add 512 Ki, both", additions, {512 * KIB, [AT_ONCE] = TWICE}, 60},
+    {"add 5 Mi, both", additions, {5 * MIB, [AT_ONCE] = TWICE}, 10},
+    {"logarithm 64 Ki, both", logarithms, {64 * KIB, [AT_ONCE] = TWICE}, 100},
+    {"Adam, both", updates, {2 * MIB, 1, [AT_ONCE] = TWICE}, 10},
+    {"copies of 4 KiB, busy", busy_copies, {KIB, 128, 100, [AT_ONCE] = ITSELF}, 200},
+    {"copies of 1 MiB, busy", busy_copies, {256 * KIB, 128, 150, [AT_ONCE] = ITSELF}, 40},
+    {"host beside a group", busy_host, {128, [AT_ONCE] = ITSELF}, 300},
 };
 
 /* Each is long beside what issuing its ops takes, but for those that measure just that, and takes
  * at most 5 GiB of memory. */
 static const struct entry of_gpus[] = {
-    {"product 64x256x256", emp_micro_products, {64, 256, 256}, 200},
-    {"product 256x256x256", emp_micro_products, {256, 256, 256}, 100},
-    {"product 1024x1024x1024", emp_micro_products, {1024, 1024, 1024}, 40},
-    {"product 2048x2048x2048", emp_micro_products, {2048, 2048, 2048}, 10},
-    {"product 4096x4096x4096", emp_micro_products, {4096, 4096, 4096}, 3},
-    {"product 64x4096x1024", emp_micro_products, {64, 4096, 1024}, 50},
-    {"product 128x4096x2048", emp_micro_products, {128, 4096, 2048}, 50},
-    {"product 64x1024x4096 B'", emp_micro_products, {64, 1024, 4096, 0, 1}, 50},
-    {"product 512x32000x1024", emp_micro_products, {512, 32000, 1024}, 5},
-    {"product 1024x4096x64 A'", emp_micro_products, {1024, 4096, 64, 1, 0}, 50},
-    {"10 products 1024x4096x64 A', sum", emp_micro_summed_products, {1024, 4096, 64}, 10},
-    {"conv 3x3 64", emp_micro_convolutions, {32, 56, 64, 3, 64, 1, 0}, 10},
-    {"conv 3x3 64 input", emp_micro_convolutions, {32, 56, 64, 3, 64, 1, 1}, 10},
-    {"conv 3x3 64 filter", emp_micro_convolutions, {32, 56, 64, 3, 64, 1, 2}, 10},
-    {"conv 3x3 256", emp_micro_convolutions, {32, 14, 256, 3, 256, 1, 0}, 20},
-    {"conv 3x3 256 input", emp_micro_convolutions, {32, 14, 256, 3, 256, 1, 1}, 20},
-    {"conv 3x3 256 filter", emp_micro_convolutions, {32, 14, 256, 3, 256, 1, 2}, 20},
-    {"conv 1x1 512", emp_micro_convolutions, {32, 28, 512, 1, 256, 1, 0}, 20},
-    {"conv 1x1 512 input", emp_micro_convolutions, {32, 28, 512, 1, 256, 1, 1}, 20},
-    {"conv 1x1 512 filter", emp_micro_convolutions, {32, 28, 512, 1, 256, 1, 2}, 20},
-    {"conv 1x1 256", emp_micro_convolutions, {32, 14, 256, 1, 1024, 1, 0}, 20},
-    {"conv 1x1 256 filter", emp_micro_convolutions, {32, 14, 256, 1, 1024, 1, 2}, 20},
-    {"conv 5x5 64", emp_micro_convolutions, {32, 35, 64, 5, 96, 1, 0}, 10},
-    {"conv 5x5 64 input", emp_micro_convolutions, {32, 35, 64, 5, 96, 1, 1}, 10},
-    {"conv 5x5 64 filter", emp_micro_convolutions, {32, 35, 64, 5, 96, 1, 2}, 10},
-    {"conv 3x3/2 128", emp_micro_convolutions, {32, 57, 128, 3, 128, 2, 0}, 10},
-    {"conv 3x3/2 128 input", emp_micro_convolutions, {32, 57, 128, 3, 128, 2, 1}, 10},
-    {"conv 3x3/2 128 filter", emp_micro_convolutions, {32, 57, 128, 3, 128, 2, 2}, 10},
-    {"conv 7x7/2 3", emp_micro_convolutions, {32, 225, 3, 7, 64, 2, 0}, 10},
-    {"add 64 Ki", emp_micro_additions, {64 * KIB}, 400},
-    {"add 4 Mi", emp_micro_additions, {4 * MIB}, 40},
-    {"add 64 Mi", emp_micro_additions, {64 * MIB}, 4},
-    {"logarithm 4 Mi", emp_micro_logarithms, {4 * MIB}, 40},
-    {"sum of columns", emp_micro_sums, {8192, 4096, 0}, 10},
-    {"sum of rows", emp_micro_sums, {8192, 4096, 1}, 10},
-    {"transpose", emp_micro_transpositions, {8192, 4096}, 10},
-    {"concat", emp_micro_joints, {4096, 2048}, 20},
-    {"max pool", emp_micro_pools, {32, 112, 64, 3, 2, 0}, 10},
-    {"max pool gradient", emp_micro_pools, {32, 112, 64, 3, 2, 1}, 10},
-    {"average pool gradient", emp_micro_pools, {32, 35, 288, 3, 1, 2}, 10},
-    {"batch norm", emp_micro_norms, {32, 56, 256, 0}, 10},
-    {"batch norm gradient", emp_micro_norms, {32, 56, 256, 1}, 10},
-    {"softmax", emp_micro_softmaxes, {2560, 32000, 0}, 5},
-    {"softmax with loss", emp_micro_softmaxes, {2560, 32000, 1}, 4},
-    {"descent", emp_micro_updates, {16 * MIB, 0}, 20},
-    {"Adam", emp_micro_updates, {16 * MIB, 1}, 8},
-    {"chain of 400", emp_micro_chain, {EMP_MICRO_FIRST, 0}, 400},
-    {"chain of 400 without work", emp_micro_chain, {EMP_MICRO_FIRST, 1}, 400},
-    {"one op", emp_micro_chain, {EMP_MICRO_FIRST, 0}, 0},
-    {"copies of 4 KiB",
-     emp_micro_crossings,
-     {KIB, EMP_MICRO_HOST, EMP_MICRO_FIRST, 1, 1},
-     100},
+    {"product 64x256x256", products, {64, 256, 256}, 200},
+    {"product 256x256x256", products, {256, 256, 256}, 100},
+    {"product 1024x1024x1024", products, {1024, 1024, 1024}, 40},
+    {"product 2048x2048x2048", products, {2048, 2048, 2048}, 10},
+    {"product 4096x4096x4096", products, {4096, 4096, 4096}, 3},
+    {"product 64x4096x1024", products, {64, 4096, 1024}, 50},
+    {"product 128x4096x2048", products, {128, 4096, 2048}, 50},
+    {"product 64x1024x4096 B'", products, {64, 1024, 4096, 0, 1}, 50},
+    {"product 512x32000x1024", products, {512, 32000, 1024}, 5},
+    {"product 1024x4096x64 A'", products, {1024, 4096, 64, 1, 0}, 50},
+    {"10 products 1024x4096x64 A', sum", summed_products, {1024, 4096, 64}, 10},
+    {"conv 3x3 64", convolutions, {32, 56, 64, 3, 64, 1, 0}, 10},
+    {"conv 3x3 64 input", convolutions, {32, 56, 64, 3, 64, 1, 1}, 10},
+    {"conv 3x3 64 filter", convolutions, {32, 56, 64, 3, 64, 1, 2}, 10},
+    {"conv 3x3 256", convolutions, {32, 14, 256, 3, 256, 1, 0}, 20},
+    {"conv 3x3 256 input", convolutions, {32, 14, 256, 3, 256, 1, 1}, 20},
+    {"conv 3x3 256 filter", convolutions, {32, 14, 256, 3, 256, 1, 2}, 20},
+    {"conv 1x1 512", convolutions, {32, 28, 512, 1, 256, 1, 0}, 20},
+    {"conv 1x1 512 input", convolutions, {32, 28, 512, 1, 256, 1, 1}, 20},
+    {"conv 1x1 512 filter", convolutions, {32, 28, 512, 1, 256, 1, 2}, 20},
+    {"conv 1x1 256", convolutions, {32, 14, 256, 1, 1024, 1, 0}, 20},
+    {"conv 1x1 256 filter", convolutions, {32, 14, 256, 1, 1024, 1, 2}, 20},
+    {"conv 5x5 64", convolutions, {32, 35, 64, 5, 96, 1, 0}, 10},
+    {"conv 5x5 64 input", convolutions, {32, 35, 64, 5, 96, 1, 1}, 10},
+    {"conv 5x5 64 filter", convolutions, {32, 35, 64, 5, 96, 1, 2}, 10},
+    {"conv 3x3/2 128", convolutions, {32, 57, 128, 3, 128, 2, 0}, 10},
+    {"conv 3x3/2 128 input", convolutions, {32, 57, 128, 3, 128, 2, 1}, 10},
+    {"conv 3x3/2 128 filter", convolutions, {32, 57, 128, 3, 128, 2, 2}, 10},
+    {"conv 7x7/2 3", convolutions, {32, 225, 3, 7, 64, 2, 0}, 10},
+    {"add 64 Ki", additions, {64 * KIB}, 400},
+    {"add 4 Mi", additions, {4 * MIB}, 40},
+    {"add 64 Mi", additions, {64 * MIB}, 4},
+    {"logarithm 4 Mi", logarithms, {4 * MIB}, 40},
+    {"sum of columns", sums, {8192, 4096, 0}, 10},
+    {"sum of rows", sums, {8192, 4096, 1}, 10},
+    {"transpose", transpositions, {8192, 4096}, 10},
+    {"concat", joints, {4096, 2048}, 20},
+    {"max pool", pools, {32, 112, 64, 3, 2, 0}, 10},
+    {"max pool gradient", pools, {32, 112, 64, 3, 2, 1}, 10},
+    {"average pool gradient", pools, {32, 35, 288, 3, 1, 2}, 10},
+    {"batch norm", norms, {32, 56, 256, 0}, 10},
+    {"batch norm gradient", norms, {32, 56, 256, 1}, 10},
+    {"softmax", softmaxes, {2560, 32000, 0}, 5},
+    {"softmax with loss", softmaxes, {2560, 32000, 1}, 4},
+    {"descent", updates, {16 * MIB, 0}, 20},
+    {"Adam", updates, {16 * MIB, 1}, 8},
+    {"chain of 400", chain, {EMP_MICRO_FIRST, 0}, 400},
+    {"chain of 400 without work", chain, {EMP_MICRO_FIRST, 1}, 400},
+    {"one op", chain, {EMP_MICRO_FIRST, 0}, 0},
+    {"copies of 4 KiB", crossings, {KIB, EMP_MICRO_HOST, EMP_MICRO_FIRST, 1, 1}, 100},
     {"copies of 1 MiB",
-     emp_micro_crossings,
+     crossings,
      {256 * KIB, EMP_MICRO_HOST, EMP_MICRO_FIRST, 1, 1},
      20},
-    {"copies of 16 MiB",
-     emp_micro_crossings,
-     {4 * MIB, EMP_MICRO_HOST, EMP_MICRO_FIRST, 1, 1},
-     4},
+    {"copies of 16 MiB", crossings, {4 * MIB, EMP_MICRO_HOST, EMP_MICRO_FIRST, 1, 1}, 4},
     {"copies of 128 MiB",
-     emp_micro_crossings,
+     crossings,
      {32 * MIB, EMP_MICRO_HOST, EMP_MICRO_FIRST, 1, 1},
      4},
 };
@@ -556,7 +525,7 @@ static emp_status build_graph(emp_graph **out, const struct entry *e, emp_error 
     EMP_TRY(emp_tf_init(&tf, err));
     e->build(&tf, e->size, e->repeats);
     if (e->size[AT_ONCE] == TWICE) {
-        const char *outer = emp_micro_enter(&tf, EMP_MICRO_SECOND);
+        const char *outer = enter(&tf, EMP_MICRO_SECOND);
         e->build(&tf, e->size, e->repeats);
         emp_tf_leave(&tf, outer);
     }
@@ -582,7 +551,7 @@ static emp_status build(emp_micro *micro, const struct entry *e,
     const emp_graph *g = micro->graph;
     EMP_TRY(EMP_ALLOC(micro->device_of_op, (size_t)g->op_count));
     for (emp_op_id op = 0; op < g->op_count; op++)
-        micro->device_of_op[op] = device[emp_micro_device_of(g->name[op])];
+        micro->device_of_op[op] = device[device_of(g->name[op])];
     EMP_TRY(emp_problem_create(&problem, g, machine, runtime, e->name, err));
     emp_problem_legalize(problem, micro->device_of_op);
 

@@ -104,7 +104,7 @@ emp_status emp_profile_measure(emp_profile *out, const emp_profile_params *param
                                emp_error *err);
 void       emp_profile_clear(emp_profile *profile);
 
-/** Whose times a file of costs has. */
+/** The problem and device models that a file of costs describes. */
 typedef struct {
     const emp_problem *problem;
     const char        *gpu_model, *cpu_model; /**< names of device models */

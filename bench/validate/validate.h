@@ -5,10 +5,9 @@
  *     emp_validation_case c = {...};                 one a placement
  *     EMP_TRY(emp_validation_summarize(&summary, cases, count, err));
  *
- * Errors are relative to what was measured, (predicted - measured) / measured. Steps that
- * do not fit, by either word, count for verdicts only. So do those in which two devices
- * worked on the same cores or GPU, as happens on a computer that has fewer than the machine:
- * the simulator takes devices to be apart.
+ * Errors are relative to what was measured, (predicted - measured) / measured. Steps that the
+ * prediction or the measurement says do not fit count only for the verdicts on memory. So do steps in
+ * which two devices ran on the same cores or GPU, because the simulator takes devices to be separate.
  *
  * A prediction is worth something if it beats those that know less. So three guesses stand beside
  * it: one constant for all placements of a workload, chosen with the measurements in hand; a
@@ -78,7 +77,8 @@ emp_status emp_validation_pool(double *noise_frac, emp_validation_case *cases,
 
 /** NaN where there is nothing to compare. */
 typedef struct {
-    int32_t timed_count;  /**< cases that fit, by both words, and share nothing */
+    int32_t
+        timed_count; /**< cases that fit, predicted and measured, and share no hardware */
     int32_t shared_count; /**< that fit, and share */
     double
         shared_error_frac; /**< mean of |error| of these: a machine may know of sharing */
@@ -166,7 +166,7 @@ double emp_guess_copies_s(const emp_replay_plan *plan);
  * The step is simulated once more with what its own ops took. Its difference from the first prediction is due to the
  * times of kernels, and its difference from the measured step to all else: order, overlap, copies, the host's work. */
 
-/** \param step_s  NaN: the step does not fit, by either word, or no op was timed.
+/** \param step_s  NaN: the step does not fit, predicted or measured, or no op was timed.
  * \retval EMP_EINVAL  The result has another number of ops. \retval EMP_ENOMEM */
 emp_status emp_validation_schedule(double *step_s, const emp_problem *problem,
                                    const emp_device_id     *device_of_op,

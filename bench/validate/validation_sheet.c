@@ -56,7 +56,7 @@ static const emp_sheet_column summary_columns[] = {
     EMP_COLUMN("roofline_error", "a roofline's", EMP_SHEET_SHARE),
     EMP_COLUMN("spearman", "Spearman", EMP_SHEET_REAL, .form = "%.3f"),
     EMP_COLUMN("roofline_spearman", "of the roofline", EMP_SHEET_REAL, .form = "%.3f"),
-    EMP_COLUMN("copies_spearman", "of copies alone", EMP_SHEET_REAL, .form = "%.3f"),
+    EMP_COLUMN("copies_spearman", "of copies only", EMP_SHEET_REAL, .form = "%.3f"),
     EMP_COLUMN("scale", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("constant_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("worst_error", NULL, EMP_SHEET_SHARE),
@@ -92,9 +92,9 @@ static const char *remark_on(const emp_validation_case *c)
         if (emp_validation_spread(c) > EMP_VALIDATION_SPREAD) return "unsteady";
         return c->is_shared ? "on shared cores" : NULL;
     }
-    if (c->is_predicted_feasible) return "predicted to fit, does not fit";
-    return c->is_feasible ? "predicted to not fit, fits"
-                          : "predicted to not fit, does not fit";
+    if (c->is_predicted_feasible) return "predicted to fit, but does not";
+    return c->is_feasible ? "predicted not to fit, but fits"
+                          : "does not fit, as predicted";
 }
 
 void emp_validation_sheet_add(emp_sheet *sheet, const char *workload,

@@ -97,11 +97,11 @@ typedef struct {
 typedef struct {
     const emp_function *function; /**< NULL: the graph itself */
     int32_t             call;     /**< that made it; -1 = the graph */
-    int32_t     before; /**< frame whose results are its arguments; -1: the results of
-                                       the call are */
-    int32_t     depth;
-    const char *prefix; /**< of its ops: "" or "a/" */
-    emp_strmap  calls;  /**< names of nodes that are calls */
+    int32_t             before; /**< frame whose results are its arguments; -1: the inputs
+                                       of the call are */
+    int32_t             depth;
+    const char         *prefix; /**< of its ops: "" or "a/" */
+    emp_strmap          calls;  /**< names of nodes that are calls */
 } emp_frame;
 
 typedef struct {
@@ -116,7 +116,7 @@ typedef struct {
     int32_t       node_count; /**< of the graph itself */
 } emp_frames;
 
-/** Reads the library and makes frame 0. \a file_bytes bounds what may be inlined. */
+/** Reads the library and makes frame 0. The size of \a file bounds what may be inlined. */
 emp_status emp_frames_init(emp_frames *frames, emp_message_file *file, emp_slice graph,
                            int32_t iterations, emp_error *err);
 void       emp_frames_clear(emp_frames *frames);
@@ -125,9 +125,7 @@ void       emp_frames_clear(emp_frames *frames);
  * \retval EMP_EUNSUPPORTED  The graph grows too large for its file. */
 emp_status emp_frames_spend(emp_frames *frames, size_t name_bytes, emp_error *err);
 
-/** How a node of an op type calls functions, by the names of its attributes: EMP_OK and *call
- * false if it does not. \a attr [count] are function-valued attributes, \a callee their functions.
- */
+/** An attribute of a node whose value is a function: its key, and the name of the function. */
 typedef struct {
     emp_slice key, callee;
 } emp_function_attr;

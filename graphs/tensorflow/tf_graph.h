@@ -15,8 +15,7 @@
  *
  * Names. Full names are built as TensorFlow builds them: the current scope, then the
  * wanted name, then "_1", "_2", ... when it is taken. A scope is an immutable string that
- * ends in
- * '/' (or is empty); it lives as long as the emp_tf.
+ * ends in '/' (or is empty); it lives as long as the emp_tf.
  *
  * Threads. Confined to one thread.
  */

@@ -1,5 +1,5 @@
 /** \file graphs/tensorflow/tf_loop.h
- * What tf.while_loop executes, iteration by iteration.
+ * The ops that tf.while_loop executes, iteration by iteration.
  *
  * TensorFlow has one node for each op of a loop's body. Here every execution of it is a node,
  * so that the graph has no cycle. Around the body there are the ops by which the executor

@@ -44,9 +44,9 @@ typedef struct {
 } emp_tf_range;
 emp_port emp_tf_strided_slice(emp_tf *tf, emp_port x, emp_tf_range range);
 emp_port emp_tf_slice(emp_tf *tf, emp_port x, emp_port begin, emp_port size);
-/** tf.nn.embedding_lookup of one table. */
 /** The first elements of x of that \a rank, and those from \a begin on. */
 emp_port emp_tf_slice_first(emp_tf *tf, emp_port x, emp_port size, int32_t rank);
+/** tf.nn.embedding_lookup of one table. */
 emp_port emp_tf_gather(emp_tf *tf, const char *name, emp_port table, emp_port indices);
 
 /** tf.one_hot of classes, in a scope of that name. */

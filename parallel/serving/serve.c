@@ -447,7 +447,8 @@ static int32_t groups_of(const server *s, int32_t batch)
     return batch < s->d.pp ? batch : s->d.pp;
 }
 
-/* Activations of a stage when a replica serves so many sequences: a chunk of prompts, or the tokens of a group where they are more, or else the logits of a group. */
+/* Bytes of activations of a stage: those of a chunk of prompts or of a group's tokens (prefill: the lesser, decode: the
+ * greater), or the logits of a group if these are more. */
 static double activations_of(const server *s, const stage *of, int32_t batch)
 {
     const int32_t group = cut(batch, groups_of(s, batch));
@@ -552,7 +553,8 @@ static void add_memory(emp_serving_step *out, const server *s, const stage *of,
     out->peak_stage = number;
 }
 
-/* Leaves what is too much in host memory, if the host has room and the weights are so many. \return what a stage leaves. */
+/* Moves the excess of the fullest rank to host memory, in whole GiB, if the weights are that large and the host has room.
+ * \return the bytes that each stage moves; INFINITY: it cannot. */
 static double leave(emp_serving_step *out, const server *s)
 {
     const double room = s->c->memory_bytes, over = out->peak_bytes - room;

@@ -161,7 +161,8 @@ static emp_status try_all(const planner *p, emp_error *err)
 
 /* ---- ranks ---- */
 
-/* Less is better. Ways that leave weights on the host have no batch of their own. */
+/* Smaller is better. Ways that keep weights on the host are ranked with one sequence a replica, because no larger batch was
+ * searched for them. */
 static double badness(const emp_serving_way *row, emp_serving_goal goal)
 {
     switch (goal) {

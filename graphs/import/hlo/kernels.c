@@ -5,6 +5,9 @@
 #include "graphs/import/hlo/lower.h"
 #include "graphs/import/hlo/module.h"
 
+/* Why a kernel has no cost, in a sentence. */
+enum { REASON_BYTES = 160 };
+
 static int64_t at_least_1(double x)
 {
     return x < 1.0 ? 1 : x < 0x1p62 ? (int64_t)ceil(x) : INT64_MAX;
@@ -105,7 +108,7 @@ static const emp_tensor_info *tensor_of(const emp_hlo_module      *m,
  * sizes, and the batch makes up for the others. Each returns false, with a reason, if shapes and
  * attributes do not fit. */
 static bool hlo_add_dot(const emp_hlo_module *m, const emp_hlo_instruction *i,
-                        emp_op_cost *cost, char reason[EMP_HLO_REASON_BYTES])
+                        emp_op_cost *cost, char reason[REASON_BYTES])
 {
     static const char *const batch[] = {"lhs_batch_dims", "rhs_batch_dims"};
     static const char *const contracted[] = {"lhs_contracting_dims",
@@ -122,9 +125,9 @@ static bool hlo_add_dot(const emp_hlo_module *m, const emp_hlo_instruction *i,
                       &dims.contracted[s]);
     if (is_right && add_dot(side[0], side[1], &dims, cost)) return true;
     if (side[0] == NULL || side[1] == NULL)
-        snprintf(reason, EMP_HLO_REASON_BYTES, "has no two operands");
+        snprintf(reason, REASON_BYTES, "has no two operands");
     else
-        snprintf(reason, EMP_HLO_REASON_BYTES,
+        snprintf(reason, REASON_BYTES,
                  "multiplies %s and %s, and its batch and contracting dims do not fit",
                  emp_shape_format(&side[0]->shape, text_a),
                  emp_shape_format(&side[1]->shape, text_b));
@@ -244,10 +247,10 @@ static bool add_convolution(const emp_hlo_module *m, const emp_hlo_instruction *
 }
 
 static bool hlo_add_convolution(const emp_hlo_module *m, const emp_hlo_instruction *i,
-                                emp_op_cost *cost, char reason[EMP_HLO_REASON_BYTES])
+                                emp_op_cost *cost, char reason[REASON_BYTES])
 {
     if (add_convolution(m, i, FORWARD, cost)) return true;
-    snprintf(reason, EMP_HLO_REASON_BYTES,
+    snprintf(reason, REASON_BYTES,
              "is a convolution whose dim_labels \"%.*s\" do not fit its shapes",
              EMP_SLICE_ARG(emp_hlo_attr_of(m, i, "dim_labels")));
     return false;
@@ -367,13 +370,6 @@ static emp_status hlo_add_call(const emp_hlo_module *m, const emp_hlo_instructio
     return EMP_OK;
 }
 
-static int64_t add(int64_t a, int64_t b)
-{
-    int64_t sum;
-
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static emp_hlo_what what_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
     return emp_hlo_op(m, i)->what;
@@ -437,9 +433,9 @@ static void count_passes(const emp_hlo_module *m, const emp_hlo_instruction *i,
 
     count(cost, EMP_OP_NORM, rates, made_by(m, i));
     for (int32_t k = 1; k < rates->reads; k++)
-        cost->bytes_read = add(cost->bytes_read, bytes);
+        cost->bytes_read = emp_add_saturating(cost->bytes_read, bytes);
     for (int32_t k = 1; k < rates->writes; k++)
-        cost->bytes_written = add(cost->bytes_written, bytes);
+        cost->bytes_written = emp_add_saturating(cost->bytes_written, bytes);
     if (rates->kernels > cost->kernels) cost->kernels = rates->kernels;
 }
 
@@ -525,7 +521,7 @@ static emp_status count_instruction(const emp_hlo_kernels     *k,
                                     const emp_hlo_instruction *i, emp_op_cost *cost,
                                     emp_error *err)
 {
-    char                  reason[EMP_HLO_REASON_BYTES];
+    char                  reason[REASON_BYTES];
     const emp_hlo_opcode *op = emp_hlo_op(k->m, i);
     emp_op_work work = op->entry != NULL ? op->entry->work : EMP_WORK_ELEMENTWISE;
     bool        is_right = true;
@@ -568,7 +564,7 @@ static int64_t bytes_made_by(const emp_hlo_module *m, const emp_hlo_instruction 
     int64_t      bytes = 0;
 
     for (int32_t t = i->first_tensor + made.begin; t < i->first_tensor + made.end; t++)
-        bytes = add(bytes, emp_hlo_tensor_bytes(m->tensor[t]));
+        bytes = emp_add_saturating(bytes, emp_hlo_tensor_bytes(m->tensor[t]));
     return bytes;
 }
 
@@ -610,7 +606,7 @@ static int64_t written_by_one(const emp_hlo_kernels *k, const emp_hlo_instructio
     case EMP_HLO_UPDATE: return bytes_of_operand(m, i, 1);
     case EMP_HLO_SCATTER:
         for (int32_t o = first_update(i); o < i->operand_count; o++)
-            bytes = add(bytes, bytes_of_operand(m, i, o));
+            bytes = emp_add_saturating(bytes, bytes_of_operand(m, i, o));
         return bytes;
     case EMP_HLO_FUSION: return k->body[i->called].cost->bytes_written;
     case EMP_HLO_PARAMETER: return 0;
@@ -626,7 +622,8 @@ static int64_t written_by(const emp_hlo_kernels *k, const emp_hlo_instruction *i
     i = origin_of(k, i);
     if (what_of(k->m, i) != EMP_HLO_TUPLE) return written_by_one(k, i);
     for (int32_t o = 0; o < i->operand_count; o++)
-        bytes = add(bytes, written_by_one(k, origin_of(k, emp_hlo_operand(k->m, i, o))));
+        bytes = emp_add_saturating(
+            bytes, written_by_one(k, origin_of(k, emp_hlo_operand(k->m, i, o))));
     return bytes;
 }
 
@@ -663,7 +660,7 @@ static void count_reads(emp_hlo_kernels *k, const emp_hlo_instruction *i,
         const emp_hlo_instruction *from = origin_of(k, emp_hlo_operand(m, i, o));
         if (what_of(m, from) != EMP_HLO_PARAMETER || from->is_broken) continue;
         int64_t *read = &k->read[first_read + from->number];
-        *read = add(*read, read_of(k, i, o));
+        *read = emp_add_saturating(*read, read_of(k, i, o));
         int64_t all = emp_hlo_bytes(m, from);
         if (*read > all) *read = all;
     }
@@ -748,8 +745,8 @@ static emp_status compute_cost(const emp_hlo_kernels *k, const emp_hlo_instructi
     *cost = (emp_op_cost){.kernels = 1};
     EMP_CHECK(count_instruction(k, i, cost, err));
     for (int32_t o = 0; o < i->operand_count; o++)
-        cost->bytes_read = add(cost->bytes_read, read_of(k, i, o));
-    cost->bytes_written = add(cost->bytes_written, written_by_one(k, i));
+        cost->bytes_read = emp_add_saturating(cost->bytes_read, read_of(k, i, o));
+    cost->bytes_written = emp_add_saturating(cost->bytes_written, written_by_one(k, i));
     cost->workspace_bytes = emp_hlo_made_by(k->m, i).workspace_bytes;
     raise_class(cost, EMP_OP_MOVEMENT);
     return EMP_OK;

@@ -1,6 +1,5 @@
 /** \file graphs/import/hlo/lower.h
- * Parameters that a program gives back in place, which JAX calls donated: weights and what an optimizer keeps.
- * They stay in memory from step to step. Only input_output_alias of the module's header tells them.
+ * From a module of XLA to the ops of a graph: the costs of kernels, the states that a step keeps, loops and calls.
  */
 #ifndef EMP_GRAPHS_IMPORT_HLO_LOWER_H
 #define EMP_GRAPHS_IMPORT_HLO_LOWER_H
@@ -48,9 +47,8 @@ emp_status emp_hlo_kernel_cost(emp_hlo_kernels *k, const emp_hlo_instruction *i,
 /** The operand whose buffer a kernel writes its result into; -1: the result has its own. */
 int32_t emp_hlo_updated_operand(const emp_hlo_kernels *k, const emp_hlo_instruction *i);
 
-/* Matrix products and convolutions of a module: their sizes, from shapes and attributes. */
-
-enum { EMP_HLO_REASON_BYTES = 160 };
+/* States: parameters that the program gives back in place (JAX calls them donated), such as weights and an optimizer's
+ * moments. They stay in memory from step to step. Only input_output_alias of the module's header names them. */
 
 typedef struct {
     emp_hlo_module *m;         /**< borrowed */

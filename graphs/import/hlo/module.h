@@ -156,10 +156,11 @@ const emp_hlo_instruction *emp_hlo_operand(const emp_hlo_module      *m,
 const emp_tensor_info     *emp_hlo_result(const emp_hlo_module      *m,
                                           const emp_hlo_instruction *i);
 
-/** Bytes of all tensors of a result; elements of its first one. Saturate. */
+/** Bytes of all tensors of a result. Saturates. */
 int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i);
 /** Bytes of one tensor. */
 int64_t emp_hlo_tensor_bytes(const emp_tensor_info *info);
+/** Elements of the first tensor of a result. Saturates. */
 int64_t emp_hlo_elements(const emp_hlo_module *m, const emp_hlo_instruction *i);
 
 /** The tensors that an instruction computes: for a start only its result's, without what libraries
