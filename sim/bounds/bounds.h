@@ -18,14 +18,14 @@
 #include "sim/problem/problem.h"
 
 /** The bounds: member, key in JSON, what it says. */
-#define EMP_BOUNDS_LIST(X)                                                      \
-    X(path, "path", "longest path, with transfers that cannot be avoided")      \
-    X(joined, "joined", "the same, where what is near takes turns on a GPU")    \
-    X(drained, "drained", "the same, with copies that wait for what is queued") \
-    X(area, "area", "all work, divided among all devices")                      \
-    X(class, "class", "ops that must share a device")                           \
-    X(window, "window", "work between what must come before and after")         \
-    X(refuted, "refuted", "longest time within which that cannot be done")
+#define EMP_BOUNDS_LIST(X)                                                    \
+    X(path, "path", "longest path, with transfers that cannot be avoided")    \
+    X(joined, "joined", "the same, with ops on one GPU taking turns")         \
+    X(drained, "drained", "the same, with copies waiting for queued kernels") \
+    X(area, "area", "all work, divided among all devices")                    \
+    X(class, "class", "ops that must share a device")                         \
+    X(window, "window", "work between its predecessors and its successors")   \
+    X(refuted, "refuted", "the longest step time that the lemmas refute")
 
 /** Nanoseconds, the fixed cost of a step included; 0 = the runtime's rules know no such
  * bound. */
@@ -40,14 +40,14 @@ typedef struct {
     bool        is_infeasible; /**< variables fit into no placement's memories */
 } emp_bounds;
 
-/** More effort, a higher bound: 4 times the time a level, if not less. */
+/** Each level looks at four times as many ops before each op. It raises bounds, and at worst takes 16 times as long. */
 enum { EMP_BOUNDS_EFFORT = 1, EMP_BOUNDS_MOST_EFFORT = 3 };
 
 typedef struct {
     int32_t
         effort; /**< 1 .. EMP_BOUNDS_MOST_EFFORT; EMP_BOUNDS_EFFORT is what commands spend that do more than bound */
     bool
-        any_order; /**< also over decisions that order ops; else each device serves first who comes first, unless
+        any_order; /**< also over decisions that order ops; else each device serves in the order of arrival, unless
                         * the graph has levels */
     const emp_device_id  *
         device_of_op; /**< [op] the placement that gpu_kernels_ns is for; NULL: it has none on CPUs */
@@ -64,8 +64,9 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem,
 typedef struct emp_bounds_why emp_bounds_why; /**< why.h */
 
 /** emp_bounds_compute(), and where its bounds come from.
- * \param all   Of best_ns; NULL is allowed.
- * \param gpus  Of gpu_kernels_ns; lemma EMP_BOUND_BY_NONE: it is the other bound, or there is none. NULL is allowed.
+ * \param all   The source of best_ns. If every op has one kind only and gpu_kernels_ns is the higher bound, best_ns comes
+ *              from \a gpus instead. OPTIONAL.
+ * \param gpus  The source of gpu_kernels_ns; lemma EMP_BOUND_BY_NONE: no such bound, or none above that of \a all. OPTIONAL.
  * \retval EMP_ENOMEM, EMP_EEXTERNAL  Clear both also then. */
 emp_status emp_bounds_explain(emp_bounds *out, emp_bounds_why *all, emp_bounds_why *gpus,
                               const emp_problem        *problem,

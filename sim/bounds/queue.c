@@ -94,7 +94,7 @@ static double run_of(const walker *w, emp_op_id op)
     return (double)w->model->op[op].run_ns[gpu];
 }
 
-/* What is left of the kernels of an op after a time. */
+/* Kernel time of an op that is left after a time. */
 static double left(const walker *w, emp_op_id op, double begin)
 {
     const emp_bound_head *head = &w->paths->head[op][gpu];
@@ -263,7 +263,7 @@ static void look_at(walker *w, double end, double first, double step, double eno
 
 /* ---- all ---- */
 
-/* What each op accounts for: all long ops and what the last one depends on. */
+/* Sets the work of each op that the bound counts: all long ops, and the ancestors of the last one. */
 static void set_work(walker *w, const emp_queue_proof *proof, double *work)
 {
     const emp_graph *g = w->model->problem->graph;

@@ -12,8 +12,8 @@
 typedef struct {
     double     value; /**< the bound; 0 = none */
     emp_window window;
-    /** The last op with a long tail on the GPU that is the first to have no more of them, where the bound is least;
-     * -1: all others of these are on every GPU, or one has none. */
+    /** The op c of lemma 9 that gives the bound: of the last long ops of all GPUs, the one that is announced first. -1: no
+     * candidate gives less than all long ops and fillers shared by all GPUs, or than one GPU without long ops. */
     emp_op_id last;
     double    idle;   /**< of that GPU after `last`, over the number of GPUs */
     double    shared; /**< GPUs that share the work */
