@@ -132,6 +132,17 @@ int64_t cli_mebibytes(const char *option, const char *text)
     return (int64_t)value;
 }
 
+error_t cli_store(int key, const char *arg, void *args)
+{
+    char *field = (char *)args + (key & 0xfffff);
+
+    switch (key >> 20) {
+    case 1: *(const char **)(void *)field = arg; return 0;
+    case 2: *(bool *)(void *)field = true; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* The value of --format: text, md, csv or json; exits 2 otherwise. */
 static emp_sheet_format format_of(const char *text)
 {

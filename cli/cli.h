@@ -10,6 +10,7 @@
 #include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -118,13 +119,26 @@ int64_t cli_mebibytes(const char *option, const char *text);
  * stays. \return \a buffer. */
 const char *cli_machine_of(const char *name, char *buffer, size_t size);
 
-/** The row of --force in a command's table of options; its parser sees CLI_KEY_FORCE. */
-#define CLI_FORCE_OPTION                                                                \
-    {                                                                                   \
-        "force", CLI_KEY_FORCE, NULL, 0, "Replace output files that are there already", \
-            0                                                                           \
+/** Keys of options without a letter that need no case in a parser: cli_store() puts their word into a field of the
+ * arguments, of the type const char *, or sets it, of the type bool.
+ *
+ *     {"layers", CLI_TEXT(struct args, layers), "FILE", 0, "Table of layers", 0} */
+#define CLI_TEXT(type, field) CLI_KEY_(1, type, field, const char *)
+#define CLI_FLAG(type, field) CLI_KEY_(2, type, field, bool)
+#define CLI_KEY_(kind, type, field, kind_of_field) \
+    ((kind) << 20 |                                \
+     (int)(offsetof(type, field) *                 \
+           sizeof(char[_Generic(((type *)0)->field, kind_of_field : 1)])))
+
+/** What a parser does with keys that it has no case for. \retval ARGP_ERR_UNKNOWN  A key of another kind. */
+error_t cli_store(int key, const char *arg, void *args);
+
+/** The row of --force in a command's table of options; it sets the field is_forced. */
+#define CLI_FORCE_OPTION(type)                               \
+    {                                                        \
+        "force", CLI_FLAG(type, is_forced), NULL, 0,         \
+            "Replace output files that are there already", 0 \
     }
-enum { CLI_KEY_FORCE = 1024 };
 
 /** The next word of the value of an option that is a list, copied to \a word; false at the
  * end. Exits 2 if it is longer than \a size - 1. */

@@ -29,7 +29,7 @@ struct args {
     bool             is_forced;
 };
 
-enum { KEY_PROVE = 0x100, KEY_NODES, KEY_CERTIFICATE };
+enum { KEY_PROVE = 0x100, KEY_NODES };
 /* Nodes of branch and bound, and evaluations of each search that it begins with. */
 enum { NODES = 100000, SEARCH_BUDGET = 2000 };
 
@@ -52,11 +52,11 @@ static const struct argp_option options[] = {
      "1%, or 0 for the optimum. For small graphs and machines of up to 5 devices. It "
      "begins at --placement, or at what refine and anneal find",
      0},
-    {"certificate", KEY_CERTIFICATE, "FILE", 0,
+    {"certificate", CLI_TEXT(struct args, certificate), "FILE", 0,
      "Write the proofs of both bounds, which scripts/bounds/check-bound checks in exact "
      "arithmetic by the lemmas of docs/bounds.md",
      0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {"nodes", KEY_NODES, "N", 0, "Nodes that branch and bound may visit (default 100k)",
      0},
     {0},
@@ -86,11 +86,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->is_why = true;
         args->is_full = cli_why_is_full(arg);
         return 0;
-    case KEY_CERTIFICATE: args->certificate = arg; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case KEY_PROVE: args->gap_frac = cli_percent("prove", arg); return 0;
     case KEY_NODES: args->nodes = cli_integer("nodes", arg, 1, INT32_MAX); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -7,8 +7,6 @@
 #include "bench/anchors/anchors.h"
 #include "cli/cli.h"
 
-enum { KEY_ANCHORS = 256 };
-
 struct args {
     const char      *machine, *runtime, *anchors;
     emp_sheet_format format;
@@ -21,7 +19,7 @@ static const struct argp_option options[] = {
      "or a machine file",
      0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
-    {"anchors", KEY_ANCHORS, "DIR", 0,
+    {"anchors", CLI_TEXT(struct args, anchors), "DIR", 0,
      "Folder of tables *.tsv (default: the data folder's, with cells of table 1)", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
@@ -43,13 +41,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->format; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
-    case KEY_ANCHORS: a->anchors = arg; return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case ARGP_KEY_ARG: cli_usage_error("unexpected \"%s\"", arg);
     case ARGP_KEY_END:
         if (a->machine == NULL) cli_usage_error("--machine is missing; e.g. k40");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

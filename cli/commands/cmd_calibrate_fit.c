@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 
-enum { KEY_ON = 256, DIGITS = 4 };
+enum { DIGITS = 4 };
 
 static const char default_runtime[] = "tf-r1.3";
 
@@ -29,13 +29,13 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
      "Whose constants to fit: k40 (as in machine k40x1), a machine, or a machine file",
      0},
-    {"on", KEY_ON, "CELLS", 0,
+    {"on", CLI_TEXT(struct args, on), "CELLS", 0,
      "To which published step times: all, cpu, gpu, or cells as rnnlm:gpu,nmt2:cpu", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"out", 'o', "DIR", 0,
      "Data folder to write into: machines/models/*.yaml and runtimes/*.yaml", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -56,9 +56,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case 'm': args->machine = arg; return 0;
-    case KEY_ON: args->on = arg; return 0;
     case 'r': args->fit.runtime = arg; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'o': args->out = arg; return 0;
     case 't': args->fit.threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
@@ -71,7 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                             args->out);
         }
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

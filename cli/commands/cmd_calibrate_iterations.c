@@ -8,15 +8,7 @@
 #include "bench/iterations/iterations.h"
 #include "cli/cli.h"
 
-enum {
-    KEY_LAYERS = 256,
-    KEY_NETWORK,
-    KEY_COLLECTIVES,
-    KEY_HOST_RATE,
-    KEY_HOST_GPUS,
-    KEY_ENGINE,
-    KEY_ALL_RANKS
-};
+enum { KEY_HOST_GPUS = 256 };
 
 /* When they are not given. */
 #define HOST_RATE "100 GB/s"
@@ -31,24 +23,24 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"layers", KEY_LAYERS, "FILE", 0,
+    {"layers", CLI_TEXT(struct args, layers), "FILE", 0,
      "Table of measured layers (docs/models.md), for rows that name devices", 0},
-    {"network", KEY_NETWORK, "FILE", 0, "Table of what hosts send each other, likewise",
-     0},
-    {"collectives", KEY_COLLECTIVES, "FILE", 0,
+    {"network", CLI_TEXT(struct args, network), "FILE", 0,
+     "Table of what hosts send each other, likewise", 0},
+    {"collectives", CLI_TEXT(struct args, collectives), "FILE", 0,
      "Table of collectives within a host, likewise; without it gathering parts of an "
      "activation takes no time",
      0},
-    {"engine", KEY_ENGINE, "NAME", 0,
+    {"engine", CLI_TEXT(struct args, engine), "NAME", 0,
      "Engine that ran the pipelines, likewise: " ENGINE
      " (default), a changed DeepSpeed, or deepspeed",
      0},
     {"machine", 'm', "NAME|FILE", 0,
      "Machine whose first GPU model's tables count, for rows of transformers", 0},
-    {"host-rate", KEY_HOST_RATE, "RATE", 0,
+    {"host-rate", CLI_TEXT(struct args, host_rate), "RATE", 0,
      "Rate from a host to all others together (default " HOST_RATE "), likewise", 0},
     {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
-    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+    {"all-ranks", CLI_FLAG(struct args, all_ranks), NULL, 0,
      "Simulate each rank, though a stage's ranks are alike, for rows that name models",
      0},
     {0},
@@ -70,16 +62,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->format; return 0;
-    case KEY_LAYERS: a->layers = arg; return 0;
-    case KEY_NETWORK: a->network = arg; return 0;
-    case KEY_COLLECTIVES: a->collectives = arg; return 0;
-    case KEY_ENGINE: a->engine = arg; return 0;
     case 'm': a->machine = arg; return 0;
-    case KEY_HOST_RATE: a->host_rate = arg; return 0;
     case KEY_HOST_GPUS:
         a->host_gpus = (int32_t)cli_integer("host-gpus", arg, 1, 1 << 10);
         return 0;
-    case KEY_ALL_RANKS: a->all_ranks = true; return 0;
     case ARGP_KEY_ARG:
         if (a->rows != NULL)
             cli_usage_error("one table of rows only, not also \"%s\"", arg);
@@ -88,7 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->rows == NULL) cli_usage_error("a table of measured iterations is missing");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -21,8 +21,6 @@ enum { DIGITS = 4, MIB = 1 << 20 };
 
 static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
 
-enum { KEY_MEASURED = 256, KEY_GPUS, KEY_EXPORT, KEY_IMPORT };
-
 struct args {
     const char        *machine, *runtime, *out, *measured, *export_to;
     bool               is_import;
@@ -41,17 +39,17 @@ static const struct argp_option options[] = {
      "Its devices, and where the fit starts (default cpu2; of cuda there is none)", 0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Likewise (default replay-cpu, for cuda replay-cuda)", 0},
-    {"gpus", KEY_GPUS, "MAP", 0, "As for emplace replay", 0},
-    {"export", KEY_EXPORT, "DIR", 0,
+    {"gpus", CLI_TEXT(struct args, replay.gpus), "MAP", 0, "As for emplace replay", 0},
+    {"export", CLI_TEXT(struct args, export_to), "DIR", 0,
      "Write plans for emplace-replay into this folder, and measure nothing", 0},
-    {"import", KEY_IMPORT, NULL, 0,
+    {"import", CLI_FLAG(struct args, is_import), NULL, 0,
      "Take the results of such plans, RESULT..., in place of measuring", 0},
     {"out", 'o', "FILE", 0,
      "Write a machine file (.yaml), its models in models/ beside it, and its runtime", 0},
-    {"measured", KEY_MEASURED, "FILE", 0,
+    {"measured", CLI_TEXT(struct args, measured), "FILE", 0,
      "Fit to the measurements of an earlier --format csv, and measure nothing", 0},
     {"threads", 't', "N", 0, "Threads of the fit; results do not depend on it", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -101,14 +99,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[1] = &a->format;
         return 0;
     case 'B': a->replay.backend = arg; return 0;
-    case KEY_GPUS: a->replay.gpus = arg; return 0;
-    case KEY_EXPORT: a->export_to = arg; return 0;
-    case KEY_IMPORT: a->is_import = true; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
-    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case 'o': a->out = arg; return 0;
-    case KEY_MEASURED: a->measured = arg; return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
     case ARGP_KEY_ARG:
         if (a->import_count == EMP_MICRO_MOST)
@@ -116,7 +109,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->import[a->import_count++] = arg;
         return 0;
     case ARGP_KEY_END: check_usage(a); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -15,7 +15,7 @@
 #include "cli/replay/replay_runner.h"
 #include "replay/planner/planner.h"
 
-enum { KEY_CACHE = 512, KEY_LIMIT, KEY_INTERVAL, KEY_GPUS };
+enum { KEY_LIMIT = 512, KEY_INTERVAL };
 
 struct args {
     const char        *spec, *machine, *runtime, *out, *cache;
@@ -33,16 +33,16 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
      "The first GPU's kernels are measured (default cpu2); of cuda there is none", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Default replay-cpu, for cuda replay-cuda", 0},
-    {"gpus", KEY_GPUS, "MAP", 0, "As for emplace replay", 0},
+    {"gpus", CLI_TEXT(struct args, replay.gpus), "MAP", 0, "As for emplace replay", 0},
     {"out", 'o', "FILE", 0, "The times, for --costs of other commands (CSV)", 0},
-    {"cache", KEY_CACHE, "FILE", 0,
+    {"cache", CLI_TEXT(struct args, cache), "FILE", 0,
      "Take kernels that were measured before from this file, and add the others to it",
      0},
     {"limit", KEY_LIMIT, "N", 0,
      "Execute kernels for at most as long as N steps (default 60)", 0},
     {"interval", KEY_INTERVAL, "PERCENT", 0,
      "Measure each kernel until its interval is that narrow (default 2)", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -80,13 +80,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
     case 'o': a->out = arg; return 0;
-    case KEY_GPUS: a->replay.gpus = arg; return 0;
-    case KEY_CACHE: a->cache = arg; return 0;
     case KEY_LIMIT:
         a->most_steps = (double)cli_integer("limit", arg, 1, 1000000);
         return 0;
     case KEY_INTERVAL: a->interval_percent = read_percent("interval", arg); return 0;
-    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (a->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
         a->spec = arg;
@@ -98,7 +95,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (strcmp(a->replay.backend, "cuda") == 0 && a->machine == NULL)
             cli_usage_error("--machine says which GPU it is");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "sim/explain/brief.h"
 #include "sim/explain/difference.h"
 
-enum { KEY_WORKLOAD = 512, NAME_WIDTH = 30, TOLD_PARTS = 8 };
+enum { NAME_WIDTH = 30, TOLD_PARTS = 8 };
 
 struct args {
     const char      *path[2];
@@ -21,7 +21,7 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"workload", KEY_WORKLOAD, "SPEC", 0,
+    {"workload", CLI_TEXT(struct args, workload), "SPEC", 0,
      "The graph that the files place (default: the one that they name)", 0},
     {"machine", 'm', "NAME|FILE", 0, "The machine (default: the one that the files name)",
      0},
@@ -48,7 +48,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
-    case KEY_WORKLOAD: args->workload = arg; return 0;
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
     case ARGP_KEY_ARG:
@@ -62,7 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error("compare takes two files with placements, and %d is given",
                             args->path_count);
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -10,16 +10,16 @@
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
 
-enum { KEY_MODEL = 256, KEY_DTYPE, SIZES = 4 };
+enum { SIZES = 4 };
 
 struct args {
     const char *model, *dtype, *file;
 };
 
 static const struct argp_option options[] = {
-    {"model", KEY_MODEL, "NAME|FILE", 0,
+    {"model", CLI_TEXT(struct args, model), "NAME|FILE", 0,
      "Device model, such as h100-sxm (models/NAME.yaml)", 0},
-    {"dtype", KEY_DTYPE, "FORMAT", 0,
+    {"dtype", CLI_TEXT(struct args, dtype), "FORMAT", 0,
      "fp32, tf32, bf16, fp16, fp8, int8 or fp4, where no column dtype says it (default "
      "bf16)",
      0},
@@ -51,8 +51,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *a = (struct args *)state->input;
 
     switch (key) {
-    case KEY_MODEL: a->model = arg; return 0;
-    case KEY_DTYPE: a->dtype = arg; return 0;
     case ARGP_KEY_ARG:
         if (a->file != NULL) cli_usage_error("unexpected \"%s\"", arg);
         a->file = arg;
@@ -60,7 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->model == NULL) cli_usage_error("--model is missing; e.g. h100-sxm");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

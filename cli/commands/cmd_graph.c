@@ -462,7 +462,6 @@ static emp_status cli_graph_output_write(const cli_graph_output *o, emp_error *e
 }
 
 enum { SHOWN_TYPES = 20 };
-enum { KEY_COSTS = 256 };
 
 struct args {
     const char        *spec, *machine, *runtime, *costs;
@@ -485,9 +484,9 @@ static const struct argp_option options[] = {
      "Add to --out what each op takes on the devices of this machine", 0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile of these times (default: that which fits the graph)", 0},
-    {"costs", KEY_COSTS, "FILE", 0,
+    {"costs", CLI_TEXT(struct args, costs), "FILE", 0,
      "Times that you measured, in place of predicted ones (docs/models.md)", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -531,8 +530,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o': args->out = arg; return 0;
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
-    case KEY_COSTS: args->costs = arg; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (args->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
         args->spec = arg;
@@ -543,7 +540,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->spec = cli_source_spec(&args->source, args->spec);
         check_output_options(args);
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -23,19 +23,7 @@
 #include "run/methods.h"
 #include "run/store/checkpoint.h"
 
-enum {
-    KEY_RECORD = 512,
-    KEY_DECIDE,
-    KEY_START,
-    KEY_GAP,
-    KEY_WEIGHTS,
-    KEY_WEIGHTS_OUT,
-    KEY_SENSITIVITY,
-    KEY_EVERY,
-    KEY_RESUME,
-    KEY_LOG,
-    DEFAULT_BUDGET = 400
-};
+enum { KEY_DECIDE = 512, KEY_GAP, KEY_EVERY, DEFAULT_BUDGET = 400 };
 
 /* How much longer one GPU may take for a device_map to be hardly worth it. */
 static const double NEARLY = 0.05;
@@ -51,20 +39,21 @@ static const struct argp_option options[] = {
      "accelerate; as FILE.sh, for llama.cpp; as FILE.vllm.sh or FILE.megatron.sh. The "
      "search keeps to placements that the file can state",
      0},
-    {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
+    {"record", CLI_TEXT(cli_place_args, record), "FILE", 0,
+     "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
      "Decide devices (default), devices,order, devices,fusion, "
      "devices,order,fusion, or devices,home",
      0},
     {"gap", KEY_GAP, "PERCENT", 0,
      "End the search within this much of the lower bound: 5%, or 5", 0},
-    {"start", KEY_START, "FILE", 0,
+    {"start", CLI_TEXT(cli_place_args, start), "FILE", 0,
      "Have a search begin at the placement of a file or a record", 0},
-    {"weights", KEY_WEIGHTS, "FILE", 0,
+    {"weights", CLI_TEXT(cli_place_args, weights), "FILE", 0,
      "Have a learner begin with the weights of a file, and with their options", 0},
-    {"weights-out", KEY_WEIGHTS_OUT, "FILE", 0,
+    {"weights-out", CLI_TEXT(cli_place_args, weights_out), "FILE", 0,
      "Write a learner's weights, for --weights on any graph", 0},
-    {"sensitivity", KEY_SENSITIVITY, NULL, 0,
+    {"sensitivity", CLI_FLAG(cli_place_args, is_sensitivity), NULL, 0,
      "Simulate the placement found and a runner-up with each derived constant of the "
      "machine at 0.8 and 1.2 times, and say whether the ranking turns",
      0},
@@ -72,12 +61,13 @@ static const struct argp_option options[] = {
      "Save the state of the run in a checkpoint beside the record, this often; "
      "train does so by itself (default: 10 s or more, for under 1 % of the time)",
      0},
-    {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
-    {"log", KEY_LOG, "FILE", 0,
+    {"resume", CLI_FLAG(cli_place_args, run.checkpoint.is_resumed), NULL, 0,
+     "Go on from the checkpoint", 0},
+    {"log", CLI_TEXT(cli_place_args, run.log), "FILE", 0,
      "Write a line of JSON after each update, or scalars for TensorBoard where the name "
      "has tfevents in it",
      0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(cli_place_args),
     {0},
 };
 
@@ -155,7 +145,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'M': args->method = arg; return 0;
     case 'o': args->out = arg; return 0;
-    case KEY_RECORD: args->record = arg; return 0;
     case KEY_DECIDE:
         args->is_home_decided = strcmp(arg, "devices,home") == 0;
         args->run.decides =
@@ -165,23 +154,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->is_home_decided && args->run.task.spec != NULL) decide_home(args);
         return 0;
     case KEY_GAP: args->run.gap_frac = cli_percent("gap", arg); return 0;
-    case KEY_START: args->start = arg; return 0;
-    case KEY_WEIGHTS: args->weights = arg; return 0;
-    case KEY_WEIGHTS_OUT: args->weights_out = arg; return 0;
-    case KEY_SENSITIVITY: args->is_sensitivity = true; return 0;
     case KEY_EVERY:
         args->run.checkpoint.every_s = cli_seconds("checkpoint-every", arg);
         return 0;
-    case KEY_RESUME: args->run.checkpoint.is_resumed = true; return 0;
-    case KEY_LOG: args->run.log = arg; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_END:
         if (args->record != NULL && emp_text_ends_in(args->record, ".checkpoint.h5"))
             cli_usage_error(
                 "--record %s: FILE.checkpoint.h5 is the checkpoint of FILE.h5",
                 args->record);
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/options/parallel.h"
 
-enum { KEY_GPUS = 640, KEY_TOP, KEY_ALL_RANKS, KEY_OBJECTIVE, KEY_FORM };
+enum { KEY_GPUS = 640, KEY_TOP, KEY_OBJECTIVE, KEY_FORM };
 
 enum { TOP = 10 };
 
@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
      "vllm "
      "or llama.cpp",
      0},
-    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+    {"all-ranks", CLI_FLAG(struct args, parallel.all_ranks), NULL, 0,
      "Simulate each rank, though a stage's ranks are alike", 0},
     {0},
 };
@@ -82,7 +82,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->parallel.form = (cli_plan_form)word(arg, "form", CLI_PLAN_FORM_WORDS);
         a->parallel.has_form = true;
         return 0;
-    case KEY_ALL_RANKS: a->parallel.all_ranks = true; return 0;
     case ARGP_KEY_ARG:
         if (a->parallel.spec != NULL)
             cli_usage_error("one SPEC only, not also \"%s\"", arg);
@@ -92,7 +91,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (a->parallel.spec == NULL) cli_usage_error("SPEC is missing");
         if (a->parallel.machine == NULL) cli_usage_error("--machine is missing");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -22,10 +22,7 @@ enum {
     KEY_LABEL,
     KEY_SIZE,
     KEY_FONT,
-    KEY_SMOOTH,
-    KEY_HOLD,
-    KEY_TIMELINE,
-    KEY_ALL_RANKS
+    KEY_SMOOTH
 };
 
 struct args {
@@ -67,17 +64,17 @@ static const struct argp_option options[] = {
      0},
     {"smooth", KEY_SMOOTH, "N", 0, "With --x: draw the mean of the N points around each",
      0},
-    {"hold", KEY_HOLD, NULL, 0,
+    {"hold", CLI_FLAG(struct args, style.has_steps), NULL, 0,
      "With --x: a value holds until the next point, as the best step time so far does",
      0},
-    {"timeline", KEY_TIMELINE, NULL, 0,
+    {"timeline", CLI_FLAG(struct args, is_timeline), NULL, 0,
      "Draw ranks against time: a step of SPEC, which has degrees of parallelism and "
      "stands in place of the table",
      0},
     {"machine", 'm', "NAME|FILE", 0, "Cluster or machine of --timeline", 0},
-    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+    {"all-ranks", CLI_FLAG(struct args, all_ranks), NULL, 0,
      "With --timeline, simulate and draw each rank, though a stage's ranks are alike", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -236,17 +233,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_SMOOTH:
         a->style.smooth = (int32_t)cli_integer("smooth", arg, 1, 100000);
         return 0;
-    case KEY_HOLD: a->style.has_steps = true; return 0;
-    case KEY_TIMELINE: a->is_timeline = true; return 0;
-    case KEY_ALL_RANKS: a->all_ranks = true; return 0;
     case 'm': a->machine = arg; return 0;
-    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (c->path != NULL) cli_usage_error("unexpected \"%s\"", arg);
         c->path = arg;
         return 0;
     case ARGP_KEY_END: check_usage(a); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -17,7 +17,7 @@
 #include "run/methods.h"
 #include "sim/engine/sim.h"
 
-enum { SHOWN_POINTS = 20, MAX_FILES = 1024, KEY_ALL = 256 };
+enum { SHOWN_POINTS = 20, MAX_FILES = 1024 };
 
 struct args {
     const char      *path[MAX_FILES];
@@ -34,11 +34,11 @@ static const struct argp_option options[] = {
      "graph file with its devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.sh, "
      "for llama.cpp. If that form cannot state it, a placement near it, with a warning",
      0},
-    {"all", KEY_ALL, NULL, 0,
+    {"all", CLI_FLAG(struct args, shows_all), NULL, 0,
      "Print the curves of all FILEs, which may be of several tasks, in one table: the "
      "columns that all methods have, without their own metrics",
      0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -61,8 +61,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
     case 'o': args->out = arg; return 0;
-    case KEY_ALL: args->shows_all = true; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (args->path_count == MAX_FILES)
             cli_usage_error("record takes at most %d FILEs", MAX_FILES);
@@ -73,7 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->shows_all && args->out != NULL)
             cli_usage_error("give one of --all and --out: a file has one placement");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -21,14 +21,7 @@
 #include "search/method.h"
 #include "sim/engine/sim.h"
 
-enum {
-    KEY_TOP = 512,
-    KEY_WORKLOAD,
-    KEY_GPUS,
-    KEY_CHECK,
-    KEY_EXPORT,
-    MAX_PLACEMENTS = 256
-};
+enum { KEY_TOP = 512, MAX_PLACEMENTS = 256 };
 
 struct args {
     const char        *placement[MAX_PLACEMENTS]; /**< files or methods */
@@ -54,19 +47,20 @@ static const struct argp_option options[] = {
     {"top", KEY_TOP, "N", 0, "Only the N placements that are predicted to be fastest", 0},
     {"backend", 'B', "NAME", 0,
      "Backend in place of the machine's GPUs: cpu (default), cuda", 0},
-    {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
+    {"workload", CLI_TEXT(struct args, workload), "SPEC", 0,
+     "In place of the one that the files name", 0},
     {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Profile of the prediction (default replay-cpu, for cuda replay-cuda)", 0},
-    {"gpus", KEY_GPUS, "MAP", 0,
+    {"gpus", CLI_TEXT(struct args, replay.gpus), "MAP", 0,
      "GPUs of this computer that are the machine's, as in \"gpu:0=0 gpu:1=0\"", 0},
-    {"check", KEY_CHECK, NULL, 0,
+    {"check", CLI_FLAG(struct args, replay.options.is_checked), NULL, 0,
      "Check what every op reads, and results of products; times mean nothing", 0},
     {"trace", 'T', "FILE", 0, "Write a measured step as JSON for Perfetto", 0},
     {"out", 'o', "FILE", 0, "Write the result as plain text (docs/formats.md)", 0},
-    {"export", KEY_EXPORT, "FILE", 0,
+    {"export", CLI_TEXT(struct args, plan), "FILE", 0,
      "Write the plan for emplace-replay, and run nothing here", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -94,15 +88,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_TOP: a->top = (int32_t)cli_integer("top", arg, 1, MAX_PLACEMENTS); return 0;
     case 'B': a->replay.backend = arg; return 0;
-    case KEY_WORKLOAD: a->workload = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
-    case KEY_GPUS: a->replay.gpus = arg; return 0;
-    case KEY_CHECK: a->replay.options.is_checked = true; return 0;
-    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case 'T': a->trace = arg; return 0;
     case 'o': a->out = arg; return 0;
-    case KEY_EXPORT: a->plan = arg; return 0;
     case ARGP_KEY_ARG:
         if (a->placement_count == MAX_PLACEMENTS)
             cli_usage_error("more than %d placements", MAX_PLACEMENTS);
@@ -112,7 +101,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (a->placement_count == 0)
             cli_usage_error("a FILE is missing: a placement file or a run record");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -15,8 +15,6 @@
 #include "cli/options/inputs.h"
 #include "cli/stop.h"
 
-enum { KEY_FIGURE = 256 };
-
 struct args {
     emp_report_runs runs;
     const char     *out;
@@ -31,13 +29,13 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write the page to FILE (default report.html), or a figure to FILE.svg or FILE.pdf",
      0},
-    {"figure", KEY_FIGURE, "NAME", 0,
+    {"figure", CLI_TEXT(struct args, figure), "NAME", 0,
      "Write only one figure of the page: curves, clock, placements, timeline, means or "
      "metrics; of the second problem curves-2, and so on. NAME list lists them",
      0},
     {"machine", 'm', "NAME|FILE", 0,
      "The machine of all runs, in place of the one that the records keep", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -97,14 +95,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'o': args->out = arg; return 0;
     case 'm': args->machine = arg; return 0;
-    case KEY_FIGURE: args->figure = arg; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (args->status == EMP_OK)
             args->status = emp_report_runs_add(&args->runs, arg, &args->err);
         return 0;
     case ARGP_KEY_END: check_usage(args); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -164,15 +164,7 @@ cleanup:
 
 #define OWN_DEVICES "file" /* of --placement */
 
-enum {
-    KEY_DOT = 512,
-    KEY_DOT_DEPTH,
-    KEY_CHAKRA,
-    KEY_ALL_RANKS,
-    KEY_BESIDE,
-    KEY_EXPLORE,
-    KEY_MODEL_EXPLORER
-};
+enum { KEY_DOT_DEPTH = 512, KEY_BESIDE };
 
 struct args {
     cli_run_options run;
@@ -204,7 +196,7 @@ static const struct argp_option options[] = {
      "A further placement that --explore, --trace and --model-explorer show beside the "
      "first (may be repeated)",
      0},
-    {"explore", KEY_EXPLORE, "FILE", 0,
+    {"explore", CLI_TEXT(struct args, files.explore), "FILE", 0,
      "Write a page of HTML to explore the placements, which needs no network: load, "
      "memory, layers by devices, and what moving a layer or an op would give. If a "
      "method "
@@ -212,26 +204,26 @@ static const struct argp_option options[] = {
      0},
     {"trace", 'T', "FILE", 0, "Write the schedule as JSON for Perfetto (ui.perfetto.dev)",
      0},
-    {"model-explorer", KEY_MODEL_EXPLORER, "PREFIX", 0,
+    {"model-explorer", CLI_TEXT(struct args, files.model_explorer), "PREFIX", 0,
      "Write the placed graph for Model Explorer: PREFIX.json, and for each placement "
      "PREFIX.1.device.json, PREFIX.1.seconds.json, PREFIX.1.wait.json",
      0},
-    {"dot", KEY_DOT, "FILE", 0,
+    {"dot", CLI_TEXT(struct args, dot), "FILE", 0,
      "Write the placed graph for Graphviz, by name scope; over 300 ops, by layer", 0},
     {"dot-depth", KEY_DOT_DEPTH, "N", 0,
      "Have --dot draw by name scope, and keep N parts of a scope's name apart (default "
      "2, or 1 if that would be over 200 nodes)",
      0},
-    {"chakra", KEY_CHAKRA, "PREFIX", 0,
+    {"chakra", CLI_TEXT(struct args, chakra), "PREFIX", 0,
      "Write the placed step as Chakra's traces for other simulators, a file a device: "
      "PREFIX.0.et, PREFIX.1.et, ...",
      0},
-    {"all-ranks", KEY_ALL_RANKS, NULL, 0,
+    {"all-ranks", CLI_FLAG(struct args, all_ranks), NULL, 0,
      "For a SPEC with degrees of parallelism: simulate each rank, though a stage's ranks "
      "are alike",
      0},
     CLI_FIT_OPTION,
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -289,7 +281,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'p': args->placement = arg; return 0;
     case CLI_FIT_KEY: args->fit = arg; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'w':
         args->is_why = true;
         args->is_full = cli_why_is_full(arg);
@@ -300,16 +291,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error("--beside can be given %d times at most", BESIDE);
         args->beside[args->beside_count++] = arg;
         return 0;
-    case KEY_EXPLORE: args->files.explore = arg; return 0;
-    case KEY_MODEL_EXPLORER: args->files.model_explorer = arg; return 0;
-    case KEY_DOT: args->dot = arg; return 0;
     case KEY_DOT_DEPTH:
         args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
         return 0;
-    case KEY_CHAKRA: args->chakra = arg; return 0;
-    case KEY_ALL_RANKS: args->all_ranks = true; return 0;
     case ARGP_KEY_END: check_usage(args); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -305,33 +305,26 @@ cleanup:
     return st;
 }
 
-enum {
-    KEY_ASYNC = 768,
-    KEY_TASKS,
-    KEY_IMITATE,
-    KEY_IMITATE_BUDGET,
-    KEY_IMITATE_OPTIONS,
-    KEY_IMITATE_ROUNDS
-};
+enum { KEY_IMITATE_BUDGET = 768, KEY_IMITATE_ROUNDS };
 
 enum { IMITATE_ROUNDS = 300 };
 
 static const struct argp_option options[] = {
-    {"tasks", KEY_TASKS, "SET|FILE,...", 0,
+    {"tasks", CLI_TEXT(cli_place_args, run.task.tasks), "SET|FILE,...", 0,
      "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, "
      "placebench:train, or a file)",
      0},
-    {"imitate", KEY_IMITATE, "METHOD", 0,
+    {"imitate", CLI_TEXT(cli_place_args, imitate), "METHOD", 0,
      "With --tasks: first imitate this method's placements, or the placements in "
      "FILE,..., one a task",
      0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
      "Evaluations that it gets for each task (default 1000)", 0},
-    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Options of that method",
-     0},
+    {"imitate-options", CLI_TEXT(cli_place_args, imitate_options), "KEY=VALUE,...", 0,
+     "Options of that method", 0},
     {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
      "Steps of imitation for each task (default 300)", 0},
-    {"async", KEY_ASYNC, NULL, 0,
+    {"async", CLI_FLAG(cli_place_args, run.is_async), NULL, 0,
      "With mpirun: rank 0 is a parameter server, the others are controllers that do not "
      "wait for each other; no two runs give the same result",
      0},
@@ -416,10 +409,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
-    case KEY_ASYNC: args->run.is_async = true; return 0;
-    case KEY_TASKS: args->run.task.tasks = arg; return 0;
-    case KEY_IMITATE: args->imitate = arg; return 0;
-    case KEY_IMITATE_OPTIONS: args->imitate_options = arg; return 0;
     case KEY_IMITATE_BUDGET:
         args->imitate_budget = cli_integer("imitate-budget", arg, 1, INT64_MAX);
         return 0;
@@ -430,7 +419,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         check_outputs(args);
         if (args->imitate_rounds == 0) args->imitate_rounds = IMITATE_ROUNDS;
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -22,16 +22,7 @@ enum {
     KEY_WORKLOADS = 512,
     KEY_PLACEMENTS,
     KEY_ROUNDS,
-    KEY_GPUS,
-    KEY_EXPORT,
-    KEY_IMPORT,
-    KEY_PLOT,
-    KEY_RECORD,
-    KEY_MEASURED,
-    KEY_SUMMARY,
-    KEY_UNSTEADY,
     KEY_COSTS,
-    KEY_PACE,
     MOST_PLACEMENTS = 1000,
     MOST_ROUNDS = 1000,
     MOST_IMPORTS = CLI_VALIDATE_WORKLOADS * MOST_PLACEMENTS,
@@ -73,12 +64,13 @@ static const struct argp_option options[] = {
     {"rounds", KEY_ROUNDS, "N", 0,
      "Measure all placements N times, in turn, and take medians (default 1)", 0},
     {"seed", 'k', "N", 0, "Seed of the placements (default 1)", 0},
-    {"gpus", KEY_GPUS, "MAP", 0, "As for emplace replay", 0},
-    {"export", KEY_EXPORT, "DIR", 0,
+    {"gpus", CLI_TEXT(cli_validate_args, replay.gpus), "MAP", 0, "As for emplace replay",
+     0},
+    {"export", CLI_TEXT(cli_validate_args, export_to), "DIR", 0,
      "Write plans for emplace-replay into this folder, and measure nothing", 0},
-    {"import", KEY_IMPORT, NULL, 0,
+    {"import", CLI_FLAG(cli_validate_args, is_import), NULL, 0,
      "Take the results of such plans, RESULT..., in place of measuring", 0},
-    {"measured", KEY_MEASURED, "FILE", 0,
+    {"measured", CLI_TEXT(cli_validate_args, measured), "FILE", 0,
      "Take the measurements of an earlier --format csv, and measure nothing: for another "
      "model",
      0},
@@ -86,17 +78,20 @@ static const struct argp_option options[] = {
      "Times that were measured, as by emplace calibrate ops; once for each workload, in "
      "their order",
      0},
-    {"pace", KEY_PACE, NULL, 0,
+    {"pace", CLI_FLAG(cli_validate_args, follows_pace), NULL, 0,
      "Execute the placement \"gpu\" before and after each one, and divide what is "
      "measured by how much longer its kernels took than --costs says: cancels a "
      "computer's drift",
      0},
-    {"unsteady", KEY_UNSTEADY, NULL, 0,
+    {"unsteady", CLI_FLAG(cli_validate_args, takes_unsteady), NULL, 0,
      "Take measurements whose steps spread by more than 10 %, too", 0},
-    {"plot", KEY_PLOT, "FILE", 0, "Draw as SVG predicted against measured (gnuplot)", 0},
-    {"record", KEY_RECORD, "FILE", 0, "Save the results (HDF5)", 0},
-    {"summary", KEY_SUMMARY, NULL, 0, "Print only a line a workload", 0},
-    CLI_FORCE_OPTION,
+    {"plot", CLI_TEXT(cli_validate_args, plot), "FILE", 0,
+     "Draw as SVG predicted against measured (gnuplot)", 0},
+    {"record", CLI_TEXT(cli_validate_args, record), "FILE", 0, "Save the results (HDF5)",
+     0},
+    {"summary", CLI_FLAG(cli_validate_args, is_summary), NULL, 0,
+     "Print only a line a workload", 0},
+    CLI_FORCE_OPTION(cli_validate_args),
     {0},
 };
 
@@ -200,24 +195,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->rounds = (int32_t)cli_integer("rounds", arg, 1, MOST_ROUNDS);
         return 0;
     case 'k': a->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
-    case KEY_GPUS: a->replay.gpus = arg; return 0;
-    case KEY_EXPORT: a->export_to = arg; return 0;
-    case KEY_IMPORT: a->is_import = true; return 0;
-    case CLI_KEY_FORCE: a->is_forced = true; return 0;
-    case KEY_PLOT: a->plot = arg; return 0;
-    case KEY_RECORD: a->record = arg; return 0;
-    case KEY_MEASURED: a->measured = arg; return 0;
-    case KEY_SUMMARY: a->is_summary = true; return 0;
     case KEY_COSTS: add_costs(a, arg); return 0;
-    case KEY_PACE: a->follows_pace = true; return 0;
-    case KEY_UNSTEADY: a->takes_unsteady = true; return 0;
     case ARGP_KEY_ARG:
         if (a->import_count == MOST_IMPORTS)
             cli_usage_error("more than %d results", MOST_IMPORTS);
         a->import[a->import_count++] = arg;
         return 0;
     case ARGP_KEY_END: end_of_options(a); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

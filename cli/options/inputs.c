@@ -19,21 +19,21 @@
 #include "sim/cost/given.h"
 #include "sim/machine/queries/check.h"
 
-enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT, KEY_SIGNATURE };
+enum { KEY_DIM = 768 };
 
 static const struct argp_option source_options[] = {
-    {"batch", KEY_BATCH, "N", 0,
+    {"batch", CLI_TEXT(cli_source_options, batch), "N", 0,
      "For an ONNX model or a TensorFlow graph: the size of inputs that leave their first "
      "one open",
      0},
     {"dim", KEY_DIM, "NAME=N", 0, "For an ONNX model: the size that it calls NAME", 0},
-    {"train", KEY_TRAIN, "OPTIMIZER", 0,
+    {"train", CLI_TEXT(cli_source_options, train), "OPTIMIZER", 0,
      "Derive the training step of an ONNX model: sgd, momentum or adam", 0},
-    {"lenient", KEY_LENIENT, NULL, 0,
+    {"lenient", CLI_FLAG(cli_source_options, is_lenient), NULL, 0,
      "Take ops of an ONNX model whose types are unknown as element-wise; with a machine, "
      "a warning says how much of the time they are",
      0},
-    {"signature", KEY_SIGNATURE, "NAME", 0,
+    {"signature", CLI_TEXT(cli_source_options, signature), "NAME", 0,
      "For a SavedModel: the signature that is a step; serving_default if it has that one",
      0},
     {0},
@@ -53,12 +53,8 @@ static error_t parse_source(int key, char *arg, struct argp_state *state)
     cli_source_options *o = (cli_source_options *)state->input;
 
     switch (key) {
-    case KEY_BATCH: o->batch = arg; return 0;
     case KEY_DIM: add_dim(o, arg); return 0;
-    case KEY_TRAIN: o->train = arg; return 0;
-    case KEY_LENIENT: o->is_lenient = true; return 0;
-    case KEY_SIGNATURE: o->signature = arg; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, o);
     }
 }
 
@@ -355,7 +351,7 @@ cleanup:
     return st;
 }
 
-enum { KEY_OBJECTIVE = 256, KEY_COSTS, KEY_AS, KEY_FORBID, KEY_WHOLE_LAYERS };
+enum { KEY_OBJECTIVE = 256, KEY_FORBID };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
@@ -370,12 +366,12 @@ static const struct argp_option options[] = {
      "step-time (default), or max-load: the time per sample of a pipeline, which "
      "its busiest device decides. The same as --runtime msr-load",
      0},
-    {"costs", KEY_COSTS, "FILE", 0,
+    {"costs", CLI_TEXT(cli_task_options, costs), "FILE", 0,
      "Times that you measured, CSV with the columns op (a name, a pattern, or "
      "type:TYPE), us and perhaps model, a RunMetadata of TensorFlow, or a profile of "
      "ONNX Runtime; other ops keep predicted times, scaled (docs/models.md)",
      0},
-    {"as", KEY_AS, "MODEL", 0,
+    {"as", CLI_TEXT(cli_task_options, measured_on), "MODEL", 0,
      "The GPU that the kernels of a trace, or the times of --costs, were measured on, "
      "such as h100-sxm; they are scaled to the machine's GPUs (docs/models.md)",
      0},
@@ -383,7 +379,7 @@ static const struct argp_option options[] = {
      "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "
      "counts them. A model that does not fit into the GPUs is then out of memory",
      0},
-    {"whole-layers", KEY_WHOLE_LAYERS, NULL, 0,
+    {"whole-layers", CLI_FLAG(cli_task_options, keeps_layers), NULL, 0,
      "Have each numbered layer of a PyTorch model, such as model.layers.0, on one device",
      0},
     {0},
@@ -431,8 +427,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'm': o->machine = arg; return 0;
     case 'r': o->runtime = arg; return 0;
-    case KEY_COSTS: o->costs = arg; return 0;
-    case KEY_AS: o->measured_on = arg; return 0;
     case KEY_FORBID:
         if (strcmp(arg, "cpu") != 0)
             cli_usage_error(
@@ -440,14 +434,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                 arg);
         o->is_cpu_forbidden = true;
         return 0;
-    case KEY_WHOLE_LAYERS: o->keeps_layers = true; return 0;
     case KEY_OBJECTIVE: o->is_max_load = asks_max_load(arg); return 0;
     case ARGP_KEY_ARG:
         if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
         o->spec = arg;
         return 0;
     case ARGP_KEY_END: check_options(o, state->name); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, o);
     }
 }
 

@@ -13,10 +13,10 @@
 #include "cli/stop.h"
 #include "run/ranks/deal.h"
 
-enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS, KEY_SHARD, MOST_SHARDS = 100000 };
+enum { KEY_SEEDS = 512, KEY_SHARD, MOST_SHARDS = 100000 };
 
 static const struct argp_option options[] = {
-    {"rows", KEY_ROWS, "A,B,...", 0,
+    {"rows", CLI_TEXT(emp_trials_params, rows), "A,B,...", 0,
      "Only these tasks: inception_v3 (in Table 1 both its batches, or "
      "inception_v3:batch=1 or :batch=8), resnet, rnnlm, nmt2, nmt4, nmt8; a study may "
      "have others",
@@ -28,8 +28,10 @@ static const struct argp_option options[] = {
      "Runtime profile (default tf-r1.3; for bench placers the one that fits each "
      "task): " EMP_RUNTIME_NAMES,
      0},
-    {"runs", KEY_RUNS, "DIR", 0, "Folder of the run records (default runs)", 0},
-    {"fresh", KEY_FRESH, NULL, 0, "Make all runs anew, also those with a record", 0},
+    {"runs", CLI_TEXT(emp_trials_params, jobs.folder), "DIR", 0,
+     "Folder of the run records (default runs)", 0},
+    {"fresh", CLI_FLAG(emp_trials_params, jobs.is_fresh), NULL, 0,
+     "Make all runs anew, also those with a record", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
 };
@@ -39,16 +41,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     emp_trials_params *o = (emp_trials_params *)state->input;
 
     switch (key) {
-    case KEY_ROWS: o->rows = arg; return 0;
     case KEY_SEEDS:
         o->seed_count = (int32_t)cli_integer("seeds", arg, 1, EMP_TRIALS_SEEDS);
         return 0;
     case 'b': o->budget = cli_integer("budget", arg, 1, INT64_MAX); return 0;
     case 'r': o->runtime = arg; return 0;
-    case KEY_RUNS: o->jobs.folder = arg; return 0;
-    case KEY_FRESH: o->jobs.is_fresh = true; return 0;
     case 't': o->jobs.threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, o);
     }
 }
 

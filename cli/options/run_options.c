@@ -161,7 +161,7 @@ static void close_log(run_log *log)
 
 /* ---- options ---- */
 
-enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };
+enum { KEY_BUDGET = 'b' };
 
 /* A run scores one batch, however long that takes. Longer preparations are given up. */
 enum { GRACE_S = 10 };
@@ -174,9 +174,11 @@ static const struct argp_option options[] = {
     {"seconds", 's', "TIME", 0, "Time the method may use: seconds, or 90s, 2m, 1h", 0},
     {"seed", 'k', "N", 0, "Seed of the method's random numbers (default 1)", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
-    {"preset", KEY_PRESET, "NAME", 0, "Set of constants of the method, e.g. paper", 0},
-    {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the method", 0},
-    {"no-bound", KEY_NO_BOUND, NULL, 0,
+    {"preset", CLI_TEXT(cli_run_options, preset), "NAME", 0,
+     "Set of constants of the method, e.g. paper", 0},
+    {"options", CLI_TEXT(cli_run_options, options), "KEY=VALUE,...", 0,
+     "Options of the method", 0},
+    {"no-bound", CLI_FLAG(cli_run_options, is_unbound), NULL, 0,
      "Do not look for the lower bound, which takes seconds on large graphs. Graphs of "
      "over 500,000 ops have none without being asked: `emplace bound` finds it",
      0},
@@ -189,16 +191,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &o->task; return 0;
-    case KEY_NO_BOUND: o->is_unbound = true; return 0;
     case KEY_BUDGET:
         o->budget = cli_integer("budget", arg, 1, INT64_C(1) << 40);
         return 0;
     case 's': o->seconds = cli_seconds("seconds", arg); return 0;
     case 'k': o->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case 't': o->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
-    case KEY_PRESET: o->preset = arg; return 0;
-    case KEY_OPTIONS: o->options = arg; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, o);
     }
 }
 

@@ -23,17 +23,17 @@
 #include "replay/execute.h"
 #include "replay/result.h"
 
-enum { KEY_STEPS = 512, KEY_WARMUP, KEY_CORES, KEY_MEMORY, KEY_RATES };
+enum { KEY_STEPS = 512, KEY_WARMUP, KEY_MEMORY };
 
 static const struct argp_option replay_argp_options[] = {
     {"steps", KEY_STEPS, "N", 0,
      "Steps that are measured (default 5, for calibrate measure 9)", 0},
     {"warmup", KEY_WARMUP, "N", 0, "Steps before those (default 2)", 0},
-    {"cores", KEY_CORES, "MAP", 0,
+    {"cores", CLI_TEXT(cli_replay_options, cores), "MAP", 0,
      "Cores of devices, as in \"gpu:0=0 gpu:1=1,2 cpu:0=4-7\"", 0},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of this computer that may be used: MiB, or 500 MB, 2 GiB", 0},
-    {"keep-rates", KEY_RATES, NULL, 0,
+    {"keep-rates", CLI_FLAG(cli_replay_options, options.keeps_rates), NULL, 0,
      "Copies sleep until the time of the machine's links is over: cores joined by slow "
      "links (cpu). That part of a step is the model's, not measured",
      0},
@@ -51,10 +51,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_WARMUP:
         o->options.warmup = (int32_t)cli_integer("warmup", arg, 0, 100000);
         return 0;
-    case KEY_CORES: o->cores = arg; return 0;
     case KEY_MEMORY: o->options.host_bytes = cli_mebibytes("memory", arg); return 0;
-    case KEY_RATES: o->options.keeps_rates = true; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, o);
     }
 }
 

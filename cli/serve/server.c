@@ -403,7 +403,7 @@ cleanup:
 }
 
 /* emplace serve: the oracle for programs in any language, as lines of JSON. */
-enum { KEY_SOCKET = 256, KEY_PROBLEMS, KEY_MEMORY, KEY_CLIENTS, KEY_RUNS, KEY_LINE };
+enum { KEY_PROBLEMS = 256, KEY_MEMORY, KEY_CLIENTS, KEY_RUNS, KEY_LINE };
 
 struct args {
     cli_server_params server;
@@ -412,7 +412,7 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"socket", KEY_SOCKET, "PATH", 0,
+    {"socket", CLI_TEXT(struct args, server.socket), "PATH", 0,
      "Serve at a Unix socket (default: standard input and output)", 0},
     {"problems", KEY_PROBLEMS, "N", 0, "Problems kept at a time (default 16)", 0},
     {"memory", KEY_MEMORY, "SIZE", 0, "Memory of the problems kept (default 2 GiB)", 0},
@@ -436,7 +436,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case KEY_SOCKET: args->server.socket = arg; return 0;
     case KEY_PROBLEMS:
         args->problems = (int32_t)cli_integer("problems", arg, 1, 100000);
         return 0;
@@ -453,7 +452,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->server.line_bytes = (size_t)cli_mebibytes("line-bytes", arg);
         return 0;
     case ARGP_KEY_ARG: cli_usage_error("serve takes no argument, not \"%s\"", arg);
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -49,7 +49,7 @@ static const struct argp_option options[] = {
      "End with an instance where A takes R times as long (default 2)", 0},
     {"seed", 'k', "N", 0, "Seed of the search (default 1)", 0},
     {"out", 'o', "FILE", 0, "Write the instance as a list of ops, FILE.json", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -121,7 +121,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_RATIO: p->target = read_ratio(arg); return 0;
     case 'k': p->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
     case 'o': a->out = arg; return 0;
-    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (a->name_count == 2)
             cli_usage_error("\"%s\" is one argument too many; give two methods", arg);
@@ -131,7 +130,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (a->name_count < 2)
             cli_usage_error("give two methods, as in bench adversary refine heft");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -7,15 +7,13 @@
 #include "cli/progress.h"
 #include "cli/stop.h"
 
-enum { KEY_ROWS = 256 };
-
 struct args {
     emp_mechanism_params params;
     emp_sheet_format     format;
 };
 
 static const struct argp_option options[] = {
-    {"rows", KEY_ROWS, "A,B,...", 0,
+    {"rows", CLI_TEXT(struct args, params.rows), "A,B,...", 0,
      "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8", 0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"seed", 'k', "N", 0, "Seed of the partitioners and the random placement (default 1)",
@@ -39,7 +37,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
-    case KEY_ROWS: args->params.rows = arg; return 0;
     case 'r': args->params.runtime = arg; return 0;
     case 'k':
         args->params.seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX);
@@ -48,7 +45,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->params.threads = (int32_t)cli_integer("threads", arg, 1, 1024);
         return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
 
-enum { KEY_METHODS = 256, DEFAULT_BUDGET = 1000, DEFAULT_SEEDS = 5 };
+enum { DEFAULT_BUDGET = 1000, DEFAULT_SEEDS = 5 };
 
 struct args {
     cli_trials_options trials;
@@ -14,7 +14,7 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"methods", KEY_METHODS, "A,B,...", 0,
+    {"methods", CLI_TEXT(struct args, trials.run.arms), "A,B,...", 0,
      "Methods that find the placements (default expert,m-sct,refine)", 0},
     {0},
 };
@@ -35,9 +35,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
-    case KEY_METHODS: args->trials.run.arms = arg; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

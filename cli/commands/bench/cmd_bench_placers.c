@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/commands/studies/studies.h"
 
-enum { KEY_METHODS = 256, KEY_OPTIONS, KEY_AGAINST };
+enum { KEY_OPTIONS = 256 };
 
 struct args {
     cli_trials_options trials;
@@ -11,13 +11,13 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"methods", KEY_METHODS, "A,B,...", 0,
+    {"methods", CLI_TEXT(struct args, comparison.params.methods), "A,B,...", 0,
      "Only these: names of emplace methods, and methods of your own: mine.py, "
      "mine.py:Agent, ./mine.so, \"cmd:./mine --fast\", NAME=mine.py",
      0},
     {"options", KEY_OPTIONS, "METHOD:KEY=VALUE,...", 0,
      "Options of one of them; may be given again for another", 0},
-    {"against", KEY_AGAINST, "METHOD", 0,
+    {"against", CLI_TEXT(struct args, comparison.params.against), "METHOD", 0,
      "Compare all methods with this one, too, not only with the best: ratio and p", 0},
     {0},
 };
@@ -58,11 +58,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &args->trials;
         state->child_inputs[1] = &args->comparison;
         return 0;
-    case KEY_METHODS: args->comparison.params.methods = arg; return 0;
-    case KEY_AGAINST: args->comparison.params.against = arg; return 0;
     case KEY_OPTIONS: add_options(&args->comparison.params, arg); return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

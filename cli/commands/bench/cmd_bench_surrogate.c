@@ -14,8 +14,6 @@
 #include "run/sheet/sheet.h"
 #include "sim/surrogate/surrogate.h"
 
-enum { KEY_SCALAR = 256 };
-
 enum {
     GROUPS = 256,
     MOVED_GROUPS = 20,
@@ -34,7 +32,8 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"scalar", KEY_SCALAR, NULL, 0, "Use plain C, not the processor's vectors", 0},
+    {"scalar", CLI_FLAG(struct args, is_scalar), NULL, 0,
+     "Use plain C, not the processor's vectors", 0},
     {0},
 };
 
@@ -57,8 +56,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     (void)arg;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->study; return 0;
-    case KEY_SCALAR: args->is_scalar = true; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -4,18 +4,7 @@
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
 
-enum {
-    KEY_METHODS = 256,
-    KEY_SPLIT,
-    KEY_BUDGETS,
-    KEY_PRESET,
-    KEY_OPTIONS,
-    KEY_IMITATE,
-    KEY_IMITATE_BUDGET,
-    KEY_IMITATE_OPTIONS,
-    KEY_IMITATE_ROUNDS,
-    KEY_FREQUENCIES
-};
+enum { KEY_BUDGETS = 256, KEY_IMITATE_BUDGET, KEY_IMITATE_ROUNDS };
 enum { DEFAULT_TRAINING = 10000, DEFAULT_SEEDS = 5 };
 enum { IMITATE_BUDGET = 1000, IMITATE_ROUNDS = 300 };
 
@@ -26,24 +15,27 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"split", KEY_SPLIT, "NAME", 0,
+    {"split", CLI_TEXT(struct args, params.split), "NAME", 0,
      "size, short, family, machine, devices, runtime or giph: what differs between the "
      "tasks of training and those to place",
      0},
-    {"methods", KEY_METHODS, "A,B,...", 0, "Learners with weights (default giph)", 0},
+    {"methods", CLI_TEXT(struct args, params.methods), "A,B,...", 0,
+     "Learners with weights (default giph)", 0},
     {"budgets", KEY_BUDGETS, "A,B,...", 0,
      "Samples of each run on a task to place (default 1,64,256), ascending", 0},
-    {"preset", KEY_PRESET, "NAME", 0, "Preset of the learners", 0},
-    {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the learners", 0},
-    {"imitate", KEY_IMITATE, "METHOD", 0,
+    {"preset", CLI_TEXT(struct args, params.preset), "NAME", 0, "Preset of the learners",
+     0},
+    {"options", CLI_TEXT(struct args, params.options), "KEY=VALUE,...", 0,
+     "Options of the learners", 0},
+    {"imitate", CLI_TEXT(struct args, params.imitate), "METHOD", 0,
      "Learners first imitate this method's placements of the tasks of training", 0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
      "Evaluations that it gets for each task (default 1000)", 0},
-    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Options of that method",
-     0},
+    {"imitate-options", CLI_TEXT(struct args, params.imitation_options), "KEY=VALUE,...",
+     0, "Options of that method", 0},
     {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
      "Steps of imitation for each task (default 300)", 0},
-    {"frequencies", KEY_FREQUENCIES, NULL, 0,
+    {"frequencies", CLI_FLAG(struct args, params.has_frequencies), NULL, 0,
      "Also place each op where most ops of its type and depth are in what is imitated: a "
      "table that knows no edges",
      0},
@@ -89,26 +81,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
-    case KEY_SPLIT: args->params.split = arg; return 0;
-    case KEY_METHODS: args->params.methods = arg; return 0;
     case KEY_BUDGETS: parse_budgets(&args->params, arg); return 0;
-    case KEY_PRESET: args->params.preset = arg; return 0;
-    case KEY_OPTIONS: args->params.options = arg; return 0;
-    case KEY_IMITATE: args->params.imitate = arg; return 0;
-    case KEY_IMITATE_OPTIONS: args->params.imitation_options = arg; return 0;
     case KEY_IMITATE_BUDGET:
         args->params.imitation_budget = cli_integer("imitate-budget", arg, 1, INT64_MAX);
         return 0;
     case KEY_IMITATE_ROUNDS:
         args->params.imitation_rounds = cli_integer("imitate-rounds", arg, 1, INT64_MAX);
         return 0;
-    case KEY_FREQUENCIES: args->params.has_frequencies = true; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     case ARGP_KEY_END:
         if (args->trials.run.rows != NULL)
             cli_usage_error("a split names its tasks; leave --rows out");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

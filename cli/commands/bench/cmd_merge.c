@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "run/store/store.h"
 
-enum { MOST_FOLDERS = 4096, KEY_RUNS = 256 };
+enum { MOST_FOLDERS = 4096 };
 
 struct args {
     const char *into;
@@ -15,7 +15,8 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"runs", KEY_RUNS, "DIR", 0, "The folder that gets all records", 0},
+    {"runs", CLI_TEXT(struct args, into), "DIR", 0, "The folder that gets all records",
+     0},
     {0},
 };
 
@@ -35,7 +36,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case KEY_RUNS: args->into = arg; return 0;
     case ARGP_KEY_ARG:
         if (args->count == MOST_FOLDERS)
             cli_usage_error("more than %d folders; merge them in turns", MOST_FOLDERS);
@@ -45,7 +45,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->count == 0) cli_usage_error("a DIR is missing; --help has examples");
         if (args->into == NULL) cli_usage_error("--runs DIR is missing");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

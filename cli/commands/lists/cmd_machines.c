@@ -14,8 +14,6 @@
 #include "sim/machine/import/import.h"
 #include "sim/machine/machine.h"
 
-enum { KEY_TOPOLOGY = 256, KEY_QUERY, KEY_MODEL, KEY_HOST };
-
 struct args {
     const char        *verb; /* "show", "check", "import", or NULL */
     const char        *name; /* the only one that is wanted, or NULL */
@@ -25,22 +23,22 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"topology", KEY_TOPOLOGY, "FILE", 0,
+    {"topology", CLI_TEXT(struct args, import.topology), "FILE", 0,
      "With import: the output of `nvidia-smi topo -m`, `rocm-smi --showtopo`, `amd-smi "
      "topology` or `lstopo --of xml`; one GPU needs none",
      0},
-    {"query", KEY_QUERY, "FILE", 0,
+    {"query", CLI_TEXT(struct args, import.query), "FILE", 0,
      "With import: the output of `nvidia-smi -q` or `nvidia-smi -q -x`: models, "
      "memory, PCIe and NVLink-C2C",
      0},
-    {"model", KEY_MODEL, "NAME|FILE", 0,
+    {"model", CLI_TEXT(struct args, import.model), "NAME|FILE", 0,
      "With import: the model of all GPUs, in place of what their products say", 0},
-    {"host", KEY_HOST, "NAME", 0,
+    {"host", CLI_TEXT(struct args, import.host), "NAME", 0,
      "With import: the model of the CPU (default: one that such GPUs mostly have; with "
      "lstopo's file a model of its own is written)",
      0},
     {"out", 'o', "FILE", 0, "With import: write the machine file (.yaml)", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(struct args),
     {0},
 };
 
@@ -111,12 +109,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->format; return 0;
-    case KEY_TOPOLOGY: a->import.topology = arg; return 0;
-    case KEY_QUERY: a->import.query = arg; return 0;
-    case KEY_MODEL: a->import.model = arg; return 0;
-    case KEY_HOST: a->import.host = arg; return 0;
     case 'o': a->import.out = arg; return 0;
-    case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (a->verb == NULL && a->name == NULL && is_verb(arg))
             a->verb = arg;
@@ -126,7 +119,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error("one NAME only, not also \"%s\"", arg);
         return 0;
     case ARGP_KEY_END: check_usage(a); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, a);
     }
 }
 

@@ -15,15 +15,13 @@
 #include "cli/stop.h"
 #include "sim/engine/sim.h"
 
-enum { KEY_INSTANCE = 256 };
-
 struct args {
     const char      *placement, *instance;
     emp_sheet_format format;
 };
 
 static const struct argp_option options[] = {
-    {"instance", KEY_INSTANCE, "NAME", 0,
+    {"instance", CLI_TEXT(struct args, instance), "NAME", 0,
      "Instance of PlaceBench; emplace instances lists them", 0},
     {0},
 };
@@ -47,7 +45,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
-    case KEY_INSTANCE: args->instance = arg; return 0;
     case ARGP_KEY_ARG:
         if (args->placement != NULL)
             cli_usage_error("one PLACEMENT only, not also \"%s\"", arg);
@@ -59,7 +56,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->instance == NULL)
             cli_usage_error("--instance is missing; emplace instances lists them");
         return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -8,8 +8,6 @@
 #include "cli/cli.h"
 #include "cli/commands/studies/studies.h"
 
-enum { KEY_PRESET = 640 };
-
 struct args {
     cli_trials_options  trials;
     cli_comparison      comparison;
@@ -22,7 +20,7 @@ static const struct argp_option options[] = {
      "In place of a STUDY: ablate this method, by the lists of options that --arms has "
      "between semicolons, as in \"base; groups=48\"",
      0},
-    {"preset", KEY_PRESET, "NAME", 0, "Preset of that method", 0},
+    {"preset", CLI_TEXT(struct args, preset), "NAME", 0, "Preset of that method", 0},
     {0},
 };
 
@@ -96,10 +94,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[1] = &args->comparison;
         return 0;
     case 'M': args->method = arg; return 0;
-    case KEY_PRESET: args->preset = arg; return 0;
     case ARGP_KEY_ARG: parse_study(args, arg); return 0;
     case ARGP_KEY_END: check(args); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

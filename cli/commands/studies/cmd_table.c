@@ -7,8 +7,6 @@
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
 
-enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL, KEY_RELATIVE };
-
 struct args {
     cli_trials_options     trials;
     bool                   has_other_sizes, is_relative;
@@ -17,14 +15,15 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"full", KEY_FULL, NULL, 0, "All budgets and seeds: an hour, not a minute", 0},
-    {"methods", KEY_METHODS, "A,B,...", 0,
+    {"full", CLI_FLAG(struct args, trials.run.is_full), NULL, 0,
+     "All budgets and seeds: an hour, not a minute", 0},
+    {"methods", CLI_TEXT(struct args, trials.run.arms), "A,B,...", 0,
      "Only these columns: method names in table 1, hdp-literal, and methods of your own "
      "(mine.py, ./mine.so, cmd:...); random, learned, improvement, none in table 2",
      0},
-    {"other-sizes", KEY_SENSITIVITY, NULL, 0,
+    {"other-sizes", CLI_FLAG(struct args, has_other_sizes), NULL, 0,
      "Table 1 under other plausible sizes of its workloads", 0},
-    {"relative", KEY_RELATIVE, NULL, 0,
+    {"relative", CLI_FLAG(struct args, is_relative), NULL, 0,
      "Table 1 with each time divided by the time of the row's human expert, or of one "
      "GPU where there is none: ours by ours, the paper's by the paper's",
      0},
@@ -69,10 +68,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
-    case KEY_FULL: args->trials.run.is_full = true; return 0;
-    case KEY_METHODS: args->trials.run.arms = arg; return 0;
-    case KEY_SENSITIVITY: args->has_other_sizes = true; return 0;
-    case KEY_RELATIVE: args->is_relative = true; return 0;
     case ARGP_KEY_ARG:
         if (args->definition != NULL)
             cli_usage_error("one table only, not also \"%s\"", arg);
@@ -82,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                             arg);
         return 0;
     case ARGP_KEY_END: check_options(args); return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 

@@ -14,22 +14,10 @@
 
 /* ---- comparisons ---- */
 
-enum {
-    KEY_TASKS = 1536,
-    KEY_BUDGETS,
-    KEY_CLOCK,
-    KEY_DRAWS,
-    KEY_RANKINGS,
-    KEY_TIMES,
-    KEY_CURVES,
-    KEY_CHANGES,
-    KEY_FIGURE,
-    KEY_FIGURE_ROW,
-    KEY_PAGE
-};
+enum { KEY_BUDGETS = 1536, KEY_CLOCK, KEY_DRAWS };
 
 static const struct argp_option options[] = {
-    {"tasks", KEY_TASKS, "SET|FILE,...", 0,
+    {"tasks", CLI_TEXT(cli_comparison, params.tasks), "SET|FILE,...", 0,
      "table1 (the paper's), fresh (no constant was chosen on them), all (default: both), "
      "placebench:test, :train, :validation or :all (emplace instances), or files with a "
      "line a task: NAME SPEC|FILE MACHINE",
@@ -44,21 +32,21 @@ static const struct argp_option options[] = {
      0},
     {"draws", KEY_DRAWS, "N", 0,
      "Draws of +-10 % cost noise for re-scoring (default 20); 0 = no re-scoring", 0},
-    {"rankings", KEY_RANKINGS, "FILE", 0,
+    {"rankings", CLI_TEXT(cli_comparison, rankings), "FILE", 0,
      "Write mean ranks, ratios and tests over tasks as CSV", 0},
-    {"times", KEY_TIMES, "FILE", 0,
+    {"times", CLI_TEXT(cli_comparison, times), "FILE", 0,
      "Write the CPU seconds of runs as CSV; they differ from run to run", 0},
-    {"curves", KEY_CURVES, "FILE", 0,
+    {"curves", CLI_TEXT(cli_comparison, curves), "FILE", 0,
      "Write quality against evaluations and CPU seconds as CSV", 0},
-    {"rescored", KEY_CHANGES, "FILE", 0,
+    {"rescored", CLI_TEXT(cli_comparison, changes), "FILE", 0,
      "Write as CSV how the ranking changes when placements are re-scored", 0},
-    {"plot", KEY_FIGURE, "FILE", 0,
+    {"plot", CLI_TEXT(cli_comparison, figure), "FILE", 0,
      "Draw quality against evaluations and CPU seconds as SVG (gnuplot)", 0},
-    {"plot-row", KEY_FIGURE_ROW, "ROW", 0,
+    {"plot-row", CLI_TEXT(cli_comparison, figure_row), "ROW", 0,
      "Workload of the figure (default nmt4, or the first)", 0},
-    {"page", KEY_PAGE, "FILE", 0,
+    {"page", CLI_TEXT(cli_comparison, page), "FILE", 0,
      "Write all of it as one page (HTML) with figures of all workloads", 0},
-    CLI_FORCE_OPTION,
+    CLI_FORCE_OPTION(cli_comparison),
     {0},
 };
 
@@ -97,21 +85,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     for (const struct argp_option *o = options; o->name != NULL; o++)
         if (o->key == key) args->given = o->name;
     switch (key) {
-    case KEY_TASKS: args->params.tasks = arg; return 0;
     case KEY_BUDGETS: parse_budgets(args, arg, false); return 0;
     case KEY_CLOCK: parse_budgets(args, arg, true); return 0;
     case KEY_DRAWS:
         args->params.draws = (int32_t)cli_integer("draws", arg, 0, 10000);
         return 0;
-    case KEY_RANKINGS: args->rankings = arg; return 0;
-    case KEY_TIMES: args->times = arg; return 0;
-    case KEY_CURVES: args->curves = arg; return 0;
-    case KEY_CHANGES: args->changes = arg; return 0;
-    case KEY_FIGURE: args->figure = arg; return 0;
-    case KEY_FIGURE_ROW: args->figure_row = arg; return 0;
-    case KEY_PAGE: args->page = arg; return 0;
-    case CLI_KEY_FORCE: args->is_forced = true; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, args);
     }
 }
 
@@ -284,15 +263,13 @@ cleanup:
 
 /* ---- arms ---- */
 
-enum { KEY_ARMS = 256, KEY_FULL };
-
 static const struct argp_option arms_options[] = {
-    {"arms", KEY_ARMS, "A,B,...", 0,
+    {"arms", CLI_TEXT(cli_trials_options, run.arms), "A,B,...", 0,
      "Only these arms (\"groups=64\") or kinds of them (\"groups\"); the first arm is "
      "always made, and a wrong name has all listed",
      0},
-    {"full", KEY_FULL, NULL, 0, "All evaluations and seeds, more than in a first study",
-     0},
+    {"full", CLI_FLAG(cli_trials_options, run.is_full), NULL, 0,
+     "All evaluations and seeds, more than in a first study", 0},
     {0},
 };
 
@@ -302,9 +279,7 @@ static error_t parse_arms(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = o; return 0;
-    case KEY_ARMS: o->run.arms = arg; return 0;
-    case KEY_FULL: o->run.is_full = true; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return cli_store(key, arg, o);
     }
 }
 
