@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -280,6 +281,31 @@ bool emp_disjoint_join(int32_t *parent, int32_t one, int32_t other)
 
     parent[a > b ? a : b] = a > b ? b : a;
     return a != b;
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const emp_keyed *l = left, *r = right;
+
+    if (l->key != r->key) return l->key < r->key ? -1 : 1;
+    return (l->number > r->number) - (l->number < r->number);
+}
+
+static int by_falling_key(const void *left, const void *right)
+{
+    const emp_keyed *l = left, *r = right;
+
+    return l->key != r->key ? by_key(right, left) : by_key(left, right);
+}
+
+void emp_keyed_sort(emp_keyed *list, size_t count)
+{
+    qsort(list, count, sizeof *list, by_key);
+}
+
+void emp_keyed_sort_falling(emp_keyed *list, size_t count)
+{
+    qsort(list, count, sizeof *list, by_falling_key);
 }
 
 size_t emp_array_type_bytes(emp_array_type type)

@@ -1,5 +1,5 @@
 /** \file base/collections.h
- * Hashes, maps from strings, disjoint sets, and lists of named arrays.
+ * Hashes, maps from strings, disjoint sets, numbers sorted by keys, and lists of named arrays.
  */
 #ifndef EMP_BASE_COLLECTIONS_H
 #define EMP_BASE_COLLECTIONS_H
@@ -96,6 +96,32 @@ int32_t emp_disjoint_root(int32_t *parent, int32_t i);
 
 /** Makes the sets of two numbers one; false: they are one already. */
 bool emp_disjoint_join(int32_t *parent, int32_t one, int32_t other);
+
+/* What is counted from 0: found in what is sorted, and sorted by keys. */
+
+/** Sets \a number to how many of \a total sorted elements the condition, in which \a at is an element's number, holds
+ * for; these are the first ones. O(log total). */
+#define EMP_COUNT_FIRST(number, total, at, condition)     \
+    do {                                                  \
+        int32_t low_ = 0, high_ = (total);                \
+        while (low_ < high_) {                            \
+            const int32_t at = low_ + (high_ - low_) / 2; \
+            if (condition)                                \
+                low_ = at + 1;                            \
+            else                                          \
+                high_ = at;                               \
+        }                                                 \
+        (number) = low_;                                  \
+    } while (0)
+
+typedef struct {
+    double  key; /**< no NaN */
+    int32_t number;
+} emp_keyed;
+
+/** Sorts by rising keys, or by falling ones; equal keys by rising numbers. O(n log n). */
+void emp_keyed_sort(emp_keyed *list, size_t count);
+void emp_keyed_sort_falling(emp_keyed *list, size_t count);
 
 /* The state of a module as named arrays, which are saved and restored without knowing their meaning. */
 

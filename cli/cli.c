@@ -179,15 +179,10 @@ emp_status cli_write_sheet(const char *path, const emp_sheet *sheet, emp_error *
     return path == NULL ? EMP_OK : emp_atomic_file_write(path, print_csv, sheet, err);
 }
 
-emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,
-                           emp_error *err)
+emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, emp_error *err)
 {
-    emp_status st = EMP_OK;
+    const emp_status st = emp_sheet_print(stdout, sheet, format, err);
 
-    EMP_TRY(cli_write_sheet(csv, sheet, err));
-    EMP_TRY(emp_sheet_print(stdout, sheet, format, err));
-
-cleanup:
     emp_sheet_clear(sheet);
     return st;
 }
@@ -381,7 +376,7 @@ emp_status cli_print_object(json_t *object, emp_sheet_format format, emp_error *
     EMP_SHEET_INIT(&l.sheet, setting_columns);
     add_value(&l, "", object);
     json_decref(object);
-    return cli_print_sheet(&l.sheet, format, NULL, err);
+    return cli_print_sheet(&l.sheet, format, err);
 }
 
 enum { USUAL_WIDTH = 80, LEAST_WIDTH = 40 };

@@ -144,10 +144,8 @@ error_t cli_store(int key, const char *arg, void *args);
  * end. Exits 2 if it is longer than \a size - 1. */
 bool cli_next_word(const char **list, char *word, size_t size);
 
-/** Prints the sheet and those that follow it to standard output, after it wrote it as CSV to
- * \a csv unless that is NULL, and clears it. */
-emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,
-                           emp_error *err);
+/** Prints the sheet and those that follow it to standard output, and clears it. */
+emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, emp_error *err);
 
 /** The sheet as a CSV file that appears whole; nothing if \a path is NULL. */
 emp_status cli_write_sheet(const char *path, const emp_sheet *sheet, emp_error *err);

@@ -2,8 +2,6 @@
 #include "parallel/pipeline.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/text.h"
-#include "base/text/units.h"
 #include "parallel/homes.h"
 
 enum { LONG_SEQUENCE = 8192, CONTEXT_MAX = 16, MICRO_BATCH_MAX = 8, SEQUENCES_A_GPU = 4 };

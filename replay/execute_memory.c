@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L /* clocks */
 /* Buffers: who has one, who shares it, and the verdict when memory does not suffice; the clock of a step and its
  * failure, on which the other files of the executor build. */
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

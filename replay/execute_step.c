@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _POSIX_C_SOURCE 200809L /* clocks */
 /* Ops and copies on their way through a step, and the threads that serve devices. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/mem.h"
 #include "base/work.h"
 #include "replay/cpu/cores.h"
 #include "replay/cpu/kernels.h"

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/collections.h"
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 
@@ -59,15 +60,9 @@ emp_status emp_timing_check(const emp_timing *t, emp_error *err)
 
 const emp_timing_point *emp_timing_within(const emp_timing *t, double cpu_s)
 {
-    int32_t from = 0, to = t->point_count;
+    int32_t from;
 
-    while (from < to) {
-        int32_t middle = from + (to - from) / 2;
-        if (t->point[middle].cpu_s <= cpu_s)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    EMP_COUNT_FIRST(from, t->point_count, i, t->point[i].cpu_s <= cpu_s);
     return from > 0 ? &t->point[from - 1] : NULL;
 }
 

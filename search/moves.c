@@ -354,15 +354,9 @@ static const emp_members *allowed_level(const emp_moves *m, int32_t index)
 static int32_t draw_weighed(const double *up_to, int32_t count, emp_rng *rng)
 {
     const double u = emp_rng_uniform(rng);
-    int32_t      low = 0, high = count - 1;
+    int32_t      low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (up_to[middle] > u)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    EMP_COUNT_FIRST(low, count - 1, i, up_to[i] <= u);
     return low;
 }
 

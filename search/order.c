@@ -2,38 +2,25 @@
 #include "search/order.h"
 
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 
 /* ---- levels of keys ---- */
 
-typedef struct {
-    double    key;
-    emp_op_id op;
-} ranked;
-
-static int by_key(const void *left, const void *right)
-{
-    const ranked *l = left, *r = right;
-
-    if (l->key != r->key) return l->key < r->key ? -1 : 1;
-    return (l->op > r->op) - (l->op < r->op);
-}
-
 emp_status emp_order_of_keys(uint8_t *level_of_op, const double *key, int32_t op_count,
                              emp_error *err)
 {
-    ranked *op = NULL;
-    uint8_t level = 0;
+    emp_keyed *op = NULL;
+    uint8_t    level = 0;
 
     EMP_CHECK(EMP_ALLOC(op, (size_t)op_count));
-    for (emp_op_id i = 0; i < op_count; i++) op[i] = (ranked){key[i], i};
-    qsort(op, (size_t)op_count, sizeof *op, by_key);
+    for (emp_op_id i = 0; i < op_count; i++) op[i] = (emp_keyed){key[i], i};
+    emp_keyed_sort(op, (size_t)op_count);
     for (int32_t i = 0; i < op_count; i++) {
         if (i == 0 || op[i].key != op[i - 1].key)
             level = (uint8_t)((int64_t)i * EMP_LEVELS / op_count);
-        level_of_op[op[i].op] = level;
+        level_of_op[op[i].number] = level;
     }
     emp_free(op);
     return EMP_OK;

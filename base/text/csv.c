@@ -2,7 +2,6 @@
 #include "base/text/csv.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -206,6 +205,14 @@ emp_status emp_csv_find(int32_t *column, const emp_csv *csv, const char *name,
     for (*column = 0; *column < csv->column_count; ++*column)
         if (strcmp(field(csv, 0, *column), name) == 0) return EMP_OK;
     return EMP_ERROR(EMP_EFORMAT, "%s has no column %s", csv->path, name);
+}
+
+emp_status emp_csv_find_all(int32_t *columns, const emp_csv *csv,
+                            const char *const *names, int32_t count, emp_error *err)
+{
+    for (int32_t i = 0; i < count; i++)
+        EMP_CHECK(emp_csv_find(&columns[i], csv, names[i], err));
+    return EMP_OK;
 }
 
 const char *emp_csv_text(const emp_csv *csv, int32_t row, int32_t column)

@@ -50,6 +50,10 @@ void emp_csv_clear(emp_csv *csv);
 emp_status emp_csv_find(int32_t *column, const emp_csv *csv, const char *name,
                         emp_error *err);
 
+/** Likewise the columns of \a count names. */
+emp_status emp_csv_find_all(int32_t *columns, const emp_csv *csv,
+                            const char *const *names, int32_t count, emp_error *err);
+
 /** A field; valid until the table is cleared. Rows count from 0. */
 const char *emp_csv_text(const emp_csv *csv, int32_t row, int32_t column);
 

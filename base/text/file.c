@@ -4,7 +4,6 @@
 #include "base/text/file.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>

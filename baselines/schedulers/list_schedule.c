@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "base/work.h"
@@ -182,15 +183,9 @@ emp_time_ns emp_list_arrival_ns(const emp_list_schedule *s, int32_t task,
 /* The first slot that ends after a time; slots->count if none does. */
 static int32_t first_slot_after(const emp_slots *slots, emp_time_ns time)
 {
-    int32_t low = 0, high = slots->count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (slots->slot[middle].end > time)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    EMP_COUNT_FIRST(low, slots->count, i, slots->slot[i].end <= time);
     return low;
 }
 

@@ -2,7 +2,6 @@
 #include "baselines/searches/grouped.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/collections.h"
@@ -105,11 +104,6 @@ typedef struct {
 } brkga_progress;
 
 typedef struct {
-    double  cost_s;
-    int32_t member;
-} ranked;
-
-typedef struct {
     emp_grouped   groups; /* first */
     brkga_options options;
     uint64_t      seed;
@@ -117,9 +111,9 @@ typedef struct {
     int32_t       elite_count, mutant_count; /* of a generation */
 
     brkga_progress at;
-    double        *key, *next_key; /* [member][group][device] */
-    double        *cost_s;         /* [member] */
-    ranked        *rank;
+    double        *key, *next_key;  /* [member][group][device] */
+    double        *cost_s;          /* [member] */
+    emp_keyed     *rank;            /* members by their cost */
     int32_t       *device_of_group; /* of the latest candidate */
 } brkga;
 
@@ -245,14 +239,6 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
 
 /* ---- tell -------------------------------------------------------------------------- */
 
-static int by_cost(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-
-    if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
-    return (x->member > y->member) - (x->member < y->member);
-}
-
 /* Each key from the elite parent with probability bias. */
 static void cross(const brkga *b, emp_rng *rng, const double *elite, const double *other,
                   double *child)
@@ -269,24 +255,24 @@ static void breed(brkga *b)
     const int32_t members = b->options.population, elite = b->elite_count;
     emp_rng       rng;
 
-    for (int32_t i = 0; i < members; i++) b->rank[i] = (ranked){b->cost_s[i], i};
-    qsort(b->rank, (size_t)members, sizeof *b->rank, by_cost);
+    for (int32_t i = 0; i < members; i++) b->rank[i] = (emp_keyed){b->cost_s[i], i};
+    emp_keyed_sort(b->rank, (size_t)members);
     b->at.generation++;
     for (int32_t i = 0; i < members; i++) {
         double *child = chromosome(b, b->next_key, i);
         emp_rng_init(&rng, b->seed, (uint32_t)b->at.generation, (uint32_t)i);
         if (i < elite) {
-            memcpy(child, chromosome(b, b->key, b->rank[i].member),
+            memcpy(child, chromosome(b, b->key, b->rank[i].number),
                    (size_t)b->key_count * sizeof *child);
-            b->cost_s[i] = b->rank[i].cost_s;
+            b->cost_s[i] = b->rank[i].key;
         } else if (i < elite + b->mutant_count) {
             draw_keys(b, &rng, child);
         } else {
             int32_t mother = (int32_t)emp_rng_below(&rng, (uint32_t)elite);
             int32_t father =
                 elite + (int32_t)emp_rng_below(&rng, (uint32_t)(members - elite));
-            cross(b, &rng, chromosome(b, b->key, b->rank[mother].member),
-                  chromosome(b, b->key, b->rank[father].member), child);
+            cross(b, &rng, chromosome(b, b->key, b->rank[mother].number),
+                  chromosome(b, b->key, b->rank[father].number), child);
         }
     }
     double *swapped = b->key;

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "search/method.h"
 #include "search/order.h"

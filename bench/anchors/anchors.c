@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/options.h"
 #include "bench/calibrate/calibrate.h"
@@ -16,28 +15,28 @@
 
 enum { NAME, KIND, ROLE, DEVICE, SPEC, MEASURED, BAR, SOURCE, COLUMNS };
 
-static const char header[] = "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource";
+static const char *const column_names[COLUMNS] = {"name", "kind",     "role", "device",
+                                                  "spec", "measured", "bar",  "source"};
 
-/* Where a table is being read. */
-struct reader {
-    emp_anchors *to;
-    const char  *name;
-    int32_t      line;
-};
+/* A row of a table, for messages. */
+typedef struct {
+    const char *path;
+    int32_t     number; /* from 1 */
+} place;
 
 /* ---- cells ------------------------------------------------------------------------- */
 
-static emp_status read_word(const struct reader *r, const char *words, const char *what,
+static emp_status read_word(const place *at, const char *words, const char *what,
                             const char *text, int32_t *position, emp_error *err)
 {
     *position = emp_words_find(words, text, strlen(text));
     if (*position >= 0) return EMP_OK;
-    return EMP_ERROR(EMP_EFORMAT, "%s:%d: the %s is \"%s\"; it is one of %s", r->name,
-                     r->line, what, text, words);
+    return EMP_ERROR(EMP_EFORMAT, "%s, row %d: the %s is \"%s\"; it is one of %s",
+                     at->path, at->number, what, text, words);
 }
 
 /* A time, or a rate. */
-static emp_status read_measured(const struct reader *r, const char *text, emp_anchor *a,
+static emp_status read_measured(const place *at, const char *text, emp_anchor *a,
                                 emp_error *err)
 {
     static const emp_unit units[] = {EMP_UNIT_SECONDS, EMP_UNIT_BYTES_PER_S,
@@ -49,12 +48,12 @@ static emp_status read_measured(const struct reader *r, const char *text, emp_an
         if (isfinite(a->measured) && a->measured > 0.0) return EMP_OK;
     }
     return EMP_ERROR(EMP_EFORMAT,
-                     "%s:%d: measured is \"%s\"; it is a time or a rate above 0 with its "
-                     "unit, such as 12.5 ms, 10.0 GB/s or 3.1 TFLOP/s",
-                     r->name, r->line, text);
+                     "%s, row %d: measured is \"%s\"; it is a time or a rate above 0 "
+                     "with its unit, such as 12.5 ms, 10.0 GB/s or 3.1 TFLOP/s",
+                     at->path, at->number, text);
 }
 
-static emp_status read_bar(const struct reader *r, const char *text, emp_anchor *a,
+static emp_status read_bar(const place *at, const char *text, emp_anchor *a,
                            emp_error *err)
 {
     char  *end = NULL;
@@ -64,140 +63,93 @@ static emp_status read_bar(const struct reader *r, const char *text, emp_anchor 
     if (end != text && strcmp(end, " %") == 0 && percent > 0.0 && percent <= 1000.0)
         return EMP_OK;
     return EMP_ERROR(EMP_EFORMAT,
-                     "%s:%d: the bar is \"%s\"; it is a percentage such as 20 %%",
-                     r->name, r->line, text);
+                     "%s, row %d: the bar is \"%s\"; it is a percentage such as 20 %%",
+                     at->path, at->number, text);
 }
 
-/* ---- lines ------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------- */
 
-/* Cuts a line at its tabs. Returns the number of cells, at most COLUMNS + 1. */
-static int32_t cut(char *line, char *cell[COLUMNS + 1])
-{
-    int32_t count = 0;
-
-    for (char *at = line; at != NULL && count <= COLUMNS;) {
-        cell[count++] = at;
-        at = strchr(at, '\t');
-        if (at != NULL) *at++ = '\0';
-    }
-    return count;
-}
-
-static emp_status check_name(const struct reader *r, const char *name, emp_error *err)
+static emp_status check_name(const emp_anchors *to, const place *at, const char *name,
+                             emp_error *err)
 {
     if (*name == '\0')
-        return EMP_ERROR(EMP_EFORMAT, "%s:%d: the anchor has no name", r->name, r->line);
-    for (int32_t i = 0; i < r->to->count; i++) {
-        if (strcmp(r->to->anchor[i].name, name) != 0) continue;
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s:%d: there is an anchor \"%s\" already; names are unique",
-                         r->name, r->line, name);
-    }
+        return EMP_ERROR(EMP_EFORMAT, "%s, row %d: the anchor has no name", at->path,
+                         at->number);
+    for (int32_t i = 0; i < to->count; i++)
+        if (strcmp(to->anchor[i].name, name) == 0)
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s, row %d: there is an anchor \"%s\" already; names are "
+                             "unique",
+                             at->path, at->number, name);
     return EMP_OK;
 }
 
-static emp_status add(emp_anchors *to, const emp_anchor *a, emp_error *err)
+static emp_status read_anchor(emp_anchors *to, const place *at,
+                              const char *const cell[COLUMNS], emp_error *err)
 {
-    EMP_CHECK(EMP_GROW(to->anchor, to->count + 1, to->room));
-    to->anchor[to->count++] = *a;
-    return EMP_OK;
-}
+    emp_anchor a = {.name = cell[NAME],
+                    .device = cell[DEVICE],
+                    .spec = cell[SPEC],
+                    .source = cell[SOURCE]};
+    int32_t    kind, role;
 
-static emp_status read_anchor(const struct reader *r, char *line, emp_error *err)
-{
-    char      *cell[COLUMNS + 1];
-    int32_t    count = cut(line, cell), kind, role;
-    emp_anchor a = {.line = r->line};
-
-    if (count != COLUMNS) {
-        return EMP_ERROR(EMP_EFORMAT, "%s:%d: %s cells than %d; the columns are %s",
-                         r->name, r->line, count < COLUMNS ? "fewer" : "more", COLUMNS,
-                         "name, kind, role, device, spec, measured, bar, source");
-    }
-    EMP_CHECK(check_name(r, cell[NAME], err));
-    EMP_CHECK(read_word(r, EMP_ANCHOR_KIND_WORDS, "kind", cell[KIND], &kind, err));
-    EMP_CHECK(read_word(r, "check|fit", "role", cell[ROLE], &role, err));
-    EMP_CHECK(read_measured(r, cell[MEASURED], &a, err));
-    EMP_CHECK(read_bar(r, cell[BAR], &a, err));
-    if (*cell[SOURCE] == '\0')
-        return EMP_ERROR(EMP_EFORMAT, "%s:%d: %s has no source", r->name, r->line,
-                         cell[NAME]);
-    a.name = cell[NAME];
+    EMP_CHECK(check_name(to, at, a.name, err));
+    EMP_CHECK(read_word(at, EMP_ANCHOR_KIND_WORDS, "kind", cell[KIND], &kind, err));
+    EMP_CHECK(read_word(at, "check|fit", "role", cell[ROLE], &role, err));
+    EMP_CHECK(read_measured(at, cell[MEASURED], &a, err));
+    EMP_CHECK(read_bar(at, cell[BAR], &a, err));
+    if (*a.source == '\0')
+        return EMP_ERROR(EMP_EFORMAT, "%s, row %d: %s has no source", at->path,
+                         at->number, a.name);
     a.kind = (emp_anchor_kind)kind;
     a.is_fit = role == 1;
-    a.device = cell[DEVICE];
-    a.spec = cell[SPEC];
-    a.source = cell[SOURCE];
-    return add(r->to, &a, err);
+    EMP_CHECK(EMP_GROW(to->anchor, to->count + 1, to->room));
+    to->anchor[to->count++] = a;
+    return EMP_OK;
 }
 
-static emp_status read_lines(struct reader *r, char *text, emp_error *err)
+/* The last table. */
+static emp_status read_rows(emp_anchors *to, emp_error *err)
 {
-    bool has_header = false;
+    const emp_csv *csv = &to->table[to->table_count - 1];
+    int32_t        column[COLUMNS];
 
-    for (char *at = text; *at != '\0';) {
-        char  *line = at;
-        size_t length = strcspn(at, "\n");
-        at += length + (at[length] == '\n' ? 1 : 0);
-        line[length] = '\0';
-        r->line++;
-        if (*line == '\0' || *line == '#') continue;
-        if (has_header) {
-            EMP_CHECK(read_anchor(r, line, err));
-        } else if (strcmp(line, header) != 0) {
-            return EMP_ERROR(
-                EMP_EFORMAT,
-                "%s:%d: the first line names the columns, with tabs between "
-                "them: name, kind, role, device, spec, measured, bar, source",
-                r->name, r->line);
-        }
-        has_header = true;
+    EMP_CHECK(emp_csv_find_all(column, csv, column_names, COLUMNS, err));
+    for (int32_t row = 0; row < csv->row_count; row++) {
+        const char *cell[COLUMNS];
+        for (int32_t c = 0; c < COLUMNS; c++) cell[c] = emp_csv_text(csv, row, column[c]);
+        EMP_CHECK(read_anchor(to, &(place){csv->path, row + 1}, cell, err));
     }
     return EMP_OK;
 }
 
-static emp_status keep_text(emp_anchors *to, const char *bytes, size_t size, char **copy,
-                            emp_error *err)
+static emp_status add_table(emp_csv **table, emp_anchors *to, emp_error *err)
 {
-    EMP_CHECK(EMP_GROW(to->text, to->text_count + 1, to->text_room));
-    EMP_CHECK(EMP_ALLOC(*copy, size + 1));
-    if (size > 0) memcpy(*copy, bytes, size);
-    to->text[to->text_count++] = *copy;
+    EMP_CHECK(EMP_GROW(to->table, to->table_count + 1, to->table_room));
+    *table = &to->table[to->table_count++];
+    **table = (emp_csv){0};
     return EMP_OK;
 }
 
 emp_status emp_anchors_read(emp_anchors *anchors, const char *name, const char *bytes,
                             size_t size, emp_error *err)
 {
-    char         *text = NULL;
-    struct reader r = {anchors, name, 0};
+    emp_csv *table;
 
-    if (size > 0 && memchr(bytes, '\0', size) != NULL)
-        return EMP_ERROR(EMP_EFORMAT, "%s: has a zero byte; it is a table as text", name);
-    EMP_CHECK(keep_text(anchors, bytes, size, &text, err));
-    return read_lines(&r, text, err);
+    EMP_CHECK(add_table(&table, anchors, err));
+    EMP_CHECK(emp_csv_parse(table, bytes, size, name, err));
+    return read_rows(anchors, err);
 }
 
 /* ---- files ------------------------------------------------------------------------- */
 
 static emp_status read_file(emp_anchors *anchors, const char *path, emp_error *err)
 {
-    enum { MOST = 1 << 20 };
-    emp_status st = EMP_OK;
-    char      *bytes = NULL;
-    FILE      *file = NULL;
+    emp_csv *table;
 
-    EMP_TRY(emp_input_open(&file, path, err));
-    EMP_TRY(EMP_ALLOC(bytes, MOST));
-    size_t size = fread(bytes, 1, MOST, file);
-    if (ferror(file)) EMP_FAIL(EMP_EIO, "%s cannot be read", path);
-    if (size == MOST) EMP_FAIL(EMP_EFORMAT, "%s: longer than 1 MiB", path);
-    EMP_TRY(emp_anchors_read(anchors, path, bytes, size, err));
-
-cleanup:
-    if (file != NULL) fclose(file);
-    emp_free(bytes);
-    return st;
+    EMP_CHECK(add_table(&table, anchors, err));
+    EMP_CHECK(emp_csv_load(table, path, err));
+    return read_rows(anchors, err);
 }
 
 static int is_table(const struct dirent *entry)
@@ -242,8 +194,8 @@ cleanup:
 
 void emp_anchors_clear(emp_anchors *anchors)
 {
-    for (int32_t i = 0; i < anchors->text_count; i++) emp_free(anchors->text[i]);
-    emp_free(anchors->text);
+    for (int32_t i = 0; i < anchors->table_count; i++) emp_csv_clear(&anchors->table[i]);
+    emp_free(anchors->table);
     emp_free(anchors->anchor);
     *anchors = (emp_anchors){0};
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/text/csv.h"
 #include "base/text/units.h"
 #include "run/sheet/sheet.h"
 #include "sim/graph/graph.h"
@@ -53,20 +54,19 @@ typedef struct {
     emp_unit        unit;     /**< seconds, bytes per second or FLOPs per second */
     double          bar_frac; /**< error that the model may have */
     const char     *source;
-    int32_t         line; /**< in its file */
 } emp_anchor;
 
 /** All anchors of one or more tables. Zero-initialise; clear after use. */
 typedef struct {
     emp_anchor *anchor; /**< by kind, then in the order of files and lines */
     int32_t     count, room;
-    char      **text; /**< of the files; names, specs and sources are in it */
-    int32_t     text_count, text_room;
+    emp_csv    *table; /**< names, specs and sources are in them */
+    int32_t     table_count, table_room;
 } emp_anchors;
 
 /** Adds the anchors of a table that is in memory. \a bytes is copied; \a name is for messages.
  * O(bytes + anchors squared).
- * \retval EMP_EFORMAT  The message names the file, the line and what is expected. */
+ * \retval EMP_EFORMAT  The message names the file, the row and what is expected. */
 emp_status emp_anchors_read(emp_anchors *anchors, const char *name, const char *bytes,
                             size_t size, emp_error *err);
 

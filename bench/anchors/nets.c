@@ -210,8 +210,7 @@ static emp_port dense(net *n, emp_port x, int32_t size, bool has_relu)
     int64_t   inputs = emp_shape_elements(&shape) / n->v.batch;
 
     n->number++;
-    if (shape.rank != 2)
-        x = emp_tf_reshape(n->tf, NULL, x, EMP_SHAPE(n->v.batch, inputs));
+    if (shape.rank != 2) x = emp_tf_reshape(n->tf, x, EMP_SHAPE(n->v.batch, inputs));
     x = emp_tf_matmul(n->tf, "MatMul", x, weights(n, "weights", EMP_SHAPE(inputs, size)),
                       false, false);
     return add_bias(n, x, size, has_relu);
@@ -284,7 +283,7 @@ static emp_port emit_inputs(net *n)
                                            EMP_TF_INIT_UNIFORM);
     emp_port        words =
         emp_tf_placeholder(tf, "words", EMP_DTYPE_INT32, EMP_SHAPE(v->batch, v->steps));
-    return emp_tf_gather(tf, NULL, table.read, words);
+    return emp_tf_gather(tf, table.read, words);
 }
 
 /* Half the squares of what the output is off the target. */

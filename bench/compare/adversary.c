@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
-#include "base/mem.h"
 #include "base/rng.h"
 #include "base/work.h"
 #include "run/loop.h"

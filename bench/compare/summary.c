@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "bench/compare/comparison_internal.h"
 
@@ -58,15 +59,9 @@ static bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int
 
 static double emp_comparison_best_after(const emp_record *r, int64_t evaluations)
 {
-    int32_t from = 0, to = r->point_count;
+    int32_t from;
 
-    while (from < to) {
-        int32_t middle = from + (to - from) / 2;
-        if (r->curve[middle].evaluations <= evaluations)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    EMP_COUNT_FIRST(from, r->point_count, i, r->curve[i].evaluations <= evaluations);
     if (from == 0) return NAN;
     return isnan(r->curve[from - 1].best_s) ? INFINITY : r->curve[from - 1].best_s;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "bench/plots/html.h"
 #include "bench/report/cells.h"
@@ -38,19 +39,6 @@ struct move {
     bool        is_feasible;  /* if simulated */
     emp_time_ns step_time_ns; /* if simulated */
 };
-
-struct rank {
-    int32_t number; /* of an op or a unit */
-    double  value;
-};
-
-static int compare_ranks(const void *a, const void *b)
-{
-    const struct rank *x = a, *y = b;
-
-    if (x->value != y->value) return x->value > y->value ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
 
 enum { BATCH = 16 };
 
@@ -158,15 +146,15 @@ static emp_status simulate_unit(struct mover *m, emp_sim *sim, int32_t unit,
 static emp_status simulate(struct mover *m, emp_sim *sim, bool is_of_layers,
                            emp_error *err)
 {
-    emp_status   st = EMP_OK;
-    struct rank *rank = NULL;
-    int32_t      count = 0, left = EMP_EXPLORE_TRIALS / 2;
+    emp_status st = EMP_OK;
+    emp_keyed *rank = NULL;
+    int32_t    count = 0, left = EMP_EXPLORE_TRIALS / 2;
 
     EMP_TRY(EMP_ALLOC(rank, (size_t)m->unit_count));
     for (int32_t u = 0; u < m->unit_count; u++)
         if ((m->unit[u].op < 0) == is_of_layers)
-            rank[count++] = (struct rank){u, m->unit[u].blame_s};
-    qsort(rank, (size_t)count, sizeof *rank, compare_ranks);
+            rank[count++] = (emp_keyed){m->unit[u].blame_s, u};
+    emp_keyed_sort_falling(rank, (size_t)count);
     for (int32_t i = 0; i < count && left > 0; i++)
         EMP_TRY(simulate_unit(m, sim, rank[i].number, &left, err));
 
@@ -276,27 +264,27 @@ static int compare_units(const void *a, const void *b)
 }
 
 /* Ops of no layer, which are folded, come last. */
-static void sort_ops(const struct study *s, struct rank *rank, bool is_by_blame)
+static void sort_ops(const struct study *s, emp_keyed *rank, bool is_by_blame)
 {
     const int32_t ops = s->problem->graph->op_count;
 
     for (emp_op_id op = 0; op < ops; op++) {
         double value = is_by_blame ? s->blame_s[op] : (double)s->moment[op].run_ns;
-        rank[op] = (struct rank){op, s->cells.row_of_op[op] < 0 ? -1.0 : value};
+        rank[op] = (emp_keyed){s->cells.row_of_op[op] < 0 ? -1.0 : value, op};
     }
-    qsort(rank, (size_t)ops, sizeof *rank, compare_ranks);
+    emp_keyed_sort_falling(rank, (size_t)ops);
 }
 
 /* Adds the first ops of the ranking that are not chosen yet, until there are \a most units; of each layer at most
  * \a most_of_row. */
-static void add_ops(struct study *s, const struct rank *rank, bool *is_chosen,
-                    int32_t most, int32_t most_of_row)
+static void add_ops(struct study *s, const emp_keyed *rank, bool *is_chosen, int32_t most,
+                    int32_t most_of_row)
 {
     int32_t of_row[EMP_CELLS_MAX_ROWS] = {0};
 
     for (int32_t i = 0; i < s->problem->graph->op_count && s->unit_count < most; i++) {
         const emp_op_id op = rank[i].number;
-        if (rank[i].value <= 0.0) return;
+        if (rank[i].key <= 0.0) return;
         const int32_t row = s->cells.row_of_op[op];
         if (is_chosen[op] || of_row[row] == most_of_row) continue;
         of_row[row]++;
@@ -310,7 +298,7 @@ static emp_status choose_ops(struct study *s, emp_error *err)
 {
     const int32_t ops = s->problem->graph->op_count, rows = s->cells.row_count;
     emp_status    st = EMP_OK;
-    struct rank  *rank = NULL;
+    emp_keyed    *rank = NULL;
     bool         *is_chosen = NULL;
 
     EMP_TRY(EMP_ALLOC(rank, (size_t)ops));

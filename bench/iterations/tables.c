@@ -259,14 +259,6 @@ void emp_network_destroy(emp_network *network)
     emp_free(network);
 }
 
-static emp_status find_all(int32_t *column, const emp_csv *csv, const char *const *names,
-                           int32_t count, emp_error *err)
-{
-    for (int32_t i = 0; i < count; i++)
-        EMP_CHECK(emp_csv_find(&column[i], csv, names[i], err));
-    return EMP_OK;
-}
-
 static emp_status read_group(emp_tensor_group *g, const emp_csv *csv, int32_t row,
                              int32_t gpu, int32_t gpus, emp_error *err)
 {
@@ -329,7 +321,7 @@ static emp_status read_fits(emp_network *n, const emp_csv *csv, emp_error *err)
 {
     int32_t column[FITS];
 
-    EMP_CHECK(find_all(column, csv, fit_names, FITS, err));
+    EMP_CHECK(emp_csv_find_all(column, csv, fit_names, FITS, err));
     EMP_CHECK(EMP_ALLOC(n->fit, (size_t)csv->row_count));
     for (int32_t row = 0; row < csv->row_count; row++) {
         if (strcmp(emp_csv_text(csv, row, column[SCOPE]), "inter") != 0 ||
@@ -342,15 +334,23 @@ static emp_status read_fits(emp_network *n, const emp_csv *csv, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_network_add_fits(emp_network *network, const char *bytes, size_t size,
-                                const char *path, emp_error *err)
+typedef emp_status read_table(emp_network *network, const emp_csv *csv, emp_error *err);
+
+static emp_status add_table(emp_network *network, read_table *read, const char *bytes,
+                            size_t size, const char *path, emp_error *err)
 {
     emp_csv    csv = {0};
     emp_status st = emp_csv_parse(&csv, bytes, size, path, err);
 
-    if (st == EMP_OK) st = read_fits(network, &csv, err);
+    if (st == EMP_OK) st = read(network, &csv, err);
     emp_csv_clear(&csv);
     return st;
+}
+
+emp_status emp_network_add_fits(emp_network *network, const char *bytes, size_t size,
+                                const char *path, emp_error *err)
+{
+    return add_table(network, read_fits, bytes, size, path, err);
 }
 
 static const fit *find_fit(const emp_network *n, const emp_tensor_group *from,
@@ -443,7 +443,7 @@ static emp_status read_gathers(emp_network *n, const emp_csv *csv, emp_error *er
 {
     int32_t column[COLLECTIVES];
 
-    EMP_CHECK(find_all(column, csv, collective_names, COLLECTIVES, err));
+    EMP_CHECK(emp_csv_find_all(column, csv, collective_names, COLLECTIVES, err));
     EMP_CHECK(EMP_ALLOC(n->gather, (size_t)csv->row_count));
     for (int32_t row = 0; row < csv->row_count; row++) {
         if (strcmp(emp_csv_text(csv, row, column[OP]), "all_gather") != 0 ||
@@ -459,12 +459,7 @@ static emp_status read_gathers(emp_network *n, const emp_csv *csv, emp_error *er
 emp_status emp_network_add_collectives(emp_network *network, const char *bytes,
                                        size_t size, const char *path, emp_error *err)
 {
-    emp_csv    csv = {0};
-    emp_status st = emp_csv_parse(&csv, bytes, size, path, err);
-
-    if (st == EMP_OK) st = read_gathers(network, &csv, err);
-    emp_csv_clear(&csv);
-    return st;
+    return add_table(network, read_gathers, bytes, size, path, err);
 }
 
 /* On the line through two points, or beyond them in proportion to the size. */

@@ -123,19 +123,11 @@ static emp_status define(emp_placebench *bench, const int32_t column[DEFINED],
     return add_path(bench, instance, folder, row, err);
 }
 
-static emp_status find_columns(int32_t *column, const emp_csv *csv,
-                               const char *const *name, int count, emp_error *err)
-{
-    for (int c = 0; c < count; c++)
-        EMP_CHECK(emp_csv_find(&column[c], csv, name[c], err));
-    return EMP_OK;
-}
-
 static emp_status define_all(emp_placebench *bench, const char *folder, emp_error *err)
 {
     int32_t column[DEFINED];
 
-    EMP_CHECK(find_columns(column, &bench->definitions, defined, DEFINED, err));
+    EMP_CHECK(emp_csv_find_all(column, &bench->definitions, defined, DEFINED, err));
     if (bench->definitions.row_count > EMP_PLACEBENCH_MOST)
         return EMP_ERROR(EMP_EFORMAT, "%s: more than %d instances",
                          bench->definitions.path, EMP_PLACEBENCH_MOST);
@@ -204,7 +196,7 @@ static emp_status learn_all(emp_placebench *bench, emp_error *err)
 {
     int32_t column[KNOWN];
 
-    EMP_CHECK(find_columns(column, &bench->known, known_columns, KNOWN, err));
+    EMP_CHECK(emp_csv_find_all(column, &bench->known, known_columns, KNOWN, err));
     for (int32_t row = 0; row < bench->known.row_count; row++)
         EMP_CHECK(learn(bench, column, row, err));
     return EMP_OK;

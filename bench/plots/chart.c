@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "bench/plots/axis.h"
 #include "bench/plots/drawing.h"
@@ -139,15 +139,9 @@ bool emp_band_has_axis(const emp_report_run *run, emp_curve_axis axis)
 /* CPU seconds when so many were scored: of the first point that has them all. */
 static double cpu_s_at(const emp_timing *t, int64_t evaluations)
 {
-    int32_t from = 0, to = t->point_count - 1;
+    int32_t from;
 
-    while (from < to) {
-        int32_t middle = from + (to - from) / 2;
-        if (t->point[middle].evaluations < evaluations)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    EMP_COUNT_FIRST(from, t->point_count - 1, i, t->point[i].evaluations < evaluations);
     return t->point[from].cpu_s;
 }
 

@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "run/archive.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
                   TIMING[] = ".timing.json", REFUSED[] = ".refused.txt",

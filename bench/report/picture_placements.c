@@ -7,7 +7,6 @@
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
 #include "bench/report/cells.h"
-#include "bench/report/timeline.h"
 #include "sim/machine/machine.h"
 
 /* Pixels. */

@@ -13,7 +13,6 @@
 #include "base/work.h"
 #include "bench/speed/speed.h"
 #include "bench/speed/synthetic.h"
-#include "graphs/load.h"
 #include "search/order.h"
 #include "sim/engine/sim.h"
 #include "tests/support/plain/textbook.h"

@@ -2,7 +2,6 @@
 /* What do the choices of a learned policy depend on? GO imitates what a search finds. Then one part of what it
  * sees is mixed: each node gets that part of another node. The longer the step gets, the more the
  * choices depend on the part. This is permutation importance (Breiman, Random Forests, 2001, section 10). */
-#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Which figures of a placement go with its step time? Half of the placements differ from each other
  * (bench/validate/diverse.h), half are the expert's after some moves of groups. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"

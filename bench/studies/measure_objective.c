@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are partitioners slow because of what they minimise? Their placements are improved by moves that
  * lower their own objective, and, to compare, by as many moves that lower the step time. */
-#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/options.h"
 #include "base/text/text.h"
 #include "base/work.h"
 #include "bench/trials/trials.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/options.h"
 #include "base/text/text.h"
 #include "bench/tables/paper.h"

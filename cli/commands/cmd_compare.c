@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/cli.h"

@@ -249,7 +249,7 @@ static emp_status print_for_people(const emp_record *r, emp_error *err)
         emp_sheet s;
         shown = fit_metrics(r, shown.end);
         tabulate(&s, r, SHOWN_POINTS, shown);
-        EMP_CHECK(cli_print_sheet(&s, EMP_SHEET_TEXT, NULL, err));
+        EMP_CHECK(cli_print_sheet(&s, EMP_SHEET_TEXT, err));
     } while (shown.end < r->metric_count);
     return EMP_OK;
 }
@@ -269,7 +269,7 @@ static emp_status print(const emp_record *r, const struct args *args, emp_error 
     if (format == EMP_SHEET_MD)
         emp_sheet_set_title(&s, "%s on %s, runtime %s, by %s, seed %" PRIu64, r->workload,
                             r->machine, r->runtime, r->method, r->seed);
-    return cli_print_sheet(&s, format, NULL, err);
+    return cli_print_sheet(&s, format, err);
 }
 
 /* ---- all of several ---- */
@@ -305,8 +305,7 @@ static emp_status print_all(const struct args *args, emp_error *err)
         }
         emp_record_clear(&r);
     }
-    if (args->format != EMP_SHEET_TEXT)
-        return cli_print_sheet(&s, args->format, NULL, err);
+    if (args->format != EMP_SHEET_TEXT) return cli_print_sheet(&s, args->format, err);
 
 cleanup:
     emp_record_clear(&r);

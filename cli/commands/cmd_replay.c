@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace replay FILE...: executes placements with real work, and sets what was measured
  * beside what the simulator says. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -340,7 +338,7 @@ static emp_status print_sheet(const struct args *a, const emp_problem *problem,
                 EMP_V(r->device[d].busy_s), EMP_V(c[i].predicted.peak_bytes[d]),
                 EMP_V(r->device[d].peak_bytes));
     }
-    return cli_print_sheet(&s, a->format, NULL, err);
+    return cli_print_sheet(&s, a->format, err);
 }
 
 static void print_text(const struct args *a, const emp_problem *problem,

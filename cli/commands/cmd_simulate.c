@@ -6,7 +6,6 @@
 
 #include "base/io/atomic_file.h"
 #include "base/io/output.h"
-#include "base/mem.h"
 #include "base/text/nearest.h"
 #include "bench/explore/explore.h"
 #include "bench/report/cells.h"

@@ -9,7 +9,6 @@
 
 #include "base/io/output.h"
 #include "base/mem.h"
-#include "base/text/text.h"
 #include "bench/compare/tasks.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
@@ -233,9 +232,7 @@ static emp_status print(const trainer *t, const emp_method *method, emp_error *e
                        "%.3f in the last.",
                        (long long)t->imitation.round, t->args->imitate,
                        t->imitation.first_loss, t->imitation.loss);
-    const emp_status st = emp_sheet_print(stdout, &sheet, t->args->run.task.format, err);
-    emp_sheet_clear(&sheet);
-    return st;
+    return cli_print_sheet(&sheet, t->args->run.task.format, err);
 }
 
 static emp_status train_in_turns(trainer *t, const emp_method *method, emp_error *err)

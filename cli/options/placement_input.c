@@ -14,7 +14,6 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/options/device_map.h"
-#include "cli/options/inputs.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/import/traces/step_graph.h"
 #include "run/methods.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/report/certificate.h"
 
-#include <stdio.h>
-
 #include "sim/bounds/paths/model.h"
 
 static const char *const kind_key[EMP_DEVICE_KINDS] = {

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "run/methods.h"
@@ -53,20 +53,6 @@ static json_t *cli_sensitivity_json(const emp_sensitivity *s)
 
 /* ---- text ---- */
 
-/* A row by how much it changes the step. */
-struct ranked {
-    double  change;
-    int32_t row;
-};
-
-static int compare_ranked(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-
-    if (x->change != y->change) return x->change > y->change ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
 static const char *format_change(double change, char text[EMP_UNITS_TEXT_BYTES])
 {
     if (!isfinite(change)) return "OOM";
@@ -110,18 +96,18 @@ static void print_verdict(const emp_sensitivity *s)
 /* The constants that change a step by 0.5 % or more, those that change it most first. */
 static void cli_sensitivity_print(const emp_sensitivity *s)
 {
-    struct ranked ranked[EMP_SENSITIVITY_ROWS];
-    int32_t       shown = 0;
+    emp_keyed ranked[EMP_SENSITIVITY_ROWS];
+    int32_t   shown = 0;
 
     for (int32_t i = 0; i < s->row_count; i++)
-        ranked[i] = (struct ranked){greatest_change(s, &s->row[i]), i};
-    qsort(ranked, (size_t)s->row_count, sizeof ranked[0], compare_ranked);
+        ranked[i] = (emp_keyed){greatest_change(s, &s->row[i]), i};
+    emp_keyed_sort_falling(ranked, (size_t)s->row_count);
     printf("\nsensitivity; %d derived constants at 0.8 and 1.2 times, one at a time\n",
            s->row_count);
     print_verdict(s);
     for (int32_t i = 0; i < s->row_count; i++) {
-        const emp_sensitivity_row *row = &s->row[ranked[i].row];
-        if (!row->turns[0] && !row->turns[1] && ranked[i].change < LEAST_CHANGE) continue;
+        const emp_sensitivity_row *row = &s->row[ranked[i].number];
+        if (!row->turns[0] && !row->turns[1] && ranked[i].key < LEAST_CHANGE) continue;
         print_row(s, row);
         shown++;
     }

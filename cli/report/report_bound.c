@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "cli/cli.h"
 #include "cli/report/report.h"
 #include "sim/bounds/paths/model.h"
 #include "sim/graph/op.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "sim/machine/card.h"

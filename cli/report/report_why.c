@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/report/report.h"
 
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

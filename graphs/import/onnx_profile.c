@@ -139,15 +139,9 @@ static emp_status read_events(events *e, const emp_json *list, emp_error *err)
 /* The run in which a time lies, or -1. */
 static int32_t find_run(const events *e, double ts)
 {
-    int32_t low = 0, high = e->run_count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (e->run[middle].ts <= ts)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, e->run_count, i, e->run[i].ts <= ts);
     return low > 0 && ts <= e->run[low - 1].end ? low - 1 : -1;
 }
 

@@ -195,7 +195,7 @@ static emp_port tile_scalar(emp_tf *tf, emp_port grad, const emp_shape *shape)
     emp_shape ones = {.rank = shape->rank};
 
     for (int32_t d = 0; d < ones.rank; d++) ones.dim[d] = 1;
-    grad = emp_tf_reshape(tf, NULL, grad, ones);
+    grad = emp_tf_reshape(tf, grad, ones);
     const char *full = emp_tf_unique(tf, "Tile");
     emp_port    multiples = emp_tf_dims(tf, full, "multiples", shape);
     return emp_tf_emit(tf, full, "Tile", NULL, EMP_TF_PORTS(grad, multiples));
@@ -385,7 +385,7 @@ EMP_TF_GRAD(pad)
     emp_port rank = emp_tf_int(tf, NULL, "Rank", emp_tf_shape(tf, x).rank);
     emp_port column = emp_tf_stack_int(tf, NULL, rank, 1);
     emp_port before = emp_tf_slice_first(tf, paddings, column, 2);
-    emp_port begin = emp_tf_reshape(tf, NULL, before, EMP_SHAPE(-1));
+    emp_port begin = emp_tf_reshape(tf, before, EMP_SHAPE(-1));
     emp_port size = emp_tf_shape_of(tf, x);
 
     in[0] = emp_tf_dense(emp_tf_slice(tf, out[0].values, begin, size));
@@ -539,7 +539,7 @@ EMP_TF_GRAD(softmax)
     emp_port product = emp_tf_op2(tf, "Mul", "mul", grad, softmax);
     emp_port sums = emp_tf_reduce(tf, "Sum", NULL, product, &rows, 1, false);
 
-    sums = emp_tf_reshape(tf, NULL, sums, EMP_SHAPE(-1, 1));
+    sums = emp_tf_reshape(tf, sums, EMP_SHAPE(-1, 1));
     emp_port difference = emp_tf_op2(tf, "Sub", "sub", grad, sums);
     in[0] = emp_tf_dense(emp_tf_op2(tf, "Mul", "mul", difference, softmax));
 }

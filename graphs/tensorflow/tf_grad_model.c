@@ -102,7 +102,7 @@ static emp_port sum_to(emp_tf *tf, emp_port grad, emp_shape shape)
         if (own < 0 || (shape.dim[own] == 1 && from.dim[d] != 1)) axes[count++] = d;
     }
     if (count > 0) grad = emp_tf_reduce(tf, "Sum", NULL, grad, axes, count, false);
-    return emp_tf_reshape(tf, NULL, grad, shape);
+    return emp_tf_reshape(tf, grad, shape);
 }
 
 static emp_tf_grad dense_sum_to(emp_tf *tf, emp_port grad, emp_port operand)
@@ -184,8 +184,8 @@ EMP_TF_GRAD(extreme)
         int64_t axis = list->value[i] < 0 ? list->value[i] + kept.rank : list->value[i];
         if (axis >= 0 && axis < kept.rank) kept.dim[axis] = 1;
     }
-    emp_port y = emp_tf_reshape(tf, NULL, (emp_port){op, 0}, kept);
-    emp_port dy = emp_tf_reshape(tf, NULL, out[0].values, kept);
+    emp_port y = emp_tf_reshape(tf, (emp_port){op, 0}, kept);
+    emp_port dy = emp_tf_reshape(tf, out[0].values, kept);
     emp_port is_it = emp_tf_op2(tf, "Equal", NULL, x, y);
     in[0] = emp_tf_dense(choose(tf, is_it, dy, zero(tf, dy)));
 }
@@ -371,7 +371,7 @@ EMP_TF_GRAD(tile)
         }
         split.dim[split.rank++] = part.dim[d];
     }
-    emp_port dy = emp_tf_reshape(tf, NULL, out[0].values, split);
+    emp_port dy = emp_tf_reshape(tf, out[0].values, split);
     if (count > 0) dy = emp_tf_reduce(tf, "Sum", NULL, dy, axes, count, false);
     in[0] = emp_tf_dense(dy);
 }

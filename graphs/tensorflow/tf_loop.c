@@ -2,7 +2,6 @@
 #include "graphs/tensorflow/tf_loop.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "graphs/tensorflow/tf_ops.h"

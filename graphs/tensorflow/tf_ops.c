@@ -26,9 +26,9 @@ emp_port emp_tf_size_of(emp_tf *tf, emp_port x)
     return emp_tf_int(tf, NULL, "Size", emp_shape_elements(&shape));
 }
 
-emp_port emp_tf_reshape(emp_tf *tf, const char *name, emp_port x, emp_shape shape)
+emp_port emp_tf_reshape(emp_tf *tf, emp_port x, emp_shape shape)
 {
-    const char *full = emp_tf_unique(tf, or_default(name, "Reshape"));
+    const char *full = emp_tf_unique(tf, "Reshape");
     emp_port    sizes = emp_tf_dims(tf, full, "shape", &shape);
 
     return emp_tf_emit(tf, full, "Reshape", NULL, EMP_TF_PORTS(x, sizes));
@@ -149,9 +149,9 @@ static emp_port tf_slice_rest(emp_tf *tf, emp_port x, emp_port begin, int32_t ra
     return slice_stated(tf, x, begin, rank, "size", -1);
 }
 
-emp_port emp_tf_gather(emp_tf *tf, const char *name, emp_port table, emp_port indices)
+emp_port emp_tf_gather(emp_tf *tf, emp_port table, emp_port indices)
 {
-    return emp_tf_op2(tf, "Gather", or_default(name, "embedding_lookup"), table, indices);
+    return emp_tf_op2(tf, "Gather", "embedding_lookup", table, indices);
 }
 
 /* ---- filling ----------------------------------------------------------------------- */
@@ -390,7 +390,7 @@ static emp_port loss_by_example(emp_tf *tf, const emp_port *logits, emp_port tar
     for (int32_t t = 0; t < steps; t++) {
         emp_port target = {targets.op, t};
         weight[t] = (emp_port){weights.op, t};
-        target = emp_tf_reshape(tf, NULL, target, EMP_SHAPE(-1));
+        target = emp_tf_reshape(tf, target, EMP_SHAPE(-1));
         losses[t] = emp_tf_sparse_softmax_cross_entropy(
             tf, "SparseSoftmaxCrossEntropyWithLogits", target, logits[t]);
         losses[t] = emp_tf_op2(tf, "Mul", "mul", losses[t], weight[t]);
@@ -438,7 +438,7 @@ static void gather_weights(emp_tf *tf, emp_port weights, emp_port labels_flat,
 {
     const emp_port both[] = {labels_flat, sampled};
     rows->ids = emp_tf_concat(tf, NULL, both, 2, 0);
-    emp_port     w = emp_tf_gather(tf, NULL, weights, rows->ids);
+    emp_port     w = emp_tf_gather(tf, weights, rows->ids);
     emp_tf_range first = {.begin = 0, .end = 1, .shrink = true};
 
     emp_port n = emp_tf_strided_slice(tf, emp_tf_shape_of(tf, labels_flat), first);
@@ -452,7 +452,7 @@ static void gather_weights(emp_tf *tf, emp_port weights, emp_port labels_flat,
 static void gather_biases(emp_tf *tf, emp_port biases, emp_port labels_flat,
                           sampled_rows *rows)
 {
-    emp_port b = emp_tf_gather(tf, NULL, biases, rows->ids);
+    emp_port b = emp_tf_gather(tf, biases, rows->ids);
     emp_port size = emp_tf_shape_of(tf, labels_flat);
 
     rows->true_b = emp_tf_slice_first(tf, b, size, 1);
@@ -478,9 +478,9 @@ static emp_port true_logits(emp_tf *tf, emp_port inputs, const sampled_rows *row
     emp_port ones =
         hidden(tf, fill(tf, "ones", emp_tf_stack_int(tf, NULL, columns, 1), 1.0));
     emp_port sums = hidden(tf, emp_tf_matmul(tf, "MatMul", products, ones, false, false));
-    sums = hidden(tf, emp_tf_reshape(tf, NULL, sums, EMP_SHAPE(-1)));
-    sums = hidden(tf, emp_tf_reshape(tf, NULL, sums, EMP_SHAPE(-1, 1)));
-    emp_port bias = emp_tf_reshape(tf, NULL, rows->true_b, EMP_SHAPE(-1, 1));
+    sums = hidden(tf, emp_tf_reshape(tf, sums, EMP_SHAPE(-1)));
+    sums = hidden(tf, emp_tf_reshape(tf, sums, EMP_SHAPE(-1, 1)));
+    emp_port bias = emp_tf_reshape(tf, rows->true_b, EMP_SHAPE(-1, 1));
     return emp_tf_op2(tf, "Add", "add", sums, bias);
 }
 
@@ -491,9 +491,9 @@ static emp_port remove_accidental_hits(emp_tf *tf, emp_port labels, emp_port sam
     emp_op_attrs one_true = {.num_true = 1};
     emp_port     hits = emp_tf_op(tf, "ComputeAccidentalHits", NULL, &one_true,
                                   EMP_TF_PORTS(labels, sampled));
-    emp_port     row = emp_tf_reshape(tf, NULL, hits, EMP_SHAPE(-1, 1));
+    emp_port     row = emp_tf_reshape(tf, hits, EMP_SHAPE(-1, 1));
     emp_port column = emp_tf_cast(tf, "Cast_2", (emp_port){hits.op, 1}, EMP_DTYPE_INT32);
-    column = emp_tf_reshape(tf, NULL, column, EMP_SHAPE(-1, 1));
+    column = emp_tf_reshape(tf, column, EMP_SHAPE(-1, 1));
     const emp_port both[] = {row, column};
     emp_port       indices = emp_tf_concat(tf, "sparse_indices", both, 2, 1);
 
@@ -533,7 +533,7 @@ emp_port emp_tf_sampled_softmax_loss(emp_tf *tf, emp_port weights, emp_port bias
     sampled_rows rows;
 
     labels = emp_tf_cast(tf, NULL, labels, EMP_DTYPE_INT64);
-    emp_port     labels_flat = emp_tf_reshape(tf, NULL, labels, EMP_SHAPE(-1));
+    emp_port     labels_flat = emp_tf_reshape(tf, labels, EMP_SHAPE(-1));
     emp_op_attrs attrs = {.num_sampled = num_sampled, .num_true = 1, .unique = true};
     emp_port     sampler =
         emp_tf_op(tf, "LogUniformCandidateSampler", NULL, &attrs, &labels, 1);

@@ -16,7 +16,7 @@ emp_port emp_tf_shape_of(emp_tf *tf, emp_port x);
 /** tf.size, of a tensor of static shape. */
 emp_port emp_tf_size_of(emp_tf *tf, emp_port x);
 /** tf.reshape to constant sizes. */
-emp_port emp_tf_reshape(emp_tf *tf, const char *name, emp_port x, emp_shape shape);
+emp_port emp_tf_reshape(emp_tf *tf, emp_port x, emp_shape shape);
 /** tf.reshape to a tensor of sizes. */
 emp_port emp_tf_reshape_to(emp_tf *tf, emp_port x, emp_port sizes);
 emp_port emp_tf_expand_dims(emp_tf *tf, emp_port x, int32_t dim);
@@ -47,7 +47,7 @@ emp_port emp_tf_slice(emp_tf *tf, emp_port x, emp_port begin, emp_port size);
 /** The first elements of x of that \a rank, and those from \a begin on. */
 emp_port emp_tf_slice_first(emp_tf *tf, emp_port x, emp_port size, int32_t rank);
 /** tf.nn.embedding_lookup of one table. */
-emp_port emp_tf_gather(emp_tf *tf, const char *name, emp_port table, emp_port indices);
+emp_port emp_tf_gather(emp_tf *tf, emp_port table, emp_port indices);
 
 /** tf.one_hot of classes, in a scope of that name. */
 emp_port emp_tf_one_hot(emp_tf *tf, const char *name, emp_port indices, int64_t depth);

@@ -260,7 +260,7 @@ static emp_port flatten(emp_tf *tf, emp_port x, emp_shape shape)
     emp_shape            x_shape = emp_tf_shape(tf, x);
 
     x = emp_tf_transpose(tf, x, identity, x_shape.rank);
-    return emp_tf_reshape(tf, NULL, x, shape);
+    return emp_tf_reshape(tf, x, shape);
 }
 
 static bool is_luong(const emp_tf_attention *a)

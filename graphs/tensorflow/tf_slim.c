@@ -212,8 +212,7 @@ void emp_tf_slim_predictions(emp_tf_slim *s, const char *name, emp_port logits)
     emp_tf     *tf = s->tf;
     emp_shape   shape = emp_tf_shape(tf, logits);
     const char *outer = emp_tf_enter(tf, name);
-    emp_port    flat =
-        emp_tf_reshape(tf, NULL, logits, EMP_SHAPE(-1, shape.dim[shape.rank - 1]));
+    emp_port flat = emp_tf_reshape(tf, logits, EMP_SHAPE(-1, shape.dim[shape.rank - 1]));
 
     flat = emp_tf_op1(tf, "Softmax", NULL, flat);
     emp_tf_reshape_to(tf, flat, emp_tf_shape_of(tf, logits));

@@ -287,7 +287,7 @@ static emp_port unroll(emp_enas *e, const recurrent_cell *c, emp_port x)
         emp_tf_leave(tf, outer);
     }
     emp_port all = emp_tf_stack(tf, NULL, outputs, e->steps, 1);
-    return emp_tf_reshape(tf, NULL, all, EMP_SHAPE(e->batch * e->steps, e->units));
+    return emp_tf_reshape(tf, all, EMP_SHAPE(e->batch * e->steps, e->units));
 }
 
 /* A language model of the Penn Treebank; its loss. */
@@ -302,11 +302,11 @@ static emp_port language_loss(emp_enas *e)
     emp_tf_variable table = weight(e, "rnn/embedding", EMP_SHAPE(VOCABULARY, e->units));
     draw_recurrent_cell(e, &cell);
     const char *outer = emp_tf_enter(tf, "rnn");
-    emp_port    x = emp_tf_gather(tf, NULL, table.read, words);
+    emp_port    x = emp_tf_gather(tf, table.read, words);
     emp_port    rows = unroll(e, &cell, x);
     emp_tf_leave(tf, outer);
     emp_port logits = emp_tf_matmul(tf, "MatMul", rows, table.read, false, true);
-    labels = emp_tf_reshape(tf, NULL, labels, EMP_SHAPE(-1));
+    labels = emp_tf_reshape(tf, labels, EMP_SHAPE(-1));
     emp_port losses = emp_tf_sparse_softmax_cross_entropy(
         tf, "SparseSoftmaxCrossEntropyWithLogits", labels, logits);
     return emp_tf_reduce_all(tf, "Mean", NULL, losses);

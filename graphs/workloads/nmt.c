@@ -153,7 +153,7 @@ static emp_port encode(emp_tf *tf, const emp_nmt *m, emp_port words,
 static emp_port embed(emp_tf *tf, const emp_nmt *m, const emp_tf_variable *table,
                       emp_port words)
 {
-    words = emp_tf_gather(tf, NULL, table->read, words);
+    words = emp_tf_gather(tf, table->read, words);
     return emp_tf_unstack(tf, words, m->tgt_steps, 1);
 }
 
@@ -327,8 +327,8 @@ static emp_port batched_loss(emp_tf *tf, const emp_nmt *m, const emp_port *outpu
 {
     emp_port logits = emp_tf_concat(tf, NULL, outputs, m->tgt_steps, 1);
 
-    logits = emp_tf_reshape(tf, NULL, logits, EMP_SHAPE(-1, m->units));
-    targets = emp_tf_reshape(tf, NULL, targets, EMP_SHAPE(-1));
+    logits = emp_tf_reshape(tf, logits, EMP_SHAPE(-1, m->units));
+    targets = emp_tf_reshape(tf, targets, EMP_SHAPE(-1));
     logits = emp_tf_matmul(tf, "MatMul", logits, w->read, false, false);
     emp_port loss = emp_tf_sparse_softmax_cross_entropy(
         tf, "SparseSoftmaxCrossEntropyWithLogits", targets, logits);
@@ -379,7 +379,7 @@ static void emit(emp_tf *tf, const int64_t *v)
 
     emp_tf_variable from = emp_tf_weights(tf, "emb_src", table, EMP_TF_INIT_UNIFORM);
     emp_tf_variable to = emp_tf_weights(tf, "emb_tgt", table, EMP_TF_INIT_UNIFORM);
-    emp_port        words = emp_tf_gather(tf, NULL, from.read, source);
+    emp_port        words = emp_tf_gather(tf, from.read, source);
     emp_port        memory = encode(tf, &m, words, state);
     decode(tf, &m, memory, &to, target_in, state, outputs);
     emp_tf_variable softmax =

@@ -61,7 +61,7 @@ static emp_port full_loss(emp_tf *tf, emp_port inputs, emp_port targets, int64_t
     emp_port logits = emp_tf_matmul(tf, "MatMul", inputs, s.w.read, false, false);
 
     logits = emp_tf_op2(tf, "BiasAdd", NULL, logits, s.b.read);
-    targets = emp_tf_reshape(tf, NULL, targets, EMP_SHAPE(-1));
+    targets = emp_tf_reshape(tf, targets, EMP_SHAPE(-1));
     emp_port losses = emp_tf_sparse_softmax_cross_entropy(
         tf, "SparseSoftmaxCrossEntropyWithLogits", targets, logits);
     return emp_tf_reduce_all(tf, "Mean", NULL, losses);
@@ -92,7 +92,7 @@ static emp_port sampled_loss(emp_tf *tf, emp_port inputs, emp_port targets, int6
 {
     softmax s = create_softmax(tf, v[VOCAB], size, v[VOCAB]);
 
-    targets = emp_tf_reshape(tf, NULL, targets, EMP_SHAPE(-1, 1));
+    targets = emp_tf_reshape(tf, targets, EMP_SHAPE(-1, 1));
     emp_port losses = emp_tf_sampled_softmax_loss(tf, s.w.read, s.b.read, targets, inputs,
                                                   (int32_t)v[SAMPLED]);
     return emp_tf_reduce_all(tf, "Mean", NULL, losses);
@@ -132,11 +132,11 @@ static void emit(emp_tf *tf, const int64_t *v)
     emp_port        outputs[EMP_WORKLOAD_MAX_STEPS], loss;
     emp_tf_variable table =
         emp_tf_weights(tf, "emb", EMP_SHAPE(v[VOCAB], size), EMP_TF_INIT_UNIFORM);
-    emp_port inputs = emp_tf_gather(tf, NULL, table.read, words);
+    emp_port inputs = emp_tf_gather(tf, table.read, words);
 
     unroll(tf, v, emp_tf_unstack(tf, inputs, steps, 1), steps, outputs);
     emp_port all = emp_tf_concat(tf, NULL, outputs, steps, 1);
-    all = emp_tf_reshape(tf, NULL, all, EMP_SHAPE(-1, size));
+    all = emp_tf_reshape(tf, all, EMP_SHAPE(-1, size));
     if (v[PER_STEP_SOFTMAX] != 0)
         loss = per_step_loss(tf, outputs, targets, steps, size, v[VOCAB]);
     else if (v[SAMPLED] == 0)

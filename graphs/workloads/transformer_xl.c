@@ -124,11 +124,11 @@ static emp_port dense(model *m, emp_port x, const emp_tf_variable *kernel,
     const char          *outer = emp_tf_enter(tf, "Tensordot");
 
     emp_port rows = emp_tf_transpose(tf, x, keep, shape.rank);
-    rows = emp_tf_reshape(tf, NULL, rows, EMP_SHAPE(shape.dim[0] * shape.dim[1], from));
+    rows = emp_tf_reshape(tf, rows, EMP_SHAPE(shape.dim[0] * shape.dim[1], from));
     emp_port w = emp_tf_transpose(tf, kernel->read, keep, 2);
-    w = emp_tf_reshape(tf, NULL, w, EMP_SHAPE(from, to));
+    w = emp_tf_reshape(tf, w, EMP_SHAPE(from, to));
     emp_port y = emp_tf_matmul(tf, "MatMul", rows, w, false, false);
-    y = emp_tf_reshape(tf, NULL, y, EMP_SHAPE(shape.dim[0], shape.dim[1], to));
+    y = emp_tf_reshape(tf, y, EMP_SHAPE(shape.dim[0], shape.dim[1], to));
     emp_tf_leave(tf, outer);
     return bias == NULL ? y : emp_tf_op2(tf, "BiasAdd", NULL, y, bias->read);
 }
@@ -186,21 +186,21 @@ static emp_port by_distance(model *m, emp_port q, emp_port r)
     int64_t  keys = m->keys, size = m->v[UNITS] / heads;
     emp_port rows = transposed(m, q, 2, 0, 1, 3);
 
-    rows = emp_tf_reshape(tf, NULL, rows, EMP_SHAPE(heads, steps * batch, size));
+    rows = emp_tf_reshape(tf, rows, EMP_SHAPE(heads, steps * batch, size));
     r = emp_tf_transpose(tf, r, (int64_t[]){1, 0, 2}, 3);
     emp_port scores = emp_tf_matmul(tf, "BatchMatMul", rows, r, false, true);
-    scores = emp_tf_reshape(tf, NULL, scores, EMP_SHAPE(heads, steps, batch, keys));
+    scores = emp_tf_reshape(tf, scores, EMP_SHAPE(heads, steps, batch, keys));
     scores = transposed(m, scores, 1, 3, 2, 0);
     emp_port padding =
         emp_tf_const(tf, NULL, "Pad/paddings", EMP_DTYPE_INT32, EMP_SHAPE(4, 2),
                      (int64_t[]){0, 0, 1, 0, 0, 0, 0, 0}, 8);
     scores = emp_tf_op2(tf, "Pad", NULL, scores, padding);
-    scores = emp_tf_reshape(tf, NULL, scores, EMP_SHAPE(keys + 1, steps, batch, heads));
+    scores = emp_tf_reshape(tf, scores, EMP_SHAPE(keys + 1, steps, batch, heads));
     emp_port begin = emp_tf_ints(tf, NULL, "Slice/begin", (int64_t[]){1, 0, 0, 0}, 4);
     emp_port sizes =
         emp_tf_ints(tf, NULL, "Slice/size", (int64_t[]){keys, steps, batch, heads}, 4);
     scores = emp_tf_slice(tf, scores, begin, sizes);
-    return emp_tf_reshape(tf, NULL, scores, EMP_SHAPE(steps, keys, batch, heads));
+    return emp_tf_reshape(tf, scores, EMP_SHAPE(steps, keys, batch, heads));
 }
 
 /* x (1 - mask) - 1e30 mask. */
@@ -220,9 +220,9 @@ static emp_port softmax_of_keys(model *m, emp_port scores)
     int64_t  steps = m->v[STEPS], batch = m->v[BATCH], heads = m->v[HEADS];
     emp_port x = transposed(m, scores, 0, 3, 2, 1);
 
-    x = emp_tf_reshape(tf, NULL, x, EMP_SHAPE(steps * heads * batch, m->keys));
+    x = emp_tf_reshape(tf, x, EMP_SHAPE(steps * heads * batch, m->keys));
     x = emp_tf_op1(tf, "Softmax", NULL, x);
-    x = emp_tf_reshape(tf, NULL, x, EMP_SHAPE(steps, heads, batch, m->keys));
+    x = emp_tf_reshape(tf, x, EMP_SHAPE(steps, heads, batch, m->keys));
     return transposed(m, x, 0, 3, 2, 1);
 }
 
@@ -238,8 +238,7 @@ static emp_port part(model *m, emp_port qkv, int32_t index, int64_t steps)
         x = emp_tf_slice(m->tf, x, begin, size);
     }
     return emp_tf_reshape(
-        m->tf, NULL, x,
-        EMP_SHAPE(steps, m->v[BATCH], m->v[HEADS], m->v[UNITS] / m->v[HEADS]));
+        m->tf, x, EMP_SHAPE(steps, m->v[BATCH], m->v[HEADS], m->v[UNITS] / m->v[HEADS]));
 }
 
 static emp_port attend(model *m, int32_t i, emp_port x, emp_port positions, emp_port mask)
@@ -258,7 +257,7 @@ static emp_port attend(model *m, int32_t i, emp_port x, emp_port positions, emp_
     qkv = emp_tf_op(tf, "Split", "split", &three, EMP_TF_PORTS(axis, qkv));
     emp_port q = part(m, qkv, 0, steps), k = part(m, qkv, 1, m->keys);
     emp_port values = part(m, qkv, 2, m->keys);
-    r = emp_tf_reshape(tf, NULL, r, EMP_SHAPE(m->keys, m->v[HEADS], size));
+    r = emp_tf_reshape(tf, r, EMP_SHAPE(m->keys, m->v[HEADS], size));
     emp_port content = by_content(m, emp_tf_op2(tf, "Add", "add", q, w->bias[0].read), k);
     emp_port distance =
         by_distance(m, emp_tf_op2(tf, "Add", "add", q, w->bias[1].read), r);
@@ -268,7 +267,7 @@ static emp_port attend(model *m, int32_t i, emp_port x, emp_port positions, emp_
     emp_port y = emp_tf_matmul(tf, "BatchMatMul", transposed(m, odds, 2, 3, 0, 1),
                                transposed(m, values, 1, 2, 0, 3), false, false);
     y = transposed(m, y, 2, 0, 1, 3);
-    y = emp_tf_reshape(tf, NULL, y, EMP_SHAPE(steps, m->v[BATCH], m->v[UNITS]));
+    y = emp_tf_reshape(tf, y, EMP_SHAPE(steps, m->v[BATCH], m->v[UNITS]));
     y = drop(m, dense(m, y, &w->out, NULL));
     y = layer_norm(m, emp_tf_op2(tf, "Add", "add", y, x), w->norm_1);
     emp_tf_leave(tf, outer);
@@ -296,11 +295,11 @@ static emp_port segment_loss(model *m, emp_port x, emp_port labels,
     emp_tf     *tf = m->tf;
     const char *outer = emp_tf_enter(tf, "softmax");
     emp_port    rows =
-        emp_tf_reshape(tf, NULL, x, EMP_SHAPE(m->v[STEPS] * m->v[BATCH], m->v[UNITS]));
+        emp_tf_reshape(tf, x, EMP_SHAPE(m->v[STEPS] * m->v[BATCH], m->v[UNITS]));
 
     emp_port logits = emp_tf_matmul(tf, "MatMul", rows, table->read, false, true);
     logits = emp_tf_op2(tf, "BiasAdd", NULL, logits, bias->read);
-    labels = emp_tf_reshape(tf, NULL, labels, EMP_SHAPE(-1));
+    labels = emp_tf_reshape(tf, labels, EMP_SHAPE(-1));
     emp_port losses = emp_tf_sparse_softmax_cross_entropy(
         tf, "SparseSoftmaxCrossEntropyWithLogits", labels, logits);
     losses = emp_tf_reduce_all(tf, "Mean", NULL, losses);
@@ -316,7 +315,7 @@ static emp_port run_segment(model *m, int32_t number, emp_port words,
     const char *outer = emp_tf_enter(tf, emp_tf_number(tf, "segment_%d", number));
 
     m->keys = number == 0 ? steps : 2 * steps;
-    emp_port x = emp_tf_gather(tf, NULL, table->read, words);
+    emp_port x = emp_tf_gather(tf, table->read, words);
     x = drop(m, emp_tf_op_y(tf, "Mul", "mul", x, sqrt((double)units)));
     emp_port mask = emp_tf_const(tf, NULL, "mask", EMP_DTYPE_FLOAT,
                                  EMP_SHAPE(steps, m->keys, 1, 1), NULL, 0);

@@ -100,9 +100,9 @@ static emp_port time_to_batch(model *m, emp_port x, int64_t dilation)
     emp_port pads = emp_tf_const(tf, NULL, "Pad/paddings", EMP_DTYPE_INT32,
                                  EMP_SHAPE(3, 2), (int64_t[]){0, 0, 0, padding, 0, 0}, 6);
     x = emp_tf_op2(tf, "Pad", NULL, x, pads);
-    x = emp_tf_reshape(tf, NULL, x, EMP_SHAPE(batch * columns, dilation, channels));
+    x = emp_tf_reshape(tf, x, EMP_SHAPE(batch * columns, dilation, channels));
     x = emp_tf_transpose(tf, x, (int64_t[]){1, 0, 2}, 3);
-    x = emp_tf_reshape(tf, NULL, x, EMP_SHAPE(batch * dilation, columns, channels));
+    x = emp_tf_reshape(tf, x, EMP_SHAPE(batch * dilation, columns, channels));
     emp_tf_leave(tf, outer);
     return x;
 }
@@ -115,9 +115,9 @@ static emp_port batch_to_time(model *m, emp_port x, int64_t dilation)
     int64_t     channels = shape.dim[2];
     const char *outer = emp_tf_enter(tf, "batch_to_time");
 
-    x = emp_tf_reshape(tf, NULL, x, EMP_SHAPE(dilation, batch * columns, channels));
+    x = emp_tf_reshape(tf, x, EMP_SHAPE(dilation, batch * columns, channels));
     x = emp_tf_transpose(tf, x, (int64_t[]){1, 0, 2}, 3);
-    x = emp_tf_reshape(tf, NULL, x, EMP_SHAPE(batch, columns * dilation, channels));
+    x = emp_tf_reshape(tf, x, EMP_SHAPE(batch, columns * dilation, channels));
     emp_tf_leave(tf, outer);
     return x;
 }
@@ -206,8 +206,8 @@ static emp_port make_loss(model *m, emp_port logits, emp_port labels)
     int64_t     rows = m->v[BATCH] * m->outputs;
     const char *outer = emp_tf_enter(tf, "loss");
 
-    logits = emp_tf_reshape(tf, NULL, logits, EMP_SHAPE(rows, m->v[LEVELS]));
-    labels = emp_tf_reshape(tf, NULL, labels, EMP_SHAPE(rows));
+    logits = emp_tf_reshape(tf, logits, EMP_SHAPE(rows, m->v[LEVELS]));
+    labels = emp_tf_reshape(tf, labels, EMP_SHAPE(rows));
     emp_port losses = emp_tf_sparse_softmax_cross_entropy(
         tf, "SparseSoftmaxCrossEntropyWithLogits", labels, logits);
     losses = emp_tf_reduce_all(tf, "Mean", NULL, losses);

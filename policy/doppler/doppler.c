@@ -113,22 +113,13 @@ typedef struct {
     double                  epsilon;
 } exploration;
 
-static int32_t most_probable(const emp_real *p, int32_t count)
-{
-    int32_t best = 0;
-
-    for (int32_t i = 1; i < count; i++)
-        if (p[i] > p[best]) best = i;
-    return best;
-}
-
 static int32_t choose(const emp_doppler_choices *c, exploration x, emp_rng *rng)
 {
     if (x.explore == EMP_DOPPLER_SOFTMAX)
         return emp_categorical_sample(c->p, c->count, emp_rng_uniform(rng));
     if (emp_rng_uniform(rng) < x.epsilon)
         return (int32_t)emp_rng_below(rng, (uint32_t)c->count);
-    return most_probable(c->p, c->count);
+    return emp_categorical_mode(c->p, c->count);
 }
 
 static void begin(const emp_doppler_agent *a, emp_doppler_run *r)
@@ -202,7 +193,7 @@ static double aim_at(emp_doppler_run *r, int kind, int32_t chosen, int32_t node,
     if (l->is_imitation && kind == PLACER)
         emp_doppler_episode_teach_device(e, node, c->target);
     r->taught[kind] += c->target[chosen] > 0.0;
-    r->agreed[kind] += c->target[most_probable(c->p, c->count)] > 0.0;
+    r->agreed[kind] += c->target[emp_categorical_mode(c->p, c->count)] > 0.0;
     return aim(c, l, factor);
 }
 

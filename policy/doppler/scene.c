@@ -2,8 +2,8 @@
 #include "policy/doppler/net.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "base/collections.h"
 
 enum { F = EMP_DOPPLER_FEATURES };
 
@@ -149,21 +149,8 @@ static void scale_messages(emp_doppler_scene *s)
     }
 }
 
-typedef struct {
-    double  key;
-    int32_t node;
-} keyed;
-
-static int by_key(const void *left, const void *right)
-{
-    const keyed *l = left, *r = right;
-
-    if (l->key != r->key) return l->key < r->key ? -1 : 1;
-    return (l->node > r->node) - (l->node < r->node);
-}
-
 /* Keys become ranges of their logarithms, from 0 on. */
-static void bucket(keyed *k, int32_t count)
+static void bucket(emp_keyed *k, int32_t count)
 {
     const double low = log1p(k[0].key), high = log1p(k[count - 1].key);
 
@@ -173,7 +160,7 @@ static void bucket(keyed *k, int32_t count)
     }
 }
 
-static int32_t count_keys(const keyed *k, int32_t count)
+static int32_t count_keys(const emp_keyed *k, int32_t count)
 {
     int32_t different = 0;
 
@@ -185,19 +172,19 @@ static emp_status classify(emp_doppler_scene *s, emp_error *err)
 {
     const int32_t nodes = s->graph->node_count;
     emp_arrays    scratch = {0};
-    keyed        *k = EMP_ADD_ARRAY(&scratch, keyed, (size_t)nodes);
+    emp_keyed    *k = EMP_ADD_ARRAY(&scratch, emp_keyed, (size_t)nodes);
     int32_t class = -1;
 
     if (scratch.is_short) return EMP_ERROR(EMP_ENOMEM, "messages of %d nodes", nodes);
-    for (int32_t v = 0; v < nodes; v++) k[v] = (keyed){s->message_ns[v], v};
-    qsort(k, (size_t)nodes, sizeof *k, by_key);
+    for (int32_t v = 0; v < nodes; v++) k[v] = (emp_keyed){s->message_ns[v], v};
+    emp_keyed_sort(k, (size_t)nodes);
     if (count_keys(k, nodes) > EMP_DOPPLER_BUCKETS) bucket(k, nodes);
-    qsort(k, (size_t)nodes, sizeof *k, by_key);
+    emp_keyed_sort(k, (size_t)nodes);
     for (int32_t i = 0; i < nodes; i++) {
         if (i == 0 || k[i].key != k[i - 1].key) class ++;
-        s->class_node[i] = k[i].node;
+        s->class_node[i] = k[i].number;
         s->class_first[class + 1] = i + 1;
-        s->class_message[class] += s->message[k[i].node];
+        s->class_message[class] += s->message[k[i].number];
     }
     s->class_count = class + 1;
     for (int32_t c = 0; c < s->class_count; c++)

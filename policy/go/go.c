@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/go/go.h"
 
-#include <string.h>
-
 #include "search/method.h"
 
 static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/hdp/hdp.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "policy/seq2seq/device_net.h"
@@ -22,31 +22,18 @@ static void draw_groups(int32_t *group, int32_t row_count, int32_t group_count,
         group[r] = (int32_t)emp_rng_below(&rng, (uint32_t)group_count);
 }
 
-typedef struct {
-    float   position;
-    int32_t row;
-} placed_row;
-
-static int by_position(const void *a, const void *b)
-{
-    const placed_row *x = a, *y = b;
-
-    if (x->position != y->position) return x->position < y->position ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
 static emp_status cut_chunks(int32_t *group, const emp_op_features *ops,
                              int32_t group_count, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    int64_t     rows = ops->row_count;
-    placed_row *placed = EMP_NEW_ARRAY(placed_row, (size_t)rows);
+    emp_status st = EMP_OK;
+    int64_t    rows = ops->row_count;
+    emp_keyed *placed = EMP_NEW_ARRAY(emp_keyed, (size_t)rows);
 
     if (placed == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d ops", ops->row_count);
-    for (int32_t r = 0; r < rows; r++) placed[r] = (placed_row){ops->position[r], r};
-    qsort(placed, (size_t)rows, sizeof *placed, by_position);
+    for (int32_t r = 0; r < rows; r++) placed[r] = (emp_keyed){ops->position[r], r};
+    emp_keyed_sort(placed, (size_t)rows);
     for (int64_t i = 0; i < rows; i++)
-        group[placed[i].row] = (int32_t)(i * group_count / rows);
+        group[placed[i].number] = (int32_t)(i * group_count / rows);
 
 cleanup:
     emp_free(placed);

@@ -160,6 +160,15 @@ int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u)
     return sample(p, count, u);
 }
 
+int32_t emp_categorical_mode(const emp_real *p, int32_t count)
+{
+    int32_t best = 0;
+
+    for (int32_t i = 1; i < count; i++)
+        if (p[i] > p[best]) best = i;
+    return best;
+}
+
 void emp_categorical_score(emp_real *p, int32_t count, int32_t chosen, double weight)
 {
     emp_real w = (emp_real)weight;

@@ -24,6 +24,9 @@ double emp_categorical_softmax_rows(emp_real *x, int64_t stride, int32_t rows,
  * above 0. */
 int32_t emp_categorical_sample(const emp_real *p, int32_t count, double u);
 
+/** The index of the largest of \a count probabilities or logits; of equal ones the first. */
+int32_t emp_categorical_mode(const emp_real *p, int32_t count);
+
 /** Turns probabilities into weight x the gradient of log p[chosen] by the logits. */
 void emp_categorical_score(emp_real *p, int32_t count, int32_t chosen, double weight);
 

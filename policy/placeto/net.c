@@ -216,15 +216,6 @@ void emp_placeto_net_randomize(emp_placeto_net *net, emp_rng *rng)
         emp_params_glorot(&net->params, 2 * layer, 1.0, rng);
 }
 
-int64_t emp_placeto_net_parameters(const emp_placeto_net *net)
-{
-    int64_t count = 0;
-
-    for (int32_t i = 0; i < net->params.slice_count; i++)
-        count += (int64_t)net->params.slice[i].rows * net->params.slice[i].cols;
-    return count;
-}
-
 /* ---- forward ---- */
 
 static bool is_ancestor(const emp_placeto_net *net, int32_t u, int32_t of)

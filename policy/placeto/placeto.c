@@ -318,20 +318,11 @@ static bool is_greedy(const emp_placeto_agent *a)
     return a->options.greedy_every > 0 && a->episode % a->options.greedy_every == 0;
 }
 
-static int32_t most_likely(const emp_real *p, int32_t count)
-{
-    int32_t best = 0;
-
-    for (int32_t i = 1; i < count; i++)
-        if (p[i] > p[best]) best = i;
-    return best;
-}
-
 static int32_t draw_device(const emp_placeto_agent *a, int32_t rollout, const emp_real *p)
 {
     emp_rng rng;
 
-    if (is_greedy(a)) return most_likely(p, a->device_count);
+    if (is_greedy(a)) return emp_categorical_mode(p, a->device_count);
     emp_rng_init(&rng, a->learner.seed, (uint32_t)(STREAM_EPISODES + a->episode),
                  (uint32_t)(a->step * EMP_MAX_BATCH + rollout));
     return emp_categorical_sample(p, a->device_count, emp_rng_uniform(&rng));

@@ -80,9 +80,6 @@ void       emp_placeto_net_clear(emp_placeto_net *net); /**< legal after a faile
 /** Draws weights as Glorot and Bengio (2010) do; biases stay 0. */
 void emp_placeto_net_randomize(emp_placeto_net *net, emp_rng *rng);
 
-/** Weights and biases, padding left out. */
-int64_t emp_placeto_net_parameters(const emp_placeto_net *net);
-
 /** Fills logits for \a node in each of \a rollouts states.
  * \param x  (rollouts x nodes, d); must stay until the backward pass. */
 void emp_placeto_net_forward(emp_placeto_net *net, const emp_real *x, int32_t node,

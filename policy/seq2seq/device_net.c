@@ -317,15 +317,6 @@ static void add_noise(chooser *c, emp_real *logits, int32_t count, double noise)
         logits[d] += (emp_real)(deviation * emp_rng_normal(&c->normal));
 }
 
-static int32_t most_probable(const emp_real *logits, int32_t count)
-{
-    int32_t best = 0;
-
-    for (int32_t d = 1; d < count; d++)
-        if (logits[d] > logits[best]) best = d;
-    return best;
-}
-
 /* Chooses sample k's device of step t from its logits, which are in net->p and become
  * probabilities. */
 static void choose(emp_device_net *net, int32_t k, int64_t t,
@@ -342,7 +333,7 @@ static void choose(emp_device_net *net, int32_t k, int64_t t,
     for (int32_t d = 0; d < D; d++) p[d] = C * squashed[d];
     if (explore->logits_noise > 0) add_noise(c, p, D, explore->logits_noise);
     if (device < 0) device = draw_device(c, p, D, explore->noise, t);
-    net->moved[k] += device != most_probable(p, D);
+    net->moved[k] += device != emp_categorical_mode(p, D);
     net->entropy[k] += emp_categorical_softmax(p, D) / net->steps;
     net->log_prob[k] += log(fmax((double)p[device], SMALLEST));
     net->device[step] = device;

@@ -68,7 +68,7 @@ struct cuda {
     bool                      has_op_events, is_timed;
     struct region             region[MAX_REGIONS];
     int32_t                   region_count;
-    int64_t                   start_ns, host_copy_ns;
+    int64_t                   start_ns;
 
     pthread_t       poller;
     bool            is_polling;

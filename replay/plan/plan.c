@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "replay/plan/plan.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The text form of a plan: README.md. It ends with a hash, so that half a file is seen.
  * One function goes over all lines; when writing, the arrays stay as they are. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/io/atomic_file.h"

@@ -2,7 +2,6 @@
 #include "sim/exact/exact.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -2,7 +2,6 @@
 #include "sim/explain/explain.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/collections.h"
@@ -285,15 +284,9 @@ static void share_segments(double *blame_s, const emp_explanation *why)
 /* The first segment that ends after \a at. */
 static int32_t find_segment(const emp_explanation *why, emp_time_ns at)
 {
-    int32_t low = 0, high = why->segment_count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (why->segment[middle].end_ns > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    EMP_COUNT_FIRST(low, why->segment_count, i, why->segment[i].end_ns <= at);
     return low;
 }
 

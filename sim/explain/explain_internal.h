@@ -40,7 +40,7 @@ typedef struct {
     emp_tensor_id tensor;
     emp_device_id from, to; /**< memories */
     int32_t       next;     /**< copy of the same tensor, or -1 */
-    emp_time_ns   told_ns, requested_ns, start_ns, end_ns, delivered_ns;
+    emp_time_ns   told_ns, requested_ns, start_ns, end_ns;
     emp_device_id computed_on; /**< the end whose queue is the longer */
     emp_time_ns   computed_ns; /**< when the compute that it waits for is done */
     emp_time_ns   stream_ns;   /**< when its stream lets it go */

@@ -206,8 +206,7 @@ static void tell_copy(struct recorder *r, emp_tensor_id tensor, emp_device_id fr
                                                 .told_ns = at,
                                                 .requested_ns = -1,
                                                 .start_ns = -1,
-                                                .end_ns = -1,
-                                                .delivered_ns = -1};
+                                                .end_ns = -1};
     s->first_copy[tensor] = s->copy_count++;
 }
 
@@ -226,7 +225,6 @@ static void on_copy(void *context, emp_tensor_id tensor, emp_device_id from,
         request_copy(r, c, at);
         return;
     }
-    if (phase == EMP_SIM_COPY_DELIVERED) c->delivered_ns = at;
     r->trigger =
         phase == EMP_SIM_COPY_DELIVERED ? EMP_EXPLAIN_BY_COPY : EMP_EXPLAIN_BY_CLIENT;
     r->trigger_by = (int32_t)(c - r->s->copy);

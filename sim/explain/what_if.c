@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/explain/brief.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/collections.h"
@@ -204,28 +203,15 @@ cleanup:
 
 /* ---- another placement ---- */
 
-struct candidate {
-    int32_t scope; /* or op */
-    double  blame_s;
-};
-
 struct moves {
     struct study       *s;
     emp_sim            *sim;
-    struct candidate   *candidate;    /* [scope] */
+    emp_keyed          *candidate;    /* scopes or ops by their blame in s */
     double             *blame_s;      /* [op] */
     emp_device_id      *device_of_op; /* that is tried */
     int32_t             count;
     emp_what_if_change *trial; /* [EMP_WHAT_IF_TRIALS] */
 };
-
-static int compare_candidates(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-
-    if (x->blame_s != y->blame_s) return x->blame_s > y->blame_s ? -1 : 1;
-    return x->scope < y->scope ? -1 : x->scope > y->scope;
-}
 
 /* The scopes that are most to blame first; of scopes with the same ops the outermost. */
 static emp_status rank_scopes(struct moves *m, emp_error *err)
@@ -234,19 +220,18 @@ static emp_status rank_scopes(struct moves *m, emp_error *err)
     const emp_scopes *scopes = &s->why->scopes;
 
     EMP_CHECK(emp_explain_blame(m->blame_s, s->problem, m->sim, s->device_of_op, err));
-    for (int32_t i = 0; i < scopes->count; i++) m->candidate[i].scope = i;
+    for (int32_t i = 0; i < scopes->count; i++) m->candidate[i].number = i;
     for (emp_op_id op = 0; op < s->problem->graph->op_count; op++)
-        if (scopes->of_op[op] >= 0)
-            m->candidate[scopes->of_op[op]].blame_s += m->blame_s[op];
+        if (scopes->of_op[op] >= 0) m->candidate[scopes->of_op[op]].key += m->blame_s[op];
     for (int32_t i = scopes->count - 1; i > 0; i--)
-        m->candidate[scopes->scope[i].parent].blame_s += m->candidate[i].blame_s;
+        m->candidate[scopes->scope[i].parent].key += m->candidate[i].key;
     for (int32_t i = 1; i < scopes->count; i++) {
         const emp_scope *parent = &scopes->scope[scopes->scope[i].parent];
         if (parent->parent >= 0 && parent->op_count == scopes->scope[i].op_count)
-            m->candidate[i].blame_s = 0.0;
+            m->candidate[i].key = 0.0;
     }
-    m->candidate[0].blame_s = 0.0; /* the root is no scope to move */
-    qsort(m->candidate, (size_t)scopes->count, sizeof *m->candidate, compare_candidates);
+    m->candidate[0].key = 0.0; /* the root is no scope to move */
+    emp_keyed_sort_falling(m->candidate, (size_t)scopes->count);
     return EMP_OK;
 }
 
@@ -280,12 +265,12 @@ static emp_status try_moves(struct moves *m, emp_what_if_kind kind, int32_t cand
                             emp_error *err)
 {
     for (int32_t i = 0; i < candidates; i++) {
-        const struct candidate *moved = &m->candidate[i];
-        if (moved->scope < 0 || moved->blame_s <= 0.0) return EMP_OK;
+        const emp_keyed *moved = &m->candidate[i];
+        if (moved->number < 0 || moved->key <= 0.0) return EMP_OK;
         for (emp_device_id to = 0; to < m->s->problem->machine->device_count; to++) {
             emp_what_if_change change = {
                 .kind = kind, .link = -1, .scope = -1, .op = -1, .to = to};
-            *(kind == EMP_WHAT_IF_MOVE ? &change.scope : &change.op) = moved->scope;
+            *(kind == EMP_WHAT_IF_MOVE ? &change.scope : &change.op) = moved->number;
             change.op_count = move(m, &change);
             if (change.op_count == 0) continue;
             if (m->count == EMP_WHAT_IF_TRIALS) return EMP_OK;
@@ -359,8 +344,7 @@ static void rank_ops(struct moves *m)
     const struct study *s = m->s;
     const emp_graph    *g = s->problem->graph;
 
-    for (int32_t c = 0; c < g->class_count; c++)
-        m->candidate[c] = (struct candidate){-1, 0.0};
+    for (int32_t c = 0; c < g->class_count; c++) m->candidate[c] = (emp_keyed){0.0, -1};
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const int32_t class = s->problem->class_of_op[op];
         bool is_moved = class < 0;
@@ -369,12 +353,12 @@ static void rank_ops(struct moves *m)
                        emp_scopes_is_in(&s->why->scopes, s->why->scopes.of_op[op],
                                         s->out->change[i].scope);
         if (is_moved) continue;
-        struct candidate *of_class = &m->candidate[class];
-        if (of_class->scope < 0 || m->blame_s[op] > m->blame_s[of_class->scope])
-            of_class->scope = op;
-        of_class->blame_s += m->blame_s[op];
+        emp_keyed *of_class = &m->candidate[class];
+        if (of_class->number < 0 || m->blame_s[op] > m->blame_s[of_class->number])
+            of_class->number = op;
+        of_class->key += m->blame_s[op];
     }
-    qsort(m->candidate, (size_t)g->class_count, sizeof *m->candidate, compare_candidates);
+    emp_keyed_sort_falling(m->candidate, (size_t)g->class_count);
 }
 
 /* The best moves of ops, each op once, in front of a move that does not fit. */

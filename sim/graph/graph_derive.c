@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Facts about a graph as a whole: folding, colocation, parameters, totals, hash.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/collections.h"
@@ -92,20 +91,6 @@ static void join_by_references(const emp_graph *g, emp_op_id *parent)
     }
 }
 
-/* Ops by the number that binds them; ties by id. */
-typedef struct {
-    int32_t   colocation;
-    emp_op_id op;
-} binding;
-
-static int compare_bindings(const void *a, const void *b)
-{
-    const binding *x = a, *y = b;
-
-    if (x->colocation != y->colocation) return x->colocation < y->colocation ? -1 : 1;
-    return (x->op > y->op) - (x->op < y->op);
-}
-
 /* The number that binds an op by itself; -1 = none. */
 static int32_t number_of(const emp_graph *g, emp_op_id op)
 {
@@ -123,15 +108,15 @@ static bool has_numbers(const emp_graph *g)
 static emp_status join_by_numbers(const emp_graph *g, emp_op_id *parent, emp_error *err)
 {
     emp_status st = EMP_OK;
-    binding   *bound = EMP_NEW_ARRAY(binding, (size_t)g->op_count);
+    emp_keyed *bound = EMP_NEW_ARRAY(emp_keyed, (size_t)g->op_count);
 
     if (bound == NULL) EMP_FAIL(EMP_ENOMEM, "colocation of %d ops", g->op_count);
     for (emp_op_id op = 0; op < g->op_count; op++)
-        bound[op] = (binding){number_of(g, op), op};
-    qsort(bound, (size_t)g->op_count, sizeof *bound, compare_bindings);
+        bound[op] = (emp_keyed){number_of(g, op), op};
+    emp_keyed_sort(bound, (size_t)g->op_count);
     for (int32_t i = 1; i < g->op_count; i++) {
-        if (bound[i].colocation >= 0 && bound[i].colocation == bound[i - 1].colocation)
-            emp_disjoint_join(parent, bound[i].op, bound[i - 1].op);
+        if (bound[i].key >= 0 && bound[i].key == bound[i - 1].key)
+            emp_disjoint_join(parent, bound[i].number, bound[i - 1].number);
     }
 
 cleanup:

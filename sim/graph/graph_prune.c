@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 
@@ -21,15 +22,9 @@ static void visit(worklist *work, emp_op_id op)
 /* The first back edge into `op` or behind it; they are ordered by the Merge's id. */
 static int32_t first_back_edge(const emp_graph *g, emp_op_id op)
 {
-    int32_t low = 0, high = g->back_edge_count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (g->back_edge_to[middle] < op)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, g->back_edge_count, i, g->back_edge_to[i] < op);
     return low;
 }
 

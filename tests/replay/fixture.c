@@ -3,7 +3,6 @@
 #include "tests/replay/fixture.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/collections.h"
 #include "base/mem.h"

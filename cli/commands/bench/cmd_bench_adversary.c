@@ -6,7 +6,6 @@
 
 #include "base/io/output.h"
 #include "base/mem.h"
-#include "base/text/text.h"
 #include "bench/compare/adversary.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -250,7 +249,7 @@ emp_status cmd_bench_adversary(int argc, char **argv, emp_error *err)
     if (ended != EMP_EINTERRUPTED) EMP_TRY(ended);
     if (a.out != NULL && best->ratio > 0) EMP_TRY(emp_adversary_save(a.out, best, err));
     note_commands(&sheet, &a, best);
-    EMP_TRY(cli_print_sheet(&sheet, a.format, NULL, err));
+    EMP_TRY(cli_print_sheet(&sheet, a.format, err));
     st = ended;
 
 cleanup:

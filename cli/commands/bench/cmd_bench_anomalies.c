@@ -133,7 +133,7 @@ static emp_status print(const stand *s, emp_error *err)
                   "samples", s->args->samples, "seed", (json_int_t)s->args->seed);
     emp_sheet_note(&expert, "%s on %s, runtime %s.", s->args->spec,
                    s->problem->machine->name, s->problem->runtime.name);
-    emp_status st = cli_print_sheet(&random, s->args->format, NULL, err);
+    emp_status st = cli_print_sheet(&random, s->args->format, err);
     emp_sheet_clear(&expert);
     return st;
 }

@@ -257,7 +257,7 @@ static emp_status print(const stand *from, const row *rows, emp_error *err)
         "placements of each kind. Surrogate and exact: ns per op and placement.",
         study->spec, problem->machine->name, problem->runtime.name, op_count, kernel,
         study->samples);
-    return cli_print_sheet(&s, study->format, NULL, err);
+    return cli_print_sheet(&s, study->format, err);
 }
 
 static const struct argp_child children[] = {{&cli_study_argp, 0, NULL, 0}, {0}};

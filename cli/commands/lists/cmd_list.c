@@ -9,7 +9,6 @@
 #include "base/text/nearest.h"
 #include "base/text/options.h"
 #include "base/text/text.h"
-#include "base/text/units.h"
 #include "cli/cli.h"
 #include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"

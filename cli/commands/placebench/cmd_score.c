@@ -5,14 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/units.h"
 #include "bench/placebench/placebench.h"
 #include "cli/cli.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/run_options.h"
 #include "cli/report/report.h"
-#include "cli/stop.h"
 #include "sim/engine/sim.h"
 
 struct args {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Modules of XLA as text: what jax.jit(f).lower(...).compile().as_text() prints, and the dumps of XLA. */
 
-#include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "graphs/import/hlo/lower.h"

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/collections.h"
-#include "base/mem.h"
 #include "graphs/import/notes/readers.h"
 
 enum { PLACE_BYTES = 200, MAX_OPS = 1 << 19 };

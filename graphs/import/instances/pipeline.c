@@ -17,7 +17,6 @@
  * state belong to the forward ops of micro-batch 0. A CPU takes EMP_INSTANCE_CPU times as long.
  */
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

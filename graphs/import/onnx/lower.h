@@ -278,8 +278,8 @@ extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
 void emp_onnx_lower_unary(emp_onnx_call *c, const char *word);
 /** A rule: the concatenation of all inputs. */
 void emp_onnx_lower_concat(emp_onnx_call *c, const char *word);
-/** Products of the factors \a first and \a second of any ranks. */
-emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second);
+/** Products of the first two inputs, of any ranks. */
+emp_port emp_onnx_product(emp_onnx_call *c);
 /** The same of integers; the result has that element type. */
 emp_port emp_onnx_integer_product(emp_onnx_call *c, int32_t second, emp_dtype dtype);
 /* Which tensors of a model are its weights, and which of these a training step changes.

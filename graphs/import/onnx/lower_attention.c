@@ -133,7 +133,7 @@ static void packed_attention(emp_onnx_call *c)
     if (emp_onnx_ints(c, "qkv_hidden_sizes", -1, sizes, 3) != 3)
         for (int32_t i = 0; i < 3; i++) sizes[i] = w.dim[1] / 3;
     c->has_name = true;
-    emp_port all = emp_onnx_product(c, 0, 1);
+    emp_port all = emp_onnx_product(c);
     if (emp_onnx_in(c, 2) != NULL)
         all = emp_onnx_emit2(c, "Add", all, emp_onnx_in_port(c, 2));
     emp_port part = emp_onnx_emit(c, "SplitV", &(emp_op_attrs){.count = 3},

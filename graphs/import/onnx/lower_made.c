@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Ops that make tensors: of nothing but a shape, or of sizes that depend on data.
-#include <math.h>
 #include <string.h>
 
 #include "graphs/import/onnx/lower.h"

@@ -232,12 +232,12 @@ static emp_port factor(emp_onnx_call *c, int32_t i, bool *transpose)
 }
 
 /* x [..., k] by a matrix: all leading dims are rows of one product, as in PyTorch. */
-static emp_port product_with_matrix(emp_onnx_call *c, int32_t first, int32_t second)
+static emp_port product_with_matrix(emp_onnx_call *c)
 {
-    emp_shape    shape = emp_onnx_in_shape(c, first);
+    emp_shape    shape = emp_onnx_in_shape(c, 0);
     emp_op_attrs attrs = {0};
-    emp_port  x = emp_onnx_in_port(c, first), w = factor(c, second, &attrs.transpose_b);
-    emp_shape rows = {.rank = 2, .dim = {1, shape.dim[shape.rank - 1]}};
+    emp_port     x = emp_onnx_in_port(c, 0), w = factor(c, 1, &attrs.transpose_b);
+    emp_shape    rows = {.rank = 2, .dim = {1, shape.dim[shape.rank - 1]}};
 
     for (int32_t d = 0; d < shape.rank - 1; d++)
         if (__builtin_mul_overflow(rows.dim[0], shape.dim[d], &rows.dim[0])) {
@@ -259,11 +259,11 @@ static emp_port product_with_matrix(emp_onnx_call *c, int32_t first, int32_t sec
 }
 
 /* Vectors count as matrices of one row or column, which go away again. */
-static emp_port product_with_vector(emp_onnx_call *c, int32_t first, int32_t second,
-                                    const char *type, const emp_op_attrs *attrs)
+static emp_port product_with_vector(emp_onnx_call *c, int32_t second, const char *type,
+                                    const emp_op_attrs *attrs)
 {
-    emp_shape a = emp_onnx_in_shape(c, first), b = emp_onnx_in_shape(c, second);
-    emp_port  x = emp_onnx_in_port(c, first), y = emp_onnx_in_port(c, second);
+    emp_shape a = emp_onnx_in_shape(c, 0), b = emp_onnx_in_shape(c, second);
+    emp_port  x = emp_onnx_in_port(c, 0), y = emp_onnx_in_port(c, second);
 
     if (a.rank == 1) x = emp_onnx_reshape(c, x, EMP_SHAPE(1, a.dim[0]));
     if (b.rank == 1) y = emp_onnx_reshape(c, y, EMP_SHAPE(b.dim[0], 1));
@@ -278,26 +278,26 @@ static emp_port product_with_vector(emp_onnx_call *c, int32_t first, int32_t sec
     return emp_onnx_reshape(c, z, shape);
 }
 
-emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second)
+emp_port emp_onnx_product(emp_onnx_call *c)
 {
-    emp_shape    a = emp_onnx_in_shape(c, first), b = emp_onnx_in_shape(c, second);
+    emp_shape    a = emp_onnx_in_shape(c, 0), b = emp_onnx_in_shape(c, 1);
     emp_op_attrs attrs = {0};
 
     if (a.rank < 1 || b.rank < 1) {
         emp_onnx_refuse(c, "a product of tensors of rank %d and %d", a.rank, b.rank);
         return EMP_TF_NONE;
     }
-    if (a.rank >= 2 && b.rank == 2) return product_with_matrix(c, first, second);
+    if (a.rank >= 2 && b.rank == 2) return product_with_matrix(c);
     if (a.rank >= 2 && b.rank >= 2) {
-        emp_port left = factor(c, first, &attrs.transpose_a);
-        emp_port right = factor(c, second, &attrs.transpose_b);
+        emp_port left = factor(c, 0, &attrs.transpose_a);
+        emp_port right = factor(c, 1, &attrs.transpose_b);
         bool     is_same = a.rank == b.rank;
         for (int32_t d = 0; is_same && d < a.rank - 2; d++)
             is_same = a.dim[d] == b.dim[d];
         return emp_onnx_emit(c, is_same ? "BatchMatMul" : "BatchMatMulV2", &attrs,
                              EMP_TF_PORTS(left, right));
     }
-    return product_with_vector(c, first, second, "BatchMatMulV2", &attrs);
+    return product_with_vector(c, 1, "BatchMatMulV2", &attrs);
 }
 
 emp_port emp_onnx_integer_product(emp_onnx_call *c, int32_t second, emp_dtype dtype)
@@ -310,7 +310,7 @@ emp_port emp_onnx_integer_product(emp_onnx_call *c, int32_t second, emp_dtype dt
         return EMP_TF_NONE;
     }
     if (a.rank < 2 || b.rank < 2)
-        return product_with_vector(c, 0, second, "MatMulInteger", &attrs);
+        return product_with_vector(c, second, "MatMulInteger", &attrs);
     return emp_onnx_emit(
         c, "MatMulInteger", &attrs,
         EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, second)));
@@ -319,7 +319,7 @@ emp_port emp_onnx_integer_product(emp_onnx_call *c, int32_t second, emp_dtype dt
 static void matmul(emp_onnx_call *c, const char *word)
 {
     (void)word;
-    emp_onnx_out(c, 0, emp_onnx_product(c, 0, 1));
+    emp_onnx_out(c, 0, emp_onnx_product(c));
 }
 
 static void gemm(emp_onnx_call *c, const char *word)

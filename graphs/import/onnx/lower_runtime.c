@@ -62,7 +62,7 @@ static void fused_matmul(emp_onnx_call *c, const char *word)
     emp_port     y;
 
     if (emp_onnx_in_shape(c, 0).rank < 2 || emp_onnx_in_shape(c, 1).rank < 2)
-        y = emp_onnx_product(c, 0, 1);
+        y = emp_onnx_product(c);
     else
         y = emp_onnx_emit(c, word, &attrs,
                           EMP_TF_PORTS(batch_last(c, 0, "transBatchA"),
@@ -72,7 +72,7 @@ static void fused_matmul(emp_onnx_call *c, const char *word)
 
 static void gemm_gelu(emp_onnx_call *c, const char *word)
 {
-    emp_port y = emp_onnx_product(c, 0, 1);
+    emp_port y = emp_onnx_product(c);
 
     if (emp_onnx_in(c, 2) != NULL)
         y = emp_onnx_emit2(c, "Add", y, emp_onnx_in_port(c, 2));

@@ -69,7 +69,7 @@ static emp_port cross_entropy(emp_tf *tf, emp_port x)
     int64_t   rows = classes > 0 ? emp_shape_elements(&shape) / classes : 0;
     emp_port  labels = emp_tf_placeholder(tf, "labels", EMP_DTYPE_INT64, EMP_SHAPE(rows));
 
-    if (shape.rank != 2) x = emp_tf_reshape(tf, NULL, x, EMP_SHAPE(rows, classes));
+    if (shape.rank != 2) x = emp_tf_reshape(tf, x, EMP_SHAPE(rows, classes));
     return emp_tf_op2(tf, "SparseSoftmaxCrossEntropyWithLogits", NULL, x, labels);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Values of a model by name, and how they become tensors of the graph.
-#include <math.h>
 
 #include "base/mem.h"
 #include "graphs/import/onnx/lower.h"

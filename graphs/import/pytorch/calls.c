@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "graphs/import/pytorch/lower.h"
 #include "graphs/import/pytorch/program.h"
 
@@ -52,13 +53,6 @@ static bool is_of_python(span space)
            is_equal(space, "math") || is_equal(space, "builtins");
 }
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), size = strlen(suffix);
-
-    return length >= size && strcmp(name + length - size, suffix) == 0;
-}
-
 static void describe(emp_aten_op *op, span base)
 {
     const emp_op_type *type = op->type;
@@ -68,7 +62,8 @@ static void describe(emp_aten_op *op, span base)
     op->is_list = type != NULL && (type->flags & EMP_OP_TAKES_LISTS) != 0;
     op->is_in_place =
         !is_free && base.end - base.at > 1 && base.end[-1] == '_' && base.end[-2] != '_';
-    op->is_out = strcmp(op->overload, "out") == 0 || ends_with(op->overload, "_out");
+    op->is_out =
+        strcmp(op->overload, "out") == 0 || emp_text_ends_in(op->overload, "_out");
 }
 
 /* "<built-in function getitem>", "<function mul at 0x7f>". */

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/pytorch/program.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "base/text/units.h"
 #include "graphs/import/notes/readers.h"
 
 /* "torch.float32", "float32", "f32" -> the element type; EMP_DTYPE_NONE: not known. */

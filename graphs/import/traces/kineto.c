@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "graphs/import/notes/readers.h"
 
@@ -301,15 +302,9 @@ static int32_t sort_calls(key *calls, const emp_kineto *trace)
 /* The first place in keys[count] whose first word is not less. */
 static int32_t lower_bound(const key *keys, int32_t count, int64_t first)
 {
-    int32_t low = 0, high = count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (keys[middle].first < first)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, count, i, keys[i].first < first);
     return low;
 }
 
@@ -405,15 +400,9 @@ void emp_activities_clear(emp_activities *activities)
 
 const int32_t *emp_activities_of(const emp_activities *a, int32_t call, int32_t *count)
 {
-    int32_t low = 0, high = a->activity_count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (a->call_of[a->activity[middle]] < call)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, a->activity_count, i, a->call_of[a->activity[i]] < call);
     *count = 0;
     while (low + *count < a->activity_count &&
            a->call_of[a->activity[low + *count]] == call)

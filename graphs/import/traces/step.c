@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "graphs/import/traces/kineto.h"
 
@@ -147,15 +148,9 @@ static int32_t find_pauses(pause *pauses, const splitter *s)
 static bool is_joined(const pause *pauses, int32_t count, int64_t begin_ns,
                       int64_t end_ns)
 {
-    int32_t low = 0, high = count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (pauses[middle].begin_ns <= begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, count, i, pauses[i].begin_ns <= begin_ns);
     if (low == 0) return false;
     const pause *p = &pauses[low - 1];
     return end_ns <= p->end_ns && end_ns - begin_ns >= (p->end_ns - p->begin_ns) / 2;
@@ -278,15 +273,10 @@ static int32_t find_cause(const splitter *s, int32_t event)
 {
     const emp_kineto_event *e = &s->trace->event[event];
     const emp_activities   *a = &s->activities;
-    int32_t                 low = 0, high = a->activity_count;
+    int32_t                 low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (s->trace->event[a->by_end[middle]].end_ns <= e->begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, a->activity_count, i,
+                    s->trace->event[a->by_end[i]].end_ns <= e->begin_ns);
     for (int32_t i = low - 1; i >= 0 && i >= low - LOOK_BACK; i--) {
         const emp_kineto_event *other = &s->trace->event[a->by_end[i]];
         if (other->end_ns < e->begin_ns - CAUSE_NS) break;
@@ -403,16 +393,11 @@ static int32_t find_awaited(const splitter *s, int32_t call, int64_t issued_ns)
 {
     const emp_kineto_event *c = &s->trace->event[call];
     const emp_activities   *a = &s->activities;
-    int32_t                 low = 0, high = a->activity_count;
+    int32_t                 low;
 
     if (!may_synchronize(c)) return -1;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (s->trace->event[a->by_end[middle]].end_ns <= c->end_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, a->activity_count, i,
+                    s->trace->event[a->by_end[i]].end_ns <= c->end_ns);
     for (int32_t i = low - 1; i >= 0 && i >= low - LOOK_BACK; i--) {
         if (s->trace->event[a->by_end[i]].end_ns <= issued_ns) break;
         if (s->node_of[a->by_end[i]] < 0) continue;

@@ -148,15 +148,9 @@ static void execution_clear(emp_execution *trace)
 /* The operator of that record; NULL = there is none. O(log n). */
 static const emp_execution_op *execution_find(const emp_execution *trace, int64_t record)
 {
-    int32_t low = 0, high = trace->op_count;
+    int32_t low;
 
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (trace->op[middle].record < record)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    EMP_COUNT_FIRST(low, trace->op_count, i, trace->op[i].record < record);
     return low < trace->op_count && trace->op[low].record == record ? &trace->op[low]
                                                                     : NULL;
 }

@@ -2,7 +2,6 @@
 // Layers as ONNX and PyTorch have them: windows over any number of spatial dims, channels first,
 // recurrent layers as one op; and element-wise ops with shape rules of their own.
 #include <math.h>
-#include <stddef.h>
 
 #include "sim/graph/op_entry.h"
 

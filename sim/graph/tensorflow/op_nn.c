@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Convolutions, pools, normalisation, losses. FLOPs as in TensorFlow's cost estimators;
 // kernels and temporary copies as r1.3 launches them on a GPU.
-#include <stddef.h>
 
 #include "sim/graph/op_entry.h"
 

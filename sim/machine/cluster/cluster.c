@@ -109,11 +109,8 @@ static emp_status find_columns(struct columns *c, const emp_csv *csv, emp_error 
                                                    "weight_half_us"};
 
     EMP_CHECK(emp_csv_find(&c->kind, csv, "kind", err));
-    for (int32_t i = 0; i < 4; i++)
-        EMP_CHECK(emp_csv_find(&c->size[i], csv, sizes[i], err));
-    for (int32_t i = 0; i < EMP_PASSES; i++)
-        EMP_CHECK(emp_csv_find(&c->pass[i], csv, passes[i], err));
-    return EMP_OK;
+    EMP_CHECK(emp_csv_find_all(c->size, csv, sizes, 4, err));
+    return emp_csv_find_all(c->pass, csv, passes, EMP_PASSES, err);
 }
 
 static emp_status read_positive(double *value, const emp_csv *csv, int32_t row,

@@ -2,7 +2,6 @@
 #include "sim/machine/import/import_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/units.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Problems made by hand in which less work takes longer: does the engine have them, and
  * does the measurement find them? */
-#include <inttypes.h>
 
 #include "bench/studies/anomalies.h"
 #include "sim/engine/sim.h"

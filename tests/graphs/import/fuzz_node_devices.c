@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for the devices of nodes: what can be read can be written and read again.
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -144,8 +144,8 @@ Test(tf_graph, gradients_of_look_ups_stay_sparse)
     emp_tf_grad     grad;
     emp_tf_variable table = emp_tf_weights(&tf, "t", EMP_SHAPE(50, 4), EMP_TF_INIT_ZEROS);
     emp_port        ids = emp_tf_placeholder(&tf, NULL, EMP_DTYPE_INT32, EMP_SHAPE(6));
-    emp_port        rows[] = {emp_tf_gather(&tf, NULL, table.read, ids),
-                              emp_tf_gather(&tf, NULL, table.read, ids)};
+    emp_port        rows[] = {emp_tf_gather(&tf, table.read, ids),
+                              emp_tf_gather(&tf, table.read, ids)};
     emp_tf_gradients(
         &tf, emp_tf_reduce_all(&tf, "Sum", NULL, emp_tf_concat(&tf, NULL, rows, 2, 0)),
         &table.ref, 1, &grad);

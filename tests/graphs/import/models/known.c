@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/graphs/import/models/known.h"
 
-#include <stddef.h>
-
 /* Weights of attention, and of `n` matrices of hidden x inner. */
 #define ATTENTION(hidden, q, kv)   ((hidden) * (2.0 * (q) + 2.0 * (kv)))
 #define MATRICES(n, hidden, inner) ((double)(n) * (hidden) * (inner))
