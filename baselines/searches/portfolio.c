@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/lists.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
@@ -42,11 +43,7 @@ static const emp_method *const members[] = {
 #undef X
         NULL};
 
-static const char *const options_of_member[] = {
-#define X(name, options) options,
-    MEMBER_LIST(X)
-#undef X
-};
+static const char *const options_of_member[] = {MEMBER_LIST(EMP_LIST_SECOND)};
 
 enum {
     MEMBERS = sizeof options_of_member / sizeof *options_of_member,

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/report/certificate.h"
 
+#include "base/lists.h"
 #include "sim/bounds/paths/model.h"
 
 static const char *const kind_key[EMP_DEVICE_KINDS] = {
     [EMP_DEVICE_CPU] = "cpu", [EMP_DEVICE_GPU] = "gpu"};
-static const char *const lemma_key[] = {
-#define X(name, key, words) key,
-    EMP_BOUND_LEMMA_LIST(X)
-#undef X
-};
-static const char *const rule_key[] = {
-#define X(name, key) key,
-    EMP_PROOF_RULE_LIST(X)
-#undef X
-};
-static const char *const rules_key[] = {
-#define X(name, text) text,
-    EMP_RULES_LIST(X)
-#undef X
-};
+static const char *const lemma_key[] = {EMP_BOUND_LEMMA_LIST(EMP_LIST_SECOND)};
+static const char *const rule_key[] = {EMP_PROOF_RULE_LIST(EMP_LIST_SECOND)};
+static const char *const rules_key[] = {EMP_RULES_LIST(EMP_LIST_SECOND)};
 
 /* ---- the problem ---- */
 

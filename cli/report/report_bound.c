@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lists.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
@@ -18,31 +19,11 @@ enum { LISTED = 10, LAYER_WIDTH = 36, CHANGE_WIDTH = 45 };
 /* A change of less of the bound is none: refuted times are found to 0.4 %. */
 static const double LEAST_CHANGE = 5e-3;
 
-static const char *const lemma_key[] = {
-#define X(name, key, words) key,
-    EMP_BOUND_LEMMA_LIST(X)
-#undef X
-};
-static const char *const lemma_words[] = {
-#define X(name, key, words) words,
-    EMP_BOUND_LEMMA_LIST(X)
-#undef X
-};
-static const char *const part_key[] = {
-#define X(name, key) key,
-    EMP_BOUND_PART_LIST(X)
-#undef X
-};
-static const char *const change_key[] = {
-#define X(name, key, words) key,
-    EMP_BOUNDS_CHANGE_LIST(X)
-#undef X
-};
-static const char *const change_words[] = {
-#define X(name, key, words) words,
-    EMP_BOUNDS_CHANGE_LIST(X)
-#undef X
-};
+static const char *const lemma_key[] = {EMP_BOUND_LEMMA_LIST(EMP_LIST_SECOND)};
+static const char *const lemma_words[] = {EMP_BOUND_LEMMA_LIST(EMP_LIST_THIRD)};
+static const char *const part_key[] = {EMP_BOUND_PART_LIST(EMP_LIST_SECOND)};
+static const char *const change_key[] = {EMP_BOUNDS_CHANGE_LIST(EMP_LIST_SECOND)};
+static const char *const change_words[] = {EMP_BOUNDS_CHANGE_LIST(EMP_LIST_THIRD)};
 static const char *const resource_key[EMP_BOUND_RESOURCES] = {
     [EMP_BOUND_THREAD] = "host_threads",
     [EMP_BOUND_STREAM] = "gpu_kernels",

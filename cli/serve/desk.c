@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lists.h"
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "cli/options/inputs.h"
@@ -49,11 +50,7 @@ typedef struct {
 
 enum { ID_BYTES = 64 };
 
-static const char *const word_of_verb[] = {
-#define X(name, word) word,
-    CLI_VERB_LIST(X)
-#undef X
-};
+static const char *const word_of_verb[] = {CLI_VERB_LIST(EMP_LIST_SECOND)};
 
 #define FOR(verb) (1u << CLI_VERB_##verb)
 enum { EVERY = (1u << CLI_VERBS) - 1 };

@@ -35,6 +35,17 @@ extern PyObject *emp_py_error_type;
 extern PyType_Spec emp_py_graph_spec, emp_py_machine_spec, emp_py_problem_spec,
     emp_py_oracle_spec;
 
+/** Defines the specification of a type by its file's create(), destroy(), getters and methods. */
+#define EMP_PY_TYPE(type, type_name, object, doc)                                            \
+    static PyType_Slot slots[] = {{Py_tp_new, create},     {Py_tp_dealloc, destroy},         \
+                                  {Py_tp_getset, getters}, {Py_tp_methods, methods},         \
+                                  {Py_tp_doc, doc},        {0, NULL}};                       \
+    PyType_Spec        emp_py_##type##_spec = {.name = "emplace._emplace." type_name,        \
+                                               .basicsize = sizeof(object),                  \
+                                               .flags =                                      \
+                                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, \
+                                               .slots = slots}
+
 /* ---- module.c ---- */
 
 /** Raises emplace.Error with the sentence of \a err and its status, MemoryError for EMP_ENOMEM.
@@ -51,6 +62,23 @@ void emp_py_free(PyObject *self);
  * be NULL: zeros. \param[out] items  OPTIONAL. Where the items are, to be filled now. */
 PyObject *emp_py_array(char format, Py_ssize_t rows, Py_ssize_t columns, const void *data,
                        void **items);
+
+/** Defines a getter that returns such an array of the items \a value, an expression of \a self, \a row and \a column. */
+#define EMP_PY_ITEMS(name, object, rows, columns, format, type, value)           \
+    static PyObject *name(PyObject *of, void *unused)                            \
+    {                                                                            \
+        const object *self = (const object *)of;                                 \
+        const int32_t row_count = rows, width = columns;                         \
+        void         *items;                                                     \
+                                                                                 \
+        (void)unused;                                                            \
+        PyObject *array = emp_py_array(format, row_count, width, NULL, &items);  \
+        type     *item = items;                                                  \
+        for (int32_t row = 0; array != NULL && row < row_count; row++)           \
+            for (int32_t column = 0; column < (width > 0 ? width : 1); column++) \
+                *item++ = value;                                                 \
+        return array;                                                            \
+    }
 
 /** Rows of whole numbers of 32 bits that an argument holds. Zero-initialise; PyMem_Free(item). */
 typedef struct {

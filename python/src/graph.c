@@ -72,47 +72,14 @@ static PyObject *get_types(PyObject *self, void *unused)
     return list_texts(graph_of(self), emp_graph_op_type);
 }
 
-static PyObject *get_flops(PyObject *self, void *unused)
-{
-    const emp_graph *graph = graph_of(self);
-    const int32_t    ops = emp_graph_op_count(graph);
-    void            *items;
+EMP_PY_ITEMS(get_flops, emp_py_graph, emp_graph_op_count(self->graph), 0, 'd', double,
+             emp_graph_op_flops(self->graph, row))
 
-    (void)unused;
-    PyObject *array = emp_py_array('d', ops, 0, NULL, &items);
-    double   *flops = items;
-    for (emp_op_id op = 0; array != NULL && op < ops; op++)
-        flops[op] = emp_graph_op_flops(graph, op);
-    return array;
-}
+EMP_PY_ITEMS(get_persistent_bytes, emp_py_graph, emp_graph_op_count(self->graph), 0, 'q',
+             int64_t, emp_graph_op_persistent_bytes(self->graph, row))
 
-static PyObject *get_persistent_bytes(PyObject *self, void *unused)
-{
-    const emp_graph *graph = graph_of(self);
-    const int32_t    ops = emp_graph_op_count(graph);
-    void            *items;
-
-    (void)unused;
-    PyObject *array = emp_py_array('q', ops, 0, NULL, &items);
-    int64_t  *bytes = items;
-    for (emp_op_id op = 0; array != NULL && op < ops; op++)
-        bytes[op] = emp_graph_op_persistent_bytes(graph, op);
-    return array;
-}
-
-static PyObject *get_is_folded(PyObject *self, void *unused)
-{
-    const emp_graph *graph = graph_of(self);
-    const int32_t    ops = emp_graph_op_count(graph);
-    void            *items;
-
-    (void)unused;
-    PyObject *array = emp_py_array('?', ops, 0, NULL, &items);
-    bool     *is_folded = items;
-    for (emp_op_id op = 0; array != NULL && op < ops; op++)
-        is_folded[op] = emp_graph_op_is_folded(graph, op);
-    return array;
-}
+EMP_PY_ITEMS(get_is_folded, emp_py_graph, emp_graph_op_count(self->graph), 0, '?', bool,
+             emp_graph_op_is_folded(self->graph, row))
 
 static PyObject *get_order(PyObject *self, void *unused)
 {
@@ -223,14 +190,4 @@ static PyMethodDef methods[] = {
     {"find", find, METH_O, "find(name): the op of that name, or -1."},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_new, create},
-                              {Py_tp_dealloc, destroy},
-                              {Py_tp_getset, getters},
-                              {Py_tp_methods, methods},
-                              {Py_tp_doc, "Graph(spec_or_path): see emplace.Graph."},
-                              {0, NULL}};
-
-PyType_Spec emp_py_graph_spec = {.name = "emplace._emplace.Graph",
-                                 .basicsize = sizeof(emp_py_graph),
-                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                                 .slots = slots};
+EMP_PY_TYPE(graph, "Graph", emp_py_graph, "Graph(spec_or_path): see emplace.Graph.");

@@ -50,33 +50,11 @@ static PyObject *get_names(PyObject *self, void *unused)
     return list;
 }
 
-static PyObject *get_is_gpu(PyObject *self, void *unused)
-{
-    const emp_machine *machine = machine_of(self);
-    const int32_t      devices = emp_machine_device_count(machine);
-    void              *items;
+EMP_PY_ITEMS(get_is_gpu, emp_py_machine, emp_machine_device_count(self->machine), 0, '?',
+             bool, emp_machine_device_kind(self->machine, row) == EMP_DEVICE_GPU)
 
-    (void)unused;
-    PyObject *array = emp_py_array('?', devices, 0, NULL, &items);
-    bool     *is_gpu = items;
-    for (emp_device_id d = 0; array != NULL && d < devices; d++)
-        is_gpu[d] = emp_machine_device_kind(machine, d) == EMP_DEVICE_GPU;
-    return array;
-}
-
-static PyObject *get_memory_bytes(PyObject *self, void *unused)
-{
-    const emp_machine *machine = machine_of(self);
-    const int32_t      devices = emp_machine_device_count(machine);
-    void              *items;
-
-    (void)unused;
-    PyObject *array = emp_py_array('q', devices, 0, NULL, &items);
-    int64_t  *bytes = items;
-    for (emp_device_id d = 0; array != NULL && d < devices; d++)
-        bytes[d] = emp_machine_device_memory_bytes(machine, d);
-    return array;
-}
+EMP_PY_ITEMS(get_memory_bytes, emp_py_machine, emp_machine_device_count(self->machine), 0,
+             'q', int64_t, emp_machine_device_memory_bytes(self->machine, row))
 
 static PyObject *copy_time(PyObject *self, PyObject *args)
 {
@@ -114,14 +92,5 @@ static PyMethodDef methods[] = {
     {"find", find, METH_O, "find(name): the device of that name, or -1."},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_new, create},
-                              {Py_tp_dealloc, destroy},
-                              {Py_tp_getset, getters},
-                              {Py_tp_methods, methods},
-                              {Py_tp_doc, "Machine(name_or_path): see emplace.Machine."},
-                              {0, NULL}};
-
-PyType_Spec emp_py_machine_spec = {.name = "emplace._emplace.Machine",
-                                   .basicsize = sizeof(emp_py_machine),
-                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                                   .slots = slots};
+EMP_PY_TYPE(machine, "Machine", emp_py_machine,
+            "Machine(name_or_path): see emplace.Machine.");

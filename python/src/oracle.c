@@ -442,15 +442,4 @@ static PyMethodDef methods[] = {
      "times(placement, levels=None, groups=None): devices, starts, ends, out of memory."},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {
-    {Py_tp_new, create},
-    {Py_tp_dealloc, destroy},
-    {Py_tp_getset, getters},
-    {Py_tp_methods, methods},
-    {Py_tp_doc, "Oracle(problem, threads): see emplace.Oracle."},
-    {0, NULL}};
-
-PyType_Spec emp_py_oracle_spec = {.name = "emplace._emplace.Oracle",
-                                  .basicsize = sizeof(oracle),
-                                  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                                  .slots = slots};
+EMP_PY_TYPE(oracle, "Oracle", oracle, "Oracle(problem, threads): see emplace.Oracle.");

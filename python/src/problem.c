@@ -75,53 +75,16 @@ static PyObject *get_class_count(PyObject *self, void *unused)
     return PyLong_FromLong(emp_problem_class_count(((emp_py_problem *)self)->problem));
 }
 
-static PyObject *get_class_of_op(PyObject *object, void *unused)
-{
-    const emp_py_problem *self = (emp_py_problem *)object;
-    const int32_t         ops = emp_graph_op_count(self->graph);
-    void                 *items;
+EMP_PY_ITEMS(get_class_of_op, emp_py_problem, emp_graph_op_count(self->graph), 0, 'i',
+             int32_t, emp_problem_class_of_op(self->problem, row))
 
-    (void)unused;
-    PyObject *array = emp_py_array('i', ops, 0, NULL, &items);
-    int32_t  *class_of_op = items;
-    for (emp_op_id op = 0; array != NULL && op < ops; op++)
-        class_of_op[op] = emp_problem_class_of_op(self->problem, op);
-    return array;
-}
+EMP_PY_ITEMS(get_op_times, emp_py_problem, emp_graph_op_count(self->graph),
+             emp_machine_device_count(self->machine), 'd', double,
+             (double)emp_problem_op_time_ns(self->problem, row, column) * 1e-9)
 
-static PyObject *get_op_times(PyObject *object, void *unused)
-{
-    const emp_py_problem *self = (emp_py_problem *)object;
-    const int32_t         ops = emp_graph_op_count(self->graph);
-    const int32_t         devices = emp_machine_device_count(self->machine);
-    void                 *items;
-
-    (void)unused;
-    PyObject *array = emp_py_array('d', ops, devices, NULL, &items);
-    double   *time_s = items;
-    for (emp_op_id op = 0; array != NULL && op < ops; op++) {
-        for (emp_device_id d = 0; d < devices; d++)
-            *time_s++ = (double)emp_problem_op_time_ns(self->problem, op, d) * 1e-9;
-    }
-    return array;
-}
-
-static PyObject *get_allowed(PyObject *object, void *unused)
-{
-    const emp_py_problem *self = (emp_py_problem *)object;
-    const int32_t         ops = emp_graph_op_count(self->graph);
-    const int32_t         devices = emp_machine_device_count(self->machine);
-    void                 *items;
-
-    (void)unused;
-    PyObject *array = emp_py_array('?', ops, devices, NULL, &items);
-    bool     *is_allowed = items;
-    for (emp_op_id op = 0; array != NULL && op < ops; op++) {
-        for (emp_device_id d = 0; d < devices; d++)
-            *is_allowed++ = emp_problem_allows(self->problem, op, d);
-    }
-    return array;
-}
+EMP_PY_ITEMS(get_allowed, emp_py_problem, emp_graph_op_count(self->graph),
+             emp_machine_device_count(self->machine), '?', bool,
+             emp_problem_allows(self->problem, row, column))
 
 /* ---- placements ---- */
 
@@ -304,15 +267,5 @@ static PyMethodDef methods[] = {
      "_group(kind, count, seed): group of each op, and how many."},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {
-    {Py_tp_new, create},
-    {Py_tp_dealloc, destroy},
-    {Py_tp_getset, getters},
-    {Py_tp_methods, methods},
-    {Py_tp_doc, "Problem(graph, machine, runtime, name): see emplace.Problem."},
-    {0, NULL}};
-
-PyType_Spec emp_py_problem_spec = {.name = "emplace._emplace.Problem",
-                                   .basicsize = sizeof(emp_py_problem),
-                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                                   .slots = slots};
+EMP_PY_TYPE(problem, "Problem", emp_py_problem,
+            "Problem(graph, machine, runtime, name): see emplace.Problem.");

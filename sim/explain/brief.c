@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/lists.h"
 #include "base/text/units.h"
 
 enum { BRIEF_DEVICES = 3, BRIEF_CAUSES = 3, BRIEF_MOVES = 3, SCOPE_WIDTH = 36 };
@@ -83,11 +84,8 @@ emp_limit_kind emp_explain_limit(const emp_explanation *why)
 
 const char *emp_limit_key(emp_limit_kind kind)
 {
-    static const char *const keys[] = {
-#define X(name, key) key,
-        EMP_LIMIT_LIST(X)
-#undef X
-    };
+    static const char *const keys[] = {EMP_LIMIT_LIST(EMP_LIST_SECOND)};
+
     return keys[kind];
 }
 

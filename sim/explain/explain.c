@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/collections.h"
+#include "base/lists.h"
 #include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 
@@ -140,41 +141,29 @@ void emp_explain_destroy(emp_explanation *why)
 
 const char *emp_explain_cause_key(emp_explain_cause cause)
 {
-    static const char *const keys[] = {
-#define X(name, key, words, idle) key,
-        EMP_EXPLAIN_CAUSE_LIST(X)
-#undef X
-    };
+    static const char *const keys[] = {EMP_EXPLAIN_CAUSE_LIST(EMP_LIST_SECOND)};
+
     return keys[cause];
 }
 
 const char *emp_explain_cause_words(emp_explain_cause cause)
 {
-    static const char *const all[] = {
-#define X(name, key, words, idle) words,
-        EMP_EXPLAIN_CAUSE_LIST(X)
-#undef X
-    };
+    static const char *const all[] = {EMP_EXPLAIN_CAUSE_LIST(EMP_LIST_THIRD)};
+
     return all[cause];
 }
 
 const char *emp_explain_idle_key(emp_explain_idle idle)
 {
-    static const char *const keys[] = {
-#define X(name, key) key,
-        EMP_EXPLAIN_IDLE_LIST(X)
-#undef X
-    };
+    static const char *const keys[] = {EMP_EXPLAIN_IDLE_LIST(EMP_LIST_SECOND)};
+
     return keys[idle];
 }
 
 const char *emp_explain_kind_key(emp_explain_kind kind)
 {
-    static const char *const keys[] = {
-#define X(name, key) key,
-        EMP_EXPLAIN_KIND_LIST(X)
-#undef X
-    };
+    static const char *const keys[] = {EMP_EXPLAIN_KIND_LIST(EMP_LIST_SECOND)};
+
     return keys[kind];
 }
 
@@ -250,11 +239,8 @@ emp_bottleneck emp_explain_bottleneck(const emp_explanation *why)
 
 const char *emp_bottleneck_key(emp_bottleneck_kind kind)
 {
-    static const char *const keys[] = {
-#define X(name, key) key,
-        EMP_BOTTLENECK_LIST(X)
-#undef X
-    };
+    static const char *const keys[] = {EMP_BOTTLENECK_LIST(EMP_LIST_SECOND)};
+
     return keys[kind];
 }
 

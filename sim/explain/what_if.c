@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/collections.h"
+#include "base/lists.h"
 #include "base/mem.h"
 #include "sim/explain/explain.h"
 #include "sim/graph/op.h"
@@ -25,11 +26,8 @@ struct study {
 
 const char *emp_what_if_key(emp_what_if_kind kind)
 {
-    static const char *const keys[] = {
-#define X(name, key) key,
-        EMP_WHAT_IF_LIST(X)
-#undef X
-    };
+    static const char *const keys[] = {EMP_WHAT_IF_LIST(EMP_LIST_SECOND)};
+
     return keys[kind];
 }
 

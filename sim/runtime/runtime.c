@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/collections.h"
+#include "base/lists.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
@@ -150,11 +151,7 @@ static const emp_config_field optional[] = {
 
 enum { OPTIONAL_COUNT = sizeof optional / sizeof optional[0] };
 
-static const char *const rules_names[] = {
-#define X(name, text) text,
-    EMP_RULES_LIST(X)
-#undef X
-};
+static const char *const rules_names[] = {EMP_RULES_LIST(EMP_LIST_SECOND)};
 
 const char *emp_rules_str(emp_rules rules) { return rules_names[rules]; }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/lists.h"
 #include "base/text/nearest.h"
 #include "base/text/options.h"
 #include "base/text/text.h"
@@ -316,17 +317,9 @@ static void print_presets(const emp_method *method)
                        : "; options have the first one's value / the second's");
 }
 
-static const char *const kind_words[] = {
-#define X(name, word, heading) word,
-    EMP_METHOD_KIND_LIST(X)
-#undef X
-};
+static const char *const kind_words[] = {EMP_METHOD_KIND_LIST(EMP_LIST_SECOND)};
 
-static const char *const kind_headings[] = {
-#define X(name, word, heading) heading,
-    EMP_METHOD_KIND_LIST(X)
-#undef X
-};
+static const char *const kind_headings[] = {EMP_METHOD_KIND_LIST(EMP_LIST_THIRD)};
 
 static void print_members(const emp_method *method)
 {
