@@ -183,14 +183,20 @@ cleanup:
     return st;
 }
 
-/* A script with its first lines; it has no name, so that nothing is left of it. */
-static emp_status begin_script(FILE **script, const char *terminal, emp_error *err)
+/* Runs a script, whose file has no name, so that nothing is left of it. */
+static emp_status run_script(struct output *out, const char *terminal,
+                             void (*write)(FILE *script, const void *what),
+                             const void *what, const char *end, emp_error *err)
 {
-    *script = tmpfile();
-    if (*script == NULL)
+    FILE *script = tmpfile();
+
+    if (script == NULL)
         return EMP_ERROR(EMP_EIO, "no temporary file for gnuplot: %s", strerror(errno));
-    fprintf(*script, "set terminal %s\nset encoding utf8\n", terminal);
-    return EMP_OK;
+    fprintf(script, "set terminal %s\nset encoding utf8\n", terminal);
+    write(script, what);
+    const emp_status st = draw(out, script, end, err);
+    fclose(script);
+    return st;
 }
 
 emp_status emp_gnuplot_draw(FILE *file, int width, int height,
@@ -199,21 +205,17 @@ emp_status emp_gnuplot_draw(FILE *file, int width, int height,
 {
     emp_status    st = EMP_OK;
     struct output svg = {0};
-    FILE         *script = NULL;
     char          terminal[128];
 
     snprintf(terminal, sizeof terminal,
              "svg size %d,%d dynamic noenhanced font 'sans-serif,12'", width, height);
-    EMP_TRY(begin_script(&script, terminal, err));
-    write(script, what);
-    EMP_TRY(draw(&svg, script, "</svg>", err));
+    EMP_TRY(run_script(&svg, terminal, write, what, "</svg>", err));
     if (name == NULL)
         fputs(svg.text, file);
     else
         EMP_TRY(copy_figure(file, svg.text, name, err));
 
 cleanup:
-    if (script != NULL) fclose(script);
     emp_free(svg.text);
     return st;
 }
@@ -224,25 +226,19 @@ emp_status emp_gnuplot_draw_pdf(FILE *file, double width, double height,
                                 void (*write)(FILE *script, const void *what),
                                 const void *what, emp_error *err)
 {
-    emp_status    st = EMP_OK;
     struct output pdf = {0};
-    FILE         *script = NULL;
     char          terminal[128];
 
     if (!emp_gnuplot_exists())
-        EMP_FAIL(EMP_EUNSUPPORTED, "%s; it draws PDF files, and SVG files need none",
-                 EMP_GNUPLOT_ABSENCE);
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%s; it draws PDF files, and SVG files need none",
+                         EMP_GNUPLOT_ABSENCE);
     snprintf(
         terminal, sizeof terminal,
         "pdfcairo size %.4fin,%.4fin noenhanced fontscale 0.75 lw 1.5 font 'Helvetica,9'",
         width / POINTS_PER_INCH, height / POINTS_PER_INCH);
-    EMP_TRY(begin_script(&script, terminal, err));
-    write(script, what);
-    EMP_TRY(draw(&pdf, script, "%%EOF", err));
-    fwrite(pdf.text, 1, pdf.size, file);
-
-cleanup:
-    if (script != NULL) fclose(script);
+    const emp_status st = run_script(&pdf, terminal, write, what, "%%EOF", err);
+    if (st == EMP_OK) fwrite(pdf.text, 1, pdf.size, file);
     emp_free(pdf.text);
     return st;
 }

@@ -325,8 +325,8 @@ static double imitate(emp_doppler_agent *a, int32_t samples, const pass *p)
 /* Weight of an earlier episode in the moving average of agreements. */
 static const double DECAY = 0.9;
 
-void emp_doppler_progress_enter(emp_doppler_progress *p, double agreement,
-                                int32_t samples)
+/* Enters an update of \a samples episodes. */
+static void progress_enter(emp_doppler_progress *p, double agreement, int32_t samples)
 {
     const double decay = pow(DECAY, samples), before = decay * p->weight;
 
@@ -338,8 +338,9 @@ void emp_doppler_progress_enter(emp_doppler_progress *p, double agreement,
     p->since = 0.0;
 }
 
-bool emp_doppler_progress_is_over(const emp_doppler_progress *p,
-                                  const emp_doppler_options  *o)
+/* True once the average has reached the wanted agreement, or has not risen for as many episodes as
+ * options have patience. */
+static bool progress_is_over(const emp_doppler_progress *p, const emp_doppler_options *o)
 {
     const bool is_settled = p->weight > 0.6; /* nine episodes */
 
@@ -388,7 +389,7 @@ static bool imitate_once(emp_doppler_agent *a)
     for (int i = 0; i < NETS; i++)
         emp_params_ascend(&a->net[i].params, o->learner.clip, &adam);
     a->imitated += samples;
-    emp_doppler_progress_enter(&a->progress, agreement_of(a, samples), samples);
+    progress_enter(&a->progress, agreement_of(a, samples), samples);
     return true;
 }
 
@@ -396,7 +397,7 @@ static bool is_taught(const emp_doppler_agent *a)
 {
     return a->has_weights || a->learner.update > 0 ||
            a->imitated >= a->options.imitation ||
-           emp_doppler_progress_is_over(&a->progress, &a->options);
+           progress_is_over(&a->progress, &a->options);
 }
 
 void emp_doppler_agent_imitate(emp_doppler_agent *a)

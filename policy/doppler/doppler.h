@@ -75,15 +75,6 @@ typedef struct {
 
 #define EMP_DOPPLER_RISE 0.005
 
-/** Enters an update of \a samples episodes. */
-void emp_doppler_progress_enter(emp_doppler_progress *progress, double agreement,
-                                int32_t samples);
-
-/** True once the average has reached the wanted agreement, or has not risen for as many episodes as
- * \a options have patience. */
-bool emp_doppler_progress_is_over(const emp_doppler_progress *progress,
-                                  const emp_doppler_options  *options);
-
 typedef struct {
     emp_learner         learner; /**< first; its ops are NULL */
     emp_doppler_options options;

@@ -6,7 +6,13 @@
 
 #include "policy/nn/layers.h"
 
-static const double FLOOR = 1e-6;
+/* Columns shifted and scaled over the rows of a set: y = (x - mean) / (s + FLOOR), with s the
+ * deviation over the set. A column that is all but equal, s at most EQUAL, becomes 0
+ * and has no gradient: otherwise rounding errors would be scaled up a million times.
+ *
+ * B rows of K columns. Rows begin \a stride reals apart. */
+
+static const double FLOOR = 1e-6, EQUAL = 1e-5;
 
 /* Columns that are summed side by side, and go through all passes before the next ones do. Their number is a constant
  * after inlining, so that sums stay in registers. */
@@ -48,7 +54,7 @@ scale_columns(emp_real *x, int64_t stride, emp_real *deviation, int32_t B, const
     column_mean(mean, x, stride, B, K);
     deviation_of(s, mean, x, stride, B, K);
     for (int k = 0; k < K; k++) {
-        const int is_equal = s[k] <= EMP_ZSCORE_EQUAL;
+        const int is_equal = s[k] <= EQUAL;
         factor[k] = is_equal ? 0.0 : 1.0 / (s[k] + FLOOR);
         deviation[k] = is_equal ? 0 : (emp_real)s[k];
     }
@@ -58,6 +64,7 @@ scale_columns(emp_real *x, int64_t stride, emp_real *deviation, int32_t B, const
                 (emp_real)(((double)x[b * stride + k] - mean[k]) * factor[k]);
 }
 
+/* In place. \a deviation [K]: s of each column, 0 where it counts as equal. */
 EMP_KERNEL static void zscore_forward(emp_real *restrict x, int64_t         stride,
                                       emp_real *restrict deviation, int32_t B, int32_t K)
 {
@@ -66,12 +73,6 @@ EMP_KERNEL static void zscore_forward(emp_real *restrict x, int64_t         stri
     for (; k + CHUNK <= K; k += CHUNK)
         scale_columns(x + k, stride, deviation + k, B, CHUNK);
     for (; k < K; k++) scale_columns(x + k, stride, deviation + k, B, 1);
-}
-
-void emp_zscore_forward(emp_real *x, int64_t stride, emp_real *deviation, int32_t B,
-                        int32_t K)
-{
-    zscore_forward(x, stride, deviation, B, K);
 }
 
 __attribute__((always_inline)) static inline void
@@ -108,6 +109,7 @@ turn_columns(emp_real *dy, const emp_real *y, int64_t stride, const emp_real *de
                            (double)y[b * stride + k] * along[k]);
 }
 
+/* \a dy: the gradient of y in, of x out. \a y has the same stride. */
 EMP_KERNEL static void zscore_backward(emp_real *restrict dy, const emp_real *restrict y,
                                        int64_t stride, const emp_real *deviation,
                                        int32_t B, int32_t K)
@@ -117,12 +119,6 @@ EMP_KERNEL static void zscore_backward(emp_real *restrict dy, const emp_real *re
     for (; k + CHUNK <= K; k += CHUNK)
         turn_columns(dy + k, y + k, stride, deviation + k, B, CHUNK);
     for (; k < K; k++) turn_columns(dy + k, y + k, stride, deviation + k, B, 1);
-}
-
-void emp_zscore_backward(emp_real *dy, const emp_real *y, int64_t stride,
-                         const emp_real *deviation, int32_t B, int32_t K)
-{
-    zscore_backward(dy, y, stride, deviation, B, K);
 }
 
 enum {
@@ -323,15 +319,15 @@ static void embed_paths(emp_doppler_net *n, int32_t embedding)
     emp_real *sum = n->embedding[embedding];
 
     sum_along(n, sum, path_of(n, embedding), embedding == EMP_DOPPLER_ABOVE);
-    emp_zscore_forward(sum, width(n), n->deviation[embedding], node_count(n), width(n));
+    zscore_forward(sum, width(n), n->deviation[embedding], node_count(n), width(n));
 }
 
 static void learn_paths(emp_doppler_net *n, int32_t embedding)
 {
     emp_real *d_sum = n->d_embedding[embedding];
 
-    emp_zscore_backward(d_sum, n->embedding[embedding], width(n), n->deviation[embedding],
-                        node_count(n), width(n));
+    zscore_backward(d_sum, n->embedding[embedding], width(n), n->deviation[embedding],
+                    node_count(n), width(n));
     sum_along_backward(n, n->d_embedding[EMP_DOPPLER_X], d_sum, path_of(n, embedding),
                        embedding == EMP_DOPPLER_ABOVE);
 }
@@ -443,8 +439,8 @@ static double score(const emp_doppler_net *n, emp_doppler_choices *c, const doub
     const int32_t S = shifting_width(n);
 
     emp_doppler_scale(c->feature + (int64_t)c->rows * F, plain, c->count);
-    emp_zscore_forward(c->shifting + (int64_t)c->rows * S, S,
-                       c->deviation + (int64_t)c->steps * S, c->count, S);
+    zscore_forward(c->shifting + (int64_t)c->rows * S, S,
+                   c->deviation + (int64_t)c->steps * S, c->count, S);
     return emp_doppler_head_forward(&n->head, c);
 }
 
@@ -458,8 +454,8 @@ static void score_backward(const emp_doppler_net *n, emp_doppler_choices *c,
     for (int64_t i = 0; i < c->steps; i++) {
         const int64_t at = (int64_t)c->step[i].first * S;
         if (c->step[i].count > 0)
-            emp_zscore_backward(c->d_shifting + at, c->shifting + at, S,
-                                c->deviation + i * S, c->step[i].count, S);
+            zscore_backward(c->d_shifting + at, c->shifting + at, S, c->deviation + i * S,
+                            c->step[i].count, S);
     }
 }
 

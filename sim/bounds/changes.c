@@ -79,7 +79,9 @@ static bool speed_cpus(emp_problem_variant *v)
     return true;
 }
 
-bool emp_bounds_change_apply(emp_problem_variant *variant, emp_bounds_change change)
+/* Changes what the variant holds, which is as emp_problem_variant_init() has left it. Returns false, and nothing
+ * changes, if there is nothing to change: no GPU, no host thread, no memory that counts. O(V). */
+static bool apply(emp_problem_variant *variant, emp_bounds_change change)
 {
     bool is_changed = false;
 
@@ -126,7 +128,7 @@ emp_status emp_bounds_try_changes(emp_bounds_changes *out, const emp_problem *pr
     EMP_TRY(emp_problem_variant_init(&v, problem, err));
     for (int32_t c = 0; c < EMP_BOUNDS_CHANGES; c++) {
         emp_bounds_changed one = {.change = (emp_bounds_change)c};
-        if (!emp_bounds_change_apply(&v, one.change)) continue;
+        if (!apply(&v, one.change)) continue;
         EMP_TRY(emp_bounds_compute(&one.bounds, &v.problem, &plain, err));
         insert(out, &one);
         emp_problem_variant_restore(&v);

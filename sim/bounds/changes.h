@@ -36,10 +36,6 @@ typedef struct {
         [EMP_BOUNDS_CHANGES]; /**< the lowest best_ns first, then the lowest gpu_kernels_ns */
 } emp_bounds_changes;
 
-/** Changes what the variant holds, which is as emp_problem_variant_init() has left it. \return false, and nothing
- * changes, if there is nothing to change: no GPU, no host thread, no memory that counts. O(V). */
-bool emp_bounds_change_apply(emp_problem_variant *variant, emp_bounds_change change);
-
 /** Computes the bounds of each change by itself. O(changes) times emp_bounds_compute().
  * \retval EMP_ENOMEM, EMP_EEXTERNAL */
 emp_status emp_bounds_try_changes(emp_bounds_changes *out, const emp_problem *problem,

@@ -486,26 +486,32 @@ static bool is_cluster(const char *path)
     return has_kernels;
 }
 
+/* Loads a cluster, or else a machine; the other one is NULL. */
+static emp_status load_either(emp_cluster **cluster, emp_machine **machine,
+                              const char *name_or_path, emp_error *err)
+{
+    emp_error why = {0};
+    char      path[512], known[256];
+
+    *cluster = NULL;
+    *machine = NULL;
+    emp_config_path(path, sizeof path, "clusters", name_or_path);
+    if (is_cluster(path)) return load_path(cluster, path, err);
+    const emp_status st = emp_machine_load(machine, name_or_path, &why);
+    if (st == EMP_OK) return EMP_OK;
+    if (st != EMP_EIO) return EMP_ERROR(st, "%s", why.msg);
+    emp_data_list(known, sizeof known, "clusters");
+    return EMP_ERROR(st, "%s is neither a cluster nor a machine; clusters: %s",
+                     name_or_path, known);
+}
+
 emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_error *err)
 {
     emp_status   st = EMP_OK;
-    emp_machine *machine = NULL;
-    emp_error    why = {0};
-    char         path[512], known[256];
+    emp_machine *machine;
 
-    *out = NULL;
-    emp_config_path(path, sizeof path, "clusters", name_or_path);
-    if (is_cluster(path)) return load_path(out, path, err);
-    st = emp_machine_load(&machine, name_or_path, &why);
-    if (st == EMP_EIO) {
-        emp_data_list(known, sizeof known, "clusters");
-        EMP_FAIL(st, "%s is neither a cluster nor a machine; clusters: %s", name_or_path,
-                 known);
-    }
-    if (st != EMP_OK) EMP_FAIL(st, "%s", why.msg);
-    EMP_TRY(load_by_machine(out, machine, err));
-
-cleanup:
+    EMP_CHECK(load_either(out, &machine, name_or_path, err));
+    if (machine != NULL) st = load_by_machine(out, machine, err);
     emp_machine_destroy(machine);
     return st;
 }
@@ -579,18 +585,10 @@ static emp_status fill_fleet(emp_fleet *out, const emp_machine *m, emp_error *er
 emp_status emp_fleet_load(emp_fleet *out, const char *name_or_path, emp_error *err)
 {
     emp_status   st = EMP_OK;
-    emp_machine *machine = NULL;
-    emp_error    why = {0};
-    char         path[512];
+    emp_machine *machine;
 
-    emp_config_path(path, sizeof path, "clusters", name_or_path);
-    if (is_cluster(path)) return load_path(&out->all, path, err);
-    st = emp_machine_load(&machine, name_or_path, &why);
-    if (st == EMP_EIO) return emp_cluster_load(&out->all, name_or_path, err);
-    if (st != EMP_OK) EMP_FAIL(st, "%s", why.msg);
-    EMP_TRY(fill_fleet(out, machine, err));
-
-cleanup:
+    EMP_CHECK(load_either(&out->all, &machine, name_or_path, err));
+    if (machine != NULL) st = fill_fleet(out, machine, err);
     emp_machine_destroy(machine);
     return st;
 }
