@@ -104,6 +104,14 @@ int32_t emp_words_find(const char *words, const char *word, size_t length);
 /** Word number \a index, and its length; NULL = there is none. */
 const char *emp_words_at(const char *words, int32_t index, size_t *length);
 
+/* Columns of lists whose entries are X(name, key, words), as initialisers of an array:
+ *
+ *     static const char *const keys[] = {EMP_LIMIT_LIST(EMP_LIST_SECOND)}; */
+
+#define EMP_LIST_SECOND(first, ...)        EMP_LIST_HEAD_(__VA_ARGS__, 0)
+#define EMP_LIST_THIRD(first, second, ...) EMP_LIST_HEAD_(__VA_ARGS__, 0)
+#define EMP_LIST_HEAD_(head, ...)          head,
+
 /* Lists of keys as options give them: "rnnlm,nmt2". NULL is the list of all. */
 
 /** True when the list has the word. */

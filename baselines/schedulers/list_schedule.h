@@ -70,7 +70,6 @@ emp_status emp_list_schedule_init(emp_list_schedule    *schedule,
 void       emp_list_schedule_clear(
           emp_list_schedule *schedule); /**< legal after a failed init */
 
-/** Time of a task on a device. */
 static inline emp_time_ns emp_list_time_ns(const emp_list_schedule *s, int32_t task,
                                            emp_device_id device)
 {

@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/lists.h"
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
 #include "search/method.h"

@@ -77,7 +77,6 @@ static emp_status find_bound(emp_study *s, const emp_record *r,
 
 /* ---- placements ---- */
 
-/* The best run of a series. */
 static const emp_report_run *best_run_of(const emp_study         *s,
                                          const emp_report_series *series)
 {

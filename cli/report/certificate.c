@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/report/certificate.h"
 
-#include "base/lists.h"
+#include "base/text/options.h"
 #include "sim/bounds/paths/model.h"
 
 static const char *const kind_key[EMP_DEVICE_KINDS] = {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lists.h"
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/report/report.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lists.h"
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "base/text/units.h"
 #include "cli/options/inputs.h"
 #include "cli/report/report.h"

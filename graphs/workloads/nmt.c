@@ -300,7 +300,6 @@ const emp_option emp_nmt_params[] = {
 
 static const double clip_norm = 5.0;
 
-/* Reads the numbers of the spec. */
 static emp_nmt read_spec(const int64_t *v)
 {
     return (emp_nmt){

@@ -378,7 +378,6 @@ int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count)
 /* Away from the streams of networks. */
 enum { STREAM_ORDER = UINT16_MAX - 1 };
 
-/* The sort key of groups. */
 static double order_key(emp_group_sequence sequence, uint64_t seed, int32_t group,
                         double mean_position)
 {

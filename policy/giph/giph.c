@@ -72,7 +72,6 @@ static emp_status add_drawers(emp_giph_agent *a, emp_error *err)
     return EMP_OK;
 }
 
-/* The placement of one episode. */
 static emp_giph_placement placement_of(const emp_giph_agent *a, int32_t episode)
 {
     int64_t nodes = (int64_t)episode * a->world.node_count;

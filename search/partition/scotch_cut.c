@@ -136,7 +136,6 @@ static emp_status tell_result(int result, const mapping *m, const char *said,
                      m->vertex_count, m->part_count, said);
 }
 
-/* The status of a call of Scotch. */
 #define STATUS(call) tell_result((call), m, scotch_message, err)
 
 /* ---- what is cut ---- */

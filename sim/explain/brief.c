@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/lists.h"
+#include "base/text/options.h"
 #include "base/text/units.h"
 
 enum { BRIEF_DEVICES = 3, BRIEF_CAUSES = 3, BRIEF_MOVES = 3, SCOPE_WIDTH = 36 };

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/collections.h"
-#include "base/lists.h"
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "sim/explain/explain_internal.h"
 
 /* \retval EMP_EUNSUPPORTED  The readiness or the end of an op was not reported: the

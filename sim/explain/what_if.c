@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/collections.h"
-#include "base/lists.h"
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "sim/explain/explain.h"
 #include "sim/graph/op.h"
 #include "sim/problem/problem.h"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/collections.h"
-#include "base/lists.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
+#include "base/text/options.h"
 #include "base/text/text.h"
 #include "sim/machine/config.h"
 #include "sim/machine/machine.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/lists.h"
 #include "base/text/nearest.h"
 #include "base/text/options.h"
 #include "base/text/text.h"
@@ -66,7 +65,6 @@ static json_t *cli_json_words(const char *words)
     return array;
 }
 
-/* A value of the option. */
 static json_t *json_value(const emp_option *option, double value)
 {
     size_t      length = 0;

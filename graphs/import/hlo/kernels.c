@@ -27,7 +27,6 @@ static double flops_of(const emp_op_cost *c)
     return 2.0 * (double)c->m * (double)c->n * (double)c->k * (double)c->batch;
 }
 
-/* Adds a product to those that are in cost. */
 static void hlo_add_product(emp_op_cost *cost, const emp_op_cost *product)
 {
     double known = flops_of(cost), own = product->flops;

@@ -53,7 +53,6 @@ static bool is_kernel(const emp_hlo_module *m, const emp_hlo_instruction *i)
     }
 }
 
-/* Makes a tensor of the module a reference. */
 static emp_status make_reference(emp_hlo_module *m, int32_t tensor, emp_error *err)
 {
     emp_tensor_info info;
