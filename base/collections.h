@@ -97,7 +97,7 @@ int32_t emp_disjoint_root(int32_t *parent, int32_t i);
 /** Makes the sets of two numbers one; false: they are one already. */
 bool emp_disjoint_join(int32_t *parent, int32_t one, int32_t other);
 
-/* What is counted from 0: found in what is sorted, and sorted by keys. */
+/* Searches of sorted arrays, and numbers sorted by keys. */
 
 /** Sets \a number to how many of \a total sorted elements the condition, in which \a at is an element's number, holds
  * for; these are the first ones. O(log total). */

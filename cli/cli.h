@@ -130,7 +130,7 @@ const char *cli_machine_of(const char *name, char *buffer, size_t size);
      (int)(offsetof(type, field) *                 \
            sizeof(char[_Generic(((type *)0)->field, kind_of_field : 1)])))
 
-/** What a parser does with keys that it has no case for. \retval ARGP_ERR_UNKNOWN  A key of another kind. */
+/** Stores the value of an option that the parser has no case for. \retval ARGP_ERR_UNKNOWN  A key of another kind. */
 error_t cli_store(int key, const char *arg, void *args);
 
 /** The row of --force in a command's table of options; it sets the field is_forced. */
