@@ -134,13 +134,15 @@ int64_t cli_mebibytes(const char *option, const char *text)
 
 error_t cli_store(int key, const char *arg, void *args)
 {
-    char *field = (char *)args + (key & 0xfffff);
+    const int kind = key >> 20;
 
-    switch (key >> 20) {
-    case 1: *(const char **)(void *)field = arg; return 0;
-    case 2: *(bool *)(void *)field = true; return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (kind != 1 && kind != 2) return ARGP_ERR_UNKNOWN;
+    void *field = (char *)args + (key & 0xfffff);
+    if (kind == 1)
+        *(const char **)field = arg;
+    else
+        *(bool *)field = true;
+    return 0;
 }
 
 /* The value of --format: text, md, csv or json; exits 2 otherwise. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A map of many names finds each, and no other; sets are joined as stated; hash values, which are
- * part of file formats, never change. */
+/* A map of many names finds each, and no other; sets are joined as stated; sorted keys are in order and found;
+ * hash values, which are part of file formats, never change. */
 #include "base/collections.h"
 
 #include "base/rng.h"
@@ -143,6 +143,34 @@ Test(disjoint, agrees_with_plain_labels)
         for (int32_t i = 0; i < COUNT; i++)
             cr_expect_eq(emp_disjoint_root(parent, i), label[i], "%d", i);
     }
+}
+
+/* Few keys, so that many are equal. */
+Test(keyed, are_sorted_and_found_as_by_counting)
+{
+    enum { MANY = 300, KEYS = 20 };
+    emp_keyed rising[MANY], falling[MANY];
+    emp_rng   rng;
+    int32_t   first;
+
+    emp_rng_init(&rng, 1, 0, 0);
+    for (int32_t i = 0; i < MANY; i++)
+        rising[i] = falling[i] = (emp_keyed){emp_rng_below(&rng, KEYS), MANY - i};
+    emp_keyed_sort(rising, MANY);
+    emp_keyed_sort_falling(falling, MANY);
+    for (int32_t i = 1; i < MANY; i++) {
+        const emp_keyed *a = &rising[i - 1], *b = &falling[i - 1];
+        cr_expect(a->key < a[1].key || (a->key == a[1].key && a->number < a[1].number));
+        cr_expect(b->key > b[1].key || (b->key == b[1].key && b->number < b[1].number));
+    }
+    for (int key = -1; key <= KEYS; key++) {
+        int32_t below = 0;
+        for (int32_t i = 0; i < MANY; i++) below += falling[i].key < key;
+        EMP_COUNT_FIRST(first, MANY, i, rising[i].key < key);
+        cr_expect_eq(first, below);
+    }
+    EMP_COUNT_FIRST(first, 0, i, rising[i].key < 1);
+    cr_expect_eq(first, 0);
 }
 
 /* FNV-1a of the bytes as published, then folded by its upper half. */
