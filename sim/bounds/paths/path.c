@@ -242,28 +242,13 @@ void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
     find_all_tails(paths, model);
 }
 
-emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
-                                    int32_t kind)
-{
-    const emp_bound_head *head = &paths->head[op][kind];
-    const emp_bound_tail *tail = &paths->tail[op][kind];
-
-    return emp_time_later(emp_bound_add(head->ready_ns, tail->ready_ns),
-                          emp_bound_add(head->queued_ns, tail->queued_ns));
-}
-
 emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
                                     const emp_bound_model *model)
 {
     emp_time_ns longest = 0;
 
-    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
-        emp_time_ns least = EMP_COST_LIMIT_NS;
-        if (model->op[op].kinds == 0) continue;
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&model->op[op], k))
-                least = emp_time_sooner(least, emp_bound_paths_through(paths, op, k));
-        longest = emp_time_later(longest, least);
-    }
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
+        longest =
+            emp_time_later(longest, emp_bound_paths_through_at_least(paths, model, op));
     return longest;
 }
