@@ -393,6 +393,8 @@ typedef struct {
      * pay. */
     int32_t     *first, *late;
     emp_time_ns *longest_ns; /**< [block] the longest path through one of its ops */
+    emp_time_ns *before_ns;  /**< [block] likewise before the last change */
+    size_t       blocks;
 } chooser;
 
 static void find_longest_of_block(const chooser *c, int32_t block)
@@ -411,7 +413,7 @@ static emp_time_ns find_longest(const chooser *c)
 {
     emp_time_ns longest_ns = 0;
 
-    for (int32_t b = 0; b * BLOCK < c->model->problem->graph->op_count; b++)
+    for (size_t b = 0; b < c->blocks; b++)
         longest_ns = emp_time_later(longest_ns, c->longest_ns[b]);
     return longest_ns;
 }
@@ -421,6 +423,7 @@ static void find_longest_of_changed(const chooser *c)
 {
     int32_t last = -1;
 
+    memcpy(c->before_ns, c->longest_ns, c->blocks * sizeof *c->before_ns);
     for (int32_t i = 0; i < c->count; i++) {
         const int32_t block = c->changed[i].op / BLOCK;
         if (block != last) find_longest_of_block(c, block);
@@ -480,7 +483,7 @@ static void change_back(const chooser *c)
     for (int32_t i = 0; i < c->count; i++)
         memcpy(c->paths->head[c->changed[i].op], c->changed[i].head,
                sizeof c->changed[i].head);
-    find_longest_of_changed(c);
+    memcpy(c->longest_ns, c->before_ns, c->blocks * sizeof *c->before_ns);
 }
 
 /* Finds where the drains of each group that is used end. */
@@ -504,7 +507,7 @@ static void find_all_heads(const emp_bound_drains *s, const chooser *c)
     const emp_graph *g = c->model->problem->graph;
 
     for (int32_t i = 0; i < g->op_count; i++) find_heads(s, c, g->topo[i]);
-    for (int32_t b = 0; b * BLOCK < g->op_count; b++) find_longest_of_block(c, b);
+    for (size_t b = 0; b < c->blocks; b++) find_longest_of_block(c, (int32_t)b);
 }
 
 /* The longest path without the drains of a group that end at that rank or later, less all losses. Heads change. */
@@ -558,15 +561,18 @@ static emp_status choose_groups(emp_bound_drains *s, emp_bound_model *model,
                                 emp_error *err)
 {
     const size_t     ops = (size_t)model->problem->graph->op_count;
+    const size_t     groups = (size_t)s->group_count, blocks = ops / BLOCK + 1;
     emp_bound_floor *floor = model->floor;
     emp_arrays       scratch = {0};
     chooser          c = {.model = model,
                           .paths = paths,
                           .changed = EMP_ADD_ARRAY(&scratch, changed_head, ops),
                           .is_changed = EMP_ADD_ARRAY(&scratch, bool, ops),
-                          .first = EMP_ADD_ARRAY(&scratch, int32_t, (size_t)s->group_count),
-                          .late = EMP_ADD_ARRAY(&scratch, int32_t, (size_t)s->group_count),
-                          .longest_ns = EMP_ADD_ARRAY(&scratch, emp_time_ns, ops / BLOCK + 1)};
+                          .first = EMP_ADD_ARRAY(&scratch, int32_t, groups),
+                          .late = EMP_ADD_ARRAY(&scratch, int32_t, groups),
+                          .longest_ns = EMP_ADD_ARRAY(&scratch, emp_time_ns, blocks),
+                          .before_ns = EMP_ADD_ARRAY(&scratch, emp_time_ns, blocks),
+                          .blocks = blocks};
     emp_status       st = EMP_OK;
 
     model->floor = EMP_ADD_ARRAY(&scratch, emp_bound_floor, ops);
