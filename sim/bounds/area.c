@@ -170,7 +170,7 @@ int32_t emp_area_cheapest(const emp_area_item *item, const double *price, double
     return best;
 }
 
-/* What an item adds to the bound and to its plane. */
+/* Sums over items: the bound, and the slopes of its plane. */
 enum { COST, SLOPES, PARTS = SLOPES + EMP_AREA_PRICES };
 
 static const double no_memory[BLOCK];

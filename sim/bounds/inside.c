@@ -156,7 +156,7 @@ static emp_area_item item_inside(const emp_inside *s, int32_t i, emp_window w)
     return item;
 }
 
-/* The items of the ops of a block, which come behind those of the table. */
+/* Appends the ops of a block to the items of the table. */
 EMP_CLONES static void add_items(const emp_inside *s, int64_t first, emp_window w,
                                  emp_area_table *table)
 {
