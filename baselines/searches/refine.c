@@ -77,7 +77,7 @@ typedef struct {
     double         *blame_s;   /* [op] */
     double         *end_frac;  /* [op] when it ends, of the step */
     int64_t        *known;     /* [hash % KNOWN] hash of a proposal, or 0 */
-    uint64_t       *op_hash;   /* [op][device] hash_of_op() */
+    uint64_t       *op_hash;   /* [device][op] hash_of_op() */
     draft          *draft;
     emp_device_id  *block;     /* [BLOCK][op] */
     uint64_t        here_hash; /* of where the walk stands ... */
@@ -102,11 +102,12 @@ static void clear(void *state)
 
 /* ---- what the simulator says ------------------------------------------------------- */
 
-/* A placement's hash is the sum of these over its ops, so that a move changes few. */
+/* A placement's hash is the sum of these over its ops, so that a move changes few. Ops of a group are near each other,
+ * and so are their hashes. */
 static uint64_t hash_of_op(const refiner *r, emp_op_id op, emp_device_id device)
 {
-    return r->op_hash[(size_t)op * (size_t)r->walk.problem->machine->device_count +
-                      (size_t)device];
+    return r
+        ->op_hash[(size_t)device * (size_t)r->walk.problem->graph->op_count + (size_t)op];
 }
 
 static void fill_hashes(refiner *r)
@@ -114,8 +115,8 @@ static void fill_hashes(refiner *r)
     const int32_t devices = r->walk.problem->machine->device_count;
     uint64_t     *hash = r->op_hash;
 
-    for (emp_op_id op = 0; op < r->walk.problem->graph->op_count; op++) {
-        for (emp_device_id d = 0; d < devices; d++)
+    for (emp_device_id d = 0; d < devices; d++) {
+        for (emp_op_id op = 0; op < r->walk.problem->graph->op_count; op++)
             *hash++ = emp_hash_u64(EMP_HASH_SEED, (uint64_t)op << 32 | (uint32_t)d);
     }
 }

@@ -37,6 +37,7 @@ typedef struct {
     emp_bound_op   *op; /**< [op] of the model */
     emp_bound_paths paths;
     emp_area_item  *of_class, *of_op;
+    emp_area_table  classes; /**< of_class; where each may be is of the last facts */
     emp_time_ns     target_ns;
     /* The facts about the best bound, if asked for, and the last facts. */
     emp_bounds_why  *why;
@@ -60,8 +61,12 @@ static emp_status search_init(search *s, const emp_bound_model *model, bool has_
     *s = (search){0};
     EMP_CHECK(EMP_ALLOC(s->op, ops));
     EMP_CHECK(EMP_ALLOC(s->of_class, (size_t)g->class_count));
-    EMP_CHECK(EMP_ALLOC(s->of_op, ops));
     EMP_CHECK(EMP_ALLOC(s->through_ns, ops));
+    EMP_CHECK(emp_area_table_init(&s->classes, g->class_count, true, err));
+    emp_bound_sum_classes(model, s->of_class);
+    for (int32_t c = 0; c < g->class_count; c++)
+        emp_area_table_set(&s->classes, c, &s->of_class[c]);
+    if (has_why) EMP_CHECK(EMP_ALLOC(s->of_op, ops));
     if (has_why) EMP_CHECK(EMP_ALLOC(s->op_before, ops));
     if (has_why) EMP_CHECK(EMP_ALLOC(s->queue_work, ops));
     return emp_bound_paths_init(&s->paths, model, err);
@@ -104,6 +109,7 @@ static void search_clear(search *s)
     emp_free(s->of_class);
     emp_free(s->of_op);
     emp_free(s->through_ns);
+    emp_area_table_clear(&s->classes);
     emp_bound_paths_clear(&s->paths);
 }
 
@@ -269,20 +275,22 @@ static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
 {
     emp_area         *area = &s->area;
     double            window_ns = 0.0;
-    const int32_t     classes = s->model.problem->graph->class_count;
     const emp_time_ns enough_ns = s->target_ns;
 
     *facts = (bound_facts){0};
+    for (int32_t c = 0; c < s->classes.count; c++)
+        emp_area_table_bar(&s->classes, c, s->of_class[c].kinds);
     if (s->model.has_paths)
         facts->drained_ns = emp_bound_paths_longest(&s->paths, &s->model);
     facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
-    EMP_CHECK(emp_area_solve(area, s->of_class, classes, s->model.capacity, 1e-5, err));
+    EMP_CHECK(emp_area_solve(area, &s->classes, s->model.capacity, 1e-5,
+                             s->why == NULL ? (double)enough_ns : INFINITY, err));
     facts->area_ns = (emp_time_ns)ceil(area->value);
     facts->is_infeasible = area->is_infeasible;
     if (!s->model.has_paths || facts->is_infeasible || facts->area_ns > enough_ns)
         return EMP_OK;
-    EMP_CHECK(emp_bound_window(&window_ns, s->why != NULL ? &s->window : NULL, &s->model,
-                               &s->paths, facts->drained_ns, s->of_op, area->price,
+    EMP_CHECK(emp_bound_window(&window_ns, s->why != NULL ? &s->window : NULL, s->of_op,
+                               &s->model, &s->paths, facts->drained_ns, area->price,
                                (double)enough_ns, err));
     facts->window_ns = (emp_time_ns)ceil(window_ns);
     return EMP_OK;

@@ -222,6 +222,7 @@ static emp_status prepare_model(tree *t, bool *can_fit, emp_error *err)
 
     EMP_TRY(emp_bound_model_init(&t->model, t->problem, false, err));
     EMP_TRY(EMP_ALLOC(item, (size_t)t->problem->graph->class_count));
+    emp_bound_sum_classes(&t->model, item);
     *can_fit = emp_bound_restrict(&t->model, item);
     if (!*can_fit) goto cleanup;
     EMP_TRY(emp_bound_paths_init(&paths, &t->model, err));

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/crowd.h"
 
+#include "base/clones.h"
 #include "base/mem.h"
+
+/* Counts of members that are looked at together. */
+enum { COUNTS = 8 };
 
 emp_status emp_crowd_init(emp_crowd *crowd, int32_t limit, emp_error *err)
 {
     *crowd = (emp_crowd){.limit = limit, .end_server = EMP_CROWD_SERVERS};
     EMP_CHECK(EMP_ALLOC(crowd->member, (size_t)limit));
     EMP_CHECK(EMP_ALLOC(crowd->late, (size_t)limit));
+    EMP_CHECK(EMP_ALLOC(crowd->elsewhere_ns, (size_t)limit));
     EMP_CHECK(EMP_ALLOC(crowd->place, (size_t)limit));
     for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
         EMP_CHECK(EMP_ALLOC(crowd->order[server], (size_t)limit));
@@ -18,16 +23,11 @@ void emp_crowd_clear(emp_crowd *crowd)
 {
     emp_free(crowd->member);
     emp_free(crowd->late);
+    emp_free(crowd->elsewhere_ns);
     emp_free(crowd->place);
     for (int32_t server = 0; server < EMP_CROWD_SERVERS; server++)
         emp_free(crowd->order[server]);
     *crowd = (emp_crowd){0};
-}
-
-/* By its place in `late`. */
-static inline const emp_crowd_member *member_at(const emp_crowd *crowd, int32_t place)
-{
-    return &crowd->member[crowd->late[place]];
 }
 
 emp_crowd_member *emp_crowd_add(emp_crowd *crowd, emp_time_ns elsewhere_ns)
@@ -35,15 +35,17 @@ emp_crowd_member *emp_crowd_add(emp_crowd *crowd, emp_time_ns elsewhere_ns)
     int32_t at = crowd->count, slot = at;
 
     if (at == crowd->limit) {
-        if (member_at(crowd, at - 1)->elsewhere_ns >= elsewhere_ns) return NULL;
+        if (crowd->elsewhere_ns[at - 1] >= elsewhere_ns) return NULL;
         slot = crowd->late[--at];
     } else {
         crowd->count++;
     }
-    for (; at > 0 && member_at(crowd, at - 1)->elsewhere_ns < elsewhere_ns; at--)
+    for (; at > 0 && crowd->elsewhere_ns[at - 1] < elsewhere_ns; at--) {
         crowd->late[at] = crowd->late[at - 1];
+        crowd->elsewhere_ns[at] = crowd->elsewhere_ns[at - 1];
+    }
     crowd->late[at] = slot;
-    crowd->member[slot].elsewhere_ns = elsewhere_ns;
+    crowd->elsewhere_ns[at] = elsewhere_ns;
     return &crowd->member[slot];
 }
 
@@ -68,66 +70,60 @@ static void sort_by_release(const emp_crowd *crowd, int32_t server)
     }
 }
 
-/* If the first `count` in `late` are all here: those released no sooner than one of them take turns
- * after that, and one is last. */
-static emp_time_ns serve(const emp_crowd *crowd, int32_t count, int32_t server)
+/* Times for several counts. */
+typedef emp_time_ns times __attribute__((vector_size(COUNTS * sizeof(emp_time_ns))));
+
+/* The less of two times, and the greater, by signs of differences: vectors of comparisons are slow before GCC 15. */
+#define LESS(a, b)    ((b) + (((a) - (b)) & (((a) - (b)) >> 63)))
+#define GREATER(a, b) ((a) - (((a) - (b)) & (((a) - (b)) >> 63)))
+
+/* If the first n in `late` are all here: those released no sooner than one of them take turns after that, and one is
+ * last. For n from `first` + 1 on, [n - first - 1] rises to that. */
+EMP_CLONES static void serve_counts(const emp_crowd *crowd, int32_t first, int32_t server,
+                                    times *least_ns)
 {
-    emp_time_ns best_ns = 0, work_ns = 0, tail_ns = EMP_COST_LIMIT_NS;
+    const times count = {1, 2, 3, 4, 5, 6, 7, 8};
+    const times limit_ns = EMP_COST_LIMIT_NS - (times){0};
+    times       best_ns = *least_ns, work_ns = {0}, tail_ns = limit_ns;
 
     for (int32_t i = 0; i < crowd->count; i++) {
         const int32_t           one = crowd->order[server][i];
         const emp_crowd_member *m = &crowd->member[one];
-        if (crowd->place[one] >= count) continue;
-        work_ns = emp_bound_add(work_ns, m->work_ns[server]);
-        tail_ns = emp_time_sooner(tail_ns, m->tail_ns[server]);
-        emp_time_ns end_ns =
-            emp_bound_add(m->release_ns[server], emp_bound_add(work_ns, tail_ns));
-        best_ns = emp_time_later(best_ns, end_ns);
+        const times             is_here = (crowd->place[one] - first - count) >> 63;
+        const times             more_ns = work_ns + (m->work_ns[server] & is_here);
+        const times its_tail_ns = (m->tail_ns[server] & is_here) | (limit_ns & ~is_here);
+        work_ns = LESS(more_ns, limit_ns);
+        tail_ns = LESS(its_tail_ns, tail_ns);
+        const times last_ns = work_ns + tail_ns;
+        const times end_ns = LESS(last_ns, limit_ns) + m->release_ns[server];
+        best_ns = GREATER(best_ns, LESS(end_ns, limit_ns) & is_here);
     }
-    return best_ns;
-}
-
-static emp_time_ns serve_all(const emp_crowd *crowd, int32_t count)
-{
-    emp_time_ns least_ns = 0;
-
-    for (int32_t server = crowd->first_server; server < crowd->end_server; server++)
-        least_ns = emp_time_later(least_ns, serve(crowd, count, server));
-    return least_ns;
-}
-
-/* No less than serve() for any count: one is the first to be served, and no tail is longer than its own. */
-static emp_time_ns serve_at_most(const emp_crowd *crowd, int32_t server)
-{
-    emp_time_ns most_ns = 0, work_ns = 0;
-
-    for (int32_t i = 0; i < crowd->count; i++) {
-        const emp_crowd_member *m = &crowd->member[crowd->order[server][i]];
-        work_ns = emp_bound_add(work_ns, m->work_ns[server]);
-        most_ns = emp_time_later(
-            most_ns, emp_bound_add(m->release_ns[server],
-                                   emp_bound_add(work_ns, m->tail_ns[server])));
-    }
-    return most_ns;
+    *least_ns = best_ns;
 }
 
 /* Either the first n members are all here or one of them is elsewhere, for at least as long
  * as the n-th: for every n the sooner of the two. */
+static emp_time_ns least_of_counts(const emp_crowd *crowd, int32_t first,
+                                   emp_time_ns known_ns)
+{
+    times least_ns = {0};
+
+    for (int32_t server = crowd->first_server; server < crowd->end_server; server++)
+        serve_counts(crowd, first, server, &least_ns);
+    for (int32_t n = 0; n < COUNTS && first + n < crowd->count; n++)
+        known_ns = emp_time_later(
+            known_ns, emp_time_sooner(crowd->elsewhere_ns[first + n], least_ns[n]));
+    return known_ns;
+}
+
 emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns)
 {
-    emp_time_ns most_ns = 0;
-
-    if (crowd->count == 0) return known_ns;
     for (int32_t i = 0; i < crowd->count; i++) crowd->place[crowd->late[i]] = i;
-    for (int32_t server = crowd->first_server; server < crowd->end_server; server++) {
+    for (int32_t server = crowd->first_server; server < crowd->end_server; server++)
         sort_by_release(crowd, server);
-        most_ns = emp_time_later(most_ns, serve_at_most(crowd, server));
-    }
-    for (int32_t i = 0; i < crowd->count && known_ns < most_ns; i++) {
-        const emp_time_ns elsewhere_ns = member_at(crowd, i)->elsewhere_ns;
-        if (elsewhere_ns <= known_ns) break;
-        known_ns = emp_time_later(known_ns,
-                                  emp_time_sooner(elsewhere_ns, serve_all(crowd, i + 1)));
+    for (int32_t i = 0; i < crowd->count; i += COUNTS) {
+        if (crowd->elsewhere_ns[i] <= known_ns) break;
+        known_ns = least_of_counts(crowd, i, known_ns);
     }
     return known_ns;
 }

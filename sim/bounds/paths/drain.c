@@ -374,6 +374,9 @@ emp_time_ns emp_bound_drains_start(const emp_bound_drains *s,
 
 /* ---- which pay ---- */
 
+/* Ops of which the longest path is kept. */
+enum { BLOCK = 64 };
+
 /* Heads that a choice of groups has changed. */
 typedef struct {
     emp_bound_head head[EMP_DEVICE_KINDS];
@@ -386,7 +389,47 @@ typedef struct {
     changed_head    *changed; /**< the heads from before, in topological order */
     int32_t          count;
     bool            *is_changed; /**< [op] */
+    /* [group] where its first drain ends in topological order, and where the last few begin to, which are enough to
+     * pay. */
+    int32_t     *first, *late;
+    emp_time_ns *longest_ns; /**< [block] the longest path through one of its ops */
+    emp_time_ns *before_ns;  /**< [block] likewise before the last change */
+    size_t       blocks;
 } chooser;
+
+static void find_longest_of_block(const chooser *c, int32_t block)
+{
+    const int32_t first = block * BLOCK, ops = c->model->problem->graph->op_count;
+    emp_time_ns   longest_ns = 0;
+
+    for (emp_op_id op = first; op < ops && op < first + BLOCK; op++)
+        longest_ns = emp_time_later(
+            longest_ns, emp_bound_paths_through_at_least(c->paths, c->model, op));
+    c->longest_ns[block] = longest_ns;
+}
+
+/* emp_bound_paths_longest() */
+static emp_time_ns find_longest(const chooser *c)
+{
+    emp_time_ns longest_ns = 0;
+
+    for (size_t b = 0; b < c->blocks; b++)
+        longest_ns = emp_time_later(longest_ns, c->longest_ns[b]);
+    return longest_ns;
+}
+
+/* Once heads have changed. */
+static void find_longest_of_changed(const chooser *c)
+{
+    int32_t last = -1;
+
+    memcpy(c->before_ns, c->longest_ns, c->blocks * sizeof *c->before_ns);
+    for (int32_t i = 0; i < c->count; i++) {
+        const int32_t block = c->changed[i].op / BLOCK;
+        if (block != last) find_longest_of_block(c, block);
+        last = block;
+    }
+}
 
 /* The heads of an op with the drains that are used. */
 static void find_heads(const emp_bound_drains *s, const chooser *c, emp_op_id op)
@@ -414,13 +457,13 @@ static bool may_change(const emp_bound_drains *s, const chooser *c, emp_op_id op
     return false;
 }
 
-/* Finds the heads that change as a group is used, or no longer. */
-static void change(const emp_bound_drains *s, chooser *c, int32_t group)
+/* Finds the heads that change as drains of a group that end at that rank or later are no longer used. */
+static void change(const emp_bound_drains *s, chooser *c, int32_t group, int32_t rank)
 {
     const emp_graph *g = c->model->problem->graph;
 
     c->count = 0;
-    for (int32_t i = 0; i < g->op_count; i++) {
+    for (int32_t i = rank; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
         if (!may_change(s, c, op, group)) continue;
         changed_head *before = &c->changed[c->count];
@@ -432,6 +475,7 @@ static void change(const emp_bound_drains *s, chooser *c, int32_t group)
         c->count += c->is_changed[op];
     }
     for (int32_t i = 0; i < c->count; i++) c->is_changed[c->changed[i].op] = false;
+    find_longest_of_changed(c);
 }
 
 static void change_back(const chooser *c)
@@ -439,34 +483,75 @@ static void change_back(const chooser *c)
     for (int32_t i = 0; i < c->count; i++)
         memcpy(c->paths->head[c->changed[i].op], c->changed[i].head,
                sizeof c->changed[i].head);
+    memcpy(c->longest_ns, c->before_ns, c->blocks * sizeof *c->before_ns);
+}
+
+/* Finds where the drains of each group that is used end. */
+static void find_ranks(const emp_bound_drains *s, chooser *c, int32_t *count_of_group)
+{
+    const emp_graph *g = c->model->problem->graph;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        const int32_t at = s->of_op[g->topo[i]];
+        const int32_t group = at >= 0 ? s->drain[at].group : -1;
+        if (group < 0 || !s->is_used[group]) continue;
+        if (c->late[group] == 0) c->first[group] = i;
+        if (count_of_group[group]-- >= LEAST_DRAINS * c->model->count[gpu])
+            c->late[group] = i;
+    }
+}
+
+/* Finds the heads with the drains that are used. */
+static void find_all_heads(const emp_bound_drains *s, const chooser *c)
+{
+    const emp_graph *g = c->model->problem->graph;
+
+    for (int32_t i = 0; i < g->op_count; i++) find_heads(s, c, g->topo[i]);
+    for (size_t b = 0; b < c->blocks; b++) find_longest_of_block(c, (int32_t)b);
+}
+
+/* The longest path without the drains of a group that end at that rank or later, less all losses. Heads change. */
+static emp_time_ns value_without(const emp_bound_drains *s, chooser *c, int32_t group,
+                                 int32_t rank)
+{
+    change(s, c, group, rank);
+    return find_longest(c) - s->loss_ns;
+}
+
+/* Leaves out a group, unless it gains more than it loses. Paths are shortest without all drains of the group, so the
+ * last few are looked at first. */
+static void leave_out(emp_bound_drains *s, chooser *c, int32_t group,
+                      emp_time_ns *best_ns)
+{
+    s->is_used[group] = false;
+    sum_losses(s, c->model);
+    emp_time_ns without_ns = value_without(s, c, group, c->late[group]);
+    if (without_ns > *best_ns) {
+        change_back(c);
+        without_ns = value_without(s, c, group, c->first[group]);
+    }
+    if (without_ns > *best_ns) {
+        *best_ns = without_ns;
+        return;
+    }
+    s->is_used[group] = true;
+    change_back(c);
 }
 
 /* Starts with groups of more drains than exceptions; leaves out each that loses more than
  * it gains. */
 static void choose(emp_bound_drains *s, chooser *c, int32_t *count_of_group)
 {
-    const emp_graph *g = c->model->problem->graph;
-
     for (int32_t i = 0; i < s->count; i++)
         if (s->drain[i].group >= 0) count_of_group[s->drain[i].group]++;
     for (int32_t i = 0; i < s->group_count; i++)
         s->is_used[i] = count_of_group[i] >= LEAST_DRAINS * c->model->count[gpu];
     sum_losses(s, c->model);
-    for (int32_t i = 0; i < g->op_count; i++) find_heads(s, c, g->topo[i]);
-    emp_time_ns best_ns = emp_bound_paths_longest(c->paths, c->model) - s->loss_ns;
-    for (int32_t i = 0; i < s->group_count; i++) {
-        if (!s->is_used[i]) continue;
-        s->is_used[i] = false;
-        sum_losses(s, c->model);
-        change(s, c, i);
-        emp_time_ns without_ns = emp_bound_paths_longest(c->paths, c->model) - s->loss_ns;
-        if (without_ns > best_ns) {
-            best_ns = without_ns;
-        } else {
-            s->is_used[i] = true;
-            change_back(c);
-        }
-    }
+    find_ranks(s, c, count_of_group);
+    find_all_heads(s, c);
+    emp_time_ns best_ns = find_longest(c) - s->loss_ns;
+    for (int32_t i = 0; i < s->group_count; i++)
+        if (s->is_used[i]) leave_out(s, c, i, &best_ns);
     sum_losses(s, c->model);
 }
 
@@ -476,12 +561,18 @@ static emp_status choose_groups(emp_bound_drains *s, emp_bound_model *model,
                                 emp_error *err)
 {
     const size_t     ops = (size_t)model->problem->graph->op_count;
+    const size_t     groups = (size_t)s->group_count, blocks = ops / BLOCK + 1;
     emp_bound_floor *floor = model->floor;
     emp_arrays       scratch = {0};
     chooser          c = {.model = model,
                           .paths = paths,
                           .changed = EMP_ADD_ARRAY(&scratch, changed_head, ops),
-                          .is_changed = EMP_ADD_ARRAY(&scratch, bool, ops)};
+                          .is_changed = EMP_ADD_ARRAY(&scratch, bool, ops),
+                          .first = EMP_ADD_ARRAY(&scratch, int32_t, groups),
+                          .late = EMP_ADD_ARRAY(&scratch, int32_t, groups),
+                          .longest_ns = EMP_ADD_ARRAY(&scratch, emp_time_ns, blocks),
+                          .before_ns = EMP_ADD_ARRAY(&scratch, emp_time_ns, blocks),
+                          .blocks = blocks};
     emp_status       st = EMP_OK;
 
     model->floor = EMP_ADD_ARRAY(&scratch, emp_bound_floor, ops);

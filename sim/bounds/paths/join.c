@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/join.h"
 
+#include "base/clones.h"
 #include "base/mem.h"
 #include "sim/bounds/paths/crowd.h"
 #include "sim/bounds/paths/near.h"
@@ -15,24 +16,33 @@ typedef struct {
     bool            *is_as_joined; /**< [op] no drain is at it or before it */
 } joiner;
 
-/* When each goal is reached, at least, with the op elsewhere. */
+/* When each goal is reached, at least, with the op elsewhere. Places where it may not be mean nothing before the last
+ * step. */
 static inline void find_elsewhere(const joiner *j, const emp_near_op *n,
                                   emp_time_ns elsewhere_ns[EMP_NEAR_GOALS])
 {
-    const emp_bound_head *heads = j->paths->head[n->op];
+    const emp_bound_head on_cpu = j->paths->head[n->op][EMP_DEVICE_CPU];
+    const emp_bound_head on_gpu = j->paths->head[n->op][EMP_DEVICE_GPU];
+    emp_near_times       least_ns;
 
-    for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
+#pragma omp simd
+    for (int32_t i = 0; i < EMP_NEAR_ALL; i++) {
+        const emp_time_ns is_cpu = emp_near_on_cpu[i];
+        const emp_time_ns told_ns =
+            (on_cpu.told_ns & is_cpu) | (on_gpu.told_ns & ~is_cpu);
+        const emp_time_ns done_ns =
+            (on_cpu.done_ns & is_cpu) | (on_gpu.done_ns & ~is_cpu);
+        const emp_time_ns after_told_ns = emp_bound_add(n->told_ns[i], told_ns);
+        const emp_time_ns after_done_ns = emp_bound_add(n->done_ns[i], done_ns);
+        least_ns[i] = emp_time_later(after_told_ns | n->told_ns[i] >> 63,
+                                     after_done_ns | n->done_ns[i] >> 63);
+    }
+    for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) {
         elsewhere_ns[goal] = EMP_COST_LIMIT_NS;
-    for (int32_t place = EMP_NEAR_OTHER_GPU; place < EMP_NEAR_PLACES; place++) {
-        const emp_bound_head *head = &heads[emp_near_kind(place)];
-        if (!emp_near_may(n, place)) continue;
-        for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++) {
-            const int32_t     at = emp_near_at(goal, place);
-            const emp_time_ns least_ns =
-                emp_time_later(emp_near_plus(n->told_ns[at], head->told_ns),
-                               emp_near_plus(n->done_ns[at], head->done_ns));
-            elsewhere_ns[goal] = emp_time_sooner(elsewhere_ns[goal], least_ns);
-        }
+        for (int32_t place = EMP_NEAR_OTHER_GPU; place < EMP_NEAR_PLACES; place++)
+            if (emp_near_may(n, place))
+                elsewhere_ns[goal] = emp_time_sooner(elsewhere_ns[goal],
+                                                     least_ns[emp_near_at(goal, place)]);
     }
 }
 
@@ -56,8 +66,8 @@ static void describe(const joiner *j, const emp_near_op *n, int32_t goal,
 
 /* Adds an op to the crowds of the goals that it may hold up. In any other it would change nothing: the goal is no later
  * than known if that op is elsewhere. \return whether it may hold up a goal. */
-static bool join_crowds(joiner *j, const emp_near_op *n,
-                        emp_time_ns least_ns[EMP_NEAR_GOALS])
+EMP_CLONES static bool join_crowds(joiner *j, const emp_near_op *n,
+                                   emp_time_ns least_ns[EMP_NEAR_GOALS])
 {
     emp_time_ns elsewhere_ns[EMP_NEAR_GOALS];
     bool        is_any_late = false;

@@ -329,8 +329,15 @@ static emp_bound_delays **find_slot(const delays_index     *index,
                                     const emp_bound_delays *wanted)
 {
     const size_t bytes = offsetof(emp_bound_delays, number);
-    size_t       at = (size_t)emp_hash_bytes(0, wanted, bytes) & (index->slots - 1);
+    const int    cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
+    uint64_t     hash = EMP_HASH_SEED;
 
+    hash = emp_hash_u64(
+        hash,
+        (uint64_t)wanted->after_told_ns[emp_bound_way(cpu, gpu, EMP_BOUND_ANY_TWO)]);
+    hash = emp_hash_u64(
+        hash, (uint64_t)wanted->after_told_ns[emp_bound_way(gpu, gpu, EMP_BOUND_APART)]);
+    size_t at = (size_t)emp_hash_u64(hash, wanted->is_bound) & (index->slots - 1);
     while (index->slot[at] != NULL && memcmp(index->slot[at], wanted, bytes) != 0)
         at = (at + 1) & (index->slots - 1);
     return &index->slot[at];

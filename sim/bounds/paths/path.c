@@ -17,11 +17,16 @@ static inline emp_time_ns least_of(emp_time_ns a, emp_time_ns b)
     return emp_time_sooner(EMP_COST_LIMIT_NS, emp_time_sooner(a, b));
 }
 
+/* When an op is ready, and its kernels may start, by its kind of device. */
+typedef struct {
+    emp_time_ns ready_ns[EMP_DEVICE_KINDS], start_ns[EMP_DEVICE_KINDS];
+} arrival;
+
 /* On a GPU that is told and done apart, the kernels of the op start when it is issued and
  * the stream has come to them: of each kind of the maker the later of both, so that a maker
  * elsewhere, which is no part of the stream, still holds them up by its copy. */
 static inline void wait_for(const emp_bound_head *from, const emp_bound_delays *d,
-                            emp_time_ns issue_ns, emp_bound_head *head)
+                            emp_time_ns issue_ns, arrival *all)
 {
     emp_time_ns ready_ns[EMP_BOUND_PAIRS], start_ns[EMP_BOUND_PAIRS];
 
@@ -34,10 +39,10 @@ static inline void wait_for(const emp_bound_head *from, const emp_bound_delays *
     }
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const int32_t other = EMP_DEVICE_KINDS + k;
-        head[k].ready_ns =
-            emp_time_later(head[k].ready_ns, least_of(ready_ns[k], ready_ns[other]));
-        head[k].queued_ns =
-            emp_time_later(head[k].queued_ns, least_of(start_ns[k], start_ns[other]));
+        all->ready_ns[k] =
+            emp_time_later(all->ready_ns[k], least_of(ready_ns[k], ready_ns[other]));
+        all->start_ns[k] =
+            emp_time_later(all->start_ns[k], least_of(start_ns[k], start_ns[other]));
     }
 }
 
@@ -81,19 +86,20 @@ static inline void find_heads(const emp_bound_paths *paths, const emp_bound_mode
 {
     const emp_bound_edge *end = emp_bound_first_edge(model, op + 1);
     const emp_time_ns     issue_ns = model->op[op].issue_ns;
-    emp_bound_head        head[EMP_DEVICE_KINDS] = {0};
+    arrival               all = {0};
 
     for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
-        wait_for(paths->head[edge->from], edge->delays, issue_ns, head);
+        wait_for(paths->head[edge->from], edge->delays, issue_ns, &all);
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-        if (!emp_bound_has_stream(model, k)) head[k].queued_ns = 0;
+        emp_bound_head *head = &paths->head[op][k];
+        head->ready_ns = all.ready_ns[k];
+        head->queued_ns = emp_bound_has_stream(model, k) ? all.start_ns[k] : 0;
         if (k == EMP_DEVICE_GPU && emp_bound_may(&model->op[op], k))
-            wait_for_links(paths, model, op, &head[k]);
+            wait_for_links(paths, model, op, head);
         if (emp_bound_may(&model->op[op], k))
-            finish_head(model, op, k, &head[k]);
+            finish_head(model, op, k, head);
         else
-            head[k].told_ns = head[k].done_ns = NOWHERE_NS;
-        paths->head[op][k] = head[k];
+            head->told_ns = head->done_ns = NOWHERE_NS;
     }
 }
 
@@ -242,28 +248,13 @@ void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model)
     find_all_tails(paths, model);
 }
 
-emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
-                                    int32_t kind)
-{
-    const emp_bound_head *head = &paths->head[op][kind];
-    const emp_bound_tail *tail = &paths->tail[op][kind];
-
-    return emp_time_later(emp_bound_add(head->ready_ns, tail->ready_ns),
-                          emp_bound_add(head->queued_ns, tail->queued_ns));
-}
-
 emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
                                     const emp_bound_model *model)
 {
     emp_time_ns longest = 0;
 
-    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
-        emp_time_ns least = EMP_COST_LIMIT_NS;
-        if (model->op[op].kinds == 0) continue;
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (emp_bound_may(&model->op[op], k))
-                least = emp_time_sooner(least, emp_bound_paths_through(paths, op, k));
-        longest = emp_time_later(longest, least);
-    }
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++)
+        longest =
+            emp_time_later(longest, emp_bound_paths_through_at_least(paths, model, op));
     return longest;
 }

@@ -63,8 +63,29 @@ void emp_bound_paths_raise_head(emp_bound_paths *paths, const emp_bound_model *m
                                 emp_op_id op);
 
 /** The longest path through an op on a kind of device. */
-emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
-                                    int32_t kind);
+static inline emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths,
+                                                  emp_op_id op, int32_t kind)
+{
+    const emp_bound_head *head = &paths->head[op][kind];
+    const emp_bound_tail *tail = &paths->tail[op][kind];
+
+    return emp_time_later(emp_bound_add(head->ready_ns, tail->ready_ns),
+                          emp_bound_add(head->queued_ns, tail->queued_ns));
+}
+
+/** Likewise on the kind that suits the op best; 0: it may be on none. */
+static inline emp_time_ns emp_bound_paths_through_at_least(const emp_bound_paths *paths,
+                                                           const emp_bound_model *model,
+                                                           emp_op_id              op)
+{
+    emp_time_ns least_ns = model->op[op].kinds == 0 ? 0 : EMP_COST_LIMIT_NS;
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        if (emp_bound_may(&model->op[op], k))
+            least_ns = emp_time_sooner(least_ns, emp_bound_paths_through(paths, op, k));
+    return least_ns;
+}
+
 /** The longest through an op on the kind that suits it best. O(V). */
 emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
                                     const emp_bound_model *model);

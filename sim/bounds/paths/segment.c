@@ -254,54 +254,76 @@ static void find_heads(walker *w)
 
 /* ---- how long it takes ---- */
 
-static emp_bound_head head_at(const walker *w, int32_t slot, const outset *o,
-                              int32_t place)
-{
-    const heads    *h = &w->after[slot];
-    const emp_op_id op = w->near.near[slot].op;
-    const int32_t   lane = lane_of(o->place, place);
-    emp_bound_head  head = {.queued_ns = emp_bound_add(o->begin_ns, h->queued_ns[lane]),
-                            .told_ns = emp_bound_add(o->begin_ns, h->told_ns[lane]),
-                            .done_ns = emp_bound_add(o->begin_ns, h->done_ns[lane])};
+/* When an op of the segment is queued at least, in each place, and when the segment ends with the op there. */
+typedef struct {
+    emp_time_ns queued_ns[EMP_NEAR_LANES], end_ns[EMP_NEAR_LANES];
+} passage;
 
-    if (!o->is_absolute) return head;
-    const emp_bound_head *known = &w->paths->head[op][emp_near_kind(place)];
-    head.queued_ns = emp_time_later(head.queued_ns,
-                                    emp_near_has_stream(&w->near, place)
-                                        ? emp_time_later(known->told_ns, known->queued_ns)
-                                        : known->ready_ns);
-    head.told_ns = emp_time_later(head.told_ns, known->told_ns);
-    head.done_ns = emp_time_later(head.done_ns, known->done_ns);
-    return head;
+/* The heads from the start of the step where they count, else what is sooner than all. */
+static inline emp_bound_head known_head(const walker *w, emp_op_id op, int32_t kind,
+                                        const outset *o)
+{
+    const emp_bound_head *known = &w->paths->head[op][kind];
+
+    if (!o->is_absolute) return (emp_bound_head){0, UNKNOWN_NS, UNKNOWN_NS, UNKNOWN_NS};
+    return (emp_bound_head){.queued_ns =
+                                emp_bound_has_stream(w->model, kind)
+                                    ? emp_time_later(known->told_ns, known->queued_ns)
+                                    : known->ready_ns,
+                            .told_ns = known->told_ns,
+                            .done_ns = known->done_ns};
+}
+
+/* Places where the op may not be mean nothing. */
+static inline void pass(const walker *w, int32_t slot, const outset *o, passage *all)
+{
+    const emp_near_op   *n = &w->near.near[slot];
+    const heads         *h = &w->after[slot];
+    const emp_bound_head on_cpu = known_head(w, n->op, EMP_DEVICE_CPU, o);
+    const emp_bound_head on_gpu = known_head(w, n->op, gpu, o);
+    const int32_t        first = lane_of(o->place, 0), goal = emp_near_at(w->goal, 0);
+
+#pragma omp simd
+    for (int32_t i = 0; i < EMP_NEAR_LANES; i++) {
+        const emp_time_ns is_cpu = emp_near_on_cpu[i];
+        const emp_time_ns queued_ns =
+            (on_cpu.queued_ns & is_cpu) | (on_gpu.queued_ns & ~is_cpu);
+        const emp_time_ns told_ns =
+            emp_time_later(emp_bound_add(o->begin_ns, h->told_ns[first + i]),
+                           (on_cpu.told_ns & is_cpu) | (on_gpu.told_ns & ~is_cpu));
+        const emp_time_ns done_ns =
+            emp_time_later(emp_bound_add(o->begin_ns, h->done_ns[first + i]),
+                           (on_cpu.done_ns & is_cpu) | (on_gpu.done_ns & ~is_cpu));
+        const emp_time_ns told_lag_ns = n->told_ns[goal + i];
+        const emp_time_ns done_lag_ns = n->done_ns[goal + i];
+        all->queued_ns[i] = emp_time_later(
+            emp_bound_add(o->begin_ns, h->queued_ns[first + i]), queued_ns);
+        all->end_ns[i] =
+            emp_time_later(emp_bound_add(told_lag_ns, told_ns) | told_lag_ns >> 63,
+                           emp_bound_add(done_lag_ns, done_ns) | done_lag_ns >> 63);
+    }
 }
 
 /* When the segment ends at least, with an op on another GPU or on the CPU. */
-static emp_time_ns least_elsewhere(const walker *w, int32_t slot, const outset *o)
+static inline emp_time_ns least_elsewhere(const emp_near_op *n, const passage *all)
 {
-    const emp_near_op *n = &w->near.near[slot];
-    emp_time_ns        least_ns = EMP_COST_LIMIT_NS;
+    emp_time_ns least_ns = EMP_COST_LIMIT_NS;
 
-    for (int32_t place = OTHER_GPU; place < PLACES; place++) {
-        if (!emp_near_may(n, place)) continue;
-        const emp_bound_head head = head_at(w, slot, o, place);
-        least_ns = emp_time_sooner(
-            least_ns,
-            emp_time_later(
-                emp_near_plus(n->told_ns[emp_near_at(w->goal, place)], head.told_ns),
-                emp_near_plus(n->done_ns[emp_near_at(w->goal, place)], head.done_ns)));
-    }
+    for (int32_t place = OTHER_GPU; place < PLACES; place++)
+        if (emp_near_may(n, place))
+            least_ns = emp_time_sooner(least_ns, all->end_ns[place]);
     return least_ns;
 }
 
 /* An op that is between on every GPU, for certain, is work that GPUs share. */
-static void share(const walker *w, int32_t slot, const outset *o, emp_time_ns here_ns,
-                  shared_work *all)
+static void share(const walker *w, const emp_near_op *n, const outset *o,
+                  const passage *passing, shared_work *all)
 {
-    const emp_near_op *n = &w->near.near[slot];
-    const emp_time_ns  away_tail_ns = n->done_ns[emp_near_at(w->goal, OTHER_GPU)];
+    const emp_time_ns here_ns = passing->queued_ns[HERE];
+    const emp_time_ns away_ns = passing->queued_ns[OTHER_GPU];
+    const emp_time_ns away_tail_ns = n->done_ns[emp_near_at(w->goal, OTHER_GPU)];
 
     if (n->places != (1u << HERE | 1u << OTHER_GPU) || away_tail_ns < 0) return;
-    const emp_time_ns away_ns = head_at(w, slot, o, OTHER_GPU).queued_ns;
     if (here_ns < o->begin_ns || away_ns < o->begin_ns) return;
     all->work_ns = emp_bound_add(all->work_ns, w->model->op[n->op].run_ns[gpu]);
     all->release_ns[0] = emp_time_sooner(all->release_ns[0], here_ns);
@@ -336,7 +358,7 @@ static void take_turn(const walker *w, const emp_near_op *n, emp_time_ns here_ns
 }
 
 /* When the op that waits starts, at least, or \a known_ns if that is later. */
-static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
+EMP_CLONES static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
 {
     shared_work all = {.release_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS},
                        .tail_ns = {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS}};
@@ -347,10 +369,11 @@ static emp_time_ns least_end(walker *w, const outset *o, emp_time_ns known_ns)
         const emp_near_op *n = &w->near.near[slot];
         const emp_time_ns  run_ns = w->model->op[n->op].run_ns[gpu];
         if (!is_between(w, slot) || run_ns == 0 || !emp_near_may(n, HERE)) continue;
-        const emp_time_ns here_ns = head_at(w, slot, o, HERE).queued_ns;
-        emp_crowd_member *m = emp_crowd_add(&w->crowd, least_elsewhere(w, slot, o));
-        if (m != NULL) take_turn(w, n, here_ns, m);
-        share(w, slot, o, here_ns, &all);
+        passage passing;
+        pass(w, slot, o, &passing);
+        emp_crowd_member *m = emp_crowd_add(&w->crowd, least_elsewhere(n, &passing));
+        if (m != NULL) take_turn(w, n, passing.queued_ns[HERE], m);
+        share(w, n, o, &passing, &all);
     }
     known_ns = emp_time_later(known_ns, least_shared(w, &all));
     return emp_crowd_least(&w->crowd, known_ns);

@@ -21,9 +21,13 @@ static emp_area_item make(double cpu, double gpu, uint32_t kinds)
 
 static emp_area solve(const emp_area_item *item, int32_t count)
 {
-    emp_area area;
+    emp_area       area;
+    emp_area_table table;
 
-    ASSERT_OK(emp_area_solve(&area, item, count, ones, 1e-6, &err));
+    ASSERT_OK(emp_area_table_init(&table, count, true, &err));
+    for (int32_t i = 0; i < count; i++) emp_area_table_set(&table, i, &item[i]);
+    ASSERT_OK(emp_area_solve(&area, &table, ones, 1e-6, INFINITY, &err));
+    emp_area_table_clear(&table);
     return area;
 }
 
@@ -153,18 +157,35 @@ static double cost_of(const emp_inside *s, int32_t i, const double *price, emp_w
     return fmin(cpu + s->barred[EMP_DEVICE_CPU][i], gpu + s->barred[EMP_DEVICE_GPU][i]);
 }
 
+/* The item of a table without memory. */
+static emp_area_item item_of(const emp_area_table *table, int32_t i)
+{
+    emp_area_item item = {0};
+
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        if (table->barred[k][i] == 0) item.kinds |= 1u << k;
+    for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) {
+        const int32_t kind = r == EMP_BOUND_CORES ? EMP_DEVICE_CPU : EMP_DEVICE_GPU;
+        item.load[kind][r] = table->load[r][i];
+    }
+    return item;
+}
+
 static void expect_cost(const emp_inside *s, const double *price, emp_window w,
                         double cost)
 {
-    static emp_area_item item[MOST_OPS];
-    double               want = 0, of_items = 0;
+    double         want = 0, of_items = 0;
+    emp_area_table table;
 
-    const int32_t items = emp_inside_items(s, w, item);
-    for (int32_t i = 0; i < items; i++) {
-        double least = 0;
-        cr_assert_geq(emp_area_cheapest(&item[i], price, &least), 0);
+    ASSERT_OK(emp_area_table_init(&table, s->count, false, &err));
+    emp_inside_items(s, w, &table);
+    for (int32_t i = 0; i < table.count; i++) {
+        const emp_area_item item = item_of(&table, i);
+        double              least = 0;
+        cr_assert_geq(emp_area_cheapest(&item, price, &least), 0);
         of_items += least;
     }
+    emp_area_table_clear(&table);
     for (int32_t i = 0; i < s->count; i++) want += cost_of(s, i, price, w);
     cr_expect_float_eq(cost, want, 1e-12 * want, "%d ops: %.17g, not %.17g", s->count,
                        cost, want);

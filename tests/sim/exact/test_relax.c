@@ -25,6 +25,7 @@ static bool model_of(emp_bound_model *model, const emp_problem *problem)
         calloc((size_t)problem->graph->class_count, sizeof *item);
 
     ASSERT_OK(emp_bound_model_init(model, problem, false, &err));
+    emp_bound_sum_classes(model, item);
     const bool fits = emp_bound_restrict(model, item);
     if (fits) {
         ASSERT_OK(emp_bound_paths_init(&paths, model, &err));
