@@ -442,27 +442,18 @@ enum { NORM_ROWS = 16 };
 
 static int64_t norm_rows(int64_t left) { return left < NORM_ROWS ? left : NORM_ROWS; }
 
-/* Strips of a few rows come often, and even a parallel region of one thread takes time. */
 void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
                             const emp_real *x, const emp_real *plus, const emp_real *gain,
                             const emp_real *shift, int32_t B, int32_t K, int32_t threads)
 {
     const norm_task t = {y, normal, inverse, x, plus, gain, shift, K};
-    const int32_t   team = team_of(B, K, threads);
-    const unsigned  saved = emp_flush_begin();
 
-    if (team == 1) {
-        normalize_rows(&t, 0, B);
-        emp_flush_end(saved);
-        return;
-    }
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(team_of(B, K, threads))
     for (int64_t r = 0; r < B; r += NORM_ROWS) {
-        const unsigned own = emp_flush_begin();
+        const unsigned saved = emp_flush_begin();
         normalize_rows(&t, r, norm_rows(B - r));
-        emp_flush_end(own);
+        emp_flush_end(saved);
     }
-    emp_flush_end(saved);
 }
 
 /* Four rows go into a sum before it is stored, one after another. */
@@ -558,15 +549,18 @@ void emp_layer_norm_backward(emp_real *dx, emp_real *dgain, emp_real *dshift,
                              const emp_real *inverse, const emp_real *gain, int32_t B,
                              int32_t K, int32_t threads)
 {
-    const int32_t team = team_of(B, K, threads);
+    const int32_t  team = team_of(B, K, threads);
+    const unsigned saved = emp_flush_begin();
 
-#pragma omp parallel for ordered schedule(static, 1) num_threads(team)
+    if (team > 1) add_to_sums(dgain, dshift, dy, normal, B, K);
+#pragma omp parallel for num_threads(team)
     for (int64_t r = 0; r < B; r += NORM_ROWS) {
-        const unsigned saved = emp_flush_begin();
-#pragma omp ordered
-        add_to_sums(dgain, dshift, &dy[r * K], &normal[r * K], norm_rows(B - r), K);
-        rows_backward(&dx[r * K], &dy[r * K], &normal[r * K], &inverse[r], gain,
-                      norm_rows(B - r), K);
-        emp_flush_end(saved);
+        const unsigned own = emp_flush_begin();
+        const int64_t  rows = norm_rows(B - r);
+        /* One thread reads rows once for both. */
+        if (team == 1) add_to_sums(dgain, dshift, &dy[r * K], &normal[r * K], rows, K);
+        rows_backward(&dx[r * K], &dy[r * K], &normal[r * K], &inverse[r], gain, rows, K);
+        emp_flush_end(own);
     }
+    emp_flush_end(saved);
 }
