@@ -91,7 +91,6 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
 {
     const int32_t N = work->attention.rows, W = work->attention.width, F = work->hidden;
     const int32_t threads = work->attention.threads;
-    const int64_t all = (int64_t)N * W;
     emp_real     *sum = work->dsum;
 
     emp_linear_forward(l->qkv, x, value(p, first, EMP_LAYER_QKV), NULL, N, W, 3 * W,
@@ -101,8 +100,7 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
     if (emp_stop_is_set(work->stop)) return;
     emp_linear_forward(sum, l->mix, value(p, first, EMP_LAYER_MIX),
                        value(p, first, EMP_LAYER_MIX_BIAS), N, W, W, threads);
-    emp_vector_add(sum, x, all);
-    emp_layer_norm_forward(l->middle, l->unit1, l->inverse1, sum,
+    emp_layer_norm_forward(l->middle, l->unit1, l->inverse1, sum, x,
                            value(p, first, EMP_LAYER_GAIN_1),
                            value(p, first, EMP_LAYER_BIAS_1), N, W, threads);
     emp_linear_forward(l->hidden, l->middle, value(p, first, EMP_LAYER_WIDEN),
@@ -111,8 +109,7 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
     if (emp_stop_is_set(work->stop)) return;
     emp_linear_forward(sum, l->hidden, value(p, first, EMP_LAYER_NARROW),
                        value(p, first, EMP_LAYER_NARROW_BIAS), N, F, W, threads);
-    emp_vector_add(sum, l->middle, all);
-    emp_layer_norm_forward(l->out, l->unit2, l->inverse2, sum,
+    emp_layer_norm_forward(l->out, l->unit2, l->inverse2, sum, l->middle,
                            value(p, first, EMP_LAYER_GAIN_2),
                            value(p, first, EMP_LAYER_BIAS_2), N, W, threads);
 }
@@ -283,9 +280,7 @@ static double decide(const emp_tail *t, const emp_segment_work *work,
                          emp_params_value(params, task_slice(t, k, DECISION)), W, 1,
                          task->u, W, threads);
     emp_segment_layer_forward(&task->layer, work, params, t->first + LAYER, task->u);
-    memcpy(task->z, task->layer.out, (size_t)N * (size_t)W * sizeof *task->z);
-    emp_vector_add(task->z, z, (int64_t)N * W);
-    emp_layer_norm_forward(task->z, task->unit, task->inverse, task->z,
+    emp_layer_norm_forward(task->z, task->unit, task->inverse, task->layer.out, z,
                            emp_params_value(params, task_slice(t, k, GAIN)),
                            emp_params_value(params, task_slice(t, k, SHIFT)), N, W,
                            threads);

@@ -201,7 +201,7 @@ typedef struct {
     uint64_t         *allowed;      /**< [node] scratch */
     emp_real         *dy, *dx, *dh; /**< [node][max of W, X] scratch */
     emp_real         *dg, *d_edge, *d_product, *product; /**< scratch, by node and edge */
-    emp_real         *d_score, *d_factor, *d_logits, *packed;
+    emp_real         *d_score, *d_factor, *d_logits;
     emp_arrays        arrays;
 } emp_hsdag_net;
 

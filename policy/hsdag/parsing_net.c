@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/hsdag/strips.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
+#include "policy/nn/products.h"
 
 /* Affine maps: a matrix, and the bias in the slice behind it. */
 enum {
@@ -83,6 +83,17 @@ void emp_hsdag_net_randomize(emp_hsdag_net *n, emp_rng *rng)
         emp_real *gain = emp_params_value(&n->params, norm);
         for (int32_t i = 0; i < n->shape.width; i++) gain[i] = 1;
     }
+}
+
+/* Columns of the matrix of a map; its rows. */
+static int32_t outputs_of(const emp_hsdag_net *n, int32_t map)
+{
+    return n->params.slice[map].cols;
+}
+
+static int32_t inputs_of(const emp_hsdag_net *n, int32_t map)
+{
+    return n->params.slice[map].rows;
 }
 
 /* ---- memory ---- */
@@ -208,7 +219,6 @@ static void allocate_rest(emp_hsdag_net *n, size_t edges)
     n->product = add_rows(n, rows, W);
     n->d_product = add_rows(n, rows, W);
     n->d_edge = add_rows(n, rows, W);
-    n->packed = add_rows(n, widest, widest);
 }
 
 static emp_status allocate(emp_hsdag_net *n, const emp_hsdag_graph *g, emp_error *err)
@@ -265,52 +275,54 @@ void emp_hsdag_net_clear(emp_hsdag_net *n)
 
 /* ---- layers ---- */
 
-/* y = affine x. */
-static void affine(emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
+static void affine(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
                    int32_t rows)
 {
-    emp_hsdag_apply(n, &(emp_hsdag_map){.map = map, .rows = rows, .x = x, .y = y}, NULL);
+    emp_linear_forward(y, x, emp_params_value(&n->params, map),
+                       emp_params_value(&n->params, map + 1), rows, inputs_of(n, map),
+                       outputs_of(n, map), n->threads);
 }
 
 /* y = D(affine x). */
-static void layer(emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
+static void layer(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
                   int32_t rows, emp_rng *rng)
 {
-    emp_hsdag_apply(
-        n, &(emp_hsdag_map){.map = map, .rows = rows, .x = x, .y = y, .drops = true},
-        rng);
+    affine(n, y, x, map, rows);
+    emp_relu_dropout_forward(y, (int64_t)rows * outputs_of(n, map), n->shape.dropout,
+                             rng);
 }
 
-/* y = D(LN(affine x)). */
-static void normal_layer(emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
-                         const emp_real *x, int32_t map, int32_t norm, emp_rng *rng)
+/* y = LN(x + plus), where plus may be NULL. */
+static void normalize(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
+                      const emp_real *x, const emp_real *plus, int32_t norm, int32_t rows)
 {
-    emp_hsdag_apply(n,
-                    &(emp_hsdag_map){.map = map,
-                                     .norm = norm,
-                                     .rows = n->node_count,
-                                     .x = x,
-                                     .y = y,
-                                     .to = to,
-                                     .out = y,
-                                     .drops_out = true},
-                    rng);
+    emp_layer_norm_forward(
+        y, to->normal, to->inverse, x, plus, emp_params_value(&n->params, norm),
+        emp_params_value(&n->params, norm + 1), rows, n->shape.width, n->threads);
 }
 
 /* y = LN(x + affine x). */
-static void residual(emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
+static void residual(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
                      const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
-    emp_hsdag_apply(n,
-                    &(emp_hsdag_map){.map = map,
-                                     .norm = norm,
-                                     .rows = rows,
-                                     .x = x,
-                                     .y = y,
-                                     .plus = x,
-                                     .to = to,
-                                     .out = y},
-                    NULL);
+    affine(n, y, x, map, rows);
+    normalize(n, y, to, y, x, norm, rows);
+}
+
+/* y = D(LN(affine x)). */
+static void normal_layer(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *to,
+                         const emp_real *x, int32_t map, int32_t norm, int32_t rows,
+                         emp_rng *rng)
+{
+    affine(n, y, x, map, rows);
+    normalize(n, y, to, y, NULL, norm, rows);
+    emp_relu_dropout_forward(y, (int64_t)rows * n->shape.width, n->shape.dropout, rng);
+}
+
+static void convolve(const emp_hsdag_net *n, emp_real *y, const emp_real *x,
+                     const emp_hsdag_graph *g)
+{
+    emp_graph_conv(y, x, g->first, g->node, g->node_count, n->shape.width, n->threads);
 }
 
 /* ---- one level ---- */
@@ -339,52 +351,35 @@ static void list_edges(const emp_hsdag_net *n, emp_hsdag_level *v)
     }
 }
 
-static emp_real logistic(emp_real x) { return (emp_real)(1.0 / (1.0 + exp(-(double)x))); }
-
-/* From h to g; keeps the values between them. */
-static void convolve_twice(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
+/* product[r] = g_u * g_v for each row r of u and v. */
+EMP_KERNEL static void multiply_ends(emp_real *product, const emp_real *g,
+                                     const int32_t *end, int64_t rows, int64_t W)
 {
-    emp_hsdag_map m = {.level = v,
-                       .map = CONVOLVE_1,
-                       .rows = v->graph.node_count,
-                       .mixes = v->h,
-                       .x = v->mixed,
-                       .x_out = v->mixed,
-                       .y = v->hidden,
-                       .drops = true};
-
-    emp_hsdag_apply(n, &m, rng);
-    m.map = CONVOLVE_2;
-    m.norm = G_NORM;
-    m.mixes = v->hidden;
-    m.x = m.x_out = v->hidden_mixed;
-    m.y = v->convolved;
-    m.to = &v->g_norm;
-    m.plus = v->h;
-    m.out = v->g;
-    emp_hsdag_apply(n, &m, rng);
+    for (int64_t r = 0; r < rows; r++) {
+        const emp_real *gu = &g[end[2 * r] * W], *gv = &g[end[2 * r + 1] * W];
+#pragma omp simd
+        for (int64_t i = 0; i < W; i++) product[r * W + i] = gu[i] * gv[i];
+    }
 }
+
+static emp_real logistic(emp_real x) { return (emp_real)(1.0 / (1.0 + exp(-(double)x))); }
 
 static void score_edges(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
 {
     const emp_hsdag_graph *g = &v->graph;
+    int32_t                nodes = g->node_count;
 
-    convolve_twice(n, v, rng);
+    convolve(n, v->mixed, v->h, g);
+    layer(n, v->hidden, v->mixed, CONVOLVE_1, nodes, rng);
+    convolve(n, v->hidden_mixed, v->hidden, g);
+    if (emp_stop_is_set(n->stop)) return;
+    layer(n, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes, rng);
+    normalize(n, v->g, &v->g_norm, v->h, v->convolved, G_NORM, nodes);
     if (emp_stop_is_set(n->stop)) return;
     list_edges(n, v);
-    emp_hsdag_apply(n,
-                    &(emp_hsdag_map){.level = v,
-                                     .map = EDGE,
-                                     .norm = EDGE_NORM,
-                                     .rows = v->row_count,
-                                     .of_ends = v->g,
-                                     .x = n->product,
-                                     .x_out = n->product,
-                                     .y = v->edge,
-                                     .to = &v->edge_norm,
-                                     .out = v->edge,
-                                     .drops_out = true},
-                    rng);
+    multiply_ends(n->product, v->g, v->end, v->row_count, n->shape.width);
+    normal_layer(n, v->edge, &v->edge_norm, n->product, EDGE, EDGE_NORM, v->row_count,
+                 rng);
     affine(n, v->score, v->edge, SCORE, v->row_count);
     for (int32_t r = 0; r < v->row_count; r++) v->score[r] = logistic(v->score[r]);
     for (int32_t e = 0; e < g->edge_count; e++)
@@ -419,17 +414,8 @@ static void pool(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
 {
     int32_t nodes = v->graph.node_count, W = n->shape.width;
 
-    emp_hsdag_apply(n,
-                    &(emp_hsdag_map){.map = SINGLE,
-                                     .norm = Q_NORM,
-                                     .rows = nodes,
-                                     .x = v->mixed,
-                                     .y = v->single,
-                                     .drops = true,
-                                     .to = &v->q_norm,
-                                     .plus = v->h,
-                                     .out = v->q},
-                    rng);
+    layer(n, v->single, v->mixed, SINGLE, nodes, rng);
+    normalize(n, v->q, &v->q_norm, v->h, v->single, Q_NORM, nodes);
     residual(n, v->member, &v->member_norm, v->q, MEMBER, MEMBER_NORM, nodes);
     gather(n, v);
     residual(n, v->pooled, &v->pooled_norm, v->sum, POOL, POOL_NORM, v->groups);
@@ -479,9 +465,10 @@ void emp_hsdag_net_forward(emp_hsdag_net *n, const emp_real *x, emp_rng *rng)
 {
     const emp_hsdag_level *last;
 
-    normal_layer(n, n->input, &n->input_norm[0], x, INPUT_1, INPUT_1_NORM, rng);
-    normal_layer(n, n->level[0].h, &n->input_norm[1], n->input, INPUT_2, INPUT_2_NORM,
+    normal_layer(n, n->input, &n->input_norm[0], x, INPUT_1, INPUT_1_NORM, n->node_count,
                  rng);
+    normal_layer(n, n->level[0].h, &n->input_norm[1], n->input, INPUT_2, INPUT_2_NORM,
+                 n->node_count, rng);
     pool_levels(n, rng);
     last = &n->level[n->depth];
     layer(n, n->before_code, last->h, CODE_1, n->group_count, rng);
@@ -516,13 +503,50 @@ double emp_hsdag_net_log_prob(const emp_hsdag_net *n, const int32_t *device_of_g
 
 /* The gradient of the network, from the devices back to the nodes. */
 
-/* The gradient of y = affine x, and of y = D(affine x) where y is there; dy is overwritten. */
-static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_real *y,
-                       const emp_real *x, int32_t map, int32_t rows)
+/* ---- layers ---- */
+
+/* The gradient of y = affine x: dx = beta dx + dy w', unless dx is NULL. */
+static void affine_back(emp_hsdag_net *n, emp_real *dx, emp_real beta, const emp_real *dy,
+                        const emp_real *x, int32_t map, int32_t rows)
 {
-    emp_hsdag_apply_backward(
-        n, &(emp_hsdag_map_back){
-               .map = map, .rows = rows, .dy = dy, .y = y, .x = x, .dx = dx});
+    const int32_t C = inputs_of(n, map), K = outputs_of(n, map);
+
+    emp_linear_backward(NULL, emp_params_gradient(&n->params, map),
+                        emp_params_gradient(&n->params, map + 1), dy, x, NULL, rows, C, K,
+                        n->threads);
+    if (dx != NULL)
+        emp_blas_gemm_shared(false, true, rows, C, K, dy, K,
+                             emp_params_value(&n->params, map), K, beta, dx, C,
+                             n->threads);
+}
+
+/* The gradient of y = D(affine x); dy is overwritten. */
+static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real beta, emp_real *dy,
+                       const emp_real *y, const emp_real *x, int32_t map, int32_t rows)
+{
+    emp_relu_dropout_backward(dy, y, (int64_t)rows * outputs_of(n, map),
+                              n->shape.dropout);
+    affine_back(n, dx, beta, dy, x, map, rows);
+}
+
+/* The gradient of y = LN(x), in place. */
+static void normalize_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *from,
+                           int32_t norm, int32_t rows)
+{
+    emp_layer_norm_backward(dy, emp_params_gradient(&n->params, norm),
+                            emp_params_gradient(&n->params, norm + 1), dy, from->normal,
+                            from->inverse, emp_params_value(&n->params, norm), rows,
+                            n->shape.width, n->threads);
+}
+
+/* The gradient of y = LN(x + affine x); dy is overwritten. */
+static void residual_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy,
+                          const emp_hsdag_norm *from, const emp_real *x, int32_t map,
+                          int32_t norm, int32_t rows)
+{
+    normalize_back(n, dy, from, norm, rows);
+    memcpy(dx, dy, (size_t)rows * (size_t)n->shape.width * sizeof *dx);
+    affine_back(n, dx, 1, dy, x, map, rows);
 }
 
 /* The gradient of y = D(LN(affine x)); dy is overwritten. */
@@ -530,14 +554,9 @@ static void normal_layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy,
                               const emp_real *y, const emp_hsdag_norm *from,
                               const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
-    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = map,
-                                                      .norm = norm,
-                                                      .rows = rows,
-                                                      .dy = dy,
-                                                      .out = y,
-                                                      .from = from,
-                                                      .x = x,
-                                                      .dx = dx});
+    emp_relu_dropout_backward(dy, y, (int64_t)rows * n->shape.width, n->shape.dropout);
+    normalize_back(n, dy, from, norm, rows);
+    affine_back(n, dx, 0, dy, x, map, rows);
 }
 
 /* ---- the head ---- */
@@ -555,12 +574,12 @@ static void from_devices(emp_hsdag_net *n, const int32_t *device_of_group, doubl
         emp_categorical_entropy_gradient(row, &n->probability[a * D], (int32_t)D,
                                          entropy);
     }
-    layer_back(n, n->dy, n->d_logits, NULL, n->before_logits, DEVICE_2, groups);
+    affine_back(n, n->dy, 0, n->d_logits, n->before_logits, DEVICE_2, groups);
     emp_activation_backward(EMP_ACTIVATION_RELU, n->dy, n->before_logits,
                             (int64_t)groups * n->shape.width);
-    layer_back(n, n->dx, n->dy, NULL, n->code, DEVICE_1, groups);
-    layer_back(n, n->dy, n->dx, n->code, n->before_code, CODE_2, groups);
-    layer_back(n, n->dh, n->dy, n->before_code, n->level[n->depth].h, CODE_1, groups);
+    affine_back(n, n->dx, 0, n->dy, n->code, DEVICE_1, groups);
+    layer_back(n, n->dy, 0, n->dx, n->code, n->before_code, CODE_2, groups);
+    layer_back(n, n->dh, 0, n->dy, n->before_code, n->level[n->depth].h, CODE_1, groups);
 }
 
 /* ---- one level ---- */
@@ -574,7 +593,7 @@ EMP_KERNEL static emp_real dot(const emp_real *x, const emp_real *y, int64_t cou
     return sum;
 }
 
-/* From dh by groups to dy by nodes, the gradient of q; sets the gradient of the factors. */
+/* From dh by groups to dh by nodes, the gradient of q; sets the gradient of the factors. */
 static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
 {
     int64_t W = n->shape.width;
@@ -584,24 +603,11 @@ static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
         for (int64_t i = 0; i < W; i++)
             n->dy[a * W + i] = v->factor[a] * n->dh[a * W + i];
     }
-    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = POOL,
-                                                      .norm = POOL_NORM,
-                                                      .rows = v->groups,
-                                                      .dy = n->dy,
-                                                      .from = &v->pooled_norm,
-                                                      .x = v->sum,
-                                                      .start = n->dy,
-                                                      .dx = n->dx});
-    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = MEMBER,
-                                                      .norm = MEMBER_NORM,
-                                                      .rows = v->graph.node_count,
-                                                      .level = v,
-                                                      .spread = n->dx,
-                                                      .dy = n->dg,
-                                                      .from = &v->member_norm,
-                                                      .x = v->q,
-                                                      .start = n->dg,
-                                                      .dx = n->dy});
+    residual_back(n, n->dx, n->dy, &v->pooled_norm, v->sum, POOL, POOL_NORM, v->groups);
+    for (int64_t u = 0; u < v->graph.node_count; u++)
+        memcpy(&n->dy[u * W], &n->dx[v->group_of_node[u] * W], (size_t)W * sizeof *n->dy);
+    residual_back(n, n->dh, n->dy, &v->member_norm, v->q, MEMBER, MEMBER_NORM,
+                  v->graph.node_count);
 }
 
 EMP_KERNEL static void add_product(emp_real *y, const emp_real *a, const emp_real *b,
@@ -641,8 +647,8 @@ static void from_scores(emp_hsdag_net *n, emp_hsdag_level *v)
 
     memset(n->dg, 0, (size_t)(v->graph.node_count * W) * sizeof *n->dg);
     if (rows == 0) return;
-    layer_back(n, n->d_edge, n->d_score, NULL, v->edge, SCORE, rows);
-    emp_hsdag_multiply_ends(n->product, v->g, v->end, 0, rows, n->shape.width);
+    affine_back(n, n->d_edge, 0, n->d_score, v->edge, SCORE, rows);
+    multiply_ends(n->product, v->g, v->end, rows, W);
     normal_layer_back(n, n->d_product, n->d_edge, v->edge, &v->edge_norm, n->product,
                       EDGE, EDGE_NORM, rows);
     for (int64_t r = 0; r < rows; r++) {
@@ -652,57 +658,28 @@ static void from_scores(emp_hsdag_net *n, emp_hsdag_level *v)
     }
 }
 
-/* From dy, the gradient of q, to dh, its part in the gradient of h, and into q to its part in the gradient of mixed. */
-static void from_single(emp_hsdag_net *n, emp_hsdag_level *v)
-{
-    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = SINGLE,
-                                                      .norm = Q_NORM,
-                                                      .rows = v->graph.node_count,
-                                                      .dy = n->dy,
-                                                      .from = &v->q_norm,
-                                                      .copy = n->dh,
-                                                      .y = v->single,
-                                                      .x = v->mixed,
-                                                      .dx = v->q});
-}
-
-/* Adds to dh what h has by way of g, whose gradient is dg, and of mixed, whose gradient is in q. */
-static void from_convolutions(emp_hsdag_net *n, emp_hsdag_level *v)
-{
-    const emp_hsdag_graph *g = &v->graph;
-    const int32_t          nodes = g->node_count, W = n->shape.width;
-
-    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = CONVOLVE_2,
-                                                      .norm = G_NORM,
-                                                      .rows = nodes,
-                                                      .dy = n->dg,
-                                                      .from = &v->g_norm,
-                                                      .total = n->dh,
-                                                      .y = v->convolved,
-                                                      .x = v->hidden_mixed,
-                                                      .dx = n->dx});
-    emp_hsdag_apply_backward(n, &(emp_hsdag_map_back){.map = CONVOLVE_1,
-                                                      .rows = nodes,
-                                                      .level = v,
-                                                      .mixes = n->dx,
-                                                      .dy = n->dy,
-                                                      .y = v->hidden,
-                                                      .x = v->mixed,
-                                                      .start = v->q,
-                                                      .dx = n->dg});
-    emp_graph_conv(n->dy, n->dg, g->first, g->node, 0, nodes, W);
-    emp_vector_add(n->dh, n->dy, (int64_t)nodes * W);
-}
-
 /* From dh by groups to dh by nodes, the gradient of h. */
 static void level_backward(emp_hsdag_net *n, emp_hsdag_level *v)
 {
+    const emp_hsdag_graph *g = &v->graph;
+    int32_t                nodes = g->node_count;
+    int64_t                count = (int64_t)nodes * n->shape.width;
+    size_t                 bytes = (size_t)count * sizeof *n->dh;
+
     from_groups(n, v);
     if (emp_stop_is_set(n->stop)) return;
-    from_single(n, v);
+    normalize_back(n, n->dh, &v->q_norm, Q_NORM, nodes);
+    memcpy(n->dy, n->dh, bytes);
+    layer_back(n, v->q, 0, n->dy, v->single, v->mixed, SINGLE, nodes); /* q: of mixed */
     from_scores(n, v);
     if (emp_stop_is_set(n->stop)) return;
-    from_convolutions(n, v);
+    normalize_back(n, n->dg, &v->g_norm, G_NORM, nodes);
+    emp_vector_add(n->dh, n->dg, count);
+    layer_back(n, n->dx, 0, n->dg, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes);
+    convolve(n, n->dy, n->dx, g);
+    layer_back(n, v->q, 1, n->dy, v->hidden, v->mixed, CONVOLVE_1, nodes);
+    convolve(n, n->dy, v->q, g);
+    emp_vector_add(n->dh, n->dy, count);
 }
 
 void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,

@@ -180,9 +180,10 @@ static void mix_row(emp_real *y, const emp_real *x, const int32_t *first,
 }
 
 void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
-                    const int32_t *node, int32_t from, int32_t to, int32_t K)
+                    const int32_t *node, int32_t B, int32_t K, int32_t threads)
 {
-    for (int64_t v = from; v < to; v++) mix_row(&y[(v - from) * K], x, first, node, v, K);
+#pragma omp parallel for num_threads(team_of(B, K, threads))
+    for (int64_t v = 0; v < B; v++) mix_row(&y[v * K], x, first, node, v, K);
 }
 
 EMP_KERNEL static void take(emp_real *restrict m, int32_t *restrict chosen,
@@ -382,6 +383,16 @@ find_variances(emp_real *variance, const emp_real *x, const emp_real *mean, int6
     mean_of_lanes(variance, lane, K, rows);
 }
 
+/* Where the sums of some rows are that go into layer norm: x, or in `normal`. */
+__attribute__((always_inline)) static inline const emp_real *
+add_plus(emp_real *normal, const emp_real *x, const emp_real *plus, int64_t count)
+{
+    if (plus == NULL) return x;
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) normal[i] = x[i] + plus[i];
+    return normal;
+}
+
 __attribute__((always_inline)) static inline void
 normalize_some(emp_real *y, emp_real *normal, emp_real *inverse, const emp_real *x,
                const emp_real *gain, const emp_real *shift, int64_t K, const int rows)
@@ -401,18 +412,29 @@ normalize_some(emp_real *y, emp_real *normal, emp_real *inverse, const emp_real 
     }
 }
 
-EMP_KERNEL static void normalize_rows(emp_real *y, emp_real *normal, emp_real *inverse,
-                                      const emp_real *x, const emp_real *gain,
-                                      const emp_real *shift, int64_t rows, int64_t K)
-{
-    int64_t r = 0;
+/* Rows that go into layer norm and come out of it. */
+typedef struct {
+    emp_real       *y, *normal, *inverse;
+    const emp_real *x, *plus, *gain, *shift;
+    int64_t         K;
+} norm_task;
 
-    for (; r + AT_ONCE <= rows; r += AT_ONCE)
-        normalize_some(&y[r * K], &normal[r * K], &inverse[r], &x[r * K], gain, shift, K,
-                       AT_ONCE);
-    for (; r < rows; r++)
-        normalize_some(&y[r * K], &normal[r * K], &inverse[r], &x[r * K], gain, shift, K,
-                       1);
+EMP_KERNEL static void normalize_rows(const norm_task *t, int64_t first, int64_t rows)
+{
+    const int64_t K = t->K;
+
+    for (int64_t r = first, count; r < first + rows; r += count) {
+        emp_real *normal = t->normal + r * K;
+        count = first + rows - r < AT_ONCE ? 1 : AT_ONCE;
+        const emp_real *sum = add_plus(
+            normal, t->x + r * K, t->plus == NULL ? NULL : t->plus + r * K, count * K);
+        if (count == AT_ONCE)
+            normalize_some(t->y + r * K, normal, t->inverse + r, sum, t->gain, t->shift,
+                           K, AT_ONCE);
+        else
+            normalize_some(t->y + r * K, normal, t->inverse + r, sum, t->gain, t->shift,
+                           K, 1);
+    }
 }
 
 /* Rows that a thread takes at once. */
@@ -420,27 +442,18 @@ enum { NORM_ROWS = 16 };
 
 static int64_t norm_rows(int64_t left) { return left < NORM_ROWS ? left : NORM_ROWS; }
 
-/* Strips of a few rows come often, and even a parallel region of one thread takes time. */
 void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
-                            const emp_real *x, const emp_real *gain,
+                            const emp_real *x, const emp_real *plus, const emp_real *gain,
                             const emp_real *shift, int32_t B, int32_t K, int32_t threads)
 {
-    const int32_t  team = team_of(B, K, threads);
-    const unsigned saved = emp_flush_begin();
+    const norm_task t = {y, normal, inverse, x, plus, gain, shift, K};
 
-    if (team == 1) {
-        normalize_rows(y, normal, inverse, x, gain, shift, B, K);
-        emp_flush_end(saved);
-        return;
-    }
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(team_of(B, K, threads))
     for (int64_t r = 0; r < B; r += NORM_ROWS) {
-        const unsigned own = emp_flush_begin();
-        normalize_rows(&y[r * K], &normal[r * K], &inverse[r], &x[r * K], gain, shift,
-                       norm_rows(B - r), K);
-        emp_flush_end(own);
+        const unsigned saved = emp_flush_begin();
+        normalize_rows(&t, r, norm_rows(B - r));
+        emp_flush_end(saved);
     }
-    emp_flush_end(saved);
 }
 
 /* Four rows go into a sum before it is stored, one after another. */
@@ -536,20 +549,17 @@ void emp_layer_norm_backward(emp_real *dx, emp_real *dgain, emp_real *dshift,
                              const emp_real *inverse, const emp_real *gain, int32_t B,
                              int32_t K, int32_t threads)
 {
-    const int32_t team = team_of(B, K, threads);
-
-    add_to_sums(dgain, dshift, dy, normal, B, K);
+    const int32_t  team = team_of(B, K, threads);
     const unsigned saved = emp_flush_begin();
-    if (team == 1) {
-        rows_backward(dx, dy, normal, inverse, gain, B, K);
-        emp_flush_end(saved);
-        return;
-    }
+
+    if (team > 1) add_to_sums(dgain, dshift, dy, normal, B, K);
 #pragma omp parallel for num_threads(team)
     for (int64_t r = 0; r < B; r += NORM_ROWS) {
         const unsigned own = emp_flush_begin();
-        rows_backward(&dx[r * K], &dy[r * K], &normal[r * K], &inverse[r], gain,
-                      norm_rows(B - r), K);
+        const int64_t  rows = norm_rows(B - r);
+        /* One thread reads rows once for both. */
+        if (team == 1) add_to_sums(dgain, dshift, &dy[r * K], &normal[r * K], rows, K);
+        rows_backward(&dx[r * K], &dy[r * K], &normal[r * K], &inverse[r], gain, rows, K);
         emp_flush_end(own);
     }
     emp_flush_end(saved);

@@ -58,10 +58,10 @@ void emp_activation_backward(emp_activation f, emp_real *dy, const emp_real *y,
  * affine map follows. S is symmetric, so that dx = S dy: the backward pass is the
  * forward pass. B nodes, K columns. */
 
-/** y = the rows \a from .. \a to - 1 of S x. The neighbours of node v are node[first[v]] .. node[first[v + 1] - 1];
- * each edge is there from both ends. x is (B,K), y (to - from,K), and they do not overlap. O((to - from + edges) K). */
+/** y = S x. The neighbours of node v are node[first[v]] .. node[first[v + 1] - 1]; each edge
+ * is there from both ends. x and y are (B,K) and do not overlap. O((B + edges) K). */
 void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
-                    const int32_t *node, int32_t from, int32_t to, int32_t K);
+                    const int32_t *node, int32_t B, int32_t K, int32_t threads);
 
 /* Maxima over the neighbours of nodes, column by column. Neighbours are in compressed rows:
  * node v has node[first[v]] .. node[first[v + 1] - 1]. */
@@ -109,11 +109,11 @@ void emp_gate_backward(emp_real *dz, emp_real *ds, const emp_real *dy, const emp
 /* Layer normalisation (Ba et al., 2016): each row gets mean 0 and variance 1, then a gain and
  * a shift a column. B rows in a batch, K columns. */
 
-/** y = gain n + shift with n = (x - mean) / sqrt(variance + 1e-5). x, \a normal (which gets n)
- * and y are (B,K); gain and shift are (K); \a inverse (B) gets 1 / sqrt(variance + 1e-5).
- * x may be \a normal or y. */
+/** y = gain n + shift with n = (s - mean) / sqrt(variance + 1e-5) and s = x + plus. x, \a plus (NULL: zeros), \a normal
+ * (which gets n) and y are (B,K); gain and shift are (K); \a inverse (B) gets 1 / sqrt(variance + 1e-5). x may be \a
+ * normal or y, and so may \a plus. */
 void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
-                            const emp_real *x, const emp_real *gain,
+                            const emp_real *x, const emp_real *plus, const emp_real *gain,
                             const emp_real *shift, int32_t B, int32_t K, int32_t threads);
 
 /** dx = inverse (g - mean(g) - n mean(g n)) with g = gain dy;  dgain += sum of dy n;

@@ -227,28 +227,39 @@ Test(categorical, gradients)
     check("log-probability", log_probability, x, dy, C);
 }
 
+static const double *added; /* NULL: nothing */
+
 static double norm_loss(void)
 {
     static double normal[B * C], inverse[B];
 
-    emp_layer_norm_forward(y, normal, inverse, x, w, b, B, C, 2);
+    emp_layer_norm_forward(y, normal, inverse, x, added, w, b, B, C, 2);
     return dot(y, r, B * C);
 }
 
+/* Of rows, and of the sum of rows and others. */
 Test(layer_norm, gradients)
 {
-    double normal[B * C], inverse[B];
+    static double plus[B * C];
+    double        normal[B * C], inverse[B];
 
-    fill(x, B * C, 31);
-    fill(w, C, 32);
-    fill(b, C, 33);
-    fill(r, B * C, 34);
-    emp_layer_norm_forward(y, normal, inverse, x, w, b, B, C, 1);
-    memcpy(dx, r, sizeof dx);
-    emp_layer_norm_backward(dx, dw, db, dx, normal, inverse, w, B, C, 2);
-    check("x", norm_loss, x, dx, B * C);
-    check("gain", norm_loss, w, dw, C);
-    check("shift", norm_loss, b, db, C);
+    fill(plus, B * C, 30);
+    for (int i = 0; i < 2; i++) {
+        added = i == 0 ? NULL : plus;
+        fill(x, B * C, 31);
+        fill(w, C, 32);
+        fill(b, C, 33);
+        fill(r, B * C, 34);
+        memset(dw, 0, sizeof dw);
+        memset(db, 0, sizeof db);
+        emp_layer_norm_forward(y, normal, inverse, x, added, w, b, B, C, 1);
+        memcpy(dx, r, sizeof dx);
+        emp_layer_norm_backward(dx, dw, db, dx, normal, inverse, w, B, C, 2);
+        check("x", norm_loss, x, dx, B * C);
+        check("gain", norm_loss, w, dw, C);
+        check("shift", norm_loss, b, db, C);
+    }
+    check("plus", norm_loss, plus, dx, B * C);
 }
 
 /* A path 0 - 1 - 2 - 3, and node 4 alone. */
@@ -257,8 +268,7 @@ static const int32_t path_node[6] = {1, 0, 2, 1, 3, 2};
 
 static double graph_loss(void)
 {
-    emp_graph_conv(y, x, path_first, path_node, 0, 1, C);
-    emp_graph_conv(y + C, x, path_first, path_node, 1, B, C);
+    emp_graph_conv(y, x, path_first, path_node, B, C, 1);
     return dot(y, r, B * C);
 }
 
@@ -266,7 +276,7 @@ Test(graph_conv, gradients)
 {
     fill(x, B * C, 35);
     fill(r, B * C, 36);
-    emp_graph_conv(dx, r, path_first, path_node, 0, B, C);
+    emp_graph_conv(dx, r, path_first, path_node, B, C, 2);
     check("x", graph_loss, x, dx, B * C);
     graph_loss();
     for (int i = 0; i < C; i++) { /* degrees with loops: 2 3 3 2 1 */
