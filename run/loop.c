@@ -220,8 +220,6 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     if (run->params->budget_s > 0)
         placer.deadline_s = run->start_s + run->params->budget_s;
     run->batch_limit = batch_limit_of(run->params->method, run->problem->graph->op_count);
-    if (run->ranks != NULL && !run->params->is_async)
-        run->batch_limit = least(run->batch_limit, emp_run_together_limit(run->ranks));
     run->threads = placer.threads < 1 ? 1 : placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     EMP_CHECK(check_options(placer.options, err));
@@ -428,7 +426,9 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
 {
     emp_record *record = run->record;
     int64_t     left = record->budget_evaluations - record->evaluations - underway;
-    int64_t     room = run->batch_limit;
+    int64_t     room = run->ranks != NULL && !run->params->is_async
+                           ? emp_run_together_limit(run->ranks, run->batch_limit)
+                           : run->batch_limit;
 
     if (record->budget_evaluations > 0 && left < room) room = left;
     if (end.is_late) room = 0;

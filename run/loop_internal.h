@@ -115,6 +115,6 @@ emp_status emp_run_check_ranks(const emp_run_params *params, emp_error *err);
 emp_status emp_run_shared(emp_run_state *run, emp_error *err);
 
 /** The most candidates of one batch of ranks that work together. */
-int32_t emp_run_together_limit(const emp_ranks *ranks);
+int32_t emp_run_together_limit(const emp_ranks *ranks, int32_t batch_limit);
 
 #endif /* EMP_RUN_LOOP_INTERNAL_H */

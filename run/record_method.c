@@ -61,7 +61,7 @@ static void add_shell_call(emp_text *text, const emp_record *r)
     emp_text_add(text, " --seed %" PRIu64, r->seed);
     if (r->budget_evaluations > 0)
         emp_text_add(text, " --budget %" PRId64, r->budget_evaluations);
-    if (r->budget_s > 0) emp_text_add(text, " --seconds %g", r->budget_s);
+    if (r->budget_s > 0) emp_text_add(text, " --seconds %.15g", r->budget_s);
     if (r->is_async) emp_text_add(text, " --async");
 }
 
@@ -72,7 +72,7 @@ static void add_python_call(emp_text *text, const emp_record *r)
         r->workload, r->machine, r->runtime, r->method, r->seed);
     if (r->budget_evaluations > 0)
         emp_text_add(text, ", budget=%" PRId64, r->budget_evaluations);
-    if (r->budget_s > 0) emp_text_add(text, ", seconds=%g", r->budget_s);
+    if (r->budget_s > 0) emp_text_add(text, ", seconds=%.15g", r->budget_s);
     if (r->options[0] != '\0') emp_text_add(text, ", options=\"%s\"", r->options);
     emp_text_add(text, ")");
 }

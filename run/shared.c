@@ -235,7 +235,7 @@ static emp_status emp_run_serve(emp_run_state *run, emp_error *err)
 
     if (c.ordered == NULL) EMP_FAIL(EMP_ENOMEM, "%d controllers", run->ranks->count);
     /* Its own proposal is not scored: it says how large one is. */
-    EMP_TRY(emp_run_ask(run, EMP_MAX_BATCH, &c.batch, err));
+    EMP_TRY(emp_run_ask(run, run->batch_limit, &c.batch, err));
     for (int32_t to = SERVER + 1; to < run->ranks->count; to++)
         EMP_TRY(give_order(run, &c, to, err));
     while (c.working > 0) {
@@ -263,11 +263,11 @@ typedef struct {
     void   *exchange;             /**< owned: room for a piece of every rank */
 } batch;
 
-int32_t emp_run_together_limit(const emp_ranks *ranks)
+int32_t emp_run_together_limit(const emp_ranks *ranks, int32_t batch_limit)
 {
-    int32_t limit = EMP_MAX_BATCH * ranks->count;
+    const int64_t limit = (int64_t)batch_limit * ranks->count;
 
-    return limit < EMP_MAX_TOLD ? limit : EMP_MAX_TOLD;
+    return limit < EMP_MAX_TOLD ? (int32_t)limit : EMP_MAX_TOLD;
 }
 
 /* All stop if one is asked to, and when the clock of rank 0 says so. */

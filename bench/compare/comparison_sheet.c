@@ -392,7 +392,10 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
     int32_t others = c->entrant_count - 1;
     char    p[EMP_UNITS_TEXT_BYTES], f_p[EMP_UNITS_TEXT_BYTES];
 
-    if (isnan(t->friedman.p))
+    if (others == 0) return;
+    if (isnan(t->friedman.p) && t->row_count >= EMP_FRIEDMAN_LEAST)
+        emp_sheet_note(s, "No Friedman's test: all methods tie on all tasks.");
+    else if (isnan(t->friedman.p))
         emp_sheet_note(s,
                        "Too few tasks for Friedman's test and a critical difference: %d, "
                        "at least %d are needed.",

@@ -67,6 +67,20 @@ static void show(emp_table_cell *cell, emp_shown shown)
     }
 }
 
+static int64_t peak_of(const emp_record *r)
+{
+    int64_t peak = 0;
+
+    for (int32_t d = 0; d < r->device_count; d++)
+        if (r->peak_bytes[d] > peak) peak = r->peak_bytes[d];
+    return peak;
+}
+
+static double best_of(const emp_record *r)
+{
+    return r->is_feasible ? r->best_step_time_s : INFINITY;
+}
+
 void emp_table_fill(emp_table *t, int32_t row, int32_t column,
                     const emp_record *const *records, int32_t count)
 {
@@ -77,13 +91,10 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
     cell->oom_count = 0;
     for (int32_t i = 0; i < count; i++) {
         const emp_record *r = records[i];
-        best_s[i] = r->is_feasible ? r->best_step_time_s : INFINITY;
+        best_s[i] = best_of(r);
         typical_s[i] = r->is_feasible ? r->median_s : INFINITY;
         if (!r->is_feasible) cell->oom_count++;
-        cell->peak_bytes = 0;
-        for (int32_t d = 0; d < r->device_count; d++) {
-            if (r->peak_bytes[d] > cell->peak_bytes) cell->peak_bytes = r->peak_bytes[d];
-        }
+        cell->peak_bytes = peak_of(r);
         cell->graph_hash = r->graph_hash;
         cell->machine_hash = r->machine_hash;
         cell->runtime_hash = r->runtime_hash;
@@ -93,6 +104,8 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
         cell->typical_s = emp_summary_of(typical_s, (size_t)count).median;
     }
     show(cell, t->column[column].shown);
+    for (int32_t i = count - 1; i >= 0; i--) /* the run that is shown, if it is one */
+        if (best_of(records[i]) == cell->shown) cell->peak_bytes = peak_of(records[i]);
 }
 
 static bool is_same_text(const char *a, const char *b)

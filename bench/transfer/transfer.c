@@ -118,13 +118,16 @@ static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
     const emp_transfer_params *params = p->params;
     const emp_manifest         made = emp_manifest_get();
     uint64_t                   hash = hash_text(EMP_HASH_SEED, made.commit);
-    char                       imitated[EMP_TRANSFER_IMITATED];
 
     hash = emp_hash_u64(hash, made.is_dirty);
     hash = hash_text(hash, params->preset != NULL ? params->preset : "");
     hash = hash_text(hash, params->options);
-    describe_imitation(imitated, params);
-    if (imitated[0] != '\0') hash = hash_text(hash, imitated);
+    if (params->imitate != NULL) {
+        hash = hash_text(hash, params->imitate);
+        hash = hash_text(hash, params->imitation_options);
+        hash = emp_hash_u64(hash, (uint64_t)params->imitation_budget);
+        hash = emp_hash_u64(hash, (uint64_t)params->imitation_rounds);
+    }
     for (int32_t i = 0; i < p->split->training_count; i++) {
         const emp_problem *problem = p->training[i].problem;
         hash = emp_hash_u64(hash, problem->graph->hash);

@@ -88,6 +88,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_PROVE: args->gap_frac = cli_percent("prove", arg); return 0;
     case KEY_NODES: args->nodes = cli_integer("nodes", arg, 1, INT32_MAX); return 0;
+    case ARGP_KEY_END:
+        if (args->nodes > 0 && args->gap_frac < 0.0)
+            cli_usage_error("--nodes is for --prove");
+        if (args->nodes == 0) args->nodes = NODES;
+        return 0;
     default: return cli_store(key, arg, args);
     }
 }
@@ -148,8 +153,9 @@ static emp_status print_certificate(FILE *stream, const void *what, emp_error *e
 {
     const json_t *object = (const json_t *)what;
 
-    (void)err;
-    json_dumpf(object, stream, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    if (json_dumpf(object, stream, JSON_COMPACT | JSON_PRESERVE_ORDER) != 0 &&
+        !ferror(stream))
+        return EMP_ERROR(EMP_ENOMEM, "a certificate");
     fputc('\n', stream);
     return EMP_OK;
 }
@@ -304,10 +310,10 @@ static emp_status compute(struct results *r, const struct args *args,
 
 emp_status cmd_bound(int argc, char **argv, emp_error *err)
 {
-    struct args    args = {.effort = EMP_BOUNDS_EFFORT, .gap_frac = -1.0, .nodes = NODES};
-    emp_status     st = EMP_OK;
-    cli_inputs     inputs = {0};
-    struct results results = {0};
+    struct args        args = {.effort = EMP_BOUNDS_EFFORT, .gap_frac = -1.0};
+    emp_status         st = EMP_OK;
+    cli_inputs         inputs = {0};
+    struct results     results = {0};
     emp_owned_decision decision = {0};
 
     cli_parse(&cmd_bound_argp, argc, argv, &args);
@@ -330,6 +336,8 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     else
         EMP_TRY(
             cli_print_object(json_of(&args, &inputs, &results), args.task.format, err));
+    if (args.gap_frac >= 0.0 && !results.exact.is_proven && cli_stop_is_asked())
+        st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_bounds_why_clear(&results.all);

@@ -85,6 +85,8 @@ static void check_usage(const struct args *a)
         cli_usage_error("--import needs results of emplace-replay");
     if ((a->is_import ? 1 : 0) + (a->export_to != NULL) + (a->measured != NULL) > 1)
         cli_usage_error("--export, --import or --measured, not two of them");
+    if (a->export_to != NULL && a->out != NULL)
+        cli_usage_error("--export measures nothing; leave out --out");
     if (is_cuda(a) && a->machine == NULL)
         cli_usage_error("--machine says which GPU's model the fit starts from");
 }

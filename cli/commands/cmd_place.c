@@ -456,9 +456,12 @@ static error_t parse_all(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (args->fit != NULL &&
             (args->out != NULL || args->record != NULL || args->start != NULL ||
-             args->weights != NULL || args->weights_out != NULL))
+             args->weights != NULL || args->weights_out != NULL ||
+             args->run.log != NULL || args->is_sensitivity ||
+             (args->run.decides & ~EMP_DECIDES_DEVICES) != 0))
             cli_usage_error("--fit prints a size, and saves no placement; leave out "
-                            "--out, --record, --start, --weights and --weights-out");
+                            "--out, --record, --start, --weights, --weights-out, --log, "
+                            "--sensitivity and --decide");
         if (has_checkpoint(args) && args->record == NULL)
             cli_usage_error("--record is missing; the checkpoint lies beside it");
         return 0;

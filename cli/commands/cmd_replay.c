@@ -98,6 +98,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->placement_count == 0)
             cli_usage_error("a FILE is missing: a placement file or a run record");
+        if (a->plan != NULL && (a->out != NULL || a->trace != NULL))
+            cli_usage_error("--export runs nothing; leave out --out and --trace");
         return 0;
     default: return cli_store(key, arg, a);
     }

@@ -165,6 +165,9 @@ static void end_of_options(cli_validate_args *a)
         cli_usage_error("--import needs results of emplace-replay");
     if (a->is_import && a->export_to != NULL)
         cli_usage_error("--import or --export, not both");
+    if (a->export_to != NULL && (a->plot != NULL || a->record != NULL || a->is_summary))
+        cli_usage_error(
+            "--export measures nothing; leave out --plot, --record and --summary");
     if (a->measured != NULL && (a->is_import || a->export_to != NULL))
         cli_usage_error("--measured measures nothing: neither --import nor --export");
     if (a->rounds > 1 && (a->is_import || a->export_to != NULL || a->measured != NULL))

@@ -59,15 +59,16 @@ static emp_status check_machine(cli_form form, const emp_named_placement *p,
 /* Decoders with a cache are served; a step with a loss is trained. */
 static emp_status check_phase(cli_form form, const emp_named_placement *p, emp_error *err)
 {
-    bool has_layers = false;
+    bool has_layers = false, has_sign = false;
 
     for (int32_t op = 0; op < p->op_count; op++) {
         const emp_model_part part = emp_model_part_of(p->op_name[op]);
         has_layers = has_layers || part.layer >= 0;
-        if (form == CLI_FORM_MEGATRON ? strcmp(p->op_name[op], "loss") == 0
-                                      : part.layer >= 0 && part.is_cache)
-            return EMP_OK;
+        has_sign =
+            has_sign || (form == CLI_FORM_MEGATRON ? strcmp(p->op_name[op], "loss") == 0
+                                                   : part.layer >= 0 && part.is_cache);
     }
+    if (has_layers && has_sign) return EMP_OK;
     if (!has_layers)
         return EMP_ERROR(EMP_EINVAL,
                          "%s place the numbered layers of a transformer, and no op of "

@@ -403,6 +403,11 @@ static void check_options(cli_task_options *o, const char *command)
             cli_usage_error(
                 "--costs, --as, --forbid and --whole-layers are for one SPEC, not "
                 "for --tasks");
+        if (o->is_max_load || o->source.batch || o->source.train ||
+            o->source.is_lenient || o->source.signature || o->source.dims[0] != '\0')
+            cli_usage_error("--objective, --batch, --dim, --train, --lenient and "
+                            "--signature are for one SPEC, not for --tasks; "
+                            "--runtime " MAX_LOAD_RUNTIME " has max-load");
         return;
     }
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);

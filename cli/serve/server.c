@@ -297,6 +297,10 @@ static bool welcome(server *s)
                                "\"there are too many clients; come again\"}\n";
     int               fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 
+    if (fd < 0 &&
+        (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+        (void)poll(NULL, 0,
+                   20); /* until a client leaves; it would be asked again at once */
     if (fd < 0) return false;
     if (s->count == s->params->clients) forget_gone(s);
     if (s->count < s->params->clients) {

@@ -9,6 +9,7 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "graphs/import/proto/wire.h"
+#include "sim/graph/dtype.h"
 
 enum { METADATA_VERSION = 1 };
 enum {
@@ -318,7 +319,7 @@ static void put_op(emp_wire_sink *s, plan *p, emp_op_id op)
         const emp_op_cost *cost = g->op[op].cost;
         add_attr(&n, "num_ops", VALUE_INT64, (uint64_t)cost->flops);
         add_attr(&n, "tensor_size", VALUE_UINT64,
-                 (uint64_t)(cost->bytes_read + cost->bytes_written));
+                 (uint64_t)emp_add_saturating(cost->bytes_read, cost->bytes_written));
     }
     put_node(s, &n);
 }

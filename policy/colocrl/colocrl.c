@@ -258,8 +258,7 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
     *a = (emp_colocrl_agent){.options = *options};
     a->learner = emp_learner_start(&type, &options->learner, ops, seed, threads);
     EMP_TRY(emp_openblas_open(err));
-    a->learner.options.rules.form = EMP_REWARD_SQRT; /* no option: the paper has one */
-    a->learner.options.rules.baseline_mean = false;  /* likewise */
+    a->learner.options.rules.baseline_mean = false; /* no option: the paper's moves */
     if (group_count > options->max_groups) {
         EMP_FAIL(EMP_EINVAL,
                  "colocrl: co-location leaves %d groups, more than max_groups=%d; raise "

@@ -8,10 +8,10 @@
 #include "base/work.h"
 #include "search/partition/metis_cut.h"
 
-static const double least_share =
-    0.01; /* The first vertices of a topological \a order, until side 0 has about \a share of the
- * load. O(V).
- * that METIS is asked for */
+/* The least share of a side that METIS is asked for. */
+static const double least_share = 0.01;
+
+/* Gives side 0 the first vertices of a topological \a order, until it has about \a share of the load. O(V). */
 static void acyclic_start_order(const emp_flow_graph *g, const int32_t *order,
                                 double share, int8_t *side)
 {

@@ -22,8 +22,9 @@
 #include "sim/problem/problem.h"
 
 typedef struct {
-    double  gap;        /**< relative, that is to be proven; 0 = the optimum itself */
-    int64_t most_nodes; /**< of all trees; a leaf counts as one */
+    double gap; /**< relative, that is to be proven; 0 = the optimum itself */
+    int64_t
+        most_nodes; /**< of all trees; each device that is probed counts as one, and a leaf as one */
     const emp_device_id *
         start; /**< [op] a legal placement to begin with; NULL: all on the first GPU, or the CPU */
     const atomic_int *

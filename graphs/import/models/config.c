@@ -267,7 +267,7 @@ static void read_common(emp_fields *f, emp_transformer_model *m)
         emp_fields_integer(f, "num_attention_heads|n_head|n_heads|num_heads", -1);
 
     m->names = emp_names_llama;
-    m->hidden = emp_fields_integer(f, "hidden_size|n_embd|d_model", -1);
+    m->hidden = emp_fields_integer(f, "hidden_size|n_embd|d_model|n_embed", -1);
     m->vocabulary = emp_fields_integer(f, "vocab_size", -1);
     m->positions = emp_fields_integer(
         f, "max_position_embeddings|n_positions|max_seq_len|seq_length|n_ctx", 0);

@@ -160,6 +160,7 @@ static void model_cohere(emp_fields *f, emp_transformer_model *m)
 
     layer_norms(m, emp_fields_flag(f, "attention_bias", false));
     m->norm = EMP_NORM_LAYER_PLAIN;
+    if (emp_fields_flag(f, "use_qk_norm", false)) m->qk_norm = EMP_QK_NORM_ALL;
     m->has_mlp_bias = false;
     m->is_gated = m->has_rotary = true;
     m->places = EMP_NORMS_PARALLEL;

@@ -281,11 +281,23 @@ cleanup:
 
 /* ---- GGUF files ---- */
 
-/* Whether the spec says nothing of a key that is another thing than of a config. */
+/* True if the spec's list of options names the key. */
+static bool names_key(const char *given, const char *key)
+{
+    const size_t length = strlen(key);
+
+    for (const char *at = given; *at != '\0'; at += *at == ',') {
+        if (strncmp(at, key, length) == 0 && at[length] == '=') return true;
+        at += strcspn(at, ",");
+    }
+    return false;
+}
+
+/* Sets the defaults that differ from those of a config. */
 static void adapt_to_gguf(hf_values *v, const char *given)
 {
-    if (strstr(given, "phase=") == NULL) v->phase = EMP_PHASE_DECODE;
-    if (strstr(given, "batch=") == NULL) v->batch = 1;
+    if (!names_key(given, "phase")) v->phase = EMP_PHASE_DECODE;
+    if (!names_key(given, "batch")) v->batch = 1;
 }
 
 static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values *v,
@@ -326,10 +338,14 @@ cleanup:
 
 emp_status emp_gguf_load(emp_graph **out, emp_reading *r, emp_error *err)
 {
-    hf_values  v = *(const hf_values *)r->values;
-    emp_gguf   h = {0};
-    emp_status st = emp_gguf_header_read(&h, r->file, err);
+    hf_values v = *(const hf_values *)r->values;
+    emp_gguf  h = {0};
 
+    if (v.quant > 0 || r->spec->text[WEIGHTS][0] != '\0')
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "quant and weights are for a config: the header of a GGUF file "
+                         "says how its weights are stored");
+    emp_status st = emp_gguf_header_read(&h, r->file, err);
     adapt_to_gguf(&v, r->spec->rest);
     if (st == EMP_OK) st = emp_gguf_parts_read(&h, r->path, err);
     if (st == EMP_OK) st = build_gguf(out, &h, &v, err);
@@ -371,7 +387,11 @@ emp_status emp_config_load(emp_graph **out, emp_reading *r, emp_error *err)
     }
     EMP_TRY(read_quant_file(&beside, r, err));
     EMP_TRY(build(out, r, &beside, &in_file, err));
-    note_missing(r->notes, &in_file, path);
+    if (path[0] != '\0' && asked == 0)
+        emp_import_notes_warn(
+            r->notes, "%s changes nothing: quant= says how all weights are stored", path);
+    else
+        note_missing(r->notes, &in_file, path);
 
 cleanup:
     emp_json_clear(&beside.document);

@@ -73,13 +73,14 @@ int32_t emp_onnx_ints(const emp_onnx_call *c, const char *name, int32_t input,
                       int64_t *out, int32_t room)
 {
     emp_onnx_attr         attr;
-    double                list[64];
+    double                list[EMP_ONNX_MAX_PARTS];
     const double         *number = list;
     int32_t               count = -1;
     const emp_onnx_value *value = emp_onnx_in(c, input);
 
     if (name != NULL && emp_onnx_get(c, name, &attr))
-        count = emp_onnx_attr_numbers(&attr, list, room < 64 ? room : 64);
+        count = emp_onnx_attr_numbers(
+            &attr, list, room < EMP_ONNX_MAX_PARTS ? room : EMP_ONNX_MAX_PARTS);
     if (count < 0 && value != NULL && value->number != NULL) {
         int64_t elements = emp_shape_elements(&value->shape);
         number = value->number;
@@ -302,6 +303,7 @@ bool emp_onnx_read_cut(emp_onnx_call *c, const emp_shape *shape, emp_onnx_cut *c
         if (!onnx_slice_span(shape->dim[axis], starts[i], ends[i], steps[i],
                              &cut->first[axis], &cut->taken[axis]))
             return false;
+        if (cut->taken[axis] <= 1) cut->step[axis] = steps[i] < 0 ? -1 : 1;
     }
     return true;
 }

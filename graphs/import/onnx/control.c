@@ -160,7 +160,10 @@ static int64_t trips_of(const emp_onnx_call *c)
 static bool goes_on(emp_onnx_call *c, int64_t t, int64_t most,
                     const emp_onnx_value *condition)
 {
-    bool is_known = condition != NULL && condition->number != NULL;
+    const emp_onnx_value *limit = emp_onnx_in(c, 0);
+    const bool            is_count_data = limit != NULL && limit->number == NULL;
+    const bool            is_known =
+        condition != NULL && condition->number != NULL && !is_count_data;
 
     if (t > 0 && is_false(condition)) return false;
     if (most >= 0) return t < most;

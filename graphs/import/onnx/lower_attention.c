@@ -7,6 +7,7 @@
 typedef struct {
     emp_port q, k, v;
     int64_t  heads, key_heads;
+    bool     is_causal; /* whatever the attributes say */
 } attention;
 
 /* x [batch, positions, heads * size] or, where `is_apart`, [batch, heads, positions, size], seen as
@@ -55,7 +56,8 @@ static emp_port append(emp_onnx_call *c, emp_port x, int32_t past, int32_t outpu
 static emp_port attend(emp_onnx_call *c, const attention *a, emp_port mask, bool is_apart)
 {
     emp_port     input[4] = {a->q, a->k, a->v};
-    emp_op_attrs attrs = {.is_causal = emp_onnx_int(c, "is_causal", 0) != 0 ||
+    emp_op_attrs attrs = {.is_causal = a->is_causal ||
+                                       emp_onnx_int(c, "is_causal", 0) != 0 ||
                                        emp_onnx_int(c, "unidirectional", 0) != 0};
     int32_t      count = 3;
     int64_t      window = emp_onnx_int(c, "local_window_size", -1);
@@ -205,7 +207,8 @@ static bool unpack(emp_onnx_call *c, attention *a)
  * values, too. */
 static void grouped_attention(emp_onnx_call *c, const char *word)
 {
-    attention a = {.heads = emp_onnx_int(c, "num_heads", 0)};
+    attention a = {.heads = emp_onnx_int(c, "num_heads", 0),
+                   .is_causal = emp_onnx_int(c, "causal", 1) != 0};
     emp_shape q = emp_onnx_in_shape(c, 0);
 
     (void)word;
@@ -237,6 +240,26 @@ static void grouped_attention(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, attend(c, &a, EMP_TF_NONE, false));
 }
 
+/* Adds the parts of a bias [hidden + hidden + hidden of values] to projections of rank 3. */
+static void add_bias(emp_onnx_call *c, emp_port to[3], int32_t input)
+{
+    int64_t sizes[3];
+
+    if (emp_onnx_in(c, input) == NULL) return;
+    for (int32_t i = 0; i < 3; i++) {
+        if (to[i].op < 0 || !emp_tf_is_ok(c->o->tf)) return;
+        emp_shape shape = emp_tf_shape(c->o->tf, to[i]);
+        if (shape.rank != 3) return;
+        sizes[i] = shape.dim[2];
+    }
+    emp_port part = emp_onnx_emit(c, "SplitV", &(emp_op_attrs){.count = 3},
+                                  EMP_TF_PORTS(emp_onnx_in_port(c, input),
+                                               emp_onnx_int_vector(c, sizes, 3),
+                                               emp_tf_int(c->o->tf, NULL, "axis", 0)));
+    for (int32_t i = 0; i < 3 && part.op >= 0; i++)
+        to[i] = emp_onnx_emit2(c, "Add", to[i], (emp_port){part.op, i});
+}
+
 /* MultiHeadAttention(query, key, value, bias, padding mask, attention bias, past key, past value). Keys
  * and values may be packed into one tensor of rank 5, or have heads apart. */
 static void multi_head(emp_onnx_call *c, const char *word)
@@ -254,11 +277,17 @@ static void multi_head(emp_onnx_call *c, const char *word)
         return;
     }
     c->has_name = true;
-    a.q = as_heads(c, emp_onnx_in_port(c, 0), a.heads, false);
-    a.k = as_heads(c, emp_onnx_in_port(c, 1), a.heads, k.rank == 4);
-    a.v = as_heads(c, emp_onnx_in_port(c, 2), a.heads, k.rank == 4);
-    a.k = append(c, a.k, 6, 1);
-    a.v = append(c, a.v, 7, 2);
+    const bool is_decoder =
+        emp_slice_is(c->node->type, "DecoderMaskedMultiHeadAttention");
+    const int32_t past = is_decoder ? 5 : 6, bias = is_decoder ? 10 : 3;
+    emp_port      own[3];
+    for (int32_t i = 0; i < 3; i++) own[i] = emp_onnx_in_port(c, i);
+    add_bias(c, own, bias);
+    a.q = as_heads(c, own[0], a.heads, false);
+    a.k = as_heads(c, own[1], a.heads, k.rank == 4);
+    a.v = as_heads(c, own[2], a.heads, k.rank == 4);
+    a.k = append(c, a.k, past, 1);
+    a.v = append(c, a.v, past + 1, 2);
     emp_onnx_out(c, 0, attend(c, &a, EMP_TF_NONE, false));
     give_scores(c, &a, 3);
 }

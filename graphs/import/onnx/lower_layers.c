@@ -546,7 +546,7 @@ static bool is_recurrent(emp_onnx_call *c, const char *word)
 static void recurrent(emp_onnx_call *c, const char *word)
 {
     static const int64_t steps_first[] = {1, 0, 2}, batch_first[] = {2, 0, 1, 3};
-    emp_port             input[4] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
+    emp_port             input[7] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
                                      emp_onnx_in_port(c, 2)};
     emp_op_attrs         attrs = {.count = strcmp(word, "LSTM") == 0 ? 3 : 2};
     int32_t              count = 3;
@@ -559,6 +559,13 @@ static void recurrent(emp_onnx_call *c, const char *word)
     if (!is_recurrent(c, word)) return;
     if (is_batch_first) input[0] = emp_onnx_transpose(c, input[0], steps_first);
     if (emp_onnx_in(c, 3) != NULL) input[count++] = emp_onnx_in_port(c, 3);
+    for (int32_t i = 5; i < 8; i++) { /* first states, and peepholes */
+        const emp_onnx_value *state = emp_onnx_in(c, i);
+        if (state == NULL || state->number != NULL) continue; /* zeros, mostly */
+        emp_port x = emp_onnx_in_port(c, i);
+        input[count++] =
+            i < 7 && is_batch_first ? emp_onnx_transpose(c, x, steps_first) : x;
+    }
     emp_port y = emp_onnx_emit(c, word, &attrs, input, count);
     for (int32_t i = 0; i < attrs.count; i++) {
         emp_port made = {y.op, y.op < 0 ? 0 : i};

@@ -453,7 +453,7 @@ static int64_t part_count(emp_onnx_call *c, int64_t whole, int64_t *sizes, int32
         return count;
     }
     *each = sizes[0];
-    return (whole + *each - 1) / *each;
+    return whole / *each + (whole % *each != 0);
 }
 
 static void split(emp_onnx_call *c, const char *word)

@@ -7,15 +7,21 @@
 
 /* ---- fused element-wise ops ---- */
 
-/* A sum, then an activation, or none. */
+/* A sum of up to three tensors, then an activation, or none. BiasDropout also has a ratio and a flag, which nothing adds,
+ * and a mask. */
 static void biased(emp_onnx_call *c, const char *word)
 {
+    enum { MOST_TERMS = 3 };
     emp_port y = emp_onnx_in_port(c, 0);
 
-    for (int32_t i = 1; i < c->in_count; i++)
+    for (int32_t i = 1; i < c->in_count && i < MOST_TERMS; i++)
         if (emp_onnx_in(c, i) != NULL)
             y = emp_onnx_emit2(c, "Add", y, emp_onnx_in_port(c, i));
     emp_onnx_out(c, 0, word != NULL ? emp_onnx_emit1(c, word, y) : y);
+    if (emp_slice_is(c->node->type, "BiasDropout") && c->node->output_count > 1)
+        emp_onnx_out(c, 1,
+                     emp_tf_const(c->o->tf, NULL, "mask", EMP_DTYPE_BOOL,
+                                  emp_onnx_in_shape(c, 0), NULL, 0));
 }
 
 /* The first half of the last dim by the activation of the second. */
@@ -170,10 +176,11 @@ static void quantized_gemm(emp_onnx_call *c, const char *word)
     emp_op_attrs          attrs = {.transpose_a = emp_onnx_int(c, "transA", 0) != 0,
                                    .transpose_b = emp_onnx_int(c, "transB", 0) != 0,
                                    .out_type = zero != NULL ? zero->dtype : EMP_DTYPE_FLOAT};
-    emp_onnx_out(
-        c, 0,
-        emp_onnx_emit(c, word, &attrs,
-                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 3))));
+    emp_port              y = emp_onnx_emit(
+                     c, word, &attrs, EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 3)));
+    if (emp_onnx_in(c, 6) != NULL)
+        y = emp_onnx_emit2(c, "Add", y, emp_onnx_in_port(c, 6));
+    emp_onnx_out(c, 0, y);
 }
 
 static void quantized_binary(emp_onnx_call *c, const char *word)

@@ -352,7 +352,8 @@ emp_dtype emp_onnx_dtype(int64_t type)
         EMP_DTYPE_UINT32,      EMP_DTYPE_UINT64,      EMP_DTYPE_COMPLEX64,
         EMP_DTYPE_COMPLEX128,  EMP_DTYPE_BFLOAT16,    EMP_DTYPE_FLOAT8_E4M3,
         EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_FLOAT8_E5M2,
-        EMP_DTYPE_UINT8,       EMP_DTYPE_INT8,        EMP_DTYPE_INT8};
+        EMP_DTYPE_UINT8,       EMP_DTYPE_INT8,        EMP_DTYPE_INT8,
+        EMP_DTYPE_UINT8,       EMP_DTYPE_UINT8,       EMP_DTYPE_INT8};
 
     return type >= 0 && type < (int64_t)(sizeof types / sizeof types[0]) ? types[type]
                                                                          : EMP_DTYPE_NONE;

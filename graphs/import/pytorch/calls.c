@@ -465,6 +465,7 @@ static bool is_transposed(const emp_torch_calls *c, int32_t node, const char *na
     int32_t place = has(name, "backward") ? 7 : 6;
 
     if (has(name, "transpose")) return true;
+    if (has(name, "cudnn_convolution")) return false; /* that place is its benchmark */
     return is_true(
         emp_torch_argument(c->program, &c->program->node[node], place, "transposed"));
 }
@@ -616,19 +617,43 @@ static bool has_sequence_outside(const char *name)
            has(name, "flash_attn") || has(name, "xformers");
 }
 
-/* By its name, or where the function that has it takes it: (q, k, v, dropout, causal) or
- * (q, k, v, mask, dropout, causal). */
+/* Where a function takes "is_causal" (PyTorch's native_functions.yaml). */
+static int32_t place_of_causal(const char *name)
+{
+    enum { OTHERS = 4 }; /* (q, k, v, dropout, causal) */
+    static const struct {
+        const char *name;
+        int32_t     place;
+    } places[] = {{"aten.scaled_dot_product_attention", 5},
+                  {"aten._scaled_dot_product_attention_math", 5},
+                  {"aten._scaled_dot_product_attention_math_for_mps", 5},
+                  {"aten._scaled_dot_product_fused_attention_overrideable", 5},
+                  {"aten._scaled_dot_product_efficient_attention", 6},
+                  {"aten._scaled_dot_product_cudnn_attention", 6},
+                  {"aten._flash_attention_forward", 8},
+                  {"aten._cudnn_attention_forward", 10}};
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(name, places[i].name) == 0) return places[i].place;
+    return OTHERS;
+}
+
+/* By its name, or by its place. */
 static bool is_causal(const emp_torch_calls *c, int32_t node, const char *name)
 {
     const emp_torch_node *n = &c->program->node[node];
-    bool has_mask = strcmp(name, "aten.scaled_dot_product_attention") == 0;
 
     if (has(name, "backward")) {
         for (int32_t i = 0; i < n->count; i++)
             if (is_true(&c->program->value[n->first + i])) return true;
         return false;
     }
-    return is_true(emp_torch_argument(c->program, n, has_mask ? 5 : 4, "is_causal"));
+    if (strcmp(name, "aten._efficient_attention_forward") == 0) {
+        const emp_torch_value *mask =
+            emp_torch_argument(c->program, n, 9, "custom_mask_type");
+        return mask != NULL && mask->kind == EMP_TORCH_INT && mask->number > 0;
+    }
+    return is_true(emp_torch_argument(c->program, n, place_of_causal(name), "is_causal"));
 }
 
 bool emp_torch_is_idle(const emp_torch_calls *calls, int32_t node)

@@ -33,6 +33,8 @@ static emp_dtype dtype_of(const char *type)
                  {"c10::Half", EMP_DTYPE_HALF},
                  {"float", EMP_DTYPE_FLOAT},
                  {"double", EMP_DTYPE_DOUBLE},
+                 {"c10::complex<float>", EMP_DTYPE_COMPLEX64},
+                 {"c10::complex<double>", EMP_DTYPE_COMPLEX128},
                  {"c10::Float8_e4m3fn", EMP_DTYPE_FLOAT8_E4M3},
                  {"c10::Float8_e4m3fnuz", EMP_DTYPE_FLOAT8_E4M3},
                  {"c10::Float8_e5m2", EMP_DTYPE_FLOAT8_E5M2},

@@ -111,11 +111,20 @@ static emp_dtype dtype_of(const char *type, int64_t item_bytes)
     static const struct {
         const char *word;
         emp_dtype   dtype;
-    } words[] = {{"BFloat16", EMP_DTYPE_BFLOAT16}, {"Half", EMP_DTYPE_HALF},
-                 {"float", EMP_DTYPE_FLOAT},       {"double", EMP_DTYPE_DOUBLE},
-                 {"long", EMP_DTYPE_INT64},        {"unsigned char", EMP_DTYPE_UINT8},
-                 {"signed char", EMP_DTYPE_INT8},  {"short", EMP_DTYPE_INT16},
-                 {"int", EMP_DTYPE_INT32},         {"bool", EMP_DTYPE_BOOL}};
+    } words[] = {{"complex<float>", EMP_DTYPE_COMPLEX64},
+                 {"complex<double>", EMP_DTYPE_COMPLEX128},
+                 {"Float8_e4m3", EMP_DTYPE_FLOAT8_E4M3},
+                 {"Float8_e5m2", EMP_DTYPE_FLOAT8_E5M2},
+                 {"BFloat16", EMP_DTYPE_BFLOAT16},
+                 {"Half", EMP_DTYPE_HALF},
+                 {"float", EMP_DTYPE_FLOAT},
+                 {"double", EMP_DTYPE_DOUBLE},
+                 {"long", EMP_DTYPE_INT64},
+                 {"unsigned char", EMP_DTYPE_UINT8},
+                 {"signed char", EMP_DTYPE_INT8},
+                 {"short", EMP_DTYPE_INT16},
+                 {"int", EMP_DTYPE_INT32},
+                 {"bool", EMP_DTYPE_BOOL}};
 
     for (size_t i = 0; type != NULL && i < sizeof words / sizeof *words; i++)
         if (strstr(type, words[i].word) != NULL) return words[i].dtype;

@@ -267,6 +267,22 @@ Test(gguf, holds_a_cache_of_float16)
     (void)load(",phase=prefill,seq=64");
 }
 
+/* A key whose name ends in that of another is not that other. */
+Test(gguf, micro_batches_leave_the_batch_at_one)
+{
+    emp_graph *graph = NULL;
+
+    write_model(&writer, llama);
+    const double flops = load(",phase=prefill,seq=64,ubatch=32")->flops;
+    cr_expect_float_eq(flops, load(",phase=prefill,seq=64,ubatch=32,batch=1")->flops,
+                       1e-9 * flops);
+    EXPECT_FAILS(emp_graph_load(
+                     &graph,
+                     scratch_print("hf:path=%s,quant=q4_k_m", scratch_path("model.gguf")),
+                     &err),
+                 "are for a config");
+}
+
 Test(gguf, faults_of_headers_are_named)
 {
     static const struct {

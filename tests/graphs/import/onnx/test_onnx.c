@@ -227,6 +227,37 @@ Test(onnx, a_loop_is_the_same_as_its_iterations)
     cr_expect_eq(flops[0], flops[1]);
 }
 
+/* A condition that is always true, and a count that is an input. */
+Test(onnx, a_loop_whose_count_is_data_makes_one_iteration)
+{
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+
+    start();
+    onnx_text(&w, "in x 4,8; in trips 7:");
+    onnx_text(&body,
+              "in i 7:; in c 9:; in h 4,8; h_out = Relu h; out c_out 9:; out h_out");
+    onnx_ints(&body, "c_out", "", "1");
+    onnx_node_of(&w, "", "Loop", "trips,,x", "y", "", "body", &body);
+    onnx_output(&w, "y", 1, "");
+    emp_graph *g = onnx_load(&w, 13, NULL, &notes);
+    cr_expect_eq(graph_count_type(g, "Relu"), 1);
+    cr_expect(graph_is_noted(&notes, "makes one iteration"));
+}
+
+/* A decoder reaches its encoder only through the first state. */
+Test(onnx, first_states_connect_an_encoder_to_its_decoder)
+{
+    start();
+    onnx_text(&w, "in x 9,2,4; in t 5,2,4; weight w 1,12,4; weight r 1,12,3;"
+                  "weight v 1,12,4; weight s 1,12,3");
+    onnx_node_of(&w, "", "LSTM", "x,w,r", "all,last,cell", "hidden_size=3", NULL, NULL);
+    onnx_node_of(&w, "", "LSTM", "t,v,s,,,last,cell", "y", "hidden_size=3", NULL, NULL);
+    onnx_output(&w, "y", 1, "");
+    emp_graph *g = onnx_load(&w, 14, NULL, NULL);
+    cr_expect_eq(graph_count_type(g, "LSTM"), 2);
+    cr_expect_eq(g->parameter_count, 2 * (12 * 4 + 12 * 3));
+}
+
 Test(onnx, functions_of_the_model_are_put_in_their_place)
 {
     body.is_list = true;

@@ -127,6 +127,8 @@ static const struct node nodes[] = {
     {MS, "QLinearGlobalAveragePool", 13, "2:1,8,8,3|floats:1|2:|floats:1|2:", "channels_last=1", "[1,1,1,3]"},
     {MS, "QLinearAdd", 13, "2:2,3|floats:1|2:|2:3|floats:1|2:", "", "[2,3]"},
     {MS, "QLinearConcat", 13, "floats:1|2:|2:2,3|floats:1|2:|2:2,4|floats:1|2:", "axis=1", "[2,7]"},
+    {MS, "DecoderMaskedMultiHeadAttention", 13, "1:1,1,32|1:1,1,32|1:1,1,32|-|-|1:1,4,6,8|1:1,4,6,8", "num_heads=4", "[1,1,32]"},
+    {"", "Identity", 21, "24:2,32", "", "[2,32]"},
     {MS, "QGemm", 13, "2:2,8|floats:1|2:|2:4,8|floats:1|2:", "transB=1", "[2,4]"},
     {MS, "BiasGelu", 13, "1:2,8|1:8", "", "[2,8]"},
     {MS, "NhwcMaxPool", 13, "3:1,8,8,3", "kernel_shape=2,2 strides=2,2", "[1,4,4,3]"},
@@ -171,6 +173,22 @@ Test(onnx_ops, fused_products_cost_what_their_parts_cost)
         cr_expect_eq(g->parameter_count, 16 * 8 + 16);
     }
     cr_expect_eq(flops[0], flops[1]);
+}
+
+/* Five positions see 1 + ... + 5 = 15 pairs in each of 4 heads, whose products take 2 x 16 FLOPs for the scores and as many
+ * for the values. */
+Test(onnx_ops, attention_of_groups_is_causal)
+{
+    onnx_text(&w, "in q 1,5,64; in k 1,5,32; in v 1,5,32; out y");
+    onnx_node_of(&w, MS, "GroupQueryAttention", "q,k,v", "y",
+                 "num_heads=4 kv_num_heads=2", NULL, NULL);
+    const emp_graph *g = onnx_load(&w, 13, NULL, NULL);
+    double           most = 0.0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].cost->flops > most) most = g->op[op].cost->flops;
+    cr_expect_geq(most, 2.0 * 4 * 15 * 32);
+    cr_expect_lt(most, 2.0 * 4 * 25 * 32);
 }
 
 Test(onnx_ops, weights_of_four_bits_count_as_such)
