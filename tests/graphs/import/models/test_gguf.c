@@ -276,10 +276,7 @@ Test(gguf, micro_batches_leave_the_batch_at_one)
     const double flops = load(",phase=prefill,seq=64,ubatch=32")->flops;
     cr_expect_float_eq(flops, load(",phase=prefill,seq=64,ubatch=32,batch=1")->flops,
                        1e-9 * flops);
-    EXPECT_FAILS(emp_graph_load(
-                     &graph,
-                     scratch_print("hf:path=%s,quant=q4_k_m", scratch_path("model.gguf")),
-                     &err),
+    EXPECT_FAILS(emp_graph_load(&graph, spec_of(",quant=q4_k_m"), &err),
                  "are for a config");
 }
 

@@ -236,7 +236,7 @@ Test(onnx, a_loop_whose_count_is_data_makes_one_iteration)
     onnx_text(&w, "in x 4,8; in trips 7:");
     onnx_text(&body,
               "in i 7:; in c 9:; in h 4,8; h_out = Relu h; out c_out 9:; out h_out");
-    onnx_ints(&body, "c_out", "", "1");
+    onnx_ints(&body, "c_out", "1");
     onnx_node_of(&w, "", "Loop", "trips,,x", "y", "", "body", &body);
     onnx_output(&w, "y", 1, "");
     emp_graph *g = onnx_load(&w, 13, NULL, &notes);
