@@ -73,7 +73,7 @@ static void sort_by_release(const emp_crowd *crowd, int32_t server)
 /* Times for several counts. */
 typedef emp_time_ns times __attribute__((vector_size(COUNTS * sizeof(emp_time_ns))));
 
-/* The less of two times, and the greater, by signs of differences: vectors of comparisons are slow before GCC 15. */
+/* The less of two times, and the greater, by signs of differences: GCC 12 makes scalar code of vectors of comparisons. */
 #define LESS(a, b)    ((b) + (((a) - (b)) & (((a) - (b)) >> 63)))
 #define GREATER(a, b) ((a) - (((a) - (b)) & (((a) - (b)) >> 63)))
 
