@@ -340,12 +340,21 @@ cleanup:
     return st;
 }
 
+static bool has_queues(const emp_replay *r)
+{
+    for (int32_t d = 0; d < r->plan->device_count; d++) {
+        if (r->server[d].is_queue) return true;
+    }
+    return false;
+}
+
 static void tell_progress(const emp_replay *r, int32_t done)
 {
     const emp_replay_options *o = r->options;
 
     if (o->progress != NULL)
-        o->progress(o->progress_context, done, o->warmup + o->steps + o->is_timed);
+        o->progress(o->progress_context, done,
+                    o->warmup + o->steps + (o->is_timed || has_queues(r)));
 }
 
 /* One step, and where it fails the reason; false: memory does not suffice. */
@@ -380,14 +389,6 @@ static emp_status run_timed(emp_replay *r, emp_error *err)
         pthread_mutex_unlock(&r->memory[d].lock);
     }
     return EMP_OK;
-}
-
-static bool has_queues(const emp_replay *r)
-{
-    for (int32_t d = 0; d < r->plan->device_count; d++) {
-        if (r->server[d].is_queue) return true;
-    }
-    return false;
 }
 
 static emp_status run_steps(emp_replay *r, emp_replay_result *result,

@@ -171,8 +171,11 @@ static void check_timeline(const struct args *a)
     if (a->machine == NULL)
         cli_usage_error("--machine is missing: the cluster or machine of --timeline");
     if (a->choice.rows != NULL || a->choice.values != NULL || a->choice.series != NULL ||
-        a->style.label != NULL || a->style.name_count > 0)
-        cli_usage_error("--timeline draws no table; leave out --by, --x, --values, "
+        a->choice.low != NULL || a->choice.high != NULL || a->choice.where_count > 0 ||
+        a->style.label != NULL || a->style.name_count > 0 || a->style.width > 0 ||
+        a->style.height > 0 || a->style.font != NULL || a->style.font_size > 0)
+        cli_usage_error("--timeline draws no table, at a size of its own; leave out "
+                        "--by, --x, --values, --low, --high, --where, --size, --font, "
                         "--series and --label");
 }
 

@@ -333,7 +333,8 @@ static emp_status print_sheet(const struct args *a, const emp_problem *problem,
         for (int32_t d = 0; d < r->device_count; d++)
             EMP_SHEET_ADD(
                 &s, EMP_V(a->workload), EMP_V(machine), EMP_V(runtime), EMP_V(c[i].name),
-                EMP_V(r->device[d].name), EMP_V(predicted_s(&c[i])),
+                EMP_V(r->device[d].name),
+                emp_value_if(c[i].predicted.is_feasible, EMP_V(predicted_s(&c[i]))),
                 emp_value_if(r->is_feasible,
                              emp_value_range(r->median_s, r->low_s, r->high_s)),
                 EMP_V(r->is_feasible), EMP_V((double)c[i].predicted.busy_ns[d] * 1e-9),

@@ -78,14 +78,21 @@ static void clear_placements(placements *s)
     emp_runners_up_clear(&s->runners_up);
 }
 
+/* Files that a simulation writes, beside those of Model Explorer and Chakra. */
+enum { OUTPUTS = 3 };
+
 /* Checks that the files of \a prefix for Model Explorer, of that many placements, can be written.
+ * \param others  Further outputs, or NULL, that are other files.
  * \param inputs  Files that none of them may replace. */
 static emp_status check_model_explorer(const char *prefix, int32_t count,
+                                       const char *const  others[OUTPUTS],
                                        const char *const *inputs, int32_t input_count,
                                        bool is_forced, emp_error *err)
 {
     char        path[EMP_MODEL_EXPLORER_PATH_BYTES];
-    const char *output = path;
+    const char *outputs[1 + OUTPUTS] = {path};
+
+    for (int32_t i = 0; i < OUTPUTS; i++) outputs[1 + i] = others[i];
 
     if (prefix == NULL) return EMP_OK;
     if (*prefix == '\0')
@@ -95,9 +102,9 @@ static emp_status check_model_explorer(const char *prefix, int32_t count,
         EMP_CHECK(emp_model_explorer_path(path, prefix,
                                           i < 0 ? -1 : i / EMP_MODEL_EXPLORER_DATA,
                                           i < 0 ? 0 : i % EMP_MODEL_EXPLORER_DATA, err));
-        EMP_CHECK(emp_output_check_all(&output, 1, err));
-        EMP_CHECK(emp_output_check_inputs(inputs, input_count, &output, 1, err));
-        EMP_CHECK(emp_output_check_replaced(&output, 1, is_forced, err));
+        EMP_CHECK(emp_output_check_all(outputs, 1 + OUTPUTS, err));
+        EMP_CHECK(emp_output_check_inputs(inputs, input_count, outputs, 1, err));
+        EMP_CHECK(emp_output_check_replaced(outputs, 1, is_forced, err));
     }
     return EMP_OK;
 }
@@ -427,7 +434,7 @@ static emp_status check_chakra(const struct args *args, const emp_machine *machi
     for (emp_device_id d = 0; args->chakra != NULL && d < machine->device_count; d++) {
         const char *const outputs[] = {path, args->trace, args->dot};
         EMP_CHECK(emp_chakra_path(path, args->chakra, d, err));
-        EMP_CHECK(emp_output_check_all(outputs, 3, err));
+        EMP_CHECK(emp_output_check_all(outputs, OUTPUTS, err));
         EMP_CHECK(emp_output_check_inputs(inputs, 5, outputs, 1, err));
         EMP_CHECK(emp_output_check_replaced(outputs, 1, args->is_forced, err));
     }
@@ -520,16 +527,18 @@ const struct argp cmd_simulate_argp = {options, parse, "SPEC", doc, children, NU
 static emp_status check_outputs(const struct args *args, emp_error *err)
 {
     const cli_task_options *task = &args->run.task;
-    const char *const       outputs[] = {args->trace, args->dot, args->files.explore};
-    const char *inputs[5 + BESIDE] = {task->spec, task->machine, task->runtime,
-                                      args->placement, task->costs};
+    const char *const outputs[OUTPUTS] = {args->trace, args->dot, args->files.explore};
+    const char       *inputs[5 + BESIDE] = {task->spec, task->machine, task->runtime,
+                                            args->placement, task->costs};
 
     for (int32_t i = 0; i < args->beside_count; i++) inputs[5 + i] = args->beside[i];
     EMP_CHECK(emp_output_check_all(outputs, 3, err));
-    EMP_CHECK(emp_output_check_inputs(inputs, 5 + args->beside_count, outputs, 3, err));
-    EMP_CHECK(emp_output_check_replaced(outputs, 3, args->is_forced, err));
+    EMP_CHECK(
+        emp_output_check_inputs(inputs, 5 + args->beside_count, outputs, OUTPUTS, err));
+    EMP_CHECK(emp_output_check_replaced(outputs, OUTPUTS, args->is_forced, err));
     return check_model_explorer(args->files.model_explorer, 1 + args->beside_count,
-                                inputs, 5 + args->beside_count, args->is_forced, err);
+                                outputs, inputs, 5 + args->beside_count, args->is_forced,
+                                err);
 }
 
 /* The files beside the trace, which the simulation itself writes. */
