@@ -86,6 +86,10 @@ enum { EMP_MEASURE_PATH_BYTES = 1024 };
 void emp_measurement_runtime_path(char        path[EMP_MEASURE_PATH_BYTES],
                                   const char *machine_path);
 
+/** Path of a device model beside it: "DIR/models/NAME-PART.yaml". \a part is "host", "group" or "gpu". */
+void emp_measurement_model_path(char        path[EMP_MEASURE_PATH_BYTES],
+                                const char *machine_path, const char *part);
+
 /** Writes DIR/NAME.yaml, last, after DIR/NAME-runtime.yaml and DIR/models/NAME-host.yaml with
  * DIR/models/NAME-group.yaml, or DIR/models/NAME-gpu.yaml: the GPU's model with what was fitted.
  * Each appears whole or not at all. A machine with a GPU has only that one, and the host's model.

@@ -37,6 +37,15 @@ void emp_measurement_runtime_path(char        path[EMP_MEASURE_PATH_BYTES],
              p.name_length, p.name);
 }
 
+void emp_measurement_model_path(char        path[EMP_MEASURE_PATH_BYTES],
+                                const char *machine_path, const char *part)
+{
+    struct place p = place_of(machine_path);
+
+    snprintf(path, PATH_BYTES, "%.*smodels/%.*s-%s.yaml", p.folder_length, p.path,
+             p.name_length, p.name, part);
+}
+
 /* ---- values ------------------------------------------------------------------------ */
 
 static void print_value(FILE *out, const char *key, double value, double scale,
@@ -146,8 +155,7 @@ static emp_status save_model(const emp_measurement *m, const struct place *p,
     bool              is_group = kind == EMP_DEVICE_GPU;
     const emp_device *device = emp_machine_first(m->machine, kind);
 
-    snprintf(path, sizeof path, "%.*smodels/%.*s-%s.yaml", p->folder_length, p->path,
-             p->name_length, p->name, is_group ? "group" : "host");
+    emp_measurement_model_path(path, p->path, is_group ? "group" : "host");
     EMP_TRY(emp_model_file_make_folders(path, err));
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     print_origin(file.stream, origin);
@@ -231,8 +239,7 @@ static emp_status save_gpu(const emp_measurement *m, const struct place *p,
     char              path[PATH_BYTES];
     const emp_device *gpu = emp_machine_first(m->machine, EMP_DEVICE_GPU);
 
-    snprintf(path, sizeof path, "%.*smodels/%.*s-gpu.yaml", p->folder_length, p->path,
-             p->name_length, p->name);
+    emp_measurement_model_path(path, p->path, "gpu");
     return save_changed(m, path, m->machine->model[gpu->model].path, EMP_CALIBRATE_GPU,
                         err);
 }

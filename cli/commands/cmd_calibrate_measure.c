@@ -410,6 +410,21 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
     return emp_measurement_save(m, b->args->out, &origin, err);
 }
 
+/* The device models beside the machine's file are not replaced without --force either. */
+static emp_status check_models(const struct args *a, emp_error *err)
+{
+    static const char *const parts[] = {"host", "group", "gpu"};
+    enum { GPU = 2 };
+
+    for (int i = is_cuda(a) ? GPU : 0; i < (is_cuda(a) ? GPU + 1 : GPU); i++) {
+        char        path[EMP_MEASURE_PATH_BYTES];
+        const char *output = path;
+        emp_measurement_model_path(path, a->out, parts[i]);
+        EMP_CHECK(emp_output_check_replaced(&output, 1, a->is_forced, err));
+    }
+    return EMP_OK;
+}
+
 static emp_status check(const struct args *a, emp_error *err)
 {
     char runtime[EMP_MEASURE_PATH_BYTES];
@@ -422,7 +437,11 @@ static emp_status check(const struct args *a, emp_error *err)
     emp_measurement_runtime_path(runtime, a->out);
     EMP_CHECK(emp_output_check(a->out, err));
     EMP_CHECK(emp_output_check(runtime, err));
-    EMP_CHECK(emp_output_check_inputs(&a->machine, 1, &a->out, 1, err));
+    const char *const read[] = {a->machine, a->runtime, a->measured};
+    const char *const written[] = {a->out, runtime};
+    EMP_CHECK(emp_output_check_inputs(read, 3, written, 2, err));
+    EMP_CHECK(emp_output_check_inputs(a->import, a->import_count, written, 2, err));
+    EMP_CHECK(check_models(a, err));
     return emp_output_check_replaced((const char *const[]){a->out, runtime}, 2,
                                      a->is_forced, err);
 }

@@ -511,6 +511,15 @@ static emp_status simulate_parallel(const struct args *args, emp_error *err)
                          "leave out --placement, --beside, --runtime, --dot, --chakra, "
                          "--explore, --model-explorer, --fit and --why",
                          in_parallel.spec);
+    const cli_task_options *task = &args->run.task;
+    if (task->costs != NULL || task->measured_on != NULL || task->is_cpu_forbidden ||
+        task->keeps_layers || args->run.budget > 0 || args->run.seconds > 0 ||
+        args->run.preset != NULL || args->run.options != NULL || args->dot_depth > 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s has degrees of parallelism, whose times are those of the "
+                         "cluster; leave out --costs, --as, --forbid, --whole-layers, "
+                         "--dot-depth and options of methods",
+                         in_parallel.spec);
     if (in_parallel.machine == NULL)
         return EMP_ERROR(EMP_EINVAL, "--machine is missing: a cluster, or a machine");
     if (in_parallel.trace != NULL) {

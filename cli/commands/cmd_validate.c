@@ -523,6 +523,7 @@ static emp_status check(const cli_validate_args *a, emp_error *err)
     for (int32_t i = 0; i < a->costs_count; i++) inputs[3 + i] = a->costs[i];
     EMP_CHECK(emp_output_check_inputs(inputs, 3 + a->costs_count, outputs, 2, err));
     EMP_CHECK(emp_output_check_inputs(a->import, a->import_count, outputs, 2, err));
+    EMP_CHECK(emp_output_check_inputs(a->workload, a->workload_count, outputs, 2, err));
     EMP_CHECK(emp_output_check_replaced(outputs, 2, a->is_forced, err));
     return emp_output_check_folder(a->export_to, a->is_forced, err);
 }

@@ -58,7 +58,12 @@ emp_status emp_hsdag_options_parse(emp_hsdag_options *options, const char *prese
                                            emp_hsdag_option_list};
 
     *options = (emp_hsdag_options){0};
-    return emp_options_parse(options, &table, preset, text, err);
+    EMP_CHECK(emp_options_parse(options, &table, preset, text, err));
+    if (options->update == EMP_HSDAG_UPDATE_EPISODE &&
+        options->learner.rules.form != EMP_REWARD_SQRT)
+        return EMP_ERROR(EMP_EINVAL, "hsdag: reward is an option of update=step; "
+                                     "update=episode rewards 1 / seconds");
+    return EMP_OK;
 }
 
 /* Streams of random numbers: initial weights, and one per episode. */

@@ -129,7 +129,10 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     emp_transfer_params   *p = &args.params;
     const cli_trials_study what = {"bench transfer", &p->jobs, make, print, &args};
 
+    args.trials.run.runtime = NULL;
     cli_parse(&cmd_bench_transfer_argp, argc, argv, &args);
+    if (args.trials.run.runtime != NULL)
+        cli_usage_error("a split names its runtimes; leave --runtime out");
     const emp_trials_params *run = &args.trials.run;
     p->training_budget = run->budget > 0      ? run->budget
                          : p->imitate != NULL ? 0

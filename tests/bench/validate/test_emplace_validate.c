@@ -45,6 +45,10 @@ Test(emplace_validate, what_is_measured_becomes_a_machine_to_validate_on)
                      constants_of("models/again-group.yaml"));
     cr_expect_eq(emplace_run("calibrate measure --measured mine.yaml"), 1,
                  "no table of benchmarks: %s", program_out);
+    emplace_write("models/other-host.yaml", "of another machine");
+    cr_expect_eq(emplace_run("calibrate measure --measured benchmarks.csv -o other.yaml"),
+                 1);
+    emplace_expect_parts(program_err, "models/other-host.yaml");
     emplace_ok("validate " FEW
                "-m mine.yaml -r mine-runtime.yaml --steps 2 --format json "
                "--unsteady --record mine.h5");
