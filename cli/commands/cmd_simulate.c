@@ -78,7 +78,7 @@ static void clear_placements(placements *s)
     emp_runners_up_clear(&s->runners_up);
 }
 
-/* Files that a simulation writes, beside those of Model Explorer and Chakra. */
+/* Counts the files that a simulation writes, beside those of Model Explorer and Chakra. */
 enum { OUTPUTS = 3 };
 
 /* Checks that the files of \a prefix for Model Explorer, of that many placements, can be written.
@@ -516,7 +516,7 @@ static emp_status simulate_parallel(const struct args *args, emp_error *err)
         task->keeps_layers || args->run.budget > 0 || args->run.seconds > 0 ||
         args->run.preset != NULL || args->run.options != NULL || args->dot_depth > 0)
         return EMP_ERROR(EMP_EINVAL,
-                         "%s has degrees of parallelism, whose times are those of the "
+                         "%s has degrees of parallelism, which take their times from the "
                          "cluster; leave out --costs, --as, --forbid, --whole-layers, "
                          "--dot-depth and options of methods",
                          in_parallel.spec);

@@ -164,8 +164,10 @@ static void find_classes(emp_problem *p)
         p->leader_of_class[c] = -1;
     }
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        int32_t c = g->op[op].colocation_class;
-        if (p->leader_of_class[c] < 0) p->leader_of_class[c] = op;
+        int32_t         c = g->op[op].colocation_class;
+        const emp_op_id leader = p->leader_of_class[c];
+        if (leader < 0 || (g->op[leader].is_folded && !g->op[op].is_folded))
+            p->leader_of_class[c] = op;
         p->class_of_op[op] = g->op[op].is_folded ? -1 : c;
         if (!g->op[op].is_folded) p->kinds_of_class[c] &= g->op[op].kinds;
     }

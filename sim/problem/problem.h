@@ -20,11 +20,12 @@ struct emp_problem {
     emp_graph   *loaded_graph; /**< owned: what emp_problem_load() has loaded, or NULL */
     emp_machine *loaded_machine; /**< likewise */
     emp_runtime  runtime;
-    emp_cost_table *costs;      /**< owned */
-    uint32_t  *kinds_of_class;  /**< [class]: EMP_KIND_ mask all members allow, never 0;
+    emp_cost_table *costs;    /**< owned */
+    uint32_t *kinds_of_class; /**< [class]: EMP_KIND_ mask all members allow, never 0;
                                           CPUs are in it unless they are forbidden */
-    emp_op_id *leader_of_class; /**< [class]: its lowest op id; decides for the class */
-    int32_t   *class_of_op;     /**< [op]: colocation class that binds it, -1 = folded */
+    emp_op_id
+        *leader_of_class; /**< [class]: its first op, folded ones last; decides for it */
+    int32_t *class_of_op; /**< [op]: colocation class that binds it, -1 = folded */
     struct emp_sequence *
         sequence; /**< owned; units of a pipeline (emp_problem_set_sequence()), or NULL */
     char workload[256]; /**< spec or path, for records and for expert rules */

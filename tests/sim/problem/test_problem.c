@@ -26,12 +26,17 @@ static uint32_t kinds_of(const emp_graph *g, int32_t class)
     return kinds | EMP_KIND_CPU;
 }
 
+/* The first op of the class that runs, or else its first op. */
 static emp_op_id leader_of(const emp_graph *g, int32_t class)
 {
-    emp_op_id op = 0;
+    emp_op_id first = -1;
 
-    while (g->op[op].colocation_class != class) op++;
-    return op;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (g->op[op].colocation_class != class) continue;
+        if (!g->op[op].is_folded) return op;
+        if (first < 0) first = op;
+    }
+    return first;
 }
 
 Test(problem, knows_leaders_and_kinds_of_its_classes)
