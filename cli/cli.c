@@ -134,11 +134,11 @@ int64_t cli_mebibytes(const char *option, const char *text)
 
 error_t cli_store(int key, const char *arg, void *args)
 {
-    const int kind = key >> 20;
+    const int kind = key >> CLI_FIELD_BITS;
 
-    if (kind != 1 && kind != 2) return ARGP_ERR_UNKNOWN;
-    void *field = (char *)args + (key & 0xfffff);
-    if (kind == 1)
+    if (kind != CLI_TEXT_KIND && kind != CLI_FLAG_KIND) return ARGP_ERR_UNKNOWN;
+    void *field = (char *)args + (key & ((1 << CLI_FIELD_BITS) - 1));
+    if (kind == CLI_TEXT_KIND)
         *(const char **)field = arg;
     else
         *(bool *)field = true;

@@ -123,10 +123,15 @@ const char *cli_machine_of(const char *name, char *buffer, size_t size);
  * arguments, of the type const char *, or sets it, of the type bool.
  *
  *     {"layers", CLI_TEXT(struct args, layers), "FILE", 0, "Table of layers", 0} */
-#define CLI_TEXT(type, field) CLI_KEY_(1, type, field, const char *)
-#define CLI_FLAG(type, field) CLI_KEY_(2, type, field, bool)
+enum {
+    CLI_TEXT_KIND = 1,
+    CLI_FLAG_KIND,
+    CLI_FIELD_BITS = 20
+}; /* argp keeps 24 bits of a key */
+#define CLI_TEXT(type, field) CLI_KEY_(CLI_TEXT_KIND, type, field, const char *)
+#define CLI_FLAG(type, field) CLI_KEY_(CLI_FLAG_KIND, type, field, bool)
 #define CLI_KEY_(kind, type, field, kind_of_field) \
-    ((kind) << 20 |                                \
+    ((kind) << CLI_FIELD_BITS |                    \
      (int)(offsetof(type, field) *                 \
            sizeof(char[_Generic(((type *)0)->field, kind_of_field : 1)])))
 

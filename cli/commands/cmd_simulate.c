@@ -78,7 +78,7 @@ static void clear_placements(placements *s)
     emp_runners_up_clear(&s->runners_up);
 }
 
-/* Counts the files that a simulation writes, beside those of Model Explorer and Chakra. */
+/* Outputs with a name of their own: the trace, the drawing and the explorer's page. */
 enum { OUTPUTS = 3 };
 
 /* Checks that the files of \a prefix for Model Explorer, of that many placements, can be written.

@@ -110,9 +110,9 @@ static const char doc[] =
     "step. The first placement is measured "
     "again after the others, which shows the noise. With --rounds it is what rounds "
     "differ from their medians, and a time in which the computer is slow falls on all "
-    "placements alike. The option --pace gives the times that a computer would have "
-    "measured that is as fast as it was when the costs were measured, and leaves errors "
-    "of the schedule as they are.\n\n"
+    "placements alike. The option --pace scales measured times to the speed that the "
+    "computer had when the costs were measured, and leaves schedule errors as they "
+    "are.\n\n"
     "A measurement whose steps spread by more than 10 % between quartiles is repeated, "
     "up to twice. If it is still not steady the command fails, unless --unsteady is "
     "given.\n\n"
@@ -266,10 +266,8 @@ static emp_status measure_pace(const cli_validation *v, cli_validate_part *part,
     emp_replay_result now = {0};
 
     EMP_TRY(cli_replay_run(&now, part->reference, &v->args->replay, NULL, err));
-    if (!now.is_feasible) {
-        st = EMP_ERROR(EMP_ENOMEM, "--pace: %s on one device does not fit", part->spec);
-        goto cleanup;
-    }
+    if (!now.is_feasible)
+        EMP_FAIL(EMP_ENOMEM, "--pace: %s on one device does not fit", part->spec);
     part->pace = 0.0;
     for (int32_t d = 0; d < now.device_count; d++)
         part->pace += now.device[d].busy_s / part->reference_busy_s;

@@ -146,15 +146,13 @@ static emp_status solve_planes(const area_plane *plane, int32_t count,
     return EMP_OK;
 }
 
-/* ---- prices ---- */
+/* ---- the dual ---- */
 
 /* The rounding of sums, which is far less for 80,000 rounded terms. */
 static const double ROUNDING = 1e-9;
 
 /* No rent that helps is higher, in units of all work, unless nothing fits. */
 enum { MOST_RENT = 16 };
-
-/* ---- the dual ---- */
 
 int32_t emp_area_cheapest(const emp_area_item *item, const double *price, double *least)
 {

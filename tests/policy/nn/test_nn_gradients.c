@@ -237,7 +237,7 @@ static double norm_loss(void)
     return dot(y, r, B * C);
 }
 
-/* Of rows, and of the sum of rows and others. */
+/* Checks gradients of normalised rows, with and without a second input that is added first. */
 Test(layer_norm, gradients)
 {
     static double plus[B * C];
