@@ -108,7 +108,7 @@ cleanup:
     return st;
 }
 
-/* Changes a machine by a factor; \a model and \a constant as they are numbered. \return whether anything
+/* Changes a machine by a factor, but for the times of routes; \a model and \a constant as they are numbered. \return whether anything
  * has changed. */
 typedef bool change(emp_machine *machine, int32_t model, int32_t constant, double factor);
 
@@ -145,7 +145,6 @@ static bool change_links(emp_machine *machine, int32_t model, int32_t constant,
             link->latency_s *= factor;
         has_changed = true;
     }
-    emp_machine_time_routes(machine);
     return has_changed;
 }
 
@@ -162,6 +161,7 @@ static emp_status try_change(struct study *s, change *by, int32_t model, int32_t
         m = emp_machine_copy(s->problem->machine);
         if (m == NULL) EMP_FAIL(EMP_ENOMEM, "a copy of a machine");
         if (!by(m, model, constant, emp_sensitivity_factor[k])) goto cleanup;
+        EMP_TRY(emp_problem_time_routes(s->problem, m, err));
         EMP_TRY(simulate_both(s, m, &row.winner_s[k], &row.other_s[k], err));
         row.turns[k] =
             (row.other_s[k] < row.winner_s[k]) != (s->out->other_s < s->out->winner_s);

@@ -63,8 +63,9 @@ emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err);
 /** Multiplies the time of every op on a GPU (issue included), of every op on a CPU, and of
  * every link (rate and latency) by a factor of its own, log-uniform in 1 / (1 + \a most_frac)
  * .. 1 + \a most_frac. The runtime's own constants stay, and with them what the rules of
- * other simulators know of links. O(V). */
-void emp_noise_add(emp_problem_variant *variant, double most_frac, emp_rng *rng);
+ * other simulators know of links. O(V). \retval EMP_EUNSUPPORTED  As emp_problem_time_routes(). */
+emp_status emp_noise_add(emp_problem_variant *variant, double most_frac, emp_rng *rng,
+                         emp_error *err);
 
 /** Fills in points and curves (summary.c). \retval EMP_ENOMEM */
 emp_status emp_comparison_draw_curves(emp_comparison_plan *plan, emp_error *err);

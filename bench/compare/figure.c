@@ -180,6 +180,23 @@ static void label_dots(FILE *script, const struct panel *f)
     }
 }
 
+/* 1, 2 and 5 times each power of ten in the range. */
+static void write_tics(FILE *script, double low, double high)
+{
+    static const double digits[] = {1, 2, 5};
+    const int32_t first = (int32_t)floor(log10(low)), last = (int32_t)ceil(log10(high));
+    const char   *comma = "";
+
+    fprintf(script, "set ytics (");
+    for (int32_t power = first; power <= last; power++) {
+        for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+            fprintf(script, "%s%.9g", comma, digits[i] * pow(10, power));
+            comma = ", ";
+        }
+    }
+    fprintf(script, ")\n");
+}
+
 static void write_frame(FILE *script, const struct panel *f)
 {
     const emp_comparison *c = f->c;
@@ -190,13 +207,13 @@ static void write_frame(FILE *script, const struct panel *f)
         "unset label\nunset arrow\nunset key\nset border 3 lc rgb '#808080'\n"
         "set tics nomirror scale 0.5\nset grid ytics lc rgb '#d0d0d0' lw 0.6 dt 1\n"
         "set logscale xy\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n"
-        "set ytics (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)\nset "
-        "rmargin 16\nset xlabel '%s'\n"
+        "set rmargin 16\nset xlabel '%s'\n"
         "set ylabel 'best step so far, s'\nset style circle radius screen 0.004 noclip\n"
         "set title '%s on %s'\n",
         f->first, f->last, f->low_s / 1.08, f->high_s * 1.08,
         f->axis == EMP_BY_CLOCK ? "CPU seconds of one thread" : "placements scored",
         c->row[f->row].title, c->row[f->row].machine);
+    write_tics(script, f->low_s / 1.08, f->high_s * 1.08);
     if (bound_s > 0)
         fprintf(
             script,

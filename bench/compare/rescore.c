@@ -72,7 +72,8 @@ static void disturb_ops(emp_cost_table *c, double most_frac, emp_rng *rng)
     }
 }
 
-void emp_noise_add(emp_problem_variant *variant, double most_frac, emp_rng *rng)
+emp_status emp_noise_add(emp_problem_variant *variant, double most_frac, emp_rng *rng,
+                         emp_error *err)
 {
     emp_machine *machine = variant->machine;
 
@@ -82,7 +83,7 @@ void emp_noise_add(emp_problem_variant *variant, double most_frac, emp_rng *rng)
         machine->link[i].bytes_per_s /= factor;
         machine->link[i].latency_s *= factor;
     }
-    emp_machine_time_routes(machine);
+    return emp_problem_time_routes(&variant->problem, machine, err);
 }
 
 /* ---- scores ---- */
@@ -127,7 +128,7 @@ static emp_status score_noise(struct stand *s, int32_t draw, int32_t row, emp_er
     EMP_TRY(
         emp_problem_variant_init(&variant, s->plan->c->tasks.loaded[row].problem, err));
     emp_rng_init(&rng, NOISE_SEED, (uint32_t)draw, 0);
-    emp_noise_add(&variant, noise_frac, &rng);
+    EMP_TRY(emp_noise_add(&variant, noise_frac, &rng, err));
     EMP_TRY(score_jobs(s, draw, row, &variant.problem, err));
 
 cleanup:

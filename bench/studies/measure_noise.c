@@ -59,9 +59,9 @@ static emp_status score(search *s, int32_t i, emp_error *err)
 
     emp_problem_legalize(s->task->problem, s->candidate[i].device_of_op);
     EMP_CHECK(emp_sim_run(s->sim, s->candidate[i].device_of_op, r, err));
-    const double exact_s = (double)r->step_time_ns * 1e-9;
-    s->score[i] = (emp_score){
-        .step_time_s = exact_s * factor, .is_feasible = r->is_feasible, .result = r};
+    s->score[i] = emp_score_of(s->task->problem, r, NULL);
+    const double exact_s = s->score[i].step_time_s;
+    s->score[i].step_time_s *= factor;
     if (!r->is_feasible) return EMP_OK;
     s->best_s = fmin(s->best_s, exact_s);
     if (s->score[i].step_time_s >= s->seen_s) return EMP_OK;

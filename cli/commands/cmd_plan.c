@@ -65,6 +65,16 @@ static int32_t word(const char *given, const char *option, const char *words)
     return index;
 }
 
+/* What --form prints is for another program. */
+static void check_form(const struct args *a)
+{
+    if (!a->parallel.has_form) return;
+    if (a->top > 0) cli_usage_error("--form prints the best way alone; leave out --top");
+    if (a->parallel.format != EMP_SHEET_TEXT)
+        cli_usage_error(
+            "--form prints a command or flags as they are; leave out --format");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *a = (struct args *)state->input;
@@ -90,6 +100,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->parallel.spec == NULL) cli_usage_error("SPEC is missing");
         if (a->parallel.machine == NULL) cli_usage_error("--machine is missing");
+        check_form(a);
         return 0;
     default: return cli_store(key, arg, a);
     }
@@ -100,7 +111,7 @@ const struct argp cmd_plan_argp = {options, parse, "SPEC", doc, children, NULL, 
 
 emp_status cmd_plan(int argc, char **argv, emp_error *err)
 {
-    struct args args = {.top = TOP};
+    struct args args = {0};
 
     cli_parse(&cmd_plan_argp, argc, argv, &args);
     if (args.parallel.has_form && args.parallel.form == CLI_PLAN_LLAMA) {
@@ -109,5 +120,6 @@ emp_status cmd_plan(int argc, char **argv, emp_error *err)
                             "--gpus and --all-ranks");
         return cli_serving_llama(&args.parallel, err);
     }
-    return cli_parallel_plan(&args.parallel, args.gpus, args.top, err);
+    return cli_parallel_plan(&args.parallel, args.gpus, args.top > 0 ? args.top : TOP,
+                             err);
 }

@@ -161,7 +161,8 @@ static emp_status list_edges(emp_node_edges *e, emp_arrays *arrays, builder *b,
  *
  * From the two, a node takes the neighbour with which it exchanges more bytes. A limit on the load
  * of what is merged keeps nodes alike. It begins below the mean load that is wanted, and grows
- * when nothing below it is left to merge. Nodes that may use different devices merge last. */
+ * when nothing below it is left to merge. Nodes that may use different devices merge last, and those
+ * without a common one never. */
 
 typedef struct {
     int32_t               node_count;
@@ -218,7 +219,8 @@ static neighbor nearest(merging *m, int32_t root, const emp_node_edges *edges,
 static bool may_join(const merging *m, int32_t a, int32_t b)
 {
     return m->load[a] + m->load[b] <= m->limit &&
-           (m->mixes || m->devices[a] == m->devices[b]);
+           (m->mixes ? (m->devices[a] & m->devices[b]) != 0
+                     : m->devices[a] == m->devices[b]);
 }
 
 /* The set then stands at the place of the second. */
@@ -267,11 +269,13 @@ static bool run_round(merging *m)
     return has_changed;
 }
 
+/* Until there are few enough sets, or no two may join. */
 static void run(merging *m, double total)
 {
     m->limit = FIRST_LIMIT * total / m->max_sets;
     while (m->set_count > m->max_sets) {
         if (run_round(m)) continue;
+        if (m->mixes) return;
         if (m->limit >= 2.0 * total) /* all of them, whatever the rounding */
             m->mixes = true;
         else
@@ -321,7 +325,7 @@ static emp_status start(merging *m, emp_error *err)
  *                          member of each merged node, the merged node's.
  * \param[out] merged       [node] the lowest member of the merged node that it is in.
  * O(V + E) a round; the limit grows O(log max_nodes) times, with a few rounds each.
- * \retval EMP_ENOMEM */
+ * \retval EMP_EUNSUPPORTED  More are left, as neighbours have no common device. \retval EMP_ENOMEM */
 static emp_status merge_nodes(const merge_input *input, int32_t max_nodes,
                               int32_t *position, int32_t *merged, emp_error *err)
 {
@@ -336,6 +340,12 @@ static emp_status merge_nodes(const merge_input *input, int32_t max_nodes,
     EMP_TRY(start(&m, err));
     for (int32_t v = 0; v < input->node_count; v++) total += input->load[v];
     run(&m, total);
+    if (m.set_count > max_nodes)
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "merging leaves %d nodes, whose ops may use no device that those beside them "
+            "may use, too; at most %d are asked for",
+            m.set_count, max_nodes);
     for (int32_t v = 0; v < input->node_count; v++)
         merged[v] = emp_disjoint_root(m.parent, v);
 

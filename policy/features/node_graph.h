@@ -52,7 +52,8 @@ typedef struct {
  * The caller destroys \a *out.
  * \param max_nodes  At most so many nodes; 0: each row is one.
  * O(V + E log E), times a few rounds if rows are merged.
- * \retval EMP_EINVAL  No op of the problem has a choice of devices. \retval EMP_ENOMEM */
+ * \retval EMP_EINVAL  No op of the problem has a choice of devices. \retval EMP_ENOMEM
+ * \retval EMP_EUNSUPPORTED  More nodes are left, as ops that follow each other may use no common device. */
 emp_status emp_node_graph_create(emp_node_graph **out, const emp_problem *problem,
                                  int32_t max_nodes, emp_error *err);
 /** Likewise, with a node for each group of classes, and one for each row that is in none or may use

@@ -192,11 +192,13 @@ const emp_option emp_hdp_option_list[] = {
         EMP_ABSENT_OWN, EMP_ABSENT_MINUS_1),
     EMP_REAL_OPTION("imbalance", emp_hdp_options, imbalance, 1, 64,
                     "largest group of METIS or Scotch over the mean", 2),
-    EMP_WORD_OPTION("grouping", emp_hdp_options, grouping,
-                    "learned|random|chunks|metis|scotch|names|colocation|none",
-                    "who groups ops: the grouper, which learns; one of six ways that do "
-                    "not; or nobody, and each op has a device of its own",
-                    EMP_GROUPING_COLOCATION, EMP_GROUPING_LEARNED),
+    EMP_WORD_OPTION(
+        "grouping", emp_hdp_options, grouping,
+        "learned|random|chunks|metis|scotch|names|colocation|none",
+        "who groups ops: the grouper, which learns; one of six ways that do "
+        "not; or nobody, and each op has a device of its own: options of groups and of "
+        "the placer, entropy among them, then count for nothing",
+        EMP_GROUPING_COLOCATION, EMP_GROUPING_LEARNED),
     EMP_WORD_OPTION("order", emp_hdp_options, order, EMP_GROUP_SEQUENCE_WORDS,
                     "of groups given to the placer: mean position of their ops, their "
                     "number, random, or last position first",

@@ -446,12 +446,13 @@ emp_status emp_engine_set_client(emp_engine *sim, const emp_problem *problem,
 void emp_engine_reset_client(emp_engine *sim);
 /** Keeps \a op, which is ready, until its round may begin. \return false if it may begin now. */
 bool emp_engine_hold(emp_engine *sim, int32_t op);
-/** \a copy, which \a op reads, has left its links. */
-void emp_engine_count_read(emp_engine *sim, int32_t copy, int32_t op);
+/** \a copy, which \a op reads, has left its links. \return the round of the op. */
+int32_t emp_engine_count_read(emp_engine *sim, int32_t copy, int32_t op);
 /** \return an op that was held and may begin now, each once; or -1. */
 int32_t emp_engine_next_held(emp_engine *sim);
-/** Keeps \a copy, which has left its links, until its server has done earlier rounds. \return false if it has. */
-bool emp_engine_hold_copy(emp_engine *sim, int32_t copy);
+/** Keeps \a copy, which has left its links, until its server has done all rounds before \a round, the first that
+ * reads it. \return false if it has. */
+bool emp_engine_hold_copy(emp_engine *sim, int32_t copy, int32_t round);
 /** \a op is done on \a device. */
 void emp_engine_count_done(emp_engine *sim, int32_t op, int32_t device);
 /** \return a copy to \a device's host that was held and may be received now, each once; or -1. */

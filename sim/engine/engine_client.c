@@ -6,8 +6,8 @@
  * then goes on. So the ops of a round begin when all copies between hosts that earlier rounds read have left theirs. The
  * last server works beside the next round.
  *
- * A server does one thing at a time. It receives a copy when it has done all ops of earlier rounds that are on its host,
- * and the hop of the copy begins then.
+ * A server does one thing at a time. It receives a copy when it has done all ops on its host of rounds before the first
+ * that reads it, and the hop of the copy begins then.
  *
  * Rounds are the levels of the graph. An op that depends on a later round belongs to that one, so that nothing waits for
  * a round that waits for it. Runs with fused ops, and those whose GPUs have host threads, have no client. */
@@ -30,7 +30,9 @@ struct emp_sim_client {
     /* For the host of each CPU that is not the client's: */
     int32_t left[EMP_MAX_DEVICES][EMP_LEVELS]; /* ops that are not done, by rounds */
     int32_t least[EMP_MAX_DEVICES];            /* the first round that has some */
-    queue   copies[EMP_MAX_DEVICES];           /* held */
+    queue   copies[EMP_MAX_DEVICES]
+                [EMP_LEVELS];          /* held, by the first round that reads them */
+    uint64_t waiting[EMP_MAX_DEVICES]; /* bit r: copies of round r are held */
 };
 
 static void push(queue *q, int32_t *next, int32_t item)
@@ -138,6 +140,7 @@ void emp_engine_reset_client(emp_engine *sim)
     memset(client->left, 0, sizeof client->left);
     memset(client->ops, NONE, sizeof client->ops);
     memset(client->copies, NONE, sizeof client->copies);
+    memset(client->waiting, 0, sizeof client->waiting);
     for (int32_t op = 0; op < sim->op_count; op++) {
         count_reads(sim, op);
         client->left[host_of(sim, sim->space_of_place[2 * op])][client->round[op]]++;
@@ -160,12 +163,13 @@ bool emp_engine_hold(emp_engine *sim, int32_t op)
     return true;
 }
 
-void emp_engine_count_read(emp_engine *sim, int32_t copy, int32_t op)
+int32_t emp_engine_count_read(emp_engine *sim, int32_t copy, int32_t op)
 {
     const emp_sim_instance *c = &sim->instance[copy];
+    const int32_t           round = sim->client->round[op];
 
-    sim->client->reads[sim->client->round[op]] -=
-        host_of(sim, c->from) != host_of(sim, c->space);
+    sim->client->reads[round] -= host_of(sim, c->from) != host_of(sim, c->space);
+    return round;
 }
 
 int32_t emp_engine_next_held(emp_engine *sim)
@@ -181,16 +185,17 @@ int32_t emp_engine_next_held(emp_engine *sim)
     }
 }
 
-bool emp_engine_hold_copy(emp_engine *sim, int32_t copy)
+bool emp_engine_hold_copy(emp_engine *sim, int32_t copy, int32_t round)
 {
     emp_sim_client         *client = sim->client;
     const emp_sim_instance *c = &sim->instance[copy];
     const int32_t           host = host_of(sim, c->space);
 
     if (host == host_of(sim, c->from) || host == host_of(sim, 0) ||
-        client->round[emp_sim_first_op(sim, copy)] <= client->least[host])
+        round <= client->least[host])
         return false;
-    push(&client->copies[host], client->next, sim->op_count + copy);
+    push(&client->copies[host][round], client->next, sim->op_count + copy);
+    client->waiting[host] |= UINT64_C(1) << round;
     return true;
 }
 
@@ -207,11 +212,12 @@ int32_t emp_engine_next_held_copy(emp_engine *sim, int32_t device)
 {
     emp_sim_client *client = sim->client;
     const int32_t   host = host_of(sim, device);
-    queue          *q = &client->copies[host];
 
-    if (q->first == NONE) return NONE;
-    const int32_t copy = q->first - sim->op_count;
-    if (client->round[emp_sim_first_op(sim, copy)] > client->least[host]) return NONE;
-    pop(q, client->next);
+    if (client->waiting[host] == 0) return NONE;
+    const int32_t round = __builtin_ctzll(client->waiting[host]);
+    if (round > client->least[host]) return NONE;
+    queue        *q = &client->copies[host][round];
+    const int32_t copy = pop(q, client->next) - sim->op_count;
+    if (q->first == NONE) client->waiting[host] &= client->waiting[host] - 1;
     return copy;
 }

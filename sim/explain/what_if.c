@@ -125,7 +125,7 @@ static emp_status try_link(struct study *s, emp_problem_variant *v, int32_t link
     EMP_CHECK(try_variant(s, v, EMP_WHAT_IF_LINK_QUEUE, link, err));
     v->machine->link[link].bytes_per_s = ENDLESS_BYTES_PER_S;
     v->machine->link[link].latency_s = 0.0;
-    emp_machine_time_routes(v->machine);
+    EMP_CHECK(emp_problem_time_routes(s->problem, v->machine, err));
     leave_out_queue(v->machine, link);
     EMP_CHECK(try_variant(s, v, EMP_WHAT_IF_LINK, link, err));
     drop_if_no_better(s);

@@ -196,10 +196,8 @@ bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to)
              host == m->device[0].host);
 }
 
-static void add_hops(emp_problem *p)
+static void add_hops(const emp_problem *p, emp_machine *m)
 {
-    emp_machine *m = p->adapted;
-
     for (int32_t from = 0; from < m->device_count; from++)
         for (int32_t to = 0; to < m->device_count; to++)
             if (emp_problem_has_hop(p, from, to))
@@ -229,9 +227,8 @@ static bool join_legs(emp_route *route, const emp_route *there, const emp_route 
 }
 
 /* Sends what goes between two hosts other than the first through the memory of the first. */
-static emp_status pass_through_client(emp_problem *p, emp_error *err)
+static emp_status pass_through_client(emp_machine *m, emp_error *err)
 {
-    emp_machine  *m = p->adapted;
     const int32_t client = m->device[0].host;
 
     for (int32_t from = 0; from < m->device_count; from++) {
@@ -248,6 +245,23 @@ static emp_status pass_through_client(emp_problem *p, emp_error *err)
         }
     }
     return EMP_OK;
+}
+
+/* What a runtime adds to routes whose times follow from their links alone. */
+static emp_status adapt_routes(const emp_problem *p, emp_machine *m, emp_error *err)
+{
+    const emp_runtime_events *events = emp_runtime_events_of(&p->runtime);
+
+    if (events->client) EMP_CHECK(pass_through_client(m, err));
+    if (events->host_hop_s > 0.0) add_hops(p, m);
+    return EMP_OK;
+}
+
+emp_status emp_problem_time_routes(const emp_problem *problem, emp_machine *machine,
+                                   emp_error *err)
+{
+    emp_machine_time_routes(machine);
+    return adapt_routes(problem, machine, err);
 }
 
 /* The memory that a runtime keeps of each GPU besides the ops' memory. */
@@ -271,9 +285,7 @@ static emp_status adapt_machine(emp_problem *p, emp_error *err)
     *p->adapted = *p->machine;
     p->machine = p->adapted;
     take_contexts(p->adapted, kept);
-    if (events->client) EMP_CHECK(pass_through_client(p, err));
-    if (events->host_hop_s > 0.0) add_hops(p);
-    return EMP_OK;
+    return adapt_routes(p, p->adapted, err);
 }
 
 emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,

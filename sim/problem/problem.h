@@ -35,6 +35,12 @@ struct emp_problem {
  * has a client, to a host other than the client's. */
 bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to);
 
+/** The rates and latencies of all routes of a changed copy of the problem's machine, after a change of its links: what
+ * follows from the links, with the hops of the runtime and the ways through its client.
+ * \retval EMP_EUNSUPPORTED  As emp_problem_create(). */
+emp_status emp_problem_time_routes(const emp_problem *problem, emp_machine *machine,
+                                   emp_error *err);
+
 /** Forbids CPUs to all classes that a GPU can have. Before a simulator or a method uses the problem.
  * Ops without a GPU kernel stay. emp_problem_legalize() then moves a class from a CPU to the first GPU of its
  * host, or else of the machine.

@@ -199,6 +199,9 @@ static emp_status check_files(struct study *s, emp_error *err)
         cli_task_list_check_inputs(&s->tasks, args->params.tasks, paths, count, err));
     EMP_CHECK(emp_output_check_outside(args->params.jobs.folder, paths, count, err));
     EMP_CHECK(emp_output_check_replaced(paths, count, args->is_forced, err));
+    if (args->figure == NULL && args->figure_row != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--plot-row chooses what --plot draws; give --plot, too");
     if (args->figure == NULL) return EMP_OK;
     if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
     if (!is_compared(&args->params, args->figure_row))

@@ -244,23 +244,26 @@ static inline void emp_run_receive_copy(emp_engine *sim, int32_t copy)
     }
 }
 
-/* The copy has left its links: the client goes on to what waited for it. */
-static inline void emp_run_pass_copy(emp_engine *sim, int32_t copy)
+/* The copy has left its links: the client goes on to what waited for it. \return the first round that reads it. */
+static inline int32_t emp_run_pass_copy(emp_engine *sim, int32_t copy)
 {
     const emp_sim_instance *instance = &sim->instance[copy];
     const emp_sim_reader   *reader = &sim->reader[instance->reader];
     int32_t                 left = instance->pending;
 
     emp_run_trace_copy(sim, copy, EMP_SIM_COPY_PASSED);
-    emp_engine_count_read(sim, copy, emp_run_op_reading(reader->place));
+    int32_t round = emp_engine_count_read(sim, copy, emp_run_op_reading(reader->place));
     while (--left > 0) {
         do {
             reader++;
         } while (emp_run_space_read(sim, reader->place) != instance->space);
-        emp_engine_count_read(sim, copy, emp_run_op_reading(reader->place));
+        const int32_t other =
+            emp_engine_count_read(sim, copy, emp_run_op_reading(reader->place));
+        if (other < round) round = other;
     }
     for (int32_t op; (op = emp_engine_next_held(sim)) >= 0;)
         emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
+    return round;
 }
 
 /* The op is done: its server receives the copies that waited for it. */
@@ -308,8 +311,8 @@ static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thre
         return;
     }
     if (EMP_RULES.has_client) {
-        emp_run_pass_copy(sim, copy);
-        if (emp_engine_hold_copy(sim, copy)) return;
+        const int32_t round = emp_run_pass_copy(sim, copy);
+        if (emp_engine_hold_copy(sim, copy, round)) return;
     }
     emp_run_receive_copy(sim, copy);
 }

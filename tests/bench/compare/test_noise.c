@@ -47,7 +47,7 @@ static void add(double most_frac, uint64_t seed)
     emp_rng rng;
 
     emp_rng_init(&rng, seed, 0, 0);
-    emp_noise_add(&variant, most_frac, &rng);
+    ASSERT_OK(emp_noise_add(&variant, most_frac, &rng, &err));
 }
 
 static void expect_within(double value, double before, double slack, const char *what)

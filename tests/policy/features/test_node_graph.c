@@ -404,6 +404,25 @@ Test(node_graph, without_a_choice_there_is_no_node)
     cr_expect_null(n);
 }
 
+/* With two CPUs but without GPUs' ops on them, ops of CPUs are nodes that nothing may join: as many as asked for, each with
+ * a device, or none at all. */
+Test(node_graph, nodes_without_a_common_device_stay_apart)
+{
+    emp_node_graph *few = NULL;
+    int32_t         kept = 0;
+    OWN_TASK        t;
+
+    task_create(&t, "nmt:layers=2,steps=2", "k40x4x2", "tf-r1.3");
+    MUST(emp_problem_forbid_cpus(t.problem, &kept, &why));
+    cr_assert_gt(kept, 0);
+    MUST_FAIL(emp_node_graph_create(&few, t.problem, 1, &why), EMP_EUNSUPPORTED,
+              "at most 1 are asked for");
+    cr_expect_null(few);
+    OWN_NODES n = nodes_of(t.problem, 8);
+    cr_expect_eq(n->node_count, 8);
+    for (int32_t v = 0; v < n->node_count; v++) cr_expect_neq(n->devices[v], 0);
+}
+
 Test(node_graph, survives_every_allocation_failure)
 {
     OWN_NODES n = NULL;

@@ -162,6 +162,19 @@ Test(client, what_reads_all_rounds_is_last)
         2 * (20 + COPY) + HOP_NS + 10 + COPY + 20);
 }
 
+/* The copy of what only the third round reads arrives first and waits for the server. Those of the second arrive behind
+ * it and are received before it. */
+Test(client, a_copy_of_a_later_round_holds_up_none_before_it)
+{
+    static const char    ops[] = "0; 0; 3<1; 0; 3<3; 3<0,4";
+    static const uint8_t levels[] = {0, 0, 0, 1, 1, 2};
+
+    /* one copy after the other leaves the link, and then each round is a hop and an op of the server */
+    cr_expect_eq(
+        step_ns(ops, levels, (how){.is_client = true, .has_hop = true, .weight = 100}),
+        20 + 2 * COPY + 3 * (HOP_NS + 1000));
+}
+
 Test(client, survives_every_allocation_failure)
 {
     OWN_TASK  t;

@@ -187,6 +187,31 @@ Test(problem, a_client_stands_between_servers)
                  m->route[GPU_0][CLIENT].link_count + m->route[CLIENT][GPU_1].link_count);
 }
 
+/* Studies that change links time the routes of a copy again: hops and both ways through a client stay. */
+Test(problem, changed_links_keep_what_the_runtime_adds)
+{
+    OWN_TASK     t;
+    OWN_MACHINE  m = create_on_client_machine(&t, "llama-cpp");
+    OWN_MACHINE  changed = emp_machine_copy(t.problem->machine);
+    const double one = m->route[CLIENT][GPU_0].latency_s, hop = 8.7e-3;
+
+    ASSERT_OK(emp_problem_time_routes(t.problem, changed, &err));
+    for (int32_t i = 0; i < m->device_count * m->device_count; i++) {
+        const int32_t    from = i / m->device_count, to = i % m->device_count;
+        const emp_route *a = &t.problem->machine->route[from][to];
+        const emp_route *b = &changed->route[from][to];
+        cr_expect(from == to ||
+                      (a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s &&
+                       a->link_count == b->link_count),
+                  "from %d to %d", from, to);
+    }
+    for (int32_t l = 0; l < changed->link_count; l++) changed->link[l].latency_s = 0.0;
+    ASSERT_OK(emp_problem_time_routes(t.problem, changed, &err));
+    cr_expect_gt(one, 0.0);
+    cr_expect_float_eq(changed->route[GPU_0][GPU_1].latency_s, hop, 1e-12);
+    cr_expect_float_eq(changed->route[GPU_0][GPU_1].bytes_per_s, 0.5e9, 1.0);
+}
+
 static int64_t kept_of(const char *ops, const char *machine, emp_device_id device)
 {
     emp_graph_builder *b = kit_begin();
