@@ -69,7 +69,7 @@ static int32_t word(const char *given, const char *option, const char *words)
 static void check_form(const struct args *a)
 {
     if (!a->parallel.has_form) return;
-    if (a->top > 0) cli_usage_error("--form prints the best way alone; leave out --top");
+    if (a->top > 0) cli_usage_error("--form prints only the best way; leave out --top");
     if (a->parallel.format != EMP_SHEET_TEXT)
         cli_usage_error(
             "--form prints a command or flags as they are; leave out --format");
