@@ -236,25 +236,43 @@ static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
     *time_of(t, row, kind) = ns;
 }
 
-static emp_time_ns scaled(emp_time_ns ns, double factor)
+/* The time but for \a fixed_ns of it, times the factor. */
+static emp_time_ns scaled(emp_time_ns ns, emp_time_ns fixed_ns, double factor)
 {
-    return emp_ns_of_seconds((double)ns * 1e-9 * factor);
+    if (fixed_ns > ns) fixed_ns = ns;
+    return fixed_ns + emp_ns_of_seconds((double)(ns - fixed_ns) * 1e-9 * factor);
 }
 
-static void scale(emp_cost_table *t, size_t row, emp_device_kind kind, double factor)
+/* On a CPU the runtime's time for an op, which its tasks share, stays. */
+static void scale(const reader *r, size_t row, emp_device_kind kind, double factor)
 {
-    emp_time_ns *beside = time_beside(t, row, kind);
+    emp_cost_table *t = r->table;
+    emp_time_ns    *beside = time_beside(t, row, kind);
 
-    *time_of(t, row, kind) = scaled(*time_of(t, row, kind), factor);
-    if (beside != NULL) *beside = scaled(*beside, factor);
-    if (kind != EMP_DEVICE_CPU) return;
+    if (beside != NULL) *beside = scaled(*beside, 0, factor);
+    if (kind == EMP_DEVICE_GPU) {
+        t->gpu[row].compute_ns = scaled(t->gpu[row].compute_ns, 0, factor);
+        return;
+    }
+    const emp_time_ns task_op_ns = r->cpu_op_ns / emp_cost_rounds(t->cpu[row].lanes);
     for (int32_t i = t->cpu_offset[row]; i < t->cpu_offset[row + 1]; i++)
-        t->task_ns[i] = scaled(t->task_ns[i], factor);
+        t->task_ns[i] = scaled(t->task_ns[i], task_op_ns, factor);
+    t->cpu[row].compute_ns = scaled(t->cpu[row].compute_ns, r->cpu_op_ns, factor);
 }
 
 static bool has_kernel(const reader *r, emp_op_id op)
 {
     return !r->graph->op[op].is_folded && r->graph->op[op].cost->kernels > 0;
+}
+
+/* The predicted time of the kernel alone: on a CPU that of one core, without the runtime's time. */
+static emp_time_ns predicted_ns(const reader *r, size_t row, emp_device_kind kind)
+{
+    const emp_cost_table *t = r->table;
+
+    if (kind == EMP_DEVICE_GPU) return t->gpu[row].compute_ns;
+    return t->task_ns[t->cpu_offset[row]] * emp_cost_rounds(t->cpu[row].lanes) -
+           r->cpu_op_ns;
 }
 
 /* Given over predicted times of a column that begins at that row. */
@@ -266,7 +284,7 @@ static double find_factor(const reader *r, emp_device_kind kind, size_t first)
     if (r->graph->stated != NULL) return 1.0;
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         size_t      row = first + (size_t)op;
-        emp_time_ns ns = *time_of(r->table, row, kind);
+        emp_time_ns ns = predicted_ns(r, row, kind);
         if (r->us[kind][row] <= 0.0 || ns <= 0 || !has_kernel(r, op)) continue;
         sum += log(r->us[kind][row] * 1e3 / (double)ns);
         count++;
@@ -288,7 +306,7 @@ static void apply_column(reader *r, emp_given_column *column, emp_device_kind ki
             set_time(r, row, kind, r->us[kind][row]);
             column->given++;
         } else if (column->factor != 1.0 && has_kernel(r, op)) {
-            scale(r->table, row, kind, column->factor);
+            scale(r, row, kind, column->factor);
         }
         if (!has_kernel(r, op)) continue;
         all_ns += (double)*time_of(r->table, row, kind);

@@ -13,7 +13,8 @@
  * models that the machine does not have are skipped.
  *
  * Device models are independent: a model's ops without a line keep their predicted times, multiplied by
- * the geometric mean of given over predicted times on devices of that model. Costs that a graph
+ * the geometric mean of given over predicted times on devices of that model. On a CPU these are times of one core, and the
+ * runtime's time for an op is neither given nor multiplied. Costs that a graph
  * states itself are not multiplied, nor are ops without a kernel, which take the runtime's time. A column `beside_us` has the
  * time while another device of the computer works, if the machine has one model of GPUs; it is at least `us`. Other columns do not count.
  */

@@ -99,6 +99,64 @@ Test(given, types_patterns_and_models_choose_ops)
     cr_expect_eq(out.skipped_count, 1);
 }
 
+static emp_op_id find_parallel(void)
+{
+    for (emp_op_id op = 0; op < f.graph->op_count; op++)
+        if (!f.graph->op[op].is_folded && f.predicted->cpu[op].lanes > 1) return op;
+    cr_assert_fail("no op uses two cores");
+    return -1;
+}
+
+/* The time of the op on one core, without the runtime's, so many times. */
+static void give_one_core(emp_op_id op, double times)
+{
+    char        text[512];
+    emp_time_ns task_ns;
+
+    const emp_time_ns ns = emp_cost_fill_row(&task_ns, f.graph->op[op].cost, 1,
+                                             &f.machine->device[0], &f.runtime.events);
+    snprintf(text, sizeof text, "op,us,model\n%s,%.6f,cpu\n", f.graph->name[op],
+             times * ((double)ns * 1e-3 - f.runtime.events.cpu_op_s * 1e6));
+    ASSERT_OK(apply(text, &err));
+}
+
+/* Of all ops but one, as far as rounding to nanoseconds, of each of four tasks a core, tells. */
+static void expect_scaled(emp_op_id given, double factor)
+{
+    const double op_ns = f.runtime.events.cpu_op_s * 1e9;
+
+    for (emp_op_id op = 0; op < f.graph->op_count; op++) {
+        const emp_cpu_cost *before = &f.predicted->cpu[op], *after = &f.table->cpu[op];
+        if (op == given || f.graph->op[op].is_folded ||
+            f.graph->op[op].cost->kernels == 0)
+            continue;
+        const double want_ns = op_ns + factor * ((double)before->compute_ns - op_ns);
+        cr_expect_eq(after->lanes, before->lanes);
+        cr_expect_float_eq((double)after->compute_ns, want_ns, 4.0 + 1e-4 * want_ns,
+                           "%s: %g ns, want %g", f.graph->name[op],
+                           (double)after->compute_ns, want_ns);
+    }
+}
+
+/* Eigen's cores share an op: its time on all of them is not what a file states. */
+Test(given, a_time_on_a_cpu_is_compared_with_that_of_one_core)
+{
+    emp_op_id op = find_parallel();
+
+    give_one_core(op, 1.0);
+    cr_expect_float_eq(out.column[EMP_DEVICE_CPU][0].factor, 1.0, 1e-3);
+    expect_scaled(op, 1.0);
+}
+
+Test(given, the_runtimes_time_on_a_cpu_is_not_scaled)
+{
+    emp_op_id op = find_parallel();
+
+    give_one_core(op, 3.0);
+    cr_expect_float_eq(out.column[EMP_DEVICE_CPU][0].factor, 3.0, 3e-3);
+    expect_scaled(op, 3.0);
+}
+
 /* A machine whose model does not distinguish the two gets them from the file; what is longer alone is no shorter beside. */
 Test(given, times_beside_another_device_are_taken)
 {
