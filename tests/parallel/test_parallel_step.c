@@ -594,6 +594,50 @@ Test(cluster, survives_a_lack_of_memory, .fini = expect_all_freed)
     emp_cluster_destroy(cluster);
 }
 
+static void expect_rate(emp_link_rate rate, double bytes_per_s, double latency_s)
+{
+    cr_expect_float_eq(rate.bytes_per_s, bytes_per_s, 1.0, "%g B/s", rate.bytes_per_s);
+    cr_expect_float_eq(rate.latency_s, latency_s, 1e-9, "%g s", rate.latency_s);
+}
+
+/* Two bridges join pairs of four cards, so that a ring of four goes through the host. */
+Test(cluster, has_the_slowest_route_within_a_host, .fini = expect_all_freed)
+{
+    emp_cluster *cluster = load_cluster("rtx3090x4");
+
+    cr_expect_eq(cluster->domain, 4);
+    for (int i = 0; i < EMP_LINKS; i++) expect_rate(cluster->link[i], 25.2e9, 24e-6);
+    emp_cluster_destroy(cluster);
+}
+
+static const char in_turns[] =
+    "description: \"two hosts, whose cards are listed in turns\"\n"
+    "nodes:\n"
+    "  - {name: \"network\"}\n"
+    "  - {name: \"a\", parent: \"network\", bandwidth: \"1 GB/s\", latency: \"50 us\"}\n"
+    "  - {name: \"b\", parent: \"network\", bandwidth: \"1 GB/s\", latency: \"50 us\"}\n"
+    "devices:\n"
+    "  - {model: \"epyc-128\", at: \"a\"}\n"
+    "  - {model: \"epyc-128\", at: \"b\"}\n"
+    "  - {model: \"rtx3090\", at: \"a\", bandwidth: \"20 GB/s\", latency: \"10 us\"}\n"
+    "  - {model: \"rtx3090\", at: \"b\", bandwidth: \"20 GB/s\", latency: \"10 us\"}\n"
+    "  - {model: \"rtx3090\", at: \"b\", bandwidth: \"20 GB/s\", latency: \"10 us\"}\n"
+    "  - {model: \"rtx3090\", at: \"a\", bandwidth: \"20 GB/s\", latency: \"10 us\"}\n";
+
+Test(cluster, is_the_same_in_any_order_of_devices, .init = scratch_create,
+     .fini = scratch_tear_down)
+{
+    char path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "in_turns.yaml", in_turns);
+    emp_cluster *cluster = load_cluster(path);
+    cr_expect_eq(cluster->domain, 2);
+    cr_expect_float_eq(cluster->link[EMP_LINK_SEND].bytes_per_s, 20e9, 1.0);
+    cr_expect_float_eq(cluster->network.bytes_per_s, 1e9, 1.0);
+    cr_expect_geq(cluster->network.latency_s, 100e-6);
+    emp_cluster_destroy(cluster);
+}
+
 /* An H200 is an H100 with another memory: products take the same, and steps a little less. */
 Test(cluster, is_made_of_a_machine_whose_model_has_tables, .fini = expect_all_freed)
 {

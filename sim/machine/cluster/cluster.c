@@ -367,9 +367,25 @@ static gpu_list alike(const emp_machine *m, emp_device_id first)
     return list;
 }
 
-static emp_link_rate rate_of(const emp_route *route)
+/* Pairs of GPUs, a bit each. */
+enum { OF_ONE_HOST = 1, OF_TWO_HOSTS = 2 };
+
+/* The slowest route between GPUs of such pairs: a ring goes as fast as its slowest hop. */
+static emp_link_rate slowest_route(const emp_machine *m, const emp_device_id *gpu,
+                                   int32_t count, unsigned pairs)
 {
-    return (emp_link_rate){route->bytes_per_s, route->latency_s};
+    emp_link_rate slowest = {INFINITY, 0.0};
+
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t k = 0; k < count; k++) {
+            const emp_route *route = &m->route[gpu[i]][gpu[k]];
+            const bool       is_near = m->device[gpu[i]].host == m->device[gpu[k]].host;
+            if (i == k || !(pairs & (is_near ? OF_ONE_HOST : OF_TWO_HOSTS))) continue;
+            slowest.bytes_per_s = fmin(slowest.bytes_per_s, route->bytes_per_s);
+            slowest.latency_s = fmax(slowest.latency_s, route->latency_s);
+        }
+    }
+    return slowest;
 }
 
 /* The rate of a GPU's link to its host while all GPUs of the host use theirs. */
@@ -409,9 +425,8 @@ static emp_host_share host_of(const emp_machine *m, const emp_device_id *gpu,
  * entropy compare with other kernels that move data, and grouped products with one product, stays. */
 static void derive(emp_cluster *c, const emp_machine *m, const gpu_list *gpus)
 {
-    const emp_device_id *gpu = gpus->id;
-    const emp_device    *first = &m->device[gpu[0]];
-    const double         share =
+    const emp_device *first = &m->device[gpus->id[0]];
+    const double      share =
         first->memory_bytes_per_s / c->stream_bytes_per_s[EMP_STREAM_PLAIN];
 
     emp_tables_release(c->measured.tables);
@@ -427,9 +442,9 @@ static void derive(emp_cluster *c, const emp_machine *m, const gpu_list *gpus)
     for (int32_t i = 0; i < EMP_STREAMS; i++) c->stream_bytes_per_s[i] *= share;
     c->domain = gpus->near;
     for (int32_t i = 0; i < EMP_LINKS && gpus->near > 1; i++)
-        c->link[i] = rate_of(&m->route[gpu[0]][gpu[1]]);
+        c->link[i] = slowest_route(m, gpus->id, gpus->count, OF_ONE_HOST);
     if (gpus->near < gpus->count)
-        c->network = rate_of(&m->route[gpu[0]][gpu[gpus->count - 1]]);
+        c->network = slowest_route(m, gpus->id, gpus->count, OF_TWO_HOSTS);
 }
 
 #define TEMPLATE "h100" /* whose ratios hold for GPUs that no cluster has */
@@ -518,30 +533,14 @@ emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_err
 
 /* ---- fleets ---- */
 
-/* The slowest route between GPUs of a machine. */
-static emp_link_rate slowest_route(const emp_machine *m, const emp_device_id *gpu,
-                                   int32_t count)
-{
-    emp_link_rate slowest = {INFINITY, 0.0};
-
-    for (int32_t i = 0; i < count; i++) {
-        for (int32_t k = 0; k < count; k++) {
-            const emp_route *route = &m->route[gpu[i]][gpu[k]];
-            if (i == k) continue;
-            slowest.bytes_per_s = fmin(slowest.bytes_per_s, route->bytes_per_s);
-            slowest.latency_s = fmax(slowest.latency_s, route->latency_s);
-        }
-    }
-    return slowest;
-}
-
 /* GPUs of different models have the slowest route of all between them. Groups of ranks lie in one domain where all GPUs are in
  * one host, and else in domains of the smallest number of GPUs of one model in a host. */
 static void join(emp_fleet *f, const emp_machine *m, const emp_device_id *gpu,
                  int32_t count)
 {
-    const emp_link_rate slowest = slowest_route(m, gpu, count);
-    int32_t             near = 0, least = count;
+    const emp_link_rate slowest =
+        slowest_route(m, gpu, count, OF_ONE_HOST | OF_TWO_HOSTS);
+    int32_t near = 0, least = count;
 
     for (int32_t i = 0; i < count; i++)
         near += m->device[gpu[i]].host == m->device[gpu[0]].host;

@@ -99,8 +99,9 @@ typedef struct {
 } emp_cluster;
 
 /** Loads a cluster by its name or path, or makes one of a machine by its name or path. A machine is the cluster of its GPU
- * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are the machine's, and
- * the other ratios are taken from the cluster h100.
+ * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are the machine's, whose
+ * slowest route between two GPUs of a host counts within a host, and that between two hosts between them; the other ratios are
+ * taken from the cluster h100.
  * \retval EMP_EIO          There is neither; the message lists the clusters.
  * \retval EMP_EINVAL       The machine has no GPU. \retval EMP_EUNSUPPORTED  Its GPUs are of several models.
  * \retval EMP_EFORMAT, EMP_ENOMEM */
