@@ -126,8 +126,8 @@ static emp_status ask_simulator(refiner *r, emp_error *err)
 {
     const emp_walk *w = &r->walk;
 
-    EMP_CHECK(
-        emp_blamer_run(r->blamer, r->blame_s, r->end_frac, w->here.device_of_op, err));
+    EMP_CHECK(emp_blamer_run(r->blamer, r->blame_s, r->end_frac,
+                             &(emp_decision){.device_of_op = w->here.device_of_op}, err));
     if (r->surrogate == NULL) return EMP_OK;
     return emp_surrogate_set_order(r->surrogate, r->end_frac, err);
 }

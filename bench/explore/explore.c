@@ -239,8 +239,7 @@ static emp_status trace_step(struct study *s, emp_error *err)
 
     EMP_CHECK(emp_op_moments(s->moment, s->sim, s->problem, decision, &result, err));
     EMP_CHECK(emp_explain_create(&s->why, s->problem, decision, err));
-    EMP_CHECK(
-        emp_explain_blame(s->blame_s, s->problem, s->sim, decision->device_of_op, err));
+    EMP_CHECK(emp_explain_blame(s->blame_s, s->problem, s->sim, decision, err));
     for (emp_op_id op = 0; op < ops; op++) {
         const int32_t row = s->cells.row_of_op[op];
         if (row < 0) continue;

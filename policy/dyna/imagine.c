@@ -129,7 +129,8 @@ static emp_status weigh_groups(emp_imagination *im, emp_error *err)
 static emp_status trace_parent(emp_imagination *im, emp_error *err)
 {
     if (im->sim == NULL) return EMP_OK;
-    EMP_CHECK(emp_blamer_run(im->blamer, im->blame_s, im->end_frac, im->here, err));
+    EMP_CHECK(emp_blamer_run(im->blamer, im->blame_s, im->end_frac,
+                             &(emp_decision){.device_of_op = im->here}, err));
     EMP_CHECK(weigh_groups(im, err));
     if (im->surrogate == NULL) return EMP_OK;
     EMP_CHECK(emp_surrogate_set_order(im->surrogate, im->end_frac, err));

@@ -23,19 +23,28 @@ static emp_status explain_check_complete(const emp_explain_schedule *s, emp_erro
     return EMP_OK;
 }
 
-static emp_status refuse_fusion(const emp_problem *problem, const emp_decision *decision,
-                                emp_error *err)
+emp_op_id emp_explain_find_fused(const emp_problem *problem, const emp_decision *decision)
 {
-    for (emp_op_id op = 0;
-         decision->leader_of_op != NULL && op < problem->graph->op_count; op++) {
-        if (decision->leader_of_op[op] == op) continue;
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "op %s is fused into %s, and a step with fused ops is not "
-                         "explained; take a placement without leaders",
-                         problem->graph->name[op],
-                         problem->graph->name[decision->leader_of_op[op]]);
-    }
-    return EMP_OK;
+    const int32_t ops = decision->leader_of_op == NULL ? 0 : problem->graph->op_count;
+
+    for (emp_op_id op = 0; op < ops; op++)
+        if (decision->leader_of_op[op] != op) return op;
+    return -1;
+}
+
+/* Refuses what is not explained: other rules than events, and fused ops. */
+static emp_status check_rules(const emp_problem *problem, const emp_decision *decision,
+                              emp_error *err)
+{
+    if (problem->runtime.rules != EMP_RULES_EVENTS)
+        EMP_CHECK(emp_explain_refuse(problem, err));
+    const emp_op_id op = emp_explain_find_fused(problem, decision);
+    if (op < 0) return EMP_OK;
+    return EMP_ERROR(EMP_EUNSUPPORTED,
+                     "op %s is fused into %s, and a step with fused ops is not "
+                     "explained; take a placement without leaders",
+                     problem->graph->name[op],
+                     problem->graph->name[decision->leader_of_op[op]]);
 }
 
 /* Makes an empty explanation, a simulator, and a view of the decision without leaders, if such a step can be
@@ -47,9 +56,7 @@ static emp_status begin(emp_explanation **why, emp_sim **sim, emp_decision *unfu
     *unfused = (emp_decision){.device_of_op = decision->device_of_op,
                               .level_of_op = decision->level_of_op};
     EMP_CHECK(EMP_ALLOC(*why, 1));
-    if (problem->runtime.rules != EMP_RULES_EVENTS)
-        EMP_CHECK(emp_explain_refuse(problem, err));
-    EMP_CHECK(refuse_fusion(problem, decision, err));
+    EMP_CHECK(check_rules(problem, decision, err));
     return emp_sim_create(sim, problem, err);
 }
 
@@ -329,15 +336,15 @@ void emp_blamer_destroy(emp_blamer *b)
 }
 
 emp_status emp_blamer_run(emp_blamer *b, double *blame_s, double *end_frac,
-                          const emp_device_id *device_of_op, emp_error *err)
+                          const emp_decision *decision, emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_explain_schedule *s = &b->schedule;
     emp_explanation       why = {0};
 
-    s->device_of_op = device_of_op;
-    if (s->problem->runtime.rules != EMP_RULES_EVENTS)
-        EMP_TRY(emp_explain_refuse(s->problem, err));
+    s->device_of_op = decision->device_of_op;
+    s->level_of_op = decision->level_of_op;
+    EMP_TRY(check_rules(s->problem, decision, err));
     EMP_TRY(emp_explain_record(s, b->sim, err));
     EMP_TRY(explain_check_complete(s, err));
     EMP_TRY(emp_explain_find_path(&why, s, err));
@@ -352,13 +359,13 @@ cleanup:
 }
 
 emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
-                             const emp_device_id *device_of_op, emp_error *err)
+                             const emp_decision *decision, emp_error *err)
 {
     emp_status  st = EMP_OK;
     emp_blamer *b = NULL;
 
     EMP_TRY(emp_blamer_create(&b, problem, sim, err));
-    EMP_TRY(emp_blamer_run(b, blame_s, NULL, device_of_op, err));
+    EMP_TRY(emp_blamer_run(b, blame_s, NULL, decision, err));
 
 cleanup:
     emp_blamer_destroy(b);

@@ -315,11 +315,11 @@ const char *emp_bottleneck_key(emp_bottleneck_kind kind);
 /** Simulates one step, traced, by \a sim, which has been created for \a problem.
  * O((V + E) log(V + E)) time, O(V + E) memory.
  *
- * \param[in]  device_of_op  As for emp_sim_run().
- * \param[out] blame_s       [op_count]; may be written on failure.
+ * \param[in]  decision  As for emp_sim_run_decision().
+ * \param[out] blame_s   [op_count]; may be written on failure.
  * \retval EMP_EUNSUPPORTED  As emp_explain_create(). */
 emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
-                             const emp_device_id *device_of_op, emp_error *err);
+                             const emp_decision *decision, emp_error *err);
 
 /** The same for many placements, and when each op ends; keeps its memory from one to the next. */
 typedef struct emp_blamer emp_blamer;
@@ -330,7 +330,7 @@ emp_status emp_blamer_create(emp_blamer **out, const emp_problem *problem, emp_s
 /** As emp_explain_blame(). \a end_frac [op_count] gets the ends of ops as shares of the step
  * time, which give the order of emp_surrogate_follow(); 0 of folded ops. NULL: not asked for. */
 emp_status emp_blamer_run(emp_blamer *blamer, double *blame_s, double *end_frac,
-                          const emp_device_id *device_of_op, emp_error *err);
+                          const emp_decision *decision, emp_error *err);
 void       emp_blamer_destroy(emp_blamer *blamer);
 
 #endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */

@@ -87,6 +87,10 @@ bool emp_explain_has_host_thread(const emp_problem *problem, emp_device_id devic
 /** When the waiting ops are notified that the op is done. */
 emp_time_ns emp_explain_told_ns(const emp_explain_schedule *s, emp_op_id op);
 
+/** The first op that is fused into another one; -1: there is none. Steps with fused ops have no path. */
+emp_op_id emp_explain_find_fused(const emp_problem  *problem,
+                                 const emp_decision *decision);
+
 /** Runs \a sim once and notes what happens, in the arrays of the run before if there was one. */
 emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *err);
 void       emp_explain_schedule_clear(emp_explain_schedule *s);

@@ -58,14 +58,14 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  * Copies that share a stream's track and overlap are spread over several tracks.
  *
  * A slice of an op has its type, the shape of its first output, FLOPs, bytes read and
- * written, and scope. Under the event rules every slice of an op, issue or copy says
+ * written, and scope. Under the event rules, and unless ops are fused, every slice of an op, issue or copy says
  * whether it is on the critical path (explain.h). An op of no time has only the slice of its
  * issue. Arrows go from the op that makes a tensor to its copy, and from there to the op that
  * was ready when the copy came.
  *
  * Each device has two counters: memory in use, and its peak so far as emp_sim_result counts it. */
 
-/** Runs \a sim once, or under the event rules twice, for each of \a count placements, and writes what happened to
+/** Runs \a sim once, or twice to mark the critical path, for each of \a count placements, and writes what happened to
  * \a path, by a temporary file and a rename. Each of several placements has processes of its own, which are named
  * "LABEL: DEVICE" and follow one another, and all steps begin at 0.
  * \param problem  The one of \a sim.

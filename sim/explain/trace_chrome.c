@@ -23,7 +23,6 @@ struct writer {
     const emp_problem        *problem;
     const emp_runtime_events *runtime;
     const emp_device_id      *device_of_op;
-    const uint8_t            *level_of_op;
     const emp_sim            *sim;
     emp_scopes                scopes;
     emp_explain_schedule      schedule; /* of a run before this one */
@@ -76,16 +75,20 @@ static void mark_segment(struct writer *w, const emp_explain_segment *segment)
     }
 }
 
-/* Rules that do not tell what waits for what have no path; their slices say nothing of one. */
-static emp_status mark_path(struct writer *w, emp_sim *sim, emp_error *err)
+/* Rules that do not tell what waits for what have no path, and neither have steps with fused ops; their slices say
+ * nothing of one. */
+static emp_status mark_path(struct writer *w, emp_sim *sim, const emp_decision *decision,
+                            emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_explanation why = {0};
 
-    if (w->problem->runtime.rules != EMP_RULES_EVENTS) return EMP_OK;
+    if (w->problem->runtime.rules != EMP_RULES_EVENTS ||
+        emp_explain_find_fused(w->problem, decision) >= 0)
+        return EMP_OK;
     w->schedule.problem = w->problem;
-    w->schedule.device_of_op = w->device_of_op;
-    w->schedule.level_of_op = w->level_of_op;
+    w->schedule.device_of_op = decision->device_of_op;
+    w->schedule.level_of_op = decision->level_of_op;
     EMP_TRY(emp_explain_record(&w->schedule, sim, err));
     EMP_TRY(emp_explain_find_path(&why, &w->schedule, err));
     EMP_TRY(EMP_ALLOC(w->op_causes, (size_t)w->problem->graph->op_count));
@@ -319,7 +322,6 @@ static emp_status add_step(emp_trace_events *events, emp_sim *sim,
                        .problem = problem,
                        .runtime = emp_runtime_events_of(&problem->runtime),
                        .device_of_op = decision->device_of_op,
-                       .level_of_op = decision->level_of_op,
                        .sim = sim};
     emp_sim_trace trace = {.context = &w,
                            .op = write_op,
@@ -331,7 +333,7 @@ static emp_status add_step(emp_trace_events *events, emp_sim *sim,
                            .memory = write_memory};
 
     EMP_TRY(prepare(&w, err));
-    EMP_TRY(mark_path(&w, sim, err));
+    EMP_TRY(mark_path(&w, sim, decision, err));
     EMP_TRY(emp_sim_trace_decision(sim, decision, &trace, result, err));
     write_names(&w);
     write_step(&w, result);

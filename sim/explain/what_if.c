@@ -217,7 +217,10 @@ static emp_status rank_scopes(struct moves *m, emp_error *err)
     struct study     *s = m->s;
     const emp_scopes *scopes = &s->why->scopes;
 
-    EMP_CHECK(emp_explain_blame(m->blame_s, s->problem, m->sim, s->device_of_op, err));
+    EMP_CHECK(emp_explain_blame(
+        m->blame_s, s->problem, m->sim,
+        &(emp_decision){.device_of_op = s->device_of_op, .level_of_op = s->level_of_op},
+        err));
     for (int32_t i = 0; i < scopes->count; i++) m->candidate[i].number = i;
     for (emp_op_id op = 0; op < s->problem->graph->op_count; op++)
         if (scopes->of_op[op] >= 0) m->candidate[scopes->of_op[op]].key += m->blame_s[op];

@@ -209,7 +209,8 @@ static double moved_blame(const char *options)
     void    *state = start(options);
 
     MUST(emp_sim_create(&sim, problem, NULL));
-    MUST(emp_explain_blame(blame_s, problem, sim, here, NULL));
+    MUST(emp_explain_blame(blame_s, problem, sim, &(emp_decision){.device_of_op = here},
+                           NULL));
     for (emp_op_id op = 0; op < graph->op_count; op++) sum += blame_s[op];
     for (int u = 0; u < BATCHES; u++) {
         ask(state);

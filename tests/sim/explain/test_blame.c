@@ -9,15 +9,19 @@ enum { SEEDS = 100 };
 
 TestSuite(blame, .fini = expect_all_freed);
 
-/* The caller frees it. */
-static double *blame(const task *t)
+/* The caller frees it. \a levels: NULL = first come, first served. */
+static double *blame_by(const task *t, const uint8_t *levels)
 {
     double *blame_s = calloc((size_t)t->graph->op_count, sizeof *blame_s);
     OWN_SIM sim = task_sim(t);
 
-    ASSERT_OK(emp_explain_blame(blame_s, t->problem, sim, t->device_of_op, &err));
+    ASSERT_OK(emp_explain_blame(
+        blame_s, t->problem, sim,
+        &(emp_decision){.device_of_op = t->device_of_op, .level_of_op = levels}, &err));
     return blame_s;
 }
+
+static double *blame(const task *t) { return blame_by(t, NULL); }
 
 /* ---- a second count ---- */
 
@@ -128,6 +132,21 @@ Test(blame, is_shared_by_those_who_wait_and_whom_they_wait_for)
     expect_blame(copy, (double[]){GPU + COPY / 2.0, GPU + COPY / 2.0});
 }
 
+/* The level lets the short op go first, whose copy the step ends with: the long one, first come, runs beside it. */
+Test(blame, is_of_the_step_in_the_order_that_is_decided)
+{
+    static const uint8_t levels[] = {1, 0, 0};
+    const double         want_ns[] = {0, GPU + COPY / 2.0, GPU + COPY / 2.0};
+    emp_runtime          runtime = tiny_list_scheduling();
+    OWN_TASK             t;
+
+    task_create_ops(&t, "1*3; 1; 2<1", &runtime);
+    OWN_FREE double *got = blame_by(&t, levels);
+    for (int i = 0; i < t.graph->op_count; i++)
+        cr_expect_float_eq(got[i] * 1e9, want_ns[i], 1e-6, "op %d: %g ns", i,
+                           got[i] * 1e9);
+}
+
 static void note_end(void *context, emp_op_id op, emp_device_id device, int32_t lane,
                      emp_time_ns start_ns, emp_time_ns end_ns)
 {
@@ -153,7 +172,9 @@ Test(blame, ends_are_shares_of_the_step)
         OWN_SIM          sim = task_sim(&r);
         ASSERT_OK(emp_blamer_create(&blamer, r.problem, sim, &err));
         for (int run = 0; run < 2; run++) /* the second in the arrays of the first */
-            ASSERT_OK(emp_blamer_run(blamer, found, found + ops, r.device_of_op, &err));
+            ASSERT_OK(emp_blamer_run(blamer, found, found + ops,
+                                     &(emp_decision){.device_of_op = r.device_of_op},
+                                     &err));
         emp_blamer_destroy(blamer);
         for (size_t op = 0; op < ops; op++)
             cr_assert_eq(found[ops + op], end[op] / (double)result.step_time_ns);
@@ -168,15 +189,16 @@ Test(blame, survives_allocation_failures_and_refuses_other_rules)
     OWN_TASK r;
 
     random_problem_create(&r, 7);
-    OWN_FREE double *blame_s = calloc((size_t)r.graph->op_count, sizeof *blame_s);
-    emp_sim         *sim = task_sim(&r);
+    OWN_FREE double   *blame_s = calloc((size_t)r.graph->op_count, sizeof *blame_s);
+    emp_sim           *sim = task_sim(&r);
+    const emp_decision d = {.device_of_op = r.device_of_op};
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_explain_blame(blame_s, r.problem, sim, r.device_of_op, NULL), );
+        emp_explain_blame(blame_s, r.problem, sim, &d, NULL), );
     emp_sim_destroy(sim);
     ASSERT_OK(emp_runtime_init(&r.problem->runtime, "msr-load", &err));
     sim = task_sim(&r);
-    EXPECT_REFUSED(emp_explain_blame(blame_s, r.problem, sim, r.device_of_op, &err),
-                   EMP_EUNSUPPORTED, "\"msr-load\"");
+    EXPECT_REFUSED(emp_explain_blame(blame_s, r.problem, sim, &d, &err), EMP_EUNSUPPORTED,
+                   "\"msr-load\"");
     emp_sim_destroy(sim);
 }
 

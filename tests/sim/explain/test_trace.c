@@ -6,6 +6,7 @@
 
 #include "sim/explain/pictures.h"
 #include "sim/machine/machine.h"
+#include "sim/problem/fusion.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
@@ -18,9 +19,10 @@ static const char ops[] = "1; 2<0; 0<0|4";
 
 TestSuite(trace, .fini = expect_all_freed);
 
-static json_t *trace_task(const task *t, emp_sim_result *result)
+static json_t *trace_decision(const task *t, const emp_decision *decision,
+                              emp_sim_result *result)
 {
-    const emp_labelled_decision d = {.decision.device_of_op = t->device_of_op};
+    const emp_labelled_decision d = {.decision = *decision};
     OWN_SIM                     sim = task_sim(t);
     json_error_t                why;
     char                        path[] = P_tmpdir "/emplace-trace-XXXXXX";
@@ -31,6 +33,11 @@ static json_t *trace_task(const task *t, emp_sim_result *result)
     cr_assert_not_null(root, "line %d: %s", why.line, why.text);
     remove(path);
     return root;
+}
+
+static json_t *trace_task(const task *t, emp_sim_result *result)
+{
+    return trace_decision(t, &(emp_decision){.device_of_op = t->device_of_op}, result);
 }
 
 static json_t *trace_of(const char *traced, const emp_runtime *runtime,
@@ -217,6 +224,35 @@ Test(trace, slices_say_whether_they_are_on_the_critical_path)
     cr_expect_eq(critical, 3);
     cr_expect_eq(others, 1);
     json_decref(root);
+}
+
+/* Four element-wise ops that run as one: the path of the step in which each runs by itself says nothing of that. */
+Test(trace, a_step_with_fused_ops_has_no_critical_path)
+{
+    task           t = task_chain(1000);
+    emp_fusion    *fusion = NULL;
+    emp_op_id      leader[CHAIN_OPS + 1];
+    emp_sim_result r = {0};
+    const json_t  *e;
+    size_t         i;
+    int            slices = 0;
+
+    for (int op = 0; op <= CHAIN_OPS; op++) t.device_of_op[op] = 1, leader[op] = -1;
+    emp_problem_legalize(t.problem, t.device_of_op);
+    ASSERT_OK(emp_fusion_create(&fusion, t.problem, &err));
+    emp_fusion_legalize(fusion, t.device_of_op, leader);
+    emp_fusion_destroy(fusion);
+    json_t *root = trace_decision(
+        &t, &(emp_decision){.device_of_op = t.device_of_op, .leader_of_op = leader}, &r);
+    cr_expect_eq(count(root, "X", 1, 0), 1, "one kernel");
+    json_array_foreach(json_object_get(root, "traceEvents"), i, e)
+    {
+        slices += json_object_get(e, "dur") != NULL;
+        cr_expect_null(json_object_get(json_object_get(e, "args"), "critical"));
+    }
+    cr_expect_gt(slices, 1);
+    json_decref(root);
+    task_destroy(&t);
 }
 
 /* Twice the processes, under two names, and twice the slices: none of one placement lies in a process of the other. */
