@@ -47,7 +47,7 @@ static bool is_variant(const char *rest)
         for (length = 0; rest[length] != '\0' && !is_separator(rest[length]);) length++;
         snprintf(word, sizeof word, "%.*s", (int)(length < 15 ? length : 15), rest);
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (strcmp(word, words[i]) == 0) return true;
+            if (strcasecmp(word, words[i]) == 0) return true;
     }
     return false;
 }

@@ -201,6 +201,7 @@ Test(check, says_what_is_published, .init = scratch_create, .fini = scratch_remo
         {"rtx3090-2", "card", "card", ""},
         {"rtx3090ti", "936.2 GB/s", "1008 GB/s", ""},
         {"rtx3090-laptop", "936.2 GB/s", "512 GB/s", ""},
+        {"RTX3090-Laptop", "936.2 GB/s", "512 GB/s", ""},
         {"tuned-rtx3090", "936.2 GB/s", "900 GB/s", ""},
         {"card", "936.2 GB/s", "9.36 GB/s", "it is 71.2 GB/s to 11.9 TB/s"},
     };
