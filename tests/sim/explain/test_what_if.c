@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is each change worth what one computes by hand, and what a simulation of it says? */
+#include "base/mem.h"
+#include "base/text/file.h"
 #include "sim/explain/brief.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -98,6 +100,24 @@ Test(what_if, changes_are_worth_what_one_computes_by_hand)
             cr_expect_eq(change->link, 3, "into gpu:0");
         destroy(&t);
     }
+}
+
+/* A reader of the JSON goes by the list of the page. */
+Test(what_if, every_kind_stands_in_the_documents)
+{
+    char   path[4096], key[32], *text;
+    size_t size;
+
+    snprintf(path, sizeof path, "%s/docs/simulator.md", getenv("EMP_SOURCE_DIR"));
+    ASSERT_OK(emp_whole_file_load(&text, &size, path, 1 << 20, &err));
+    const char *list = strstr(text, "Changes are `link_queue`");
+    cr_assert_not_null(list);
+    *strstr(list, "Causes are") = '\0';
+    for (int kind = 0; kind < EMP_WHAT_IF_KINDS; kind++) {
+        snprintf(key, sizeof key, "`%s`", emp_what_if_key((emp_what_if_kind)kind));
+        cr_expect_not_null(strstr(list, key), "%s", key);
+    }
+    emp_free(text);
 }
 
 static const char        apart[] = "1; 2<0; 2*3";
