@@ -143,6 +143,20 @@ static void take_cached(profiler *x)
     }
 }
 
+static bool is_known(const profiler *x, emp_profile_time t)
+{
+    return t.interval_frac <= x->params->wanted_frac;
+}
+
+static bool is_open(const profiler *x, int32_t k)
+{
+    const emp_profiled_kernel *kernel = &x->out->kernel[k];
+
+    if (kernel->is_cached) return false;
+    return !is_known(x, kernel->alone) ||
+           (x->params->neighbour >= 0 && !is_known(x, kernel->beside));
+}
+
 static emp_status put(const profiler *x, uint64_t content, const char *text,
                       emp_profile_time alone, emp_profile_time beside, emp_error *err)
 {
@@ -159,16 +173,19 @@ static emp_status put(const profiler *x, uint64_t content, const char *text,
     return EMP_OK;
 }
 
-static emp_status put_in_cache(const profiler *x, emp_error *err)
+/* If measuring was \a cut short, only what is known by then: the rest is measured the next time. */
+static emp_status put_in_cache(const profiler *x, bool is_cut, emp_error *err)
 {
     const emp_profile_time none = {NOT_MEASURED, INFINITY, 0};
     const emp_profile_time gap = {x->out->gap_us, INFINITY, 1};
 
     if (x->params->cache == NULL) return EMP_OK;
-    EMP_CHECK(put(x, GAP_CONTENT, "between ops", gap, none, err));
+    if (!is_cut || !isnan(x->out->step_s))
+        EMP_CHECK(put(x, GAP_CONTENT, "between ops", gap, none, err));
     for (int32_t k = 0; k < x->out->count; k++) {
         const emp_profiled_kernel *from = &x->out->kernel[k];
-        if (from->is_cached || from->alone.us < 0.0) continue;
+        if (from->is_cached || from->alone.us < 0.0 || (is_cut && is_open(x, k)))
+            continue;
         EMP_CHECK(put(x, from->content, from->text, from->alone, from->beside, err));
     }
     return EMP_OK;
@@ -197,20 +214,6 @@ static emp_profile_time summarize(const samples *of)
         t.interval_frac =
             STANDARD_ERRORS * sqrt(squares / (of->count - 1) / of->count) / t.us;
     return t;
-}
-
-static bool is_known(const profiler *x, emp_profile_time t)
-{
-    return t.interval_frac <= x->params->wanted_frac;
-}
-
-static bool is_open(const profiler *x, int32_t k)
-{
-    const emp_profiled_kernel *kernel = &x->out->kernel[k];
-
-    if (kernel->is_cached) return false;
-    return !is_known(x, kernel->alone) ||
-           (x->params->neighbour >= 0 && !is_known(x, kernel->beside));
 }
 
 /* Whether a part of the step is to have a kernel. */
@@ -445,7 +448,7 @@ static emp_status run_rounds(profiler *x, emp_error *err)
 emp_status emp_profile_measure(emp_profile *out, const emp_profile_params *params,
                                emp_error *err)
 {
-    emp_status st = EMP_OK;
+    emp_status st = EMP_OK, ended;
     profiler   x = {.params = params, .out = out, .places = EMP_PROFILE_PLACES};
 
     *out = (emp_profile){.step_s = NAN};
@@ -458,8 +461,10 @@ emp_status emp_profile_measure(emp_profile *out, const emp_profile_params *param
     EMP_TRY(EMP_ALLOC(x.is_kept, (size_t)params->plan->op_count));
     EMP_TRY(EMP_ALLOC(x.seen, (size_t)out->count));
     EMP_TRY(EMP_ALLOC(x.is_settled, (size_t)out->count));
-    EMP_TRY(run_rounds(&x, err));
-    EMP_TRY(put_in_cache(&x, err));
+    ended = run_rounds(&x, err);
+    if (ended != EMP_EINTERRUPTED) EMP_TRY(ended);
+    EMP_TRY(put_in_cache(&x, ended != EMP_OK, err));
+    st = ended;
 
 cleanup:
     for (int32_t k = 0; k < x.sample_kernels; k++) {

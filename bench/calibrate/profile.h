@@ -99,6 +99,7 @@ typedef struct {
 } emp_profile;
 
 /** \retval EMP_ENOMEM  The step or a part of it does not fit in the devices' memory.
+ * \retval EMP_EINTERRUPTED  By run; the cache has the kernels that are known by then.
  * \retval any error of run */
 emp_status emp_profile_measure(emp_profile *out, const emp_profile_params *params,
                                emp_error *err);

@@ -115,7 +115,8 @@ static emp_status run_method(double *step_s, const hunt *h, const emp_method *me
         const emp_run_params run = {.method = method,
                                     .placer = {.seed = (uint64_t)s + 1, .threads = 1},
                                     .budget_evaluations =
-                                        method->uses_budget ? p->budget : 0};
+                                        method->uses_budget ? p->budget : 0,
+                                    .stop = p->stop};
         const emp_status     st = emp_run(&record, problem, &run, &why);
         const bool           is_found = st == EMP_OK && record.is_feasible;
         all[s] = is_found ? record.best_step_time_s : NAN;
@@ -163,6 +164,7 @@ static void keep_best(hunt *h, const emp_adversary_instance *a, const double ste
 {
     emp_adversary_found *out = h->out;
 
+    if (emp_stop_is_set(h->params->stop)) return; /* its runs are not whole */
     out->trials++;
     if (log_ratio(step_s) > -INFINITY &&
         !(step_s[0] / step_s[1] <= out->ratio)) { /* also where that is NaN */

@@ -13,6 +13,7 @@
 #include "cli/options/placement_input.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_runner.h"
+#include "cli/stop.h"
 #include "replay/planner/planner.h"
 
 enum { KEY_LIMIT = 512, KEY_INTERVAL };
@@ -36,7 +37,8 @@ static const struct argp_option options[] = {
     {"gpus", CLI_TEXT(struct args, replay.gpus), "MAP", 0, "As for emplace replay", 0},
     {"out", 'o', "FILE", 0, "The times, for --costs of other commands (CSV)", 0},
     {"cache", CLI_TEXT(struct args, cache), "FILE", 0,
-     "Take kernels that were measured before from this file, and add the others to it",
+     "Take kernels that were measured before from this file, and add the others to it, "
+     "also after Ctrl-C",
      0},
     {"limit", KEY_LIMIT, "N", 0,
      "Execute kernels for at most as long as N steps (default 60)", 0},
@@ -110,6 +112,7 @@ struct bench {
     emp_profile        profile;
     char               hardware[EMP_PROFILE_TEXT_BYTES];
     cli_bar            bar;
+    bool               is_keeping;
 };
 
 static bool is_cuda(const struct args *a)
@@ -125,9 +128,16 @@ static emp_status run_plan(void *context, emp_replay_result *result,
     return cli_replay_run(result, plan, &b->args->replay, NULL, err);
 }
 
+/* From the first round on there is something to save, if there is a cache. */
 static void on_progress(void *context, double done_frac)
 {
-    cli_bar_draw_share(&((struct bench *)context)->bar, done_frac, "kernels");
+    struct bench *b = (struct bench *)context;
+
+    if (!b->is_keeping && b->args->cache != NULL) {
+        atomic_fetch_add(cli_stop_kept(), 1);
+        b->is_keeping = true;
+    }
+    cli_bar_draw_share(&b->bar, done_frac, "kernels");
 }
 
 /* The name of this computer's processor, without what would break a line of CSV. */
@@ -195,6 +205,12 @@ static emp_status measure(struct bench *b, emp_device_id gpu, emp_error *err)
 
     emp_status st = emp_profile_measure(&b->profile, &params, err);
     cli_bar_clear(&b->bar);
+    cli_stop_unwatch();
+    if (st != EMP_EINTERRUPTED || !b->is_keeping) return st;
+    EMP_CHECK(emp_kernel_cache_save(&b->cache, b->args->cache, err));
+    cli_warn("interrupted; %s has the kernels that are known, and the same command goes "
+             "on from there",
+             b->args->cache);
     return st;
 }
 

@@ -31,7 +31,7 @@ struct args {
     int32_t              machine_count;
     emp_adversary_params params;
     const char          *out;
-    bool                 is_forced;
+    bool                 is_forced, is_keeping;
     emp_sheet_format     format;
     cli_bar              bar;
 };
@@ -139,11 +139,16 @@ const struct argp              cmd_bench_adversary_argp = {options,  parse, "A B
 
 /* ---- the search ---- */
 
+/* From the first instance that counts on there is something to save. */
 static void on_trial(void *context, int32_t trials, double ratio)
 {
     struct args *a = (struct args *)context;
     char         text[80];
 
+    if (!a->is_keeping && ratio > 0) {
+        atomic_fetch_add(cli_stop_kept(), 1);
+        a->is_keeping = true;
+    }
     snprintf(text, sizeof text, "%d trials, %s loses by %.3g times", trials, a->name[0],
              ratio);
     cli_bar_draw_share(&a->bar, (double)trials / a->params.trials, text);
@@ -221,6 +226,19 @@ static emp_status find_methods(struct args *a, emp_error *err)
     return EMP_OK;
 }
 
+/* A method, a machine or a runtime may be a file. */
+static emp_status check_output(const struct args *a, emp_error *err)
+{
+    const char *inputs[MOST_MACHINES + 3] = {a->params.runtime};
+
+    for (int i = 0; i < 2; i++)
+        inputs[1 + i] = emp_method_exists(a->name[i]) ? NULL : a->name[i];
+    for (int32_t i = 0; i < a->machine_count; i++) inputs[3 + i] = a->machine[i];
+    EMP_CHECK(emp_output_check(a->out, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 3 + a->machine_count, &a->out, 1, err));
+    return emp_output_check_replaced(&a->out, 1, a->is_forced, err);
+}
+
 emp_status cmd_bench_adversary(int argc, char **argv, emp_error *err)
 {
     emp_status           st = EMP_OK, ended = EMP_OK;
@@ -240,12 +258,12 @@ emp_status cmd_bench_adversary(int argc, char **argv, emp_error *err)
     read_machines(&a, "k40x1,k40x2,k40x4");
     EMP_SHEET_INIT(&sheet, columns);
     cli_parse(&cmd_bench_adversary_argp, argc, argv, &a);
+    EMP_TRY(check_output(&a, err));
     EMP_TRY(find_methods(&a, err));
-    EMP_TRY(emp_output_check(a.out, err));
-    EMP_TRY(emp_output_check_replaced(&a.out, 1, a.is_forced, err));
     EMP_TRY(EMP_ALLOC(best, 1));
     best->ratio = NAN;
     ended = search(&sheet, best, &a, err);
+    cli_stop_unwatch();
     if (ended != EMP_EINTERRUPTED) EMP_TRY(ended);
     if (a.out != NULL && best->ratio > 0) EMP_TRY(emp_adversary_save(a.out, best, err));
     note_commands(&sheet, &a, best);

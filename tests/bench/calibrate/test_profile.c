@@ -15,6 +15,7 @@ typedef struct {
     double   noise_frac;
     uint64_t random;
     int32_t  runs, most_ops; /* a part of more ops does not fit; 0: all do */
+    int32_t  most_runs;      /* the next one is interrupted; 0: none is */
     bool     fits_nothing;
     double   executed_s;
 } known_device;
@@ -85,7 +86,7 @@ static emp_status run_known(void *context, emp_replay_result *r, const emp_repla
     int32_t ops = 0;
 
     cr_assert_eq(context, &known);
-    known.runs++;
+    if (known.runs++ == known.most_runs && known.most_runs > 0) return EMP_EINTERRUPTED;
     EMP_CHECK(
         emp_replay_result_init(r, EMP_PROFILE_STEPS, p->op_count, p->copy_count, err));
     r->op_count = p->op_count;
@@ -222,6 +223,29 @@ Test(profile, kernels_of_the_cache_are_not_measured_again)
     params.hardware = "cpu other";
     measure(&params);
     cr_expect_eq(profile.cached_count, 0, "times are those of one hardware");
+}
+
+/* The cache has what is known by then, and no other times: those are measured by the next run. */
+Test(profile, what_is_known_before_an_interrupt_is_not_measured_again)
+{
+    emp_profile_params params = make_params();
+    params.cache = &cache;
+    known.most_runs = 3;
+    cr_expect_eq(emp_profile_measure(&profile, &params, NULL), EMP_EINTERRUPTED);
+    cr_expect_gt(cache.count, 1);
+    cr_expect_lt(cache.count, profile.count);
+    for (int32_t i = 0; i < cache.count; i++) {
+        const emp_cached_kernel *k = &cache.kernel[i];
+        if (k->content == 0) continue; /* what is between ops */
+        cr_expect_leq(k->alone.interval_frac, 0.02);
+        cr_expect_leq(k->beside.interval_frac, 0.02);
+    }
+    const int32_t before = cache.count;
+    known.most_runs = 0;
+    measure(&params);
+    cr_expect_eq(profile.cached_count, before - 1);
+    cr_expect_eq(cache.count, profile.count + 1);
+    expect_known_times(known.noise_frac);
 }
 
 /* Alone first; then beside a neighbour, too: the line of the cache becomes a fuller one. */

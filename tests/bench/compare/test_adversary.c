@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is an instance that the search finds one on which the method loses as much, also from its file? */
+#define _POSIX_C_SOURCE 200809L
 #include <emplace/emplace.h>
+#include <math.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "baselines/baselines.h"
 #include "bench/compare/adversary.h"
@@ -86,6 +90,29 @@ Test(adversary, it_can_be_stopped)
     cr_expect_eq(emp_adversary_search(&found, &params, 5, "k40x2", NULL),
                  EMP_EINTERRUPTED);
     cr_expect_eq(found.trials, 3);
+}
+
+static void set_stop(int signal) { stop = signal; }
+
+static void make_the_next_endless(void *context, int32_t trials, double ratio)
+{
+    (void)context;
+    if (trials < 3 || isnan(ratio)) return;
+    params.budget = INT64_MAX;
+    alarm(1);
+}
+
+/* What was found before stays; the runs that the signal ends are no trial. */
+Test(adversary, it_can_be_stopped_within_a_run, .timeout = 60)
+{
+    signal(SIGALRM, set_stop);
+    ASSERT_OK(emp_method_find(&params.method[0], "random", &err));
+    params.stop = &stop;
+    params.on_trial = make_the_next_endless;
+    cr_expect_eq(emp_adversary_search(&found, &params, 5, "k40x2", NULL),
+                 EMP_EINTERRUPTED);
+    cr_expect_gt(found.ratio, 0.0);
+    cr_expect_leq(found.trials, 10);
 }
 
 Test(adversary, parameters_out_of_range_are_refused)
