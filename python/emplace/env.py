@@ -198,16 +198,22 @@ class _Placing(_Facts, Env):
         """Refuses an action that _read() leaves to the oracle, since a look at each number takes time."""
 
 
+def _edges(problem, groups):
+    """Each edge between two groups as their numbers, and its bytes. Folded ops have done their work before the step."""
+    ops = np.asarray(problem.graph.edges).reshape(-1, 2)
+    edges = groups[ops]
+    between = (edges[:, 0] != edges[:, 1]) & ~np.asarray(problem.graph.is_folded)[ops].any(axis=1)
+    return edges[between], np.asarray(problem.graph.edge_bytes)[between]
+
+
 def _features(problem, groups):
     graph, devices, count = problem.graph, problem.machine.device_count, int(groups.max()) + 1
     columns = np.zeros((count, devices + 3))
     np.add.at(columns[:, :devices], groups, np.asarray(problem.op_times) * 1e6)
     np.add.at(columns[:, devices], groups, np.asarray(graph.persistent_bytes) / 1024)
-    edges = groups[np.asarray(graph.edges).reshape(-1, 2)]
-    between = edges[:, 0] != edges[:, 1]
-    kib = np.asarray(graph.edge_bytes)[between] / 1024
-    np.add.at(columns[:, devices + 1], edges[between, 1], kib)
-    np.add.at(columns[:, devices + 2], edges[between, 0], kib)
+    edges, edge_bytes = _edges(problem, groups)
+    np.add.at(columns[:, devices + 1], edges[:, 1], edge_bytes / 1024)
+    np.add.at(columns[:, devices + 2], edges[:, 0], edge_bytes / 1024)
     return np.log1p(columns).astype(np.float32)
 
 
@@ -351,8 +357,7 @@ class Sequential(_Placing):
         super().__init__(problem, groups, reward, failure, oracle, **keywords)
         self.action_space = MultiDiscrete(np.array([self.group_count, self.device_count]))
         self.observation_space = _box(self.group_count, self._features.shape[1] + self.device_count + 1)
-        edges = self._groups[np.asarray(problem.graph.edges).reshape(-1, 2)]
-        edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
+        edges = np.unique(_edges(problem, self._groups)[0], axis=0)
         self._edges = edges.astype(np.int64)
         self._waits = np.bincount(edges[:, 1], minlength=self.group_count)
         self.placement = np.full(self.group_count, -1, np.int32)

@@ -167,6 +167,22 @@ class Kinds(unittest.TestCase):
         groups = np.where(np.asarray(self.problem.graph.is_folded), -1, self.groups)
         env = OneShot(self.problem, groups=groups)
         self.assertEqual((set(env.groups[groups < 0]), env.group_count), ({0}, 12))
+        self.expect_features(env, groups)
+
+    def expect_features(self, env, groups):
+        """What each group reads and what others read of it, edge by edge, folded ops in no group."""
+        graph, devices = self.problem.graph, self.problem.machine.device_count
+        read, given = np.zeros(12), np.zeros(12)
+        folded = 0
+        for (maker, reader), size in zip(np.asarray(graph.edges).reshape(-1, 2).tolist(), graph.edge_bytes):
+            if groups[maker] < 0 or groups[reader] < 0:
+                folded += 1
+            elif groups[maker] != groups[reader]:
+                read[groups[reader]] += size / 1024
+                given[groups[maker]] += size / 1024
+        self.assertGreater(folded, 0)
+        np.testing.assert_allclose(env.features[:, devices + 1], np.log1p(read), rtol=1e-5)
+        np.testing.assert_allclose(env.features[:, devices + 2], np.log1p(given), rtol=1e-5)
 
     def test_an_action_becomes_a_placement_file(self):
         env = OneShot(self.problem, groups=self.groups)
