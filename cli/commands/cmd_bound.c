@@ -179,10 +179,10 @@ cleanup:
 static emp_status check_files(const struct args *args, emp_error *err)
 {
     const char *inputs[] = {args->task.spec, args->task.machine, args->task.runtime,
-                            args->placement};
+                            args->task.costs, args->placement};
 
     EMP_CHECK(emp_output_check(args->certificate, err));
-    EMP_CHECK(emp_output_check_inputs(inputs, 4, &args->certificate, 1, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 5, &args->certificate, 1, err));
     return emp_output_check_replaced(&args->certificate, 1, args->is_forced, err);
 }
 

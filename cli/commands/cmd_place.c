@@ -179,8 +179,9 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     const cli_task_options *task = &args->run.task;
     const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path,
                                    args->weights_out, args->run.log};
-    const char *const files[] = {task->spec,  task->machine, task->runtime,
-                                 args->start, args->weights, task->costs};
+    const char *const agent = emp_method_exists(args->method) ? NULL : args->method;
+    const char *const files[] = {task->spec,    task->machine, task->runtime, args->start,
+                                 args->weights, task->costs,   agent};
     const bool        is_own = args->is_forced ||
                         (args->run.checkpoint.is_resumed && is_there(args->weights_out));
 
@@ -190,7 +191,7 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
                          "states times that do not change with them; leave out one");
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(emp_output_check_all(outputs, 5, err));
-    EMP_CHECK(emp_output_check_inputs(files, 6, outputs, 5, err));
+    EMP_CHECK(emp_output_check_inputs(files, 7, outputs, 5, err));
     EMP_CHECK(emp_output_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(emp_output_check_replaced(
         &args->run.log, 1, args->is_forced || args->run.checkpoint.is_resumed, err));

@@ -523,7 +523,9 @@ static emp_status simulate_parallel(const struct args *args, emp_error *err)
     if (in_parallel.machine == NULL)
         return EMP_ERROR(EMP_EINVAL, "--machine is missing: a cluster, or a machine");
     if (in_parallel.trace != NULL) {
+        const char *const inputs[] = {in_parallel.spec, in_parallel.machine};
         EMP_CHECK(emp_output_check_all(&in_parallel.trace, 1, err));
+        EMP_CHECK(emp_output_check_inputs(inputs, 2, &in_parallel.trace, 1, err));
         EMP_CHECK(emp_output_check_replaced(&in_parallel.trace, 1, args->is_forced, err));
     }
     return cli_parallel_simulate(&in_parallel, err);

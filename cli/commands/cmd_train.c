@@ -58,6 +58,8 @@ static emp_status load(trainer *t, emp_error *err)
 
     EMP_CHECK(emp_output_check_all(outputs, 1, err));
     EMP_CHECK(emp_output_check_inputs(inputs, 2, outputs, 1, err));
+    if (args->imitate != NULL && !emp_method_exists(args->imitate))
+        EMP_CHECK(cli_words_check_inputs(args->imitate, outputs, 1, err));
     EMP_CHECK(emp_output_check_replaced(outputs, 1, args->is_forced, err));
     EMP_CHECK(cli_task_list_add(&t->list, args->run.task.tasks, err));
     EMP_CHECK(
@@ -364,18 +366,6 @@ static const char doc[] =
     "      --weights-out go.h5\n"
     "  emplace record run.checkpoint.h5";
 
-/* An option that says how to imitate would seem to have been heeded. */
-static void refuse_unused(const cli_place_args *args)
-{
-    const char *unused = args->imitate_budget > 0        ? "budget"
-                         : args->imitate_options != NULL ? "options"
-                         : args->imitate_rounds > 0      ? "rounds"
-                                                         : NULL;
-
-    if (unused != NULL)
-        cli_usage_error("--imitate-%s is for --imitate, which is missing", unused);
-}
-
 /* On tasks there is no run to record: many states share what is learned. */
 static void check_outputs(const cli_place_args *args)
 {
@@ -384,7 +374,8 @@ static void check_outputs(const cli_place_args *args)
     if (!has_tasks && args->record == NULL)
         cli_usage_error("--record is missing; the checkpoint lies beside it");
     if (!has_tasks && args->imitate != NULL) cli_usage_error("--imitate is for --tasks");
-    if (args->imitate == NULL) refuse_unused(args);
+    cli_imitation_check(args->imitate, args->imitate_budget, args->imitate_options,
+                        args->imitate_rounds);
     if (!has_tasks) return;
     if (args->weights_out == NULL)
         cli_usage_error("--weights-out is missing; it is what --tasks trains");

@@ -119,21 +119,40 @@ emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *
     return EMP_OK;
 }
 
-emp_status cli_task_list_check_inputs(const emp_task_list *list, const char *words,
-                                      const char *const *outputs, int32_t count,
-                                      emp_error *err)
+emp_status cli_words_check_inputs(const char *words, const char *const *outputs,
+                                  int32_t count, emp_error *err)
 {
     char word[PATH_MAX];
 
     while (cli_next_word(&words, word, sizeof word))
         EMP_CHECK(
             emp_output_check_inputs((const char *const[]){word}, 1, outputs, count, err));
+    return EMP_OK;
+}
+
+emp_status cli_task_list_check_inputs(const emp_task_list *list, const char *words,
+                                      const char *const *outputs, int32_t count,
+                                      emp_error *err)
+{
+    EMP_CHECK(cli_words_check_inputs(words, outputs, count, err));
     for (int32_t i = 0; i < list->count; i++) {
         const emp_task   *task = &list->task[i].task;
         const char *const inputs[] = {task->spec, task->machine};
         EMP_CHECK(emp_output_check_inputs(inputs, 2, outputs, count, err));
     }
     return EMP_OK;
+}
+
+void cli_imitation_check(const char *imitate, int64_t budget, const char *how,
+                         int64_t rounds)
+{
+    const char *unused = budget > 0    ? "budget"
+                         : how != NULL ? "options"
+                         : rounds > 0  ? "rounds"
+                                       : NULL;
+
+    if (imitate == NULL && unused != NULL)
+        cli_usage_error("--imitate-%s is for --imitate, which is missing", unused);
 }
 
 static void on_progress(void *context, const emp_jobs_progress *progress)

@@ -45,11 +45,20 @@ cli_trials_options cli_trials_options_default(void);
  * out. */
 emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *err);
 
+/** That none of the outputs, each of which may be NULL, leads to a file of a list of words, "a.json,b.json". */
+emp_status cli_words_check_inputs(const char *words, const char *const *outputs,
+                                  int32_t count, emp_error *err);
+
 /** That none of the outputs, each of which may be NULL, leads to a file that the list comes from: one of
  * \a words, or the graph or machine file of a task. */
 emp_status cli_task_list_check_inputs(const emp_task_list *list, const char *words,
                                       const char *const *outputs, int32_t count,
                                       emp_error *err);
+
+/** Exits 2 if an option says how to imitate, and nothing is imitated: it would seem to have been heeded. \a how: the
+ * method's options. 0 and NULL: not given. */
+void cli_imitation_check(const char *imitate, int64_t budget, const char *how,
+                         int64_t rounds);
 
 /** Reports of a study on standard error: the cells as they become known on a terminal, else a line
  * a run. It is the context of the jobs while they run. */

@@ -218,10 +218,16 @@ static void link_hard(const char *name, const char *other)
 Test(outputs, that_lead_to_an_input_are_refused)
 {
     static const char *const commands[] = {
-        PLACE "--force --out link", PLACE "--force --out hard",
+        PLACE "--force --out link",
+        PLACE "--force --out hard",
         PLACE "--force --out here/small.pbtxt",
         "place tf:path=small.pbtxt,batch=2 --machine k40x2 --force --out link",
-        PLACE_TRACED};
+        PLACE_TRACED,
+        "bound small.pbtxt -m k40x2 --costs small.pbtxt --certificate small.pbtxt",
+        "bound small.pbtxt -m k40x2 -p small.pbtxt --certificate link",
+        "train --tasks tasks.txt -M go --imitate p.json,small.pbtxt --weights-out hard",
+        "bench adversary gpu heft --machines k40x1,small.pbtxt --out link",
+        "bench adversary gpu ./small.pbtxt --out small.pbtxt"};
     emplace_write("before", scratch_text("small.pbtxt"));
     cr_assert_eq(symlink("small.pbtxt", scratch_path("link")), 0);
     link_hard("small.pbtxt", "hard");
@@ -262,9 +268,6 @@ Test(outputs, that_lead_to_a_file_that_was_read_are_put_beside_it)
                 "small.kept.pbtxt");
     expect_kept("report r.h5 --out small.pbtxt --force", "small.pbtxt",
                 "small.kept2.pbtxt");
-    expect_kept("train --tasks tasks.txt -M go --options width=16,heads=2,hidden=16 -b "
-                "64 --imitate p.json --imitate-rounds 1 --weights-out p.json --force",
-                "p.json", "p.kept.json");
     emplace_write("mine.sh", program);
     expect_kept("place small.pbtxt -m k40x2 -M 'cmd:sh mine.sh' -b 1 --no-bound --record "
                 "mine.sh --force",

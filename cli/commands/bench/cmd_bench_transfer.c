@@ -75,6 +75,14 @@ static void parse_budgets(emp_transfer_params *p, const char *list)
     if (p->budget_count == 0) cli_usage_error("--budgets takes numbers, as in 1,64,256");
 }
 
+static void finish_imitation(emp_transfer_params *p)
+{
+    cli_imitation_check(p->imitate, p->imitation_budget, p->imitation_options,
+                        p->imitation_rounds);
+    if (p->imitation_budget == 0) p->imitation_budget = IMITATE_BUDGET;
+    if (p->imitation_rounds == 0) p->imitation_rounds = IMITATE_ROUNDS;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
@@ -92,6 +100,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (args->trials.run.rows != NULL)
             cli_usage_error("a split names its tasks; leave --rows out");
+        finish_imitation(&args->params);
         return 0;
     default: return cli_store(key, arg, args);
     }
@@ -122,8 +131,6 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     struct args            args = {.trials = cli_trials_options_default(),
                                    .params = {.split = "size",
                                               .methods = "giph",
-                                              .imitation_budget = IMITATE_BUDGET,
-                                              .imitation_rounds = IMITATE_ROUNDS,
                                               .budget = {1, 64, 256},
                                               .budget_count = 3}};
     emp_transfer_params   *p = &args.params;
