@@ -2,6 +2,7 @@
 #include "base/text/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ struct emp_json {
 typedef struct {
     emp_json_document *document;
     char              *at, *end;
-    int32_t            line, depth;
+    int64_t            line;
+    int32_t            depth;
     bool               is_again; /* strings have been read before */
     const char        *key;      /* of the list whose members are visited */
     emp_json_visit    *visit;    /* NULL: of none */
@@ -96,7 +98,7 @@ static emp_status fault(const reader *r, emp_error *err, const char *format, ...
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return EMP_ERROR(EMP_EFORMAT, "line %d: not JSON: %s", r->line, text);
+    return EMP_ERROR(EMP_EFORMAT, "line %" PRId64 ": not JSON: %s", r->line, text);
 }
 
 static void skip_space(reader *r)
@@ -349,6 +351,8 @@ static emp_status add_value(reader *r, size_t *index, const char *key, emp_error
 {
     emp_json_document *d = r->document;
 
+    if (d->count == UINT32_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "JSON of more than %zu values", d->count);
     if (d->count == d->capacity) {
         size_t    capacity = d->capacity == 0 ? 64 : 2 * d->capacity;
         emp_json *grown = emp_realloc(d->value, capacity, sizeof *grown);
@@ -447,6 +451,9 @@ static emp_status read_members(reader *r, size_t list, char close, emp_error *er
         return FAULT(r, "lists within lists, more than %d deep", EMP_JSON_DEPTH_MAX);
     for (bool is_open = !take(r, close); is_open; count++) {
         const size_t member = d->count;
+        if (count == INT32_MAX)
+            return EMP_ERROR(EMP_EUNSUPPORTED, "JSON with a list of more than %d members",
+                             count);
         EMP_CHECK(read_member(r, close == '}', err));
         if (visits) visit_member(r, member, &count);
         if (d->count > member) last = member;
@@ -489,7 +496,7 @@ static emp_status read_value(reader *r, const char *key, emp_error *err)
 
 static emp_status refuse_size(size_t size, emp_error *err)
 {
-    return EMP_ERROR(EMP_EUNSUPPORTED, "JSON of %zu bytes, at most %d can be read", size,
+    return EMP_ERROR(EMP_EUNSUPPORTED, "JSON of %zu bytes, at most %zu can be read", size,
                      EMP_JSON_BYTES_MAX);
 }
 

@@ -25,7 +25,8 @@
 
 #include "base/error.h"
 
-enum { EMP_JSON_DEPTH_MAX = 64, EMP_JSON_BYTES_MAX = 1 << 30 };
+enum { EMP_JSON_DEPTH_MAX = 64 };
+#define EMP_JSON_BYTES_MAX ((size_t)16 << 30) /* placements of 100 million ops */
 
 typedef enum {
     EMP_JSON_NULL,
@@ -56,7 +57,7 @@ typedef struct {
 
 /** Reads one value and nothing behind it. O(size).
  * \retval EMP_EFORMAT       The message begins with "line 3: ".
- * \retval EMP_EUNSUPPORTED  More than EMP_JSON_BYTES_MAX. \retval EMP_ENOMEM */
+ * \retval EMP_EUNSUPPORTED  More than EMP_JSON_BYTES_MAX, 2^32 values or 2^31 members of a list. \retval EMP_ENOMEM */
 emp_status emp_json_parse(emp_json_document *document, const char *bytes, size_t size,
                           emp_error *err);
 

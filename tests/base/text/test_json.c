@@ -232,6 +232,21 @@ Test(json, equal_keys_are_found_among_many)
     expect_fault(text, "\"k39\" twice");
 }
 
+/* Memory is asked for as long as the size is allowed, and this test has none to give. */
+Test(json, texts_of_gigabytes_are_refused_for_their_size_only_beyond_the_limit)
+{
+    const size_t      sizes[] = {(size_t)3 << 30, EMP_JSON_BYTES_MAX};
+    emp_json_document d = {0};
+
+    emp_mem_fail_after(0);
+    for (size_t i = 0; i < COUNT(sizes); i++)
+        cr_expect_eq(emp_json_parse(&d, "", sizes[i], NULL), EMP_ENOMEM, "%zu bytes",
+                     sizes[i]);
+    emp_mem_fail_after(-1);
+    EXPECT_REFUSED(emp_json_parse(&d, "", EMP_JSON_BYTES_MAX + 1, &err), EMP_EUNSUPPORTED,
+                   "at most 17179869184");
+}
+
 Test(json, a_file_is_named_in_messages)
 {
     emp_json_document d = {0};
