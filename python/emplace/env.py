@@ -209,7 +209,8 @@ def _edges(problem, groups):
 def _features(problem, groups):
     graph, devices, count = problem.graph, problem.machine.device_count, int(groups.max()) + 1
     columns = np.zeros((count, devices + 3))
-    np.add.at(columns[:, :devices], groups, np.asarray(problem.op_times) * 1e6)
+    runs = ~np.asarray(graph.is_folded)
+    np.add.at(columns[:, :devices], groups[runs], np.asarray(problem.op_times)[runs] * 1e6)
     np.add.at(columns[:, devices], groups, np.asarray(graph.persistent_bytes) / 1024)
     edges, edge_bytes = _edges(problem, groups)
     np.add.at(columns[:, devices + 1], edges[:, 1], edge_bytes / 1024)

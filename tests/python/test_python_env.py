@@ -170,10 +170,13 @@ class Kinds(unittest.TestCase):
         self.expect_features(env, groups)
 
     def expect_features(self, env, groups):
-        """What each group reads and what others read of it, edge by edge, folded ops in no group."""
+        """How long each group takes, what it reads and what others read of it, one by one, folded ops in no group."""
         graph, devices = self.problem.graph, self.problem.machine.device_count
-        read, given = np.zeros(12), np.zeros(12)
+        times, read, given = np.zeros((12, devices)), np.zeros(12), np.zeros(12)
         folded = 0
+        for group, of_devices in zip(groups.tolist(), np.asarray(self.problem.op_times).tolist()):
+            for device in range(devices):
+                times[group, device] += of_devices[device] * 1e6 if group >= 0 else 0
         for (maker, reader), size in zip(np.asarray(graph.edges).reshape(-1, 2).tolist(), graph.edge_bytes):
             if groups[maker] < 0 or groups[reader] < 0:
                 folded += 1
@@ -181,6 +184,7 @@ class Kinds(unittest.TestCase):
                 read[groups[reader]] += size / 1024
                 given[groups[maker]] += size / 1024
         self.assertGreater(folded, 0)
+        np.testing.assert_allclose(env.features[:, :devices], np.log1p(times), rtol=1e-5)
         np.testing.assert_allclose(env.features[:, devices + 1], np.log1p(read), rtol=1e-5)
         np.testing.assert_allclose(env.features[:, devices + 2], np.log1p(given), rtol=1e-5)
 
