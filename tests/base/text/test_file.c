@@ -192,7 +192,7 @@ Test(whole_file, that_is_too_long_takes_no_memory)
     size_t            size;
     emp_error         err = {0};
 
-    const char *sparse = write_sparse((off_t)1 << 34);
+    const char *sparse = write_sparse((off_t)EMP_JSON_BYTES_MAX + 1);
     emp_mem_fail_after(0);
     expect_too_long(emp_whole_file_load(&text, &size, sparse, 1 << 20, &err),
                     "long: longer than 1048576 bytes", &err);
@@ -201,7 +201,7 @@ Test(whole_file, that_is_too_long_takes_no_memory)
                     &err);
     emp_mem_fail_after(0);
     expect_too_long(emp_json_load(&document, sparse, &err),
-                    "longer than 1073741824 bytes", &err);
+                    "longer than 17179869184 bytes", &err);
 }
 
 Test(whole_file, that_is_as_long_as_it_may_be_is_read)
