@@ -81,37 +81,48 @@ typedef struct {
 
 typedef int32_t emp_list(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
-static emp_status send_arrays(const emp_run_state *run, int32_t to, emp_list *list,
-                              emp_error *err)
+/* An emp_list of an emp_owned_decision: all that is decided. */
+static int32_t list_decision(void *decision, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    const emp_owned_decision *d = decision;
+    const size_t              ops = (size_t)d->op_count;
+    int32_t                   count = 0;
+
+    arrays[count++] = (emp_named_array){"devices", EMP_ARRAY_INT32, ops, d->device_of_op};
+    if (d->level_of_op != NULL)
+        arrays[count++] =
+            (emp_named_array){"levels", EMP_ARRAY_UINT8, ops, d->level_of_op};
+    if (d->leader_of_op != NULL)
+        arrays[count++] =
+            (emp_named_array){"leaders", EMP_ARRAY_INT32, ops, d->leader_of_op};
+    return count;
+}
+
+static size_t bytes_of(const emp_named_array *array)
+{
+    return array->count * emp_array_type_bytes(array->type);
+}
+
+static emp_status send_arrays(const emp_ranks *ranks, int32_t to, emp_list *list,
+                              void *state, emp_error *err)
 {
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = list(run->placer, array);
+    int32_t         count = list(state, array);
 
-    for (int32_t i = 0; i < count; i++) {
-        EMP_CHECK(run->ranks->send(to, array[i].values,
-                                   array[i].count * emp_array_type_bytes(array[i].type),
-                                   err));
-    }
+    for (int32_t i = 0; i < count; i++)
+        EMP_CHECK(ranks->send(to, array[i].values, bytes_of(&array[i]), err));
     return EMP_OK;
 }
 
-static emp_status receive_arrays(const emp_run_state *run, int32_t from, emp_list *list,
-                                 emp_error *err)
+static emp_status receive_arrays(const emp_ranks *ranks, int32_t from, emp_list *list,
+                                 void *state, emp_error *err)
 {
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = list(run->placer, array);
+    int32_t         count = list(state, array);
 
-    for (int32_t i = 0; i < count; i++) {
-        EMP_CHECK(run->ranks->receive(
-            &from, array[i].values, array[i].count * emp_array_type_bytes(array[i].type),
-            err));
-    }
+    for (int32_t i = 0; i < count; i++)
+        EMP_CHECK(ranks->receive(&from, array[i].values, bytes_of(&array[i]), err));
     return EMP_OK;
-}
-
-static size_t placement_bytes(const emp_run_state *run)
-{
-    return (size_t)run->record->decision.op_count * sizeof(emp_device_id);
 }
 
 /* ---- controller ---- */
@@ -152,15 +163,15 @@ static emp_status emp_run_work(emp_run_state *run, emp_error *err)
     for (;;) {
         EMP_CHECK(ranks->receive(&server, &room, sizeof room, err));
         if (room == 0) break;
-        EMP_CHECK(receive_arrays(run, SERVER, sharing->list_values, err));
+        EMP_CHECK(receive_arrays(ranks, SERVER, sharing->list_values, run->placer, err));
         EMP_CHECK(emp_run_ask(run, room, &count, err));
         EMP_CHECK(emp_run_score(run, count, err));
         EMP_CHECK(sharing->backward(run->placer, run->score, count, 0, count, err));
         fill_report(run, count, &r);
         EMP_CHECK(ranks->send(SERVER, &r, sizeof r, err));
-        EMP_CHECK(ranks->send(SERVER, run->candidate[r.best].device_of_op,
-                              placement_bytes(run), err));
-        EMP_CHECK(send_arrays(run, SERVER, sharing->list_gradient, err));
+        EMP_CHECK(
+            send_arrays(ranks, SERVER, list_decision, &run->candidate[r.best], err));
+        EMP_CHECK(send_arrays(ranks, SERVER, sharing->list_gradient, run->placer, err));
     }
     return EMP_OK;
 }
@@ -183,8 +194,9 @@ static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error 
     EMP_CHECK(run->ranks->send(to, &room, sizeof room, err));
     c->ordered[to] = room;
     if (room == 0) return EMP_OK;
-    EMP_CHECK(
-        send_arrays(run, to, run->params->method->learning->sharing->list_values, err));
+    EMP_CHECK(send_arrays(run->ranks, to,
+                          run->params->method->learning->sharing->list_values,
+                          run->placer, err));
     c->underway += room;
     c->working++;
     return EMP_OK;
@@ -211,9 +223,9 @@ static emp_status take_report(emp_run_state *run, crew *c, int32_t *from, emp_er
 
     *from = EMP_ANY_RANK;
     EMP_CHECK(run->ranks->receive(from, &r, sizeof r, err));
-    EMP_CHECK(run->ranks->receive(from, run->candidate[0].device_of_op,
-                                  placement_bytes(run), err));
-    EMP_CHECK(receive_arrays(run, *from, sharing->list_gradient, err));
+    EMP_CHECK(receive_arrays(run->ranks, *from, list_decision, &run->candidate[0], err));
+    EMP_CHECK(
+        receive_arrays(run->ranks, *from, sharing->list_gradient, run->placer, err));
     c->underway -= c->ordered[*from];
     c->working--;
     run->count = r.count;
@@ -364,18 +376,21 @@ static emp_status tell(emp_run_state *run, const batch *b, emp_error *err)
 static emp_status share_best(emp_run_state *run, const batch *b, int32_t i,
                              emp_candidate *candidate, emp_error *err)
 {
-    const emp_owned_decision *best = &run->record->decision;
-    const size_t              bytes = (size_t)best->op_count * sizeof *best->device_of_op;
-    int32_t                   owner = 0;
-    emp_sim_result           *result = &run->result[0]; /* its own one has its scores */
+    emp_owned_decision *best = &run->record->decision;
+    emp_named_array     array[EMP_MAX_NAMED_ARRAYS];
+    const int32_t       count = list_decision(best, array);
+    int32_t             owner = 0;
+    emp_sim_result     *result = &run->result[0]; /* its own one has its scores */
 
     while (i >= b->own_of[owner]) i -= b->own_of[owner++];
     if (owner == run->ranks->rank) {
         *result = run->result[i];
-        memcpy(best->device_of_op, run->candidate[i].device_of_op, bytes);
+        emp_decision_copy(best, &run->candidate[i]);
     }
     EMP_CHECK(run->ranks->broadcast(owner, result, sizeof *result, err));
-    EMP_CHECK(run->ranks->broadcast(owner, best->device_of_op, bytes, err));
+    for (int32_t k = 0; k < count; k++)
+        EMP_CHECK(
+            run->ranks->broadcast(owner, array[k].values, bytes_of(&array[k]), err));
     *candidate = (emp_candidate){best, result};
     return EMP_OK;
 }
@@ -449,8 +464,7 @@ static emp_status check_values(const emp_run_state *run, emp_error *err)
 
     count = run->params->method->learning->sharing->list_values(run->placer, array);
     for (int32_t i = 0; i < count; i++) {
-        hash = emp_hash_bytes(hash, array[i].values,
-                              array[i].count * emp_array_type_bytes(array[i].type));
+        hash = emp_hash_bytes(hash, array[i].values, bytes_of(&array[i]));
     }
     EMP_CHECK(run->ranks->gather(&hash, all, sizeof hash, err));
     for (int32_t r = 1; r < run->ranks->count; r++) {
