@@ -551,17 +551,25 @@ static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t
     return EMP_OK;
 }
 
-/* The result of imitation is reported with every update. */
+/* How far imitation has come, behind the \a n arrays that are listed. Its result is reported with every update. */
+static int32_t list_imitation(emp_doppler_agent *a, emp_named_array *arrays, int32_t n)
+{
+    arrays[n++] = (emp_named_array){"imitated", EMP_ARRAY_DOUBLE, 2, a->match};
+    arrays[n++] = (emp_named_array){"imitations", EMP_ARRAY_INT64, 1, &a->imitated};
+    arrays[n++] =
+        (emp_named_array){"imitation_progress", EMP_ARRAY_DOUBLE, 4, &a->progress};
+    return n;
+}
+
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    emp_doppler_agent *a = (emp_doppler_agent *)state;
-    int32_t            count = emp_learner_list_state(state, arrays);
+    return list_imitation(state, arrays, emp_learner_list_state(state, arrays));
+}
 
-    arrays[count++] = (emp_named_array){"imitated", EMP_ARRAY_DOUBLE, 2, a->match};
-    arrays[count++] = (emp_named_array){"imitations", EMP_ARRAY_INT64, 1, &a->imitated};
-    arrays[count++] =
-        (emp_named_array){"imitation_progress", EMP_ARRAY_DOUBLE, 4, &a->progress};
-    return count;
+/* A rank that gets taught parameters must not imitate again. */
+static int32_t list_values(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return list_imitation(state, arrays, emp_learner_list_values(state, arrays));
 }
 
 static const emp_option option_list[] = {
@@ -618,8 +626,13 @@ static const emp_option option_list[] = {
                     1, 0),
     EMP_NO_OPTION};
 
+static const emp_method_sharing sharing = {.backward = emp_learner_backward,
+                                           .step = emp_learner_step,
+                                           .list_gradient = emp_learner_list_gradient,
+                                           .list_values = list_values};
+
 static const emp_method_learning learning = {.list_weights = emp_learner_list_weights,
-                                             .sharing = &emp_learner_sharing};
+                                             .sharing = &sharing};
 
 const emp_method emp_method_doppler = {
     .name = "doppler",

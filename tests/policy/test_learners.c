@@ -515,20 +515,29 @@ Test(learners, ranks_draw_differently_and_may_have_no_samples)
     }
 }
 
-/* A controller takes the server's values and then proposes what it would. */
+/* A controller takes the server's values and then proposes what it would, by the same weights: before the first update,
+ * when the server's proposal has taught it what imitation teaches, and later. */
 Test(learners, listed_values_are_all_that_a_controller_needs)
 {
-    static const subject sharp = {&emp_method_colocrl, NULL, COLOCRL ",placer_gain=100",
-                                  4};
-    static learner       server, controller;
+    static const subject servers[] = {
+        {&emp_method_colocrl, NULL, COLOCRL ",placer_gain=100", 4},
+        {&emp_method_doppler, NULL, "width=8,steps=2,samples=4,imitation=40", 4}};
+    static learner server, controller;
 
-    begin(&server, &sharp, 1);
-    begin(&controller, &sharp, 1);
-    for (int u = 0; u < 3; u++) update(&server, true);
-    for_arrays(sharp.method->learning->sharing->list_values, &controller, &server, true);
-    update(&server, true);
-    update(&controller, true);
-    cr_expect_arr_eq(server.device, controller.device, sizeof server.device);
-    end(&server);
-    end(&controller);
+    for (int i = 0; i < 4; i++) {
+        const subject *of = &servers[i / 2];
+        begin(&server, of, 1);
+        begin(&controller, of, 1);
+        MUST(ask(&server, of->samples));
+        for (int u = 0; u < 3 * (i % 2); u++) update(&server, true);
+        for_arrays(of->method->learning->sharing->list_values, &controller, &server,
+                   true);
+        MUST(ask(&server, of->samples));
+        MUST(ask(&controller, of->samples));
+        cr_expect_arr_eq(server.device, controller.device, sizeof server.device);
+        cr_expect_eq(weight_sum(&server), weight_sum(&controller), "%s",
+                     of->method->name);
+        end(&server);
+        end(&controller);
+    }
 }
