@@ -63,6 +63,7 @@ static void add_shell_call(emp_text *text, const emp_record *r)
         emp_text_add(text, " --budget %" PRId64, r->budget_evaluations);
     if (r->budget_s > 0) emp_text_add(text, " --seconds %.15g", r->budget_s);
     if (r->is_async) emp_text_add(text, " --async");
+    if (r->ranks > 1) emp_text_add(text, " --record run.h5");
 }
 
 static void add_python_call(emp_text *text, const emp_record *r)

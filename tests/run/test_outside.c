@@ -149,7 +149,8 @@ Test(outside, the_call_that_makes_a_run_follows_from_its_record)
     expect_command(
         &r, "mpirun -n 4 emplace train nmt:layers=2 --machine k40x2 --runtime ideal "
             "--method hdp --preset paper --options fast=1 --decide devices,order "
-            "--start HASH-000000000000000a --seed 3 --budget 100 --seconds 1.5 --async");
+            "--start HASH-000000000000000a --seed 3 --budget 100 --seconds 1.5 --async "
+            "--record run.h5");
 }
 
 Test(outside, names_of_methods_are_told_from_those_of_the_program)
