@@ -57,12 +57,21 @@ emp_status emp_hsdag_options_parse(emp_hsdag_options *options, const char *prese
     static const emp_option_table table = {"hsdag", EMP_HSDAG_PRESETS,
                                            emp_hsdag_option_list};
 
-    *options = (emp_hsdag_options){0};
+    emp_hsdag_options plain;
+
+    memset(options, 0, sizeof *options);
+    memset(&plain, 0, sizeof plain);
     EMP_CHECK(emp_options_parse(options, &table, preset, text, err));
+    EMP_CHECK(emp_options_parse(&plain, &table, preset, NULL, err));
     if (options->update == EMP_HSDAG_UPDATE_EPISODE &&
-        options->learner.rules.form != EMP_REWARD_SQRT)
-        return EMP_ERROR(EMP_EINVAL, "hsdag: reward is an option of update=step; "
-                                     "update=episode rewards 1 / seconds");
+        memcmp(&options->learner.rules, &plain.learner.rules,
+               sizeof plain.learner.rules) != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "hsdag: reward, failure, baseline_* and updates_failures are "
+                         "options of update=step; update=episode rewards 1 / seconds");
+    if (options->update == EMP_HSDAG_UPDATE_STEP && options->discount != plain.discount)
+        return EMP_ERROR(EMP_EINVAL, "hsdag: discount is an option of update=episode; "
+                                     "update=step weighs each step by itself");
     return EMP_OK;
 }
 

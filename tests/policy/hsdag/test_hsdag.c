@@ -3,6 +3,7 @@
 #include "policy/hsdag/hsdag.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 5, RANDOM_GRAPHS = 300, MOST = 40 };
 
@@ -233,4 +234,26 @@ Test(hsdag, paper_counts_single_devices_as_failures)
     update(state);
     cr_expect_gt(a->learner.metric[1].value, 0.3);
     emp_method_destroy(&emp_method_hsdag, state);
+}
+
+/* An option that is taken and has no effect would seem to have been tried. */
+Test(hsdag, options_of_the_other_update_are_refused)
+{
+    static const char *const cases[][2] = {
+        {"paper", "reward=log"},          {"paper", "failure=5"},
+        {"paper", "baseline_decay=0.5"},  {"paper", "baseline_first=0"},
+        {"paper", "baseline_failures=1"}, {"paper", "updates_failures=7"},
+        {"emplace", "discount=0.5"}};
+    static const char *const taken[][2] = {
+        {"paper", "discount=0.5"},
+        {"paper", "update=step,failure=5,baseline_decay=0.5"},
+        {"emplace", "failure=5,updates_failures=7"},
+        {"emplace", "update=episode,discount=0.5"}};
+    emp_hsdag_options options;
+
+    for (size_t i = 0; i < COUNT(cases); i++)
+        MUST_FAIL(emp_hsdag_options_parse(&options, cases[i][0], cases[i][1], &why),
+                  EMP_EINVAL, "of update=");
+    for (size_t i = 0; i < COUNT(taken); i++)
+        MUST(emp_hsdag_options_parse(&options, taken[i][0], taken[i][1], &why));
 }
