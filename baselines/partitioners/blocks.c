@@ -420,7 +420,8 @@ static emp_status sum_up(maker *m, emp_error *err)
 
     b->block = EMP_ADD_ARRAY(&b->arrays, emp_block, (size_t)b->count);
     if (b->block == NULL) return EMP_ERROR(EMP_ENOMEM, "%d blocks", b->count);
-    for (int32_t i = 0; i < b->count; i++) b->block[i].has_gpu = true;
+    for (int32_t i = 0; i < b->count; i++)
+        b->block[i] = (emp_block){.has_gpu = true, .has_cpu = true};
     for (emp_op_id op = 0; op < m->g->op_count; op++) {
         int32_t c = m->problem->class_of_op[op];
         if (c < 0) continue;
@@ -429,7 +430,9 @@ static emp_status sum_up(maker *m, emp_error *err)
         for (int32_t t = m->g->output_offset[op]; t < m->g->output_offset[op + 1]; t++)
             to->bytes += m->g->tensor[t].bytes;
         if (!(m->problem->kinds_of_class[c] & EMP_KIND_GPU)) to->has_gpu = false;
+        if (!(m->problem->kinds_of_class[c] & EMP_KIND_CPU)) to->has_cpu = false;
     }
+    for (int32_t i = 0; i < b->count; i++) b->block[i].has_gpu |= !b->block[i].has_cpu;
     return EMP_OK;
 }
 

@@ -19,8 +19,11 @@
 #include "sim/problem/problem.h"
 
 typedef struct {
-    int64_t bytes;   /**< persistent, and of all results */
-    bool    has_gpu; /**< no class of it needs a CPU */
+    int64_t bytes; /**< persistent, and of all results */
+    /* Where CPUs are forbidden, a block may have classes for GPUs alone beside others for CPUs alone. It is one for GPUs,
+     * and legalization leaves the latter with the host. */
+    bool has_gpu; /**< no class of it needs a CPU, or some class needs a GPU */
+    bool has_cpu; /**< no class of it needs a GPU */
 } emp_block;
 
 typedef struct {

@@ -42,6 +42,7 @@ typedef struct {
     emp_time_ns time_ns[EMP_MAX_DEVICES], copy_ns[EMP_MAX_DEVICES]; /* [group] */
     int64_t     bytes;
     int32_t     cpu_only; /* blocks that have to be on a CPU */
+    int32_t     gpu_only; /* blocks that may not be on one */
     int32_t    *inside;   /* [net] its blocks that are among them */
 } part;
 
@@ -79,6 +80,7 @@ static void change_part(split *s, int32_t block, int32_t sign)
         p->time_ns[g] += sign * s->group[g].time_ns[block];
     p->bytes += sign * b->block[block].bytes;
     p->cpu_only += sign * !b->block[block].has_gpu;
+    p->gpu_only += sign * !b->block[block].has_cpu;
     for (int32_t i = b->net_offset[block]; i < b->net_offset[block + 1]; i++) {
         int32_t net = b->net[i], pins = b->pin_offset[net + 1] - b->pin_offset[net];
         int32_t before = p->inside[net], after = before + sign;
@@ -92,8 +94,8 @@ static void change_part(split *s, int32_t block, int32_t sign)
 
 static bool fits(const split *s, int32_t g)
 {
-    return !s->group[g].is_gpu ||
-           (s->part.cpu_only == 0 && s->part.bytes <= s->group[g].memory_bytes);
+    if (!s->group[g].is_gpu) return s->part.gpu_only == 0;
+    return s->part.cpu_only == 0 && s->part.bytes <= s->group[g].memory_bytes;
 }
 
 /* Copies left out: with more blocks there may be fewer. */
@@ -375,6 +377,12 @@ static emp_status find_split(emp_device_id *device_of_block, const emp_problem *
     EMP_TRY(run(&s, device_of_block, err));
     s.ideals = &all;
     if (o->order != ORDER_ONE && is_whole) EMP_TRY(run(&s, device_of_block, err));
+    if (s.limit_ns == NEVER)
+        EMP_FAIL(
+            EMP_EINFEASIBLE,
+            "method dp-contiguous finds no contiguous split of %d blocks whose parts "
+            "fit into the memory of the devices that may have them",
+            blocks->count);
 
 cleanup:
     emp_ideals_clear(&line);

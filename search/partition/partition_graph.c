@@ -488,19 +488,36 @@ static emp_status spread_parts(const emp_partition_graph *g, const emp_problem *
     return EMP_OK;
 }
 
+/* True if some class needs a GPU, and no class has a choice between a GPU and a CPU. Legalization would give the part of
+ * a CPU to one GPU. */
+static bool cpus_are_forbidden(const emp_problem *problem)
+{
+    bool is_any = false;
+
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        const int32_t c = problem->class_of_op[op];
+        if (c < 0 || class_is_cpu_only(problem, c)) continue;
+        if (problem->kinds_of_class[c] & EMP_KIND_CPU) return false;
+        is_any = true;
+    }
+    return is_any;
+}
+
 emp_status emp_partition_place(const emp_problem *problem, const emp_partition_request *r,
                                emp_device_id *device_of_op, emp_error *err)
 {
     emp_status           st = EMP_OK;
+    emp_partition_params params = r->params;
     emp_partition_target target;
     emp_partition_graph *g = NULL;
     int32_t             *part_of_vertex = NULL;
 
-    EMP_TRY(emp_partition_target_init(&target, problem->machine, r->params.with_cpu,
+    params.with_cpu = params.with_cpu && !cpus_are_forbidden(problem);
+    EMP_TRY(emp_partition_target_init(&target, problem->machine, params.with_cpu,
                                       r->method, err));
-    if (power_is_measured(r->params.power, problem))
+    if (power_is_measured(params.power, problem))
         emp_partition_target_measure(&target, problem);
-    EMP_TRY(emp_partition_graph_create_with(&g, problem, &r->params, err));
+    EMP_TRY(emp_partition_graph_create_with(&g, problem, &params, err));
     EMP_TRY(EMP_ALLOC(part_of_vertex, (size_t)g->vertex_count));
     if (g->vertex_count > 0 && target.count > 1)
         EMP_TRY(r->partitioner(g, &target, r->options, r->seed, r->stop, part_of_vertex,

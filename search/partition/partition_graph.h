@@ -77,7 +77,7 @@ typedef enum {
 
 /** How a problem becomes a graph and parts; 0 is the default of each. */
 typedef struct {
-    bool             with_cpu; /**< the CPUs are parts, too */
+    bool             with_cpu; /**< the CPUs are parts, too, unless they are forbidden */
     emp_op_costs     costs;
     emp_device_power power;
 } emp_partition_params;

@@ -73,6 +73,31 @@ Test(partitioners, without_the_cpu_only_what_must_stays_there)
     }
 }
 
+/* Without CPUs, scotch is mincut by definition, and metis with cpu=1 is metis. */
+Test(partitioners, a_forbidden_cpu_has_no_part)
+{
+    static const struct {
+        const emp_method *method, *other;
+        const char       *options;
+    } cases[] = {{&emp_method_scotch, &emp_method_mincut, NULL},
+                 {&emp_method_metis, &emp_method_metis, "cpu=1"}};
+    OWN_FIXTURE   f = create_chain_of_cliques(3, 2);
+    emp_device_id device[FIXTURE_MAX_OPS], other[FIXTURE_MAX_OPS];
+
+    fixture_cpu_only(f, 3); /* stays */
+    (void)fixture_problem(f);
+    MUST(emp_problem_forbid_cpus(f->problem, NULL, &why));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        fixture_place(cases[i].method, f->problem, 7, cases[i].options, device);
+        fixture_place(cases[i].other, f->problem, 7, NULL, other);
+        for (emp_op_id op = 0; op < f->op_count; op++) {
+            cr_expect_eq(device[op], other[op], "%s: op %d", cases[i].method->name, op);
+            cr_expect_eq(device[op] == 0, op == 3, "%s: op %d", cases[i].method->name,
+                         op);
+        }
+    }
+}
+
 Test(partitioners, parts_follow_the_power_of_devices)
 {
     const emp_method *types[] = {&emp_method_scotch, &emp_method_metis};

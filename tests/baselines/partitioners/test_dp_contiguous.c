@@ -316,6 +316,7 @@ static bool is_contiguous(const draft *d, const int32_t *device_of_class)
     return left == 0;
 }
 
+/* INT64_MAX: none is legal and fits. */
 static emp_time_ns search_all(const draft *d, const emp_problem *problem)
 {
     int32_t       devices = d->cpu_count + d->gpu_count, total = 1;
@@ -332,8 +333,7 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
             device_of_class[c] = rest % devices;
         for (int32_t op = 0; op < d->op_count; op++) {
             device_of_op[op] = device_of_class[d->class_of_op[op]];
-            if (device_of_op[op] >= d->cpu_count && d->op[op].is_cpu_only)
-                is_legal = false;
+            if (!emp_problem_allows(problem, op, device_of_op[op])) is_legal = false;
         }
         if (!is_legal || !is_contiguous(d, device_of_class)) continue;
         emp_sim_result r;
@@ -362,38 +362,77 @@ static void make_unlike(task *p, uint64_t seed)
     p->problem = unlike;
 }
 
-static void expect_the_best(bool is_unlike)
+/* True if ops of a block have no kind of device in common. No contiguous split puts them all where they may be. */
+static bool has_mixed_block(const emp_problem *problem)
+{
+    SCOPED(emp_blocks, emp_blocks_clear) b;
+    uint32_t kinds[STATED_MAX_OPS];
+    bool     is_any = false;
+
+    MUST(emp_blocks_init(&b, problem, NULL));
+    for (int32_t i = 0; i < b.count; i++) kinds[i] = EMP_KIND_CPU | EMP_KIND_GPU;
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        const int32_t block = b.block_of_op[op];
+        kinds[block] &= problem->kinds_of_class[problem->class_of_op[op]];
+        is_any |= kinds[block] == 0;
+    }
+    return is_any;
+}
+
+/* Returns whether the placement is one of several devices. */
+static bool expect_best(const draft *d, const emp_problem *problem, uint64_t seed)
+{
+    const emp_time_ns best_ns = search_all(d, problem);
+    emp_device_id     device[STATED_MAX_OPS];
+
+    if (best_ns == INT64_MAX) {
+        MUST_FAIL(place(problem, NULL, device, &why), EMP_EINFEASIBLE, "memory");
+        return false;
+    }
+    MUST(place(problem, NULL, device, &why));
+    const emp_sim_result r = simulate(problem, device);
+    cr_expect(r.is_feasible, "seed %d", (int)seed);
+    cr_expect_eq(r.step_time_ns, best_ns, "seed %d: %lld, not %lld", (int)seed,
+                 (long long)r.step_time_ns, (long long)best_ns);
+    for (int32_t op = 1; op < d->op_count; op++)
+        if (device[op] != device[0]) return true;
+    return false;
+}
+
+static void expect_the_best(bool is_unlike, bool has_cpus)
 {
     int32_t split = 0;
 
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        draft         d;
-        task          p;
-        emp_device_id device[STATED_MAX_OPS];
+        draft d;
+        task  p;
         draw_draft(&d, seed);
         task_create_stated(&p, d.op, d.op_count, d.edge, d.edge_count, d.cpu_count,
                            d.gpu_count, d.gpu_bytes, "msr-load");
         if (is_unlike) make_unlike(&p, seed);
-        MUST(place(p.problem, NULL, device, &why));
-        emp_sim_result r = simulate(p.problem, device);
-        emp_time_ns    best_ns = search_all(&d, p.problem);
-        cr_expect(r.is_feasible, "seed %d", (int)seed);
-        cr_expect_eq(r.step_time_ns, best_ns, "seed %d: %lld, not %lld", (int)seed,
-                     (long long)r.step_time_ns, (long long)best_ns);
-        for (int32_t op = 1; op < d.op_count; op++) {
-            if (device[op] == device[0]) continue;
-            split++;
-            break;
-        }
+        if (!has_cpus) MUST(emp_problem_forbid_cpus(p.problem, NULL, &why));
+        if (!has_mixed_block(p.problem)) split += expect_best(&d, p.problem, seed);
         task_destroy(&p);
     }
-    cr_expect_gt(split, SEEDS / 2, "only %d are split at all", split);
+    cr_expect_gt(split, has_cpus ? SEEDS / 2 : SEEDS / 5, "only %d are split at all",
+                 split);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(dp_contiguous, finds_the_best_of_all_contiguous_splits) { expect_the_best(false); }
+Test(dp_contiguous, finds_the_best_of_all_contiguous_splits)
+{
+    expect_the_best(false, true);
+}
 
-Test(dp_contiguous, finds_the_best_on_heterogeneous_devices) { expect_the_best(true); }
+Test(dp_contiguous, finds_the_best_on_heterogeneous_devices)
+{
+    expect_the_best(true, true);
+}
+
+Test(dp_contiguous, finds_the_best_where_cpus_are_forbidden)
+{
+    expect_the_best(false, false);
+}
 
 Test(dp_contiguous, survives_every_allocation_failure)
 {
