@@ -388,13 +388,14 @@ static emp_status schedule_beyond_memory(emp_list_schedule *s, const emp_method 
                                          const emp_owned_decision *proposal,
                                          emp_error                *err)
 {
-    emp_error unsaid = {0};
+    const uint64_t seed = type->uses_seed ? params->seed : 1;
+    emp_error      unsaid = {0};
 
     emp_list_schedule_clear(s);
     EMP_CHECK(schedule_once(s, type, graph, params, true, err));
     take_devices(proposal, s);
-    const emp_status st = emp_memory_repair(
-        problem, type->name, params->seed, params->stop, proposal->device_of_op, &unsaid);
+    const emp_status st = emp_memory_repair(problem, type->name, seed, params->stop,
+                                            proposal->device_of_op, &unsaid);
     if (st == EMP_OK || st == EMP_EINFEASIBLE) return EMP_OK;
     return EMP_ERROR(st, "%s", unsaid.msg);
 }

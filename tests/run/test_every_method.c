@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Runs of all methods. Do those that are made at once find what each finds by itself, as comparisons and
- * studies make them so, one on a thread? Does a run of every method that reads no weights end with no op on
- * a forbidden CPU, also where the GPUs are too small? */
+ * studies make them so, one on a thread? Is the seed of no account where a method says so? Does a run of every method
+ * that reads no weights end with no op on a forbidden CPU, also where the GPUs are too small? */
 #include "run/loop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
@@ -15,9 +15,11 @@ static void set_up_small(void)
                 "tf-r1.3");
 }
 
+static void set_up_large(void) { task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3"); }
+
 static void set_up_forbidden(void)
 {
-    task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
+    set_up_large();
     ASSERT_OK(emp_problem_forbid_cpus(t.problem, NULL, &err));
 }
 
@@ -28,6 +30,7 @@ static void tear_down(void)
 }
 
 TestSuite(beside, .init = set_up_small, .fini = tear_down);
+TestSuite(seeds, .init = set_up_large, .fini = tear_down);
 TestSuite(forbidden, .init = set_up_forbidden, .fini = tear_down);
 
 enum { FEW = 8, THREADS = 2, MOST_OPS = 1024 };
@@ -162,4 +165,23 @@ Test(forbidden, gpus_that_are_too_small_are_out_of_memory)
     cr_expect_eq(s.kinds, EMP_KIND_GPU);
     cr_expect_eq(s.memory_bytes, 2 << 20);
     cr_expect_gt(s.held_bytes, s.memory_bytes);
+}
+
+/* GPUs so small that list schedules do not fit, and are repaired. */
+Test(seeds, mean_nothing_to_methods_that_say_so)
+{
+    const emp_method *method;
+    outcome           first, other;
+
+    for (emp_device_id d = 1; d < t.machine->device_count; d++)
+        t.machine->device[d].memory_bytes = 300 << 20;
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        if (method->uses_seed) continue;
+        run(&first, method, NULL, 1);
+        for (uint64_t seed = 2; seed <= 4; seed++) {
+            run(&other, method, NULL, seed);
+            cr_expect_eq(memcmp(&first, &other, sizeof first), 0, "%s, seed %d",
+                         method->name, (int)seed);
+        }
+    }
 }
