@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/work.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/blocks.h"
 
@@ -56,7 +57,8 @@ typedef struct {
     int32_t     group_count, state_count; /* a state is how many of each group are used */
     group       group[EMP_MAX_DEVICES];   /* GPUs first */
     emp_time_ns limit_ns;                 /* all loads are below */
-    double     *room_ns; /* [state] time of the first group that the other devices have */
+    const atomic_int *stop;               /* once set, a run ends; NULL: never */
+    double *room_ns; /* [state] time of the first group that the other devices have */
     double
         *rest_ns; /* [ideal] time of the first group of the blocks that are not in it */
     emp_time_ns *load_ns; /* [ideal][state] */
@@ -332,8 +334,10 @@ static emp_status run(split *s, emp_device_id *device_of_block, emp_error *err)
     find_rest(s);
     for (size_t i = 0; i < at(s, s->ideals->count); i++) s->load_ns[i] = NEVER;
     s->load_ns[0] = 0;
-    for (int32_t i = 0; i < s->ideals->count; i++)
+    for (int32_t i = 0; i < s->ideals->count; i++) {
+        if (emp_stop_is_set(s->stop)) EMP_TRY(EMP_EINTERRUPTED);
         if (is_reached(s, i)) go_on_from(s, i);
+    }
     const emp_time_ns *last_ns = &s->load_ns[at(s, s->ideals->count - 1)];
     for (int32_t state = 0; state < s->state_count; state++)
         if (last_ns[state] != NEVER && (best < 0 || last_ns[state] < last_ns[best]))
@@ -355,12 +359,13 @@ typedef struct {
 } options;
 
 static emp_status find_split(emp_device_id *device_of_block, const emp_problem *problem,
-                             const emp_blocks *blocks, const options *o, emp_error *err)
+                             const emp_blocks *blocks, const options *o,
+                             const atomic_int *stop, emp_error *err)
 {
     emp_status st = EMP_OK;
     emp_ideals line = {0}, all = {0};
     bool       is_whole = true;
-    split      s = {.blocks = blocks, .limit_ns = NEVER};
+    split      s = {.blocks = blocks, .limit_ns = NEVER, .stop = stop};
 
     EMP_TRY(find_groups(&s, problem, err));
     if (o->order != ORDER_ONE)
@@ -403,7 +408,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     EMP_TRY(emp_method_options_parse(&o, type, params, err));
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
     EMP_TRY(EMP_ALLOC(device_of_block, (size_t)blocks.count));
-    EMP_TRY(find_split(device_of_block, problem, &blocks, &o, err));
+    EMP_TRY(find_split(device_of_block, problem, &blocks, &o, params->stop, err));
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
         int32_t block = blocks.block_of_op[op];
         proposal->device_of_op[op] = block < 0 ? 0 : device_of_block[block];

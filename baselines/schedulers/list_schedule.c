@@ -230,6 +230,7 @@ emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id devic
     const emp_task_graph *t = s->graph;
     emp_slot              slot = {start_ns, start_ns + emp_list_time_ns(s, task, device)};
 
+    if (emp_stop_is_set(s->stop)) return EMP_EINTERRUPTED;
     if (slot.end > slot.start) EMP_CHECK(insert_slot(&s->slots[device], slot, err));
     s->device_of_task[task] = device;
     s->start_ns[task] = slot.start;
@@ -356,6 +357,7 @@ static emp_status schedule_once(emp_list_schedule *s, const emp_method *type,
     EMP_CHECK(emp_list_schedule_init(s, graph, err));
     EMP_CHECK(emp_method_options_parse(&s->options, type, params, err));
     s->may_overflow = may_overflow;
+    s->stop = params->stop;
     emp_rng_init(&s->rng, params->seed, 0, 0);
     const char      *before = emp_stage_set("scheduling");
     const emp_status st = method->schedule(s, err);

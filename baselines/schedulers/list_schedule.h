@@ -56,8 +56,9 @@ typedef struct {
     uint64_t      *devices_of_tensor; /**< [tensor] bit d: device d has it */
     emp_arrays     arrays;            /**< all of these but slots */
 
-    bool
-        may_overflow; /**< a task that fits nowhere falls back; set by emp_list_place() */
+    /* Set by emp_list_place(). */
+    bool              may_overflow; /**< a task that fits nowhere falls back */
+    const atomic_int *stop;         /**< once set, nothing more is booked; NULL: never */
 
     /* For emp_schedule_critical_path() only; set by emp_list_place(). */
     emp_rng          rng;
@@ -85,7 +86,8 @@ emp_time_ns emp_list_arrival_ns(const emp_list_schedule *s, int32_t task,
                                 emp_device_id device);
 
 /** Books a ready task: slot, pin, memory, ready list. The order of ready changes.
- * O(inputs + readers + slots after it). \retval EMP_ENOMEM */
+ * O(inputs + readers + slots after it). \retval EMP_ENOMEM
+ * \retval EMP_EINTERRUPTED  The schedule's `stop` is set. */
 emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id device,
                          emp_time_ns start_ns, emp_error *err);
 

@@ -59,7 +59,9 @@ static emp_status place_start(emp_walk *w, const emp_device_id *start, emp_error
     if (w->options.start == EMP_START_SPLIT)
         return emp_method_dp_contiguous.place(
             &emp_method_dp_contiguous, w->problem,
-            &(emp_method_params){.options = "order=either"}, &w->here, err);
+            &(emp_method_params){.options = "order=either",
+                                 .stop = w->options.moves.stop},
+            &w->here, err);
     if (w->options.start == EMP_START_RANDOM) {
         emp_moves_scatter(&w->moves, &rng, device_of_op);
         return EMP_OK;

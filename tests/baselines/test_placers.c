@@ -419,6 +419,29 @@ Test(placers, take_the_defaults_that_they_list)
     }
 }
 
+/* Schedulers and the dynamic program take long on wide graphs, and METIS and Scotch on large ones. */
+Test(placers, end_when_their_caller_is_to_stop)
+{
+    static const char *const names[] = {"heft",          "peft",   "etf",
+                                        "critical-path", "m-topo", "m-etf",
+                                        "dp-contiguous", "metis"};
+    const atomic_int         stop = 1;
+    OWN_FIXTURE              f = create_chain_of_cliques(2, 2);
+    const emp_problem       *problem = fixture_problem(f);
+    const long               own = emp_mem_live_blocks();
+    emp_device_id            device[FIXTURE_MAX_OPS];
+
+    for (size_t i = 0; i < COUNT(names); i++) {
+        const emp_method *type = NULL;
+        MUST(emp_method_find(&type, names[i], &why));
+        const emp_method_params params = {.seed = 1, .threads = 1, .stop = &stop};
+        cr_expect_eq(type->place(type, problem, &params,
+                                 &(emp_owned_decision){.device_of_op = device}, NULL),
+                     EMP_EINTERRUPTED, "%s", type->name);
+        cr_expect_eq(emp_mem_live_blocks(), own, "%s leaks", type->name);
+    }
+}
+
 static emp_status init_nothing(void *state, const emp_problem *problem,
                                const emp_method_params *params, emp_error *err)
 {
