@@ -140,8 +140,8 @@ static void share_memory(const emp_partition_target *target, double *share)
         share[p] = total > 0.0 ? share[p] / total : 1.0 / target->count;
 }
 
-/* METIS calls a cut with empty parts a success: it makes them where one vertex has most of the load,
- * or all others have edges to one. */
+/* METIS calls a cut with empty parts a success: it makes them where vertices are few, where one vertex has most of the
+ * load, or where all others have edges to one. */
 static void warn_of_empty_parts(const emp_method_params    *params,
                                 const emp_partition_target *target,
                                 const int32_t *part_of_vertex, int32_t vertex_count)
@@ -157,10 +157,15 @@ static void warn_of_empty_parts(const emp_method_params    *params,
             emp_text_add(&text, "%s%s", empty++ == 0 ? "METIS leaves " : ", ",
                          target->machine->device[target->device[p]].name);
     if (empty == 0) return;
-    emp_text_add(&text,
-                 " without ops: its cut has %d empty part%s of %d, as one op has most of "
-                 "the load, or the others exchange data with one alone",
-                 empty, emp_units_plural(empty), target->count);
+    emp_text_add(&text, " without ops: its cut has %d empty part%s of %d, as ", empty,
+                 emp_units_plural(empty), target->count);
+    if (vertex_count < target->count)
+        emp_text_add(&text, "there %s only %d op%s or set%s of colocated ops to cut",
+                     vertex_count == 1 ? "is" : "are", vertex_count,
+                     emp_units_plural(vertex_count), emp_units_plural(vertex_count));
+    else
+        emp_text_add(&text, "one op has most of the load, or the others exchange data "
+                            "with one alone");
     params->warn(params->warn_context, sentence);
 }
 
