@@ -3,10 +3,12 @@
  *
  * `memory-split` gives each GPU a share of the bytes that is its share of all GPUs' memory, as
  * llama.cpp splits layers. `first-fit` fills the first GPU, then the next one, and gives the rest to
- * the CPU, as accelerate does with device_map="auto". Colocation classes that hold variables or weights stand in the
- * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
- * its layer. Any other class follows one that it reads from. Bytes count variables and a part of
- * all results: results of the backward pass are soon released. */
+ * the CPU, as accelerate does with device_map="sequential". With "auto", accelerate spreads a model that fits evenly
+ * over the GPUs (its guide "Big Model Inference", "Designing a device map").
+ *
+ * Colocation classes that hold variables or weights stand in the order of their first ops, so that a head that is tied
+ * to the table stands with the table, and an optimizer with its layer. Any other class follows one that it reads from.
+ * Bytes count variables and a part of all results: results of the backward pass are soon released. */
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "search/groups/class_groups.h"
@@ -265,8 +267,8 @@ const emp_method emp_method_memory_split = {
 const emp_method emp_method_first_fit = {
     .options = option_list,
     .name = "first-fit",
-    .description =
-        "one GPU full after the other, the rest on the CPU, as accelerate does",
+    .description = "one GPU full after the other, the rest on the CPU, as accelerate's "
+                   "device_map=\"sequential\"",
     .advice = "a comparison with tools that fill devices in order",
     .place = place,
 };

@@ -165,7 +165,7 @@ const emp_method emp_method_anneal = {
  * max(1, min(1000, budget / 100)) samples the walk goes back to the best.
  *
  * FlexFlow's ops are layers and its moves are of single ops, or along edges in one of four
- * cases: moves=groups,groups=names,near=0,propagate=25 comes closest. */
+ * cases: moves=groups,groups=names,near=0,propagate=0.25 comes closest. */
 
 typedef struct {
     emp_walk_options walk;

@@ -351,7 +351,7 @@ static const char doc[] =
     "Started by mpirun, the programs share the run: each proposes and scores its\n"
     "own placements of every update. The result depends on the seed and on their\n"
     "number; with --async it also depends on who is faster. The methods that can\n"
-    "are hdp (preset paper) and colocrl.\n\n"
+    "are hdp, colocrl and doppler.\n\n"
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5\n"
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5 --resume\n"
     "  mpirun -n 4 emplace train nmt --machine k40x2 --budget 8000 \\\n"

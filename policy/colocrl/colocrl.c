@@ -262,8 +262,8 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
     if (group_count > options->max_groups) {
         EMP_FAIL(EMP_EINVAL,
                  "colocrl: co-location leaves %d groups, more than max_groups=%d; raise "
-                 "it, at a price in memory that grows with its square, or let a method "
-                 "such as hdp learn groups",
+                 "it, at a price in memory that grows with its square, or take method "
+                 "hdp, which joins them to 256",
                  group_count, options->max_groups);
     }
     EMP_TRY(embedding_init(&a->groups, ops, group_of_row, group_count,

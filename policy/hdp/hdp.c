@@ -612,7 +612,7 @@ static const emp_method_learning learning = {.sharing = &sharing};
 
 const emp_method emp_method_hdp = {
     .name = "hdp",
-    .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
+    .description = "Hierarchical Planner: REINFORCE on devices of groups (Mirhoseini et "
                    "al., ICLR 2018)",
     .advice = "the paper's learner, which needs thousands of scores",
     .uses_budget = true,

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
 
+#include "run/methods.h"
 #include "tests/cli/emplace.h"
 #include "tests/test.h"
 
@@ -16,6 +17,20 @@ Test(cli, commands_that_search_say_what_a_second_ctrl_c_does)
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         emplace_prints(scratch_print("%s --help", commands[i]), "Ctrl-C|second");
+}
+
+Test(cli, train_names_the_methods_that_share_a_run)
+{
+    static const char head[] = "The methods that can";
+    const emp_method *method;
+
+    emplace_prints("train --help", head);
+    char *list = strstr(program_out, head);
+    list[strcspn(list, ".")] = '\0';
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
+        cr_expect_eq(strstr(list, method->name) != NULL,
+                     method->learning != NULL && method->learning->sharing != NULL, "%s",
+                     method->name);
 }
 
 Test(cli, output_that_cannot_be_written_is_one_error)
