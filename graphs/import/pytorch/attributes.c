@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the arguments of a call say that the shapes of its tensors do not: windows, dilations, masks, how sequences are
+// packed. Places of arguments are those of PyTorch's native_functions.yaml.
+#include <stdint.h>
+#include <string.h>
+
+#include "graphs/import/pytorch/lower.h"
+#include "graphs/import/pytorch/program.h"
+
+static bool has(const char *name, const char *part) { return strstr(name, part) != NULL; }
+
+static bool is_true(const emp_torch_value *v)
+{
+    return v != NULL && v->kind == EMP_TORCH_BOOL && v->number != 0;
+}
+
+/* ---- convolutions ---- */
+
+static bool is_transposed(const emp_torch_calls *c, int32_t node, const char *name)
+{
+    int32_t place = has(name, "backward") ? 7 : 6;
+
+    if (has(name, "transpose")) return true;
+    if (has(name, "cudnn_convolution")) return false; /* that place is its benchmark */
+    return is_true(
+        emp_torch_argument(c->program, &c->program->node[node], place, "transposed"));
+}
+
+/* How many of the gradients of input and filter a mask [input, filter, bias] asks for. */
+static int32_t count_gradients(const emp_torch_calls *c, int32_t node)
+{
+    const emp_torch_program *p = c->program;
+    const emp_torch_node    *n = &p->node[node];
+    const emp_torch_value   *mask = emp_torch_argument(p, n, n->count - 1, "output_mask");
+    int32_t                  count = 0;
+
+    if (mask == NULL || mask->kind != EMP_TORCH_LIST || mask->count < 2 ||
+        !emp_torch_is_list_of(p, mask, EMP_TORCH_BOOL))
+        return 2;
+    for (int32_t i = 0; i < 2; i++) count += p->value[mask->first + i].number != 0;
+    return count > 0 ? count : 1;
+}
+
+/* ---- pools ---- */
+
+static int32_t dims_of(const char *name)
+{
+    return has(name, "3d") ? 3 : has(name, "1d") ? 1 : 2;
+}
+
+/* The elements of a window: one size for all dims, or one each. */
+static int64_t pool_window(const emp_torch_calls *c, int32_t node, const char *name)
+{
+    const emp_torch_program *p = c->program;
+    int32_t                  place = has(name, "backward") ? 2 : 1, dims = dims_of(name);
+    const emp_torch_value   *k =
+        emp_torch_argument(p, &p->node[node], place, "kernel_size");
+    int64_t window = 1;
+
+    if (has(name, "adaptive") || k == NULL || !emp_torch_is_list_of(p, k, EMP_TORCH_INT))
+        return 0;
+    const emp_torch_value *size = k->kind == EMP_TORCH_LIST ? &p->value[k->first] : k;
+    int32_t                count = k->kind == EMP_TORCH_LIST ? k->count : 1;
+    for (int32_t d = 0; d < dims; d++) {
+        int64_t each = size[d < count ? d : 0].number;
+        if (each < 1 || window > INT32_MAX || each > INT32_MAX) return 0;
+        window *= each;
+    }
+    return window;
+}
+
+/* ---- products ---- */
+
+/* The sizes of an index in the operands of "bij,bkj->bik" that have it; 0 = unknown. */
+typedef struct {
+    int64_t size[128];
+    bool    in_a[128], in_b[128], in_out[128];
+} indices;
+
+static const char *read_operand(const char *at, const emp_shape *shape, indices *x,
+                                bool *in)
+{
+    int32_t d = 0;
+
+    for (; *at != '\0' && *at != ',' && *at != '-'; at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c == ' ') continue;
+        if (c == '.' || c >= 128) return NULL;
+        in[c] = true;
+        if (shape == NULL) continue;
+        if (d >= shape->rank) return NULL;
+        x->size[c] = shape->dim[d] > 0 ? shape->dim[d] : 1;
+        d++;
+    }
+    return at;
+}
+
+/* Batch, m, n and k of the product of two operands; rank -1: it is none. */
+static emp_shape einsum_product(const char *equation, const emp_shape *a,
+                                const emp_shape *b)
+{
+    indices   x = {0};
+    emp_shape product = {4, {1, 1, 1, 1}};
+
+    const char *at = read_operand(equation, a, &x, x.in_a);
+    if (at == NULL || *at != ',') return EMP_SHAPE_UNKNOWN;
+    at = read_operand(at + 1, b, &x, x.in_b);
+    if (at == NULL || strncmp(at, "->", 2) != 0) return EMP_SHAPE_UNKNOWN;
+    at = read_operand(at + 2, NULL, &x, x.in_out);
+    if (at == NULL || *at != '\0') return EMP_SHAPE_UNKNOWN;
+    for (int32_t c = 0; c < 128; c++) {
+        if (x.size[c] == 0) continue;
+        int32_t which = !x.in_out[c] ? 3 : x.in_a[c] && x.in_b[c] ? 0 : x.in_a[c] ? 1 : 2;
+        int64_t *dim = &product.dim[which];
+        if (__builtin_mul_overflow(*dim, x.size[c], dim)) *dim = INT64_MAX;
+    }
+    return product;
+}
+
+static int64_t square_root(double x)
+{
+    double root = 1.0;
+
+    for (int i = 0; i < 80; i++) root = 0.5 * (root + x / root); /* Newton */
+    return root < 0x1p62 ? (int64_t)(root + 0.5) : INT64_MAX;
+}
+
+/* With operands of m k and k n elements and a result of m n, k is the root of the ratio. */
+static emp_shape tensordot_product(const emp_shape *a, const emp_shape *b,
+                                   const emp_shape *out)
+{
+    double  x = (double)emp_shape_elements(a), y = (double)emp_shape_elements(b);
+    double  made = (double)emp_shape_elements(out);
+    int64_t k = made > 0.0 && x > 0.0 && y > 0.0 ? square_root(x * y / made) : 1;
+
+    if (k < 1) k = 1;
+    return (emp_shape){4,
+                       {1, emp_shape_elements(a) / k > 0 ? emp_shape_elements(a) / k : 1,
+                        emp_shape_elements(b) / k > 0 ? emp_shape_elements(b) / k : 1,
+                        k}};
+}
+
+static emp_shape stated_product(const emp_torch_calls *c, int32_t node, const char *name)
+{
+    const emp_torch_program *p = c->program;
+    const emp_torch_node    *n = &p->node[node];
+    const emp_torch_value   *equation = emp_torch_argument(p, n, 0, "equation");
+    emp_torch_walk           at = {0};
+    const emp_torch_value   *a = emp_torch_next_tensor(p, n, &at);
+    const emp_torch_value   *b = a == NULL ? NULL : emp_torch_next_tensor(p, n, &at);
+
+    if (b == NULL || emp_torch_tensor(c, a) == NULL || emp_torch_tensor(c, b) == NULL ||
+        n->result_count == 0)
+        return EMP_SHAPE_SCALAR;
+    const emp_shape *x = &emp_torch_tensor(c, a)->shape,
+                    *y = &emp_torch_tensor(c, b)->shape;
+    if (has(name, "tensordot")) return tensordot_product(x, y, &n->result[0].shape);
+    if (has(name, "einsum") && equation != NULL && equation->kind == EMP_TORCH_TEXT) {
+        emp_shape product = einsum_product(equation->text, x, y);
+        return product.rank == 4 ? product : tensordot_product(x, y, &n->result[0].shape);
+    }
+    return EMP_SHAPE_SCALAR;
+}
+
+/* ---- all ---- */
+
+static bool has_sequence_outside(const char *name)
+{
+    return has(name, "_flash_attention_forward") ||
+           has(name, "_efficient_attention_forward") ||
+           strcmp(name, "aten._flash_attention_backward") == 0 ||
+           strcmp(name, "aten._efficient_attention_backward") == 0 ||
+           has(name, "flash_attn") || has(name, "xformers");
+}
+
+/* Where a function takes "is_causal" (PyTorch's native_functions.yaml). */
+static int32_t place_of_causal(const char *name)
+{
+    enum { OTHERS = 4 }; /* (q, k, v, dropout, causal) */
+    static const struct {
+        const char *name;
+        int32_t     place;
+    } places[] = {{"aten.scaled_dot_product_attention", 5},
+                  {"aten._scaled_dot_product_attention_math", 5},
+                  {"aten._scaled_dot_product_attention_math_for_mps", 5},
+                  {"aten._scaled_dot_product_fused_attention_overrideable", 5},
+                  {"aten._scaled_dot_product_efficient_attention", 6},
+                  {"aten._scaled_dot_product_cudnn_attention", 6},
+                  {"aten._flash_attention_forward", 8},
+                  {"aten._cudnn_attention_forward", 10}};
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(name, places[i].name) == 0) return places[i].place;
+    return OTHERS;
+}
+
+/* By its name, or by its place. */
+static bool is_causal(const emp_torch_calls *c, int32_t node, const char *name)
+{
+    const emp_torch_node *n = &c->program->node[node];
+
+    if (has(name, "backward")) {
+        for (int32_t i = 0; i < n->count; i++)
+            if (is_true(&c->program->value[n->first + i])) return true;
+        return false;
+    }
+    if (strcmp(name, "aten._efficient_attention_forward") == 0) {
+        const emp_torch_value *mask =
+            emp_torch_argument(c->program, n, 9, "custom_mask_type");
+        return mask != NULL && mask->kind == EMP_TORCH_INT && mask->number > 0;
+    }
+    return is_true(emp_torch_argument(c->program, n, place_of_causal(name), "is_causal"));
+}
+
+bool emp_torch_is_idle(const emp_torch_calls *calls, int32_t node)
+{
+    const emp_aten_op     *op = calls->op_of[node];
+    const emp_torch_value *train;
+
+    if (op == NULL || !has(op->name, "dropout") || has(op->name, "backward"))
+        return false;
+    train = emp_torch_argument(calls->program, &calls->program->node[node], 2, "train");
+    return train != NULL && train->kind == EMP_TORCH_BOOL && train->number == 0;
+}
+
+emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node)
+{
+    const emp_aten_op *op = calls->op_of[node];
+    emp_op_attrs a = {.is_in_place = op->is_in_place && !op->is_list, .list_count = 1};
+
+    if (op->type == NULL) return a;
+    switch (op->type->work) {
+    case EMP_WORK_CONVOLUTION:
+        if (op->type->part == EMP_PART_BOTH) a.gradients = count_gradients(calls, node);
+        a.is_transposed = is_transposed(calls, node, op->name);
+        break;
+    case EMP_WORK_POOL: a.pool_window = pool_window(calls, node, op->name); break;
+    case EMP_WORK_PRODUCT: a.product = stated_product(calls, node, op->name); break;
+    case EMP_WORK_ATTENTION:
+        a.sequence_axis = has_sequence_outside(op->name) ? -3 : -2;
+        a.is_causal = is_causal(calls, node, op->name);
+        break;
+    default: break;
+    }
+    return a;
+}
