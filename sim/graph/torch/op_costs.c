@@ -32,7 +32,7 @@ static bool has_stated_sizes(const emp_op_attrs *attrs)
 }
 
 /* a [.., m, k] times b [.., k, n], also of vectors, and of b as [n, k]: k is a's last size, n the
- * result's. Matrices and vectors are one product whatever a's rank is; else leading sizes are a batch. */
+ * result's. A matrix or vector b makes one product, whatever a's rank is; else leading sizes are a batch. */
 static void cost_product(const emp_op_view *op, int32_t first, emp_op_cost *cost)
 {
     const emp_shape *a = &op->input[first].shape, *b = &op->input[first + 1].shape;
@@ -42,7 +42,7 @@ static void cost_product(const emp_op_view *op, int32_t first, emp_op_cost *cost
     if (has_stated_sizes(op->attrs)) {
         set_product(op, EMP_OP_GEMM, dim_of(stated, 0), dim_of(stated, 1),
                     dim_of(stated, 2), dim_of(stated, 3), cost);
-    } else if (a->rank <= 2 || b->rank <= 2) {
+    } else if (b->rank <= 2) {
         set_product(op, EMP_OP_GEMM, 1, divide(elements, k),
                     b->rank == 1 ? 1 : dim_of(out, -1), k, cost);
     } else {

@@ -87,6 +87,9 @@ static const struct cost_case cases[] = {
     {"aten.addmm", {0}, SHAPES(S(96), S(64, 40), S(40, 96)), SHAPES(S(64, 96)), EMP_OP_GEMM, 2.0 * 64 * 96 * 40, F * (96 + 64 * 40 + 40 * 96), F * 64 * 96, 1, 64, 96, 40, 1},
     {"aten.bmm", {0}, SHAPES(S(12, 64, 40), S(12, 40, 96)), SHAPES(S(12, 64, 96)), EMP_OP_GEMM, 2.0 * 12 * 64 * 96 * 40, F * 12 * (64 * 40 + 40 * 96), F * 12 * 64 * 96, 12, 64, 96, 40, 1},
     {"aten.matmul", {0}, SHAPES(S(2, 6, 64, 40), S(2, 6, 40, 96)), SHAPES(S(2, 6, 64, 96)), EMP_OP_GEMM, 2.0 * 12 * 64 * 96 * 40, F * 12 * (64 * 40 + 40 * 96), F * 12 * 64 * 96, 12, 64, 96, 40, 1},
+    /* one matrix, or one vector, times each of a batch */
+    {"aten.matmul", {0}, SHAPES(S(64, 40), S(12, 40, 96)), SHAPES(S(12, 64, 96)), EMP_OP_GEMM, 2.0 * 12 * 64 * 96 * 40, F * (64 * 40 + 12 * 40 * 96), F * 12 * 64 * 96, 12, 64, 96, 40, 1},
+    {"aten.matmul", {0}, SHAPES(S(40), S(12, 40, 96)), SHAPES(S(12, 96)), EMP_OP_GEMM, 2.0 * 12 * 96 * 40, F * (40 + 12 * 40 * 96), F * 12 * 96, 12, 1, 96, 40, 1},
     /* a batch of products that are summed */
     {"aten.addbmm", {0}, SHAPES(S(64, 96), S(12, 64, 40), S(12, 40, 96)), SHAPES(S(64, 96)), EMP_OP_GEMM, 2.0 * 12 * 64 * 96 * 40, F * (64 * 96 + 12 * (64 * 40 + 40 * 96)), F * 64 * 96, 12, 64, 96, 40, 1},
     {"aten.einsum", {.product = {4, {3, 5, 7, 11}}}, SHAPES(S(3, 5, 11), S(3, 7, 11)), SHAPES(S(3, 5, 7)), EMP_OP_GEMM, 2.0 * 3 * 5 * 7 * 11, F * 3 * 11 * 12, F * 105, 3, 5, 7, 11, 1},
