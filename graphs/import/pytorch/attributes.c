@@ -26,6 +26,27 @@ static bool is_transposed(const emp_torch_calls *c, int32_t node, const char *na
         emp_torch_argument(c->program, &c->program->node[node], place, "transposed"));
 }
 
+/* Steps within the window, one for all dims or one each. */
+static void read_dilations(const emp_torch_calls *c, int32_t node, const char *name,
+                           int32_t dilations[3])
+{
+    const emp_torch_program *p = c->program;
+    int32_t                  place = has(name, "backward")                         ? 6
+                                     : has(name, "aten.conv_transpose")            ? 7
+                                     : strcmp(name, "aten.cudnn_convolution") == 0 ? 4
+                                     : has(name, "slow_conv_d") || has(name, "_conv_depth") ? 6
+                                                                                            : 5;
+    const emp_torch_value   *v = emp_torch_argument(p, &p->node[node], place, "dilation");
+
+    if (v == NULL || !emp_torch_is_list_of(p, v, EMP_TORCH_INT)) return;
+    const emp_torch_value *step = v->kind == EMP_TORCH_LIST ? &p->value[v->first] : v;
+    int32_t                count = v->kind == EMP_TORCH_LIST ? v->count : 1;
+    for (int32_t d = 0; d < 3; d++) {
+        int64_t each = step[d < count ? d : 0].number;
+        dilations[d] = each > 0 && each <= INT32_MAX ? (int32_t)each : 1;
+    }
+}
+
 /* How many of the gradients of input and filter a mask [input, filter, bias] asks for. */
 static int32_t count_gradients(const emp_torch_calls *c, int32_t node)
 {
@@ -140,6 +161,18 @@ static emp_shape tensordot_product(const emp_shape *a, const emp_shape *b,
                         k}};
 }
 
+/* A sum of products along one dim for each element of the result. */
+static emp_shape vecdot_product(const emp_torch_value *dim, const emp_shape *a,
+                                const emp_shape *b, const emp_shape *out)
+{
+    const emp_shape *x = a->rank > b->rank ? a : b;
+    int64_t          at = dim != NULL && dim->kind == EMP_TORCH_INT ? dim->number : -1;
+
+    if (at < 0) at += x->rank;
+    return (emp_shape){
+        4, {emp_shape_elements(out), 1, 1, at >= 0 && at < x->rank ? x->dim[at] : 1}};
+}
+
 static emp_shape stated_product(const emp_torch_calls *c, int32_t node, const char *name)
 {
     const emp_torch_program *p = c->program;
@@ -155,6 +188,9 @@ static emp_shape stated_product(const emp_torch_calls *c, int32_t node, const ch
     const emp_shape *x = &emp_torch_tensor(c, a)->shape,
                     *y = &emp_torch_tensor(c, b)->shape;
     if (has(name, "tensordot")) return tensordot_product(x, y, &n->result[0].shape);
+    if (has(name, "vecdot"))
+        return vecdot_product(emp_torch_argument(p, n, 2, "dim"), x, y,
+                              &n->result[0].shape);
     if (has(name, "einsum") && equation != NULL && equation->kind == EMP_TORCH_TEXT) {
         emp_shape product = einsum_product(equation->text, x, y);
         return product.rank == 4 ? product : tensordot_product(x, y, &n->result[0].shape);
@@ -173,43 +209,104 @@ static bool has_sequence_outside(const char *name)
            has(name, "flash_attn") || has(name, "xformers");
 }
 
-/* Where a function takes "is_causal" (PyTorch's native_functions.yaml). */
-static int32_t place_of_causal(const char *name)
-{
-    enum { OTHERS = 4 }; /* (q, k, v, dropout, causal) */
-    static const struct {
-        const char *name;
-        int32_t     place;
-    } places[] = {{"aten.scaled_dot_product_attention", 5},
-                  {"aten._scaled_dot_product_attention_math", 5},
-                  {"aten._scaled_dot_product_attention_math_for_mps", 5},
-                  {"aten._scaled_dot_product_fused_attention_overrideable", 5},
-                  {"aten._scaled_dot_product_efficient_attention", 6},
-                  {"aten._scaled_dot_product_cudnn_attention", 6},
-                  {"aten._flash_attention_forward", 8},
-                  {"aten._cudnn_attention_forward", 10}};
+/* Places of arguments: PyTorch's native_functions.yaml, and the interfaces of flash-attention and xFormers. */
+typedef struct {
+    const char *name;
+    int32_t     causal;  /* a flag, or the number of a mask */
+    int32_t     offsets; /* where packed sequences begin and end; 0 = it packs none */
+    int32_t     longest; /* keys of any of these; 0 = not an argument */
+} attention_places;
 
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (strcmp(name, places[i].name) == 0) return places[i].place;
-    return OTHERS;
+static const attention_places attentions[] = {
+    {"aten.scaled_dot_product_attention", 5, 0, 0},
+    {"aten._scaled_dot_product_attention", 6, 0, 0},
+    {"aten._scaled_dot_product_attention_math", 5, 0, 0},
+    {"aten._scaled_dot_product_attention_math_for_mps", 5, 0, 0},
+    {"aten._scaled_dot_product_fused_attention_overrideable", 5, 0, 0},
+    {"aten._scaled_dot_product_fused_attention_overrideable_backward", 13, 0, 0},
+    {"aten._scaled_dot_product_efficient_attention", 6, 0, 0},
+    {"aten._scaled_dot_product_efficient_attention_backward", 11, 0, 0},
+    {"aten._scaled_dot_product_cudnn_attention", 6, 0, 0},
+    {"aten._scaled_dot_product_cudnn_attention_backward", 14, 0, 0},
+    {"aten._scaled_dot_product_flash_attention_backward", 11, 0, 0},
+    {"aten._scaled_dot_product_flash_attention_for_cpu_backward", 7, 0, 0},
+    {"aten._cudnn_attention_forward", 10, 0, 0},
+    {"aten._cudnn_attention_backward", 14, 0, 0},
+    {"aten._flash_scaled_dot_product_attention", 8, 3, 6},
+    {"aten._flash_attention_forward", 8, 3, 6},
+    {"aten._flash_attention_backward", 11, 6, 9},
+    {"aten._efficient_attention_forward", 9, 4, 7},
+    {"aten._efficient_attention_backward", 14, 6, 9},
+    {"flash_attn._flash_attn_forward", 5, 0, 0},
+    {"flash_attn._flash_attn_backward", 11, 0, 0},
+    {"flash_attn._flash_attn_varlen_forward", 9, 3, 6},
+    {"flash_attn._flash_attn_varlen_backward", 15, 9, 12},
+    {"flash_attn_3.fwd", 24, 7, 13},
+    {"flash_attn_3._flash_attn_forward", 24, 7, 13},
+    {"xformers.efficient_attention_forward_cutlass", 9, 4, 0},
+    {"xformers.efficient_attention_backward_cutlass", 14, 5, 8},
+};
+
+static const attention_places *places_of_attention(const char *name)
+{
+    /* (q, k, v, dropout, causal) */
+    static const attention_places others = {.causal = 4};
+
+    for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++)
+        if (strcmp(name, attentions[i].name) == 0) return &attentions[i];
+    return &others;
 }
 
-/* By its name, or by its place. */
-static bool is_causal(const emp_torch_calls *c, int32_t node, const char *name)
-{
-    const emp_torch_node *n = &c->program->node[node];
+enum { NAMES_MAX = 3 }; /* that libraries give to one argument */
 
-    if (has(name, "backward")) {
-        for (int32_t i = 0; i < n->count; i++)
-            if (is_true(&c->program->value[n->first + i])) return true;
-        return false;
-    }
-    if (strcmp(name, "aten._efficient_attention_forward") == 0) {
-        const emp_torch_value *mask =
-            emp_torch_argument(c->program, n, 9, "custom_mask_type");
-        return mask != NULL && mask->kind == EMP_TORCH_INT && mask->number > 0;
-    }
-    return is_true(emp_torch_argument(c->program, n, place_of_causal(name), "is_causal"));
+/* By any of its names, or by its place; NULL: there is none. */
+static const emp_torch_value *find_argument(const emp_torch_calls *c, int32_t node,
+                                            int32_t           place,
+                                            const char *const names[NAMES_MAX])
+{
+    const emp_torch_value *v = NULL;
+
+    for (int32_t i = 0; i < NAMES_MAX && names[i] != NULL && v == NULL && place > 0; i++)
+        v = emp_torch_argument(c->program, &c->program->node[node], place, names[i]);
+    return v;
+}
+
+static bool is_causal(const emp_torch_calls *c, int32_t node, const attention_places *at)
+{
+    static const char *const names[NAMES_MAX] = {"is_causal", "causal",
+                                                 "custom_mask_type"};
+    const emp_torch_value   *v = find_argument(c, node, at->causal, names);
+
+    return is_true(v) || (v != NULL && v->kind == EMP_TORCH_INT && v->number > 0);
+}
+
+/* Several sequences in one, which meet only themselves: how many, and the keys of the longest. */
+static void read_packing(const emp_torch_calls *c, int32_t node,
+                         const attention_places *at, emp_op_attrs *a)
+{
+    static const char *const offsets[NAMES_MAX] = {"cum_seq_q", "cu_seqlens_q",
+                                                   "seqstart_q"};
+    static const char *const longest[NAMES_MAX] = {"max_k", "max_seqlen_k"};
+    const emp_torch_value   *v = find_argument(c, node, at->offsets, offsets);
+
+    if (v == NULL || v->kind != EMP_TORCH_TENSOR || emp_torch_tensor(c, v) == NULL)
+        return;
+    const emp_shape *bounds = &emp_torch_tensor(c, v)->shape;
+    if (bounds->rank != 1 || bounds->dim[0] < 2 || bounds->dim[0] > INT32_MAX) return;
+    a->count = (int32_t)bounds->dim[0] - 1;
+    v = find_argument(c, node, at->longest, longest);
+    if (v != NULL && v->kind == EMP_TORCH_INT && v->number > 0 && v->number <= INT32_MAX)
+        a->window = (int32_t)v->number;
+}
+
+static void read_attention(const emp_torch_calls *c, int32_t node, const char *name,
+                           emp_op_attrs *a)
+{
+    const attention_places *at = places_of_attention(name);
+
+    a->sequence_axis = has_sequence_outside(name) ? -3 : -2;
+    a->is_causal = is_causal(c, node, at);
+    read_packing(c, node, at, a);
 }
 
 bool emp_torch_is_idle(const emp_torch_calls *calls, int32_t node)
@@ -233,13 +330,11 @@ emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node)
     case EMP_WORK_CONVOLUTION:
         if (op->type->part == EMP_PART_BOTH) a.gradients = count_gradients(calls, node);
         a.is_transposed = is_transposed(calls, node, op->name);
+        read_dilations(calls, node, op->name, a.dilations);
         break;
     case EMP_WORK_POOL: a.pool_window = pool_window(calls, node, op->name); break;
     case EMP_WORK_PRODUCT: a.product = stated_product(calls, node, op->name); break;
-    case EMP_WORK_ATTENTION:
-        a.sequence_axis = has_sequence_outside(op->name) ? -3 : -2;
-        a.is_causal = is_causal(calls, node, op->name);
-        break;
+    case EMP_WORK_ATTENTION: read_attention(calls, node, op->name, &a); break;
     default: break;
     }
     return a;

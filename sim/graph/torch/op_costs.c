@@ -76,10 +76,21 @@ EMP_COST(biased_product)
 /* The algorithm's own workspace is not known: as a guess, the larger activation, at most that. */
 static const int64_t WORKSPACE_MAX_BYTES = 64 * 1024 * 1024;
 
-static bool is_winograd(const emp_shape *filter, const emp_shape *x, const emp_shape *y)
+/* The place of the channels in x and y, which have no batch where their rank is below the filter's. */
+static int32_t channel_of(const emp_shape *x, const emp_shape *filter)
 {
+    return x->rank < filter->rank ? 0 : 1;
+}
+
+static bool is_winograd(const emp_op_view *op, const emp_shape *filter,
+                        const emp_shape *x, const emp_shape *y)
+{
+    int64_t before = dim_of(x, channel_of(x, filter) + 1);
+    int64_t behind = dim_of(y, channel_of(x, filter) + 1);
+
     return filter->rank == 4 && filter->dim[2] == 3 && filter->dim[3] == 3 &&
-           divide(dim_of(x, 2), dim_of(y, 2)) == 1 && dim_of(x, 2) <= dim_of(y, 2) + 2;
+           op->attrs->dilations[0] <= 1 && op->attrs->dilations[1] <= 1 &&
+           divide(before, behind) == 1 && before <= behind + 2;
 }
 
 /* y of x and filter [out, in / groups, window ...]; of one that enlarges, x of y. Each filter
@@ -88,9 +99,10 @@ static void cost_convolution(const emp_op_view *op, const emp_tensor_info *x,
                              const emp_tensor_info *filter, const emp_tensor_info *y,
                              int32_t times, emp_op_cost *cost)
 {
-    int64_t pixels = divide(emp_shape_elements(&y->shape), dim_of(&y->shape, 1));
+    int32_t channel = channel_of(&x->shape, &filter->shape);
+    int64_t pixels = divide(emp_shape_elements(&y->shape), dim_of(&y->shape, channel));
     int64_t made = dim_of(&filter->shape, 0);
-    int64_t groups = divide(dim_of(&x->shape, 1), dim_of(&filter->shape, 1));
+    int64_t groups = divide(dim_of(&x->shape, channel), dim_of(&filter->shape, 1));
     int64_t n = divide(made, groups);
     int64_t k = divide(emp_shape_elements(&filter->shape), made);
     int64_t in = emp_info_bytes(x), out = emp_info_bytes(y);
@@ -106,9 +118,10 @@ static void cost_convolution(const emp_op_view *op, const emp_tensor_info *x,
     }
     bool is_point = emp_shape_elements(&filter->shape) ==
                     emp_mul_saturating(made, dim_of(&filter->shape, 1));
-    cost->window = is_point                                            ? EMP_CONV_POINT
-                   : is_winograd(&filter->shape, &x->shape, &y->shape) ? EMP_CONV_WINOGRAD
-                                                                       : EMP_CONV_WIDE;
+    bool is_small = is_winograd(op, &filter->shape, &x->shape, &y->shape);
+    cost->window = is_point   ? EMP_CONV_POINT
+                   : is_small ? EMP_CONV_WINOGRAD
+                              : EMP_CONV_WIDE;
     cost->workspace_bytes = in > out ? in : out;
     if (cost->workspace_bytes > WORKSPACE_MAX_BYTES)
         cost->workspace_bytes = WORKSPACE_MAX_BYTES;
@@ -145,16 +158,23 @@ typedef struct {
     int64_t batch, queries, keys, width, value_width;
 } attention;
 
+/* Where attrs.count sequences are packed into one, a query meets at most the keys of the longest, because their lengths
+ * depend on data. */
 static attention attention_of(const emp_op_view *op, const emp_tensor_info *q)
 {
     const emp_tensor_info *k = q + 1, *v = q + 2;
     int32_t   at = op->attrs->sequence_axis < 0 ? op->attrs->sequence_axis : -2;
-    attention a = {.queries = dim_of(&q->shape, at),
-                   .keys = dim_of(&k->shape, at),
+    int64_t   sequences = op->attrs->count > 1 ? op->attrs->count : 1;
+    int64_t   queries = dim_of(&q->shape, at), keys = dim_of(&k->shape, at);
+    bool      is_halved = op->attrs->is_causal && queries == keys;
+    attention a = {.queries = divide(queries, sequences),
+                   .keys = divide(keys, sequences),
                    .width = dim_of(&q->shape, -1),
                    .value_width = dim_of(&v->shape, -1)};
 
-    if (op->attrs->is_causal && a.queries == a.keys) a.keys = a.keys / 2 + a.keys % 2;
+    if (sequences > 1 && op->attrs->window > a.keys)
+        a.keys = op->attrs->window < keys ? op->attrs->window : keys;
+    if (is_halved) a.keys = a.keys / 2 + a.keys % 2;
     a.batch =
         divide(emp_shape_elements(&q->shape), emp_mul_saturating(a.queries, a.width));
     return a;

@@ -271,12 +271,14 @@ static const family families[] = {
      "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_efficient_attention "
      "_scaled_dot_product_cudnn_attention _scaled_dot_product_fused_attention_overrideable _flash_scaled_dot_product_attention "
      "_flash_attention_forward _efficient_attention_forward _cudnn_attention_forward higher_order.flex_attention "
-     "flex_attention flash_attn._flash_attn_forward flash_attn_3.fwd xformers.efficient_attention_forward_cutlass"},
+     "flex_attention flash_attn._flash_attn_forward flash_attn._flash_attn_varlen_forward flash_attn_3.fwd "
+     "flash_attn_3._flash_attn_forward xformers.efficient_attention_forward_cutlass"},
     {{"scaled_dot_product_attention_backward", FLAGS(LAYER), .kinds = ANY, TAKES(4), WORK(ATTENTION, sdpa_grad), PART(BOTH)},
      "_scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu_backward "
      "_scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward "
      "_scaled_dot_product_fused_attention_overrideable_backward _flash_attention_backward _efficient_attention_backward "
-     "_cudnn_attention_backward flash_attn._flash_attn_backward xformers.efficient_attention_backward_cutlass"},
+     "_cudnn_attention_backward flash_attn._flash_attn_backward flash_attn._flash_attn_varlen_backward "
+     "xformers.efficient_attention_backward_cutlass"},
     {{"lstm", FLAGS(LAYER), .kinds = ANY, TAKES(2), RATE(1, 0), WORK(RECURRENT, rnn)},
      "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell _cudnn_rnn miopen_rnn mkldnn_rnn_layer _lstm_mps"},
     {{"_cudnn_rnn_backward", FLAGS(LAYER), .kinds = ANY, TAKES(2), RATE(2, 0), WORK(RECURRENT, rnn)},

@@ -286,6 +286,85 @@ Test(fx, results_may_be_elsewhere)
     }
 }
 
+/* One call of operands a, b, c ...; arguments are JSON. */
+typedef struct {
+    const char     *operands, *target, *arguments, *result;
+    double          flops;
+    emp_conv_window window;
+} call_case;
+
+#define AB   "{'node':'a'},{'node':'b'}"
+#define ABC  AB ",{'node':'c'}"
+#define ABCD ABC ",{'node':'d'}"
+#define QKV  "[2,16,4,8] [2,16,4,8] [2,16,4,8]"
+#define PACK "[64,4,8] [64,4,8] [64,4,8] [5]"
+#define BACK ABCD ",{'node':'a'},{'node':'e'},null,null,null"
+
+/* clang-format off */
+static const call_case calls[] = {
+    {"[8,16] [8,16]", "aten.linalg_vecdot.default", AB, "[8]", 2.0 * 8 * 16, 0},
+    {"[8,16] [8,16]", "aten.linalg_vecdot.default", AB ",0", "[16]", 2.0 * 8 * 16, 0},
+    {"[3,1,16] [5,16]", "aten.linalg_vecdot.default", AB, "[3,5]", 2.0 * 15 * 16, 0},
+    /* the window's steps, which leave the result as large as without padding and steps */
+    {"[1,8,16,16] [8,8,3,3]", "aten.conv2d.default", AB ",null,[1,1],[1,1],[1,1]", "[1,8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WINOGRAD},
+    {"[1,8,16,16] [8,8,3,3]", "aten.conv2d.default", AB ",null,[1,1],[2,2],[2,2]", "[1,8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WIDE},
+    {"[1,8,16,16] [8,8,3,3]", "aten.conv2d.default", AB ",null,1,2,2", "[1,8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WIDE},
+    {"[1,8,16,16] [8,8,3,3]", "aten.cudnn_convolution.default", AB ",[2,2],[1,1],[2,2],1,false,false,true", "[1,8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WIDE},
+    {"[1,8,16,16] [1,8,16,16] [8,8,3,3]", "aten.convolution_backward.default", ABC ",[0],[1,1],[2,2],[2,2],false,[0,0],1,[true,false,false]", "[1,8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WIDE},
+    /* one image without a batch */
+    {"[3,224,224] [64,3,7,7]", "aten.conv2d.default", AB ",null,[2,2],[3,3],[1,1]", "[64,112,112]", 2.0 * 64 * 112 * 112 * 147, EMP_CONV_WIDE},
+    {"[8,16,16] [8,8,3,3]", "aten.conv2d.default", AB ",null,[1,1],[1,1],[1,1]", "[8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WINOGRAD},
+    /* the places of masks: 8 heads of 16 queries; a mask leaves half of 16 keys */
+    {QKV, "flash_attn._flash_attn_forward.default", ABC ",0.0,0.5,false,-1,-1,0.0,null,true", "[2,16,4,8]", 2.0 * 8 * 16 * 16 * 16, 0},
+    {QKV, "flash_attn._flash_attn_forward.default", ABC ",0.0,0.5,true,-1,-1,0.0,null,false", "[2,16,4,8]", 2.0 * 8 * 16 * 8 * 16, 0},
+    {QKV " [2,16,4,8] [2,4,16]", "flash_attn._flash_attn_backward.default", BACK ",0.0,0.5,false,-1,-1,0.0,null,true", "[2,4,16]", 2.0 * 8 * 16 * 16 * 40, 0},
+    {QKV " [2,16,4,8] [2,4,16]", "flash_attn._flash_attn_backward.default", BACK ",0.0,0.5,true,-1,-1,0.0,null,false", "[2,4,16]", 2.0 * 8 * 16 * 8 * 40, 0},
+    {QKV " [2,16,4,8] [2,4,16]", "aten._efficient_attention_backward.default", ABCD ",null,{'node':'a'},null,null,16,16,{'node':'e'},0.0,null,null,0,true", "[2,16,4,8]", 2.0 * 8 * 16 * 16 * 40, 0},
+    {QKV " [2,16,4,8] [2,4,16]", "aten._efficient_attention_backward.default", ABCD ",null,{'node':'a'},null,null,16,16,{'node':'e'},0.0,null,null,1,false", "[2,16,4,8]", 2.0 * 8 * 16 * 8 * 40, 0},
+    /* 4 sequences of 16 tokens in one of 64 */
+    {PACK, "aten._flash_attention_forward.default", ABC ",{'node':'d'},{'node':'d'},16,16,0.0,false,false", "[64,4,8]", 2.0 * 4 * 4 * 16 * 16 * 16, 0},
+    {PACK, "aten._flash_attention_forward.default", ABC ",{'node':'d'},{'node':'d'},16,16,0.0,true,false", "[64,4,8]", 2.0 * 4 * 4 * 16 * 8 * 16, 0},
+    {PACK, "flash_attn._flash_attn_varlen_forward.default", ABCD ",{'node':'d'},16,16,0.0,0.5,true", "[64,4,8]", 2.0 * 4 * 4 * 16 * 8 * 16, 0},
+    {PACK, "aten._flash_attention_forward.default", ABC ",null,null,64,64,0.0,false,false", "[64,4,8]", 2.0 * 4 * 64 * 64 * 16, 0},
+    /* the longest has 32 */
+    {PACK, "aten._flash_attention_forward.default", ABC ",{'node':'d'},{'node':'d'},32,32,0.0,false,false", "[64,4,8]", 2.0 * 4 * 64 * 32 * 16, 0},
+};
+/* clang-format on */
+
+static void write_call(const call_case *c)
+{
+    char text[4096] = HEAD, name = 'a';
+
+    for (const char *at = c->operands; *at != '\0'; name++) {
+        int length = (int)strcspn(at, " ");
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "{'name':'%c','op':'placeholder','outputs':[{'shape':%.*s,"
+                 "'dtype':'float32'}]},",
+                 name, length, at);
+        at += length + (at[length] == ' ');
+    }
+    snprintf(text + strlen(text), sizeof text - strlen(text),
+             "{'name':'m','op':'call_function','target':'%s','args':[%s],'outputs':[{"
+             "'shape':%s,'dtype':'float32'}]},{'name':'o','op':'output','args':[{"
+             "'node':'m'}]}]}",
+             c->target, c->arguments, c->result);
+    scratch_write_json("graph.json", text);
+}
+
+Test(fx, arguments_say_what_shapes_do_not)
+{
+    for (size_t i = 0; i < COUNT(calls); i++) {
+        write_call(&calls[i]);
+        emp_graph         *g = graph_import(scratch_path("graph.json"), NULL, &devices);
+        const emp_op_cost *cost = g->op[graph_find(g, "m")].cost;
+        cr_expect_eq(cost->flops, calls[i].flops, "%s(%s): %g FLOP, want %g",
+                     calls[i].target, calls[i].arguments, cost->flops, calls[i].flops);
+        cr_expect_eq(cost->window, calls[i].window, "%s(%s)", calls[i].target,
+                     calls[i].arguments);
+        emp_graph_destroy(g);
+    }
+}
+
 Test(fx, survives_every_allocation_failure)
 {
     static const char *const names[] = {SAMPLES "linear_momentum.json",
