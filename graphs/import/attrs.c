@@ -16,7 +16,9 @@ enum {
     TENSOR_INT = 7,
     TENSOR_INT64 = 10,
     TENSOR_BOOL = 11,
-    TENSOR_HALF = 13
+    TENSOR_HALF = 13,
+    TENSOR_UINT32 = 16,
+    TENSOR_UINT64 = 17
 };
 
 enum { REFERENCE_OFFSET = 100 };
@@ -28,14 +30,18 @@ static const emp_field_name dim_names[] = {{"size", DIM_SIZE}, {0}};
 static const emp_field_name tensor_names[] = {
     {"dtype", TENSOR_DTYPE}, {"tensor_shape", TENSOR_SHAPE}, {"tensor_content", TENSOR_CONTENT},
     {"float_val", TENSOR_FLOAT}, {"double_val", TENSOR_DOUBLE}, {"int_val", TENSOR_INT},
-    {"int64_val", TENSOR_INT64}, {"bool_val", TENSOR_BOOL}, {"half_val", TENSOR_HALF}, {0}};
+    {"int64_val", TENSOR_INT64}, {"bool_val", TENSOR_BOOL}, {"half_val", TENSOR_HALF},
+    {"uint32_val", TENSOR_UINT32}, {"uint64_val", TENSOR_UINT64}, {0}};
 static const emp_field_name dtype_names[] = {
     {"DT_FLOAT", EMP_DTYPE_FLOAT}, {"DT_DOUBLE", EMP_DTYPE_DOUBLE}, {"DT_INT32", EMP_DTYPE_INT32},
     {"DT_UINT8", EMP_DTYPE_UINT8}, {"DT_INT16", EMP_DTYPE_INT16}, {"DT_INT8", EMP_DTYPE_INT8},
     {"DT_STRING", EMP_DTYPE_STRING}, {"DT_COMPLEX64", EMP_DTYPE_COMPLEX64},
     {"DT_INT64", EMP_DTYPE_INT64}, {"DT_BOOL", EMP_DTYPE_BOOL}, {"DT_BFLOAT16", EMP_DTYPE_BFLOAT16},
     {"DT_UINT16", EMP_DTYPE_UINT16}, {"DT_HALF", EMP_DTYPE_HALF},
-    {"DT_RESOURCE", EMP_DTYPE_RESOURCE}, {"DT_VARIANT", EMP_DTYPE_VARIANT}, {0}};
+    {"DT_RESOURCE", EMP_DTYPE_RESOURCE}, {"DT_VARIANT", EMP_DTYPE_VARIANT},
+    {"DT_COMPLEX128", EMP_DTYPE_COMPLEX128}, {"DT_UINT32", EMP_DTYPE_UINT32},
+    {"DT_UINT64", EMP_DTYPE_UINT64}, {"DT_FLOAT8_E5M2", EMP_DTYPE_FLOAT8_E5M2},
+    {"DT_FLOAT8_E4M3FN", EMP_DTYPE_FLOAT8_E4M3}, {0}};
 /* clang-format on */
 
 static emp_status read_dim(const emp_message *shape, const emp_field *field,
@@ -151,6 +157,9 @@ static bool is_numeric(emp_dtype dtype)
     case EMP_DTYPE_NONE:
     case EMP_DTYPE_STRING:
     case EMP_DTYPE_COMPLEX64:
+    case EMP_DTYPE_COMPLEX128:
+    case EMP_DTYPE_FLOAT8_E5M2:
+    case EMP_DTYPE_FLOAT8_E4M3:
     case EMP_DTYPE_RESOURCE:
     case EMP_DTYPE_VARIANT: return false;
     default: return true;

@@ -11,7 +11,7 @@
 #define BIT(dtype)       (1U << EMP_DTYPE_##dtype)
 #define FLOAT8           (BIT(FLOAT8_E5M2) | BIT(FLOAT8_E4M3)) /* newer than TensorFlow r1.3 */
 #define FLOATS           (BIT(HALF) | BIT(BFLOAT16) | BIT(FLOAT) | BIT(DOUBLE) | FLOAT8)
-#define COMPLEX          (FLOATS | BIT(COMPLEX64))
+#define COMPLEX          (FLOATS | BIT(COMPLEX64) | BIT(COMPLEX128))
 #define NUMBERS          (COMPLEX | BIT(INT64) | BIT(UINT8) | BIT(INT8) | BIT(INT16) | BIT(UINT16))
 #define HOST_ONLY_DTYPES (1U << 31) /* no element type has a kernel in device memory */
 #define ALL              UINT32_MAX /* operands */

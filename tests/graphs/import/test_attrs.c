@@ -151,6 +151,14 @@ Test(attrs, finds_the_element_type_of_the_outputs)
             emp_node_attrs node = {0};
             typed = &cases[i];
             read_ok(typed->key[0] != NULL ? write_types : write_listed_types, syntax,
+        {{"T"}, {"DT_COMPLEX128"}, {18}, EMP_DTYPE_COMPLEX128, EMP_DTYPE_NONE},
+        {{"T", "out_type"},
+         {"DT_UINT64_REF", "DT_UINT32"},
+         {123, 22},
+         EMP_DTYPE_UINT64,
+         EMP_DTYPE_UINT32},
+        {{"T"}, {"DT_FLOAT8_E5M2"}, {24}, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_FLOAT8_E4M3FN"}, {25}, EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_NONE},
                     &node);
             cr_expect_eq(node.attrs.dtype, cases[i].dtype, "case %zu", i);
             cr_expect_eq(node.attrs.out_type, cases[i].out_type, "case %zu", i);
@@ -218,6 +226,9 @@ Test(attrs, reads_small_constants_as_integers)
 {
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
         for (int syntax = 0; syntax < SYNTAXES; syntax++) {
+    {22, "DT_UINT32", 2, 16, "uint32_val", NULL, {7, 4294967295}, 2, 2, {7, 4294967295}},
+    {23, "DT_UINT64", 3, 17, "uint64_val", NULL, {5}, 1, 3, {5, 5, 5}},
+    {25, "DT_FLOAT8_E4M3FN", 2, CONTENT("\x38\x40"), 0, {0}},
             emp_node_attrs node = {0};
             tensor = &constants[i];
             read_ok(write_tensor, syntax, &node);
