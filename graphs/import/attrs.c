@@ -278,6 +278,8 @@ typedef enum {
     SET_BOOL,
     SET_INT,      /* int32_t */
     SET_INTS,     /* int32_t[4] from a list */
+    SET_AXIS,     /* attrs.axis */
+    SET_PADS,     /* attrs.pads and pads_after in turns, from a list */
     SET_DIM_MASK, /* uint32_t of bits from a list of dimensions; -1 is the top bit */
     SET_TYPE,     /* emp_dtype */
     SET_DTYPE,    /* attrs.dtype, of a list the first, unless a higher rank did */
@@ -324,7 +326,9 @@ static const attr_rule rules[] = {
     RULE("N", SET_INT, AT(count)),
     RULE("num", SET_INT, AT(count)),
     RULE("num_split", SET_INT, AT(count)),
-    RULE("axis", SET_INT, AT(axis)),
+    RULE("axis", SET_AXIS, AT(axis)),
+    RULE("batch_dims", SET_INT, AT(batch_dims)),
+    RULE("block_size", SET_INT, AT(block)),
     RULE("num_sampled", SET_INT, AT(num_sampled)),
     RULE("num_true", SET_INT, AT(num_true)),
     RULE("unique", SET_BOOL, AT(unique)),
@@ -339,6 +343,8 @@ static const attr_rule rules[] = {
     RULE("equation", SET_TEXT, AT(equation)),
     RULE("strides", SET_INTS, AT(strides)),
     RULE("ksize", SET_INTS, AT(ksize)),
+    RULE("dilations", SET_INTS, AT(dilations)),
+    RULE("explicit_paddings", SET_PADS, AT(pads)),
     RULE("squeeze_dims", SET_DIM_MASK, AT(squeeze_dims)),
     RULE("begin_mask", SET_INT, AT(begin_mask)),
     RULE("end_mask", SET_INT, AT(end_mask)),
@@ -362,7 +368,7 @@ static const int32_t wanted_field[] = {
     [SET_DIM_MASK] = VALUE_LIST, [SET_TYPE] = VALUE_TYPE,     [SET_DTYPE] = VALUE_TYPE,
     [SET_SHAPE] = VALUE_SHAPE,   [SET_TENSOR] = VALUE_TENSOR, [SET_OUTPUTS] = VALUE_LIST,
     [SET_PADDING] = VALUE_S,     [SET_LAYOUT] = VALUE_S,      [SET_TEXT] = VALUE_S,
-    [SET_TRAINING] = VALUE_B};
+    [SET_TRAINING] = VALUE_B,    [SET_AXIS] = VALUE_I,        [SET_PADS] = VALUE_LIST};
 
 static void *member(emp_node_attrs *node, const attr_rule *rule)
 {
@@ -380,11 +386,20 @@ static emp_status add_output(emp_node_attrs *node, const emp_message *list,
     return EMP_OK;
 }
 
-/* Reads a list of integers into at most four places, or as bits of a mask. */
-static emp_status read_integers(const emp_message *list, emp_field *field,
-                                const attr_rule *rule, int32_t *count, void *target,
+/* Numbers before and after each dim, in turns. */
+static void set_pad(emp_op_attrs *attrs, int32_t place, int64_t value)
+{
+    if (place >= 8) return;
+    int32_t *pads = place % 2 == 0 ? attrs->pads : attrs->pads_after;
+    pads[place / 2] = value > 0 && value < INT32_MAX ? (int32_t)value : 0;
+}
+
+/* Reads a list of integers into at most four places, into four pairs of them, or as bits of a mask. */
+static emp_status read_integers(emp_node_attrs *node, const emp_message *list,
+                                emp_field *field, const attr_rule *rule, int32_t *count,
                                 emp_error *err)
 {
+    void   *target = member(node, rule);
     int64_t value = 0;
     bool    found = true;
 
@@ -394,6 +409,8 @@ static emp_status read_integers(const emp_message *list, emp_field *field,
         if (!found) break;
         if (rule->effect == SET_DIM_MASK)
             *(uint32_t *)target |= 1U << (value & 31);
+        else if (rule->effect == SET_PADS)
+            set_pad(&node->attrs, (*count)++, value);
         else if (*count < 4)
             ((int32_t *)target)[(*count)++] = (int32_t)value;
     }
@@ -437,8 +454,7 @@ static emp_status read_list(emp_node_attrs *node, const attr_rule *rule,
             if (element.number == VALUE_TYPE)
                 EMP_CHECK(set_dtype(node, rule, &list, &element, err));
         } else if (element.number == VALUE_I) {
-            EMP_CHECK(
-                read_integers(&list, &element, rule, &count, member(node, rule), err));
+            EMP_CHECK(read_integers(node, &list, &element, rule, &count, err));
         }
     }
     return EMP_OK;
@@ -464,11 +480,12 @@ static emp_status set_number(emp_node_attrs *node, const attr_rule *rule,
     int64_t number = 0;
 
     EMP_CHECK(emp_field_integer(value, field, &number, err));
-    if (rule->effect == SET_INT) {
+    if (rule->effect == SET_INT || rule->effect == SET_AXIS) {
         if (number < INT32_MIN || number > INT32_MAX)
             return EMP_ERROR(EMP_EFORMAT, "%lld is outside %d..%d", (long long)number,
                              INT32_MIN, INT32_MAX);
         *(int32_t *)member(node, rule) = (int32_t)number;
+        node->attrs.has_axis = node->attrs.has_axis || rule->effect == SET_AXIS;
     } else if (rule->effect == SET_TRAINING) {
         node->attrs.is_inference = number == 0;
     } else {
@@ -500,6 +517,7 @@ static emp_status apply_rule(emp_node_attrs *node, const attr_rule *rule,
     switch (rule->effect) {
     case SET_BOOL:
     case SET_TRAINING:
+    case SET_AXIS:
     case SET_INT: return set_number(node, rule, value, field, err);
     case SET_PADDING:
     case SET_TEXT:
@@ -512,6 +530,7 @@ static emp_status apply_rule(emp_node_attrs *node, const attr_rule *rule,
         node->attrs.has_shape = node->attrs.shape.rank >= 0;
         return EMP_OK;
     case SET_INTS:
+    case SET_PADS:
     case SET_DIM_MASK:
     case SET_OUTPUTS: return read_list(node, rule, value, field, err);
     }

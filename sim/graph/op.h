@@ -43,17 +43,19 @@ typedef struct {
     bool      unique;       /**< candidate samplers */
     bool      is_constant;  /**< Enter: all iterations read this value */
     int32_t   colocation;   /**< ops of one number share a device; 0 = none */
-    uint8_t   level; /**< of ops that wait for a device the least is served first */
+    uint8_t   level;    /**< of ops that wait for a device the least is served first */
+    bool      has_axis; /**< of OneHot: else the last one */
     int32_t   strides[4], ksize[4]; /**< in the order of data_format */
-    int32_t   axis;                 /**< Pack, Unpack, Concat (v1) */
-    int32_t   count;                /**< N, num, num_split */
+    int32_t   axis;                 /**< Pack, Unpack, Concat (v1), OneHot */
+    int32_t   batch_dims;           /**< of GatherV2: the table's and the indices' */
+    int32_t   count;                /**< N, num, num_split; sequences in one */
     int32_t   num_sampled, num_true;
-    int32_t   window;    /**< of attention: keys that a query sees; of a scan: tokens
+    int32_t   window; /**< of attention: keys that a query sees; of a scan: tokens
                                of a chunk; 0 = all, or 64 */
-    int32_t   chosen;    /**< of sparse attention: keys that a query chooses; 0 = all */
-    int32_t   stride;    /**< likewise: tokens that a key stands for; 0 = 1 */
-    int32_t   block;     /**< likewise: keys that are chosen together; 0 = 1 */
-    bool      is_causal; /**< of attention: a query sees no later key */
+    int32_t   chosen; /**< of sparse attention: keys that a query chooses; 0 = all */
+    int32_t   stride; /**< likewise: tokens that a key stands for; 0 = 1 */
+    int32_t   block;  /**< likewise: keys that are chosen together; block_size; 0 = 1 */
+    bool      is_causal;    /**< of attention: a query sees no later key */
     uint32_t  squeeze_dims; /**< bit d: dim d; bit 32 - k: dim -k; 0: all of size 1 */
     uint32_t  begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
     emp_dtype dtype;    /**< T, dtype, DstT: element type of the outputs */
@@ -77,9 +79,9 @@ typedef struct {
     /** The cost of a kernel whose file states its content, in place of its type's cost. Borrowed by the
      * call that receives it, which copies it. */
     const struct emp_op_cost *cost;
-    /** For Conv and types in Nd, per spatial dim as their strides and ksize: the padding
-     * around the image, steps within a window (0 = 1); and groups of channels (0 = 1). */
-    int32_t pads[3], pads_after[3], dilations[3], group;
+    /** In the order of strides and ksize, which is per spatial dim for Conv and types in Nd: the padding around the
+     * image, steps within a window (0 = 1); for Conv and types in Nd groups of channels (0 = 1). */
+    int32_t pads[4], pads_after[4], dilations[4], group;
 } emp_op_attrs;
 
 /** How the time of an op is computed (sim/cost). */

@@ -88,6 +88,19 @@ emp_status emp_shape_broadcast(const emp_shape *a, const emp_shape *b, emp_shape
     return EMP_OK;
 }
 
+static int64_t at_least_1(int32_t size) { return size > 0 ? size : 1; }
+
+int64_t emp_window_positions(const emp_op_attrs *a, int32_t d, int64_t size,
+                             int64_t window)
+{
+    if (size < 0 || window < 0) return -1;
+    int64_t reach = emp_add_saturating(
+        emp_mul_saturating(at_least_1(a->dilations[d]), window - 1), 1);
+    int64_t padded =
+        emp_add_saturating(size, (int64_t)a->pads[d] + (int64_t)a->pads_after[d]);
+    return padded < reach ? 0 : (padded - reach) / at_least_1(a->strides[d]) + 1;
+}
+
 int32_t emp_axis_normalize(int64_t axis, int32_t rank)
 {
     if (axis < -(int64_t)rank || axis >= rank) return -1;

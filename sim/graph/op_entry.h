@@ -53,20 +53,22 @@ emp_op_infer emp_op_infer_concat, emp_op_infer_concat_v2, emp_op_infer_split,
     emp_op_infer_strided_slice_grad, emp_op_infer_pad, emp_op_infer_tile,
     emp_op_infer_transpose, emp_op_infer_pack, emp_op_infer_unpack, emp_op_infer_gather,
     emp_op_infer_gather_nd, emp_op_infer_one_hot, emp_op_infer_dynamic_stitch,
-    emp_op_infer_resource_gather;
+    emp_op_infer_resource_gather, emp_op_infer_scatter_nd, emp_op_infer_matrix_diag,
+    emp_op_infer_lin_space;
 
 /* tensorflow/op_sparse.c: sampling, segments, blocks */
 emp_op_infer emp_op_infer_unique, emp_op_infer_where, emp_op_infer_segment_sum,
     emp_op_infer_unsorted_segment_sum, emp_op_infer_sparse_to_dense, emp_op_infer_top_k,
-    emp_op_infer_space_to_batch, emp_op_infer_batch_to_space,
-    emp_op_infer_candidate_sampler, emp_op_infer_accidental_hits;
+    emp_op_infer_space_to_batch, emp_op_infer_batch_to_space, emp_op_infer_depth_to_space,
+    emp_op_infer_space_to_depth, emp_op_infer_candidate_sampler,
+    emp_op_infer_accidental_hits;
 
 /* tensorflow/op_nn.c: convolutions, pools, normalisation, losses */
 emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d_filter,
     emp_op_infer_depthwise, emp_op_infer_pool, emp_op_infer_avg_pool_grad,
     emp_op_infer_batch_norm, emp_op_infer_batch_norm_v3, emp_op_infer_batch_norm_grad,
     emp_op_infer_bias_add_grad, emp_op_infer_cross_entropy, emp_op_infer_resize,
-    emp_op_infer_resize_grad;
+    emp_op_infer_resize_nearest, emp_op_infer_resize_grad;
 
 /* layers/op_transformer.c: attention, norms, experts, products with weights */
 emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_norm_grad,
@@ -164,6 +166,11 @@ emp_shape emp_shape_from_vector(const emp_tensor_info *vector);
 /** The common shape of two operands. \retval EMP_EFORMAT  They do not fit. */
 emp_status emp_shape_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out,
                                emp_error *err);
+
+/** Positions of a window of so many elements along a dim of that size, by the padding, strides and dilations of place
+ * \a d; -1 = unknown. */
+int64_t emp_window_positions(const emp_op_attrs *a, int32_t d, int64_t size,
+                             int64_t window);
 
 /** Maps a possibly negative axis to 0 .. rank-1, or -1 when it is outside. */
 int32_t emp_axis_normalize(int64_t axis, int32_t rank);

@@ -11,17 +11,6 @@ enum { MAX_SPATIAL = 3 };
 
 static int64_t positive(int32_t size) { return size > 0 ? size : 1; }
 
-/* Positions of a window of that many elements on spatial dim d, -1 = unknown. */
-static int64_t positions(const emp_op_attrs *a, int32_t d, int64_t size, int64_t window)
-{
-    if (size < 0 || window < 0) return -1;
-    int64_t reach =
-        emp_add_saturating(emp_mul_saturating(positive(a->dilations[d]), window - 1), 1);
-    int64_t padded =
-        emp_add_saturating(size, (int64_t)a->pads[d] + (int64_t)a->pads_after[d]);
-    return padded < reach ? 0 : (padded - reach) / positive(a->strides[d]) + 1;
-}
-
 /* Conv(x [N, C, ...], filter [M, C / group, ...], bias). */
 EMP_INFER(conv_nd)
 {
@@ -45,7 +34,8 @@ EMP_INFER(conv_nd)
     shape.dim[0] = x->dim[0];
     shape.dim[1] = filter->dim[0];
     for (int32_t d = 0; d < x->rank - 2; d++)
-        shape.dim[2 + d] = positions(op->attrs, d, x->dim[2 + d], filter->dim[2 + d]);
+        shape.dim[2 + d] =
+            emp_window_positions(op->attrs, d, x->dim[2 + d], filter->dim[2 + d]);
     output[0].shape = shape;
     return EMP_OK;
 }
@@ -63,8 +53,8 @@ EMP_INFER(pool_nd)
             return EMP_ERROR(EMP_EFORMAT, "windows over %s, which needs rank 3 to 5",
                              emp_shape_format(x, text));
         for (int32_t d = 0; d < x->rank - 2; d++)
-            shape.dim[2 + d] =
-                positions(op->attrs, d, x->dim[2 + d], positive(op->attrs->ksize[d]));
+            shape.dim[2 + d] = emp_window_positions(op->attrs, d, x->dim[2 + d],
+                                                    positive(op->attrs->ksize[d]));
     }
     output[0].shape = shape;
     emp_set_output(&output[1], shape, EMP_DTYPE_INT64);

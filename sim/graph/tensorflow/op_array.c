@@ -487,11 +487,18 @@ static void take_elements(const emp_op_view *op, emp_tensor_info *output)
     output->value_count = value != NULL ? indices->value_count : 0;
 }
 
-/* Gather(params, indices), GatherV2 with an axis behind. */
+/* The number that a constant scalar holds, or -1. */
+static int64_t value_of(const emp_tensor_info *scalar)
+{
+    return scalar->value != NULL && scalar->value_count == 1 ? scalar->value[0] : -1;
+}
+
+/* Gather(params, indices), GatherV2 with an axis behind. Each place in the leading dims that both share, if any, has
+ * indices of its own. */
 EMP_INFER(gather)
 {
     const emp_tensor_info *table = &op->input[0], *indices = &op->input[1];
-    int32_t                axis = 0;
+    int32_t                axis = 0, shared = op->attrs->batch_dims;
     emp_shape              shape = {.rank = 0};
 
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
@@ -500,13 +507,16 @@ EMP_INFER(gather)
         axis = emp_axis_normalize(op->input[2].value[0],
                                   table->shape.rank < 0 ? 0 : table->shape.rank);
     }
-    if (table->shape.rank < 0 || indices->shape.rank < 0 ||
-        table->shape.rank + indices->shape.rank - 1 > EMP_MAX_RANK)
+    if (table->shape.rank < 0 || indices->shape.rank < 0) return EMP_OK;
+    if (shared < 0 && shared >= -indices->shape.rank) shared += indices->shape.rank;
+    if (axis < 0 || table->shape.rank == 0 || shared < 0 || shared > axis ||
+        shared > indices->shape.rank)
+        return EMP_ERROR(EMP_EFORMAT, "rows of a tensor of rank %d by indices of rank %d",
+                         table->shape.rank, indices->shape.rank);
+    if (table->shape.rank + indices->shape.rank - 1 - shared > EMP_MAX_RANK)
         return EMP_OK;
-    if (axis < 0 || table->shape.rank == 0)
-        return EMP_ERROR(EMP_EFORMAT, "rows of a tensor of rank %d", table->shape.rank);
     for (int32_t d = 0; d < axis; d++) shape.dim[shape.rank++] = table->shape.dim[d];
-    for (int32_t d = 0; d < indices->shape.rank; d++)
+    for (int32_t d = shared; d < indices->shape.rank; d++)
         shape.dim[shape.rank++] = indices->shape.dim[d];
     for (int32_t d = axis + 1; d < table->shape.rank; d++)
         shape.dim[shape.rank++] = table->shape.dim[d];
@@ -545,20 +555,57 @@ EMP_INFER(gather_nd)
     return EMP_OK;
 }
 
-/* OneHot(indices, depth, on, off); without a shape among the attributes the new dim is the last one. */
+/* OneHot(indices, depth, on, off), whose new dim is the last one, or that of an axis. */
 EMP_INFER(one_hot)
 {
-    emp_shape              shape = op->input[0].shape;
+    const emp_shape       *x = &op->input[0].shape;
     const emp_tensor_info *depth = &op->input[1];
+    emp_shape              shape = EMP_SHAPE_UNKNOWN;
 
-    if (op->attrs->has_shape)
+    if (op->attrs->has_shape) {
         shape = op->attrs->shape;
-    else if (shape.rank >= 0 && shape.rank < EMP_MAX_RANK)
-        shape.dim[shape.rank++] =
-            depth->value != NULL && depth->value_count == 1 ? depth->value[0] : -1;
-    else
-        shape = EMP_SHAPE_UNKNOWN;
+    } else if (x->rank >= 0 && x->rank < EMP_MAX_RANK) {
+        int32_t axis =
+            emp_axis_normalize(op->attrs->has_axis ? op->attrs->axis : -1, x->rank + 1);
+        if (axis < 0)
+            return EMP_ERROR(EMP_EFORMAT, "axis %d of indices of rank %d",
+                             op->attrs->axis, x->rank);
+        shape.rank = x->rank + 1;
+        for (int32_t d = 0; d < shape.rank; d++)
+            shape.dim[d] = d == axis ? value_of(depth) : x->dim[d < axis ? d : d - 1];
+    }
     return emp_set_output(&output[0], shape, emp_view_dtype(op, 2));
+}
+
+/* ScatterNd(indices, updates, shape). */
+EMP_INFER(scatter_nd)
+{
+    emp_shape shape = op->attrs->has_shape  ? op->attrs->shape
+                      : op->input_count > 2 ? emp_shape_from_vector(&op->input[2])
+                                            : EMP_SHAPE_UNKNOWN;
+
+    return emp_set_output(&output[0], shape, emp_view_dtype(op, 1));
+}
+
+/* MatrixDiag(diagonal [.., n]): [.., n, n]. */
+EMP_INFER(matrix_diag)
+{
+    emp_shape shape = op->input[0].shape;
+
+    if (shape.rank > 0 && shape.rank < EMP_MAX_RANK) {
+        shape.dim[shape.rank] = shape.dim[shape.rank - 1];
+        shape.rank++;
+    } else {
+        shape = EMP_SHAPE_UNKNOWN;
+    }
+    return emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
+}
+
+/* LinSpace(start, stop, count). */
+EMP_INFER(lin_space)
+{
+    return emp_set_output(&output[0], EMP_SHAPE(value_of(&op->input[2])),
+                          emp_view_dtype(op, 0));
 }
 
 /* Writes one index-data pair of a DynamicStitch of vectors; false when out of range. */

@@ -16,13 +16,14 @@ static image_layout layout_of(const emp_op_attrs *attrs)
 
 static int64_t at_least_1(int32_t size) { return size > 0 ? size : 1; }
 
-/* Positions of a window of `window` over `size` elements, -1 = unknown. */
-static int64_t window_positions(const emp_op_attrs *attrs, int64_t size, int64_t window,
-                                int64_t stride)
+/* Positions of a window of `window` elements on dim d, -1 = unknown. */
+static int64_t window_positions(const emp_op_attrs *attrs, int32_t d,
+                                const emp_shape *image, int64_t window)
 {
-    if (size < 0 || window < 0) return -1;
-    if (attrs->padding_is_same) return size / stride + (size % stride != 0);
-    return size < window ? 0 : (size - window) / stride + 1;
+    int64_t size = image->dim[d], stride = at_least_1(attrs->strides[d]);
+
+    if (!attrs->padding_is_same) return emp_window_positions(attrs, d, size, window);
+    return size < 0 || window < 0 ? -1 : size / stride + (size % stride != 0);
 }
 
 /* Checks that a tensor can be an image batch; false when its rank is unknown. */
@@ -37,7 +38,14 @@ static emp_status check_image(const emp_shape *shape, bool *is_known, emp_error 
     return EMP_OK;
 }
 
-/* Conv2D and DepthwiseConv2dNative; the filter is height, width, in, out or multiplier.
+/* Whether a filter takes an image of so many channels: those of Conv2D may be several groups. */
+static bool fits(int64_t channels, int64_t filter, bool is_depthwise)
+{
+    if (channels < 0 || filter < 0 || channels == filter) return true;
+    return !is_depthwise && filter > 0 && channels % filter == 0;
+}
+
+/* Conv2D and DepthwiseConv2dNative; the filter is height, width, in of a group, out or multiplier.
  */
 static emp_status infer_convolution(const emp_op_view *op, bool is_depthwise,
                                     emp_tensor_info *output, emp_error *err)
@@ -56,14 +64,12 @@ static emp_status infer_convolution(const emp_op_view *op, bool is_depthwise,
     shape.dim[0] = in->dim[0];
     if (has_filter) {
         int64_t channels = in->dim[at.channel];
-        if (channels >= 0 && filter->dim[2] >= 0 && channels != filter->dim[2])
+        if (!fits(channels, filter->dim[2], is_depthwise))
             return EMP_ERROR(EMP_EFORMAT, "%s has %lld channels, but the filter is %s",
                              emp_shape_format(in, text_a), (long long)channels,
                              emp_shape_format(filter, text_b));
-        shape.dim[at.height] = window_positions(a, in->dim[at.height], filter->dim[0],
-                                                at_least_1(a->strides[at.height]));
-        shape.dim[at.width] = window_positions(a, in->dim[at.width], filter->dim[1],
-                                               at_least_1(a->strides[at.width]));
+        shape.dim[at.height] = window_positions(a, at.height, in, filter->dim[0]);
+        shape.dim[at.width] = window_positions(a, at.width, in, filter->dim[1]);
         shape.dim[at.channel] = filter->dim[3];
         if (is_depthwise && filter->dim[2] >= 0 && filter->dim[3] >= 0)
             shape.dim[at.channel] = emp_mul_saturating(filter->dim[2], filter->dim[3]);
@@ -88,11 +94,9 @@ EMP_INFER(pool)
     if (!has_input) return EMP_OK;
     output[0].shape = *in;
     output[0].shape.dim[at.height] =
-        window_positions(a, in->dim[at.height], at_least_1(a->ksize[at.height]),
-                         at_least_1(a->strides[at.height]));
+        window_positions(a, at.height, in, at_least_1(a->ksize[at.height]));
     output[0].shape.dim[at.width] =
-        window_positions(a, in->dim[at.width], at_least_1(a->ksize[at.width]),
-                         at_least_1(a->strides[at.width]));
+        window_positions(a, at.width, in, at_least_1(a->ksize[at.width]));
     return EMP_OK;
 }
 
@@ -160,15 +164,23 @@ EMP_INFER(cross_entropy)
     return EMP_OK;
 }
 
-/* ResizeBilinear(images, size). */
-EMP_INFER(resize)
+/* ResizeNearestNeighbor(images, size), whose result has the type of its images. */
+EMP_INFER(resize_nearest)
 {
     emp_shape shape = emp_shape_of_rank(4), size = emp_shape_from_vector(&op->input[1]);
 
     if (op->input[0].shape.rank == 4) shape = op->input[0].shape;
     shape.dim[1] = size.rank == 2 ? size.dim[0] : -1;
     shape.dim[2] = size.rank == 2 ? size.dim[1] : -1;
-    return emp_set_output(&output[0], shape, EMP_DTYPE_FLOAT);
+    return emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
+}
+
+/* ResizeBilinear(images, size), which computes in float32. */
+EMP_INFER(resize)
+{
+    EMP_CHECK(emp_op_infer_resize_nearest(op, output, output_count, err));
+    output[0].dtype = EMP_DTYPE_FLOAT;
+    return EMP_OK;
 }
 
 /* ResizeBilinearGrad(dy, original). */
@@ -202,17 +214,28 @@ static int64_t pixels(const emp_op_view *op, const emp_shape *shape)
 static emp_conv_window window_of(const emp_op_view *op, const emp_shape *filter)
 {
     image_layout   at = layout_of(op->attrs);
-    const int32_t *strides = op->attrs->strides;
+    const int32_t *strides = op->attrs->strides, *steps = op->attrs->dilations;
     int64_t        height = size_of(filter, 0), width = size_of(filter, 1);
+    bool           is_dense = at_least_1(strides[at.height]) == 1 &&
+                    at_least_1(strides[at.width]) == 1 &&
+                    at_least_1(steps[at.height]) == 1 && at_least_1(steps[at.width]) == 1;
 
     if (height == 1 && width == 1) return EMP_CONV_POINT;
-    return height == 3 && width == 3 && at_least_1(strides[at.height]) == 1 &&
-                   at_least_1(strides[at.width]) == 1
-               ? EMP_CONV_WINOGRAD
-               : EMP_CONV_WIDE;
+    return height == 3 && width == 3 && is_dense ? EMP_CONV_WINOGRAD : EMP_CONV_WIDE;
 }
 
-/* The forward product and its FLOPs, 2 N OH OW KH KW Cin Cout; gradients cost the same.
+/* Groups of channels, each of which has a product of its own. */
+static int64_t groups_of(const emp_op_view *op, const conv_tensors *t)
+{
+    int64_t channels = size_of(&t->image->shape, layout_of(op->attrs).channel);
+    int64_t each = emp_shape_dim(&t->filter->shape, 2),
+            made = size_of(&t->filter->shape, 3);
+    int64_t groups = each > 0 ? channels / each : 1;
+
+    return groups < 1 ? 1 : groups < made ? groups : made;
+}
+
+/* The forward product and its FLOPs, 2 N OH OW KH KW Cin Cout / groups; gradients cost the same.
  */
 static void cost_product(const emp_op_view *op, const conv_tensors *t, emp_op_cost *cost)
 {
@@ -221,10 +244,11 @@ static void cost_product(const emp_op_view *op, const conv_tensors *t, emp_op_co
 
     emp_view_cost(op, EMP_OP_CONV, 0.0, cost);
     cost->m = pixels(op, &t->out->shape);
-    cost->n = size_of(filter, 3);
+    cost->batch = groups_of(op, t);
+    cost->n = size_of(filter, 3) / cost->batch;
     cost->k = emp_mul_saturating(window, size_of(filter, 2));
-    cost->batch = 1;
-    cost->flops = 2.0 * (double)cost->m * (double)cost->n * (double)cost->k;
+    cost->flops =
+        2.0 * (double)cost->batch * (double)cost->m * (double)cost->n * (double)cost->k;
     cost->window = window_of(op, filter);
 }
 
@@ -233,7 +257,7 @@ static bool is_plain_product(const emp_op_view *op, const conv_tensors *t)
 {
     const emp_op_attrs *a = op->attrs;
 
-    return !a->is_nchw && size_of(&t->filter->shape, 0) == 1 &&
+    return !a->is_nchw && groups_of(op, t) == 1 && size_of(&t->filter->shape, 0) == 1 &&
            size_of(&t->filter->shape, 1) == 1 && at_least_1(a->strides[1]) == 1 &&
            at_least_1(a->strides[2]) == 1;
 }
@@ -283,7 +307,8 @@ EMP_COST(conv2d_input)
     cost_product(op, &t, cost);
     cost->m = pixels(op, &t.image->shape);
     cost->n = size_of(&t.filter->shape, 2);
-    double k = cost->flops / 2.0 / (double)cost->m / (double)cost->n;
+    double k =
+        cost->flops / 2.0 / (double)cost->batch / (double)cost->m / (double)cost->n;
     cost->k = k < 1.0 ? 1 : k < 0x1p62 ? (int64_t)(k + 0.5) : INT64_MAX;
     add_layout_changes(op, &t, cost);
 }

@@ -106,6 +106,35 @@ EMP_INFER(batch_to_space)
     return EMP_OK;
 }
 
+/* Elements move between channels and blocks of pixels: what height and width gain, the channels lose twice. */
+static emp_status infer_depth(const emp_op_view *op, bool enlarges,
+                              emp_tensor_info *output, emp_error *err)
+{
+    emp_shape     shape = op->input[0].shape;
+    const int64_t block = op->attrs->block > 0 ? op->attrs->block : 1;
+    const int32_t channel = op->attrs->is_nchw ? 1 : 3;
+    char          text[EMP_SHAPE_TEXT_BYTES];
+
+    emp_set_output(output, op->attrs->has_shape ? op->attrs->shape : EMP_SHAPE_UNKNOWN,
+                   emp_view_dtype(op, 0));
+    if (op->attrs->has_shape || shape.rank < 0) return EMP_OK;
+    if (shape.rank != 4)
+        return EMP_ERROR(EMP_EFORMAT, "blocks of %s, which needs rank 4",
+                         emp_shape_format(&shape, text));
+    for (int32_t d = 1; d < 4; d++) {
+        int64_t factor = d == channel ? emp_mul_saturating(block, block) : block;
+        bool    grows = (d != channel) == enlarges;
+        if (shape.dim[d] >= 0)
+            shape.dim[d] =
+                grows ? emp_mul_saturating(shape.dim[d], factor) : shape.dim[d] / factor;
+    }
+    output->shape = shape;
+    return EMP_OK;
+}
+
+EMP_INFER(depth_to_space) { return infer_depth(op, true, &output[0], err); }
+EMP_INFER(space_to_depth) { return infer_depth(op, false, &output[0], err); }
+
 /* Sampled classes, and expected counts of the true and of the sampled ones. */
 EMP_INFER(candidate_sampler)
 {

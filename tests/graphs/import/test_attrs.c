@@ -58,6 +58,10 @@ static void write_attrs(proto_writer *w)
     proto_attr_int(w, "shrink_axis_mask", 1);
     proto_attr_ints(w, "strides", (int64_t[]){1, 2, 3, 1}, 4);
     proto_attr_ints(w, "ksize", (int64_t[]){1, 5, 7, 1}, 4);
+    proto_attr_ints(w, "dilations", (int64_t[]){1, 2, 3, 1}, 4);
+    proto_attr_ints(w, "explicit_paddings", (int64_t[]){0, 0, 1, 2, 3, 4, 0, 0}, 8);
+    proto_attr_int(w, "batch_dims", -2);
+    proto_attr_int(w, "block_size", 8);
     proto_attr_ints(w, "squeeze_dims", (int64_t[]){1, 2, -1}, 3);
     proto_attr attr = proto_begin_attr(w, "_output_shapes");
     size_t     list = proto_begin(w, 1, "list");
@@ -79,11 +83,15 @@ Test(attrs, reads_flags_words_numbers_lists_and_shapes)
         cr_expect(a->transpose_a && a->transpose_b);
         cr_expect(a->keep_dims && a->is_inference && a->unique);
         cr_expect(a->padding_is_same && a->is_nchw);
-        cr_expect(a->count == 4 && a->axis == -1);
+        cr_expect(a->count == 4 && a->axis == -1 && a->has_axis);
+        cr_expect(a->batch_dims == -2 && a->block == 8);
         cr_expect(a->num_sampled == 8192 && a->num_true == 1);
         cr_expect(a->begin_mask == 5 && a->shrink_axis_mask == 1);
         cr_expect(a->strides[1] == 2 && a->strides[2] == 3);
         cr_expect(a->ksize[1] == 5 && a->ksize[2] == 7);
+        cr_expect(a->dilations[1] == 2 && a->dilations[2] == 3);
+        cr_expect(a->pads[1] == 1 && a->pads[2] == 3 && a->pads[3] == 0);
+        cr_expect(a->pads_after[1] == 2 && a->pads_after[2] == 4);
         cr_expect_eq(a->squeeze_dims, 1U << 1 | 1U << 2 | 1U << 31);
         cr_assert_eq(node.output_count, 4);
         cr_expect(emp_shape_equal(&node.output[0], &EMP_SHAPE(-1, 3)));
@@ -143,14 +151,6 @@ Test(attrs, finds_the_element_type_of_the_outputs)
          EMP_DTYPE_FLOAT,
          EMP_DTYPE_INT64},
         {{"Tidx"}, {"DT_INT32"}, {3}, EMP_DTYPE_INT32, EMP_DTYPE_NONE},
-        {{"T"}, {"DT_QINT8"}, {11}, EMP_DTYPE_NONE, EMP_DTYPE_NONE},
-        {{NULL}, {NULL}, {0}, EMP_DTYPE_DOUBLE, EMP_DTYPE_NONE}}; /* a list */
-
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        for (int syntax = 0; syntax < SYNTAXES; syntax++) {
-            emp_node_attrs node = {0};
-            typed = &cases[i];
-            read_ok(typed->key[0] != NULL ? write_types : write_listed_types, syntax,
         {{"T"}, {"DT_COMPLEX128"}, {18}, EMP_DTYPE_COMPLEX128, EMP_DTYPE_NONE},
         {{"T", "out_type"},
          {"DT_UINT64_REF", "DT_UINT32"},
@@ -159,6 +159,14 @@ Test(attrs, finds_the_element_type_of_the_outputs)
          EMP_DTYPE_UINT32},
         {{"T"}, {"DT_FLOAT8_E5M2"}, {24}, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_NONE},
         {{"T"}, {"DT_FLOAT8_E4M3FN"}, {25}, EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_QINT8"}, {11}, EMP_DTYPE_NONE, EMP_DTYPE_NONE},
+        {{NULL}, {NULL}, {0}, EMP_DTYPE_DOUBLE, EMP_DTYPE_NONE}}; /* a list */
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int syntax = 0; syntax < SYNTAXES; syntax++) {
+            emp_node_attrs node = {0};
+            typed = &cases[i];
+            read_ok(typed->key[0] != NULL ? write_types : write_listed_types, syntax,
                     &node);
             cr_expect_eq(node.attrs.dtype, cases[i].dtype, "case %zu", i);
             cr_expect_eq(node.attrs.out_type, cases[i].out_type, "case %zu", i);
@@ -218,6 +226,9 @@ static const struct tensor constants[] = {
     {2, "DT_DOUBLE", -1, CONTENT("\x00\x00\x00\x00\x00\x00\x59\xc0"), 1, {-100}},
     {10, "DT_BOOL", -1, 11, "bool_val", NULL, {0}, 0, 1, {1}},
     {9, "DT_INT64", 2, 0, NULL, NULL, {0}, 0, 2, {0, 0}},
+    {22, "DT_UINT32", 2, 16, "uint32_val", NULL, {7, 4294967295}, 2, 2, {7, 4294967295}},
+    {23, "DT_UINT64", 3, 17, "uint64_val", NULL, {5}, 1, 3, {5, 5, 5}},
+    {25, "DT_FLOAT8_E4M3FN", 2, CONTENT("\x38\x40"), 0, {0}},
     {7, "DT_STRING", -1, 8, "string_val", "text", {0}, 4, 0, {0}},
     {3, "DT_INT32", EMP_MAX_CONST_VALUES + 1, 7, "int_val", NULL, {1}, 1, 0, {0}},
 };
@@ -226,9 +237,6 @@ Test(attrs, reads_small_constants_as_integers)
 {
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
         for (int syntax = 0; syntax < SYNTAXES; syntax++) {
-    {22, "DT_UINT32", 2, 16, "uint32_val", NULL, {7, 4294967295}, 2, 2, {7, 4294967295}},
-    {23, "DT_UINT64", 3, 17, "uint64_val", NULL, {5}, 1, 3, {5, 5, 5}},
-    {25, "DT_FLOAT8_E4M3FN", 2, CONTENT("\x38\x40"), 0, {0}},
             emp_node_attrs node = {0};
             tensor = &constants[i];
             read_ok(write_tensor, syntax, &node);
