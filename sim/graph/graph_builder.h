@@ -107,6 +107,10 @@ void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
  * hash to it. */
 void emp_graph_builder_leave_targets(emp_graph_builder *b);
 
+/** Tells the builder that GPUs compute every element type in their own memory, as in PyTorch and ONNX Runtime. The
+ * limits of element types, and int32 in host memory, are TensorFlow r1.3's. */
+void emp_graph_builder_assume_kernels(emp_graph_builder *b);
+
 /* Queries on what has been built so far. */
 int32_t   emp_graph_builder_op_count(const emp_graph_builder *b);
 emp_op_id emp_graph_builder_find(const emp_graph_builder *b, const char *name,

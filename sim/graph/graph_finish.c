@@ -140,9 +140,18 @@ static bool touches_strings(const emp_op_view *view)
     return false;
 }
 
+/* An op whose GPU flavour works in host memory. Where GPUs compute all types, constants alone do, which are the sizes and
+ * axes that host code reads. */
+static bool is_on_host(const emp_op_type *type, emp_dtype dtype, bool has_all_kernels)
+{
+    return (type->flags & EMP_OP_INT32_ON_HOST) && dtype == EMP_DTYPE_INT32 &&
+           (!has_all_kernels || (type->flags & EMP_OP_IS_CONST));
+}
+
 /* Costs and kinds of an op; sets *host_output_mask. */
-static emp_status fill_op(emp_graph_store *store, const emp_op_view *view, emp_op *op,
-                          uint32_t *host_output_mask, emp_error *err)
+static emp_status fill_op(const emp_graph_builder *b, emp_graph_store *store,
+                          const emp_op_view *view, emp_op *op, uint32_t *host_output_mask,
+                          emp_error *err)
 {
     const emp_op_type *type = view->type;
     emp_dtype          dtype = kernel_dtype(view);
@@ -157,11 +166,11 @@ static emp_status fill_op(emp_graph_store *store, const emp_op_view *view, emp_o
         op->persistent_bytes = emp_info_bytes(
             &(emp_tensor_info){.shape = view->output[0].shape, .dtype = dtype});
 
-    if ((type->flags & EMP_OP_INT32_ON_HOST) && dtype == EMP_DTYPE_INT32) {
+    if (is_on_host(type, dtype, b->has_all_kernels)) {
         op->host_input_mask = *host_output_mask = UINT32_MAX;
         cost.kernels = 0;
         cost.op_class = EMP_OP_KERNELLESS;
-    } else if (type->gpu_dtypes != 0 && dtype < 32 &&
+    } else if (!b->has_all_kernels && type->gpu_dtypes != 0 && dtype < 32 &&
                !((type->gpu_dtypes >> dtype) & 1)) {
         op->kinds &= EMP_KIND_CPU;
     }
@@ -213,7 +222,7 @@ static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
         emp_op_view view;
         uint32_t    host_output_mask = 0;
         EMP_CHECK(emp_node_view(b, op, &view, err));
-        EMP_CHECK(fill_op(g->store, &view, &g->op[op], &host_output_mask, err));
+        EMP_CHECK(fill_op(b, g->store, &view, &g->op[op], &host_output_mask, err));
         if (g->colocation != NULL) g->colocation[op] = view.attrs->colocation;
         g->op[op].level = view.attrs->level;
         g->has_levels |= view.attrs->level > 0;
@@ -384,6 +393,7 @@ static void empty_builder(emp_graph_builder *b)
     b->type_count = 0;
     b->stated_model_count = 0;
     b->has_model_times = b->has_kernels = b->has_collectives = b->leaves_hash = false;
+    b->has_all_kernels = false;
 }
 
 emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err)

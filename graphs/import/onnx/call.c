@@ -141,6 +141,19 @@ emp_port emp_onnx_emit_shaped(emp_onnx_call *c, const char *type, emp_shape shap
     return emp_onnx_emit(c, type, &attrs, inputs, count);
 }
 
+emp_port emp_onnx_emit_torch(emp_onnx_call *c, const char *type,
+                             const emp_tensor_info *outputs, int32_t output_count,
+                             const emp_port *inputs, int32_t count)
+{
+    emp_tf  *tf = c->o->tf;
+    emp_port y = emp_onnx_emit(c, type, NULL, inputs, count);
+
+    if (y.op < 0 || !emp_tf_is_ok(tf)) return EMP_TF_NONE;
+    emp_tf_fail(tf, emp_graph_builder_state_outputs(tf->builder, y.op, outputs,
+                                                    output_count, tf->err));
+    return y;
+}
+
 emp_port emp_onnx_int_vector(emp_onnx_call *c, const int64_t *value, int32_t count)
 {
     return emp_tf_ints(c->o->tf, NULL, "Const", value, count);

@@ -174,6 +174,10 @@ emp_port emp_onnx_activated(emp_onnx_call *c, emp_port x);
 /** An op of that type with that shape; EMP_DTYPE_NONE: the element type of the first input. */
 emp_port emp_onnx_emit_shaped(emp_onnx_call *c, const char *type, emp_shape shape,
                               emp_dtype dtype, const emp_port *inputs, int32_t count);
+/** An op of PyTorch, such as "aten.nonzero", whose outputs are those given. */
+emp_port emp_onnx_emit_torch(emp_onnx_call *c, const char *type,
+                             const emp_tensor_info *outputs, int32_t output_count,
+                             const emp_port *inputs, int32_t count);
 /** A weight beside those that the file has, such as the scale of a norm. */
 emp_port emp_onnx_add_weight(emp_onnx_call *c, const char *name, emp_shape shape,
                              bool is_trainable);

@@ -141,32 +141,30 @@ static void one_hot(emp_onnx_call *c, const char *word)
 /* All elements count as distinct. With an axis, slices along it are compared. */
 static void unique(emp_onnx_call *c, const char *word)
 {
-    emp_shape    shape = emp_onnx_in_shape(c, 0);
-    emp_port     x = emp_onnx_in_port(c, 0);
-    emp_op_attrs attrs = {.out_type = EMP_DTYPE_INT64};
-    int64_t      axis = emp_onnx_int(c, "axis", INT64_MAX);
+    const emp_onnx_value *value = emp_onnx_in(c, 0);
+    emp_shape             shape = emp_onnx_in_shape(c, 0);
+    emp_port              x = emp_onnx_in_port(c, 0);
+    int64_t               axis = emp_onnx_int(c, "axis", INT64_MAX);
+    int64_t               count = emp_shape_elements(&shape);
 
-    if (!emp_shape_is_known(&shape)) {
+    if (value == NULL || !emp_shape_is_known(&shape)) {
         emp_onnx_refuse(c, "the shape of its input is not known");
         return;
     }
     emp_import_notes_assume(
         c->o->notes, "all elements count as distinct in Unique: the sizes of what it "
                      "makes depend on data");
-    if (axis == INT64_MAX) {
-        if (shape.rank != 1)
-            x = emp_onnx_reshape(c, x, EMP_SHAPE(emp_shape_elements(&shape)));
-        emp_port y = emp_onnx_emit(c, word, &attrs, &x, 1);
-        for (int32_t i = 0; i < 4; i++) emp_onnx_out(c, i, (emp_port){y.op, i > 0});
-        return;
+    if (axis != INT64_MAX) {
+        count = emp_shape_size(&shape, emp_onnx_axis(c, axis, shape.rank));
+    } else if (shape.rank != 1) {
+        shape = EMP_SHAPE(count);
+        x = emp_onnx_reshape(c, x, shape);
     }
-    int32_t  along = emp_onnx_axis(c, axis, shape.rank);
-    emp_port y = emp_onnx_emit(c, word, &attrs, &x, 1);
-    emp_onnx_out(c, 0, y);
-    if (y.op < 0 || c->node->output_count < 2) return;
-    emp_port rows = emp_onnx_reduce(c, "Max", (emp_port){y.op, 1},
-                                    ((1U << shape.rank) - 1) & ~(1U << along), false);
-    for (int32_t i = 1; i < 4; i++) emp_onnx_out(c, i, rows);
+    const emp_tensor_info made[] = {
+        {.shape = shape, .dtype = value->dtype},
+        {.shape = EMP_SHAPE(count), .dtype = EMP_DTYPE_INT64}};
+    emp_port y = emp_onnx_emit_torch(c, word, made, 2, &x, 1);
+    for (int32_t i = 0; i < 4; i++) emp_onnx_out(c, i, (emp_port){y.op, i > 0});
 }
 
 /* Rows that a condition chooses; all are taken. */
@@ -197,8 +195,9 @@ static void compress(emp_onnx_call *c, const char *word)
     } else {
         emp_import_notes_assume(c->o->notes, "Compress takes all rows that it may");
     }
-    emp_port found = emp_onnx_emit_shaped(c, "Where", EMP_SHAPE(count, 1),
-                                          EMP_DTYPE_INT64, &condition, 1);
+    const emp_tensor_info numbers = {.shape = EMP_SHAPE(count, 1),
+                                     .dtype = EMP_DTYPE_INT64};
+    emp_port found = emp_onnx_emit_torch(c, "aten.nonzero", &numbers, 1, &condition, 1);
     emp_port rows = emp_onnx_reshape(c, found, EMP_SHAPE(count));
     emp_port where = emp_tf_int(c->o->tf, NULL, "axis", along);
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, EMP_TF_PORTS(x, rows, where)));
@@ -216,10 +215,10 @@ static void non_zero(emp_onnx_call *c, const char *word)
     }
     if (shape.rank == 0) shape = EMP_SHAPE(1);
     emp_import_notes_assume(c->o->notes, "all elements count as not zero in NonZero");
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(c, word,
-                                      EMP_SHAPE(shape.rank, emp_shape_elements(&shape)),
-                                      EMP_DTYPE_INT64, &x, 1));
+    const emp_tensor_info places = {.shape =
+                                        EMP_SHAPE(shape.rank, emp_shape_elements(&shape)),
+                                    .dtype = EMP_DTYPE_INT64};
+    emp_onnx_out(c, 0, emp_onnx_emit_torch(c, word, &places, 1, &x, 1));
 }
 
 const emp_onnx_rule emp_onnx_made_rules[] = {
@@ -232,12 +231,12 @@ const emp_onnx_rule emp_onnx_made_rules[] = {
     {"HannWindow", window, "window"},
     {"MelWeightMatrix", window, "mel"},
     {"Multinomial", multinomial, "Multinomial"},
-    {"NonZero", non_zero, "Where"},
+    {"NonZero", non_zero, "aten.nonzero"},
     {"OneHot", one_hot, "OneHot"},
     {"RandomNormal", random_like, "RandomStandardNormal"},
     {"RandomNormalLike", random_like, "RandomStandardNormal"},
     {"RandomUniform", random_like, "RandomUniform"},
     {"RandomUniformLike", random_like, "RandomUniform"},
     {"Range", range, "Range"},
-    {"Unique", unique, "Unique"},
+    {"Unique", unique, "aten._unique2"},
     {0}};

@@ -46,7 +46,7 @@ static void roi_align(emp_onnx_call *c, const char *word)
                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
 }
 
-/* How many boxes stay is not known before the step; we take as many as may. */
+/* How many boxes stay is not known before the step; we take as many as may: none where no maximum is given. */
 static void non_max_suppression(emp_onnx_call *c, const char *word)
 {
     emp_shape boxes = emp_onnx_in_shape(c, 0), scores = emp_onnx_in_shape(c, 1);
@@ -57,15 +57,17 @@ static void non_max_suppression(emp_onnx_call *c, const char *word)
                         scores.rank);
         return;
     }
-    if (emp_onnx_ints(c, NULL, 2, most, 1) != 1 || most[0] > boxes.dim[1])
+    if (emp_onnx_in(c, 2) != NULL &&
+        (emp_onnx_ints(c, NULL, 2, most, 1) != 1 || most[0] > boxes.dim[1]))
         most[0] = boxes.dim[1];
     for (int32_t d = 0; d < 2; d++)
         if (__builtin_mul_overflow(count, scores.dim[d], &count)) count = INT32_MAX;
     if (__builtin_mul_overflow(count, most[0], &count)) count = INT32_MAX;
     emp_import_notes_assume(c->o->notes, "NonMaxSuppression keeps all boxes that it may");
+    const emp_tensor_info kept = {.shape = EMP_SHAPE(count, 3), .dtype = EMP_DTYPE_INT64};
     emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(
-                     c, word, EMP_SHAPE(count, 3), EMP_DTYPE_INT64,
+                 emp_onnx_emit_torch(
+                     c, word, &kept, 1,
                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
 }
 
@@ -506,7 +508,7 @@ const emp_onnx_rule emp_onnx_other_rules[] = {
     {"MaxRoiPool", max_roi_pool, "RoiAlign"},
     {"Momentum", optimizer, "Momentum"},
     {"NegativeLogLikelihoodLoss", label_loss, "GatherElements"},
-    {"NonMaxSuppression", non_max_suppression, "NonMaxSuppression"},
+    {"NonMaxSuppression", non_max_suppression, "torchvision.nms"},
     {"RoiAlign", roi_align, "RoiAlign"},
     {"STFT", short_transform, "FourierTransform"},
     {"Scan", emp_onnx_lower_scan, NULL},

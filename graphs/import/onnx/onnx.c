@@ -322,6 +322,7 @@ emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_param
     *out = NULL;
     EMP_TRY(emp_onnx_model_read(&model, bytes, err));
     EMP_TRY(emp_tf_init(&tf, &reason));
+    emp_graph_builder_assume_kernels(tf.builder);
     st = build(&o, out, params, err);
 
 cleanup:

@@ -121,6 +121,8 @@ static const struct node nodes[] = {
     {MS, "MultiHeadAttention", 13, "1:2,5,32|1:2,7,32|1:2,7,16", "num_heads=4", "[2,5,16]"},
     {MS, "Attention", 13, "1:2,5,32|w1:32,96|w1:96", "num_heads=4", "[2,5,32]"},
     {MS, "MatMulNBits", 13, "1:2,3,64|w2:16,2,16|w1:32", "K=64 N=16 bits=4 block_size=32", "[2,3,16]"},
+    {"", "NonMaxSuppression", 11, "1:1,6,4|1:1,2,6|ints:3", "", "[6,3]"},
+    {"", "NonMaxSuppression", 11, "1:1,6,4|1:1,2,6", "", "[0,3]"}, /* the default of the maximum */
     {MS, "GatherBlockQuantized", 13, "w2:10,16|7:3|w1:10,2", "bits=4 block_size=16 gather_axis=0 quantize_axis=1", "[3,32]"},
     {MS, "QLinearConv", 13, "2:1,8,8,3|floats:1|2:|w2:8,3,3,3|floats:1|2:|floats:1|2:", "channels_last=1", "[1,6,6,8]"},
     {MS, "QLinearAveragePool", 13, "2:1,8,8,3|floats:1|2:|floats:1|2:", "kernel_shape=2,2 strides=2,2 channels_last=1", "[1,4,4,3]"},
@@ -200,6 +202,44 @@ Test(onnx_ops, weights_of_four_bits_count_as_such)
     cr_expect_eq(g->parameter_count, 16 * 64);
     cr_expect_eq(g->flops, 2.0 * 3 * 16 * 64);
     cr_expect_lt(g->parameter_bytes, 16 * 64);
+}
+
+/* Kernels of CUDAExecutionProvider (ONNX Runtime, docs/OperatorKernels.md) and of PyTorch. */
+Test(onnx_ops, of_every_element_type_run_on_a_gpu_in_its_memory)
+{
+    static const char *const types[][3] = {
+        {"NonZero", "9:4", ""},
+        {"Compress", "7:4|9:4", "axis=0"},
+        {"Unique", "7:4", ""},
+        {"NonMaxSuppression", "1:1,6,4|1:1,1,6|ints:3", ""},
+        {"Mod", "1:4|1:4", "fmod=1"},
+        {"Mod", "7:4|7:4", ""},
+        {"CumSum", "7:4|ints:0", ""},
+        {"ReduceSum", "7:4,3|ints:0", ""},
+        {"ReduceMax", "7:4,3", ""},
+        {"Pow", "7:4|7:4", ""},
+        {"Trilu", "9:4,4", "upper=0"},
+        {"Gather", "7:5,3|7:2", ""},
+        {"Pad", "7:4|ints:1,1", ""},
+        {"Add", "6:4|6:4", ""},
+        {"Concat", "6:4|6:4", "axis=0"},
+    };
+
+    for (size_t i = 0; i < COUNT(types); i++) {
+        char names[128];
+        start();
+        write_inputs(types[i][1], names, sizeof names);
+        onnx_node(&w, types[i][0], names, "y", types[i][2]);
+        onnx_output(&w, "y", 1, "");
+        emp_graph *g = onnx_load(&w, 13, NULL, NULL);
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            const emp_op *o = &g->op[op];
+            cr_expect(o->kinds & EMP_KIND_GPU, "%s: %s", types[i][0],
+                      graph_type(g, g->name[op]));
+            cr_expect(o->is_folded || o->host_input_mask != UINT32_MAX, "%s: %s",
+                      types[i][0], graph_type(g, g->name[op]));
+        }
+    }
 }
 
 Test(onnx_ops, a_scan_goes_along_the_axes_that_it_names)
