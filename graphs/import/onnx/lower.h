@@ -25,6 +25,8 @@ struct emp_onnx_value {
     emp_dtype     dtype;
     const double *number;       /**< the elements of a constant, or NULL */
     emp_port      port;         /**< EMP_TF_NONE: not in the graph yet */
+    emp_port      grouped;      /**< likewise, as a product of few bits reads it */
+    int64_t       file_type;    /**< ONNX's number of its type; 0: made by a node */
     bool          is_unknown;   /**< a problem upstream is to blame */
     bool          is_weight;    /**< held in memory while the model is */
     bool          is_trainable; /**< a weight that a training step changes */
@@ -121,6 +123,10 @@ bool emp_onnx_bind_value(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
 void emp_onnx_scope_clear(emp_onnx_scope *scope);
 /** The tensor of a value in the graph; constants and weights are put there when first asked for. */
 emp_port emp_onnx_port(emp_onnx *o, emp_onnx_value *value);
+/** A weight as a product reads it: elements of few bits in groups with a scale each. This tensor and that of
+ * emp_onnx_port() are views of one memory. \a name is the name that it gets if it is not in the graph yet. */
+emp_port emp_onnx_grouped_port(emp_onnx *o, emp_onnx_value *value, const char *name,
+                               emp_shape shape, emp_dtype dtype);
 /** Room for numbers; NULL where there are too many for constants. */
 double *emp_onnx_new_numbers(emp_onnx *o, int64_t count);
 /** Binds a name to a tensor of the file: a constant or a weight, as its type and its role say. Tensors

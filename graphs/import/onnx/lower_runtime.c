@@ -85,26 +85,12 @@ static void gemm_gelu(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit1(c, word, y));
 }
 
-/* Weights that are stored in groups of few bits with a scale each, as they are: [N, K]. */
-static emp_port grouped_weights(emp_onnx_call *c, emp_shape shape, emp_dtype dtype)
-{
-    emp_onnx    *o = c->o;
-    const char  *outer = emp_tf_reenter(o->tf, "");
-    const char  *name = emp_tf_join(o->tf, c->name, "/", "weight");
-    emp_op_attrs attrs = {.dtype = dtype, .shape = shape, .has_shape = true};
-    emp_port     w =
-        emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, "", name), "Weights", &attrs, NULL, 0);
-
-    emp_tf_leave(o->tf, outer);
-    return w;
-}
-
 /* A product [..., K] by quantised weights [N, K], whose sizes are attributes. */
 static void grouped_product(emp_onnx_call *c, const char *word)
 {
-    emp_shape             x = emp_onnx_in_shape(c, 0);
-    const emp_onnx_value *w = emp_onnx_in(c, 1);
-    int64_t               n = emp_onnx_int(c, "N", 0), k = emp_onnx_int(c, "K", 0);
+    emp_shape       x = emp_onnx_in_shape(c, 0);
+    emp_onnx_value *w = emp_onnx_in(c, 1);
+    int64_t         n = emp_onnx_int(c, "N", 0), k = emp_onnx_int(c, "K", 0);
     int64_t bits = emp_onnx_int(c, "bits", 4), block = emp_onnx_int(c, "block_size", 32);
     bool    is_normal = strcmp(word, "NF4") == 0;
 
@@ -117,7 +103,7 @@ static void grouped_product(emp_onnx_call *c, const char *word)
             (long long)n, (long long)k, (long long)bits, (long long)block, x.rank);
         return;
     }
-    if (w == NULL || w->port.op >= 0) {
+    if (w == NULL || (w->file_type == 0 && !w->is_weight)) {
         emp_onnx_refuse(c, "its weights are none that the file holds");
         return;
     }
@@ -125,15 +111,28 @@ static void grouped_product(emp_onnx_call *c, const char *word)
     emp_dtype      dtype = is_normal ? EMP_DTYPE_NF4
                                      : emp_dtype_grouped((int32_t)bits, (int32_t)block, kind);
     if (dtype == EMP_DTYPE_NONE) dtype = EMP_DTYPE_INT8;
-    emp_port y = emp_onnx_emit(
-        c, "Linear", &(emp_op_attrs){.dtype = emp_onnx_in(c, 0)->dtype},
-        EMP_TF_PORTS(emp_onnx_in_port(c, 0), grouped_weights(c, EMP_SHAPE(n, k), dtype)));
+    const char *name = emp_tf_join(c->o->tf, c->name, "/", "weight");
+    emp_port    weights = emp_onnx_grouped_port(c->o, w, name, EMP_SHAPE(n, k), dtype);
+    emp_port    y =
+        emp_onnx_emit(c, "Linear", &(emp_op_attrs){.dtype = emp_onnx_in(c, 0)->dtype},
+                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), weights));
     if (emp_onnx_in(c, 5) != NULL)
         y = emp_onnx_emit2(c, "Add", y, emp_onnx_in_port(c, 5));
     emp_onnx_out(c, 0, y);
 }
 
-/* Rows of a table of quantised weights; several share one byte where they have few bits. */
+/* True of elements of less than a byte, whose number the shape says. */
+static bool has_small_elements(const emp_onnx_value *value)
+{
+    static const int64_t types[] = {21, 22, 23, 25,
+                                    26}; /* (u)int4, float4e2m1, (u)int2 */
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (value->file_type == types[i]) return true;
+    return false;
+}
+
+/* Rows of a table of quantised weights; several share one byte where bytes hold few bits each. */
 static void gather_grouped(emp_onnx_call *c, const char *word)
 {
     emp_shape table = emp_onnx_in_shape(c, 0), rows = emp_onnx_in_shape(c, 1),
@@ -148,7 +147,7 @@ static void gather_grouped(emp_onnx_call *c, const char *word)
         return;
     }
     for (int32_t d = 1; d < table.rank; d++) shape.dim[shape.rank++] = table.dim[d];
-    if (data->dtype == EMP_DTYPE_UINT8 && table.rank > 1)
+    if (data->dtype == EMP_DTYPE_UINT8 && table.rank > 1 && !has_small_elements(data))
         shape.dim[shape.rank - 1] = emp_onnx_times(shape.dim[shape.rank - 1], 8 / bits);
     emp_onnx_out(c, 0,
                  emp_onnx_emit_shaped(
@@ -253,14 +252,23 @@ static void skip_norm(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 3, sum);
 }
 
+/* A sum [N, C] for each image and channel, as an operand of [N, H, W, C]. */
+static emp_port spread(emp_onnx_call *c, int32_t i)
+{
+    emp_shape shape = emp_onnx_in_shape(c, i);
+
+    if (shape.rank != 2) return emp_onnx_in_port(c, i);
+    return emp_onnx_reshape(c, emp_onnx_in_port(c, i),
+                            EMP_SHAPE(shape.dim[0], 1, 1, shape.dim[1]));
+}
+
 /* GroupNorm, whose channels may come last, perhaps of a sum, and perhaps with a SiLU. */
 static void group_norm(emp_onnx_call *c, const char *word)
 {
     emp_port x = emp_onnx_in_port(c, 0);
 
     for (int32_t i = 3; i < 5; i++)
-        if (emp_onnx_in(c, i) != NULL)
-            x = emp_onnx_emit2(c, "Add", x, emp_onnx_in_port(c, i));
+        if (emp_onnx_in(c, i) != NULL) x = emp_onnx_emit2(c, "Add", x, spread(c, i));
     emp_onnx_out(c, 1, x);
     emp_port y = emp_onnx_emit(
         c, word, NULL, EMP_TF_PORTS(x, emp_onnx_in_port(c, 1), emp_onnx_in_port(c, 2)));

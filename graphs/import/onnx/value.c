@@ -43,8 +43,10 @@ emp_onnx_value *emp_onnx_bind(emp_onnx *o, emp_onnx_scope *scope, emp_slice name
     emp_onnx_value *value = emp_arena_alloc(&o->arena, sizeof *value);
 
     if (value == NULL) return out_of_memory(o);
-    *value =
-        (emp_onnx_value){.name = name, .shape = EMP_SHAPE_UNKNOWN, .port = EMP_TF_NONE};
+    *value = (emp_onnx_value){.name = name,
+                              .shape = EMP_SHAPE_UNKNOWN,
+                              .port = EMP_TF_NONE,
+                              .grouped = EMP_TF_NONE};
     return emp_onnx_bind_value(o, scope, name, value) ? value : NULL;
 }
 
@@ -101,6 +103,7 @@ void emp_onnx_bind_tensor(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
     if (value == NULL) return;
     value->shape = tensor->shape;
     value->dtype = tensor->dtype;
+    value->file_type = tensor->type;
     if (is_initializer)
         emp_onnx_mark_weight(o, value);
     else
@@ -181,6 +184,24 @@ static emp_port constant(emp_onnx *o, const emp_onnx_value *value)
                         element, count);
 }
 
+/* Weights that nothing trains. */
+static emp_port plain_weight(emp_onnx *o, const char *name, const char *type,
+                             emp_shape shape, emp_dtype dtype)
+{
+    emp_op_attrs attrs = {.dtype = dtype, .shape = shape, .has_shape = true};
+
+    return emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, "", name), type, &attrs, NULL, 0);
+}
+
+/* The same memory with another shape and type. */
+static emp_port view(emp_onnx *o, const char *name, emp_port x, emp_shape shape,
+                     emp_dtype dtype)
+{
+    emp_op_attrs attrs = {.dtype = dtype, .shape = shape, .has_shape = true};
+
+    return emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, "", name), "View", &attrs, &x, 1);
+}
+
 /* Weights that are trained are a variable that an op reads; all others are read as they are. */
 static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
 {
@@ -190,10 +211,10 @@ static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
         return emp_tf_get_variable(o->tf, name, value->dtype, value->shape,
                                    EMP_TF_INIT_VALUE, value->is_trainable)
             .read;
-    emp_op_attrs attrs = {
-        .dtype = value->dtype, .shape = value->shape, .has_shape = true};
-    return emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, "", name),
-                       value->is_buffer ? "Buffer" : "Weights", &attrs, NULL, 0);
+    if (value->grouped.op >= 0)
+        return view(o, name, value->grouped, value->shape, value->dtype);
+    return plain_weight(o, name, value->is_buffer ? "Buffer" : "Weights", value->shape,
+                        value->dtype);
 }
 
 /* The last two dims change places. */
@@ -220,6 +241,17 @@ emp_port emp_onnx_port(emp_onnx *o, emp_onnx_value *value)
                                             : constant(o, value);
     emp_tf_leave(o->tf, outer);
     return value->port;
+}
+
+emp_port emp_onnx_grouped_port(emp_onnx *o, emp_onnx_value *value, const char *name,
+                               emp_shape shape, emp_dtype dtype)
+{
+    if (value->grouped.op >= 0) return value->grouped;
+    const char *outer = emp_tf_reenter(o->tf, "");
+    value->grouped = value->port.op >= 0 ? view(o, name, value->port, shape, dtype)
+                                         : plain_weight(o, name, "Weights", shape, dtype);
+    emp_tf_leave(o->tf, outer);
+    return value->grouped;
 }
 
 emp_port emp_onnx_add_weight(emp_onnx_call *c, const char *name, emp_shape shape,

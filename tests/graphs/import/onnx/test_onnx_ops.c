@@ -121,6 +121,8 @@ static const struct node nodes[] = {
     {MS, "MultiHeadAttention", 13, "1:2,5,32|1:2,7,32|1:2,7,16", "num_heads=4", "[2,5,16]"},
     {MS, "Attention", 13, "1:2,5,32|w1:32,96|w1:96", "num_heads=4", "[2,5,32]"},
     {MS, "MatMulNBits", 13, "1:2,3,64|w2:16,2,16|w1:32", "K=64 N=16 bits=4 block_size=32", "[2,3,16]"},
+    {MS, "GatherBlockQuantized", 13, "w21:10,32|7:3|w1:10,2", "bits=4 block_size=16 gather_axis=0 quantize_axis=1", "[3,32]"},
+    {MS, "SkipGroupNorm", 13, "1:2,8,8,16|w1:16|w1:16|1:2,16", "groups=4", "[2,8,8,16]"},
     {"", "NonMaxSuppression", 11, "1:1,6,4|1:1,2,6|ints:3", "", "[6,3]"},
     {"", "NonMaxSuppression", 11, "1:1,6,4|1:1,2,6", "", "[0,3]"}, /* the default of the maximum */
     {MS, "GatherBlockQuantized", 13, "w2:10,16|7:3|w1:10,2", "bits=4 block_size=16 gather_axis=0 quantize_axis=1", "[3,32]"},
@@ -202,6 +204,37 @@ Test(onnx_ops, weights_of_four_bits_count_as_such)
     cr_expect_eq(g->parameter_count, 16 * 64);
     cr_expect_eq(g->flops, 2.0 * 3 * 16 * 64);
     cr_expect_lt(g->parameter_bytes, 16 * 64);
+}
+
+/* ONNX Runtime's models of tied embeddings have one tensor for the table and the last product. */
+Test(onnx_ops, quantised_weights_of_several_readers_are_held_once)
+{
+    static const char *const orders[] = {"rpp", "prp", "ppr"};
+
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        start();
+        onnx_text(&w, "in x 3,64; in ids 7:3; weight q 2:16,2,16; weight s 32;"
+                      "ints shape 16,32; weight t 16,2; out a; out b; out c");
+        for (const char *at = orders[i]; *at != '\0'; at++) {
+            if (*at == 'p') {
+                onnx_node_of(&w, MS, "MatMulNBits", "x,q,s",
+                             at == strchr(orders[i], 'p') ? "a" : "b",
+                             "K=64 N=16 bits=4 block_size=32", NULL, NULL);
+                continue;
+            }
+            onnx_text(&w, "r = Reshape q,shape");
+            onnx_node_of(&w, MS, "GatherBlockQuantized", "r,ids,t", "c",
+                         "bits=4 block_size=32", NULL, NULL);
+        }
+        emp_graph *g = onnx_load(&w, 13, NULL, NULL);
+        cr_expect_eq(graph_count_type(g, "Weights"), 1, "%s", orders[i]);
+        cr_expect_eq(g->flops, 2 * 2.0 * 3 * 16 * 64, "%s: %g", orders[i], g->flops);
+    }
+    start();
+    onnx_text(&w, "in x 3,64; q = Cast x to=2; weight s 32; out y");
+    onnx_node_of(&w, MS, "MatMulNBits", "x,q,s", "y", "K=64 N=1 bits=4 block_size=32",
+                 NULL, NULL);
+    onnx_expect_refused(&w, 13, NULL, "none that the file holds");
 }
 
 /* Kernels of CUDAExecutionProvider (ONNX Runtime, docs/OperatorKernels.md) and of PyTorch. */
@@ -328,10 +361,11 @@ Test(onnx_ops, sizes_that_depend_on_data_are_told_and_can_be_given)
 /* A known type that cannot be read is not said to be unknown. */
 Test(onnx_ops, a_known_type_is_never_called_unknown)
 {
-    static const char *const reasons[][3] = {{"Range", "1:|1:|floats:0", "step is 0"},
-                                             {"Constant", "", "sparse tensor"},
-                                             {"TopK", "1:3,4|7:1", "depends on data"},
-                                             {"Einsum", "1:3,4", "its equation"}};
+    static const char *const reasons[][3] = {
+        {"Range", "1:|1:|floats:0", "step is 0"},
+        {"Constant", "", "sparse tensor"},
+        {"TopK", "1:3,4|7:1", "depends on data"},
+        {"Einsum", "1:3,4", "its equation"}};
 
     for (size_t i = 0; i < COUNT(reasons); i++) {
         char names[128];
