@@ -290,6 +290,14 @@ static bool onnx_slice_span(int64_t size, int64_t start, int64_t end, int64_t st
     return true;
 }
 
+/* True of an input whose numbers depend on data: they cannot be taken as left out. */
+static bool is_computed(const emp_onnx_call *c, int32_t i)
+{
+    const emp_onnx_value *value = emp_onnx_in(c, i);
+
+    return value != NULL && value->number == NULL;
+}
+
 /* Before opset 10 bounds are attributes, then inputs; axes and steps may be left out. */
 bool emp_onnx_read_cut(emp_onnx_call *c, const emp_shape *shape, emp_onnx_cut *cut)
 {
@@ -297,7 +305,7 @@ bool emp_onnx_read_cut(emp_onnx_call *c, const emp_shape *shape, emp_onnx_cut *c
     int64_t steps[EMP_MAX_RANK];
     int32_t count = emp_onnx_ints(c, "starts", 1, starts, EMP_MAX_RANK);
 
-    if (shape->rank < 0 || count < 0 ||
+    if (shape->rank < 0 || count < 0 || is_computed(c, 3) || is_computed(c, 4) ||
         emp_onnx_ints(c, "ends", 2, ends, EMP_MAX_RANK) != count)
         return false;
     if (emp_onnx_ints(c, "axes", 3, axes, EMP_MAX_RANK) != count)
@@ -362,7 +370,9 @@ bool emp_onnx_squeezed(emp_onnx_call *c, emp_shape *shape)
     uint32_t  cut = 0;
 
     *shape = (emp_shape){0};
-    if (in.rank < 0 || !read_mask(axes, count, in.rank, &cut)) return false;
+    if (in.rank < 0 || (count < 0 && is_computed(c, 1)) ||
+        !read_mask(axes, count, in.rank, &cut))
+        return false;
     for (int32_t d = 0; d < in.rank; d++)
         if (count < 0 ? in.dim[d] != 1 : !(cut >> d & 1))
             shape->dim[shape->rank++] = in.dim[d];

@@ -365,6 +365,8 @@ Test(onnx_ops, a_known_type_is_never_called_unknown)
         {"Range", "1:|1:|floats:0", "step is 0"},
         {"Constant", "", "sparse tensor"},
         {"TopK", "1:3,4|7:1", "depends on data"},
+        {"Squeeze", "1:1,1,4|7:1", "depend"},
+        {"Slice", "1:3,4|ints:0|ints:1|7:1", "depend on data"},
         {"Einsum", "1:3,4", "its equation"}};
 
     for (size_t i = 0; i < COUNT(reasons); i++) {
