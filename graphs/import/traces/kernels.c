@@ -264,23 +264,38 @@ static int32_t read_list(int64_t *number, int32_t most, const char *text)
 static int64_t pixels_of(const operation *op, const emp_shape *x, const emp_shape *w)
 {
     enum { MOST = 3, PAD_MAX = 1 << 20 };
-    int64_t list[2][MOST] = {{0}}, pixels = 1;
+    int64_t list[3][MOST] = {{0}}, pixels = 1;
     int32_t found = 0, rank = x->rank - 2;
     bool    is_vendor =
         strncmp(op->name, "cudnn", 5) == 0 || strncmp(op->name, "miopen", 6) == 0;
 
-    for (int32_t i = 2; i < op->count && found < 2; i++)
+    for (int32_t i = 2; i < op->count && found < 3; i++)
         found += read_list(list[found], MOST, op->arg[i].text) >= rank;
     const int64_t *padding = list[is_vendor ? 0 : 1], *stride = list[is_vendor ? 1 : 0];
     for (int32_t i = 0; i < rank && i < MOST; i++) {
-        int64_t step = found == 2 && stride[i] > 0 ? stride[i] : 1;
+        int64_t step = found > 1 && stride[i] > 0 ? stride[i] : 1;
+        int64_t apart = found > 2 && list[2][i] > 0 ? list[2][i] : 1;
+        int64_t reach =
+            emp_add_saturating(emp_mul_saturating(apart, w->dim[2 + i] - 1), 1);
         int64_t pad = found < 2                                ? (w->dim[2 + i] - 1) / 2
                       : padding[i] > 0 && padding[i] < PAD_MAX ? padding[i]
                                                                : 0;
-        int64_t room = emp_add_saturating(x->dim[2 + i], 2 * pad) - w->dim[2 + i];
+        int64_t room = emp_add_saturating(x->dim[2 + i], 2 * pad) - reach;
         pixels = emp_mul_saturating(pixels, room > 0 ? room / step + 1 : 1);
     }
     return pixels;
+}
+
+/* A convolution that enlarges: each pixel of x meets the whole filter [in, out, window ...]. */
+static bool is_transposed(const operation *op, bool is_backward)
+{
+    const int32_t place = is_backward ? 7 : 6;
+
+    if (strstr(op->name, "transpose") != NULL) return true;
+    if (strstr(op->name, "cudnn") != NULL || strstr(op->name, "miopen") != NULL)
+        return false; /* that place is another flag */
+    return op->count > place && op->arg[place].text != NULL &&
+           strcmp(op->arg[place].text, "True") == 0;
 }
 
 /* The product that a convolution comes to; each gradient of a backward pass has the same. */
@@ -297,9 +312,17 @@ static bool convolution_of(emp_traced_kernel *k, const operation *op)
     k->batch = 1;
     k->n = w->shape.dim[0];
     k->k = k->n < 1 ? 0 : elements_of(&w->shape) / k->n;
-    k->m = is_backward && k->n > 0
-               ? elements_of(out) / k->n
-               : emp_mul_saturating(x->shape.dim[0], pixels_of(op, &x->shape, &w->shape));
+    if (is_transposed(op, is_backward)) {
+        int64_t made = k->k;
+        k->m = x->shape.dim[1] < 1 ? 0 : elements_of(&x->shape) / x->shape.dim[1];
+        k->k = k->n;
+        k->n = made;
+    } else {
+        k->m = is_backward && k->n > 0
+                   ? elements_of(out) / k->n
+                   : emp_mul_saturating(x->shape.dim[0],
+                                        pixels_of(op, &x->shape, &w->shape));
+    }
     k->dtype = x->dtype;
     k->bytes = emp_add_saturating(
         emp_add_saturating(x->bytes, w->bytes),

@@ -138,6 +138,26 @@ Test(kernels, convolutions_are_the_products_that_they_come_to)
                  EMP_TRACED_UNKNOWN);
 }
 
+/* A 3x3 window with steps of 12 leaves 33 of 33 + 2 x 12 pixels; one that enlarges meets each of its 16 x 16 pixels. */
+Test(kernels, convolutions_may_be_dilated_or_transposed)
+{
+    static const char dims[] = "[[1,256,33,33],[64,256,3,3],[],[],[],[],[],[],[]]";
+    const char       *dilated = args(dims, "bb-SSSssS",
+                                     ",\"Concrete Inputs\":[\"\",\"\",\"\",\"[1, 1]\","
+                                           "\"[12, 12]\",\"[12, 12]\",\"False\",\"[0, 0]\",\"1\"]");
+    const char       *enlarging =
+        args("[[2,8,16,16],[8,32,4,4],[],[],[],[],[],[],[]]", "bb-SSSssS",
+             ",\"Concrete Inputs\":[\"\",\"\",\"\",\"[2, 2]\",\"[1, 1]\",\"[1, 1]\","
+             "\"True\",\"[0, 0]\",\"1\"]");
+
+    expect_product(kernel_of("aten::convolution", dilated, "implicit_gemm"), 1, 33 * 33,
+                   64, 256 * 9);
+    expect_product(kernel_of("aten::convolution", enlarging, "implicit_gemm"), 1,
+                   2 * 16 * 16, 32 * 16, 8);
+    expect_product(kernel_of("aten::cudnn_convolution_transpose", enlarging, "dgrad2d"),
+                   1, 2 * 16 * 16, 32 * 16, 8);
+}
+
 Test(kernels, gradients_of_convolutions_have_the_sizes_of_the_forward_pass)
 {
     emp_traced_kernel k =
