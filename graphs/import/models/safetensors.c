@@ -34,7 +34,7 @@ static emp_status check_length(uint64_t length, uint64_t file_bytes, emp_error *
 
 /* ---- tensors ---- */
 
-/* Types of one byte that have no number are counted as bytes. */
+/* safetensors' enum Dtype. Types of one byte that have no number are counted as bytes. */
 static const struct {
     const char *name;
     emp_dtype   dtype;
@@ -57,6 +57,9 @@ static const struct {
     {"F8_E5M2", EMP_DTYPE_FLOAT8_E5M2, 8},
     {"F8_E8M0", EMP_DTYPE_INT8, 8},
     {"F4", EMP_DTYPE_NONE, 4},
+    {"F6_E2M3", EMP_DTYPE_NONE, 6},
+    {"F6_E3M2", EMP_DTYPE_NONE, 6},
+    {"C64", EMP_DTYPE_COMPLEX64, 64},
 };
 
 static emp_status read_type(emp_safetensor *t, int32_t *bits, const emp_json *value,

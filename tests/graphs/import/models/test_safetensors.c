@@ -29,19 +29,25 @@ static emp_status parse(emp_safetensors *h, const char *json, uint64_t data,
     return emp_safetensors_parse(h, bytes, size, size + data, err);
 }
 
-static const char good[] = "{'__metadata__':{'format':'pt'}," TENSOR(
-    "a.weight", "BF16", "2,3", "0,12") "," TENSOR("b", "F8_E4M3", "5",
-                                                  "12,17") "," TENSOR("c", "F4", "3,2",
-                                                                      "17,20") "}";
+static const char good[] =
+    "{'__metadata__':{'format':'pt'}," TENSOR("a.weight", "BF16", "2,3", "0,12") "," TENSOR(
+        "b", "F8_E4M3", "5",
+        "12,17") "," TENSOR("c", "F4", "3,2",
+                            "17,20") "," TENSOR("d", "F6_E3M2", "4",
+                                                "20,23") "," TENSOR("e", "F6_E2M3", "4,2",
+                                                                    "23,29") "," TENSOR("f",
+                                                                                        "C64",
+                                                                                        "2",
+                                                                                        "29,45") "}";
 
 Test(safetensors, tells_types_shapes_and_bytes)
 {
     SCOPED(emp_safetensors, emp_safetensors_clear) h;
 
-    ASSERT_OK(parse(&h, good, 20, &err));
-    cr_expect_eq(h.count, 3);
-    cr_expect_eq(h.bytes, 20);
-    cr_expect_eq(h.elements, 6 + 5 + 6);
+    ASSERT_OK(parse(&h, good, 45, &err));
+    cr_expect_eq(h.count, 6);
+    cr_expect_eq(h.bytes, 45);
+    cr_expect_eq(h.elements, 6 + 5 + 6 + 4 + 8 + 2);
     const emp_safetensor *a = emp_safetensors_find(&h, "a.weight");
     cr_assert_not_null(a);
     cr_expect_eq(a->dtype, EMP_DTYPE_BFLOAT16);
@@ -230,7 +236,7 @@ Test(safetensors, survive_every_allocation_failure)
     size_t          size = write_header(bytes, good);
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_safetensors_parse(&h, bytes, size, size + 20, NULL),
+        emp_safetensors_parse(&h, bytes, size, size + 45, NULL),
         emp_safetensors_clear(&h));
     emp_safetensors_clear(&h);
 }
