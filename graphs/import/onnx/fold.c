@@ -385,11 +385,11 @@ static bool fold_size(emp_onnx_call *c)
 
 /* ---- constants ---- */
 
-/* A list or a number in an attribute. */
+/* A list or a number in an attribute. A longer list than constants may have is refused, not cut. */
 static bool fold_plain_constant(emp_onnx_call *c)
 {
     emp_onnx_attr attr;
-    double        list[EMP_ONNX_MAX_NUMBERS];
+    double        list[EMP_ONNX_MAX_NUMBERS + 1];
     int32_t       count = 1;
     emp_shape     shape = EMP_SHAPE_SCALAR;
     bool          is_float = emp_onnx_get(c, "value_float", &attr);
@@ -400,8 +400,8 @@ static bool fold_plain_constant(emp_onnx_call *c)
     } else if (!is_float) {
         is_float = emp_onnx_get(c, "value_floats", &attr);
         if (!is_float && !emp_onnx_get(c, "value_ints", &attr)) return false;
-        count = emp_onnx_attr_numbers(&attr, list, EMP_ONNX_MAX_NUMBERS);
-        if (count < 0) return false;
+        count = emp_onnx_attr_numbers(&attr, list, EMP_ONNX_MAX_NUMBERS + 1);
+        if (count < 0 || count > EMP_ONNX_MAX_NUMBERS) return false;
         shape = EMP_SHAPE(count);
     }
     double *number = emp_onnx_new_numbers(c->o, count);

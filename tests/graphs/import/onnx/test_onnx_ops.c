@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Ops of ONNX models by the shapes that the standard and ONNX Runtime give them, of old operators and of
  * the runtime's own; and constants that are computed before a step. */
+#include "graphs/import/onnx/lower.h"
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/test.h"
@@ -356,6 +357,16 @@ Test(onnx_ops, sizes_that_depend_on_data_are_told_and_can_be_given)
     cr_expect_eq(notes.assumption_count, 0);
     emp_import_notes_clear(&notes);
     onnx_expect_refused(&w, 13, &(emp_onnx_params){.dims = "q.0=50"}, "\"q.0\"");
+}
+
+Test(onnx_ops, a_list_that_is_too_long_for_a_constant_is_not_cut)
+{
+    char list[2 * (EMP_ONNX_MAX_NUMBERS + 1) + 16] = "value_ints=";
+
+    for (int i = 0; i <= EMP_ONNX_MAX_NUMBERS; i++) strcat(list, "1,");
+    onnx_node(&w, "Constant", "", "k", list);
+    onnx_text(&w, "y = Neg k; out y 7:");
+    onnx_expect_refused(&w, 13, NULL, "over 4096 numbers");
 }
 
 /* A known type that cannot be read is not said to be unknown. */
