@@ -79,10 +79,9 @@ static void range(emp_onnx_call *c, const char *word)
     }
     emp_shape shape = EMP_SHAPE(emp_onnx_range_count(c));
     if (shape.dim[0] < 0) shape.dim[0] = emp_onnx_open_size(c, 0, 0);
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(c, word, shape,
-                                      start != NULL ? start->dtype : EMP_DTYPE_INT64,
-                                      part, 3));
+    const emp_tensor_info numbers = {
+        .shape = shape, .dtype = start != NULL ? start->dtype : EMP_DTYPE_INT64};
+    emp_onnx_out(c, 0, emp_onnx_emit_torch(c, word, &numbers, 1, part, 3));
 }
 
 static void multinomial(emp_onnx_call *c, const char *word)
@@ -237,6 +236,6 @@ const emp_onnx_rule emp_onnx_made_rules[] = {
     {"RandomNormalLike", random_like, "RandomStandardNormal"},
     {"RandomUniform", random_like, "RandomUniform"},
     {"RandomUniformLike", random_like, "RandomUniform"},
-    {"Range", range, "Range"},
+    {"Range", range, "aten.arange"},
     {"Unique", unique, "aten._unique2"},
     {0}};
