@@ -31,8 +31,9 @@ typedef struct {
 typedef struct {
     emp_part *part[EMP_TURN_KINDS];
     int32_t   count[EMP_TURN_KINDS];
-    double dense, expert, copies; /* parameters of a rank; of experts that have copies */
-    double activations, input, transient, late;
+    /* parameters of a rank; of the first those of another stage's table, of the second those of experts that have copies */
+    double   dense, expert, tables, copies;
+    double   activations, input, transient, late;
     uint64_t kinds[LAYER_KINDS_MAX / KIND_BITS]; /* bit k: it has layers of kind k */
     /* of one micro-batch: collectives that nothing hides, all kernels, those of attention, those that move data, and what the
      * host takes beyond */
@@ -206,6 +207,19 @@ static void add_pass(chunk *c, const predictor *x, const emp_parallel *p,
     add_part(c, kind, EMP_GROUP_NONE, waits_s);
 }
 
+/* The last of several stages keeps a copy of the embedding's table for a head that is tied to it, which counts the table
+ * already, and for all layers that predict further tokens. */
+static void add_table(chunk *c, const predictor *x)
+{
+    const emp_transformer_model *m = x->p.model;
+    const double                 table =
+        x->kinds->embedding.dense_parameters - (double)m->position_rows * m->hidden;
+
+    if (x->d.pp == 1 || !(m->is_head_tied || x->d.mtp > 0)) return;
+    c->tables += table;
+    if (!m->is_head_tied) c->dense += table;
+}
+
 static double total_s(const chunk *c, emp_turn_kind kind)
 {
     int64_t ns = 0;
@@ -239,6 +253,7 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
     for (int32_t i = 0; i < count; i++) count_work(c, works[i]);
+    if (index == parts - 1) add_table(c, x);
     add_pass(c, x, &p, works, count, EMP_TURN_FORWARD);
     add_pass(c, x, &p, works, count, EMP_TURN_BACKWARD);
     return EMP_OK;
@@ -327,17 +342,18 @@ cleanup:
 
 /* Parameters of a stage. */
 typedef struct {
-    double dense, expert, copies;
+    double dense, expert, tables, copies;
 } parameters;
 
 static parameters parameters_of(const predictor *x, int32_t stage)
 {
-    parameters sum = {0.0, 0.0, 0.0};
+    parameters sum = {0.0, 0.0, 0.0, 0.0};
 
     for (int32_t c = 0; c < x->schedule.chunks; c++) {
         if (x->schedule.stage_of[c] != stage) continue;
         sum.dense += x->chunk[c].dense;
         sum.expert += x->chunk[c].expert;
+        sum.tables += x->chunk[c].tables;
         sum.copies += x->chunk[c].copies;
     }
     return sum;
@@ -603,9 +619,9 @@ static void add_memory(emp_parallel_step *out, const predictor *x, emp_stage_loa
         const double     activations = activations_of(&live, x, s) + shadows_of(x, s);
         const emp_rank_parameters shares = shares_of(x, n.dense, n.expert);
         out->host_bytes = fmax(out->host_bytes, emp_homes_bytes(&x->d, &shares, live));
-        out->parameters +=
-            (n.dense * x->d.tp + n.expert * without_copies(x) * x->d.etp * x->d.ep) *
-            x->d.pp * x->d.vp / x->schedule.chunks;
+        out->parameters += ((n.dense - n.tables) * x->d.tp +
+                            n.expert * without_copies(x) * x->d.etp * x->d.ep) *
+                           x->d.pp * x->d.vp / x->schedule.chunks;
         if (stage != NULL) stage[s] = (emp_stage_load){0.0, states + activations};
         if (states + activations <= out->peak_bytes) continue;
         out->peak_bytes = states + activations;

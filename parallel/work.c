@@ -664,8 +664,7 @@ void emp_work_embedding(emp_work *w, const emp_parallel *p)
     w->late_bytes = HALF * matrix;
 }
 
-/* Multi-token prediction (DeepSeek-V3 technical report, 2024, as Megatron-LM has it). A stage that is not the first keeps a copy
- * of the embedding. */
+/* Multi-token prediction (DeepSeek-V3 technical report, 2024, as Megatron-LM has it). */
 void emp_work_join(emp_work *w, const emp_parallel *p)
 {
     builder      b = begin(w, p);
@@ -685,7 +684,6 @@ void emp_work_join(emp_work *w, const emp_parallel *p)
                HALF * rows_of(&b) * b.h + 2.0 * HALF * b.tokens * b.h);
     w->activation_bytes = 6.0 * state;
     w->input_bytes = state;
-    if (b.d->pp > 1) w->dense_parameters += rows_of(&b) * b.h;
 }
 
 /* The loss reads the logits twice and writes their gradient in their place; then that is scaled. */
