@@ -2,12 +2,8 @@
 #define _GNU_SOURCE /* CPU sets */
 #include "replay/cpu/cores.h"
 
-#include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 static int32_t list_usable(int16_t usable[CPU_SETSIZE], cpu_set_t *set)
 {
@@ -93,43 +89,4 @@ emp_status emp_cpu_pin(pthread_t thread, const int32_t *core, int32_t count,
         return EMP_ERROR(EMP_EUNSUPPORTED, "core %d is gone: %s", core[0],
                          strerror(code));
     return EMP_OK;
-}
-
-/* The number behind \a key in a file of lines "key number unit", or the file's only
- * number; below 0: none. */
-static int64_t read_number(const char *path, const char *key)
-{
-    char    line[256];
-    int64_t value = -1;
-    FILE   *file = fopen(path, "r");
-
-    if (file == NULL) return -1;
-    while (value < 0 && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, key, strlen(key)) != 0) continue;
-        if (sscanf(line + strlen(key), "%" SCNd64, &value) != 1) value = -1;
-    }
-    fclose(file);
-    return value;
-}
-
-static int64_t least_known(int64_t bytes, int64_t other)
-{
-    return other >= 0 && (bytes < 0 || other < bytes) ? other : bytes;
-}
-
-int64_t emp_cpu_available_bytes(void)
-{
-    int64_t       kib = read_number("/proc/meminfo", "MemAvailable:");
-    int64_t       limit = read_number("/sys/fs/cgroup/memory.max", "");
-    int64_t       used = read_number("/sys/fs/cgroup/memory.current", "");
-    int64_t       bytes = kib >= 0 ? kib * 1024 : -1;
-    struct rlimit space;
-
-    if (limit >= 0 && used >= 0)
-        bytes = least_known(bytes, limit > used ? limit - used : 0);
-    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-        bytes = least_known(bytes, (int64_t)space.rlim_cur / 2);
-    if (bytes < 0)
-        bytes = (int64_t)sysconf(_SC_PHYS_PAGES) / 2 * (int64_t)sysconf(_SC_PAGESIZE);
-    return bytes;
 }

@@ -29,8 +29,4 @@ int32_t emp_cpu_core_count(void);
 emp_status emp_cpu_pin(pthread_t thread, const int32_t *core, int32_t count,
                        emp_error *err);
 
-/** Memory of this computer that is there for the taking, in bytes: what the kernel calls
- * available, the limits of the program's group and of its address space. */
-int64_t emp_cpu_available_bytes(void);
-
 #endif /* EMP_REPLAY_CPU_CORES_H */
