@@ -125,8 +125,8 @@ static emp_status find_origin(struct args *a, emp_decision_origin *origin,
         EMP_CHECK(cli_decision_open(&c[i].file, a->placement[i], err));
         if (*this->workload == '\0' || *this->machine == '\0') continue;
         if (first == NULL) *origin = *this;
-        if (first != NULL && (strcmp(this->workload, origin->workload) != 0 ||
-                              strcmp(this->machine, origin->machine) != 0))
+        if ((a->workload == NULL && strcmp(this->workload, origin->workload) != 0) ||
+            (a->machine == NULL && strcmp(this->machine, origin->machine) != 0))
             return EMP_ERROR(EMP_EINVAL,
                              "%s is of %s on %s, %s of %s on %s; replay them one by one",
                              first, origin->workload, origin->machine, a->placement[i],
@@ -290,17 +290,18 @@ static json_t *json_candidate(const struct candidate *c)
 }
 
 static emp_status print_json(const struct args *a, const emp_problem *problem,
-                             const struct candidate *c, int32_t count, emp_error *err)
+                             const struct candidate *c, int32_t count, bool is_partial,
+                             emp_error *err)
 {
     json_t *list = json_array();
 
     for (int32_t i = 0; i < count; i++)
         json_array_append_new(list, json_candidate(&c[i]));
-    return cli_print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "workload",
+    return cli_print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "workload",
                                     a->workload, "machine", problem->machine->name,
                                     "runtime", problem->runtime.name, "backend",
                                     a->replay.backend, "products", c[0].measured.products,
-                                    "placements", list),
+                                    "interrupted", (int)is_partial, "placements", list),
                           err);
 }
 
@@ -363,6 +364,41 @@ static void print_text(const struct args *a, const emp_problem *problem,
                problem->machine->device[c->predicted.oom_device].name);
 }
 
+static emp_status print_results(const struct args *a, const cli_inputs *inputs,
+                                const struct candidate *c, int32_t count, bool is_partial,
+                                emp_error *err)
+{
+    if (a->format == EMP_SHEET_JSON)
+        EMP_CHECK(print_json(a, inputs->problem, c, count, is_partial, err));
+    else if (a->format != EMP_SHEET_TEXT)
+        EMP_CHECK(print_sheet(a, inputs->problem, c, count, err));
+    for (int32_t i = 0; a->format == EMP_SHEET_TEXT && i < count; i++) {
+        if (i > 0) putchar('\n');
+        print_text(a, inputs->problem, &c[i]);
+    }
+    if (cli_is_uncalibrated(inputs->machine, a->replay.backend))
+        cli_warn_uncalibrated(a->machine);
+    cli_warn_rates(&a->replay);
+    return EMP_OK;
+}
+
+/* Measures placements one after another and prints them, also where a later one fails or is interrupted. */
+static emp_status measure_all(struct candidate *c, int32_t count, const struct args *a,
+                              const cli_inputs *inputs, emp_error *err)
+{
+    emp_status st = EMP_OK, printed = EMP_OK;
+    int32_t    done = 0;
+
+    for (; done < count; done++) {
+        st = measure(&c[done], a, inputs->problem, err);
+        if (st != EMP_OK) break;
+    }
+    if (a->plan == NULL && done > 0)
+        printed =
+            print_results(a, inputs, c, done, st != EMP_OK, st == EMP_OK ? err : NULL);
+    return st != EMP_OK ? st : printed;
+}
+
 static emp_status check_files(const struct args *a, emp_error *err)
 {
     const char *const outputs[] = {a->trace, a->out, a->plan};
@@ -397,19 +433,7 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
         EMP_TRY(load_candidate(&c[i], a->placement[i], sim, inputs.problem, err));
     sort(c, count);
     if (a->top > 0 && a->top < count) count = a->top;
-    for (int32_t i = 0; i < count; i++) EMP_TRY(measure(&c[i], a, inputs.problem, err));
-    if (a->plan != NULL) goto cleanup;
-    if (a->format == EMP_SHEET_JSON)
-        EMP_TRY(print_json(a, inputs.problem, c, count, err));
-    else if (a->format != EMP_SHEET_TEXT)
-        EMP_TRY(print_sheet(a, inputs.problem, c, count, err));
-    for (int32_t i = 0; a->format == EMP_SHEET_TEXT && i < count; i++) {
-        if (i > 0) putchar('\n');
-        print_text(a, inputs.problem, &c[i]);
-    }
-    if (cli_is_uncalibrated(inputs.machine, a->replay.backend))
-        cli_warn_uncalibrated(a->machine);
-    cli_warn_rates(&a->replay);
+    EMP_TRY(measure_all(c, count, a, &inputs, err));
 
 cleanup:
     emp_sim_destroy(sim);

@@ -235,3 +235,45 @@ Test(emplace_replay, interrupted_it_leaves_nothing)
     cr_expect_null(scratch_find("result*"));
     cr_expect_null(scratch_find("step*"));
 }
+
+/* What is replaced by an option is not compared. */
+Test(emplace_replay, files_of_one_machine_with_two_names_go_together)
+{
+    char *text = scratch_read("gpu.json", NULL);
+    char *name = strstr(text, "cpu2");
+
+    cr_assert_not_null(name, "%s", text);
+    memcpy(name, "cpu9", 4);
+    scratch_write("renamed.json", text, strlen(text));
+    free(text);
+    cr_expect_eq(run("replay gpu.json renamed.json --memory 1024 --steps 1"), 1);
+    cr_expect_not_null(strstr(err, "one by one"), "%s", err);
+    cr_expect_eq(
+        run("replay gpu.json renamed.json --machine cpu2 --memory 1024 --steps 1"), 0,
+        "%s", err);
+}
+
+/* The runner executes the first placement, and is interrupted in the second. */
+Test(emplace_replay, interrupted_it_prints_the_placements_that_are_done)
+{
+    char command[4 * SCRATCH_PATH_BYTES];
+
+    cr_assert_eq(run("replay gpu.json --export plan.txt"), 0, "%s", err);
+    cr_assert_eq(
+        run(RUNNER "plan.txt --backend cpu --memory 1024 --steps 2 --out done.txt"), 0,
+        "%s", err);
+    scratch_write_text(command, sizeof command, "emplace-replay",
+                       "#!/bin/sh\n[ -e second ] && exit 130\ntouch second\n"
+                       "cp done.txt \"$5\"\n");
+    snprintf(command, sizeof command,
+             "cd '%s' && cp '%s/cli/emplace' copy && chmod 700 emplace-replay && "
+             "./copy replay gpu.json run.h5 --backend cuda --format json >printed 2>told",
+             scratch_path(""), getenv("EMP_BINARY_DIR"));
+    int status = system(command);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %d", status);
+    json_t *root = json_load_file(scratch_path("printed"), 0, NULL);
+    cr_assert_not_null(root);
+    cr_expect(json_is_true(json_object_get(root, "interrupted")));
+    cr_expect_eq(json_array_size(json_object_get(root, "placements")), 1);
+    json_decref(root);
+}
