@@ -37,7 +37,7 @@ static const char help[] =
     "  --force              replace output files that are there already\n"
     "  --check              check what every op reads, and results of products\n"
     "  --cores MAP          cores of devices, as in \"cpu:0=0-15\"\n"
-    "  --gpus MAP           which GPU is which, as in \"gpu:0=0 gpu:1=0\"\n"
+    "  --gpus MAP           which GPU is which, as in \"gpu:0=0 gpu:1=0\" (cuda)\n"
     "  --keep-rates         copies take no less time than the plan's links (cpu)\n"
     "  --memory MIB         memory of this computer that may be used\n\n"
     "Exit status: 0 done (a step that does not fit in memory is a result), 1 failed,\n"
@@ -167,6 +167,7 @@ static emp_status run(struct args *a, emp_error *err)
     emp_replay_result         result = {0};
 
     EMP_TRY(find_backend(&backend, a->backend, err));
+    EMP_TRY(emp_replay_options_check(&a->options, a->gpus, a->backend, err));
     EMP_TRY(check_outputs(a, err));
     EMP_TRY(emp_replay_plan_load(&plan, a->plan, err));
     if (a->cores != NULL)

@@ -98,8 +98,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (a->placement_count == 0)
             cli_usage_error("a FILE is missing: a placement file or a run record");
-        if (a->plan != NULL && (a->out != NULL || a->trace != NULL))
-            cli_usage_error("--export runs nothing; leave out --out and --trace");
+        if (a->plan != NULL &&
+            (a->out != NULL || a->trace != NULL || !cli_replay_options_unset(&a->replay)))
+            cli_usage_error("--export runs nothing; give the options of a run, such as "
+                            "--out and --steps, to emplace-replay");
         return 0;
     default: return cli_store(key, arg, a);
     }
@@ -228,7 +230,6 @@ static emp_status measure(struct candidate *c, const struct args *a,
     snprintf(plan->origin.placement, sizeof plan->origin.placement, "%s", c->name);
     if (c->predicted.is_feasible) plan->origin.predicted_s = predicted_s(c);
     if (a->plan != NULL) {
-        EMP_TRY(cli_replay_options_map(&o.options, &a->replay, plan, err));
         EMP_TRY(emp_replay_plan_save(a->plan, plan, err));
         goto cleanup;
     }

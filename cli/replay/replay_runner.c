@@ -75,7 +75,16 @@ emp_status cli_replay_check_backend(const cli_replay_options *o, emp_error *err)
     if (strcmp(o->backend, "cpu") != 0 && strcmp(o->backend, "cuda") != 0)
         return EMP_ERROR(EMP_EINVAL, "there is no backend \"%s\"; there are cpu and cuda",
                          o->backend);
-    return EMP_OK;
+    return emp_replay_options_check(&o->options, o->gpus, o->backend, err);
+}
+
+bool cli_replay_options_unset(const cli_replay_options *o)
+{
+    const emp_replay_options *given = &o->options, unset = emp_replay_options_default();
+
+    return o->cores == NULL && o->gpus == NULL && given->steps == unset.steps &&
+           given->warmup == unset.warmup && given->host_bytes == unset.host_bytes &&
+           !given->is_checked && !given->keeps_rates;
 }
 
 emp_status cli_replay_options_map(emp_replay_options *mapped, const cli_replay_options *o,

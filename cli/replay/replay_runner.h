@@ -29,8 +29,11 @@ cli_replay_options cli_replay_options_default(void);
 /** The runtime profile that describes the backend. */
 const char *cli_replay_runtime(const cli_replay_options *options);
 
-/** \retval EMP_EINVAL  There is no such backend. */
+/** \retval EMP_EINVAL  There is no such backend, or it has no use for --gpus or --keep-rates. */
 emp_status cli_replay_check_backend(const cli_replay_options *options, emp_error *err);
+
+/** True if no option but the backend differs from its default. */
+bool cli_replay_options_unset(const cli_replay_options *options);
 
 /** The options with the maps of cores and GPUs as they are meant for \a plan. */
 emp_status cli_replay_options_map(emp_replay_options       *mapped,

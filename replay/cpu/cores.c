@@ -58,6 +58,11 @@ emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *pla
     for (int is_cpu = 0; is_cpu < 2; is_cpu++) {
         for (int32_t d = 0; d < plan->device_count; d++) {
             const emp_replay_device *device = &plan->device[d];
+            if (!is_wanted[d] && options->core_count[d] > 0)
+                return EMP_ERROR(EMP_EINVAL,
+                                 "%s is a GPU here, and --cores is of groups "
+                                 "of cores",
+                                 device->name);
             if (device->is_cpu != (is_cpu == 1) || !is_wanted[d]) continue;
             if (options->core_count[d] > 0)
                 EMP_CHECK(take_given(cores, d, device->name, options, &set, usable,

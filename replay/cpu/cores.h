@@ -17,7 +17,8 @@ typedef struct {
  * this program may use, as many as the plan gives them, beginning anew when all are taken.
  * So cores are shared where there are fewer than the plan wants; no device has more
  * threads than there are cores. \a is_wanted [device]: is a group of cores.
- * \retval EMP_EINVAL  A core that this program may not use; the message says which it may. */
+ * \retval EMP_EINVAL  A core that this program may not use; the message says which it may. Or cores of a device that is
+ * no group of them. */
 emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *plan,
                                 const emp_replay_options *options, const bool *is_wanted,
                                 emp_error *err);

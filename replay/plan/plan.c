@@ -20,6 +20,22 @@ emp_replay_options emp_replay_options_default(void)
     return o;
 }
 
+emp_status emp_replay_options_check(const emp_replay_options *o, const char *gpus,
+                                    const char *backend, emp_error *err)
+{
+    const bool is_cpu = strcmp(backend, "cpu") == 0;
+
+    if (is_cpu && gpus != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--gpus is of the backend cuda; with cpu every device "
+                         "is a group of cores");
+    if (!is_cpu && o->keeps_rates)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--keep-rates is of the backend cpu; GPUs copy at the "
+                         "rates of their links");
+    return EMP_OK;
+}
+
 /* The device that a part of the text is about; moves behind its "=". */
 static emp_status find_device(const emp_replay_plan *plan, const char **at,
                               int32_t *device, emp_error *err)
@@ -52,16 +68,45 @@ static emp_status parse_number(const char **at, int32_t *number, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status add_cores(emp_replay_options *o, int32_t device, int32_t first,
-                            int32_t last, emp_error *err)
+static emp_status add_core(emp_replay_options *o, int32_t device, int32_t core,
+                           emp_error *err)
 {
-    for (int32_t core = first; core <= last; core++) {
-        if (o->core_count[device] == EMP_REPLAY_MAX_CORES)
-            return EMP_ERROR(EMP_EINVAL, "more than %d cores for one device",
-                             EMP_REPLAY_MAX_CORES);
-        o->core[device][o->core_count[device]++] = (int16_t)core;
+    for (int32_t i = 0; i < o->core_count[device]; i++)
+        if (o->core[device][i] == core)
+            return EMP_ERROR(EMP_EINVAL, "core %d stands twice for one device", core);
+    if (o->core_count[device] == EMP_REPLAY_MAX_CORES)
+        return EMP_ERROR(EMP_EINVAL, "more than %d cores for one device",
+                         EMP_REPLAY_MAX_CORES);
+    o->core[device][o->core_count[device]++] = (int16_t)core;
+    return EMP_OK;
+}
+
+/* Parses "2,4-7" and moves behind it. */
+static emp_status parse_cores(const char **at, emp_replay_options *o, int32_t device,
+                              emp_error *err)
+{
+    for (bool is_more = true; is_more; *at += is_more) {
+        const char *range = *at;
+        int32_t     first = 0, last;
+        EMP_CHECK(parse_number(at, &first, err));
+        last = first;
+        if (**at == '-') {
+            ++*at;
+            EMP_CHECK(parse_number(at, &last, err));
+        }
+        if (last < first)
+            return EMP_ERROR(EMP_EINVAL, "\"%s\": a range goes up, as 4-7 does", range);
+        for (int32_t core = first; core <= last; core++)
+            EMP_CHECK(add_core(o, device, core, err));
+        is_more = **at == ',';
     }
     return EMP_OK;
+}
+
+static emp_status refuse_twice(const emp_replay_plan *plan, int32_t device,
+                               emp_error *err)
+{
+    return EMP_ERROR(EMP_EINVAL, "%s stands twice", plan->device[device].name);
 }
 
 emp_status emp_replay_options_cores(emp_replay_options *o, const emp_replay_plan *plan,
@@ -70,18 +115,10 @@ emp_status emp_replay_options_cores(emp_replay_options *o, const emp_replay_plan
     const char *at = text + strspn(text, " ");
 
     while (*at != '\0') {
-        int32_t device, first = 0, last;
+        int32_t device;
         EMP_CHECK(find_device(plan, &at, &device, err));
-        o->core_count[device] = 0;
-        do {
-            EMP_CHECK(parse_number(&at, &first, err));
-            last = first;
-            if (*at == '-') {
-                at++;
-                EMP_CHECK(parse_number(&at, &last, err));
-            }
-            EMP_CHECK(add_cores(o, device, first, last, err));
-        } while (*at == ',' && *++at != '\0');
+        if (o->core_count[device] > 0) return refuse_twice(plan, device, err);
+        EMP_CHECK(parse_cores(&at, o, device, err));
         if (*at != '\0' && *at != ' ')
             return EMP_ERROR(EMP_EINVAL, "\"%s\": groups of cores are parted by blanks",
                              at);
@@ -101,6 +138,7 @@ emp_status emp_replay_options_gpus(emp_replay_options *o, const emp_replay_plan 
         if (plan->device[device].is_cpu)
             return EMP_ERROR(EMP_EINVAL, "%s is no GPU of the plan",
                              plan->device[device].name);
+        if (o->physical[device] >= 0) return refuse_twice(plan, device, err);
         EMP_CHECK(parse_number(&at, &o->physical[device], err));
         if (*at != '\0' && *at != ' ')
             return EMP_ERROR(EMP_EINVAL, "\"%s\": GPUs are parted by blanks", at);

@@ -195,13 +195,17 @@ typedef struct {
 /** Two warm-up steps, five that count, nothing else. */
 emp_replay_options emp_replay_options_default(void);
 
-/** Parses "gpu:0=2,3 gpu:1=4-7" (cores; groups are parted by blanks) into
- * \a options. \retval EMP_EINVAL  The message names the part. */
+/** Refuses a map of GPUs (NULL = none), and copies at the rates of routes, for a backend that has no use for them. */
+emp_status emp_replay_options_check(const emp_replay_options *options, const char *gpus,
+                                    const char *backend, emp_error *err);
+
+/** Parses "gpu:0=2,3 gpu:1=4-7" (cores; groups are parted by blanks) into \a options, which have cores of none of these
+ * devices. \retval EMP_EINVAL  The message names the part; a device, or a core of a device, stands there twice. */
 emp_status emp_replay_options_cores(emp_replay_options    *options,
                                     const emp_replay_plan *plan, const char *text,
                                     emp_error *err);
 
-/** Parses "gpu:0=1 gpu:1=1" (GPUs of the computer). \retval EMP_EINVAL */
+/** Parses "gpu:0=1 gpu:1=1" (GPUs of the computer), likewise. \retval EMP_EINVAL */
 emp_status emp_replay_options_gpus(emp_replay_options    *options,
                                    const emp_replay_plan *plan, const char *text,
                                    emp_error *err);

@@ -267,7 +267,7 @@ static struct error_case error_cases[] = {
     {"graph small.pbtxt -o broken.json",                                    1, "--force"},
     {"replay broken.json",                                                  1, "broken.json"},
     {"validate --workloads small.pbtxt --export v --cores abc",             1, "\"abc\""},
-    {"validate --workloads small.pbtxt --export v --gpus gpu:0=x",          1, "\"x\""},
+    {"validate --workloads small.pbtxt --export v -B cuda --gpus gpu:0=x",  1, "\"x\""},
     {"validate --measured binary.pb",                                       1, "binary.pb"},
     {"calibrate measure --measured binary.pb",                              1, "binary.pb"},
     {"bench placers --tasks binary.pb",                                     1, "binary.pb"},

@@ -14,7 +14,7 @@
 
 #define SPEC   "rnnlm:layers=1,units=16,batch=4,steps=2,vocab=64,sampled=16"
 #define OTHER  "rnnlm:layers=1,units=16,batch=4,steps=3,vocab=64,sampled=16"
-#define SMALL  "--workload " SPEC " --machine cpu2 --memory 1024 "
+#define SMALL  "--workload " SPEC " --machine cpu2 "
 #define RUNNER "RUNNER "
 
 static char *out, *err; /* of the last run */
@@ -162,6 +162,11 @@ static const struct error_case error_cases[] = {
     {"replay run.h5 --workload " OTHER,                      1, "run.h5"},
     {"replay gpu.json run.h5 --trace t.json",                1, "--top 1"},
     {"replay gpu.json --out gpu.json",                       1, "gpu.json"},
+    {"replay gpu.json --gpus gpu:0=0",                       1, "--gpus is of the backend cuda"},
+    {"replay gpu.json --backend cuda --keep-rates",          1, "--keep-rates is of the backend cpu"},
+    {"replay gpu.json --export p.txt --steps 3",             2, "--export runs nothing"},
+    {"replay gpu.json --export p.txt --memory 1024",         2, "--export runs nothing"},
+    {"replay gpu.json --cores gpu:0=1-0",                    1, "a range goes up"},
     {"replay gpu.json --cores gpu:9=0",                      1, "gpu:9"},
     {"replay gpu.json --cores gpu:0=4000",                   1, "core 4000"},
     {"replay gpu --workload rnnlm:units=256,steps=2,batch=2,sampled=16 --machine cpu2 --memory 8", 1, "this computer's memory"},
@@ -169,6 +174,7 @@ static const struct error_case error_cases[] = {
     {RUNNER "",                                              2, "PLAN"},
     {RUNNER "plan.txt --colour",                             2, "--colour"},
     {RUNNER "plan.txt --steps many",                         2, "many"},
+    {RUNNER "plan.txt --backend cpu --gpus gpu:0=0",         1, "--gpus is of the backend cuda"},
     {RUNNER "nowhere.txt --backend cpu",                     1, "nowhere.txt"},
     {RUNNER "gpu.json --backend cpu",                        1, "emplace-replay-plan-1"},
     {RUNNER "gpu.json --backend tpu",                        1, "\"tpu\""},

@@ -393,19 +393,36 @@ Test(execute, a_device_that_vanishes_is_one_sentence_and_no_result)
 
 Test(execute, maps_of_cores_and_gpus_that_make_no_sense_are_refused)
 {
-    static const char *const wrong[][2] = {
-        {"gpu:7=0", "gpu:7"},   {"gpu:0", "="},           {"gpu:0=", "number"},
-        {"gpu:0=x", "number"},  {"gpu:0=1-", "number"},   {"gpu:0=1;2", "blanks"},
-        {"gpu:0=-1", "number"}, {"gpu:0=99999", "number"}};
+    static const char *const wrong[][2] = {{"gpu:7=0", "gpu:7"},
+                                           {"gpu:0", "="},
+                                           {"gpu:0=", "number"},
+                                           {"gpu:0=x", "number"},
+                                           {"gpu:0=1-", "number"},
+                                           {"gpu:0=1;2", "blanks"},
+                                           {"gpu:0=-1", "number"},
+                                           {"gpu:0=99999", "number"},
+                                           {"gpu:0=7-4", "goes up"},
+                                           {"gpu:0=1,", "number"},
+                                           {"gpu:0=0-3,2", "core 2 stands twice"},
+                                           {"gpu:0=1 gpu:0=2", "gpu:0 stands twice"}};
 
     open_net(REPLAY_SMALL_NMT, 0);
-    for (size_t i = 0; i < COUNT(wrong); i++)
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        choose_few_steps();
         MUST_FAIL(emp_replay_options_cores(&o, plan, wrong[i][0], &why), EMP_EINVAL,
                   wrong[i][1]);
+    }
     choose_few_steps();
     MUST(emp_replay_options_gpus(&o, plan, "gpu:0=1 gpu:1=1", &why));
     cr_expect_eq(o.physical[1], 1);
     cr_expect_eq(emp_replay_options_gpus(&o, plan, "cpu:0=1", NULL), EMP_EINVAL);
+    MUST_FAIL(emp_replay_options_gpus(&o, plan, "gpu:1=0", &why), EMP_EINVAL,
+              "gpu:1 stands twice");
+    cr_expect_eq(emp_replay_options_check(&o, "gpu:0=1", "cpu", NULL), EMP_EINVAL);
+    cr_expect_eq(emp_replay_options_check(&o, "gpu:0=1", "cuda", NULL), EMP_OK);
+    o.keeps_rates = true;
+    cr_expect_eq(emp_replay_options_check(&o, NULL, "cpu", NULL), EMP_OK);
+    cr_expect_eq(emp_replay_options_check(&o, NULL, "cuda", NULL), EMP_EINVAL);
     choose_few_steps();
     MUST(emp_replay_options_cores(&o, plan, "gpu:1=0,1 gpu:0=1000-1001", &why));
     cr_expect(o.core_count[1] == 2 && o.core_count[2] == 2);

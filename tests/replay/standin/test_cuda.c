@@ -69,6 +69,22 @@ Test(cuda, checked_steps_are_right)
     for (int i = 0; i < REPLAY_CASES - 1; i++) expect_right_steps(&replay_cases[i]);
 }
 
+/* Only groups of cores have cores. */
+Test(cuda, cores_of_a_gpu_are_refused)
+{
+    task               f;
+    emp_replay_options o = checked_steps();
+    emp_replay_result  r = {0};
+    emp_replay_plan   *plan = make_plan(&f, replay_cases[0].spec, replay_cases[0].seed);
+
+    standin_reset(100);
+    MUST(emp_replay_options_cores(&o, plan, "gpu:0=0", &why));
+    MUST_FAIL(execute(plan, &o, &r, &why), EMP_EINVAL, "gpu:0 is a GPU here");
+    cr_expect_eq(standin_live(), 0);
+    emp_replay_plan_destroy(plan);
+    task_destroy(&f);
+}
+
 Test(cuda, a_timed_step_says_when_ops_and_copies_were)
 {
     task               f;
