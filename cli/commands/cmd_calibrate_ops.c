@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/replay/replay_runner.h"
 #include "cli/stop.h"
+#include "replay/cpu/cores.h"
 #include "replay/planner/planner.h"
 
 enum { KEY_LIMIT = 512, KEY_INTERVAL };
@@ -140,35 +141,48 @@ static void on_progress(void *context, double done_frac)
     cli_bar_draw_share(&b->bar, done_frac, "kernels");
 }
 
-/* The name of this computer's processor, without what would break a line of CSV. */
-static void name_processor(char *name, size_t size)
+/* Finds the value of a key in /proc/cpuinfo, without what would break a line of CSV. */
+static bool find_processor(char *name, size_t size, const char *key)
 {
-    static const char key[] = "model name";
-    char              line[256];
-    FILE             *file = fopen("/proc/cpuinfo", "r");
+    char  line[256];
+    bool  is_there = false;
+    FILE *file = fopen("/proc/cpuinfo", "r");
 
-    snprintf(name, size, "unknown processor");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    while (!is_there && file != NULL && fgets(line, sizeof line, file) != NULL) {
         const char *value = strchr(line, ':');
-        if (strncmp(line, key, sizeof key - 1) != 0 || value == NULL) continue;
+        is_there = strncmp(line, key, strlen(key)) == 0 && value != NULL;
         line[strcspn(line, "\n\",")] = '\0';
-        snprintf(name, size, "%s", value + 2);
-        break;
+        if (is_there) snprintf(name, size, "%s", value + 2);
     }
     if (file != NULL) fclose(file);
+    return is_there;
 }
 
-/* The name of the hardware in the cache: a processor by its name, a GPU by its device model. */
-static void name_hardware(struct bench *b, const emp_device *gpu)
+/* Names the hardware for the cache: a GPU by its device model, cores by their processor and by how many work together as a GPU
+ * and as the CPU. ARM's processors have the number of a part in place of a name. */
+static emp_status name_hardware(struct bench *b, emp_device_id gpu, emp_error *err)
 {
-    char processor[64];
+    const emp_machine *m = b->inputs.machine;
+    char               processor[48] = "unknown processor";
+    emp_replay_options mapped;
+    emp_cpu_cores      cores;
+    bool               is_wanted[EMP_REPLAY_MAX_DEVICES];
+    emp_device_id      cpu = 0;
 
-    name_processor(processor, sizeof processor);
-    if (is_cuda(b->args))
+    if (is_cuda(b->args)) {
         snprintf(b->hardware, sizeof b->hardware, "cuda %.32s",
-                 b->inputs.machine->model[gpu->model].name);
-    else
-        snprintf(b->hardware, sizeof b->hardware, "cpu %.63s", processor);
+                 m->model[m->device[gpu].model].name);
+        return EMP_OK;
+    }
+    for (int32_t d = 0; d < EMP_REPLAY_MAX_DEVICES; d++) is_wanted[d] = true;
+    while (cpu < m->device_count - 1 && m->device[cpu].kind != EMP_DEVICE_CPU) cpu++;
+    EMP_CHECK(cli_replay_options_map(&mapped, &b->args->replay, b->plan, err));
+    EMP_CHECK(emp_cpu_cores_choose(&cores, b->plan, &mapped, is_wanted, err));
+    if (!find_processor(processor, sizeof processor, "model name"))
+        (void)find_processor(processor, sizeof processor, "CPU part");
+    snprintf(b->hardware, sizeof b->hardware, "cpu %s; %d and %d cores", processor,
+             cores.count[gpu], cores.count[cpu]);
+    return EMP_OK;
 }
 
 /* Another group of cores, which shares caches and memory with the first; -1: there is none. */
@@ -301,7 +315,7 @@ static emp_status run(struct bench *b, emp_error *err)
     EMP_CHECK(
         emp_replay_plan_from_problem(&b->plan, b->inputs.problem, b->device_of_op, err));
     if (a->cache != NULL) EMP_CHECK(emp_kernel_cache_load(&b->cache, a->cache, err));
-    name_hardware(b, &b->inputs.machine->device[gpu]);
+    EMP_CHECK(name_hardware(b, gpu, err));
     EMP_CHECK(measure(b, gpu, err));
     EMP_CHECK(save(b, gpu, err));
     return print(b, err);

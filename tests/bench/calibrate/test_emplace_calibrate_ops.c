@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace calibrate ops as a user meets it: kernels are measured, kept for the next graph, and taken as costs. No
  * test looks at how long anything takes. */
+#include <unistd.h>
+
 #include "base/text/csv.h"
 #include "tests/cli/emplace.h"
 #include "tests/test.h"
@@ -36,6 +38,11 @@ Test(calibrate_ops, kernels_become_costs_and_serve_the_next_graph)
     cr_expect_geq(number_at(first, "ops"), number_at(first, "kernels"));
     expect_costs("one.csv");
 
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+        json_t *wide = emplace_json(PROFILED "1 --cores gpu:0=0,1" LITTLE "--out w.csv");
+        cr_expect_eq(number_at(wide, "cached"), 0,
+                     "two cores are other hardware than one");
+    }
     json_t *second = emplace_json(PROFILED "2" LITTLE "--out two.csv");
     cr_expect_gt(number_at(second, "cached"), 10);
     expect_costs("two.csv");
