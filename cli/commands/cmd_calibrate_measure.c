@@ -17,7 +17,11 @@
 #include "replay/cpu/cores.h"
 #include "replay/planner/planner.h"
 
-enum { DIGITS = 4, MIB = 1 << 20 };
+enum {
+    DIGITS = 4,
+    MIB = 1 << 20,
+    MOST_CORES = 1024 /* of a computer: glibc's cpu_set_t */
+};
 
 static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
 
@@ -238,11 +242,11 @@ static emp_status read_measured(struct bench *b, const emp_csv *csv, emp_error *
         snprintf(b->products, sizeof b->products, "%s", emp_csv_text(csv, row, products));
     }
     if (set_of(b->args) == EMP_MICRO_GPUS) return EMP_OK;
-    if (b->cache_bytes < 1 || b->core_count < 0 || b->core_count > EMP_MAX_CORES)
+    if (b->cache_bytes < 1 || b->core_count < 0 || b->core_count > MOST_CORES)
         return EMP_ERROR(EMP_EFORMAT,
                          "%s: a cache of %lld bytes, %lld cores; at least 1, and 0 to %d",
                          b->args->measured, (long long)b->cache_bytes,
-                         (long long)b->core_count, EMP_MAX_CORES);
+                         (long long)b->core_count, MOST_CORES);
     return EMP_OK;
 }
 
@@ -392,8 +396,12 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
     char           computer[256], command[1024];
 
     uname(&system);
-    snprintf(computer, sizeof computer, "a computer with %ld cores (%s)",
-             sysconf(_SC_NPROCESSORS_ONLN), system.machine);
+    if (b->args->measured != NULL || b->args->is_import)
+        snprintf(computer, sizeof computer, "the computer of %s",
+                 b->args->is_import ? "imported results" : b->args->measured);
+    else
+        snprintf(computer, sizeof computer, "a computer with %ld cores (%s)",
+                 sysconf(_SC_NPROCESSORS_ONLN), system.machine);
     snprintf(
         command, sizeof command,
         "emplace calibrate measure --backend %s --machine %s --runtime %s --steps %d "

@@ -43,6 +43,13 @@ Test(emplace_validate, what_is_measured_becomes_a_machine_to_validate_on)
     cr_expect_gt(json_array_size(json_at(report, "benchmarks")), 10);
     cr_expect_str_eq(constants_of("models/mine-group.yaml"),
                      constants_of("models/again-group.yaml"));
+    /* of a server with more cores than a device may have */
+    cr_assert_eq(system(scratch_print("cd '%s' && sed 's/\\(,[0-9]*\\),0,/\\1,192,/' "
+                                      "benchmarks.csv >server.csv",
+                                      scratch_path(""))),
+                 0);
+    emplace_ok("calibrate measure --measured server.csv -o server.yaml");
+    emplace_expect_file("server.yaml", "cores: 192|on the computer of server.csv");
     cr_expect_eq(emplace_run("calibrate measure --measured mine.yaml"), 1,
                  "no table of benchmarks: %s", program_out);
     emplace_write("models/other-host.yaml", "of another machine");
