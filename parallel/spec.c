@@ -306,7 +306,10 @@ emp_status emp_parallel_spec_read(emp_parallel_spec *spec, const char *text,
     memcpy(spec->degrees.stages, stages, sizeof stages);
     EMP_CHECK(emp_options_parse(&spec->serving, &serving, NULL, r.serving, err));
     EMP_CHECK(check_phase(spec, r.serving, err));
-    return read_model(&r, err);
+    EMP_CHECK(read_model(&r, err));
+    if (emp_parallel_spec_serves(spec) && !emp_parallel_spec_has(spec, "seq"))
+        spec->degrees.sequence = emp_transformer_sequence(&spec->model);
+    return EMP_OK;
 }
 
 void emp_parallel_spec_clear(emp_parallel_spec *spec)

@@ -19,6 +19,10 @@
 
 #define GIB 1073741824.0
 
+#define OF_TRAINING                                                       \
+    "--trace and --all-ranks are of training steps; leave them out of a " \
+    "model that is served"
+
 enum { COMMAND_BYTES = 2048, CHANGES = 4 };
 
 /* ---- the plan ---- */
@@ -229,6 +233,7 @@ emp_status cli_serving_plan(const cli_parallel_options *options,
     const double     total = (double)fleet->all->gpu.memory_bytes;
     const bool       is_text = cli_format_is_for_people(options->format);
 
+    if (options->all_ranks) EMP_FAIL(EMP_EINVAL, OF_TRAINING);
     if (fleet->count > 1)
         EMP_FAIL(EMP_EUNSUPPORTED,
                  "GPUs of %s are of several models, whose matrices tp cannot share "
@@ -271,8 +276,7 @@ emp_status cli_serving_simulate(const cli_parallel_options *options,
                                 .memory_bytes = emp_serving_room(cluster)};
 
     if (options->trace != NULL || options->all_ranks)
-        return EMP_ERROR(EMP_EINVAL, "--trace and --all-ranks are of training steps; "
-                                     "leave them out of a model that is served");
+        return EMP_ERROR(EMP_EINVAL, OF_TRAINING);
     EMP_CHECK(emp_serving_predict(&step, &c, err));
     return cli_print_object(
         json_pack(

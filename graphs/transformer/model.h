@@ -232,6 +232,22 @@ static inline bool emp_transformer_is_latent(const emp_transformer_model *model)
     return model->key_rank > 0;
 }
 
+/** Tokens of a sequence where nothing else is said: 2048, or the model's positions if fewer. */
+static inline int32_t emp_transformer_sequence(const emp_transformer_model *model)
+{
+    const int32_t most = 2048;
+
+    return model->positions > 0 && model->positions < most ? model->positions : most;
+}
+
+/** Whether some layer sends tokens to experts. O(layers). */
+static inline bool emp_transformer_has_experts(const emp_transformer_model *model)
+{
+    for (int32_t l = 0; l < model->layer_count; l++)
+        if (model->layer[l].experts > 0) return true;
+    return false;
+}
+
 /** Whether all attention is to keys of its own for each token, so that prompts can be read in micro-batches. */
 bool emp_transformer_has_plain_keys(const emp_transformer_model *model);
 

@@ -119,6 +119,10 @@ Test(serving, caches_are_cut_over_heads_layers_and_tokens)
         const double got = value_of(spec, "h100", "cache_bytes");
         cr_expect_eq(got, want, "%s: %.0f, want %.0f", cases[i].degrees, got, want);
     }
+    /* 2048 tokens, as in a spec without degrees */
+    cr_expect_eq(value_of("hf:path=llama8.json,phase=decode,batch=1,tp=1", "cards.yaml",
+                          "cache_bytes"),
+                 cache_bytes(&llama8, 1, 1, 1, 2, 2048.0));
     /* three replicas of two sequences */
     cr_expect_eq(value_of("hf:path=llama8.json,phase=decode,batch=6,seq=4096,dp=3",
                           "h100", "cache_bytes"),
@@ -639,6 +643,8 @@ Test(serving, what_cannot_be_is_refused)
         {"plan model.gguf -m h200x1", "model.gguf names a GGUF file|--form llama.cpp"},
         {"plan llama3-70b --form gguf -m b200x8", "--form gguf is none of"},
         {"graph hf:path=llama8.json,phase=train,cache_dtype=fp8", "phase=decode"},
+        {"plan hf:path=llama8.json,phase=decode -m cards.yaml --all-ranks",
+         "--all-ranks are of training steps"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -14,12 +14,7 @@
 #include "graphs/transformer/stack.h"
 
 /* The default of llama.cpp, whose files GGUF files are. */
-enum {
-    SEQUENCE_DEFAULT = 2048,
-    GGUF_MICRO_BATCH = 512,
-    GGUF_CACHE_GRANULE = 256,
-    PATH_BYTES = 4096
-};
+enum { GGUF_MICRO_BATCH = 512, GGUF_CACHE_GRANULE = 256, PATH_BYTES = 4096 };
 
 /* The text of a spec behind the path. */
 enum { WEIGHTS = 1 };
@@ -110,9 +105,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .home = (emp_weight_home)v->home,
                                  .ahead = v->ahead >= 0 ? v->ahead : 1};
 
-    if (step.sequence > 0) return step;
-    step.sequence = SEQUENCE_DEFAULT;
-    if (m->positions > 0 && m->positions < SEQUENCE_DEFAULT) step.sequence = m->positions;
+    if (step.sequence == 0) step.sequence = emp_transformer_sequence(m);
     return step;
 }
 
