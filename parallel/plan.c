@@ -73,7 +73,7 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
                                                                .degrees = d,
                                                                .loads = &p->spec->loads},
                                                &options, &why);
-    if (st == EMP_EINVAL) {
+    if (st == EMP_EINVAL || (st == EMP_EFORMAT && options.schedule_path != NULL)) {
         snprintf(p->why, sizeof p->why, "%s", why.msg);
         snprintf(row->why, sizeof row->why, "%s", why.msg);
         row->step.step_s = INFINITY;
@@ -186,7 +186,7 @@ static bool set_uneven(emp_degrees *d, int32_t layers)
     return d->vp == 1 && d->last > 0;
 }
 
-/* Parts on a stage: as many as divide its layers, where the spec does not state them otherwise. */
+/* Parts on a stage: as many as divide its layers, where neither the spec nor a schedule's file states them. */
 static emp_status try_virtual(planner *p, emp_degrees d, emp_error *err)
 {
     const int32_t layers = p->spec->model.layer_count;
@@ -195,7 +195,8 @@ static emp_status try_virtual(planner *p, emp_degrees d, emp_error *err)
     const bool is_uneven =
         p->spec->degrees.stages[0] != '\0' || d.first > 0 || d.last > 0;
 
-    if (d.pp > 1 && !is_uneven && !emp_parallel_spec_has(p->spec, "schedule"))
+    if (d.pp > 1 && !is_uneven && p->spec->schedule[0] == '\0' &&
+        !emp_parallel_spec_has(p->spec, "schedule"))
         vp = layers % d.pp == 0 ? divisors(layers / d.pp, EMP_CHUNKS_MAX / d.pp)
                                 : divisors((layers + 2) / d.pp, EMP_CHUNKS_MAX / d.pp);
     vp = of_spec(p, "vp", d.vp, vp);
@@ -298,15 +299,38 @@ static int32_t clamped(int64_t count)
     return count > INT32_MAX ? INT32_MAX : (int32_t)count;
 }
 
+/* Replicas that follow from the degrees of the spec, if they fill the GPUs or leave dp alone open; 0 = the plan searches them.
+ * Context parallelism is searched for long sequences only. */
+static int64_t known_replicas(const planner *p)
+{
+    const emp_parallel_spec *spec = p->spec;
+    const emp_degrees       *d = &spec->degrees;
+    const int64_t            each = (int64_t)d->tp * d->pp * d->cp;
+
+    if (emp_parallel_spec_has(spec, "dp") || p->gpus == each) return d->dp;
+    if (!emp_parallel_spec_has(spec, "tp") || !emp_parallel_spec_has(spec, "pp") ||
+        (d->sequence >= LONG_SEQUENCE && !emp_parallel_spec_has(spec, "cp")) ||
+        p->gpus % each != 0)
+        return 0;
+    return p->gpus / each;
+}
+
 /* Sequences of a step: what the spec says, or follows from its degrees, or four a GPU. */
-static int32_t batch_of(const planner *p)
+static emp_status find_batch(int32_t *batch, const planner *p, emp_error *err)
 {
     const emp_degrees *d = &p->spec->degrees;
+    const int64_t      replicas = known_replicas(p);
 
-    if (p->spec->batch > 0) return p->spec->batch;
-    if (emp_parallel_spec_has(p->spec, "micro_batches"))
-        return clamped((int64_t)d->micro_batches * d->micro_batch * d->dp);
-    return SEQUENCES_A_GPU * p->gpus;
+    *batch = p->spec->batch > 0 ? p->spec->batch : SEQUENCES_A_GPU * p->gpus;
+    if (p->spec->batch > 0 || !emp_parallel_spec_has(p->spec, "micro_batches"))
+        return EMP_OK;
+    if (replicas == 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "micro_batches=%d are of a replica, and the plan searches dp; "
+                         "give batch= or dp=, too",
+                         d->micro_batches);
+    *batch = clamped((int64_t)d->micro_batches * d->micro_batch * replicas);
+    return EMP_OK;
 }
 
 static emp_status refuse(const planner *p, emp_error *err)
@@ -336,7 +360,7 @@ emp_status emp_ways_find(emp_ways *out, const emp_parallel_spec *spec,
     if (p.gpus > cluster->gpus)
         return EMP_ERROR(EMP_EINVAL, "%d GPUs are wanted, and %s has %d", p.gpus,
                          cluster->name, cluster->gpus);
-    out->batch = batch_of(&p);
+    EMP_CHECK(find_batch(&out->batch, &p, err));
     out->memory_bytes = (double)cluster->gpu.memory_bytes - EMP_PARALLEL_PROCESS_BYTES;
     EMP_CHECK(try_all(&p, err));
     if (out->count == 0 || (out->feasible == 0 && isinf(out->row[0].step.peak_bytes) &&

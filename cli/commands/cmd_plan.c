@@ -18,7 +18,9 @@ struct args {
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, "Cluster, or machine whose GPUs a cluster has", 0},
     {"gpus", KEY_GPUS, "N", 0,
-     "GPUs (default: as many as the degrees of SPEC need, or else all of the machine)",
+     "GPUs (default: as many as the degrees of SPEC need, or else all of a machine; a "
+     "cluster "
+     "needs N)",
      0},
     {"top", KEY_TOP, "N", 0, "Ways that are printed as text (default 10)", 0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,

@@ -16,7 +16,7 @@
 
 #define GIB 1073741824.0
 
-enum { FLAGS_BYTES = 1024, NAME_BYTES = 64, CHANGES = 8 };
+enum { FLAGS_BYTES = 1024, NAME_BYTES = 64, CHANGES = 8, MACHINE_GPUS = 64 };
 
 /* A model, and a cluster or GPUs of several models. */
 typedef struct {
@@ -281,15 +281,26 @@ static emp_status refuse(const inputs *in, const emp_ways *plan, int32_t gpus,
         more);
 }
 
-/* As many as the degrees need, or else all of a machine. */
-static int32_t count_gpus(int32_t gpus, const inputs *in)
+/* As many as the degrees need, or else all of a machine. Clusters are larger than what one would train on, and need a number. */
+static emp_status count_gpus(int32_t *gpus, const inputs *in, emp_error *err)
 {
-    const int64_t needed = emp_degrees_gpus(&in->spec.degrees);
-    const int32_t all = in->fleet.all->gpus;
+    const emp_parallel_spec *spec = &in->spec;
+    const emp_cluster       *c = in->fleet.all;
+    const int64_t            needed = emp_degrees_gpus(&spec->degrees);
+    const bool               is_complete = emp_parallel_spec_has(spec, "tp") &&
+                             emp_parallel_spec_has(spec, "pp") &&
+                             emp_parallel_spec_has(spec, "dp");
 
-    if (gpus > 0) return gpus;
-    if (needed == 1 && all <= 64) return all;
-    return needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+    if (*gpus > 0) return EMP_OK;
+    *gpus = needed > INT32_MAX ? INT32_MAX : (int32_t)needed;
+    if (needed > 1 || is_complete) return EMP_OK;
+    *gpus = c->gpus;
+    if (c->gpus <= MACHINE_GPUS) return EMP_OK;
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "%s has %d GPUs; --gpus says on how many of them, or tp, pp and dp in "
+        "the SPEC",
+        c->name, c->gpus);
 }
 
 static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
@@ -306,7 +317,7 @@ static emp_status find_ways(emp_ways *plan, int32_t *gpus, const inputs *in,
         *gpus = c->gpus;
         return emp_ways_find_mixed(plan, &in->spec, &in->fleet, err);
     }
-    *gpus = count_gpus(*gpus, in);
+    EMP_CHECK(count_gpus(gpus, in, err));
     return emp_ways_find(plan, &in->spec, c, *gpus, all_ranks, err);
 }
 
@@ -362,9 +373,9 @@ static emp_status plan_training(inputs *in, const cli_parallel_options *options,
         goto cleanup;
     }
     EMP_SHEET_INIT(&sheet, columns);
-    emp_sheet_set_title(&sheet, "%s on %d GPUs of %s, %d sequences of %d tokens a step",
-                        options->spec, gpus, in->fleet.all->name, plan.batch,
-                        in->spec.degrees.sequence);
+    emp_sheet_set_title(&sheet, "%s on %d GPU%s of %s, %d sequences of %d tokens a step",
+                        options->spec, gpus, emp_units_plural(gpus), in->fleet.all->name,
+                        plan.batch, in->spec.degrees.sequence);
     const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
     const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
@@ -385,11 +396,13 @@ emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
     inputs     in = {0};
     emp_status st = load(&in, options, true, err);
 
-    if (st == EMP_OK && emp_parallel_spec_serves(&in.spec))
-        st = cli_serving_plan(options, &in.spec, &in.fleet, count_gpus(gpus, &in), top,
-                              err);
-    else if (st == EMP_OK)
+    if (st == EMP_OK && emp_parallel_spec_serves(&in.spec)) {
+        st = count_gpus(&gpus, &in, err);
+        if (st == EMP_OK)
+            st = cli_serving_plan(options, &in.spec, &in.fleet, gpus, top, err);
+    } else if (st == EMP_OK) {
         st = plan_training(&in, options, gpus, top, err);
+    }
     clear(&in);
     return st;
 }
@@ -472,18 +485,38 @@ static emp_status print_step(const cli_parallel_options *o, const inputs *in,
     return cli_print_object(object, o->format, err);
 }
 
+/* Sets the micro-batches of a replica where the spec says how many sequences a step has. */
+static emp_status set_micro_batches(emp_degrees *d, const emp_parallel_spec *spec,
+                                    emp_error *err)
+{
+    const int64_t batch = spec->batch, each = (int64_t)d->dp * d->micro_batch;
+    const bool    is_given = emp_parallel_spec_has(spec, "micro_batches");
+
+    if (batch == 0) return EMP_OK;
+    if (batch % each != 0)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "batch=%lld is no multiple of dp x micro_batch = %d x %d; %lld is",
+            (long long)batch, d->dp, d->micro_batch,
+            (long long)((batch / each + 1) * each));
+    if (is_given && d->micro_batches != batch / each)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "batch=%lld with dp=%d and micro_batch=%d is micro_batches=%lld, "
+            "not %d; leave one of them out",
+            (long long)batch, d->dp, d->micro_batch, (long long)(batch / each),
+            d->micro_batches);
+    d->micro_batches = (int32_t)(batch / each);
+    return EMP_OK;
+}
+
 /* Predicts the step of a spec with all its degrees. \param run  OPTIONAL. Receives the passes; the caller frees them. */
 static emp_status predict(emp_parallel_step *step, emp_parallel *p, emp_turn_run **run,
                           int32_t *count, inputs *in, bool all_ranks, emp_error *err)
 {
-    emp_degrees  *d = &in->spec.degrees;
-    const int32_t each = d->dp * d->micro_batch;
+    emp_degrees *d = &in->spec.degrees;
 
-    if (in->spec.batch > 0 && in->spec.batch % each != 0)
-        return EMP_ERROR(
-            EMP_EINVAL, "batch=%d is no multiple of dp x micro_batch = %d x %d; %d is",
-            in->spec.batch, d->dp, d->micro_batch, (in->spec.batch / each + 1) * each);
-    if (in->spec.batch > 0) d->micro_batches = in->spec.batch / each;
+    EMP_CHECK(set_micro_batches(d, &in->spec, err));
     *p = emp_parallel_of(in->fleet.all, &in->spec.model, d);
     p->loads = &in->spec.loads;
     const emp_parallel_options how = {
