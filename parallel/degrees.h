@@ -78,7 +78,7 @@ typedef struct {
     int32_t skew; /**< of loads of experts: the greatest over the mean; 0 and 1 = none */
     int32_t redundant;   /**< copies of experts on all ranks of ep together */
     int32_t placed;      /**< emp_placed */
-    int32_t first, last; /**< layers of the first and last stage; 0 = as the others */
+    int32_t first, last; /**< layers of the first and last part; 0 = as the others */
     int32_t
          may_spread; /**< of measured steps, whose recipes do not say it: where layers do not divide,
                      embedding and loss count as one each */
@@ -113,26 +113,5 @@ emp_status emp_degrees_resolve_serving(emp_degrees *d,
                                        int32_t      stage_layers[EMP_CHUNKS_MAX],
                                        const emp_transformer_model *model,
                                        emp_error                   *err);
-
-/* Degrees as flags or configurations of the programs that train with them. Flags have the names of Megatron-LM's
- * megatron/training/arguments.py and of DeepSpeed's configuration. */
-
-/** True if Megatron-LM has flags for all that the degrees say: its weights and activations stay on GPUs. */
-bool emp_degrees_fit_megatron(const emp_degrees *d);
-/** True if ZeRO of DeepSpeed is all that the degrees need: no model, pipeline or context parallelism. */
-bool emp_degrees_fit_deepspeed(const emp_degrees *d);
-
-/** The flags of Megatron-LM for these degrees; returns \a text. */
-const char *emp_degrees_megatron_flags(char *text, size_t size, const emp_degrees *d,
-                                       int32_t batch);
-/** The configuration of DeepSpeed, JSON in one line; returns \a text. */
-const char *emp_degrees_deepspeed_config(char *text, size_t size, const emp_degrees *d,
-                                         int32_t batch);
-
-/** The name of the program that has flags for the degrees, Megatron-LM first. */
-const char *emp_degrees_form(const emp_degrees *d);
-/** Its flags; returns \a text, in words where no program has such flags. */
-const char *emp_degrees_flags(char *text, size_t size, const emp_degrees *d,
-                              int32_t batch);
 
 #endif /* EMP_PARALLEL_DEGREES_H */

@@ -11,7 +11,7 @@
 
 #define GIB 1073741824.0
 
-enum { STAGES_MAX = 64, MICRO_BATCH_MAX = 8, SEQUENCES_A_GPU = 4 };
+enum { STAGES_MAX = 64, MICRO_BATCH_MAX = 8, SEQUENCES_A_GPU = 4, WHO_BYTES = 96 };
 
 typedef struct {
     emp_ways                *plan;
@@ -42,20 +42,18 @@ static emp_status predict(emp_parallel_step *step, emp_stage_load *stage,
 
 /* ---- rows ---- */
 
-static emp_status add_row(planner *p, const emp_degrees *d, const emp_parallel_step *step,
-                          const char *on, const char *why, emp_error *err)
+/* Adds a row; one with a fault has no time. */
+static emp_status add_row(planner *p, const emp_way *way, emp_error *err)
 {
     emp_ways *plan = p->plan;
 
     EMP_CHECK(EMP_GROW(plan->row, (int64_t)plan->count + 1, plan->capacity));
     emp_way *row = &plan->row[plan->count++];
-    *row = (emp_way){.degrees = *d, .step = *step};
-    snprintf(row->on, sizeof row->on, "%s", on);
-    snprintf(row->why, sizeof row->why, "%s", why);
-    if (why[0] != '\0')
-        row->step.step_s = INFINITY;
-    else
+    *row = *way;
+    if (way->fault == EMP_WAY_FITS)
         plan->feasible++;
+    else
+        row->step.step_s = INFINITY;
     return EMP_OK;
 }
 
@@ -65,19 +63,18 @@ static emp_status add_alike(planner *p, const emp_cluster *kind, emp_error *err)
     emp_status       st = EMP_OK;
     emp_ways         ways = {0};
     emp_error        why = {0};
-    char             on[EMP_PLAN_ON_BYTES];
     const emp_status found = emp_ways_find(&ways, p->spec, kind, kind->gpus, false, &why);
 
-    snprintf(on, sizeof on, "%d %s", kind->gpus, kind->gpu.name);
     if (found == EMP_EINVAL) {
         snprintf(p->why, sizeof p->why, "%s", why.msg);
         goto cleanup;
     }
     if (found != EMP_OK) EMP_FAIL(found, "%s", why.msg);
-    for (int32_t i = 0; i < ways.count; i++)
-        if (ways.batch == p->plan->batch)
-            EMP_TRY(add_row(p, &ways.row[i].degrees, &ways.row[i].step, on,
-                            ways.row[i].why, err));
+    for (int32_t i = 0; i < ways.count; i++) {
+        emp_way *way = &ways.row[i];
+        snprintf(way->on, sizeof way->on, "%d %s", kind->gpus, kind->gpu.name);
+        EMP_TRY(add_row(p, way, err));
+    }
 
 cleanup:
     emp_ways_clear(&ways);
@@ -197,20 +194,29 @@ static void describe_stages(char on[EMP_PLAN_ON_BYTES], const cut *c)
     emp_text_add(&to, " layers");
 }
 
-/* Why a step does not fit on the host of a model's GPUs. \return whether it does. */
-static bool fits_host(char text[EMP_PLAN_WHY_BYTES], const emp_parallel_step *step,
-                      const emp_cluster *kind)
+/* Notes that a share of a way does not fit on GPUs of a model or on their host, unless another share does not already.
+ * \param who  The stage or the GPUs. */
+static void note_fit(emp_way *way, double peak_bytes, double host_bytes,
+                     const emp_cluster *kind, const char *who)
 {
-    if (step->host_bytes <= (double)kind->host.memory_bytes) return true;
-    snprintf(text, EMP_PLAN_WHY_BYTES, "needs %.1f GiB of %.1f GiB of host memory a GPU",
-             step->host_bytes / GIB, (double)kind->host.memory_bytes / GIB);
-    return false;
+    if (way->fault != EMP_WAY_FITS) return;
+    if (host_bytes > (double)kind->host.memory_bytes) {
+        way->fault = EMP_WAY_NEEDS_HOST;
+        snprintf(way->why, sizeof way->why,
+                 "needs %.1f GiB of %.1f GiB of host memory a GPU", host_bytes / GIB,
+                 (double)kind->host.memory_bytes / GIB);
+    } else if (peak_bytes > memory_of(kind)) {
+        way->fault = EMP_WAY_NEEDS_MEMORY;
+        snprintf(way->why, sizeof way->why, "%s needs %.1f GiB of %.1f GiB", who,
+                 peak_bytes / GIB, memory_of(kind) / GIB);
+    }
 }
 
 static emp_status add_cut(planner *p, cut *c, emp_error *err)
 {
     emp_error why = {0};
-    char      on[EMP_PLAN_ON_BYTES], text[EMP_PLAN_WHY_BYTES] = "";
+    emp_way   way = {.shares = EMP_SHARES_LAYERS};
+    char      who[WHO_BYTES];
 
     const emp_status st = balance(c, &why);
     if (st == EMP_EINVAL) {
@@ -218,14 +224,14 @@ static emp_status add_cut(planner *p, cut *c, emp_error *err)
         return EMP_OK;
     }
     if (st != EMP_OK) return EMP_ERROR(st, "%s", why.msg);
-    describe_stages(on, c);
-    for (int32_t s = 0; s < c->d.pp && text[0] == '\0'; s++)
-        if (fits_host(text, &c->step, c->stage[s]) &&
-            c->load[s].peak_bytes > memory_of(c->stage[s]))
-            snprintf(text, sizeof text, "stage %d on %s needs %.1f GiB of %.1f GiB", s,
-                     c->stage[s]->gpu.name, c->load[s].peak_bytes / GIB,
-                     memory_of(c->stage[s]) / GIB);
-    return add_row(p, &c->d, &c->step, on, text, err);
+    way.degrees = c->d;
+    way.step = c->step;
+    describe_stages(way.on, c);
+    for (int32_t s = 0; s < c->d.pp; s++) {
+        snprintf(who, sizeof who, "stage %d on %s", s, c->stage[s]->gpu.name);
+        note_fit(&way, c->load[s].peak_bytes, c->step.host_bytes, c->stage[s], who);
+    }
+    return add_row(p, &way, err);
 }
 
 /* The host keeps as much as it takes to fit. */
@@ -351,12 +357,11 @@ static emp_status fill_crews(crews *c, planner *p, emp_degrees *d, int32_t micro
 /* Replicas of all models, with as many micro-batches as make them end together. */
 static emp_status add_crews(planner *p, emp_degrees d, emp_error *err)
 {
-    crews             c = {.count = p->fleet->count};
-    emp_error         why = {0};
-    emp_parallel_step step;
-    char              on[EMP_PLAN_ON_BYTES] = "", text[EMP_PLAN_WHY_BYTES] = "";
-    emp_text          to = {on, sizeof on, 0};
-    const int32_t     each = d.tp * d.cp * d.pp;
+    crews         c = {.count = p->fleet->count};
+    emp_error     why = {0};
+    emp_way       way = {.shares = EMP_SHARES_MICRO_BATCHES};
+    emp_text      to = {way.on, sizeof way.on, 0};
+    const int32_t each = d.tp * d.cp * d.pp;
 
     d.dp = 0;
     for (int32_t i = 0; i < c.count; i++) {
@@ -372,18 +377,17 @@ static emp_status add_crews(planner *p, emp_degrees d, emp_error *err)
         return EMP_OK;
     }
     if (st != EMP_OK) return EMP_ERROR(st, "%s", why.msg);
-    join_steps(&step, &c);
+    way.degrees = d;
+    join_steps(&way.step, &c);
     for (int32_t i = 0; i < c.count; i++) {
-        const emp_cluster *kind = p->fleet->kind[i];
+        const emp_cluster       *kind = p->fleet->kind[i];
+        const emp_parallel_step *step = &c.crew[i].step;
         emp_text_add(&to, "%s%d %s: %d", i > 0 ? ", " : "", kind->gpus, kind->gpu.name,
                      c.best[i]);
-        if (text[0] == '\0' && fits_host(text, &c.crew[i].step, kind) &&
-            c.crew[i].step.peak_bytes > memory_of(kind))
-            snprintf(text, sizeof text, "%s needs %.1f GiB of %.1f GiB", kind->gpu.name,
-                     c.crew[i].step.peak_bytes / GIB, memory_of(kind) / GIB);
+        note_fit(&way, step->peak_bytes, step->host_bytes, kind, kind->gpu.name);
     }
     emp_text_add(&to, " micro-batches");
-    return add_row(p, &d, &step, on, text, err);
+    return add_row(p, &way, err);
 }
 
 static emp_status add_replicas(planner *p, emp_degrees d, emp_error *err)
@@ -493,8 +497,9 @@ static emp_status try_degrees(planner *p, emp_error *err)
 
 static emp_status check_spec(const emp_parallel_spec *spec, emp_error *err)
 {
-    static const char *const keys[] = {"vp",   "first",  "last",
-                                       "home", "update", "activations"};
+    static const char *const keys[] = {"vp",     "first",       "last",         "home",
+                                       "update", "activations", "micro_batches"};
+    const int32_t            order = spec->degrees.schedule;
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (emp_parallel_spec_has(spec, keys[i]))
@@ -502,6 +507,9 @@ static emp_status check_spec(const emp_parallel_spec *spec, emp_error *err)
                              "%s= is of GPUs that are alike; the machine's GPUs are of "
                              "several models",
                              keys[i]);
+    if (order != EMP_ORDER_1F1B && order != EMP_ORDER_ZERO_BUBBLE)
+        return EMP_ERROR(EMP_EINVAL, "GPUs of several models have schedule=1f1b or "
+                                     "zero-bubble");
     if (spec->degrees.stages[0] == '\0' && spec->schedule[0] == '\0') return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "stages= and files of schedules are of GPUs that are alike; a plan "

@@ -76,12 +76,15 @@ static emp_status add_row(planner *p, const emp_degrees *d, emp_error *err)
     if (st == EMP_EINVAL || (st == EMP_EFORMAT && options.schedule_path != NULL)) {
         snprintf(p->why, sizeof p->why, "%s", why.msg);
         snprintf(row->why, sizeof row->why, "%s", why.msg);
+        row->fault = EMP_WAY_IS_INVALID;
         row->step.step_s = INFINITY;
         row->step.peak_bytes = INFINITY;
     } else if (st != EMP_OK) {
         return EMP_ERROR(st, "%s", why.msg);
     } else if (isinf(row->step.step_s)) {
-        if (row->step.peak_bytes > plan->memory_bytes)
+        row->fault = row->step.peak_bytes > plan->memory_bytes ? EMP_WAY_NEEDS_MEMORY
+                                                               : EMP_WAY_NEEDS_HOST;
+        if (row->fault == EMP_WAY_NEEDS_MEMORY)
             snprintf(row->why, sizeof row->why, "needs %.1f GiB of %.1f GiB",
                      row->step.peak_bytes / GIB, plan->memory_bytes / GIB);
         else
@@ -105,7 +108,7 @@ static emp_status try_homes(planner *p, emp_degrees d, emp_error *err)
     if (d.home && !emp_parallel_spec_has(p->spec, "zero")) d.zero = 3;
     EMP_CHECK(add_row(p, &d, err));
     if (p->plan->feasible > feasible ||
-        isinf(p->plan->row[p->plan->count - 1].step.peak_bytes) ||
+        p->plan->row[p->plan->count - 1].fault == EMP_WAY_IS_INVALID ||
         p->cluster->host.memory_bytes == 0 || emp_parallel_spec_has(p->spec, "home") ||
         emp_parallel_spec_has(p->spec, "update") ||
         emp_parallel_spec_has(p->spec, "activations"))

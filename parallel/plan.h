@@ -19,10 +19,28 @@
 
 enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES, EMP_PLAN_ON_BYTES = 192 };
 
+/** What GPUs of several models have different shares of. */
+typedef enum {
+    EMP_SHARES_NONE,
+    EMP_SHARES_LAYERS,
+    EMP_SHARES_MICRO_BATCHES
+} emp_way_shares;
+
+/** The reason for which a way fails. */
+typedef enum {
+    EMP_WAY_FITS,
+    EMP_WAY_IS_INVALID, /**< its degrees do not divide, or do not go together */
+    EMP_WAY_NEEDS_MEMORY,
+    EMP_WAY_NEEDS_HOST, /**< more of the host's memory than a GPU's share */
+    EMP_WAY_FAULTS
+} emp_way_fault;
+
 typedef struct {
     emp_degrees       degrees;
     emp_parallel_step step;
-    char              why[EMP_PLAN_WHY_BYTES]; /**< it fails; "" = it does not */
+    emp_way_fault     fault;
+    char              why[EMP_PLAN_WHY_BYTES]; /**< the fault in words; "" = it fits */
+    emp_way_shares    shares;
     char
         on[EMP_PLAN_ON_BYTES]; /**< GPUs of which model do how much; "" = all are alike */
 } emp_way;

@@ -29,9 +29,8 @@ static const struct argp_option options[] = {
      "fit, or tokens: the most tokens a second, each way with its largest batch",
      0},
     {"form", KEY_FORM, "NAME", 0,
-     "Print only the best way, as flags of megatron or deepspeed, or as a command of "
-     "vllm "
-     "or llama.cpp",
+     "Print only the best way that the program can run, as flags of megatron or "
+     "deepspeed, or as a command of vllm or llama.cpp",
      0},
     {"all-ranks", CLI_FLAG(struct args, parallel.all_ranks), NULL, 0,
      "Simulate each rank, though a stage's ranks are alike", 0},

@@ -13,10 +13,11 @@
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
 #include "cli/cli.h"
+#include "parallel/flags.h"
 
 #define GIB 1073741824.0
 
-enum { FLAGS_BYTES = 1024, NAME_BYTES = 64, CHANGES = 8, MACHINE_GPUS = 64 };
+enum { NAME_BYTES = 64, CHANGES = 8, MACHINE_GPUS = 64 };
 
 /* A model, and a cluster or GPUs of several models. */
 typedef struct {
@@ -96,28 +97,23 @@ static const emp_sheet_column columns[] = {
 
 static emp_value if_feasible(const emp_way *row, double value)
 {
-    return emp_value_if(row->why[0] == '\0', emp_value_real(value));
+    return emp_value_if(row->fault == EMP_WAY_FITS, emp_value_real(value));
 }
 
-/* A share of the model or of the batch, or GPUs of one model only. */
-static const char *sharing_of(const emp_way *row)
-{
-    const char *last = strrchr(row->on, ' ');
-
-    if (last != NULL && strcmp(last, " layers") == 0) return "layers";
-    return last != NULL && strcmp(last, " micro-batches") == 0 ? "micro-batches" : "";
-}
-
-static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
+static void add_row(emp_sheet *s, const emp_ways *plan, const emp_parallel_spec *spec,
+                    int32_t index)
 {
     const emp_way     *row = &plan->row[index];
     const emp_degrees *d = &row->degrees;
-    const bool         is_feasible = row->why[0] == '\0';
-    const bool         has_shares = strcmp(sharing_of(row), "micro-batches") == 0;
+    const bool         is_feasible = row->fault == EMP_WAY_FITS;
     const double tokens = (double)plan->batch * d->sequence / (double)emp_degrees_gpus(d);
-    char         schedule[NAME_BYTES], recompute[NAME_BYTES], flags[FLAGS_BYTES];
-    char         homes[NAME_BYTES], config[FLAGS_BYTES];
+    char         schedule[NAME_BYTES], recompute[NAME_BYTES], homes[NAME_BYTES];
+    char         flags[EMP_TRAINERS][EMP_FLAGS_BYTES];
+    bool         has_flags[EMP_TRAINERS];
 
+    for (int32_t t = 0; t < EMP_TRAINERS; t++)
+        has_flags[t] = emp_flags_write(flags[t], (emp_trainer)t, spec, row, plan->batch,
+                                       NULL) == EMP_OK;
     EMP_SHEET_ADD(
         s, emp_value_if(is_feasible, EMP_V(index + 1)), EMP_V(d->tp), EMP_V(d->pp),
         EMP_V(d->vp), EMP_V(d->ep), EMP_V(d->cp), EMP_V(d->dp), EMP_V(d->micro_batch),
@@ -130,12 +126,9 @@ static void add_row(emp_sheet *s, const emp_ways *plan, int32_t index)
         emp_value_if(isfinite(row->step.peak_bytes), EMP_V(row->step.host_bytes / GIB)),
         if_feasible(row, row->step.bubble_frac), if_feasible(row, row->step.exposed_s),
         emp_value_if(!is_feasible, EMP_V(row->why)),
-        emp_value_if(
-            emp_degrees_fit_megatron(d) && !has_shares,
-            EMP_V(emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch))),
-        emp_value_if(
-            emp_degrees_fit_deepspeed(d) && !has_shares,
-            EMP_V(emp_degrees_deepspeed_config(config, sizeof config, d, plan->batch))));
+        emp_value_if(has_flags[EMP_TRAINER_MEGATRON], EMP_V(flags[EMP_TRAINER_MEGATRON])),
+        emp_value_if(has_flags[EMP_TRAINER_DEEPSPEED],
+                     EMP_V(flags[EMP_TRAINER_DEEPSPEED])));
 }
 
 /* The key that differs between two ways, apart from its consequences: -1 = more than one. */
@@ -197,32 +190,92 @@ static void note_sharings(emp_sheet *s, const emp_ways *plan)
     for (int32_t i = 1; i < plan->feasible; i++) {
         const emp_way *row = &plan->row[i];
         bool           is_first = true;
-        for (int32_t k = 0; k < i; k++)
-            is_first &= strcmp(sharing_of(&plan->row[k]), sharing_of(row)) != 0;
+        for (int32_t k = 0; k < i; k++) is_first &= plan->row[k].shares != row->shares;
         if (is_first)
             emp_sheet_note(s, "On %s the step takes %+.1f %%.", row->on,
                            100.0 * (row->step.step_s / best->step.step_s - 1.0));
     }
 }
 
-static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
+/* Finds the best way that Megatron-LM, or else DeepSpeed, has flags for, and writes them.
+ * \param err  Why the best of all ways has none. \return its row; -1: there is none. */
+static int32_t find_flags(char flags[EMP_FLAGS_BYTES], emp_trainer *trainer,
+                          const emp_ways *plan, const emp_parallel_spec *spec,
+                          emp_error *err)
 {
-    int32_t too_large = 0, of_host = 0;
-    char    flags[FLAGS_BYTES], hosts[NAME_BYTES] = "";
+    for (int32_t i = 0; i < plan->feasible; i++)
+        for (int32_t t = 0; t < EMP_TRAINERS; t++) {
+            *trainer = (emp_trainer)t;
+            if (emp_flags_write(flags, *trainer, spec, &plan->row[i], plan->batch,
+                                i == 0 && t == 0 ? err : NULL) == EMP_OK)
+                return i;
+        }
+    return -1;
+}
 
-    for (int32_t i = plan->feasible; i < plan->count; i++) {
-        const emp_parallel_step *step = &plan->row[i].step;
-        too_large += isfinite(step->peak_bytes) && step->peak_bytes > plan->memory_bytes;
-        of_host += isfinite(step->peak_bytes) && step->peak_bytes <= plan->memory_bytes;
+/* DeepSpeed leaves recomputation to the code of the model. */
+static const char *remark_on(emp_trainer trainer, const emp_degrees *d)
+{
+    static const char *const remarks[] = {
+        [EMP_RECOMPUTE_NONE] = "",
+        [EMP_RECOMPUTE_SELECTIVE] =
+            "recompute=selective: the model has to call "
+            "deepspeed.checkpointing.checkpoint() around the core of its attention.",
+        [EMP_RECOMPUTE_FULL] = "recompute=full: the model has to call "
+                               "deepspeed.checkpointing.checkpoint() around each layer."};
+
+    return trainer == EMP_TRAINER_DEEPSPEED ? remarks[d->recompute] : "";
+}
+
+static void note_flags(emp_sheet *s, const emp_ways *plan, const emp_parallel_spec *spec)
+{
+    char          flags[EMP_FLAGS_BYTES];
+    emp_trainer   trainer;
+    emp_error     why = {0};
+    const int32_t index = find_flags(flags, &trainer, plan, spec, &why);
+
+    if (index < 0) {
+        emp_sheet_note(s, "%s, and neither it nor DeepSpeed has any for another way.",
+                       why.msg);
+        return;
     }
-    if (of_host > 0)
-        snprintf(hosts, sizeof hosts, ", %d need more than %.1f GiB of their host",
-                 of_host, host_bytes / GIB);
+    const emp_way *way = &plan->row[index];
+    const char    *remark = remark_on(trainer, &way->degrees);
+    if (index > 0)
+        emp_sheet_note(s, "%s. Rank %d has flags%s%s; its step takes %+.1f %%.", why.msg,
+                       index + 1, way->on[0] != '\0' ? " on " : "", way->on,
+                       100.0 * (way->step.step_s / plan->row[0].step.step_s - 1.0));
+    emp_sheet_note(s, "%s: %s", emp_trainer_names[trainer], flags);
+    if (remark[0] != '\0') emp_sheet_note(s, "%s", remark);
+}
+
+/* Counts the ways that fail by their reasons. */
+static void note_faults(emp_sheet *s, const emp_ways *plan, const inputs *in)
+{
+    const bool is_mixed = in->fleet.count > 1;
+    int32_t    count[EMP_WAY_FAULTS] = {0};
+    char memory[NAME_BYTES] = "their GPUs have", host[NAME_BYTES] = "their host has";
+    char hosts[2 * NAME_BYTES] = "";
+
+    for (int32_t i = 0; i < plan->count; i++) count[plan->row[i].fault]++;
+    if (!is_mixed) {
+        snprintf(memory, sizeof memory, "%.1f GiB", plan->memory_bytes / GIB);
+        snprintf(host, sizeof host, "%.1f GiB of their host",
+                 (double)in->fleet.all->host.memory_bytes / GIB);
+    }
+    if (count[EMP_WAY_NEEDS_HOST] > 0)
+        snprintf(hosts, sizeof hosts, ", %d need more than %s", count[EMP_WAY_NEEDS_HOST],
+                 host);
     emp_sheet_note(s,
-                   "%d ways, of which %d fit; %d need more than %.1f GiB%s, and %d have "
+                   "%d ways, of which %d fit; %d need more than %s%s, and %d have "
                    "degrees that do not divide.",
-                   plan->count, plan->feasible, too_large, plan->memory_bytes / GIB,
-                   hosts, plan->count - plan->feasible - too_large - of_host);
+                   plan->count, plan->feasible, count[EMP_WAY_NEEDS_MEMORY], memory,
+                   hosts, count[EMP_WAY_IS_INVALID]);
+}
+
+static void note_plan(emp_sheet *s, const emp_ways *plan, const inputs *in)
+{
+    note_faults(s, plan, in);
     if (plan->feasible == 0) return;
     if (plan->tied > 1)
         emp_sheet_note(s,
@@ -230,15 +283,11 @@ static void note_plan(emp_sheet *s, const emp_ways *plan, double host_bytes)
                        "cannot tell apart; of such ways the one that needs least memory "
                        "comes first.",
                        plan->tied, 100.0 * EMP_PLAN_TIE_FRAC);
-    if (plan->row[0].on[0] != '\0') {
+    if (in->fleet.count > 1)
         note_sharings(s, plan);
-        if (strcmp(sharing_of(&plan->row[0]), "micro-batches") == 0) return;
-    } else {
+    else
         note_changes(s, plan);
-    }
-    emp_sheet_note(
-        s, "%s: %s", emp_degrees_form(&plan->row[0].degrees),
-        emp_degrees_flags(flags, sizeof flags, &plan->row[0].degrees, plan->batch));
+    note_flags(s, plan, &in->spec);
 }
 
 /* The smallest number of GPUs, doubled a few times, that would do; 0 = none. */
@@ -337,25 +386,24 @@ static emp_status check_training(const cli_parallel_options *o, emp_error *err)
 }
 
 /* Prints the flags of the best way that the program of --form has flags for. */
-static emp_status print_form(const emp_ways *plan, const cli_parallel_options *o,
-                             emp_error *err)
+static emp_status print_form(const emp_ways *plan, const emp_parallel_spec *spec,
+                             cli_plan_form form, emp_error *err)
 {
-    const bool is_megatron = o->form == CLI_PLAN_MEGATRON;
-    char       flags[FLAGS_BYTES];
+    const emp_trainer trainer =
+        form == CLI_PLAN_MEGATRON ? EMP_TRAINER_MEGATRON : EMP_TRAINER_DEEPSPEED;
+    char      flags[EMP_FLAGS_BYTES];
+    emp_error why = {0};
 
     for (int32_t i = 0; i < plan->feasible; i++) {
-        const emp_way     *row = &plan->row[i];
-        const emp_degrees *d = &row->degrees;
-        if (strcmp(sharing_of(row), "micro-batches") == 0 ||
-            !(is_megatron ? emp_degrees_fit_megatron(d) : emp_degrees_fit_deepspeed(d)))
+        if (emp_flags_write(flags, trainer, spec, &plan->row[i], plan->batch,
+                            i == 0 ? &why : NULL) != EMP_OK)
             continue;
-        puts(is_megatron
-                 ? emp_degrees_megatron_flags(flags, sizeof flags, d, plan->batch)
-                 : emp_degrees_deepspeed_config(flags, sizeof flags, d, plan->batch));
+        const char *remark = remark_on(trainer, &plan->row[i].degrees);
+        puts(flags);
+        if (remark[0] != '\0') cli_warn("%s", remark);
         return EMP_OK;
     }
-    return EMP_ERROR(EMP_EUNSUPPORTED, "%s has no flags for any way that fits",
-                     is_megatron ? "Megatron-LM" : "ZeRO of DeepSpeed");
+    return EMP_ERROR(EMP_EUNSUPPORTED, "%s, and none for another way that fits", why.msg);
 }
 
 static emp_status plan_training(inputs *in, const cli_parallel_options *options,
@@ -369,7 +417,7 @@ static emp_status plan_training(inputs *in, const cli_parallel_options *options,
     EMP_TRY(find_ways(&plan, &gpus, in, options->all_ranks, err));
     if (plan.feasible == 0) EMP_TRY(refuse(in, &plan, gpus, err));
     if (options->has_form) {
-        EMP_TRY(print_form(&plan, options, err));
+        EMP_TRY(print_form(&plan, &in->spec, options->form, err));
         goto cleanup;
     }
     EMP_SHEET_INIT(&sheet, columns);
@@ -380,8 +428,8 @@ static emp_status plan_training(inputs *in, const cli_parallel_options *options,
     const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
         if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
-            add_row(&sheet, &plan, i);
-    note_plan(&sheet, &plan, (double)in->fleet.all->host.memory_bytes);
+            add_row(&sheet, &plan, &in->spec, i);
+    note_plan(&sheet, &plan, in);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));
 
 cleanup:

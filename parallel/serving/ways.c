@@ -110,13 +110,6 @@ static bool is_tried(const planner *p, const char *key, int32_t given, int32_t v
     return !emp_parallel_spec_has(p->spec, key) || given == value;
 }
 
-static bool has_experts(const emp_transformer_model *m)
-{
-    for (int32_t l = 0; l < m->layer_count; l++)
-        if (m->layer[l].experts > 0) return true;
-    return false;
-}
-
 /* Experts cut over tp, and whole ones over all ranks of a stage. */
 static emp_status try_experts(const planner *p, emp_degrees d, emp_error *err)
 {
@@ -126,7 +119,8 @@ static emp_status try_experts(const planner *p, emp_degrees d, emp_error *err)
     d.ep = 1;
     EMP_CHECK(add_row(p, &d, err));
     d.ep = ranks;
-    return ranks > 1 && has_experts(&p->spec->model) ? add_row(p, &d, err) : EMP_OK;
+    return ranks > 1 && emp_transformer_has_experts(&p->spec->model) ? add_row(p, &d, err)
+                                                                     : EMP_OK;
 }
 
 static emp_status try_replicas(const planner *p, emp_degrees d, emp_error *err)

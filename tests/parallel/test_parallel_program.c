@@ -85,23 +85,132 @@ Test(parallel, a_spec_takes_what_its_row_takes)
                          "--global-batch-size 32");
 }
 
-/* Shorter stages at both ends are numbers; of chunks they are the embedding and the loss, which count as a layer each. */
-Test(parallel, ends_of_a_pipeline_become_flags)
+/* Megatron-LM's layout says the layers of each part with the embedding, the layers that predict further tokens and the loss, and
+ * is refused beside other flags of pipelines. */
+Test(parallel, uneven_pipelines_become_a_layout)
 {
     static const char *const cases[][2] = {
-        {"pp=4,first=1,last=1", "--decoder-first-pipeline-num-layers 1 "
-                                "--decoder-last-pipeline-num-layers 1"},
-        {"pp=4,first=3", "--decoder-first-pipeline-num-layers 3"},
-        {"pp=2,vp=2,first=1,last=1", "--account-for-embedding-in-pipeline-split "
-                                     "--account-for-loss-in-pipeline-split"}};
+        {"pp=4,first=1,last=1,schedule=1f1b", "'Et|t*2|t*2|tL'"},
+        {"pp=4,first=3,schedule=1f1b", "'Et*3|t|t|tL'"},
+        {"pp=2,vp=2,first=1,last=1", "'Et|t*2|t*2|tL'"},
+        {"pp=2,vp=2,stages=2/2/1/1", "'Et*2|t*2|t|tL'"},
+        {"pp=2,first=2,mtp=1,schedule=1f1b", "'Et*2|t*4mL'"},
+        {"pp=2,vp=3", NULL},
+        {"pp=2,schedule=1f1b", NULL}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        json_t     *plan = emplace_json(scratch_print(
+                "plan llama3-8b:layers=6,tp=1,%s,micro_batch=1,batch=32 -m b200x8 "
+                    "--format json",
+                cases[i][0]));
+        const char *flags = text_at(plan, "rows/0/megatron");
+        const char *layout = strstr(flags, "--pipeline-model-parallel-layout ");
+        const bool  has_parts = strstr(flags, "--num-virtual-stages-") != NULL;
+        cr_expect_not_null(strstr(flags, "--pipeline-model-parallel-size"), "%s", flags);
+        cr_expect_null(strstr(flags, "--decoder-"), "%s", flags);
+        cr_expect_eq(layout != NULL, cases[i][1] != NULL, "%s", flags);
+        cr_expect_eq(has_parts, strcmp(cases[i][0], "pp=2,vp=3") == 0, "%s", flags);
+        if (layout != NULL && cases[i][1] != NULL)
+            cr_expect_not_null(strstr(layout, cases[i][1]), "%s", flags);
+    }
+}
+
+/* Megatron-LM's default of --expert-tensor-parallel-size is the tensor parallelism of the other layers. */
+Test(parallel, experts_have_flags_for_their_ranks)
+{
+    static const char *const cases[][2] = {
+        {"tp=4,ep=1,dp=2",
+         "--expert-model-parallel-size 1 --expert-tensor-parallel-size 1 "},
+        {"tp=4,ep=1,etp=2,dp=2",
+         "--expert-model-parallel-size 1 --expert-tensor-parallel-size 2 "},
+        {"tp=2,ep=4,dp=4",
+         "--expert-model-parallel-size 4 --expert-tensor-parallel-size 1 "}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         json_t *plan = emplace_json(scratch_print(
-            "plan llama3-8b:layers=6,tp=1,%s,micro_batch=1,batch=32 -m b200x8 --gpus %d "
-            "--format json",
-            cases[i][0], cases[i][0][3] - '0'));
+            "plan mixtral-8x7b:layers=2,pp=1,%s,micro_batch=1,batch=32,recompute=none "
+            "-m b200x8 --format json",
+            cases[i][0]));
         emplace_expect_parts(text_at(plan, "rows/0/megatron"), cases[i][1]);
     }
+}
+
+Test(parallel, ways_without_flags_are_told)
+{
+    static const char *const cases[][3] = {
+        {"llama3-8b", "pp=4,vp=1,schedule=zero-bubble", "schedule=zero-bubble"},
+        {"llama3-8b", "pp=2,schedule=gpipe", "schedule=gpipe"},
+        {"llama3-8b", "pp=2,schedule=dualpipe", "schedule=dualpipe"},
+        {"llama3-8b", "tp=2,zero=2", "zero=2 and zero=3"},
+        {"llama3-8b", "tp=2,overlap_parameters=1", "overlap_parameters=1 without "},
+        {"llama3-8b", "tp=2,sp=0,overlap_tp=1", "overlap_tp=1 with sp=0"},
+        {"llama3-8b", "tp=2,zero=0,update=host", "update=host with zero=0"},
+        {"llama3-8b", "tp=2,cuda_graphs=1,recompute=full", "cuda_graphs=1 with"},
+        {"mixtral-8x7b", "tp=2,sp=0", "sp=0 with experts"},
+        {"mixtral-8x7b", "tp=2,ep=2,placed=balanced", "placed=balanced"},
+        {"mixtral-8x7b", "tp=2,ep=2,redundant=2", "redundant="}};
+
+    for (size_t i = 0; i < COUNT(cases); i++)
+        emplace_refuses(
+            scratch_print("plan %s:layers=4,%s,batch=32 -m b200x8 --form megatron",
+                          cases[i][0], cases[i][1]),
+            scratch_print("Megatron-LM has no flags for %s", cases[i][2]));
+    emplace_refuses("plan llama3-8b:layers=4,tp=2,batch=32 -m b200x8 --form deepspeed",
+                    "DeepSpeed has no flags for ranks that share a replica");
+    emplace_prints("plan llama3-8b:layers=4,tp=2,attention=unfused,cuda_graphs=1,"
+                   "recompute=none,batch=32 -m b200x8 --form megatron",
+                   "--attention-backend unfused --cuda-graph-impl local");
+    emplace_warns("plan llama3-8b:layers=4,tp=1,pp=1,recompute=full,batch=32 -m b200x8 "
+                  "--form deepspeed",
+                  "the model has to call deepspeed.checkpointing.checkpoint()");
+}
+
+/* The bubble of 1F1B with four stages and 32 micro-batches is longer than the ties of a plan, so zero-bubble comes first. */
+Test(parallel, the_best_way_with_flags_is_printed_with_its_rank)
+{
+#define ZERO_BUBBLE \
+    "plan llama3-8b:layers=8,pp=4,tp=1,vp=1,batch=32,micro_batch=1 -m b200x8 "
+    json_t *plan = emplace_json(ZERO_BUBBLE "--format json");
+
+    cr_expect_str_eq(text_at(plan, "rows/0/schedule"), "zero-bubble");
+    for (size_t i = 0; i < json_array_size(json_at(plan, "rows")); i++) {
+        const json_t *row = json_array_get(json_at(plan, "rows"), i);
+        cr_expect_eq(is_null_at(row, "megatron"),
+                     strcmp(text_at(row, "schedule"), "zero-bubble") == 0);
+    }
+    emplace_prints(ZERO_BUBBLE,
+                   "Megatron-LM has no flags for schedule=zero-bubble. Rank |"
+                   " has flags; its step takes +|"
+                   "Megatron-LM: --tensor-model-parallel-size 1 ");
+#undef ZERO_BUBBLE
+}
+
+Test(parallel, a_plan_takes_the_gpus_that_are_meant)
+{
+    emplace_refuses("plan llama3-8b:batch=8 -m b200", "b200 has 65536 GPUs|--gpus");
+    emplace_refuses("plan llama3.1-8b:phase=decode -m b200",
+                    "b200 has 65536 GPUs|--gpus");
+    emplace_prints("plan llama3-8b:layers=4,tp=1,pp=1,cp=1,dp=1,batch=4 -m h200x8",
+                   "on 1 GPU of h200");
+    emplace_prints("plan llama3-8b:layers=4,tp=1,pp=1,batch=8 -m h200x8",
+                   "on 8 GPUs of h200");
+}
+
+/* Micro-batches are those of a replica, so that without their number the step has no size. */
+Test(parallel, micro_batches_are_of_a_replica)
+{
+    emplace_refuses("plan llama3-8b:micro_batches=16 -m b200x8",
+                    "micro_batches=16 are of a replica|give batch= or dp=");
+    json_t *plan = emplace_json("plan llama3-70b:layers=8,tp=4,pp=1,micro_batches=32 "
+                                "-m h100 --gpus 8 --format json");
+    cr_expect_eq(number_at(plan, "rows/0/dp"), 2.0);
+    cr_expect_eq(number_at(plan, "rows/0/micro_batches"), 32.0);
+    emplace_prints("plan llama3-70b:layers=8,tp=4,pp=1,micro_batches=32 -m h100 --gpus 8",
+                   "64 sequences of 4096 tokens");
+    emplace_refuses("simulate llama3-8b:dp=2,micro_batches=8,batch=128 -m b200x8",
+                    "is micro_batches=64, not 8");
+    emplace_refuses("simulate llama3-8b:dp=65536,micro_batch=65536,batch=8 -m b200",
+                    "no multiple of dp x micro_batch = 65536 x 65536; 4294967296 is");
 }
 
 Test(parallel, all_ranks_take_the_same_nanosecond)
@@ -174,6 +283,9 @@ Test(parallel, a_plan_shares_a_step_among_unlike_cards)
                    "batch=32 -m rtx4090x2+rtx3060 --top 2",
                    "1 rtx3060: |1 rtx4090: | layers|On 2 rtx4090 the step takes +|"
                    "micro-batches the step takes +|--pipeline-model-parallel-layout 'Et");
+    emplace_prints("plan transformer:layers=24,hidden=2048,heads=16,gated=1,seq=4096,"
+                   "batch=32,pp=3 -m rtx4090x2+rtx3060",
+                   "need more than their GPUs have");
     emplace_refuses("plan transformer:layers=24,hidden=1024,heads=16 "
                     "-m rtx4090x2+rtx3060 --gpus 2",
                     "leave out --gpus and --all-ranks");
@@ -207,6 +319,11 @@ Test(parallel, a_schedule_may_be_a_file)
 
     cr_expect(number_at(mine, "step_time_ns") <= number_at(theirs, "step_time_ns"));
     emplace_expect_file("t.json", "rank 0|rank 1|F0.0|B1.1");
+    json_t *plan = emplace_json("plan transformer:heads=12,layers=4,pp=2,micro_batches=2,"
+                                "schedule=mine.yaml -m b200 --format json");
+    cr_expect(json_array_size(json_at(plan, "rows")) > 0);
+    cr_expect_eq(number_at(plan, "rows/0/vp"), 1.0);
+    cr_expect(is_null_at(plan, "rows/0/megatron"));
     emplace_write("mine.yaml", "stages:\n  - F0 B0 F1 B1\n  - F1 B1 F0 B0\n");
     emplace_refuses(SPEC "mine.yaml -m b200", "never ends: stage 0 waits");
 #undef SPEC

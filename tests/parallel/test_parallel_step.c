@@ -340,6 +340,8 @@ Test(degrees, that_do_not_divide_are_refused_with_what_would_do, .fini = expect_
         {"mixtral-8x7b:ep=3,dp=3", "ep=3 does not divide the experts, 8; ep=2 does"},
         {"mixtral-8x7b:ep=4,dp=2", "does not divide the ranks of a stage"},
         {"llama3-70b:cp=3", "cp=3 does not divide the sequence, 4096; cp=2 does"},
+        {"llama3-70b:etp=2,dp=2", "etp=, skew=, redundant= and placed= are of experts"},
+        {"llama3-70b:pp=2,stages=40/40,first=40", "leave out first= and last="},
         {"llama3-70b:pp=2,stages=40/41", "has 81 layers, and the model has 80"},
         {"llama3-70b:pp=2,stages=80", "has 1 parts, and pp x vp is 2 x 1 = 2"},
         {"llama3-70b:pp=3,schedule=dualpipe", "needs an even pp"},
