@@ -429,6 +429,7 @@ static emp_status fill_result(emp_replay *r, emp_replay_result *result,
         take_medians(result->copy_s, samples->copy, p->copy_count, sample_count, err));
     for (int32_t d = 0; d < p->device_count && sample_count > 0; d++)
         result->device[d].busy_s = samples->busy_s[d] / sample_count;
+    result->keeps_rates = r->options->keeps_rates;
     result->is_checked = r->options->is_checked;
     result->checked_reads = (int64_t)atomic_load(&r->checked_reads);
     result->verified_ops = r->verified_ops;

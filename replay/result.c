@@ -12,7 +12,7 @@
 
 enum { MAX_COUNT = 100 * 1000 * 1000, MAX_STEPS = 1000 * 1000 };
 
-static const char    format_name[] = "emplace-replay-result-1";
+static const char    format_name[] = "emplace-replay-result-2";
 static const int64_t MAX_BYTES = INT64_C(1) << 50;
 
 emp_status emp_replay_result_init(emp_replay_result *result, int32_t steps, int32_t ops,
@@ -97,6 +97,7 @@ static void fact_lines(emp_lines *io, emp_replay_result *r)
     emp_lines_next(io, "traffic");
     emp_lines_integer(io, 0, INT64_MAX, &r->traffic_bytes);
     emp_lines_integer(io, 0, INT64_MAX, &r->transfer_count);
+    emp_lines_flag(io, &r->keeps_rates);
     emp_lines_next(io, "checked");
     emp_lines_flag(io, &r->is_checked);
     emp_lines_integer(io, 0, INT64_MAX, &r->checked_reads);

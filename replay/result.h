@@ -39,6 +39,7 @@ typedef struct {
     double *step_s;                  /**< [step_count] in the order in which they ran */
     double  median_s, low_s, high_s; /**< low, high: quartiles */
     int64_t traffic_bytes, transfer_count;
+    bool    keeps_rates; /**< copies took no less time than the plan's routes say */
 
     bool    is_checked;
     int64_t checked_reads;  /**< buffers whose content was compared with its producer's */

@@ -36,6 +36,7 @@ void emp_validation_case_measured(emp_validation_case *out, const char *name,
 {
     *out = (emp_validation_case){.is_feasible = measured->is_feasible,
                                  .is_shared = is_shared(measured),
+                                 .keeps_rates = measured->keeps_rates,
                                  .measured_s = measured->median_s,
                                  .low_s = measured->low_s,
                                  .high_s = measured->high_s,

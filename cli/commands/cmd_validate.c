@@ -295,7 +295,7 @@ static emp_status measure_at_pace(const cli_validation *v, cli_validate_part *pa
 static emp_status take_result(cli_validate_part *part, const struct candidate *c,
                               const emp_replay_plan   *plan,
                               const emp_replay_result *measured, double pace,
-                              bool keeps_rates, emp_error *err)
+                              emp_error *err)
 {
     emp_validation_case *to = &part->cases[part->count++];
 
@@ -304,7 +304,6 @@ static emp_status take_result(cli_validate_part *part, const struct candidate *c
     to->hash = emp_validation_hash(c->problem->graph, c->device_of_op);
     to->roofline_s = emp_guess_roofline_s(c->problem, c->device_of_op);
     to->copies_s = emp_guess_copies_s(plan);
-    to->keeps_rates = keeps_rates;
     if (!measured->is_feasible) return EMP_OK;
     EMP_CHECK(emp_validation_schedule(&to->scheduled_s, c->problem, c->device_of_op,
                                       measured, err));
@@ -336,8 +335,7 @@ static emp_status execute(cli_validation *v, cli_validate_part *part,
     else
         EMP_TRY(measure_at_pace(v, part, &result, &pace, plan, err));
     if (measured != NULL)
-        EMP_TRY(take_result(part, c, plan, measured, pace, a->replay.options.keeps_rates,
-                            err));
+        EMP_TRY(take_result(part, c, plan, measured, pace, err));
 
 cleanup:
     emp_replay_result_clear(&result);

@@ -219,7 +219,7 @@ Test(load, formats_that_are_not_read_are_named_with_what_would_do)
          EMP_EFORMAT, "emplace graph --out", "SPEC"},
         {BYTES("emplace-replay-plan-1\nworkload nmt\n"), EMP_EFORMAT, "a plan",
          "emplace-replay"},
-        {BYTES("emplace-replay-result-1\nplan 7\n"), EMP_EFORMAT, "the result of a plan",
+        {BYTES("emplace-replay-result-2\nplan 7\n"), EMP_EFORMAT, "the result of a plan",
          "emplace validate --import"},
         {BYTES("# a box\nname: box\ndevices:\n  - {name: gpu}\n"), EMP_EFORMAT, "YAML",
          "--machine"},

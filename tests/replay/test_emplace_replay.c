@@ -137,7 +137,7 @@ Test(emplace_replay, the_runner_keeps_the_files_of_others)
     free(notes);
     cr_assert_eq(run(PLAN "--force --out notes"), 0, "%s", err);
     notes = scratch_read("notes", NULL);
-    cr_expect_not_null(strstr(notes, "emplace-replay-result-1"), "%s", notes);
+    cr_expect_not_null(strstr(notes, "emplace-replay-result-2"), "%s", notes);
     free(notes);
 #undef PLAN
 }

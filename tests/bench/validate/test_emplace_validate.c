@@ -75,7 +75,7 @@ Test(emplace_validate, results_of_exported_plans_are_found_again)
     cr_assert_eq(
         program_run("replay/emplace-replay",
                     "plans/0-rnnlm-003.txt --backend cpu --memory 1024 --steps 2 "
-                    "--out result.txt"),
+                    "--keep-rates --out result.txt"),
         0, "%s", program_err);
     const json_t *part =
         first_workload("validate " FEW "--unsteady --format json --import result.txt");
@@ -83,6 +83,8 @@ Test(emplace_validate, results_of_exported_plans_are_found_again)
     cr_expect_eq(json_array_size(json_at(part, "placements")) +
                      (size_t)number_at(part, "missing"),
                  8);
+    emplace_prints("validate " FEW "--unsteady --import result.txt",
+                   "--keep-rates: copies slept");
 }
 
 /* Benchmarks of a GPU go to a server as plans. Here a group of cores stands for the GPU. */
