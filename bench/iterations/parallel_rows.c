@@ -221,8 +221,7 @@ static emp_status predict(emp_parallel_row *row, clusters *c, bool all_ranks,
 
     EMP_TRY(find_cluster(&cluster, c, row->gpu, err));
     EMP_TRY(emp_parallel_model_load(&model, NULL, row->model, row->layers, err));
-    for (int32_t l = 0; l < model.layer_count; l++)
-        row->has_experts |= model.layer[l].experts > 0;
+    row->has_experts = emp_transformer_has_experts(&model);
     EMP_TRY(emp_parallel_predict(
         &row->step,
         &(emp_parallel){.cluster = cluster, .model = &model, .degrees = &row->degrees},
