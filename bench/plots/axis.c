@@ -94,7 +94,7 @@ int32_t emp_axis_marks(const emp_axis *axis, int32_t most, double mark[EMP_AXIS_
     static const double multiple[] = {1, 2, 5};
 
     if (most >= EMP_AXIS_MARKS) most = EMP_AXIS_MARKS - 1;
-    if (!(axis->high > axis->low)) return 0;
+    if (most < 1 || !(axis->high > axis->low)) return 0;
     if (!axis->is_log) return mark_evenly(axis, most, mark);
     int32_t fine = mark_decades(axis, most, multiple, 3, 1, mark);
     if (fine >= LEAST_MARKS) return fine;

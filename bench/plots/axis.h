@@ -30,7 +30,7 @@ double emp_axis_place(const emp_axis *axis, double value);
 
 /** Finds round values, rising, so far apart that there are no more than \a most and one; returns
  * their number. Logarithmic axes have powers of ten, then 2 and 5 times those, or equal steps where
- * that gives fewer than three. */
+ * that gives fewer than three. Without room for one (\a most below 1) there is none. */
 int32_t emp_axis_marks(const emp_axis *axis, int32_t most, double mark[EMP_AXIS_MARKS]);
 
 /** "0.25", "400", "20k", "1.5M". Returns \a text. */

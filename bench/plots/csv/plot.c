@@ -165,7 +165,7 @@ static void draw_axis(emp_drawing *d, const struct layout *l, const char *label)
     double       mark[EMP_AXIS_MARKS];
     const double bottom = l->top + l->height;
     int32_t      count =
-        emp_axis_marks(&l->x, (int32_t)((l->x.to - l->x.from) / MARK_ROOM), mark);
+        emp_axis_marks(&l->x, (int32_t)fmax(2, (l->x.to - l->x.from) / MARK_ROOM), mark);
     char text[32];
 
     for (int32_t i = 0; i < count; i++) {

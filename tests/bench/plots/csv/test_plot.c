@@ -224,6 +224,17 @@ Test(plot, a_figure_has_the_size_and_the_font_that_are_asked_for)
     cr_expect_eq(count(text, "width=\"500\" height=\"320\""), 1, "%.300s", text);
 }
 
+/* There is no room for a mark; the logarithmic axis from 1 to 8 has 1 all the same. */
+Test(plot, a_figure_with_no_room_for_marks_has_some)
+{
+    char *text =
+        print_styled("task,s\na,0.5\nb,4\n", EMP_PLOT_DOTS,
+                     &(emp_plot_choice){.path = "t.csv", .rows = "task", .values = "s"},
+                     &(emp_plot_style){.width = 100, .height = 200});
+
+    cr_expect_eq(count(text, ">1<"), 1, "%s", text);
+}
+
 /* Points 1, 10, 100 of a: 3, 2.5, 2. The mean of three keeps the middle, and has two points at an end. */
 Test(plot, smoothed_lines_are_means_of_neighbours)
 {
