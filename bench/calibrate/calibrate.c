@@ -90,6 +90,16 @@ void emp_constant_set(const emp_constant *c, emp_machine *machine, emp_runtime *
     }
 }
 
+const char *emp_constant_section(const emp_constant *c)
+{
+    const size_t passes = offsetof(emp_device, passes);
+
+    if (c->file == EMP_CALIBRATE_RUNTIME) return "";
+    if (c->file == EMP_CALIBRATE_CPU) return "cpu";
+    return c->offset >= passes && c->offset < passes + sizeof(emp_passes) ? "passes"
+                                                                          : "gpu";
+}
+
 const char *emp_constant_format(const emp_constant *c, double value, int digits,
                                 char *buffer, size_t size)
 {

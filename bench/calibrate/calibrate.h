@@ -53,6 +53,9 @@ double emp_constant_get(const emp_constant *constant, const emp_machine *machine
 void emp_constant_set(const emp_constant *constant, emp_machine *machine,
                       emp_runtime *runtime, double value);
 
+/** The section that has it in its file, as emp_model_change has it. */
+const char *emp_constant_section(const emp_constant *constant);
+
 /** Writes the value as files have it, "26.5 GFLOP/s", into \a buffer and returns it. */
 const char *emp_constant_format(const emp_constant *constant, double value, int digits,
                                 char *buffer, size_t size);
@@ -172,13 +175,15 @@ emp_status emp_calibration_save(const emp_calibration *calibration, const char *
  * as a person wrote them; the section `fit`, which is the last, makes room for a new one. */
 
 typedef struct {
+    const char *section; /**< that has the key; "": the top level */
     const char *key;
     char        value[48]; /**< without quotes */
 } emp_model_change;
 
 /** Opens \a file for \a path, and copies into it what \a source has before its section
- * `fit`, with the changed values. The caller writes the section and commits.
- * \retval EMP_EFORMAT  \a source has not exactly one line of a key; the message says so.
+ * `fit`, with the changed values. A key or a section that \a source lacks is added, as models with a card state few
+ * constants and runtimes with a base few keys. The caller writes the section `fit` and commits.
+ * \retval EMP_EFORMAT  A section of \a source has two lines of a key; the message says so.
  * \retval EMP_EIO, EMP_ENOMEM */
 emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
                                const char *source, const emp_model_change *changes,

@@ -169,29 +169,8 @@ cleanup:
 
 /* ---- the model of a GPU ------------------------------------------------------------ */
 
-/* Constants of the section `passes`, which the file of the start may not have. */
-static bool is_pass(const emp_constant *c)
-{
-    size_t first = offsetof(emp_device, passes);
-
-    return c->file == EMP_CALIBRATE_GPU && c->offset >= first &&
-           c->offset < first + sizeof(emp_passes);
-}
-
-static void print_passes(FILE *out, const emp_measurement *m)
-{
-    const emp_measure_table *t = &emp_measure_tables[m->set];
-    const emp_device        *gpu = emp_machine_first(m->machine, EMP_DEVICE_GPU);
-
-    fprintf(out, "passes:\n");
-    for (int32_t j = 0; j < t->count; j++)
-        if (is_pass(&t->constant[j]))
-            print_value(out, t->constant[j].name,
-                        *(const double *)((const char *)gpu + t->constant[j].offset), 1.0,
-                        "");
-}
-
-/* The constants of a file that were fitted; how many. */
+/* The constants of a file that were fitted; how many. A section `passes` that the file of the start does not
+ * have is written whole. */
 static int list_changes(const emp_measurement *m, emp_calibrate_file file,
                         bool has_passes, emp_model_change *change)
 {
@@ -199,11 +178,14 @@ static int list_changes(const emp_measurement *m, emp_calibrate_file file,
     int                      count = 0;
 
     for (int32_t j = 0; j < t->count; j++) {
-        if (t->constant[j].file != file || !m->fit.is_fitted[j]) continue;
-        if (is_pass(&t->constant[j]) && !has_passes) continue;
-        change[count].key = t->constant[j].name;
-        emp_constant_format(&t->constant[j], m->fit.parameter[j], DIGITS,
-                            change[count].value, sizeof change[count].value);
+        const emp_constant *c = &t->constant[j];
+        const char         *section = emp_constant_section(c);
+        const bool          is_new = !has_passes && strcmp(section, "passes") == 0;
+        if (c->file != file || (!m->fit.is_fitted[j] && !is_new)) continue;
+        change[count].section = section;
+        change[count].key = c->name;
+        emp_constant_format(c, m->fit.parameter[j], DIGITS, change[count].value,
+                            sizeof change[count].value);
         count++;
     }
     return count;
@@ -223,8 +205,6 @@ static emp_status save_changed(const emp_measurement *m, const char *path,
     int count = list_changes(m, file, start.device.has_passes, change);
     EMP_TRY(emp_model_file_make_folders(path, err));
     EMP_TRY(emp_model_file_open(&out, path, source, change, count, err));
-    if (file == EMP_CALIBRATE_GPU && !start.device.has_passes)
-        print_passes(out.stream, m);
     EMP_TRY(emp_atomic_file_commit(&out, err));
 
 cleanup:
@@ -253,10 +233,11 @@ static emp_status save_core_runtime(const emp_measurement *m, const char *machin
     emp_status       st = EMP_OK;
     char             path[PATH_BYTES];
     emp_atomic_file  file = {0};
-    emp_model_change change[] = {
-        {.key = "issue_kernelless"}, {.key = "cpu_op"}, {.key = "step"}};
-    const double value_s[] = {m->runtime.events.issue_kernelless_s,
-                              m->runtime.events.cpu_op_s, m->runtime.events.step_s};
+    emp_model_change change[] = {{.section = "", .key = "issue_kernelless"},
+                                 {.section = "", .key = "cpu_op"},
+                                 {.section = "", .key = "step"}};
+    const double     value_s[] = {m->runtime.events.issue_kernelless_s,
+                                  m->runtime.events.cpu_op_s, m->runtime.events.step_s};
 
     for (int i = 0; i < 3; i++)
         snprintf(change[i].value, sizeof change[i].value, "%.*g us", DIGITS,

@@ -44,45 +44,127 @@ static size_t length_of(const char *value)
     return length;
 }
 
-/* Writes the line, with its new value if it has one. */
-static void write_line(FILE *out, const char *line, const emp_model_change *changes,
-                       int change_count, int *seen)
+/* A source being copied: once to see which changed keys it has, once to write. */
+struct copy {
+    const emp_model_change *changes;
+    int                     change_count;
+    int                     seen[MAX_CHANGES]; /* lines that have the key */
+    bool                    is_written[MAX_CHANGES];
+    char                    section[32]; /* that has the line; "": the top level */
+    bool                    is_first;    /* no key of the section has been written */
+};
+
+static bool is_key(const char *line)
 {
-    for (int i = 0; i < change_count; i++) {
-        const char *value = value_of(line, changes[i].key);
-        if (value == NULL) continue;
-        seen[i]++;
+    return strchr("#\r\n", *skip_blanks(line)) == NULL;
+}
+
+/* Notes the section of a line: "key:" without a value, not indented, opens one. */
+static void enter(struct copy *c, const char *line)
+{
+    const size_t length = strcspn(line, ":\n");
+
+    if (is_blank(*line) || !is_key(line)) return;
+    const bool opens = line[length] == ':' && !is_key(line + length + 1);
+    snprintf(c->section, sizeof c->section, "%.*s", opens ? (int)length : 0, line);
+    c->is_first = true;
+}
+
+static bool is_in_section(const struct copy *c, int i)
+{
+    return strcmp(c->changes[i].section, c->section) == 0;
+}
+
+static void count_keys(struct copy *c, const char *line)
+{
+    enter(c, line);
+    for (int i = 0; i < c->change_count; i++)
+        c->seen[i] += is_in_section(c, i) && value_of(line, c->changes[i].key) != NULL;
+}
+
+/* Writes the section's keys that the source lacks. */
+static void write_missing(FILE *out, struct copy *c, int indent)
+{
+    for (int i = 0; i < c->change_count; i++) {
+        if (c->seen[i] > 0 || c->is_written[i] || !is_in_section(c, i)) continue;
+        fprintf(out, "%*s%s: \"%s\"\n", indent, "", c->changes[i].key,
+                c->changes[i].value);
+        c->is_written[i] = true;
+    }
+}
+
+/* Writes the line, with its new value if it has one; before the first key of a section what that lacks, as
+ * far in as the key. */
+static void write_line(FILE *out, struct copy *c, const char *line)
+{
+    enter(c, line);
+    if (is_blank(*line) && is_key(line) && c->is_first) {
+        write_missing(out, c, (int)(skip_blanks(line) - line));
+        c->is_first = false;
+    }
+    for (int i = 0; i < c->change_count; i++) {
+        const char *value = value_of(line, c->changes[i].key);
+        if (value == NULL || !is_in_section(c, i)) continue;
         const char *quote = *value == '"' ? "\"" : "";
-        fprintf(out, "%.*s%s%s%s%s", (int)(value - line), line, quote, changes[i].value,
-                quote, value + length_of(value));
+        fprintf(out, "%.*s%s%s%s%s", (int)(value - line), line, quote,
+                c->changes[i].value, quote, value + length_of(value));
         return;
     }
     fputs(line, out);
+}
+
+/* Writes the keys of the top level and the sections that the source lacks. */
+static void write_rest(FILE *out, struct copy *c)
+{
+    c->section[0] = '\0';
+    write_missing(out, c, 0);
+    for (int i = 0; i < c->change_count; i++) {
+        if (c->seen[i] > 0 || c->is_written[i]) continue;
+        snprintf(c->section, sizeof c->section, "%s", c->changes[i].section);
+        fprintf(out, "%s:\n", c->section);
+        write_missing(out, c, 2);
+    }
+}
+
+/* Reads the lines before the section `fit`, to count keys or, with \a out, to write them. */
+static emp_status copy_lines(struct copy *c, FILE *in, FILE *out, const char *source,
+                             emp_error *err)
+{
+    char line[LINE_BYTES];
+
+    c->section[0] = '\0';
+    while (fgets(line, sizeof line, in) != NULL && strncmp(line, "fit:", 4) != 0) {
+        if (out == NULL)
+            count_keys(c, line);
+        else
+            write_line(out, c, line);
+    }
+    if (ferror(in))
+        return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", source, strerror(errno));
+    return EMP_OK;
 }
 
 emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
                                const char *source, const emp_model_change *changes,
                                int change_count, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char       line[LINE_BYTES];
-    int        seen[MAX_CHANGES] = {0};
-    FILE      *in = fopen(source, "r");
+    emp_status  st = EMP_OK;
+    struct copy c = {.changes = changes, .change_count = change_count};
+    FILE       *in = fopen(source, "r");
 
     assert(change_count <= MAX_CHANGES);
     if (in == NULL) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", source, strerror(errno));
+    EMP_TRY(copy_lines(&c, in, NULL, source, err));
+    for (int i = 0; i < change_count; i++) {
+        if (c.seen[i] <= 1) continue;
+        EMP_FAIL(EMP_EFORMAT, "%s: %d lines begin with '%s:'; one is needed", source,
+                 c.seen[i], changes[i].key);
+    }
+    rewind(in);
     emp_input_give_up(path, source);
     EMP_TRY(emp_atomic_file_open(file, path, err));
-    while (fgets(line, sizeof line, in) != NULL && strncmp(line, "fit:", 4) != 0) {
-        write_line(file->stream, line, changes, change_count, seen);
-    }
-    if (ferror(in)) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", source, strerror(errno));
-    for (int i = 0; i < change_count; i++) {
-        if (seen[i] == 1) continue;
-        EMP_FAIL(EMP_EFORMAT,
-                 "%s: %d lines begin with '%s:'; one is needed, to write its value",
-                 source, seen[i], changes[i].key);
-    }
+    EMP_TRY(copy_lines(&c, in, file->stream, source, err));
+    write_rest(file->stream, &c);
 
 cleanup:
     if (in != NULL) fclose(in);
@@ -123,6 +205,7 @@ static int list_changes(const emp_calibration *c, emp_calibrate_file file,
     for (int32_t j = 0; j < EMP_CONSTANTS; j++) {
         if (!is_in(c, j, file)) continue;
         emp_model_change *change = &changes[change_count++];
+        change->section = emp_constant_section(&emp_constants[j]);
         change->key = emp_constants[j].name;
         emp_constant_format(&emp_constants[j], c->fit.parameter[j], DIGITS, change->value,
                             sizeof change->value);

@@ -520,8 +520,8 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     if (m == NULL && b->is_measured)
         print(NULL, b, NULL); /* what took minutes is not lost */
     if (st != EMP_OK || args.export_to != NULL) goto cleanup;
-    if (args.out != NULL) EMP_TRY(save(m, b, err));
     EMP_TRY(print(m, b, err));
+    if (args.out != NULL) EMP_TRY(save(m, b, err));
     cli_warn_rates(&args.replay);
 
 cleanup:

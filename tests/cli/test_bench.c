@@ -157,6 +157,21 @@ Test(bench, calibrate_writes_what_the_cells_determine)
     emplace_prints(FIT "--force", "./machines/models");
 }
 
+/* Constants are printed also where no file can be written: models is no folder here. */
+Test(bench, calibrate_prints_what_it_cannot_save)
+{
+    const char *measured =
+        scratch_print("%s/bench/results/h200/benchmarks.csv", getenv("EMP_SOURCE_DIR"));
+
+    emplace_write("models", "");
+    cr_expect_eq(emplace_run(scratch_print("calibrate measure --backend cuda -m h200x1 "
+                                           "--measured %s -o mine.yaml --format json",
+                                           measured)),
+                 1);
+    cr_expect_str_eq(text_at(emplace_printed(), "constants/0/name"), "stream");
+    cr_expect(!emplace_has_file("mine.yaml"));
+}
+
 Test(bench, studies_are_listed_and_say_what_answers_them)
 {
     json_t *all = emplace_json("study --format json");

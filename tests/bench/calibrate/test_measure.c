@@ -65,6 +65,9 @@ static void set_up_cores(void) { set_up(EMP_MICRO_CORES, "cpu2", "replay-cpu"); 
 
 static void set_up_gpu(void) { set_up(EMP_MICRO_GPUS, "h200x1", "replay-cuda"); }
 
+/* A model that states one constant beside its card, and a runtime with a base. */
+static void set_up_card(void) { set_up(EMP_MICRO_GPUS, "rtx5090x1", "graph-launch"); }
+
 static void tear_down(void)
 {
     emp_measurement_destroy(made);
@@ -75,6 +78,7 @@ static void tear_down(void)
 
 TestSuite(measure, .init = set_up_cores, .fini = tear_down);
 TestSuite(measure_gpu, .init = set_up_gpu, .fini = tear_down);
+TestSuite(measure_card, .init = set_up_card, .fini = tear_down);
 
 static emp_measure_params make_params(void)
 {
@@ -155,6 +159,14 @@ Test(measure_gpu, times_of_a_known_gpu_are_found_again)
 
     for (int i = 0; i < 5; i++)
         cr_expect_eq(expect_constants(m, told_apart[i], 0.1), 1, "%s", told_apart[i]);
+    expect_times_and_files(m, 0.1);
+}
+
+Test(measure_card, files_of_few_keys_get_those_that_were_fitted)
+{
+    emp_measurement *m = fit();
+
+    cr_expect_gt(expect_constants(m, "stream", 0.1), 0);
     expect_times_and_files(m, 0.1);
 }
 
