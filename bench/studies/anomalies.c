@@ -90,13 +90,6 @@ static void drop_issue(emp_problem_variant *v)
     }
 }
 
-static void drop_latency(emp_machine *m)
-{
-    for (int32_t from = 0; from < m->device_count; from++) {
-        for (int32_t to = 0; to < m->device_count; to++) m->route[from][to].latency_s = 0;
-    }
-}
-
 static void shorten(emp_problem_variant *v, emp_shortening kind,
                     const emp_device_id *device_of_op, emp_rng *rng)
 {
@@ -108,7 +101,9 @@ static void shorten(emp_problem_variant *v, emp_shortening kind,
     case EMP_SHORTEN_SEND: v->problem.runtime.events.send_s = 0; break;
     case EMP_SHORTEN_RECEIVE: v->problem.runtime.events.receive_s = 0; break;
     case EMP_SHORTEN_POLL: v->problem.runtime.events.poll_s = 0; break;
-    case EMP_SHORTEN_LATENCY: drop_latency(v->machine); break;
+    case EMP_SHORTEN_LATENCY:
+        emp_problem_scale_latencies(&v->problem, v->machine, 0.0);
+        break;
     case EMP_SHORTENINGS: break;
     }
 }
@@ -126,11 +121,15 @@ static bool has_issue(const emp_problem *p)
     return false;
 }
 
-static bool has_latency(const emp_machine *m)
+static bool has_latency(const emp_problem *p)
 {
+    const emp_machine *m = p->machine;
+
     for (int32_t from = 0; from < m->device_count; from++) {
         for (int32_t to = 0; to < m->device_count; to++)
-            if (from != to && m->route[from][to].latency_s > 0) return true;
+            if (from != to &&
+                m->route[from][to].latency_s > emp_problem_hop_s(p, from, to))
+                return true;
     }
     return false;
 }
@@ -143,7 +142,7 @@ static bool is_there(const emp_problem *p, emp_shortening kind)
     case EMP_SHORTEN_SEND: return p->runtime.events.send_s > 0;
     case EMP_SHORTEN_RECEIVE: return p->runtime.events.receive_s > 0;
     case EMP_SHORTEN_POLL: return p->runtime.events.poll_s > 0;
-    case EMP_SHORTEN_LATENCY: return has_latency(p->machine);
+    case EMP_SHORTEN_LATENCY: return has_latency(p);
     case EMP_SHORTEN_OPS:
     case EMP_SHORTENINGS: break;
     }

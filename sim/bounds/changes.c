@@ -8,11 +8,9 @@ static bool speed_links(emp_problem_variant *v)
     emp_runtime *rt = &v->problem.runtime;
 
     if (m->device_count < 2) return false;
-    for (int32_t i = 0; i < m->device_count * m->device_count; i++) {
-        emp_route *route = &m->route[i / m->device_count][i % m->device_count];
-        route->bytes_per_s *= 2.0;
-        route->latency_s /= 2.0;
-    }
+    for (int32_t i = 0; i < m->device_count * m->device_count; i++)
+        m->route[i / m->device_count][i % m->device_count].bytes_per_s *= 2.0;
+    emp_problem_scale_latencies(&v->problem, m, 0.5);
     rt->placeto.bus_bytes_per_s *= 2.0;
     rt->placeto.bus_gap_s /= 2.0;
     rt->baechi.byte_s /= 2.0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Compacts a step graph into the arrays that a run walks. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -410,17 +411,14 @@ static void list_links(emp_sim_route *route, const emp_sim_rules *rules,
 
 static void compute_routes(emp_engine *sim, const emp_machine *m)
 {
-    const double hop_s = sim->problem->runtime.events.host_hop_s;
-
     for (int32_t from = 0; from < m->device_count; from++) {
         for (int32_t to = 0; to < m->device_count; to++) {
             const emp_route *r = &m->route[from][to];
             emp_sim_route   *route = &sim->route[from][to];
             if (from == to) continue;
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
-            route->hop_ns = emp_problem_has_hop(sim->problem, from, to)
-                                ? emp_ns_of_seconds(hop_s)
-                                : 0;
+            route->hop_ns = emp_ns_of_seconds(emp_problem_hop_s(sim->problem, from, to));
+            assert(route->latency_ns >= route->hop_ns);
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->stream = stream_of(m, from, to);
             bool is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&

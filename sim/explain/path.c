@@ -197,8 +197,8 @@ static emp_time_ns hop_of(const struct walk *w, const emp_explain_copy *c)
 {
     const emp_runtime_events *rt = &w->s->problem->runtime.events;
 
-    if (rt->serial_issue || !emp_problem_has_hop(w->s->problem, c->from, c->to)) return 0;
-    return emp_ns_of_seconds(rt->host_hop_s);
+    if (rt->serial_issue) return 0;
+    return emp_ns_of_seconds(emp_problem_hop_s(w->s->problem, c->from, c->to));
 }
 
 static void leave_delivery(struct walk *w, const emp_explain_copy *c)

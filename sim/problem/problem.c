@@ -186,22 +186,33 @@ static void take_contexts(emp_machine *m, int64_t context_bytes)
     }
 }
 
-bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to)
+double emp_problem_hop_s(const emp_problem *problem, int32_t from, int32_t to)
 {
-    const emp_machine *m = problem->machine;
-    const int32_t      host = m->device[to].host;
+    const emp_runtime_events *events = emp_runtime_events_of(&problem->runtime);
+    const emp_machine        *m = problem->machine;
+    const int32_t             host = m->device[to].host;
 
-    return host != m->device[from].host &&
-           !(emp_runtime_events_of(&problem->runtime)->client &&
-             host == m->device[0].host);
+    if (host == m->device[from].host) return 0.0;
+    return events->client && host == m->device[0].host ? 0.0 : events->host_hop_s;
 }
 
 static void add_hops(const emp_problem *p, emp_machine *m)
 {
     for (int32_t from = 0; from < m->device_count; from++)
         for (int32_t to = 0; to < m->device_count; to++)
-            if (emp_problem_has_hop(p, from, to))
-                m->route[from][to].latency_s += p->runtime.events.host_hop_s;
+            m->route[from][to].latency_s += emp_problem_hop_s(p, from, to);
+}
+
+void emp_problem_scale_latencies(const emp_problem *problem, emp_machine *machine,
+                                 double factor)
+{
+    for (int32_t from = 0; from < machine->device_count; from++) {
+        for (int32_t to = 0; to < machine->device_count; to++) {
+            double      *latency_s = &machine->route[from][to].latency_s;
+            const double hop_s = emp_problem_hop_s(problem, from, to);
+            *latency_s = hop_s + (*latency_s - hop_s) * factor;
+        }
+    }
 }
 
 /* Appends the links of a leg that the route does not have yet. False: there are too many. */

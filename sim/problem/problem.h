@@ -31,9 +31,13 @@ struct emp_problem {
     char workload[256]; /**< spec or path, for records and for expert rules */
 };
 
-/** Whether a copy from one device to another has the hop of the runtime: it goes to another host or, where the runtime
- * has a client, to a host other than the client's. */
-bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to);
+/** Seconds of a copy's latency that are the hop of the runtime: a copy to another host or, where the runtime has a
+ * client, to a host other than the client's has it, others 0. */
+double emp_problem_hop_s(const emp_problem *problem, int32_t from, int32_t to);
+
+/** Multiplies the latencies of all routes of a changed copy of the problem's machine. The hops of the runtime stay. */
+void emp_problem_scale_latencies(const emp_problem *problem, emp_machine *machine,
+                                 double factor);
 
 /** The rates and latencies of all routes of a changed copy of the problem's machine, after a change of its links: what
  * follows from the links, with the hops of the runtime and the ways through its client.

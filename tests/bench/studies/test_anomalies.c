@@ -121,6 +121,25 @@ Test(anomalies, each_kind_shortens_what_it_says)
     }
 }
 
+/* A copy to another host takes 25 ns of its links, which are dropped, and the hop of the runtime, which stays. */
+Test(anomalies, latency_is_dropped_and_hops_stay)
+{
+    enum { HOP = 100, GPU_0 = 1, GPU_1 = 3, LATENCY = 25 };
+    const emp_runtime runtime = tiny_list_scheduling();
+    OWN_TASK          t;
+    emp_anomaly_count counts[EMP_SHORTENINGS];
+
+    task_create_ops(&t, "1; 3<0", &runtime);
+    task_split_hosts(&t);
+    const double without = (double)task_run(&t).step_time_ns;
+    t.problem->runtime.events.host_hop_s = HOP * 1e-9;
+    t.machine->route[GPU_0][GPU_1].latency_s += HOP * 1e-9;
+    cr_expect_eq(task_run(&t).step_time_ns, without + HOP);
+    measure(counts, &t, 1, 1);
+    cr_expect_float_eq(counts[EMP_SHORTEN_LATENCY].median_change * (without + HOP),
+                       -LATENCY, 1e-9);
+}
+
 static int32_t count_differences(const task *w, const emp_device_id *a,
                                  const emp_device_id *b)
 {

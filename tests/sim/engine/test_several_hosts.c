@@ -77,8 +77,7 @@ static void add_hops(task *t)
     t->problem->runtime.events.host_hop_s = HOP_NS * 1e-9;
     for (int32_t a = 0; a < t->machine->device_count; a++)
         for (int32_t b = 0; b < t->machine->device_count; b++)
-            if (emp_problem_has_hop(t->problem, a, b))
-                t->machine->route[a][b].latency_s += HOP_NS * 1e-9;
+            t->machine->route[a][b].latency_s += emp_problem_hop_s(t->problem, a, b);
 }
 
 static void create(task *t, const char *ops, const uint8_t *level, how h)

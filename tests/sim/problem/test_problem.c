@@ -158,7 +158,7 @@ Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
         for (int32_t b = 0; b < m->device_count; b++) {
             const bool       crosses = m->device[a].host != m->device[b].host;
             const emp_route *r = &t.problem->machine->route[a][b];
-            cr_expect_eq(emp_problem_has_hop(t.problem, a, b), crosses);
+            cr_expect_eq(emp_problem_hop_s(t.problem, a, b) > 0.0, crosses);
             cr_expect_float_eq(r->latency_s - m->route[a][b].latency_s,
                                crosses ? 0.5e-3 : 0.0, 1e-12);
             cr_expect_eq(r->bytes_per_s, m->route[a][b].bytes_per_s);
@@ -205,6 +205,9 @@ Test(problem, changed_links_keep_what_the_runtime_adds)
                        a->link_count == b->link_count),
                   "from %d to %d", from, to);
     }
+    emp_problem_scale_latencies(t.problem, changed, 0.5);
+    cr_expect_float_eq(changed->route[GPU_0][GPU_1].latency_s, one + hop, 1e-12);
+    cr_expect_float_eq(changed->route[GPU_0][CLIENT].latency_s, one / 2, 1e-12);
     for (int32_t l = 0; l < changed->link_count; l++) changed->link[l].latency_s = 0.0;
     ASSERT_OK(emp_problem_time_routes(t.problem, changed, &err));
     cr_expect_gt(one, 0.0);
