@@ -62,6 +62,8 @@ static void disturb_ops(emp_cost_table *c, double most_frac, emp_rng *rng)
             gpu->compute_ns = scale(gpu->compute_ns, on_gpu);
             gpu->issue_ns = scale(gpu->issue_ns, on_gpu);
         }
+        if (c->gpu_beside_ns != NULL)
+            c->gpu_beside_ns[op] = scale(c->gpu_beside_ns[op], on_gpu);
         for (int32_t i = 0; i < c->column_count[EMP_DEVICE_CPU]; i++) {
             int32_t       row = i * c->op_count + op;
             emp_cpu_cost *cpu = &c->cpu[row];

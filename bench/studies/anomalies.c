@@ -55,6 +55,8 @@ static void shorten_ops(emp_cost_table *c, emp_rng *rng)
             emp_time_ns *ns = &c->gpu[i * c->op_count + op].compute_ns;
             *ns = less(*ns, FASTER_OP_PERCENT);
         }
+        if (c->gpu_beside_ns != NULL)
+            c->gpu_beside_ns[op] = less(c->gpu_beside_ns[op], FASTER_OP_PERCENT);
         for (int32_t i = 0; i < c->column_count[EMP_DEVICE_CPU]; i++) {
             int32_t row = i * c->op_count + op;
             c->cpu[row].compute_ns = less(c->cpu[row].compute_ns, FASTER_OP_PERCENT);
@@ -76,8 +78,10 @@ static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_o
     for (emp_op_id op = 0; op < v->costs.op_count; op++) {
         emp_time_ns *compute_ns =
             &v->costs.gpu[emp_cost_row(&v->costs, faster, op)].compute_ns;
-        if (device_of_op[op] == faster)
-            *compute_ns = less(*compute_ns, FASTER_GPU_PERCENT);
+        emp_time_ns *beside_ns = v->costs.gpu_beside_ns;
+        if (device_of_op[op] != faster) continue;
+        *compute_ns = less(*compute_ns, FASTER_GPU_PERCENT);
+        if (beside_ns != NULL) beside_ns[op] = less(beside_ns[op], FASTER_GPU_PERCENT);
     }
 }
 

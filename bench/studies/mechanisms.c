@@ -140,7 +140,7 @@ static emp_status score_changed(emp_mechanism_row *row, int32_t mechanism,
     emp_status         st = EMP_OK;
     emp_problem       *problem = NULL;
     emp_runtime        changed = task->problem->runtime;
-    const emp_machine *machine = task->problem->machine;
+    const emp_machine *machine = task->problem->given;
 
     if (mechanisms[mechanism].change == NULL)
         machine = task->prompt;

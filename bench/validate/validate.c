@@ -552,7 +552,7 @@ emp_status emp_validation_schedule(double *step_s, const emp_problem *problem,
         EMP_FAIL(EMP_EINVAL, "a result of %d ops, which is not of this step",
                  measured->op_count);
     if (count == 0) goto cleanup;
-    EMP_TRY(emp_problem_create(&own, problem->graph, problem->machine, &problem->runtime,
+    EMP_TRY(emp_problem_create(&own, problem->graph, problem->given, &problem->runtime,
                                problem->workload, err));
     EMP_TRY(emp_given_times_apply(&given, own->costs, own->graph, own->machine,
                                   &own->runtime, time, count, "the measured step", err));

@@ -152,6 +152,8 @@ static emp_status try_gpu(struct study *s, emp_problem_variant *v, emp_error *er
 {
     for (int32_t row = 0; row < emp_cost_row_count(&v->costs, EMP_DEVICE_GPU); row++)
         v->costs.gpu[row].compute_ns /= 2;
+    for (emp_op_id op = 0; op < v->costs.op_count && v->costs.gpu_beside_ns != NULL; op++)
+        v->costs.gpu_beside_ns[op] /= 2;
     return try_variant(s, v, EMP_WHAT_IF_GPU, -1, err);
 }
 
@@ -180,13 +182,11 @@ static emp_status try_memory(struct study *s, emp_problem_variant *v, emp_error 
     return try_variant(s, v, EMP_WHAT_IF_MEMORY, -1, err);
 }
 
-/* Groups that share cores have a second column of costs, which a variant does not have. */
 static emp_status try_machines(struct study *s, emp_error *err)
 {
     emp_status          st = EMP_OK;
     emp_problem_variant v = {0};
 
-    if (s->problem->costs->gpu_beside_ns != NULL) return EMP_OK;
     EMP_TRY(emp_problem_variant_init(&v, s->problem, err));
     EMP_TRY(try_links(s, &v, err));
     EMP_TRY(try_gpu(s, &v, err));

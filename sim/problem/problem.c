@@ -315,7 +315,7 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     p = EMP_NEW(emp_problem);
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "problem");
     p->graph = graph;
-    p->machine = machine;
+    p->machine = p->given = machine;
     p->runtime = *runtime;
     EMP_TRY(adapt_machine(p, err));
     emp_text_copy(p->workload, sizeof p->workload, workload, strlen(workload));
@@ -550,13 +550,15 @@ emp_status emp_problem_variant_init(emp_problem_variant *v, const emp_problem *o
 
     v->original = original;
     v->problem = *original;
-    v->costs = *from; /* cpu_offset and columns; not what a group takes beside others */
+    v->costs = *from; /* cpu_offset and columns */
     v->costs.gpu = EMP_NEW_ARRAY(emp_gpu_cost, gpu_rows);
     v->costs.cpu = EMP_NEW_ARRAY(emp_cpu_cost, cpu_rows);
     v->costs.task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from));
-    v->costs.gpu_beside_ns = NULL;
+    if (from->gpu_beside_ns != NULL)
+        v->costs.gpu_beside_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)from->op_count);
     v->machine = EMP_NEW(emp_machine);
-    if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine)
+    if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine ||
+        (from->gpu_beside_ns != NULL && v->costs.gpu_beside_ns == NULL))
         return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", from->op_count);
     v->problem.costs = &v->costs;
     v->problem.machine = v->machine;
@@ -574,6 +576,9 @@ void emp_problem_variant_restore(emp_problem_variant *v)
     memcpy(v->costs.cpu, from->cpu, cpu_rows * sizeof *from->cpu);
     memcpy(v->costs.task_ns, from->task_ns,
            count_task_times(from) * sizeof *from->task_ns);
+    if (from->gpu_beside_ns != NULL)
+        memcpy(v->costs.gpu_beside_ns, from->gpu_beside_ns,
+               (size_t)from->op_count * sizeof *from->gpu_beside_ns);
     *v->machine = *v->original->machine;
     v->machine->text = NULL; /* its constants change */
     v->problem.runtime = v->original->runtime;
@@ -584,6 +589,7 @@ void emp_problem_variant_clear(emp_problem_variant *v)
     emp_free(v->costs.gpu);
     emp_free(v->costs.cpu);
     emp_free(v->costs.task_ns);
+    emp_free(v->costs.gpu_beside_ns);
     emp_free(v->machine);
     *v = (emp_problem_variant){0};
 }

@@ -13,7 +13,8 @@
 /** <emplace/problem.h> has what programs see of it. */
 struct emp_problem {
     const emp_graph   *graph;   /**< the step graph; borrowed */
-    const emp_machine *machine; /**< borrowed, or `adapted` */
+    const emp_machine *machine; /**< `given`, or `adapted` */
+    const emp_machine *given;   /**< borrowed; what makes the problem again takes it */
     /** The machine less the memory that the runtime keeps of GPUs, with its hops between hosts; owned, its text is
      * borrowed. NULL where the runtime has neither. */
     emp_machine *adapted;
@@ -93,8 +94,9 @@ emp_status emp_graph_join_classes(emp_graph *graph, const int32_t *set_of_op,
 typedef struct {
     const emp_problem *original; /**< borrowed */
     emp_problem        problem;  /**< to be simulated; graph and classes are borrowed */
-    emp_cost_table     costs;    /**< owned, but for cpu_offset */
-    emp_machine       *machine;  /**< owned */
+    emp_cost_table
+        costs; /**< owned, but for cpu_offset; gpu_beside_ns as in the original */
+    emp_machine *machine; /**< owned */
 } emp_problem_variant;
 
 /** A variant that is like \a original, which must outlive it. O(V).

@@ -90,6 +90,25 @@ Test(noise, reaches_all_costs_within_its_size)
                   0.1 * (double)step_of(loaded.problem), "step");
 }
 
+/* What a group of cores takes beside others has the factor of the op, and comes back with the original. */
+Test(noise, reaches_times_beside_other_groups)
+{
+    emp_cost_table *c = loaded.problem->costs;
+
+    emp_problem_variant_clear(&variant);
+    c->gpu_beside_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)c->op_count);
+    for (int op = 0; op < c->op_count; op++)
+        c->gpu_beside_ns[op] = 2 * c->gpu[op].compute_ns;
+    ASSERT_OK(emp_problem_variant_init(&variant, loaded.problem, &err));
+    add(0.1, 1);
+    for (int op = 0; op < c->op_count; op++)
+        cr_expect_float_eq((double)variant.costs.gpu_beside_ns[op],
+                           2.0 * (double)variant.costs.gpu[op].compute_ns, 2.0);
+    emp_problem_variant_restore(&variant);
+    for (int op = 0; op < c->op_count; op++)
+        cr_expect_eq(variant.costs.gpu_beside_ns[op], c->gpu_beside_ns[op]);
+}
+
 Test(noise, a_draw_is_repeatable_and_the_original_comes_back)
 {
     emp_time_ns original = step_of(loaded.problem), first, second;

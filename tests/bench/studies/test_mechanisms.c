@@ -4,14 +4,20 @@
 #include "tests/support/problems.h"
 #include "tests/test.h"
 
-static emp_mechanism_table *make(const char *rows, int32_t threads)
+static emp_mechanism_table *make_under(const char *runtime, const char *rows,
+                                       int32_t threads)
 {
     emp_mechanism_params params = {
-        .rows = rows, .runtime = "tf-r1.3", .seed = 1, .threads = threads};
+        .rows = rows, .runtime = runtime, .seed = 1, .threads = threads};
     emp_mechanism_table *t = NULL;
 
     ASSERT_OK(emp_mechanism_table_make(&t, &params, &err));
     return t;
+}
+
+static emp_mechanism_table *make(const char *rows, int32_t threads)
+{
+    return make_under("tf-r1.3", rows, threads);
 }
 
 static int32_t number_of(const char *name)
@@ -113,4 +119,21 @@ Test(mechanisms, do_not_depend_on_threads)
     }
     emp_mechanism_table_destroy(a);
     emp_mechanism_table_destroy(b);
+}
+
+/* PyTorch does not poll, so that this mechanism changes nothing. The expert's placement fits beside one CUDA
+ * context and not beside two. */
+Test(mechanisms, contexts_are_taken_from_gpus_once)
+{
+    enum { EXPERT = 2 };
+    emp_mechanism_table       *t = make_under("torch-eager", "nmt2", 2);
+    const emp_mechanism_score *before = t->row[0].before;
+    const emp_mechanism_score *after = t->row[0].after[number_of("poll")];
+
+    cr_expect(before[EXPERT].fits);
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+        cr_expect_eq(after[k].fits, before[k].fits, "%s", emp_mechanism_method[k]);
+        cr_expect_eq(after[k].step_s, before[k].step_s, "%s", emp_mechanism_method[k]);
+    }
+    emp_mechanism_table_destroy(t);
 }

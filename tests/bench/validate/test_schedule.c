@@ -73,6 +73,27 @@ Test(schedule, the_predicted_times_of_ops_give_the_predicted_step)
                        step_s);
 }
 
+/* A context of an eighth of the memory, the most there is, is taken once: the step just fits. */
+Test(schedule, the_memory_of_contexts_is_taken_once)
+{
+    char path[SCRATCH_PATH_BYTES];
+
+    scratch_create();
+    scratch_write_text(path, sizeof path, "own.yaml",
+                       "base: replay-cpu\ndescription: own\ngpu_context: 64 GiB\n");
+    replay_fixture_create_on(&net, REPLAY_SMALL_NMT, -2, "cpu2", path);
+    scratch_remove();
+    measure(1.0);
+    const emp_sim_result roomy = problem_step(net.problem, net.device_of_op);
+    for (int32_t d = 0; d < net.machine->device_count; d++) {
+        if (!is_group(d)) continue;
+        net.machine->device[d].memory_bytes = roomy.peak_bytes[d] * 8 / 7 + 8;
+        net.problem->adapted->device[d].memory_bytes = roomy.peak_bytes[d] + 7;
+    }
+    cr_expect(problem_step(net.problem, net.device_of_op).is_feasible);
+    cr_expect_float_eq(schedule(), predict(), 0.01 * predict(), "%g", schedule());
+}
+
 Test(schedule, longer_kernels_are_no_error_of_the_schedule)
 {
     open_net(-2);

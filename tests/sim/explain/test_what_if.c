@@ -120,6 +120,31 @@ Test(what_if, every_kind_stands_in_the_documents)
     emp_free(text);
 }
 
+/* Groups of one core each, with 4 ns more for an op beside another group's: the step is two ops beside others, and
+ * half of that where both groups are twice as fast. */
+Test(what_if, groups_that_share_cores_are_tried_with_what_they_share)
+{
+    enum { GROUPS = 2, BESIDE = GPU + 4 };
+    const emp_runtime runtime = tiny_list_scheduling();
+    task              t;
+
+    create(&t, "1; 1; 2; 2", &runtime);
+    t.problem->costs->gpu_beside_ns = EMP_NEW_ARRAY(emp_time_ns, 4);
+    for (int op = 0; op < 4; op++) t.problem->costs->gpu_beside_ns[op] = BESIDE;
+    t.machine->core_count = GROUPS;
+    t.machine->device[0].cores = 1;
+    for (int d = 1; d <= GROUPS; d++) {
+        t.machine->device[d].multiprocessors = 1;
+        t.machine->device[d].has_sharing = true;
+        t.machine->device[d].sharing =
+            (emp_sharing){.copy_bytes_per_s = 256e9, .hand_over_s = 3e-9};
+    }
+    ask(&t);
+    cr_expect_eq(why->result.step_time_ns, 2 * BESIDE);
+    expect_time(EMP_WHAT_IF_GPU, BESIDE);
+    destroy(&t);
+}
+
 static const char        apart[] = "1; 2<0; 2*3";
 static const char *const names[] = {"a/x", "a/y", "b/z"};
 
