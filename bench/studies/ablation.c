@@ -125,9 +125,15 @@ typedef struct {
     int32_t count;
 } numbers;
 
+/* Infinite if most runs have none; NaN if none is ready. */
 static double median_of(numbers *n)
 {
-    const double median = emp_summary_of(n->value, (size_t)n->count).median;
+    return n->count > 0 ? emp_summary_of(n->value, (size_t)n->count).median : NAN;
+}
+
+static double finite_median_of(numbers *n)
+{
+    const double median = median_of(n);
 
     return isfinite(median) ? median : NAN;
 }
@@ -201,6 +207,16 @@ static void quality_of(const emp_record *r, double close_s, double *evaluations,
     }
 }
 
+/* Steps until an arm has saved the CPU time of its search; infinite if its steps are no shorter than the default's. */
+static double break_even_of(const emp_ablation_cell *cell,
+                            const emp_ablation_cell *standard)
+{
+    const double saved_s = standard->step_s.median - cell->step_s.median;
+
+    if (cell == standard || !isfinite(saved_s)) return NAN;
+    return saved_s > 0 ? cell->cpu_s / saved_s : INFINITY;
+}
+
 /* The columns beside step times. */
 static void fill_more(emp_ablation_cell *cell, const struct plan *plan, int32_t number)
 {
@@ -209,7 +225,6 @@ static void fill_more(emp_ablation_cell *cell, const struct plan *plan, int32_t 
     const emp_ablation_cell  *standard = &t->cell[row * t->arm_count];
     const emp_machine        *machine = t->tasks.loaded[row].machine;
     const double              close_s = (1 + EMP_ABLATION_CLOSE) * least_median(t, row);
-    const double              saved_s = standard->step_s.median - cell->step_s.median;
     const uint32_t            shows = plan->definition->shows;
     numbers        balance = {0}, cpu_s = {0}, evaluations = {0}, seconds = {0};
     int32_t        count;
@@ -223,9 +238,11 @@ static void fill_more(emp_ablation_cell *cell, const struct plan *plan, int32_t 
         quality_of(&job[i].record, close_s, &evaluations.value[evaluations.count++],
                    &seconds.value[seconds.count++]);
     }
-    if (shows & EMP_SHOWS_BALANCE) cell->balance = median_of(&balance);
-    if (shows & EMP_SHOWS_COST) cell->cpu_s = median_of(&cpu_s);
-    if (saved_s > 0) cell->break_even_steps = cell->cpu_s / saved_s;
+    if (shows & EMP_SHOWS_BALANCE) cell->balance = finite_median_of(&balance);
+    if (shows & EMP_SHOWS_COST) {
+        cell->cpu_s = finite_median_of(&cpu_s);
+        cell->break_even_steps = break_even_of(cell, standard);
+    }
     if ((shows & EMP_SHOWS_QUALITY) == 0) return;
     cell->quality_evaluations = median_of(&evaluations);
     cell->quality_s = median_of(&seconds);

@@ -80,9 +80,9 @@ typedef struct {
     double
         cpu_s; /**< of a run, on one thread; NaN: not known of a record from elsewhere */
     double break_even_steps; /**< cpu_s over the seconds that a step is shorter than the
-                                  default's; NaN: it is not shorter */
+                                  default's; infinite: it is not shorter */
     double
-        quality_evaluations; /**< until the best was close; NaN: half of the runs never were */
+        quality_evaluations; /**< until the best was close; infinite: half of the runs never were */
     double
         quality_s; /**< EMP_ABLATION_MEASURED_STEPS steps of each of these placements */
 } emp_ablation_cell;

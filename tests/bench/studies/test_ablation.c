@@ -186,14 +186,14 @@ Test(ablation, methods_are_compared_by_more_than_step_times)
     if (saved_s > 0)
         cr_expect_float_eq(drawn->break_even_steps, drawn->cpu_s / saved_s, 1e-9);
     else
-        cr_expect(isnan(drawn->break_even_steps));
+        cr_expect(isinf(drawn->break_even_steps));
     const double least_s = fmin(gpu->step_s.median, drawn->step_s.median);
     if (gpu->step_s.median <= (1 + EMP_ABLATION_CLOSE) * least_s) {
         cr_expect_eq(gpu->quality_evaluations, 1.0);
         cr_expect_float_eq(gpu->quality_s,
                            EMP_ABLATION_MEASURED_STEPS * gpu->step_s.median, 1e-9);
     } else {
-        cr_expect(isnan(gpu->quality_evaluations) && isnan(gpu->quality_s));
+        cr_expect(isinf(gpu->quality_evaluations) && isinf(gpu->quality_s));
     }
 }
 
@@ -201,6 +201,29 @@ static void expect_note(const emp_ablation_table *t, const char *note, bool is_t
 {
     char *text = PRINTED(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, &err));
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
+}
+
+/* Large products are far from the expert's step on the CPU. */
+Test(ablation, what_saves_nothing_never_breaks_even)
+{
+    static const emp_task large = {
+        "one",   "Large", "rnnlm:layers=2,steps=2,units=512,vocab=4096,sampled=0",
+        "k40x2", 2,       NULL};
+    static const emp_arm two[] = {EMP_ARM("default", "expert", NULL),
+                                  EMP_ARM("cpu", "cpu", NULL, .method = "cpu")};
+    emp_ablation         one = compared;
+    emp_trials_params    params = make_params();
+
+    one.arm = two;
+    one.arm_count = 2;
+    one.row = &large;
+    params.budget = 64;
+    ASSERT_OK(emp_ablation_make(&made, &one, &params, NULL));
+    cr_expect_gt(made->cell[1].step_s.median,
+                 (1 + EMP_ABLATION_CLOSE) * made->cell[0].step_s.median);
+    cr_expect(isinf(made->cell[1].break_even_steps));
+    cr_expect(isinf(made->cell[1].quality_evaluations) && isinf(made->cell[1].quality_s));
+    expect_note(made, "never", true);
 }
 
 Test(ablation, a_first_study_is_shorter_and_says_so)
