@@ -3,7 +3,9 @@
  * curves; rankings over the tasks of a set, one sheet a budget and set, and one of all. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
+#include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "bench/compare/comparison_internal.h"
@@ -95,9 +97,17 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
 
 static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
 {
-    char     array[2000] = "", text[EMP_SHEET_CELL_BYTES];
-    emp_text line = {array, sizeof array, 0};
+    enum { BESIDE_TITLE = 2 * EMP_SHEET_CELL_BYTES };
+    char   text[EMP_SHEET_CELL_BYTES];
+    size_t size = 1;
 
+    for (int32_t r = 0; r < c->row_count; r++)
+        size += strlen(c->row[r].title) + BESIDE_TITLE;
+    emp_text line = {EMP_NEW_ARRAY(char, size), size, 0};
+    if (line.at == NULL) {
+        s->failure = EMP_ENOMEM;
+        return;
+    }
     for (int32_t r = 0; r < c->row_count; r++) {
         double gap = emp_comparison_least_gap(c, b, r);
         if (!(c->bound_s[r] > 0)) continue;
@@ -109,7 +119,8 @@ static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
         emp_sheet_note(s,
                        "Lower bounds, below which no placement that fits is, and how far "
                        "the best median is above:%s.",
-                       array);
+                       line.at);
+    emp_free(line.at);
 }
 
 /* "1000 evaluations", "30 CPU seconds". */

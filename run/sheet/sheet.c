@@ -106,10 +106,20 @@ void emp_sheet_add(emp_sheet *s, const emp_value *values, size_t count)
 EMP_PRINTF_LIKE(2, 0)
 static const char *format_text(emp_sheet *s, const char *format, va_list args)
 {
-    char text[2048];
+    va_list again;
 
-    vsnprintf(text, sizeof text, format, args);
-    return keep(s, text);
+    va_copy(again, args);
+    const int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = EMP_NEW_ARRAY(char, (size_t)length + 1);
+    if (text == NULL) {
+        s->failure = EMP_ENOMEM;
+        return NULL;
+    }
+    vsnprintf(text, (size_t)length + 1, format, args);
+    const char *kept = keep(s, text);
+    emp_free(text);
+    return kept;
 }
 
 void emp_sheet_set_title(emp_sheet *s, const char *format, ...)

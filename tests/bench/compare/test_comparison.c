@@ -442,6 +442,23 @@ Test(comparison, titles_say_which_tasks_and_what_spread)
     expect_text("median of 6 seeds, 95 % interval below");
 }
 
+/* The bound of a task stands behind its title, however long the note is. */
+Test(comparison, notes_have_the_bounds_of_all_tasks)
+{
+    char              title[3000] = "", text[EMP_SHEET_CELL_BYTES];
+    emp_compared_task last = rows[0];
+
+    memset(title, 'x', sizeof title - 1);
+    last.task.title = title;
+    choose(NULL, "gpu");
+    p.row = &last;
+    p.row_count = 1;
+    p.draws = 0;
+    make();
+    cr_assert_gt(c->bound_s[0], 0.0);
+    expect_text(emp_comparison_number(c->bound_s[0], text));
+}
+
 Test(comparison, one_that_is_stopped_says_what_was_run)
 {
     choose("one", "expert,anneal");
