@@ -186,15 +186,33 @@ static emp_status check_files(const struct args *args, emp_error *err)
     return emp_output_check_replaced(&args->certificate, 1, args->is_forced, err);
 }
 
-static emp_status load(emp_owned_decision *decision, const char *placement,
+/* What a file decides besides devices must be within what is proven. */
+static emp_status load_file(emp_owned_decision *decision, const struct args *args,
+                            const emp_problem *problem, emp_error *err)
+{
+    EMP_CHECK(cli_decision_load(decision, args->placement, problem, err));
+    if (decision->leader_of_op != NULL)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "%s decides the fusion of ops; a step with fused ops has no bound",
+            args->placement);
+    if (decision->level_of_op != NULL && args->gap_frac >= 0.0)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "%s decides the order of ops; --prove tries placements without one",
+            args->placement);
+    return EMP_OK;
+}
+
+static emp_status load(emp_owned_decision *decision, const struct args *args,
                        const emp_problem *problem, emp_error *err)
 {
-    if (placement == NULL) return EMP_OK;
-    if (!emp_method_exists(placement))
-        return cli_decision_load(decision, placement, problem, err);
+    if (args->placement == NULL) return EMP_OK;
+    if (!emp_method_exists(args->placement))
+        return load_file(decision, args, problem, err);
     EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
-    return cli_placement_by_method(decision->device_of_op, NULL, placement, NULL, problem,
-                                   err);
+    return cli_placement_by_method(decision->device_of_op, NULL, args->placement, NULL,
+                                   problem, err);
 }
 
 static const struct argp_child children[] = {{&cli_task_argp, 0, NULL, 0}, {0}};
@@ -321,7 +339,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     EMP_TRY(check_files(&args, err));
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
-    EMP_TRY(load(&decision, args.placement, inputs.problem, err));
+    EMP_TRY(load(&decision, &args, inputs.problem, err));
     const emp_bounds_options how = {.effort = args.effort,
                                     .any_order = decision.level_of_op != NULL,
                                     .device_of_op = decision.device_of_op,

@@ -76,7 +76,8 @@ Test(placements, rules_are_replayed_where_workload_and_machine_are_known)
     emplace_ok("replay rules.yaml --workload small.pbtxt -m cpu2 --export plan.txt");
 }
 
-#define ORDERED "rnnlm:steps=2 -m k40x2 --no-bound --format json "
+#define ORDERED       "rnnlm:steps=2 -m k40x2 --no-bound --format json "
+#define BOUND_OF_BEST "bound rnnlm:steps=2 -m k40x2 --placement best.json"
 
 Test(placements, orders_and_fusions_are_found_kept_and_simulated)
 {
@@ -105,9 +106,13 @@ Test(placements, orders_and_fusions_are_found_kept_and_simulated)
         emplace_expect_file("report.html", text);
         cr_expect_null(strstr(scratch_text("report.html"), "have changed since"),
                        "its timeline has the %s", parts[i]);
-        if (i == 0)
+        if (i == 0) {
             cr_expect_eq(step_of("simulate " ORDERED "-p best.json --why"), found_s);
+            emplace_ok(BOUND_OF_BEST);
+            emplace_refuses(BOUND_OF_BEST " --prove 1%", "best.json decides the order");
+        }
     }
+    emplace_refuses(BOUND_OF_BEST, "best.json decides the fusion");
     emplace_refuses("simulate " ORDERED "-p best.json --why", "fused ops");
     emplace_ok("simulate " ORDERED "-p best.json --trace step.json");
     emplace_ok("replay plain.json --export plan.txt --force");
