@@ -59,6 +59,16 @@ static emp_status check_record(const emp_record *r, const emp_problem *problem,
     return EMP_OK;
 }
 
+/* Whether runs of the group decide the order, too: a figure has one bound for all of them. */
+static bool is_order_decided(const emp_study *s)
+{
+    for (int32_t i = 0; i < s->group->series_count; i++) {
+        const emp_report_series *series = &s->runs->series[s->group->first_series + i];
+        if (s->runs->run[series->first_run].record.has_order) return true;
+    }
+    return false;
+}
+
 /* A bound holds for the constants that it was found with. */
 static emp_status find_bound(emp_study *s, const emp_record *r,
                              const emp_problem *problem, emp_error *err)
@@ -69,8 +79,9 @@ static emp_status find_bound(emp_study *s, const emp_record *r,
     if (problem->machine->hash != r->machine_hash ||
         emp_runtime_hash(&problem->runtime) != r->runtime_hash)
         return EMP_OK;
-    EMP_CHECK(emp_bounds_compute(
-        &bounds, problem, &(emp_bounds_options){.effort = EMP_BOUNDS_EFFORT}, err));
+    const emp_bounds_options how = {.effort = EMP_BOUNDS_EFFORT,
+                                    .any_order = is_order_decided(s)};
+    EMP_CHECK(emp_bounds_compute(&bounds, problem, &how, err));
     if (bounds.best_ns > 0) s->bound_s = (double)bounds.best_ns * 1e-9;
     return EMP_OK;
 }

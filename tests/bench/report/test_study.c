@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Are the right placements side by side, on one scale, and is what is missing reported? */
 #include "bench/report/page.h"
+#include "sim/bounds/bounds.h"
 #include "sim/runtime/runtime.h"
 #include "tests/support/problems.h"
 #include "tests/test.h"
@@ -131,6 +132,31 @@ Test(study, placements_are_fastest_first_with_hdp_and_the_expert)
     cr_expect_not(emp_drawing_is_empty(&s.figure[EMP_FIGURE_TIMELINE]));
     cr_expect(emp_drawing_is_empty(&s.figure[EMP_FIGURE_CLOCK]), "nobody has a timing");
     cr_expect_eq(s.clock.runs, 7);
+}
+
+static double bound_of(bool any_order)
+{
+    const emp_bounds_options how = {.effort = EMP_BOUNDS_EFFORT, .any_order = any_order};
+    emp_bounds               bounds;
+
+    ASSERT_OK(emp_bounds_compute(&bounds, t.problem, &how, &err));
+    return (double)bounds.best_ns * 1e-9;
+}
+
+/* Devices that take ops in an order that is decided need not drain: a figure with such runs has the lower bound. */
+Test(study, the_bound_beside_decided_orders_holds_for_them)
+{
+    task_destroy(&t);
+    task_create(&t, "rnnlm:steps=10", "k40x2", "tf-r1.3");
+    ASSERT_OK(emp_problem_forbid_cpus(t.problem, NULL, &err));
+    for (int i = 0; i < 2; i++) {
+        SCOPED(emp_study, emp_study_clear) s;
+        add_run(i == 0 ? "anneal" : "refine", 1 + i, true, 3, 1);
+        runs.run[runs.run_count - 1].record.has_order = i == 1;
+        create(&s);
+        cr_expect_eq(s.bound_s, bound_of(i == 1), "%g", s.bound_s);
+    }
+    cr_expect_lt(bound_of(true), bound_of(false));
 }
 
 Test(study, without_its_graph_it_has_curves_alone)
