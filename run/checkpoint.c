@@ -106,36 +106,6 @@ static void warn_of_kernels(const emp_run_state *run, const char *there, const c
     run->params->warn(run->params->context, sentence);
 }
 
-/* The options that limit placements, such as the form of an output, are not in the checkpoint. A run that went on under
- * narrower ones could end with a placement that they do not allow. */
-static emp_status check_best(const emp_run_state *run, emp_error *err)
-{
-    emp_status         st = EMP_OK;
-    const emp_problem *p = run->problem;
-    const emp_record  *r = run->record;
-    emp_device_id     *legal = NULL;
-
-    if (r->evaluations == 0) return EMP_OK;
-    EMP_TRY(EMP_ALLOC(legal, (size_t)p->graph->op_count));
-    memcpy(legal, r->decision.device_of_op, (size_t)p->graph->op_count * sizeof *legal);
-    emp_problem_legalize(p, legal);
-    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
-        const emp_device_id best = r->decision.device_of_op[op];
-        if (legal[op] != best)
-            EMP_FAIL(
-                EMP_EINVAL,
-                "%s is of a run that may have %s on %s, which this one may not; go on "
-                "with the --out, --forbid and --whole-layers that it began with, or "
-                "start anew",
-                run->params->checkpoint.path, p->graph->name[op],
-                p->machine->device[best].name);
-    }
-
-cleanup:
-    emp_free(legal);
-    return st;
-}
-
 static emp_status resume(emp_run_state *run, emp_error *err)
 {
     emp_record          *record = run->record;
@@ -143,7 +113,6 @@ static emp_status resume(emp_run_state *run, emp_error *err)
     const emp_checkpoint own = checkpoint;
 
     EMP_CHECK(emp_checkpoint_load(&checkpoint, run->params->checkpoint.path, err));
-    EMP_CHECK(check_best(run, err));
     warn_of_kernels(run, checkpoint.kernels, own.kernels);
     run->start_s = emp_clock_now_s() - checkpoint.elapsed_s;
     if (!isnan(run->start_cpu_s))

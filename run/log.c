@@ -52,6 +52,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     copy_text(record->workload, sizeof record->workload, problem->workload);
     copy_text(record->machine, sizeof record->machine, problem->machine->name);
     copy_text(record->runtime, sizeof record->runtime, problem->runtime.name);
+    copy_text(record->overrides, sizeof record->overrides, problem->overrides);
     record->seed = params->placer.seed;
     record->budget_evaluations = params->budget_evaluations;
     record->budget_s = params->budget_s;

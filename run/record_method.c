@@ -52,6 +52,7 @@ static void add_shell_call(emp_text *text, const emp_record *r)
     emp_text_add_word(text, r->workload);
     add_option(text, "machine", r->machine);
     add_option(text, "runtime", r->runtime);
+    emp_text_add(text, "%s", r->overrides);
     add_option(text, "method", r->method);
     add_option(text, "preset", r->preset);
     add_option(text, "options", r->options);

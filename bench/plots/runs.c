@@ -204,6 +204,7 @@ static int compare_problems(const emp_record *a, const emp_record *b)
     RETURN_ORDER(a->graph_hash, b->graph_hash);
     RETURN_ORDER(a->machine_hash, b->machine_hash);
     RETURN_ORDER(a->runtime_hash, b->runtime_hash);
+    RETURN_TEXT_ORDER(a->overrides, b->overrides);
     return 0;
 }
 

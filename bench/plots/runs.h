@@ -1,7 +1,7 @@
 /** \file bench/plots/runs.h
  * Run records for a report: loaded, and put in order by what they have in common. Runs of
  * one *series* differ only in their seed; series of one *group* solve the same problem
- * (workload, machine and runtime, with equal constants).
+ * (workload, machine and runtime, with equal constants and options that change it).
  *
  *     emp_report_runs runs = {0};
  *

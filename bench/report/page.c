@@ -99,7 +99,8 @@ static void write_problem_title(FILE *file, const emp_study *s, int32_t number)
     fprintf(file, "<h2 id=\"problem-%d\">", number + 1);
     emp_html_put(file, "", r->workload, " on ");
     emp_html_put(file, "", r->machine, ", runtime ");
-    emp_html_put(file, "", r->runtime, "</h2>\n");
+    emp_html_put(file, "", r->runtime, "");
+    emp_html_put(file, "", r->overrides, "</h2>\n");
     fprintf(file,
             "<p class=\"note\">%d ops; graph %016" PRIx64 ", machine %016" PRIx64
             ", runtime %016" PRIx64 "</p>\n",
@@ -261,7 +262,8 @@ static void write_head(FILE *file, const emp_report_runs *runs)
         const emp_record *r = &runs->run[runs->group[g].first_run].record;
         fprintf(file, "<a href=\"#problem-%d\">", g + 1);
         emp_html_put(file, "", r->workload, " on ");
-        emp_html_put(file, "", r->machine, "</a>\n");
+        emp_html_put(file, "", r->machine, "");
+        emp_html_put(file, "", r->overrides, "</a>\n");
     }
     fputs("</nav>\n", file);
 }

@@ -150,7 +150,8 @@ static json_t *json_facts(const emp_record *r)
         (json_int_t)r->seed, "budget_evaluations", (json_int_t)r->budget_evaluations,
         "budget_s", r->budget_s, "budget_cpu_s", r->budget_cpu_s);
     json_t *result =
-        json_pack("{s:i, s:b, s:s, s:s, s:I, s:I, s:f, s:b, s:o}", "ranks",
+        json_pack("{s:s, s:i, s:b, s:s, s:s, s:I, s:I, s:f, s:b, s:o}", "overrides",
+                  r->overrides[0] != '\0' ? r->overrides + 1 : "", "ranks",
                   r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "decides",
                   emp_record_decides(r), "stopped_by", r->stopped_by, "evaluations",
                   (json_int_t)r->evaluations, "feasible_count",
@@ -206,6 +207,7 @@ static bool print_head(const emp_record *r)
     char        best[EMP_UNITS_TEXT_BYTES];
 
     print_origin(r);
+    if (r->overrides[0] != '\0') printf("with%s\n", r->overrides);
     if (r->has_fusion)
         printf("devices%s and fusion are decided\n", r->has_order ? ", order" : "");
     else if (r->has_order)
@@ -330,13 +332,14 @@ static emp_status check_same_task(const emp_record *a, const char *path,
                                   const emp_record *b, const char *other, emp_error *err)
 {
     if (a->graph_hash == b->graph_hash && a->machine_hash == b->machine_hash &&
-        a->runtime_hash == b->runtime_hash)
+        a->runtime_hash == b->runtime_hash && strcmp(a->overrides, b->overrides) == 0)
         return EMP_OK;
-    return EMP_ERROR(EMP_EINVAL,
-                     "%s is of %s on %s, runtime %s, %s of %s on %s, runtime %s; name "
-                     "records of one task",
-                     path, a->workload, a->machine, a->runtime, other, b->workload,
-                     b->machine, b->runtime);
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "%s is of %s on %s, runtime %s%s, %s of %s on %s, runtime %s%s; name "
+        "records of one task",
+        path, a->workload, a->machine, a->runtime, a->overrides, other, b->workload,
+        b->machine, b->runtime, b->overrides);
 }
 
 /* Leaves the best record in \a best, the first of equals, and its file in \a path. */

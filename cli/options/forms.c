@@ -28,6 +28,14 @@ cli_form cli_form_of(const char *path, const char *spec)
     return CLI_FORM_ANY;
 }
 
+const char *cli_form_ending(cli_form form)
+{
+    static const char *const endings[] = {NULL,  NULL,       ".device_map.json",
+                                          ".sh", ".vllm.sh", ".megatron.sh"};
+
+    return endings[form];
+}
+
 const char *cli_form_name(cli_form form)
 {
     static const char *const names[] = {"a placement file", "a TensorFlow graph",

@@ -35,6 +35,9 @@ typedef enum {
 /** The form of the file at \a path (NULL: CLI_FORM_ANY), by the ending of its name and the source of the graph. */
 cli_form cli_form_of(const char *path, const char *spec);
 
+/** The ending of a form that limits the search, ".sh"; NULL: it does not. */
+const char *cli_form_ending(cli_form form);
+
 /** "options of llama.cpp" */
 const char *cli_form_name(cli_form form);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options/inputs.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -644,6 +645,27 @@ static emp_status forbid_cpus(const cli_inputs *inputs, emp_error *err)
     return EMP_OK;
 }
 
+/* Notes the options by which the problem differs from its files, for records: two runs with different ones are
+ * different runs. Files stand for their times, which a hash names. */
+static void note_overrides(cli_inputs *inputs)
+{
+    emp_problem *p = inputs->problem;
+    const char  *model = inputs->measured_on.model;
+    const char  *ending = cli_form_ending(inputs->form);
+    emp_text     text = {p->overrides, sizeof p->overrides, 0};
+    uint64_t     times = 0;
+
+    if (inputs->costs != NULL || model != NULL) times = emp_cost_table_hash(p->costs);
+    if (inputs->costs != NULL) emp_text_add(&text, " --costs HASH-%016" PRIx64, times);
+    if (model != NULL && emp_text_ends_in(model, ".yaml"))
+        emp_text_add(&text, " --as HASH-%016" PRIx64, times);
+    else if (model != NULL)
+        emp_text_add(&text, " --as %s", model);
+    if (inputs->is_cpu_forbidden) emp_text_add(&text, " --forbid cpu");
+    if (inputs->keeps_layers) emp_text_add(&text, " --whole-layers");
+    if (ending != NULL) emp_text_add(&text, " --out FILE%s", ending);
+}
+
 void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task)
 {
     inputs->costs = task->costs;
@@ -679,6 +701,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     EMP_CHECK(cli_form_bind(inputs->form, inputs->problem, err));
     EMP_CHECK(forbid_cpus(inputs, err));
     EMP_CHECK(take_measured(inputs, &profile, err));
+    note_overrides(inputs);
     warn_of_unknown_time(inputs);
     warn_of_shared_times(inputs, spec);
     return EMP_OK;

@@ -71,6 +71,9 @@ static const emp_h5_field weights_field = FIELD(EMP_H5_UINT64, weights_hash);
 /* Only runs of a method from outside have it. */
 static const emp_h5_field code_field = FIELD(EMP_H5_UINT64, method_hash);
 
+/* Only runs whose problem was changed by options have it. */
+static const emp_h5_field overrides_field = FIELD(EMP_H5_TEXT, overrides);
+
 /* Only runs of a portfolio have it. */
 static const emp_h5_field winner_field = FIELD(EMP_H5_TEXT, winner);
 
@@ -132,6 +135,8 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
         is_written = emp_h5_write_field(file, &start_field, record);
     if (is_written && copy.winner[0] != '\0')
         is_written = emp_h5_write_field(file, &winner_field, record);
+    if (is_written && copy.overrides[0] != '\0')
+        is_written = emp_h5_write_field(file, &overrides_field, record);
     if (is_written && copy.weights_hash != 0)
         is_written = emp_h5_write_field(file, &weights_field, record);
     if (is_written && copy.method_hash != 0)
@@ -200,6 +205,7 @@ static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
     r->start_hash = r->weights_hash = r->method_hash = 0;
     (void)emp_h5_read_field(image, &start_field, r);
     if (!emp_h5_read_field(image, &winner_field, r)) r->winner[0] = '\0';
+    if (!emp_h5_read_field(image, &overrides_field, r)) r->overrides[0] = '\0';
     (void)emp_h5_read_field(image, &weights_field, r);
     (void)emp_h5_read_field(image, &code_field, r);
     (void)emp_h5_read_field(image, &order_field, r);
@@ -312,6 +318,12 @@ bool emp_record_differs(char text[DIFFERENCE_BYTES], const emp_record *there,
                  there->has_fusion ? "decided, too," : "not decided");
         return true;
     }
+    if (strcmp(there->overrides, here->overrides) != 0) {
+        snprintf(text, DIFFERENCE_BYTES,
+                 "options of its problem \"%s\" there, \"%s\" here", there->overrides,
+                 here->overrides);
+        return true;
+    }
     if (there->start_hash != here->start_hash) {
         snprintf(text, DIFFERENCE_BYTES, "it began at another placement");
         return true;
@@ -368,6 +380,8 @@ uint64_t emp_record_identity(const emp_record *record)
     if (record->start_hash != 0) hash = emp_hash_u64(hash, record->start_hash);
     if (record->weights_hash != 0) hash = emp_hash_u64(hash, record->weights_hash);
     if (record->method_hash != 0) hash = emp_hash_u64(hash, record->method_hash);
+    if (record->overrides[0] != '\0')
+        hash = emp_hash_bytes(hash, record->overrides, strlen(record->overrides));
     return hash != 0 ? hash : 1;
 }
 

@@ -47,6 +47,9 @@ typedef struct {
     uint64_t start_hash;   /**< of the placement where it began */
     uint64_t weights_hash; /**< of the weights with which it began */
     uint64_t method_hash;  /**< of the code of a method from outside (emp_method) */
+    char     overrides
+        [EMP_RECORD_TEXT_BYTES]; /**< of the problem (emp_problem); "" = none, and
+                                              its file says nothing */
     /* The result. */
     char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt",
                                                    "failure"; "" = under way */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
 #include "sim/cost/kernel.h"
 
@@ -459,4 +460,22 @@ void emp_cost_table_destroy(emp_cost_table *table)
     emp_free(table->task_ns);
     emp_free(table->gpu_beside_ns);
     emp_free(table);
+}
+
+uint64_t emp_cost_table_hash(const emp_cost_table *table)
+{
+    const int32_t gpu_rows = emp_cost_row_count(table, EMP_DEVICE_GPU);
+    const int32_t cpu_rows = emp_cost_row_count(table, EMP_DEVICE_CPU);
+    uint64_t      hash =
+        emp_hash_bytes(EMP_HASH_SEED, table->gpu, (size_t)gpu_rows * sizeof *table->gpu);
+
+    for (int32_t row = 0; row < cpu_rows; row++) {
+        hash = emp_hash_u64(hash, (uint64_t)table->cpu[row].compute_ns);
+        hash = emp_hash_u64(hash, (uint64_t)table->cpu[row].lanes);
+    }
+    hash = emp_hash_bytes(hash, table->task_ns,
+                          (size_t)table->cpu_offset[cpu_rows] * sizeof *table->task_ns);
+    if (table->gpu_beside_ns == NULL) return hash;
+    return emp_hash_bytes(hash, table->gpu_beside_ns,
+                          (size_t)table->op_count * sizeof *table->gpu_beside_ns);
 }

@@ -125,6 +125,9 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
                                  emp_error *err);
 void       emp_cost_table_destroy(emp_cost_table *table);
 
+/** A hash of all times in the table. O(rows cores). */
+uint64_t emp_cost_table_hash(const emp_cost_table *table);
+
 /** The time of an op of this cost on a GPU. \param product  The op of the graph whose product it
  * does, if it does one: its number format and shapes count. */
 emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *cost, const emp_graph *graph,

@@ -30,6 +30,9 @@ struct emp_problem {
     struct emp_sequence *
         sequence; /**< owned; units of a pipeline (emp_problem_set_sequence()), or NULL */
     char workload[256]; /**< spec or path, for records and for expert rules */
+    char overrides
+        [256]; /**< for records: the options that change costs, devices or classes
+                                besides the three files, " --forbid cpu"; "" = none */
 };
 
 /** Seconds of a copy's latency that are the hop of the runtime: a copy to another host or, where the runtime has a

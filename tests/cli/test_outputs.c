@@ -37,9 +37,21 @@ Test(outputs, a_file_that_is_there_is_kept_unless_forced)
 
 Test(outputs, those_of_the_same_run_are_replaced)
 {
+    static const char *const limited[] = {"--forbid cpu", "--costs costs.csv"};
+
     for (int i = 0; i < 2; i++) emplace_ok(PLACE "--record run.h5 --out p.json");
     expect_refusal(PLACE "--record run.h5 --seed 9", "seed 1 there, 9 here");
     expect_refusal(PLACE "--out p.json --seed 9", "p.json");
+    emplace_write("costs.csv", "op,us\n*,40\n");
+    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) {
+        cr_expect_eq(emplace_run(scratch_print(PLACE "--record run.h5 %s", limited[i])),
+                     1);
+        emplace_expect_parts(program_err, "options of its problem|--force");
+        cr_expect_eq(emplace_run(scratch_print(PLACE "--out p.json %s", limited[i])), 1);
+        emplace_expect_parts(program_err, "p.json|--force");
+    }
+    emplace_ok(PLACE "--record other.h5 --forbid cpu");
+    emplace_prints("record other.h5 --format csv", " --forbid cpu --method gpu ");
     emplace_ok("record run.h5 --out again.json");
     cr_expect(emplace_same_files("p.json", "again.json"));
     emplace_ok("record run.h5 --out p.json");

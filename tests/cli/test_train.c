@@ -255,6 +255,9 @@ Test(train, refusals_are_one_sentence_and_lose_nothing)
         scratch_expect_bytes("run.checkpoint.h5", before, size, arguments);
         cr_expect_not(exists("run.h5"), "%s", arguments);
     }
+    cr_expect_eq(run("", TRAIN "--record run.h5 --resume --forbid cpu"), 1);
+    cr_expect_not_null(
+        strstr(scratch_text("stderr"), "\"\" there, \" --forbid cpu\" here"));
     cr_assert_eq(run("", TRAIN "--record run.h5 --resume --threads 2"), 0);
     expect_undisturbed_record();
 }

@@ -326,19 +326,11 @@ Test(checkpoint, of_other_settings_is_refused)
     params[3].budget_evaluations = BUDGET + 1;
     params[4].budget_s = 60;
     for (int i = 0; i < 5; i++) expect_refused(&params[i], EMP_EINVAL, parts[i]);
+    strcpy(problem.problem->overrides, " --forbid cpu");
+    expect_resume_refused(EMP_EINVAL, "\"\" there, \" --forbid cpu\" here");
     task_destroy(&problem);
     problem = task_chain(2 * SMALL);
     expect_resume_refused(EMP_EINVAL, "graph_hash");
-}
-
-/* The best placement so far has CPUs, and the run that goes on may not. */
-Test(checkpoint, of_placements_that_are_forbidden_now_is_refused)
-{
-    script.device[0] = 0;
-    script.device_count = 1;
-    leave_checkpoint(2);
-    ASSERT_OK(emp_problem_forbid_cpus(problem.problem, NULL, NULL));
-    expect_resume_refused(EMP_EINVAL, "cpu:0");
 }
 
 typedef struct {

@@ -140,6 +140,19 @@ Test(runs, what_is_decided_where_it_begins_and_code_make_series)
     expect_labels(&runs, labels, 6);
 }
 
+Test(runs, under_other_options_of_the_problem_are_of_another_group)
+{
+    SCOPED(emp_report_runs, emp_report_runs_clear) runs = {0};
+    emp_curve_point point;
+    emp_record      r = make_run(1, 1, 0.5, &point);
+
+    save_record("a.h5", &r);
+    strcpy(r.overrides, " --forbid cpu");
+    save_record("b.h5", &r);
+    read_folder(&runs);
+    cr_expect_eq(runs.group_count, 2);
+}
+
 /* The warnings, one sentence a line. */
 static char warned[2048];
 

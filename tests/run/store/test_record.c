@@ -241,6 +241,19 @@ Test(record, has_the_code_of_a_method_from_outside)
                    "has changed since");
 }
 
+Test(record, has_the_options_that_changed_its_problem)
+{
+    reload();
+    cr_expect_str_eq(got.overrides, "");
+    strcpy(r.overrides, " --forbid cpu");
+    reload();
+    cr_expect_str_eq(got.overrides, " --forbid cpu");
+    ASSERT_OK(emp_record_check_replaced(path, &r, &err));
+    strcpy(got.overrides, " --whole-layers");
+    EXPECT_REFUSED(emp_record_check_replaced(path, &got, &err), EMP_EINVAL,
+                   "options of its problem");
+}
+
 Test(record, identity_follows_all_that_makes_the_run)
 {
     const uint64_t identity = emp_record_identity(&r);
@@ -248,13 +261,14 @@ Test(record, identity_follows_all_that_makes_the_run)
     r.best_step_time_s = 7;
     r.stopped_by[0] = '\0';
     cr_expect_eq(emp_record_identity(&r), identity);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         emp_record other = r;
         switch (i) {
         case 0: other.seed = 3; break;
         case 1: other.has_order = true; break;
         case 2: other.has_fusion = true; break;
         case 3: other.start_hash = 78; break;
+        case 4: strcpy(other.overrides, " --forbid cpu"); break;
         default: other.method_hash = 78;
         }
         cr_expect_neq(emp_record_identity(&other), identity, "change %d", i);
