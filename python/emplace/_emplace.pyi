@@ -38,6 +38,7 @@ class Problem:
     class_count: int
     class_of_op: Array
     op_times: Array
+    memory_bytes: Array
     allowed: Array
     def legalize(self, placement: Rows) -> Array: ...
     def save_placement(self, path: str, placement: Rows, step_time: float) -> None: ...

@@ -28,18 +28,18 @@ class Oracle(_emplace.Oracle):
         """The parts of the step under one placement: an Explanation."""
         devices, starts, ends, oom = self.times(placement, levels, groups)
         table = self.measure(devices, levels)
-        machine = self.problem.machine
+        names, memory_bytes = self.problem.machine.names, self.problem.memory_bytes
         step = float(table["times"][0])
         rows = [
             DeviceUse(
-                name=machine.names[d],
+                name=names[d],
                 ops=sum(1 for op in range(len(devices)) if devices[op] == d),
                 busy=float(table["busy"][0, d]),
                 idle=step - float(table["busy"][0, d]),
                 peak_bytes=int(table["peak_bytes"][0, d]),
-                memory_bytes=int(machine.memory_bytes[d]),
+                memory_bytes=int(memory_bytes[d]),
             )
-            for d in range(machine.device_count)
+            for d in range(len(names))
         ]
         return Explanation(step, bool(table["fits"][0]), float(table["overflow"][0]),
                            int(table["traffic_bytes"][0]), oom, rows, devices, starts, ends)

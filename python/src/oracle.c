@@ -234,7 +234,8 @@ static int simulate(oracle *self, const columns *c)
         Py_BEGIN_ALLOW_THREADS;
         st = run_chunk(self, first, count, &err);
         for (int32_t i = 0; st == EMP_OK && i < count; i++)
-            write_row(c, first + i, self->problem->machine, self->result[i]);
+            write_row(c, first + i, emp_problem_machine(self->problem->problem),
+                      self->result[i]);
         Py_END_ALLOW_THREADS;
         if (st != EMP_OK) {
             emp_py_raise(&err);

@@ -82,6 +82,10 @@ EMP_PY_ITEMS(get_op_times, emp_py_problem, emp_graph_op_count(self->graph),
              emp_machine_device_count(self->machine), 'd', double,
              (double)emp_problem_op_time_ns(self->problem, row, column) * 1e-9)
 
+EMP_PY_ITEMS(get_memory_bytes, emp_py_problem, emp_machine_device_count(self->machine), 0,
+             'q', int64_t,
+             emp_machine_device_memory_bytes(emp_problem_machine(self->problem), row))
+
 EMP_PY_ITEMS(get_allowed, emp_py_problem, emp_graph_op_count(self->graph),
              emp_machine_device_count(self->machine), '?', bool,
              emp_problem_allows(self->problem, row, column))
@@ -248,6 +252,10 @@ static PyGetSetDef getters[] = {
      "Colocation class of each op, -1 of a folded one, int32.", NULL},
     {"op_times", get_op_times, NULL,
      "Seconds of each op alone on each device, float64 [ops, devices].", NULL},
+    {"memory_bytes", get_memory_bytes, NULL,
+     "Bytes of each device that a step can allocate: without what the runtime keeps of a "
+     "GPU, int64.",
+     NULL},
     {"allowed", get_allowed, NULL,
      "Whether each op may be on each device, bool [ops, devices].", NULL},
     {NULL, NULL, NULL, NULL, NULL}};

@@ -182,6 +182,18 @@ class Scores(unittest.TestCase):
         self.assertEqual(why.out_of_memory["device"], "gpu:0")
         self.assertIn("out of memory: gpu:0", str(why))
 
+    def test_memory_is_that_which_the_runtime_leaves(self):
+        kept = 723 * 2**20  # gpu_context of data/runtimes/torch-eager.yaml
+        card = int(emplace.Machine("k40x1").memory_bytes[1])
+        held = (card - kept // 2) // 2**20 * 2**20  # within the card, and beyond what a step can have of it
+        graph = emplace.Graph.from_ops({"a": {"gpu_s": 1e-3, "persistent_bytes": held, "devices": "gpu"}}, [])
+        problem = emplace.Problem(graph, "k40x1", "torch-eager")
+        self.assertEqual(int(problem.memory_bytes[1]), card - kept)
+        table = emplace.Oracle(problem).measure([1])
+        self.assertEqual((bool(table["fits"][0]), int(table["peak_bytes"][0, 1])), (False, held))
+        self.assertAlmostEqual(float(table["overflow"][0]), held / (card - kept) - 1, places=12)
+        self.assertEqual(emplace.Oracle(problem).explain([1]).devices[1].memory_bytes, card - kept)
+
     def test_an_explanation_adds_up(self):
         why = self.oracle.explain(self.rows[0])
         self.assertEqual(why.step_time, self.oracle.score(self.rows[0])[0][0])
