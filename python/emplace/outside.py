@@ -61,10 +61,19 @@ class Task:
 
 
 def _agrees(problem, task):
-    """Whether a problem is that of the task: the ops, and their times on each device."""
+    """Whether a problem is that of the task: the ops, their classes, and where and how long they may run."""
     graph = problem.graph
     if graph.op_count != len(task.names) or problem.machine.device_count != len(task.devices):
         return False
+    allowed = problem.allowed.tolist()
+    for op, of in enumerate(problem.class_of_op.tolist()):
+        if of < 0:
+            continue
+        if of != task.class_of_op[op]:
+            return False
+        kinds = task.class_kinds[of]
+        if any(allowed[op][d] != (kinds in ("any", device["kind"])) for d, device in enumerate(task.devices)):
+            return False
     times = problem.op_times.tolist()
     return all(round(row[d] * 1e9) == device["time_ns"][op]
                for op, row in enumerate(times) for d, device in enumerate(task.devices))
@@ -100,8 +109,9 @@ def _load(task):
             problem = Problem(task.workload, Machine(_write_files(folder, task.machine_file)), task.runtime)
         if _agrees(problem, task):
             return problem
-    raise ValueError(f"the task {task.workload} on {task.machine} has costs that its files do not have, so "
-                     "that an environment cannot be made of it; use the task's own attributes")
+    raise ValueError(f"the task {task.workload} on {task.machine} has costs, classes or devices to "
+                     "choose from that its files do not have, so that an environment cannot be made of it; use "
+                     "the task's own attributes")
 
 
 def _is_list(given):

@@ -126,6 +126,12 @@ class Agents(unittest.TestCase):
                               capture_output=True, text=True, cwd=self.folder, check=True)
         self.assertNotIn("Warning", done.stderr)
 
+    def test_a_task_whose_placements_are_limited_has_no_environment(self):
+        self.write("mine.py", TRAIN)
+        said = run(self.folder, "place", SPEC, "--machine", MACHINE, "--method", "mine.py", "--budget", "4",
+                   "--forbid", "cpu", status=1)
+        self.assertIn("classes or devices to choose from that its files do not have", said)
+
     def test_an_agent_has_an_identity(self):
         self.write("mine.py", RANDOM)
         said = json.loads(self.compare("gpu,mine.py", "--options", "mine:rate=2", "--format", "json"))
