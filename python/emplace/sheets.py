@@ -9,12 +9,14 @@ from .run import read_output
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?\d+")
 _TEXTS = re.compile(r"commit|(.*_)?hash")  # columns whose digits are no number
+_QUANTITIES = re.compile(r".*_(s|ms|frac|bytes|gib|error|off)")  # columns of numbers, if there are any
 _WORDS = {"OOM": float("inf"), "inf": float("inf"), "": float("nan")}
 
 
 def _typed(name, fields):
     """A column as whole numbers, real numbers or texts."""
-    if _TEXTS.fullmatch(name) or all(field == "" for field in fields):
+    is_empty = all(field == "" for field in fields)
+    if _TEXTS.fullmatch(name) or (is_empty and not _QUANTITIES.fullmatch(name)):
         return list(fields)
     if all(_WHOLE.fullmatch(field) for field in fields):
         return [int(field) for field in fields]

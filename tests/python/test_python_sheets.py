@@ -47,6 +47,11 @@ class Sheets(unittest.TestCase):
             self.assertEqual(without_nan(load(TABLE)), ROWS)
             self.assertEqual(load("# made by: emplace\n"), [])
 
+    def test_numbers_that_are_all_missing_are_nan(self):
+        with without_pandas():
+            rows = load("preset,left_out_s\n,\n,\n")
+        self.assertEqual(without_nan(rows), [{"preset": "", "left_out_s": None}] * 2)
+
     def test_a_row_of_another_length_is_told(self):
         with self.assertRaisesRegex(ValueError, "row 2 of the table has 1 fields, not 2"):
             load("a,b\n1,2\n3\n")
