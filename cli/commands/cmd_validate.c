@@ -334,8 +334,7 @@ static emp_status execute(cli_validation *v, cli_validate_part *part,
         measured = cli_replay_results_find(&v->imported, plan);
     else
         EMP_TRY(measure_at_pace(v, part, &result, &pace, plan, err));
-    if (measured != NULL)
-        EMP_TRY(take_result(part, c, plan, measured, pace, err));
+    if (measured != NULL) EMP_TRY(take_result(part, c, plan, measured, pace, err));
 
 cleanup:
     emp_replay_result_clear(&result);
