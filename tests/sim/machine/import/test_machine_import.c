@@ -318,21 +318,24 @@ static const char *const linked[][2] = {
     {"RTX PRO 6000 Blackwell Server Edition", "rtxpro6000"}};
 
 /* Cards that have only the bus, and products without a model. */
-static const char *const others[][2] = {{"NVIDIA L4", "l4"},
-                                        {"Tesla T4", "t4"},
-                                        {"Tesla P40", "p40"},
-                                        {"NVIDIA GB10", "gb10"},
-                                        {"NVIDIA T1200 Laptop GPU", "t1200"},
-                                        {"NVIDIA GeForce GTX 1660", "gtx1660"},
-                                        {"NVIDIA GeForce RTX 3080", "rtx3080"},
-                                        {"NVIDIA GeForce RTX 5090", "rtx5090"},
-                                        {"NVIDIA H100 PCIe", NULL},
-                                        {"NVIDIA H200 NVL", NULL},
-                                        {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL},
-                                        {"NVIDIA GeForce RTX 3080 Ti", NULL},
-                                        {"NVIDIA L40", NULL},
-                                        {"AMD Instinct MI300A", NULL},
-                                        {"", NULL}};
+static const char *const others[][2] = {
+    {"NVIDIA L4", "l4"},
+    {"Tesla T4", "t4"},
+    {"Tesla P40", "p40"},
+    {"NVIDIA GB10", "gb10"},
+    {"NVIDIA T1200 Laptop GPU", "t1200"},
+    {"NVIDIA GeForce GTX 1660", "gtx1660"},
+    {"NVIDIA GeForce RTX 3080", "rtx3080"},
+    {"NVIDIA GeForce RTX 5090", "rtx5090"},
+    {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtxpro6000-ws"},
+    {"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", NULL},
+    {"NVIDIA H100 PCIe", NULL},
+    {"NVIDIA H200 NVL", NULL},
+    {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL},
+    {"NVIDIA GeForce RTX 3080 Ti", NULL},
+    {"NVIDIA L40", NULL},
+    {"AMD Instinct MI300A", NULL},
+    {"", NULL}};
 
 static const char *expect_model(const char *const product[2])
 {
