@@ -186,7 +186,7 @@ static emp_status check_files(const struct args *args, emp_error *err)
     return emp_output_check_replaced(&args->certificate, 1, args->is_forced, err);
 }
 
-/* What a file decides besides devices must be within what is proven. */
+/* Refuses a file that decides more than the proofs cover. */
 static emp_status load_file(emp_owned_decision *decision, const struct args *args,
                             const emp_problem *problem, emp_error *err)
 {

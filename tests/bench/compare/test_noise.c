@@ -90,7 +90,7 @@ Test(noise, reaches_all_costs_within_its_size)
                   0.1 * (double)step_of(loaded.problem), "step");
 }
 
-/* What a group of cores takes beside others has the factor of the op, and comes back with the original. */
+/* Times beside other groups of cores have the factor of their op, and come back with the original. */
 Test(noise, reaches_times_beside_other_groups)
 {
     emp_cost_table *c = loaded.problem->costs;

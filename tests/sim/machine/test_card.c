@@ -182,7 +182,7 @@ Test(card_file, models_of_the_program_say_what_is_derived)
     }
 }
 
-/* What CUDA has in all: PyTorch prints it where it is out of memory (pytorch/ao, pull request 4002; vllm, issues 2140 and
+/* The totals of CUDA: PyTorch prints them where it is out of memory (pytorch/ao, pull request 4002; vllm, issues 2140 and
  * 27508; Wan2.1, issue 465; Open-Sora, issue 697; logs of H200s), or nvidia-smi does (modal-client, pull request 2797). */
 Test(card_file, programs_have_no_more_memory_than_cuda)
 {
