@@ -134,7 +134,7 @@ Test(anomalies, latency_is_dropped_and_hops_stay)
     const double without = (double)task_run(&t).step_time_ns;
     t.problem->runtime.events.host_hop_s = HOP * 1e-9;
     t.machine->route[GPU_0][GPU_1].latency_s += HOP * 1e-9;
-    cr_expect_eq(task_run(&t).step_time_ns, without + HOP);
+    cr_expect_eq((double)task_run(&t).step_time_ns, without + HOP);
     measure(counts, &t, 1, 1);
     cr_expect_float_eq(counts[EMP_SHORTEN_LATENCY].median_change * (without + HOP),
                        -LATENCY, 1e-9);
