@@ -272,6 +272,8 @@ static emp_status search(emp_owned_decision *decision, const emp_problem *proble
     emp_sim                 *sim = NULL;
     emp_time_ns              best_ns = -1;
 
+    bool is_partial; /* then the proof ends at once, with what there is */
+
     run.budget = SEARCH_BUDGET;
     run.threads = 1;
     EMP_TRY(emp_decision_init(decision, problem->graph->op_count, 0, err));
@@ -279,7 +281,8 @@ static emp_status search(emp_owned_decision *decision, const emp_problem *proble
     EMP_TRY(emp_sim_create(&sim, problem, err));
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         emp_sim_result r;
-        EMP_TRY(cli_placement_by_method(trial, NULL, methods[i], &run, problem, err));
+        EMP_TRY(
+            cli_placement_by_method(trial, &is_partial, methods[i], &run, problem, err));
         EMP_TRY(emp_sim_run(sim, trial, &r, err));
         if (!r.is_feasible || (best_ns >= 0 && r.step_time_ns >= best_ns)) continue;
         best_ns = r.step_time_ns;
@@ -340,6 +343,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
     EMP_TRY(load(&decision, &args, inputs.problem, err));
+    cli_stop_at_once(); /* bounds look at no flag */
     const emp_bounds_options how = {.effort = args.effort,
                                     .any_order = decision.level_of_op != NULL,
                                     .device_of_op = decision.device_of_op,

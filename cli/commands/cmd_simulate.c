@@ -596,11 +596,11 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     const emp_decision decision = simulated.placement[0].decision;
     if (args.chakra != NULL && decision.leader_of_op != NULL)
         EMP_TRY(refuse_fused(&args, err));
-    EMP_TRY(simulate(&args, inputs.problem, &simulated, &result, err));
-    EMP_TRY(write_files(&args, &inputs, &simulated, err));
     is_partial = is_partial || cli_stop_is_asked();
     args.is_why = args.is_why && !is_partial;
-    cli_stop_at_once();
+    cli_stop_at_once(); /* each file is whole or not there */
+    EMP_TRY(simulate(&args, inputs.problem, &simulated, &result, err));
+    EMP_TRY(write_files(&args, &inputs, &simulated, err));
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)
         EMP_TRY(emp_what_if_find(&what_if, inputs.problem, &decision, why, err));

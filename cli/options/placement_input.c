@@ -648,7 +648,12 @@ emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial
     EMP_TRY(cli_run(&record, NULL, options, problem, type, SEARCH_BUDGET, err));
     memcpy(device_of_op, record.decision.device_of_op,
            (size_t)record.decision.op_count * sizeof *device_of_op);
-    if (is_partial != NULL) *is_partial = strcmp(record.stopped_by, "interrupt") == 0;
+    const bool is_ended = strcmp(record.stopped_by, "interrupt") == 0;
+    if (is_partial != NULL) *is_partial = is_ended;
+    if (is_ended && is_partial == NULL) {
+        cli_say("emplace: ", "interrupted");
+        st = EMP_EINTERRUPTED;
+    }
 
 cleanup:
     emp_record_clear(&record);

@@ -93,7 +93,8 @@ emp_status cli_decision_load(emp_owned_decision *decision, const char *path,
 /** The best placement that the method of that name finds. Searches get 100 evaluations unless
  * the options say more. Legal.
  * \param[in]  options     NULL: what holds when none is given.
- * \param[out] is_partial  Whether Ctrl-C has ended it; NULL is fine. */
+ * \param[out] is_partial  Whether Ctrl-C has ended it. NULL: that is a failure, which it tells.
+ * \retval EMP_EINTERRUPTED  Ctrl-C came before a placement was found, or \a is_partial is NULL. */
 emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial,
                                    const char *method, const cli_run_options *options,
                                    const emp_problem *problem, emp_error *err);

@@ -609,6 +609,15 @@ Test(cli, interrupt_saves_what_was_found_and_says_so)
     cr_expect(is_null_at(object, "lower_bound_s"), "%s", program_out);
 }
 
+/* A method has placed the ops, so that the first signal is not the one that a run answers. */
+Test(cli, interrupt_ends_bounds_beside_a_placement)
+{
+    cr_expect_eq(emplace_interrupt("bound inception_v3 --machine k40x2 --placement gpu "
+                                   "--effort 3"),
+                 130);
+    cr_expect_str_eq(program_out, "");
+}
+
 Test(cli, an_interrupted_export_leaves_whole_plans)
 {
     int            count = 0;

@@ -13,7 +13,7 @@
 
 #include "base/io/atomic_file.h"
 #include "base/io/process.h"
-#include "cli/options/run_options.h"
+#include "cli/options/placement_input.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
@@ -161,6 +161,26 @@ Test(stop, a_terminal_is_told_why_it_waits)
     close(kept);
 }
 
+/* A random placement of a search that has long to go, while another process sends the signal. */
+static void searches_for_a_placement(int signal)
+{
+    cli_run_options options = cli_run_options_default();
+    const pid_t     own = getpid();
+    task            t = {0};
+
+    options.budget = INT64_C(1) << 40;
+    task_create(&t, "rnnlm:layers=1,steps=2", "k40x2", "ideal");
+    if (fork() == 0) {
+        sleep_ms(300);
+        kill(own, signal);
+        _exit(0);
+    }
+    _exit(cli_placement_by_method(t.device_of_op, NULL, "random", &options, t.problem,
+                                  NULL) == EMP_EINTERRUPTED
+              ? 7
+              : 1);
+}
+
 static void gives_up(int signal)
 {
     (void)signal;
@@ -214,6 +234,7 @@ static const struct {
              {"is hit twice", is_hit_twice, ALL, 130},
              {"looks at no flag", is_busy_in_a_library, ALL, 130},
              {"has something to save", saves_for_longer_than_patience, ALL, 0},
+             {"wants a whole search", searches_for_a_placement, ALL, 7},
              {"finds nothing in its time", gives_up, ALL, 1},
              {"has written half a file", writes_half, ALL, 130},
              {"has a forked child, which dies as without handlers", has_a_child, ALL, 0}};
