@@ -49,8 +49,7 @@ cleanup:
     return st;
 }
 
-/* A file that has been written since has another name; 0: there is none. */
-static uint64_t name_file(const char *path)
+uint64_t emp_input_state(const char *path)
 {
     struct stat info;
 
@@ -65,7 +64,7 @@ void emp_input_keep_all(void) { is_keeping = true; }
 
 void emp_input_keep(const char *path)
 {
-    const uint64_t name = is_keeping ? name_file(path) : 0;
+    const uint64_t name = is_keeping ? emp_input_state(path) : 0;
 
     for (int32_t i = 0; name != 0 && i < MOST_KEPT; i++) {
         uint64_t there = 0;
@@ -76,8 +75,8 @@ void emp_input_keep(const char *path)
 
 void emp_input_give_up(const char *path, const char *source)
 {
-    const uint64_t name = name_file(path);
-    const bool     is_source = name == name_file(source);
+    const uint64_t name = emp_input_state(path);
+    const bool     is_source = name == emp_input_state(source);
 
     for (int32_t i = 0; is_source && name != 0 && i < MOST_KEPT; i++) {
         uint64_t there = name;
@@ -87,7 +86,7 @@ void emp_input_give_up(const char *path, const char *source)
 
 bool emp_input_is_kept(const char *path)
 {
-    const uint64_t name = name_file(path);
+    const uint64_t name = emp_input_state(path);
     uint64_t       there;
 
     for (int32_t i = 0; name != 0 && i < MOST_KEPT; i++) {

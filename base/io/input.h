@@ -6,6 +6,7 @@
 #define EMP_BASE_IO_INPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -27,6 +28,9 @@ void emp_input_keep(const char *path);
 /** Has the file at \a path be replaced after all if it is that at \a source: by what makes it anew from
  * itself, as a fit does a model's constants. */
 void emp_input_give_up(const char *path, const char *source);
+
+/** A number of the file at \a path as it is now: another once it is written. 0: there is none. */
+uint64_t emp_input_state(const char *path);
 
 /** Whether \a path leads to such a file, as it was when it was read. */
 bool emp_input_is_kept(const char *path);

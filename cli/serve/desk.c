@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/options.h"
 #include "base/text/units.h"
@@ -226,6 +228,7 @@ typedef struct {
     int64_t        number, used; /* number 0: nothing */
     int64_t        bytes;
     char          *graph, *machine, *runtime; /* of its request; "": no runtime */
+    uint64_t       state;                     /* of their files (find_state()) */
     cli_inputs     inputs;
     emp_sim       *sim;
     emp_device_id *device_of_op, *device_of_class; /* of a row that is read */
@@ -280,13 +283,32 @@ void cli_desk_destroy(cli_desk *desk)
     emp_free(desk);
 }
 
-static loaded *find_same(cli_desk *desk, const cli_request *r)
+/* A number of the files of a request: another once one of them is written. */
+static emp_status find_state(uint64_t *state, const cli_request *r, emp_error *err)
+{
+    emp_machine *machine = NULL;
+    emp_runtime  runtime;
+    char         path[EMP_SPEC_BYTES];
+
+    *state = emp_input_state(emp_source_file(path, r->graph));
+    if (r->runtime != NULL) {
+        EMP_CHECK(emp_runtime_init(&runtime, r->runtime, err));
+        *state = emp_hash_u64(*state, emp_runtime_hash(&runtime));
+    }
+    if (strcmp(r->machine, EMP_OWN_MACHINE) == 0) return EMP_OK;
+    EMP_CHECK(emp_machine_load(&machine, r->machine, err));
+    *state = emp_hash_u64(*state, machine->hash);
+    emp_machine_destroy(machine);
+    return EMP_OK;
+}
+
+static loaded *find_same(cli_desk *desk, const cli_request *r, uint64_t state)
 {
     const char *runtime = r->runtime != NULL ? r->runtime : "";
 
     for (int32_t i = 0; i < desk->limit; i++) {
         loaded *p = &desk->slot[i];
-        if (p->number > 0 && strcmp(p->graph, r->graph) == 0 &&
+        if (p->number > 0 && p->state == state && strcmp(p->graph, r->graph) == 0 &&
             strcmp(p->machine, r->machine) == 0 && strcmp(p->runtime, runtime) == 0)
             return p;
     }
@@ -447,8 +469,10 @@ void cli_desk_refuse(const cli_desk *desk, const emp_error *why, FILE *out)
 
 static emp_status answer_load(cli_desk *desk, FILE *out, emp_error *err)
 {
-    loaded *p = find_same(desk, &desk->request);
+    uint64_t state;
 
+    EMP_CHECK(find_state(&state, &desk->request, err));
+    loaded *p = find_same(desk, &desk->request, state);
     if (p == NULL) {
         loaded           fresh = {0};
         const emp_status st = fill_within(desk, &fresh, err);
@@ -459,6 +483,7 @@ static emp_status answer_load(cli_desk *desk, FILE *out, emp_error *err)
         p = find_oldest(desk, NULL, true);
         drop(p);
         *p = fresh;
+        p->state = state;
         p->number = ++desk->last_number;
         make_bytes(desk, p);
     }

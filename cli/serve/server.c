@@ -40,6 +40,8 @@ typedef struct {
     size_t      sent, size;
     bool        is_running; /* a run makes the answer, which comes through the channel */
     emp_channel run;
+    char       *loss; /* the answer if the run ends without one, by malloc() */
+    size_t      loss_size;
 } client;
 
 typedef struct {
@@ -64,9 +66,13 @@ static void remove_client(server *s, int32_t i)
     client *c = &s->client[i];
 
     if (c->is_running) emp_channel_close(&c->run);
-    if (s->listener >= 0) close(c->in);
+    if (s->listener >= 0) {
+        shutdown(c->in, SHUT_RDWR); /* runs of others hold the socket open */
+        close(c->in);
+    }
     emp_free(c->line);
     free(c->answer);
+    free(c->loss);
     *c = s->client[--s->count];
 }
 
@@ -106,8 +112,18 @@ static void refuse(const server *s, client *c, const char *sentence)
 
 static void begin_run(server *s, client *c, FILE *out)
 {
-    emp_error why = {0};
+    static const emp_error lost = {.status = EMP_EEXTERNAL,
+                                   .msg = "the run has ended without an answer"};
+    emp_error              why = {0};
 
+    free(c->loss);
+    c->loss = NULL;
+    FILE *loss = open_memstream(&c->loss, &c->loss_size);
+
+    if (loss != NULL) {
+        cli_desk_refuse(s->desk, &lost, loss);
+        if (fclose(loss) != 0) c->loss_size = 0;
+    }
     if (emp_channel_fork(&c->run, cli_desk_place, s->desk, &why) == EMP_OK) {
         c->is_running = true;
     } else {
@@ -218,7 +234,7 @@ static void transmit(server *s, client *c)
 }
 
 /* The end of a run: its line, or what has become of it. */
-static void collect(const server *s, client *c)
+static void collect(client *c)
 {
     const emp_channel_wait forever = {.until_s = 1e300};
     emp_error              why = {0};
@@ -235,7 +251,9 @@ static void collect(const server *s, client *c)
             c->size = length + 1;
         }
     } else {
-        refuse(s, c, "the run has ended without an answer");
+        c->answer = c->loss;
+        c->size = c->loss_size;
+        c->loss = NULL;
     }
     c->sent = 0;
     c->is_ending = c->is_ending || c->answer == NULL;
@@ -257,7 +275,7 @@ static void exchange(server *s, client *c, short events)
 {
     if (events == 0) return;
     if (c->is_running)
-        collect(s, c);
+        collect(c);
     else if (has_answer(c))
         transmit(s, c);
     else
@@ -334,6 +352,7 @@ static void serve(server *s)
         is_busy = answer_all(s);
         sweep(s);
     }
+    cli_stop_unwatch(); /* what is left takes no longer than it must */
     while (s->count > 0) remove_client(s, s->count - 1);
 }
 
@@ -471,7 +490,6 @@ emp_status cmd_serve(int argc, char **argv, emp_error *err)
 
     cli_parse(&cmd_serve_argp, argc, argv, &args);
     args.server.stop = cli_stop_flag();
-    cli_stop_unwatch();
     EMP_CHECK(cli_desk_create(&desk, args.problems, args.memory, err));
     emp_status st = cli_server_run(desk, &args.server, err);
     cli_desk_destroy(desk);

@@ -86,6 +86,41 @@ class Pipe(unittest.TestCase):
         again = answers([LOAD, {"do": "score", "problem": 1, "placements": [run["placement"]]}])[1]
         self.assertEqual(again["step_time_s"], [run["step_time_s"]])
 
+    def test_files_that_were_written_since_are_read_again(self):
+        def ops(path, gpu_s):
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"format": "emplace-ops-1", "ops": [
+                    {"name": "a", "gpu_s": gpu_s, "cpu_s": 1, "output_bytes": 1_000_000_000},
+                    {"name": "b", "gpu_s": gpu_s, "cpu_s": 1}], "edges": [["a", "b"]]}, file)
+
+        def machine(path, rate):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f'''description: "two cards"
+nodes: [{{name: "socket:0"}}]
+devices:
+  - {{model: "haswell-18", at: "socket:0"}}
+  - {{model: "k40", count: 2, at: "socket:0", bandwidth: "{rate} GB/s", latency: "0 us"}}
+''')
+
+        with tempfile.TemporaryDirectory() as folder:
+            graph, card = os.path.join(folder, "g.ops.json"), os.path.join(folder, "cards.yaml")
+            load = {"do": "load", "graph": graph, "machine": card}
+            ops(graph, 1e-3)
+            machine(card, 10)
+            path = os.path.join(folder, "serve")
+            with subprocess.Popen([EMPLACE, "serve", "--socket", path]) as server:
+                client, found = Client(path), []
+                for change in (lambda: None, lambda: None, lambda: machine(card, 5), lambda: ops(graph, 2e-3)):
+                    change()
+                    number = client.ask(**load)["problem"]
+                    apart, = client.ask(do="score", problem=number, placements=[[1, 2]])["step_time_s"]
+                    found.append((number, apart))
+                client.close()
+                server.terminate()
+        self.assertEqual([number for number, _ in found], [1, 1, 2, 3])
+        self.assertAlmostEqual((found[2][1] - 2e-3) / (found[0][1] - 2e-3), 2, delta=0.01)  # half the rate
+        self.assertAlmostEqual(found[3][1] - found[2][1], 2e-3, delta=1e-6)  # two ops of 1 ms more
+
     def test_rows_by_class_are_rows_by_op(self):
         facts = answers([LOAD])[0]
         draw = random.Random(1)
@@ -181,6 +216,22 @@ class Socket(unittest.TestCase):
         self.server.send_signal(signal.SIGSTOP)
         os.waitpid(self.server.pid, os.WUNTRACED)
 
+    def begin_run(self, client, **more):
+        """The process of a run that does not end, below the one that watches it."""
+        client.ask(**LOAD)
+        client.file.write(json.dumps({"do": "place", "problem": 1, "method": "anneal", "budget": 10_000_000,
+                                      **more}) + "\n")
+        client.file.flush()
+        below = self.server.pid
+        for _ in range(2):
+            listed = ""
+            while not listed:
+                with open(f"/proc/{below}/task/{below}/children", encoding="ascii") as children:
+                    listed = children.read()
+                time.sleep(0.01)
+            below = int(listed.split()[0])
+        return below
+
     def memory_kib(self):
         with open(f"/proc/{self.server.pid}/status", encoding="ascii") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
@@ -261,9 +312,45 @@ class Socket(unittest.TestCase):
         self.assertIn("problems", last.ask(do="status"))
         last.close()
 
+    def test_connections_end_while_a_run_is_under_way(self):
+        other, long = Client(self.path), Client(self.path)
+        self.begin_run(other, id=1)
+        long.socket.settimeout(60)
+        long.socket.sendall(b"x" * ((4 << 20) + 1))
+        self.assertIn("longer than --line-bytes", long.file.readline())
+        self.assertEqual(long.file.read(), "")
+        other.close()
+        long.close()
+
+    def test_a_run_that_has_died_is_answered_under_its_id(self):
+        client = Client(self.path)
+        run = self.begin_run(client, id=7)
+        os.kill(run, signal.SIGKILL)
+        answer = json.loads(client.file.readline())
+        self.assertEqual((answer["id"], answer["error"]), (7, "the run has ended without an answer"))
+        self.assertIn("problems", client.ask(do="status"))
+        client.close()
+
     def test_a_second_server_is_refused(self):
         Client(self.path).close()
         self.assertIn("another server", refusal(self.path))
+
+
+class Signals(unittest.TestCase):
+    def test_a_signal_ends_a_long_request(self):
+        large = {"do": "load", "graph": "rnnlm:layers=8,steps=2000", "machine": MACHINE}
+        with subprocess.Popen([EMPLACE, "serve", "--memory", "16 GiB"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+            server.stdin.write(json.dumps(large) + "\n")
+            server.stdin.flush()
+            ticks = 0
+            while ticks < os.sysconf("SC_CLK_TCK"):  # until it has worked for a second
+                with open(f"/proc/{server.pid}/stat", encoding="ascii") as stat:
+                    ticks = int(stat.read().split()[13])
+                time.sleep(0.01)
+            server.send_signal(signal.SIGINT)
+            out, err = server.communicate(timeout=60)
+        self.assertEqual((server.returncode, out, err), (130, "", "emplace: interrupted\n"))
 
 
 class Places(unittest.TestCase):
