@@ -194,7 +194,10 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(emp_output_check_inputs(files, 7, outputs, 5, err));
     EMP_CHECK(emp_output_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(emp_output_check_replaced(
-        &args->run.log, 1, args->is_forced || args->run.checkpoint.is_resumed, err));
+        &args->run.log, 1,
+        args->is_forced ||
+            (args->run.checkpoint.is_resumed && cli_log_is_own(args->run.log)),
+        err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     cli_inputs_take_options(inputs, task);
     inputs->form = cli_form_of(args->out, task->spec);
@@ -340,6 +343,18 @@ static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
     return emp_file_lock_take(lock, args->record, err);
 }
 
+static void warn_of_start(const char *path, const emp_owned_decision *start)
+{
+    const bool has_order = start->level_of_op != NULL;
+    const bool has_fusion = start->leader_of_op != NULL;
+
+    if (has_order || has_fusion)
+        cli_warn("--start takes the devices of %s, and not its %s", path,
+                 has_order && has_fusion ? "order and fusion"
+                 : has_order             ? "order"
+                                         : "fusion");
+}
+
 static emp_status place(const cli_place_args *args, emp_error *err)
 {
     emp_status         st = EMP_OK, made;
@@ -362,6 +377,7 @@ static emp_status place(const cli_place_args *args, emp_error *err)
     if (st == EMP_OK && args->weights != NULL)
         st = emp_weights_load(&weights, args->weights, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
+    if (ranks == NULL || ranks->rank == 0) warn_of_start(args->start, &start);
     own.run.start = start.device_of_op;
     if (args->weights != NULL) cli_run_begin_with(&own.run, &weights);
     if (args->weights_out != NULL) own.run.weights_out = &weights_out;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,17 +40,47 @@ static void fail(run_log *log)
     if (log->failure == 0) log->failure = errno != 0 ? errno : EIO;
 }
 
+static const char line_key[] = "{\"evaluations\":";
+
+static bool has_events(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strstr(slash != NULL ? slash : path, "tfevents") != NULL;
+}
+
+/* A pipe or a device has nothing to go on from. */
+static bool is_regular(const char *path)
+{
+    struct stat there;
+
+    return stat(path, &there) == 0 && S_ISREG(there.st_mode);
+}
+
+bool cli_log_is_own(const char *path)
+{
+    char  begin[sizeof line_key] = "";
+    FILE *file = path != NULL && is_regular(path) ? fopen(path, "r") : NULL;
+
+    if (file == NULL) return true;
+    const size_t size = fread(begin, 1, sizeof line_key - 1, file);
+    const bool   is_own =
+        size == 0 || (has_events(path) ? emp_event_end_of(file, INT64_MAX) > 0
+                                       : strcmp(begin, line_key) == 0);
+    fclose(file);
+    return is_own;
+}
+
 /* The end of the lines whose updates the checkpoint has, from which a resumed run goes on. */
 static long end_of_kept(FILE *file, int64_t evaluations)
 {
-    static const char key[] = "{\"evaluations\":";
-    char             *line = NULL;
-    size_t            size = 0;
-    long              end = 0;
+    char  *line = NULL;
+    size_t size = 0;
+    long   end = 0;
 
     for (ssize_t length; (length = getline(&line, &size, file)) > 0;) {
-        if (strncmp(line, key, strlen(key)) != 0 || line[length - 1] != '\n' ||
-            strtoll(line + strlen(key), NULL, 10) > evaluations)
+        if (strncmp(line, line_key, strlen(line_key)) != 0 || line[length - 1] != '\n' ||
+            strtoll(line + strlen(line_key), NULL, 10) > evaluations)
             break;
         end = ftell(file);
     }
@@ -67,22 +98,23 @@ static double wall_s(void)
 
 static void open_file(run_log *log, int64_t resumed)
 {
-    const char *slash = strrchr(log->path, '/');
+    const bool goes_on = resumed > 0 && is_regular(log->path);
+    long       end = 0;
 
-    log->has_events = strstr(slash != NULL ? slash : log->path, "tfevents") != NULL;
-    log->file = resumed > 0 ? fopen(log->path, "r+") : NULL;
-    if (log->file == NULL) log->file = fopen(log->path, "w");
+    log->has_events = has_events(log->path);
+    log->file = fopen(log->path, goes_on ? "r+" : "w");
     if (log->file == NULL) {
         fail(log);
         return;
     }
-    const long end = resumed == 0      ? 0
-                     : log->has_events ? emp_event_end_of(log->file, resumed)
-                                       : end_of_kept(log->file, resumed);
+    if (goes_on) {
+        end = log->has_events ? emp_event_end_of(log->file, resumed)
+                              : end_of_kept(log->file, resumed);
+        if (ftruncate(fileno(log->file), end) != 0 ||
+            fseek(log->file, end, SEEK_SET) != 0)
+            fail(log);
+    }
     if (log->has_events && end == 0 && !emp_event_write_version(log->file, wall_s()))
-        fail(log);
-    if (end == 0) return;
-    if (ftruncate(fileno(log->file), end) != 0 || fseek(log->file, end, SEEK_SET) != 0)
         fail(log);
 }
 

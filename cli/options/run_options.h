@@ -42,6 +42,10 @@ extern const struct argp cli_run_argp;
 /** The default when an option is not given. */
 cli_run_options cli_run_options_default(void);
 
+/** Whether a run may go on with the log at \a path: there is no such file, or it is empty or begins as a log of
+ * that form does. */
+bool cli_log_is_own(const char *path);
+
 /** Begins with \a weights, which are borrowed. Without --preset and --options the run has those that the
  * weights were trained with; a warning says if it lacks one of these. */
 void cli_run_begin_with(cli_run_options *options, const emp_weights *weights);

@@ -101,6 +101,9 @@ Test(placements, orders_and_fusions_are_found_kept_and_simulated)
         text = scratch_print("%s of ops in best.", parts[i]);
         emplace_warns("replay best.json --export plan.txt --force", text);
         emplace_warns("replay best.h5 --export plan.txt --force", text);
+        text = scratch_print("the devices of best.json, and not its %s", parts[i]);
+        emplace_warns("place " ORDERED "--method local --start best.json --budget 1",
+                      text);
         emplace_ok("report best.h5 --out report.html --force");
         text = scratch_print("anneal %s=1, devices and %s", parts[i], parts[i]);
         emplace_expect_file("report.html", text);

@@ -316,3 +316,29 @@ Test(train, place_keeps_checkpoints_and_a_log_when_it_is_asked_to)
     cr_assert_eq(run("", PLACE), 1);
     expect_sentence("run.jsonl", "--force");
 }
+
+/* A log whose first update is later than the checkpoint begins anew. */
+Test(train, a_resumed_run_keeps_files_that_are_no_logs)
+{
+    static const char notes[] = "a\nb\nc\n";
+    static const char later[] =
+        "{\"evaluations\":5000,\"update\":1,\"scored\":5000}\nx\ny\n";
+
+    begin = PLACE;
+    resume = PLACE " --resume";
+    interrupt(SIGTERM);
+    scratch_write("run.jsonl", notes, sizeof notes - 1);
+    cr_expect_eq(run("", PLACE " --resume"), 1);
+    expect_sentence("run.jsonl", "--force");
+    scratch_expect_bytes("run.jsonl", notes, sizeof notes - 1, "it is no log");
+    scratch_write("run.jsonl", later, sizeof later - 1);
+    cr_assert_eq(run("", PLACE " --resume"), 0);
+    char *line = scratch_text("run.jsonl");
+    cr_expect_null(strstr(line, "\"evaluations\":5000"), "%.80s", line);
+    for (char *end; *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        cr_assert_not_null(end, "%.80s", line);
+        cr_expect(strncmp(line, "{\"evaluations\":", 15) == 0 && end[-1] == '}', "%.80s",
+                  line);
+    }
+}
