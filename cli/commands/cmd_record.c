@@ -149,14 +149,14 @@ static json_t *json_facts(const emp_record *r)
         r->workload, "machine", r->machine, "runtime", r->runtime, "seed",
         (json_int_t)r->seed, "budget_evaluations", (json_int_t)r->budget_evaluations,
         "budget_s", r->budget_s, "budget_cpu_s", r->budget_cpu_s);
-    json_t *result =
-        json_pack("{s:s, s:i, s:b, s:s, s:s, s:I, s:I, s:f, s:b, s:o}", "overrides",
-                  r->overrides[0] != '\0' ? r->overrides + 1 : "", "ranks",
-                  r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "decides",
-                  emp_record_decides(r), "stopped_by", r->stopped_by, "evaluations",
-                  (json_int_t)r->evaluations, "feasible_count",
-                  (json_int_t)r->feasible_count, "step_time_s", r->best_step_time_s,
-                  "feasible", r->is_feasible, "median_s", cli_json_number(r->median_s));
+    json_t *result = json_pack(
+        "{s:s, s:i, s:b, s:s, s:s, s:I, s:I, s:o, s:b, s:o}", "overrides",
+        r->overrides[0] != '\0' ? r->overrides + 1 : "", "ranks",
+        r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "decides",
+        emp_record_decides(r), "stopped_by", r->stopped_by, "evaluations",
+        (json_int_t)r->evaluations, "feasible_count", (json_int_t)r->feasible_count,
+        "step_time_s", cli_json_number(r->evaluations > 0 ? r->best_step_time_s : NAN),
+        "feasible", r->is_feasible, "median_s", cli_json_number(r->median_s));
 
     json_object_update(object, result);
     json_decref(result);
@@ -256,7 +256,9 @@ static emp_status print_for_people(const emp_record *r, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status print(const emp_record *r, const struct args *args, emp_error *err)
+/* \param path  Put before the title of Markdown; NULL: it is not said. */
+static emp_status print(const emp_record *r, const char *path, const struct args *args,
+                        emp_error *err)
 {
     emp_sheet_format format = args->format;
     emp_sheet        s;
@@ -269,8 +271,10 @@ static emp_status print(const emp_record *r, const struct args *args, emp_error 
     s.command = command;
     if (format == EMP_SHEET_JSON) emp_sheet_set_facts(&s, json_facts(r));
     if (format == EMP_SHEET_MD)
-        emp_sheet_set_title(&s, "%s on %s, runtime %s, by %s, seed %" PRIu64, r->workload,
-                            r->machine, r->runtime, r->method, r->seed);
+        emp_sheet_set_title(&s, "%s%s%s on %s, runtime %s%s, by %s, seed %" PRIu64,
+                            path != NULL ? path : "", path != NULL ? ": " : "",
+                            r->workload, r->machine, r->runtime, r->overrides, r->method,
+                            r->seed);
     return cli_print_sheet(&s, format, err);
 }
 
@@ -291,6 +295,7 @@ static void add_curve(emp_sheet *s, const emp_record *r, const char *path)
 static emp_status print_all(const struct args *args, emp_error *err)
 {
     emp_status st = EMP_OK;
+    const bool is_for_people = cli_format_is_for_people(args->format);
     emp_record r = {0};
     emp_sheet  s;
 
@@ -299,15 +304,16 @@ static emp_status print_all(const struct args *args, emp_error *err)
     emp_sheet_add_column(&s, (emp_sheet_column)EMP_COLUMN("file", NULL, EMP_SHEET_WORD));
     for (int32_t i = 0; i < args->path_count; i++) {
         EMP_TRY(emp_record_load(&r, args->path[i], err));
-        if (args->format == EMP_SHEET_TEXT) {
-            printf("%s%s: ", i > 0 ? "\n" : "", args->path[i]);
-            EMP_TRY(print(&r, args, err));
+        if (is_for_people) {
+            printf("%s", i > 0 ? "\n" : "");
+            if (args->format == EMP_SHEET_TEXT) printf("%s: ", args->path[i]);
+            EMP_TRY(print(&r, args->path[i], args, err));
         } else {
             add_curve(&s, &r, args->path[i]);
         }
         emp_record_clear(&r);
     }
-    if (args->format != EMP_SHEET_TEXT) return cli_print_sheet(&s, args->format, err);
+    if (!is_for_people) return cli_print_sheet(&s, args->format, err);
 
 cleanup:
     emp_record_clear(&r);
@@ -518,7 +524,7 @@ emp_status cmd_record(int argc, char **argv, emp_error *err)
     EMP_TRY(load_best(&record, &path, &args, err));
     EMP_TRY(write_placement(&args, &record, path, err));
     tell_best(&args, path);
-    EMP_TRY(print(&record, &args, err));
+    EMP_TRY(print(&record, NULL, &args, err));
 
 cleanup:
     emp_record_clear(&record);

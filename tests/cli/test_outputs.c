@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "run/store/store.h"
 #include "tests/cli/emplace.h"
 #include "tests/test.h"
 
@@ -90,6 +91,18 @@ Test(outputs, of_several_records_of_one_task_the_best_is_taken)
     const json_t *last = json_array_get(curve, json_array_size(curve) - 1);
     cr_expect_str_eq(text_at(last, "file"), "other.h5");
     cr_expect_str_eq(text_at(last, "machine"), "k40x4");
+    emplace_prints("record 1.h5 other.h5 --all --format md",
+                   "1.h5: small.pbtxt on k40x2|other.h5: small.pbtxt on k40x4");
+}
+
+Test(outputs, of_a_run_that_has_not_evaluated_have_no_step_time)
+{
+    emp_record record = {.method = "gpu", .workload = "small.pbtxt", .machine = "k40x2"};
+
+    ASSERT_OK(emp_record_save(scratch_path("r.h5"), &record, NULL));
+    json_t *said = emplace_json("record r.h5 --format json");
+    cr_expect_eq(number_at(said, "evaluations"), 0);
+    cr_expect(is_null_at(said, "step_time_s"));
 }
 
 #define ABLATED "-M local --arms 'base; kicks=4' --rows rnnlm -b 1 --seeds 1 "
