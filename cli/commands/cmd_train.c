@@ -386,6 +386,10 @@ static void check_outputs(const cli_place_args *args)
     if (args->run.gap_frac >= 0 || args->is_sensitivity || args->run.is_async)
         cli_usage_error(
             "--gap, --sensitivity and --async are for a run on a SPEC, not for --tasks");
+    if (args->is_home_decided)
+        cli_usage_error(
+            "--decide devices,home is for a SPEC; with --tasks, write home=any "
+            "into the specs of the tasks");
     if (args->run.checkpoint.is_resumed || args->run.checkpoint.every_s > 0)
         cli_usage_error(
             "with --tasks there is no checkpoint; --weights goes on from what "

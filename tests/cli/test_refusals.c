@@ -71,6 +71,7 @@ static struct error_case error_cases[] = {
     {"simulate rnnlm -m k40x2 -p gpu --trace x.json --model-explorer x",    1, "x.json"},
     {"train --tasks table1 --weights-out w.h5 --objective max-load",        2, "max-load"},
     {"train --tasks table1 --weights-out w.h5 --gap 5%",                    2, "--gap"},
+    {"train --tasks table1 --weights-out w.h5 --decide devices,home",       2, "home=any"},
     {"place llama3-8b:phase=decode -m h200x1 --fit seq --log x.json",       2, "--log"},
     {"plot --timeline llama3-8b:tp=2 -m b200x8 --size 8cmx5cm -o t.svg",    2, "--size"},
     {"train --tasks table1 -M giph",                                        2, "--weights-out is missing"},
