@@ -11,6 +11,7 @@
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
+#include "cli/stop.h"
 #include "graphs/sources.h"
 #include "graphs/transformer/parts.h"
 #include "graphs/transformer/tape.h"
@@ -328,9 +329,10 @@ static emp_status name_command(char *text, size_t size, const emp_graph *g,
     emp_text     to = {text, size, 0};
     size_t       length;
 
-    emp_text_add(&to, "llama-server -m %s -c %lld -np %lld",
-                 emp_text_ends_in(file, ".gguf") ? file : "MODEL.gguf",
-                 (long long)(of.sequences * of.tokens), (long long)of.sequences);
+    emp_text_add(&to, "llama-server -m ");
+    emp_text_add_word(&to, emp_text_ends_in(file, ".gguf") ? file : "MODEL.gguf");
+    emp_text_add(&to, " -c %lld -np %lld", (long long)(of.sequences * of.tokens),
+                 (long long)of.sequences);
     for (int32_t i = 1; (word = emp_words_at(EMP_CACHE_DTYPE_WORDS, i, &length)) != NULL;
          i++) {
         if (of.dtype != emp_cache_dtype_of(i)) continue;
@@ -400,6 +402,7 @@ static emp_status place_by(placed *p, const char *method, emp_error *err)
     EMP_TRY(emp_decision_init(&p->decision, problem->graph->op_count, 0, err));
     st = cli_placement_by_method(p->decision.device_of_op, NULL, method, NULL, problem,
                                  err);
+    cli_stop_at_once(); /* nothing is kept */
     if (st == EMP_EINFEASIBLE) {
         *err = (emp_error){0};
         return EMP_OK;

@@ -318,9 +318,10 @@ emp_status emp_serving_vllm(char *text, size_t size, const emp_parallel_spec *sp
     if (d.etp == 0) d.etp = d.tp > d.ep ? d.tp / d.ep : 1;
     EMP_CHECK(check_tiles(spec, &d, err));
     add_stages(&to, &d, way->step.stage_layers);
-    emp_text_add(&to,
-                 "vllm serve %s --tensor-parallel-size %d --pipeline-parallel-size %d",
-                 spec->folder[0] != '\0' ? spec->folder : "MODEL", d.tp, d.pp);
+    emp_text_add(&to, "vllm serve ");
+    emp_text_add_word(&to, spec->folder[0] != '\0' ? spec->folder : "MODEL");
+    emp_text_add(&to, " --tensor-parallel-size %d --pipeline-parallel-size %d", d.tp,
+                 d.pp);
     if (d.ep > 1 && d.dp > 1) emp_text_add(&to, " --data-parallel-size %d", d.dp);
     if (d.ep > 1) emp_text_add(&to, " --enable-expert-parallel");
     emp_text_add(&to,

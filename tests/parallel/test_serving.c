@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Models that are served: caches and weights by hand, the batch at which memory is full, the time of a token by its bytes, and
  * commands of servers that say what was planned. */
+#define _POSIX_C_SOURCE 200809L
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "parallel/serving/serve.h"
 #include "tests/cli/emplace.h"
@@ -528,6 +530,12 @@ Test(serving, commands_of_vllm_have_stages_experts_replicas_and_hosts)
                         "dgx-h100 --gpus 8 --form vllm");
     cr_expect_not_null(strstr(command, "# one of 2 servers, each on 4 GPUs of its own"));
     cr_expect_null(strstr(command, "--data-parallel-size"));
+
+    cr_assert_eq(symlink("served", scratch_path("my served")), 0);
+    command =
+        output_of("plan 'hf:path=my served/config.json,phase=decode,batch=1' -m h100 "
+                  "--form vllm");
+    cr_expect(strncmp(command, "vllm serve 'my served' ", 23) == 0, "%s", command);
 
     command =
         output_of("plan hf:path=served/config.json,phase=decode,tp=1,batch=4,seq=16384 "
