@@ -130,8 +130,17 @@ static void skip_line(struct reader *r)
     if (r->at < r->end) r->at++;
 }
 
+/* Spreadsheets begin a file in UTF-8 with its byte order mark. */
+static void skip_mark(struct reader *r)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+
+    if (r->end - r->at >= 3 && memcmp(r->at, mark, 3) == 0) r->at += 3;
+}
+
 static emp_status read_all(struct reader *r, emp_error *err)
 {
+    skip_mark(r);
     for (r->line = 1; r->at < r->end; r->line++) {
         if (*r->at == '#' || *r->at == '\n' || *r->at == '\r')
             skip_line(r);

@@ -46,6 +46,21 @@ Test(csv, fields_are_texts_numbers_and_hashes)
     cr_expect_not_null(strstr(err.msg, "no column colour"), "%s", err.msg);
 }
 
+Test(csv, a_byte_order_mark_is_no_part_of_the_first_name)
+{
+    SCOPED(emp_csv, emp_csv_clear) csv = {0};
+    int32_t column;
+
+    cr_assert_eq(parse(&csv,
+                       "\xef\xbb\xbf"
+                       "op,us\na,1\n",
+                       NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_csv_find(&column, &csv, "op", NULL), EMP_OK);
+    cr_expect_eq(column, 0);
+    cr_expect_str_eq(emp_csv_text(&csv, 0, column), "a");
+}
+
 Test(csv, numbers_are_decimal_and_columns_without_a_name_are_many)
 {
     static const char *const others[] = {"0x10", "-0X1p4", "nan", "inf", ""};
