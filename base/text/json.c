@@ -196,7 +196,7 @@ static size_t count_plain(const char *at, const char *end)
                                 ((word - ones * 0x20) & ~word) | word;
         if ((others & signs) != 0) break;
     }
-    while (at < end && *at >= 0x20 && *at != '"' && *at != '\\') at++;
+    while (at < end && (signed char)*at >= 0x20 && *at != '"' && *at != '\\') at++;
     return (size_t)(at - from);
 }
 
