@@ -28,6 +28,7 @@ typedef struct {
     emp_device_id     *best;   /* [op] */
     emp_device_id     *start;  /* [op] legal, or NULL */
     emp_sim_result     best_result;
+    int32_t            batch_limit;
     int64_t            evaluations;
     double             start_s;
 } search;
@@ -70,8 +71,9 @@ static emp_status reserve(search *s, emp_error *err)
 {
     const size_t ops = (size_t)s->problem->graph->op_count;
 
+    s->batch_limit = emp_method_batch_limit(s->method, (int32_t)ops);
     s->best = EMP_ADD_ARRAY(&s->arrays, emp_device_id, ops);
-    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) {
+    for (int32_t i = 0; i < s->batch_limit; i++) {
         EMP_CHECK(emp_decision_init(&s->candidate[i], (int32_t)ops, 0, err));
         if (!s->method->needs_times) continue;
         s->times[i].start_ns = EMP_ADD_ARRAY(&s->arrays, emp_time_ns, ops);
@@ -79,7 +81,7 @@ static emp_status reserve(search *s, emp_error *err)
     }
     if (s->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "times of %zu ops in %d placements", ops,
-                         EMP_MAX_BATCH);
+                         s->batch_limit);
     return EMP_OK;
 }
 
@@ -131,8 +133,8 @@ static int32_t room_of(const search *s)
     if (p->budget_s > 0 && s->evaluations > 0 &&
         emp_clock_now_s() - s->start_s >= p->budget_s)
         return 0;
-    return p->budget_evaluations > 0 && left < EMP_MAX_BATCH ? (int32_t)left
-                                                             : EMP_MAX_BATCH;
+    return p->budget_evaluations > 0 && left < s->batch_limit ? (int32_t)left
+                                                              : s->batch_limit;
 }
 
 static void keep_best(search *s, int32_t count)

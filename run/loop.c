@@ -194,19 +194,6 @@ static emp_status check_options(const char *options, emp_error *err)
                      length, EMP_RECORD_TEXT_BYTES - 1);
 }
 
-/* Ops of all candidates of a batch. Larger graphs have smaller batches, so that candidates take less than the graph. */
-enum { BATCH_OPS = 1 << 23 };
-
-static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
-
-static int32_t batch_limit_of(const emp_method *method, int32_t op_count)
-{
-    const int32_t fitting = BATCH_OPS / (op_count > 0 ? op_count : 1);
-
-    if (method->place != NULL) return 1;
-    return least(fitting > 1 ? fitting : 1, EMP_MAX_BATCH);
-}
-
 emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
 {
     emp_method_params placer = run->params->placer;
@@ -219,7 +206,8 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     placer.warn_context = run->params->context;
     if (run->params->budget_s > 0)
         placer.deadline_s = run->start_s + run->params->budget_s;
-    run->batch_limit = batch_limit_of(run->params->method, run->problem->graph->op_count);
+    run->batch_limit =
+        emp_method_batch_limit(run->params->method, run->problem->graph->op_count);
     run->threads = placer.threads < 1 ? 1 : placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     EMP_CHECK(check_options(placer.options, err));

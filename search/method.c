@@ -317,6 +317,17 @@ static emp_status check_params(const emp_method *type, const emp_method_params *
     return params->weights != NULL ? need_weights(type, err) : EMP_OK;
 }
 
+/* Ops of all candidates of a batch. */
+enum { BATCH_OPS = 1 << 23 };
+
+int32_t emp_method_batch_limit(const emp_method *type, int32_t op_count)
+{
+    const int32_t fitting = BATCH_OPS / (op_count > 0 ? op_count : 1);
+
+    if (type->place != NULL || fitting < 1) return 1;
+    return fitting < EMP_MAX_BATCH ? fitting : EMP_MAX_BATCH;
+}
+
 emp_status emp_method_create(void **state, const emp_method *type,
                              const emp_problem *problem, const emp_method_params *params,
                              emp_error *err)

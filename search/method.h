@@ -227,6 +227,10 @@ typedef struct emp_method {
     uint64_t code_hash; /**< of the files with its code; 0 if they are not known */
 } emp_method;
 
+/** The candidates of one ask at most: EMP_MAX_BATCH, fewer on graphs so large that candidates would take more memory than
+ * the graph, and one of a type with place(). */
+int32_t emp_method_batch_limit(const emp_method *type, int32_t op_count);
+
 /** These four do what a type's own functions do, on a state that the first allocates and the
  * last frees; NULL is no state. For a type with place() they compute the placement when the
  * state is created, give it once, and learn nothing.

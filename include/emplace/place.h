@@ -62,7 +62,7 @@ typedef struct {
     }
 
 /** Searches for a placement as `emplace place` does: with equal parameters, and a budget in evaluations,
- * both find the same one.
+ * both find the same one. Where no op has a choice, a learner is refused, and `emplace place` gives the only placement.
  * \param[out] device_of_op  [op count] The fastest placement that fits in memory, or the fastest of all
  *                           where none fits; legal, and written on success only.
  * \param[out] result        OPTIONAL. The step under it.

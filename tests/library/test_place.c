@@ -75,6 +75,29 @@ Test(place, finds_the_placement_that_the_program_finds)
     expect_placed_as_by_the_program("hdp", 20, "groups=8");
 }
 
+static bool stop_after_one(void *context, const emp_place_progress *progress)
+{
+    *(int64_t *)context = progress->evaluations;
+    return false;
+}
+
+/* The candidates of a batch have 2^23 ops together, as in the program. */
+Test(place, batches_of_large_graphs_are_smaller)
+{
+    emp_place_params params = EMP_PLACE_PARAMS;
+    int64_t          evaluations = 0;
+
+    tear_down();
+    load("rnnlm:layers=1,steps=1400,units=8,batch=1", "k40x1", "ideal");
+    const int32_t ops = emp_graph_op_count(graph);
+    cr_assert_gt(ops, (1 << 23) / 64);
+    params.method = "random";
+    params.progress = stop_after_one;
+    params.context = &evaluations;
+    ASSERT_OK(emp_place(placed, result, problem, &params, &err));
+    cr_expect_eq(evaluations, (1 << 23) / ops);
+}
+
 static bool stop_after_two(void *context, const emp_place_progress *progress)
 {
     int64_t *evaluations = context;
