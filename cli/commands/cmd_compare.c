@@ -25,7 +25,9 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, "The machine (default: the one that the files name)",
      0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile (the default follows from where the graph comes from)", 0},
+     "Runtime profile (default: the runtime of run records, else the one that fits where "
+     "the graph comes from)",
+     0},
     {0},
 };
 
@@ -96,6 +98,23 @@ static emp_status check_named_machine(const struct args *args, emp_error *err)
     return EMP_OK;
 }
 
+/* Records name their runtime, placements do not. */
+static emp_status choose_runtime(struct args *args, const cli_decision_file file[2],
+                                 emp_error *err)
+{
+    const char *const runtimes[] = {file[0].origin.runtime, file[1].origin.runtime};
+    emp_runtime       runtime;
+    emp_error         why = {0};
+
+    if (args->runtime != NULL || (runtimes[0][0] == '\0' && runtimes[1][0] == '\0'))
+        return EMP_OK;
+    EMP_CHECK(choose(&args->runtime, NULL, "runtime", "runtime", runtimes, args, err));
+    if (emp_runtime_init(&runtime, args->runtime, &why) == EMP_OK) return EMP_OK;
+    return EMP_ERROR(
+        why.status, "the runtime of a record is one whose file --runtime has to give: %s",
+        why.msg);
+}
+
 static emp_status load(cli_inputs *inputs, struct args *args,
                        const cli_decision_file file[2], emp_error *err)
 {
@@ -108,6 +127,7 @@ static emp_status load(cli_inputs *inputs, struct args *args,
     EMP_CHECK(
         choose(&args->machine, args->machine, "machine", "machine", machines, args, err));
     if (!is_given) EMP_CHECK(check_named_machine(args, err));
+    EMP_CHECK(choose_runtime(args, file, err));
     return cli_inputs_load(inputs, args->workload, args->machine, args->runtime, err);
 }
 

@@ -270,6 +270,7 @@ emp_decision_origin emp_record_origin(const emp_record *r)
 
     snprintf(origin.workload, sizeof origin.workload, "%s", r->workload);
     snprintf(origin.machine, sizeof origin.machine, "%s", r->machine);
+    snprintf(origin.runtime, sizeof origin.runtime, "%s", r->runtime);
     return origin;
 }
 

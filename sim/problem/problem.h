@@ -185,6 +185,7 @@ typedef struct {
 /** The problem of a decision, as its file says. */
 typedef struct {
     char     workload[256], machine[64]; /**< "": not said */
+    char     runtime[64];                /**< likewise; only records say it */
     uint64_t run;         /**< a number of the run that found it; 0: not said */
     double   step_time_s; /**< below 0: it does not fit in memory; NaN: not said */
 } emp_decision_origin;

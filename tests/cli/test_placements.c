@@ -461,6 +461,21 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
                     "small.json is of the workload small.pbtxt");
 }
 
+Test(placements, records_are_compared_under_their_runtime)
+{
+    static const char task[] = "rnnlm:layers=1,steps=2,units=256,batch=64 -m k40x2 ";
+
+    const double ideal_s = emplace_number(
+        scratch_print("place %s -r ideal -M cpu --record i.h5 -f json", task),
+        "step_time_s");
+    emplace_ok(scratch_print("place %s -M gpu --record t.h5 --out g.json", task));
+    json_t *o = emplace_json("compare i.h5 g.json -f json");
+    cr_expect_str_eq(text_at(o, "runtime"), "ideal");
+    cr_expect_float_eq(number_at(o, "a/step_time_ns") * 1e-9, ideal_s, 1e-12);
+    emplace_refuses("compare i.h5 t.h5", "runtime ideal|give --runtime");
+    emplace_prints("compare i.h5 t.h5 -r tf-r1.3", "runtime tf-r1.3");
+}
+
 /* A placement names its machine without a folder. */
 Test(placements, a_comparison_on_a_machine_of_ones_own_asks_for_its_file)
 {
