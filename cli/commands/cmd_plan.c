@@ -66,7 +66,7 @@ static int32_t word(const char *given, const char *option, const char *words)
     return index;
 }
 
-/* What --form prints is for another program. */
+/* --form prints for another program, so nothing else is printed. */
 static void check_form(const struct args *a)
 {
     if (!a->parallel.has_form) return;

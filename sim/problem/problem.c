@@ -258,7 +258,7 @@ static emp_status pass_through_client(emp_machine *m, emp_error *err)
     return EMP_OK;
 }
 
-/* What a runtime adds to routes whose times follow from their links alone. */
+/* Adds the ways and hops of the runtime to routes whose times follow from their links alone. */
 static emp_status adapt_routes(const emp_problem *p, emp_machine *m, emp_error *err)
 {
     const emp_runtime_events *events = emp_runtime_events_of(&p->runtime);

@@ -88,10 +88,11 @@ Test(place, batches_of_large_graphs_are_smaller)
     int64_t          evaluations = 0;
 
     tear_down();
-    load("rnnlm:layers=1,steps=1400,units=8,batch=1", "k40x1", "ideal");
+    load("rnnlm:layers=1,steps=2000,units=8,batch=1", "k40x1", "ideal");
     const int32_t ops = emp_graph_op_count(graph);
     cr_assert_gt(ops, (1 << 23) / 64);
-    params.method = "random";
+    params.method = "brkga";
+    params.budget_evaluations = 1000;
     params.progress = stop_after_one;
     params.context = &evaluations;
     ASSERT_OK(emp_place(placed, result, problem, &params, &err));

@@ -532,9 +532,9 @@ Test(serving, commands_of_vllm_have_stages_experts_replicas_and_hosts)
     cr_expect_null(strstr(command, "--data-parallel-size"));
 
     cr_assert_eq(symlink("served", scratch_path("my served")), 0);
-    command =
-        output_of("plan 'hf:path=my served/config.json,phase=decode,batch=1' -m h100 "
-                  "--form vllm");
+    command = output_of(
+        "plan 'hf:path=my served/config.json,phase=decode,batch=1' -m h100 --gpus 1 "
+        "--form vllm");
     cr_expect(strncmp(command, "vllm serve 'my served' ", 23) == 0, "%s", command);
 
     command =
