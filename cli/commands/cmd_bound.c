@@ -311,6 +311,7 @@ static emp_status prove(emp_exact_result *result, const struct args *args,
         .most_nodes = args->nodes,
         .stop = cli_stop_flag(),
         .start = given->device_of_op != NULL ? given->device_of_op : found.device_of_op};
+    cli_stop_unwatch(); /* it looks at the flag at every node, and what it has is printed */
     EMP_TRY(emp_exact_solve(result, best, problem, &how, err));
 
 cleanup:

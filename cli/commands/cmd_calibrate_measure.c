@@ -520,8 +520,11 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     if (m == NULL && b->is_measured)
         print(NULL, b, NULL); /* what took minutes is not lost */
     if (st != EMP_OK || args.export_to != NULL) goto cleanup;
-    EMP_TRY(print(m, b, err));
-    if (args.out != NULL) EMP_TRY(save(m, b, err));
+    /* What took minutes is both printed and saved, whichever fails. */
+    const emp_status saved = args.out != NULL ? save(m, b, err) : EMP_OK;
+    const emp_status printed = print(m, b, saved == EMP_OK ? err : NULL);
+    EMP_TRY(saved);
+    EMP_TRY(printed);
     cli_warn_rates(&args.replay);
 
 cleanup:

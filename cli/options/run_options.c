@@ -66,7 +66,7 @@ bool cli_log_is_own(const char *path)
     const size_t size = fread(begin, 1, sizeof line_key - 1, file);
     const bool   is_own =
         size == 0 || (has_events(path) ? emp_event_end_of(file, INT64_MAX) > 0
-                                       : strcmp(begin, line_key) == 0);
+                                       : memcmp(begin, line_key, size) == 0);
     fclose(file);
     return is_own;
 }

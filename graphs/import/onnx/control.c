@@ -66,8 +66,10 @@ static void walk_inside(emp_onnx_call *c, emp_onnx_scope *scope,
 /* Hands results of an inner graph on; what is not known there is not known outside. */
 static void give(emp_onnx_call *c, int32_t i, emp_onnx_value *value)
 {
-    emp_onnx_value unknown = {
-        .shape = EMP_SHAPE_UNKNOWN, .port = EMP_TF_NONE, .is_unknown = true};
+    emp_onnx_value unknown = {.shape = EMP_SHAPE_UNKNOWN,
+                              .port = EMP_TF_NONE,
+                              .grouped = EMP_TF_NONE,
+                              .is_unknown = true};
 
     if (value != NULL && !value->is_unknown && !value->is_sequence &&
         value->port.op < 0 && value->number == NULL)

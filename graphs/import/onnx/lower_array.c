@@ -132,8 +132,11 @@ static void transpose(emp_onnx_call *c, const char *word)
         for (int32_t d = 0; d < rank; d++) order[d] = rank - 1 - d;
     if (count >= 0 && !is_order(c, order, count, rank)) return;
     if (x->transposed == NULL && turns_matrices(order, rank)) {
-        emp_onnx_value turned = {
-            .dtype = x->dtype, .shape = x->shape, .port = EMP_TF_NONE, .transposed = x};
+        emp_onnx_value turned = {.dtype = x->dtype,
+                                 .shape = x->shape,
+                                 .port = EMP_TF_NONE,
+                                 .grouped = EMP_TF_NONE,
+                                 .transposed = x};
         turned.shape.dim[rank - 1] = x->shape.dim[rank - 2];
         turned.shape.dim[rank - 2] = x->shape.dim[rank - 1];
         emp_onnx_out_value(c, 0, &turned);

@@ -272,6 +272,7 @@ static void out_sequence(emp_onnx_call *c, emp_onnx_value **item, int32_t count)
 {
     const emp_onnx_value sequence = {.shape = EMP_SHAPE_UNKNOWN,
                                      .port = EMP_TF_NONE,
+                                     .grouped = EMP_TF_NONE,
                                      .is_sequence = true,
                                      .item = item,
                                      .item_count = count};

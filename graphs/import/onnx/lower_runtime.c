@@ -103,6 +103,7 @@ static void grouped_product(emp_onnx_call *c, const char *word)
             (long long)n, (long long)k, (long long)bits, (long long)block, x.rank);
         return;
     }
+    if (w != NULL && w->transposed != NULL) w = w->transposed;
     if (w == NULL || (w->file_type == 0 && !w->is_weight)) {
         emp_onnx_refuse(c, "its weights are none that the file holds");
         return;

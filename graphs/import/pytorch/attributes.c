@@ -31,13 +31,15 @@ static void read_dilations(const emp_torch_calls *c, int32_t node, const char *n
                            int32_t dilations[3])
 {
     const emp_torch_program *p = c->program;
-    int32_t                  place = has(name, "backward")                         ? 6
-                                     : has(name, "aten.conv_transpose")            ? 7
+    int32_t                  place = has(name, "mps_convolution_backward") ? 5
+                                     : has(name, "backward")               ? 6
+                                     : has(name, ".conv_transpose") || has(name, "slow_conv_trans") ? 7
                                      : strcmp(name, "aten.cudnn_convolution") == 0 ? 4
-                                     : has(name, "slow_conv_d") || has(name, "_conv_depth") ? 6
-                                                                                            : 5;
-    const emp_torch_value   *v = emp_torch_argument(p, &p->node[node], place, "dilation");
+                                     : has(name, "slow_conv_d") || has(name, "conv_depth") ? 6
+                                                                                           : 5;
 
+    if (has(name, "thnn_conv") || has(name, "_slow_conv2d")) return; /* they have none */
+    const emp_torch_value *v = emp_torch_argument(p, &p->node[node], place, "dilation");
     if (v == NULL || !emp_torch_is_list_of(p, v, EMP_TORCH_INT)) return;
     const emp_torch_value *step = v->kind == EMP_TORCH_LIST ? &p->value[v->first] : v;
     int32_t                count = v->kind == EMP_TORCH_LIST ? v->count : 1;

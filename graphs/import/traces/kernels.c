@@ -269,12 +269,17 @@ static int64_t pixels_of(const operation *op, const emp_shape *x, const emp_shap
     bool    is_vendor =
         strncmp(op->name, "cudnn", 5) == 0 || strncmp(op->name, "miopen", 6) == 0;
 
-    for (int32_t i = 2; i < op->count && found < 3; i++)
+    /* the sizes of the window come before the other lists in these */
+    const bool states_window = strstr(op->name, "_conv_depthwise") != NULL ||
+                               strstr(op->name, "slow_conv") != NULL ||
+                               strstr(op->name, "thnn_conv") != NULL;
+    for (int32_t i = states_window ? 3 : 2; i < op->count && found < 3; i++)
         found += read_list(list[found], MOST, op->arg[i].text) >= rank;
     const int64_t *padding = list[is_vendor ? 0 : 1], *stride = list[is_vendor ? 1 : 0];
     for (int32_t i = 0; i < rank && i < MOST; i++) {
         int64_t step = found > 1 && stride[i] > 0 ? stride[i] : 1;
-        int64_t apart = found > 2 && list[2][i] > 0 ? list[2][i] : 1;
+        int64_t apart =
+            found > 2 && list[2][i] > 0 && list[2][i] < PAD_MAX ? list[2][i] : 1;
         int64_t reach =
             emp_add_saturating(emp_mul_saturating(apart, w->dim[2 + i] - 1), 1);
         int64_t pad = found < 2                                ? (w->dim[2 + i] - 1) / 2

@@ -32,7 +32,8 @@ static bool has_stated_sizes(const emp_op_attrs *attrs)
 }
 
 /* a [.., m, k] times b [.., k, n], also of vectors, and of b as [n, k]: k is a's last size, n the
- * result's. A matrix or vector b makes one product, whatever a's rank is; else leading sizes are a batch. */
+ * result's. A matrix or vector b makes one product of all rows of a that the result has, as matrices of a may share
+ * out b's columns; else leading sizes are a batch. */
 static void cost_product(const emp_op_view *op, int32_t first, emp_op_cost *cost)
 {
     const emp_shape *a = &op->input[first].shape, *b = &op->input[first + 1].shape;
@@ -43,8 +44,9 @@ static void cost_product(const emp_op_view *op, int32_t first, emp_op_cost *cost
         set_product(op, EMP_OP_GEMM, dim_of(stated, 0), dim_of(stated, 1),
                     dim_of(stated, 2), dim_of(stated, 3), cost);
     } else if (b->rank <= 2) {
-        set_product(op, EMP_OP_GEMM, 1, divide(elements, k),
-                    b->rank == 1 ? 1 : dim_of(out, -1), k, cost);
+        int64_t n = b->rank == 1 ? 1 : dim_of(out, -1), rows = divide(elements, k);
+        int64_t made = divide(emp_shape_elements(out), n);
+        set_product(op, EMP_OP_GEMM, 1, rows < made ? rows : made, n, k, cost);
     } else {
         int64_t m = dim_of(a, -2), n = dim_of(out, -1);
         int64_t own = divide(elements, emp_mul_saturating(m, k));

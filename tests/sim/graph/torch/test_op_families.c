@@ -95,6 +95,10 @@ static const struct cost_case cases[] = {
     {"aten.einsum", {.product = {4, {3, 5, 7, 11}}}, SHAPES(S(3, 5, 11), S(3, 7, 11)), SHAPES(S(3, 5, 7)), EMP_OP_GEMM, 2.0 * 3 * 5 * 7 * 11, F * 3 * 11 * 12, F * 105, 3, 5, 7, 11, 1},
     /* 10 tokens in groups for 4 experts: every token works with one of them */
     {"aten._grouped_mm", {0}, SHAPES(S(10, 6), S(4, 6, 8), S(4)), SHAPES(S(10, 8)), EMP_OP_GEMM, 2.0 * 10 * 6 * 8, F * (60 + 192 + 4), F * 80, 1, 10, 8, 6, 1},
+    /* the 10 elements of k, or the 8 columns, are what groups share out */
+    {"aten._grouped_mm", {0}, SHAPES(S(6, 10), S(10, 8), S(4)), SHAPES(S(4, 6, 8)), EMP_OP_GEMM, 2.0 * 10 * 6 * 8, F * (60 + 80 + 4), F * 192, 1, 6, 8, 10, 1},
+    {"aten._grouped_mm", {0}, SHAPES(S(4, 10, 6), S(6, 8), S(4)), SHAPES(S(10, 8)), EMP_OP_GEMM, 2.0 * 10 * 6 * 8, F * (240 + 48 + 4), F * 80, 1, 10, 8, 6, 1},
+    {"aten.dot", {0}, SHAPES(S(128), S(128)), {{0}, END}, EMP_OP_GEMM, 2.0 * 128, F * 256, F, 1, 1, 1, 128, 1},
     /* 2 N pixels |filter|; gradients cost as much each */
     {"aten.convolution", {0}, SHAPES(S(2, 4, 9, 9), S(8, 4, 3, 3), S(8)), SHAPES(S(2, 8, 7, 7)), EMP_OP_CONV, 2.0 * 98 * 8 * 36, F * (648 + 288 + 8), F * 784, 1, 98, 8, 36, 2},
     {"aten.convolution_backward", {0}, SHAPES(S(2, 8, 7, 7), S(2, 4, 9, 9), S(8, 4, 3, 3)), SHAPES(S(2, 4, 9, 9), S(8, 4, 3, 3)), EMP_OP_CONV, 2 * 2.0 * 98 * 8 * 36, F * (784 + 648 + 288), F * (648 + 288), 2, 98, 8, 36, 4},
