@@ -124,7 +124,7 @@ Test(anomalies, each_kind_shortens_what_it_says)
 /* A copy to another host takes 25 ns of its links, which are dropped, and the hop of the runtime, which stays. */
 Test(anomalies, latency_is_dropped_and_hops_stay)
 {
-    enum { HOP = 100, GPU_0 = 1, GPU_1 = 3, LATENCY = 25 };
+    enum { HOP = 100, LATENCY = 25 };
     const emp_runtime runtime = tiny_list_scheduling();
     OWN_TASK          t;
     emp_anomaly_count counts[EMP_SHORTENINGS];
@@ -133,7 +133,9 @@ Test(anomalies, latency_is_dropped_and_hops_stay)
     task_split_hosts(&t);
     const double without = (double)task_run(&t).step_time_ns;
     t.problem->runtime.events.host_hop_s = HOP * 1e-9;
-    t.machine->route[GPU_0][GPU_1].latency_s += HOP * 1e-9;
+    for (int32_t a = 0; a < t.machine->device_count; a++)
+        for (int32_t b = 0; b < t.machine->device_count; b++)
+            t.machine->route[a][b].latency_s += emp_problem_hop_s(t.problem, a, b);
     cr_expect_eq((double)task_run(&t).step_time_ns, without + HOP);
     measure(counts, &t, 1, 1);
     cr_expect_float_eq(counts[EMP_SHORTEN_LATENCY].median_change * (without + HOP),
