@@ -19,7 +19,7 @@
 
 enum { EMP_PLAN_WHY_BYTES = EMP_ERROR_MSG_BYTES, EMP_PLAN_ON_BYTES = 192 };
 
-/** What GPUs of several models have different shares of. */
+/** The units of work whose number differs between GPUs of several models. */
 typedef enum {
     EMP_SHARES_NONE,
     EMP_SHARES_LAYERS,

@@ -8,7 +8,6 @@
 #include "replay/cpu/cores.h"
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
-#include "replay/cpu/memory.h"
 #include "replay/execute_internal.h"
 
 static int32_t place_count(const emp_replay_plan *p)

@@ -520,7 +520,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     if (m == NULL && b->is_measured)
         print(NULL, b, NULL); /* what took minutes is not lost */
     if (st != EMP_OK || args.export_to != NULL) goto cleanup;
-    /* What took minutes is both printed and saved, whichever fails. */
+    /* Measurements take minutes: they are printed and saved, whichever of the two fails. */
     const emp_status saved = args.out != NULL ? save(m, b, err) : EMP_OK;
     const emp_status printed = print(m, b, saved == EMP_OK ? err : NULL);
     EMP_TRY(saved);

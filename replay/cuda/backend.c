@@ -21,7 +21,6 @@
 #include "base/mem.h"
 #include "replay/backend.h"
 #include "replay/cpu/cores.h"
-#include "replay/cpu/memory.h"
 #include "replay/cuda/work.h"
 #include "replay/execute.h"
 

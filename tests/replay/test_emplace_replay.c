@@ -242,7 +242,7 @@ Test(emplace_replay, interrupted_it_leaves_nothing)
     cr_expect_null(scratch_find("step*"));
 }
 
-/* What is replaced by an option is not compared. */
+/* Files may differ in what an option replaces. */
 Test(emplace_replay, files_of_one_machine_with_two_names_go_together)
 {
     char *text = scratch_read("gpu.json", NULL);

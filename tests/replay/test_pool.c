@@ -3,7 +3,7 @@
  * allow? */
 #include <sys/stat.h>
 
-#include "replay/cpu/memory.h"
+#include "replay/cpu/cores.h"
 #include "replay/execute_internal.h"
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"

@@ -102,7 +102,7 @@ static void make_the_next_endless(void *context, int32_t trials, double ratio)
     alarm(1);
 }
 
-/* What was found before stays; the runs that the signal ends are no trial. */
+/* Instances that were found before stay; the runs that the signal ends are no trial. */
 Test(adversary, it_can_be_stopped_within_a_run, .timeout = 60)
 {
     signal(SIGALRM, set_stop);

@@ -120,7 +120,7 @@ static void give_one_core(emp_op_id op, double times)
     ASSERT_OK(apply(text, &err));
 }
 
-/* Of all ops but one, as far as rounding to nanoseconds, of each of four tasks a core, tells. */
+/* Expects this factor of the times of all ops but one. Each of four tasks a core is rounded to nanoseconds. */
 static void expect_scaled(emp_op_id given, double factor)
 {
     const double op_ns = f.runtime.events.cpu_op_s * 1e9;

@@ -161,8 +161,8 @@ Test(client, what_reads_all_rounds_is_last)
         2 * (20 + COPY) + HOP_NS + 10 + COPY + 20);
 }
 
-/* The copy of what only the third round reads arrives first and waits for the server. Those of the second arrive behind
- * it and are received before it. */
+/* The copy of a tensor that only the third round reads arrives first and waits for the server. Copies for the second round
+ * arrive behind it and are received before it. */
 Test(client, a_copy_of_a_later_round_holds_up_none_before_it)
 {
     static const char    ops[] = "0; 0; 3<1; 0; 3<3; 3<0,4";
