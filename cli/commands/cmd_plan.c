@@ -52,8 +52,8 @@ static const char doc[] =
     "  emplace plan llama3-70b:batch=128 --machine b200x8\n"
     "  emplace plan hf:path=config.json,tp=8,batch=1024,seq=8192 --machine h100 --gpus "
     "512\n"
-    "  emplace plan hf:path=config.json,phase=decode,seq=8192,batch=32 -m h100x8\n"
-    "  emplace plan llama3.1-70b:phase=decode,seq=8192,quant=fp8 -m h100x8 \\\n"
+    "  emplace plan hf:path=config.json,phase=decode,seq=8192,batch=32 -m dgx-h100\n"
+    "  emplace plan llama3.1-70b:phase=decode,seq=8192,quant=fp8 -m dgx-h100 \\\n"
     "      --objective tokens --form vllm\n"
     "  emplace plan model.gguf -m rtx4090x2+rtx3060 --form llama.cpp";
 

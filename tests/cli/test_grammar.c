@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "cli/cli.h"
+#include "sim/machine/machine.h"
 #include "tests/cli/emplace.h"
 #include "tests/test.h"
 
@@ -166,6 +167,35 @@ static void join_lines(char *joined, size_t size, const char *text)
     joined[used] = '\0';
 }
 
+static bool is_known(const char *folder, const char *name, size_t length)
+{
+    emp_data_names names;
+
+    emp_data_find(&names, folder);
+    for (int32_t i = 0; i < names.count; i++)
+        if (strlen(names.name[i]) == length && strncmp(names.name[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+/* Machines of examples are there, unless they are files or made from parameters. */
+static void expect_known_machine(const char *command, const char *line)
+{
+    static const char *const options[] = {" -m ", " --machine "};
+
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(line, options[i]);
+        if (at == NULL) continue;
+        const char  *name = at + strlen(options[i]);
+        const size_t length = strcspn(name, " \n");
+        if (strcspn(name, ".:") < length) continue;
+        cr_expect(is_known("machines", name, length) ||
+                      is_known("clusters", name, length) ||
+                      is_known("machines/models", name, length),
+                  "%s: %s", command, line);
+    }
+}
+
 /* An example that is broken without a backslash cannot be pasted. */
 static void expect_whole_examples(const char *name, const char *help,
                                   const struct argp *argp)
@@ -175,8 +205,10 @@ static void expect_whole_examples(const char *name, const char *help,
     join_lines(printed, sizeof printed, help);
     join_lines(doc, sizeof doc, argp->doc);
     for (char *rest = doc, *line; (line = strsep(&rest, "\n\v")) != NULL;)
-        if (strncmp(line, "  emplace ", 10) == 0 || strncmp(line, "  mpirun ", 9) == 0)
+        if (strncmp(line, "  emplace ", 10) == 0 || strncmp(line, "  mpirun ", 9) == 0) {
             cr_expect_not_null(strstr(printed, line), "%s: %s", name, line);
+            expect_known_machine(name, line);
+        }
 }
 
 static void expect_version(const char *name)
