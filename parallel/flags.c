@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "parallel/flags.h"
+#include "parallel/plan.h"
 
 #include "base/text/text.h"
 

@@ -13,7 +13,6 @@
 #include "base/text/units.h"
 #include "bench/plots/axis.h"
 #include "cli/cli.h"
-#include "parallel/flags.h"
 
 #define GIB 1073741824.0
 
