@@ -187,6 +187,27 @@ cleanup:
     return st;
 }
 
+/* The nearest group with ops, of nodes before node i in the file, else of those behind it; -1 = none has any. */
+static int32_t nearest_with_ops(const node_times *t, int32_t i)
+{
+    for (int32_t step = -1; step <= 1; step += 2)
+        for (int32_t j = i; j >= 0 && j < t->inputs->notes.node_count; j += step)
+            if (t->op_count[t->node[j].group] > 0) return t->node[j].group;
+    return -1;
+}
+
+/* Moves the times of groups without ops to the nearest that has some: the runtime spends them in the step, also on
+ * what it could compute before it and on slices that keep all. */
+static void move_times_without_ops(node_times *t)
+{
+    for (int32_t i = 0; i < t->inputs->notes.node_count; i++) {
+        if (t->node[i].group != i || t->op_count[i] > 0 || t->node[i].us <= 0.0) continue;
+        int32_t to = nearest_with_ops(t, i);
+        if (to < 0) return;
+        t->node[to].us = fmax(t->node[to].us, 0.0) + t->node[i].us;
+    }
+}
+
 /* Shares the time of each group among its ops by their predicted times, or evenly if those are 0. */
 static void share_times(node_times *t)
 {
@@ -205,17 +226,12 @@ static void share_times(node_times *t)
     }
 }
 
-/* Says which times of the profile no op has. */
+/* Says which times of the profile ops do not have from their own node. */
 static void warn_of_profile(const node_times *t, int32_t unmatched)
 {
     const emp_onnx_profile *p = &t->profile;
     const char             *path = t->inputs->costs;
-    double                  all_us = 0.0, lost_us = 0.0;
 
-    for (int32_t i = 0; i < p->count; i++) all_us += p->node[i].us;
-    for (int32_t i = 0; i < t->inputs->notes.node_count; i++)
-        if (t->node[i].group == i && t->op_count[i] == 0)
-            lost_us += fmax(t->node[i].us, 0.0);
     if (unmatched > 0)
         cli_warn(
             "%s: %d of %d nodes are none of the model, and their times are shared by "
@@ -225,10 +241,6 @@ static void warn_of_profile(const node_times *t, int32_t unmatched)
     if (p->other_count > 0)
         cli_warn("%s: %d nodes did not run on the CPU, and keep predicted times", path,
                  p->other_count);
-    if (lost_us > 0.0)
-        cli_warn("%s: %.2g %% of the time is of nodes that are computed before the step, "
-                 "or do nothing, and is left out",
-                 path, 100.0 * lost_us / all_us);
 }
 
 static emp_status read_node_times(node_times *t, emp_error *err)
@@ -257,6 +269,7 @@ static emp_status read_node_times(node_times *t, emp_error *err)
             EMP_EINVAL, "%s: none of its %d nodes is one of the model, such as \"%.*s\"",
             inputs->costs, unmatched, EMP_SLICE_ARG(t->profile.node[0].name));
     EMP_CHECK(find_groups(t, err));
+    move_times_without_ops(t);
     share_times(t);
     warn_of_profile(t, unmatched);
     return EMP_OK;

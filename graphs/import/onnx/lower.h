@@ -33,6 +33,7 @@ struct emp_onnx_value {
     bool          is_buffer;    /**< a weight that is no parameter of the model */
     emp_onnx_value
                *transposed; /**< what this is with the last two dims exchanged, or NULL */
+    const char *transpose; /**< the name of the op that exchanges them, emitted if one reads this */
     const char *place;      /**< of a weight in an inner graph: its tensor in the file */
     bool        is_kept;    /**< in emp_onnx.kept */
     bool        is_sequence;

@@ -136,7 +136,8 @@ static void transpose(emp_onnx_call *c, const char *word)
                                  .shape = x->shape,
                                  .port = EMP_TF_NONE,
                                  .grouped = EMP_TF_NONE,
-                                 .transposed = x};
+                                 .transposed = x,
+                                 .transpose = c->name};
         turned.shape.dim[rank - 1] = x->shape.dim[rank - 2];
         turned.shape.dim[rank - 2] = x->shape.dim[rank - 1];
         emp_onnx_out_value(c, 0, &turned);

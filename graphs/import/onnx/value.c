@@ -223,13 +223,12 @@ static emp_port transposed(emp_onnx *o, emp_onnx_value *value)
     int64_t     order[EMP_MAX_RANK];
     int32_t     rank = value->shape.rank;
     emp_port    x = emp_onnx_port(o, value->transposed);
-    const char *full = emp_tf_unique(o->tf, name_of(o, value->name));
 
     for (int32_t d = 0; d < rank; d++) order[d] = d;
     order[rank - 1] = rank - 2;
     order[rank - 2] = rank - 1;
-    emp_port perm = emp_tf_ints(o->tf, full, "perm", order, rank);
-    return emp_tf_emit(o->tf, full, "Transpose", NULL, EMP_TF_PORTS(x, perm));
+    emp_port perm = emp_tf_ints(o->tf, value->transpose, "perm", order, rank);
+    return emp_tf_emit(o->tf, value->transpose, "Transpose", NULL, EMP_TF_PORTS(x, perm));
 }
 
 emp_port emp_onnx_port(emp_onnx *o, emp_onnx_value *value)

@@ -84,7 +84,7 @@ def main():
     parser.add_argument("emplace")
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--only", choices=models.MAKERS)
-    parser.add_argument("--within", type=float, default=5.0, help="percent between measured and simulated (default 5)")
+    parser.add_argument("--within", type=float, default=0.1, help="percent between measured and simulated (default 0.1)")
     parser.add_argument("--machine", default="cpu2", help="whose CPU has one core (default cpu2)")
     parser.add_argument("--keep", help="a folder for models and profiles")
     options = parser.parse_args()

@@ -257,6 +257,32 @@ Test(onnx_profile, a_step_on_a_cpu_takes_the_sum)
                        program_err);
 }
 
+/* A matrix product exchanges the first one's dims itself, an op of its own the second one's; the last node keeps
+ * all. */
+Test(onnx_profile, transposes_and_what_makes_no_op_count)
+{
+    static onnx_writer w;
+    emp_onnx_profile   profile = {0};
+    const char        *folder = scratch_path("");
+
+    onnx_text(&w, "in x 4,8,16; t = Transpose x perm=0,2,1,; p = MatMul x,t;"
+                  "u = Transpose p perm=0,2,1,; z = Relu u; i = Identity z; out i");
+    emp_slice model = onnx_model(&w, 14);
+    scratch_write("model.onnx", model.data, model.size);
+    put_nodes("Transpose_0 Transpose 0 @10+100; MatMul_1 MatMul 1 @20+300;"
+              "Transpose_2 Transpose 2 @30+500; Relu_3 Relu 3 @40+700;"
+              "Identity_4 Identity 4 @50+900");
+    cr_assert_eq(load(&profile, NULL), EMP_OK);
+    emp_onnx_profile_clear(&profile);
+    const char *command = scratch_print(
+        "simulate %s/model.onnx -m cpu2 -p cpu -r ideal --no-bound -f json --costs "
+        "%s/profile.json",
+        folder, folder);
+    cr_assert_eq(program_run("cli/emplace", command), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "\"step_time_s\": 0.0025,"), "%s%s",
+                       program_out, program_err);
+}
+
 static emp_status load_and_match(emp_onnx_profile *profile, emp_onnx_node_time *time)
 {
     int32_t unmatched;
