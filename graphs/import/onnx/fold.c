@@ -415,6 +415,11 @@ static bool fold_constant(emp_onnx_call *c)
     emp_onnx_attr   attr;
     emp_onnx_tensor tensor;
 
+    if (emp_onnx_get(c, "sparse_value", &attr) && attr.sparse_tensor.data != NULL) {
+        if (emp_onnx_sparse_tensor_read(&tensor, attr.sparse_tensor, NULL) != EMP_OK)
+            return false;
+        return emp_onnx_out_tensor(c, &tensor);
+    }
     if (!emp_onnx_get(c, "value", &attr) || attr.tensor.data == NULL)
         return fold_plain_constant(c);
     if (emp_onnx_tensor_read(&tensor, attr.tensor, NULL) != EMP_OK) return false;

@@ -32,11 +32,12 @@ struct emp_onnx_value {
     bool          is_trainable; /**< a weight that a training step changes */
     bool          is_buffer;    /**< a weight that is no parameter of the model */
     emp_onnx_value
-               *transposed; /**< what this is with the last two dims exchanged, or NULL */
-    const char *transpose; /**< the name of the op that exchanges them, emitted if one reads this */
-    const char *place;      /**< of a weight in an inner graph: its tensor in the file */
-    bool        is_kept;    /**< in emp_onnx.kept */
-    bool        is_sequence;
+        *transposed; /**< what this is with the last two dims exchanged, or NULL */
+    const char *
+        transpose; /**< the name of the op that exchanges them, emitted if one reads this */
+    const char      *place; /**< of a weight in an inner graph: its tensor in the file */
+    bool             is_kept; /**< in emp_onnx.kept */
+    bool             is_sequence;
     emp_onnx_value **item; /**< of a sequence: its tensors */
     int32_t          item_count;
 };
@@ -48,6 +49,7 @@ struct emp_onnx_scope {
     emp_onnx_value      **value;
     int32_t               count, capacity;
     const emp_onnx_scope *outer;
+    const emp_onnx_graph *graph; /**< whose nodes are walked over */
     const emp_onnx_node
         *call; /**< whose attributes a function's body refers to, or NULL */
 };
@@ -185,6 +187,8 @@ emp_port emp_onnx_emit_shaped(emp_onnx_call *c, const char *type, emp_shape shap
 emp_port emp_onnx_emit_torch(emp_onnx_call *c, const char *type,
                              const emp_tensor_info *outputs, int32_t output_count,
                              const emp_port *inputs, int32_t count);
+/** Outputs 1 and 2 of a norm of the dims from an axis on: the mean, and the inverse of the deviation. */
+void emp_onnx_out_statistics(emp_onnx_call *c, emp_port x, int32_t axis);
 /** A weight beside those that the file has, such as the scale of a norm. */
 emp_port emp_onnx_add_weight(emp_onnx_call *c, const char *name, emp_shape shape,
                              bool is_trainable);
@@ -262,6 +266,9 @@ emp_status emp_onnx_check_sizes(const emp_onnx *o, bool is_end, emp_error *err);
 void emp_onnx_fix_sizes(emp_onnx *o, emp_onnx_info *info);
 /** The size of an output that depends on data and has no bound: given as "NAME.DIM", or assumed. */
 int64_t emp_onnx_open_size(emp_onnx_call *c, int32_t output, int32_t d);
+/** Puts numbers in place of inputs that a model computes from data and that set the shape of the output: those that give
+ * the shape which the model states for it, else an assumed one. */
+void emp_onnx_settle_inputs(emp_onnx_call *c);
 /** The assumed sizes whose numbers are in a message, and the options that set them; "" = none. */
 void emp_onnx_blame_sizes(const emp_onnx *o, const char *message, char *text,
                           size_t room);

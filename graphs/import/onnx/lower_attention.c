@@ -260,19 +260,38 @@ static void add_bias(emp_onnx_call *c, emp_port to[3], int32_t input)
         to[i] = emp_onnx_emit2(c, "Add", to[i], (emp_port){part.op, i});
 }
 
-/* MultiHeadAttention(query, key, value, bias, padding mask, attention bias, past key, past value). Keys
- * and values may be packed into one tensor of rank 5, or have heads apart. */
+/* The tensors that are packed into one [batch, positions, heads, count, size], from one input on; those before it are
+ * inputs of their own. */
+static void unpack_heads(emp_onnx_call *c, int32_t from, emp_port to[3])
+{
+    static const int64_t ones[] = {1, 1, 1};
+    const int32_t        count = 3 - from;
+    emp_shape            shape = emp_onnx_in_shape(c, from);
+    emp_port part = emp_onnx_emit(c, "SplitV", &(emp_op_attrs){.count = count},
+                                  EMP_TF_PORTS(emp_onnx_in_port(c, from),
+                                               emp_onnx_int_vector(c, ones, count),
+                                               emp_tf_int(c->o->tf, NULL, "axis", 3)));
+
+    shape.dim[2] = emp_onnx_times(shape.dim[2], shape.dim[4]);
+    shape.rank = 3;
+    for (int32_t i = from; i < 3; i++)
+        to[i] = part.op < 0 ? EMP_TF_NONE
+                            : emp_onnx_reshape(c, (emp_port){part.op, i - from}, shape);
+}
+
+/* MultiHeadAttention(query, key, value, bias, padding mask, attention bias, past key, past value). Keys and values, or
+ * all three, may be packed into one tensor of rank 5; keys and values may have heads apart. */
 static void multi_head(emp_onnx_call *c, const char *word)
 {
-    attention a = {.heads = emp_onnx_int(c, "num_heads", 0)};
-    emp_shape q = emp_onnx_in_shape(c, 0), k = emp_onnx_in_shape(c, 1);
+    attention     a = {.heads = emp_onnx_int(c, "num_heads", 0)};
+    emp_shape     q = emp_onnx_in_shape(c, 0), k = emp_onnx_in_shape(c, 1);
+    const int32_t packed = q.rank == 5 ? 0 : k.rank == 5 ? 1 : 3; /* the first one */
+    const int64_t parts = packed == 0 ? q.dim[3] : packed == 1 ? k.dim[3] : 0;
 
     (void)word;
-    if (a.heads < 1 || q.rank != 3 || (emp_onnx_in(c, 1) != NULL && k.rank < 3) ||
-        emp_onnx_in(c, 1) == NULL || k.rank == 5) {
-        emp_onnx_refuse(c,
-                        "%lld heads, queries of rank %d and keys of rank %d: packed "
-                        "tensors are not read",
+    if (a.heads < 1 || (q.rank != 3 && packed > 0) ||
+        (k.rank != 3 && k.rank != 4 && packed == 3) || parts != 3 - packed) {
+        emp_onnx_refuse(c, "%lld heads, queries of rank %d and keys of rank %d",
                         (long long)a.heads, q.rank, k.rank);
         return;
     }
@@ -281,7 +300,8 @@ static void multi_head(emp_onnx_call *c, const char *word)
         emp_slice_is(c->node->type, "DecoderMaskedMultiHeadAttention");
     const int32_t past = is_decoder ? 5 : 6, bias = is_decoder ? 10 : 3;
     emp_port      own[3];
-    for (int32_t i = 0; i < 3; i++) own[i] = emp_onnx_in_port(c, i);
+    for (int32_t i = 0; i < packed; i++) own[i] = emp_onnx_in_port(c, i);
+    if (packed < 3) unpack_heads(c, packed, own);
     add_bias(c, own, bias);
     a.q = as_heads(c, own[0], a.heads, false);
     a.k = as_heads(c, own[1], a.heads, k.rank == 4);

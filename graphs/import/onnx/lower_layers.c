@@ -73,8 +73,7 @@ static bool has_channels_last(const emp_onnx_call *c)
 {
     return emp_onnx_int(c, "channels_last", 0) != 0 ||
            emp_slice_is(c->node->domain, "com.ms.internal.nhwc") ||
-           (emp_slice_is(c->node->domain, "com.microsoft") &&
-            emp_slice_starts(c->node->type, "Nhwc"));
+           emp_slice_starts(c->node->type, "Nhwc");
 }
 
 /* The kernels of a runtime that keep channels last compute the same: tensors are seen under another
@@ -160,22 +159,22 @@ static bool has_folded_norm(const emp_onnx_call *c)
            emp_slice_starts(b->name, "onnx::Conv");
 }
 
-/* FusedBatchNorm of x with channels second, whatever its rank. */
+/* FusedBatchNorm of x with channels second, whatever its rank; a vector has one channel. */
 static emp_port batch_norm(emp_onnx_call *c, emp_port x, const emp_port *weights)
 {
     if (x.op < 0 || !emp_tf_is_ok(c->o->tf)) return EMP_TF_NONE;
     emp_shape    shape = emp_tf_shape(c->o->tf, x), image = shape;
     emp_op_attrs attrs = {.is_nchw = true, .is_inference = !c->o->is_training};
 
-    if (shape.rank < 2) {
+    if (shape.rank < 1) {
         emp_onnx_refuse(c, "a batch norm of a tensor of rank %d", shape.rank);
         return EMP_TF_NONE;
     }
     if (shape.rank != 4) {
-        int64_t pixels = 1;
+        int64_t channels = shape.rank > 1 ? shape.dim[1] : 1, pixels = 1;
         for (int32_t d = 2; d < shape.rank; d++)
             if (__builtin_mul_overflow(pixels, shape.dim[d], &pixels)) pixels = 1;
-        image = EMP_SHAPE(shape.dim[0], shape.dim[1], pixels, 1);
+        image = EMP_SHAPE(shape.dim[0], channels, pixels, 1);
         x = emp_onnx_reshape(c, x, image);
     }
     emp_port y =
@@ -478,6 +477,19 @@ static void batch_normalization(emp_onnx_call *c, const char *word)
     }
 }
 
+void emp_onnx_out_statistics(emp_onnx_call *c, emp_port x, int32_t axis)
+{
+    bool is_asked = false;
+
+    for (int32_t i = 1; i < 3 && i < c->node->output_count; i++)
+        is_asked = is_asked || c->node->output[i].size > 0;
+    if (!is_asked || x.op < 0 || !emp_tf_is_ok(c->o->tf)) return;
+    const int32_t rank = emp_tf_shape(c->o->tf, x).rank;
+    emp_port      mean =
+        emp_onnx_reduce(c, "Mean", x, ((1U << rank) - 1) & ~((1U << axis) - 1), true);
+    for (int32_t i = 1; i < 3; i++) emp_onnx_out(c, i, mean);
+}
+
 /* x, a scale, perhaps an offset. */
 static void row_norm(emp_onnx_call *c, const char *word)
 {
@@ -487,13 +499,10 @@ static void row_norm(emp_onnx_call *c, const char *word)
     if (has_bias) input[2] = emp_onnx_in_port(c, 2);
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, input, has_bias ? 3 : 2));
     if (c->node->output_count < 2) return;
-    emp_shape x =
-        emp_onnx_in_shape(c, 0); /* the mean, and the inverse of the deviation */
-    int32_t axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), x.rank);
+    emp_shape x = emp_onnx_in_shape(c, 0);
+    int32_t   axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), x.rank);
     if (!emp_tf_is_ok(c->o->tf)) return;
-    emp_port mean = emp_onnx_reduce(c, "Mean", input[0],
-                                    ((1U << x.rank) - 1) & ~((1U << axis) - 1), true);
-    for (int32_t i = 1; i < 3; i++) emp_onnx_out(c, i, mean);
+    emp_onnx_out_statistics(c, input[0], axis);
 }
 
 static void lp_normalization(emp_onnx_call *c, const char *word)

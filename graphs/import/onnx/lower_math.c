@@ -348,6 +348,16 @@ static void quantized_product(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_integer_product(c, is_linear ? 3 : 1, dtype));
 }
 
+/* An image plus a number for each channel, times a scale; of early versions, as ONNX Runtime still has it. */
+static void image_scaler(emp_onnx_call *c, const char *word)
+{
+    const double scale = emp_onnx_float(c, "scale", 1.0);
+
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_emit2(c, word, emp_onnx_in_port(c, 0), emp_onnx_float_scalar(c, scale)));
+}
+
 const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Abs", emp_onnx_lower_unary, "Abs"},
     {"Acos", emp_onnx_lower_unary, "Acos"},
@@ -391,6 +401,7 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"HardSigmoid", emp_onnx_lower_unary, "HardSigmoid"},
     {"HardSwish", emp_onnx_lower_unary, "HardSwish"},
     {"Hardmax", emp_onnx_lower_unary, "Softmax"},
+    {"ImageScaler", image_scaler, "Mul"},
     {"IsInf", emp_onnx_lower_unary, "IsInf"},
     {"IsNaN", emp_onnx_lower_unary, "IsNan"},
     {"LeakyRelu", emp_onnx_lower_unary, "LeakyRelu"},

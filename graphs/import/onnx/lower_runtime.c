@@ -85,6 +85,16 @@ static void gemm_gelu(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit1(c, word, y));
 }
 
+/* Bytes of weights [N, K]: rows of whole blocks, or, of NF4, all in one. */
+static int64_t grouped_bytes(int64_t n, int64_t k, int64_t bits, int64_t block,
+                             bool is_whole)
+{
+    const int64_t blocks = k / block + (k % block != 0), bytes = (block * bits + 7) / 8;
+
+    if (is_whole) return emp_onnx_times(n, k) / 2 + emp_onnx_times(n, k) % 2;
+    return emp_onnx_times(n, emp_onnx_times(blocks, bytes));
+}
+
 /* A product [..., K] by quantised weights [N, K], whose sizes are attributes. */
 static void grouped_product(emp_onnx_call *c, const char *word)
 {
@@ -104,8 +114,11 @@ static void grouped_product(emp_onnx_call *c, const char *word)
         return;
     }
     if (w != NULL && w->transposed != NULL) w = w->transposed;
-    if (w == NULL || (w->file_type == 0 && !w->is_weight)) {
-        emp_onnx_refuse(c, "its weights are none that the file holds");
+    const int64_t have = w == NULL ? 0 : emp_shape_elements(&w->shape);
+    const int64_t need = grouped_bytes(n, k, bits, block, is_normal);
+    if (w == NULL || (w->file_type == 0 && !w->is_weight && have != need)) {
+        emp_onnx_refuse(c, "weights of %lld bytes, need %lld", (long long)have,
+                        (long long)need);
         return;
     }
     emp_group_kind kind = emp_onnx_in(c, 3) != NULL ? EMP_GROUP_ZERO : EMP_GROUP_SCALE;
@@ -250,6 +263,7 @@ static void skip_norm(emp_onnx_call *c, const char *word)
         input[0] = sum = emp_onnx_emit2(c, "Add", sum, emp_onnx_in_port(c, bias));
     if (!is_rms && emp_onnx_in(c, 3) != NULL) input[count++] = emp_onnx_in_port(c, 3);
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, input, count));
+    emp_onnx_out_statistics(c, sum, emp_onnx_in_shape(c, 0).rank - 1);
     emp_onnx_out(c, 3, sum);
 }
 

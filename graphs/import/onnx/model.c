@@ -17,7 +17,7 @@ enum {
     MODEL_LAST = 26
 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11 };
-enum { GRAPH_OUTPUT = 12, GRAPH_INFO = 13, GRAPH_METADATA = 16 };
+enum { GRAPH_OUTPUT = 12, GRAPH_INFO = 13, GRAPH_SPARSE = 15, GRAPH_METADATA = 16 };
 enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT = 5, FUNCTION_NODE = 7 };
 enum { FUNCTION_DOMAIN = 10 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTR = 5 };
@@ -30,10 +30,11 @@ enum {
     ATTR_TENSOR = 5,
     ATTR_GRAPH = 6
 };
-enum { ATTR_FLOATS = 7, ATTR_INTS = 8, ATTR_REFERENCE = 21 };
+enum { ATTR_FLOATS = 7, ATTR_INTS = 8, ATTR_REFERENCE = 21, ATTR_SPARSE = 22 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_FLOATS = 4, TENSOR_INT32S = 5 };
 enum { TENSOR_INT64S = 7, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_DOUBLES = 10 };
 enum { TENSOR_UINT64S = 11, TENSOR_EXTERNAL = 13 };
+enum { SPARSE_VALUES = 1, SPARSE_DIMS = 3 };
 enum { INFO_NAME = 1, INFO_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { INFO_METADATA = 4, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { TYPE_HALF = 10, TYPE_COMPLEX64 = 14, TYPE_BFLOAT16 = 16 };
@@ -216,10 +217,13 @@ emp_status emp_onnx_graph_read(emp_onnx_graph *graph, emp_slice body, emp_arena 
                                emp_error *err)
 {
     *graph = (emp_onnx_graph){.name = part(body, GRAPH_NAME)};
-    const part_list lists[] = {
-        {GRAPH_NODE, &graph->nodes},   {GRAPH_INITIALIZER, &graph->initializers},
-        {GRAPH_INPUT, &graph->inputs}, {GRAPH_OUTPUT, &graph->outputs},
-        {GRAPH_INFO, &graph->infos},   {0, NULL}};
+    const part_list lists[] = {{GRAPH_NODE, &graph->nodes},
+                               {GRAPH_INITIALIZER, &graph->initializers},
+                               {GRAPH_SPARSE, &graph->sparse_initializers},
+                               {GRAPH_INPUT, &graph->inputs},
+                               {GRAPH_OUTPUT, &graph->outputs},
+                               {GRAPH_INFO, &graph->infos},
+                               {0, NULL}};
     return fill_lists(body, lists, arena, err);
 }
 
@@ -270,6 +274,7 @@ static void read_attr(emp_onnx_attr *attr, emp_slice body)
         if (is_bytes(&field, ATTR_NAME)) attr->name = field.bytes;
         if (is_bytes(&field, ATTR_S)) attr->s = field.bytes;
         if (is_bytes(&field, ATTR_TENSOR)) attr->tensor = field.bytes;
+        if (is_bytes(&field, ATTR_SPARSE)) attr->sparse_tensor = field.bytes;
         if (is_bytes(&field, ATTR_GRAPH)) attr->graph = field.bytes;
         if (is_bytes(&field, ATTR_REFERENCE)) attr->reference = field.bytes;
     }
@@ -372,24 +377,61 @@ static bool add_dims(emp_onnx_tensor *tensor, const emp_wire_field *field)
     return true;
 }
 
+static emp_status refuse_dims(const emp_onnx_tensor *tensor, emp_error *err)
+{
+    return EMP_ERROR(EMP_EUNSUPPORTED,
+                     "tensor \"%.*s\" has more than %d dims, or one below 0",
+                     EMP_SLICE_ARG(tensor->name), EMP_MAX_RANK);
+}
+
 emp_status emp_onnx_tensor_read(emp_onnx_tensor *tensor, emp_slice body, emp_error *err)
 {
     emp_cursor     cursor = cursor_of(body);
     emp_wire_field field;
     emp_status     st = EMP_OK;
 
-    *tensor = (emp_onnx_tensor){.name = part(body, TENSOR_NAME), .body = body};
+    *tensor = (emp_onnx_tensor){
+        .name = part(body, TENSOR_NAME), .body = body, .has_numbers = true};
     while (next(&cursor, &field, &st, err)) {
         if (field.number == TENSOR_DIMS && !add_dims(tensor, &field))
-            return EMP_ERROR(EMP_EUNSUPPORTED,
-                             "tensor \"%.*s\" has more than %d dims, or one below 0",
-                             EMP_SLICE_ARG(tensor->name), EMP_MAX_RANK);
+            return refuse_dims(tensor, err);
         if (field.number == TENSOR_TYPE && field.type == EMP_WIRE_VARINT)
             tensor->type = (int64_t)field.bits;
-        if (is_bytes(&field, TENSOR_EXTERNAL)) tensor->is_external = true;
+        if (is_bytes(&field, TENSOR_EXTERNAL)) tensor->has_numbers = false;
     }
     tensor->dtype = emp_onnx_dtype(tensor->type);
     return st;
+}
+
+emp_status emp_onnx_sparse_tensor_read(emp_onnx_tensor *tensor, emp_slice body,
+                                       emp_error *err)
+{
+    emp_cursor     cursor = cursor_of(body);
+    emp_wire_field field;
+    emp_status     st = EMP_OK;
+
+    EMP_CHECK(emp_onnx_tensor_read(tensor, part(body, SPARSE_VALUES), err));
+    tensor->shape = (emp_shape){0};
+    tensor->has_numbers = false;
+    while (next(&cursor, &field, &st, err))
+        if (field.number == SPARSE_DIMS && !add_dims(tensor, &field))
+            return refuse_dims(tensor, err);
+    return st;
+}
+
+int32_t emp_onnx_initializer_count(const emp_onnx_graph *graph)
+{
+    return graph->initializers.count + graph->sparse_initializers.count;
+}
+
+emp_status emp_onnx_initializer_read(emp_onnx_tensor *tensor, const emp_onnx_graph *graph,
+                                     int32_t i, emp_error *err)
+{
+    const int32_t dense = graph->initializers.count;
+
+    if (i < dense) return emp_onnx_tensor_read(tensor, graph->initializers.item[i], err);
+    return emp_onnx_sparse_tensor_read(tensor, graph->sparse_initializers.item[i - dense],
+                                       err);
 }
 
 static double half_of(uint32_t bits)
@@ -452,7 +494,7 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number, int6
     bool           are_words = false;
     bool is_number = tensor->type < TYPE_COMPLEX64 || tensor->type == TYPE_BFLOAT16;
 
-    if (tensor->is_external || !is_number) return false;
+    if (!tensor->has_numbers || !is_number) return false;
     while (taken < count && next(&cursor, &field, &st, NULL)) {
         switch (field.number) {
         case TENSOR_RAW:

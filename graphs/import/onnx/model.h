@@ -70,7 +70,7 @@ typedef struct {
 /** The parts of a GraphProto or a FunctionProto, in the arena that was given. */
 typedef struct {
     emp_slice     name;
-    emp_onnx_list nodes, initializers, inputs, outputs, infos;
+    emp_onnx_list nodes, initializers, sparse_initializers, inputs, outputs, infos;
 } emp_onnx_graph;
 
 typedef struct {
@@ -79,7 +79,7 @@ typedef struct {
         reference; /**< in a function's body: the attribute of the call that it stands for */
     int64_t   i;
     double    f;
-    emp_slice s, tensor, graph, body;
+    emp_slice s, tensor, sparse_tensor, graph, body;
 } emp_onnx_attr;
 
 /** A TensorProto without its numbers. */
@@ -87,8 +87,8 @@ typedef struct {
     emp_slice name, body;
     emp_shape shape;
     emp_dtype dtype;
-    int64_t   type; /**< TensorProto.DataType */
-    bool      is_external;
+    int64_t   type;        /**< TensorProto.DataType */
+    bool      has_numbers; /**< body has all elements */
 } emp_onnx_tensor;
 
 /** The name and the type of an input, an output or a value between. */
@@ -130,6 +130,16 @@ int32_t emp_onnx_attr_numbers(const emp_onnx_attr *attr, double *number, int32_t
 
 /** \retval EMP_EFORMAT  Damaged. \retval EMP_EUNSUPPORTED  A shape that we cannot hold. */
 emp_status emp_onnx_tensor_read(emp_onnx_tensor *tensor, emp_slice body, emp_error *err);
+
+/** A SparseTensorProto, as the dense tensor that it stands for, without numbers. The same errors. */
+emp_status emp_onnx_sparse_tensor_read(emp_onnx_tensor *tensor, emp_slice body,
+                                       emp_error *err);
+
+/** How many tensors a graph has, dense ones and then sparse ones. */
+int32_t emp_onnx_initializer_count(const emp_onnx_graph *graph);
+/** Reads the i-th of them. The same errors. */
+emp_status emp_onnx_initializer_read(emp_onnx_tensor *tensor, const emp_onnx_graph *graph,
+                                     int32_t i, emp_error *err);
 
 /** The elements of a tensor as numbers; false where the file does not have that many of them. */
 bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number,

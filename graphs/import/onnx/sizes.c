@@ -286,6 +286,134 @@ int64_t emp_onnx_open_size(emp_onnx_call *c, int32_t output, int32_t d)
     return size->size;
 }
 
+/* Whether an input is a vector that depends on data. */
+static bool is_open(const emp_onnx_call *c, int32_t i)
+{
+    const emp_onnx_value *value = emp_onnx_in(c, i);
+    const int64_t         count = value == NULL ? 0 : emp_shape_elements(&value->shape);
+
+    return value != NULL && value->number == NULL && value->port.op >= 0 &&
+           value->shape.rank <= 1 && count >= 0 && count <= EMP_MAX_RANK;
+}
+
+/* The shape that the model states for the first output; -1: a size that it leaves open and no input settles. */
+static emp_shape stated_shape(const emp_onnx_call *c)
+{
+    const emp_onnx_list lists[] = {c->scope->graph->infos, c->scope->graph->outputs};
+    emp_onnx_info       info;
+
+    for (int32_t i = 0; i < 2 && c->node->output_count > 0; i++) {
+        for (int32_t k = 0; k < lists[i].count; k++) {
+            if (emp_onnx_info_read(&info, lists[i].item[k], NULL) != EMP_OK ||
+                !emp_slice_same(info.name, c->node->output[0]) || info.shape.rank < 0)
+                continue;
+            for (int32_t d = 0; d < info.shape.rank; d++) {
+                if (info.shape.dim[d] >= 0) continue;
+                const emp_onnx_size *size = find_size(c->o, key_of_dim(c->o, &info, d));
+                if (size != NULL) info.shape.dim[d] = size->size;
+            }
+            return info.shape;
+        }
+    }
+    return EMP_SHAPE_UNKNOWN;
+}
+
+/* Makes an input a constant. Where constants have no room left, it stays what it is. */
+static void put_numbers(emp_onnx_call *c, int32_t input, const int64_t *from,
+                        int32_t count)
+{
+    emp_onnx_value *value = emp_arena_alloc(&c->o->arena, sizeof *value);
+    double         *number = emp_onnx_new_numbers(c->o, count);
+
+    if (value == NULL || number == NULL) return;
+    for (int32_t i = 0; i < count; i++) number[i] = (double)from[i];
+    *value = (emp_onnx_value){.name = c->node->output[0],
+                              .shape = EMP_SHAPE(count),
+                              .dtype = EMP_DTYPE_INT64,
+                              .number = number,
+                              .port = EMP_TF_NONE,
+                              .grouped = EMP_TF_NONE};
+    c->in[input] = value;
+}
+
+/* A new shape of that rank: as it is stated, else from the input, aligned at the last dims, but for its sizes of 1 and
+ * those from \a open on. */
+static void settle_shape(emp_onnx_call *c, int32_t input, int32_t rank, int32_t open)
+{
+    const emp_shape in = emp_onnx_in_shape(c, 0), stated = stated_shape(c);
+    int64_t         dim[EMP_MAX_RANK];
+
+    for (int32_t d = 0; d < rank; d++) {
+        const int32_t of_in = d - rank + in.rank;
+        const int64_t own = of_in >= 0 && d < open ? in.dim[of_in] : 1;
+        if (stated.rank == rank && stated.dim[d] >= 0)
+            dim[d] = stated.dim[d];
+        else
+            dim[d] = own > 1 ? own : emp_onnx_open_size(c, 0, d);
+    }
+    put_numbers(c, input, dim, rank);
+}
+
+/* The bounds of a Slice with steps of at least 1: those that are given, then those that the stated shape gives, else all. */
+static void settle_bounds(emp_onnx_call *c)
+{
+    const emp_shape in = emp_onnx_in_shape(c, 0), stated = stated_shape(c);
+    const bool      are_starts_open = is_open(c, 1), are_ends_open = is_open(c, 2);
+    int64_t start[EMP_MAX_RANK] = {0}, end[EMP_MAX_RANK] = {0}, axis[EMP_MAX_RANK];
+    int64_t step[EMP_MAX_RANK];
+    int32_t count =
+        (int32_t)emp_shape_elements(&emp_onnx_in(c, are_starts_open ? 1 : 2)->shape);
+
+    if ((!are_starts_open && emp_onnx_ints(c, NULL, 1, start, EMP_MAX_RANK) != count) ||
+        (!are_ends_open && emp_onnx_ints(c, NULL, 2, end, EMP_MAX_RANK) != count) ||
+        is_open(c, 3) || is_open(c, 4))
+        return;
+    const bool has_axes = emp_onnx_ints(c, NULL, 3, axis, EMP_MAX_RANK) == count;
+    const bool has_steps = emp_onnx_ints(c, NULL, 4, step, EMP_MAX_RANK) == count;
+    for (int32_t i = 0; i < count; i++) {
+        const int64_t given = has_axes ? axis[i] : i, by = has_steps ? step[i] : 1;
+        const int64_t d = given < 0 ? given + in.rank : given;
+        if (d < 0 || d >= in.rank || by < 1) return;
+        if (start[i] < 0) start[i] += in.dim[d];
+        if (stated.rank == in.rank && stated.dim[d] >= 0)
+            end[i] = emp_onnx_plus(start[i], emp_onnx_times(stated.dim[d] - 1, by) + 1);
+        else if (are_ends_open)
+            end[i] = in.dim[d];
+    }
+    emp_import_notes_assume(c->o->notes,
+                            "Slice takes what the stated shape says, or all");
+    put_numbers(c, 1, start, count);
+    put_numbers(c, 2, end, count);
+}
+
+void emp_onnx_settle_inputs(emp_onnx_call *c)
+{
+    const emp_slice type = c->node->type;
+    const emp_shape in = emp_onnx_in_shape(c, 0);
+    const int32_t   shape = emp_slice_is(type, "ConstantOfShape") ? 0 : 1;
+
+    if (c->node->domain.size > 0 || c->node->output_count < 1 || c->scope->graph == NULL)
+        return;
+    if (emp_slice_is(type, "Slice") && (is_open(c, 1) || is_open(c, 2))) {
+        settle_bounds(c);
+    } else if (emp_slice_is(type, "Resize") && (is_open(c, 2) || is_open(c, 3))) {
+        emp_onnx_attr axes;
+        if (emp_onnx_is_before(c, 11) || in.rank < 1 || emp_onnx_get(c, "axes", &axes))
+            return;
+        c->in[2] = NULL;
+        c->in_count = 4;
+        settle_shape(c, 3, in.rank, 2);
+    } else if (emp_slice_is(type, "Reshape") && is_open(c, 1)) {
+        const emp_shape stated = stated_shape(c);
+        if (emp_shape_is_known(&stated)) settle_shape(c, 1, stated.rank, 0);
+    } else if ((shape == 0 || emp_slice_is(type, "Expand")) && is_open(c, shape)) {
+        const int32_t count = (int32_t)emp_shape_elements(&emp_onnx_in(c, shape)->shape);
+        const bool    is_longer = shape == 1 && in.rank > count;
+        settle_shape(c, shape, is_longer ? in.rank : count,
+                     shape == 0 ? 0 : EMP_MAX_RANK);
+    }
+}
+
 /* ---- refusals ---- */
 
 /* True if a number of the text is the size or a multiple of it. */

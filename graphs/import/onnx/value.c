@@ -122,11 +122,11 @@ void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
 {
     const int32_t first = scope->count;
 
-    for (int32_t i = 0; i < graph->initializers.count && o->status == EMP_OK; i++) {
+    for (int32_t i = 0; i < emp_onnx_initializer_count(graph) && o->status == EMP_OK;
+         i++) {
         emp_onnx_tensor tensor;
         emp_error       reason = {0};
-        emp_status      st =
-            emp_onnx_tensor_read(&tensor, graph->initializers.item[i], &reason);
+        emp_status      st = emp_onnx_initializer_read(&tensor, graph, i, &reason);
         if (tensor.name.size > 0 &&
             emp_strmap_get(&scope->index, tensor.name.data, tensor.name.size) >= first)
             emp_import_notes_problem(o->notes, "two initializers have the name \"%.*s\"",
@@ -220,9 +220,9 @@ static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
 /* The last two dims change places. */
 static emp_port transposed(emp_onnx *o, emp_onnx_value *value)
 {
-    int64_t     order[EMP_MAX_RANK];
-    int32_t     rank = value->shape.rank;
-    emp_port    x = emp_onnx_port(o, value->transposed);
+    int64_t  order[EMP_MAX_RANK];
+    int32_t  rank = value->shape.rank;
+    emp_port x = emp_onnx_port(o, value->transposed);
 
     for (int32_t d = 0; d < rank; d++) order[d] = d;
     order[rank - 1] = rank - 2;

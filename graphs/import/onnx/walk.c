@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Over the nodes of a graph in their order, which ONNX promises to be a topological one.
+// Over the nodes of a graph in a topological order: theirs, as ONNX promises, or else one that is found.
 #include <string.h>
 
+#include "base/mem.h"
 #include "graphs/import/onnx/lower.h"
 
 enum { NAME_BYTES = 200, BLAME_BYTES = 240 };
@@ -20,7 +21,8 @@ static bool is_read_domain(emp_slice domain)
     return domain.size == 0;
 }
 
-/* The rule of a node's type; NULL: the type is not known. */
+/* The rule of a node's type; NULL: the type is not known. Of equal names the domain's own counts; some exporters leave
+ * the domain of the runtime's types out. */
 static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
@@ -28,9 +30,12 @@ static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
         emp_onnx_made_rules,    emp_onnx_layer_rules,     emp_onnx_other_rules,
         emp_onnx_einsum_rules,  emp_onnx_attention_rules, emp_onnx_sequence_rules};
 
+    const size_t count = sizeof tables / sizeof tables[0], first = domain.size == 0;
+
     if (!is_read_domain(domain)) return NULL;
-    for (size_t t = domain.size == 0; t < sizeof tables / sizeof tables[0]; t++)
-        for (const emp_onnx_rule *rule = tables[t]; rule->type != NULL; rule++)
+    for (size_t t = 0; t < count; t++)
+        for (const emp_onnx_rule *rule = tables[(first + t) % count]; rule->type != NULL;
+             rule++)
             if (emp_slice_is(type, rule->type)) return rule;
     return NULL;
 }
@@ -126,18 +131,21 @@ static void take_as_elementwise(emp_onnx_call *c)
                             type);
 }
 
+#define LENIENT " (--lenient takes it as element-wise)"
+
 static void refuse_unknown(emp_onnx_call *c)
 {
     emp_slice domain = c->node->domain;
 
     if (!is_read_domain(domain))
-        emp_onnx_refuse(c, "the type is not known, nor are others of the domain %.*s",
-                        EMP_SLICE_ARG(domain));
+        emp_onnx_refuse(
+            c, "the type is not known, nor are others of the domain %.*s" LENIENT,
+            EMP_SLICE_ARG(domain));
     else if (domain.size > 0)
-        emp_onnx_refuse(c, "the type is not known in the domain %.*s",
+        emp_onnx_refuse(c, "the type is not known in the domain %.*s" LENIENT,
                         EMP_SLICE_ARG(domain));
     else
-        emp_onnx_refuse(c, "the type is not known");
+        emp_onnx_refuse(c, "the type is not known" LENIENT);
 }
 
 /* Nodes that read or hand on sequences; all others read tensors. */
@@ -237,6 +245,7 @@ static void visit(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_node *node,
         forget_outputs(o, scope, node);
         return;
     }
+    if (fusion->kind == EMP_ONNX_PLAIN) emp_onnx_settle_inputs(&c);
     if (fusion->kind == EMP_ONNX_PLAIN && emp_onnx_fold(&c)) return;
     c.name = name_node(o, node);
     if (note != NULL)
@@ -280,17 +289,115 @@ static emp_status check_output(emp_onnx *o, const emp_onnx_scope *scope,
 }
 
 static void check_outputs(emp_onnx *o, const emp_onnx_scope *scope,
-                          const emp_onnx_node *nodes, int32_t count)
+                          const emp_onnx_node *nodes, int32_t count, emp_strmap *maker)
 {
-    emp_strmap maker = {0};
-
     for (int32_t i = 0; i < count; i++) {
         for (int32_t k = 0; k < nodes[i].output_count && o->status == EMP_OK; k++) {
             const emp_slice name = nodes[i].output[k];
-            if (name.size > 0) o->status = check_output(o, scope, nodes, i, name, &maker);
+            if (name.size > 0) o->status = check_output(o, scope, nodes, i, name, maker);
         }
     }
-    emp_strmap_clear(&maker);
+}
+
+/* ---- order ---- */
+
+/* A search for an order in which each node comes after those that make what it reads, itself or in its graphs. */
+typedef struct {
+    const emp_onnx_node *node;
+    const emp_strmap    *maker; /* of a name: its node */
+    bool                *is_begun;
+    int32_t             *stack, *order;
+    int32_t              depth, count;
+    emp_arena            arena; /* of graphs within nodes */
+} sorting;
+
+/* The first node that is not begun and makes what this one reads, or -1. Damaged graphs read nothing. */
+static int32_t find_unmet(sorting *s, const emp_onnx_node *node, int32_t depth)
+{
+    static const char *const bodies[] = {"then_branch", "else_branch", "body"};
+    int32_t                  unmet = -1;
+
+    for (int32_t i = 0; i < node->input_count && unmet < 0; i++) {
+        int32_t maker =
+            emp_strmap_get(s->maker, node->input[i].data, node->input[i].size);
+        if (maker >= 0 && !s->is_begun[maker]) unmet = maker;
+    }
+    for (size_t b = 0; b < sizeof bodies / sizeof bodies[0] && unmet < 0; b++) {
+        emp_onnx_attr  attr;
+        emp_onnx_graph inner;
+        if (depth >= EMP_ONNX_MAX_DEPTH || !emp_onnx_attr_find(node, bodies[b], &attr) ||
+            attr.graph.data == NULL ||
+            emp_onnx_graph_read(&inner, attr.graph, &s->arena, NULL) != EMP_OK)
+            continue;
+        for (int32_t i = 0; i < inner.nodes.count && unmet < 0; i++) {
+            emp_onnx_node within;
+            if (emp_onnx_node_read(&within, inner.nodes.item[i], &s->arena, NULL) ==
+                EMP_OK)
+                unmet = find_unmet(s, &within, depth + 1);
+        }
+    }
+    return unmet;
+}
+
+static bool is_sorted(sorting *s, int32_t count)
+{
+    bool is = true;
+
+    for (int32_t i = 0; i < count && is; i++) {
+        is = find_unmet(s, &s->node[i], 0) < 0;
+        s->is_begun[i] = true;
+        emp_arena_clear(&s->arena);
+    }
+    for (int32_t i = 0; i < count; i++) s->is_begun[i] = false;
+    return is;
+}
+
+/* Puts a node behind those that it needs. Of a cycle one node comes too soon. */
+static void put_in_order(sorting *s, int32_t node)
+{
+    if (s->is_begun[node]) return;
+    s->is_begun[node] = true;
+    s->stack[s->depth++] = node;
+    while (s->depth > 0) {
+        const int32_t top = s->stack[s->depth - 1];
+        const int32_t unmet = find_unmet(s, &s->node[top], 0);
+        emp_arena_clear(&s->arena);
+        if (unmet < 0) {
+            s->order[s->count++] = top;
+            s->depth--;
+        } else {
+            s->is_begun[unmet] = true;
+            s->stack[s->depth++] = unmet;
+        }
+    }
+}
+
+/* Some tools write nodes in another order, and ONNX Runtime sorts them, too. */
+static emp_status sort_nodes(emp_onnx *o, emp_onnx_node *nodes, int32_t count,
+                             const emp_strmap *maker, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    sorting        s = {.node = nodes, .maker = maker};
+    emp_onnx_node *sorted = NULL;
+
+    EMP_TRY(EMP_ALLOC(s.is_begun, (size_t)count));
+    if (is_sorted(&s, count)) goto cleanup;
+    EMP_TRY(EMP_ALLOC(s.stack, (size_t)count));
+    EMP_TRY(EMP_ALLOC(s.order, (size_t)count));
+    EMP_TRY(EMP_ALLOC(sorted, (size_t)count));
+    for (int32_t i = 0; i < count; i++) put_in_order(&s, i);
+    for (int32_t i = 0; i < count; i++) sorted[i] = nodes[s.order[i]];
+    memcpy(nodes, sorted, (size_t)count * sizeof *nodes);
+    emp_import_notes_assume(o->notes,
+                            "nodes that stand before what they read wait for it");
+
+cleanup:
+    emp_arena_clear(&s.arena);
+    emp_free(s.is_begun);
+    emp_free(s.stack);
+    emp_free(s.order);
+    emp_free(sorted);
+    return st;
 }
 
 /* Lists the nodes of the model's outer graph in the notes; NULL: they belong to an inner graph, or there is no memory. */
@@ -335,11 +442,16 @@ void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *gra
         emp_import_notes_problem(o->notes, "node %zu: %s", i, reason.msg);
         return;
     }
-    check_outputs(o, scope, nodes, (int32_t)count);
+    emp_strmap maker = {0};
+    check_outputs(o, scope, nodes, (int32_t)count, &maker);
+    if (o->status == EMP_OK)
+        o->status = sort_nodes(o, nodes, (int32_t)count, &maker, o->err);
+    emp_strmap_clear(&maker);
     if (o->status != EMP_OK) return;
     o->status = emp_onnx_find_fusions(fusions, nodes, (int32_t)count, graph, o->err);
     if (o->status != EMP_OK) return;
     emp_import_node *notes = note_nodes(o, scope, nodes, fusions, count);
+    scope->graph = graph;
     for (size_t i = 0; i < count && o->status == EMP_OK; i++)
         visit(o, scope, &nodes[i], &fusions[i], notes == NULL ? NULL : &notes[i]);
 }

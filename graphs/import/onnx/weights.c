@@ -147,9 +147,9 @@ static emp_status find_inner(emp_onnx *o, const emp_onnx_node *node, int32_t dep
 /* Whether a file has weights of its own; some exporters leave them out. */
 static bool has_weights(const emp_onnx_graph *graph)
 {
-    for (int32_t i = 0; i < graph->initializers.count; i++) {
+    for (int32_t i = 0; i < emp_onnx_initializer_count(graph); i++) {
         emp_onnx_tensor tensor;
-        if (emp_onnx_tensor_read(&tensor, graph->initializers.item[i], NULL) == EMP_OK &&
+        if (emp_onnx_initializer_read(&tensor, graph, i, NULL) == EMP_OK &&
             tensor.dtype != EMP_DTYPE_INT64 && emp_shape_elements(&tensor.shape) > 1)
             return true;
     }
@@ -266,11 +266,10 @@ static void say_what_is_missing(const emp_onnx *o, const emp_onnx_graph *graph,
 {
     int32_t found = 0;
 
-    for (int32_t i = 0; i < graph->initializers.count; i++) {
+    for (int32_t i = 0; i < emp_onnx_initializer_count(graph); i++) {
         emp_onnx_tensor tensor;
-        found +=
-            emp_onnx_tensor_read(&tensor, graph->initializers.item[i], NULL) == EMP_OK &&
-            stated(o, tensor.name) == IS_PARAMETER;
+        found += emp_onnx_initializer_read(&tensor, graph, i, NULL) == EMP_OK &&
+                 stated(o, tensor.name) == IS_PARAMETER;
     }
     if (found < of_model)
         emp_import_notes_assume(

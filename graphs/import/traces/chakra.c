@@ -44,7 +44,7 @@ enum {
     NODE_DURATION = 7,
     NODE_ATTR = 10
 };
-enum { METADATA_VERSION = 1 };
+enum { METADATA_VERSION = 1, METADATA_ATTR = 2 };
 enum { COMM_SEND_NODE = 5, COMM_RECV_NODE = 6, COMM_COLL_NODE = 7 };
 enum { ATTR_NAME = 1, ATTR_INT64 = 9, ATTR_BOOL = 27 };
 
@@ -215,15 +215,26 @@ static bool looks_like_node(emp_slice message, bool *has_id)
                        field.bits <= COMM_COLL_NODE);
 }
 
-/* Whether the message begins with a version, as GlobalMetadata does. */
-static bool looks_like_metadata(emp_slice message)
+/* Whether the message begins with a text in that field. */
+static bool has_text_first(emp_slice message, int32_t number, emp_slice *text)
 {
     emp_cursor     c = {message.data, message.data, message.data + message.size};
     emp_wire_field field;
 
+    if (!next_field(&c, &field, number, EMP_WIRE_BYTES)) return false;
+    *text = field.bytes;
+    return true;
+}
+
+/* Whether the message begins with a version, or without one with the name of an attribute, as GlobalMetadata does. */
+static bool looks_like_metadata(emp_slice message)
+{
+    emp_slice text = {"", 0};
+
     return message.size == 0 ||
-           (next_field(&c, &field, METADATA_VERSION, EMP_WIRE_BYTES) &&
-            is_plain(field.bytes));
+           (has_text_first(message, METADATA_VERSION, &text) && is_plain(text)) ||
+           (has_text_first(message, METADATA_ATTR, &text) &&
+            has_text_first(text, ATTR_NAME, &text) && is_plain(text));
 }
 
 bool emp_chakra_is(emp_slice bytes)

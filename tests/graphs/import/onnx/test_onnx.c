@@ -272,6 +272,38 @@ Test(onnx, functions_of_the_model_are_put_in_their_place)
     cr_expect_eq(graph_count_type(g, "Neg"), 2);
 }
 
+/* ONNX Runtime sorts nodes, too, also by what their graphs read; a cycle has no order. */
+Test(onnx, nodes_in_another_order_are_the_same)
+{
+    emp_import_notes notes = {0};
+
+    onnx_text(&w, "in x 4,8; z = Neg y; y = Relu x; v = Add z,y; out v");
+    emp_graph *g = onnx_load(&w, 14, NULL, &notes);
+    cr_expect_eq(graph_count_type(g, "Neg") + graph_count_type(g, "Add"), 2);
+    cr_expect_eq(notes.assumption_count, 1);
+    emp_import_notes_clear(&notes);
+    start();
+    onnx_text(&body, "s = Sin late; out s");
+    onnx_text(&w, "in x 4,8; in c 9:");
+    onnx_if(&w, "c", "y", &body, &body);
+    onnx_text(&w, "late = Relu x; out y");
+    g = onnx_load(&w, 14, NULL, NULL);
+    cr_expect_eq(graph_count_type(g, "Relu"), 1);
+    start();
+    onnx_text(&w, "in x 4,8; y = Add x,z; z = Relu y; out z");
+    onnx_expect_refused(&w, 14, NULL, "which no node before it makes");
+}
+
+/* A sparse initializer counts as the dense tensor that runtimes make of it. */
+Test(onnx, sparse_weights_are_weights)
+{
+    onnx_text(&w, "in x 4,8; y = MatMul x,w; out y");
+    onnx_sparse_weight(&w, "w", 1, "8,6");
+    emp_graph *g = onnx_load(&w, 14, NULL, NULL);
+    cr_expect_eq(g->parameter_count, 48);
+    cr_expect_eq(g->flops, 2.0 * 4 * 8 * 6);
+}
+
 Test(onnx, all_problems_are_told_at_once)
 {
     emp_graph *graph = NULL;

@@ -71,6 +71,8 @@ static const struct node nodes[] = {
     {"", "Resize", 18, "1:1,1,480,640|-|-|ints:224,224", "axes=2,3 keep_aspect_ratio_policy:not_larger", "[1,1,168,224]"},
     {"", "Resize", 18, "1:1,1,480,640|-|-|ints:224,224", "axes=2,3 keep_aspect_ratio_policy:not_smaller", "[1,1,224,299]"},
     /* attention */
+    {MS, "MultiHeadAttention", 13, "1:2,5,4,3,8", "num_heads=4", "[2,5,32]"},
+    {MS, "MultiHeadAttention", 13, "1:2,5,32|1:2,7,4,2,8", "num_heads=4", "[2,5,32]"},
     {"", "Attention", 23, "1:2,4,5,8|1:2,2,7,8|1:2,2,7,6", "", "[2,4,5,6]"},
     {"", "Attention", 23, "1:2,5,32|1:2,7,16|1:2,7,12", "q_num_heads=4 kv_num_heads=2", "[2,5,24]"},
     {"", "Attention", 24, "1:2,4,5,8|1:2,4,1,8|1:2,4,1,8|-|1:2,4,6,8|1:2,4,6,8", "is_causal=1", "[2,4,5,8]"},
@@ -121,6 +123,11 @@ static const struct node nodes[] = {
     {MS, "GroupQueryAttention", 13, "1:1,5,128|-|-|1:1,2,6,16|1:1,2,6,16", "num_heads=4 kv_num_heads=2", "[1,5,64]"},
     {MS, "MultiHeadAttention", 13, "1:2,5,32|1:2,7,32|1:2,7,16", "num_heads=4", "[2,5,16]"},
     {MS, "Attention", 13, "1:2,5,32|w1:32,96|w1:96", "num_heads=4", "[2,5,32]"},
+    {MS, "MatMulNBits", 13, "1:2,3,64|2:16,2,16|1:32", "K=64 N=16 bits=4 block_size=32", "[2,3,16]"},
+    {"", "MatMulBnb4", 13, "1:2,3,64|2:512|1:16", "K=64 N=16 block_size=64 quant_type=1", "[2,3,16]"},
+    {"", "ImageScaler", 8, "1:1,3,16,16", "scale~0.5", "[1,3,16,16]"},
+    {"", "BatchNormalization", 13, "1:10|1:1|1:1|1:1|1:1", "", "[10]"},
+    {"", "NhwcConv", 22, "1:1,7,7,2|1:3,2,1,1", "", "[1,7,7,3]"},
     {MS, "MatMulNBits", 13, "1:2,3,64|w2:16,2,16|w1:32", "K=64 N=16 bits=4 block_size=32", "[2,3,16]"},
     {MS, "GatherBlockQuantized", 13, "w21:10,32|7:3|w1:10,2", "bits=4 block_size=16 gather_axis=0 quantize_axis=1", "[3,32]"},
     {MS, "SkipGroupNorm", 13, "1:2,8,8,16|w1:16|w1:16|1:2,16", "groups=4", "[2,8,8,16]"},
@@ -182,6 +189,14 @@ Test(onnx_ops, fused_products_cost_what_their_parts_cost)
 
 /* Five positions see 1 + ... + 5 = 15 pairs in each of 4 heads, whose products take 2 x 16 FLOPs for the scores and as many
  * for the values. */
+Test(onnx_ops, a_skipped_norm_gives_its_statistics)
+{
+    onnx_text(&w, "in x 2,3,8; in s 2,3,8; weight g 8; out y; out m; out v; out sum");
+    onnx_node_of(&w, MS, "SkipLayerNormalization", "x,s,g", "y,m,v,sum", "", NULL, NULL);
+    emp_graph *g = onnx_load(&w, 13, NULL, NULL);
+    cr_expect_str_eq(onnx_shape_of(g, "Mean"), "[2,3,1]");
+}
+
 Test(onnx_ops, attention_of_groups_is_causal)
 {
     onnx_text(&w, "in q 1,5,64; in k 1,5,32; in v 1,5,32; out y");
@@ -235,7 +250,7 @@ Test(onnx_ops, quantised_weights_of_several_readers_are_held_once)
     onnx_text(&w, "in x 3,64; q = Cast x to=2; weight s 32; out y");
     onnx_node_of(&w, MS, "MatMulNBits", "x,q,s", "y", "K=64 N=1 bits=4 block_size=32",
                  NULL, NULL);
-    onnx_expect_refused(&w, 13, NULL, "none that the file holds");
+    onnx_expect_refused(&w, 13, NULL, "weights of 192 bytes, need 32");
 }
 
 /* Kernels of CUDAExecutionProvider (ONNX Runtime, docs/OperatorKernels.md) and of PyTorch. */
@@ -361,6 +376,41 @@ Test(onnx_ops, sizes_that_depend_on_data_are_told_and_can_be_given)
     onnx_expect_refused(&w, 13, &(emp_onnx_params){.dims = "q.0=50"}, "\"q.0\"");
 }
 
+/* Shapes that a model computes from data are those that it states; without a statement they are assumed, or all. */
+Test(onnx_ops, stated_shapes_count_where_data_decide)
+{
+    static const struct {
+        const char *model, *type, *shape;
+        int         assumed;
+    } cases[] = {
+        {"in x 2,1; in s 7:2; y = Expand x,s; out y 2,5", "BroadcastTo", "[2,5]", 0},
+        {"in x 2,1; in s 7:2; y = Expand x,s; out y a,b", "BroadcastTo", "[2,128]", 1},
+        {"in x N,1; in s 7:2; y = Expand x,s; out y N,5", "BroadcastTo", "[32,5]", 1},
+        {"in x 2,6; in s 7:3; y = Reshape x,s; out y 2,2,3", "Reshape", "[2,2,3]", 0},
+        {"in s 7:2; y = ConstantOfShape s; z = Cast y to=11; out z 11:4,5", "Cast",
+         "[128,128]", 3},
+        {"in x 1,3,4,4; in s 7:4; y = Resize x,,,s; out y 1,3,8,9", "Resize", "[1,3,8,9]",
+         0},
+        {"in x 9,4; in b 7:1; ints e 9; ints a 0; y = Slice x,b,e,a; out y 6,4", "Slice",
+         "[6,4]", 1},
+        {"in x 9,4; in e 7:1; ints b 2; ints a 0; y = Slice x,b,e,a; out y k,4", "Slice",
+         "[7,4]", 1}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_import_notes notes = {0};
+        start();
+        onnx_text(&w, cases[i].model);
+        emp_graph *g = onnx_load(&w, 13, NULL, &notes);
+        cr_expect_str_eq(onnx_shape_of(g, cases[i].type), cases[i].shape, "%s: %s",
+                         cases[i].model, onnx_shape_of(g, cases[i].type));
+        cr_expect_eq(notes.assumption_count, cases[i].assumed, "%s: %s", cases[i].model,
+                     notes.assumption_count > 0
+                         ? notes.assumption[notes.assumption_count - 1]
+                         : "");
+        emp_import_notes_clear(&notes);
+    }
+}
+
 Test(onnx_ops, a_list_that_is_too_long_for_a_constant_is_not_cut)
 {
     char list[2 * (EMP_ONNX_MAX_NUMBERS + 1) + 16] = "value_ints=";
@@ -376,7 +426,7 @@ Test(onnx_ops, a_known_type_is_never_called_unknown)
 {
     static const char *const reasons[][3] = {
         {"Range", "1:|1:|floats:0", "step is 0"},
-        {"Constant", "", "sparse tensor"},
+        {"Constant", "", "over 4096"},
         {"TopK", "1:3,4|7:1", "depends on data"},
         {"Squeeze", "1:1,1,4|7:1", "depend"},
         {"Slice", "1:3,4|ints:0|ints:1|7:1", "depend on data"},

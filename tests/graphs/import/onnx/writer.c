@@ -100,6 +100,24 @@ void onnx_weight(onnx_writer *w, const char *name, int type, const char *sizes)
     proto_end(&w->graph, tensor);
 }
 
+void onnx_sparse_weight(onnx_writer *w, const char *name, int type, const char *sizes)
+{
+    size_t sparse = proto_begin(&w->graph, 15, ""),
+           values = proto_begin(&w->graph, 1, "");
+
+    put_numbers(&w->graph, 1, "1");
+    proto_int(&w->graph, 2, "", type);
+    proto_string(&w->graph, 8, "", name);
+    proto_end(&w->graph, values);
+    size_t indices = proto_begin(&w->graph, 2, "");
+    put_numbers(&w->graph, 1, "1");
+    proto_int(&w->graph, 2, "", 7);
+    put_numbers(&w->graph, 7, "5");
+    proto_end(&w->graph, indices);
+    put_numbers(&w->graph, 3, sizes);
+    proto_end(&w->graph, sparse);
+}
+
 void onnx_ints(onnx_writer *w, const char *name, const char *elements)
 {
     int count = *elements != '\0';

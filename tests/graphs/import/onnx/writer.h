@@ -29,6 +29,8 @@ void onnx_input(onnx_writer *w, const char *name, int type, const char *sizes);
 void onnx_output(onnx_writer *w, const char *name, int type, const char *sizes);
 /** An initializer whose data are elsewhere. */
 void onnx_weight(onnx_writer *w, const char *name, int type, const char *sizes);
+/** A sparse initializer with one value. */
+void onnx_sparse_weight(onnx_writer *w, const char *name, int type, const char *sizes);
 /** Metadata of the graph. */
 void onnx_metadata(onnx_writer *w, const char *key, const char *value);
 /** A value between, with metadata of its own. */
