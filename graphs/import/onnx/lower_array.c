@@ -586,6 +586,34 @@ static void col2im(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &in, 1));
 }
 
+/* An image without a border of left, top, right and bottom, or, with "scale", of a size from there on; an experimental type
+ * of early versions. */
+static void crop(emp_onnx_call *c, const char *word)
+{
+    emp_shape x = emp_onnx_in_shape(c, 0);
+    int64_t   border[4], scale[2], begin[4] = {0}, size[4];
+
+    (void)word;
+    if (x.rank != 4 || emp_onnx_ints(c, "border", -1, border, 4) != 4) {
+        emp_onnx_refuse(c, "an image of rank %d, or no border of 4 numbers", x.rank);
+        return;
+    }
+    const bool is_sized = emp_onnx_ints(c, "scale", -1, scale, 2) == 2;
+    for (int32_t d = 0; d < 4; d++) {
+        const int32_t axis = d - 2; /* of the image */
+        size[d] = x.dim[d];
+        if (axis < 0) continue;
+        begin[d] = border[1 - axis];
+        size[d] = is_sized ? scale[axis] : x.dim[d] - begin[d] - border[3 - axis];
+    }
+    if (!emp_onnx_are_counts(c, size, 4)) return;
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit(c, "Slice", NULL,
+                               EMP_TF_PORTS(emp_onnx_in_port(c, 0),
+                                            emp_onnx_int_vector(c, begin, 4),
+                                            emp_onnx_int_vector(c, size, 4))));
+}
+
 /* Cuts or pads axes around their middle. */
 static void center_crop_pad(emp_onnx_call *c, const char *word)
 {
@@ -633,8 +661,10 @@ const emp_onnx_rule emp_onnx_array_rules[] = {
     {"Col2Im", col2im, "Col2Im"},
     {"Concat", emp_onnx_lower_concat, NULL},
     {"Constant", constant, "its value is a list of over 4096 numbers, or none"},
+    {"Crop", crop, NULL},
     {"DepthToSpace", rearrange, "DepthToSpace"},
     {"Dropout", pass, "dropout"},
+    {"DynamicSlice", slice, NULL},
     {"Expand", expand, NULL},
     {"Flatten", flatten, NULL},
     {"Gather", gather, NULL},

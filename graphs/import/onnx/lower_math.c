@@ -348,8 +348,8 @@ static void quantized_product(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_integer_product(c, is_linear ? 3 : 1, dtype));
 }
 
-/* An image plus a number for each channel, times a scale; of early versions, as ONNX Runtime still has it. */
-static void image_scaler(emp_onnx_call *c, const char *word)
+/* A tensor scaled, perhaps with numbers added: an experimental type of early versions, which ONNX Runtime still has. */
+static void scaled(emp_onnx_call *c, const char *word)
 {
     const double scale = emp_onnx_float(c, "scale", 1.0);
 
@@ -363,6 +363,7 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Acos", emp_onnx_lower_unary, "Acos"},
     {"Acosh", emp_onnx_lower_unary, "Acosh"},
     {"Add", binary, "Add"},
+    {"Affine", scaled, "Mul"},
     {"And", binary, "LogicalAnd"},
     {"ArgMax", arg_reduce, "ArgMax"},
     {"ArgMin", arg_reduce, "ArgMin"},
@@ -401,7 +402,7 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"HardSigmoid", emp_onnx_lower_unary, "HardSigmoid"},
     {"HardSwish", emp_onnx_lower_unary, "HardSwish"},
     {"Hardmax", emp_onnx_lower_unary, "Softmax"},
-    {"ImageScaler", image_scaler, "Mul"},
+    {"ImageScaler", scaled, "Mul"},
     {"IsInf", emp_onnx_lower_unary, "IsInf"},
     {"IsNaN", emp_onnx_lower_unary, "IsNan"},
     {"LeakyRelu", emp_onnx_lower_unary, "LeakyRelu"},
@@ -420,6 +421,7 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Neg", emp_onnx_lower_unary, "Neg"},
     {"Not", emp_onnx_lower_unary, "LogicalNot"},
     {"Or", binary, "LogicalOr"},
+    {"ParametricSoftplus", emp_onnx_lower_unary, "Softplus"},
     {"PRelu", prelu, "PRelu"},
     {"Pow", power, "Pow"},
     {"QLinearMatMul", quantized_product, "QLinearMatMul"},
@@ -438,6 +440,8 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"ReduceSumSquare", reduce, "Square Sum"},
     {"Relu", emp_onnx_lower_unary, "Relu"},
     {"Round", emp_onnx_lower_unary, "Round"},
+    {"Scale", scaled, "Mul"},
+    {"ScaledTanh", emp_onnx_lower_unary, "Tanh"},
     {"Selu", emp_onnx_lower_unary, "Selu"},
     {"Shrink", emp_onnx_lower_unary, "Shrink"},
     {"Sigmoid", emp_onnx_lower_unary, "Sigmoid"},
