@@ -279,10 +279,7 @@ static emp_status read_sizes(const source *s)
 {
     const emp_gguf_tensor *table = emp_gguf_tensor_of(s->h, "token_embd.weight");
     const emp_gguf_tensor *positions = emp_gguf_tensor_of(s->h, "position_embd.weight");
-    emp_error             *err = s->err;
 
-    if (table == NULL)
-        return EMP_ERROR(EMP_EFORMAT, "the tensor \"token_embd.weight\" is missing");
     EMP_CHECK(need_fact(s, "embedding_length", &s->m->hidden));
     s->m->names = emp_names_gguf;
     s->m->vocabulary = size_of(table, 0);
@@ -304,6 +301,26 @@ static emp_status read_arch(source *s, emp_error *err)
                          "the fact \"general.architecture\" is missing, or no text");
     s->arch_length = (int)length;
     return EMP_OK;
+}
+
+/* Vision towers, adapters, vocabularies and networks of other kinds are GGUF files, too. */
+static emp_status check_is_language_model(const source *s, emp_error *err)
+{
+    size_t      length = 0;
+    const char *type = emp_gguf_text(emp_gguf_find(s->h, "general.type"), &length);
+    const bool  is_typed = type != NULL && length > 0 && length <= NAME_BYTES / 2;
+
+    if (emp_gguf_tensor_of(s->h, "token_embd.weight") != NULL) return EMP_OK;
+    if (s->h->tensor_count == 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "a GGUF file of the architecture \"%.*s\" without tensors",
+                         s->arch_length, s->arch);
+    return EMP_ERROR(EMP_EINVAL,
+                     "a GGUF file of the architecture \"%.*s\"%s%.*s%s and no language "
+                     "model: it has no tensor \"token_embd.weight\"",
+                     s->arch_length, s->arch, is_typed ? ", of the type \"" : "",
+                     is_typed ? (int)length : 0, is_typed ? type : "",
+                     is_typed ? "\"" : "");
 }
 
 static int32_t extra_layers(const source *s)
@@ -337,6 +354,7 @@ emp_status emp_gguf_model_read(emp_transformer_model *m, const emp_gguf *h,
 
     *m = (emp_transformer_model){0};
     EMP_CHECK(read_arch(&s, err));
+    EMP_CHECK(check_is_language_model(&s, err));
     EMP_CHECK(need_fact(&s, "block_count", &layers));
     layers -= extra_layers(&s);
     EMP_CHECK(emp_transformer_model_init(m, layers, err));

@@ -287,6 +287,7 @@ Test(gguf, faults_of_headers_are_named)
         emp_status  status;
         const char *part;
     } cases[] = {
+        {"v.patch_embd F16 4096x100", EMP_EINVAL, "no language model"},
         {"token_embd F16 4096x100", EMP_EINVAL, "layer 0 has no inner size"},
         {"token_embd F16 4096x100; blk.0.ssm_in.weight F16 4096x100", EMP_EUNSUPPORTED,
          "no part of a transformer"},
