@@ -103,7 +103,7 @@ def numbers_differ(case, emplace, folder):
                 helper.make_node("Sub", ["p0", "p1"], ["p3"]), helper.make_node("Abs", ["p3"], ["p4"]),
                 helper.make_node("LessOrEqual", ["p4", "p2"], ["p5"]), helper.make_node("Cast", ["p5"], ["p6"], to=TensorProto.INT64),
                 helper.make_node("ReduceSum", ["p6"], ["p7"], keepdims=0), helper.make_node("Constant", [], ["p8"], value_ints=[1]),
-                helper.make_node("Reshape", ["p7", "p8"], ["p9"]), helper.make_node("Expand", ["x", "p9"], ["probe"], name="probe")]
+                helper.make_node("Reshape", ["p7", "p8"], ["p9"]), helper.make_node("Tile", ["x", "p9"], ["probe"], name="probe")]
         weight = numpy_helper.from_array(np.ones([2], np.float32), "a_weight")
         one = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
         out = helper.make_tensor_value_info("probe", TensorProto.FLOAT, None)
