@@ -254,26 +254,48 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     case EMP_DTYPE_HALF: return EMP_FORMAT_FP16;
     case EMP_DTYPE_BFLOAT16: return EMP_FORMAT_BF16;
     case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
-    case EMP_DTYPE_FLOAT8_E4M3: return EMP_FORMAT_FP8;
+    case EMP_DTYPE_FLOAT8_E4M3:
+    case EMP_DTYPE_FLOAT8_E5M2: return EMP_FORMAT_FP8;
     case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
     case EMP_DTYPE_FLOAT: return fp32_as;
     default: return EMP_FORMAT_FP32;
     }
 }
 
-/* The format in which the GPU computes the op: the type of its output if its model does not know another one that the
- * weights would allow, and fp32 if it knows neither. */
+/* The type of both matrices of a product; NONE: they differ, or the op has fewer than two inputs. */
+static emp_dtype operand_dtype(const emp_graph *g, emp_op_id op)
+{
+    const emp_tensor_id *input = &g->input[g->input_offset[op]];
+    emp_op_class         op_class = g->op[op].cost->op_class;
+    emp_dtype            of[2];
+
+    if ((op_class != EMP_OP_GEMM && op_class != EMP_OP_CONV) ||
+        g->input_offset[op + 1] - g->input_offset[op] < 2)
+        return EMP_DTYPE_NONE;
+    for (int32_t i = 0; i < 2; i++) {
+        of[i] = (emp_dtype)g->tensor[input[i]].dtype;
+        if (of[i] == EMP_DTYPE_UINT8) of[i] = EMP_DTYPE_INT8;
+        if (of[i] == EMP_DTYPE_FLOAT8_E5M2) of[i] = EMP_DTYPE_FLOAT8_E4M3;
+    }
+    return of[0] == of[1] ? of[0] : EMP_DTYPE_NONE;
+}
+
+/* The format in which the GPU computes the op, if its model knows it: that which the weights allow, or that of both
+ * operands if the output, in which the unit sums up, has more bytes, or the output's. Else fp32. */
 static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *gpu,
                             emp_format fp32_as)
 {
     const emp_op_cost *c = g->op[op].cost;
     bool               has_output = g->output_offset[op + 1] > g->output_offset[op];
-    emp_format         own = format_of_dtype(c->computed, fp32_as);
-    emp_format         format =
+    emp_dtype  dtype = c->computed != EMP_DTYPE_NONE ? c->computed : operand_dtype(g, op);
+    emp_format own = format_of_dtype(dtype, fp32_as);
+    emp_format format =
         has_output ? format_of_dtype(g->tensor[g->output_offset[op]].dtype, fp32_as)
-                           : EMP_FORMAT_FP32;
+                   : EMP_FORMAT_FP32;
+    bool counts =
+        c->computed != EMP_DTYPE_NONE || emp_format_bytes(own) < emp_format_bytes(format);
 
-    if (c->computed != EMP_DTYPE_NONE && product_peak(gpu, own) > 0.0) return own;
+    if (counts && product_peak(gpu, own) > 0.0) return own;
     return product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
 }
 

@@ -89,7 +89,8 @@ double emp_collective_s(const emp_collective_part *part, const emp_machine *mach
 /* The time of an op's product on a GPU of today: by its model's table, or by the formula with the
  * rate of the number format.
  *
- * The format is the op's first output's; fp32 counts as what the runtime computes it in
+ * The format is the op's first output's, or that of both operands where it has fewer bytes: tensor cores multiply bf16 or
+ * int8 and sum up in fp32 or int32 (PTX ISA 8.5, section 9.7.14). fp32 counts as what the runtime computes it in
  * (emp_runtime_events), if the model knows it. fp64 counts as fp32. A batch of products takes the table's
  * time of one product with so many times the rows. A convolution is the product that it comes to.
  * Tables measure products whose matrices have the format they are computed in. Quantised weights have

@@ -167,7 +167,7 @@ typedef struct emp_op_cost {
     int32_t         layout_kernels; /**< of the kernels: the kernels of layout_bytes */
     emp_dtype
               stored; /**< of quantised weights of a product, or of quantised keys that attention reads; else NONE */
-    emp_dtype computed; /**< of the arithmetic; NONE: of output 0 */
+    emp_dtype computed; /**< of the arithmetic; NONE: of operands or output 0 */
     double    flops;
     int64_t   bytes_read, bytes_written;
     int64_t   weight_bytes;   /**< of bytes_read: of weights whose type is `stored` */

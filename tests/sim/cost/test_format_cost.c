@@ -35,12 +35,15 @@ static void tear_down(void)
 
 TestSuite(format_cost, .init = set_up, .fini = tear_down);
 
+static void dtype_of(const char *name, emp_dtype dtype)
+{
+    graph->tensor[graph->output_offset[kit_find(graph, name)]].dtype = (uint8_t)dtype;
+}
+
 static double time_of(const char *name, emp_dtype dtype, emp_format fp32_as)
 {
-    emp_op_id op = kit_find(graph, name);
-
-    graph->tensor[graph->output_offset[op]].dtype = (uint8_t)dtype;
-    return emp_format_product_s(graph, op, &h100.device, fp32_as);
+    dtype_of(name, dtype);
+    return emp_format_product_s(graph, kit_find(graph, name), &h100.device, fp32_as);
 }
 
 static double product_s(emp_format format)
@@ -88,6 +91,40 @@ Test(format_cost, products_take_what_the_table_of_their_format_says)
                  product_s(EMP_FORMAT_BF16), "the twin");
     cr_expect_eq(time_of("product", EMP_DTYPE_FLOAT, EMP_FORMAT_BF16),
                  product_s(EMP_FORMAT_BF16), "as the runtime computes fp32");
+}
+
+/* Tensor cores multiply bf16, int8 or fp8 and sum up in fp32, int32 or bf16. Operands that differ, or wider ones, leave
+ * the output to decide. */
+Test(format_cost, products_take_the_format_of_their_operands)
+{
+    static const struct {
+        emp_dtype  x, w, made;
+        emp_format want;
+    } cases[] = {
+        {EMP_DTYPE_BFLOAT16, EMP_DTYPE_BFLOAT16, EMP_DTYPE_FLOAT, EMP_FORMAT_BF16},
+        {EMP_DTYPE_HALF, EMP_DTYPE_HALF, EMP_DTYPE_FLOAT, EMP_FORMAT_FP16},
+        {EMP_DTYPE_INT8, EMP_DTYPE_INT8, EMP_DTYPE_INT32, EMP_FORMAT_INT8},
+        {EMP_DTYPE_UINT8, EMP_DTYPE_INT8, EMP_DTYPE_INT32, EMP_FORMAT_INT8},
+        {EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_BFLOAT16,
+         EMP_FORMAT_FP8},
+        {EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_FLOAT8_E5M2,
+         EMP_FORMAT_FP8},
+        {EMP_DTYPE_BFLOAT16, EMP_DTYPE_INT8, EMP_DTYPE_BFLOAT16, EMP_FORMAT_BF16},
+        {EMP_DTYPE_FLOAT, EMP_DTYPE_BFLOAT16, EMP_DTYPE_FLOAT, EMP_FORMAT_FP32},
+        {EMP_DTYPE_FLOAT, EMP_DTYPE_FLOAT, EMP_DTYPE_BFLOAT16, EMP_FORMAT_BF16},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        dtype_of("x", cases[i].x);
+        dtype_of("w", cases[i].w);
+        cr_expect_eq(time_of("product", cases[i].made, EMP_FORMAT_FP32),
+                     product_s(cases[i].want), "case %zu", i);
+    }
+    h100.device.format_flops_per_s[EMP_FORMAT_INT8] = 0.0;
+    dtype_of("x", EMP_DTYPE_INT8);
+    dtype_of("w", EMP_DTYPE_INT8);
+    cr_expect_eq(time_of("product", EMP_DTYPE_INT32, EMP_FORMAT_FP32),
+                 product_s(EMP_FORMAT_FP32), "a format that the model does not know");
 }
 
 Test(format_cost, the_formula_has_the_rate_of_the_format)
