@@ -170,7 +170,17 @@ emp_parallel emp_parallel_of(const emp_cluster           *cluster,
     return p;
 }
 
-/* The measurement of nccl-tests among so many GPUs, where the cluster's table has them; else NAN. */
+/* The link of a GPU to so many others of its domain. */
+static emp_link_rate link_to(const emp_cluster *c, emp_link_kind kind, double others)
+{
+    emp_link_rate link = c->link[kind];
+
+    if (c->is_mesh && others > 1.0) link.bytes_per_s *= others;
+    return link;
+}
+
+/* The measurement of nccl-tests among so many GPUs, where the cluster's table has them and its links are as fast as the measured
+ * ones; else NAN. */
 static double by_table_s(const emp_cluster *c, emp_link_kind kind, int32_t size,
                          double bytes)
 {
@@ -183,20 +193,22 @@ static double by_table_s(const emp_cluster *c, emp_link_kind kind, int32_t size,
     emp_form           form;
     double             seconds;
 
-    if (emp_exchange_time(&seconds, &form, &c->measured, &exchange, NULL) != EMP_OK)
+    if (!emp_exchange_counts(&c->measured, size,
+                             link_to(c, EMP_LINK_ALL_TO_ALL, size - 1).bytes_per_s) ||
+        emp_exchange_time(&seconds, &form, &c->measured, &exchange, NULL) != EMP_OK)
         return NAN;
     return form == EMP_FORM_TABLE || form == EMP_FORM_BEYOND ? seconds : NAN;
 }
 
-/* A ring within a domain; across domains as many rings as members of a domain, each over its own card, with a tree's
+/* A ring within a domain, or as many rings as a GPU has links there; across domains as many rings as members of a domain, each over its own card, with a tree's
  * latency. In an all-to-all each member sends what leaves its domain over its own card. */
 double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_group group,
                               double bytes)
 {
     const emp_cluster     *cluster = p->cluster;
     const emp_group_shape *g = &p->shape[group];
-    const emp_link_rate   *link = &cluster->link[kind];
     const double           n = g->size, near = g->near, domains = g->domains;
+    const emp_link_rate    link = link_to(cluster, kind, near - 1.0);
     double                 across;
 
     if (g->size <= 1 || bytes <= 0.0) return 0.0;
@@ -206,13 +218,13 @@ double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_gro
 
     if (g->domains == 1) {
         const double measured_s = by_table_s(cluster, kind, g->size, bytes);
-        return isnan(measured_s) ? link->latency_s + inside / link->bytes_per_s
+        return isnan(measured_s) ? link.latency_s + inside / link.bytes_per_s
                                  : measured_s;
     }
     across =
         is_all_to_all ? bytes * (n - near) / n : times * bytes * (n - 1.0) / n / near;
-    return link->latency_s + ceil(log2(domains)) * cluster->network.latency_s +
-           fmax(near > 1.0 ? inside / link->bytes_per_s : 0.0,
+    return link.latency_s + ceil(log2(domains)) * cluster->network.latency_s +
+           fmax(near > 1.0 ? inside / link.bytes_per_s : 0.0,
                 across / cluster->network.bytes_per_s);
 }
 

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "sim/machine/queries/ring.h"
+
 /* The share of the peak that a kernel without a table reaches: assumed, as in the files of the models. */
 static const double REACHED = 0.8;
 
@@ -245,6 +247,18 @@ emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *
     return EMP_OK;
 }
 
+bool emp_exchange_counts(const emp_device *gpu, int32_t gpus, double bytes_per_s)
+{
+    double          factor;
+    const emp_grid *grid =
+        exchange_grid(&factor, gpu->tables, EMP_COLLECTIVE_ALL_TO_ALL, EMP_FORMAT_BF16);
+
+    if (grid == NULL) return true;
+    const double bytes = exp(grid->knot[1][grid->points[1] - 1]);
+    const double seconds = factor * emp_grid_at(grid, (double[]){gpus, bytes});
+    return emp_ring_is_as_measured(bytes_per_s, bytes * (gpus - 1.0) / gpus / seconds);
+}
+
 /* Rows at which products of a table are bound by arithmetic. */
 static const double MANY_ROWS = 1024.0;
 
@@ -480,48 +494,47 @@ static int32_t count_ranks(const emp_collective_part *part, const emp_machine *m
                                         : part->ranks;
 }
 
-static double ring_s(const emp_collective_part *part, int32_t ranks, double bytes_per_s,
-                     double latency_s)
+static double ring_s(const emp_collective_part *part, int32_t ranks, emp_link_rate link)
 {
-    double sends = part->op == EMP_COLLECTIVE_ALL_REDUCE ? 2.0 : 1.0;
-
-    return sends * (ranks - 1.0) *
-           ((double)part->bytes / ranks / bytes_per_s + latency_s);
+    return sends_of(part->op) * (ranks - 1.0) *
+           ((double)part->bytes / ranks / link.bytes_per_s + link.latency_s);
 }
 
-/* The longest over all pairs of devices, or of only GPUs; 0 if no pair has a route. */
-static double slowest_ring_s(const emp_collective_part *part, int32_t ranks,
-                             const emp_machine *m, bool of_gpus)
+/* Of GPUs: within a host if one has as many. */
+static emp_link_rate link_of_gpus(const emp_machine *m, int32_t ranks)
 {
-    double longest = 0.0;
+    const emp_device_list gpus = emp_ring_gpus(m);
+    const bool            is_near = ranks <= emp_ring_most_near(m, &gpus);
+    emp_link_rate         link =
+        emp_ring_slowest(m, &gpus, is_near ? EMP_PAIRS_OF_ONE_HOST : EMP_PAIRS_ALL);
 
-    for (int32_t a = 0; a < m->device_count; a++) {
-        for (int32_t b = 0; b < m->device_count; b++) {
-            const emp_route *route = &m->route[a][b];
-            bool             are_gpus = m->device[a].kind == EMP_DEVICE_GPU &&
-                            m->device[b].kind == EMP_DEVICE_GPU;
-            if (route->link_count == 0 || (of_gpus && !are_gpus)) continue;
-            longest =
-                fmax(longest, ring_s(part, ranks, route->bytes_per_s, route->latency_s));
-        }
-    }
-    return longest;
+    if (is_near && emp_ring_is_mesh(m, &gpus)) link.bytes_per_s *= ranks - 1;
+    return link;
+}
+
+static emp_link_rate link_of_all(const emp_machine *m)
+{
+    emp_device_list all = {.count = m->device_count};
+
+    for (int32_t d = 0; d < m->device_count; d++) all.id[d] = d;
+    return emp_ring_slowest(m, &all, EMP_PAIRS_ALL);
 }
 
 static double on_gpu_s(const emp_collective_part *part, int32_t ranks,
                        const emp_machine *machine, const emp_device *gpu)
 {
-    emp_exchange exchange = {.op = part->op,
-                             .format = EMP_FORMAT_FP16,
-                             .gpus = ranks,
-                             .bytes = (double)part->bytes};
-    emp_form     form;
-    double       seconds;
+    emp_exchange  exchange = {.op = part->op,
+                              .format = EMP_FORMAT_FP16,
+                              .gpus = ranks,
+                              .bytes = (double)part->bytes};
+    emp_form      form;
+    double        seconds;
+    emp_link_rate link = link_of_gpus(machine, ranks);
 
-    if (emp_exchange_time(&seconds, &form, gpu, &exchange, NULL) == EMP_OK)
+    if (emp_exchange_counts(gpu, ranks, link.bytes_per_s) &&
+        emp_exchange_time(&seconds, &form, gpu, &exchange, NULL) == EMP_OK)
         return seconds;
-    seconds = slowest_ring_s(part, ranks, machine, true);
-    return seconds > 0.0 ? seconds : slowest_ring_s(part, ranks, machine, false);
+    return ring_s(part, ranks, isfinite(link.bytes_per_s) ? link : link_of_all(machine));
 }
 
 double emp_collective_s(const emp_collective_part *part, const emp_machine *machine,
@@ -531,6 +544,8 @@ double emp_collective_s(const emp_collective_part *part, const emp_machine *mach
 
     if (ranks <= 1 || part->bytes == 0) return 0.0;
     if (device->kind == EMP_DEVICE_GPU) return on_gpu_s(part, ranks, machine, device);
-    double seconds = slowest_ring_s(part, ranks, machine, false);
-    return seconds > 0.0 ? seconds : ring_s(part, ranks, device->core_bytes_per_s, 0.0);
+    emp_link_rate link = link_of_all(machine);
+    if (!isfinite(link.bytes_per_s))
+        link = (emp_link_rate){device->core_bytes_per_s, 0.0};
+    return ring_s(part, ranks, link);
 }

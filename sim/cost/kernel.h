@@ -68,11 +68,17 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
 emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *gpu,
                              const emp_exchange *exchange, emp_error *err);
 
+/** Whether the model's measured collectives hold among so many GPUs whose slowest route has that rate. They do not where
+ * that is far below the rate of the measured all-to-all: the GPUs lack the switch that joined the measured ones.
+ * true: there is no table. O(log points). */
+bool emp_exchange_counts(const emp_device *gpu, int32_t gpus, double bytes_per_s);
+
 /* The time of a collective on a machine.
  *
  * A rank on a GPU takes what the table of its device model says, where that has so
- * many GPUs. Else it is a ring over the slowest route between two GPUs of the machine, or between
- * its only GPU and the host:
+ * many GPUs and emp_exchange_counts() on the machine's routes. Else it is a ring over the slowest route between two GPUs, or
+ * between the only GPU and the host. If one host has as many GPUs as there are ranks, routes between hosts do not count; where
+ * each pair of GPUs in a host has links of its own, the rate is that of ranks - 1 of them:
  *
  *     t = rounds (bytes / ranks / rate + latency)
  *
@@ -82,7 +88,7 @@ emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *
  * has none. The times of half precision in a table count. */
 
 /** Seconds that a rank on \a device takes once all ranks are ready; 0 with one rank, and without bytes.
- * O(devices squared) without a table. */
+ * O(devices squared). */
 double emp_collective_s(const emp_collective_part *part, const emp_machine *machine,
                         const emp_device *device);
 

@@ -620,6 +620,118 @@ Test(cluster, has_the_slowest_route_within_a_host, .fini = expect_all_freed)
     emp_cluster_destroy(cluster);
 }
 
+/* Writes hosts of so many GPUs of a model on links to the host, which a network of 1.25 GB/s joins. */
+static const char *hosts_of(const char *model, const char *rate, const char *counts)
+{
+    const char *nodes = "", *devices = "";
+    int         host = 0, used = 0, count;
+
+    for (; sscanf(counts, "%d%n", &count, &used) == 1; counts += used, host++) {
+        nodes = scratch_print("%s  - {name: 'h%d', parent: 'network', bandwidth: "
+                              "'1.25 GB/s', latency: '25 us'}\n",
+                              nodes, host);
+        devices = scratch_print("%s  - {model: 'xeon-112', at: 'h%d'}\n  - {model: '%s', "
+                                "count: %d, at: 'h%d', bandwidth: '%s', latency: "
+                                "'10 us'}\n",
+                                devices, host, model, count, host, rate);
+    }
+    scratch_write_json("hosts.yaml",
+                       scratch_print("description: 'hosts'\nnodes:\n  - {name: "
+                                     "'network'}\n%sdevices:\n%s",
+                                     nodes, devices));
+    return scratch_path("hosts.yaml");
+}
+
+/* data/clusters/h100.yaml has H100 on NVSwitch, 8 a host: its kernels count on other routes, too, but not its rates. */
+Test(cluster, of_a_known_model_has_the_routes_of_its_machine, .init = scratch_create,
+     .fini = scratch_tear_down)
+{
+    emp_cluster *cluster = load_cluster(hosts_of("h100-sxm", "50.4 GB/s", "4 4"));
+
+    cr_expect_eq(cluster->domain, 4);
+    cr_expect_str_eq(cluster->name, "hosts");
+    for (int i = 0; i < EMP_LINKS; i++) expect_rate(cluster->link[i], 50.4e9, 10e-6);
+    cr_expect_float_eq(cluster->network.bytes_per_s, 1.25e9, 1.0);
+    emp_cluster_destroy(cluster);
+
+    emp_cluster *known = load_cluster("h100");
+    cluster = load_cluster("dgx-h100x2");
+    cr_expect_eq(cluster->domain, 8);
+    for (int i = 0; i < EMP_LINKS; i++)
+        expect_rate(cluster->link[i], known->link[i].bytes_per_s,
+                    known->link[i].latency_s);
+    expect_rate(cluster->network, 45e9, 10e-6);
+    emp_cluster_destroy(cluster);
+    emp_cluster_destroy(known);
+}
+
+/* A model file beside a machine's counts in place of the one of that name in data/machines. */
+Test(cluster, has_the_memory_of_the_machines_own_model, .init = scratch_create,
+     .fini = scratch_tear_down)
+{
+    cr_assert_eq(
+        system(scratch_print(
+            "cd '%s' && mkdir models && sed 's/79 GiB/30 GiB/' \"$EMP_SOURCE_DIR\""
+            "/data/machines/models/h100-sxm.yaml > models/h100-sxm.yaml",
+            scratch_path(NULL))),
+        0);
+    emp_cluster *cluster = load_cluster(hosts_of("h100-sxm", "50.4 GB/s", "8"));
+    cr_expect_eq(cluster->gpu.memory_bytes, 30LL << 30);
+    emp_cluster_destroy(cluster);
+}
+
+/* By hand: the greatest number that divides the GPUs of each host, in whatever order. */
+Test(cluster, of_uneven_hosts_has_domains_within_each, .init = scratch_create,
+     .fini = scratch_tear_down)
+{
+    static const struct {
+        const char *counts;
+        int32_t     domain;
+    } cases[] = {{"8 4 4", 4}, {"4 4 8", 4}, {"6 4", 2}, {"3 2", 1}, {"5", 5}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_cluster *cluster = load_cluster(hosts_of("h20", "50 GB/s", cases[i].counts));
+        cr_expect_eq(cluster->domain, cases[i].domain, "%s", cases[i].counts);
+        emp_cluster_destroy(cluster);
+    }
+}
+
+/* Ring and exchange by hand: of 8 GPUs each sends 7/8 of its bytes twice, over seven links of 51.2 GB/s at once, and of two over
+ * one of them. */
+Test(cluster, of_a_mesh_uses_all_links_of_a_gpu, .fini = expect_all_freed)
+{
+    emp_cluster                       *cluster = load_cluster("mi300x8");
+    static const emp_transformer_model model;
+
+    cr_expect(cluster->is_mesh);
+    for (int32_t tp = 2; tp <= 8; tp *= 2) {
+        const emp_degrees  degrees = {.tp = tp, .cp = 1, .dp = 1, .pp = 1, .ep = 1};
+        const emp_parallel p = emp_parallel_of(cluster, &model, &degrees);
+        cr_expect_float_eq(
+            emp_group_collective_s(&p, EMP_LINK_ALL_REDUCE, EMP_GROUP_TENSOR, 1e9),
+            10e-6 + 2e9 / tp / 51.2e9, 1e-9, "tp=%d", tp);
+    }
+    emp_cluster_destroy(cluster);
+    cluster = load_cluster("h20x8"); /* NVSwitch */
+    cr_expect(!cluster->is_mesh);
+    emp_cluster_destroy(cluster);
+}
+
+/* The tables of an H200 were measured on NVSwitch. A ring over PCIe sends 2 x 7/8 of its bytes at the rate of the link. */
+Test(cluster, without_nvlink_has_no_measured_collectives, .init = scratch_create,
+     .fini = scratch_tear_down)
+{
+    emp_cluster *cluster = load_cluster(hosts_of("h200-sxm", "5 GB/s", "8"));
+    static const emp_transformer_model model;
+    const emp_degrees                  d = {.tp = 8, .cp = 1, .dp = 1, .pp = 1, .ep = 1};
+    const emp_parallel                 p = emp_parallel_of(cluster, &model, &d);
+
+    cr_expect_float_eq(
+        emp_group_collective_s(&p, EMP_LINK_ALL_REDUCE, EMP_GROUP_TENSOR, 1e9),
+        10e-6 + 1.75e9 / 5e9, 1e-9);
+    emp_cluster_destroy(cluster);
+}
+
 static const char in_turns[] =
     "description: \"two hosts, whose cards are listed in turns\"\n"
     "nodes:\n"

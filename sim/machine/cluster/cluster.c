@@ -287,6 +287,7 @@ static emp_status read_cluster(emp_cluster *c, const char *path, emp_error *err)
     emp_device_model_clear(&model);
     EMP_TRY(emp_device_model_load(&model, raw->tables, err));
     c->measured = model.device;
+    snprintf(c->measured.name, sizeof c->measured.name, "%s", raw->tables);
     emp_tables_hold(c->measured.tables);
     find_sustained(c);
     EMP_TRY(read_kernels(c, raw->kernels, err));
@@ -346,50 +347,20 @@ static emp_status find_by_model(emp_cluster **out, const char *model, emp_error 
 
 /* ---- clusters of machines ---- */
 
-/* GPUs of one model, and how many of them are in the host of the first. */
-typedef struct {
-    emp_device_id id[EMP_MAX_DEVICES];
-    int32_t       count, near;
-} gpu_list;
-
 /* The GPUs of a machine that are of the model of its GPU \a first, in the machine's order. */
-static gpu_list alike(const emp_machine *m, emp_device_id first)
+static emp_device_list alike(const emp_machine *m, emp_device_id first)
 {
-    gpu_list      list = {.count = 0};
-    emp_device_id gpu[EMP_MAX_DEVICES];
-    const int32_t count = emp_machine_list(m, EMP_DEVICE_GPU, gpu);
+    const emp_device_list all = emp_ring_gpus(m);
+    emp_device_list       list = {.count = 0};
 
-    for (int32_t i = 0; i < count; i++) {
-        if (m->device[gpu[i]].model != m->device[first].model) continue;
-        list.near += m->device[gpu[i]].host == m->device[first].host;
-        list.id[list.count++] = gpu[i];
-    }
+    for (int32_t i = 0; i < all.count; i++)
+        if (m->device[all.id[i]].model == m->device[first].model)
+            list.id[list.count++] = all.id[i];
     return list;
 }
 
-/* Pairs of GPUs, a bit each. */
-enum { OF_ONE_HOST = 1, OF_TWO_HOSTS = 2 };
-
-/* The slowest route between GPUs of such pairs: a ring goes as fast as its slowest hop. */
-static emp_link_rate slowest_route(const emp_machine *m, const emp_device_id *gpu,
-                                   int32_t count, unsigned pairs)
-{
-    emp_link_rate slowest = {INFINITY, 0.0};
-
-    for (int32_t i = 0; i < count; i++) {
-        for (int32_t k = 0; k < count; k++) {
-            const emp_route *route = &m->route[gpu[i]][gpu[k]];
-            const bool       is_near = m->device[gpu[i]].host == m->device[gpu[k]].host;
-            if (i == k || !(pairs & (is_near ? OF_ONE_HOST : OF_TWO_HOSTS))) continue;
-            slowest.bytes_per_s = fmin(slowest.bytes_per_s, route->bytes_per_s);
-            slowest.latency_s = fmax(slowest.latency_s, route->latency_s);
-        }
-    }
-    return slowest;
-}
-
 /* The rate of a GPU's link to its host while all GPUs of the host use theirs. */
-static double host_rate(const emp_machine *m, const emp_device_id *gpu, int32_t count,
+static double host_rate(const emp_machine *m, const emp_device_list *gpus,
                         emp_device_id id)
 {
     const emp_route *route = &m->route[m->device[id].host][id];
@@ -397,8 +368,9 @@ static double host_rate(const emp_machine *m, const emp_device_id *gpu, int32_t 
 
     for (int32_t i = 0; i < route->link_count; i++) {
         int32_t users = 0;
-        for (int32_t g = 0; g < count; g++) {
-            const emp_route *other = &m->route[m->device[gpu[g]].host][gpu[g]];
+        for (int32_t g = 0; g < gpus->count; g++) {
+            const emp_device_id gpu = gpus->id[g];
+            const emp_route    *other = &m->route[m->device[gpu].host][gpu];
             for (int32_t k = 0; k < other->link_count; k++)
                 users += other->link[k] == route->link[i];
         }
@@ -407,44 +379,59 @@ static double host_rate(const emp_machine *m, const emp_device_id *gpu, int32_t 
     return rate;
 }
 
-static emp_host_share host_of(const emp_machine *m, const emp_device_id *gpu,
-                              int32_t count, emp_device_id id)
+static emp_host_share host_of(const emp_machine *m, const emp_device_list *gpus,
+                              emp_device_id id)
 {
     const emp_device *host = &m->device[m->device[id].host];
     int32_t           sharers = 0;
 
-    for (int32_t g = 0; g < count; g++)
-        sharers += m->device[gpu[g]].host == m->device[id].host;
+    for (int32_t g = 0; g < gpus->count; g++)
+        sharers += m->device[gpus->id[g]].host == m->device[id].host;
     return (emp_host_share){
         host->memory_bytes / sharers,
         host->core_bytes_per_s * host->bandwidth_cores / sharers,
-        {host_rate(m, gpu, count, id), m->route[m->device[id].host][id].latency_s}};
+        {host_rate(m, gpus, id), m->route[m->device[id].host][id].latency_s}};
 }
 
-/* Values of a machine take the place of cluster \a c's: rates of memory and of routes. How permutation and cross
- * entropy compare with other kernels that move data, and grouped products with one product, stays. */
-static void derive(emp_cluster *c, const emp_machine *m, const gpu_list *gpus)
+/* The GPUs of a machine take the place of cluster \a c's, and the rate of their memory scales its rates of kernels that move data.
+ * How permutation and cross entropy compare with other such kernels, and grouped products with one product, stays. */
+static void take_gpus(emp_cluster *c, const emp_machine *m, emp_device_id first)
 {
-    const emp_device *first = &m->device[gpus->id[0]];
-    const double      share =
-        first->memory_bytes_per_s / c->stream_bytes_per_s[EMP_STREAM_PLAIN];
+    const emp_device *gpu = &m->device[first];
+    const double      share = gpu->memory_bytes_per_s / c->gpu.memory_bytes_per_s;
 
-    emp_tables_release(c->measured.tables);
-    c->measured = c->gpu = *first;
-    emp_tables_hold(c->measured.tables);
-    c->gpu.tables = NULL;
-    find_sustained(c);
-    c->has_own_kernels = false;
-    c->kernel_rate = 1.0;
-    snprintf(c->gpu.name, sizeof c->gpu.name, "%s", m->model[first->model].name);
-    snprintf(c->name, sizeof c->name, "%s", m->name);
-    snprintf(c->path, sizeof c->path, "%s", m->model[first->model].path);
     for (int32_t i = 0; i < EMP_STREAMS; i++) c->stream_bytes_per_s[i] *= share;
-    c->domain = gpus->near;
-    for (int32_t i = 0; i < EMP_LINKS && gpus->near > 1; i++)
-        c->link[i] = slowest_route(m, gpus->id, gpus->count, OF_ONE_HOST);
-    if (gpus->near < gpus->count)
-        c->network = slowest_route(m, gpus->id, gpus->count, OF_TWO_HOSTS);
+    c->gpu = *gpu;
+    c->gpu.tables = NULL;
+    snprintf(c->gpu.name, sizeof c->gpu.name, "%s", m->model[gpu->model].name);
+    snprintf(c->name, sizeof c->name, "%s", m->name);
+    snprintf(c->path, sizeof c->path, "%s", m->model[gpu->model].path);
+}
+
+/* The tables of a machine's GPUs take the place of cluster \a c's. */
+static void take_tables(emp_cluster *c, const emp_device *gpu)
+{
+    emp_tables_release(c->measured.tables);
+    c->measured = *gpu;
+    emp_tables_hold(c->measured.tables);
+    find_sustained(c);
+}
+
+/* The routes of a machine take the place of cluster \a c's, but for those that its file \a measured. */
+static void take_routes(emp_cluster *c, const emp_machine *m, const emp_device_list *gpus,
+                        bool measured)
+{
+    const emp_link_rate near = emp_ring_slowest(m, gpus, EMP_PAIRS_OF_ONE_HOST);
+    const emp_link_rate far = emp_ring_slowest(m, gpus, EMP_PAIRS_OF_TWO_HOSTS);
+    const double        measured_rate = c->link[EMP_LINK_ALL_TO_ALL].bytes_per_s;
+
+    if (isfinite(near.bytes_per_s) &&
+        !(measured && emp_ring_is_as_measured(near.bytes_per_s, measured_rate))) {
+        for (int32_t i = 0; i < EMP_LINKS; i++) c->link[i] = near;
+        c->is_mesh = emp_ring_is_mesh(m, gpus);
+    }
+    c->domain = emp_ring_common_near(m, gpus);
+    if (isfinite(far.bytes_per_s)) c->network = far;
 }
 
 #define TEMPLATE "h100" /* whose ratios hold for GPUs that no cluster has */
@@ -453,19 +440,23 @@ static void derive(emp_cluster *c, const emp_machine *m, const gpu_list *gpus)
 static emp_status load_alike(emp_cluster **out, const emp_machine *m, emp_device_id first,
                              emp_error *err)
 {
-    const gpu_list gpus = alike(m, first);
-    emp_device_id  all[EMP_MAX_DEVICES];
-    const int32_t  count = emp_machine_list(m, EMP_DEVICE_GPU, all);
-    char           path[512];
+    const emp_device_list gpus = alike(m, first), all = emp_ring_gpus(m);
+    char                  path[512];
 
     EMP_CHECK(find_by_model(out, m->model[m->device[first].model].name, err));
-    if (*out == NULL) {
+    const bool is_measured = *out != NULL;
+    if (!is_measured) {
         emp_config_path(path, sizeof path, "clusters", TEMPLATE);
         EMP_CHECK(load_path(out, path, err));
-        derive(*out, m, &gpus);
+        (*out)->has_own_kernels = false;
+        (*out)->kernel_rate = 1.0;
     }
+    if (!is_measured || strcmp((*out)->measured.name, (*out)->gpu.name) == 0)
+        take_tables(*out, &m->device[first]);
+    take_gpus(*out, m, first);
+    take_routes(*out, m, &gpus, is_measured);
     (*out)->gpus = gpus.count;
-    (*out)->host = host_of(m, all, count, first);
+    (*out)->host = host_of(m, &all, first);
     return EMP_OK;
 }
 
@@ -535,27 +526,26 @@ emp_status emp_cluster_load(emp_cluster **out, const char *name_or_path, emp_err
 
 /* GPUs of different models have the slowest route of all between them. Groups of ranks lie in one domain where all GPUs are in
  * one host, and else in domains of the smallest number of GPUs of one model in a host. */
-static void join(emp_fleet *f, const emp_machine *m, const emp_device_id *gpu,
-                 int32_t count)
+static void join(emp_fleet *f, const emp_machine *m)
 {
-    const emp_link_rate slowest =
-        slowest_route(m, gpu, count, OF_ONE_HOST | OF_TWO_HOSTS);
-    int32_t near = 0, least = count;
+    const emp_device_list gpus = emp_ring_gpus(m);
+    const emp_link_rate   slowest = emp_ring_slowest(m, &gpus, EMP_PAIRS_ALL);
+    const bool            is_one_host = emp_ring_most_near(m, &gpus) == gpus.count;
+    int32_t               least = gpus.count;
 
-    for (int32_t i = 0; i < count; i++)
-        near += m->device[gpu[i]].host == m->device[gpu[0]].host;
     for (int32_t k = 0; k < f->count; k++)
         if (f->kind[k]->domain < least) least = f->kind[k]->domain;
     for (int32_t i = 0; i < EMP_LINKS; i++) f->all->link[i] = slowest;
+    f->all->is_mesh = false;
     f->all->network = slowest;
-    f->all->gpus = count;
-    f->all->domain = near == count ? count : least;
+    f->all->gpus = gpus.count;
+    f->all->domain = is_one_host ? gpus.count : least;
     f->all->measured.tables = NULL;
     for (int32_t k = 0; k < f->count; k++) {
         emp_cluster *kind = f->kind[k];
         for (int32_t i = 0; i < EMP_LINKS && kind->gpus == 1; i++)
             kind->link[i] = slowest;
-        if (near == count) kind->domain = count;
+        if (is_one_host) kind->domain = gpus.count;
     }
 }
 
@@ -577,7 +567,7 @@ static emp_status fill_fleet(emp_fleet *out, const emp_machine *m, emp_error *er
     if (out->count < 2) return load_by_machine(&out->all, m, err);
     EMP_CHECK(load_alike(&out->all, m, gpu[0], err));
     emp_tables_release(out->all->measured.tables);
-    join(out, m, gpu, count);
+    join(out, m);
     return EMP_OK;
 }
 

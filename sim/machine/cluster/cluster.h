@@ -12,6 +12,7 @@
 #define EMP_SIM_MACHINE_CLUSTER_CLUSTER_H
 
 #include "sim/machine/machine.h"
+#include "sim/machine/queries/ring.h"
 
 /** The three products of a matrix product in training, of which attention has the first two. */
 typedef enum {
@@ -64,11 +65,6 @@ typedef enum {
     EMP_LINKS
 } emp_link_kind;
 
-/** Seconds = latency + bytes that a GPU sends / rate. */
-typedef struct {
-    double bytes_per_s, latency_s;
-} emp_link_rate;
-
 /** A GPU's share of its host while all GPUs of that host use it. */
 typedef struct {
     int64_t       memory_bytes; /**< 0 = nothing is known of hosts */
@@ -77,19 +73,20 @@ typedef struct {
 } emp_host_share;
 
 typedef struct {
-    char           name[32], description[160], path[512];
-    emp_device     gpu;             /**< its name is its model's */
-    emp_device     measured;        /**< of the model whose tables count; holds them */
-    int32_t        gpus;            /**< at most */
-    int32_t        domain;          /**< GPUs that NVLink joins */
-    bool           has_own_kernels; /**< the measured ones; else ratios of theirs count */
-    double         kernel_rate;     /**< times as fast as what was measured */
-    double         weight_factor; /**< times as long: gradients of weights in fp32, where
+    char          name[32], description[160], path[512];
+    emp_device    gpu;             /**< its name is its model's */
+    emp_device    measured;        /**< of the model whose tables count; holds them */
+    int32_t       gpus;            /**< at most */
+    int32_t       domain;          /**< GPUs that NVLink joins */
+    bool          has_own_kernels; /**< the measured ones; else ratios of theirs count */
+    double        kernel_rate;     /**< times as fast as what was measured */
+    double        weight_factor;   /**< times as long: gradients of weights in fp32, where
                                           the product comes from the table of products */
-    double         stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
-    emp_link_rate  link[EMP_LINKS]; /**< within a domain */
-    emp_link_rate  network;         /**< of a GPU, one way, between domains */
-    double         launch_s;        /**< of the host, for a kernel */
+    double        stream_bytes_per_s[EMP_STREAMS], stream_latency_s;
+    emp_link_rate link[EMP_LINKS]; /**< within a domain */
+    bool is_mesh; /**< link[] is between two GPUs, and each pair has such links */
+    emp_link_rate  network;  /**< of a GPU, one way, between domains */
+    double         launch_s; /**< of the host, for a kernel */
     emp_host_share host;
     double
         sustained; /**< FLOP/s of bf16 products of the tables that take a millisecond and
@@ -98,10 +95,11 @@ typedef struct {
     emp_kernel_point *point; /**< owned */
 } emp_cluster;
 
-/** Loads a cluster by its name or path, or makes one of a machine by its name or path. A machine is the cluster of its GPU
- * model with as many GPUs as it has. Where no cluster has that model, products, collectives, memory and routes are the machine's, whose
- * slowest route between two GPUs of a host counts within a host, and that between two hosts between them; the other ratios are
- * taken from the cluster h100.
+/** Loads a cluster by its name or path, or makes one of a machine by its name or path. A machine's cluster has its GPUs, their
+ * tables and memory, and its routes: the slowest one between two GPUs of a host counts within a host, and that between two hosts
+ * between them. Where a cluster has that GPU model, its kernels and ratios count, and its measured rates within a host if the
+ * machine's route there has at least half of the all-to-all's; else ratios are taken from the cluster h100. A domain is as many
+ * GPUs as divide those of each host.
  * \retval EMP_EIO          There is neither; the message lists the clusters.
  * \retval EMP_EINVAL       The machine has no GPU. \retval EMP_EUNSUPPORTED  Its GPUs are of several models.
  * \retval EMP_EFORMAT, EMP_ENOMEM */

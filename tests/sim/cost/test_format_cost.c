@@ -435,6 +435,41 @@ Test(collective_cost, a_table_counts_as_far_as_it_goes)
     }
 }
 
+/* The tables of an H100 were measured on NVSwitch: over slower links, or where no host has all ranks, there is a ring. */
+Test(collective_cost, a_table_counts_on_links_as_fast_as_its_own)
+{
+    const emp_collective_part part = {EMP_COLLECTIVE_ALL_REDUCE, 8, 128000000, 0};
+    OWN_MACHINE               m = load_machine("dgx-h100x2");
+    const emp_device         *gpu = emp_machine_first(m, EMP_DEVICE_GPU);
+
+    cr_expect_lt(emp_collective_s(&part, m, gpu), 1e-3, "within a host");
+    for (int32_t d = 0; d < m->device_count; d++) /* each GPU in a host of its own */
+        if (m->device[d].kind == EMP_DEVICE_GPU) m->device[d].host = d;
+    cr_expect_float_eq(emp_collective_s(&part, m, gpu), 2 * 7 * (16e6 / 45e9 + 10e-6),
+                       1e-9, "between hosts");
+    for (int32_t d = 0; d < m->device_count; d++) m->device[d].host = 0;
+    for (int32_t a = 0; a < m->device_count; a++) {
+        for (int32_t b = 0; b < m->device_count; b++) {
+            m->route[a][b].bytes_per_s = 5e9;
+            m->route[a][b].latency_s = 10e-6;
+        }
+    }
+    cr_expect_float_eq(emp_collective_s(&part, m, gpu), 2 * 7 * (16e6 / 5e9 + 10e-6),
+                       1e-9, "over PCIe");
+}
+
+/* By hand: rings over seven links of 51.2 GB/s at once. */
+Test(collective_cost, a_mesh_uses_all_its_links)
+{
+    OWN_MACHINE         m = load_machine("mi300x8");
+    emp_collective_part part = {EMP_COLLECTIVE_ALL_GATHER, 8, 358400000, 0};
+    const emp_device   *gpu = emp_machine_first(m, EMP_DEVICE_GPU);
+
+    cr_expect_float_eq(emp_collective_s(&part, m, gpu), 7.0 / 8.0 * 1e-3 + 70e-6, 1e-9);
+    part.ranks = 2;
+    cr_expect_float_eq(emp_collective_s(&part, m, gpu), 3.5e-3 + 10e-6, 1e-9);
+}
+
 /* A table of only all-reduces serves for the others, which send half as much. */
 Test(collective_cost, another_table_stands_in_and_says_so)
 {
