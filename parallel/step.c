@@ -39,7 +39,9 @@ typedef struct {
      * host takes beyond */
     double exposed_s, compute_s, attention_s, moves_s, host_s;
     double link_s; /* likewise, copies to and from the host that nothing hides */
-    double layer_parameters, layer_activations; /* of the largest layer */
+    double layer_activations; /* of the largest layer */
+    double
+        whole; /* bytes of weights and gradients that are not in its GPU's memory but while a layer needs them */
 } chunk;
 
 /* All that a prediction has at hand. */
@@ -158,10 +160,6 @@ static double launch_of(const emp_parallel *p)
 
 static void count_work(chunk *c, const emp_work *w)
 {
-    c->layer_parameters =
-        fmax(c->layer_parameters, w->row_bytes > 0.0
-                                      ? w->row_bytes / HALF
-                                      : w->dense_parameters + w->expert_parameters);
     c->layer_activations = fmax(c->layer_activations, w->activation_bytes);
     c->dense += w->dense_parameters;
     c->expert += w->expert_parameters;
@@ -170,6 +168,35 @@ static void count_work(chunk *c, const emp_work *w)
     c->input += w->input_bytes;
     c->transient = fmax(c->transient, w->transient_bytes);
     c->late += w->late_bytes;
+}
+
+/* The parameters of a layer that replicas share out. */
+static double shared_out(const predictor *x, const emp_work *w)
+{
+    return (x->p.shape[EMP_GROUP_DATA].size > 1 ? w->dense_parameters : 0.0) +
+           (x->p.shape[EMP_GROUP_EXPERT_DATA].size > 1 ? w->expert_parameters : 0.0);
+}
+
+/* Layers that stream their weights have two buffers for them and two for gradients, both in half precision. Where replicas
+ * share gradients out, a layer's is whole before it is summed and scattered; with ZeRO 3 weights are gathered for that layer and
+ * the one that the backward pass comes to next (Zhao et al., PyTorch FSDP, VLDB 2023, section 3). */
+static void count_whole(chunk *c, const predictor *x, const emp_work *const *works,
+                        int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const emp_work *w = works[i];
+        const double    here = shared_out(x, w);
+        const double    next = i > 0 ? shared_out(x, works[i - 1]) : 0.0;
+        if (x->d.home)
+            c->whole =
+                fmax(c->whole, 2.0 * (HALF + HALF) *
+                                   (w->row_bytes > 0.0
+                                        ? w->row_bytes / HALF
+                                        : w->dense_parameters + w->expert_parameters));
+        else if (x->d.zero > 1)
+            c->whole = fmax(c->whole,
+                            HALF * here + (x->d.zero > 2 ? HALF * (here + next) : 0.0));
+    }
 }
 
 /* The parts of a rank's parameters whose states, and whose weights, it keeps. */
@@ -253,6 +280,7 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
     for (int32_t i = 0; i < count; i++) count_work(c, works[i]);
+    count_whole(c, x, works, count);
     if (index == parts - 1) add_table(c, x);
     add_pass(c, x, &p, works, count, EMP_TURN_FORWARD);
     add_pass(c, x, &p, works, count, EMP_TURN_BACKWARD);
@@ -514,20 +542,17 @@ static void add_shares(emp_parallel_step *out, const predictor *x)
 
 /* ---- memory ---- */
 
-/* The largest of a stage's layers by parameters or by activations. */
-static double largest_of(const predictor *x, int32_t stage, bool of_activations)
+/* The most that layers of a stage need whole. */
+static double whole_of(const predictor *x, int32_t stage)
 {
-    double largest = 0.0;
+    double most = 0.0;
 
     for (int32_t c = 0; c < x->schedule.chunks; c++)
-        if (x->schedule.stage_of[c] == stage)
-            largest = fmax(largest, of_activations ? x->chunk[c].layer_activations
-                                                   : x->chunk[c].layer_parameters);
-    return largest;
+        if (x->schedule.stage_of[c] == stage) most = fmax(most, x->chunk[c].whole);
+    return most;
 }
 
-/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. Layers that
- * stream their weights have two buffers for them and two for gradients, both in half precision. */
+/* Weights, fp32 gradients and Adam's states: fp32 weights and two moments. fp8 weights are kept beside, twice. */
 static double states_of(const predictor *x, const parameters *n, int32_t stage)
 {
     const double dense = x->p.shape[EMP_GROUP_DATA].size;
@@ -535,8 +560,9 @@ static double states_of(const predictor *x, const parameters *n, int32_t stage)
     const double weights = HALF + (x->d.is_fp8 ? 2.0 : 0.0);
     const double states = x->d.update ? 0.0 : 3.0 * FLOAT;
 
-    if (x->d.home) return 2.0 * (HALF + HALF) * largest_of(x, stage, false);
-    return n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
+    if (x->d.home) return whole_of(x, stage);
+    return whole_of(x, stage) +
+           n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
                        FLOAT / (x->d.zero > 1 ? dense : 1.0) +
                        states / (x->d.zero > 0 ? dense : 1.0)) +
            n->expert * (weights / (x->d.zero > 2 ? expert : 1.0) +

@@ -117,17 +117,22 @@ Test(models, keep_their_parameters_whatever_the_degrees, .fini = expect_all_free
 }
 
 /* Rajbhandari et al., ZeRO (2020), with gradients in fp32: 2 + 4 + 12 bytes a parameter; the optimizer's 12, the gradients'
- * 4, the weights' 2 are shared by so many replicas in turn. */
+ * 4, the weights' 2 are shared by so many replicas in turn. Beside them is, in half precision, the whole gradient of one layer
+ * that is not scattered yet, here the head's; then also its weights and the last layer's (Zhao et al., PyTorch FSDP, 2023). */
 Test(memory, of_states_is_that_of_zero, .fini = expect_all_freed)
 {
-    const double n = 8030261248.0;
+    const double n = 8030261248.0, h = 4096.0;
+    const double head = 128256 * h + h,
+                 layer = 2 * h * h + 2 * h * 1024 + 3 * h * 14336 + 2 * h;
     const double bytes[] = {18.0, 6.0 + 12.0 / 8, 2.0 + 16.0 / 8, 18.0 / 8};
+    const double whole[] = {0.0, 0.0, head, 2 * head + layer};
 
     for (int32_t zero = 0; zero < 4; zero++) {
         cr_expect_float_eq(
             step_of(scratch_print("llama3-8b:dp=8,zero=%d", zero)).state_bytes,
-            n * bytes[zero], 1.0, "zero %d", zero);
+            n * bytes[zero] + 2.0 * whole[zero], 1.0, "zero %d", zero);
     }
+    cr_expect_float_eq(step_of("llama3-8b:dp=1,zero=3").state_bytes, n * 18.0, 1.0);
 }
 
 #define RECOMPUTED                                                                  \
