@@ -488,16 +488,22 @@ double emp_format_peak_flops_per_s(const emp_graph *graph, emp_op_id op,
 
 /* ---- collectives on a machine ---- */
 
-static int32_t count_ranks(const emp_collective_part *part, const emp_machine *machine)
+/* Counts the ranks of a part that takes all GPUs, and the bytes of all of them. */
+static emp_collective_part on_machine(emp_collective_part part,
+                                      const emp_machine  *machine)
 {
-    return part->ranks == EMP_RANKS_ALL ? emp_machine_count(machine, EMP_DEVICE_GPU)
-                                        : part->ranks;
+    const int32_t gpus = emp_machine_count(machine, EMP_DEVICE_GPU);
+
+    if (part.ranks == EMP_RANKS_ALL_GATHER)
+        part.bytes = emp_mul_saturating(part.bytes, gpus);
+    if (part.ranks < 0) part.ranks = gpus;
+    return part;
 }
 
-static double ring_s(const emp_collective_part *part, int32_t ranks, emp_link_rate link)
+static double ring_s(const emp_collective_part *part, emp_link_rate link)
 {
-    return sends_of(part->op) * (ranks - 1.0) *
-           ((double)part->bytes / ranks / link.bytes_per_s + link.latency_s);
+    return sends_of(part->op) * (part->ranks - 1.0) *
+           ((double)part->bytes / part->ranks / link.bytes_per_s + link.latency_s);
 }
 
 /* Of GPUs: within a host if one has as many. */
@@ -520,32 +526,32 @@ static emp_link_rate link_of_all(const emp_machine *m)
     return emp_ring_slowest(m, &all, EMP_PAIRS_ALL);
 }
 
-static double on_gpu_s(const emp_collective_part *part, int32_t ranks,
-                       const emp_machine *machine, const emp_device *gpu)
+static double on_gpu_s(const emp_collective_part *part, const emp_machine *machine,
+                       const emp_device *gpu)
 {
     emp_exchange  exchange = {.op = part->op,
                               .format = EMP_FORMAT_FP16,
-                              .gpus = ranks,
+                              .gpus = part->ranks,
                               .bytes = (double)part->bytes};
     emp_form      form;
     double        seconds;
-    emp_link_rate link = link_of_gpus(machine, ranks);
+    emp_link_rate link = link_of_gpus(machine, part->ranks);
 
-    if (emp_exchange_counts(gpu, ranks, link.bytes_per_s) &&
+    if (emp_exchange_counts(gpu, part->ranks, link.bytes_per_s) &&
         emp_exchange_time(&seconds, &form, gpu, &exchange, NULL) == EMP_OK)
         return seconds;
-    return ring_s(part, ranks, isfinite(link.bytes_per_s) ? link : link_of_all(machine));
+    return ring_s(part, isfinite(link.bytes_per_s) ? link : link_of_all(machine));
 }
 
 double emp_collective_s(const emp_collective_part *part, const emp_machine *machine,
                         const emp_device *device)
 {
-    int32_t ranks = count_ranks(part, machine);
+    const emp_collective_part here = on_machine(*part, machine);
 
-    if (ranks <= 1 || part->bytes == 0) return 0.0;
-    if (device->kind == EMP_DEVICE_GPU) return on_gpu_s(part, ranks, machine, device);
+    if (here.ranks <= 1 || here.bytes == 0) return 0.0;
+    if (device->kind == EMP_DEVICE_GPU) return on_gpu_s(&here, machine, device);
     emp_link_rate link = link_of_all(machine);
     if (!isfinite(link.bytes_per_s))
         link = (emp_link_rate){device->core_bytes_per_s, 0.0};
-    return ring_s(part, ranks, link);
+    return ring_s(&here, link);
 }

@@ -54,14 +54,15 @@ _Static_assert(sizeof(emp_op) == 32 && sizeof(emp_tensor) == 32, "graphs have mi
 /** Names, shapes and costs that a graph shares with graphs that were pruned from it. */
 typedef struct emp_graph_store emp_graph_store;
 
-/** Ranks of a collective whose number no file says: as many as the machine has GPUs. */
-enum { EMP_RANKS_ALL = -1 };
+/** Ranks of a collective whose number no file says: as many as the machine has GPUs. EMP_RANKS_ALL_GATHER: likewise, of an
+ * all-gather whose bytes are those that one rank brings. */
+enum { EMP_RANKS_ALL = -1, EMP_RANKS_ALL_GATHER = -2 };
 
 /** The part that one device has in a collective. Each rank of a set is an op of its own, which waits for
  * what the others wait for, so that all start together. */
 typedef struct {
     emp_collective op;
-    int32_t ranks; /**< devices that take part, or EMP_RANKS_ALL; 0 = the op is none */
+    int32_t ranks; /**< devices that take part, or EMP_RANKS_ALL...; 0 = the op is none */
     int64_t bytes; /**< the buffer of a rank (all-reduce, all-to-all), or the whole */
     int32_t
         set; /**< ops of one number are the ranks, in the order of their ids; 0 = the other

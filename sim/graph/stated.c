@@ -193,7 +193,9 @@ emp_status emp_graph_builder_set_collective(emp_graph_builder *b, emp_op_id op,
                                             const emp_collective_part *part,
                                             emp_error                 *err)
 {
-    bool has_ranks = part->ranks >= 1 || part->ranks == EMP_RANKS_ALL;
+    bool has_ranks =
+        part->ranks >= 1 || part->ranks == EMP_RANKS_ALL ||
+        (part->ranks == EMP_RANKS_ALL_GATHER && part->op == EMP_COLLECTIVE_ALL_GATHER);
 
     if (op < 0 || op >= b->node_count || !has_ranks || part->bytes < 0 || part->set < 0 ||
         part->set > b->node_count)
@@ -240,6 +242,7 @@ static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collect
     if (what == EMP_COLLECTIVE_ALL_GATHER) part.ranks = count_ranks(out, in);
     if (what == EMP_COLLECTIVE_REDUCE_SCATTER) part.ranks = count_ranks(in, out);
     part.bytes = what == EMP_COLLECTIVE_REDUCE_SCATTER || out == 0 ? in : out;
+    if (what == EMP_COLLECTIVE_ALL_GATHER && out == 0) part.ranks = EMP_RANKS_ALL_GATHER;
     return part;
 }
 

@@ -374,6 +374,7 @@ static emp_status add_op(emp_graph_builder *builder, const node *n, emp_error *e
     EMP_CHECK(emp_graph_builder_state(builder, name, part, &op, &id, err));
     emp_collective_part of = {.ranks = EMP_RANKS_ALL, .bytes = n->comm_bytes};
     if (!is_untimed_collective(&of.op, n)) return EMP_OK;
+    if (of.op == EMP_COLLECTIVE_ALL_GATHER) of.ranks = EMP_RANKS_ALL_GATHER;
     return emp_graph_builder_set_collective(builder, id, &of, err);
 }
 

@@ -398,6 +398,8 @@ Test(collective_cost, without_a_table_it_is_a_ring)
         cr_expect_float_eq(emp_collective_s(&part, m, &m->device[d]), 2.048e-3, 1e-12);
         part.ranks = EMP_RANKS_ALL;
         cr_expect_float_eq(emp_collective_s(&part, m, &m->device[d]), 2.048e-3, 1e-12);
+        part.ranks = EMP_RANKS_ALL_GATHER; /* of three times the bytes */
+        cr_expect_float_eq(emp_collective_s(&part, m, &m->device[d]), 6.048e-3, 1e-12);
         part.ranks = 1;
         cr_expect_eq(emp_collective_s(&part, m, &m->device[d]), 0.0);
     }

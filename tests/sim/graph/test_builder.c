@@ -444,6 +444,8 @@ Test(collectives, sizes_tell_ranks_where_they_can)
                 EMP_RANKS_ALL, 100);
     expect_part("_c10d_functional.all_gather_into_tensor", 100, 800,
                 EMP_COLLECTIVE_ALL_GATHER, 8, 800);
+    expect_part("_c10d_functional.all_gather_into_tensor", 100, 0,
+                EMP_COLLECTIVE_ALL_GATHER, EMP_RANKS_ALL_GATHER, 100);
     expect_part("_c10d_functional.reduce_scatter_tensor", 800, 100,
                 EMP_COLLECTIVE_REDUCE_SCATTER, 8, 800);
     expect_part("_c10d_functional.all_to_all_single", 64, 64, EMP_COLLECTIVE_ALL_TO_ALL,

@@ -143,6 +143,8 @@ Test(chakra, collectives_without_times_are_the_machines)
     g = load(gather, 1, NULL);
     cr_expect_eq(g->collective[0].op, EMP_COLLECTIVE_ALL_GATHER);
     cr_expect_eq(g->collective[0].bytes, 512);
+    /* the bytes that a rank brings, as ASTRA-sim reads them (system/collective/Ring.cc) */
+    cr_expect_eq(g->collective[0].ranks, EMP_RANKS_ALL_GATHER);
 }
 
 /* proto3 writes no number that is 0: ASTRA-sim's traces begin with a node of id 0, which others read. */
