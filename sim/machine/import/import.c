@@ -380,14 +380,14 @@ static void find_pcie(emp_import_gpu *gpu, const emp_gpu_facts *facts)
                     gpu->pcie_lanes / LANES;
 }
 
-/* The bus that nvidia-smi reports comes before the model's. */
+/* The bus that nvidia-smi reports comes before the model's, but for memory that a CPU and a GPU share: a GB10 reports C2C. */
 static emp_import_bus bus_of(const emp_import_plan *plan, int32_t i)
 {
     const emp_card *card = &plan->gpu[i].card;
     const bool      is_read = plan->query.gpu[i].pcie_generation > 0;
 
-    if (plan->query.gpu[i].has_c2c) return EMP_BUS_C2C;
     if (card->is_there && card->bus_bytes_per_s == 0.0) return EMP_BUS_UNIFIED;
+    if (plan->query.gpu[i].has_c2c) return EMP_BUS_C2C;
     if (card->is_there && card->pcie_generation == 0 && !is_read) return EMP_BUS_C2C;
     return plan->lstopo.link_bytes_per_s[i] > 0.0 ? EMP_BUS_RATE : EMP_BUS_PCIE;
 }
@@ -411,11 +411,13 @@ static void find_buses(emp_import_plan *plan)
     }
 }
 
-/* The usual host of GPUs of that generation of PCIe. */
+/* The usual host: the CPU that is one product with the GPU, or that of GPUs of that generation of PCIe. */
 static const char *usual_host(const emp_import_plan *plan)
 {
-    int32_t newest = 0;
+    const char *joined = emp_computer_host_of(plan->gpu[0].model);
+    int32_t     newest = 0;
 
+    if (joined != NULL && plan->matrix.gpu_count == 1) return joined;
     if (emp_import_has_bus(plan, EMP_BUS_C2C)) return "grace-72";
     for (int32_t i = 0; i < plan->matrix.gpu_count; i++)
         if (plan->gpu[i].pcie_generation > newest) newest = plan->gpu[i].pcie_generation;

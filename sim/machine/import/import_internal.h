@@ -230,6 +230,9 @@ typedef struct {
 /** The computer of these names; NULL = it is not known. Valid for ever. */
 const emp_known_computer *emp_computer_find(const char *product, const char *cpu);
 
+/** The model of the CPU that is one product with that GPU; NULL = none. Valid for ever. */
+const char *emp_computer_host_of(const char *gpu);
+
 /** The links of that model; for any other one the commonest, with `model` NULL. Valid for ever. */
 const emp_gpu_links *emp_gpu_links_of(const char *model);
 

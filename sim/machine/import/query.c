@@ -95,6 +95,13 @@ const emp_known_computer *emp_computer_find(const char *product, const char *cpu
     return NULL;
 }
 
+const char *emp_computer_host_of(const char *gpu)
+{
+    for (size_t i = 0; i < sizeof computers / sizeof *computers; i++)
+        if (strcmp(computers[i].gpu, gpu) == 0) return computers[i].host;
+    return NULL;
+}
+
 const char *emp_product_model(const char *product)
 {
     static const char maker[] = "NVIDIA ";

@@ -182,8 +182,9 @@ static void expect_text_refused(const char *topology, const char *query,
 #define QUERY(product, memory)                          \
     "GPU 00000000:18:00.0\n    Product Name : " product \
     "\n    FB Memory Usage\n        Total : " memory "\n"
-#define C2C_QUERY(mode)                                                                 \
-    "GPU 00000000:DD:00.0\n  Product Name : NVIDIA GH200 480GB\n  GPU C2C Mode : " mode \
+#define C2C_QUERY(mode) C2C_OF("GH200 480GB", mode)
+#define C2C_OF(product, mode)                                                           \
+    "GPU 00000000:DD:00.0\n  Product Name : NVIDIA " product "\n  GPU C2C Mode : " mode \
     "\n  PCI\n    GPU Link Info\n      PCIe Generation\n        Max : 4\n"              \
     "      Link Width\n        Current : 1x\n"
 
@@ -238,6 +239,12 @@ static const struct {
     {ONE, C2C_QUERY("Enabled"), NULL, "!copies by PCIe"},
     {ONE, C2C_QUERY("Enabled"), NULL, "{model: \"grace-72\", at: \"host:0\"}"},
     {ONE, C2C_QUERY("Disabled"), "v100", "bandwidth: \"1.575 GB/s\""},
+    /* so does a GB10, which has its memory in common with the CPU that is one product with it */
+    {ONE, C2C_OF("GB10", "Enabled"), NULL, "{model: \"gb10-cpu\", at: \"host:0\"}"},
+    {ONE, C2C_OF("GB10", "Enabled"), NULL, GROUP("gb10", "1", "host:0") "}"},
+    {"=== Link Type between two GPUs ===\n GPU0\nGPU0 0\n"
+     "GPU[0]\t\t: Card Series: AMD Radeon 8060S\n",
+     NULL, NULL, "{model: \"ryzen-ai-max\", at: \"host:0\"}"},
     /* SYS between all GPUs is no socket for each, where their CPUs are the same */
     {CPUS("0-7,16-23 0", "0-7,16-23 0", "8-15 1", "8-15 1"), NULL, "rtx4090",
      GROUP("rtx4090", "2", "socket:0")},
