@@ -293,7 +293,8 @@ static const char gemm_doc[] =
     "us and form.\v"
     "Form is table (measured), beyond (a table, outside its sizes), formula, or bound "
     "(by the "
-    "rate of memory). No host's time is in us. A column us of the input is taken as "
+    "rate of memory or the peak). No host's time is in us. A column us of the input is "
+    "taken as "
     "measured: how far the model is from it is printed at the end.\n\n"
     "  printf 'm\\tn\\tk\\n4096\\t4096\\t1024\\n' | emplace cost gemm --model h100-sxm\n"
     "  emplace cost gemm shapes.tsv --model a100-sxm --dtype int8";

@@ -133,23 +133,42 @@ static double bound_by(double formula_s, double bytes, const emp_device *gpu,
     return fmax(stream_s, formula_s);
 }
 
+/* More than any GPU's last cache holds: the Infinity Cache of an MI300X has 256 MiB. */
+static const double CACHED_BYTES = 256.0 * 1048576.0;
+
+/* What a grid says, but no less than the arithmetic takes at the peak, or bytes that no cache holds at the stream rate: the
+ * corners of grids are fits, which lie beyond what was measured. */
+static double no_less_than(double grid_s, double flops, double peak, double bytes,
+                           const emp_device *gpu, emp_form *form)
+{
+    const double stream_s = bytes > CACHED_BYTES ? bytes / gpu->memory_bytes_per_s : 0.0;
+    const double bound_s = fmax(peak > 0.0 ? flops / peak : 0.0, stream_s);
+
+    if (bound_s <= grid_s) return grid_s;
+    *form = EMP_FORM_BOUND;
+    return bound_s;
+}
+
 emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *gpu,
                             const emp_product *product, emp_error *err)
 {
     const emp_product *p = product;
     const emp_grid    *grid = product_grid(gpu, p->format);
     double             batch = p->batch > 0.0 ? p->batch : 1.0;
+    double             peak = product_peak(gpu, p->format);
     double             size[] = {p->m * batch, p->n, p->k};
+    double             elements = batch * (p->m * p->k + p->k * p->n + p->m * p->n);
+    double             bytes = elements * emp_format_bytes(p->format);
 
     if (grid != NULL) {
-        *seconds = read_grid(grid, size, form);
+        *seconds = no_less_than(read_grid(grid, size, form),
+                                2.0 * batch * p->m * p->n * p->k, peak, bytes, gpu, form);
         return EMP_OK;
     }
-    if (product_peak(gpu, p->format) <= 0.0) return refuse_format(p->format, err);
+    if (peak <= 0.0) return refuse_format(p->format, err);
     double formula_s = product_formula_s(gpu, p->format, (int64_t)p->m, (int64_t)p->n,
                                          (int64_t)p->k, (int64_t)batch, false);
-    double elements = batch * (p->m * p->k + p->k * p->n + p->m * p->n);
-    *seconds = bound_by(formula_s, elements * emp_format_bytes(p->format), gpu, form);
+    *seconds = bound_by(formula_s, bytes, gpu, form);
     return EMP_OK;
 }
 
@@ -183,7 +202,9 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
 
     if (t != NULL) grid = grid_of(t->attention[a->phase], a->format);
     if (grid != NULL) {
-        *seconds = read_grid(grid, size, form) * a->head_size / EMP_HEAD_SIZE;
+        const double grid_s = read_grid(grid, size, form) * a->head_size / EMP_HEAD_SIZE;
+        *seconds =
+            no_less_than(grid_s, attention_flops(a), peak, attention_bytes(a), gpu, form);
         return EMP_OK;
     }
     if (peak <= 0.0) return refuse_format(a->format, err);

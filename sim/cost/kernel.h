@@ -5,7 +5,8 @@
  * Formula of a product: as in sim/cost/cost.h, with per_wave times the peak of fp32 over the peak
  * of the format, and tiles with no more rows than the product needs (at least 8) if the model knows formats. The time of attention: kernel_minimum, and the longer of flops / (0.8 peak) and bytes /
  * stream; flops are 4 length^2 / 2 a head of a context, 4 length a head of a decoded token, times
- * the size of heads. Beyond a table's greatest size the time goes on as in its last cell.
+ * the size of heads. Beyond a table's greatest size the time goes on as in its last cell. No time by a table of products or
+ * attention is less than flops / peak, nor less than bytes / stream where the bytes are more than any cache holds.
  */
 #ifndef EMP_SIM_COST_KERNEL_H
 #define EMP_SIM_COST_KERNEL_H
@@ -18,7 +19,7 @@ typedef enum {
     EMP_FORM_TABLE,
     EMP_FORM_BEYOND, /**< a table, beyond its greatest or below its least size */
     EMP_FORM_FORMULA,
-    EMP_FORM_BOUND, /**< what the bytes take at the stream rate, longer than the formula */
+    EMP_FORM_BOUND, /**< what bytes or FLOPs take at the stream rate or the peak, longer than table or formula */
     EMP_FORM_LIKE   /**< the table of another collective, by the bytes that GPUs send */
 } emp_form;
 

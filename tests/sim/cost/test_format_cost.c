@@ -348,6 +348,69 @@ static const struct {
                 {"rtxpro6000", 1871.2e12},
                 {"gb10", 500e12}};
 
+typedef struct {
+    double x, y, z;
+} point;
+
+static int32_t grid_points(const emp_grid *g)
+{
+    return g == NULL ? 0 : g->points[0] * g->points[1] * g->points[2];
+}
+
+static point point_of(const emp_grid *g, int32_t index)
+{
+    return (point){exp(g->knot[0][index / g->points[2] / g->points[1]]),
+                   exp(g->knot[1][index / g->points[2] % g->points[1]]),
+                   exp(g->knot[2][index % g->points[2]])};
+}
+
+static void expect_possible(double seconds, double flops_s, double bytes, double rate,
+                            const char *name)
+{
+    const double bytes_s = bytes > 256 << 20 ? bytes / rate : 0.0;
+
+    cr_expect_geq(seconds, (1.0 - 1e-9) * fmax(flops_s, bytes_s), "%s: %g MB", name,
+                  bytes * 1e-6);
+}
+
+/* At each point of the tables: the published peak, and the published rate of memory for what no cache holds. */
+Test(format_cost, no_kernel_is_faster_than_its_device)
+{
+    static const char *const names[] = {"a100-sxm", "b200-sxm", "h100-sxm",   "h200-sxm",
+                                        "l40s",     "mi300x",   "rtxpro6000", "mi355x"};
+    emp_form                 form;
+    double                   s;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        emp_device_model m = {0};
+        const emp_format f = EMP_FORMAT_BF16;
+        ASSERT_OK(emp_device_model_load(&m, names[i], &err));
+        const double    peak = m.card.peak_flops_per_s[f], rate = m.card.rate_bytes_per_s;
+        const emp_grid *g = m.device.tables->gemm[f];
+        for (int32_t p = 0; p < grid_points(g); p++) {
+            const point       a = point_of(g, p);
+            const emp_product product = {f, a.x, a.y, a.z, 1.0};
+            const double      bytes = 2.0 * (a.x * a.y + a.y * a.z + a.x * a.z);
+            ASSERT_OK(emp_product_time(&s, &form, &m.device, &product, &err));
+            expect_possible(s, 2.0 * a.x * a.y * a.z / peak, bytes, rate, names[i]);
+        }
+        for (int32_t phase = 0; phase < EMP_ATTENTION_PHASES; phase++) {
+            g = m.device.tables->attention[phase][f];
+            for (int32_t p = 0; p < grid_points(g); p++) {
+                const point         a = point_of(g, p);
+                const emp_attention of = {(emp_phase)phase, f, a.x, a.y, a.z, 128};
+                const double        tokens = phase == EMP_ATTENTION_OF_PROMPT ? a.x : 1.0;
+                const double        pairs =
+                    phase == EMP_ATTENTION_OF_PROMPT ? a.x * a.x / 2.0 : a.x;
+                ASSERT_OK(emp_attention_time(&s, &form, &m.device, &of, &err));
+                expect_possible(s, 4.0 * 128 * pairs * a.y * a.z / peak,
+                                4.0 * 128 * a.y * (a.x + tokens * a.z), rate, names[i]);
+            }
+        }
+        emp_device_model_clear(&m);
+    }
+}
+
 Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
 {
     for (size_t i = 0; i < COUNT(with_fp4); i++) {
