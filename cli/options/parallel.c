@@ -130,7 +130,7 @@ static void add_row(emp_sheet *s, const emp_ways *plan, const emp_parallel_spec 
                      EMP_V(flags[EMP_TRAINER_DEEPSPEED])));
 }
 
-/* The key that differs between two ways, apart from its consequences: -1 = more than one. */
+/* The key that differs between two ways, apart from its consequences: -1 = more than one, or what is on the host. */
 static int32_t difference(const emp_degrees *a, const emp_degrees *b)
 {
     const bool differs[CHANGES] = {a->tp != b->tp,
@@ -144,6 +144,9 @@ static int32_t difference(const emp_degrees *a, const emp_degrees *b)
                                        a->pp == b->pp};
     int32_t    which = -1;
 
+    if (a->zero != b->zero || a->home != b->home || a->update != b->update ||
+        a->activations != b->activations)
+        return -1;
     for (int32_t i = 0; i < CHANGES; i++) {
         if (!differs[i]) continue;
         if (which >= 0) return -1;

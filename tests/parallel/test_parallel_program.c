@@ -248,6 +248,15 @@ Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
                    "--tensor-model-parallel-size");
 }
 
+/* The best way has nothing on the host; those with cp=1, or another micro_batch, have the optimizer there, too. */
+Test(parallel, a_plan_notes_what_one_key_alone_changes)
+{
+    emplace_prints("plan llama3-8b:seq=16384,batch=16,tp=1 -m h200x8 --gpus 2",
+                   "optimizer|With recompute=selective the step takes");
+    cr_expect_null(strstr(program_out, "With cp="));
+    cr_expect_null(strstr(program_out, "With micro_batch="));
+}
+
 Test(parallel, a_plan_has_flags_for_what_the_host_keeps)
 {
     json_t *plan = emplace_json("plan llama3-70b:batch=32,tp=1,pp=1,recompute=full "
