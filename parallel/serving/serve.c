@@ -91,6 +91,21 @@ static bool is_attention(const emp_graph *g, emp_op_id op)
     return g->op[op].cost->work == EMP_WORK_ATTENTION;
 }
 
+/* The time of an op on the cluster's GPU: its products may be faster than those that were measured on another model, and so may its
+ * memory. */
+static double on_own_gpu_s(const emp_cluster *c, const emp_op_cost *cost, double seconds)
+{
+    const double least = fmin(seconds, c->measured.kernel_minimum_s);
+    const double rate = c->gpu.memory_bytes_per_s;
+    const bool   is_product = cost->op_class == EMP_OP_GEMM;
+    const double faster =
+        is_product ? c->kernel_rate : rate / c->measured.memory_bytes_per_s;
+
+    if (faster == 1.0) return seconds;
+    const double bytes = (double)cost->bytes_read + (double)cost->bytes_written;
+    return fmax(least + (seconds - least) / faster, is_product ? bytes / rate : 0.0);
+}
+
 /* Adds an op to its part. Experts are whole in the graph, and a rank of ep has its part of them. */
 static void add_op(server *s, share *sums, const emp_graph *g, emp_op_id op)
 {
@@ -108,6 +123,7 @@ static void add_op(server *s, share *sums, const emp_graph *g, emp_op_id op)
     double seconds = 1e-9 * (double)emp_cost_on_gpu(g->op[op].cost, g, op, gpu,
                                                     emp_runtime_events_of(&s->runtime))
                                 .compute_ns;
+    seconds = on_own_gpu_s(s->c->cluster, g->op[op].cost, seconds);
     const double least = fmin(seconds, gpu->kernel_minimum_s);
     const bool   is_prompt = s->c->spec->serving.phase == EMP_PHASE_PREFILL;
     if (is_expert) seconds = fmax(seconds / s->d.ep, least);
