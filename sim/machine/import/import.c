@@ -299,6 +299,20 @@ static void compare_memory(emp_machine_import *import, const emp_gpu_facts *fact
     warn(import, text);
 }
 
+/* Warns of a product that another board of its chip stands for. */
+static void compare_board(emp_machine_import *import, const emp_gpu_facts *facts,
+                          const char *model)
+{
+    const char *own = emp_product_model(facts->product);
+    const char *board = emp_product_board(facts->product);
+    char        text[sizeof import->warning[0]];
+
+    if (board == NULL || strcmp(own, model) != 0) return;
+    snprintf(text, sizeof text, "%s is not what model %s is: %s", facts->product, model,
+             board);
+    warn(import, text);
+}
+
 static emp_status name_model(emp_import_plan *plan, int32_t gpu, emp_error *err)
 {
     const emp_gpu_query *q = &plan->query;
@@ -349,8 +363,9 @@ static emp_status find_models(emp_import_plan *plan, emp_machine_import *import,
         if (i == 0 || strcmp(name, plan->gpu[i - 1].model) != 0)
             EMP_CHECK(check_model(plan, "model", name, EMP_DEVICE_GPU, &facts, err));
         plan->gpu[i].card = facts.card;
-        if (plan->query.gpu_count > 0)
-            compare_memory(import, &plan->query.gpu[i], name, facts.memory_bytes);
+        if (plan->query.gpu_count == 0) continue;
+        compare_memory(import, &plan->query.gpu[i], name, facts.memory_bytes);
+        compare_board(import, &plan->query.gpu[i], name);
     }
     if (count_models(plan) > EMP_MAX_MODELS)
         return EMP_ERROR(EMP_EUNSUPPORTED, "%s has more than %d models of devices",

@@ -51,4 +51,7 @@ void emp_machine_import_clear(emp_machine_import *import);
 /** The model of a product, as "h100-sxm" of "NVIDIA H100 80GB HBM3"; NULL = there is none. */
 const char *emp_product_model(const char *product);
 
+/** The board that its model is of, where the product is another one; else NULL. Valid for ever. */
+const char *emp_product_board(const char *product);
+
 #endif /* EMP_SIM_MACHINE_IMPORT_IMPORT_H */

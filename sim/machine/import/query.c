@@ -49,6 +49,14 @@ static const struct {
     {"*Arc*140V*", "arc-140v"},
 };
 
+/* Products for which a model of another board stands, with fewer or more FLOP/s. */
+static const struct {
+    const char *pattern, *board;
+} other_boards[] = {{"Tesla P100-SXM*", "the PCIe board, with 9.3 TFLOP/s"},
+                    {"Tesla V100-PCIE*", "the SXM2 board, with 15.7 TFLOP/s"},
+                    {"Tesla V100-FHHL*", "the SXM2 board, with 15.7 TFLOP/s"},
+                    {"Tesla V100-DGXS*", "the SXM2 board, with 15.7 TFLOP/s"}};
+
 /* PCIe, NVLink and XGMI are documented. The rate of NVSwitch was measured: the machine files say where. */
 #define PAIR 0.9 /* of the NVLinks of a pair: rtx3090x4 */
 static const emp_gpu_links links[] = {
@@ -102,13 +110,27 @@ const char *emp_computer_host_of(const char *gpu)
     return NULL;
 }
 
-const char *emp_product_model(const char *product)
+static const char *without_maker(const char *product)
 {
     static const char maker[] = "NVIDIA ";
 
-    if (strncmp(product, maker, strlen(maker)) == 0) product += strlen(maker);
+    return product + (strncmp(product, maker, strlen(maker)) == 0 ? strlen(maker) : 0);
+}
+
+const char *emp_product_model(const char *product)
+{
+    product = without_maker(product);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         if (fnmatch(products[i].pattern, product, 0) == 0) return products[i].model;
+    return NULL;
+}
+
+const char *emp_product_board(const char *product)
+{
+    product = without_maker(product);
+    for (size_t i = 0; i < sizeof other_boards / sizeof *other_boards; i++)
+        if (fnmatch(other_boards[i].pattern, product, 0) == 0)
+            return other_boards[i].board;
     return NULL;
 }
 
