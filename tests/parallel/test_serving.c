@@ -313,16 +313,16 @@ Test(serving, a_token_takes_its_bytes_by_the_rate)
 
 Test(serving, one_gpu_takes_what_its_graph_takes)
 {
-    static const char *const specs[] = {"phase=decode,batch=32,seq=4096",
-                                        "phase=decode,batch=1,seq=512,quant=int4",
-                                        "phase=decode,batch=8,seq=512,cache_dtype=fp8"};
+    static const char *const specs[] = {
+        "phase=decode,batch=32,seq=4096", "phase=decode,batch=1,seq=512,quant=int4",
+        "phase=decode,batch=8,seq=512,cache_dtype=fp8", "phase=prefill,batch=1,seq=64"};
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char command[256], spec[256];
         snprintf(spec, sizeof spec, "hf:path=llama8.json,%s,tp=1", specs[i]);
         snprintf(command, sizeof command,
-                 "simulate hf:path=llama8.json,%s -m h200x1 -p gpu --no-bound --format "
-                 "json",
+                 "simulate hf:path=llama8.json,%s -m h200x1 -p gpu --runtime "
+                 "graph-launch --no-bound --format json",
                  specs[i]);
         const double graph = emplace_number(command, "step_time_s");
         const double step = value_of(spec, "h200x1", "step_time_s");
