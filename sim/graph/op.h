@@ -71,7 +71,7 @@ typedef struct {
     /* For PyTorch's ops. */
     bool      is_in_place;   /**< output 0 is input 0's buffer, which the op writes */
     bool      is_transposed; /**< a convolution that enlarges */
-    int32_t   sequence_axis; /**< of attention, from the end; 0 = -2 */
+    int32_t   sequence_axis; /**< from the end; 0 = -2, of recurrent layers -3 */
     int32_t   gradients;     /**< that a convolution's is asked for; 0 = 2 */
     int32_t   list_count;    /**< tensors in a list; 0 = all inputs are one list */
     int64_t   pool_window;   /**< elements; 0 = as many as fill the input */

@@ -92,6 +92,30 @@ static int64_t pool_window(const emp_torch_calls *c, int32_t node, const char *n
     return window;
 }
 
+/* ---- recurrent layers ---- */
+
+/* Whether input 0 is [batch, steps, width]. mkldnn_rnn_layer and its gradient are called with time-major input whatever
+ * their argument says (aten/src/ATen/native/mkldnn/RNN.cpp). A packed input has rank 2, and other arguments. */
+static bool is_batch_first(const emp_torch_calls *c, int32_t node, const char *name)
+{
+    static const struct {
+        const char *name;
+        int32_t     place;
+    } layers[] = {
+        {"aten.lstm", 8},        {"aten.gru", 8},
+        {"aten.rnn_tanh", 8},    {"aten.rnn_relu", 8},
+        {"aten._lstm_mps", 8},   {"aten.lstm_mps_backward", 14},
+        {"aten._cudnn_rnn", 10}, {"aten._cudnn_rnn_backward", 14},
+        {"aten.miopen_rnn", 8},  {"aten.miopen_rnn_backward", 13},
+    };
+
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        if (strcmp(name, layers[i].name) == 0)
+            return is_true(emp_torch_argument(c->program, &c->program->node[node],
+                                              layers[i].place, "batch_first"));
+    return false;
+}
+
 /* ---- products ---- */
 
 /* The sizes of an index in the operands of "bij,bkj->bik" that have it; 0 = unknown. */
@@ -337,6 +361,9 @@ emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node)
     case EMP_WORK_POOL: a.pool_window = pool_window(calls, node, op->name); break;
     case EMP_WORK_PRODUCT: a.product = stated_product(calls, node, op->name); break;
     case EMP_WORK_ATTENTION: read_attention(calls, node, op->name, &a); break;
+    case EMP_WORK_RECURRENT:
+        a.sequence_axis = is_batch_first(calls, node, op->name) ? -2 : -3;
+        break;
     default: break;
     }
     return a;

@@ -207,12 +207,14 @@ EMP_COST(sdpa_grad)
 /* ---- recurrent layers ---- */
 
 /* Each element of a weight matrix works once a step and sequence. Matrices are the inputs of rank 2 that follow, but for
- * states, which have a row for each sequence; input 0 is [steps, sequences, width], or [sequences, width] of a cell. */
+ * states, which have a row for each sequence; input 0 is [steps, sequences, width], in the order that attrs.sequence_axis
+ * says, or [sequences, width] of a cell. */
 EMP_COST(rnn)
 {
     const emp_shape *x = &op->input[0].shape;
     int64_t          rows = 0, weights = 0;
-    int64_t          steps = x->rank == 3 ? dim_of(x, 0) : 1;
+    int32_t          axis = op->attrs->sequence_axis == -2 ? -2 : -3;
+    int64_t          steps = x->rank == 3 ? dim_of(x, axis) : 1;
     int64_t          sequences =
         divide(emp_shape_elements(x), emp_mul_saturating(steps, dim_of(x, -1)));
 

@@ -365,6 +365,55 @@ Test(fx, arguments_say_what_shapes_do_not)
     }
 }
 
+/* cuDNN is given the transposed input, so both orders are the same kernels (ATen/native/cudnn/RNN.cpp). A packed input, whose
+ * place of batch_first says whether there are two directions, has no order. */
+Test(fx, a_batch_that_comes_first_is_no_sequence)
+{
+#define LSTM \
+    "[{'node':'b'},{'node':'b'}],[{'node':'c'},{'node':'d'}],false,1,0.0,false,false,"
+    static const struct {
+        call_case call;
+        int64_t   steps, sequences;
+    } layers[] = {
+        {{"[7,3,6] [1,3,5] [20,6] [20,5]", "aten.lstm.input",
+          "{'node':'a'}," LSTM "false", "[7,3,5]", 0, 0},
+         7,
+         3},
+        {{"[3,7,6] [1,3,5] [20,6] [20,5]", "aten.lstm.input", "{'node':'a'}," LSTM "true",
+          "[3,7,5]", 0, 0},
+         7,
+         3},
+        {{"[3,7,6] [1,3,5] [20,6] [20,5]", "aten._cudnn_rnn.default",
+          "{'node':'a'},[{'node':'c'},{'node':'d'}],4,null,{'node':'b'},{'node':'b'},2,5,"
+          "0,1,true,0.0,false,false,[],null",
+          "[3,7,5]", 0, 0},
+         7,
+         3},
+        {{"[7,3,6] [1,3,5] [20,6] [20,5]", "aten.mkldnn_rnn_layer.default",
+          "{'node':'a'},{'node':'c'},{'node':'d'},{'node':'c'},{'node':'d'},{'node':'b'},"
+          "{'node':'b'},false,[],2,5,1,false,false,true,false",
+          "[7,3,5]", 0, 0},
+         7,
+         3},
+        {{"[21,6] [7] [20,6] [20,5]", "aten.lstm.data", "{'node':'a'}," LSTM "true",
+          "[21,5]", 0, 0},
+         1,
+         21},
+    };
+
+    for (size_t i = 0; i < COUNT(layers); i++) {
+        write_call(&layers[i].call);
+        emp_graph         *g = graph_import(scratch_path("graph.json"), NULL, &devices);
+        const emp_op_cost *cost = g->op[graph_find(g, "m")].cost;
+        cr_expect_eq(cost->batch, layers[i].steps, "case %zu: %lld steps", i,
+                     (long long)cost->batch);
+        cr_expect_eq(cost->m, layers[i].sequences, "case %zu: %lld sequences", i,
+                     (long long)cost->m);
+        cr_expect_eq(cost->kernels, 2 * layers[i].steps, "case %zu", i);
+        emp_graph_destroy(g);
+    }
+}
+
 Test(fx, survives_every_allocation_failure)
 {
     static const char *const names[] = {SAMPLES "linear_momentum.json",
